@@ -1,0 +1,154 @@
+/**
+ * What the rest of vivavoce asks of an engine. The pool (workers) and the in-thread engine both implement it.
+ * PCM handed in is transferred where it can be: the caller's array becomes empty.
+ */
+
+/** What was measured of a recording. `null` where the recording gives no answer (no speech: no level, no SNR). */
+export interface Measures {
+  readonly rateHz: number;
+  readonly grossSeconds: number;
+  readonly netSpeechSeconds: number;
+  /** ITU-T P.56 active speech level, dB relative to overload. */
+  readonly speechLevelDb: number | null;
+  readonly snrDb: number | null;
+  readonly saturatedPerMinute: number;
+  /** Saturated samples over all samples. */
+  readonly saturationRatio: number;
+  /** Highest frequency that carries speech: about 3,400 for a telephone call, 7,000 and more for wideband. */
+  readonly bandwidthHz: number | null;
+}
+
+/** The embedding of one window of net speech. */
+export interface VoiceWindow {
+  /** Unit length, `ModelInfo.dimensions` long. */
+  readonly embedding: Float32Array;
+  readonly speechSeconds: number;
+  readonly startSeconds: number;
+  readonly endSeconds: number;
+}
+
+/** Everything that is kept of a recording; never audio. */
+export interface VoiceAnalysis {
+  readonly measures: Measures;
+  /** Empty when there is too little speech to embed (under 0.5 s net). */
+  readonly windows: readonly VoiceWindow[];
+  /** Speech-weighted mean of the windows, unit length; `null` when there are none. */
+  readonly embedding: Float32Array | null;
+  /** 0..100, `null` without an embedding. */
+  readonly voiceClass: number | null;
+  /** 0 without speech, 1, or 2 for "several". */
+  readonly speakers: number;
+  /** SHA-256 (hex) of network and front end. */
+  readonly revision: string;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+export interface AnalyzeOptions extends CallOptions {
+  /** Stop after this much net speech; the rest of the recording is not read. */
+  readonly maxNetSpeechSeconds?: number;
+}
+
+/** A recording that arrives in chunks. The same samples give the same analysis in any chunking, and as one shot. */
+export interface VoiceStream {
+  /** Mono samples in -1..1 at the stream's rate. Resolves to the net speech heard so far. */
+  push(samples: Float32Array): Promise<number>;
+  measures(): Promise<Measures>;
+  /** The analysis of what was pushed so far; the stream goes on. */
+  analysis(): Promise<VoiceAnalysis>;
+  close(): Promise<void>;
+}
+
+/** The quality of one side of a comparison, as measured. */
+export interface Quality {
+  readonly netSpeechSeconds: number;
+  readonly snrDb: number | null;
+  readonly bandwidthHz: number | null;
+}
+
+export interface Voice extends Quality {
+  readonly embedding: Float32Array;
+}
+
+export interface Template extends Voice {
+  readonly revision: string;
+}
+
+export interface Score {
+  /** Cosine of the two embeddings: the contract's `biometric_score`. */
+  readonly raw: number;
+  /** Calibrated natural-log likelihood ratio: same person against different people. */
+  readonly llr: number;
+  /** 0..1: how far quality and amount of speech let the ratio be trusted. */
+  readonly reliability: number;
+}
+
+export interface SegmentConsistency {
+  /** Mean cosine to the other consistent segments. */
+  readonly score: number;
+  readonly consistent: boolean;
+}
+
+export interface TrainedVoice {
+  /** In the order of the segments given. */
+  readonly segments: readonly SegmentConsistency[];
+  /** `null` when no two segments agree, or none was given. */
+  readonly template: Template | null;
+}
+
+export interface AttackScore {
+  /** Calibrated log-likelihood ratio: attack against genuine. */
+  readonly llr: number;
+  /** 0..1 */
+  readonly reliability: number;
+  /** SHA-256 (hex) of the attack network. */
+  readonly revision: string;
+}
+
+export type AttackKind = "synthetic" | "playback";
+
+export interface GalleryHit {
+  readonly id: string;
+  readonly raw: number;
+}
+
+/** Many templates searched at once; rows are int8, grown in blocks outside the sealed kernel memory. */
+export interface Gallery {
+  readonly size: number;
+  set(id: string, embedding: Float32Array): void;
+  delete(id: string): boolean;
+  has(id: string): boolean;
+  /** The best `k` by cosine, best first; `only` restricts the search to these ids. */
+  top(embedding: Float32Array, k: number, only?: ReadonlySet<string>): GalleryHit[];
+  close(): void;
+}
+
+export interface ModelInfo {
+  /** `vivavoce-1` */
+  readonly calibrationModelId: string;
+  /** SHA-256 (hex) of network and front end: templates of another revision are obsolete. */
+  readonly revision: string;
+  readonly dimensions: number;
+  readonly windowSeconds: number;
+  /** Which attack checks the model carries. */
+  readonly attacks: readonly AttackKind[];
+}
+
+export interface Engine {
+  readonly model: ModelInfo;
+  /** Mono samples in -1..1 at any rate from 4 to 192 kHz. */
+  analyze(samples: Float32Array, rateHz: number, options?: AnalyzeOptions): Promise<VoiceAnalysis>;
+  stream(rateHz: number, options?: AnalyzeOptions): Promise<VoiceStream>;
+  /** Consistency, outlier rejection, speech-weighted mean. The order of segments does not change the template. */
+  train(segments: readonly Voice[], options?: CallOptions): Promise<TrainedVoice>;
+  score(templates: readonly Template[], probe: Voice, options?: CallOptions): Promise<Score[]>;
+  /** Log-likelihood ratio above which different people are accepted at this rate. Rates under 0.001 are extrapolated. */
+  threshold(falseAcceptRate: number): number;
+  gallery(): Gallery;
+  /** Rejects with `NotSupportedError` when the model does not carry this attack network. */
+  attack(kind: AttackKind, samples: Float32Array, rateHz: number, options?: CallOptions): Promise<AttackScore>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,234 @@
+/**
+ * What vivavoce keeps, and how it is asked for. One contract suite holds every implementation to it.
+ * Values in and out are plain; an implementation that writes to disk seals what is biometric (`voice`, `template`, `audio`).
+ * Everything belongs to a scope: an id of another scope is not found.
+ */
+import type { Measures, Template, VoiceWindow } from "../engine/port.js";
+
+export type Id = string;
+
+export interface Engagement {
+  readonly id: Id;
+  readonly scopeId: Id;
+  readonly externalId: string;
+  readonly customData: string;
+  readonly startedAt: number;
+  readonly stoppedAt: number | null;
+}
+
+export interface Session {
+  readonly id: Id;
+  readonly scopeId: Id;
+  readonly engagementId: Id;
+  /** The contract's SessionType number. */
+  readonly type: number;
+  readonly externalId: string;
+  readonly claimedPersonId: string;
+  readonly startedAt: number;
+  readonly stoppedAt: number | null;
+}
+
+/** One check of a session, as GetSessionDecision fuses them. Numbers are the contract's enumerations. */
+export interface Check {
+  readonly id: Id;
+  readonly scopeId: Id;
+  readonly sessionId: Id;
+  readonly operation: string;
+  readonly at: number;
+  readonly decision: number;
+  readonly reason: number;
+  readonly risk: number | null;
+  readonly reliability: number | null;
+  /** Log-likelihood ratios that the decision rests on, for fusion. */
+  readonly evidence: Readonly<Record<string, number>>;
+  readonly profileId: Id | null;
+}
+
+export interface MediaSegment {
+  readonly id: Id;
+  readonly scopeId: Id;
+  readonly sessionId: Id;
+  /** Set when this is the part of another segment that was used for enrollment. */
+  readonly partOf: Id | null;
+  readonly rateHz: number;
+  readonly channels: number;
+  readonly encoding: "wav" | "pcm16" | "alaw" | "mulaw";
+  readonly createdAt: number;
+  /** Sealed at rest. Kept until the session stops, or as long as retention says. */
+  readonly audio: Uint8Array;
+}
+
+/** What ProcessAudio keeps of a recording: never audio. */
+export interface ProcessedAudio {
+  readonly id: Id;
+  readonly scopeId: Id;
+  readonly sessionId: Id;
+  readonly mediaSegmentId: Id;
+  readonly channel: number | null;
+  readonly mediaChannels: number;
+  readonly mediaRateHz: number;
+  readonly printType: string;
+  /** The contract's AudioValidity number. */
+  readonly validity: number;
+  readonly measures: Measures;
+  readonly speakers: number;
+  readonly voiceClass: number | null;
+  readonly revision: string;
+  readonly createdAt: number;
+  /** Sealed at rest. */
+  readonly voice: { readonly windows: readonly VoiceWindow[]; readonly embedding: Float32Array | null };
+}
+
+export type OwnerKind = "person" | "fraudster";
+
+export interface Owner {
+  readonly id: Id;
+  readonly scopeId: Id;
+  readonly kind: OwnerKind;
+  /** Unique in scope and kind. */
+  readonly externalId: string;
+}
+
+export interface EnrollmentSegment {
+  readonly profileId: Id;
+  readonly processed: ProcessedAudio;
+  readonly addedAt: number;
+}
+
+export interface Profile {
+  readonly id: Id;
+  readonly scopeId: Id;
+  readonly owner: Owner;
+  readonly tag: string;
+  /** `null` until the first segment decides it. */
+  readonly printType: string | null;
+  /** 0 until trained. */
+  readonly printVersion: number;
+  /** Changes with every write: what a compare-and-set names. */
+  readonly generation: number;
+  /** Sealed at rest; `null` until trained. */
+  readonly template: Template | null;
+  /** The contract's VoiceprintProfileStatus number. */
+  readonly status: number;
+  readonly createdAt: number;
+}
+
+/** What a gallery needs of a trained profile. */
+export interface Print {
+  readonly profileId: Id;
+  readonly ownerId: Id;
+  readonly ownerExternalId: string;
+  readonly kind: OwnerKind;
+  readonly tag: string;
+  readonly printVersion: number;
+  readonly template: Template;
+}
+
+export type GroupKind = "group" | "watchlist";
+
+export interface Group {
+  readonly id: Id;
+  readonly scopeId: Id;
+  readonly kind: GroupKind;
+  readonly tag: string;
+  readonly profileIds: readonly Id[];
+  readonly ownerIds: readonly Id[];
+}
+
+export interface Job {
+  readonly id: Id;
+  readonly scopeId: Id;
+  readonly kind: "profile-status" | "retrain";
+  /** The contract's VoiceprintProfilesStatusJobState number. */
+  readonly state: number;
+  readonly request: unknown;
+  readonly result: unknown;
+  readonly progress: number;
+  readonly createdAt: number;
+}
+
+export interface Store {
+  readonly engagements: {
+    create(engagement: Engagement): Promise<void>;
+    get(scopeId: Id, id: Id): Promise<Engagement | null>;
+    /** False when there is none or it had stopped. */
+    stop(scopeId: Id, id: Id, at: number): Promise<boolean>;
+  };
+  readonly sessions: {
+    create(session: Session): Promise<void>;
+    get(scopeId: Id, id: Id): Promise<Session | null>;
+    stop(scopeId: Id, id: Id, at: number): Promise<boolean>;
+    ofEngagement(scopeId: Id, engagementId: Id): Promise<Session[]>;
+    addCheck(check: Check): Promise<void>;
+    checks(scopeId: Id, sessionId: Id): Promise<Check[]>;
+    /** The newest checks of a scope, newest first: the operator's view. */
+    recentChecks(scopeId: Id, limit: number): Promise<Check[]>;
+  };
+  readonly media: {
+    add(segment: MediaSegment): Promise<void>;
+    get(scopeId: Id, id: Id): Promise<MediaSegment | null>;
+    /** Removes the audio of sessions that stopped before `stoppedBefore`; returns how many segments went. */
+    expire(scopeId: Id | null, stoppedBefore: number): Promise<number>;
+  };
+  readonly processed: {
+    add(processed: ProcessedAudio): Promise<void>;
+    get(scopeId: Id, id: Id): Promise<ProcessedAudio | null>;
+  };
+  readonly owners: {
+    find(scopeId: Id, kind: OwnerKind, externalId: string): Promise<Owner | null>;
+    get(scopeId: Id, id: Id): Promise<Owner | null>;
+  };
+  readonly profiles: {
+    /** Creates the owner where it is new. `null` when the owner has a profile with this tag. */
+    create(profile: Omit<Profile, "generation">): Promise<Profile | null>;
+    get(scopeId: Id, id: Id): Promise<Profile | null>;
+    find(scopeId: Id, kind: OwnerKind, externalId: string, tag: string): Promise<Profile | null>;
+    list(scopeId: Id, after: Id | null, limit: number): Promise<Profile[]>;
+    ofOwner(scopeId: Id, ownerId: Id): Promise<Profile[]>;
+    segments(scopeId: Id, id: Id): Promise<EnrollmentSegment[]>;
+    /**
+     * One atomic write. Adds the segment when the profile is at `generation`, it is not there yet and the print type fits.
+     * "moved": somebody wrote first, read again.
+     */
+    addSegment(scopeId: Id, id: Id, generation: number, segment: EnrollmentSegment): Promise<"added" | "already" | "moved" | "missing">;
+    /** One atomic write of template, status and print version; `false` when the profile moved on or is gone. */
+    train(scopeId: Id, id: Id, generation: number, trained: { template: Template; status: number; printVersion: number }): Promise<boolean>;
+    /** Erases profile, segments, their audio models and media, group memberships, and the key that sealed them. */
+    erase(scopeId: Id, id: Id): Promise<boolean>;
+    /** All trained prints of a scope and kind, for galleries. */
+    prints(scopeId: Id, kind: OwnerKind): AsyncIterable<Print>;
+    /** Those of these ids that are trained, in any order. */
+    printsOf(scopeId: Id, ids: readonly Id[]): Promise<Print[]>;
+    /** Grows with every change of a print in the scope: a loaded gallery compares it before it answers. */
+    printsVersion(scopeId: Id): Promise<number>;
+    /** Ids of prints written or erased since `version`. */
+    printsChangedSince(scopeId: Id, version: number): Promise<{ version: number; ids: Id[] }>;
+  };
+  readonly groups: {
+    create(group: Group): Promise<void>;
+    get(scopeId: Id, kind: GroupKind, id: Id): Promise<Group | null>;
+    list(scopeId: Id, kind: GroupKind): Promise<Group[]>;
+    delete(scopeId: Id, kind: GroupKind, id: Id): Promise<boolean>;
+    addMembers(scopeId: Id, kind: GroupKind, id: Id, members: { profileIds: readonly Id[]; ownerIds: readonly Id[] }): Promise<boolean>;
+    removeMembers(scopeId: Id, kind: GroupKind, id: Id, members: { profileIds: readonly Id[]; ownerIds: readonly Id[] }): Promise<boolean>;
+  };
+  readonly jobs: {
+    create(job: Job): Promise<void>;
+    get(scopeId: Id, id: Id): Promise<Job | null>;
+    update(scopeId: Id, id: Id, change: Partial<Pick<Job, "state" | "result" | "progress">>): Promise<boolean>;
+    /** Calls `work` once for every pending job, here or on another replica, until the store closes. */
+    work(handler: (job: Job) => Promise<void>): Promise<void>;
+  };
+  /** Keyed documents of the token and engagement services: applications, clients, users, registrations, keys, agents. */
+  readonly documents: {
+    get(collection: string, id: string): Promise<unknown | null>;
+    put(collection: string, id: string, document: unknown, expiresAt?: number | null): Promise<void>;
+    /** False when it was there. */
+    insert(collection: string, id: string, document: unknown, expiresAt?: number | null): Promise<boolean>;
+    /** Read, change, write back in one transaction; `change` returning `null` deletes, `undefined` leaves as is. */
+    update(collection: string, id: string, change: (document: unknown | null) => unknown | null | undefined): Promise<void>;
+    delete(collection: string, id: string): Promise<boolean>;
+    list(collection: string): Promise<{ id: string; document: unknown }[]>;
+  };
+  close(): Promise<void>;
+}
