@@ -68,6 +68,8 @@ export interface ProcessedAudio {
   readonly mediaChannels: number;
   readonly mediaRateHz: number;
   readonly printType: string;
+  /** Which operation made it: Enroll takes only what ProcessAudio made. */
+  readonly source: "process-audio" | "check";
   /** The contract's AudioValidity number. */
   readonly validity: number;
   readonly measures: Measures;
