@@ -2,6 +2,8 @@
  * What vivavoce keeps, and how it is asked for. One contract suite holds every implementation to it.
  * Values in and out are plain; an implementation that writes to disk seals what is biometric (`voice`, `template`, `audio`).
  * Everything belongs to a scope: an id of another scope is not found.
+ * What a caller can mend is a value; a broken promise is a `StoreError` or a `SealError` (errors.ts): a second record with an id that exists,
+ * a record whose session or engagement is unknown, a closed store, a key that does not fit.
  */
 import type { Measures, Template, VoiceWindow } from "../engine/port.js";
 
@@ -169,12 +171,17 @@ export interface Store {
   readonly media: {
     add(segment: MediaSegment): Promise<void>;
     get(scopeId: Id, id: Id): Promise<MediaSegment | null>;
-    /** Removes the audio of sessions that stopped before `stoppedBefore`; returns how many segments went. */
-    expire(scopeId: Id | null, stoppedBefore: number): Promise<number>;
+    /**
+     * Removes the audio of sessions that stopped before `stoppedBefore`, and of those that never stopped but began before `abandonedBefore`;
+     * returns how many segments went. No scope: all of them.
+     */
+    expire(scopeId: Id | null, stoppedBefore: number, abandonedBefore?: number): Promise<number>;
   };
   readonly processed: {
     add(processed: ProcessedAudio): Promise<void>;
     get(scopeId: Id, id: Id): Promise<ProcessedAudio | null>;
+    /** As `media.expire`, for audio models. Profiles keep their own copy of what was enrolled, so they lose nothing. */
+    expire(scopeId: Id | null, stoppedBefore: number, abandonedBefore?: number): Promise<number>;
   };
   readonly owners: {
     find(scopeId: Id, kind: OwnerKind, externalId: string): Promise<Owner | null>;
@@ -190,12 +197,29 @@ export interface Store {
     segments(scopeId: Id, id: Id): Promise<EnrollmentSegment[]>;
     /**
      * One atomic write. Adds the segment when the profile is at `generation`, it is not there yet and the print type fits.
-     * "moved": somebody wrote first, read again.
+     * The first segment decides the profile's print type. "moved": somebody wrote first, read again. "already" and "wrong-type" are answered
+     * at any generation.
      */
-    addSegment(scopeId: Id, id: Id, generation: number, segment: EnrollmentSegment): Promise<"added" | "already" | "moved" | "missing">;
-    /** One atomic write of template, status and print version; `false` when the profile moved on or is gone. */
-    train(scopeId: Id, id: Id, generation: number, trained: { template: Template; status: number; printVersion: number }): Promise<boolean>;
-    /** Erases profile, segments, their audio models and media, group memberships, and the key that sealed them. */
+    addSegment(
+      scopeId: Id,
+      id: Id,
+      generation: number,
+      segment: EnrollmentSegment,
+    ): Promise<"added" | "already" | "wrong-type" | "moved" | "missing">;
+    /**
+     * One atomic write of template, status and print version; `false` when the profile moved on or is gone.
+     * `segments` replaces the enrollment segments in the same write: retraining after a model update.
+     */
+    train(
+      scopeId: Id,
+      id: Id,
+      generation: number,
+      trained: { template: Template; status: number; printVersion: number; segments?: readonly EnrollmentSegment[] },
+    ): Promise<boolean>;
+    /**
+     * Erases profile, segments, their audio models and media, group memberships, and the key that sealed them; with an owner's last
+     * profile the owner goes too.
+     */
     erase(scopeId: Id, id: Id): Promise<boolean>;
     /** All trained prints of a scope and kind, for galleries. */
     prints(scopeId: Id, kind: OwnerKind): AsyncIterable<Print>;
@@ -203,7 +227,7 @@ export interface Store {
     printsOf(scopeId: Id, ids: readonly Id[]): Promise<Print[]>;
     /** Grows with every change of a print in the scope: a loaded gallery compares it before it answers. */
     printsVersion(scopeId: Id): Promise<number>;
-    /** Ids of prints written or erased since `version`. */
+    /** Ids of prints written or erased since `version`; all that ever changed when the store is older than `version` (restored). */
     printsChangedSince(scopeId: Id, version: number): Promise<{ version: number; ids: Id[] }>;
   };
   readonly groups: {
@@ -211,24 +235,44 @@ export interface Store {
     get(scopeId: Id, kind: GroupKind, id: Id): Promise<Group | null>;
     list(scopeId: Id, kind: GroupKind): Promise<Group[]>;
     delete(scopeId: Id, kind: GroupKind, id: Id): Promise<boolean>;
-    addMembers(scopeId: Id, kind: GroupKind, id: Id, members: { profileIds: readonly Id[]; ownerIds: readonly Id[] }): Promise<boolean>;
-    removeMembers(scopeId: Id, kind: GroupKind, id: Id, members: { profileIds: readonly Id[]; ownerIds: readonly Id[] }): Promise<boolean>;
+    addMembers(
+      scopeId: Id,
+      kind: GroupKind,
+      id: Id,
+      members: { profileIds: readonly Id[]; ownerIds: readonly Id[] },
+    ): Promise<boolean>;
+    removeMembers(
+      scopeId: Id,
+      kind: GroupKind,
+      id: Id,
+      members: { profileIds: readonly Id[]; ownerIds: readonly Id[] },
+    ): Promise<boolean>;
   };
   readonly jobs: {
     create(job: Job): Promise<void>;
     get(scopeId: Id, id: Id): Promise<Job | null>;
     update(scopeId: Id, id: Id, change: Partial<Pick<Job, "state" | "result" | "progress">>): Promise<boolean>;
-    /** Calls `work` once for every pending job, here or on another replica, until the store closes. */
+    /**
+     * Calls the handler for every pending job, here or on another replica, one at a time, until the store closes. A handler that throws,
+     * or whose process dies, is given the job again; after three tries the job's state becomes FAILED (4).
+     */
     work(handler: (job: Job) => Promise<void>): Promise<void>;
   };
-  /** Keyed documents of the token and engagement services: applications, clients, users, registrations, keys, agents. */
+  /**
+   * Keyed documents of the token and engagement services: applications, clients, users, registrations, keys, agents. JSON values;
+   * an expired one is not there; `update` keeps the expiry.
+   */
   readonly documents: {
     get(collection: string, id: string): Promise<unknown | null>;
     put(collection: string, id: string, document: unknown, expiresAt?: number | null): Promise<void>;
     /** False when it was there. */
     insert(collection: string, id: string, document: unknown, expiresAt?: number | null): Promise<boolean>;
     /** Read, change, write back in one transaction; `change` returning `null` deletes, `undefined` leaves as is. */
-    update(collection: string, id: string, change: (document: unknown | null) => unknown | null | undefined): Promise<void>;
+    update(
+      collection: string,
+      id: string,
+      change: (document: unknown | null) => unknown | null | undefined,
+    ): Promise<void>;
     delete(collection: string, id: string): Promise<boolean>;
     list(collection: string): Promise<{ id: string; document: unknown }[]>;
   };

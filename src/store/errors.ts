@@ -1,0 +1,39 @@
+/** A broken promise between a caller and its store. */
+export type StoreErrorCode =
+  /** A record with this id is there. */
+  | "exists"
+  /** The session or engagement that a record names is not there. */
+  | "unknown-parent"
+  /** Another process has the folder open. */
+  | "locked"
+  /** A newer version of vivavoce wrote this store. */
+  | "newer-schema"
+  | "closed";
+
+export class StoreError extends Error {
+  override readonly name = "StoreError";
+  readonly code: StoreErrorCode;
+
+  constructor(code: StoreErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+export type SealErrorCode =
+  /** The keys offered are not those that sealed this store. */
+  | "wrong-key"
+  /** The key was destroyed: what it sealed is erased for good. */
+  | "key-destroyed"
+  /** The sealed bytes were changed, or moved to another place. */
+  | "damaged";
+
+export class SealError extends Error {
+  override readonly name = "SealError";
+  readonly code: SealErrorCode;
+
+  constructor(code: SealErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
