@@ -1,0 +1,79 @@
+/** Encodings in which every sample stands alone in a fixed number of bytes, little-endian. */
+import { AudioError } from "./audio-error.js";
+import { alaw, mulaw } from "./g711.js";
+
+export interface SampleEncoding {
+  readonly bytesPerSample: number;
+  /** out[i] = the sample at byte first + i·stride, in -1..1. */
+  decode(out: Float32Array, bytes: Uint8Array, first: number, stride: number): void;
+}
+
+/** Float files may exceed full scale: what a converter would clip, we clip. What is no number is no sample. */
+function bounded(value: number): number {
+  if (value >= -1 && value <= 1) return value;
+  if (Number.isNaN(value) || !Number.isFinite(value)) {
+    throw new AudioError("CORRUPT_DATA", `a sample is ${value}: not a number that a microphone gives`);
+  }
+  return value > 0 ? 1 : -1;
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function lookup(table: Float32Array): SampleEncoding {
+  return {
+    bytesPerSample: 1,
+    decode(out, bytes, first, stride) {
+      for (let i = 0, at = first; i < out.length; i++, at += stride) out[i] = table[bytes[at]!]!;
+    },
+  };
+}
+
+export const sampleEncodings = {
+  pcm8: {
+    bytesPerSample: 1,
+    decode(out, bytes, first, stride) {
+      for (let i = 0, at = first; i < out.length; i++, at += stride) out[i] = (bytes[at]! - 128) / 128;
+    },
+  },
+  pcm16: {
+    bytesPerSample: 2,
+    decode(out, bytes, first, stride) {
+      for (let i = 0, at = first; i < out.length; i++, at += stride) {
+        out[i] = (((bytes[at]! | (bytes[at + 1]! << 8)) << 16) >> 16) / 32768;
+      }
+    },
+  },
+  pcm24: {
+    bytesPerSample: 3,
+    decode(out, bytes, first, stride) {
+      for (let i = 0, at = first; i < out.length; i++, at += stride) {
+        out[i] = ((bytes[at]! << 8) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 24)) / 2147483648;
+      }
+    },
+  },
+  pcm32: {
+    bytesPerSample: 4,
+    decode(out, bytes, first, stride) {
+      const view = viewOf(bytes);
+      for (let i = 0, at = first; i < out.length; i++, at += stride) out[i] = view.getInt32(at, true) / 2147483648;
+    },
+  },
+  float32: {
+    bytesPerSample: 4,
+    decode(out, bytes, first, stride) {
+      const view = viewOf(bytes);
+      for (let i = 0, at = first; i < out.length; i++, at += stride) out[i] = bounded(view.getFloat32(at, true));
+    },
+  },
+  float64: {
+    bytesPerSample: 8,
+    decode(out, bytes, first, stride) {
+      const view = viewOf(bytes);
+      for (let i = 0, at = first; i < out.length; i++, at += stride) out[i] = bounded(view.getFloat64(at, true));
+    },
+  },
+  alaw: lookup(alaw),
+  mulaw: lookup(mulaw),
+} satisfies Record<string, SampleEncoding>;

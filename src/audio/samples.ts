@@ -1,0 +1,64 @@
+import { AudioError, checkLayout } from "./audio-error.js";
+import type { ByteSource } from "./byte-source.js";
+import type { RawFormat, Recording } from "./port.js";
+import { recordingOf } from "./recording.js";
+import { type SampleEncoding, sampleEncodings } from "./sample-encoding.js";
+
+export type Samples = Float32Array | Float64Array | Int16Array;
+
+/** Interleaved samples in `encoding`, from byte `start` on. Bytes after the last whole frame are not read. */
+export function recordingOfBytes(
+  source: ByteSource,
+  layout: { rateHz: number; channels: number; start: number; bytes: number; bytesPerFrame: number },
+  encoding: SampleEncoding,
+): Recording {
+  const { rateHz, channels, start, bytes, bytesPerFrame } = layout;
+  const bytesPerChannel = bytesPerFrame / channels;
+  return recordingOf({
+    rateHz,
+    channels,
+    frames: Math.floor(bytes / bytesPerFrame),
+    framesPerBlock: 1,
+    decode(out, first, channel) {
+      const chunk = source.read(start + first * bytesPerFrame, out.length * bytesPerFrame);
+      if (chunk.length < out.length * bytesPerFrame)
+        throw new AudioError("TRUNCATED", "the file shrank while it was read");
+      encoding.decode(out, chunk, channel * bytesPerChannel, bytesPerFrame);
+    },
+  });
+}
+
+/** Headerless bytes, as the caller says they are to be read. */
+export function recordingOfRaw(source: ByteSource, format: RawFormat): Recording {
+  const { rateHz, channels, encoding: name } = format;
+  checkLayout(rateHz, channels);
+  if (name !== "pcm16" && name !== "alaw" && name !== "mulaw") {
+    throw new AudioError("UNSUPPORTED_ENCODING", `headerless audio is pcm16, alaw or mulaw, not ${String(name)}`);
+  }
+  const encoding = sampleEncodings[name];
+  const bytesPerFrame = encoding.bytesPerSample * channels;
+  return recordingOfBytes(source, { rateHz, channels, start: 0, bytes: source.length, bytesPerFrame }, encoding);
+}
+
+/** Samples that the caller has: one array per channel, floats in -1..1 or 16-bit integers. They are not changed. */
+export function recordingOfSamples(samples: Samples | readonly Samples[], rateHz: number): Recording {
+  const channels = Array.isArray(samples) ? (samples as readonly Samples[]) : [samples as Samples];
+  checkLayout(rateHz, channels.length);
+  const frames = channels[0]!.length;
+  if (channels.some((channel) => channel.length !== frames)) {
+    throw new AudioError("BAD_HEADER", "the channels of a recording are equally long");
+  }
+  return recordingOf({
+    rateHz,
+    channels: channels.length,
+    frames,
+    framesPerBlock: 1,
+    decode(out, first, channel) {
+      const from = channels[channel]!.subarray(first, first + out.length);
+      const name = from instanceof Int16Array ? "pcm16" : from instanceof Float32Array ? "float32" : "float64";
+      const encoding = sampleEncodings[name];
+      const bytes = new Uint8Array(from.buffer, from.byteOffset, from.byteLength);
+      encoding.decode(out, bytes, 0, encoding.bytesPerSample);
+    },
+  });
+}
