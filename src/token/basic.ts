@@ -1,0 +1,42 @@
+import { OAuthError } from "./errors.js";
+
+export interface ClientPassword {
+  readonly clientId: string;
+  readonly secret: string;
+}
+
+/** RFC 6749 appendix B: what was form-encoded before it went into the header. */
+function formDecode(text: string): string {
+  try {
+    return decodeURIComponent(text.replace(/\+/g, " "));
+  } catch {
+    throw invalidHeader("is not form-encoded");
+  }
+}
+
+const invalidHeader = (what: string): OAuthError =>
+  new OAuthError("invalid_client", `the Authorization header ${what}`, {
+    headers: { "WWW-Authenticate": BASIC_CHALLENGE },
+  });
+
+export const BASIC_CHALLENGE = 'Basic realm="vivavoce", charset="UTF-8"';
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
+
+/**
+ * Reads `Basic <BASE64(client_id:client_secret)>`. Escaped ids (`appID%3A…`) are split at the first colon; a raw `appID:` id has
+ * colons of its own and is split at the last, which works because a generated secret has none.
+ */
+export function parseBasic(header: string | null | undefined): ClientPassword {
+  if (!header) throw invalidHeader("is missing");
+  const [scheme, encoded, ...rest] = header.trim().split(/ +/);
+  if (scheme?.toLowerCase() !== "basic") throw invalidHeader("is not Basic");
+  if (!encoded || rest.length > 0 || !BASE64.test(encoded)) throw invalidHeader("is not base64");
+  const text = Buffer.from(encoded, "base64").toString("utf8");
+  const raw = text.startsWith("appID:");
+  const colon = raw ? text.lastIndexOf(":") : text.indexOf(":");
+  if (colon <= 0) throw invalidHeader("has no colon between client id and secret");
+  const id = text.slice(0, colon);
+  const secret = text.slice(colon + 1);
+  return raw ? { clientId: id, secret } : { clientId: formDecode(id), secret: formDecode(secret) };
+}

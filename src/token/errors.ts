@@ -1,0 +1,66 @@
+/** The closed set of codes an authorization or resource server of ours answers with (RFC 6749 §5.2, RFC 6750 §3.1, and our management interface). */
+export type OAuthErrorCode =
+  | "invalid_request"
+  | "invalid_client"
+  | "invalid_grant"
+  | "unauthorized_client"
+  | "unsupported_grant_type"
+  | "invalid_scope"
+  | "invalid_token"
+  | "insufficient_scope"
+  | "access_denied"
+  | "temporarily_unavailable"
+  | "not_found"
+  | "conflict"
+  | "server_error";
+
+const STATUS: Record<OAuthErrorCode, number> = {
+  invalid_request: 400,
+  invalid_client: 401,
+  invalid_grant: 400,
+  unauthorized_client: 400,
+  unsupported_grant_type: 400,
+  invalid_scope: 400,
+  invalid_token: 401,
+  insufficient_scope: 403,
+  access_denied: 403,
+  temporarily_unavailable: 429,
+  not_found: 404,
+  conflict: 409,
+  server_error: 500,
+};
+
+/** RFC 6749 allows printable ASCII without `"` and `\` in a description; it also ends up inside a quoted header value. */
+const describable = (text: string): string => text.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, "?");
+
+export class OAuthError extends Error {
+  readonly code: OAuthErrorCode;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    code: OAuthErrorCode,
+    description: string,
+    details: { status?: number; headers?: Record<string, string> } = {},
+  ) {
+    super(describable(description));
+    this.name = "OAuthError";
+    this.code = code;
+    this.status = details.status ?? STATUS[code];
+    this.headers = details.headers ?? {};
+  }
+
+  get body(): { error: OAuthErrorCode; error_description: string } {
+    return { error: this.code, error_description: this.message };
+  }
+}
+
+/** Never stored, whoever asked: answers of a token server and of what its tokens open. */
+export const NO_STORE: Readonly<Record<string, string>> = { "Cache-Control": "no-store", Pragma: "no-cache" };
+
+export function errorResponse(error: OAuthError, headers: Record<string, string> = {}): Response {
+  return new Response(JSON.stringify(error.body), {
+    status: error.status,
+    headers: { "Content-Type": "application/json", ...NO_STORE, ...headers, ...error.headers },
+  });
+}

@@ -1,0 +1,206 @@
+import { createHash } from "node:crypto";
+import {
+  CompactEncrypt,
+  calculateJwkThumbprint,
+  compactDecrypt,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  type JSONWebKeySet,
+  type JWK,
+} from "jose";
+import type { Clock } from "./clock.js";
+import { collection, type Documents } from "./documents.js";
+
+export type SigningAlgorithm = "ES256" | "RS256" | "EdDSA";
+
+interface StoredKey {
+  readonly kid: string;
+  readonly algorithm: SigningAlgorithm;
+  readonly publicJwk: JWK;
+  /** The private JWK as JSON, or as a JWE under the operator's key when there is one. */
+  readonly privateJwk: string;
+  readonly createdAt: number;
+  /** Published from the start, used from here on: those who cache our JWKS know it before they see it. */
+  readonly signsFrom: number;
+  /** When its last token has expired; `null` while no successor is named. */
+  readonly publishedUntil: number | null;
+}
+
+interface Ring {
+  readonly keys: readonly StoredKey[];
+}
+
+export interface Signer {
+  readonly kid: string;
+  readonly algorithm: SigningAlgorithm;
+  readonly key: CryptoKey;
+}
+
+export interface Keyring {
+  signer(): Promise<Signer>;
+  /** Every key that may still stand under a valid token. `fresh` asks the store again. */
+  jwks(fresh?: boolean): Promise<JSONWebKeySet>;
+  /** The private keys, signing key first: for the interactive flow's own signing. */
+  privateJwks(): Promise<{ keys: JWK[] }>;
+  /**
+   * Names a successor. Tokens already issued stay valid to their end, unless `revoke` says that the old key leaked: then it is gone
+   * at once, and with it every token it signed.
+   */
+  rotate(options?: { revoke?: boolean }): Promise<{ kid: string; signsFrom: number }>;
+  list(): Promise<
+    { kid: string; algorithm: SigningAlgorithm; createdAt: number; signsFrom: number; publishedUntil: number | null }[]
+  >;
+}
+
+export interface KeyringOptions {
+  readonly documents: Documents;
+  readonly clock: Clock;
+  readonly algorithm?: SigningAlgorithm;
+  /** Seals private keys in the store (AES-256-GCM under its SHA-256). Without it they stand there as the store keeps them. */
+  readonly sealingKey?: string | Uint8Array;
+  /** The longest that a token may live, clock skew included. */
+  readonly longestTokenMs: number;
+  /** Between publishing a key and signing with it. */
+  readonly leadMs?: number;
+  readonly rotateAfterMs?: number;
+  readonly generateKey?: (algorithm: SigningAlgorithm) => Promise<{ publicKey: CryptoKey; privateKey: CryptoKey }>;
+}
+
+const REFRESH_MS = 5_000;
+const LEAD_MS = 60_000;
+const ROTATE_AFTER_MS = 90 * 24 * 3_600_000;
+const RING_ID = "current";
+
+export function createKeyring(options: KeyringOptions): Keyring {
+  const { clock, longestTokenMs } = options;
+  const algorithm = options.algorithm ?? "ES256";
+  const leadMs = options.leadMs ?? LEAD_MS;
+  const rotateAfterMs = options.rotateAfterMs ?? ROTATE_AFTER_MS;
+  const generateKey = options.generateKey ?? ((alg) => generateKeyPair(alg, { extractable: true }));
+  const rings = collection<Ring>(options.documents, "token.keyring");
+  const sealing = options.sealingKey === undefined ? null : createHash("sha256").update(options.sealingKey).digest();
+
+  const imported = new Map<string, CryptoKey>();
+  let cached: { ring: Ring; readAt: number } | null = null;
+
+  async function seal(jwk: JWK): Promise<string> {
+    const json = JSON.stringify(jwk);
+    if (!sealing) return json;
+    return new CompactEncrypt(new TextEncoder().encode(json))
+      .setProtectedHeader({ alg: "dir", enc: "A256GCM" })
+      .encrypt(sealing);
+  }
+
+  async function unseal(stored: StoredKey): Promise<JWK> {
+    if (stored.privateJwk.startsWith("{")) return JSON.parse(stored.privateJwk) as JWK;
+    if (!sealing) throw new Error("the signing keys in the store are sealed: a sealing key is needed to open them");
+    const { plaintext } = await compactDecrypt(stored.privateJwk, sealing, {
+      keyManagementAlgorithms: ["dir"],
+      contentEncryptionAlgorithms: ["A256GCM"],
+    });
+    return JSON.parse(new TextDecoder().decode(plaintext)) as JWK;
+  }
+
+  async function newKey(signsFrom: number): Promise<StoredKey> {
+    const pair = await generateKey(algorithm);
+    const publicJwk = await exportJWK(pair.publicKey);
+    const kid = await calculateJwkThumbprint(publicJwk);
+    const privateJwk = await seal(await exportJWK(pair.privateKey));
+    return { kid, algorithm, publicJwk, privateJwk, createdAt: clock.now(), signsFrom, publishedUntil: null };
+  }
+
+  /** Reads the ring, at most every few seconds, and makes its first key where there is none yet. */
+  async function load(fresh = false): Promise<Ring> {
+    const now = clock.now();
+    if (!fresh && cached && now - cached.readAt < REFRESH_MS && now >= cached.readAt) return cached.ring;
+    let ring = await rings.get(RING_ID);
+    if (!ring || ring.keys.length === 0) {
+      const first = await newKey(now);
+      // Several replicas may start at once: the first key in the store is everybody's.
+      await rings.update(RING_ID, (current) => (current && current.keys.length > 0 ? undefined : { keys: [first] }));
+      ring = (await rings.get(RING_ID)) as Ring;
+    }
+    cached = { ring, readAt: now };
+    return ring;
+  }
+
+  const signing = (ring: Ring, now: number): StoredKey =>
+    ring.keys
+      .filter((key) => key.signsFrom <= now)
+      .reduce<StoredKey | null>((latest, key) => (latest && latest.signsFrom > key.signsFrom ? latest : key), null) ??
+    (ring.keys[0] as StoredKey);
+
+  async function rotate({ revoke = false }: { revoke?: boolean } = {}) {
+    const now = clock.now();
+    const next = await newKey(revoke ? now : now + leadMs);
+    await rings.update(RING_ID, (ring) => ({
+      keys: [
+        ...(revoke ? [] : (ring?.keys ?? []))
+          .filter((key) => key.publishedUntil === null || key.publishedUntil > now)
+          .map((key) => ({ ...key, publishedUntil: key.publishedUntil ?? next.signsFrom + longestTokenMs })),
+        next,
+      ],
+    }));
+    cached = null;
+    return { kid: next.kid, signsFrom: next.signsFrom };
+  }
+
+  return {
+    async signer() {
+      let ring = await load();
+      const now = clock.now();
+      const newest = ring.keys[ring.keys.length - 1] as StoredKey;
+      if (now - newest.createdAt > rotateAfterMs) {
+        await rotate();
+        ring = await load(true);
+      }
+      const stored = signing(ring, now);
+      let key = imported.get(stored.kid);
+      if (!key) {
+        key = (await importJWK(await unseal(stored), stored.algorithm)) as CryptoKey;
+        imported.set(stored.kid, key);
+      }
+      return { kid: stored.kid, algorithm: stored.algorithm, key };
+    },
+
+    async jwks(fresh) {
+      const now = clock.now();
+      const { keys } = await load(fresh);
+      return {
+        keys: keys
+          .filter((key) => key.publishedUntil === null || key.publishedUntil > now)
+          .map((key) => ({ ...key.publicJwk, kid: key.kid, alg: key.algorithm, use: "sig" })),
+      };
+    },
+
+    async privateJwks() {
+      const ring = await load();
+      const first = signing(ring, clock.now());
+      const rest = ring.keys.filter((key) => key !== first);
+      return {
+        keys: await Promise.all(
+          [first, ...rest].map(async (key) => ({
+            ...(await unseal(key)),
+            kid: key.kid,
+            alg: key.algorithm,
+            use: "sig",
+          })),
+        ),
+      };
+    },
+
+    rotate,
+
+    async list() {
+      const { keys } = await load(true);
+      return keys.map(({ kid, algorithm: alg, createdAt, signsFrom, publishedUntil }) => ({
+        kid,
+        algorithm: alg,
+        createdAt,
+        signsFrom,
+        publishedUntil,
+      }));
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import { createHmac, randomBytes, scrypt, timingSafeEqual } from "node:crypto";
+import type { Random } from "./clock.js";
+
+/** scrypt's cost. `memory` in bytes is 128 · n · r. */
+interface Cost {
+  readonly n: number;
+  readonly r: number;
+  readonly p: number;
+}
+
+/** A generated secret has 256 bits of chance: the cost only has to make a leaked table useless, which its entropy does already. */
+const GENERATED: Cost = { n: 1 << 10, r: 8, p: 1 };
+/** What people choose can be guessed: OWASP's figure for scrypt at 32 MiB. */
+const CHOSEN: Cost = { n: 1 << 15, r: 8, p: 3 };
+
+const HASH_BYTES = 32;
+const SALT_BYTES = 16;
+
+function derive(secret: string, salt: Uint8Array, cost: Cost): Promise<Buffer> {
+  const maxmem = 128 * cost.n * cost.r + (1 << 20) * cost.p;
+  return new Promise((resolve, reject) => {
+    scrypt(secret.normalize("NFKC"), salt, HASH_BYTES, { N: cost.n, r: cost.r, p: cost.p, maxmem }, (error, key) =>
+      error ? reject(error) : resolve(key),
+    );
+  });
+}
+
+const encode = (cost: Cost, salt: Uint8Array, hash: Uint8Array): string =>
+  [
+    "scrypt",
+    cost.n,
+    cost.r,
+    cost.p,
+    Buffer.from(salt).toString("base64url"),
+    Buffer.from(hash).toString("base64url"),
+  ].join("$");
+
+function decode(record: string): { cost: Cost; salt: Buffer; hash: Buffer } | null {
+  const [kind, n, r, p, salt, hash] = record.split("$");
+  if (kind !== "scrypt" || !n || !r || !p || !salt || !hash) return null;
+  return {
+    cost: { n: Number(n), r: Number(r), p: Number(p) },
+    salt: Buffer.from(salt, "base64url"),
+    hash: Buffer.from(hash, "base64url"),
+  };
+}
+
+export interface Secrets {
+  /** 256 bits in base64url: none of `:` `%` `+`, which a Basic header may mangle. */
+  generate(): string;
+  hash(secret: string, strength: "generated" | "chosen"): Promise<string>;
+  /** Takes as long for a client or user that does not exist (`null`) as for one that does. */
+  matches(secret: string, record: string | null, strength: "generated" | "chosen"): Promise<boolean>;
+}
+
+/** How many secrets that passed are remembered. */
+const REMEMBERED = 10_000;
+
+/**
+ * scrypt on the first use of a secret; afterwards a digest under a key of this process, so that a client asking every few minutes
+ * costs microseconds. Keyed by the stored record: a regenerated secret has another record and is never answered from memory.
+ */
+export function createSecrets(random: Random): Secrets {
+  const processKey = randomBytes(32);
+  const passed = new Map<string, Buffer>();
+  const digest = (secret: string): Buffer => createHmac("sha256", processKey).update(secret).digest();
+
+  const remember = (record: string, secret: string): void => {
+    passed.delete(record);
+    passed.set(record, digest(secret));
+    if (passed.size > REMEMBERED) passed.delete(passed.keys().next().value as string);
+  };
+
+  return {
+    generate: () => Buffer.from(random.bytes(32)).toString("base64url"),
+
+    async hash(secret, strength) {
+      const cost = strength === "generated" ? GENERATED : CHOSEN;
+      const salt = random.bytes(SALT_BYTES);
+      return encode(cost, salt, await derive(secret, salt, cost));
+    },
+
+    async matches(secret, record, strength) {
+      const stored = record === null ? null : decode(record);
+      if (record === null || stored === null) {
+        await derive(secret, new Uint8Array(SALT_BYTES), strength === "generated" ? GENERATED : CHOSEN);
+        return false;
+      }
+      const known = passed.get(record);
+      if (known && timingSafeEqual(known, digest(secret))) return true;
+      const hash = await derive(secret, stored.salt, stored.cost);
+      const same = hash.length === stored.hash.length && timingSafeEqual(hash, stored.hash);
+      // A password is checked once a sign-in: only what machines send over and over is worth remembering.
+      if (same && strength === "generated") remember(record, secret);
+      return same;
+    },
+  };
+}
