@@ -1,0 +1,52 @@
+import type { SortedTrials } from "./metrics.js";
+
+export interface Interval {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** Whose voices meet in each trial (in the order of the input, not sorted). */
+export interface TrialSpeakers {
+  readonly enrolled: ArrayLike<number>;
+  readonly tested: ArrayLike<number>;
+  readonly count: number;
+}
+
+/** A small generator with a seed, so that an interval can be computed again (mulberry32). */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+/**
+ * Weights of one resample: speakers are drawn with replacement, and a trial counts as often as its speakers were drawn
+ * together. Trials of one speaker hang together, so resampling trials instead would give intervals that are far too narrow.
+ */
+export function resampledWeights(trials: SortedTrials, speakers: TrialSpeakers, random: () => number): Float64Array {
+  const drawn = new Float64Array(speakers.count);
+  for (let i = 0; i < speakers.count; i++) drawn[Math.floor(random() * speakers.count)]! += 1;
+  return Float64Array.from(trials.order, (trial) => {
+    const enrolled = speakers.enrolled[trial]!;
+    const tested = speakers.tested[trial]!;
+    return enrolled === tested ? drawn[enrolled]! : drawn[enrolled]! * drawn[tested]!;
+  });
+}
+
+/** The central `confidence` share of the values; `null` when fewer than 20 resamples gave one. */
+export function percentileInterval(values: readonly number[], confidence = 0.95): Interval | null {
+  const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
+  if (sorted.length < 20) return null;
+  const at = (share: number) => {
+    const position = share * (sorted.length - 1);
+    const below = Math.floor(position);
+    const above = Math.min(below + 1, sorted.length - 1);
+    return sorted[below]! + (position - below) * (sorted[above]! - sorted[below]!);
+  };
+  return { low: at((1 - confidence) / 2), high: at((1 + confidence) / 2) };
+}

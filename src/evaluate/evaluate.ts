@@ -1,0 +1,239 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { Recording } from "../audio/port.js";
+import type { Engine, Template, Voice } from "../engine/port.js";
+import {
+  type BandSummary,
+  NET_SPEECH_BANDS,
+  type ScoredTrial,
+  SNR_BANDS,
+  type Summary,
+  summarize,
+  summarizeBy,
+} from "./summary.js";
+import type { TrialSet } from "./trials.js";
+import type { CachedVoice, VoiceCache } from "./voice-cache.js";
+
+export interface Pcm {
+  readonly samples: Float32Array;
+  readonly rateHz: number;
+}
+
+/** Something done to the tested recordings before they are measured: a codec, noise, a cut. */
+export interface Condition {
+  /** Part of the cache's key: a changed condition needs a changed name. */
+  readonly name: string;
+  apply(pcm: Pcm, file: string): Pcm | Promise<Pcm>;
+}
+
+export interface EvaluationParts {
+  readonly engine: Engine;
+  readonly decode: (bytes: Uint8Array) => Recording;
+  readonly cache: VoiceCache;
+}
+
+export interface EvaluationOptions {
+  readonly condition?: Condition;
+  /** Recordings analyzed at a time. */
+  readonly concurrency?: number;
+  readonly resamples?: number;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+export interface Progress {
+  readonly phase: "recordings" | "models" | "trials";
+  readonly done: number;
+  readonly total: number;
+}
+
+export interface UnusableFile {
+  readonly file: string;
+  readonly reason: string;
+}
+
+export interface Evaluation {
+  readonly modelRevision: string;
+  readonly condition: string;
+  readonly recordings: number;
+  readonly trials: readonly ScoredTrial[];
+  readonly summary: Summary | null;
+  readonly byNetSpeech: readonly BandSummary[];
+  readonly bySnr: readonly BandSummary[];
+  /** Recordings that gave no embedding (failure to acquire). */
+  readonly unusable: readonly UnusableFile[];
+  /** Models none of whose recordings agree (failure to enroll). */
+  readonly failedModels: number;
+  /** Trials that could not be scored for either reason; they are in no figure. */
+  readonly unscoredTrials: number;
+}
+
+const CLEAN: Condition = { name: "as recorded", apply: (pcm) => pcm };
+
+export async function evaluate(
+  set: TrialSet,
+  parts: EvaluationParts,
+  options: EvaluationOptions = {},
+): Promise<Evaluation> {
+  const { engine } = parts;
+  const { condition = CLEAN, signal, onProgress = () => {} } = options;
+  const unusable: UnusableFile[] = [];
+
+  const enrolling = new Set(set.models.flat());
+  const tested = new Set(set.trials.map((trial) => trial.test));
+  const wanted: { file: number; as: "enrolling" | "tested" }[] = [
+    ...[...enrolling].map((file) => ({ file, as: "enrolling" as const })),
+    // As recorded, a file that both enrolls and is tested needs one analysis only.
+    ...[...tested]
+      .filter((file) => condition !== CLEAN || !enrolling.has(file))
+      .map((file) => ({ file, as: "tested" as const })),
+  ];
+  const enrolled = new Map<number, CachedVoice>();
+  const probes = new Map<number, CachedVoice>();
+  let done = 0;
+  await inParallel(wanted, options.concurrency ?? 4, async ({ file, as }) => {
+    signal?.throwIfAborted();
+    const path = set.files[file]!;
+    const outcome = await voiceOf(path, as === "enrolling" ? CLEAN : condition, parts, signal);
+    if ("reason" in outcome) unusable.push({ file: path, reason: outcome.reason });
+    else (as === "enrolling" ? enrolled : probes).set(file, outcome);
+    onProgress({ phase: "recordings", done: ++done, total: wanted.length });
+  });
+  if (condition === CLEAN) for (const [file, voice] of enrolled) if (tested.has(file)) probes.set(file, voice);
+
+  const templates: (Template | null)[] = [];
+  for (const model of set.models) {
+    signal?.throwIfAborted();
+    const voices = model.flatMap((file) => asVoice(enrolled.get(file)) ?? []);
+    templates.push(voices.length === 0 ? null : (await engine.train(voices)).template);
+    onProgress({ phase: "models", done: templates.length, total: set.models.length });
+  }
+
+  const { scored, unscored } = await scoreTrials(set, templates, probes, engine, signal, onProgress);
+  const summaryOptions = { resamples: options.resamples ?? 1000, threshold: (rate: number) => engine.threshold(rate) };
+  // Bands are for reading trends: fewer resamples are enough.
+  const bandOptions = { ...summaryOptions, resamples: Math.min(summaryOptions.resamples, 200) };
+  return {
+    modelRevision: engine.model.revision,
+    condition: condition.name,
+    recordings: set.files.length,
+    trials: scored,
+    summary: summarize(scored, summaryOptions),
+    byNetSpeech: summarizeBy(scored, NET_SPEECH_BANDS, (trial) => trial.netSpeechSeconds, bandOptions),
+    bySnr: summarizeBy(scored, SNR_BANDS, (trial) => trial.snrDb, bandOptions),
+    unusable: unusable.sort((a, b) => (a.file < b.file ? -1 : 1)),
+    failedModels: templates.filter((template) => template === null).length,
+    unscoredTrials: unscored,
+  };
+}
+
+async function scoreTrials(
+  set: TrialSet,
+  templates: readonly (Template | null)[],
+  probes: ReadonlyMap<number, CachedVoice>,
+  engine: Engine,
+  signal: AbortSignal | undefined,
+  onProgress: (progress: Progress) => void,
+): Promise<{ scored: ScoredTrial[]; unscored: number }> {
+  const byTest = new Map<number, { model: number; same: boolean }[]>();
+  for (const trial of set.trials) {
+    const list = byTest.get(trial.test) ?? [];
+    list.push(trial);
+    byTest.set(trial.test, list);
+  }
+  const scored: ScoredTrial[] = [];
+  let unscored = 0;
+  let done = 0;
+  for (const [test, trials] of byTest) {
+    signal?.throwIfAborted();
+    const probe = asVoice(probes.get(test));
+    const scorable = probe === null ? [] : trials.filter((trial) => templates[trial.model] !== null);
+    unscored += trials.length - scorable.length;
+    if (probe !== null && scorable.length > 0) {
+      const scores = await engine.score(
+        scorable.map((trial) => templates[trial.model]!),
+        probe,
+      );
+      scorable.forEach((trial, i) => {
+        scored.push({
+          same: trial.same,
+          llr: scores[i]!.llr,
+          raw: scores[i]!.raw,
+          enrolledSpeaker: set.speakers[set.models[trial.model]![0]!]!,
+          testedSpeaker: set.speakers[test]!,
+          netSpeechSeconds: probe.netSpeechSeconds,
+          snrDb: probe.snrDb,
+        });
+      });
+    }
+    done += trials.length;
+    onProgress({ phase: "trials", done, total: set.trials.length });
+  }
+  return { scored, unscored };
+}
+
+function asVoice(cached: CachedVoice | undefined): Voice | null {
+  if (!cached?.embedding) return null;
+  const { netSpeechSeconds, snrDb, bandwidthHz } = cached.measures;
+  return { embedding: cached.embedding, netSpeechSeconds, snrDb, bandwidthHz };
+}
+
+async function voiceOf(
+  path: string,
+  condition: Condition,
+  { engine, decode, cache }: EvaluationParts,
+  signal: AbortSignal | undefined,
+): Promise<CachedVoice | { reason: string }> {
+  let bytes: Uint8Array;
+  try {
+    bytes = await readFile(path);
+  } catch (error) {
+    return { reason: (error as NodeJS.ErrnoException).code === "ENOENT" ? "no such file" : String(error) };
+  }
+  const key = [createHash("sha256").update(bytes).digest("hex"), engine.model.revision, condition.name].join(" ");
+  let voice = cache.get(key);
+  if (voice === undefined) {
+    let pcm: Pcm;
+    try {
+      pcm = mono(decode(bytes));
+    } catch (error) {
+      return { reason: error instanceof Error ? error.message : String(error) };
+    }
+    pcm = await condition.apply(pcm, path);
+    const { measures, embedding } = await engine.analyze(pcm.samples, pcm.rateHz, signal ? { signal } : {});
+    voice = { measures, embedding };
+    await cache.put(key, voice);
+  }
+  if (voice.embedding === null)
+    return { reason: `too little speech (${voice.measures.netSpeechSeconds.toFixed(2)} s)` };
+  return voice;
+}
+
+/** All samples of a recording, channels mixed. */
+export function mono(recording: Recording): Pcm {
+  const samples = new Float32Array(recording.frames);
+  let at = 0;
+  for (const chunk of recording.read(0)) {
+    samples.set(chunk.subarray(0, samples.length - at), at);
+    at += chunk.length;
+  }
+  return { samples: at < samples.length ? samples.slice(0, at) : samples, rateHz: recording.rateHz };
+}
+
+async function inParallel<T extends object>(
+  items: readonly T[],
+  width: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const rest = [...items].reverse();
+  await Promise.all(
+    Array.from({ length: Math.max(1, width) }, async () => {
+      try {
+        for (let item = rest.pop(); item !== undefined; item = rest.pop()) await work(item);
+      } catch (error) {
+        rest.length = 0; // one failure ends the others too
+        throw error;
+      }
+    }),
+  );
+}

@@ -1,0 +1,236 @@
+import * as Plot from "@observablehq/plot";
+import { parseHTML } from "linkedom";
+import type { Evaluation } from "./evaluate.js";
+import { monotoneCalibration, ratePoints, sortTrials } from "./metrics.js";
+import { probit } from "./probit.js";
+import type { BandSummary, Estimate, Summary } from "./summary.js";
+
+/** One page that stands alone: figures, DET curve, score histograms, calibration. */
+export function reportHtml(title: string, evaluations: readonly Evaluation[], at: Date): string {
+  const body = evaluations.map((evaluation) => section(evaluation)).join("\n");
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${escapeHtml(title)}</title>
+<style>
+  body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1b1f24; background: #fff; }
+  table { border-collapse: collapse; margin: 1rem 0; }
+  th, td { padding: .3rem .8rem; border-bottom: 1px solid #d8dee4; text-align: right; font-variant-numeric: tabular-nums; }
+  th:first-child, td:first-child { text-align: left; }
+  .plots { display: flex; flex-wrap: wrap; gap: 1rem; }
+  figure { margin: 0; }
+  figcaption { font-weight: 600; }
+  .note { color: #57606a; }
+</style>
+<h1>${escapeHtml(title)}</h1>
+<p class="note">Made ${at.toISOString()} by vivavoce. Intervals are 95 %, from a bootstrap over speakers.</p>
+${body}
+</html>
+`;
+}
+
+function section(evaluation: Evaluation): string {
+  const { summary } = evaluation;
+  const heading = `<h2>${escapeHtml(evaluation.condition)}</h2>
+<p class="note">Model ${escapeHtml(evaluation.modelRevision.slice(0, 16))}, ${evaluation.recordings} recordings.</p>`;
+  const failures = failureList(evaluation);
+  if (summary === null)
+    return `${heading}<p>No figures: the trials that could be scored are of one kind only.</p>${failures}`;
+  return `${heading}
+${summaryTable(summary)}
+<div class="plots">
+  <figure><figcaption>Detection error trade-off</figcaption>${detPlot(evaluation)}</figure>
+  <figure><figcaption>Scores</figcaption>${histogram(evaluation)}</figure>
+  <figure><figcaption>Calibration</figcaption>${calibrationPlot(evaluation)}</figure>
+</div>
+${promises(summary)}
+${bandTable("By net speech of the tested recording", evaluation.byNetSpeech)}
+${bandTable("By signal-to-noise ratio of the tested recording", evaluation.bySnr)}
+${failures}`;
+}
+
+function summaryTable(summary: Summary): string {
+  const rows: [string, string][] = [
+    ["Speakers", String(summary.speakers)],
+    ["Trials, same person / different people", `${summary.sameTrials} / ${summary.differentTrials}`],
+    ["Equal error rate", percent(summary.equalErrorRate)],
+    ...summary.operatingPoints.map((point): [string, string] => [
+      `FNMR at FMR ${100 * point.falseMatchRate} %${point.resolved ? "" : " (too few trials to resolve)"}`,
+      percent(point.fnmr),
+    ]),
+    ["minDCF (prior 0.01)", decimal(summary.minimumDetectionCost)],
+    ["Actual DCF (prior 0.01)", decimal(summary.actualDetectionCost)],
+    ["Cllr, bits", decimal(summary.cllr)],
+    ["minCllr, bits", decimal(summary.minimumCllr)],
+  ];
+  return `<table>${rows.map(([name, value]) => `<tr><td>${escapeHtml(name)}</td><td>${escapeHtml(value)}</td></tr>`).join("")}</table>`;
+}
+
+function promises(summary: Summary): string {
+  if (summary.promisedPoints.length === 0) return "";
+  const rows = summary.promisedPoints.map(
+    (point) =>
+      `<tr><td>${100 * point.promisedRate} %</td><td>${point.threshold.toFixed(2)}</td><td>${rate(point.falseMatchRate)}</td><td>${rate(point.falseNonMatchRate)}</td></tr>`,
+  );
+  return `<h3>Does the threshold keep its promise?</h3>
+<table><tr><th>target false-accept rate</th><th>threshold (llr)</th><th>measured FMR</th><th>measured FNMR</th></tr>${rows.join("")}</table>`;
+}
+
+function bandTable(title: string, bands: readonly BandSummary[]): string {
+  if (bands.length === 0) return "";
+  const rows = bands.map(({ label, trials, summary }) => {
+    const figures = summary
+      ? [percent(summary.equalErrorRate), percent(summary.operatingPoints[0]!.fnmr), decimal(summary.cllr)]
+      : ["one kind of trial only", "", ""];
+    return `<tr><td>${escapeHtml(label)}</td><td>${trials}</td>${figures.map((figure) => `<td>${escapeHtml(figure)}</td>`).join("")}</tr>`;
+  });
+  return `<h3>${escapeHtml(title)}</h3>
+<table><tr><th></th><th>trials</th><th>EER</th><th>FNMR at FMR 1 %</th><th>Cllr</th></tr>${rows.join("")}</table>`;
+}
+
+function failureList({ unusable, failedModels, unscoredTrials }: Evaluation): string {
+  if (unscoredTrials === 0 && unusable.length === 0) return "";
+  const listed = unusable.slice(0, 50).map(({ file, reason }) => `<li>${escapeHtml(file)}: ${escapeHtml(reason)}</li>`);
+  if (unusable.length > listed.length) listed.push(`<li>and ${unusable.length - listed.length} more</li>`);
+  return `<h3>Not scored</h3>
+<p>${unscoredTrials} trials, because ${unusable.length} recordings gave no voice and ${failedModels} models could not be enrolled.</p>
+<ul>${listed.join("")}</ul>`;
+}
+
+const DET_TICKS = [0.0001, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4];
+
+function detPlot(evaluation: Evaluation): string {
+  const { trials } = evaluation;
+  const sorted = sortTrials(
+    trials.map((trial) => trial.llr),
+    trials.map((trial) => trial.same),
+  );
+  const visible = [0.00005, 0.6] as const;
+  const clamp = (value: number) => probit(Math.min(Math.max(value, visible[0]), visible[1]));
+  const points = thin(ratePoints(sorted), 2000).map((point) => ({
+    fmr: clamp(point.falseMatchRate),
+    fnmr: clamp(point.falseNonMatchRate),
+  }));
+  const axis = (label: string) => ({
+    label,
+    domain: visible.map(probit),
+    ticks: DET_TICKS.map(probit),
+    tickFormat: (_: number, i: number) => `${Number((100 * DET_TICKS[i]!).toPrecision(3))}`,
+    grid: true,
+  });
+  return svg({
+    width: 420,
+    height: 420,
+    marginLeft: 55,
+    x: axis("FMR, %"),
+    y: axis("FNMR, %"),
+    marks: [
+      Plot.line(
+        visible.map((rate) => [probit(rate), probit(rate)]),
+        { stroke: "#d0d7de" },
+      ),
+      Plot.line(points, { x: "fmr", y: "fnmr", stroke: "#0b62d6", strokeWidth: 1.8 }),
+    ],
+  });
+}
+
+function histogram({ trials }: Evaluation): string {
+  const scores = trials.map((trial) => trial.llr).sort((a, b) => a - b);
+  const low = scores[Math.floor(0.002 * scores.length)]!;
+  const high = scores[Math.ceil(0.998 * (scores.length - 1))]!;
+  const bins = 50;
+  const width = (high - low) / bins || 1;
+  const rows = [true, false].flatMap((same) => {
+    const chosen = trials.filter((trial) => trial.same === same);
+    const counts = new Array<number>(bins).fill(0);
+    for (const trial of chosen) {
+      counts[Math.min(bins - 1, Math.max(0, Math.floor((trial.llr - low) / width)))]! += 1;
+    }
+    const kind = same ? "same person" : "different people";
+    return counts.map((count, i) => ({
+      kind,
+      from: low + i * width,
+      to: low + (i + 1) * width,
+      share: count / chosen.length,
+    }));
+  });
+  return svg({
+    width: 420,
+    height: 420,
+    marginLeft: 55,
+    x: { label: "log-likelihood ratio" },
+    y: { label: "share of trials of its kind", grid: true },
+    color: { legend: false, domain: ["same person", "different people"], range: ["#0b62d6", "#d1562a"] },
+    marks: [
+      Plot.rectY(rows, { x1: "from", x2: "to", y2: "share", y1: () => 0, fill: "kind", fillOpacity: 0.55 }),
+      Plot.text([{ at: high, label: "blue: same person, red: different people" }], {
+        frameAnchor: "top-right",
+        text: "label",
+      }),
+    ],
+  });
+}
+
+/** What a score says against what the trials say: a calibrated engine lies on the diagonal. */
+function calibrationPlot({ trials }: Evaluation): string {
+  const sorted = sortTrials(
+    trials.map((trial) => trial.llr),
+    trials.map((trial) => trial.same),
+  );
+  const blocks = monotoneCalibration(sorted).filter((block) => Number.isFinite(block.llr));
+  const limit = Math.max(
+    4,
+    ...blocks.flatMap((block) => [Math.abs(block.llr), Math.abs(block.lowest), Math.abs(block.highest)]),
+  );
+  const steps = blocks.flatMap((block) => [
+    { score: block.lowest, best: block.llr },
+    { score: block.highest, best: block.llr },
+  ]);
+  return svg({
+    width: 420,
+    height: 420,
+    marginLeft: 55,
+    x: { label: "log-likelihood ratio given", domain: [-limit, limit], grid: true },
+    y: { label: "log-likelihood ratio found", domain: [-limit, limit], grid: true },
+    marks: [
+      Plot.line(
+        [
+          [-limit, -limit],
+          [limit, limit],
+        ],
+        { stroke: "#d0d7de" },
+      ),
+      Plot.line(steps, { x: "score", y: "best", stroke: "#0b62d6", strokeWidth: 1.8 }),
+    ],
+  });
+}
+
+function svg(options: Plot.PlotOptions): string {
+  const { document } = parseHTML("<!doctype html><html><body></body></html>");
+  const plot = Plot.plot({ ...options, document: document as unknown as Document });
+  plot.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  return plot.outerHTML;
+}
+
+function thin<T>(points: readonly T[], most: number): T[] {
+  if (points.length <= most) return [...points];
+  return Array.from({ length: most }, (_, i) => points[Math.round((i * (points.length - 1)) / (most - 1))]!);
+}
+
+export function rate(value: number): string {
+  return `${(100 * value).toFixed(2)} %`;
+}
+
+export function percent({ value, interval }: Estimate): string {
+  const range = interval ? ` (${(100 * interval.low).toFixed(2)} to ${(100 * interval.high).toFixed(2)})` : "";
+  return `${rate(value)}${range}`;
+}
+
+export function decimal({ value, interval }: Estimate): string {
+  return `${value.toFixed(3)}${interval ? ` (${interval.low.toFixed(3)} to ${interval.high.toFixed(3)})` : ""}`;
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
+}

@@ -1,0 +1,196 @@
+import { type Interval, percentileInterval, resampledWeights, seededRandom, type TrialSpeakers } from "./bootstrap.js";
+import {
+  actualDetectionCost,
+  cllr,
+  type DetectionCost,
+  equalErrorRate,
+  fnmrAt,
+  hasBothKinds,
+  minimumCllr,
+  minimumDetectionCost,
+  RARE_TARGETS,
+  ratesAt,
+  type SortedTrials,
+  sortTrials,
+} from "./metrics.js";
+
+/** One scored comparison. */
+export interface ScoredTrial {
+  readonly same: boolean;
+  readonly llr: number;
+  readonly raw: number;
+  readonly enrolledSpeaker: number;
+  readonly testedSpeaker: number;
+  readonly netSpeechSeconds: number;
+  readonly snrDb: number | null;
+}
+
+export interface Estimate {
+  readonly value: number;
+  /** 95 %, over speakers; absent where there are too few speakers to say. */
+  readonly interval: Interval | null;
+}
+
+export interface OperatingPoint {
+  readonly falseMatchRate: number;
+  readonly fnmr: Estimate;
+  /** False when there are fewer different-person trials than one expected false match: the figure is a guess. */
+  readonly resolved: boolean;
+}
+
+/** What happened at a threshold that was promised to give `promisedRate`. */
+export interface PromisedPoint {
+  readonly promisedRate: number;
+  readonly threshold: number;
+  readonly falseMatchRate: number;
+  readonly falseNonMatchRate: number;
+}
+
+export interface Summary {
+  readonly speakers: number;
+  readonly sameTrials: number;
+  readonly differentTrials: number;
+  readonly equalErrorRate: Estimate;
+  readonly minimumDetectionCost: Estimate;
+  readonly actualDetectionCost: Estimate;
+  readonly cllr: Estimate;
+  readonly minimumCllr: Estimate;
+  readonly operatingPoints: readonly OperatingPoint[];
+  readonly promisedPoints: readonly PromisedPoint[];
+}
+
+export interface SummaryOptions {
+  readonly cost?: DetectionCost;
+  /** Resamples of the bootstrap; 0 gives no intervals. */
+  readonly resamples?: number;
+  readonly seed?: number;
+  /** The engine's threshold for a false-accept rate, to see whether it keeps its promise. */
+  readonly threshold?: (falseAcceptRate: number) => number;
+}
+
+export const FALSE_MATCH_RATES = [0.01, 0.001, 0.0001] as const;
+
+/** The figures of these trials; `null` where one of the two kinds of trial is missing. */
+export function summarize(trials: readonly ScoredTrial[], options: SummaryOptions = {}): Summary | null {
+  const { cost = RARE_TARGETS, resamples = 1000, seed = 1 } = options;
+  const sorted = sortTrials(
+    trials.map((trial) => trial.llr),
+    trials.map((trial) => trial.same),
+  );
+  if (!hasBothKinds(sorted)) return null;
+  const speakers = numberSpeakers(trials);
+  const differentTrials = trials.filter((trial) => !trial.same).length;
+
+  const figures: ((weights: Float64Array | null) => number)[] = [
+    (weights) => equalErrorRate(sorted, weights),
+    (weights) => minimumDetectionCost(sorted, cost, weights),
+    (weights) => actualDetectionCost(sorted, cost, weights),
+    (weights) => cllr(sorted, weights),
+    (weights) => minimumCllr(sorted, weights),
+    ...FALSE_MATCH_RATES.map((rate) => (weights: Float64Array | null) => fnmrAt(sorted, rate, weights)),
+  ];
+  const intervals = bootstrap(sorted, speakers, figures, resamples, seed);
+  const estimates = figures.map((figure, i): Estimate => ({ value: figure(null), interval: intervals[i]! }));
+  const [eer, minDcf, actDcf, cost_llr, minCost_llr, ...fnmrs] = estimates;
+
+  return {
+    speakers: speakers.count,
+    sameTrials: trials.length - differentTrials,
+    differentTrials,
+    equalErrorRate: eer!,
+    minimumDetectionCost: minDcf!,
+    actualDetectionCost: actDcf!,
+    cllr: cost_llr!,
+    minimumCllr: minCost_llr!,
+    operatingPoints: FALSE_MATCH_RATES.map((falseMatchRate, i) => ({
+      falseMatchRate,
+      fnmr: fnmrs[i]!,
+      resolved: differentTrials * falseMatchRate >= 1,
+    })),
+    promisedPoints: options.threshold
+      ? FALSE_MATCH_RATES.map((promisedRate) => {
+          const threshold = options.threshold!(promisedRate);
+          const { falseMatchRate, falseNonMatchRate } = ratesAt(sorted, threshold);
+          return { promisedRate, threshold, falseMatchRate, falseNonMatchRate };
+        })
+      : [],
+  };
+}
+
+function numberSpeakers(trials: readonly ScoredTrial[]): TrialSpeakers {
+  const numbers = new Map<number, number>();
+  const number = (speaker: number) => {
+    if (!numbers.has(speaker)) numbers.set(speaker, numbers.size);
+    return numbers.get(speaker)!;
+  };
+  const enrolled = trials.map((trial) => number(trial.enrolledSpeaker));
+  const tested = trials.map((trial) => number(trial.testedSpeaker));
+  return { enrolled, tested, count: numbers.size };
+}
+
+function bootstrap(
+  sorted: SortedTrials,
+  speakers: TrialSpeakers,
+  figures: readonly ((weights: Float64Array | null) => number)[],
+  resamples: number,
+  seed: number,
+): (Interval | null)[] {
+  // With one or two speakers a resample says nothing about others.
+  if (speakers.count < 3) return figures.map(() => null);
+  const random = seededRandom(seed);
+  const values: number[][] = figures.map(() => []);
+  for (let i = 0; i < resamples; i++) {
+    const weights = resampledWeights(sorted, speakers, random);
+    if (!hasBothKinds(sorted, weights)) continue;
+    figures.forEach((figure, f) => {
+      values[f]!.push(figure(weights));
+    });
+  }
+  return values.map((column) => percentileInterval(column));
+}
+
+export interface Band {
+  readonly label: string;
+  readonly low: number;
+  readonly high: number;
+}
+
+export const NET_SPEECH_BANDS: readonly Band[] = [
+  { label: "under 1.5 s", low: 0, high: 1.5 },
+  { label: "1.5 to 2.5 s", low: 1.5, high: 2.5 },
+  { label: "2.5 to 4 s", low: 2.5, high: 4 },
+  { label: "4 to 7.5 s", low: 4, high: 7.5 },
+  { label: "7.5 s and more", low: 7.5, high: Number.POSITIVE_INFINITY },
+];
+
+export const SNR_BANDS: readonly Band[] = [
+  { label: "under 5 dB", low: Number.NEGATIVE_INFINITY, high: 5 },
+  { label: "5 to 10 dB", low: 5, high: 10 },
+  { label: "10 to 15 dB", low: 10, high: 15 },
+  { label: "15 to 20 dB", low: 15, high: 20 },
+  { label: "20 dB and more", low: 20, high: Number.POSITIVE_INFINITY },
+];
+
+export interface BandSummary {
+  readonly label: string;
+  readonly trials: number;
+  /** `null` where the band holds trials of one kind only. */
+  readonly summary: Summary | null;
+}
+
+/** The figures by a measure of the tested recording; bands without a trial are left out. */
+export function summarizeBy(
+  trials: readonly ScoredTrial[],
+  bands: readonly Band[],
+  measure: (trial: ScoredTrial) => number | null,
+  options: SummaryOptions = {},
+): BandSummary[] {
+  return bands.flatMap((band) => {
+    const inside = trials.filter((trial) => {
+      const value = measure(trial);
+      return value !== null && value >= band.low && value < band.high;
+    });
+    if (inside.length === 0) return [];
+    return [{ label: band.label, trials: inside.length, summary: summarize(inside, options) }];
+  });
+}

@@ -1,0 +1,214 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+
+/** A comparison to make: the recordings that enroll, the one that is tested, and the truth. */
+export interface Trial {
+  /** Index into `TrialSet.models`. */
+  readonly model: number;
+  /** Index into `TrialSet.files`. */
+  readonly test: number;
+  readonly same: boolean;
+}
+
+export interface TrialSet {
+  /** Absolute paths. */
+  readonly files: readonly string[];
+  /** Speaker of each file, numbered. */
+  readonly speakers: readonly number[];
+  /** Files that enroll together. */
+  readonly models: readonly (readonly number[])[];
+  readonly trials: readonly Trial[];
+}
+
+/** A folder or list that cannot be evaluated; the message says which line or path and why. */
+export class TrialSetError extends Error {
+  override readonly name = "TrialSetError";
+}
+
+const AUDIO_NAME = /\.wav$/i;
+
+/** A folder of `speaker/session/file.wav`, or a text list of `label enroll[,enroll…] test`. */
+export async function readTrialSet(path: string): Promise<TrialSet> {
+  const found = await stat(path).catch(() => null);
+  if (found === null) throw new TrialSetError(`${path}: no such folder or list`);
+  return found.isDirectory() ? fromFolder(path) : fromList(path);
+}
+
+class FileNumbers {
+  readonly files: string[] = [];
+  readonly #numbers = new Map<string, number>();
+  number(path: string): number {
+    const known = this.#numbers.get(path);
+    if (known !== undefined) return known;
+    this.#numbers.set(path, this.files.length);
+    return this.files.push(path) - 1;
+  }
+}
+
+const LABELS: Readonly<Record<string, boolean>> = {
+  "1": true,
+  "0": false,
+  target: true,
+  nontarget: false,
+  tgt: true,
+  imp: false,
+  same: true,
+  different: false,
+  genuine: true,
+  impostor: false,
+};
+
+/** Parses a list; `root` is where relative paths start. Lines that are empty or begin with `#` are skipped. */
+export function parseTrialList(text: string, root: string): TrialSet {
+  const numbers = new FileNumbers();
+  const models: number[][] = [];
+  const modelNumbers = new Map<string, number>();
+  const trials: Trial[] = [];
+  text.split(/\r?\n/).forEach((line, index) => {
+    const words = line.trim().split(/\s+/);
+    if (words[0] === "" || words[0]!.startsWith("#")) return;
+    const at = `line ${index + 1}`;
+    if (words.length !== 3)
+      throw new TrialSetError(`${at}: "label enroll[,enroll…] test" expected, ${words.length} words found`);
+    const [label, enroll, test] = words as [string, string, string];
+    const same = LABELS[label.toLowerCase()];
+    if (same === undefined) {
+      throw new TrialSetError(`${at}: label "${label}" is none of ${Object.keys(LABELS).join(", ")}`);
+    }
+    const absolute = (path: string) => (isAbsolute(path) ? path : resolve(root, path));
+    const enrolled = enroll.split(",").map((path) => {
+      if (path === "") throw new TrialSetError(`${at}: an empty name among the enrolling files`);
+      return numbers.number(absolute(path));
+    });
+    const key = enrolled.join(",");
+    let model = modelNumbers.get(key);
+    if (model === undefined) {
+      model = models.push(enrolled) - 1;
+      modelNumbers.set(key, model);
+    }
+    trials.push({ model, test: numbers.number(absolute(test)), same });
+  });
+  if (trials.length === 0) throw new TrialSetError("the list holds no trial");
+  return { files: numbers.files, models, trials, speakers: speakersOf(numbers.files, root, models, trials) };
+}
+
+async function fromList(path: string): Promise<TrialSet> {
+  const text = await readFile(path, "utf8");
+  if (text.includes("\0"))
+    throw new TrialSetError(`${path}: not a text list (to measure one recording use "vivavoce measure")`);
+  try {
+    return parseTrialList(text, dirname(resolve(path)));
+  } catch (error) {
+    if (error instanceof TrialSetError) throw new TrialSetError(`${path}: ${error.message}`);
+    throw error;
+  }
+}
+
+/**
+ * Who speaks, for the bootstrap: the folder of `speaker/session/file` where there is one, and whoever the truth joins.
+ * Union-find, because a list may name files in any layout.
+ */
+function speakersOf(
+  files: readonly string[],
+  root: string,
+  models: readonly (readonly number[])[],
+  trials: readonly Trial[],
+): number[] {
+  const parents = files.map((_, i) => i);
+  const find = (i: number): number => {
+    while (parents[i] !== i) {
+      parents[i] = parents[parents[i]!]!;
+      i = parents[i]!;
+    }
+    return i;
+  };
+  const join = (a: number, b: number) => {
+    parents[find(a)] = find(b);
+  };
+  const firstOfFolder = new Map<string, number>();
+  files.forEach((file, i) => {
+    const parts = relative(root, file).split(sep);
+    if (parts.length < 3) return;
+    const speakerFolder = parts.slice(0, -2).join(sep);
+    const first = firstOfFolder.get(speakerFolder);
+    if (first === undefined) firstOfFolder.set(speakerFolder, i);
+    else join(first, i);
+  });
+  for (const model of models) for (const file of model) join(model[0]!, file);
+  for (const trial of trials) if (trial.same) join(models[trial.model]![0]!, trial.test);
+  return files.map((_, i) => find(i));
+}
+
+interface SessionFiles {
+  readonly speaker: string;
+  readonly session: string;
+  readonly files: readonly string[];
+}
+
+const ENROLLING_FILES = 3;
+
+/**
+ * Trials of a folder: the first three recordings of each session enroll, every recording of another session is tested, of
+ * the same speaker and of all others. Where no speaker has two sessions, every other recording of a speaker counts as
+ * another session, and the figures are those of one sitting.
+ */
+async function fromFolder(folder: string): Promise<TrialSet> {
+  let sessions = await sessionsOf(folder);
+  if (sessions.length === 0) throw new TrialSetError(`${folder}: no speaker/session/file.wav in it`);
+  const sessionCounts = new Map<string, number>();
+  for (const { speaker } of sessions) sessionCounts.set(speaker, (sessionCounts.get(speaker) ?? 0) + 1);
+  if (Math.max(...sessionCounts.values()) < 2) sessions = sessions.flatMap(halves);
+
+  const numbers = new FileNumbers();
+  const numbered = sessions.map((session) => ({
+    ...session,
+    numbers: session.files.map((file) => numbers.number(file)),
+  }));
+  const speakerNumbers = new Map([...sessionCounts.keys()].map((speaker, i) => [speaker, i]));
+  const speakers: number[] = [];
+  for (const session of numbered)
+    for (const file of session.numbers) speakers[file] = speakerNumbers.get(session.speaker)!;
+
+  const models: number[][] = [];
+  const trials: Trial[] = [];
+  for (const enrolling of numbered) {
+    const model = models.push(enrolling.numbers.slice(0, ENROLLING_FILES)) - 1;
+    for (const tested of numbered) {
+      if (tested.session === enrolling.session && tested.speaker === enrolling.speaker) continue;
+      const same = tested.speaker === enrolling.speaker;
+      for (const test of tested.numbers) trials.push({ model, test, same });
+    }
+  }
+  if (!trials.some((trial) => trial.same))
+    throw new TrialSetError(`${folder}: no speaker has two recordings to compare`);
+  if (trials.every((trial) => trial.same))
+    throw new TrialSetError(`${folder}: only one speaker, so nobody to tell apart`);
+  return { files: numbers.files, speakers, models, trials };
+}
+
+function halves({ speaker, session, files }: SessionFiles): SessionFiles[] {
+  const half = (parity: number) => files.filter((_, i) => i % 2 === parity);
+  return [half(0), half(1)]
+    .map((part, i) => ({ speaker, session: `${session}#${i}`, files: part }))
+    .filter((part) => part.files.length > 0);
+}
+
+async function sessionsOf(folder: string): Promise<SessionFiles[]> {
+  const sessions: SessionFiles[] = [];
+  for (const speaker of await subfolders(folder)) {
+    for (const session of await subfolders(join(folder, speaker))) {
+      const path = join(folder, speaker, session);
+      const files = (await readdir(path)).filter((name) => AUDIO_NAME.test(name)).sort();
+      if (files.length > 0) sessions.push({ speaker, session, files: files.map((name) => resolve(path, name)) });
+    }
+  }
+  return sessions;
+}
+
+async function subfolders(path: string): Promise<string[]> {
+  const entries = await readdir(path, { withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+    .map((entry) => entry.name)
+    .sort();
+}

@@ -1,0 +1,75 @@
+import { appendFile, mkdir, open, readFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Measures } from "../engine/port.js";
+
+/** What an evaluation keeps of a recording. */
+export interface CachedVoice {
+  readonly measures: Measures;
+  /** `null`: too little speech. */
+  readonly embedding: Float32Array | null;
+}
+
+/**
+ * Embeddings by key (hash of the file, model revision, condition), one JSON line each. Appended as they are made, so an
+ * interrupted evaluation goes on where it was; a half-written last line is dropped on reading.
+ * Embeddings are biometric: the file is readable by its owner alone.
+ */
+export class VoiceCache {
+  readonly #path: string | null;
+  readonly #voices = new Map<string, CachedVoice>();
+
+  private constructor(path: string | null) {
+    this.#path = path;
+  }
+
+  static inMemory(): VoiceCache {
+    return new VoiceCache(null);
+  }
+
+  static async open(path: string): Promise<VoiceCache> {
+    const cache = new VoiceCache(path);
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return "";
+      throw error;
+    });
+    for (const line of text.split("\n")) {
+      const entry = parseLine(line);
+      if (entry) cache.#voices.set(entry.key, entry.voice);
+    }
+    const file = await open(path, "a", 0o600);
+    // An interrupt may have cut the last line: what follows must not be glued to it.
+    if (text !== "" && !text.endsWith("\n")) await file.write("\n");
+    await file.close();
+    return cache;
+  }
+
+  get(key: string): CachedVoice | undefined {
+    return this.#voices.get(key);
+  }
+
+  async put(key: string, voice: CachedVoice): Promise<void> {
+    this.#voices.set(key, voice);
+    if (this.#path === null) return;
+    const embedding = voice.embedding === null ? null : Buffer.from(voice.embedding.slice().buffer).toString("base64");
+    await appendFile(this.#path, `${JSON.stringify({ key, measures: voice.measures, embedding })}\n`, { mode: 0o600 });
+  }
+}
+
+function parseLine(line: string): { key: string; voice: CachedVoice } | null {
+  if (line === "") return null;
+  try {
+    const { key, measures, embedding } = JSON.parse(line) as {
+      key: string;
+      measures: Measures;
+      embedding: string | null;
+    };
+    if (typeof key !== "string" || typeof measures?.netSpeechSeconds !== "number") return null;
+    if (embedding === null) return { key, voice: { measures, embedding } };
+    const bytes = Buffer.from(embedding, "base64");
+    if (bytes.length === 0 || bytes.length % 4 !== 0) return null;
+    return { key, voice: { measures, embedding: new Float32Array(new Uint8Array(bytes).buffer) } };
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,59 @@
+import { parseHTML } from "linkedom";
+import { describe, expect, it } from "vitest";
+import { seededRandom } from "../../src/evaluate/bootstrap.js";
+import type { Evaluation } from "../../src/evaluate/evaluate.js";
+import { reportHtml } from "../../src/evaluate/report.js";
+import { NET_SPEECH_BANDS, type ScoredTrial, SNR_BANDS, summarize, summarizeBy } from "../../src/evaluate/summary.js";
+
+function evaluationOf(trials: ScoredTrial[]): Evaluation {
+  return {
+    modelRevision: "0123456789abcdef0123",
+    condition: "noise <10 dB>",
+    recordings: 40,
+    trials,
+    summary: summarize(trials, { resamples: 50, threshold: (rate) => -Math.log(rate) }),
+    byNetSpeech: summarizeBy(trials, NET_SPEECH_BANDS, (trial) => trial.netSpeechSeconds, { resamples: 20 }),
+    bySnr: summarizeBy(trials, SNR_BANDS, (trial) => trial.snrDb, { resamples: 20 }),
+    unusable: [{ file: "a&b.wav", reason: "too little speech (0.20 s)" }],
+    failedModels: 0,
+    unscoredTrials: 3,
+  };
+}
+
+describe("the report", () => {
+  const random = seededRandom(3);
+  const trials = Array.from({ length: 400 }, (_, i): ScoredTrial => {
+    const same = i % 4 === 0;
+    const llr = (same ? 4 : -4) + 6 * (random() - 0.5) + 3 * (random() - 0.5);
+    const enrolledSpeaker = i % 10;
+    return {
+      same,
+      llr,
+      raw: llr / 10,
+      enrolledSpeaker,
+      testedSpeaker: same ? enrolledSpeaker : (enrolledSpeaker + 1 + (i % 7)) % 10,
+      netSpeechSeconds: 1 + (i % 8),
+      snrDb: i % 30,
+    };
+  });
+
+  it("draws three plots and the figures, with nothing to fetch and nothing unescaped", () => {
+    const html = reportHtml("DEV <set>", [evaluationOf(trials)], new Date(0));
+    const { document } = parseHTML(html);
+    expect(document.querySelectorAll("figure svg")).toHaveLength(3);
+    for (const svg of document.querySelectorAll("figure svg")) {
+      expect(svg.querySelectorAll("path, rect").length).toBeGreaterThan(0);
+      expect(svg.outerHTML).not.toMatch(/NaN|undefined|Infinity/);
+    }
+    expect(document.querySelector("h1")!.textContent).toBe("DEV <set>");
+    expect(document.querySelector("table")!.textContent).toContain("Equal error rate");
+    expect(html).toContain("a&#38;b.wav");
+    expect(html).not.toMatch(/<script|(src|href)="http/);
+  });
+
+  it("says so when there is nothing to compute", () => {
+    expect(reportHtml("empty", [evaluationOf(trials.filter((trial) => trial.same))], new Date(0))).toContain(
+      "of one kind only",
+    );
+  });
+});

@@ -1,0 +1,114 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseTrialList, readTrialSet } from "../../src/evaluate/trials.js";
+import { VoiceCache } from "../../src/evaluate/voice-cache.js";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "vivavoce-trials-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+async function touch(...paths: string[]): Promise<void> {
+  for (const path of paths) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), "");
+  }
+}
+
+describe("a list of trials", () => {
+  it("reads labels in words or digits, several enrolling files, comments", () => {
+    const set = parseTrialList(
+      "# made by hand\n1 a/s/1.wav,a/s/2.wav a/t/1.wav\nimpostor a/s/1.wav,a/s/2.wav b/t/1.wav\r\n\n",
+      "/root",
+    );
+    expect(set.models).toEqual([[0, 1]]);
+    expect(set.files.map((file) => file.replace("/root/", ""))).toEqual([
+      "a/s/1.wav",
+      "a/s/2.wav",
+      "a/t/1.wav",
+      "b/t/1.wav",
+    ]);
+    expect(set.trials).toEqual([
+      { model: 0, test: 2, same: true },
+      { model: 0, test: 3, same: false },
+    ]);
+  });
+
+  it("knows speakers by folder, and by the truth where there are no folders", () => {
+    const { speakers } = parseTrialList("1 x.wav y.wav\n0 x.wav z.wav\n1 z.wav w.wav", "/root");
+    const [x, y, z, w] = speakers;
+    expect(x).toBe(y);
+    expect(z).toBe(w);
+    expect(x).not.toBe(z);
+    const folders = parseTrialList("0 a/1/x.wav b/1/y.wav\n0 a/2/x.wav b/2/y.wav", "/root").speakers;
+    expect(folders[0]).toBe(folders[2]);
+    expect(folders[0]).not.toBe(folders[1]);
+  });
+
+  it.each([
+    ["1 a.wav", /line 1: .*2 words/],
+    ["# c\nmaybe a.wav b.wav", /line 2: label "maybe"/],
+    ["1 a.wav,,b.wav c.wav", /empty name/],
+    ["", /no trial/],
+  ])("refuses %j by line and reason", (text, message) => {
+    expect(() => parseTrialList(text, "/root")).toThrow(message);
+  });
+});
+
+describe("a folder", () => {
+  it("enrolls from one session and tests the others", async () => {
+    await touch("a/1/1.wav", "a/1/2.wav", "a/1/3.wav", "a/1/4.wav", "a/2/1.wav", "b/1/1.wav", "b/1/note.txt");
+    const set = await readTrialSet(folder);
+    expect(set.files).toHaveLength(6);
+    expect(set.models.map((model) => model.length)).toEqual([3, 1, 1]);
+    // a/1 → a/2 (same), b/1; a/2 → a/1 ×4 (same), b/1; b/1 → a/1 ×4, a/2
+    expect(set.trials.filter((trial) => trial.same)).toHaveLength(5);
+    expect(set.trials.filter((trial) => !trial.same)).toHaveLength(7);
+  });
+
+  it("halves the recordings where nobody has two sessions", async () => {
+    await touch("a/1/1.wav", "a/1/2.wav", "b/1/1.wav", "b/1/2.wav");
+    const set = await readTrialSet(folder);
+    expect(set.trials.filter((trial) => trial.same)).toHaveLength(4);
+    for (const trial of set.trials) expect(set.models[trial.model]).not.toContain(trial.test);
+  });
+
+  it("says what is missing", async () => {
+    await expect(readTrialSet(join(folder, "nowhere"))).rejects.toThrow(/no such folder/);
+    await expect(readTrialSet(folder)).rejects.toThrow(/speaker\/session\/file/);
+    await touch("a/1/1.wav", "a/2/1.wav");
+    await expect(readTrialSet(folder)).rejects.toThrow(/only one speaker/);
+  });
+});
+
+describe("the cache of embeddings", () => {
+  const measures = {
+    rateHz: 8000,
+    grossSeconds: 4,
+    netSpeechSeconds: 3,
+    speechLevelDb: -26,
+    snrDb: 20,
+    saturatedPerMinute: 0,
+    saturationRatio: 0,
+    bandwidthHz: 3400,
+  };
+
+  it("gives back the same bits, and survives a line cut in the middle", async () => {
+    const path = join(folder, "deep", "voices.jsonl");
+    const cache = await VoiceCache.open(path);
+    const embedding = Float32Array.from([0.1, -0.2, 1 / 3]);
+    await cache.put("one", { measures, embedding });
+    await cache.put("silent", { measures, embedding: null });
+    await writeFile(path, '{"key":"three","measures":{', { flag: "a" });
+
+    const again = await VoiceCache.open(path);
+    expect(again.get("one")!.embedding).toEqual(embedding);
+    expect(again.get("silent")!.embedding).toBeNull();
+    expect(again.get("three")).toBeUndefined();
+    await again.put("four", { measures, embedding });
+    expect((await VoiceCache.open(path)).get("four")!.embedding).toEqual(embedding);
+  });
+});
