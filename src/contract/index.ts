@@ -1,0 +1,13 @@
+/** The contract's messages, enumerations and services, by their documented names. Generated from `proto/`. */
+
+/** `vendor.biosec.v1.audio`: kept apart, because its `DecisionReason` is another one. */
+export * as audio from "./gen/vendor/biosec/v1/audio/attacks_pb.js";
+export * from "./gen/vendor/biosec/v1/common_pb.js";
+export * from "./gen/vendor/biosec/v1/engagements_pb.js";
+export * from "./gen/vendor/biosec/v1/groups_pb.js";
+export * from "./gen/vendor/biosec/v1/media_pb.js";
+export * from "./gen/vendor/biosec/v1/profiles_pb.js";
+export * from "./gen/vendor/biosec/v1/sessions_pb.js";
+export * from "./gen/vendor/biosec/v1/voiceprints_pb.js";
+export * from "./gen/vendor/rpc/status_pb.js";
+export { StatusError } from "./status-error.js";

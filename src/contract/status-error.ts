@@ -1,0 +1,18 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { type Status, StatusCode, StatusSchema } from "./gen/vendor/rpc/status_pb.js";
+
+/** An operation that could not be done, and why, in the contract's words. Transports translate it. */
+export class StatusError extends Error {
+  readonly status: Status;
+
+  constructor(init: MessageInitShape<typeof StatusSchema> & { statusCode: StatusCode }, options?: ErrorOptions) {
+    const status = create(StatusSchema, init);
+    super(status.message || StatusCode[status.statusCode], options);
+    this.name = "StatusError";
+    this.status = status;
+  }
+
+  get code(): StatusCode {
+    return this.status.statusCode;
+  }
+}
