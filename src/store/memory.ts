@@ -1,0 +1,492 @@
+/**
+ * The store that forgets: maps in memory, for tests, ten-line programs and pages that keep nothing.
+ * Nothing touches a disk, so nothing is sealed.
+ */
+import { copy, copyJson } from "./copy.js";
+import { StoreError } from "./errors.js";
+import { JobQueue } from "./job-queue.js";
+import type {
+  Check,
+  Engagement,
+  EnrollmentSegment,
+  Group,
+  GroupKind,
+  Id,
+  Job,
+  MediaSegment,
+  Owner,
+  OwnerKind,
+  Print,
+  ProcessedAudio,
+  Profile,
+  Session,
+  Store,
+} from "./port.js";
+
+export interface MemoryStoreOptions {
+  /** Milliseconds since 1970; decides which documents have expired. */
+  readonly now?: () => number;
+}
+
+interface StoredDocument {
+  document: unknown;
+  expiresAt: number | null;
+}
+
+interface Scope {
+  readonly engagements: Map<Id, Engagement>;
+  readonly sessions: Map<Id, Session>;
+  readonly checks: Map<Id, Check>;
+  readonly media: Map<Id, MediaSegment>;
+  readonly processed: Map<Id, ProcessedAudio>;
+  readonly owners: Map<Id, Owner>;
+  readonly ownersByName: Map<string, Owner>;
+  readonly profiles: Map<Id, Profile>;
+  readonly profileIdsByOwner: Map<Id, Set<Id>>;
+  readonly segments: Map<Id, EnrollmentSegment[]>;
+  readonly groups: Map<Id, Group>;
+  readonly jobs: Map<Id, Job>;
+  printsVersion: number;
+  /** The version at which each print last changed; erased ones stay, so that galleries learn of it. */
+  readonly printChanges: Map<Id, number>;
+}
+
+export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
+  const now = options.now ?? Date.now;
+  const scopes = new Map<Id, Scope>();
+  const collections = new Map<string, Map<string, StoredDocument>>();
+  const queue = new JobQueue();
+  let open = true;
+
+  /** The scope, made on first use. Every operation passes here or through `collection`: a closed store answers nothing. */
+  function scope(id: Id): Scope {
+    assertOpen();
+    let found = scopes.get(id);
+    if (!found) {
+      found = {
+        engagements: new Map(),
+        sessions: new Map(),
+        checks: new Map(),
+        media: new Map(),
+        processed: new Map(),
+        owners: new Map(),
+        ownersByName: new Map(),
+        profiles: new Map(),
+        profileIdsByOwner: new Map(),
+        segments: new Map(),
+        groups: new Map(),
+        jobs: new Map(),
+        printsVersion: 0,
+        printChanges: new Map(),
+      };
+      scopes.set(id, found);
+    }
+    return found;
+  }
+
+  function assertOpen(): void {
+    if (!open) throw new StoreError("closed", "the store is closed");
+  }
+
+  function documentsOf(name: string): Map<string, StoredDocument> {
+    assertOpen();
+    let found = collections.get(name);
+    if (!found) {
+      found = new Map();
+      collections.set(name, found);
+    }
+    return found;
+  }
+
+  function liveDocument(documents: Map<string, StoredDocument>, id: string): StoredDocument | null {
+    const stored = documents.get(id);
+    if (!stored) return null;
+    if (stored.expiresAt === null || stored.expiresAt > now()) return stored;
+    documents.delete(id);
+    return null;
+  }
+
+  return {
+    engagements: {
+      async create(engagement) {
+        insert(scope(engagement.scopeId).engagements, engagement);
+      },
+      async get(scopeId, id) {
+        return read(scope(scopeId).engagements, id);
+      },
+      async stop(scopeId, id, at) {
+        return stop(scope(scopeId).engagements, id, at);
+      },
+    },
+
+    sessions: {
+      async create(session) {
+        const { engagements, sessions } = scope(session.scopeId);
+        assertParent(engagements, "engagement", session.engagementId);
+        insert(sessions, session);
+      },
+      async get(scopeId, id) {
+        return read(scope(scopeId).sessions, id);
+      },
+      async stop(scopeId, id, at) {
+        return stop(scope(scopeId).sessions, id, at);
+      },
+      async ofEngagement(scopeId, engagementId) {
+        return select(scope(scopeId).sessions, (session) => session.engagementId === engagementId);
+      },
+      async addCheck(check) {
+        const { sessions, checks } = scope(check.scopeId);
+        assertParent(sessions, "session", check.sessionId);
+        insert(checks, check);
+      },
+      async checks(scopeId, sessionId) {
+        return select(scope(scopeId).checks, (check) => check.sessionId === sessionId);
+      },
+      async recentChecks(scopeId, limit) {
+        const newestFirst = [...scope(scopeId).checks.values()].reverse().sort((a, b) => b.at - a.at);
+        return copy(newestFirst.slice(0, Math.max(0, limit)));
+      },
+    },
+
+    media: {
+      async add(segment) {
+        const { sessions, media } = scope(segment.scopeId);
+        assertParent(sessions, "session", segment.sessionId);
+        insert(media, segment);
+      },
+      async get(scopeId, id) {
+        return read(scope(scopeId).media, id);
+      },
+      async expire(scopeId, stoppedBefore, abandonedBefore) {
+        assertOpen();
+        return expire("media", scopeId, stoppedBefore, abandonedBefore);
+      },
+    },
+
+    processed: {
+      async add(processed) {
+        const { sessions, processed: all } = scope(processed.scopeId);
+        assertParent(sessions, "session", processed.sessionId);
+        insert(all, processed);
+      },
+      async get(scopeId, id) {
+        return read(scope(scopeId).processed, id);
+      },
+      async expire(scopeId, stoppedBefore, abandonedBefore) {
+        assertOpen();
+        return expire("processed", scopeId, stoppedBefore, abandonedBefore);
+      },
+    },
+
+    owners: {
+      async find(scopeId, kind, externalId) {
+        return copy(findOwner(scope(scopeId), kind, externalId));
+      },
+      async get(scopeId, id) {
+        return read(scope(scopeId).owners, id);
+      },
+    },
+
+    profiles: {
+      async create(given) {
+        const here = scope(given.scopeId);
+        const owner = findOwner(here, given.owner.kind, given.owner.externalId) ?? copy(given.owner);
+        const profile: Profile = { ...copy(given), owner, generation: 0 };
+        if (profilesOf(here, owner.id).some(({ tag }) => tag === profile.tag)) return null;
+        insert(here.profiles, profile);
+        here.owners.set(owner.id, owner);
+        here.ownersByName.set(nameOf(owner.kind, owner.externalId), owner);
+        here.profileIdsByOwner.set(owner.id, (here.profileIdsByOwner.get(owner.id) ?? new Set()).add(profile.id));
+        here.segments.set(profile.id, []);
+        if (profile.template) markChanged(here, profile.id);
+        return copy(profile);
+      },
+      async get(scopeId, id) {
+        return read(scope(scopeId).profiles, id);
+      },
+      async find(scopeId, kind, externalId, tag) {
+        const here = scope(scopeId);
+        const owner = findOwner(here, kind, externalId);
+        return copy((owner && profilesOf(here, owner.id).find((profile) => profile.tag === tag)) ?? null);
+      },
+      async list(scopeId, after, limit) {
+        const { profiles } = scope(scopeId);
+        const ids = [...profiles.keys()].filter((id) => after === null || id > after).sort();
+        return ids.slice(0, Math.max(0, limit)).map((id) => copy(profiles.get(id)!));
+      },
+      async ofOwner(scopeId, ownerId) {
+        return copy(profilesOf(scope(scopeId), ownerId));
+      },
+      async segments(scopeId, id) {
+        return copy(scope(scopeId).segments.get(id) ?? []);
+      },
+      async addSegment(scopeId, id, generation, segment) {
+        const here = scope(scopeId);
+        const profile = here.profiles.get(id);
+        const segments = here.segments.get(id);
+        if (!profile || !segments) return "missing";
+        if (segments.some(({ processed }) => processed.id === segment.processed.id)) return "already";
+        const { printType } = segment.processed;
+        if (profile.printType !== null && profile.printType !== printType) return "wrong-type";
+        if (profile.generation !== generation) return "moved";
+        segments.push(copy({ ...segment, profileId: id }));
+        here.profiles.set(id, { ...profile, printType, generation: generation + 1 });
+        return "added";
+      },
+      async train(scopeId, id, generation, { template, status, printVersion, segments }) {
+        const here = scope(scopeId);
+        const profile = here.profiles.get(id);
+        if (!profile || profile.generation !== generation) return false;
+        const next = { ...profile, template: copy(template), status, printVersion, generation: generation + 1 };
+        here.profiles.set(id, next);
+        if (segments) here.segments.set(id, copy(segments.map((segment) => ({ ...segment, profileId: id }))));
+        markChanged(here, id);
+        return true;
+      },
+      async erase(scopeId, id) {
+        const here = scope(scopeId);
+        const profile = here.profiles.get(id);
+        if (!profile) return false;
+        eraseRecordings(here, id);
+        here.profiles.delete(id);
+        here.segments.delete(id);
+        const ownerIsGone = forgetProfileOf(here, profile.owner, id);
+        for (const group of here.groups.values()) {
+          const profileIds = group.profileIds.filter((member) => member !== id);
+          const ownerIds = group.ownerIds.filter((member) => !(ownerIsGone && member === profile.owner.id));
+          here.groups.set(group.id, { ...group, profileIds, ownerIds });
+        }
+        if (profile.template) markChanged(here, id);
+        return true;
+      },
+      async *prints(scopeId, kind) {
+        for (const profile of [...scope(scopeId).profiles.values()]) {
+          if (profile.owner.kind === kind && profile.template) yield printOf(profile, profile.template);
+        }
+      },
+      async printsOf(scopeId, ids) {
+        const { profiles } = scope(scopeId);
+        const prints: Print[] = [];
+        for (const id of new Set(ids)) {
+          const profile = profiles.get(id);
+          if (profile?.template) prints.push(printOf(profile, profile.template));
+        }
+        return prints;
+      },
+      async printsVersion(scopeId) {
+        return scope(scopeId).printsVersion;
+      },
+      async printsChangedSince(scopeId, version) {
+        const { printsVersion, printChanges } = scope(scopeId);
+        const since = version > printsVersion ? 0 : version;
+        const ids = [...printChanges].filter(([, changedAt]) => changedAt > since).map(([id]) => id);
+        return { version: printsVersion, ids };
+      },
+    },
+
+    groups: {
+      async create(group) {
+        insert(scope(group.scopeId).groups, {
+          ...group,
+          profileIds: [...new Set(group.profileIds)],
+          ownerIds: [...new Set(group.ownerIds)],
+        });
+      },
+      async get(scopeId, kind, id) {
+        return copy(findGroup(scope(scopeId), kind, id));
+      },
+      async list(scopeId, kind) {
+        return select(scope(scopeId).groups, (group) => group.kind === kind);
+      },
+      async delete(scopeId, kind, id) {
+        const here = scope(scopeId);
+        return findGroup(here, kind, id) !== null && here.groups.delete(id);
+      },
+      async addMembers(scopeId, kind, id, { profileIds, ownerIds }) {
+        return changeMembers(scope(scopeId), kind, id, (group) => ({
+          profileIds: [...new Set([...group.profileIds, ...profileIds])],
+          ownerIds: [...new Set([...group.ownerIds, ...ownerIds])],
+        }));
+      },
+      async removeMembers(scopeId, kind, id, { profileIds, ownerIds }) {
+        return changeMembers(scope(scopeId), kind, id, (group) => ({
+          profileIds: group.profileIds.filter((member) => !profileIds.includes(member)),
+          ownerIds: group.ownerIds.filter((member) => !ownerIds.includes(member)),
+        }));
+      },
+    },
+
+    jobs: {
+      async create(job) {
+        const { jobs } = scope(job.scopeId);
+        insert(jobs, { ...job, request: copyJson(job.request ?? null), result: copyJson(job.result ?? null) });
+        queue.push({
+          job: () => copy(jobs.get(job.id)!),
+          failed: () => void jobs.set(job.id, { ...jobs.get(job.id)!, state: 4 }),
+        });
+      },
+      async get(scopeId, id) {
+        return read(scope(scopeId).jobs, id);
+      },
+      async update(scopeId, id, change) {
+        const { jobs } = scope(scopeId);
+        const job = jobs.get(id);
+        if (!job) return false;
+        const result = change.result === undefined ? job.result : copyJson(change.result);
+        jobs.set(id, { ...job, ...copy(change), result });
+        return true;
+      },
+      async work(handler) {
+        assertOpen();
+        queue.work(handler);
+      },
+    },
+
+    documents: {
+      async get(collection, id) {
+        return copy(liveDocument(documentsOf(collection), id)?.document ?? null);
+      },
+      async put(collection, id, document, expiresAt = null) {
+        documentsOf(collection).set(id, { document: copyJson(document), expiresAt });
+      },
+      async insert(collection, id, document, expiresAt = null) {
+        const documents = documentsOf(collection);
+        if (liveDocument(documents, id)) return false;
+        documents.set(id, { document: copyJson(document), expiresAt });
+        return true;
+      },
+      async update(collection, id, change) {
+        const documents = documentsOf(collection);
+        const stored = liveDocument(documents, id);
+        const next = change(copy(stored?.document ?? null));
+        if (next === undefined) return;
+        if (next === null) documents.delete(id);
+        else documents.set(id, { document: copyJson(next), expiresAt: stored?.expiresAt ?? null });
+      },
+      async delete(collection, id) {
+        const documents = documentsOf(collection);
+        return liveDocument(documents, id) !== null && documents.delete(id);
+      },
+      async list(collection) {
+        const documents = documentsOf(collection);
+        const ids = [...documents.keys()].filter((id) => liveDocument(documents, id)).sort();
+        return ids.map((id) => ({ id, document: copy(documents.get(id)!.document) }));
+      },
+    },
+
+    async close() {
+      await queue.close();
+      open = false;
+    },
+  };
+
+  function expire(
+    what: "media" | "processed",
+    scopeId: Id | null,
+    stoppedBefore: number,
+    abandonedBefore = Number.NEGATIVE_INFINITY,
+  ): number {
+    let removed = 0;
+    for (const here of scopeId === null ? scopes.values() : [scope(scopeId)]) {
+      for (const { id, sessionId } of here[what].values()) {
+        const { startedAt, stoppedAt } = here.sessions.get(sessionId)!;
+        if (stoppedAt === null ? startedAt >= abandonedBefore : stoppedAt >= stoppedBefore) continue;
+        here[what].delete(id);
+        removed++;
+      }
+    }
+    return removed;
+  }
+}
+
+function insert<T extends { readonly id: Id }>(records: Map<Id, T>, record: T): void {
+  if (records.has(record.id)) throw new StoreError("exists", `a record with id ${record.id} exists`);
+  records.set(record.id, copy(record));
+}
+
+function read<T>(records: Map<Id, T>, id: Id): T | null {
+  return copy(records.get(id) ?? null);
+}
+
+function select<T>(records: Map<Id, T>, wanted: (record: T) => boolean): T[] {
+  return copy([...records.values()].filter(wanted));
+}
+
+function stop<T extends { readonly stoppedAt: number | null }>(records: Map<Id, T>, id: Id, at: number): boolean {
+  const record = records.get(id);
+  if (!record || record.stoppedAt !== null) return false;
+  records.set(id, { ...record, stoppedAt: at });
+  return true;
+}
+
+function assertParent(records: Map<Id, unknown>, what: string, id: Id): void {
+  if (!records.has(id)) throw new StoreError("unknown-parent", `there is no ${what} ${id}`);
+}
+
+function nameOf(kind: OwnerKind, externalId: string): string {
+  return `${kind}:${externalId}`;
+}
+
+function findOwner({ ownersByName }: Scope, kind: OwnerKind, externalId: string): Owner | null {
+  return ownersByName.get(nameOf(kind, externalId)) ?? null;
+}
+
+function profilesOf({ profiles, profileIdsByOwner }: Scope, ownerId: Id): Profile[] {
+  return [...(profileIdsByOwner.get(ownerId) ?? [])].map((id) => profiles.get(id)!);
+}
+
+/** True when it was the owner's last profile: the owner is forgotten with it. */
+function forgetProfileOf(here: Scope, owner: Owner, profileId: Id): boolean {
+  const profileIds = here.profileIdsByOwner.get(owner.id)!;
+  profileIds.delete(profileId);
+  if (profileIds.size > 0) return false;
+  here.profileIdsByOwner.delete(owner.id);
+  here.owners.delete(owner.id);
+  here.ownersByName.delete(nameOf(owner.kind, owner.externalId));
+  return true;
+}
+
+function printOf({ id, owner, tag, printVersion }: Profile, template: NonNullable<Profile["template"]>): Print {
+  const { id: ownerId, externalId: ownerExternalId, kind } = owner;
+  return { profileId: id, ownerId, ownerExternalId, kind, tag, printVersion, template: copy(template) };
+}
+
+function markChanged(here: Scope, id: Id): void {
+  here.printChanges.set(id, ++here.printsVersion);
+}
+
+/**
+ * The recordings that a profile was enrolled from, whole (an enrolled part, what it was cut from, its other parts), and every audio model
+ * made of them, but those that another profile was enrolled from: they hold another voice.
+ */
+function eraseRecordings(here: Scope, profileId: Id): void {
+  const enrolledElsewhere = new Set<Id>();
+  for (const [owner, segments] of here.segments) {
+    if (owner !== profileId) for (const { processed } of segments) enrolledElsewhere.add(processed.id);
+  }
+  const rootOf = (mediaId: Id) => here.media.get(mediaId)?.partOf ?? mediaId;
+  const own = here.segments.get(profileId)!.map(({ processed }) => processed);
+  const roots = new Set(own.map(({ mediaSegmentId }) => rootOf(mediaSegmentId)));
+  const ownIds = new Set(own.map(({ id }) => id));
+  for (const { id, mediaSegmentId } of here.processed.values()) {
+    if ((ownIds.has(id) || roots.has(rootOf(mediaSegmentId))) && !enrolledElsewhere.has(id)) here.processed.delete(id);
+  }
+  for (const { id } of here.media.values()) if (roots.has(rootOf(id))) here.media.delete(id);
+}
+
+function findGroup({ groups }: Scope, kind: GroupKind, id: Id): Group | null {
+  const group = groups.get(id);
+  return group?.kind === kind ? group : null;
+}
+
+function changeMembers(
+  here: Scope,
+  kind: GroupKind,
+  id: Id,
+  change: (group: Group) => Pick<Group, "profileIds" | "ownerIds">,
+): boolean {
+  const group = findGroup(here, kind, id);
+  if (!group) return false;
+  here.groups.set(id, { ...group, ...change(group) });
+  return true;
+}
