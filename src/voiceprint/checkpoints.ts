@@ -1,0 +1,16 @@
+/** Looks at audio before its end: where, how many, and which answer ends it. */
+import { Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+
+/**
+ * The checkpoints that audio of this length can reach (net speech is never longer than the audio). Known before the
+ * first sample is read, so that the number of looks cannot depend on what was heard.
+ */
+export const reachableCheckpoints = (checkpoints: readonly number[], grossSeconds: number): number[] =>
+  checkpoints.filter((at) => at < grossSeconds);
+
+/** Every checkpoint is a look, and so is the end. */
+export const looksAt = (checkpoints: readonly number[]): number => checkpoints.length + 1;
+
+/** Only a clear match ends processing early: more speech may still turn any other answer. */
+export const endsEarly = (decision: Decision): boolean =>
+  decision === Decision.AUTHENTIC || decision === Decision.FRAUD;

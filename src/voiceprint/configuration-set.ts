@@ -1,0 +1,141 @@
+/**
+ * A configuration set: the limits and rates under which audio is enrolled and checked. `configset_id` of a request names one.
+ * Two are built in; a user-defined one starts from either and overrides what it names.
+ */
+import * as z from "zod";
+
+const seconds = z.number().positive().max(3600);
+const rate = z.number().gt(0).lt(1);
+const checkpoints = z
+  .array(seconds)
+  .max(16)
+  .refine((at) => at.every((second, i) => i === 0 || second > at[i - 1]!), "must ascend");
+
+const shape = z
+  .strictObject({
+    printType: z.enum(["text-dependent", "text-independent"]),
+    /** Net speech of one enrollment segment, seconds. */
+    minNetAudioForEnroll: seconds,
+    maxNetAudioForEnroll: seconds,
+    minSegmentsForTrain: z.int().min(1).max(1000),
+    maxEnrollmentSegments: z.int().min(1).max(1000),
+    /** Net speech of all segments together, seconds. */
+    minNetAudioForTrain: seconds,
+    optimalNetAudioForTrain: seconds,
+    minNetAudioForVerify: seconds,
+    minSnrDb: z.strictObject({ enroll: z.number().min(-20).max(60), verify: z.number().min(-20).max(60) }),
+    /** Saturated samples over all samples. */
+    maxSaturationRatio: z.number().min(0).max(1),
+    /** Active speech level, dBov. */
+    minSpeechLevelDb: z.number().min(-90).max(0),
+    /** Net speech after which the audio heard so far is judged, seconds. */
+    checkpointsForAuthentication: checkpoints,
+    checkpointsForFraudDetection: checkpoints,
+    /** Of one call, whatever the number of candidates and looks. */
+    targetFalseAcceptRate: z.strictObject({ authentication: rate, fraud: rate }),
+    /** Genuine callers taken for an attack, of one call and one kind of attack. */
+    targetFalseAlarmRateForAttacks: rate,
+    maxIncompatiblePrintsListed: z.int().min(0).max(100_000),
+  })
+  .superRefine((set, context) => {
+    const ordered = (low: keyof typeof set, high: keyof typeof set) => {
+      if (set[low] > set[high]) context.addIssue({ code: "custom", path: [low], message: `is above ${high}` });
+    };
+    ordered("minNetAudioForEnroll", "maxNetAudioForEnroll");
+    ordered("minSegmentsForTrain", "maxEnrollmentSegments");
+    ordered("minNetAudioForTrain", "optimalNetAudioForTrain");
+    if (set.minNetAudioForTrain > set.maxNetAudioForEnroll * set.maxEnrollmentSegments)
+      context.addIssue({
+        code: "custom",
+        path: ["minNetAudioForTrain"],
+        message: "is more than a full profile can hold (maxNetAudioForEnroll × maxEnrollmentSegments)",
+      });
+  });
+
+type Writable = z.infer<typeof shape>;
+export type ConfigurationSet = { readonly [key in keyof Writable]: Readonly<Writable[key]> };
+
+/** Overrides of a built-in set, as a user writes them. */
+export type ConfigurationOverrides = {
+  readonly [key in keyof ConfigurationSet]?: ConfigurationSet[key] extends number | string | readonly number[]
+    ? ConfigurationSet[key]
+    : Partial<ConfigurationSet[key]>;
+} & { readonly basedOn?: string };
+
+export class ConfigurationError extends Error {
+  override readonly name = "ConfigurationError";
+}
+
+const ivrTextDependent: ConfigurationSet = {
+  printType: "text-dependent",
+  minNetAudioForEnroll: 1,
+  maxNetAudioForEnroll: 10,
+  minSegmentsForTrain: 3,
+  maxEnrollmentSegments: 50,
+  minNetAudioForTrain: 3,
+  optimalNetAudioForTrain: 8,
+  minNetAudioForVerify: 1,
+  minSnrDb: { enroll: 8, verify: 3 },
+  maxSaturationRatio: 0.01,
+  minSpeechLevelDb: -45,
+  checkpointsForAuthentication: [2, 5],
+  checkpointsForFraudDetection: [5, 10],
+  targetFalseAcceptRate: { authentication: 0.001, fraud: 0.0001 },
+  targetFalseAlarmRateForAttacks: 0.01,
+  maxIncompatiblePrintsListed: 100,
+};
+
+const textIndependent: ConfigurationSet = {
+  ...ivrTextDependent,
+  printType: "text-independent",
+  minNetAudioForEnroll: 4,
+  maxNetAudioForEnroll: 120,
+  minSegmentsForTrain: 1,
+  minNetAudioForTrain: 15,
+  optimalNetAudioForTrain: 30,
+  minNetAudioForVerify: 3,
+  checkpointsForAuthentication: [5, 10],
+  checkpointsForFraudDetection: [10, 30],
+};
+
+export const defaultConfigurationSetId = "ivr-text-dependent";
+
+export const builtInConfigurationSets: Readonly<Record<string, ConfigurationSet>> = {
+  [defaultConfigurationSetId]: ivrTextDependent,
+  "text-independent": textIndependent,
+};
+
+/** The sets a processor knows: the built-in ones and the user's. Throws `ConfigurationError` with every reason at once. */
+export function configurationSets(
+  userDefined: Readonly<Record<string, ConfigurationOverrides>> = {},
+): ReadonlyMap<string, ConfigurationSet> {
+  const sets = new Map(Object.entries(builtInConfigurationSets));
+  for (const [id, overrides] of Object.entries(userDefined)) sets.set(id, configurationSet(id, overrides));
+  return sets;
+}
+
+export function configurationSet(id: string, overrides: ConfigurationOverrides): ConfigurationSet {
+  const refuse = (reason: string) => new ConfigurationError(`Configuration set "${id}": ${reason}`);
+  if (id === "") throw refuse("the id is empty");
+  if (typeof overrides !== "object" || overrides === null) throw refuse("is not an object");
+  const { basedOn = id in builtInConfigurationSets ? id : defaultConfigurationSetId, ...changes } = overrides;
+  const base = Object.hasOwn(builtInConfigurationSets, basedOn) ? builtInConfigurationSets[basedOn] : undefined;
+  if (!base) throw refuse(`basedOn: there is no built-in set "${basedOn}"`);
+  const merged = {
+    ...base,
+    ...changes,
+    minSnrDb: nested(base.minSnrDb, changes.minSnrDb),
+    targetFalseAcceptRate: nested(base.targetFalseAcceptRate, changes.targetFalseAcceptRate),
+  };
+  const parsed = shape.safeParse(merged);
+  if (parsed.success) return parsed.data;
+  throw refuse(
+    parsed.error.issues
+      .map((issue) => `${[...issue.path, ""].join(".").slice(0, -1) || "set"}: ${issue.message}`)
+      .join("; "),
+  );
+}
+
+/** What is no object is handed on as it is, for the schema to refuse. */
+const nested = (base: object, change: unknown) =>
+  change === undefined ? base : typeof change === "object" && change !== null ? { ...base, ...change } : change;

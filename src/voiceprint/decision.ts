@@ -1,0 +1,108 @@
+/** From a calibrated score to a decision. Thresholds follow from the target false-accept rate, never from a number here. */
+import { Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import { DecisionReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { audio as attackTypes } from "../contract/index.js";
+
+/** What speaks for the same person (or for an attack), as a calibrated natural-log likelihood ratio. */
+export interface Evidence {
+  readonly llr: number;
+  /** 0..1 */
+  readonly reliability: number;
+}
+
+/** Evidence beside the threshold it was held against. */
+export interface JudgedEvidence extends Evidence {
+  readonly threshold: number;
+}
+
+export interface Outcome {
+  readonly decision: Decision;
+  readonly reason: DecisionReason;
+}
+
+export type PrintKind = "person" | "fraudster";
+
+/**
+ * The rate for one comparison, so that the call as a whole keeps the target: a call compares with every candidate at
+ * every look, and any of them may falsely accept. Exact when comparisons are independent, on the safe side when they
+ * are alike.
+ */
+export function rateOfOneComparison(targetRate: number, candidates: number, looks: number): number {
+  const comparisons = Math.max(1, candidates) * Math.max(1, looks);
+  return -Math.expm1(Math.log1p(-targetRate) / comparisons);
+}
+
+/**
+ * Half-width of the band around the threshold in which no decision is made. Without any reliability the ratio may be
+ * wrong by a factor of ten either way; with full reliability it is what it says.
+ */
+export const uncertainHalfWidth = (reliability: number): number =>
+  (1 - Math.min(1, Math.max(0, reliability))) * Math.LN10;
+
+export type Verdict = "above" | "below" | "near";
+
+export function judge({ llr, reliability, threshold }: JudgedEvidence): Verdict {
+  const half = uncertainHalfWidth(reliability);
+  if (llr >= threshold + half) return "above";
+  return llr < threshold - half ? "below" : "near";
+}
+
+const outcomes: Readonly<Record<PrintKind, Readonly<Record<Verdict, Outcome>>>> = {
+  person: {
+    above: { decision: Decision.AUTHENTIC, reason: DecisionReason.VOICEPRINT_MATCH },
+    below: { decision: Decision.NO_MATCH, reason: DecisionReason.VOICEPRINT_NO_MATCH },
+    near: { decision: Decision.UNCERTAIN, reason: DecisionReason.LOW_RELIABILITY },
+  },
+  fraudster: {
+    above: { decision: Decision.FRAUD, reason: DecisionReason.FRAUDSTER_INDICATION },
+    below: { decision: Decision.NO_RISK_DETECTED, reason: DecisionReason.NO_RISK_DETECTED },
+    near: { decision: Decision.UNCERTAIN, reason: DecisionReason.LOW_RELIABILITY },
+  },
+};
+
+export const decide = (kind: PrintKind, evidence: JudgedEvidence): Outcome => outcomes[kind][judge(evidence)];
+
+/**
+ * For a calibrated ratio, genuine audio exceeds t with a probability of at most exp(-t): the threshold that keeps a
+ * false-alarm rate, whatever the attack network.
+ */
+export const attackThreshold = (targetFalseAlarmRate: number): number => -Math.log(targetFalseAlarmRate);
+
+export type AttackKind = "synthetic" | "playback";
+
+export interface AttackOutcome {
+  readonly decision: Decision;
+  readonly reason: attackTypes.DecisionReason;
+}
+
+export function decideAttack(kind: AttackKind, evidence: JudgedEvidence): AttackOutcome {
+  const { DecisionReason: AttackReason } = attackTypes;
+  switch (judge(evidence)) {
+    case "above":
+      return {
+        decision: Decision.FRAUD,
+        reason: kind === "synthetic" ? AttackReason.SYNTHETIC_SPEECH_DETECTED : AttackReason.PLAYBACK_INDICATION,
+      };
+    case "below":
+      return { decision: Decision.NO_RISK_DETECTED, reason: AttackReason.AUDIO_OK };
+    case "near":
+      return { decision: Decision.UNCERTAIN, reason: AttackReason.LOW_RELIABILITY };
+  }
+}
+
+export interface PartDecisions {
+  readonly authentication?: Outcome | undefined;
+  readonly fraud?: Outcome | undefined;
+  readonly attacks: readonly Decision[];
+}
+
+/** The decision over all factors. `null` when nothing was checked. */
+export function generalDecision({ authentication, fraud, attacks }: PartDecisions): Outcome | null {
+  if (fraud?.decision === Decision.FRAUD) return fraud;
+  if (attacks.includes(Decision.FRAUD)) return outcomes.fraudster.above;
+  if (authentication) return authentication;
+  // Only risk checks ran: no risk is an answer only when each of them could give one.
+  if (fraud && fraud.decision !== Decision.NO_RISK_DETECTED) return fraud;
+  if (attacks.includes(Decision.UNCERTAIN)) return outcomes.fraudster.near;
+  return fraud || attacks.length > 0 ? outcomes.fraudster.below : null;
+}

@@ -1,0 +1,67 @@
+/** The enrollment state of a print: computed from its segments, never stored. */
+import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import { EnrollReason, EnrollStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { ConfigurationSet } from "./configuration-set.js";
+import { audioValidity, type MeasuredAudio } from "./quality-gate.js";
+
+/** An audio model, as far as enrollment looks at it. */
+export interface AudioModel {
+  readonly id: string;
+  readonly mediaSegmentId: string;
+  readonly channel: number | null;
+  readonly printType: string;
+  readonly revision: string;
+  readonly validity: AudioValidity;
+  readonly audio: MeasuredAudio;
+  readonly embedding: Float32Array | null;
+}
+
+/** Segments of another model revision stay recorded, but the present model can do nothing with them. */
+export const usableSegments = <T extends Pick<AudioModel, "revision" | "embedding">>(
+  segments: readonly T[],
+  revision: string,
+): T[] => segments.filter((segment) => segment.revision === revision && segment.embedding !== null);
+
+export const netAudio = (segments: readonly Pick<AudioModel, "audio">[]): number =>
+  segments.reduce((sum, segment) => sum + segment.audio.netSpeechSeconds, 0);
+
+export function enrollStatus(
+  segments: readonly Pick<AudioModel, "revision" | "embedding" | "audio">[],
+  revision: string,
+  set: ConfigurationSet,
+): EnrollStatus {
+  const usable = usableSegments(segments, revision);
+  const net = netAudio(usable);
+  if (usable.length >= set.maxEnrollmentSegments) return EnrollStatus.FULL;
+  if (usable.length < set.minSegmentsForTrain || net < set.minNetAudioForTrain) return EnrollStatus.TRAIN_NOT_POSSIBLE;
+  return net < set.optimalNetAudioForTrain ? EnrollStatus.TRAIN_POSSIBLE : EnrollStatus.TRAIN_SUGGESTED;
+}
+
+/** May this audio model join the print? ENROLL_OK, or why not; UNSPECIFIED stands for a full print. */
+export function enrollReason(
+  candidate: AudioModel,
+  segments: readonly AudioModel[],
+  printType: string | null,
+  revision: string,
+  set: ConfigurationSet,
+): EnrollReason {
+  if (enrollStatus(segments, revision, set) === EnrollStatus.FULL) return EnrollReason.UNSPECIFIED;
+  if (usableSegments(segments, revision).some((segment) => sameAudio(segment, candidate)))
+    return EnrollReason.ALREADY_ADDED;
+  if (printType !== null && candidate.printType !== printType) return EnrollReason.WRONG_PRINT_TYPE;
+  const unreadable =
+    candidate.validity === AudioValidity.INVALID_AUDIO || candidate.validity === AudioValidity.INTERNAL_ERROR;
+  const validity = unreadable ? candidate.validity : audioValidity(candidate.audio, "enroll", set);
+  if (validity === AudioValidity.AUDIO_TOO_SHORT) return EnrollReason.TOO_SHORT;
+  if (validity !== AudioValidity.AUDIO_OK || candidate.revision !== revision || candidate.embedding === null)
+    return EnrollReason.MISSING_MODEL;
+  return EnrollReason.ENROLL_OK;
+}
+
+/** The engine is bit-exact: equal embeddings mean the same recording, even when it was uploaded twice. */
+function sameAudio(one: AudioModel, other: AudioModel): boolean {
+  if (one.id === other.id) return true;
+  if (one.mediaSegmentId === other.mediaSegmentId && one.channel === other.channel) return true;
+  const [a, b] = [one.embedding, other.embedding];
+  return a !== null && b !== null && a.length === b.length && a.every((value, i) => value === b[i]);
+}

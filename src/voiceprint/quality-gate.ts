@@ -1,0 +1,45 @@
+/** Is a recording fit for what it is wanted for? */
+import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import { DecisionReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { ConfigurationSet } from "./configuration-set.js";
+
+export interface MeasuredAudio {
+  readonly netSpeechSeconds: number;
+  readonly speechLevelDb: number | null;
+  readonly snrDb: number | null;
+  readonly saturationRatio: number;
+  readonly speakers: number;
+}
+
+export type Purpose = "enroll" | "verify";
+
+/**
+ * The first limit that the audio fails. Level comes before length, because speech that is too soft or clipped also
+ * hides from the speech detector: "too short" would send the caller to the wrong remedy.
+ */
+export function audioValidity(audio: MeasuredAudio, purpose: Purpose, set: ConfigurationSet): AudioValidity {
+  const minNetAudio = purpose === "enroll" ? set.minNetAudioForEnroll : set.minNetAudioForVerify;
+  if (audio.saturationRatio > set.maxSaturationRatio) return AudioValidity.AUDIO_TOO_LOUD;
+  if (audio.speechLevelDb !== null && audio.speechLevelDb < set.minSpeechLevelDb) return AudioValidity.AUDIO_TOO_SOFT;
+  if (!(audio.netSpeechSeconds >= minNetAudio)) return AudioValidity.AUDIO_TOO_SHORT;
+  if (audio.snrDb !== null && audio.snrDb < set.minSnrDb[purpose]) return AudioValidity.AUDIO_TOO_NOISY;
+  if (audio.speakers > 1) return AudioValidity.MULTIPLE_SPEAKERS_DETECTED;
+  return AudioValidity.AUDIO_OK;
+}
+
+const reasons: Readonly<Record<AudioValidity, DecisionReason>> = {
+  [AudioValidity.UNSPECIFIED]: DecisionReason.UNSPECIFIED,
+  [AudioValidity.AUDIO_OK]: DecisionReason.AUDIO_OK,
+  [AudioValidity.NOT_ENOUGH_SEGMENTS]: DecisionReason.NOT_ENOUGH_SEGMENTS,
+  [AudioValidity.INVALID_AUDIO]: DecisionReason.INVALID_AUDIO,
+  [AudioValidity.AUDIO_TOO_SHORT]: DecisionReason.AUDIO_TOO_SHORT,
+  [AudioValidity.AUDIO_TOO_SOFT]: DecisionReason.AUDIO_TOO_SOFT,
+  [AudioValidity.AUDIO_TOO_LOUD]: DecisionReason.AUDIO_TOO_LOUD,
+  [AudioValidity.AUDIO_TOO_NOISY]: DecisionReason.AUDIO_TOO_NOISY,
+  [AudioValidity.MULTIPLE_SPEAKERS_DETECTED]: DecisionReason.LOW_RELIABILITY,
+  [AudioValidity.INTERNAL_ERROR]: DecisionReason.INTERNAL_ERROR,
+};
+
+/** Why a check with audio of this validity has no verdict. */
+export const reasonForValidity = (validity: AudioValidity): DecisionReason =>
+  reasons[validity] ?? DecisionReason.UNSPECIFIED;

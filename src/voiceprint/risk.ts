@@ -1,0 +1,47 @@
+/** Risk as a calibrated probability, and the fusion of several. */
+import type { JudgedEvidence, PrintKind } from "./decision.js";
+
+export interface Risk {
+  /** 0..1 */
+  readonly probability: number;
+  /** 0..1 */
+  readonly reliability: number;
+}
+
+/** The contract's numbers. */
+export interface RiskFigures {
+  /** 0..1000 */
+  readonly risk: number;
+  /** 0..100 */
+  readonly reliability: number;
+}
+
+const logistic = (x: number) => 1 / (1 + Math.exp(-x));
+
+/**
+ * The probability that the caller is a risk: not the person, or the fraudster. The prior odds are those that the
+ * operating point implies (a threshold is the log odds at which both answers cost the same), so 500 of 1000 is exactly
+ * where the decision turns.
+ */
+export function riskOf(kind: PrintKind | "attack", { llr, threshold, reliability }: JudgedEvidence): Risk {
+  const excess = llr - threshold;
+  return { probability: logistic(kind === "person" ? -excess : excess), reliability };
+}
+
+/**
+ * Any one of independent risks makes the whole risky. A high risk is as reliable as the part that shows it; a low one
+ * rests on every part being right.
+ */
+export function fuseRisks(risks: readonly Risk[]): Risk | null {
+  if (risks.length === 0) return null;
+  const probability = 1 - risks.reduce((safe, risk) => safe * (1 - risk.probability), 1);
+  const riskiest = risks.reduce((worst, risk) => (risk.probability > worst.probability ? risk : worst));
+  const reliability =
+    riskiest.probability >= 0.5 ? riskiest.reliability : Math.min(...risks.map((risk) => risk.reliability));
+  return { probability, reliability };
+}
+
+export const riskFigures = (risk: Risk): RiskFigures => ({
+  risk: Math.round(1000 * Math.min(1, Math.max(0, risk.probability))),
+  reliability: Math.round(100 * Math.min(1, Math.max(0, risk.reliability))),
+});
