@@ -1,3 +1,62 @@
 // The ABI: every export of the kernels, and nothing else.
 export { reserve, seal } from "./memory";
 export { exp, log, sigmoid, tanh } from "./math/elementwise";
+export {
+  galleryBatch,
+  galleryForgetQuery,
+  galleryHits,
+  galleryInput,
+  galleryListed,
+  galleryMove,
+  galleryQuery,
+  gallerySearch,
+  gallerySearchListed,
+  galleryStore,
+  reserveGallery,
+} from "./score/gallery";
+export {
+  reserveScoring,
+  scoringCohort,
+  scoringCohortScales,
+  scoringKept,
+  scoringMean,
+  scoringMostRows,
+  scoringOrder,
+  scoringProbe,
+  scoringRows,
+  scoringScores,
+  scoringWeights,
+  wipeScoring,
+} from "./score/workspace";
+export { addRowsToMean, clearMean, finishMean, trainTemplate } from "./score/template";
+export { cosine } from "./score/cosine";
+export { cohortDeviation, cohortMean, nearCohort } from "./score/cohort";
+export {
+  boundOfRate,
+  calibratedRatio,
+  calibratedReliability,
+  calibrationMostTerms,
+  calibrationTerms,
+  logInterpolate,
+  reserveCalibration,
+  setQuality,
+  setScores,
+} from "./score/calibration";
+export { reserveVoiceClass, voiceClass, voiceClassAxis, voiceClassQuantiles } from "./score/voice-class";
+export { splitSmallerSpeech, splitVoices } from "./score/speakers";
+export {
+  speakerBins,
+  speakerDimensions,
+  speakerEmbed,
+  speakerEmbedding,
+  speakerFeatures,
+  speakerMaxFrames,
+  speakerMinFrames,
+  speakerReady,
+  speakerReserve,
+  speakerStaging,
+  speakerTake,
+  speakerTensorBytes,
+  speakerTensors,
+  speakerWipe,
+} from "./speaker/abi";

@@ -1,0 +1,127 @@
+/** Inner products of unit vectors. d % 16 == 0; every pointer 16-byte aligned; the order of summation is fixed. */
+
+// @ts-ignore: decorator
+@inline
+function sums(a: v128, b: v128, c: v128, d: v128): v128 {
+  const ab = f32x4.add(i32x4.shuffle(a, b, 0, 4, 1, 5), i32x4.shuffle(a, b, 2, 6, 3, 7));
+  const cd = f32x4.add(i32x4.shuffle(c, d, 0, 4, 1, 5), i32x4.shuffle(c, d, 2, 6, 3, 7));
+  return f32x4.add(i64x2.shuffle(ab, cd, 0, 2), i64x2.shuffle(ab, cd, 1, 3));
+}
+
+// @ts-ignore: decorator
+@inline
+function integerSums(a: v128, b: v128, c: v128, d: v128): v128 {
+  const ab = i32x4.add(i32x4.shuffle(a, b, 0, 4, 1, 5), i32x4.shuffle(a, b, 2, 6, 3, 7));
+  const cd = i32x4.add(i32x4.shuffle(c, d, 0, 4, 1, 5), i32x4.shuffle(c, d, 2, 6, 3, 7));
+  return i32x4.add(i64x2.shuffle(ab, cd, 0, 2), i64x2.shuffle(ab, cd, 1, 3));
+}
+
+/** x[d]·y[d]. */
+export function cosine(x: usize, y: usize, d: i32): f32 {
+  let a = f32x4.splat(0);
+  for (const end = x + (<usize>d << 2); x < end; x += 16, y += 16) {
+    a = f32x4.add(a, f32x4.mul(v128.load(x), v128.load(y)));
+  }
+  return f32x4.extract_lane(a, 0) + f32x4.extract_lane(a, 2) + (f32x4.extract_lane(a, 1) + f32x4.extract_lane(a, 3));
+}
+
+/** out[i] = x[d]·rows[i][d] for i < n, with the bits of `cosine`; n is rounded up to 4: rows and out have room for it. */
+export function cosines(out: usize, x: usize, rows: usize, n: i32, d: i32): void {
+  const stride = <usize>d << 2;
+  const end = x + stride;
+  for (let i = 0; i < n; i += 4, out += 16, rows += 4 * stride) {
+    let a = f32x4.splat(0);
+    let b = a;
+    let c = a;
+    let e = a;
+    let r0 = rows;
+    let r1 = r0 + stride;
+    let r2 = r1 + stride;
+    let r3 = r2 + stride;
+    for (let p = x; p < end; p += 16) {
+      const v = v128.load(p);
+      a = f32x4.add(a, f32x4.mul(v, v128.load(r0)));
+      b = f32x4.add(b, f32x4.mul(v, v128.load(r1)));
+      c = f32x4.add(c, f32x4.mul(v, v128.load(r2)));
+      e = f32x4.add(e, f32x4.mul(v, v128.load(r3)));
+      r0 += 16;
+      r1 += 16;
+      r2 += 16;
+      r3 += 16;
+    }
+    v128.store(out, sums(a, b, c, e));
+  }
+}
+
+/** out[d] = x[d] in 8 bits; returns the scale that gives x back: x ≈ scale·out. A row of zeros has scale 0. */
+export function quantize8(out: usize, x: usize, d: i32): f32 {
+  const largest = largestMagnitude(x, d);
+  if (largest == 0) {
+    memory.fill(out, 0, d);
+    return 0;
+  }
+  for (let i = 0; i < d; i++) store<i8>(out + i, <i8>nearest<f32>((load<f32>(x + (<usize>i << 2)) / largest) * 127));
+  return largest / 127;
+}
+
+/** out[d] = x[d] in 16 bits; returns the scale. 512 products of 15 by 7 bits still fit an i32. */
+export function quantize16(out: usize, x: usize, d: i32): f32 {
+  const largest = largestMagnitude(x, d);
+  if (largest == 0) {
+    memory.fill(out, 0, <usize>d << 1);
+    return 0;
+  }
+  for (let i = 0; i < d; i++) {
+    store<i16>(out + (<usize>i << 1), <i16>nearest<f32>((load<f32>(x + (<usize>i << 2)) / largest) * 32767));
+  }
+  return largest / 32767;
+}
+
+function largestMagnitude(x: usize, d: i32): f32 {
+  let largest: f32 = 0;
+  for (let i = 0; i < d; i++) largest = max<f32>(largest, abs<f32>(load<f32>(x + (<usize>i << 2))));
+  return largest;
+}
+
+/**
+ * out[i] = scale·scales[i]·(x[d]·rows[i][d]) for i < n: x in 16 bits, rows in 8, exact until the last two products.
+ * n is rounded up to 4: rows, scales and out have room for it. Error against the f32 form: under 0.004 for d = 256.
+ */
+export function cosines8(out: usize, x: usize, scale: f32, rows: usize, scales: usize, n: i32, d: i32): void {
+  const stride = <usize>d;
+  const end = x + (stride << 1);
+  const factor = f32x4.splat(scale);
+  for (let i = 0; i < n; i += 4, out += 16, scales += 16, rows += 4 * stride) {
+    let a = i32x4.splat(0);
+    let b = a;
+    let c = a;
+    let e = a;
+    let r0 = rows;
+    let r1 = r0 + stride;
+    let r2 = r1 + stride;
+    let r3 = r2 + stride;
+    for (let p = x; p < end; p += 16) {
+      const v = v128.load(p);
+      a = i32x4.add(a, i32x4.dot_i16x8_s(v, v128.load8x8_s(r0)));
+      b = i32x4.add(b, i32x4.dot_i16x8_s(v, v128.load8x8_s(r1)));
+      c = i32x4.add(c, i32x4.dot_i16x8_s(v, v128.load8x8_s(r2)));
+      e = i32x4.add(e, i32x4.dot_i16x8_s(v, v128.load8x8_s(r3)));
+      r0 += 8;
+      r1 += 8;
+      r2 += 8;
+      r3 += 8;
+    }
+    const products = f32x4.convert_i32x4_s(integerSums(a, b, c, e));
+    v128.store(out, f32x4.mul(f32x4.mul(products, factor), v128.load(scales)));
+  }
+}
+
+/** One row of `cosines8`, with the same bits. */
+export function cosine8(x: usize, scale: f32, row: usize, rowScale: f32, d: i32): f32 {
+  let a = i32x4.splat(0);
+  for (const end = x + (<usize>d << 1); x < end; x += 16, row += 8) {
+    a = i32x4.add(a, i32x4.dot_i16x8_s(v128.load(x), v128.load8x8_s(row)));
+  }
+  const sum = i32x4.extract_lane(a, 0) + i32x4.extract_lane(a, 1) + i32x4.extract_lane(a, 2) + i32x4.extract_lane(a, 3);
+  return <f32>sum * scale * rowScale;
+}

@@ -1,0 +1,96 @@
+/**
+ * What the scoring kernels work on, reserved once while loading:
+ *
+ *   rows     [mostRows][d] f32   embeddings in: segments to train from, windows, or templates
+ *   weights  [mostRows] f32      their seconds of speech
+ *   order    [mostRows] i32      the rows in an order that does not depend on how they came
+ *   matrix   [mostRows][mostRows] f32
+ *   scores   [mostRows] f32      kept [mostRows] i32
+ *   sum      [d] f64             mean [d] f32        probe [d] f32, [d] i16
+ *   cohort   [c][d] i8           cohortScales [c] f32, cohortScores [c] f32, best [c] f32
+ */
+import { reserve } from "../memory";
+
+export const mostRows: i32 = 256;
+
+export let dimensions: i32 = 0;
+export let rows: usize = 0;
+export let weights: usize = 0;
+export let order: usize = 0;
+export let matrix: usize = 0;
+export let scores: usize = 0;
+export let kept: usize = 0;
+export let sum: usize = 0;
+export let mean: usize = 0;
+export let probe: usize = 0;
+export let probe16: usize = 0;
+export let cohort: usize = 0;
+export let cohortSize: i32 = 0;
+export let cohortScales: usize = 0;
+export let cohortScores: usize = 0;
+export let best: usize = 0;
+
+/** d % 16 == 0; a model without a cohort has c == 0. */
+export function reserveScoring(d: i32, c: i32): void {
+  dimensions = d;
+  cohortSize = c;
+  const room = <usize>((c + 3) & ~3);
+  rows = reserve(<usize>(mostRows * d) << 2);
+  weights = reserve(<usize>mostRows << 2);
+  order = reserve(<usize>mostRows << 2);
+  matrix = reserve(<usize>(mostRows * mostRows) << 2);
+  scores = reserve(<usize>mostRows << 2);
+  kept = reserve(<usize>mostRows << 2);
+  sum = reserve(<usize>d << 3);
+  mean = reserve(<usize>d << 2);
+  probe = reserve(<usize>d << 2);
+  probe16 = reserve(<usize>d << 1);
+  cohort = reserve(room * <usize>d);
+  cohortScales = reserve(room << 2);
+  cohortScores = reserve(room << 2);
+  best = reserve(room << 2);
+}
+
+export function scoringMostRows(): i32 {
+  return mostRows;
+}
+export function scoringRows(): usize {
+  return rows;
+}
+export function scoringWeights(): usize {
+  return weights;
+}
+export function scoringOrder(): usize {
+  return order;
+}
+export function scoringScores(): usize {
+  return scores;
+}
+export function scoringKept(): usize {
+  return kept;
+}
+export function scoringMean(): usize {
+  return mean;
+}
+export function scoringProbe(): usize {
+  return probe;
+}
+export function scoringCohort(): usize {
+  return cohort;
+}
+export function scoringCohortScales(): usize {
+  return cohortScales;
+}
+
+// @ts-ignore: decorator
+@inline
+export function rowOf(i: i32): usize {
+  return rows + (<usize>(i * dimensions) << 2);
+}
+
+/** No voice stays behind: everything but the cohort is zeroed. */
+export function wipeScoring(): void {
+  memory.fill(rows, 0, cohort - rows);
+  memory.fill(cohortScores, 0, <usize>cohortSize << 2);
+  memory.fill(best, 0, <usize>cohortSize << 2);
+}
