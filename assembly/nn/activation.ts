@@ -1,0 +1,57 @@
+/** Elementwise passes over rows of 16-bit activations. */
+
+/**
+ * out[t][c] = min(high, max(0, x[t][c] · gain[c] + bias[c])): a folded batch norm and a rectifier in front of a convolution.
+ * Gains are Q15 (i16, 32768 = 1), biases i16 in steps of the output. channels % 8 == 0; steps between frames are bytes.
+ * x is read where it lies, so a dense block's concatenation is never copied.
+ */
+export function preactivate(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, channels: i32, gain: usize, bias: usize, high: i32): void {
+  const bytes = <usize>channels << 1;
+  const top = i16x8.splat(<i16>high);
+  const zero = i16x8.splat(0);
+  for (let t = 0; t < frames; t++, out += outStep, x += xStep) {
+    for (let c: usize = 0; c < bytes; c += 16) {
+      const y = i16x8.add_sat_s(i16x8.q15mulr_sat_s(v128.load(x + c), v128.load(gain + c)), v128.load(bias + c));
+      v128.store(out + c, i16x8.min_s(top, i16x8.max_s(zero, y)));
+    }
+  }
+}
+
+/** out[i] = clamp(a[i] · aGain + b[i] · bGain) to low..high, rounded to nearest. n % 8 == 0; out may be a or b. */
+export function addResidual(out: usize, a: usize, aGain: f32, b: usize, bGain: f32, n: i32, low: f32, high: f32): void {
+  for (let i: usize = 0, end = <usize>n << 1; i < end; i += 16) {
+    const y0 = f32x4.add(scaled(a + i, aGain), scaled(b + i, bGain));
+    const y1 = f32x4.add(scaled(a + i + 8, aGain), scaled(b + i + 8, bGain));
+    v128.store(out + i, i16x8.narrow_i32x4_s(rounded(y0, low, high), rounded(y1, low, high)));
+  }
+}
+
+/** out[i] = round(x[i] · gain), saturated: floats to activations. n % 8 == 0. NaN gives 0. */
+export function quantize(out: usize, x: usize, n: i32, gain: f32): void {
+  const g = f32x4.splat(gain);
+  for (let end = out + (<usize>n << 1); out < end; out += 16, x += 32) {
+    const y0 = i32x4.trunc_sat_f32x4_s(f32x4.nearest(f32x4.mul(v128.load(x), g)));
+    const y1 = i32x4.trunc_sat_f32x4_s(f32x4.nearest(f32x4.mul(v128.load(x, 16), g)));
+    v128.store(out, i16x8.narrow_i32x4_s(y0, y1));
+  }
+}
+
+/** out[i] = x[i] · gain: activations to floats. n % 8 == 0. */
+export function dequantize(out: usize, x: usize, n: i32, gain: f32): void {
+  for (let end = x + (<usize>n << 1); x < end; x += 16, out += 32) {
+    v128.store(out, scaled(x, gain));
+    v128.store(out, scaled(x + 8, gain), 16);
+  }
+}
+
+// @ts-ignore: decorator
+@inline
+function scaled(x: usize, gain: f32): v128 {
+  return f32x4.mul(f32x4.convert_i32x4_s(v128.load16x4_s(x)), f32x4.splat(gain));
+}
+
+// @ts-ignore: decorator
+@inline
+function rounded(y: v128, low: f32, high: f32): v128 {
+  return i32x4.trunc_sat_f32x4_s(f32x4.nearest(f32x4.pmin(f32x4.splat(high), f32x4.pmax(f32x4.splat(low), y))));
+}

@@ -1,0 +1,220 @@
+/**
+ * Convolutions of 16-bit activations with small integer weights, channels last.
+ *
+ * One loop nest does all of them. An output row is a sum over taps; a tap is a run of neighbouring elements:
+ *
+ *   1-D  [time][channel]        row = frame            tap = one frame, all channels          tapStep = dilation · frame
+ *   2-D  [time][bin][channel]   row = bin of a frame   tap = one frame, 3 bins, all channels  tapStep = frame
+ *
+ * so strides and dilations are pointer steps, padding is rows and bins of zeros around the plane, and nothing is copied.
+ *
+ * Weights are packed in panels of 8 outputs. For each pair of neighbouring inputs (a, b) a panel holds 32 bytes:
+ *
+ *   | o0a o0b | o1a o1b | o2a o2b | o3a o3b |   | o4a o4b | … | o7a o7b |      i16 each
+ *
+ * which `i32x4.dot_i16x8_s` multiplies with the pair, broadcast. A tile is 4 rows × 8 outputs: 8 accumulators, 2 weights and
+ * 1 input fit the 16 vector registers of every machine; unrolling further only spills.
+ *
+ * The sum of |weight| · |activation| of one output must stay below 2³¹: the exporter checks it.
+ */
+
+/** One convolution: what is multiplied and how its sums become activations of the next layer. */
+@unmanaged
+export class Convolution {
+  outputs: i32;
+  taps: i32;
+  /** Elements of a tap, even. */
+  run: i32;
+  /** Panels, `packedBytes` long. */
+  weights: usize;
+  /** f32[outputs]: out = round(sum · gain + bias), in steps of the output. */
+  gain: usize;
+  bias: usize;
+  /** f32[outputs]: steps of the residual in steps of the output. */
+  residualGain: usize;
+  /** The output is clamped to low..high, within ±32767. A low of 0 is the rectifier. */
+  low: f32;
+  high: f32;
+}
+
+/** Bytes of the panels of `outputs` × `taps` × `run` weights; outputs % 8 == 0. */
+export function packedBytes(outputs: i32, taps: i32, run: i32): usize {
+  return <usize>(outputs * taps * run) << 1;
+}
+
+/** Packs [outputs][taps][run] weights of T (i8 or i16) into panels. */
+export function pack<T>(panels: usize, weights: usize, outputs: i32, taps: i32, run: i32): void {
+  const inputs = taps * run;
+  for (let o = 0; o < outputs; o += 8) {
+    for (let i = 0; i < inputs; i += 2) {
+      for (let j = 0; j < 8; j++, panels += 4) {
+        const w = weights + <usize>((o + j) * inputs + i) * sizeof<T>();
+        store<i16>(panels, <i16>load<T>(w));
+        store<i16>(panels, <i16>load<T>(w, sizeof<T>()), 2);
+      }
+    }
+  }
+}
+
+export function packBytes(panels: usize, weights: usize, outputs: i32, taps: i32, run: i32): void {
+  pack<i8>(panels, weights, outputs, taps, run);
+}
+
+export function packWords(panels: usize, weights: usize, outputs: i32, taps: i32, run: i32): void {
+  pack<i16>(panels, weights, outputs, taps, run);
+}
+
+// @ts-ignore: decorator
+@inline
+function requantized(sum: v128, gain: v128, bias: v128, low: v128, high: v128): v128 {
+  const y = f32x4.add(f32x4.mul(f32x4.convert_i32x4_s(sum), gain), bias);
+  return i32x4.trunc_sat_f32x4_s(f32x4.nearest(f32x4.pmin(high, f32x4.pmax(low, y))));
+}
+
+// @ts-ignore: decorator
+@inline
+function emit(out: usize, residual: usize, s0: v128, s1: v128, g0: v128, g1: v128, b0: v128, b1: v128, r: usize, low: v128, high: v128): void {
+  if (residual) {
+    b0 = f32x4.add(b0, f32x4.mul(f32x4.convert_i32x4_s(v128.load16x4_s(residual)), v128.load(r)));
+    b1 = f32x4.add(b1, f32x4.mul(f32x4.convert_i32x4_s(v128.load16x4_s(residual, 8)), v128.load(r, 16)));
+  }
+  v128.store(out, i16x8.narrow_i32x4_s(requantized(s0, g0, b0, low, high), requantized(s1, g1, b1, low, high)));
+}
+
+/**
+ * Eight outputs from output `o` on, for `rows` rows: every multiplication of the network happens here.
+ * `residual` (0 for none) is laid out as `out`, and may be `out`. Steps are bytes.
+ */
+function panel(out: usize, outStep: usize, x: usize, rowStep: usize, tapStep: usize, rows: i32, layer: Convolution, o: i32, gain: usize, residual: usize): void {
+  const taps = layer.taps;
+  const bytes = <usize>layer.run << 1;
+  const weights = layer.weights + packedBytes(o, taps, layer.run);
+  const at = <usize>o << 2;
+  const r = layer.residualGain + at;
+  const g0 = v128.load(gain + at);
+  const g1 = v128.load(gain + at, 16);
+  const b0 = v128.load(layer.bias + at);
+  const b1 = v128.load(layer.bias + at, 16);
+  const low = f32x4.splat(layer.low);
+  const high = f32x4.splat(layer.high);
+  for (; rows >= 4; rows -= 4) {
+    let a0 = i32x4.splat(0), a1 = i32x4.splat(0), b_0 = i32x4.splat(0), b_1 = i32x4.splat(0);
+    let c0 = i32x4.splat(0), c1 = i32x4.splat(0), d0 = i32x4.splat(0), d1 = i32x4.splat(0);
+    let w = weights;
+    let tap = x;
+    for (let k = 0; k < taps; k++, tap += tapStep) {
+      let p0 = tap;
+      let p1 = p0 + rowStep;
+      let p2 = p1 + rowStep;
+      let p3 = p2 + rowStep;
+      const end = p0 + bytes;
+      do {
+        const w0 = v128.load(w);
+        const w1 = v128.load(w, 16);
+        const x0 = v128.load32_splat(p0);
+        a0 = i32x4.add(a0, i32x4.dot_i16x8_s(x0, w0));
+        a1 = i32x4.add(a1, i32x4.dot_i16x8_s(x0, w1));
+        const x1 = v128.load32_splat(p1);
+        b_0 = i32x4.add(b_0, i32x4.dot_i16x8_s(x1, w0));
+        b_1 = i32x4.add(b_1, i32x4.dot_i16x8_s(x1, w1));
+        const x2 = v128.load32_splat(p2);
+        c0 = i32x4.add(c0, i32x4.dot_i16x8_s(x2, w0));
+        c1 = i32x4.add(c1, i32x4.dot_i16x8_s(x2, w1));
+        const x3 = v128.load32_splat(p3);
+        d0 = i32x4.add(d0, i32x4.dot_i16x8_s(x3, w0));
+        d1 = i32x4.add(d1, i32x4.dot_i16x8_s(x3, w1));
+        w += 32;
+        p0 += 4;
+        p1 += 4;
+        p2 += 4;
+        p3 += 4;
+      } while (p0 < end);
+    }
+    x += rowStep << 2;
+    emit(out, residual, a0, a1, g0, g1, b0, b1, r, low, high);
+    out += outStep;
+    if (residual) residual += outStep;
+    emit(out, residual, b_0, b_1, g0, g1, b0, b1, r, low, high);
+    out += outStep;
+    if (residual) residual += outStep;
+    emit(out, residual, c0, c1, g0, g1, b0, b1, r, low, high);
+    out += outStep;
+    if (residual) residual += outStep;
+    emit(out, residual, d0, d1, g0, g1, b0, b1, r, low, high);
+    out += outStep;
+    if (residual) residual += outStep;
+  }
+  for (; rows > 0; rows--) {
+    let a0 = i32x4.splat(0), a1 = i32x4.splat(0);
+    let w = weights;
+    let tap = x;
+    for (let k = 0; k < taps; k++, tap += tapStep) {
+      for (let p = tap, end = tap + bytes; p < end; p += 4, w += 32) {
+        const x0 = v128.load32_splat(p);
+        a0 = i32x4.add(a0, i32x4.dot_i16x8_s(x0, v128.load(w)));
+        a1 = i32x4.add(a1, i32x4.dot_i16x8_s(x0, v128.load(w, 16)));
+      }
+    }
+    x += rowStep;
+    emit(out, residual, a0, a1, g0, g1, b0, b1, r, low, high);
+    out += outStep;
+    if (residual) residual += outStep;
+  }
+}
+
+/**
+ * out[t][o] = Σ x[t·stride + k·dilation][c] · w[o][k][c] for `frames` output frames, k taps of layer.run channels, through `gain`
+ * (the layer's own, or the layer's times a mask). x points at the first frame that is read: the padding, where there is some.
+ * Steps between frames are bytes; out may be a slice of wider rows, so that concatenation costs nothing.
+ */
+export function convolveGained(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, stride: i32, dilation: i32, layer: Convolution, gain: usize): void {
+  for (let o = 0; o < layer.outputs; o += 8) {
+    panel(out + (<usize>o << 1), outStep, x, xStep * stride, xStep * dilation, frames, layer, o, gain, 0);
+  }
+}
+
+export function convolve(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, stride: i32, dilation: i32, layer: Convolution): void {
+  convolveGained(out, outStep, x, xStep, frames, stride, dilation, layer, layer.gain);
+}
+
+/**
+ * A plane of [frames][bins][channels] to [frames][bins of the output][outputs]: layer.taps frames × layer.run / channels bins,
+ * stride 1 in time and `binStride` over bins. x points at the first frame and bin that is read; out and residual (0: none, laid
+ * out as out) at the first that is written. Steps between frames are bytes.
+ */
+export function convolvePlane(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, bins: i32, channels: i32, binStride: i32, layer: Convolution, residual: usize): void {
+  const outBin = <usize>layer.outputs << 1;
+  const xBin = <usize>(channels * binStride) << 1;
+  for (let t = 0; t < frames; t++, out += outStep, x += xStep) {
+    for (let o = 0; o < layer.outputs; o += 8) {
+      const slice = <usize>o << 1;
+      panel(out + slice, outBin, x, xBin, xStep, bins, layer, o, layer.gain, residual ? residual + slice : 0);
+    }
+    if (residual) residual += outStep;
+  }
+}
+
+/**
+ * Depthwise: out[t][c] = Σ x[t·stride + k·dilation][c] · w[k][c], weights i16 [taps][channels] in `layer.weights`, layer.run ignored.
+ * channels = layer.outputs, % 8 == 0.
+ */
+export function convolveDepthwise(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, stride: i32, dilation: i32, layer: Convolution): void {
+  const channels = layer.outputs;
+  const low = f32x4.splat(layer.low);
+  const high = f32x4.splat(layer.high);
+  for (let t = 0; t < frames; t++, out += outStep, x += xStep * stride) {
+    for (let c = 0; c < channels; c += 8) {
+      let s0 = i32x4.splat(0), s1 = i32x4.splat(0);
+      let p = x + (<usize>c << 1);
+      let w = layer.weights + (<usize>c << 1);
+      for (let k = 0; k < layer.taps; k++, p += xStep * dilation, w += <usize>channels << 1) {
+        const a = v128.load(p);
+        const b = v128.load(w);
+        s0 = i32x4.add(s0, i32x4.extmul_low_i16x8_s(a, b));
+        s1 = i32x4.add(s1, i32x4.extmul_high_i16x8_s(a, b));
+      }
+      const at = <usize>c << 2;
+      emit(out + (<usize>c << 1), 0, s0, s1, v128.load(layer.gain + at), v128.load(layer.gain + at, 16), v128.load(layer.bias + at), v128.load(layer.bias + at, 16), 0, low, high);
+    }
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * The speaker network as the host sees it. Loading, once, before the memory is sealed:
+ *
+ *   speakerReserve(maxFrames)                         places for weights and scratch; 0 when maxFrames is out of range
+ *   for i in 0 .. speakerTensors()                    in the order of the model file's network tensors
+ *     copy speakerTensorBytes(i) bytes to speakerStaging()
+ *     speakerTake(i)
+ *   speakerReady()                                    1 once every tensor has been taken
+ *
+ * then, any number of times:
+ *
+ *   copy frames × speakerBins() f32 log-mel values to speakerFeatures(), mean not removed
+ *   speakerEmbed(frames)                              0, or the reason why not (below)
+ *   read speakerDimensions() f32 from speakerEmbedding(), unit length
+ *   speakerWipe()                                     features, scratch and embedding become zeros
+ *
+ * `speakerStaging` lies in the scratch: a tensor is copied and taken before the next, and none after the first `speakerEmbed`.
+ */
+import { BINS, DIMENSIONS, MIN_FRAMES, MOST_FRAMES } from "./config";
+import { forward } from "./network";
+import { State, createState } from "./state";
+import { Weights, createWeights, largestTensorBytes, take, tensorBytes, tensorCount } from "./weights";
+
+/** Reasons of `speakerEmbed`. */
+const EMBEDDED = 0;
+const NOT_LOADED = 1;
+const TOO_FEW_FRAMES = 2;
+const TOO_MANY_FRAMES = 3;
+const NOT_FINITE = 4;
+
+let weights: usize = 0;
+let state: usize = 0;
+let taken = 0;
+
+export function speakerReserve(maxFrames: i32): i32 {
+  if (maxFrames < MIN_FRAMES || maxFrames > MOST_FRAMES || weights) return 0;
+  weights = changetype<usize>(createWeights());
+  state = changetype<usize>(createState(maxFrames, largestTensorBytes()));
+  return 1;
+}
+
+export function speakerTensors(): i32 {
+  return tensorCount();
+}
+
+export function speakerTensorBytes(i: i32): i32 {
+  return tensorBytes(i);
+}
+
+export function speakerStaging(): usize {
+  return changetype<State>(state).wide;
+}
+
+/** Tensors are taken in order, each once: 1, or 0 for any other i. */
+export function speakerTake(i: i32): i32 {
+  if (i != taken || i >= tensorCount()) return 0;
+  take(i, changetype<State>(state).wide);
+  taken++;
+  return 1;
+}
+
+export function speakerReady(): i32 {
+  return <i32>(weights != 0 && taken == tensorCount());
+}
+
+export function speakerBins(): i32 {
+  return BINS;
+}
+
+export function speakerMinFrames(): i32 {
+  return MIN_FRAMES;
+}
+
+export function speakerMaxFrames(): i32 {
+  return changetype<State>(state).maxFrames;
+}
+
+export function speakerFeatures(): usize {
+  return changetype<State>(state).features;
+}
+
+export function speakerDimensions(): i32 {
+  return DIMENSIONS;
+}
+
+export function speakerEmbedding(): usize {
+  return changetype<State>(state).embedding;
+}
+
+export function speakerEmbed(frames: i32): i32 {
+  if (!speakerReady()) return NOT_LOADED;
+  const s = changetype<State>(state);
+  if (frames < MIN_FRAMES) return TOO_FEW_FRAMES;
+  if (frames > s.maxFrames) return TOO_MANY_FRAMES;
+  if (!finite(s.features, frames * BINS)) return NOT_FINITE;
+  forward(changetype<Weights>(weights), s, frames);
+  return EMBEDDED;
+}
+
+export function speakerWipe(): void {
+  const s = changetype<State>(state);
+  memory.fill(s.features, 0, s.end - s.features);
+}
+
+/** n % 4 == 0. x - x is 0 for finite x and NaN for all else. */
+function finite(x: usize, n: i32): bool {
+  let bad = i32x4.splat(0);
+  for (let end = x + (<usize>n << 2); x < end; x += 16) {
+    const v = v128.load(x);
+    const d = f32x4.sub(v, v);
+    bad = v128.or(bad, f32x4.ne(d, d));
+  }
+  return !v128.any_true(bad);
+}

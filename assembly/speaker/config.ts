@@ -1,0 +1,45 @@
+/**
+ * CAM++: a 2-D convolutional front, a densely connected time-delay network whose layers are masked by their context, statistics
+ * pooling, and our linear map. `training/export.py` writes tensors for exactly this shape.
+ */
+
+/** Log-mel bins of a frame. */
+export const BINS = 80;
+/** Activations are i16; a log-mel value is held in steps of 1/1024, so ±32: wider than any logarithm of 16-bit speech. */
+export const FEATURE_GAIN: f32 = 1024;
+/** Inputs of a convolution are rectified and clamped to this: 12 bits. */
+export const ACTIVATION_HIGH = 4095;
+/** What only feeds elementwise passes may use all of i16. */
+export const CONCATENATION_HIGH = 32767;
+
+export const FRONT_CHANNELS = 32;
+
+export const TDNN_TAPS = 5;
+export const TDNN_CHANNELS = 128;
+
+/** Channels that a dense layer adds, channels inside it, and channels of its context. */
+export const GROWTH = 32;
+export const BOTTLENECK = 128;
+export const CONTEXT = 64;
+/** Frames (of 20 ms) of a context segment. */
+export const SEGMENT_FRAMES = 100;
+
+export const BLOCKS = 3;
+// @ts-ignore: decorator
+@inline
+export function blockLayers(block: i32): i32 {
+  return block == 0 ? 12 : block == 1 ? 24 : 16;
+}
+// @ts-ignore: decorator
+@inline
+export function blockDilation(block: i32): i32 {
+  return block == 0 ? 1 : 2;
+}
+
+export const SPEAKER_CHANNELS = 192;
+export const DIMENSIONS = 256;
+
+/** Half a second: less gives no embedding. */
+export const MIN_FRAMES = 50;
+/** Ten seconds: what may be reserved at most. */
+export const MOST_FRAMES = 1000;

@@ -1,0 +1,169 @@
+/** The forward pass, one line per layer. */
+import { preactivate, quantize } from "../nn/activation";
+import { Convolution, convolve, convolveGained, convolvePlane } from "../nn/convolution";
+import { dense, normalize } from "../nn/dense";
+import { addMeans, gate, multiply } from "../nn/gate";
+import { meanDeviation, sumFrames } from "../nn/pooling";
+import {
+  ACTIVATION_HIGH,
+  BINS,
+  BLOCKS,
+  BOTTLENECK,
+  CONCATENATION_HIGH,
+  DIMENSIONS,
+  FEATURE_GAIN,
+  FRONT_CHANNELS,
+  GROWTH,
+  SEGMENT_FRAMES,
+  SPEAKER_CHANNELS,
+  TDNN_CHANNELS,
+  blockDilation,
+  blockLayers,
+} from "./config";
+import { PLANE_ROW, State } from "./state";
+import { DenseLayer, Norm, ResidualBlock, Weights } from "./weights";
+
+/** Bytes of a bin, and of a frame of bins with a zero bin on each side. */
+const BIN = FRONT_CHANNELS << 1;
+// @ts-ignore: decorator
+@inline
+function frameBytes(bins: i32): usize {
+  return <usize>((bins + 2) * BIN);
+}
+
+/** Embeds `frames` log-mel frames of s.features into s.embedding. */
+export function forward(w: Weights, s: State, frames: i32): void {
+  centre(s, frames);
+
+  frontConv1(s.wide, s.plane, frames, w.frontConv1); //                                     80 bins × 32
+  residualBlock(s.right, s.left, s.wide, frames, BINS, 2, w.stage1a); //                    40 bins × 32
+  residualBlock(s.right, s.left, s.right, frames, BINS / 2, 1, w.stage1b);
+  const half = s.wide + frameBytes(BINS / 4) * (frames + 2);
+  residualBlock(half, s.wide, s.right, frames, BINS / 2, 2, w.stage2a); //                  20 bins × 32
+  residualBlock(half, s.wide, half, frames, BINS / 4, 1, w.stage2b);
+  frontConv2(s.left, half, frames, w.frontConv2); //                                        10 bins × 32 = 320 channels
+
+  const steps = (frames + 1) >> 1; //                                                       from here on 20 ms each
+  tdnn(s.right, s.left, steps, w); //                                                       128 channels
+  denseBlock(s.right, s, steps, 0, TDNN_CHANNELS, 512, w); //                               512
+  transit(s.left, 1024, s.right, s, steps, 0, w); //                                        256
+  denseBlock(s.left, s, steps, 1, 256, 1024, w); //                                         1024
+  transit(s.right, 1024, s.left, s, steps, 1, w); //                                        512
+  denseBlock(s.right, s, steps, 2, 512, 1024, w); //                                        1024
+  transit(s.left, 512, s.right, s, steps, 2, w); //                                         512
+
+  norm(s.right, s.left, 512, steps, w.outNorm, CONCATENATION_HIGH);
+  meanDeviation(s.statistics, s.right, 1024, steps, 512); //                                1024
+  dense(s.speaker, s.statistics, w.dense); //                                               192
+  normalize(s.speaker, SPEAKER_CHANNELS);
+  dense(s.embedding, s.speaker, w.map); //                                                  256
+  normalize(s.embedding, DIMENSIONS);
+}
+
+/** Features less their mean over time, as activations in the zero-padded input plane. */
+function centre(s: State, frames: i32): void {
+  const row: usize = BINS << 2;
+  for (let b: usize = 0; b < row; b += 16) {
+    let total = f32x4.splat(0);
+    for (let t = 0, p = s.features + b; t < frames; t++, p += row) total = f32x4.add(total, v128.load(p));
+    const mean = f32x4.div(total, f32x4.splat(<f32>frames));
+    for (let t = 0, p = s.features + b; t < frames; t++, p += row) v128.store(p, f32x4.sub(v128.load(p), mean));
+  }
+  memory.fill(s.plane, 0, <usize>((frames + 2) * PLANE_ROW) << 1);
+  for (let t = 0; t < frames; t++) {
+    quantize(s.plane + (<usize>((t + 1) * PLANE_ROW + 1) << 1), s.features + <usize>t * row, BINS, FEATURE_GAIN);
+  }
+}
+
+/** Zeroes the frame before and after, and the bin below and above, of a [frames][bins] plane of FRONT_CHANNELS. */
+function clearBorder(plane: usize, frames: i32, bins: i32): void {
+  const row = frameBytes(bins);
+  memory.fill(plane, 0, row);
+  for (let t = 0, p = plane + row; t < frames; t++, p += row) {
+    memory.fill(p, 0, BIN);
+    memory.fill(p + row - BIN, 0, BIN);
+  }
+  memory.fill(plane + row * (frames + 1), 0, row);
+}
+
+// @ts-ignore: decorator
+@inline
+function interior(plane: usize, bins: i32): usize {
+  return plane + frameBytes(bins) + BIN;
+}
+
+function frontConv1(out: usize, plane: usize, frames: i32, layer: Convolution): void {
+  clearBorder(out, frames, BINS);
+  convolvePlane(interior(out, BINS), frameBytes(BINS), plane, PLANE_ROW << 1, frames, BINS, 1, 1, layer, 0);
+}
+
+/** out may be x when the stride is 1; `between` holds what conv1 gives. */
+function residualBlock(out: usize, between: usize, x: usize, frames: i32, bins: i32, stride: i32, block: ResidualBlock): void {
+  const row = frameBytes(bins);
+  const narrow = bins / stride;
+  const narrowRow = frameBytes(narrow);
+  const inside = interior(out, narrow);
+  const shortcut = block.shortcut;
+  clearBorder(between, frames, narrow);
+  convolvePlane(interior(between, narrow), narrowRow, x, row, frames, narrow, FRONT_CHANNELS, stride, block.conv1, 0);
+  if (shortcut) {
+    clearBorder(out, frames, narrow);
+    convolvePlane(inside, narrowRow, interior(x, bins), row, frames, narrow, FRONT_CHANNELS, stride, shortcut, 0);
+  }
+  convolvePlane(inside, narrowRow, between, narrowRow, frames, narrow, FRONT_CHANNELS, 1, block.conv2, inside);
+}
+
+/** To [2 + frames + 2][320], the padding of the time-delay layer that follows. */
+function frontConv2(out: usize, x: usize, frames: i32, layer: Convolution): void {
+  const bins = BINS / 8;
+  const outRow = <usize>(bins * BIN);
+  const row = frameBytes(bins * 2);
+  memory.fill(out, 0, outRow * 2);
+  convolvePlane(out + outRow * 2, outRow, x, row, frames, bins, FRONT_CHANNELS, 2, layer, 0);
+  memory.fill(out + outRow * (frames + 2), 0, outRow * 2);
+}
+
+function tdnn(out: usize, x: usize, steps: i32, w: Weights): void {
+  convolve(out, 512 << 1, x, (BINS / 8) * BIN, steps, 2, 1, w.tdnn);
+}
+
+function norm(out: usize, x: usize, width: i32, steps: i32, n: Norm, high: i32): void {
+  preactivate(out, <usize>n.channels << 1, x, <usize>width << 1, steps, n.channels, n.gain, n.bias, high);
+}
+
+/** x has rows of `width` channels; each layer reads what is there and writes GROWTH channels behind it. */
+function denseBlock(x: usize, s: State, steps: i32, block: i32, channels: i32, width: i32, w: Weights): void {
+  let at = w.layers;
+  for (let b = 0; b < block; b++) at += <usize>blockLayers(b) * sizeof<usize>();
+  for (let i = 0; i < blockLayers(block); i++, at += sizeof<usize>(), channels += GROWTH) {
+    denseLayer(x, s, steps, channels, width, blockDilation(block), changetype<DenseLayer>(load<usize>(at)));
+  }
+}
+
+function denseLayer(x: usize, s: State, steps: i32, channels: i32, width: i32, dilation: i32, l: DenseLayer): void {
+  const row = BOTTLENECK << 1;
+  const padded = s.wide + ((<usize>(steps * 1024) << 1) + 63 & ~63);
+  const inner = padded + <usize>(dilation * row);
+  norm(s.wide, x, width, steps, l.norm, ACTIVATION_HIGH);
+  memory.fill(padded, 0, dilation * row);
+  convolve(inner, row, s.wide, <usize>channels << 1, steps, 1, 1, l.bottleneck);
+  memory.fill(inner + <usize>(steps * row), 0, dilation * row);
+
+  sumFrames(s.sums, inner, row, steps, BOTTLENECK);
+  for (let from = 0; from < steps; from += SEGMENT_FRAMES) {
+    const length = min(SEGMENT_FRAMES, steps - from);
+    sumFrames(s.segmentSums, inner + <usize>(from * row), row, length, BOTTLENECK);
+    addMeans(s.context, s.sums, steps, s.segmentSums, length, BOTTLENECK);
+    gate(s.mask, s.hidden, s.context, l.squeeze, l.excite);
+    multiply(s.mask, s.mask, l.local.gain, GROWTH);
+    const out = x + (<usize>(from * width + channels) << 1);
+    convolveGained(out, <usize>width << 1, padded + <usize>(from * row), row, length, 1, dilation, l.local, s.mask);
+  }
+}
+
+function transit(out: usize, outWidth: i32, x: usize, s: State, steps: i32, block: i32, w: Weights): void {
+  const n = changetype<Norm>(load<usize>(w.transitNorms + <usize>block * sizeof<usize>()));
+  const layer = changetype<Convolution>(load<usize>(w.transits + <usize>block * sizeof<usize>()));
+  norm(s.wide, x, n.channels, steps, n, ACTIVATION_HIGH);
+  convolve(out, <usize>outWidth << 1, s.wide, <usize>n.channels << 1, steps, 1, 1, layer);
+}

@@ -1,0 +1,300 @@
+/**
+ * The model file.
+ *
+ *   0   "vivavoce"
+ *   8   u32 version, little-endian as everything
+ *   12  u32 bytes of the header
+ *   16  header: JSON { family, licence, trainingData, bytes, sections: [{ name, offset, bytes, sha256 }] }, padded with spaces
+ *   …   sections, 16-byte aligned
+ *   -32 SHA-256 of all that is before it
+ *
+ * A section stands alone, so that its SHA-256 is its revision:
+ *
+ *   0   u32 bytes of the description, three zero words
+ *   16  description: JSON { …, tensors: [{ name, dtype, shape, offset, bytes }] }, padded with spaces
+ *   …   tensors, 16-byte aligned; offsets count from the start of the section
+ *
+ * Section `network` holds the speaker network and its front end: its revision is the model's, and templates of another are
+ * obsolete. All others (`cohort`, `voice-class`, `calibration`, attack networks) may change without making a template obsolete.
+ *
+ * To load the network into the kernels: for each of `network.tensors`, in order, copy `bytes` to the staging slot and take it
+ * (assembly/speaker/abi.ts). The table was checked against the architecture, so that every size agrees.
+ */
+import { type Dtype, SPEAKER_ARCHITECTURE, speakerTensors } from "./speaker-tensors.js";
+
+export type ModelFileErrorCode =
+  | "NOT_A_MODEL"
+  | "OTHER_VERSION"
+  | "TRUNCATED"
+  | "ALTERED"
+  | "MALFORMED"
+  | "OTHER_ARCHITECTURE"
+  | "NO_DIGEST";
+
+export class ModelFileError extends Error {
+  override readonly name = "ModelFileError";
+  constructor(
+    readonly code: ModelFileErrorCode,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export interface Tensor {
+  readonly name: string;
+  readonly dtype: Dtype;
+  readonly shape: readonly number[];
+  /** A view of the file, 16-byte aligned within it. */
+  readonly bytes: Uint8Array;
+}
+
+export interface ModelSection {
+  readonly name: string;
+  /** SHA-256 (hex) of the section. */
+  readonly revision: string;
+  readonly description: Readonly<Record<string, unknown>>;
+  readonly tensors: readonly Tensor[];
+}
+
+/** Training speakers that scores are normalised against: unit vectors as int8 rows, value = byte × scale. */
+export interface Cohort {
+  readonly revision: string;
+  readonly rows: Int8Array;
+  readonly count: number;
+  readonly dimensions: number;
+  readonly scale: number;
+}
+
+/** A direction of the embedding and the values that the training speakers take along it, ascending, at equal shares. */
+export interface VoiceClassAxis {
+  readonly axis: Float32Array;
+  readonly quantiles: Float32Array;
+}
+
+export interface ModelFile {
+  readonly family: string;
+  readonly licence: string;
+  readonly trainingData: readonly string[];
+  /** SHA-256 (hex) of section `network`. */
+  readonly revision: string;
+  readonly network: ModelSection;
+  readonly sections: ReadonlyMap<string, ModelSection>;
+  readonly cohort: Cohort | null;
+  readonly voiceClass: VoiceClassAxis | null;
+  /** What `training/` fitted, as it wrote it; `null` where the model has none. */
+  readonly calibration: Readonly<Record<string, unknown>> | null;
+}
+
+export const MODEL_FILE_VERSION = 1;
+const MAGIC = "vivavoce";
+const DIGEST_BYTES = 32;
+const ELEMENT_BYTES: Record<Dtype, number> = { i8: 1, i16: 2, f32: 4 };
+
+/** Parses and checks a model file. The tensors are views of `bytes`, which must not change afterwards. */
+export async function readModelFile(bytes: Uint8Array): Promise<ModelFile> {
+  const header = readHeader(bytes);
+  const body = bytes.subarray(0, bytes.length - DIGEST_BYTES);
+  if ((await sha256(body)) !== hex(bytes.subarray(bytes.length - DIGEST_BYTES))) {
+    throw new ModelFileError("ALTERED", "the model file was altered: its SHA-256 does not match");
+  }
+  const sections = new Map<string, ModelSection>();
+  for (const entry of header.sections) sections.set(entry.name, await readSection(body, entry));
+  const network = sections.get("network");
+  if (!network) throw malformed("it has no section `network`");
+  checkNetwork(network);
+  return {
+    family: header.family,
+    licence: header.licence,
+    trainingData: header.trainingData,
+    revision: network.revision,
+    network,
+    sections,
+    cohort: readCohort(sections.get("cohort")),
+    voiceClass: readVoiceClass(sections.get("voice-class")),
+    calibration: sections.get("calibration")?.description ?? null,
+  };
+}
+
+/** The tensor's values, copied. */
+export function tensorValues(tensor: Tensor): Int8Array | Int16Array | Float32Array {
+  const copy = tensor.bytes.slice().buffer;
+  if (tensor.dtype === "i8") return new Int8Array(copy);
+  if (tensor.dtype === "i16") return new Int16Array(copy);
+  return new Float32Array(copy);
+}
+
+interface SectionEntry {
+  readonly name: string;
+  readonly offset: number;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+interface Header {
+  readonly family: string;
+  readonly licence: string;
+  readonly trainingData: string[];
+  readonly sections: SectionEntry[];
+}
+
+function readHeader(bytes: Uint8Array): Header {
+  if (bytes.length < MAGIC.length || text(bytes.subarray(0, MAGIC.length)) !== MAGIC) {
+    throw new ModelFileError("NOT_A_MODEL", "this is not a vivavoce model file");
+  }
+  if (bytes.length < 16) throw truncated("it ends within its first 16 bytes");
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const version = view.getUint32(8, true);
+  if (version !== MODEL_FILE_VERSION) {
+    throw new ModelFileError(
+      "OTHER_VERSION",
+      `the model file is of version ${version}, this engine reads ${MODEL_FILE_VERSION}`,
+    );
+  }
+  const headerBytes = view.getUint32(12, true);
+  if (16 + headerBytes + DIGEST_BYTES > bytes.length) throw truncated("it ends within its header");
+  const header = readJson(bytes.subarray(16, 16 + headerBytes), "its header");
+  const { family, licence, trainingData, bytes: total, sections } = header;
+  if (typeof family !== "string" || typeof licence !== "string") throw malformed("family or licence is missing");
+  if (!Array.isArray(trainingData) || !trainingData.every((name) => typeof name === "string")) {
+    throw malformed("trainingData is missing");
+  }
+  if (!isCount(total) || !Array.isArray(sections)) throw malformed("its length or its sections are missing");
+  if (bytes.length < total) throw truncated(`it has ${bytes.length} of ${total} bytes`);
+  if (bytes.length > total)
+    throw new ModelFileError("ALTERED", `the model file has ${bytes.length - total} bytes too many`);
+  const names = new Set<string>();
+  for (const entry of sections) {
+    const { name, offset, bytes: length, sha256: digest } = record(entry, "a section");
+    if (typeof name !== "string" || typeof digest !== "string" || !isCount(offset) || !isCount(length)) {
+      throw malformed("a section lacks name, offset, bytes or sha256");
+    }
+    if (names.has(name)) throw malformed(`section ${name} occurs twice`);
+    if (offset % 16 !== 0 || offset < 16 + headerBytes || length < 16 || offset + length > total - DIGEST_BYTES) {
+      throw malformed(`section ${name} lies outside the file`);
+    }
+    names.add(name);
+  }
+  return { family, licence, trainingData, sections };
+}
+
+async function readSection(file: Uint8Array, entry: SectionEntry): Promise<ModelSection> {
+  const bytes = file.subarray(entry.offset, entry.offset + entry.bytes);
+  const revision = await sha256(bytes);
+  if (revision !== entry.sha256) {
+    throw new ModelFileError("ALTERED", `section ${entry.name} was altered: its SHA-256 does not match`);
+  }
+  const descriptionBytes = new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0, true);
+  if (16 + descriptionBytes > bytes.length) throw malformed(`the description of section ${entry.name} is too long`);
+  const description = readJson(bytes.subarray(16, 16 + descriptionBytes), `section ${entry.name}`);
+  const table = description.tensors ?? [];
+  if (!Array.isArray(table)) throw malformed(`the tensors of section ${entry.name} are not a list`);
+  const tensors = table.map((row) => readTensor(bytes, 16 + descriptionBytes, entry.name, row));
+  return { name: entry.name, revision, description, tensors };
+}
+
+function readTensor(section: Uint8Array, from: number, sectionName: string, row: unknown): Tensor {
+  const { name, dtype, shape, offset, bytes } = record(row, `a tensor of section ${sectionName}`);
+  if (typeof name !== "string" || !isDtype(dtype) || !Array.isArray(shape) || !shape.every(isCount)) {
+    throw malformed(`a tensor of section ${sectionName} lacks name, dtype or shape`);
+  }
+  if (!isCount(offset) || !isCount(bytes) || offset % 16 !== 0 || offset < from || offset + bytes > section.length) {
+    throw malformed(`tensor ${name} lies outside its section`);
+  }
+  if (bytes !== shape.reduce((product, size) => product * size, ELEMENT_BYTES[dtype])) {
+    throw malformed(`tensor ${name} has ${bytes} bytes, not those of its shape`);
+  }
+  return { name, dtype, shape, bytes: section.subarray(offset, offset + bytes) };
+}
+
+function checkNetwork(network: ModelSection): void {
+  const { architecture, frontEnd } = network.description;
+  if (architecture !== SPEAKER_ARCHITECTURE) {
+    throw new ModelFileError(
+      "OTHER_ARCHITECTURE",
+      `the model's network is ${String(architecture)}, this engine runs ${SPEAKER_ARCHITECTURE}`,
+    );
+  }
+  record(frontEnd, "the front end");
+  const wanted = speakerTensors();
+  if (network.tensors.length !== wanted.length) {
+    throw malformed(`the network has ${network.tensors.length} tensors, not ${wanted.length}`);
+  }
+  for (const [i, spec] of wanted.entries()) {
+    const { name, dtype, shape } = network.tensors[i]!;
+    if (name !== spec.name || dtype !== spec.dtype || shape.join() !== spec.shape.join()) {
+      throw malformed(`tensor ${i} is ${name} ${dtype}[${shape}], not ${spec.name} ${spec.dtype}[${spec.shape}]`);
+    }
+  }
+}
+
+function readCohort(section: ModelSection | undefined): Cohort | null {
+  if (!section) return null;
+  const rows = named(section, "rows", "i8", 2);
+  const scale = section.description.scale;
+  if (typeof scale !== "number" || !(scale > 0)) throw malformed("the cohort has no scale");
+  const [count, dimensions] = rows.shape as [number, number];
+  return { revision: section.revision, rows: tensorValues(rows) as Int8Array, count, dimensions, scale };
+}
+
+function readVoiceClass(section: ModelSection | undefined): VoiceClassAxis | null {
+  if (!section) return null;
+  return {
+    axis: tensorValues(named(section, "axis", "f32", 1)) as Float32Array,
+    quantiles: tensorValues(named(section, "quantiles", "f32", 1)) as Float32Array,
+  };
+}
+
+function named(section: ModelSection, name: string, dtype: Dtype, rank: number): Tensor {
+  const tensor = section.tensors.find((candidate) => candidate.name === name);
+  if (tensor?.dtype !== dtype || tensor.shape.length !== rank) {
+    throw malformed(`section ${section.name} has no tensor ${name} of ${rank} dimensions in ${dtype}`);
+  }
+  return tensor;
+}
+
+function readJson(bytes: Uint8Array, what: string): Record<string, unknown> {
+  try {
+    return record(JSON.parse(text(bytes)), what);
+  } catch (error) {
+    if (error instanceof ModelFileError) throw error;
+    throw malformed(`${what} is not JSON`);
+  }
+}
+
+function record(value: unknown, what: string): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw malformed(`${what} is not an object`);
+  return value as Record<string, unknown>;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function isDtype(value: unknown): value is Dtype {
+  return typeof value === "string" && Object.hasOwn(ELEMENT_BYTES, value);
+}
+
+function text(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}
+
+async function sha256(bytes: Uint8Array): Promise<string> {
+  const subtle = globalThis.crypto?.subtle;
+  if (!subtle) {
+    throw new ModelFileError("NO_DIGEST", "this page has no WebCrypto: serve it over https or from localhost");
+  }
+  return hex(new Uint8Array(await subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>)));
+}
+
+function hex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function truncated(detail: string): ModelFileError {
+  return new ModelFileError("TRUNCATED", `the model file is truncated: ${detail}`);
+}
+
+function malformed(detail: string): ModelFileError {
+  return new ModelFileError("MALFORMED", `the model file is malformed: ${detail}`);
+}
