@@ -7,11 +7,11 @@ export {
   galleryHits,
   galleryInput,
   galleryListed,
-  galleryMove,
   galleryQuery,
   gallerySearch,
   gallerySearchListed,
   galleryStore,
+  galleryWipe,
   reserveGallery,
 } from "./score/gallery";
 export {

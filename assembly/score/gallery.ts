@@ -63,15 +63,10 @@ export function galleryStore(row: i32): void {
   else memory.copy(rowAt(row), input, <usize>dimensions << 2);
 }
 
-/** rows[to] = rows[from]; then `from` is wiped. */
-export function galleryMove(to: i32, from: i32): void {
-  const bytes = inBytes ? <usize>dimensions : <usize>dimensions << 2;
-  if (to != from) {
-    memory.copy(rowAt(to), rowAt(from), bytes);
-    if (inBytes) store<f32>(scales + (<usize>to << 2), load<f32>(scales + (<usize>from << 2)));
-  }
-  memory.fill(rowAt(from), 0, bytes);
-  if (inBytes) store<f32>(scales + (<usize>from << 2), 0);
+/** The row leaves the memory; it scores 0 until it is stored again. */
+export function galleryWipe(row: i32): void {
+  memory.fill(rowAt(row), 0, inBytes ? <usize>dimensions : <usize>dimensions << 2);
+  if (inBytes) store<f32>(scales + (<usize>row << 2), 0);
 }
 
 /** The query of the searches that follow is `input`. */
@@ -115,7 +110,7 @@ export function gallerySearchListed(n: i32, floor: f32): i32 {
   return found;
 }
 
-/** The query leaves the memory. */
+/** The query, and what was found, leave the memory. */
 export function galleryForgetQuery(): void {
   memory.fill(input, 0, <usize>dimensions << 2);
   memory.fill(query, 0, <usize>dimensions << 1);

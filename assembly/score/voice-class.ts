@@ -3,15 +3,16 @@ import { reserve } from "../memory";
 import { cosine } from "./cosine";
 import { dimensions, mean } from "./workspace";
 
-const percentiles: i32 = 101;
-
 let axis: usize = 0;
-/** The axis value of each percentile, ascending. */
+/** Values along the axis at equal shares of the training speakers, ascending. */
 let quantiles: usize = 0;
+let shares: i32 = 0;
 
-export function reserveVoiceClass(d: i32): void {
+/** n >= 2 quantiles. */
+export function reserveVoiceClass(d: i32, n: i32): void {
+  shares = n;
   axis = reserve(<usize>d << 2);
-  quantiles = reserve(<usize>percentiles << 2);
+  quantiles = reserve(<usize>n << 2);
 }
 export function voiceClassAxis(): usize {
   return axis;
@@ -23,12 +24,12 @@ export function voiceClassQuantiles(): usize {
 /** 0..100 of the embedding in `mean`. */
 export function voiceClass(): f32 {
   const value = cosine(axis, mean, dimensions);
-  for (let i = 1; i < percentiles; i++) {
+  for (let i = 1; i < shares; i++) {
     const high = load<f32>(quantiles + (<usize>i << 2));
     if (value >= high) continue;
     const low = load<f32>(quantiles + (<usize>(i - 1) << 2));
-    if (value <= low) return <f32>(i - 1);
-    return <f32>(i - 1) + (value - low) / (high - low);
+    const within: f32 = value <= low ? 0 : (value - low) / (high - low);
+    return (100 * (<f32>(i - 1) + within)) / <f32>(shares - 1);
   }
   return 100;
 }

@@ -1,0 +1,117 @@
+/**
+ * What the section `calibration` of a model file says, as `training/` writes it:
+ *
+ *   terms        [[feature, feature, weight], …]  llr = Σ weight · feature · feature
+ *   reliability  [[feature, feature, weight], …]  reliability = logistic(Σ …)
+ *   thresholds   [[false-accept rate, llr], …]    measured on different people; between them and beyond, straight in ln rate
+ *   nearest      cohort voices that the s-norm looks at
+ *   consistency  cosine below which a segment disagrees with the others
+ *   speakers     { cosine, seconds }: two groups of windows less alike than this, each with this much speech, are two people
+ *
+ * What each feature is stands in assembly/score/calibration.ts.
+ */
+import { EngineError } from "./engine-error.js";
+
+export const featureNames = [
+  "one",
+  "cosine",
+  "snorm",
+  "znorm",
+  "tnorm",
+  "templateSpeech",
+  "probeSpeech",
+  "leastSpeech",
+  "templateSnr",
+  "probeSnr",
+  "leastSnr",
+  "templateWideness",
+  "probeWideness",
+  "leastWideness",
+  "widenessDifference",
+] as const;
+
+export type FeatureName = (typeof featureNames)[number];
+export type Term = readonly [FeatureName, FeatureName, number];
+
+export interface Calibration {
+  readonly terms: readonly Term[];
+  readonly reliability: readonly Term[];
+  readonly thresholds: readonly (readonly [rate: number, llr: number])[];
+  readonly nearest: number;
+  readonly consistency: number;
+  readonly speakers: { readonly cosine: number; readonly seconds: number };
+}
+
+/**
+ * For a network whose calibration has not been fitted yet: cosines of 0.3 mean nothing either way, more speech counts more.
+ * Ratios made with it are not calibrated; a released model carries its own.
+ */
+const unfitted: Calibration = {
+  terms: [
+    ["one", "one", -6],
+    ["cosine", "one", 20],
+  ],
+  reliability: [
+    ["one", "one", -1],
+    ["leastSpeech", "one", 1.5],
+    ["leastSnr", "one", 0.8],
+  ],
+  thresholds: [],
+  nearest: 200,
+  consistency: 0.3,
+  speakers: { cosine: 0.3, seconds: 2 },
+};
+
+function bad(what: string): EngineError {
+  return new EngineError("BAD_MODEL", `the model's calibration is not usable: ${what}`);
+}
+
+function numberOf(value: unknown, fallback: number, what: string): number {
+  if (value === undefined) return fallback;
+  if (typeof value !== "number" || !Number.isFinite(value)) throw bad(`${what} is no number`);
+  return value;
+}
+
+function termsOf(value: unknown, fallback: readonly Term[], what: string): readonly Term[] {
+  if (value === undefined) return fallback;
+  if (!Array.isArray(value)) throw bad(`${what} is no list`);
+  return value.map((term: unknown): Term => {
+    const [a, b, weight] = Array.isArray(term) ? (term as unknown[]) : [];
+    if (!featureNames.includes(a as FeatureName) || !featureNames.includes(b as FeatureName)) {
+      throw bad(`${what} names a feature that does not exist: ${String(a)}, ${String(b)}`);
+    }
+    return [a as FeatureName, b as FeatureName, numberOf(weight, Number.NaN, what)];
+  });
+}
+
+function thresholdsOf(value: unknown): Calibration["thresholds"] {
+  if (value === undefined) return unfitted.thresholds;
+  if (!Array.isArray(value) || value.length < 2) throw bad("thresholds are a list of at least two");
+  const pairs = value.map((pair: unknown): [number, number] => {
+    const [rate, llr] = Array.isArray(pair) ? (pair as unknown[]) : [];
+    return [numberOf(rate, Number.NaN, "a rate"), numberOf(llr, Number.NaN, "a threshold")];
+  });
+  pairs.sort(([a], [b]) => b - a);
+  for (const [i, [rate, llr]] of pairs.entries()) {
+    const before = pairs[i - 1];
+    if (!(rate > 0 && rate <= 1)) throw bad(`${rate} is no false-accept rate`);
+    if (before && !(rate < before[0] && llr >= before[1])) throw bad("a smaller rate needs a higher threshold");
+  }
+  return pairs;
+}
+
+export function calibrationOf(section: Readonly<Record<string, unknown>> | null): Calibration {
+  if (section === null) return unfitted;
+  const speakers = (section.speakers ?? {}) as Record<string, unknown>;
+  return {
+    terms: termsOf(section.terms, unfitted.terms, "terms"),
+    reliability: termsOf(section.reliability, unfitted.reliability, "reliability"),
+    thresholds: thresholdsOf(section.thresholds),
+    nearest: numberOf(section.nearest, unfitted.nearest, "nearest"),
+    consistency: numberOf(section.consistency, unfitted.consistency, "consistency"),
+    speakers: {
+      cosine: numberOf(speakers.cosine, unfitted.speakers.cosine, "speakers.cosine"),
+      seconds: numberOf(speakers.seconds, unfitted.speakers.seconds, "speakers.seconds"),
+    },
+  };
+}

@@ -1,0 +1,42 @@
+export type EngineErrorCode =
+  /** Samples that are no numbers, or no samples at all where some are needed. */
+  | "BAD_SAMPLES"
+  | "BAD_RATE"
+  /** An embedding that is not a unit vector of this model's length. */
+  | "BAD_EMBEDDING"
+  /** A template or embedding made by another network: never scored. */
+  | "OTHER_REVISION"
+  | "TOO_MANY_SEGMENTS"
+  | "BAD_ARGUMENT"
+  | "BAD_MODEL"
+  | "NOT_SUPPORTED"
+  /** More calls are waiting than the queue holds: come again after `retryAfterMs`. */
+  | "QUEUE_FULL"
+  | "TIMEOUT"
+  /** The thread that worked on the call died; it is replaced, the call may be made again. */
+  | "WORKER_LOST"
+  | "CLOSED";
+
+export class EngineError extends Error {
+  override readonly name: string = "EngineError";
+  /** Set with QUEUE_FULL. */
+  readonly retryAfterMs: number | null;
+
+  constructor(
+    readonly code: EngineErrorCode,
+    message: string,
+    options: { retryAfterMs?: number; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.retryAfterMs = options.retryAfterMs ?? null;
+  }
+}
+
+/** The model does not carry what was asked for. */
+export class NotSupportedError extends EngineError {
+  override readonly name = "NotSupportedError";
+
+  constructor(message: string) {
+    super("NOT_SUPPORTED", message);
+  }
+}

@@ -1,0 +1,238 @@
+/** Templates, scores and what is said about a voice, on the kernels of assembly/score. */
+import { type Calibration, featureNames, type Term } from "./calibration.js";
+import { EngineError } from "./engine-error.js";
+import type { Kernels } from "./kernels.js";
+import type { Cohort, VoiceClassAxis } from "./model-file.js";
+import type { Score, Template, TrainedVoice, Voice, VoiceWindow } from "./port.js";
+
+/** What scoring needs of a model. Crosses threads. */
+export interface ScoringModel {
+  readonly dimensions: number;
+  readonly revision: string;
+  readonly cohort: Cohort | null;
+  readonly voiceClass: VoiceClassAxis | null;
+  readonly calibration: Calibration;
+}
+
+/** A unit vector of the model's length, or an error: a score is never made of anything else. */
+export function checkEmbedding(embedding: Float32Array, dimensions: number): void {
+  if (!(embedding instanceof Float32Array) || embedding.length !== dimensions) {
+    throw new EngineError("BAD_EMBEDDING", `an embedding of this model has ${dimensions} numbers`);
+  }
+  let square = 0;
+  for (const value of embedding) square += value * value;
+  if (!(Math.abs(square - 1) < 1e-3)) throw new EngineError("BAD_EMBEDDING", "an embedding has unit length");
+}
+
+function measured(value: number | null): number {
+  return value === null ? Number.NaN : value;
+}
+
+/** The mean of what was measured, weighted by speech; null when nothing was. */
+function weightedMean(voices: readonly Voice[], measure: (voice: Voice) => number | null): number | null {
+  let sum = 0;
+  let weight = 0;
+  for (const voice of voices) {
+    const value = measure(voice);
+    if (value === null) continue;
+    sum += value * voice.netSpeechSeconds;
+    weight += voice.netSpeechSeconds;
+  }
+  return weight > 0 ? sum / weight : null;
+}
+
+export class Scoring {
+  readonly #kernels: Kernels;
+  readonly #model: ScoringModel;
+
+  /** Reserves its slots: the kernels must not be sealed yet. */
+  constructor(kernels: Kernels, model: ScoringModel) {
+    const { run } = kernels;
+    const { dimensions, cohort, voiceClass, calibration } = model;
+    if (dimensions % 16 !== 0 || dimensions > 512) throw new EngineError("BAD_MODEL", "embeddings of this length");
+    if (cohort && cohort.dimensions !== dimensions) {
+      throw new EngineError("BAD_MODEL", `the cohort has ${cohort.dimensions} dimensions, the network ${dimensions}`);
+    }
+    this.#kernels = kernels;
+    this.#model = model;
+    run.reserveScoring(dimensions, cohort?.count ?? 0);
+    run.reserveCalibration();
+    if (cohort) {
+      kernels.write(
+        run.scoringCohort(),
+        new Uint8Array(cohort.rows.buffer, cohort.rows.byteOffset, cohort.rows.length),
+      );
+      kernels.writeFloats(run.scoringCohortScales(), new Float32Array(cohort.count).fill(cohort.scale));
+    }
+    if (voiceClass) {
+      if (voiceClass.axis.length !== dimensions || voiceClass.quantiles.length < 2) {
+        throw new EngineError("BAD_MODEL", "the voice class axis does not fit the network");
+      }
+      run.reserveVoiceClass(dimensions, voiceClass.quantiles.length);
+      kernels.writeFloats(run.voiceClassAxis(), voiceClass.axis);
+      kernels.writeFloats(run.voiceClassQuantiles(), voiceClass.quantiles);
+    }
+    this.#writeTerms([...calibration.terms, ...calibration.reliability]);
+  }
+
+  #writeTerms(terms: readonly Term[]): void {
+    const { run } = this.#kernels;
+    if (terms.length > run.calibrationMostTerms()) {
+      throw new EngineError("BAD_MODEL", `the calibration has ${terms.length} terms, more than there is room for`);
+    }
+    const bytes = new DataView(new ArrayBuffer(16 * terms.length));
+    for (const [i, [a, b, weight]] of terms.entries()) {
+      bytes.setInt32(16 * i, featureNames.indexOf(a), true);
+      bytes.setInt32(16 * i + 4, featureNames.indexOf(b), true);
+      bytes.setFloat64(16 * i + 8, weight, true);
+    }
+    this.#kernels.write(run.calibrationTerms(), new Uint8Array(bytes.buffer));
+  }
+
+  #writeRows(rows: readonly { readonly embedding: Float32Array }[], weights: readonly number[]): void {
+    const { run } = this.#kernels;
+    const { dimensions } = this.#model;
+    for (const [i, { embedding }] of rows.entries()) {
+      checkEmbedding(embedding, dimensions);
+      this.#kernels.writeFloats(run.scoringRows() + 4 * dimensions * i, embedding);
+    }
+    this.#kernels.writeFloats(run.scoringWeights(), weights);
+  }
+
+  /** The order of the segments changes neither the template nor what is said of each segment. */
+  train(segments: readonly Voice[]): TrainedVoice {
+    const { run } = this.#kernels;
+    const { dimensions, revision, calibration } = this.#model;
+    const n = segments.length;
+    if (n === 0) return { segments: [], template: null };
+    if (n > run.scoringMostRows()) {
+      throw new EngineError(
+        "TOO_MANY_SEGMENTS",
+        `a template is trained from at most ${run.scoringMostRows()} segments`,
+      );
+    }
+    for (const { netSpeechSeconds } of segments) {
+      if (!(netSpeechSeconds > 0 && Number.isFinite(netSpeechSeconds))) {
+        throw new EngineError("BAD_ARGUMENT", "a segment has speech: netSpeechSeconds is above 0");
+      }
+    }
+    try {
+      const weights = segments.map((segment) => segment.netSpeechSeconds);
+      this.#writeRows(segments, weights);
+      const remaining = run.trainTemplate(n, calibration.consistency);
+      const scores = this.#kernels.readFloats(run.scoringScores(), n);
+      const kept = this.#kernels.readIntegers(run.scoringKept(), n);
+      const told = segments.map((_, i) => ({ score: scores[i]!, consistent: kept[i] === 1 }));
+      if (remaining === 0) return { segments: told, template: null };
+      // The kernel's order, so that these sums do not depend on the caller's either.
+      const used = Array.from(this.#kernels.readIntegers(run.scoringOrder(), n))
+        .filter((i) => kept[i] === 1)
+        .map((i) => segments[i]!);
+      const template: Template = {
+        embedding: this.#kernels.readFloats(run.scoringMean(), dimensions),
+        netSpeechSeconds: used.reduce((sum, segment) => sum + segment.netSpeechSeconds, 0),
+        snrDb: weightedMean(used, (voice) => voice.snrDb),
+        bandwidthHz: weightedMean(used, (voice) => voice.bandwidthHz),
+        revision,
+      };
+      return { segments: told, template };
+    } finally {
+      run.wipeScoring();
+    }
+  }
+
+  scores(templates: readonly Template[], probe: Voice): Score[] {
+    const { run } = this.#kernels;
+    const { dimensions, revision, calibration } = this.#model;
+    const { terms, reliability, nearest } = calibration;
+    try {
+      checkEmbedding(probe.embedding, dimensions);
+      this.#kernels.writeFloats(run.scoringProbe(), probe.embedding);
+      run.nearCohort(run.scoringProbe(), nearest);
+      const probeMean = run.cohortMean();
+      const probeDeviation = run.cohortDeviation();
+      return templates.map((template): Score => {
+        if (template.revision !== revision) {
+          throw new EngineError("OTHER_REVISION", "the template was made by another network: enroll or retrain it");
+        }
+        this.#writeRows([template], [template.netSpeechSeconds]);
+        const cosine = run.cosine(run.scoringRows(), run.scoringProbe(), dimensions);
+        const raw = cosine > 1 ? 1 : Math.max(cosine, -1);
+        run.nearCohort(run.scoringRows(), nearest);
+        run.setScores(raw, run.cohortMean(), run.cohortDeviation(), probeMean, probeDeviation);
+        run.setQuality(
+          template.netSpeechSeconds,
+          measured(template.snrDb),
+          measured(template.bandwidthHz),
+          probe.netSpeechSeconds,
+          measured(probe.snrDb),
+          measured(probe.bandwidthHz),
+        );
+        return {
+          raw,
+          llr: run.calibratedRatio(terms.length),
+          reliability: run.calibratedReliability(terms.length, reliability.length),
+        };
+      });
+    } finally {
+      run.wipeScoring();
+    }
+  }
+
+  /** The log-likelihood ratio that different people exceed at this rate. */
+  threshold(rate: number): number {
+    const { run } = this.#kernels;
+    const { thresholds } = this.#model.calibration;
+    if (!(rate > 0 && rate <= 1)) throw new EngineError("BAD_ARGUMENT", `a false-accept rate is above 0 and at most 1`);
+    if (thresholds.length < 2) return run.boundOfRate(rate);
+    let right = thresholds.findIndex(([known]) => known <= rate);
+    right = right < 0 ? thresholds.length - 1 : Math.max(1, right);
+    const [x0, y0] = thresholds[right - 1]!;
+    const [x1, y1] = thresholds[right]!;
+    return run.logInterpolate(rate, x0, y0, x1, y1);
+  }
+
+  /** The voice of a recording: mean of its windows by their speech, class, and whether they are one person's. */
+  summarize(windows: readonly VoiceWindow[]): {
+    embedding: Float32Array | null;
+    voiceClass: number | null;
+    speakers: number;
+  } {
+    const { run } = this.#kernels;
+    const { dimensions, voiceClass } = this.#model;
+    if (windows.length === 0) return { embedding: null, voiceClass: null, speakers: 0 };
+    try {
+      const speakers = this.#speakers(windows);
+      const most = run.scoringMostRows();
+      run.clearMean();
+      for (let first = 0; first < windows.length; first += most) {
+        const part = windows.slice(first, first + most);
+        this.#writeRows(
+          part,
+          part.map((window) => window.speechSeconds),
+        );
+        run.addRowsToMean(part.length);
+      }
+      // Windows that cancel each other out leave no voice.
+      if (run.finishMean() === 0) return { embedding: null, voiceClass: null, speakers };
+      const embedding = this.#kernels.readFloats(run.scoringMean(), dimensions);
+      return { embedding, voiceClass: voiceClass ? run.voiceClass() : null, speakers };
+    } finally {
+      run.wipeScoring();
+    }
+  }
+
+  #speakers(windows: readonly VoiceWindow[]): number {
+    const { run } = this.#kernels;
+    const { cosine, seconds } = this.#model.calibration.speakers;
+    // Of a very long recording every so many windows are looked at: whoever speaks a tenth of it is among them.
+    const step = Math.ceil(windows.length / run.scoringMostRows());
+    const looked = windows.filter((_, i) => i % step === 0);
+    if (looked.length < 2) return 1;
+    this.#writeRows(
+      looked,
+      looked.map((window) => window.speechSeconds),
+    );
+    return run.splitVoices(looked.length) < cosine && run.splitSmallerSpeech() * step >= seconds ? 2 : 1;
+  }
+}
