@@ -1,0 +1,112 @@
+import type { Clock } from "../token/clock.js";
+import { collection, type Documents } from "../token/documents.js";
+import { OAuthError } from "../token/errors.js";
+import { checkHours, type Hours, isOpen } from "./hours.js";
+
+export const AGENT_STATES = ["online", "busy", "offline"] as const;
+export type AgentState = (typeof AGENT_STATES)[number];
+
+export interface ServiceAgent {
+  readonly id: string;
+  readonly groups: readonly string[];
+  readonly state: AgentState;
+}
+
+/** Those who answer for one business unit of a site, and when. */
+export interface BusinessUnit {
+  readonly siteId: string;
+  readonly businessUnitId: number;
+  readonly agents: readonly ServiceAgent[];
+  readonly hours: Hours | null;
+}
+
+/** The answer of agentAvailability. */
+export interface Availability {
+  readonly availability: boolean;
+  /** Within the hours of operation. */
+  readonly inHOP: boolean;
+  readonly status: AgentState;
+}
+
+export interface Agents {
+  put(
+    siteId: string,
+    businessUnitId: number,
+    agent: { id: string; groups?: readonly string[]; state?: AgentState },
+  ): Promise<BusinessUnit>;
+  remove(siteId: string, businessUnitId: number, agentId: string): Promise<BusinessUnit>;
+  setHours(siteId: string, businessUnitId: number, hours: Hours | null): Promise<BusinessUnit>;
+  list(): Promise<BusinessUnit[]>;
+  /** An agent group or business unit that nobody made is not available. */
+  availability(siteId: string, businessUnitId: number, group?: string): Promise<Availability>;
+}
+
+const ID = /^[A-Za-z0-9._@-]{1,64}$/;
+
+export function createAgents({ documents, clock }: { documents: Documents; clock: Clock }): Agents {
+  const units = collection<BusinessUnit>(documents, "engagement.business-units");
+
+  function key(siteId: string, businessUnitId: number): string {
+    if (!ID.test(siteId)) throw new OAuthError("invalid_request", "a site id is 1 to 64 of A-Z a-z 0-9 . _ @ -");
+    if (!Number.isSafeInteger(businessUnitId) || businessUnitId < 0)
+      throw new OAuthError("invalid_request", "a business unit id is a whole number");
+    return `${siteId}/${businessUnitId}`;
+  }
+
+  async function modify(
+    siteId: string,
+    businessUnitId: number,
+    change: (unit: BusinessUnit) => BusinessUnit,
+  ): Promise<BusinessUnit> {
+    let changed: BusinessUnit | undefined;
+    await units.update(key(siteId, businessUnitId), (unit) => {
+      changed = change(unit ?? { siteId, businessUnitId, agents: [], hours: null });
+      return changed;
+    });
+    return changed as BusinessUnit;
+  }
+
+  return {
+    async put(siteId, businessUnitId, { id, groups, state }) {
+      if (!ID.test(id)) throw new OAuthError("invalid_request", "an agent id is 1 to 64 of A-Z a-z 0-9 . _ @ -");
+      if (state !== undefined && !AGENT_STATES.includes(state))
+        throw new OAuthError("invalid_request", `a state is one of ${AGENT_STATES.join(" ")}`);
+      if (groups && !groups.every((group) => ID.test(group)))
+        throw new OAuthError("invalid_request", "a group id is 1 to 64 of A-Z a-z 0-9 . _ @ -");
+      return modify(siteId, businessUnitId, (unit) => {
+        const before = unit.agents.find((agent) => agent.id === id);
+        const agent: ServiceAgent = {
+          id,
+          groups: groups ?? before?.groups ?? [],
+          state: state ?? before?.state ?? "offline",
+        };
+        return { ...unit, agents: [...unit.agents.filter((other) => other.id !== id), agent] };
+      });
+    },
+
+    async remove(siteId, businessUnitId, agentId) {
+      let found = false;
+      const unit = await modify(siteId, businessUnitId, (before) => {
+        found = before.agents.some((agent) => agent.id === agentId);
+        return { ...before, agents: before.agents.filter((agent) => agent.id !== agentId) };
+      });
+      if (!found) throw new OAuthError("not_found", "there is no such agent");
+      return unit;
+    },
+
+    async setHours(siteId, businessUnitId, hours) {
+      const checked = hours === null ? null : checkHours(hours);
+      return modify(siteId, businessUnitId, (unit) => ({ ...unit, hours: checked }));
+    },
+
+    list: () => units.list(),
+
+    async availability(siteId, businessUnitId, group) {
+      const unit = await units.get(`${siteId}/${businessUnitId}`);
+      const agents = (unit?.agents ?? []).filter((agent) => group === undefined || agent.groups.includes(group));
+      const status = AGENT_STATES.find((state) => agents.some((agent) => agent.state === state)) ?? "offline";
+      const inHOP = unit !== null && isOpen(unit.hours, clock.now());
+      return { availability: inHOP && status === "online", inHOP, status };
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import { Hono } from "hono";
+import { parseBasic } from "../token/basic.js";
+import { NO_STORE, OAuthError } from "../token/errors.js";
+import { readForm } from "../token/form.js";
+import { checkFormClient } from "../token/oauth-routes.js";
+import type { TokenService } from "../token/service.js";
+import { addressOf, answerErrors, type Env, onlyMethod, type TransportOptions } from "../token/transport.js";
+import { bearerError } from "../token/verify.js";
+
+const TOKEN_PATH = "/oauth-server/oauth/token";
+const AVAILABILITY_PATH = "/engagementAPI/v2/customer/agentAvailability";
+
+/** The one value of a query parameter. */
+function one(queries: string[] | undefined, name: string): string | undefined {
+  if (queries && queries.length > 1) throw new OAuthError("invalid_request", `${name} is repeated`);
+  return queries?.[0] === "" ? undefined : queries?.[0];
+}
+
+export function engagementRoutes(service: TokenService, options: TransportOptions = {}): Hono<Env> {
+  const app = new Hono<Env>();
+  app.onError(answerErrors(service.audit));
+
+  app.post(TOKEN_PATH, async (c) => {
+    const form = await readForm(c.req.raw);
+    const grant = form.get("grant_type");
+    if (grant === undefined) throw new OAuthError("invalid_request", "grant_type is missing");
+    if (grant !== "client_credentials")
+      throw new OAuthError("unsupported_grant_type", "grant_type must be client_credentials");
+    const client = parseBasic(c.req.header("Authorization"));
+    if (!form.has("client_id")) throw new OAuthError("invalid_request", "client_id is missing");
+    checkFormClient(form, client.clientId);
+    const response = await service.engagementToken({
+      client,
+      scope: form.get("scope") ?? null,
+      address: addressOf(c, options),
+    });
+    return c.json(response, 200, NO_STORE);
+  });
+  app.all(TOKEN_PATH, onlyMethod("POST"));
+
+  app.post(AVAILABILITY_PATH, async (c) => {
+    const token = await service.engagement.authorize(c.req.header("Authorization"), "agent-availability");
+    // Offline verification cannot know of a lock: the registration is looked up each time.
+    if (!(await service.registrations.active(token.clientId)))
+      throw bearerError("invalid_token", "the registration is locked");
+    const query = c.req.queries();
+    const siteId = one(query.siteID, "siteID");
+    const unit = one(query.businessUnitID, "businessUnitID");
+    const output = one(query.output, "output") ?? "JSON";
+    const group = one(query.agentGroupID, "agentGroupID");
+    if (siteId === undefined) throw new OAuthError("invalid_request", "siteID is missing");
+    if (unit === undefined) throw new OAuthError("invalid_request", "businessUnitID is missing");
+    if (!/^\d{1,15}$/.test(unit)) throw new OAuthError("invalid_request", "businessUnitID is not a number");
+    if (output.toUpperCase() !== "JSON") throw new OAuthError("invalid_request", "output must be JSON");
+    const { sites } = token.claims as { sites?: unknown };
+    if (!Array.isArray(sites) || !sites.includes(siteId))
+      throw bearerError("access_denied", "the token is not for this site");
+    return c.json(await service.agents.availability(siteId, Number(unit), group), 200, NO_STORE);
+  });
+  app.all(AVAILABILITY_PATH, onlyMethod("POST"));
+  return app;
+}

@@ -1,0 +1,56 @@
+import type { IssueToken } from "../token/access-token.js";
+import { type Audit, loggableClientId } from "../token/audit.js";
+import type { ClientPassword } from "../token/basic.js";
+import { invalidClient, throttled } from "../token/client-credentials.js";
+import { OAuthError } from "../token/errors.js";
+import { parseScope } from "../token/scopes.js";
+import type { Throttle } from "../token/throttle.js";
+import type { Registrations } from "./registrations.js";
+
+/** The answer of the engagement token endpoint, field for field as the contract has it. */
+export interface EngagementTokenResponse {
+  readonly access_token: string;
+  readonly token_type: "bearer";
+  readonly expires_in: number;
+  readonly scope: string;
+  readonly sites: readonly string[];
+  readonly jti: string;
+}
+
+export interface EngagementTokenRequest {
+  readonly client: ClientPassword;
+  /** A part of the registration's scopes; all of them when left out. */
+  readonly scope: string | null;
+  readonly address: string;
+}
+
+export function createEngagementGrant(options: {
+  registrations: Registrations;
+  issue: IssueToken;
+  throttle: Throttle;
+  audit: Audit;
+}): (request: EngagementTokenRequest) => Promise<EngagementTokenResponse> {
+  const { registrations, issue, throttle, audit } = options;
+  return async ({ client, scope, address }) => {
+    const registration = await throttled(throttle, client.clientId, address, () =>
+      registrations.authenticate(client.clientId, client.secret),
+    );
+    if (!registration) {
+      audit({ event: "client-refused", audience: "engagement", clientId: loggableClientId(client.clientId), address });
+      throw invalidClient();
+    }
+    const granted = scope === null ? registration.scopes : parseScope(scope);
+    const other = granted.find((asked) => !registration.scopes.includes(asked));
+    if (other !== undefined) throw new OAuthError("invalid_scope", `this client may not have the scope ${other}`);
+    const { clientId, sites } = registration;
+    const { token, jti, expiresIn } = await issue({
+      audience: "engagement",
+      subject: clientId,
+      clientId,
+      scope: granted.join(" "),
+      claims: { sites },
+    });
+    audit({ event: "token-issued", audience: "engagement", clientId, scope: granted.join(" "), jti, address });
+    return { access_token: token, token_type: "bearer", expires_in: expiresIn, scope: granted.join(" "), sites, jti };
+  };
+}

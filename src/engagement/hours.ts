@@ -1,0 +1,90 @@
+import { OAuthError } from "../token/errors.js";
+
+export const DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] as const;
+export type Day = (typeof DAYS)[number];
+
+/** From and to in local time, `09:00` to `17:30`. `24:00` ends a day; an end at or before the start is on the next day. */
+export type Window = readonly [from: string, to: string];
+
+/** Hours of operation of one business unit. */
+export interface Hours {
+  /** IANA name: `Europe/Berlin`. */
+  readonly timeZone: string;
+  readonly weekly: Readonly<Partial<Record<Day, readonly Window[]>>>;
+  /** What holds on a date (`2026-12-25`) in place of the week's; an empty list is a day off. */
+  readonly exceptions: Readonly<Record<string, readonly Window[]>>;
+}
+
+const minutes = (time: string): number => Number(time.slice(0, 2)) * 60 + Number(time.slice(3, 5));
+
+function checkWindow(window: unknown): Window {
+  const time = /^(?:[01]\d|2[0-3]):[0-5]\d$/;
+  if (!Array.isArray(window) || window.length !== 2)
+    throw new OAuthError("invalid_request", "hours are given as pairs of from and to");
+  const [from, to] = window as [unknown, unknown];
+  if (typeof from !== "string" || !time.test(from))
+    throw new OAuthError("invalid_request", "a time is written 00:00 to 23:59");
+  if (typeof to !== "string" || !(time.test(to) || to === "24:00"))
+    throw new OAuthError("invalid_request", "a closing time is written 00:00 to 24:00");
+  return [from, to];
+}
+
+const isDate = (text: string): boolean =>
+  /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text);
+
+export function checkHours(hours: Hours): Hours {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: hours.timeZone });
+  } catch {
+    throw new OAuthError("invalid_request", "the time zone is unknown");
+  }
+  const weekly: Partial<Record<Day, readonly Window[]>> = {};
+  for (const [day, windows] of Object.entries(hours.weekly)) {
+    if (!(DAYS as readonly string[]).includes(day))
+      throw new OAuthError("invalid_request", `a day is one of ${DAYS.join(" ")}`);
+    weekly[day as Day] = (windows ?? []).map(checkWindow);
+  }
+  const exceptions: Record<string, readonly Window[]> = {};
+  for (const [date, windows] of Object.entries(hours.exceptions ?? {})) {
+    if (!isDate(date)) throw new OAuthError("invalid_request", "a date is written 2026-12-25");
+    exceptions[date] = windows.map(checkWindow);
+  }
+  return { timeZone: hours.timeZone, weekly, exceptions };
+}
+
+/** The wall clock of a time zone, daylight saving included. */
+function localTime(timeZone: string, now: number): { date: string; minute: number } {
+  const parts = new Intl.DateTimeFormat("en-CA", {
+    timeZone,
+    hourCycle: "h23",
+    year: "numeric",
+    month: "2-digit",
+    day: "2-digit",
+    hour: "2-digit",
+    minute: "2-digit",
+  }).formatToParts(now);
+  const part = (type: string): string => parts.find((entry) => entry.type === type)?.value ?? "";
+  return {
+    date: `${part("year")}-${part("month")}-${part("day")}`,
+    minute: Number(part("hour")) * 60 + Number(part("minute")),
+  };
+}
+
+const windowsOn = (hours: Hours, date: string): readonly Window[] =>
+  (Object.hasOwn(hours.exceptions, date)
+    ? hours.exceptions[date]
+    : hours.weekly[DAYS[new Date(`${date}T00:00:00Z`).getUTCDay()] as Day]) ?? [];
+
+const dayBefore = (date: string): string =>
+  new Date(Date.parse(`${date}T00:00:00Z`) - 86_400_000).toISOString().slice(0, 10);
+
+/** Whether a business unit is open. Hours that nobody set are all hours. */
+export function isOpen(hours: Hours | null, now: number): boolean {
+  if (hours === null) return true;
+  const { date, minute } = localTime(hours.timeZone, now);
+  const today = windowsOn(hours, date).some(
+    ([from, to]) => minute >= minutes(from) && (minute < minutes(to) || minutes(to) <= minutes(from)),
+  );
+  if (today) return true;
+  return windowsOn(hours, dayBefore(date)).some(([from, to]) => minutes(to) <= minutes(from) && minute < minutes(to));
+}

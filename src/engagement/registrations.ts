@@ -1,0 +1,124 @@
+import { newId } from "../token/access-token.js";
+import type { Clock, Random } from "../token/clock.js";
+import { collection, type Documents } from "../token/documents.js";
+import { OAuthError } from "../token/errors.js";
+import type { Secrets } from "../token/secret.js";
+
+/** What a registration may be allowed to do. */
+export const ENGAGEMENT_SCOPES = ["agent-availability"] as const;
+
+interface StoredRegistration {
+  readonly clientId: string;
+  readonly name: string;
+  readonly sites: readonly string[];
+  readonly scopes: readonly string[];
+  readonly secretHash: string;
+  readonly createdAt: number;
+  readonly lockedAt: number | null;
+  readonly replaces: string | null;
+}
+
+export type Registration = Omit<StoredRegistration, "secretHash">;
+
+/** Applications that the account manager let in. */
+export interface Registrations {
+  /** The secret is shown this once. */
+  register(registration: {
+    name: string;
+    sites: readonly string[];
+    scopes?: readonly string[];
+  }): Promise<{ registration: Registration; secret: string }>;
+  get(clientId: string): Promise<Registration>;
+  list(): Promise<Registration[]>;
+  /** For good: no more tokens, and those already issued are refused at once. */
+  lock(clientId: string): Promise<Registration>;
+  /** Locks the compromised registration and gives its application a new client id and secret. */
+  reregister(clientId: string): Promise<{ registration: Registration; secret: string }>;
+  authenticate(clientId: string, secret: string): Promise<Registration | null>;
+  /** The registration behind a token, unless it is locked or gone. */
+  active(clientId: string): Promise<Registration | null>;
+}
+
+const view = ({ secretHash: _, ...registration }: StoredRegistration): Registration => registration;
+
+export function createRegistrations(options: {
+  documents: Documents;
+  clock: Clock;
+  random: Random;
+  secrets: Secrets;
+}): Registrations {
+  const { clock, random, secrets } = options;
+  const registrations = collection<StoredRegistration>(options.documents, "engagement.registrations");
+
+  function check({
+    name,
+    sites,
+    scopes = ENGAGEMENT_SCOPES,
+  }: {
+    name: string;
+    sites: readonly string[];
+    scopes?: readonly string[];
+  }) {
+    if (name.trim() === "" || name.length > 128)
+      throw new OAuthError("invalid_request", "a name has 1 to 128 characters");
+    if (sites.length === 0) throw new OAuthError("invalid_request", "a registration needs at least one site");
+    if (!sites.every((site) => /^[A-Za-z0-9._-]{1,64}$/.test(site)))
+      throw new OAuthError("invalid_request", "a site id is 1 to 64 of A-Z a-z 0-9 . _ -");
+    const unknown = scopes.find((scope) => !(ENGAGEMENT_SCOPES as readonly string[]).includes(scope));
+    if (unknown !== undefined) throw new OAuthError("invalid_scope", `${unknown} is no engagement scope`);
+    return { name: name.trim(), sites: [...new Set(sites)], scopes: [...new Set(scopes)] };
+  }
+
+  async function add(checked: ReturnType<typeof check>, replaces: string | null) {
+    const secret = secrets.generate();
+    const stored: StoredRegistration = {
+      clientId: `engagement-${newId(clock, random)}`,
+      ...checked,
+      secretHash: await secrets.hash(secret, "generated"),
+      createdAt: clock.now(),
+      lockedAt: null,
+      replaces,
+    };
+    await registrations.insert(stored.clientId, stored);
+    return { registration: view(stored), secret };
+  }
+
+  async function lock(clientId: string): Promise<Registration> {
+    let locked: StoredRegistration | undefined;
+    await registrations.update(clientId, (registration) => {
+      locked = registration ? { ...registration, lockedAt: registration.lockedAt ?? clock.now() } : undefined;
+      return locked;
+    });
+    if (!locked) throw new OAuthError("not_found", "there is no such registration");
+    return view(locked);
+  }
+
+  return {
+    register: (given) => add(check(given), null),
+
+    async get(clientId) {
+      const registration = await registrations.get(clientId);
+      if (!registration) throw new OAuthError("not_found", "there is no such registration");
+      return view(registration);
+    },
+
+    list: async () => (await registrations.list()).map(view).sort((a, b) => a.createdAt - b.createdAt),
+    lock,
+
+    async reregister(clientId) {
+      const { name, sites, scopes } = await lock(clientId);
+      return add({ name, sites: [...sites], scopes: [...scopes] }, clientId);
+    },
+
+    async authenticate(clientId, secret) {
+      const registration = await registrations.get(clientId);
+      const matches = await secrets.matches(secret, registration?.secretHash ?? null, "generated");
+      return matches && registration && registration.lockedAt === null ? view(registration) : null;
+    },
+
+    async active(clientId) {
+      const registration = await registrations.get(clientId);
+      return registration && registration.lockedAt === null ? view(registration) : null;
+    },
+  };
+}

@@ -1,0 +1,63 @@
+import { Hono } from "hono";
+import { engagementRoutes } from "../engagement/engagement-routes.js";
+import { parseBasic } from "./basic.js";
+import { invalidClient, throttled } from "./client-credentials.js";
+import { OAuthError } from "./errors.js";
+import { pageRoutes } from "./interactive/page-routes.js";
+import { createAuthorizationFlow } from "./interactive/provider.js";
+import { managementRoutes } from "./management-routes.js";
+import { checkFormClient, oauthRoutes, type RedeemCode } from "./oauth-routes.js";
+import type { TokenService } from "./service.js";
+import { addressOf, answerErrors, type Env, type TransportOptions } from "./transport.js";
+
+export type TokenAppOptions = TransportOptions;
+
+/** What a box mounts at its root. */
+export interface TokenApp {
+  readonly app: Hono<Env>;
+  /** Every path of the service, interactive ones included: none needs the raw node request. */
+  fetch(request: Request, bindings?: Env["Bindings"]): Response | Promise<Response>;
+  /** Whether a path is one of ours: for a server that has others. */
+  owns(pathname: string): boolean;
+}
+
+const PREFIXES = ["/oauth2/", "/oauth-server/", "/engagementAPI/", "/management/v1/", "/profile/"];
+const PATHS = [
+  "/profile",
+  "/sign-in",
+  "/sign-out",
+  "/.well-known/jwks.json",
+  "/.well-known/oauth-authorization-server",
+];
+
+export function createTokenApp(service: TokenService, options: TokenAppOptions = {}): TokenApp {
+  const app = new Hono<Env>();
+  const flow = createAuthorizationFlow(service);
+  app.onError(answerErrors(service.audit));
+
+  const redeemCode: RedeemCode = async (c, form) => {
+    const client = parseBasic(c.req.header("Authorization"));
+    checkFormClient(form, client.clientId);
+    const address = addressOf(c, options);
+    const known = await throttled(service.throttle, client.clientId, address, () =>
+      service.credentials.authenticate(client.clientId, client.secret),
+    );
+    if (!known) throw invalidClient();
+    if (known.credential.kind !== "user")
+      throw new OAuthError("unauthorized_client", "this credential is for the client credentials flow");
+    return flow.redeem(c.req.raw, new URLSearchParams([...new Map([...form, ["client_id", client.clientId]])]));
+  };
+
+  app.route("/", oauthRoutes(service, { ...options, redeemCode }));
+  app.on(["GET", "HEAD"], ["/oauth2/authorize", "/oauth2/authorize/:uid"], (c) => flow.handle(c));
+  app.post("/oauth2/session/end/confirm", (c) => flow.handle(c));
+  app.route("/", pageRoutes(service, flow, options));
+  app.route("/management/v1", managementRoutes(service, { grantStands: flow.grantStands }) as unknown as Hono<Env>);
+  app.route("/", engagementRoutes(service, options));
+
+  return {
+    app,
+    fetch: (request, bindings = {}) => app.fetch(request, bindings),
+    owns: (pathname) => PATHS.includes(pathname) || PREFIXES.some((prefix) => pathname.startsWith(prefix)),
+  };
+}

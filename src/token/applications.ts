@@ -1,0 +1,285 @@
+import { newId } from "./access-token.js";
+import { checkSegment, formatClientId, parseClientId } from "./client-id.js";
+import type { Clock, Random } from "./clock.js";
+import { collection, type Documents } from "./documents.js";
+import { OAuthError } from "./errors.js";
+import { isRuntimeScope, RUNTIME_SCOPES, type RuntimeScope } from "./scopes.js";
+import type { Secrets } from "./secret.js";
+
+/** Addresses (`host:port`) of the runtime services in one geography of an environment. */
+export interface Endpoints {
+  readonly asr: string;
+  readonly nlu: string;
+  readonly tts: string;
+  readonly dlg: string;
+}
+
+export interface Geography {
+  readonly oauthServerUrl: string;
+  readonly scopes: readonly RuntimeScope[];
+  readonly endpoints: Endpoints;
+}
+
+interface StoredClient {
+  readonly id: string;
+  readonly name: string;
+  readonly geography: string;
+  readonly gkScopes: readonly string[];
+  readonly secretHash: string | null;
+  readonly secretCreatedAt: number | null;
+  readonly createdAt: number;
+}
+
+interface StoredApplication {
+  readonly id: string;
+  readonly name: string;
+  readonly environment: string;
+  readonly geographies: Readonly<Record<string, Geography>>;
+  readonly clients: readonly StoredClient[];
+  readonly createdAt: number;
+}
+
+/** What may be shown of a client: never its secret's hash. */
+export type Client = Omit<StoredClient, "secretHash"> & { readonly hasSecret: boolean };
+
+/** One environment of an application: what an application id identifies. */
+export type Application = Omit<StoredApplication, "clients"> & { readonly clients: readonly Client[] };
+
+export interface NewApplication {
+  readonly name: string;
+  readonly environment: string;
+  readonly geography: string;
+  readonly scopes?: readonly string[];
+  readonly oauthServerUrl?: string;
+  readonly endpoints?: Partial<Endpoints>;
+  /** Biometric scopes of the default client. */
+  readonly gkScopes?: readonly string[];
+}
+
+export interface AuthenticatedClient {
+  readonly id: string;
+  readonly applicationId: string;
+  readonly scopes: readonly RuntimeScope[];
+  readonly gkScopes: readonly string[];
+}
+
+export interface Applications {
+  create(application: NewApplication): Promise<Application>;
+  get(applicationId: string): Promise<Application>;
+  list(): Promise<Application[]>;
+  delete(applicationId: string): Promise<void>;
+  putGeography(
+    applicationId: string,
+    geography: string,
+    settings: { scopes?: readonly string[]; oauthServerUrl?: string; endpoints?: Partial<Endpoints> },
+  ): Promise<Application>;
+  createClient(
+    applicationId: string,
+    client: { name: string; geography?: string; gkScopes?: readonly string[] },
+  ): Promise<Client>;
+  /** Refused for the last one: an application id always has a client id. */
+  deleteClient(applicationId: string, clientId: string): Promise<void>;
+  bindScopes(applicationId: string, clientId: string, gkScopes: readonly string[]): Promise<Client>;
+  /** A new secret, shown this once. The old one gets no more tokens from now on. */
+  regenerateSecret(applicationId: string, clientId: string): Promise<string>;
+  authenticate(clientId: string, secret: string): Promise<AuthenticatedClient | null>;
+}
+
+const LONGEST_NAME = 128;
+
+function checkName(what: string, name: string): string {
+  if (name.trim() === "" || name.length > LONGEST_NAME)
+    throw new OAuthError("invalid_request", `${what} must be 1 to ${LONGEST_NAME} characters`);
+  return name;
+}
+
+function checkScopes(scopes: readonly string[]): RuntimeScope[] {
+  const unknown = scopes.find((scope) => !isRuntimeScope(scope));
+  if (unknown !== undefined) throw new OAuthError("invalid_scope", `${unknown} is no runtime scope`);
+  if (scopes.length === 0) throw new OAuthError("invalid_scope", "an environment needs at least one scope");
+  return RUNTIME_SCOPES.filter((scope) => scopes.includes(scope));
+}
+
+function checkGkScopes(gkScopes: readonly string[]): string[] {
+  const wrong = gkScopes.find((id) => !/^[\x21-\x7e]{1,128}$/.test(id));
+  if (wrong !== undefined)
+    throw new OAuthError("invalid_request", "a biometric scope id is 1 to 128 printable characters without spaces");
+  return [...new Set(gkScopes)];
+}
+
+const viewClient = ({ secretHash, ...client }: StoredClient): Client => ({ ...client, hasSecret: secretHash !== null });
+const view = (application: StoredApplication): Application => ({
+  ...application,
+  clients: application.clients.map(viewClient),
+});
+
+export function createApplications(options: {
+  documents: Documents;
+  clock: Clock;
+  random: Random;
+  secrets: Secrets;
+  /** Where an environment's tokens come from and its services are, unless it says otherwise. */
+  defaults: { oauthServerUrl: string; endpoints: Endpoints };
+}): Applications {
+  const { clock, random, secrets, defaults } = options;
+  const applications = collection<StoredApplication>(options.documents, "token.applications");
+
+  const settings = (
+    given: { scopes?: readonly string[]; oauthServerUrl?: string; endpoints?: Partial<Endpoints> },
+    before?: Geography,
+  ): Geography => ({
+    oauthServerUrl: given.oauthServerUrl ?? before?.oauthServerUrl ?? defaults.oauthServerUrl,
+    scopes: checkScopes(given.scopes ?? before?.scopes ?? RUNTIME_SCOPES),
+    endpoints: { ...defaults.endpoints, ...before?.endpoints, ...given.endpoints },
+  });
+
+  const newClient = (
+    applicationId: string,
+    name: string,
+    geography: string,
+    gkScopes: readonly string[],
+  ): StoredClient => ({
+    id: formatClientId({ applicationId, geography, clientName: name }),
+    name,
+    geography,
+    gkScopes: checkGkScopes(gkScopes),
+    secretHash: null,
+    secretCreatedAt: null,
+    createdAt: clock.now(),
+  });
+
+  const missing = (what: string): OAuthError => new OAuthError("not_found", `there is no such ${what}`);
+
+  async function load(applicationId: string): Promise<StoredApplication> {
+    const application = await applications.get(applicationId);
+    if (!application) throw missing("application");
+    return application;
+  }
+
+  /** One atomic change of an application; what `change` throws leaves it as it was. */
+  async function modify(
+    applicationId: string,
+    change: (application: StoredApplication) => StoredApplication,
+  ): Promise<StoredApplication> {
+    let changed: StoredApplication | undefined;
+    let failure: unknown;
+    await applications.update(applicationId, (application) => {
+      // A store may run the change again when somebody wrote first.
+      changed = undefined;
+      failure = undefined;
+      try {
+        if (!application) throw missing("application");
+        changed = change(application);
+        return changed;
+      } catch (error) {
+        failure = error;
+        return undefined;
+      }
+    });
+    if (failure !== undefined) throw failure;
+    return changed as StoredApplication;
+  }
+
+  const modifyClient = async (
+    applicationId: string,
+    clientId: string,
+    change: (client: StoredClient) => StoredClient,
+  ): Promise<StoredClient> => {
+    const changed = await modify(applicationId, (application) => {
+      if (!application.clients.some(({ id }) => id === clientId)) throw missing("client");
+      return {
+        ...application,
+        clients: application.clients.map((client) => (client.id === clientId ? change(client) : client)),
+      };
+    });
+    return changed.clients.find(({ id }) => id === clientId) as StoredClient;
+  };
+
+  return {
+    async create(given) {
+      const id = newId(clock, random);
+      const geography = checkSegment("geography", given.geography);
+      const application: StoredApplication = {
+        id,
+        name: checkName("name", given.name),
+        environment: checkName("environment", given.environment),
+        geographies: { [geography]: settings(given) },
+        clients: [newClient(id, "default", geography, given.gkScopes ?? [])],
+        createdAt: clock.now(),
+      };
+      await applications.insert(id, application);
+      return view(application);
+    },
+
+    get: async (applicationId) => view(await load(applicationId)),
+    list: async () => (await applications.list()).map(view).sort((a, b) => a.createdAt - b.createdAt),
+
+    async delete(applicationId) {
+      if (!(await applications.delete(applicationId))) throw missing("application");
+    },
+
+    async putGeography(applicationId, geography, given) {
+      checkSegment("geography", geography);
+      return view(
+        await modify(applicationId, (application) => ({
+          ...application,
+          geographies: { ...application.geographies, [geography]: settings(given, application.geographies[geography]) },
+        })),
+      );
+    },
+
+    async createClient(applicationId, { name, geography, gkScopes = [] }) {
+      let created: StoredClient | undefined;
+      await modify(applicationId, (application) => {
+        const where = geography ?? (Object.keys(application.geographies)[0] as string);
+        if (!Object.hasOwn(application.geographies, where)) throw missing("geography");
+        const client = newClient(application.id, name, where, gkScopes);
+        if (application.clients.some(({ id }) => id === client.id))
+          throw new OAuthError("conflict", "there is a client with this name");
+        created = client;
+        return { ...application, clients: [...application.clients, client] };
+      });
+      return viewClient(created as StoredClient);
+    },
+
+    async deleteClient(applicationId, clientId) {
+      await modify(applicationId, (application) => {
+        const clients = application.clients.filter(({ id }) => id !== clientId);
+        if (clients.length === application.clients.length) throw missing("client");
+        if (clients.length === 0)
+          throw new OAuthError("conflict", "the last client of an application cannot be deleted");
+        return { ...application, clients };
+      });
+    },
+
+    async bindScopes(applicationId, clientId, gkScopes) {
+      const checked = checkGkScopes(gkScopes);
+      return viewClient(await modifyClient(applicationId, clientId, (client) => ({ ...client, gkScopes: checked })));
+    },
+
+    async regenerateSecret(applicationId, clientId) {
+      const secret = secrets.generate();
+      const secretHash = await secrets.hash(secret, "generated");
+      await modifyClient(applicationId, clientId, (client) => ({
+        ...client,
+        secretHash,
+        secretCreatedAt: clock.now(),
+      }));
+      return secret;
+    },
+
+    async authenticate(clientId, secret) {
+      const parts = parseClientId(clientId);
+      const application = parts && (await applications.get(parts.applicationId));
+      const client = application?.clients.find(({ id }) => id === clientId);
+      if (!(await secrets.matches(secret, client?.secretHash ?? null, "generated")) || !application || !client)
+        return null;
+      return {
+        id: client.id,
+        applicationId: application.id,
+        scopes: application.geographies[client.geography]?.scopes ?? [],
+        gkScopes: client.gkScopes,
+      };
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import type { IssueToken } from "./access-token.js";
+import type { Applications, AuthenticatedClient } from "./applications.js";
+import { type Audit, loggableClientId } from "./audit.js";
+import { BASIC_CHALLENGE, type ClientPassword } from "./basic.js";
+import { isProfileClientId, type ProfileCredentials } from "./credentials.js";
+import { OAuthError } from "./errors.js";
+import { isRuntimeScope, PLATFORM_SCOPE, parseScope } from "./scopes.js";
+import type { Throttle } from "./throttle.js";
+
+/** The answer of the runtime token endpoint, field for field as the contract has it. */
+export interface TokenResponse {
+  readonly access_token: string;
+  readonly expires_in: number;
+  readonly scope: string;
+  readonly token_type: "bearer";
+}
+
+export interface ClientCredentialsRequest {
+  readonly client: ClientPassword;
+  readonly scope: string | null;
+  readonly address: string;
+}
+
+export const invalidClient = (): OAuthError =>
+  new OAuthError("invalid_client", "the client is unknown or its secret is wrong", {
+    headers: { "WWW-Authenticate": BASIC_CHALLENGE },
+  });
+
+/** Runs a check of a client's secret behind the throttle, and counts how it went. */
+export async function throttled<T>(
+  throttle: Throttle,
+  client: string,
+  address: string,
+  check: () => Promise<T | null>,
+): Promise<T | null> {
+  throttle.admit(client, address);
+  const found = await check();
+  if (found === null) throttle.failed(client, address);
+  else throttle.succeeded(client, address);
+  return found;
+}
+
+/** Which scopes this client gets of those it asked for: all, or an error that names the first it may not have. */
+function runtimeScope(client: AuthenticatedClient, asked: readonly string[]): string {
+  for (const scope of asked) {
+    if (!isRuntimeScope(scope) || !client.scopes.includes(scope))
+      throw new OAuthError("invalid_scope", `this client may not have the scope ${scope}`);
+    if (scope === "bio" && client.gkScopes.length === 0)
+      throw new OAuthError("invalid_scope", "this client is bound to no biometric scope");
+  }
+  return asked.join(" ");
+}
+
+/** `client_credentials` for runtime clients (their scopes) and service accounts (`platform-api`). */
+export function createClientCredentialsGrant(options: {
+  applications: Applications;
+  credentials: ProfileCredentials;
+  issue: IssueToken;
+  throttle: Throttle;
+  audit: Audit;
+}): (request: ClientCredentialsRequest) => Promise<TokenResponse> {
+  const { applications, credentials, issue, throttle, audit } = options;
+
+  async function runtime({ client, scope, address }: ClientCredentialsRequest): Promise<Parameters<IssueToken>[0]> {
+    const known = await throttled(throttle, client.clientId, address, () =>
+      applications.authenticate(client.clientId, client.secret),
+    );
+    if (!known) throw refused("runtime", client.clientId, address);
+    const granted = runtimeScope(known, askedScopes(scope));
+    const bio = granted.split(" ").includes("bio");
+    return {
+      audience: "runtime",
+      subject: known.id,
+      clientId: known.id,
+      scope: granted,
+      claims: { app_id: known.applicationId, ...(bio && { gk_scopes: known.gkScopes }) },
+    };
+  }
+
+  async function tooling({ client, scope, address }: ClientCredentialsRequest): Promise<Parameters<IssueToken>[0]> {
+    const known = await throttled(throttle, client.clientId, address, () =>
+      credentials.authenticate(client.clientId, client.secret),
+    );
+    if (!known) throw refused("tooling", client.clientId, address);
+    if (known.credential.kind !== "service")
+      throw new OAuthError("unauthorized_client", "this credential is for the authorization code flow");
+    const other = askedScopes(scope).find((asked) => asked !== PLATFORM_SCOPE);
+    if (other !== undefined) throw new OAuthError("invalid_scope", `this client may not have the scope ${other}`);
+    return { audience: "tooling", subject: known.user.id, clientId: known.credential.clientId, scope: PLATFORM_SCOPE };
+  }
+
+  function refused(audience: string, clientId: string, address: string): OAuthError {
+    audit({ event: "client-refused", audience, clientId: loggableClientId(clientId), address });
+    return invalidClient();
+  }
+
+  const askedScopes = (scope: string | null): string[] => parseScope(scope ?? "");
+
+  return async (request) => {
+    const wanted = isProfileClientId(request.client.clientId) ? await tooling(request) : await runtime(request);
+    const { token, jti, expiresIn } = await issue(wanted);
+    audit({
+      event: "token-issued",
+      audience: wanted.audience,
+      clientId: wanted.clientId,
+      scope: wanted.scope,
+      jti,
+      address: request.address,
+    });
+    return { access_token: token, expires_in: expiresIn, scope: wanted.scope, token_type: "bearer" };
+  };
+}

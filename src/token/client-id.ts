@@ -1,0 +1,33 @@
+import { OAuthError } from "./errors.js";
+
+/** `appID:<unique_id>:geo:<geography>:clientName:<client_name>` */
+export interface ClientIdParts {
+  readonly applicationId: string;
+  readonly geography: string;
+  readonly clientName: string;
+}
+
+/** What may stand between the colons: nothing that a header, a shell or a URL would change. */
+const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+export function checkSegment(what: string, value: string): string {
+  if (!SEGMENT.test(value)) {
+    throw new OAuthError(
+      "invalid_request",
+      `${what} must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit`,
+    );
+  }
+  return value;
+}
+
+export const formatClientId = ({ applicationId, geography, clientName }: ClientIdParts): string =>
+  `appID:${checkSegment("application id", applicationId)}:geo:${checkSegment("geography", geography)}:clientName:${checkSegment("client name", clientName)}`;
+
+export function parseClientId(text: string): ClientIdParts | null {
+  const match = /^appID:([^:]+):geo:([^:]+):clientName:([^:]+)$/.exec(text);
+  if (!match) return null;
+  const [, applicationId, geography, clientName] = match as unknown as [string, string, string, string];
+  return [applicationId, geography, clientName].every((segment) => SEGMENT.test(segment))
+    ? { applicationId, geography, clientName }
+    : null;
+}

@@ -1,0 +1,122 @@
+import { z } from "zod";
+import type { Application } from "./applications.js";
+import { OAuthError } from "./errors.js";
+import { formatUrn, isLanguage, parseUrn, UrnError } from "./urn.js";
+
+/** One credential block of `config.json`. */
+export interface CredentialBlock {
+  readonly client_id: string;
+  /** Empty until its owner fills it in. */
+  readonly client_secret: string;
+  readonly oauth_server_url: string;
+  /** Separated by spaces. */
+  readonly oauth_scopes: string;
+  readonly asr_endpoint: string;
+  readonly nlu_endpoint: string;
+  readonly tts_endpoint: string;
+  readonly dlg_endpoint: string;
+}
+
+/** A block of its own for each client id of the geography. */
+export function credentialBlocks(application: Application, geography: string): CredentialBlock[] {
+  const settings = Object.hasOwn(application.geographies, geography) ? application.geographies[geography] : undefined;
+  if (!settings) throw new OAuthError("not_found", "there is no such geography");
+  return application.clients
+    .filter((client) => client.geography === geography)
+    .map((client) => ({
+      client_id: client.id,
+      client_secret: "",
+      oauth_server_url: settings.oauthServerUrl,
+      oauth_scopes: settings.scopes.join(" "),
+      asr_endpoint: settings.endpoints.asr,
+      nlu_endpoint: settings.endpoints.nlu,
+      tts_endpoint: settings.endpoints.tts,
+      dlg_endpoint: settings.endpoints.dlg,
+    }));
+}
+
+export const writeConfig = (blocks: readonly CredentialBlock[]): string => `${JSON.stringify(blocks, null, 2)}\n`;
+
+const endpoint = z.string().regex(/^(?:\[[0-9A-Fa-f:.]+\]|[^\s:/]+):\d{1,5}$/, "must be host:port");
+const block = z.object({
+  client_id: z.string().min(1),
+  client_secret: z.string(),
+  oauth_server_url: z.url({ protocol: /^https?$/ }),
+  oauth_scopes: z.string(),
+  asr_endpoint: endpoint,
+  nlu_endpoint: endpoint,
+  tts_endpoint: endpoint,
+  dlg_endpoint: endpoint,
+});
+
+export class ConfigError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "ConfigError";
+  }
+}
+
+function parseJson(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // JSON.parse's own message quotes the text, and the text holds a secret.
+    throw new ConfigError(`${what} is not JSON`);
+  }
+}
+
+/** Reads an array of blocks, or a single one. */
+export function readConfig(text: string): CredentialBlock[] {
+  const json = parseJson(text, "config.json");
+  const result = z
+    .array(block)
+    .min(1)
+    .safeParse(Array.isArray(json) ? json : [json]);
+  if (result.success) return result.data;
+  const issue = result.error.issues[0] as z.core.$ZodIssue;
+  throw new ConfigError(`config.json: ${issue.path.join(".") || "the list"}: ${issue.message}`);
+}
+
+export type ParamsKind = "asr_params" | "nlu_params" | "dlg_params";
+
+/** The model that a service is asked to use; a dialog has no language. */
+export interface Params {
+  readonly urn: string;
+  readonly language?: string;
+}
+
+const KINDS = { asr_params: "recognition", nlu_params: "interpretation", dlg_params: "dialog" } as const;
+
+export function writeParams(kind: ParamsKind, contextTag: string, language?: string): Params {
+  if (kind === "dlg_params") {
+    if (language !== undefined) throw new ConfigError("dlg_params has no language");
+    return { urn: formatUrn({ kind: "dialog", contextTag }) };
+  }
+  if (language === undefined) throw new ConfigError(`${kind} needs a language`);
+  return { urn: formatUrn({ kind: KINDS[kind], contextTag, language }), language };
+}
+
+const params = z.strictObject({
+  urn: z.string(),
+  language: z.string().refine(isLanguage, "must be of the form eng-USA").optional(),
+});
+
+export function readParams(kind: ParamsKind, text: string): Params {
+  const result = params.safeParse(parseJson(text, kind));
+  if (!result.success) {
+    const issue = result.error.issues[0] as z.core.$ZodIssue;
+    throw new ConfigError(`${kind}: ${[...issue.path, issue.message].join(": ")}`);
+  }
+  const { urn, language } = result.data;
+  try {
+    const parsed = parseUrn(urn);
+    if (parsed.kind !== KINDS[kind]) throw new ConfigError(`${kind}: the urn names a ${parsed.kind} resource`);
+    const named = "language" in parsed ? parsed.language : undefined;
+    if (named !== language)
+      throw new ConfigError(`${kind}: the language is ${language ?? "missing"}, the urn's ${named ?? "missing"}`);
+  } catch (error) {
+    if (error instanceof UrnError) throw new ConfigError(`${kind}: urn: ${error.message} (at ${error.at})`);
+    throw error;
+  }
+  return language === undefined ? { urn } : { urn, language };
+}

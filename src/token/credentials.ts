@@ -1,0 +1,146 @@
+import { newId } from "./access-token.js";
+import type { Clock, Random } from "./clock.js";
+import { collection, type Documents } from "./documents.js";
+import { OAuthError } from "./errors.js";
+import type { Secrets } from "./secret.js";
+import type { User, Users } from "./users.js";
+
+/** `service`: client credentials. `user`: authorization code, and the user signs in. */
+export type CredentialKind = "service" | "user";
+
+interface StoredCredential {
+  readonly clientId: string;
+  readonly kind: CredentialKind;
+  readonly label: string;
+  readonly userName: string;
+  readonly userId: string;
+  readonly redirectUris: readonly string[];
+  readonly secretHash: string;
+  readonly createdAt: number;
+}
+
+/** What a user made on the profile page: linked to the account, with its permissions and no more. */
+export type ProfileCredential = Omit<StoredCredential, "secretHash">;
+
+export interface ProfileCredentials {
+  /** The secret is shown this once. */
+  create(
+    user: User,
+    credential: { kind: CredentialKind; label: string; redirectUris?: readonly string[] },
+  ): Promise<{ credential: ProfileCredential; secret: string }>;
+  ofUser(user: Pick<User, "id">): Promise<ProfileCredential[]>;
+  get(clientId: string): Promise<ProfileCredential | null>;
+  /** Refused for another's. */
+  delete(user: Pick<User, "id">, clientId: string): Promise<void>;
+  deleteAllOf(user: Pick<User, "id">): Promise<void>;
+  /** The credential with its user as they are now; `null` when the secret is wrong or the user is gone or disabled. */
+  authenticate(clientId: string, secret: string): Promise<{ credential: ProfileCredential; user: User } | null>;
+  /** Whose permissions a tooling token of this credential has now; `null` when it opens nothing any more. */
+  userOf(clientId: string, userId: string): Promise<User | null>;
+}
+
+const PREFIX = "platform-";
+export const isProfileClientId = (clientId: string): boolean => clientId.startsWith(PREFIX);
+
+const MOST_REDIRECTS = 10;
+const MOST_CREDENTIALS = 50;
+
+/** RFC 6749 §3.1.2 and RFC 8252 §7.3: absolute, no fragment, TLS unless it stays on the machine. */
+export function checkRedirectUri(text: string): string {
+  const wrong = (why: string): OAuthError => new OAuthError("invalid_request", `the redirect address ${why}`);
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    throw wrong("is not absolute");
+  }
+  if (text.includes("#")) throw wrong("has a fragment");
+  if (text.includes("*")) throw wrong("has a wildcard");
+  if (url.username || url.password) throw wrong("has a user name");
+  const loopback = ["127.0.0.1", "[::1]", "localhost"].includes(url.hostname);
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && loopback))
+    throw wrong("is neither https nor http on this machine");
+  return text;
+}
+
+const view = ({ secretHash: _, ...credential }: StoredCredential): ProfileCredential => credential;
+
+export function createProfileCredentials(options: {
+  documents: Documents;
+  clock: Clock;
+  random: Random;
+  secrets: Secrets;
+  users: Users;
+}): ProfileCredentials {
+  const { clock, random, secrets, users } = options;
+  const credentials = collection<StoredCredential>(options.documents, "token.credentials");
+  const ofUser = async ({ id }: Pick<User, "id">): Promise<StoredCredential[]> =>
+    (await credentials.list()).filter(({ userId }) => userId === id).sort((a, b) => a.createdAt - b.createdAt);
+
+  async function activeUser(credential: ProfileCredential): Promise<User | null> {
+    const user = await users.find(credential.userName, credential.userId);
+    return user && !user.disabled ? user : null;
+  }
+
+  return {
+    async create(user, { kind, label, redirectUris = [] }) {
+      if (kind !== "service" && kind !== "user")
+        throw new OAuthError("invalid_request", "a credential is of kind service or user");
+      if (label.trim() === "" || label.length > 128)
+        throw new OAuthError("invalid_request", "a label has 1 to 128 characters");
+      if (kind === "user" && (redirectUris.length === 0 || redirectUris.length > MOST_REDIRECTS)) {
+        throw new OAuthError(
+          "invalid_request",
+          `a credential of kind user needs 1 to ${MOST_REDIRECTS} redirect addresses`,
+        );
+      }
+      if (kind === "service" && redirectUris.length > 0)
+        throw new OAuthError("invalid_request", "a credential of kind service has no redirect address");
+      if ((await ofUser(user)).length >= MOST_CREDENTIALS)
+        throw new OAuthError("conflict", `a user has at most ${MOST_CREDENTIALS} credentials`);
+      const secret = secrets.generate();
+      const credential: StoredCredential = {
+        clientId: `${PREFIX}${newId(clock, random)}`,
+        kind,
+        label: label.trim(),
+        userName: user.name,
+        userId: user.id,
+        redirectUris: redirectUris.map(checkRedirectUri),
+        secretHash: await secrets.hash(secret, "generated"),
+        createdAt: clock.now(),
+      };
+      await credentials.insert(credential.clientId, credential);
+      return { credential: view(credential), secret };
+    },
+
+    ofUser: async (user) => (await ofUser(user)).map(view),
+
+    async get(clientId) {
+      const credential = await credentials.get(clientId);
+      return credential && view(credential);
+    },
+
+    async delete(user, clientId) {
+      const credential = await credentials.get(clientId);
+      // Somebody else's is not found: whose it is, is nobody's business.
+      if (credential?.userId !== user.id || !(await credentials.delete(clientId)))
+        throw new OAuthError("not_found", "there is no such credential");
+    },
+
+    async deleteAllOf(user) {
+      await Promise.all((await ofUser(user)).map(({ clientId }) => credentials.delete(clientId)));
+    },
+
+    async authenticate(clientId, secret) {
+      const credential = await credentials.get(clientId);
+      if (!(await secrets.matches(secret, credential?.secretHash ?? null, "generated")) || !credential) return null;
+      const user = await activeUser(credential);
+      return user && { credential: view(credential), user };
+    },
+
+    async userOf(clientId, userId) {
+      const credential = await credentials.get(clientId);
+      return credential?.userId === userId ? activeUser(credential) : null;
+    },
+  };
+}

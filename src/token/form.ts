@@ -1,0 +1,48 @@
+import { OAuthError } from "./errors.js";
+
+/** Far above any request of ours. */
+const LONGEST_BODY = 32_768;
+
+export async function readText(request: Request): Promise<string> {
+  if (request.body === null) return "";
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const reader = request.body.getReader();
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    length += part.value.byteLength;
+    if (length > LONGEST_BODY) {
+      await reader.cancel();
+      throw new OAuthError("invalid_request", "the request is too long", { status: 413 });
+    }
+    chunks.push(part.value);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** A form of a request, each parameter once (RFC 6749 §3.2); an empty parameter counts as left out. */
+export type Form = ReadonlyMap<string, string>;
+
+export async function readForm(request: Request): Promise<Form> {
+  const type = (request.headers.get("Content-Type") ?? "").split(";")[0]?.trim().toLowerCase();
+  if (type !== "application/x-www-form-urlencoded")
+    throw new OAuthError("invalid_request", "the body must be application/x-www-form-urlencoded");
+  const form = new Map<string, string>();
+  const seen = new Set<string>();
+  for (const [name, value] of new URLSearchParams(await readText(request))) {
+    if (seen.has(name)) throw new OAuthError("invalid_request", "a parameter is repeated");
+    seen.add(name);
+    if (value !== "") form.set(name, value);
+  }
+  return form;
+}
+
+export async function readJson(request: Request): Promise<unknown> {
+  const type = (request.headers.get("Content-Type") ?? "").split(";")[0]?.trim().toLowerCase();
+  if (type !== "application/json") throw new OAuthError("invalid_request", "the body must be application/json");
+  try {
+    return JSON.parse(await readText(request));
+  } catch (error) {
+    if (error instanceof OAuthError) throw error;
+    throw new OAuthError("invalid_request", "the body is not JSON");
+  }
+}

@@ -1,0 +1,56 @@
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
+
+type NodeHandler = (request: IncomingMessage, response: ServerResponse) => unknown;
+
+/**
+ * The raw pair that a node:http handler wants, made from a fetch request, so that one fetch handler serves the whole service over
+ * HTTP/1.1, HTTP/2, or no port at all. Address and scheme are the issuer's: what stands in front of us may have changed them.
+ */
+export function nodePair(
+  request: Request,
+  issuer: string,
+  body = "",
+): { incoming: IncomingMessage; outgoing: ServerResponse } {
+  const { pathname, search } = new URL(request.url);
+  const { host, protocol } = new URL(issuer);
+  const socket = new Socket();
+  if (protocol === "https:") Object.assign(socket, { encrypted: true });
+  const incoming = new IncomingMessage(socket);
+  incoming.method = request.method;
+  incoming.url = pathname + search;
+  incoming.httpVersion = "1.1";
+  incoming.headers = Object.fromEntries(request.headers);
+  incoming.headers.host = host;
+  if (body !== "") incoming.headers["content-length"] = String(Buffer.byteLength(body));
+  if (body !== "") incoming.push(body);
+  incoming.push(null);
+  return { incoming, outgoing: new ServerResponse(incoming) };
+}
+
+/** Runs a node:http handler on the pair and collects its answer. */
+export function answerOf(handler: NodeHandler, incoming: IncomingMessage, outgoing: ServerResponse): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const keep = (chunk: unknown): void => {
+      if (typeof chunk === "string") chunks.push(Buffer.from(chunk));
+      else if (chunk instanceof Uint8Array) chunks.push(Buffer.from(chunk));
+    };
+    outgoing.write = (chunk: unknown) => {
+      keep(chunk);
+      return true;
+    };
+    outgoing.end = (chunk?: unknown) => {
+      keep(chunk);
+      const headers = new Headers();
+      for (const [name, value] of Object.entries(outgoing.getHeaders())) {
+        // Each cookie is a header of its own.
+        for (const one of Array.isArray(value) ? value : [value]) headers.append(name, String(one));
+      }
+      const bodiless = [204, 304].includes(outgoing.statusCode) || incoming.method === "HEAD";
+      resolve(new Response(bodiless ? null : Buffer.concat(chunks), { status: outgoing.statusCode, headers }));
+      return outgoing;
+    };
+    Promise.resolve(handler(incoming, outgoing)).catch(reject);
+  });
+}

@@ -1,0 +1,222 @@
+import { createHash } from "node:crypto";
+import { type Context, Hono } from "hono";
+import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import { throttled } from "../client-credentials.js";
+import type { CredentialKind } from "../credentials.js";
+import { OAuthError } from "../errors.js";
+import { type Form, readForm } from "../form.js";
+import type { TokenService } from "../service.js";
+import { type BrowserSession, sameText } from "../sessions.js";
+import { addressOf, type Env, type TransportOptions } from "../transport.js";
+import { normalName, type User } from "../users.js";
+import { consentPage, errorPage, htmlHeaders, profilePage, signInPage } from "./pages.js";
+import type { AuthorizationFlow, Interaction } from "./provider.js";
+
+const SESSION_COOKIE = "vivavoce_session";
+/** Ties the sign-in form to a browser that has no session yet. */
+const FORM_COOKIE = "vivavoce_form";
+
+/** Sign-in, consent and profile: plain forms, no script. */
+export function pageRoutes(service: TokenService, flow: AuthorizationFlow, options: TransportOptions): Hono<Env> {
+  const app = new Hono<Env>();
+  const cookieOptions = {
+    path: "/",
+    httpOnly: true,
+    secure: service.issuer.startsWith("https:"),
+    sameSite: "Lax",
+  } as const;
+
+  app.onError((error, c) => {
+    if (error instanceof OAuthError)
+      return show(c, errorPage(error.message), { status: error.status, headers: { ...error.headers } });
+    service.audit({ event: "failure", message: error.name });
+    return show(c, errorPage("The server failed."), { status: 500 });
+  });
+
+  const show = (
+    c: Context,
+    body: string,
+    { status = 200, headers = {}, formTargets = [] as string[] } = {},
+  ): Response => c.body(body, status as 200, { ...htmlHeaders(formTargets), ...headers });
+
+  const sessionOf = (c: Context): Promise<BrowserSession | null> => service.sessions.find(getCookie(c, SESSION_COOKIE));
+
+  function signInToken(c: Context): string {
+    let cookie = getCookie(c, FORM_COOKIE);
+    if (!cookie || cookie.length < 20) {
+      cookie = Buffer.from(service.random.bytes(32)).toString("base64url");
+      setCookie(c, FORM_COOKIE, cookie, { ...cookieOptions, sameSite: "Strict" });
+    }
+    return createHash("sha256").update(cookie).digest("base64url");
+  }
+
+  /** A form is taken only from our own page in the same browser. */
+  function checkForm(c: Context, form: Form, formToken: string): void {
+    const origin = c.req.header("Origin");
+    const site = c.req.header("Sec-Fetch-Site");
+    const foreign =
+      (origin !== undefined && origin !== service.issuer) || (site !== undefined && site !== "same-origin");
+    if (foreign || !sameText(form.get("form_token") ?? "", formToken)) {
+      throw new OAuthError(
+        "access_denied",
+        "This form is not ours or has grown old. Go back, load the page again and repeat.",
+      );
+    }
+  }
+
+  /** The user, or the sign-in page's words for why not. */
+  async function signIn(c: Context<Env>): Promise<User | string> {
+    const form = await readForm(c.req.raw);
+    checkForm(c, form, signInToken(c));
+    const name = normalName(form.get("name") ?? "");
+    const address = addressOf(c, options);
+    const user = await throttled(service.throttle, `user ${name}`, address, () =>
+      service.users.authenticate(name, form.get("password") ?? ""),
+    );
+    if (!user) {
+      service.audit({ event: "sign-in-refused", user: (await service.users.find(name))?.name ?? null, address });
+      return "The user name or the password is wrong.";
+    }
+    const { cookie, expiresAt } = await service.sessions.start(user);
+    setCookie(c, SESSION_COOKIE, cookie, { ...cookieOptions, expires: new Date(expiresAt) });
+    service.audit({ event: "sign-in", user: user.name, address });
+    return user;
+  }
+
+  async function signedInForm(c: Context): Promise<{ session: BrowserSession; form: Form }> {
+    const session = await sessionOf(c);
+    if (!session) throw new OAuthError("access_denied", "You are not signed in any more. Sign in again.");
+    const form = await readForm(c.req.raw);
+    checkForm(c, form, session.formToken);
+    return { session, form };
+  }
+
+  // Authorization: sign-in, then consent.
+
+  async function interactionOf(c: Context): Promise<Interaction & { clientName: string; ownerId: string }> {
+    const interaction = await flow.interaction(c.req.raw);
+    const credential = interaction && (await service.credentials.get(interaction.clientId));
+    if (!interaction || !credential || interaction.uid !== c.req.param("uid")) {
+      throw new OAuthError(
+        "invalid_request",
+        "This authorization has ended or began in another browser. Start again from the application.",
+      );
+    }
+    return { ...interaction, clientName: credential.label, ownerId: credential.userId };
+  }
+
+  /** A credential has its user's permissions and nobody else's: another user's sign-in goes back with `access_denied`. */
+  const afterSignIn = (c: Context, interaction: { ownerId: string }, user: User): Promise<string> =>
+    user.id === interaction.ownerId
+      ? flow.signedIn(c.req.raw, user.id)
+      : flow.denied(c.req.raw, "the credential belongs to another user");
+
+  app.get("/oauth2/interaction/:uid", async (c) => {
+    const interaction = await interactionOf(c);
+    const session = await sessionOf(c);
+    const formTargets = [new URL(interaction.redirectUri).origin];
+    const action = `/oauth2/interaction/${interaction.uid}`;
+    if (interaction.prompt === "login") {
+      if (session && !interaction.signInAgain) return c.redirect(await afterSignIn(c, interaction, session.user), 303);
+      return show(c, signInPage({ action, formToken: signInToken(c), clientName: interaction.clientName }), {
+        formTargets,
+      });
+    }
+    if (!session || session.user.id !== interaction.accountId)
+      return c.redirect(await flow.denied(c.req.raw, "the user signed out"), 303);
+    const { user, formToken } = session;
+    return show(
+      c,
+      consentPage({
+        action,
+        formToken,
+        user,
+        clientName: interaction.clientName,
+        redirectUri: interaction.redirectUri,
+      }),
+      { formTargets },
+    );
+  });
+
+  app.post("/oauth2/interaction/:uid", async (c) => {
+    const interaction = await interactionOf(c);
+    if (interaction.prompt === "login") {
+      const user = await signIn(c);
+      if (typeof user !== "string") return c.redirect(await afterSignIn(c, interaction, user), 303);
+      const formTargets = [new URL(interaction.redirectUri).origin];
+      const action = `/oauth2/interaction/${interaction.uid}`;
+      return show(
+        c,
+        signInPage({ action, formToken: signInToken(c), clientName: interaction.clientName, trouble: user }),
+        { status: 401, formTargets },
+      );
+    }
+    const { session, form } = await signedInForm(c);
+    const allowed =
+      form.get("action") === "allow" &&
+      session.user.id === interaction.accountId &&
+      session.user.id === interaction.ownerId;
+    return c.redirect(
+      await (allowed ? flow.consented(c.req.raw, session.user.id) : flow.denied(c.req.raw, "the user denied access")),
+      303,
+    );
+  });
+
+  // Profile: a user's own credentials.
+
+  app.get("/sign-in", (c) => show(c, signInPage({ action: "/sign-in", formToken: signInToken(c) })));
+
+  app.post("/sign-in", async (c) => {
+    const user = await signIn(c);
+    if (typeof user !== "string") return c.redirect("/profile", 303);
+    return show(c, signInPage({ action: "/sign-in", formToken: signInToken(c), trouble: user }), { status: 401 });
+  });
+
+  app.post("/sign-out", async (c) => {
+    await signedInForm(c);
+    await service.sessions.end(getCookie(c, SESSION_COOKIE) ?? "");
+    deleteCookie(c, SESSION_COOKIE, cookieOptions);
+    return c.redirect("/sign-in", 303);
+  });
+
+  async function profile(
+    c: Context,
+    { user, formToken }: BrowserSession,
+    extra: { created?: { clientId: string; secret: string }; trouble?: string; status?: number } = {},
+  ): Promise<Response> {
+    const { status = 200, ...shown } = extra;
+    return show(c, profilePage({ user, formToken, credentials: await service.credentials.ofUser(user), ...shown }), {
+      status,
+    });
+  }
+
+  app.get("/profile", async (c) => {
+    const session = await sessionOf(c);
+    return session ? profile(c, session) : c.redirect("/sign-in", 303);
+  });
+
+  app.post("/profile/credentials", async (c) => {
+    const { session, form } = await signedInForm(c);
+    const redirectUris = (form.get("redirect_uris") ?? "").split(/\s+/).filter((uri) => uri !== "");
+    try {
+      const { credential, secret } = await service.credentials.create(session.user, {
+        kind: form.get("kind") as CredentialKind,
+        label: form.get("label") ?? "",
+        redirectUris,
+      });
+      return await profile(c, session, { created: { clientId: credential.clientId, secret }, status: 201 });
+    } catch (error) {
+      if (error instanceof OAuthError && error.status < 500)
+        return profile(c, session, { trouble: error.message, status: error.status });
+      throw error;
+    }
+  });
+
+  app.post("/profile/credentials/delete", async (c) => {
+    const { session, form } = await signedInForm(c);
+    await service.credentials.delete(session.user, form.get("client_id") ?? "");
+    return c.redirect("/profile", 303);
+  });
+
+  return app;
+}

@@ -1,0 +1,82 @@
+import { type Adapter, type AdapterFactory, type AdapterPayload, errors } from "oidc-provider";
+import type { Clock } from "../clock.js";
+import type { ProfileCredentials } from "../credentials.js";
+import { collection, type Documents } from "../documents.js";
+import { PLATFORM_SCOPE } from "../scopes.js";
+
+interface GrantMembers {
+  readonly members: readonly { readonly model: string; readonly id: string }[];
+}
+
+export const GRANTS = "oidc.Grant";
+
+/** What the library keeps (sessions, codes, grants), in the store's documents; clients are the profile credentials. */
+export function createAdapterFactory(options: {
+  documents: Documents;
+  clock: Clock;
+  credentials: ProfileCredentials;
+}): AdapterFactory {
+  const { documents, clock, credentials } = options;
+  const membersOf = collection<GrantMembers>(documents, "oidc.grant-members");
+  const idByUid = collection<string>(documents, "oidc.session-uid");
+  const entries = (model: string) => collection<AdapterPayload>(documents, `oidc.${model}`);
+
+  const stored = (model: string): Adapter => {
+    const all = entries(model);
+    return {
+      async upsert(id, payload, expiresIn) {
+        const expiresAt = expiresIn ? clock.now() + expiresIn * 1000 : null;
+        if (payload.uid && model === "Session") await idByUid.put(payload.uid, id, expiresAt);
+        if (payload.grantId) {
+          await membersOf.update(payload.grantId, (before) => ({
+            members: [...(before?.members ?? []).filter((other) => other.id !== id), { model, id }],
+          }));
+        }
+        await all.put(id, payload, expiresAt);
+      },
+      find: async (id) => (await all.get(id)) ?? undefined,
+      async findByUid(uid) {
+        const id = await idByUid.get(uid);
+        return id === null ? undefined : ((await all.get(id)) ?? undefined);
+      },
+      findByUserCode: async () => undefined,
+      async consume(id) {
+        let first = false;
+        await all.update(id, (payload) => {
+          first = payload !== null && !payload.consumed;
+          return first ? { ...payload, consumed: Math.floor(clock.now() / 1000) } : undefined;
+        });
+        // Two requests with one code at the same moment: the library looked before either had written.
+        if (!first) throw new errors.InvalidGrant("the code was used already");
+      },
+      async destroy(id) {
+        await all.delete(id);
+      },
+      async revokeByGrantId(grantId) {
+        const grant = await membersOf.get(grantId);
+        await Promise.all((grant?.members ?? []).map(({ model: of, id }) => entries(of).delete(id)));
+        await membersOf.delete(grantId);
+      },
+    };
+  };
+
+  const clients: Adapter = {
+    ...stored("Client"),
+    async find(id) {
+      const credential = await credentials.get(id);
+      if (credential?.kind !== "user") return undefined;
+      return {
+        client_id: credential.clientId,
+        client_name: credential.label,
+        redirect_uris: [...credential.redirectUris],
+        grant_types: ["authorization_code"],
+        response_types: ["code"],
+        scope: PLATFORM_SCOPE,
+        // Our token endpoint has checked the secret before the library sees the request.
+        token_endpoint_auth_method: "none",
+      };
+    },
+  };
+
+  return (model) => (model === "Client" ? clients : stored(model));
+}

@@ -1,0 +1,241 @@
+import type { Context } from "hono";
+import Provider, { interactionPolicy } from "oidc-provider";
+import { LIFETIMES } from "../access-token.js";
+import { collection } from "../documents.js";
+import { errorResponse, NO_STORE, OAuthError } from "../errors.js";
+import { readText } from "../form.js";
+import { PLATFORM_SCOPE } from "../scopes.js";
+import type { TokenService } from "../service.js";
+import type { Env } from "../transport.js";
+import { answerOf, nodePair } from "./node-bridge.js";
+import { errorPage, htmlHeaders } from "./pages.js";
+import { createAdapterFactory, GRANTS } from "./provider-adapter.js";
+
+const INTERACTION_S = 600;
+const CODE_S = 60;
+const SESSION_COOKIE = "vivavoce_authorization";
+
+/** What a signed-in user is asked, or has answered. */
+export interface Interaction {
+  readonly uid: string;
+  readonly prompt: "login" | "consent";
+  readonly clientId: string;
+  readonly redirectUri: string;
+  /** The client wants the password again, signed in or not. */
+  readonly signInAgain: boolean;
+  readonly accountId: string | undefined;
+}
+
+/** The authorization code flow: `oidc-provider` judges requests, codes and proofs; sign-in and consent are our pages. */
+export interface AuthorizationFlow {
+  /** The library's own endpoints: authorize, its continuation, and the end of its session. */
+  handle(c: Context<Env>): Promise<Response>;
+  /** The token endpoint, for a client whose secret was checked. */
+  redeem(request: Request, form: URLSearchParams): Promise<Response>;
+  interaction(request: Request): Promise<Interaction | null>;
+  signedIn(request: Request, userId: string): Promise<string>;
+  consented(request: Request, userId: string): Promise<string>;
+  denied(request: Request, description: string): Promise<string>;
+  grantStands(grantId: string): Promise<boolean>;
+}
+
+function signInPolicy() {
+  const policy = interactionPolicy.base();
+  const login = policy.get("login");
+  login?.checks.clear();
+  // Who is signed in, our own browser session knows: the library asks each time and our page answers at once when it can.
+  login?.checks.add(
+    new interactionPolicy.Check("sign_in", "the user has to sign in", (ctx) => !ctx.oidc.result?.login),
+  );
+  return policy;
+}
+
+async function createProvider(service: TokenService): Promise<Provider> {
+  const { issuer, audiences, keyring } = service;
+  const jwks = await keyring.privateJwks();
+  const algorithm = (await keyring.signer()).algorithm;
+  const cookieKeys = collection<{ keys: string[] }>(service.documents, "oidc.cookie-keys");
+  await cookieKeys.insert("current", { keys: [Buffer.from(service.random.bytes(32)).toString("base64url")] });
+
+  return new Provider(issuer, {
+    adapter: createAdapterFactory(service),
+    jwks: jwks as never,
+    clientDefaults: { id_token_signed_response_alg: algorithm as never },
+    enabledJWA: { idTokenSigningAlgValues: [algorithm as never] },
+    responseTypes: ["code"],
+    scopes: [],
+    claims: {},
+    subjectTypes: ["public"],
+    clientAuthMethods: ["none"],
+    allowOmittingSingleRegisteredRedirectUri: false,
+    enableHttpPostMethods: false,
+    pkce: { required: () => true },
+    routes: {
+      authorization: "/oauth2/authorize",
+      token: "/oauth2/token",
+      jwks: "/oauth2/jwks",
+      end_session: "/oauth2/session/end",
+    },
+    cookies: {
+      keys: (await cookieKeys.get("current"))?.keys ?? [],
+      names: { session: SESSION_COOKIE, interaction: "vivavoce_interaction", resume: "vivavoce_resume" },
+      long: { httpOnly: true, sameSite: "lax", path: "/oauth2" },
+      short: { httpOnly: true, sameSite: "lax" },
+    },
+    ttl: {
+      AccessToken: LIFETIMES.tooling,
+      AuthorizationCode: CODE_S,
+      Grant: LIFETIMES.tooling + INTERACTION_S,
+      Interaction: INTERACTION_S,
+      Session: INTERACTION_S,
+      IdToken: CODE_S,
+    },
+    features: {
+      devInteractions: { enabled: false },
+      userinfo: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
+      dPoP: { enabled: false },
+      pushedAuthorizationRequests: { enabled: false },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => resourceOf(audiences.tooling),
+        useGrantedResource: () => true,
+        getResourceServerInfo: async () => {
+          const { algorithm: alg, kid } = await keyring.signer();
+          return {
+            scope: PLATFORM_SCOPE,
+            audience: audiences.tooling,
+            accessTokenFormat: "jwt",
+            accessTokenTTL: LIFETIMES.tooling,
+            jwt: { sign: { alg: alg as never, kid } },
+          };
+        },
+      },
+    },
+    interactions: { policy: signInPolicy(), url: (_ctx, interaction) => `/oauth2/interaction/${interaction.uid}` },
+    expiresWithSession: () => false,
+    clientBasedCORS: () => false,
+    // Consent is for one authorization: none is carried over from an earlier one.
+    loadExistingGrant: async (ctx) => {
+      const grantId = ctx.oidc.result?.consent?.grantId;
+      return grantId ? ctx.oidc.provider.Grant.find(grantId) : undefined;
+    },
+    findAccount: async (ctx, sub) => {
+      const user = await service.credentials.userOf(ctx.oidc.client?.clientId ?? "", sub);
+      return user ? { accountId: sub, claims: () => ({ sub }) } : undefined;
+    },
+    extraTokenClaims: (_ctx, token) => ("grantId" in token ? { grant_id: token.grantId } : undefined),
+    renderError: (ctx, out) => {
+      ctx.type = "html";
+      ctx.set(htmlHeaders());
+      ctx.body = errorPage(String(out.error_description ?? out.error));
+    },
+  });
+}
+
+/** A resource indicator is an absolute address without a fragment; the audience in the token is ours. */
+const resourceOf = (audience: string): string => `urn:${audience}`;
+
+export function createAuthorizationFlow(service: TokenService): AuthorizationFlow {
+  let current: { provider: Promise<Provider>; kids: string } | null = null;
+
+  /** The library takes its keys once: a new key makes a new instance; all that lasts is in the store. */
+  async function provider(): Promise<Provider> {
+    const kids = (await service.keyring.jwks()).keys.map(({ kid }) => kid).join();
+    if (current?.kids !== kids) current = { provider: createProvider(service), kids };
+    try {
+      return await current.provider;
+    } catch (error) {
+      current = null;
+      throw error;
+    }
+  }
+
+  async function details(request: Request) {
+    const { incoming, outgoing } = nodePair(request, service.issuer);
+    const library = await provider();
+    return { library, incoming, outgoing, found: await library.interactionDetails(incoming, outgoing) };
+  }
+
+  return {
+    async handle(c) {
+      const { incoming, outgoing } = nodePair(c.req.raw, service.issuer, c.req.method === "POST" ? await readText(c.req.raw) : "");
+      if (c.req.path === "/oauth2/authorize" && incoming.headers.cookie) {
+        // Our browser session says who is signed in; the library's is for one authorization and starts anew with it.
+        incoming.headers.cookie = incoming.headers.cookie
+          .split("; ")
+          .filter((cookie) => !cookie.startsWith(SESSION_COOKIE))
+          .join("; ");
+      }
+      return answerOf((await provider()).callback(), incoming, outgoing);
+    },
+
+    async redeem(request, form) {
+      const { incoming, outgoing } = nodePair(request, service.issuer, form.toString());
+      delete incoming.headers.authorization;
+      const answer = await answerOf((await provider()).callback(), incoming, outgoing);
+      const body = (await answer.json()) as Record<string, unknown>;
+      if (!answer.ok) {
+        const known = ["invalid_request", "invalid_grant", "unauthorized_client", "invalid_scope"] as const;
+        const code = known.find((name) => name === body.error) ?? "invalid_grant";
+        return errorResponse(new OAuthError(code, String(body.error_description ?? "the code is not accepted")));
+      }
+      const { access_token, expires_in, scope } = body;
+      return Response.json({ access_token, expires_in, scope, token_type: "bearer" }, { headers: NO_STORE });
+    },
+
+    async interaction(request) {
+      try {
+        const { found } = await details(request);
+        const { client_id: clientId, redirect_uri: redirectUri, prompt } = found.params as Record<string, string>;
+        if (found.prompt.name !== "login" && found.prompt.name !== "consent") return null;
+        return {
+          uid: found.uid,
+          prompt: found.prompt.name,
+          clientId: clientId ?? "",
+          redirectUri: redirectUri ?? "",
+          signInAgain: (prompt ?? "").split(" ").includes("login"),
+          accountId: found.session?.accountId,
+        };
+      } catch (error) {
+        // Expired, or another browser's: there is nothing to go on with.
+        if (error instanceof Error && error.name === "SessionNotFound") return null;
+        throw error;
+      }
+    },
+
+    async signedIn(request, userId) {
+      const { library, incoming, outgoing } = await details(request);
+      return library.interactionResult(
+        incoming,
+        outgoing,
+        { login: { accountId: userId, remember: false } },
+        { mergeWithLastSubmission: false },
+      );
+    },
+
+    async consented(request, userId) {
+      const { library, incoming, outgoing, found } = await details(request);
+      const grant = new library.Grant({ accountId: userId, clientId: String(found.params.client_id) });
+      grant.addResourceScope(resourceOf(service.audiences.tooling), PLATFORM_SCOPE);
+      return library.interactionResult(
+        incoming,
+        outgoing,
+        { consent: { grantId: await grant.save() } },
+        { mergeWithLastSubmission: true },
+      );
+    },
+
+    async denied(request, description) {
+      const { library, incoming, outgoing } = await details(request);
+      return library.interactionResult(
+        incoming,
+        outgoing,
+        { error: "access_denied", error_description: description },
+        { mergeWithLastSubmission: false },
+      );
+    },
+
+    grantStands: async (grantId) => (await service.documents.get(GRANTS, grantId)) !== null,
+  };
+}

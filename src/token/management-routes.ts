@@ -1,0 +1,192 @@
+import { type Context, Hono } from "hono";
+import { z } from "zod";
+import { AGENT_STATES } from "../engagement/agents.js";
+import type { Hours } from "../engagement/hours.js";
+import { credentialBlocks } from "./config-file.js";
+import { NO_STORE, OAuthError } from "./errors.js";
+import { readJson } from "./form.js";
+import { PLATFORM_SCOPE } from "./scopes.js";
+import type { TokenService } from "./service.js";
+import { answerErrors, type Env } from "./transport.js";
+import type { User } from "./users.js";
+import { bearerError } from "./verify.js";
+
+type ManagementEnv = Env & { Variables: { user: User } };
+
+const strings = z.array(z.string().max(256)).max(100);
+const address = z.string().exactOptional();
+const endpoints = z.strictObject({ asr: address, nlu: address, tts: address, dlg: address });
+const geography = z.strictObject({
+  scopes: strings.exactOptional(),
+  oauthServerUrl: z.url().exactOptional(),
+  endpoints: endpoints.exactOptional(),
+});
+const application = geography.extend({
+  name: z.string(),
+  environment: z.string(),
+  geography: z.string(),
+  gkScopes: strings.exactOptional(),
+});
+const client = z.strictObject({
+  name: z.string(),
+  geography: z.string().exactOptional(),
+  gkScopes: strings.exactOptional(),
+});
+const binding = z.strictObject({ gkScopes: strings });
+const registration = z.strictObject({ name: z.string(), sites: strings, scopes: strings.exactOptional() });
+const role = z.enum(["owner", "member"]);
+const newUser = z.strictObject({ name: z.string(), role, password: z.string() });
+const userChange = z.strictObject({
+  role: role.exactOptional(),
+  disabled: z.boolean().exactOptional(),
+  password: z.string().exactOptional(),
+});
+const credential = z.strictObject({
+  kind: z.enum(["service", "user"]),
+  label: z.string(),
+  redirectUris: strings.exactOptional(),
+});
+const agent = z.strictObject({ groups: strings.exactOptional(), state: z.enum(AGENT_STATES).exactOptional() });
+const windows = z.array(z.tuple([z.string(), z.string()]));
+const hours = z.strictObject({
+  timeZone: z.string(),
+  weekly: z.record(z.string(), windows),
+  exceptions: z.record(z.string(), windows).default({}),
+});
+const rotation = z.strictObject({ revoke: z.boolean().exactOptional() });
+
+async function body<T extends z.ZodType>(c: Context, schema: T): Promise<z.output<T>> {
+  const result = schema.safeParse(await readJson(c.req.raw));
+  if (result.success) return result.data;
+  const issue = result.error.issues[0] as z.core.$ZodIssue;
+  throw new OAuthError("invalid_request", `${issue.path.join(".") || "the body"}: ${issue.message}`);
+}
+
+const answer = (c: Context, value: unknown, status: 200 | 201 = 200): Response =>
+  c.json(value as object, status, NO_STORE);
+const done = (c: Context): Response => c.body(null, 204, NO_STORE);
+
+/** The management interface: `platform-api` tokens open it, with what their user may do at this moment. */
+export function managementRoutes(
+  service: TokenService,
+  options: { grantStands: (grantId: string) => Promise<boolean> },
+): Hono<ManagementEnv> {
+  const { applications, users, credentials, registrations, agents, keyring } = service;
+  const app = new Hono<ManagementEnv>();
+  app.onError(answerErrors(service.audit) as never);
+
+  app.use(async (c, next) => {
+    const token = await service.tooling.authorize(c.req.header("Authorization"), PLATFORM_SCOPE);
+    const { grant_id: grantId } = token.claims;
+    // A code that was used twice, a deleted credential, a disabled user: none waits for the token's end.
+    const stands = grantId === undefined || (typeof grantId === "string" && (await options.grantStands(grantId)));
+    const user = stands ? await service.credentials.userOf(token.clientId, token.subject) : null;
+    if (!user) throw bearerError("invalid_token", "the token was revoked");
+    c.set("user", user);
+    await next();
+    if (c.req.method !== "GET")
+      service.audit({
+        event: "managed",
+        user: user.name,
+        method: c.req.method,
+        route: c.req.path,
+        status: c.res.status,
+      });
+  });
+
+  app.get("/me", (c) => answer(c, c.get("user")));
+  app.get("/me/credentials", async (c) => answer(c, await credentials.ofUser(c.get("user"))));
+  app.post("/me/credentials", async (c) =>
+    answer(c, await credentials.create(c.get("user"), await body(c, credential)), 201),
+  );
+  app.delete("/me/credentials/:clientId", async (c) => {
+    await credentials.delete(c.get("user"), c.req.param("clientId"));
+    return done(c);
+  });
+  app.all("/me", () => notFound());
+  app.all("/me/*", () => notFound());
+
+  // From here on: owners only.
+  app.use(async (c, next) => {
+    if (c.get("user").role !== "owner") throw new OAuthError("access_denied", "only owners may do this");
+    await next();
+  });
+
+  app.get("/applications", async (c) => answer(c, await applications.list()));
+  app.post("/applications", async (c) => answer(c, await applications.create(await body(c, application)), 201));
+  app.get("/applications/:id", async (c) => answer(c, await applications.get(c.req.param("id"))));
+  app.delete("/applications/:id", async (c) => {
+    await applications.delete(c.req.param("id"));
+    return done(c);
+  });
+  app.get("/applications/:id/geographies/:geography/config.json", async (c) =>
+    answer(c, credentialBlocks(await applications.get(c.req.param("id")), c.req.param("geography"))),
+  );
+  app.put("/applications/:id/geographies/:geography", async (c) =>
+    answer(c, await applications.putGeography(c.req.param("id"), c.req.param("geography"), await body(c, geography))),
+  );
+  app.post("/applications/:id/clients", async (c) =>
+    answer(c, await applications.createClient(c.req.param("id"), await body(c, client)), 201),
+  );
+  app.delete("/applications/:id/clients/:clientId", async (c) => {
+    await applications.deleteClient(c.req.param("id"), c.req.param("clientId"));
+    return done(c);
+  });
+  app.put("/applications/:id/clients/:clientId/scopes", async (c) =>
+    answer(
+      c,
+      await applications.bindScopes(c.req.param("id"), c.req.param("clientId"), (await body(c, binding)).gkScopes),
+    ),
+  );
+  app.post("/applications/:id/clients/:clientId/secret", async (c) =>
+    answer(
+      c,
+      {
+        clientId: c.req.param("clientId"),
+        clientSecret: await applications.regenerateSecret(c.req.param("id"), c.req.param("clientId")),
+      },
+      201,
+    ),
+  );
+
+  app.get("/registrations", async (c) => answer(c, await registrations.list()));
+  app.post("/registrations", async (c) => answer(c, await registrations.register(await body(c, registration)), 201));
+  app.get("/registrations/:clientId", async (c) => answer(c, await registrations.get(c.req.param("clientId"))));
+  app.post("/registrations/:clientId/lock", async (c) => answer(c, await registrations.lock(c.req.param("clientId"))));
+  app.post("/registrations/:clientId/reregister", async (c) =>
+    answer(c, await registrations.reregister(c.req.param("clientId")), 201),
+  );
+
+  app.get("/users", async (c) => answer(c, await users.list()));
+  app.post("/users", async (c) => answer(c, await users.create(await body(c, newUser)), 201));
+  app.patch("/users/:name", async (c) => answer(c, await users.change(c.req.param("name"), await body(c, userChange))));
+  app.delete("/users/:name", async (c) => {
+    await service.deleteUser(c.req.param("name"));
+    return done(c);
+  });
+
+  const unitOf = (c: Context): [string, number] => [c.req.param("site") ?? "", Number(c.req.param("unit"))];
+  app.get("/business-units", async (c) => answer(c, await agents.list()));
+  app.put("/sites/:site/business-units/:unit/agents/:agent", async (c) =>
+    answer(c, await agents.put(...unitOf(c), { id: c.req.param("agent"), ...(await body(c, agent)) })),
+  );
+  app.delete("/sites/:site/business-units/:unit/agents/:agent", async (c) =>
+    answer(c, await agents.remove(...unitOf(c), c.req.param("agent"))),
+  );
+  app.put("/sites/:site/business-units/:unit/hours", async (c) =>
+    answer(c, await agents.setHours(...unitOf(c), (await body(c, hours)) as Hours)),
+  );
+  app.delete("/sites/:site/business-units/:unit/hours", async (c) =>
+    answer(c, await agents.setHours(...unitOf(c), null)),
+  );
+
+  app.get("/keys", async (c) => answer(c, await keyring.list()));
+  app.post("/keys/rotate", async (c) => answer(c, await keyring.rotate(await body(c, rotation)), 201));
+
+  app.all("*", () => notFound());
+  return app;
+}
+
+function notFound(): never {
+  throw new OAuthError("not_found", "there is nothing here");
+}

@@ -1,0 +1,68 @@
+import type { Context } from "hono";
+import { Hono } from "hono";
+import { parseBasic } from "./basic.js";
+import { NO_STORE, OAuthError } from "./errors.js";
+import { type Form, readForm } from "./form.js";
+import { PLATFORM_SCOPE, RUNTIME_SCOPES } from "./scopes.js";
+import type { TokenService } from "./service.js";
+import { addressOf, answerErrors, type Env, onlyMethod, type TransportOptions } from "./transport.js";
+
+/** Redeems an authorization code whose form was already read. */
+export type RedeemCode = (c: Context<Env>, form: Form) => Promise<Response>;
+
+/** What the header says and the form may repeat must be the same client; a secret belongs in the header alone (RFC 6749 §2.3). */
+export function checkFormClient(form: Form, clientId: string): void {
+  if (form.has("client_secret") || form.has("client_assertion"))
+    throw new OAuthError("invalid_request", "the client authenticates in the Authorization header only");
+  if (form.has("client_id") && form.get("client_id") !== clientId)
+    throw new OAuthError("invalid_request", "client_id differs from the Authorization header's");
+}
+
+/** The runtime and tooling token endpoint, the published keys, and the metadata of RFC 8414. */
+export function oauthRoutes(service: TokenService, options: TransportOptions & { redeemCode: RedeemCode }): Hono<Env> {
+  const app = new Hono<Env>();
+  app.onError(answerErrors(service.audit));
+
+  app.post("/oauth2/token", async (c) => {
+    const form = await readForm(c.req.raw);
+    const grant = form.get("grant_type");
+    if (grant === undefined) throw new OAuthError("invalid_request", "grant_type is missing");
+    if (grant === "authorization_code") return options.redeemCode(c, form);
+    if (grant !== "client_credentials")
+      throw new OAuthError("unsupported_grant_type", "grant_type must be client_credentials or authorization_code");
+    const client = parseBasic(c.req.header("Authorization"));
+    checkFormClient(form, client.clientId);
+    const response = await service.clientCredentials({
+      client,
+      scope: form.get("scope") ?? null,
+      address: addressOf(c, options),
+    });
+    return c.json(response, 200, NO_STORE);
+  });
+  app.all("/oauth2/token", onlyMethod("POST"));
+
+  const jwks = async (c: Context<Env>): Promise<Response> =>
+    c.json(await service.keyring.jwks(), 200, {
+      "Cache-Control": "public, max-age=60",
+      "Content-Type": "application/jwk-set+json",
+    });
+  app.get("/oauth2/jwks", jwks);
+  app.get("/.well-known/jwks.json", jwks);
+
+  app.get("/.well-known/oauth-authorization-server", (c) =>
+    c.json({
+      issuer: service.issuer,
+      authorization_endpoint: `${service.issuer}/oauth2/authorize`,
+      token_endpoint: `${service.issuer}/oauth2/token`,
+      jwks_uri: `${service.issuer}/oauth2/jwks`,
+      scopes_supported: [...RUNTIME_SCOPES, PLATFORM_SCOPE],
+      response_types_supported: ["code"],
+      response_modes_supported: ["query"],
+      grant_types_supported: ["client_credentials", "authorization_code"],
+      token_endpoint_auth_methods_supported: ["client_secret_basic"],
+      code_challenge_methods_supported: ["S256"],
+      authorization_response_iss_parameter_supported: true,
+    }),
+  );
+  return app;
+}

@@ -1,0 +1,21 @@
+import { OAuthError } from "./errors.js";
+
+/** The contract's runtime scopes, and `bio` for the voiceprint service. */
+export const RUNTIME_SCOPES = ["asr", "asr.wordset", "nlu", "nlu.wordset", "dlg", "tts", "log", "bio"] as const;
+export type RuntimeScope = (typeof RUNTIME_SCOPES)[number];
+
+/** Opens the tooling interface; only for credentials of a profile page. */
+export const PLATFORM_SCOPE = "platform-api";
+
+const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+
+/** Splits a `scope` parameter as RFC 6749 §3.3 writes it. Repeated scopes count once. */
+export function parseScope(text: string): string[] {
+  const scopes = text.split(" ").filter((scope) => scope !== "");
+  if (scopes.length === 0) throw new OAuthError("invalid_request", "scope is missing");
+  if (!scopes.every((scope) => SCOPE_TOKEN.test(scope))) throw new OAuthError("invalid_scope", "scope is malformed");
+  return [...new Set(scopes)];
+}
+
+export const isRuntimeScope = (scope: string): scope is RuntimeScope =>
+  (RUNTIME_SCOPES as readonly string[]).includes(scope);

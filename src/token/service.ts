@@ -1,0 +1,157 @@
+import { type Agents, createAgents } from "../engagement/agents.js";
+import {
+  createEngagementGrant,
+  type EngagementTokenRequest,
+  type EngagementTokenResponse,
+} from "../engagement/engagement-token.js";
+import { createRegistrations, type Registrations } from "../engagement/registrations.js";
+import { AUDIENCES, type Audiences, createIssuer, LIFETIMES } from "./access-token.js";
+import { type Applications, createApplications, type Endpoints } from "./applications.js";
+import type { Audit } from "./audit.js";
+import {
+  type ClientCredentialsRequest,
+  createClientCredentialsGrant,
+  type TokenResponse,
+} from "./client-credentials.js";
+import { type Clock, type Random, systemClock, systemRandom } from "./clock.js";
+import { createProfileCredentials, type ProfileCredentials } from "./credentials.js";
+import type { Documents } from "./documents.js";
+import { createKeyring, type Keyring, type KeyringOptions, type SigningAlgorithm } from "./keyring.js";
+import { createSecrets } from "./secret.js";
+import { type BrowserSessions, createBrowserSessions } from "./sessions.js";
+import { createThrottle, type Throttle } from "./throttle.js";
+import { createUsers, type Users } from "./users.js";
+import { createVerifier, type TrustedIssuer, type Verifier } from "./verify.js";
+
+export interface TokenServiceOptions {
+  readonly documents: Documents;
+  /** The address that clients see, without a path or a slash at the end: `iss` of every token. */
+  readonly issuer: string;
+  readonly audiences?: Audiences;
+  readonly algorithm?: SigningAlgorithm;
+  /** Seals the signing keys in the store. */
+  readonly sealingKey?: string | Uint8Array;
+  /** Runtime services of environments that name none: this box. */
+  readonly endpoints?: Endpoints;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly audit?: Audit;
+  readonly keys?: Pick<KeyringOptions, "leadMs" | "rotateAfterMs" | "generateKey">;
+}
+
+/** Everything the token and engagement services know and do; transports and the command line call it. */
+export interface TokenService {
+  readonly issuer: string;
+  readonly audiences: Audiences;
+  readonly documents: Documents;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly audit: Audit;
+  readonly keyring: Keyring;
+  readonly throttle: Throttle;
+  readonly applications: Applications;
+  readonly users: Users;
+  readonly credentials: ProfileCredentials;
+  readonly sessions: BrowserSessions;
+  readonly registrations: Registrations;
+  readonly agents: Agents;
+  /** Removes a user with all credentials. */
+  deleteUser(name: string): Promise<void>;
+  clientCredentials(request: ClientCredentialsRequest): Promise<TokenResponse>;
+  engagementToken(request: EngagementTokenRequest): Promise<EngagementTokenResponse>;
+  /** For `createVerifier`: our own runtime tokens, keys from this process. */
+  readonly runtimeIssuer: TrustedIssuer;
+  readonly runtime: Verifier;
+  readonly tooling: Verifier;
+  readonly engagement: Verifier;
+}
+
+/** Issuer and verifier share a machine or a fleet with synchronised clocks. */
+const OWN_SKEW_S = 5;
+
+function checkIssuer(issuer: string): string {
+  let url: URL;
+  try {
+    url = new URL(issuer);
+  } catch {
+    throw new TypeError(`the issuer ${issuer} is no address`);
+  }
+  if (!/^https?:$/.test(url.protocol) || url.origin !== issuer)
+    throw new TypeError(`the issuer must be an origin such as ${url.origin}, got ${issuer}`);
+  return issuer;
+}
+
+function thisBox(issuer: string): Endpoints {
+  const { hostname, port, protocol } = new URL(issuer);
+  const address = `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
+  return { asr: address, nlu: address, tts: address, dlg: address };
+}
+
+export function createTokenService(options: TokenServiceOptions): TokenService {
+  const { documents, clock = systemClock, random = systemRandom, audiences = AUDIENCES, audit = () => {} } = options;
+  if (new Set(Object.values(audiences)).size !== 3)
+    throw new TypeError("runtime, tooling and engagement need an audience each");
+  const issuer = checkIssuer(options.issuer);
+  const algorithm = options.algorithm ?? "ES256";
+  const keyring = createKeyring({
+    documents,
+    clock,
+    algorithm,
+    longestTokenMs: (Math.max(...Object.values(LIFETIMES)) + OWN_SKEW_S) * 1000,
+    ...(options.sealingKey !== undefined && { sealingKey: options.sealingKey }),
+    ...options.keys,
+  });
+  const secrets = createSecrets(random);
+  const throttle = createThrottle(clock);
+  const issue = createIssuer({ issuer, audiences, keyring, clock, random });
+  const users = createUsers({ documents, clock, random, secrets });
+  const credentials = createProfileCredentials({ documents, clock, random, secrets, users });
+  const registrations = createRegistrations({ documents, clock, random, secrets });
+  const applications = createApplications({
+    documents,
+    clock,
+    random,
+    secrets,
+    defaults: { oauthServerUrl: `${issuer}/oauth2/token`, endpoints: options.endpoints ?? thisBox(issuer) },
+  });
+
+  const trusted = (audience: keyof Audiences): TrustedIssuer => ({
+    issuer,
+    keys: (fresh) => keyring.jwks(fresh),
+    audience: audiences[audience],
+    algorithms: ["ES256", "RS256", "EdDSA"],
+    type: "at+jwt",
+  });
+  const verifier = (audience: keyof Audiences): Verifier =>
+    createVerifier({ issuers: [trusted(audience)], clock, clockSkewS: OWN_SKEW_S });
+
+  return {
+    issuer,
+    audiences,
+    documents,
+    clock,
+    random,
+    audit,
+    keyring,
+    throttle,
+    applications,
+    users,
+    credentials,
+    sessions: createBrowserSessions({ documents, clock, random, users }),
+    registrations,
+    agents: createAgents({ documents, clock }),
+
+    async deleteUser(name) {
+      const user = await users.find(name);
+      await users.delete(name);
+      if (user) await credentials.deleteAllOf(user);
+    },
+
+    clientCredentials: createClientCredentialsGrant({ applications, credentials, issue, throttle, audit }),
+    engagementToken: createEngagementGrant({ registrations, issue, throttle, audit }),
+    runtimeIssuer: trusted("runtime"),
+    runtime: verifier("runtime"),
+    tooling: verifier("tooling"),
+    engagement: verifier("engagement"),
+  };
+}

@@ -1,0 +1,70 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { Clock, Random } from "./clock.js";
+import { collection, type Documents } from "./documents.js";
+import type { User, Users } from "./users.js";
+
+interface StoredSession {
+  readonly userName: string;
+  readonly userId: string;
+  readonly formToken: string;
+  readonly expiresAt: number;
+}
+
+/** A signed-in browser. */
+export interface BrowserSession {
+  readonly user: User;
+  /** Stands in every form that this browser is shown, and must come back with it. */
+  readonly formToken: string;
+  readonly expiresAt: number;
+}
+
+export interface BrowserSessions {
+  /** The value for the cookie. */
+  start(user: User): Promise<{ cookie: string; expiresAt: number }>;
+  find(cookie: string | undefined): Promise<BrowserSession | null>;
+  end(cookie: string): Promise<void>;
+}
+
+const LIFETIME_MS = 8 * 3_600_000;
+
+export const sameText = (a: string, b: string): boolean => {
+  const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(a), digest(b));
+};
+
+/** Sessions stand in the store under a digest of their cookie: who reads the store cannot ride them. */
+export function createBrowserSessions(options: {
+  documents: Documents;
+  clock: Clock;
+  random: Random;
+  users: Users;
+}): BrowserSessions {
+  const { clock, random, users } = options;
+  const sessions = collection<StoredSession>(options.documents, "token.sessions");
+  const nonce = (): string => Buffer.from(random.bytes(32)).toString("base64url");
+  const keyOf = (cookie: string): string => createHash("sha256").update(cookie).digest("base64url");
+
+  return {
+    async start(user) {
+      const cookie = nonce();
+      const expiresAt = clock.now() + LIFETIME_MS;
+      await sessions.insert(
+        keyOf(cookie),
+        { userName: user.name, userId: user.id, formToken: nonce(), expiresAt },
+        expiresAt,
+      );
+      return { cookie, expiresAt };
+    },
+
+    async find(cookie) {
+      const session = cookie ? await sessions.get(keyOf(cookie)) : null;
+      if (!session || session.expiresAt <= clock.now()) return null;
+      const user = await users.find(session.userName, session.userId);
+      return user && !user.disabled ? { user, formToken: session.formToken, expiresAt: session.expiresAt } : null;
+    },
+
+    async end(cookie) {
+      await sessions.delete(keyOf(cookie));
+    },
+  };
+}

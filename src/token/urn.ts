@@ -1,0 +1,201 @@
+/** Names of resources that runtime services are asked to use. */
+export type WordsetService = "platform.asr" | "platform.nlu";
+
+export type ResourceUrn =
+  | { readonly kind: "recognition" | "interpretation"; readonly contextTag: string; readonly language: string }
+  | { readonly kind: "dialog"; readonly contextTag: string }
+  | {
+      readonly kind: "wordset";
+      readonly context: string;
+      readonly name: string;
+      readonly language: string;
+      readonly service: WordsetService;
+      /** The user-level wordset of this user; without it the application's. */
+      readonly userId?: string;
+    };
+
+export type UrnErrorCode =
+  | "not-a-urn"
+  | "foreign-namespace"
+  | "unknown-resource"
+  | "missing-part"
+  | "extra-part"
+  | "malformed-part"
+  | "unknown-service"
+  | "missing-language"
+  | "malformed-language"
+  | "unexpected-language"
+  | "unknown-parameter";
+
+export class UrnError extends Error {
+  readonly code: UrnErrorCode;
+  /** Where in the text the trouble begins. */
+  readonly at: number;
+
+  constructor(code: UrnErrorCode, at: number, message: string) {
+    super(message);
+    this.name = "UrnError";
+    this.code = code;
+    this.at = at;
+  }
+}
+
+const NAMESPACE = "urn:vendor-platform:";
+const MODEL = "tag:model/";
+const WORDSET = "tag:wordset:lang/";
+/** Three-letter language, three-letter region: `eng-USA`. */
+const LANGUAGE = /^[a-z]{3}-[A-Z]{3}$/;
+const SERVICES: readonly string[] = ["platform.asr", "platform.nlu"] satisfies WordsetService[];
+const MODEL_SERVICES: Record<string, "recognition" | "interpretation" | "dialog"> = {
+  "platform.asr": "recognition",
+  "platform.nlu": "interpretation",
+  "platform.dialog": "dialog",
+};
+
+export const isLanguage = (text: string): boolean => LANGUAGE.test(text);
+
+function escapePart(what: string, value: string): string {
+  if (value === "") throw new UrnError("missing-part", 0, `the ${what} is empty`);
+  try {
+    return encodeURIComponent(value);
+  } catch {
+    throw new UrnError("malformed-part", 0, `the ${what} is not well-formed Unicode`);
+  }
+}
+
+function checkLanguage(language: string, at = 0): string {
+  if (!LANGUAGE.test(language))
+    throw new UrnError("malformed-language", at, `the language "${language}" is not of the form eng-USA`);
+  return language;
+}
+
+export function formatUrn(urn: ResourceUrn): string {
+  switch (urn.kind) {
+    case "recognition":
+    case "interpretation": {
+      const service = urn.kind === "recognition" ? "platform.asr" : "platform.nlu";
+      return `${NAMESPACE}${MODEL}${escapePart("context tag", urn.contextTag)}/${service}?=language=${checkLanguage(urn.language)}`;
+    }
+    case "dialog":
+      return `${NAMESPACE}${MODEL}${escapePart("context tag", urn.contextTag)}/platform.dialog`;
+    case "wordset": {
+      if (!SERVICES.includes(urn.service))
+        throw new UrnError("unknown-service", 0, `the service "${urn.service}" is neither ${SERVICES.join(" nor ")}`);
+      const path = `${escapePart("context", urn.context)}/${escapePart("wordset name", urn.name)}/${checkLanguage(urn.language)}/${urn.service}`;
+      return `${NAMESPACE}${WORDSET}${path}${urn.userId === undefined ? "" : `?=user_id=${escapePart("user id", urn.userId)}`}`;
+    }
+  }
+}
+
+interface Part {
+  readonly text: string;
+  readonly at: number;
+}
+
+/** Splits `a/b/c` that begins at `at`, remembering where each part stands. */
+function split(path: string, at: number): Part[] {
+  let offset = at;
+  return path.split("/").map((text) => {
+    const part = { text, at: offset };
+    offset += text.length + 1;
+    return part;
+  });
+}
+
+function unescapePart(what: string, part: Part | undefined, end: number): string {
+  if (part === undefined || part.text === "")
+    throw new UrnError("missing-part", part?.at ?? end, `the ${what} is missing`);
+  const bad = part.text.search(/[^A-Za-z0-9\-._~!'()*%]/);
+  if (bad >= 0)
+    throw new UrnError("malformed-part", part.at + bad, `the ${what} has a character that must be percent-encoded`);
+  try {
+    return decodeURIComponent(part.text);
+  } catch {
+    throw new UrnError("malformed-part", part.at + part.text.indexOf("%"), `the ${what} has a broken percent-encoding`);
+  }
+}
+
+function noMore(parts: readonly Part[], expected: number): void {
+  const extra = parts[expected];
+  if (extra) throw new UrnError("extra-part", extra.at, `"${extra.text}" is one part too many`);
+}
+
+/** Reads what `formatUrn` writes. Scheme and namespace in any case (RFC 8141), the rest exactly. */
+export function parseUrn(text: string): ResourceUrn {
+  if (!/^urn:/i.test(text)) throw new UrnError("not-a-urn", 0, "the text does not begin with urn:");
+  if (text.slice(0, NAMESPACE.length).toLowerCase() !== NAMESPACE)
+    throw new UrnError("foreign-namespace", 4, "the namespace is not vendor-platform");
+  const rest = text.slice(NAMESPACE.length);
+  const question = text.indexOf("?=");
+  const pathEnd = question < 0 ? text.length : question;
+  const query: Part | null = question < 0 ? null : { text: text.slice(question + 2), at: question + 2 };
+  if (rest.startsWith(MODEL))
+    return parseModel(
+      split(text.slice(NAMESPACE.length + MODEL.length, pathEnd), NAMESPACE.length + MODEL.length),
+      query,
+      pathEnd,
+    );
+  if (rest.startsWith(WORDSET))
+    return parseWordset(
+      split(text.slice(NAMESPACE.length + WORDSET.length, pathEnd), NAMESPACE.length + WORDSET.length),
+      query,
+      pathEnd,
+    );
+  throw new UrnError("unknown-resource", NAMESPACE.length, "the resource is neither tag:model/ nor tag:wordset:lang/");
+}
+
+/** The value of the one parameter that may stand after `?=`. */
+function parameter(name: string, query: Part): Part {
+  if (!query.text.startsWith(`${name}=`))
+    throw new UrnError("unknown-parameter", query.at, `only ${name} may stand after ?=`);
+  return { text: query.text.slice(name.length + 1), at: query.at + name.length + 1 };
+}
+
+function parseModel(parts: Part[], query: Part | null, end: number): ResourceUrn {
+  const contextTag = unescapePart("context tag", parts[0], end);
+  const service = parts[1];
+  if (service === undefined || service.text === "")
+    throw new UrnError("missing-part", service?.at ?? end, "the service is missing");
+  const kind = Object.hasOwn(MODEL_SERVICES, service.text) ? MODEL_SERVICES[service.text] : undefined;
+  if (kind === undefined)
+    throw new UrnError(
+      "unknown-service",
+      service.at,
+      `the service "${service.text}" is none of ${Object.keys(MODEL_SERVICES).join(", ")}`,
+    );
+  noMore(parts, 2);
+  if (kind === "dialog") {
+    if (query) throw new UrnError("unexpected-language", query.at, "a dialog resource has no language");
+    return { kind, contextTag };
+  }
+  if (query === null) throw new UrnError("missing-language", end, "the language is missing");
+  const language = parameter("language", query);
+  return { kind, contextTag, language: checkLanguage(language.text, language.at) };
+}
+
+function parseWordset(parts: Part[], query: Part | null, end: number): ResourceUrn {
+  const context = unescapePart("context", parts[0], end);
+  const name = unescapePart("wordset name", parts[1], end);
+  const language = parts[2];
+  if (language === undefined || language.text === "")
+    throw new UrnError("missing-language", language?.at ?? end, "the language is missing");
+  checkLanguage(language.text, language.at);
+  const service = parts[3];
+  if (service === undefined || service.text === "")
+    throw new UrnError("missing-part", service?.at ?? end, "the service is missing");
+  if (!SERVICES.includes(service.text))
+    throw new UrnError(
+      "unknown-service",
+      service.at,
+      `the service "${service.text}" is neither ${SERVICES.join(" nor ")}`,
+    );
+  noMore(parts, 4);
+  const wordset = {
+    kind: "wordset",
+    context,
+    name,
+    language: language.text,
+    service: service.text as WordsetService,
+  } as const;
+  return query === null ? wordset : { ...wordset, userId: unescapePart("user id", parameter("user_id", query), end) };
+}

@@ -1,0 +1,104 @@
+import { newId } from "./access-token.js";
+import type { Clock, Random } from "./clock.js";
+import { collection, type Documents } from "./documents.js";
+import { OAuthError } from "./errors.js";
+import type { Secrets } from "./secret.js";
+
+/** Owners manage applications, clients, secrets and registrations; members have their own credentials only. */
+export type Role = "owner" | "member";
+
+interface StoredUser {
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly passwordHash: string;
+  readonly disabled: boolean;
+  readonly createdAt: number;
+}
+
+export type User = Omit<StoredUser, "passwordHash">;
+
+export interface Users {
+  create(user: { name: string; role: Role; password: string }): Promise<User>;
+  /** `null` when there is none of this name, or another one than the id says. */
+  find(name: string, id?: string): Promise<User | null>;
+  list(): Promise<User[]>;
+  change(name: string, change: { role?: Role; disabled?: boolean; password?: string }): Promise<User>;
+  delete(name: string): Promise<void>;
+  authenticate(name: string, password: string): Promise<User | null>;
+}
+
+const NAME = /^[a-z0-9][a-z0-9._@+-]{0,127}$/;
+const SHORTEST_PASSWORD = 10;
+const LONGEST_PASSWORD = 256;
+
+export const normalName = (name: string): string => name.trim().toLowerCase();
+
+function checkPassword(password: string): string {
+  if (password.length < SHORTEST_PASSWORD || password.length > LONGEST_PASSWORD) {
+    throw new OAuthError("invalid_request", `a password has ${SHORTEST_PASSWORD} to ${LONGEST_PASSWORD} characters`);
+  }
+  return password;
+}
+
+const view = ({ passwordHash: _, ...user }: StoredUser): User => user;
+
+export function createUsers(options: { documents: Documents; clock: Clock; random: Random; secrets: Secrets }): Users {
+  const { clock, random, secrets } = options;
+  const users = collection<StoredUser>(options.documents, "token.users");
+
+  return {
+    async create({ name, role, password }) {
+      const normal = normalName(name);
+      if (!NAME.test(normal)) throw new OAuthError("invalid_request", "a user name is 1 to 128 of a-z 0-9 . _ @ + -");
+      if (role !== "owner" && role !== "member") throw new OAuthError("invalid_request", "a role is owner or member");
+      const user: StoredUser = {
+        id: newId(clock, random),
+        name: normal,
+        role,
+        passwordHash: await secrets.hash(checkPassword(password), "chosen"),
+        disabled: false,
+        createdAt: clock.now(),
+      };
+      if (!(await users.insert(normal, user))) throw new OAuthError("conflict", "there is a user of this name");
+      return view(user);
+    },
+
+    async find(name, id) {
+      const user = await users.get(normalName(name));
+      return user && (id === undefined || user.id === id) ? view(user) : null;
+    },
+
+    list: async () => (await users.list()).map(view).sort((a, b) => a.name.localeCompare(b.name)),
+
+    async change(name, { role, disabled, password }) {
+      if (role !== undefined && role !== "owner" && role !== "member")
+        throw new OAuthError("invalid_request", "a role is owner or member");
+      const passwordHash = password === undefined ? undefined : await secrets.hash(checkPassword(password), "chosen");
+      let changed: StoredUser | undefined;
+      await users.update(normalName(name), (user) => {
+        if (!user) return undefined;
+        changed = {
+          ...user,
+          ...(role && { role }),
+          ...(disabled !== undefined && { disabled }),
+          ...(passwordHash && { passwordHash }),
+        };
+        return changed;
+      });
+      if (!changed) throw new OAuthError("not_found", "there is no such user");
+      return view(changed);
+    },
+
+    async delete(name) {
+      if (!(await users.delete(normalName(name)))) throw new OAuthError("not_found", "there is no such user");
+    },
+
+    async authenticate(name, password) {
+      const user = await users.get(normalName(name));
+      const matches =
+        password.length <= LONGEST_PASSWORD && (await secrets.matches(password, user?.passwordHash ?? null, "chosen"));
+      return matches && user && !user.disabled ? view(user) : null;
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import { createMemoryStore } from "../../src/store/memory.js";
+import { createTokenApp, type TokenApp } from "../../src/token/app.js";
+import type { AuditEvent } from "../../src/token/audit.js";
+import { createTokenService, type TokenService, type TokenServiceOptions } from "../../src/token/service.js";
+
+export const ISSUER = "https://box.example";
+
+/** The whole token service over a memory store, without a port, with a clock that the test moves. */
+export interface Box {
+  readonly service: TokenService;
+  readonly app: TokenApp;
+  readonly audited: AuditEvent[];
+  /** Milliseconds. */
+  advance(ms: number): void;
+  now(): number;
+  fetch(url: string, init?: RequestInit): Promise<Response>;
+}
+
+export function createBox(options: Partial<TokenServiceOptions> & { startAt?: number } = {}): Box {
+  let now = options.startAt ?? Date.UTC(2026, 10, 16, 10, 0, 0);
+  const clock = { now: () => now };
+  const audited: AuditEvent[] = [];
+  const store = createMemoryStore({ now: clock.now });
+  const service = createTokenService({ documents: store.documents, issuer: ISSUER, clock, audit: (event) => audited.push(event), ...options });
+  const app = createTokenApp(service);
+  return {
+    service,
+    app,
+    audited,
+    advance: (ms) => {
+      now += ms;
+    },
+    now: clock.now,
+    fetch: async (url, init) => app.fetch(new Request(new URL(url, ISSUER), init)),
+  };
+}
+
+export const basic = (id: string, secret: string): string => `Basic ${Buffer.from(`${id}:${secret}`).toString("base64")}`;
+
+export const form = (authorization: string | null, fields: Record<string, string>): RequestInit => ({
+  method: "POST",
+  headers: { "Content-Type": "application/x-www-form-urlencoded", ...(authorization && { Authorization: authorization }) },
+  body: new URLSearchParams(fields).toString(),
+});
+
+/** An application whose default client has a secret and a biometric scope. */
+export async function createRuntimeClient({ service }: Box, gkScopes: string[] = ["scope-1"]) {
+  const application = await service.applications.create({ name: "Bank", environment: "production", geography: "eu", gkScopes });
+  const clientId = application.clients[0]!.id;
+  return { application, clientId, secret: await service.applications.regenerateSecret(application.id, clientId) };
+}

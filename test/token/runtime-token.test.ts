@@ -1,0 +1,232 @@
+import * as oauth from "oauth4webapi";
+import { describe, expect, test } from "vitest";
+import { basic, createBox, createRuntimeClient, form, ISSUER, type Box } from "./box.js";
+
+const insecure = (box: Box) => ({ [oauth.customFetch]: (url: string, init: RequestInit) => box.fetch(url, init) }) as never;
+
+async function serverOf(box: Box): Promise<oauth.AuthorizationServer> {
+  const response = await oauth.discoveryRequest(new URL(ISSUER), { algorithm: "oauth2", ...(insecure(box) as object) });
+  return oauth.processDiscoveryResponse(new URL(ISSUER), response);
+}
+
+const tokenOf = async (box: Box, clientId: string, secret: string, scope: string) => {
+  const response = await box.fetch("/oauth2/token", form(basic(encodeURIComponent(clientId), secret), { grant_type: "client_credentials", scope }));
+  return { response, body: (await response.json()) as Record<string, unknown> };
+};
+
+describe("the runtime token endpoint", () => {
+  test("an independent client finds it, gets a token and validates it against the published keys", async () => {
+    const box = createBox({ startAt: Date.now() });
+    const { clientId, secret, application } = await createRuntimeClient(box);
+    const server = await serverOf(box);
+    const client = { client_id: clientId };
+    const response = await oauth.clientCredentialsGrantRequest(server, client, oauth.ClientSecretBasic(secret), { scope: "bio tts" }, insecure(box));
+    const result = await oauth.processClientCredentialsResponse(server, client, response);
+    expect(result).toMatchObject({ token_type: "bearer", expires_in: 900, scope: "bio tts" });
+
+    const request = new Request(ISSUER, { headers: { Authorization: `Bearer ${result.access_token}` } });
+    const claims = await oauth.validateJwtAccessToken(server, request, box.service.audiences.runtime, insecure(box));
+    expect(claims).toMatchObject({ client_id: clientId, sub: clientId, scope: "bio tts", gk_scopes: ["scope-1"], app_id: application.id });
+    await expect(oauth.validateJwtAccessToken(server, request, box.service.audiences.tooling, insecure(box))).rejects.toThrow();
+  });
+
+  test("answers with the contract's four fields and no more, not to be stored", async () => {
+    const box = createBox();
+    const { clientId, secret } = await createRuntimeClient(box);
+    const { response, body } = await tokenOf(box, clientId, secret, "asr nlu dlg tts log asr.wordset nlu.wordset bio");
+    expect(response.status).toBe(200);
+    expect(Object.keys(body).sort()).toEqual(["access_token", "expires_in", "scope", "token_type"]);
+    expect(body).toMatchObject({ expires_in: 900, token_type: "bearer", scope: "asr nlu dlg tts log asr.wordset nlu.wordset bio" });
+    expect(response.headers.get("Cache-Control")).toBe("no-store");
+    expect(response.headers.get("Content-Type")).toContain("application/json");
+  });
+
+  test("takes escaped and raw ids in the Basic header", async () => {
+    const box = createBox();
+    const { clientId, secret } = await createRuntimeClient(box);
+    const request = { grant_type: "client_credentials", scope: "tts" };
+    for (const id of [clientId, clientId.replaceAll(":", "%3A"), clientId.replaceAll(":", "%3a")]) {
+      expect((await box.fetch("/oauth2/token", form(basic(id, secret), request))).status).toBe(200);
+    }
+  });
+
+  test("the biometric scopes stand in tokens with bio only, and follow the client", async () => {
+    const box = createBox();
+    const { application, clientId, secret } = await createRuntimeClient(box, ["a", "b"]);
+    const other = await box.service.applications.createClient(application.id, { name: "second" });
+    const otherSecret = await box.service.applications.regenerateSecret(application.id, other.id);
+    const withBio = await box.service.runtime.verify(String((await tokenOf(box, clientId, secret, "tts bio")).body.access_token), "bio");
+    expect([...withBio.gkScopes]).toEqual(["a", "b"]);
+    const without = await box.service.runtime.verify(String((await tokenOf(box, clientId, secret, "tts")).body.access_token));
+    expect(without.gkScopes.size).toBe(0);
+    expect((await tokenOf(box, other.id, otherSecret, "bio")).body).toMatchObject({ error: "invalid_scope" });
+    await box.service.applications.bindScopes(application.id, other.id, ["c"]);
+    const bound = await box.service.runtime.verify(String((await tokenOf(box, other.id, otherSecret, "bio")).body.access_token), "bio");
+    expect([...bound.gkScopes]).toEqual(["c"]);
+  });
+
+  test.each([
+    ["no scope", { grant_type: "client_credentials" }, 400, "invalid_request"],
+    ["an empty scope", { grant_type: "client_credentials", scope: "" }, 400, "invalid_request"],
+    ["an unknown scope", { grant_type: "client_credentials", scope: "tts shout" }, 400, "invalid_scope"],
+    ["the tooling scope", { grant_type: "client_credentials", scope: "platform-api" }, 400, "invalid_scope"],
+    ["a malformed scope", { grant_type: "client_credentials", scope: 'a"b' }, 400, "invalid_scope"],
+    ["no grant type", { scope: "tts" }, 400, "invalid_request"],
+    ["another grant type", { grant_type: "password", scope: "tts" }, 400, "unsupported_grant_type"],
+    ["a secret in the form", { grant_type: "client_credentials", scope: "tts", client_secret: "x" }, 400, "invalid_request"],
+    ["another client in the form", { grant_type: "client_credentials", scope: "tts", client_id: "x" }, 400, "invalid_request"],
+  ])("%s is refused as RFC 6749 has it", async (_, fields, status, error) => {
+    const box = createBox();
+    const { clientId, secret } = await createRuntimeClient(box);
+    const response = await box.fetch("/oauth2/token", form(basic(clientId, secret), fields as Record<string, string>));
+    expect(response.status).toBe(status);
+    expect(await response.json()).toMatchObject({ error, error_description: expect.any(String) });
+    expect(response.headers.get("Cache-Control")).toBe("no-store");
+  });
+
+  test("a scope that the environment does not have is refused", async () => {
+    const box = createBox();
+    const { application, clientId, secret } = await createRuntimeClient(box);
+    await box.service.applications.putGeography(application.id, "eu", { scopes: ["tts"] });
+    expect((await tokenOf(box, clientId, secret, "tts")).response.status).toBe(200);
+    expect((await tokenOf(box, clientId, secret, "tts asr")).body).toMatchObject({ error: "invalid_scope" });
+  });
+
+  test("wrong credentials: 401, invalid_client, a Basic challenge; the log names nobody's secret", async () => {
+    const box = createBox();
+    const { clientId, secret } = await createRuntimeClient(box);
+    const request = { grant_type: "client_credentials", scope: "tts" };
+    const swapped = basic(secret, clientId);
+    for (const authorization of [null, "Basic", "Basic !!!", "Bearer x", basic("", ""), basic(clientId, "wrong"), basic("appID:a:geo:b:clientName:c", secret), swapped, `Basic ${Buffer.from("%zz:x").toString("base64")}`]) {
+      const response = await box.fetch("/oauth2/token", form(authorization, request));
+      expect(response.status).toBe(401);
+      expect(await response.json()).toMatchObject({ error: "invalid_client" });
+      expect(response.headers.get("WWW-Authenticate")).toMatch(/^Basic realm=/);
+    }
+    await tokenOf(box, clientId, secret, "tts");
+    const log = JSON.stringify(box.audited);
+    expect(log).not.toContain(secret);
+    expect(log).not.toMatch(/eyJ/);
+    expect(log).toContain("client-refused");
+    expect(log).toContain("token-issued");
+  });
+
+  test("repeated parameters, other media types, other methods and long bodies are refused", async () => {
+    const box = createBox();
+    const { clientId, secret } = await createRuntimeClient(box);
+    const authorization = basic(clientId, secret);
+    const headers = { Authorization: authorization, "Content-Type": "application/x-www-form-urlencoded; charset=UTF-8" };
+    const post = (body: string, more: Record<string, string> = {}) => box.fetch("/oauth2/token", { method: "POST", headers: { ...headers, ...more }, body });
+    expect((await post("grant_type=client_credentials&scope=tts")).status).toBe(200);
+    expect((await post("grant_type=client_credentials&scope=tts&scope=asr")).status).toBe(400);
+    expect((await post('{"grant_type":"client_credentials"}', { "Content-Type": "application/json" })).status).toBe(400);
+    expect((await post(`grant_type=client_credentials&scope=${"x".repeat(100_000)}`)).status).toBe(413);
+    const get = await box.fetch("/oauth2/token?grant_type=client_credentials&scope=tts", { headers });
+    expect(get.status).toBe(405);
+    expect(get.headers.get("Allow")).toBe("POST");
+  });
+
+  test("guessing is slowed: first the pair of client and address, without shutting out the client elsewhere", async () => {
+    const box = createBox();
+    const { clientId, secret } = await createRuntimeClient(box);
+    const ask = (password: string, address: string) =>
+      box.app.fetch(new Request(`${ISSUER}/oauth2/token`, form(basic(clientId, password), { grant_type: "client_credentials", scope: "tts" })), {
+        incoming: { socket: { remoteAddress: address } },
+      } as never);
+    for (let i = 0; i < 5; i++) expect((await ask("wrong", "192.0.2.1")).status).toBe(401);
+    const slowed = await ask(secret, "192.0.2.1");
+    expect(slowed.status).toBe(429);
+    expect(Number(slowed.headers.get("Retry-After"))).toBeGreaterThan(0);
+    expect((await ask(secret, "192.0.2.2")).status).toBe(200);
+    box.advance(Number(slowed.headers.get("Retry-After")) * 1000);
+    expect((await ask(secret, "192.0.2.1")).status).toBe(200);
+  });
+
+  test("waits double, and the address is slowed whatever client it tries", async () => {
+    const box = createBox();
+    const waits: number[] = [];
+    for (let i = 0; i < 8; i++) {
+      const clientId = "appID:a:geo:b:clientName:c";
+      for (;;) {
+        try {
+          box.service.throttle.admit(clientId, "192.0.2.9");
+          break;
+        } catch (error) {
+          const wait = Number((error as { headers: Record<string, string> }).headers["Retry-After"]);
+          waits.push(wait);
+          box.advance(wait * 1000);
+        }
+      }
+      box.service.throttle.failed(clientId, "192.0.2.9");
+    }
+    expect(waits).toEqual([1, 2, 4]);
+    for (let i = 0; i < 40; i++) box.service.throttle.failed(`client ${i}`, "192.0.2.10");
+    expect(() => box.service.throttle.admit("fresh", "192.0.2.10")).toThrow("too many failed attempts");
+    expect(() => box.service.throttle.admit("fresh", "192.0.2.11")).not.toThrow();
+  });
+});
+
+describe("applications and clients", () => {
+  test("an application starts with one client, default; the last cannot go", async () => {
+    const box = createBox();
+    const { applications } = box.service;
+    const application = await applications.create({ name: "Bank", environment: "dev", geography: "us" });
+    expect(application.clients.map(({ name }) => name)).toEqual(["default"]);
+    expect(application.clients[0]!.id).toBe(`appID:${application.id}:geo:us:clientName:default`);
+    const id = application.clients[0]!.id;
+    await expect(applications.deleteClient(application.id, id)).rejects.toMatchObject({ code: "conflict" });
+    await applications.createClient(application.id, { name: "ivr" });
+    await expect(applications.createClient(application.id, { name: "ivr" })).rejects.toMatchObject({ code: "conflict" });
+    await applications.deleteClient(application.id, id);
+    expect((await applications.get(application.id)).clients.map(({ name }) => name)).toEqual(["ivr"]);
+    await expect(applications.deleteClient(application.id, id)).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  test("of two clients deleted at the same moment one stays", async () => {
+    const box = createBox();
+    const { applications } = box.service;
+    const application = await applications.create({ name: "Bank", environment: "dev", geography: "us" });
+    const second = await applications.createClient(application.id, { name: "second" });
+    const results = await Promise.allSettled([application.clients[0]!.id, second.id].map((id) => applications.deleteClient(application.id, id)));
+    expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+    expect((await applications.get(application.id)).clients).toHaveLength(1);
+  });
+
+  test("a new secret ends the old one at once; issued tokens live out their 900 s", async () => {
+    const box = createBox();
+    const { application, clientId, secret } = await createRuntimeClient(box);
+    const { body } = await tokenOf(box, clientId, secret, "tts");
+    const next = await box.service.applications.regenerateSecret(application.id, clientId);
+    expect(next).not.toBe(secret);
+    expect(next).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    expect((await tokenOf(box, clientId, secret, "tts")).response.status).toBe(401);
+    expect((await tokenOf(box, clientId, next, "tts")).response.status).toBe(200);
+    await box.service.runtime.verify(String(body.access_token));
+    box.advance(906_000);
+    await expect(box.service.runtime.verify(String(body.access_token))).rejects.toMatchObject({ code: "invalid_token", message: "Access Token Expired" });
+  });
+
+  test("a deleted client gets no token, and a client without a secret neither", async () => {
+    const box = createBox();
+    const { application, clientId, secret } = await createRuntimeClient(box);
+    const bare = await box.service.applications.createClient(application.id, { name: "bare" });
+    expect((await tokenOf(box, bare.id, "", "tts")).response.status).toBe(401);
+    await box.service.applications.deleteClient(application.id, clientId);
+    expect((await tokenOf(box, clientId, secret, "tts")).response.status).toBe(401);
+  });
+
+  test("the store holds hashes, and no view shows them", async () => {
+    const box = createBox();
+    const { application, secret } = await createRuntimeClient(box);
+    const stored = JSON.stringify(await box.service.documents.list("token.applications"));
+    expect(stored).toContain("scrypt$");
+    expect(stored).not.toContain(secret);
+    expect(JSON.stringify(await box.service.applications.get(application.id))).not.toContain("scrypt");
+  });
+
+  test.each(["", "a:b", "a b", "ä", "-x", "x".repeat(65)])("the client name %j is refused", async (name) => {
+    const box = createBox();
+    const { application } = await createRuntimeClient(box);
+    await expect(box.service.applications.createClient(application.id, { name })).rejects.toMatchObject({ code: "invalid_request" });
+  });
+});
