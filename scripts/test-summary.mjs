@@ -1,0 +1,18 @@
+// Reads vitest's JSON report and prints "N passed, M failed" as its last line; fails when anything failed or nothing ran.
+import { readFileSync } from "node:fs";
+
+let report;
+try {
+  report = JSON.parse(readFileSync(process.argv[2], "utf8"));
+} catch {
+  // The build or vitest itself did not come as far as a report.
+  console.log("0 passed, 1 failed");
+  process.exit(1);
+}
+// A file that does not load has no tests of its own to fail.
+const brokenFiles = report.testResults.filter(
+  ({ status, assertionResults }) => status === "failed" && !assertionResults.some((test) => test.status === "failed"),
+).length;
+const failed = report.numFailedTests + brokenFiles;
+console.log(`${report.numPassedTests} passed, ${failed} failed`);
+process.exit(failed === 0 && report.numPassedTests > 0 ? 0 : 1);

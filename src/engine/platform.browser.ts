@@ -1,0 +1,45 @@
+/** platform.ts for browsers: the files lie beside the bundle. */
+import type { Thread } from "./platform.js";
+
+async function fetched(url: URL | string): Promise<Response> {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${url} answers ${response.status}`);
+  return response;
+}
+
+export async function compileKernels(): Promise<WebAssembly.Module> {
+  const response = await fetched(new URL("./vivavoce.wasm", import.meta.url));
+  // Streaming needs the right media type, which not every server sends.
+  if (response.headers.get("content-type")?.startsWith("application/wasm")) return WebAssembly.compileStreaming(response);
+  return WebAssembly.compile(await response.arrayBuffer());
+}
+
+export async function readModel(location?: string | URL): Promise<Uint8Array> {
+  const response = await fetched(location ?? new URL("./vivavoce-1.vvm", import.meta.url));
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+export function parallelism(): number {
+  return globalThis.navigator?.hardwareConcurrency ?? 2;
+}
+
+export function startThread(): Thread {
+  const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "vivavoce" });
+  return {
+    postMessage: (message, transfer) => worker.postMessage(message, [...transfer]),
+    onLost(listener) {
+      worker.addEventListener("error", (event) => listener(event.message || "its script did not load"), { once: true });
+    },
+    hold() {
+      // A page has no handles to keep it alive.
+    },
+    async terminate() {
+      worker.terminate();
+    },
+  };
+}
+
+export function firstMessage(): Promise<unknown> {
+  const scope = globalThis as unknown as DedicatedWorkerGlobalScope;
+  return new Promise((resolve) => scope.addEventListener("message", (event) => resolve(event.data), { once: true }));
+}

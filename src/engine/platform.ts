@@ -1,0 +1,52 @@
+/** What differs between Node and a browser. This is Node's; the browser bundle takes platform.browser.ts in its place. */
+import { readFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
+import { isMainThread, parentPort, Worker } from "node:worker_threads";
+
+/** A thread as the pool sees it. */
+export interface Thread {
+  postMessage(message: unknown, transfer: readonly Transferable[]): void;
+  /** Called once when the thread ends by itself or fails. */
+  onLost(listener: (reason: string) => void): void;
+  /** Whether a waiting process stays alive for this thread. */
+  hold(held: boolean): void;
+  terminate(): Promise<void>;
+}
+
+export async function compileKernels(): Promise<WebAssembly.Module> {
+  return WebAssembly.compile(await readFile(new URL("./vivavoce.wasm", import.meta.url)));
+}
+
+/** The model's bytes: from `location` (a path or URL), else $VIVAVOCE_MODEL, else the one in the package. */
+export async function readModel(location?: string | URL): Promise<Uint8Array> {
+  const from = location ?? (process.env.VIVAVOCE_MODEL || new URL("../../models/vivavoce-1.vvm", import.meta.url));
+  const path = typeof from === "string" && !from.startsWith("file:") ? from : fileURLToPath(from);
+  return readFile(path);
+}
+
+export function parallelism(): number {
+  return availableParallelism();
+}
+
+export function startThread(): Thread {
+  const worker = new Worker(new URL("./worker.js", import.meta.url), { name: "vivavoce" });
+  return {
+    postMessage: (message, transfer) => worker.postMessage(message, transfer as never),
+    onLost(listener) {
+      worker.once("error", (error: Error) => listener(error.message));
+      worker.once("exit", (code: number) => listener(`it ended with code ${code}`));
+    },
+    hold: (held) => (held ? worker.ref() : worker.unref()),
+    async terminate() {
+      await worker.terminate();
+    },
+  };
+}
+
+/** Inside a thread: the first message, which only who started the thread can send. */
+export function firstMessage(): Promise<unknown> {
+  if (isMainThread || parentPort === null) throw new Error("worker.js is started by the engine's pool");
+  const port = parentPort;
+  return new Promise((resolve) => port.once("message", resolve));
+}

@@ -1,0 +1,238 @@
+/**
+ * Threads as a pool of workers. Each works on one call at a time; calls wait in order of arrival. A worker that dies, or does not
+ * come back in time from a call that nobody waits for any more, is replaced.
+ */
+import * as Comlink from "comlink";
+import { EngineError } from "./engine-error.js";
+import { type Outcome, valueOf } from "./outcome.js";
+import { startThread, type Thread } from "./platform.js";
+import type { ThreadModel } from "./thread-work.js";
+import type { Operation, Threads } from "./threads.js";
+import type { WorkerApi, WorkerSetup } from "./worker-api.js";
+
+export interface PoolOptions {
+  readonly workers: number;
+  /** Calls of the engine under way and waiting, together; more are refused. */
+  readonly mostCalls: number;
+  /** Longest that one piece of work (seconds of audio, one window) may take in a worker. */
+  readonly workLimitMs: number;
+  /** How long a worker may go on with work that nobody waits for, before it is replaced. */
+  readonly graceMs: number;
+}
+
+interface Task {
+  readonly name: Operation;
+  readonly values: readonly unknown[];
+  readonly transfer: readonly Transferable[];
+  readonly signal: AbortSignal;
+  readonly resolve: (value: unknown) => void;
+  /** Nothing once the task is settled. */
+  readonly reject: (reason: unknown) => void;
+}
+
+interface Slot {
+  readonly thread: Thread;
+  readonly port: MessagePort;
+  readonly api: Comlink.Remote<WorkerApi>;
+  /** Rejects when the worker dies or is ended: Comlink alone would wait for ever. */
+  readonly lost: Promise<never>;
+  readonly lose: (reason: EngineError) => void;
+  phase: "loading" | "idle" | "busy" | "gone";
+}
+
+/** Workers that die one after the other while loading mean that no worker will ever work. */
+const mostFailedStarts = 3;
+
+export class Pool implements Threads {
+  readonly parallel: number;
+  readonly #module: WebAssembly.Module;
+  readonly #model: ThreadModel;
+  readonly #options: PoolOptions;
+  readonly #waiting: Task[] = [];
+  #slots: Slot[] = [];
+  #calls = 0;
+  /** Mean time of a call of the engine, for the hint when to come again. */
+  #callMs = 200;
+  #closed = false;
+  /** Set when a worker could not be replaced: an error beats a queue that nobody serves. */
+  #dead = false;
+
+  private constructor(module: WebAssembly.Module, model: ThreadModel, options: PoolOptions) {
+    this.#module = module;
+    this.#model = model;
+    this.#options = options;
+    this.parallel = options.workers;
+  }
+
+  /** Resolves when every worker has loaded the model. */
+  static async start(module: WebAssembly.Module, model: ThreadModel, options: PoolOptions): Promise<Pool> {
+    const pool = new Pool(module, model, options);
+    try {
+      await Promise.all(Array.from({ length: options.workers }, () => pool.#addSlot()));
+    } catch (error) {
+      await pool.close();
+      throw error;
+    }
+    return pool;
+  }
+
+  admit(): () => void {
+    if (this.#closed) throw new EngineError("CLOSED", "the engine is closed");
+    const { mostCalls, workers } = this.#options;
+    if (this.#calls >= mostCalls) {
+      const retryAfterMs = Math.max(1, Math.ceil((this.#callMs * this.#calls) / workers / 2));
+      throw new EngineError("QUEUE_FULL", `${this.#calls} calls are waiting already`, { retryAfterMs });
+    }
+    this.#calls++;
+    const startedAt = performance.now();
+    let given = false;
+    return () => {
+      if (given) return;
+      given = true;
+      this.#calls--;
+      this.#callMs += (performance.now() - startedAt - this.#callMs) / 8;
+    };
+  }
+
+  call(name: Operation, values: readonly unknown[], transfer: readonly Transferable[], signal: AbortSignal) {
+    const { promise, resolve, reject } = withResolvers();
+    if (this.#closed) reject(new EngineError("CLOSED", "the engine is closed"));
+    else if (this.#dead) reject(new EngineError("WORKER_LOST", "no worker can be started"));
+    else if (signal.aborted) reject(signal.reason);
+    else {
+      const task: Task = { name, values, transfer, signal, resolve, reject };
+      const onAbort = () => {
+        const at = this.#waiting.indexOf(task);
+        if (at >= 0) this.#waiting.splice(at, 1);
+        reject(signal.reason);
+      };
+      signal.addEventListener("abort", onAbort, { once: true });
+      const settled = () => signal.removeEventListener("abort", onAbort);
+      promise.then(settled, settled);
+      this.#waiting.push(task);
+      this.#next();
+    }
+    return promise as Promise<never>;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const closed = new EngineError("CLOSED", "the engine was closed");
+    for (const task of this.#waiting.splice(0)) task.reject(closed);
+    await Promise.all(this.#slots.splice(0).map((slot) => this.#end(slot, closed)));
+  }
+
+  #next(): void {
+    for (const slot of this.#slots) {
+      if (slot.phase !== "idle") continue;
+      const task = this.#waiting.shift();
+      if (!task) return;
+      void this.#work(slot, task);
+    }
+  }
+
+  async #work(slot: Slot, task: Task): Promise<void> {
+    slot.phase = "busy";
+    this.#hold(slot, true);
+    const answer = Promise.race([
+      slot.api.call(task.name, Comlink.transfer([...task.values], [...task.transfer])),
+      slot.lost,
+    ]) as Promise<Outcome<unknown>>;
+    const answered = answer.then(valueOf).then(task.resolve, task.reject).then(() => true);
+    if (!(await Promise.race([answered, this.#limit(task, answered)]))) {
+      const late = new EngineError("TIMEOUT", `the work took longer than ${this.#options.workLimitMs} ms`);
+      task.reject(late);
+      await this.#replace(slot, late);
+      return;
+    }
+    if (slot.phase !== "busy") return;
+    slot.phase = "idle";
+    this.#hold(slot, false);
+    this.#next();
+  }
+
+  /** Resolves to false when the worker has to be given up; never when it answers before. */
+  #limit(task: Task, answered: Promise<boolean>): Promise<boolean> {
+    return new Promise((resolve) => {
+      let timer = setTimeout(() => resolve(false), this.#options.workLimitMs);
+      const onAbort = () => {
+        clearTimeout(timer);
+        timer = setTimeout(() => resolve(false), this.#options.graceMs);
+      };
+      task.signal.addEventListener("abort", onAbort, { once: true });
+      void answered.then(() => {
+        clearTimeout(timer);
+        task.signal.removeEventListener("abort", onAbort);
+      });
+    });
+  }
+
+  async #addSlot(): Promise<void> {
+    const thread = startThread();
+    const { port1, port2 } = new MessageChannel();
+    const { promise: lost, reject: lose } = withResolvers();
+    lost.catch(() => {});
+    const api = Comlink.wrap<WorkerApi>(port1);
+    const slot: Slot = { thread, port: port1, api, lost: lost as Promise<never>, lose, phase: "loading" };
+    this.#slots.push(slot);
+    thread.onLost((reason) => {
+      void this.#replace(slot, new EngineError("WORKER_LOST", `the thread that worked on this died: ${reason}`));
+    });
+    const setup: WorkerSetup = { port: port2, module: this.#module, model: this.#model };
+    thread.postMessage(setup, [port2]);
+    try {
+      valueOf((await Promise.race([api.ready(), lost])) as Outcome<true>);
+    } catch (error) {
+      this.#slots = this.#slots.filter((other) => other !== slot);
+      await this.#end(slot, new EngineError("WORKER_LOST", "the worker did not load"));
+      throw error;
+    }
+    slot.phase = "idle";
+    this.#hold(slot, false);
+    this.#next();
+  }
+
+  /** Ends the worker and starts another in its place. One that is still loading is the business of who started it. */
+  async #replace(slot: Slot, reason: EngineError): Promise<void> {
+    if (slot.phase === "loading") return slot.lose(reason);
+    if (slot.phase === "gone") return;
+    this.#slots = this.#slots.filter((other) => other !== slot);
+    await this.#end(slot, reason);
+    for (let tries = 0; tries < mostFailedStarts && !this.#closed; tries++) {
+      try {
+        return await this.#addSlot();
+      } catch {
+        // Tried again below; the last failure is told to whoever waits.
+      }
+    }
+    if (this.#slots.length > 0 || this.#closed) return;
+    this.#dead = true;
+    const none = new EngineError("WORKER_LOST", "no worker can be started");
+    for (const task of this.#waiting.splice(0)) task.reject(none);
+  }
+
+  async #end(slot: Slot, reason: EngineError): Promise<void> {
+    slot.phase = "gone";
+    slot.lose(reason);
+    slot.port.close();
+    await slot.thread.terminate();
+  }
+
+  /** An idle pool keeps no process alive. */
+  #hold(slot: Slot, held: boolean): void {
+    slot.thread.hold(held);
+    const port = slot.port as MessagePort & { ref?: () => void; unref?: () => void };
+    if (held) port.ref?.();
+    else port.unref?.();
+  }
+}
+
+function withResolvers() {
+  let resolve!: (value: unknown) => void;
+  let reject!: (reason: unknown) => void;
+  const promise = new Promise<unknown>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
+}

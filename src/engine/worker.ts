@@ -1,0 +1,21 @@
+/** The script of a worker: loads kernels and model once, then answers one call at a time. */
+import * as Comlink from "comlink";
+import { outcomeOf } from "./outcome.js";
+import { firstMessage } from "./platform.js";
+import { ThreadWork } from "./thread-work.js";
+import { buffersIn, portOrigin, type WorkerApi, type WorkerSetup } from "./worker-api.js";
+
+const { port, module, model } = (await firstMessage()) as WorkerSetup;
+const loaded = outcomeOf(() => new ThreadWork(module, model));
+
+const api: WorkerApi = {
+  ready: () => (loaded.ok ? { ok: true, value: true } : loaded),
+  call(name, values) {
+    if (!loaded.ok) return loaded;
+    const work = loaded.value;
+    const outcome = outcomeOf(() => (work[name] as (...values: readonly unknown[]) => unknown)(...values));
+    return Comlink.transfer(outcome, [...buffersIn(outcome)]);
+  },
+};
+
+Comlink.expose(api, port, [portOrigin]);

@@ -1,0 +1,110 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+import { describe, expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/**
+ * Who may import whom, by folder of src. A trailing "/port" names only that file. Composition roots (index.ts, postgres.ts,
+ * cli, web, and what starts the server) wire the parts and are free.
+ */
+const allowed: Record<string, readonly string[]> = {
+  audio: [],
+  engine: [],
+  contract: [],
+  store: ["engine/port", "contract"],
+  voiceprint: ["contract"],
+  processor: ["voiceprint", "contract", "engine/port", "audio/port", "store/port"],
+  token: ["contract", "store/port", "engagement"],
+  engagement: ["contract", "store/port", "token"],
+  client: ["contract"],
+};
+
+/** Folders that run in a browser as well, or decide without touching the world. */
+const withoutNode = ["voiceprint", "processor", "contract", "audio", "engine"];
+/** Node's half of a part; the browser bundle takes another file or none. */
+const nodeOnly = ["engine/platform.ts", "audio/file.ts"];
+
+interface Import {
+  readonly from: string;
+  readonly target: string;
+}
+
+function sources(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts") && !name.endsWith(".d.ts"))
+    .map((name) => join(folder, name));
+}
+
+function importsOf(folder: string): Import[] {
+  return sources(join(root, folder)).flatMap((path) =>
+    ts.preProcessFile(readFileSync(path, "utf8"), true, true).importedFiles.map(({ fileName }) => ({
+      from: relative(join(root, "src"), path),
+      target: fileName.startsWith(".")
+        ? relative(join(root, "src"), join(dirname(path), fileName)).replace(/\.js$/, ".ts")
+        : fileName,
+    })),
+  );
+}
+
+function permitted(target: string, folder: string): boolean {
+  if (target.startsWith(`${folder}/`)) return true;
+  return allowed[folder]!.some((name) =>
+    name.includes("/") ? target === `${name}.ts` : target.startsWith(`${name}/`),
+  );
+}
+
+describe("who imports whom", () => {
+  for (const folder of Object.keys(allowed)) {
+    test(folder, () => {
+      const imports = importsOf(`src/${folder}`);
+      expect(imports.length, `src/${folder} has sources`).toBeGreaterThan(0);
+      const strangers = imports.filter(({ target }) => target.endsWith(".ts") && !permitted(target, folder));
+      expect(strangers).toEqual([]);
+    });
+  }
+
+  test("assembly imports nothing from outside", () => {
+    const outside = importsOf("assembly").filter(({ target }) => !target.startsWith("../assembly/"));
+    expect(outside).toEqual([]);
+  });
+
+  test("what runs in a browser imports nothing of Node", () => {
+    const imports = withoutNode.flatMap((folder) => importsOf(`src/${folder}`));
+    expect(imports.filter(({ from, target }) => target.startsWith("node:") && !nodeOnly.includes(from))).toEqual([]);
+  });
+
+  test("the domain has no clock, no chance and no world of its own", () => {
+    const reaching = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bcrypto\.|\bfetch\(|\bsetTimeout\b|\bprocess\./;
+    const files = sources(join(root, "src/voiceprint"));
+    expect(files.filter((path) => reaching.test(readFileSync(path, "utf8")))).toEqual([]);
+  });
+
+  test("one file of the engine touches WebAssembly memory", () => {
+    const touching = sources(join(root, "src")).filter((path) => /memory\.buffer/.test(readFileSync(path, "utf8")));
+    expect(touching.map((path) => relative(root, path))).toEqual(["src/engine/kernels.ts"]);
+  });
+
+  test("files and folders are named after what they hold", () => {
+    const vague = /(^|\/)(utils?|helpers?|common|misc|base|manager)(\.ts)?(\/|$)/;
+    expect(
+      sources(join(root, "src"))
+        .map((path) => relative(root, path))
+        .filter((path) => vague.test(path)),
+    ).toEqual([]);
+  });
+});
+
+describe("the browser bundle", () => {
+  for (const name of ["vivavoce.js", "worker.js"]) {
+    test(`${name} has no import of Node, no server and no token code`, () => {
+      const code = readFileSync(join(root, "dist/browser", name), "utf8");
+      expect(ts.preProcessFile(code, true, true).importedFiles).toEqual([]);
+      expect(code).not.toMatch(/["'`]node:/);
+      expect(code).not.toMatch(/client_credentials|grant_type|PgBoss|createSecureServer/);
+    });
+  }
+});

@@ -1,0 +1,67 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const manifest = JSON.parse(readFileSync(`${root}package.json`, "utf8"));
+
+interface Packed {
+  readonly files: readonly { readonly path: string; readonly size: number }[];
+}
+
+const [packed] = JSON.parse(
+  execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
+    cwd: root,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  }),
+) as [Packed];
+const paths = packed.files.map(({ path }) => path);
+
+test("the package ships what users need and nothing else", () => {
+  const wanted =
+    /^(dist\/.+\.(js|d\.ts|wasm|vvm|html|css|json|svg|webmanifest)|models\/.+|proto\/.+\.proto|package\.json|README\.md|CHANGELOG\.md|LICENSE|NOTICE)$/;
+  expect(paths.filter((path) => !wanted.test(path))).toEqual([]);
+  expect(
+    paths.filter((path) =>
+      /\.built|\.map$|\.tsbuildinfo|\.test\.|(^|\/)(test|bench|training|assembly|scripts)\//.test(path),
+    ),
+  ).toEqual([]);
+});
+
+test("every entry point is in it", () => {
+  const entries = Object.values(manifest.exports as Record<string, string | Record<string, string>>).flatMap((entry) =>
+    typeof entry === "string" ? [entry] : Object.values(entry),
+  );
+  for (const entry of [...entries, `./${manifest.bin.vivavoce}`])
+    expect(paths, entry).toContain(entry.replace("./", ""));
+  for (const path of [
+    "dist/engine/vivavoce.wasm",
+    "dist/engine/worker.js",
+    "dist/browser/worker.js",
+    "dist/browser/vivavoce.wasm",
+  ]) {
+    expect(paths).toContain(path);
+  }
+});
+
+test("a model is in it, once for Node and once beside the browser bundle", () => {
+  expect(existsSync(`${root}models/vivavoce-1.vvm`)).toBe(true);
+  expect(paths.filter((path) => path.endsWith(".vvm")).sort()).toEqual([
+    "dist/browser/vivavoce-1.vvm",
+    "models/vivavoce-1.vvm",
+  ]);
+});
+
+test("nothing runs at install, and nothing is native", () => {
+  const scripts = ["preinstall", "install", "postinstall", "prepare"];
+  expect(scripts.filter((name) => name in manifest.scripts)).toEqual([]);
+  const lock = JSON.parse(readFileSync(`${root}package-lock.json`, "utf8")) as {
+    packages: Record<string, { dev?: boolean; optional?: boolean; hasInstallScript?: boolean; devOptional?: boolean }>;
+  };
+  const scripted = Object.entries(lock.packages).filter(
+    ([, { dev, devOptional, optional, hasInstallScript }]) => hasInstallScript && !dev && !devOptional && !optional,
+  );
+  expect(scripted.map(([path]) => path)).toEqual([]);
+});
