@@ -1,0 +1,98 @@
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import { Hono } from "hono";
+import { StatusCode } from "../contract/index.js";
+import type { Dispatcher } from "./dispatch.js";
+import { asStatusError } from "./dispatch.js";
+import type { Guard } from "./guard.js";
+import { openApi } from "./http/openapi.js";
+import { createTranscoder, errorResponse, requestIdOf, type TranscoderLimits } from "./http/transcoder.js";
+import type { NodeHandler } from "./listen.js";
+import type { ServerMetrics } from "./metrics.js";
+import { Refusal } from "./refusal.js";
+import { contextValuesFor, rpcRoutes } from "./rpc.js";
+
+export interface AppParts {
+  readonly dispatcher: Dispatcher;
+  readonly guard: Guard;
+  readonly metrics: ServerMetrics;
+  readonly metricsAccess: "open" | "token" | "off";
+  readonly limits: TranscoderLimits & { readonly callSeconds: number };
+  readonly version: string;
+  /** The address that callers use. */
+  readonly publicUrl: () => string;
+  /** Resolves when store and engine can work; rejects otherwise. */
+  readonly ready: () => Promise<void>;
+  /** Token, engagement and management endpoints; absent where tokens come from elsewhere. */
+  readonly tokens?: {
+    readonly owns: (path: string) => boolean;
+    readonly fetch: (request: Request, env?: unknown) => Response | Promise<Response>;
+  };
+}
+
+type Env = { Bindings: Partial<HttpBindings> };
+
+/** Everything that is plain HTTP. Runs without a port: `app.request(…)`. */
+export function createApp(parts: AppParts): Hono<Env> {
+  const { dispatcher, metrics, tokens } = parts;
+  const transcode = createTranscoder(dispatcher, parts.limits);
+  const app = new Hono<Env>();
+
+  app.get("/healthz", (c) => c.text("ok\n"));
+  app.get("/readyz", async (c) => {
+    if (dispatcher.stopping) return c.text("stopping\n", 503);
+    try {
+      await parts.ready();
+      return c.text("ready\n");
+    } catch {
+      return c.text("not ready\n", 503);
+    }
+  });
+  app.get("/metrics", async (c) => {
+    if (parts.metricsAccess === "off") return c.notFound();
+    if (parts.metricsAccess === "token") {
+      try {
+        await parts.guard.admit(c.req.header("authorization") ?? null, remoteAddress(c.env));
+      } catch (error) {
+        return errorResponse(asStatusError(error), requestIdOf(c.req.header("x-request-id")));
+      }
+    }
+    return c.body(await metrics.registry.metrics(), 200, { "content-type": metrics.registry.contentType });
+  });
+  app.get("/openapi.json", (c) => {
+    const serverUrl = parts.publicUrl();
+    const tokenUrl = tokens ? { tokenUrl: `${serverUrl}/oauth2/token` } : {};
+    return c.json(openApi({ serverUrl, version: parts.version, ...tokenUrl }));
+  });
+  app.all("*", async (c) => {
+    if (tokens?.owns(c.req.path)) return tokens.fetch(c.req.raw, c.env);
+    return (await transcode(c.req.raw, remoteAddress(c.env))) ?? c.notFound();
+  });
+  app.notFound((c) =>
+    errorResponse(
+      new Refusal(StatusCode.NOT_FOUND, "there is nothing at this path; /openapi.json lists what there is"),
+      requestIdOf(c.req.header("x-request-id")),
+    ),
+  );
+  app.onError((error, c) => errorResponse(asStatusError(error), requestIdOf(c.req.header("x-request-id"))));
+  return app;
+}
+
+function remoteAddress(env: Partial<HttpBindings> | undefined): string {
+  return env?.incoming?.socket?.remoteAddress ?? "";
+}
+
+/** gRPC, gRPC-Web and Connect where their paths are asked for, the app for everything else. */
+export function createNodeHandler(app: Hono<Env>, parts: Pick<AppParts, "dispatcher" | "limits">): NodeHandler {
+  const fallback = getRequestListener(app.fetch as never, { overrideGlobalObjects: false });
+  return connectNodeAdapter({
+    routes: rpcRoutes(parts.dispatcher),
+    readMaxBytes: parts.limits.messageBytes,
+    maxTimeoutMs: 3_600_000,
+    jsonOptions: { ignoreUnknownFields: false },
+    contextValues: (request) => contextValuesFor(request.socket?.remoteAddress),
+    fallback: (request, response) => {
+      void fallback(request as never, response as never);
+    },
+  }) as NodeHandler;
+}

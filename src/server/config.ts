@@ -1,0 +1,279 @@
+import { existsSync, readFileSync } from "node:fs";
+import { availableParallelism, homedir } from "node:os";
+import { join } from "node:path";
+import { z } from "zod";
+
+/**
+ * Settings of a box. One precedence everywhere: a flag beats an environment variable, which beats the configuration file,
+ * which beats the default. The whole is validated before anything opens; unknown names are refused.
+ */
+
+const seconds = z.number().positive().max(86_400);
+const bytes = z.number().int().positive();
+
+const issuerSchema = z.strictObject({
+  /** The `iss` claim of its tokens. */
+  issuer: z.string().min(1),
+  /** Where its keys are: an https URL, or a file. */
+  jwks: z.string().min(1),
+  /** The `aud` claim its tokens must carry. */
+  audience: z.string().min(1),
+  /** The claim that lists the biometric scopes (`gk_scope_id`s) a token may touch. */
+  scopesClaim: z.string().min(1).default("gk_scopes"),
+});
+
+const tlsSchema = z.strictObject({
+  /** Files in PEM form. */
+  cert: z.string().min(1),
+  key: z.string().min(1),
+});
+
+export const configSchema = z.strictObject({
+  /** Address to listen on. Anything but loopback needs tokens. */
+  host: z.string().min(1).default("127.0.0.1"),
+  /** 0 takes any free port. */
+  port: z.number().int().min(0).max(65_535).default(8080),
+  /** `memory`, a folder (embedded), or postgres://… */
+  store: z
+    .string()
+    .min(1)
+    .default(() => join(dataFolder(), "store")),
+  /** Where the address that clients use differs from host and port (a proxy): the issuer and the printed lines use it. */
+  publicUrl: z.url({ protocol: /^https?$/ }).optional(),
+  tls: tlsSchema.optional(),
+  auth: z
+    .strictObject({
+      /** False lets anybody in, and is refused on any address but loopback. */
+      required: z.boolean().default(true),
+      /** Issue tokens here, at /oauth2/token. */
+      ownIssuer: z.boolean().default(true),
+      /** Other issuers whose tokens are accepted. */
+      issuers: z.array(issuerSchema).default([]),
+    })
+    .prefault({}),
+  limits: z
+    .strictObject({
+      /** Recordings worked on at a time; the number of engine workers. */
+      concurrentAudio: z
+        .number()
+        .int()
+        .min(1)
+        .max(256)
+        .default(() => Math.max(1, availableParallelism())),
+      /** Calls that may wait for a worker; one more is told BUSY. */
+      queuedAudio: z.number().int().min(0).max(100_000).default(64),
+      /** A message or a JSON body. */
+      messageBytes: bytes.default(4 * 1024 * 1024),
+      /** One recording. */
+      mediaBytes: bytes.default(64 * 1024 * 1024),
+      /** All recordings being uploaded at a time; beyond it BUSY. */
+      uploadingBytes: bytes.default(512 * 1024 * 1024),
+      /** From the last byte of a request to its answer. */
+      callSeconds: seconds.default(60),
+      /** Headers, and the first bytes of a connection. */
+      headerSeconds: seconds.default(10),
+      /** A whole message or JSON body. */
+      readSeconds: seconds.default(30),
+      /** A whole recording: a live call may be streamed while it is spoken. */
+      mediaReadSeconds: seconds.default(900),
+      /** Silence on the wire in the middle of a recording. */
+      mediaIdleSeconds: seconds.default(20),
+      /** Calls of one client per second, over a while; 0 sets no limit. */
+      callsPerSecond: z.number().min(0).default(200),
+      /** Calls of one client at once, before the rate counts. */
+      callBurst: z.number().int().min(1).default(400),
+      /** How long a stop waits for what was accepted. */
+      stopSeconds: seconds.default(30),
+    })
+    .prefault({}),
+  log: z.strictObject({ level: z.enum(["debug", "info", "warn", "error", "silent"]).default("info") }).prefault({}),
+  metrics: z.strictObject({ access: z.enum(["open", "token", "off"]).default("open") }).prefault({}),
+  /** Audio of a stopped session is kept this much longer. */
+  mediaRetentionSeconds: z.number().min(0).default(0),
+  /** Configuration sets by id, each `{ "extends": built-in id, …overrides }`. */
+  configsets: z.record(z.string(), z.record(z.string(), z.unknown())).default({}),
+});
+
+export type ServerConfig = z.output<typeof configSchema>;
+export type ServerConfigInput = z.input<typeof configSchema>;
+
+/** A setting that cannot be used; the message names each one and where it came from. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+export function dataFolder(env: NodeJS.ProcessEnv = process.env): string {
+  return join(env.XDG_DATA_HOME || join(homedir(), ".local", "share"), "vivavoce");
+}
+
+type Json = { [key: string]: unknown };
+
+/** Environment variables and the setting each one is. Values that are no strings are written as JSON. */
+export const ENVIRONMENT: Readonly<Record<string, string>> = {
+  VIVAVOCE_HOST: "host",
+  VIVAVOCE_PORT: "port",
+  VIVAVOCE_STORE: "store",
+  VIVAVOCE_PUBLIC_URL: "publicUrl",
+  VIVAVOCE_TLS_CERT: "tls.cert",
+  VIVAVOCE_TLS_KEY: "tls.key",
+  VIVAVOCE_AUTH_REQUIRED: "auth.required",
+  VIVAVOCE_AUTH_OWN_ISSUER: "auth.ownIssuer",
+  VIVAVOCE_AUTH_ISSUERS: "auth.issuers",
+  VIVAVOCE_LOG_LEVEL: "log.level",
+  VIVAVOCE_METRICS_ACCESS: "metrics.access",
+  VIVAVOCE_MEDIA_RETENTION_SECONDS: "mediaRetentionSeconds",
+  VIVAVOCE_CONFIGSETS: "configsets",
+  VIVAVOCE_CONCURRENT_AUDIO: "limits.concurrentAudio",
+  VIVAVOCE_QUEUED_AUDIO: "limits.queuedAudio",
+  VIVAVOCE_MESSAGE_BYTES: "limits.messageBytes",
+  VIVAVOCE_MEDIA_BYTES: "limits.mediaBytes",
+  VIVAVOCE_UPLOADING_BYTES: "limits.uploadingBytes",
+  VIVAVOCE_CALL_SECONDS: "limits.callSeconds",
+  VIVAVOCE_HEADER_SECONDS: "limits.headerSeconds",
+  VIVAVOCE_READ_SECONDS: "limits.readSeconds",
+  VIVAVOCE_MEDIA_READ_SECONDS: "limits.mediaReadSeconds",
+  VIVAVOCE_MEDIA_IDLE_SECONDS: "limits.mediaIdleSeconds",
+  VIVAVOCE_CALLS_PER_SECOND: "limits.callsPerSecond",
+  VIVAVOCE_CALL_BURST: "limits.callBurst",
+  VIVAVOCE_STOP_SECONDS: "limits.stopSeconds",
+};
+
+/** Not settings of the box, but ours: the file itself, and the command line's own. */
+const OTHER_VARIABLES = new Set([
+  "VIVAVOCE_CONFIG",
+  "VIVAVOCE_URL",
+  "VIVAVOCE_TOKEN",
+  "VIVAVOCE_CLIENT_ID",
+  "VIVAVOCE_CLIENT_SECRET",
+]);
+
+export interface ConfigSources {
+  /** Flags by setting, in dotted names: `{ "limits.queuedAudio": 8 }`. */
+  readonly flags?: Readonly<Record<string, unknown>>;
+  readonly env?: NodeJS.ProcessEnv;
+  /** Path of the configuration file; `VIVAVOCE_CONFIG` when absent. */
+  readonly file?: string;
+}
+
+export function loadConfig(sources: ConfigSources = {}): ServerConfig {
+  const env = sources.env ?? process.env;
+  const from = new Map<string, string>();
+  const settings: Json = {};
+
+  const path = sources.file ?? env.VIVAVOCE_CONFIG;
+  if (path) {
+    merge(settings, readConfigFile(path));
+    from.set("", path);
+  }
+  for (const [name, value] of Object.entries(env)) {
+    if (!name.startsWith("VIVAVOCE_") || value === undefined || value === "" || OTHER_VARIABLES.has(name)) continue;
+    const setting = ENVIRONMENT[name];
+    if (setting === undefined)
+      throw new ConfigError(`${name}: no such setting${nearest(name, Object.keys(ENVIRONMENT))}`);
+    assign(settings, setting, fromText(setting, value, name));
+    from.set(setting, name);
+  }
+  for (const [setting, value] of Object.entries(sources.flags ?? {})) {
+    if (value === undefined) continue;
+    assign(settings, setting, typeof value === "string" ? fromText(setting, value, `--${setting}`) : value);
+    from.set(setting, "the command line");
+  }
+  return validated(settings, from);
+}
+
+function validated(settings: Json, from: ReadonlyMap<string, string>): ServerConfig {
+  const parsed = configSchema.safeParse(settings);
+  if (!parsed.success) {
+    const problems = parsed.error.issues.map((issue) => {
+      const setting = issue.path.join(".");
+      const source = [...from].find(([name]) => name !== "" && (setting === name || setting.startsWith(`${name}.`)));
+      return `${setting || "configuration"} (${source?.[1] ?? from.get("") ?? "default"}): ${issue.message}`;
+    });
+    throw new ConfigError(problems.join("\n"));
+  }
+  const config = parsed.data;
+  if (!config.auth.required && !isLoopback(config.host)) {
+    throw new ConfigError(`auth.required: tokens can be switched off on loopback only, not on ${config.host}`);
+  }
+  if (config.auth.required && !config.auth.ownIssuer && config.auth.issuers.length === 0) {
+    throw new ConfigError("auth: tokens are required, but no issuer is accepted: set auth.ownIssuer or auth.issuers");
+  }
+  for (const file of config.tls ? [config.tls.cert, config.tls.key] : []) {
+    if (!existsSync(file)) throw new ConfigError(`tls: ${file}: no such file`);
+  }
+  return config;
+}
+
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+function readConfigFile(path: string): Json {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    throw new ConfigError(
+      `${path}: ${(error as NodeJS.ErrnoException).code === "ENOENT" ? "no such file" : String(error)}`,
+    );
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isObject(value)) return value;
+  } catch (error) {
+    throw new ConfigError(`${path}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  throw new ConfigError(`${path}: a JSON object expected`);
+}
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function merge(into: Json, from: Json): void {
+  for (const [key, value] of Object.entries(from)) {
+    if (key === "__proto__") continue;
+    if (isObject(value) && isObject(into[key])) merge(into[key], value);
+    else into[key] = value;
+  }
+}
+
+function assign(settings: Json, dotted: string, value: unknown): void {
+  const names = dotted.split(".");
+  const last = names.pop()!;
+  let at = settings;
+  for (const name of names) {
+    if (!isObject(at[name])) at[name] = {};
+    at = at[name] as Json;
+  }
+  at[last] = value;
+}
+
+const TEXT_SETTINGS = new Set(["host", "store", "publicUrl", "tls.cert", "tls.key", "log.level", "metrics.access"]);
+
+function fromText(setting: string, text: string, source: string): unknown {
+  if (TEXT_SETTINGS.has(setting)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ConfigError(`${setting} (${source}): "${text}" is neither a number, true, false nor JSON`);
+  }
+}
+
+/** " (did you mean …?)" for a name that is nearly one of the known. */
+export function nearest(name: string, known: readonly string[]): string {
+  const scored = known.map((candidate) => ({ candidate, distance: editDistance(name, candidate) }));
+  const best = scored.sort((a, b) => a.distance - b.distance)[0];
+  return best && best.distance <= Math.max(2, name.length / 4) ? ` (did you mean ${best.candidate}?)` : "";
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
+    }
+    row = next;
+  }
+  return row[b.length]!;
+}

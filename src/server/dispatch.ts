@@ -1,0 +1,323 @@
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import type { Duration } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { Decision, StatusCode, StatusError } from "../contract/index.js";
+import type { Caller, Guard } from "./guard.js";
+import type { CallRates } from "./limits/call-rates.js";
+import type { UploadBudget } from "./limits/upload-budget.js";
+import { QueueFull, type WorkQueue } from "./limits/work-queue.js";
+import type { Log } from "./log.js";
+import type { Protocol, ServerMetrics } from "./metrics.js";
+import { AUDIO_OPERATIONS, type Operations } from "./operations.js";
+import { busy, Refusal, tooLarge } from "./refusal.js";
+
+/** One call as a transport hands it over. */
+export interface Call {
+  readonly protocol: Protocol;
+  readonly authorization: string | null;
+  /** Network address of the caller. */
+  readonly address: string;
+  readonly requestId: string;
+  /** Aborted when the caller went away or its deadline passed. */
+  readonly signal: AbortSignal;
+}
+
+export interface DispatchLimits {
+  readonly callSeconds: number;
+  readonly mediaBytes: number;
+  readonly mediaIdleSeconds: number;
+  readonly mediaReadSeconds: number;
+}
+
+export interface DispatchParts {
+  readonly operations: Operations;
+  readonly guard: Guard;
+  readonly queue: WorkQueue;
+  readonly rates: CallRates;
+  readonly uploads: UploadBudget;
+  readonly metrics: ServerMetrics;
+  readonly log: Log;
+  readonly limits: DispatchLimits;
+}
+
+interface MediaMessage extends Message {
+  readonly context?: unknown;
+  readonly chunk: Uint8Array;
+}
+
+interface Timing {
+  queuedSeconds: number;
+  workedSeconds: number;
+  bytes: number;
+}
+
+/**
+ * The one way from every transport to the operations: who calls, how often, for which scope, in the queue, within time.
+ * Whatever goes wrong comes out as a `StatusError` that carries the request id.
+ */
+export class Dispatcher {
+  readonly #parts: DispatchParts;
+  #running = 0;
+  #stopping = false;
+  #whenIdle: (() => void) | null = null;
+
+  constructor(parts: DispatchParts) {
+    this.#parts = parts;
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  get stopping(): boolean {
+    return this.#stopping;
+  }
+
+  /** Takes no new call; resolves when those accepted are answered. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    if (this.#running === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#whenIdle = resolve;
+    });
+  }
+
+  unary(method: DescMethod, request: Message, call: Call): Promise<Message> {
+    return this.#observed(method, call, async (timing) => {
+      const caller = await this.#admit(call);
+      checkScope(caller, request);
+      return this.#timed(method, request, call, timing, this.#parts.limits.callSeconds);
+    });
+  }
+
+  /** A recording in pieces, the first of which carries the context. */
+  clientStream(method: DescMethod, messages: AsyncIterable<Message>, call: Call): Promise<Message> {
+    return this.#observed(method, call, async (timing) => {
+      const caller = await this.#admit(call);
+      const received = this.#received(messages as AsyncIterable<MediaMessage>, caller, timing);
+      try {
+        return await this.#timed(method, received, call, timing, this.#parts.limits.mediaReadSeconds);
+      } finally {
+        this.#parts.uploads.give(timing.bytes);
+        this.#parts.metrics.uploaded(timing.bytes);
+      }
+    });
+  }
+
+  async #admit(call: Call): Promise<Caller> {
+    if (this.#stopping) throw busy("this server is stopping", 1);
+    const caller = await this.#parts.guard.admit(call.authorization, call.address);
+    const wait = this.#parts.rates.take(caller.id);
+    if (wait !== null) {
+      throw new Refusal(StatusCode.RATE_EXCEEDED, "too many calls of this client", { retryAfterSeconds: wait });
+    }
+    return caller;
+  }
+
+  /** The messages as they come, within the limits on size, pauses and scope. */
+  async *#received(
+    messages: AsyncIterable<MediaMessage>,
+    caller: Caller,
+    timing: Timing,
+  ): AsyncGenerator<MediaMessage> {
+    const { limits, uploads } = this.#parts;
+    let first = true;
+    for await (const message of withoutLongPauses(messages, limits.mediaIdleSeconds)) {
+      if (first || message.context !== undefined) checkScope(caller, message);
+      first = false;
+      const bytes = message.chunk.length;
+      if (timing.bytes + bytes > limits.mediaBytes) throw tooLarge("the recording", limits.mediaBytes);
+      if (!uploads.take(bytes)) throw busy("too many recordings are being uploaded", 1);
+      timing.bytes += bytes;
+      yield message;
+    }
+  }
+
+  /** Runs the operation, in the queue where it works on audio, until it answers, the time is over or the caller is gone. */
+  async #timed(
+    method: DescMethod,
+    request: unknown,
+    call: Call,
+    timing: Timing,
+    limitSeconds: number,
+  ): Promise<Message> {
+    const { operations, queue } = this.#parts;
+    const ended = new AbortController();
+    const timer = setTimeout(
+      () => ended.abort(new Refusal(StatusCode.DEADLINE_EXCEEDED, `no answer within ${limitSeconds} s`)),
+      limitSeconds * 1000,
+    );
+    const gone = () => ended.abort(callerGone(call.signal.reason));
+    if (call.signal.aborted) gone();
+    else call.signal.addEventListener("abort", gone, { once: true });
+
+    const work = async () => {
+      const startedAt = performance.now();
+      try {
+        const operation = operations[method.localName] as (request: unknown, options: object) => Promise<Message>;
+        return await operation.call(operations, request, { signal: ended.signal, requestId: call.requestId });
+      } finally {
+        timing.workedSeconds = (performance.now() - startedAt) / 1000;
+      }
+    };
+    const answer = AUDIO_OPERATIONS.has(method.name)
+      ? queue.run(ended.signal, (queuedSeconds) => {
+          timing.queuedSeconds = queuedSeconds;
+          this.#parts.metrics.queued(queuedSeconds);
+          return work();
+        })
+      : work();
+    try {
+      return await untilAborted(answer, ended.signal);
+    } finally {
+      clearTimeout(timer);
+      call.signal.removeEventListener("abort", gone);
+    }
+  }
+
+  /** Counts, measures and logs a call, and gives every error its one shape. */
+  async #observed(method: DescMethod, call: Call, run: (timing: Timing) => Promise<Message>): Promise<Message> {
+    const { metrics, log } = this.#parts;
+    const operation = method.name;
+    const timing: Timing = { queuedSeconds: 0, workedSeconds: 0, bytes: 0 };
+    const startedAt = performance.now();
+    let status = "OK";
+    this.#running++;
+    try {
+      const response = await run(timing);
+      stamp(response, call.requestId);
+      this.#measure(operation, response, timing);
+      return response;
+    } catch (error) {
+      const refused = asStatusError(error);
+      refused.status.requestId = call.requestId;
+      status = StatusCode[refused.code] ?? "UNSPECIFIED";
+      if (refused.code === StatusCode.INTERNAL_ERROR) {
+        log.error("an operation failed", { requestId: call.requestId, operation, stack: stackOf(error) });
+      }
+      throw refused;
+    } finally {
+      this.#running--;
+      const seconds = (performance.now() - startedAt) / 1000;
+      metrics.call(operation, call.protocol, status, seconds);
+      log.info("call", {
+        requestId: call.requestId,
+        operation,
+        protocol: call.protocol,
+        status,
+        milliseconds: Math.round(seconds * 1000),
+        ...(timing.queuedSeconds > 0 ? { queuedMilliseconds: Math.round(timing.queuedSeconds * 1000) } : {}),
+        ...(timing.bytes > 0 ? { bytes: timing.bytes } : {}),
+      });
+      if (this.#running === 0) this.#whenIdle?.();
+    }
+  }
+
+  #measure(operation: string, response: Message, timing: Timing): void {
+    const { metrics } = this.#parts;
+    const { result, decision } = response as { result?: unknown; decision?: unknown };
+    const found =
+      typeof result === "object" && result !== null ? (result as { decision?: unknown; audioDetails?: unknown }) : {};
+    const decided = found.decision ?? decision;
+    if (typeof decided === "number" && decided !== Decision.UNSPECIFIED) {
+      metrics.decision(operation, Decision[decided] ?? String(decided));
+    }
+    if (!AUDIO_OPERATIONS.has(operation)) return;
+    const gross = (found.audioDetails as { grossAudio?: Duration } | undefined)?.grossAudio;
+    if (gross) metrics.audio(operation, Number(gross.seconds) + gross.nanos / 1e9, timing.workedSeconds);
+  }
+}
+
+function checkScope(caller: Caller, request: Message): void {
+  const scope = (request as { context?: { gkScopeId?: { value?: string } } }).context?.gkScopeId?.value;
+  // An absent scope is not ours to judge: the operation says what its request lacks.
+  if (!scope || caller.mayTouch(scope)) return;
+  throw new Refusal(StatusCode.PERMISSION_DENIED, "the token does not open this scope", {
+    violation: { field: "context.gk_scope_id", violation: "forbidden" },
+  });
+}
+
+function stamp(response: Message, requestId: string): void {
+  const { status } = response as { status?: { requestId: string } };
+  if (status) status.requestId = requestId;
+}
+
+/** Every error as the contract's status. What we did not foresee is INTERNAL_ERROR and tells the caller nothing more. */
+export function asStatusError(error: unknown): StatusError {
+  if (error instanceof StatusError) return error;
+  if (error instanceof QueueFull) return busy(error.message, error.retryAfterSeconds);
+  if (error instanceof ConnectError) return fromConnectError(error);
+  if (error instanceof Error && error.name === "AbortError")
+    return new Refusal(StatusCode.CANCELLED, "the call was cancelled", { cause: error });
+  if (error instanceof Error && error.name === "TimeoutError") {
+    return new Refusal(StatusCode.DEADLINE_EXCEEDED, "the call took too long", { cause: error });
+  }
+  return new Refusal(StatusCode.INTERNAL_ERROR, "an internal error; the request id finds it in the log", {
+    cause: error,
+  });
+}
+
+/** Errors of the RPC framework itself, before an operation was reached. */
+function fromConnectError(error: ConnectError): StatusError {
+  const codes: Partial<Record<Code, StatusCode>> = {
+    [Code.InvalidArgument]: StatusCode.BAD_REQUEST,
+    [Code.ResourceExhausted]: StatusCode.TOO_LARGE,
+    [Code.Canceled]: StatusCode.CANCELLED,
+    [Code.Aborted]: StatusCode.CANCELLED,
+    [Code.DeadlineExceeded]: StatusCode.DEADLINE_EXCEEDED,
+    [Code.Unimplemented]: StatusCode.NOT_IMPLEMENTED,
+  };
+  return new Refusal(codes[error.code] ?? StatusCode.BAD_REQUEST, error.rawMessage, { cause: error });
+}
+
+function callerGone(reason: unknown): StatusError {
+  if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) {
+    return new Refusal(StatusCode.DEADLINE_EXCEEDED, "the caller's deadline passed");
+  }
+  return new Refusal(StatusCode.CANCELLED, "the caller went away", { cause: reason });
+}
+
+/** The answer, or the reason for which nobody waits any longer; work that does not stop at once ends unheard. */
+function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    answer
+      .then(resolve, (error) => reject(signal.aborted ? signal.reason : error))
+      .finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
+async function* withoutLongPauses<T>(messages: AsyncIterable<T>, seconds: number): AsyncGenerator<T> {
+  const iterator = messages[Symbol.asyncIterator]();
+  let finished = false;
+  try {
+    for (;;) {
+      let timer: NodeJS.Timeout | undefined;
+      const pause = new Promise<never>((_, reject) => {
+        timer = setTimeout(
+          () => reject(new Refusal(StatusCode.DEADLINE_EXCEEDED, `nothing was sent for ${seconds} s`)),
+          seconds * 1000,
+        );
+      });
+      try {
+        const next = await Promise.race([iterator.next(), pause]);
+        if (next.done) {
+          finished = true;
+          return;
+        }
+        yield next.value;
+      } finally {
+        clearTimeout(timer);
+      }
+    }
+  } finally {
+    // Not awaited: a sender that stalls would hold the answer back.
+    if (!finished) iterator.return?.().catch(() => {});
+  }
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

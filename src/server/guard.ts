@@ -1,0 +1,46 @@
+import { StatusCode } from "../contract/index.js";
+import { OAuthError, type Verifier } from "../token/index.js";
+import { Refusal } from "./refusal.js";
+
+/** Who calls, and which biometric scopes are open to them. */
+export interface Caller {
+  /** Client id of the token; the network address where tokens are off. */
+  readonly id: string;
+  mayTouch(gkScopeId: string): boolean;
+}
+
+export interface Guard {
+  /** Throws a `Refusal` when the caller may not come in. */
+  admit(authorization: string | null, address: string): Promise<Caller>;
+}
+
+const SCOPE = "bio";
+
+export function tokenGuard(verifier: Verifier): Guard {
+  return {
+    async admit(authorization) {
+      try {
+        const token = await verifier.authorize(authorization, SCOPE);
+        return { id: token.clientId, mayTouch: (gkScopeId) => token.gkScopes.has(gkScopeId) };
+      } catch (error) {
+        if (error instanceof OAuthError) throw refusalOf(error);
+        throw error;
+      }
+    },
+  };
+}
+
+/** Lets everybody in: for loopback only, which the configuration sees to. */
+export const openGuard: Guard = {
+  async admit(_, address) {
+    return { id: address, mayTouch: () => true };
+  },
+};
+
+function refusalOf(error: OAuthError): Refusal {
+  const headers = Object.fromEntries(Object.entries(error.headers).map(([name, value]) => [name.toLowerCase(), value]));
+  if (error.status === 403) return new Refusal(StatusCode.PERMISSION_DENIED, error.message, { headers });
+  if (error.status >= 500) return new Refusal(StatusCode.BUSY, error.message, { retryAfterSeconds: 5 });
+  if (error.status === 400) return new Refusal(StatusCode.BAD_REQUEST, error.message, { headers });
+  return new Refusal(StatusCode.NOT_AUTHORIZED, error.message, { headers });
+}

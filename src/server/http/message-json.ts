@@ -1,0 +1,126 @@
+import {
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  fromJson,
+  type JsonObject,
+  type JsonValue,
+  type Message,
+  ScalarType,
+  toJson,
+} from "@bufbuild/protobuf";
+import { badRequest, invalidField } from "../refusal.js";
+
+/** proto3 canonical JSON: lowerCamelCase, enum names, wrappers as bare scalars, durations as "3.500s". */
+export function messageToJson(schema: DescMessage, message: Message): JsonValue {
+  return toJson(schema, message);
+}
+
+/** Reads a JSON object with camelCase or the contract's own names, enumerations by name or number. */
+export function messageFromJson(schema: DescMessage, json: JsonValue): Message {
+  if (typeof json !== "object" || json === null || Array.isArray(json)) throw badRequest("a JSON object expected");
+  try {
+    return fromJson(schema, json);
+  } catch (error) {
+    throw badRequest(readable(error), fieldNamed(error));
+  }
+}
+
+/** `cannot decode field vendor.biosec.v1.Context.gk_scope_id from JSON: …` without what means nothing to a caller. */
+function readable(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message.replace(/^cannot decode (?:message|field) (?:vendor\.biosec\.v1\.)?/, "");
+}
+
+function fieldNamed(error: unknown): string | undefined {
+  const message = error instanceof Error ? error.message : "";
+  return /key "([^"]+)" is unknown/.exec(message)?.[1] ?? /decode field [\w.]+\.(\w+) from JSON/.exec(message)?.[1];
+}
+
+/** Finds a field by the contract's name or its JSON name. */
+export function fieldOf(message: DescMessage, name: string): DescField | undefined {
+  return message.fields.find((field) => field.name === name || field.jsonName === name);
+}
+
+/** A place in a message, as `context.gk_scope_id.value` names it. */
+interface FieldPlace {
+  /** From the outermost message inwards. */
+  readonly path: readonly DescField[];
+  readonly field: DescField;
+}
+
+function placeOf(schema: DescMessage, dotted: string): FieldPlace | null {
+  const path: DescField[] = [];
+  let message: DescMessage | null = schema;
+  for (const name of dotted.split(".")) {
+    const field: DescField | undefined = message ? fieldOf(message, name) : undefined;
+    if (!field) return null;
+    path.push(field);
+    message = field.fieldKind === "message" && !isBare(field.message) ? field.message : null;
+  }
+  return { path, field: path.at(-1)! };
+}
+
+/** Messages that JSON writes as a bare scalar. */
+const BARE = /^google\.protobuf\.(?:\w+Value|Duration|Timestamp|FieldMask)$/;
+const isBare = (message: DescMessage) => BARE.test(message.typeName);
+
+/** Puts the text of a path variable or query parameter where its dotted name says. */
+export function placeText(json: JsonObject, schema: DescMessage, dotted: string, texts: readonly string[]): void {
+  const place = placeOf(schema, dotted);
+  if (!place) throw invalidField(dotted, "unknown", `${dotted} is no field of the request`);
+  const { path, field } = place;
+  let at = json;
+  for (const outer of path.slice(0, -1)) {
+    if (outer.fieldKind !== "message")
+      throw invalidField(dotted, "unknown", `${dotted} is inside a list, which only a body can carry`);
+    const existing = at[outer.name] ?? at[outer.jsonName];
+    if (typeof existing === "object" && existing !== null && !Array.isArray(existing)) {
+      at = existing;
+    } else {
+      const inner: JsonObject = {};
+      at[outer.name] = inner;
+      at = inner;
+    }
+  }
+  if (field.fieldKind === "message" && !isBare(field.message)) {
+    throw invalidField(
+      dotted,
+      "malformed",
+      `${dotted} is a message: name one of its fields, as ${dotted}.${field.message.fields[0]?.name ?? "…"}`,
+    );
+  }
+  if (field.fieldKind === "map") throw invalidField(dotted, "malformed", `${dotted} can only stand in a body`);
+  if (field.fieldKind === "list") {
+    if (field.listKind === "message") throw invalidField(dotted, "malformed", `${dotted} can only stand in a body`);
+    at[field.name] = texts.map((text) => scalarJson(field, text));
+    return;
+  }
+  if (texts.length > 1) throw invalidField(dotted, "malformed", `${dotted} is given ${texts.length} times`);
+  at[field.name] = scalarJson(field, texts[0]!);
+}
+
+/** Text of a URL as the JSON value its field wants; what does not fit is left for `fromJson` to refuse. */
+function scalarJson(field: DescField, text: string): JsonValue {
+  const enumeration: DescEnum | undefined = field.enum;
+  if (enumeration) return /^-?\d+$/.test(text) ? Number(text) : text;
+  const scalar = field.scalar ?? wrappedScalar(field.message);
+  if (scalar === ScalarType.BOOL)
+    return text === "true" || text === "1" ? true : text === "false" || text === "0" ? false : text;
+  return text;
+}
+
+function wrappedScalar(message: DescMessage | undefined): ScalarType | undefined {
+  return message?.typeName.endsWith("Value") ? message.fields[0]?.scalar : undefined;
+}
+
+/** What a dotted name holds in a JSON object, in either spelling; for finding contradictions between path and body. */
+export function textAt(json: JsonObject, schema: DescMessage, dotted: string): JsonValue | undefined {
+  const place = placeOf(schema, dotted);
+  let at: JsonValue | undefined = json;
+  for (const field of place?.path ?? []) {
+    if (typeof at !== "object" || at === null || Array.isArray(at)) return undefined;
+    at = at[field.name] ?? at[field.jsonName];
+  }
+  return place ? at : undefined;
+}

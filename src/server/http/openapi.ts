@@ -1,0 +1,156 @@
+import { type DescEnum, type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
+import { mandatory } from "../../contract/gen/vendor/rpc/mandatory_pb.js";
+import { METHODS } from "../operations.js";
+import { type HttpBinding, httpBindings } from "./bindings.js";
+
+type Schema = Record<string, unknown>;
+
+/** The HTTP bindings as OpenAPI 3.1, made from the contract's descriptors: it cannot say anything else than they do. */
+export function openApi(options: {
+  readonly serverUrl: string;
+  readonly version: string;
+  readonly tokenUrl?: string;
+}): Schema {
+  const schemas: Record<string, Schema> = {};
+  const paths: Record<string, Record<string, Schema>> = {};
+  for (const binding of httpBindings(METHODS)) {
+    paths[binding.path] = { ...paths[binding.path], [binding.verb.toLowerCase()]: operation(binding, schemas) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "VoiceprintsProcessor",
+      version: options.version,
+      description:
+        "Voice biometrics: enroll, train, verify, identify, detect known fraudsters. Fields may also be named in snake_case.",
+    },
+    servers: [{ url: options.serverUrl }],
+    security: [{ bearer: [] }],
+    paths,
+    components: {
+      schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
+      securitySchemes: {
+        bearer: options.tokenUrl
+          ? {
+              type: "oauth2",
+              flows: { clientCredentials: { tokenUrl: options.tokenUrl, scopes: { bio: "voiceprint service" } } },
+            }
+          : { type: "http", scheme: "bearer", bearerFormat: "JWT" },
+      },
+    },
+  };
+}
+
+function operation(binding: HttpBinding, schemas: Record<string, Schema>): Schema {
+  const { method, segments, body } = binding;
+  const inPath = segments.flatMap((segment) => ("variable" in segment ? [segment.variable] : []));
+  const parameters: Schema[] = inPath.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } }));
+  if (body !== "*") {
+    const left = [...inPath, ...(body ? [body.field.name] : [])];
+    parameters.push(...queryParameters(method.input, "", schemas).filter(({ name }) => !left.includes(name as string)));
+  }
+  return {
+    operationId: method.name,
+    tags: [method.parent.name],
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(body === null ? {} : { requestBody: requestBody(binding, schemas) }),
+    responses: {
+      "200": content(
+        reference(method.output, schemas),
+        "The operation's response; a business outcome stands in its result.",
+      ),
+      default: content(reference(method.output, schemas), "An error: the response with nothing but `status`."),
+    },
+  };
+}
+
+const content = (schema: Schema, description: string): Schema => ({
+  description,
+  content: { "application/json": { schema } },
+});
+
+function requestBody({ method, body }: HttpBinding, schemas: Record<string, Schema>): Schema {
+  if (body === "*")
+    return { required: true, content: { "application/json": { schema: reference(method.input, schemas) } } };
+  const bytes = { schema: { type: "string", format: "binary" } };
+  return { required: true, content: { "audio/wav": bytes, "application/octet-stream": bytes } };
+}
+
+/** Leaves of a message by their dotted names. Lists of messages have none: they need a body. */
+function queryParameters(message: DescMessage, prefix: string, schemas: Record<string, Schema>): Schema[] {
+  return message.fields.flatMap((field): Schema[] => {
+    const name = prefix + field.name;
+    if (field.fieldKind === "message" && !WELL_KNOWN[field.message.typeName]) {
+      return queryParameters(field.message, `${name}.`, schemas);
+    }
+    if (field.fieldKind === "map" || (field.fieldKind === "list" && field.listKind === "message")) return [];
+    return [{ name, in: "query", schema: fieldSchema(field, schemas) }];
+  });
+}
+
+/** Messages that JSON writes in a form of its own. */
+const WELL_KNOWN: Readonly<Record<string, Schema>> = {
+  "google.protobuf.Duration": { type: "string", pattern: "^-?\\d+(\\.\\d{1,9})?s$", examples: ["3.500s"] },
+  "google.protobuf.FloatValue": { type: "number", format: "float" },
+  "google.protobuf.Int32Value": { type: "integer", format: "int32" },
+  "google.protobuf.BoolValue": { type: "boolean" },
+  "google.protobuf.StringValue": { type: "string" },
+};
+
+const SCALARS: Partial<Record<ScalarType, Schema>> = {
+  [ScalarType.STRING]: { type: "string" },
+  [ScalarType.BOOL]: { type: "boolean" },
+  [ScalarType.INT32]: { type: "integer", format: "int32" },
+  [ScalarType.UINT32]: { type: "integer", format: "uint32" },
+  [ScalarType.INT64]: { type: "string", format: "int64" },
+  [ScalarType.UINT64]: { type: "string", format: "uint64" },
+  [ScalarType.FLOAT]: { type: "number", format: "float" },
+  [ScalarType.DOUBLE]: { type: "number", format: "double" },
+  [ScalarType.BYTES]: { type: "string", contentEncoding: "base64" },
+};
+
+function fieldSchema(field: DescField, schemas: Record<string, Schema>): Schema {
+  if (field.fieldKind === "list") {
+    const items = field.message
+      ? messageSchema(field.message, schemas)
+      : field.enum
+        ? enumReference(field.enum, schemas)
+        : scalar(field.scalar!);
+    return { type: "array", items };
+  }
+  if (field.fieldKind === "map") throw new TypeError(`${field.name}: maps are not in the contract`);
+  if (field.message) return messageSchema(field.message, schemas);
+  if (field.enum) return enumReference(field.enum, schemas);
+  return scalar(field.scalar!);
+}
+
+function scalar(type: ScalarType): Schema {
+  const schema = SCALARS[type];
+  if (!schema) throw new TypeError(`no JSON schema for ${ScalarType[type]}`);
+  return schema;
+}
+
+const messageSchema = (message: DescMessage, schemas: Record<string, Schema>): Schema =>
+  WELL_KNOWN[message.typeName] ?? reference(message, schemas);
+
+const nameOf = (typeName: string) => typeName.replace(/^vendor\.(biosec\.v1\.)?/, "");
+
+function reference(message: DescMessage, schemas: Record<string, Schema>): Schema {
+  const name = nameOf(message.typeName);
+  if (!(name in schemas)) {
+    const schema: Schema = { type: "object" };
+    schemas[name] = schema; // before its fields, so that a message may contain itself
+    const properties = message.fields.map((field) => [field.jsonName, fieldSchema(field, schemas)]);
+    const required = message.fields.filter((field) => getOption(field, mandatory)).map((field) => field.jsonName);
+    // The context lists all four as mandatory; some operations need fewer, which the field's violation then says.
+    Object.assign(schema, { properties: Object.fromEntries(properties) });
+    if (required.length > 0 && name !== "Context") schema.required = required;
+  }
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function enumReference(enumeration: DescEnum, schemas: Record<string, Schema>): Schema {
+  const name = nameOf(enumeration.typeName);
+  schemas[name] ??= { type: "string", enum: enumeration.values.map((value) => value.name) };
+  return { $ref: `#/components/schemas/${name}` };
+}

@@ -1,0 +1,37 @@
+interface Bucket {
+  tokens: number;
+  filledAt: number;
+}
+
+/** A token bucket for each client. */
+export class CallRates {
+  readonly #buckets = new Map<string, Bucket>();
+
+  constructor(
+    /** 0 sets no limit. */
+    readonly perSecond: number,
+    readonly burst: number,
+    readonly now: () => number = () => performance.now() / 1000,
+    /** Buckets remembered; the fullest in age is forgotten first, which gives its client a full one again. */
+    readonly capacity = 10_000,
+  ) {}
+
+  /** `null` when the call may go on, else the seconds until one may. */
+  take(client: string): number | null {
+    if (this.perSecond === 0) return null;
+    const now = this.now();
+    const bucket = this.#buckets.get(client) ?? { tokens: this.burst, filledAt: now };
+    bucket.tokens = Math.min(this.burst, bucket.tokens + (now - bucket.filledAt) * this.perSecond);
+    bucket.filledAt = now;
+    // Set again so that the map's order is by last use.
+    this.#buckets.delete(client);
+    this.#buckets.set(client, bucket);
+    if (this.#buckets.size > this.capacity) {
+      const [oldest] = this.#buckets.keys();
+      this.#buckets.delete(oldest!);
+    }
+    if (bucket.tokens < 1) return (1 - bucket.tokens) / this.perSecond;
+    bucket.tokens -= 1;
+    return null;
+  }
+}

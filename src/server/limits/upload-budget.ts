@@ -1,0 +1,21 @@
+/** Bytes of recordings in memory at a time, over all uploads. */
+export class UploadBudget {
+  #used = 0;
+
+  constructor(readonly capacity: number) {}
+
+  get used(): number {
+    return this.#used;
+  }
+
+  /** False when there is no room for these bytes now. */
+  take(bytes: number): boolean {
+    if (this.#used + bytes > this.capacity) return false;
+    this.#used += bytes;
+    return true;
+  }
+
+  give(bytes: number): void {
+    this.#used -= bytes;
+  }
+}

@@ -1,0 +1,189 @@
+import { readFileSync } from "node:fs";
+import http, { type IncomingMessage, type ServerResponse } from "node:http";
+import http2, { type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Session } from "node:http2";
+import net, { type AddressInfo, type Socket } from "node:net";
+
+export type NodeRequest = IncomingMessage | Http2ServerRequest;
+export type NodeResponse = ServerResponse | Http2ServerResponse;
+export type NodeHandler = (request: NodeRequest, response: NodeResponse) => void;
+
+export interface ListenOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  readonly headerSeconds: number;
+  /** How long a request may take to arrive as a whole. */
+  readonly readSeconds: (request: NodeRequest) => number;
+  readonly handler: NodeHandler;
+}
+
+export interface Listener {
+  readonly port: number;
+  /** No new connection; those that are idle end, busy ones after their answers. Resolves when all are gone. */
+  close(): Promise<void>;
+  /** Ends what is still open. */
+  destroy(): void;
+  /** Reads certificate and key again. */
+  reloadTls(): void;
+}
+
+const HTTP2_OPTIONS: http2.ServerOptions = {
+  settings: { maxConcurrentStreams: 1000, initialWindowSize: 1024 * 1024 },
+  maxSessionMemory: 64,
+};
+
+const IDLE_SESSION_MS = 300_000;
+
+/** One port for HTTP/1.1 and HTTP/2: by ALPN under TLS, by the first bytes in cleartext. */
+export async function listen(options: ListenOptions): Promise<Listener> {
+  const timed: NodeHandler = (request, response) => {
+    limitReading(request, options.readSeconds(request));
+    options.handler(request, response);
+  };
+  return options.tls ? listenTls(options, options.tls, timed) : listenCleartext(options, timed);
+}
+
+/** A sender of one byte now and then holds a connection only so long. */
+function limitReading(request: NodeRequest, seconds: number): void {
+  const timer = setTimeout(() => request.destroy(), seconds * 1000);
+  const done = () => clearTimeout(timer);
+  request.once("end", done);
+  request.once("close", done);
+}
+
+class Sessions {
+  readonly #open = new Set<ServerHttp2Session>();
+
+  track(session: ServerHttp2Session): void {
+    this.#open.add(session);
+    session.once("close", () => this.#open.delete(session));
+    session.setTimeout(IDLE_SESSION_MS, () => session.close());
+    // A broken connection is the peer's business: its streams hear of it.
+    session.on("error", () => {});
+  }
+
+  close(): void {
+    for (const session of this.#open) session.close();
+  }
+
+  destroy(): void {
+    for (const session of this.#open) session.destroy();
+  }
+}
+
+async function listenCleartext(options: ListenOptions, handler: NodeHandler): Promise<Listener> {
+  const sessions = new Sessions();
+  const sockets = new Set<Socket>();
+  const http1 = http.createServer(
+    { headersTimeout: options.headerSeconds * 1000, requestTimeout: 0, connectionsCheckingInterval: 1000 },
+    handler,
+  );
+  const http2Server = http2.createServer(HTTP2_OPTIONS, handler);
+  http2Server.on("session", (session) => sessions.track(session));
+  // Node starts its check of slow headers when a server listens; this one is only handed connections.
+  http1.emit("listening");
+
+  const server = net.createServer((socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+    socket.on("error", () => socket.destroy());
+    socket.setNoDelay(true);
+    routeByFirstBytes(socket, options.headerSeconds, (isHttp2) => {
+      (isHttp2 ? http2Server : http1).emit("connection", socket);
+    });
+  });
+  await listening(server, options);
+  return {
+    port: (server.address() as AddressInfo).port,
+    reloadTls() {},
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      http1.closeIdleConnections();
+      sessions.close();
+      await closed;
+      stopChecking(http1);
+    },
+    destroy() {
+      sessions.destroy();
+      for (const socket of sockets) socket.destroy();
+      stopChecking(http1);
+    },
+  };
+}
+
+/** A server that never listened answers `close` with an error, after it ended its timers. */
+function stopChecking(server: http.Server): void {
+  server.close(() => {});
+}
+
+const HTTP2_PREFACE = "PRI";
+
+function routeByFirstBytes(socket: Socket, seconds: number, route: (isHttp2: boolean) => void): void {
+  const timer = setTimeout(() => socket.destroy(), seconds * 1000);
+  socket.once("close", () => clearTimeout(timer));
+  let seen = Buffer.alloc(0);
+  const look = (chunk: Buffer) => {
+    seen = Buffer.concat([seen, chunk]);
+    const start = seen.subarray(0, HTTP2_PREFACE.length).toString("latin1");
+    if (start.length < HTTP2_PREFACE.length && HTTP2_PREFACE.startsWith(start)) return;
+    clearTimeout(timer);
+    socket.off("data", look);
+    socket.pause();
+    socket.unshift(seen);
+    route(start === HTTP2_PREFACE);
+    process.nextTick(() => socket.resume());
+  };
+  socket.on("data", look);
+}
+
+async function listenTls(
+  options: ListenOptions,
+  files: { readonly cert: string; readonly key: string },
+  handler: NodeHandler,
+): Promise<Listener> {
+  const sessions = new Sessions();
+  const sockets = new Set<Socket>();
+  const context = () => ({ cert: readFileSync(files.cert), key: readFileSync(files.key) });
+  const server = http2.createSecureServer(
+    {
+      ...HTTP2_OPTIONS,
+      ...context(),
+      allowHTTP1: true,
+      handshakeTimeout: options.headerSeconds * 1000,
+      minVersion: "TLSv1.2",
+    },
+    handler,
+  );
+  // Present where HTTP/1.1 is allowed, though the types do not know them.
+  Object.assign(server, { headersTimeout: options.headerSeconds * 1000, requestTimeout: 0 });
+  server.on("session", (session) => sessions.track(session));
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  await listening(server, options);
+  return {
+    port: (server.address() as AddressInfo).port,
+    reloadTls: () => server.setSecureContext(context()),
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      sessions.close();
+      (server as unknown as { closeIdleConnections?: () => void }).closeIdleConnections?.();
+      await closed;
+    },
+    destroy() {
+      sessions.destroy();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+function listening(server: net.Server, { host, port }: ListenOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}

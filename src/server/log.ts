@@ -1,0 +1,46 @@
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+/** Fields that a line may carry. A closed list, so that no audio, embedding or name of a person can slip in. */
+export interface LogFields {
+  readonly requestId?: string;
+  readonly operation?: string;
+  readonly protocol?: string;
+  readonly client?: string;
+  readonly status?: string;
+  readonly milliseconds?: number;
+  readonly queuedMilliseconds?: number;
+  readonly bytes?: number;
+  readonly address?: string;
+  readonly signal?: string;
+  readonly running?: number;
+  readonly version?: string;
+  readonly store?: string;
+  readonly model?: string;
+  /** An unexpected error's stack: ours, never a caller's data. */
+  readonly stack?: string;
+}
+
+export interface Log {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}
+
+const ORDER: readonly LogLevel[] = ["debug", "info", "warn", "error"];
+
+/** One JSON object a line. */
+export function jsonLog(
+  level: LogLevel | "silent",
+  write: (line: string) => void = (line) => process.stderr.write(line),
+  now: () => Date = () => new Date(),
+): Log {
+  const least = level === "silent" ? ORDER.length : ORDER.indexOf(level);
+  const at =
+    (line: LogLevel) =>
+    (message: string, fields: LogFields = {}) => {
+      if (ORDER.indexOf(line) < least) return;
+      write(`${JSON.stringify({ time: now().toISOString(), level: line, message, ...fields })}\n`);
+    };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}

@@ -1,0 +1,95 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { WorkQueue } from "./limits/work-queue.js";
+
+export type Protocol = "http" | "grpc" | "grpc-web" | "connect";
+
+/** What Prometheus reads at /metrics. Labels are names of the contract, never ids of people. */
+export class ServerMetrics {
+  readonly registry = new Registry();
+  readonly #latency: Histogram<"operation" | "protocol" | "status">;
+  readonly #decisions: Counter<"operation" | "decision">;
+  readonly #queued: Histogram<never>;
+  readonly #realTimeFactor: Histogram<"operation">;
+  readonly #audioSeconds: Counter<"operation">;
+  readonly #uploaded: Counter<never>;
+
+  constructor(queue: WorkQueue) {
+    const registers = [this.registry];
+    collectDefaultMetrics({ register: this.registry, prefix: "vivavoce_" });
+    this.#latency = new Histogram({
+      name: "vivavoce_call_seconds",
+      help: "Time from a whole request to its answer.",
+      labelNames: ["operation", "protocol", "status"],
+      buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+      registers,
+    });
+    this.#decisions = new Counter({
+      name: "vivavoce_decisions_total",
+      help: "Decisions by operation.",
+      labelNames: ["operation", "decision"],
+      registers,
+    });
+    this.#queued = new Histogram({
+      name: "vivavoce_queue_wait_seconds",
+      help: "Time that calls with audio waited for a worker.",
+      buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30],
+      registers,
+    });
+    this.#realTimeFactor = new Histogram({
+      name: "vivavoce_real_time_factor",
+      help: "Time worked on a recording over its length.",
+      labelNames: ["operation"],
+      buckets: [0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1, 2],
+      registers,
+    });
+    this.#audioSeconds = new Counter({
+      name: "vivavoce_audio_seconds_total",
+      help: "Length of the recordings worked on.",
+      labelNames: ["operation"],
+      registers,
+    });
+    this.#uploaded = new Counter({
+      name: "vivavoce_uploaded_bytes_total",
+      help: "Bytes of recordings taken in.",
+      registers,
+    });
+    new Gauge({
+      name: "vivavoce_queue_running",
+      help: "Calls with audio being worked on.",
+      registers,
+      collect() {
+        this.set(queue.running);
+      },
+    });
+    new Gauge({
+      name: "vivavoce_queue_waiting",
+      help: "Calls with audio waiting for a worker.",
+      registers,
+      collect() {
+        this.set(queue.waiting);
+      },
+    });
+  }
+
+  call(operation: string, protocol: Protocol, status: string, seconds: number): void {
+    this.#latency.observe({ operation, protocol, status }, seconds);
+  }
+
+  decision(operation: string, decision: string): void {
+    this.#decisions.inc({ operation, decision });
+  }
+
+  queued(seconds: number): void {
+    this.#queued.observe(seconds);
+  }
+
+  audio(operation: string, audioSeconds: number, workedSeconds: number): void {
+    if (!(audioSeconds > 0)) return;
+    this.#audioSeconds.inc({ operation }, audioSeconds);
+    this.#realTimeFactor.observe({ operation }, workedSeconds / audioSeconds);
+  }
+
+  uploaded(bytes: number): void {
+    this.#uploaded.inc(bytes);
+  }
+}

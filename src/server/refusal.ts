@@ -1,0 +1,58 @@
+import { create } from "@bufbuild/protobuf";
+import { DurationSchema } from "@bufbuild/protobuf/wkt";
+import { StatusCode, StatusError } from "../contract/index.js";
+
+/** What a transport sends besides the status, as `WWW-Authenticate` with NOT_AUTHORIZED. */
+export class Refusal extends StatusError {
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    statusCode: StatusCode,
+    message: string,
+    more: {
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly retryAfterSeconds?: number;
+      readonly violation?: { readonly field: string; readonly violation: string };
+      readonly cause?: unknown;
+    } = {},
+  ) {
+    super(
+      {
+        statusCode,
+        message,
+        ...(more.retryAfterSeconds === undefined ? {} : { retryAfter: duration(more.retryAfterSeconds) }),
+        fieldViolations: more.violation ? [{ ...more.violation, message }] : [],
+      },
+      more.cause === undefined ? undefined : { cause: more.cause },
+    );
+    this.headers =
+      more.retryAfterSeconds === undefined
+        ? (more.headers ?? {})
+        : { "retry-after": String(Math.max(1, Math.ceil(more.retryAfterSeconds))), ...more.headers };
+  }
+}
+
+function duration(seconds: number) {
+  const milliseconds = Math.ceil(seconds * 1000);
+  return create(DurationSchema, {
+    seconds: BigInt(Math.floor(milliseconds / 1000)),
+    nanos: (milliseconds % 1000) * 1_000_000,
+  });
+}
+
+export const badRequest = (message: string, field?: string, violation = "malformed") =>
+  new Refusal(StatusCode.BAD_REQUEST, message, field === undefined ? {} : { violation: { field, violation } });
+
+export const invalidField = (field: string, violation: string, message: string) =>
+  new Refusal(StatusCode.INVALID_REQUEST, message, { violation: { field, violation } });
+
+export const tooLarge = (what: string, bytes: number) =>
+  new Refusal(StatusCode.TOO_LARGE, `${what} is larger than the ${bytes} bytes allowed`);
+
+export const busy = (message: string, retryAfterSeconds: number) =>
+  new Refusal(StatusCode.BUSY, message, { retryAfterSeconds });
+
+/** Response headers that go with an error. */
+export function headersOf(error: StatusError): Readonly<Record<string, string>> {
+  return error instanceof Refusal ? error.headers : {};
+}

@@ -1,0 +1,49 @@
+/** A service whose operations are written by the test: what is under test is everything in front of them. */
+import { create, type Message } from "@bufbuild/protobuf";
+import { StatusCode } from "../../src/contract/index.js";
+import { configSchema, type ServerConfigInput } from "../../src/server/config.js";
+import { type Guard, openGuard } from "../../src/server/guard.js";
+import { jsonLog } from "../../src/server/log.js";
+import { METHODS, type OperationOptions, type Operations } from "../../src/server/operations.js";
+import { Service } from "../../src/server/service.js";
+
+export type Answer = (request: never, options: OperationOptions) => Promise<Message> | Message;
+
+export interface Rehearsal {
+  readonly service: Service;
+  /** Requests that reached an operation, in order. */
+  readonly seen: { readonly operation: string; readonly request: unknown }[];
+  readonly logged: Record<string, unknown>[];
+}
+
+export function rehearse(
+  answers: Readonly<Record<string, Answer>> = {},
+  config: Partial<ServerConfigInput> = {},
+  guard: Guard = openGuard,
+): Rehearsal {
+  const seen: { operation: string; request: unknown }[] = [];
+  const logged: Record<string, unknown>[] = [];
+  const operations = Object.fromEntries(
+    METHODS.map((method) => [
+      method.localName,
+      async (request: never, options: OperationOptions) => {
+        if (method.methodKind === "unary") seen.push({ operation: method.name, request });
+        const answer = answers[method.localName];
+        if (answer) return answer(request, options);
+        if (method.methodKind === "client_streaming") {
+          for await (const message of request as AsyncIterable<unknown>)
+            seen.push({ operation: method.name, request: message });
+        }
+        return create(method.output, { status: { statusCode: StatusCode.OK } } as never);
+      },
+    ]),
+  ) as unknown as Operations;
+  const service = new Service(configSchema.parse({ port: 0, store: "memory", ...config }), {
+    operations,
+    guard,
+    log: jsonLog("info", (line) => logged.push(JSON.parse(line))),
+    version: "0.0.0",
+    ready: async () => {},
+  });
+  return { service, seen, logged };
+}

@@ -1,0 +1,344 @@
+import { create } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  AuthenticationScoreSchema,
+  Decision,
+  DecisionReason,
+  type GetEnrollStatusRequest,
+  SessionType,
+  type StartSessionRequest,
+  StatusCode,
+  StatusError,
+  type VerifyRequest,
+  VerifyResponseSchema,
+} from "../../src/contract/index.js";
+import { bindingMatcher, httpBindings, parsePath } from "../../src/server/http/bindings.js";
+import { METHODS } from "../../src/server/operations.js";
+import { rehearse } from "./rehearsal.js";
+
+const CONTEXT = {
+  gk_engagement_id: { value: "e" },
+  gk_session_id: { value: "s" },
+  gk_scope_id: { value: "scope" },
+  configset_id: "ivr-text-dependent",
+};
+
+const post = (body: unknown, headers: Record<string, string> = {}) => ({
+  method: "POST",
+  body: typeof body === "string" ? body : JSON.stringify(body),
+  headers: { "content-type": "application/json", ...headers },
+});
+
+describe("the contract's endpoint table", () => {
+  // Written out from the specification, not read from the proto.
+  it.each([
+    ["POST", "/v1/audios/process", "ProcessAudio"],
+    ["POST", "/v1/voiceprints/p/enrollment", "Enroll"],
+    ["GET", "/v1/voiceprints/p/enrollment-status", "GetEnrollStatus"],
+    ["POST", "/v1/voiceprints/p/training", "Train"],
+    ["POST", "/v1/voiceprints/watchlist:check-consistency", "CheckWatchlistConsistency"],
+    ["POST", "/v1/voiceprints/watchlist%3Acheck-consistency", "CheckWatchlistConsistency"],
+    ["POST", "/v1/voiceprints/p/verification", "Verify"],
+    ["POST", "/v1/voiceprints/identification", "Identify"],
+    ["POST", "/v1/voiceprints/known-fraudsters-detection", "DetectKnownFraudsters"],
+    ["POST", "/v1/voiceprints/audio-analysis", "AnalyzeAudio"],
+    ["POST", "/v1/engagements/start", "StartEngagement"],
+    ["POST", "/v1/engagements/stop", "StopEngagement"],
+    ["POST", "/v1/sessions/start", "StartSession"],
+    ["POST", "/v1/sessions/stop", "StopSession"],
+    ["GET", "/v1/sessions/decision", "GetSessionDecision"],
+    ["POST", "/v1/voiceprints/profiles", "CreateVoiceprintProfile"],
+    ["GET", "/v1/voiceprints/profiles/gkid", "GetGkVoiceprintProfileId"],
+    ["DELETE", "/v1/voiceprints/p", "DeleteVoiceprintProfile"],
+    ["POST", "/v1/audios", "AddMediaSegment"],
+    ["POST", "/v1/groups", "CreateGroup"],
+    ["GET", "/v1/groups/g", "GetGroup"],
+    ["DELETE", "/v1/groups/g", "DeleteGroup"],
+    ["POST", "/v1/groups/g/members", "AddGroupMembers"],
+    ["DELETE", "/v1/groups/g/members", "RemoveGroupMembers"],
+    ["POST", "/v1/watchlists", "CreateWatchlist"],
+    ["GET", "/v1/watchlists/g", "GetWatchlist"],
+    ["DELETE", "/v1/watchlists/g", "DeleteWatchlist"],
+    ["POST", "/v1/watchlists/g/members", "AddWatchlistMembers"],
+    ["DELETE", "/v1/watchlists/g/members", "RemoveWatchlistMembers"],
+    ["POST", "/v1/voiceprints/profiles/status", "StartVoiceprintProfilesStatusJob"],
+    ["GET", "/v1/voiceprints/profiles/status/j", "GetVoiceprintProfilesStatusJob"],
+  ])("%s %s is %s", async (method, path, operation) => {
+    const { service, seen } = rehearse();
+    const sent = path === "/v1/audios" ? { body: "bytes" } : method === "GET" ? {} : { ...post({}) };
+    const response = await service.app.request(path, { ...sent, method });
+    expect(await response.json()).toMatchObject({ status: { statusCode: "OK" } });
+    expect(response.status).toBe(200);
+    expect(seen[0]!.operation).toBe(operation);
+  });
+
+  it("prefers words to variables, and reads only whole segments as variables", () => {
+    const match = bindingMatcher(httpBindings(METHODS));
+    expect(match("POST", "/v1/voiceprints/identification")).toMatchObject({
+      binding: { method: { name: "Identify" } },
+    });
+    expect(match("GET", "/v1/voiceprints//enrollment-status")).toBeNull();
+    expect(match("GET", "/v1/voiceprints/%E0%A4%A/enrollment-status")).toBe("malformed");
+    expect(() => parsePath("/v1/x-{a}")).toThrow(/whole segments/);
+  });
+});
+
+describe("JSON in", () => {
+  it("takes snake_case, camelCase, enum names and numbers", async () => {
+    const { service, seen } = rehearse();
+    await service.app.request(
+      "/v1/sessions/start",
+      post({ context: CONTEXT, session_type: "SESSION_TYPE_IVR", external_id: "a" }),
+    );
+    await service.app.request(
+      "/v1/sessions/start",
+      post({ context: { gkScopeId: { value: "scope" } }, sessionType: 2, externalId: "a" }),
+    );
+    const [snake, camel] = seen.map(({ request }) => request as StartSessionRequest);
+    expect(snake).toMatchObject({ sessionType: SessionType.IVR, externalId: "a" });
+    expect(camel).toMatchObject({ sessionType: SessionType.IVR, externalId: "a" });
+    expect(snake!.context!.gkScopeId!.value).toBe("scope");
+  });
+
+  it("takes the contract's own camelCase names", async () => {
+    const { service, seen } = rehearse();
+    await service.app.request(
+      "/v1/voiceprints/audio-analysis",
+      post({ context: CONTEXT, syntheticSpeechDetectionParameters: {} }),
+    );
+    expect(seen[0]!.request).toHaveProperty("syntheticSpeechDetectionParameters.$typeName");
+  });
+
+  it("puts path variables into the message, and refuses a body that contradicts them", async () => {
+    const { service, seen } = rehearse();
+    const good = await service.app.request(
+      "/v1/voiceprints/p%201/verification",
+      post({ context: CONTEXT, gk_media_segment_id: { value: "m" } }),
+    );
+    expect(good.status).toBe(200);
+    const request = seen[0]!.request as VerifyRequest;
+    expect(request.gkVoiceprintProfileId!.value).toBe("p 1");
+    expect(request.audio).toMatchObject({ case: "gkMediaSegmentId" });
+    const bad = await service.app.request(
+      "/v1/voiceprints/p/verification",
+      post({ gkVoiceprintProfileId: { value: "q" } }),
+    );
+    expect(bad.status).toBe(400);
+    expect(await bad.json()).toMatchObject({
+      status: { statusCode: "INVALID_REQUEST", fieldViolations: [{ violation: "contradicts" }] },
+    });
+  });
+
+  it("binds dotted query names in both spellings", async () => {
+    const { service, seen } = rehearse();
+    const query = "context.gk_scope_id.value=scope&context.gkSessionId.value=s&context.configset_id=ivr";
+    const response = await service.app.request(`/v1/voiceprints/p/enrollment-status?${query}`);
+    expect(response.status).toBe(200);
+    expect((seen[0]!.request as GetEnrollStatusRequest).context).toMatchObject({
+      gkScopeId: { value: "scope" },
+      gkSessionId: { value: "s" },
+      configsetId: "ivr",
+    });
+  });
+
+  it.each([
+    ["an unknown parameter", "/v1/voiceprints/p/enrollment-status?nonsense=1", "unknown"],
+    ["a message without a field", "/v1/voiceprints/p/enrollment-status?context=1", "malformed"],
+    [
+      "a parameter given twice",
+      "/v1/voiceprints/p/enrollment-status?context.configset_id=a&context.configset_id=b",
+      "malformed",
+    ],
+    ["a parameter of the path", "/v1/voiceprints/p/enrollment-status?gk_voiceprint_profile_id.value=q", "malformed"],
+  ])("refuses %s", async (_, path, violation) => {
+    const response = await rehearse().service.app.request(path);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      status: { statusCode: "INVALID_REQUEST", fieldViolations: [{ violation }] },
+    });
+  });
+
+  it.each([
+    ["no JSON", "{", "application/json"],
+    ["no object", "[]", "application/json"],
+    ["an unknown field", '{"nonsense":1}', "application/json"],
+    ["a wrong type", '{"context":5}', "application/json"],
+    ["an unknown enum name", '{"session_type":"SESSION_TYPE_MOON"}', "application/json"],
+    ["a form", "a=b", "application/x-www-form-urlencoded"],
+    ["XML", "<a/>", "text/xml"],
+  ])("answers %s with BAD_REQUEST", async (_, body, type) => {
+    const response = await rehearse().service.app.request("/v1/sessions/start", post(body, { "content-type": type }));
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ status: { statusCode: "BAD_REQUEST" } });
+  });
+
+  it("names the unknown field", async () => {
+    const response = await rehearse().service.app.request("/v1/sessions/start", post({ nonsense: 1 }));
+    expect(await response.json()).toMatchObject({ status: { fieldViolations: [{ field: "nonsense" }] } });
+  });
+
+  it("survives any body: a status comes back, never a crash", async () => {
+    const { service } = rehearse();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(
+          fc.json(),
+          fc.string(),
+          fc.uint8Array().map((bytes) => new Blob([bytes as BlobPart])),
+        ),
+        async (body) => {
+          const response = await service.app.request("/v1/sessions/start", {
+            method: "POST",
+            body,
+            headers: { "content-type": "application/json" },
+          });
+          expect([200, 400]).toContain(response.status);
+          expect(((await response.json()) as { status: { statusCode: string } }).status.statusCode).toMatch(
+            /OK|BAD_REQUEST/,
+          );
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it("survives any path and query", async () => {
+    const { service } = rehearse();
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.string(), { maxLength: 5 }), fc.string(), async (segments, query) => {
+        const path = segments.map(encodeURIComponent).join("/");
+        const response = await service.app.request(`/v1/${path}?${encodeURIComponent(query)}=x`);
+        expect([200, 400, 404]).toContain(response.status);
+        await response.json();
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("hands ids with slashes and dots through as they are", async () => {
+    const { service, seen } = rehearse();
+    await service.app.request(
+      `/v1/voiceprints/${encodeURIComponent("../../etc/passwd")}/training`,
+      post({ context: CONTEXT }),
+    );
+    expect(seen[0]!.request).toMatchObject({ gkVoiceprintProfileId: { value: "../../etc/passwd" } });
+  });
+});
+
+describe("JSON out", () => {
+  it("is canonical: camelCase, enum names, bare wrappers, durations in seconds", async () => {
+    const { service } = rehearse({
+      verify: () =>
+        create(VerifyResponseSchema, {
+          status: { statusCode: StatusCode.OK },
+          result: {
+            decision: Decision.AUTHENTIC,
+            reason: DecisionReason.VOICEPRINT_MATCH,
+            voiceClassScore: 12.5,
+            authenticationScore: create(AuthenticationScoreSchema, { biometricScore: 0.5 }),
+            riskEngineResult: { risk: 7 },
+            audioDetails: { netAudio: { seconds: 3n, nanos: 500_000_000 } },
+          },
+        }),
+    });
+    const response = await service.app.request(
+      "/v1/voiceprints/p/verification",
+      post({ context: CONTEXT }, { "x-request-id": "mine-1" }),
+    );
+    expect(response.headers.get("x-request-id")).toBe("mine-1");
+    expect(await response.json()).toEqual({
+      status: { statusCode: "OK", requestId: "mine-1" },
+      result: {
+        decision: "DECISION_AUTHENTIC",
+        reason: "DECISION_REASON_VOICEPRINT_MATCH",
+        voiceClassScore: 12.5,
+        authenticationScore: { biometricScore: 0.5 },
+        riskEngineResult: { risk: 7 },
+        audioDetails: { netAudio: "3.500s" },
+      },
+    });
+  });
+
+  // decisions.md: HTTP codes of the statuses
+  it.each([
+    [StatusCode.BAD_REQUEST, 400],
+    [StatusCode.INVALID_REQUEST, 400],
+    [StatusCode.CANCELLED, 499],
+    [StatusCode.DEADLINE_EXCEEDED, 504],
+    [StatusCode.NOT_AUTHORIZED, 401],
+    [StatusCode.PERMISSION_DENIED, 403],
+    [StatusCode.NOT_FOUND, 404],
+    [StatusCode.ALREADY_EXISTS, 409],
+    [StatusCode.NOT_IMPLEMENTED, 501],
+    [StatusCode.TOO_LARGE, 413],
+    [StatusCode.BUSY, 503],
+    [StatusCode.OBSOLETE, 410],
+    [StatusCode.RATE_EXCEEDED, 429],
+    [StatusCode.QUOTA_EXCEEDED, 429],
+    [StatusCode.INTERNAL_ERROR, 500],
+  ])("status %i is HTTP %i, and the body is nothing but the status", async (statusCode, http) => {
+    const { service } = rehearse({
+      train: () => {
+        throw new StatusError({ statusCode, message: "because" });
+      },
+    });
+    const response = await service.app.request("/v1/voiceprints/p/training", post({ context: CONTEXT }));
+    expect(response.status).toBe(http);
+    const body = (await response.json()) as { status: Record<string, unknown> };
+    expect(Object.keys(body)).toEqual(["status"]);
+    expect(body.status).toMatchObject({ statusCode: StatusCode[statusCode], message: "because" });
+    expect(body.status.requestId).toBe(response.headers.get("x-request-id"));
+  });
+
+  it("tells nothing of an error we did not foresee but its request id", async () => {
+    const { service, logged } = rehearse({
+      train: () => {
+        throw new Error("secret detail");
+      },
+    });
+    const response = await service.app.request(
+      "/v1/voiceprints/p/training",
+      post({ context: CONTEXT }, { "x-request-id": "look-me-up" }),
+    );
+    expect(response.status).toBe(500);
+    expect(await response.text()).not.toContain("secret detail");
+    expect(logged.find((line) => line.level === "error")).toMatchObject({
+      requestId: "look-me-up",
+      operation: "Train",
+    });
+  });
+});
+
+describe("everything else", () => {
+  it("answers unknown paths and verbs with NOT_FOUND, and says which verbs there are", async () => {
+    const { service } = rehearse();
+    const nowhere = await service.app.request("/v1/nowhere");
+    expect(nowhere.status).toBe(404);
+    expect(await nowhere.json()).toMatchObject({ status: { statusCode: "NOT_FOUND" } });
+    const verb = await service.app.request("/v1/sessions/decision", { method: "POST", body: "{}" });
+    expect(verb.status).toBe(404);
+    expect(verb.headers.get("allow")).toBe("GET");
+  });
+
+  it("has health, readiness and metrics", async () => {
+    const { service } = rehearse();
+    expect((await service.app.request("/healthz")).status).toBe(200);
+    expect((await service.app.request("/readyz")).status).toBe(200);
+    await service.app.request("/v1/voiceprints/p/training", post({ context: CONTEXT }));
+    const metrics = await (await service.app.request("/metrics")).text();
+    expect(metrics).toMatch(/vivavoce_call_seconds_count\{operation="Train",protocol="http",status="OK"\} 1/);
+    expect(metrics).toContain("vivavoce_queue_waiting 0");
+  });
+
+  it("logs neither ids of people nor what they said", async () => {
+    const { service, logged } = rehearse();
+    await service.app.request(
+      "/v1/voiceprints/profiles",
+      post({ context: CONTEXT, person_id: "Ada Lovelace", profile_tag: "phone" }),
+    );
+    expect(logged).toHaveLength(1);
+    expect(JSON.stringify(logged)).not.toMatch(/Ada|phone/);
+    expect(logged[0]).toMatchObject({ operation: "CreateVoiceprintProfile", status: "OK", protocol: "http" });
+  });
+});

@@ -1,0 +1,492 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import http2 from "node:http2";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { create, fromBinary } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import * as grpc from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+import fc from "fast-check";
+import { afterEach, describe, expect, it } from "vitest";
+import {
+  type AddMediaSegmentRequest,
+  AddMediaSegmentResponseSchema,
+  StatusCode,
+  StatusError,
+  StatusSchema,
+  VerifyResponseSchema,
+  VoiceprintsProcessor,
+} from "../../src/contract/index.js";
+import { rehearse } from "./rehearsal.js";
+
+const run = promisify(execFile);
+const PROTO = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "proto");
+
+/** A client that knows nothing of ours but the .proto files. */
+const contract = grpc.loadPackageDefinition(
+  loadSync(
+    ["voiceprints", "media", "sessions"].map((name) => join(PROTO, "vendor", "biosec", "v1", `${name}.proto`)),
+    { includeDirs: [PROTO], keepCase: true, enums: String, longs: Number, defaults: false, oneofs: true },
+  ),
+) as unknown as { vendor: { biosec: { v1: Record<string, grpc.ServiceClientConstructor> } } };
+
+// biome-ignore lint/suspicious/noExplicitAny: a client made from the .proto at run time has no types
+type AnyClient = any;
+const clients: grpc.Client[] = [];
+function grpcClient(service: string, url: string): AnyClient {
+  const client = new contract.vendor.biosec.v1[service]!(new URL(url).host, grpc.credentials.createInsecure());
+  clients.push(client);
+  return client;
+}
+
+const context = {
+  gk_engagement_id: { value: "e" },
+  gk_session_id: { value: "s" },
+  gk_scope_id: { value: "scope" },
+  configset_id: "ivr-text-dependent",
+};
+
+const started: { stop(): Promise<unknown> }[] = [];
+async function listening(...parts: Parameters<typeof rehearse>) {
+  const rehearsal = rehearse(...parts);
+  await rehearsal.service.listen();
+  started.push(rehearsal.service);
+  return { ...rehearsal, url: rehearsal.service.url };
+}
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close();
+  await Promise.all(started.splice(0).map((service) => service.stop()));
+});
+
+const failing = (status: ConstructorParameters<typeof StatusError>[0]) => ({
+  verify: () => {
+    throw new StatusError(status);
+  },
+});
+
+describe("one port, every protocol", () => {
+  it("answers gRPC, gRPC-Web, Connect and HTTP from the same operation", async () => {
+    const { url, seen } = await listening({
+      verify: () =>
+        create(VerifyResponseSchema, { status: { statusCode: StatusCode.OK }, result: { voiceClassScore: 40 } }),
+    });
+    const request = { context, gk_voiceprint_profile_id: { value: "p" }, gk_media_segment_id: { value: "m" } };
+
+    const viaGrpc = await new Promise<AnyClient>((resolve, reject) =>
+      grpcClient("VoiceprintsProcessor", url).Verify(request, (error: Error | null, reply: unknown) =>
+        error ? reject(error) : resolve(reply),
+      ),
+    );
+    expect(viaGrpc.result.voice_class_score.value).toBe(40);
+
+    for (const transport of [
+      createGrpcWebTransport({ baseUrl: url, httpVersion: "1.1" }),
+      createGrpcWebTransport({ baseUrl: url, httpVersion: "2" }),
+      createConnectTransport({ baseUrl: url, httpVersion: "1.1" }),
+      createConnectTransport({ baseUrl: url, httpVersion: "2", useBinaryFormat: true }),
+    ]) {
+      const reply = await createClient(VoiceprintsProcessor, transport).verify({
+        gkVoiceprintProfileId: { value: "p" },
+      });
+      expect(reply.result!.voiceClassScore).toBe(40);
+    }
+    const { stdout } = await run("curl", [
+      "-sS",
+      "-H",
+      "content-type: application/json",
+      "-d",
+      JSON.stringify({ context }),
+      `${url}/v1/voiceprints/p/verification`,
+    ]);
+    expect(JSON.parse(stdout).result.voiceClassScore).toBe(40);
+    const overH2 = await run("curl", ["-sS", "--http2-prior-knowledge", "-w", "%{http_version}", `${url}/healthz`]);
+    expect(overH2.stdout).toBe("ok\n2");
+    expect(seen).toHaveLength(6);
+  });
+
+  it("streams a recording over gRPC in pieces", async () => {
+    const pieces: number[] = [];
+    const { url } = await listening({
+      addMediaSegment: async (messages: AsyncIterable<AddMediaSegmentRequest>) => {
+        for await (const message of messages) pieces.push(message.chunk.length);
+        return create(AddMediaSegmentResponseSchema, {
+          status: { statusCode: StatusCode.OK },
+          gkMediaSegmentId: { value: "m1" },
+        });
+      },
+    });
+    const reply = await new Promise<AnyClient>((resolve, reject) => {
+      const call = grpcClient("MediaProcessor", url).AddMediaSegment((error: Error | null, answer: unknown) =>
+        error ? reject(error) : resolve(answer),
+      );
+      call.write({ context, encoding: "pcm16", rate: 8000, channels: 1 });
+      for (let i = 0; i < 5; i++) call.write({ chunk: Buffer.alloc(16_000) });
+      call.end();
+    });
+    expect(reply.gk_media_segment_id.value).toBe("m1");
+    expect(pieces).toEqual([0, 16_000, 16_000, 16_000, 16_000, 16_000]);
+  });
+
+  it("takes a recording as the body of a POST, its format in the query", async () => {
+    const received: AddMediaSegmentRequest[] = [];
+    const { url } = await listening({
+      addMediaSegment: async (messages: AsyncIterable<AddMediaSegmentRequest>) => {
+        for await (const message of messages) received.push(message);
+        return create(AddMediaSegmentResponseSchema, { status: { statusCode: StatusCode.OK } });
+      },
+    });
+    const query = "context.gk_scope_id.value=scope&context.gk_session_id.value=s&encoding=alaw&rate=8000&channels=2";
+    const response = await fetch(`${url}/v1/audios?${query}`, {
+      method: "POST",
+      body: new Uint8Array(300_000).fill(7),
+    });
+    expect(response.status).toBe(200);
+    expect(received[0]).toMatchObject({
+      encoding: "alaw",
+      rate: 8000,
+      channels: 2,
+      context: { gkScopeId: { value: "scope" } },
+    });
+    expect(received.slice(1).reduce((bytes, { chunk }) => bytes + chunk.length, 0)).toBe(300_000);
+  });
+});
+
+describe("errors over gRPC", () => {
+  it.each([
+    [StatusCode.INVALID_REQUEST, grpc.status.INVALID_ARGUMENT],
+    [StatusCode.CANCELLED, grpc.status.CANCELLED],
+    [StatusCode.DEADLINE_EXCEEDED, grpc.status.DEADLINE_EXCEEDED],
+    [StatusCode.NOT_AUTHORIZED, grpc.status.UNAUTHENTICATED],
+    [StatusCode.PERMISSION_DENIED, grpc.status.PERMISSION_DENIED],
+    [StatusCode.NOT_FOUND, grpc.status.NOT_FOUND],
+    [StatusCode.ALREADY_EXISTS, grpc.status.ALREADY_EXISTS],
+    [StatusCode.NOT_IMPLEMENTED, grpc.status.UNIMPLEMENTED],
+    [StatusCode.TOO_LARGE, grpc.status.RESOURCE_EXHAUSTED],
+    [StatusCode.BUSY, grpc.status.UNAVAILABLE],
+    [StatusCode.OBSOLETE, grpc.status.FAILED_PRECONDITION],
+    [StatusCode.RATE_EXCEEDED, grpc.status.RESOURCE_EXHAUSTED],
+    [StatusCode.INTERNAL_ERROR, grpc.status.INTERNAL],
+  ])("status %i is canonical code %i, with the status in the trailers' details", async (statusCode, code) => {
+    const { url } = await listening(
+      failing({ statusCode, message: "because", fieldViolations: [{ field: "f", violation: "v" }] }),
+    );
+    const error = await new Promise<grpc.ServiceError>((resolve) =>
+      grpcClient("VoiceprintsProcessor", url).Verify({ context }, (failure: grpc.ServiceError) => resolve(failure)),
+    );
+    expect(error.code).toBe(code);
+    const status = detailOf(error);
+    expect(status).toMatchObject({ statusCode, message: "because", fieldViolations: [{ field: "f", violation: "v" }] });
+    expect(status.requestId).not.toBe("");
+  });
+
+  it("ends a call whose deadline passes, and stops its work", async () => {
+    const stopped = Promise.withResolvers?.() ?? withResolvers();
+    const { url } = await listening({
+      verify: (_, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener("abort", () => {
+            stopped.resolve(undefined);
+            reject(signal.reason);
+          });
+        }),
+    });
+    const error = await new Promise<grpc.ServiceError>((resolve) =>
+      grpcClient("VoiceprintsProcessor", url).Verify(
+        { context },
+        { deadline: Date.now() + 300 },
+        (failure: grpc.ServiceError) => resolve(failure),
+      ),
+    );
+    expect(error.code).toBe(grpc.status.DEADLINE_EXCEEDED);
+    await stopped.promise;
+  });
+
+  it("survives malformed protobuf", async () => {
+    const { url } = await listening();
+    const session = http2.connect(url);
+    try {
+      await fc.assert(
+        fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), fc.boolean(), async (bytes, framed) => {
+          const head = Buffer.alloc(5);
+          head.writeUInt32BE(bytes.length, 1);
+          const status = await grpcStatusOf(session, framed ? Buffer.concat([head, bytes]) : Buffer.from(bytes));
+          expect(status).toMatch(/^\d+$/);
+        }),
+        { numRuns: 150 },
+      );
+    } finally {
+      session.close();
+    }
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  });
+});
+
+function withResolvers() {
+  let resolve: (value: unknown) => void = () => {};
+  const promise = new Promise((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
+
+function grpcStatusOf(session: http2.ClientHttp2Session, body: Buffer): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/vendor.biosec.v1.VoiceprintsProcessor/Verify",
+      "content-type": "application/grpc+proto",
+      te: "trailers",
+    });
+    let status: string | undefined;
+    const note = (headers: http2.IncomingHttpHeaders) => {
+      status = (headers["grpc-status"] as string | undefined) ?? status;
+    };
+    stream.on("response", note);
+    stream.on("trailers", note);
+    stream.on("error", reject);
+    stream.on("close", () => (status === undefined ? reject(new Error("no grpc-status")) : resolve(status)));
+    stream.resume();
+    stream.end(body);
+  });
+}
+
+/** google.rpc.Status is { code, message, details: Any[] }: field 3 holds the Any whose field 2 holds ours. */
+function detailOf(error: grpc.ServiceError) {
+  const bytes = error.metadata.get("grpc-status-details-bin")[0] as Buffer;
+  const any = lengthDelimited(bytes, 3)[0]!;
+  expect(lengthDelimited(any, 1)[0]!.toString()).toBe("type.googleapis.com/vendor.rpc.Status");
+  return fromBinary(StatusSchema, lengthDelimited(any, 2)[0]!);
+}
+
+function lengthDelimited(bytes: Uint8Array, field: number): Buffer[] {
+  const found: Buffer[] = [];
+  let at = 0;
+  const varint = () => {
+    let value = 0;
+    for (let shift = 0; ; shift += 7) {
+      const byte = bytes[at++]!;
+      value += (byte & 0x7f) * 2 ** shift;
+      if (byte < 0x80) return value;
+    }
+  };
+  while (at < bytes.length) {
+    const tag = varint();
+    if ((tag & 7) === 0) varint();
+    else {
+      const length = varint();
+      if (tag >> 3 === field) found.push(Buffer.from(bytes.slice(at, at + length)));
+      at += length;
+    }
+  }
+  return found;
+}
+
+describe("callers who misbehave", () => {
+  it("stops the work of a caller who goes away", async () => {
+    const aborted = withResolvers();
+    const { url } = await listening({
+      verify: (_, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener("abort", () => {
+            aborted.resolve(undefined);
+            reject(signal.reason);
+          });
+        }),
+    });
+    const controller = new AbortController();
+    const call = fetch(`${url}/v1/voiceprints/p/verification`, {
+      method: "POST",
+      body: JSON.stringify({ context }),
+      headers: { "content-type": "application/json" },
+      signal: controller.signal,
+    });
+    setTimeout(() => controller.abort(), 200);
+    await expect(call).rejects.toThrow();
+    await aborted.promise;
+  });
+
+  it("forgets an upload that breaks off in the middle", async () => {
+    const outcome = withResolvers();
+    const { url } = await listening({
+      addMediaSegment: async (messages: AsyncIterable<AddMediaSegmentRequest>) => {
+        try {
+          for await (const _ of messages);
+          outcome.resolve("finished");
+        } catch (error) {
+          outcome.resolve(error);
+          throw error;
+        }
+        return create(AddMediaSegmentResponseSchema, {});
+      },
+    });
+    const socket = net.connect(Number(new URL(url).port), "127.0.0.1");
+    socket.write(
+      "POST /v1/audios?context.gk_scope_id.value=scope HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n",
+    );
+    socket.write(Buffer.alloc(20_000));
+    setTimeout(() => socket.destroy(), 300);
+    expect(await outcome.promise).toBeInstanceOf(StatusError);
+  });
+
+  it("says TOO_LARGE to a gigabyte, declared or not, without keeping it", async () => {
+    let kept = 0;
+    const { url } = await listening(
+      {
+        addMediaSegment: async (messages: AsyncIterable<AddMediaSegmentRequest>) => {
+          for await (const message of messages) kept += message.chunk.length;
+          return create(AddMediaSegmentResponseSchema, {});
+        },
+      },
+      { limits: { mediaBytes: 1_000_000 } },
+    );
+    const upload = `curl -sS -w ' %{http_code}' -X POST -H 'content-type: audio/wav' '${url}/v1/audios' -T`;
+    const folder = await mkdtemp(join(tmpdir(), "vivavoce-large-"));
+    try {
+      const declared = `truncate -s 1G ${folder}/zeros && ${upload} ${folder}/zeros || true`;
+      const streamed = `head -c 1073741824 /dev/zero | ${upload} - || true`;
+      for (const command of [declared, streamed]) {
+        const { stdout } = await run("bash", ["-c", command]);
+        expect(stdout).toContain("TOO_LARGE");
+        expect(stdout).toMatch(/ 413$/);
+      }
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+    expect(kept).toBeLessThanOrEqual(1_000_000);
+    const memory = process.memoryUsage().arrayBuffers;
+    expect(memory).toBeLessThan(200e6);
+  });
+
+  it("refuses a JSON body that is too large, and one that is packed", async () => {
+    const { url } = await listening({}, { limits: { messageBytes: 1000 } });
+    const large = await fetch(`${url}/v1/sessions/start`, {
+      method: "POST",
+      body: JSON.stringify({ external_id: "x".repeat(2000) }),
+      headers: { "content-type": "application/json" },
+    });
+    expect(large.status).toBe(413);
+    const packed = await fetch(`${url}/v1/sessions/start`, {
+      method: "POST",
+      body: "x",
+      headers: { "content-type": "application/json", "content-encoding": "gzip" },
+    });
+    expect(packed.status).toBe(400);
+  });
+
+  it.each([
+    ["before its first byte", ""],
+    ["with half a preface", "PR"],
+    ["in its headers", "POST /v1/sessions/start HTTP/1.1\r\nhost: x\r\n"],
+    [
+      "in its body",
+      "POST /v1/sessions/start HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{",
+    ],
+    ["in its recording", "POST /v1/audios HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\nRIFF"],
+  ])("ends a connection that stalls %s", async (_, sent) => {
+    const { url } = await listening({}, { limits: { headerSeconds: 0.3, readSeconds: 0.5, mediaIdleSeconds: 0.3 } });
+    const socket = net.connect(Number(new URL(url).port), "127.0.0.1");
+    const ended = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+    socket.on("error", () => {});
+    socket.resume();
+    socket.write(sent);
+    // A sender of one byte now and then must fare no better than a silent one.
+    const drip = setInterval(
+      () => sent !== "" && socket.writable && !sent.startsWith("PR") && !sent.includes("RIFF") && socket.write("x"),
+      100,
+    );
+    await ended;
+    clearInterval(drip);
+  });
+
+  it("bounds the queue: the rest is told BUSY and when to come back", async () => {
+    const gate = withResolvers();
+    const { url } = await listening(
+      {
+        verify: () => gate.promise.then(() => create(VerifyResponseSchema, { status: { statusCode: StatusCode.OK } })),
+      },
+      { limits: { concurrentAudio: 1, queuedAudio: 2 } },
+    );
+    const verify = () =>
+      fetch(`${url}/v1/voiceprints/p/verification`, {
+        method: "POST",
+        body: JSON.stringify({ context }),
+        headers: { "content-type": "application/json" },
+      });
+    const refused: Response[] = [];
+    const threeRefused = withResolvers();
+    const calls = Array.from({ length: 6 }, async () => {
+      const response = await verify();
+      if (response.status === 503 && refused.push(response) === 3) threeRefused.resolve(undefined);
+      return response;
+    });
+    await threeRefused.promise;
+    expect(refused[0]!.headers.get("retry-after")).toMatch(/^\d+$/);
+    expect(await refused[0]!.json()).toMatchObject({
+      status: { statusCode: "BUSY", retryAfter: expect.stringMatching(/s$/) },
+    });
+    gate.resolve(undefined);
+    const codes = (await Promise.all(calls)).map((response) => response.status).sort();
+    expect(codes).toEqual([200, 200, 200, 503, 503, 503]);
+  });
+
+  it("limits the rate of one client", async () => {
+    const { service } = rehearse({}, { limits: { callsPerSecond: 1, callBurst: 2 } });
+    const call = () => service.app.request("/v1/sessions/decision");
+    expect((await call()).status).toBe(200);
+    expect((await call()).status).toBe(200);
+    const third = await call();
+    expect(third.status).toBe(429);
+    expect(await third.json()).toMatchObject({
+      status: { statusCode: "RATE_EXCEEDED", retryAfter: expect.any(String) },
+    });
+  });
+
+  it("answers DEADLINE_EXCEEDED when an operation does not end", async () => {
+    const { service } = rehearse({ train: () => new Promise(() => {}) }, { limits: { callSeconds: 0.2 } });
+    const response = await service.app.request("/v1/voiceprints/p/training", { method: "POST" });
+    expect(response.status).toBe(504);
+  });
+});
+
+describe("stopping", () => {
+  it("answers what it accepted and refuses what comes after", async () => {
+    const gate = withResolvers();
+    const reached = withResolvers();
+    const { service, url } = await listening({
+      verify: async () => {
+        reached.resolve(undefined);
+        await gate.promise;
+        return create(VerifyResponseSchema, { status: { statusCode: StatusCode.OK } });
+      },
+    });
+    const accepted = fetch(`${url}/v1/voiceprints/p/verification`, {
+      method: "POST",
+      body: "{}",
+      headers: { "content-type": "application/json" },
+    });
+    await reached.promise;
+    const stopped = service.stop();
+    await expect(fetch(`${url}/healthz`)).rejects.toThrow();
+    expect((await service.app.request("/readyz")).status).toBe(503);
+    gate.resolve(undefined);
+    expect((await accepted).status).toBe(200);
+    expect(await stopped).toBe(true);
+  });
+
+  it("does not wait forever", async () => {
+    const { service, url } = await listening({ verify: () => new Promise(() => {}) }, { limits: { stopSeconds: 0.3 } });
+    const call = fetch(`${url}/v1/voiceprints/p/verification`, {
+      method: "POST",
+      body: "{}",
+      headers: { "content-type": "application/json" },
+    }).catch(() => "broken off");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(await service.stop()).toBe(false);
+    expect(await call).toBe("broken off");
+  });
+});
