@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { configSchema, ENVIRONMENT, loadConfig } from "../../src/server/config.js";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "vivavoce-config-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function file(content: unknown): string {
+  const path = join(folder, "config.json");
+  writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
+  return path;
+}
+
+describe("precedence", () => {
+  it("is flag, environment, file, default", () => {
+    const path = file({ port: 1, host: "::1", limits: { queuedAudio: 1, callSeconds: 1 }, store: "/from/file" });
+    const env = { VIVAVOCE_PORT: "2", VIVAVOCE_QUEUED_AUDIO: "2", VIVAVOCE_STORE: "/from/env" };
+    const config = loadConfig({ flags: { port: 3 }, env, file: path });
+    expect(config.port).toBe(3);
+    expect(config.store).toBe("/from/env");
+    expect(config.limits.queuedAudio).toBe(2);
+    expect(config.limits.callSeconds).toBe(1);
+    expect(config.host).toBe("::1");
+    expect(config.auth.required).toBe(true);
+    expect(config.limits.mediaBytes).toBe(64 * 1024 * 1024);
+  });
+
+  it("finds the file through the environment", () => {
+    expect(loadConfig({ env: { VIVAVOCE_CONFIG: file({ port: 5 }) } }).port).toBe(5);
+  });
+
+  it("has a variable for every setting that exists, and none for one that does not", () => {
+    const settings = (schema: unknown, prefix: string): string[] =>
+      Object.entries(shapeOf(schema)!).flatMap(([name, inner]) =>
+        shapeOf(inner) ? settings(inner, `${prefix}${name}.`) : [`${prefix}${name}`],
+      );
+    expect(settings(configSchema, "").sort()).toEqual(Object.values(ENVIRONMENT).sort());
+  });
+});
+
+/** The fields of a zod object, looked for behind optional and default wrappers. */
+function shapeOf(schema: unknown): Record<string, unknown> | null {
+  let at = schema as { shape?: Record<string, unknown>; def?: { innerType?: unknown } } | undefined;
+  for (; at; at = at.def?.innerType as typeof at) if (at.shape) return at.shape;
+  return null;
+}
+
+describe("what cannot be used is refused before anything opens, by name and source", () => {
+  it.each([
+    [{ flags: { port: 70000 } }, /port \(the command line\)/],
+    [{ env: { VIVAVOCE_PORT: "eighty" } }, /VIVAVOCE_PORT.*"eighty"/],
+    [{ env: { VIVAVOCE_PROT: "80" } }, /VIVAVOCE_PROT: no such setting \(did you mean VIVAVOCE_PORT\?\)/],
+    [{ env: { VIVAVOCE_LOG_LEVEL: "loud" } }, /log\.level \(VIVAVOCE_LOG_LEVEL\)/],
+    [{ flags: { host: "0.0.0.0", "auth.required": false } }, /loopback only/],
+    [{ flags: { "auth.ownIssuer": false } }, /no issuer is accepted/],
+    [{ flags: { "tls.cert": "/nowhere/c", "tls.key": "/nowhere/k" } }, /tls: \/nowhere\/c: no such file/],
+    [{ flags: { "tls.cert": "/nowhere/c" } }, /tls\.key/],
+    [{ file: "/nowhere/config.json" }, /no such file/],
+  ])("%j", (sources, message) => {
+    expect(() => loadConfig({ env: {}, ...sources })).toThrow(message);
+  });
+
+  it("names an unknown key of the file, and a file that is no JSON", () => {
+    expect(() => loadConfig({ env: {}, file: file({ prot: 1 }) })).toThrow(/prot/);
+    expect(() => loadConfig({ env: {}, file: file("{") })).toThrow(/config\.json/);
+    expect(() => loadConfig({ env: {}, file: file("[]") })).toThrow(/JSON object expected/);
+  });
+
+  it("lets tokens be switched off on loopback", () => {
+    for (const host of ["127.0.0.1", "localhost", "::1", "127.1.2.3"]) {
+      expect(loadConfig({ env: {}, flags: { host, "auth.required": false } }).auth.required).toBe(false);
+    }
+    for (const host of ["0.0.0.0", "::", "10.0.0.1", "127.0.0.1.example.com"]) {
+      expect(() => loadConfig({ env: {}, flags: { host, "auth.required": false } })).toThrow(/loopback/);
+    }
+  });
+});

@@ -1,0 +1,88 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { openApi } from "../../src/server/http/openapi.js";
+import { rehearse } from "./rehearsal.js";
+
+const PROTO = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "proto", "vendor");
+const sources = readdirSync(PROTO, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".proto"))
+  .map((name) => readFileSync(join(PROTO, name), "utf8").replace(/\/\/.*$/gm, ""))
+  .join("\n");
+
+interface Operation {
+  operationId: string;
+  parameters?: { name: string; in: string }[];
+  requestBody?: { content: Record<string, { schema: { $ref?: string } }> };
+  responses: Record<string, unknown>;
+}
+const api = openApi({ serverUrl: "http://127.0.0.1:8080", version: "1" }) as {
+  openapi: string;
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, { properties?: Record<string, unknown>; enum?: string[] }> };
+};
+const operations = Object.entries(api.paths).flatMap(([path, verbs]) =>
+  Object.entries(verbs).map(([verb, operation]) => ({ path, verb, ...operation })),
+);
+
+/** Read from the text of the .proto files, not through the code that writes the description. */
+describe("the description says what the proto says", () => {
+  it("has every method at its verb and path, and no other", () => {
+    const declared = [
+      ...sources.matchAll(/rpc (\w+)\([^{]*?\{\s*option \(google\.api\.http\) = \{ (\w+): "([^"]+)"/g),
+    ].map(([, name, verb, path]) => `${name} ${verb} ${path}`);
+    expect(declared.length).toBeGreaterThan(25);
+    expect(operations.map(({ operationId, verb, path }) => `${operationId} ${verb} ${path}`).sort()).toEqual(
+      declared.sort(),
+    );
+  });
+
+  it("has every field of every message it refers to", () => {
+    for (const [, name, body] of sources.matchAll(/message (\w+) \{([\s\S]*?)\n\}/g)) {
+      const schema = Object.entries(api.components.schemas).find(([key]) => key.split(".").at(-1) === name);
+      if (!schema) continue;
+      const fields = [...body!.matchAll(/^\s+(?:repeated )?[\w.]+ (\w+) = \d+/gm)].map(([, field]) =>
+        field!.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
+      );
+      expect(Object.keys(schema[1].properties ?? {}), name).toEqual(fields);
+    }
+  });
+
+  it("has every value of every enumeration", () => {
+    for (const [, name, body] of sources.matchAll(/enum (\w+) \{([\s\S]*?)\n\}/g)) {
+      const values = [...body!.matchAll(/^\s+(\w+) = \d+;/gm)].map(([, value]) => value);
+      const found = Object.entries(api.components.schemas).filter(
+        ([key, schema]) => key.split(".").at(-1) === name && schema.enum?.length === values.length,
+      );
+      expect(
+        found.some(([, schema]) => JSON.stringify(schema.enum) === JSON.stringify(values)),
+        name,
+      ).toBe(true);
+    }
+  });
+
+  it("refers to nothing that is not there", () => {
+    for (const [, name] of JSON.stringify(api).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      expect(api.components.schemas).toHaveProperty([name!]);
+    }
+  });
+
+  it("binds path and query by dotted names, and a recording as bytes", () => {
+    const status = operations.find(({ operationId }) => operationId === "GetEnrollStatus")!;
+    expect(status.parameters).toContainEqual(
+      expect.objectContaining({ name: "gk_voiceprint_profile_id.value", in: "path" }),
+    );
+    expect(status.parameters).toContainEqual(
+      expect.objectContaining({ name: "context.gk_scope_id.value", in: "query" }),
+    );
+    const upload = operations.find(({ operationId }) => operationId === "AddMediaSegment")!;
+    expect(Object.keys(upload.requestBody!.content)).toContain("audio/wav");
+    expect(upload.parameters!.map(({ name }) => name)).not.toContain("chunk");
+  });
+
+  it("is served", async () => {
+    const response = await rehearse().service.app.request("/openapi.json");
+    expect(((await response.json()) as { openapi: string }).openapi).toBe("3.1.0");
+  });
+});
