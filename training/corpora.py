@@ -31,13 +31,16 @@ def files(repo, revision="HEAD"):
 def blobs(repo, ids):
     """The bytes of each blob, in order; None where the copy lacks it."""
     p = subprocess.Popen(["git", "--git-dir", git_dir(repo), "cat-file", "--batch"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    for i in ids:
-        p.stdin.write((i + "\n").encode())
-        p.stdin.flush()
-        head = p.stdout.readline().split()
-        yield p.stdout.read(int(head[2]) + 1)[:-1] if head[1:2] == [b"blob"] else None
-    p.stdin.close()
-    p.wait()
+    try:
+        for i in ids:
+            p.stdin.write((i + "\n").encode())
+            p.stdin.flush()
+            head = p.stdout.readline().split()
+            yield p.stdout.read(int(head[2]) + 1)[:-1] if head[1:2] == [b"blob"] else None
+    finally:  # also where the reader stops early
+        p.stdin.close()
+        p.stdout.close()
+        p.wait()
 
 
 def paths(repo, pattern, revision="HEAD"):

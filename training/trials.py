@@ -8,7 +8,7 @@ one person) are never held against each other."""
 import hashlib, os, sys
 from collections import defaultdict
 import numpy as np
-import audio, corpora
+import corpora
 
 FOLDER = os.path.join(corpora.HERE, "trials")
 SECONDS, LEAST, SEGMENTS = 4.0, 3.0, 8  # a segment's length, the shortest kept, the most of one session
@@ -26,6 +26,8 @@ def session_of(name, session, blob):
 
 def speech(name, blobs):
     """Trimmed speech of each blob and its rate."""
+    import audio  # reading needs libraries that following a run on the accelerator does not
+
     for data in corpora.blobs(corpora.DEV[name][0], blobs):
         x, rate = audio.read_mulaw(data) if name == "wuw-dev" else audio.read(data)
         yield audio.trim(x, rate), rate
