@@ -60,3 +60,43 @@ export {
   speakerTensors,
   speakerWipe,
 } from "./speaker/abi";
+export { logMel, logMelFrames, removeMean } from "./dsp/log-mel";
+export {
+  resampleInputCapacity,
+  resampleInputPtr,
+  resampleOutputPtr,
+  resamplePush,
+  resampleStart,
+  resampleWait,
+} from "./dsp/resample";
+// A recording as it arrives: dsp/stream.ts says how it is read.
+export {
+  BAD_RATE,
+  BAD_WINDOW,
+  FINISHED,
+  featureBins,
+  inputCapacity,
+  inputPtr,
+  LIMIT_REACHED,
+  marksCapacity,
+  marksPtr,
+  measuresLength,
+  measuresPtr,
+  streamDecidedFrames,
+  streamFinish,
+  streamPeek,
+  streamPush,
+  streamSpeechFrames,
+  streamStart,
+  streamStateBytes,
+  streamStateCapacity,
+  streamStatePtr,
+  streamStatus,
+  streamTake,
+  streamWipe,
+  WINDOW_FULL,
+  windowCapacity,
+  windowFrames,
+  windowPtr,
+  windowTimesPtr,
+} from "./dsp/stream";

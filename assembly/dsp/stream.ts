@@ -1,0 +1,464 @@
+/**
+ * One recording as it arrives: samples at the declared rate become 16 kHz audio, measures, voice activity and windows of features.
+ *
+ *   push ─► 256-sample blocks ─► saturation ─► resampler ─► speech level ─► log-mel ×4 ─► voice activity ─► decisions
+ *                                                                                                 │
+ *                                            window [frames][80] of net speech ◄── speech ◄──────┤
+ *                                            spectrum (SNR, bandwidth)          ◄── all ◄─────────┘
+ *
+ * Everything works on blocks that begin at multiples of 256 samples and on batches of four frames, so the chunking of the input changes
+ * no bit of any result. Nothing is allocated and nothing grows with the length: counters are 64 bits wide or good for 37 h.
+ *
+ * All state lies in one block, [streamStatePtr(), + streamStateBytes()): slice it out to put a stream aside, write it back to go on,
+ * and many streams share one instance. It holds no pointers; it fits only the binary that wrote it.
+ *
+ * How a caller reads a recording:
+ *
+ *   streamStart(rateHz, windowFrames, limitFrames)           // 0, or a negative refusal
+ *   for each chunk of at most inputCapacity() samples, copied to inputPtr():
+ *     for (let at = 0; at < n; ) {
+ *       at += streamPush(at, n - at)
+ *       if (streamStatus() & WINDOW_FULL) { copy windowFrames() × 80 floats from windowPtr(), three doubles from windowTimesPtr(); streamTake() }
+ *       if (streamStatus() & LIMIT_REACHED) break
+ *     }
+ *   streamPeek()                                             // any time: measures and the partial window, the stream goes on
+ *   streamFinish()                                           // the end: the same, and the stream is over
+ *
+ * A window that became full in the last push is taken before the next push, peek or finish. A peek or finish can itself fill the
+ * window: its last one may be up to WINDOW_SLACK frames longer than asked, never two.
+ */
+import { reserve } from "../memory";
+import { bandwidthHz, FrameSums, frameSums, SPECTRUM_BYTES, snrDb, spectrumPush, wadaDb } from "../quality/spectrum";
+import { SPEECH_LEVEL_BYTES, speechLevelDb, speechLevelPush, speechLevelStart } from "../quality/speech-level";
+import { Saturation, saturatedRuns, saturatedSamples, saturationPush } from "../quality/saturation";
+import {
+  Activity,
+  activityPush,
+  activityStart,
+  DELAY,
+  isPause,
+  isSpeech,
+  PRE_ROLL,
+  VOICE_ACTIVITY_BYTES,
+  voiceActivity,
+} from "../quality/voice-activity";
+import { BATCH, BATCH_SAMPLES, BINS, FRAME, HOP, logMelBatch, SILENCE } from "./log-mel";
+import { RESAMPLE_MOST, RESAMPLER_BYTES, rateIsSupported, resamplerPush, resamplerStart, resamplerWait } from "./resample";
+import { OUTPUT_HZ } from "./resample-table";
+
+/** Bits of streamStatus(). */
+export const WINDOW_FULL: i32 = 1;
+export const LIMIT_REACHED: i32 = 2;
+export const FINISHED: i32 = 4;
+
+/** Refusals of streamStart(). */
+export const BAD_RATE: i32 = -1;
+export const BAD_WINDOW: i32 = -2;
+
+const INPUT: i32 = 16384;
+const BLOCK: i32 = 256;
+const DEFAULT_WINDOW: i32 = 400;
+const SHORTEST_WINDOW: i32 = 50;
+const LONGEST_WINDOW: i32 = 1000;
+const WINDOW_SLACK: i32 = 64;
+/** Frames that wait for their decision; more than DELAY + PRE_ROLL + BATCH. */
+const RING: i32 = 32;
+const MARKS: i32 = 4096;
+const ROW: usize = BINS * 4;
+const AUDIO: i32 = BATCH_SAMPLES + RESAMPLE_MOST;
+
+@unmanaged
+class Stream {
+  rateHz: i32;
+  windowFrames: i32;
+  status: i32;
+  /** Samples of the block that is being gathered. */
+  gathered: i32;
+  /** 16 kHz samples that wait for their frames. */
+  audio: i32;
+  /** Frames in the window. */
+  collected: i32;
+  limitFrames: i64;
+  samples: i64;
+  invalidSamples: i64;
+  /** Frames whose features exist, which the network has heard, which are scored, and which are decided. */
+  made: i64;
+  heard: i64;
+  scored: i64;
+  decided: i64;
+  speech: i64;
+  windowFirst: i64;
+  windowLast: i64;
+  // then the parts below
+}
+
+// @ts-ignore: decorator
+@inline
+function aligned(bytes: usize): usize {
+  return (bytes + 63) & ~63;
+}
+
+// The parts of a stream's state, one after the other.
+const ACTIVITY: usize = aligned(offsetof<Stream>());
+const SATURATION: usize = ACTIVITY + aligned(offsetof<Activity>());
+const LEVEL: usize = SATURATION + aligned(offsetof<Saturation>());
+const SPECTRUM: usize = LEVEL + aligned(SPEECH_LEVEL_BYTES);
+const NETWORK: usize = SPECTRUM + aligned(SPECTRUM_BYTES);
+const BLOCK_AT: usize = NETWORK + aligned(VOICE_ACTIVITY_BYTES);
+const RESAMPLER: usize = BLOCK_AT + aligned(BLOCK * 4);
+const AUDIO_AT: usize = RESAMPLER + aligned(RESAMPLER_BYTES);
+const FEATURES: usize = AUDIO_AT + aligned(AUDIO * 4);
+const SUMS: usize = FEATURES + aligned(<usize>RING * ROW);
+const SCORES: usize = SUMS + aligned(RING * offsetof<FrameSums>());
+const MARKS_AT: usize = SCORES + aligned(RING * 4);
+/** The window is last: only the part that is filled needs to be kept. */
+const WINDOW: usize = MARKS_AT + aligned(MARKS);
+const BYTES: usize = WINDOW + <usize>(LONGEST_WINDOW + WINDOW_SLACK) * ROW;
+
+const input: usize = reserve(INPUT * 4);
+const state: usize = reserve(BYTES);
+const aside: usize = reserve(WINDOW);
+const batch: usize = reserve(<usize>BATCH * ROW);
+const silentFrame: usize = reserve(ROW);
+const times: usize = reserve(3 * 8);
+const measures: usize = reserve(16 * 8);
+let reported: i32 = 0;
+
+for (let m: usize = 0; m < ROW; m += 4) store<f32>(silentFrame + m, SILENCE);
+
+// @ts-ignore: decorator
+@inline
+function stream(): Stream {
+  return changetype<Stream>(state);
+}
+
+/** The slot that samples are copied to, f32 in -1..1, and how many it holds. */
+export function inputPtr(): usize {
+  return input;
+}
+
+export function inputCapacity(): i32 {
+  return INPUT;
+}
+
+/** Where the features of a window lie, [windowFrames()][80] f32, the mean not yet removed. */
+export function windowPtr(): usize {
+  return state + WINDOW;
+}
+
+/** Frames (10 ms each) in the window that was reported last: by a push that filled it, a peek or a finish. */
+export function windowFrames(): i32 {
+  return reported;
+}
+
+/** The most frames that a window can have: what a network must be ready for. */
+export function windowCapacity(): i32 {
+  return LONGEST_WINDOW + WINDOW_SLACK;
+}
+
+export function featureBins(): i32 {
+  return BINS;
+}
+
+/** Three f64 of the window reported last: seconds of speech in it, start and end in the recording. */
+export function windowTimesPtr(): usize {
+  return times;
+}
+
+/**
+ * The measures that the last streamPeek() or streamFinish() wrote, f64 each:
+ *   0 rateHz   1 grossSeconds   2 netSpeechSeconds
+ *   3 speechLevelDb   4 snrDb   5 second opinion on the SNR (WADA), dB   6 bandwidthHz   (3..6 mean nothing where 10 says so)
+ *   7 saturated runs   8 saturated samples   9 invalid samples (NaN, infinite: heard as 0)
+ *   10 bits of what is there: 1 speechLevelDb, 2 snrDb, 4 WADA, 8 bandwidthHz   11 samples   12 frames decided   13 frames of speech
+ */
+export function measuresPtr(): usize {
+  return measures;
+}
+
+export function measuresLength(): i32 {
+  return 16;
+}
+
+export function streamStatePtr(): usize {
+  return state;
+}
+
+/** Bytes that hold the stream as it is now. */
+export function streamStateBytes(): usize {
+  return WINDOW + <usize>stream().collected * ROW;
+}
+
+/** The most that streamStateBytes() can say. */
+export function streamStateCapacity(): usize {
+  return BYTES;
+}
+
+export function streamStatus(): i32 {
+  return stream().status;
+}
+
+/** Frames of speech so far, 10 ms each, as far as decided. */
+export function streamSpeechFrames(): f64 {
+  return <f64>stream().speech;
+}
+
+/** Frames decided so far; frame f begins at f·10 ms. */
+export function streamDecidedFrames(): f64 {
+  return <f64>stream().decided;
+}
+
+/** 1 where frame f was speech, at byte f % marksCapacity(): the newest decisions. */
+export function marksPtr(): usize {
+  return state + MARKS_AT;
+}
+
+export function marksCapacity(): i32 {
+  return MARKS;
+}
+
+/**
+ * Begins a stream. windowFrames: 50..1000, or 0 for 400 (4 s). limitFrames: net speech after which nothing more is read, 0 for no limit.
+ * Returns 0, BAD_RATE (not 4,000..192,000 Hz) or BAD_WINDOW; on a refusal the previous stream stays as it was.
+ */
+export function streamStart(rateHz: i32, windowFrames: i32, limitFrames: i32): i32 {
+  if (!rateIsSupported(rateHz)) return BAD_RATE;
+  if (windowFrames == 0) windowFrames = DEFAULT_WINDOW;
+  if (windowFrames < SHORTEST_WINDOW || windowFrames > LONGEST_WINDOW || limitFrames < 0) return BAD_WINDOW;
+  memory.fill(state, 0, BYTES);
+  const s = stream();
+  s.rateHz = rateHz;
+  s.windowFrames = windowFrames;
+  s.limitFrames = limitFrames == 0 ? i64.MAX_VALUE : <i64>limitFrames;
+  resamplerStart(state + RESAMPLER, rateHz);
+  speechLevelStart(state + LEVEL);
+  activityStart(changetype<Activity>(state + ACTIVITY));
+  reported = 0;
+  return 0;
+}
+
+/** Forgets the stream, the input and everything reported: no voice stays in memory. */
+export function streamWipe(): void {
+  memory.fill(input, 0, INPUT * 4);
+  memory.fill(state, 0, BYTES);
+  memory.fill(aside, 0, WINDOW);
+  memory.fill(batch, 0, <usize>BATCH * ROW);
+  memory.fill(times, 0, 24);
+  memory.fill(measures, 0, 128);
+  stream().status = FINISHED;
+  reported = 0;
+}
+
+/**
+ * Reads n samples of the input slot from index `at` on; returns how many were taken. Fewer than n: a window is full, or the limit is
+ * reached, see streamStatus(). None are taken while a window waits, or after the end.
+ */
+export function streamPush(at: i32, n: i32): i32 {
+  at = max(0, min(at, INPUT));
+  n = max(0, min(n, INPUT - at));
+  const s = stream();
+  let taken = 0;
+  pump(false);
+  while (taken < n && s.status == 0) {
+    const part = min(n - taken, BLOCK - s.gathered);
+    memory.copy(state + BLOCK_AT + <usize>s.gathered * 4, input + <usize>(at + taken) * 4, <usize>part * 4);
+    s.gathered += part;
+    taken += part;
+    if (s.gathered == BLOCK) {
+      hear(BLOCK);
+      pump(false);
+    }
+  }
+  if (s.status & WINDOW_FULL) report();
+  return taken;
+}
+
+/** Says that the full window was copied: the next one begins. */
+export function streamTake(): void {
+  const s = stream();
+  if (!(s.status & WINDOW_FULL)) return;
+  s.status &= ~WINDOW_FULL;
+  s.collected = 0;
+}
+
+/** Measures and partial window as if the recording ended here; the stream goes on undisturbed. Returns the window's frames. */
+export function streamPeek(): i32 {
+  memory.copy(aside, state, WINDOW);
+  conclude();
+  // Frames that the end added lie behind the window's own; they stay there until the next push.
+  memory.copy(state, aside, WINDOW);
+  memory.fill(aside, 0, WINDOW);
+  return reported;
+}
+
+/** Ends the recording: measures and last window. Returns the window's frames. */
+export function streamFinish(): i32 {
+  conclude();
+  stream().status |= FINISHED;
+  return reported;
+}
+
+/** The gathered samples go into the measures and through the resampler. */
+function hear(n: i32): void {
+  const s = stream();
+  const block = state + BLOCK_AT;
+  const saturation = changetype<Saturation>(state + SATURATION);
+  for (let i: usize = 0; i < <usize>n * 4; i += 4) {
+    let x = load<f32>(block + i);
+    if (!isFinite(x)) {
+      s.invalidSamples++;
+      x = 0;
+      store<f32>(block + i, 0);
+    } else if (abs(x) > 8) {
+      // Beyond any scale: kept finite through squares and transforms.
+      x = x > 0 ? 8 : -8;
+      store<f32>(block + i, x);
+    }
+    saturationPush(saturation, x);
+  }
+  s.samples += n;
+  s.gathered = 0;
+  resample(block, n);
+}
+
+function resample(x: usize, n: i32): void {
+  const s = stream();
+  const to = state + AUDIO_AT + <usize>s.audio * 4;
+  const made = resamplerPush(state + RESAMPLER, to, x, n);
+  speechLevelPush(state + LEVEL, to, made);
+  s.audio += made;
+}
+
+/** Moves everything as far as it goes: decisions first, then scores, then features, until a window is full or nothing is left. */
+function pump(ending: bool): void {
+  const s = stream();
+  const stops = ending ? LIMIT_REACHED : WINDOW_FULL | LIMIT_REACHED | FINISHED;
+  while (!(s.status & stops)) {
+    if (s.decided < s.scored - PRE_ROLL) decide();
+    else if (s.heard < s.made) listen(featuresOf(s.heard));
+    else if (s.audio >= BATCH_SAMPLES) features(BATCH);
+    else return;
+  }
+}
+
+/** Features of the next frames; the audio that no later frame needs is dropped. */
+function features(frames: i32): void {
+  const s = stream();
+  const audio = state + AUDIO_AT;
+  logMelBatch(batch, audio);
+  for (let f = 0; f < frames; f++) {
+    const slot = <usize>((s.made + f) & (RING - 1));
+    memory.copy(state + FEATURES + slot * ROW, batch + <usize>f * ROW, ROW);
+    frameSums(changetype<FrameSums>(state + SUMS + slot * offsetof<FrameSums>()), audio + <usize>(f * HOP * 4));
+  }
+  s.made += frames;
+  const used = min(frames * HOP, s.audio);
+  memory.copy(audio, audio + <usize>used * 4, <usize>(s.audio - used) * 4);
+  s.audio -= used;
+}
+
+function featuresOf(frame: i64): usize {
+  return state + FEATURES + <usize>(frame & (RING - 1)) * ROW;
+}
+
+/** The network hears the next frame, and so scores the one DELAY before it. */
+function listen(logMel: usize): void {
+  const s = stream();
+  const score = voiceActivity(state + NETWORK, logMel);
+  s.heard++;
+  if (s.heard <= DELAY) return;
+  store<f32>(state + SCORES + (<usize>(s.scored & (RING - 1)) << 2), score);
+  activityPush(changetype<Activity>(state + ACTIVITY), s.scored, score);
+  s.scored++;
+}
+
+function decide(): void {
+  const s = stream();
+  const frame = s.decided;
+  const slot = <usize>(frame & (RING - 1));
+  const row = featuresOf(frame);
+  const speech = isSpeech(changetype<Activity>(state + ACTIVITY), frame);
+  const sums = changetype<FrameSums>(state + SUMS + slot * offsetof<FrameSums>());
+  spectrumPush(state + SPECTRUM, sums, row, speech, isPause(load<f32>(state + SCORES + (slot << 2))));
+  store<u8>(state + MARKS_AT + <usize>(frame & (MARKS - 1)), speech ? 1 : 0);
+  s.decided++;
+  if (!speech) return;
+  s.speech++;
+  if (s.collected == 0) s.windowFirst = frame;
+  s.windowLast = frame;
+  if (s.collected < LONGEST_WINDOW + WINDOW_SLACK) {
+    memory.copy(state + WINDOW + <usize>s.collected * ROW, row, ROW);
+    s.collected++;
+  }
+  if (s.collected == s.windowFrames) s.status |= WINDOW_FULL;
+  if (s.speech == s.limitFrames) s.status |= LIMIT_REACHED;
+}
+
+/** What the end of a recording does: the tail is heard, the last frames are scored as if silence followed, and all is reported. */
+function conclude(): void {
+  const s = stream();
+  if (s.status & (LIMIT_REACHED | FINISHED)) {
+    report();
+    measure();
+    return;
+  }
+  if (s.gathered > 0) hear(s.gathered);
+  // Zeros behind the last sample, for the filter's second half.
+  const block = state + BLOCK_AT;
+  memory.fill(block, 0, BLOCK * 4);
+  for (let wait = resamplerWait(state + RESAMPLER); wait > 0; wait -= BLOCK) {
+    const zeros = min(wait, BLOCK);
+    resample(block, zeros);
+    pump(true);
+  }
+  pump(true);
+  const frames = s.audio < FRAME ? 0 : (s.audio - FRAME) / HOP + 1;
+  if (frames > 0) {
+    memory.fill(state + AUDIO_AT + <usize>s.audio * 4, 0, <usize>max(0, BATCH_SAMPLES - s.audio) * 4);
+    features(frames);
+  }
+  pump(true);
+  // The network hears silence behind the last frame.
+  while (s.scored < s.made && !(s.status & LIMIT_REACHED)) {
+    listen(silentFrame);
+    pump(true);
+  }
+  // No score can turn the last frames on any more.
+  while (s.decided < s.made && !(s.status & LIMIT_REACHED)) decide();
+  report();
+  measure();
+}
+
+function report(): void {
+  const s = stream();
+  reported = s.collected;
+  store<f64>(times, <f64>s.collected * 0.01);
+  store<f64>(times, s.collected > 0 ? <f64>s.windowFirst * 0.01 : 0, 8);
+  store<f64>(times, s.collected > 0 ? <f64>s.windowLast * 0.01 + 0.025 : 0, 16);
+}
+
+function put(index: usize, value: f64, bit: i32): i32 {
+  const there = isFinite(value);
+  store<f64>(measures + (index << 3), there ? value : 0);
+  return there ? bit : 0;
+}
+
+function measure(): void {
+  const s = stream();
+  const saturation = changetype<Saturation>(state + SATURATION);
+  put(0, <f64>s.rateHz, 0);
+  put(1, s.rateHz > 0 ? <f64>s.samples / <f64>s.rateHz : 0, 0);
+  put(2, <f64>s.speech * 0.01, 0);
+  const spoke = s.speech > 0;
+  let bits = put(3, spoke ? speechLevelDb(state + LEVEL) : NaN, 1);
+  bits |= put(4, spoke ? snrDb(state + SPECTRUM) : NaN, 2);
+  bits |= put(5, spoke ? wadaDb(state + SPECTRUM) : NaN, 4);
+  bits |= put(6, spoke ? bandwidthHz(state + SPECTRUM) : NaN, 8);
+  put(7, <f64>saturatedRuns(saturation), 0);
+  put(8, <f64>saturatedSamples(saturation), 0);
+  put(9, <f64>s.invalidSamples, 0);
+  put(10, <f64>bits, 0);
+  put(11, <f64>s.samples, 0);
+  put(12, <f64>s.decided, 0);
+  put(13, <f64>s.speech, 0);
+}

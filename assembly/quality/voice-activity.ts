@@ -1,0 +1,145 @@
+/**
+ * Voice activity: a small network over the log-mel frames says how likely each is speech, then hysteresis, hang-over and pre-roll decide.
+ *
+ *   log-mel 80 ──► dense + ReLU ──► gated recurrent unit ──► dense 1 ──► score (logarithm of the odds)
+ *
+ * It was taught by Silero on speech in noise, over telephones and in rooms, and on noise, tones and music without speech
+ * (training/vad). The score of a frame comes DELAY frames later: a word's beginning is heard together with what follows.
+ */
+import { BINS } from "../dsp/log-mel";
+import { sigmoid4, tanh4 } from "../math/exponential";
+import { reserve } from "../memory";
+import { BIASES, HIDDEN, SCALES, WEIGHTS } from "./voice-activity-weights";
+
+/** Frames after which a frame's score is known. */
+export const DELAY: i32 = 8;
+
+export const VOICE_ACTIVITY_BYTES: i32 = HIDDEN * 4;
+
+const GATES: i32 = 3 * HIDDEN;
+const dense: usize = reserve(HIDDEN * BINS * 4);
+const input: usize = reserve(GATES * HIDDEN * 4);
+const recurrent: usize = reserve(GATES * HIDDEN * 4);
+const normalized: usize = reserve(BINS * 4);
+const features: usize = reserve(HIDDEN * 4);
+const fromInput: usize = reserve(GATES * 4);
+const fromState: usize = reserve(GATES * 4);
+
+// BIASES: dense, input, recurrent, the output's weights, the output's bias.
+const denseBias: usize = BIASES;
+const inputBias: usize = denseBias + HIDDEN * 4;
+const recurrentBias: usize = inputBias + GATES * 4;
+const outWeights: usize = recurrentBias + GATES * 4;
+const outBias: usize = outWeights + HIDDEN * 4;
+
+/** The matrices ship as int8 with one scale per row: dense, input, recurrent. */
+function unpack(to: usize, from: usize, scales: usize, rows: i32, columns: i32): void {
+  for (let r = 0; r < rows; r++) {
+    const scale = load<f32>(scales + (<usize>r << 2));
+    for (let c = 0; c < columns; c++) {
+      const at = <usize>(r * columns + c);
+      store<f32>(to + (at << 2), <f32>load<i8>(from + at) * scale);
+    }
+  }
+}
+unpack(dense, WEIGHTS, SCALES, HIDDEN, BINS);
+unpack(input, WEIGHTS + HIDDEN * BINS, SCALES + HIDDEN * 4, GATES, HIDDEN);
+unpack(recurrent, WEIGHTS + HIDDEN * BINS + GATES * HIDDEN, SCALES + (HIDDEN + GATES) * 4, GATES, HIDDEN);
+
+/** out[d] = W[d,n]·x[n] + b[d]. n % 8 == 0. */
+function affine(out: usize, x: usize, w: usize, b: usize, n: i32, d: i32): void {
+  const bytes = <usize>n * 4;
+  for (let r = 0; r < d; r++) {
+    let even = f32x4.mul(v128.load(x), v128.load(w));
+    let odd = f32x4.mul(v128.load(x, 16), v128.load(w, 16));
+    for (let k: usize = 32; k < bytes; k += 32) {
+      even = f32x4.add(even, f32x4.mul(v128.load(x + k), v128.load(w + k)));
+      odd = f32x4.add(odd, f32x4.mul(v128.load(x + k, 16), v128.load(w + k, 16)));
+    }
+    const s = f32x4.add(even, odd);
+    const sum =
+      f32x4.extract_lane(s, 0) + f32x4.extract_lane(s, 1) + (f32x4.extract_lane(s, 2) + f32x4.extract_lane(s, 3));
+    store<f32>(out + (<usize>r << 2), sum + load<f32>(b + (<usize>r << 2)));
+    w += bytes;
+  }
+}
+
+/** Hears one frame's log-mel[80]; returns the score of the frame DELAY frames before it. `state` is HIDDEN floats. */
+export function voiceActivity(state: usize, logMel: usize): f32 {
+  for (let m: usize = 0; m < <usize>BINS * 4; m += 16) {
+    v128.store(normalized + m, f32x4.mul(f32x4.add(v128.load(logMel + m), f32x4.splat(8)), f32x4.splat(0.25)));
+  }
+  affine(features, normalized, dense, denseBias, BINS, HIDDEN);
+  for (let i: usize = 0; i < <usize>HIDDEN * 4; i += 16) {
+    v128.store(features + i, f32x4.max(v128.load(features + i), f32x4.splat(0)));
+  }
+  affine(fromInput, features, input, inputBias, HIDDEN, GATES);
+  affine(fromState, state, recurrent, recurrentBias, HIDDEN, GATES);
+  const keepAt: usize = HIDDEN * 4;
+  const newAt: usize = HIDDEN * 8;
+  let score = f32x4.splat(0);
+  for (let i: usize = 0; i < <usize>HIDDEN * 4; i += 16) {
+    const reset = sigmoid4(f32x4.add(v128.load(fromInput + i), v128.load(fromState + i)));
+    const keep = sigmoid4(f32x4.add(v128.load(fromInput + keepAt + i), v128.load(fromState + keepAt + i)));
+    const fresh = tanh4(f32x4.add(v128.load(fromInput + newAt + i), f32x4.mul(reset, v128.load(fromState + newAt + i))));
+    // keep·h + (1 - keep)·fresh
+    const h = f32x4.add(fresh, f32x4.mul(keep, f32x4.sub(v128.load(state + i), fresh)));
+    v128.store(state + i, h);
+    score = f32x4.add(score, f32x4.mul(h, v128.load(outWeights + i)));
+  }
+  return (
+    f32x4.extract_lane(score, 0) +
+    f32x4.extract_lane(score, 1) +
+    (f32x4.extract_lane(score, 2) + f32x4.extract_lane(score, 3)) +
+    load<f32>(outBias)
+  );
+}
+
+/** Score at which speech begins, and below which it ends. */
+const BEGIN: f32 = 0.4;
+const END: f32 = -0.4;
+/** Frames kept after the end and before the beginning. */
+const HANG_OVER: i32 = 3;
+export const PRE_ROLL: i32 = 2;
+/** Below this score a frame is a pause whose power is noise. */
+const PAUSE: f32 = -2;
+
+/** Turns scores into decisions; frame numbers are 64 bits wide. */
+@unmanaged
+export class Activity {
+  speaking: bool;
+  /** The last frame that was speech or hang-over. */
+  lastActive: i64;
+  hangOver: i32;
+}
+
+export function activityStart(a: Activity): void {
+  a.speaking = false;
+  a.lastActive = -1000;
+  a.hangOver = 0;
+}
+
+/** Takes frame t's score; afterwards frame t - PRE_ROLL is decided, see `isSpeech`. */
+export function activityPush(a: Activity, t: i64, score: f32): void {
+  if (score >= BEGIN || (a.speaking && score >= END)) {
+    a.speaking = true;
+    a.hangOver = HANG_OVER;
+    a.lastActive = t;
+  } else {
+    a.speaking = false;
+    if (a.hangOver > 0) {
+      a.hangOver--;
+      a.lastActive = t;
+    }
+  }
+}
+
+/** Whether frame f is speech, once frame f + PRE_ROLL was pushed and before the next one is. */
+export function isSpeech(a: Activity, f: i64): bool {
+  return a.lastActive >= f;
+}
+
+export function isPause(score: f32): bool {
+  return score < PAUSE;
+}
+
