@@ -1,7 +1,8 @@
 /** From a calibrated score to a decision. Thresholds follow from the target false-accept rate, never from a number here. */
+
+import * as attackTypes from "../contract/gen/vendor/biosec/v1/audio/attacks_pb.js";
 import { Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { DecisionReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import { audio as attackTypes } from "../contract/index.js";
 
 /** What speaks for the same person (or for an attack), as a calibrated natural-log likelihood ratio. */
 export interface Evidence {
@@ -73,36 +74,44 @@ export type AttackKind = "synthetic" | "playback";
 export interface AttackOutcome {
   readonly decision: Decision;
   readonly reason: attackTypes.DecisionReason;
+  /** What it adds to the decision over all factors. */
+  readonly general: Outcome;
 }
 
 export function decideAttack(kind: AttackKind, evidence: JudgedEvidence): AttackOutcome {
-  const { DecisionReason: AttackReason } = attackTypes;
-  switch (judge(evidence)) {
-    case "above":
-      return {
-        decision: Decision.FRAUD,
-        reason: kind === "synthetic" ? AttackReason.SYNTHETIC_SPEECH_DETECTED : AttackReason.PLAYBACK_INDICATION,
-      };
-    case "below":
-      return { decision: Decision.NO_RISK_DETECTED, reason: AttackReason.AUDIO_OK };
-    case "near":
-      return { decision: Decision.UNCERTAIN, reason: AttackReason.LOW_RELIABILITY };
-  }
+  const verdict = judge(evidence);
+  const general = outcomes.fraudster[verdict];
+  return { decision: general.decision, reason: attackReasons[kind][verdict], general };
 }
+
+const { DecisionReason: AttackReason } = attackTypes;
+const attackReasons: Readonly<Record<AttackKind, Readonly<Record<Verdict, attackTypes.DecisionReason>>>> = {
+  synthetic: {
+    above: AttackReason.SYNTHETIC_SPEECH_DETECTED,
+    below: AttackReason.AUDIO_OK,
+    near: AttackReason.LOW_RELIABILITY,
+  },
+  playback: {
+    above: AttackReason.PLAYBACK_INDICATION,
+    below: AttackReason.AUDIO_OK,
+    near: AttackReason.LOW_RELIABILITY,
+  },
+};
 
 export interface PartDecisions {
   readonly authentication?: Outcome | undefined;
   readonly fraud?: Outcome | undefined;
-  readonly attacks: readonly Decision[];
+  /** As for fraudsters: FRAUD, NO_RISK_DETECTED, or why neither. */
+  readonly attacks: readonly Outcome[];
 }
 
 /** The decision over all factors. `null` when nothing was checked. */
 export function generalDecision({ authentication, fraud, attacks }: PartDecisions): Outcome | null {
   if (fraud?.decision === Decision.FRAUD) return fraud;
-  if (attacks.includes(Decision.FRAUD)) return outcomes.fraudster.above;
+  const attack = attacks.find(({ decision }) => decision === Decision.FRAUD);
+  if (attack) return attack;
   if (authentication) return authentication;
   // Only risk checks ran: no risk is an answer only when each of them could give one.
-  if (fraud && fraud.decision !== Decision.NO_RISK_DETECTED) return fraud;
-  if (attacks.includes(Decision.UNCERTAIN)) return outcomes.fraudster.near;
-  return fraud || attacks.length > 0 ? outcomes.fraudster.below : null;
+  const risks = fraud ? [fraud, ...attacks] : attacks;
+  return risks.find(({ decision }) => decision !== Decision.NO_RISK_DETECTED) ?? risks[0] ?? null;
 }

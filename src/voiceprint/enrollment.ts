@@ -2,7 +2,7 @@
 import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { EnrollReason, EnrollStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { ConfigurationSet } from "./configuration-set.js";
-import { audioValidity, type MeasuredAudio } from "./quality-gate.js";
+import { audioValidity, isUnreadable, type MeasuredAudio } from "./quality-gate.js";
 
 /** An audio model, as far as enrollment looks at it. */
 export interface AudioModel {
@@ -49,9 +49,9 @@ export function enrollReason(
   if (usableSegments(segments, revision).some((segment) => sameAudio(segment, candidate)))
     return EnrollReason.ALREADY_ADDED;
   if (printType !== null && candidate.printType !== printType) return EnrollReason.WRONG_PRINT_TYPE;
-  const unreadable =
-    candidate.validity === AudioValidity.INVALID_AUDIO || candidate.validity === AudioValidity.INTERNAL_ERROR;
-  const validity = unreadable ? candidate.validity : audioValidity(candidate.audio, "enroll", set);
+  const validity = isUnreadable(candidate.validity)
+    ? candidate.validity
+    : audioValidity(candidate.audio, "enroll", set);
   if (validity === AudioValidity.AUDIO_TOO_SHORT) return EnrollReason.TOO_SHORT;
   if (validity !== AudioValidity.AUDIO_OK || candidate.revision !== revision || candidate.embedding === null)
     return EnrollReason.MISSING_MODEL;

@@ -1,5 +1,5 @@
 /** Is a recording fit for what it is wanted for? */
-import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { DecisionReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { ConfigurationSet } from "./configuration-set.js";
 
@@ -43,3 +43,12 @@ const reasons: Readonly<Record<AudioValidity, DecisionReason>> = {
 /** Why a check with audio of this validity has no verdict. */
 export const reasonForValidity = (validity: AudioValidity): DecisionReason =>
   reasons[validity] ?? DecisionReason.UNSPECIFIED;
+
+/** The outcome of a check whose audio was not fit for it: it failed, or it may succeed with better audio. */
+export const outcomeForValidity = (validity: AudioValidity): { decision: Decision; reason: DecisionReason } => ({
+  decision: isUnreadable(validity) ? Decision.FAILED : Decision.UNCERTAIN,
+  reason: reasonForValidity(validity),
+});
+
+export const isUnreadable = (validity: AudioValidity): boolean =>
+  validity === AudioValidity.INVALID_AUDIO || validity === AudioValidity.INTERNAL_ERROR;

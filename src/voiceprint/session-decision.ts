@@ -35,8 +35,8 @@ export function decideSession(checks: readonly SessionCheck[]): SessionDecision 
     authentication: authentication && decide("person", authentication),
     fraud: fraud && decide("fraudster", fraud),
     attacks: [
-      ...(synthetic ? [decideAttack("synthetic", synthetic).decision] : []),
-      ...(playback ? [decideAttack("playback", playback).decision] : []),
+      ...(synthetic ? [decideAttack("synthetic", synthetic).general] : []),
+      ...(playback ? [decideAttack("playback", playback).general] : []),
     ],
   });
   if (outcome === null) {

@@ -1,0 +1,79 @@
+/**
+ * The one place where requests are held to what the contract declares: mandatory fields, choices and context, and the
+ * form of ids. Which of them exist is for the operation to find out.
+ */
+import { create, type DescField, type DescMessage, getOption, hasOption, type Message } from "@bufbuild/protobuf";
+import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import { ContextSchema, UniqueIdSchema } from "./gen/vendor/biosec/v1/common_pb.js";
+import { context_needs, mandatory, mandatory_choice } from "./gen/vendor/rpc/mandatory_pb.js";
+import { type FieldViolation, FieldViolationSchema } from "./gen/vendor/rpc/status_pb.js";
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/** Scopes are named by the operator, not by us. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
+const scopeName = /^[^\u0000-\u001f\u007f]{1,128}$/;
+
+export function fieldViolations(schema: DescMessage, message: Message): FieldViolation[] {
+  const violations: FieldViolation[] = [];
+  walk(reflect(schema, message), "", violations);
+  return violations;
+}
+
+export const fieldViolation = (field: string, violation: string, message: string): FieldViolation =>
+  create(FieldViolationSchema, { field, violation, message });
+
+function walk(message: ReflectMessage, path: string, violations: FieldViolation[], needed?: readonly string[]): void {
+  for (const oneof of message.desc.oneofs) {
+    if (!hasOption(oneof, mandatory_choice)) continue;
+    const choice = message.oneofCase(oneof);
+    if (choice !== undefined && !isEmpty(message, choice)) continue;
+    const names = oneof.fields.map((field) => field.name).join(" or ");
+    violations.push(fieldViolation(`${path}${oneof.name}`, "missing", `exactly one of ${names} is mandatory`));
+  }
+  for (const field of message.desc.fields) {
+    const fieldPath = `${path}${field.name}`;
+    const isMandatory = hasOption(field, mandatory) && (needed === undefined || needed.includes(field.name));
+    if (isEmpty(message, field)) {
+      if (isMandatory) violations.push(fieldViolation(fieldPath, "missing", `${fieldPath} is mandatory`));
+      continue;
+    }
+    if (field.fieldKind === "message") {
+      const inner = message.get(field) as ReflectMessage;
+      if (field.message.typeName === UniqueIdSchema.typeName) checkForm(inner, field, fieldPath, violations);
+      else walk(inner, `${fieldPath}.`, violations, contextNeeds(message.desc, field.message));
+    } else if (field.fieldKind === "list" && field.listKind === "message") {
+      let i = 0;
+      for (const inner of message.get(field) as Iterable<ReflectMessage>) {
+        const itemPath = `${fieldPath}[${i++}]`;
+        if (inner.desc.typeName === UniqueIdSchema.typeName) checkForm(inner, field, itemPath, violations);
+        else walk(inner, `${itemPath}.`, violations);
+      }
+    }
+  }
+}
+
+/** An id without a value, a list without ids and an empty string are not there. */
+function isEmpty(message: ReflectMessage, field: DescField): boolean {
+  if (!message.isSet(field)) return true;
+  if (field.fieldKind === "scalar") return message.get(field) === "";
+  if (field.fieldKind !== "message" || field.message.typeName !== UniqueIdSchema.typeName) return false;
+  return idValue(message.get(field) as ReflectMessage) === "";
+}
+
+const idValue = (id: ReflectMessage): string => (id.message as unknown as { value: string }).value;
+
+function checkForm(id: ReflectMessage, field: DescField, path: string, violations: FieldViolation[]): void {
+  const value = idValue(id);
+  const wellFormed = field.name === "gk_scope_id" ? scopeName.test(value) : uuid.test(value);
+  if (wellFormed) return;
+  violations.push(
+    value === ""
+      ? fieldViolation(path, "missing", `${path} has no value`)
+      : fieldViolation(path, "malformed", `${path} is not an id`),
+  );
+}
+
+function contextNeeds(request: DescMessage, inner: DescMessage): readonly string[] | undefined {
+  if (inner.typeName !== ContextSchema.typeName || !hasOption(request, context_needs)) return undefined;
+  return getOption(request, context_needs);
+}

@@ -1,0 +1,103 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Recording } from "../audio/port.js";
+import type {
+  AddMediaSegmentRequest,
+  AddMediaSegmentResponseSchema,
+} from "../contract/gen/vendor/biosec/v1/media_pb.js";
+import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
+import { fieldViolation } from "../contract/mandatory.js";
+import { StatusError } from "../contract/status-error.js";
+import type { MediaSegment } from "../store/port.js";
+import { assertRunning, configurationSetOf, sessionOf } from "./context.js";
+import type { Dependencies, OperationOptions } from "./dependencies.js";
+import { invalid } from "./failures.js";
+import { uniqueId } from "./messages.js";
+import { rawFormat } from "./recorded-audio.js";
+
+/** Keeps audio for the other operations. `first` carries context and format, `rest` more of the bytes. */
+export async function addMediaSegment(
+  deps: Dependencies,
+  first: AddMediaSegmentRequest,
+  rest: AsyncIterable<Uint8Array>,
+  options: OperationOptions,
+): Promise<MessageInitShape<typeof AddMediaSegmentResponseSchema>> {
+  const encoding = encodingOf(first.encoding);
+  const session = await sessionOf(deps, first.context);
+  if (first.context!.configsetId !== "") configurationSetOf(deps, first.context);
+  assertRunning(session);
+  const audio = await collect(deps, first.chunk, rest, options);
+  const recording = readable(deps, audio, { encoding, rateHz: first.rate, channels: first.channels });
+  const id = deps.ids.next();
+  await deps.store.media.add({
+    id,
+    scopeId: session.scopeId,
+    sessionId: session.id,
+    partOf: null,
+    rateHz: recording.rateHz,
+    channels: recording.channels,
+    encoding,
+    createdAt: deps.clock.now(),
+    audio,
+  });
+  return { gkMediaSegmentId: uniqueId(id) };
+}
+
+function encodingOf(name: string): MediaSegment["encoding"] {
+  if (name === "" || name === "wav") return "wav";
+  if (name === "pcm16" || name === "alaw" || name === "mulaw") return name;
+  throw invalid("encoding", "unknown", "the encodings are wav, pcm16, alaw and mulaw");
+}
+
+/** Refused here: bytes that are no audio at all. What turns out undecodable later is an outcome of its checks. */
+function readable(
+  deps: Dependencies,
+  audio: Uint8Array,
+  format: Pick<MediaSegment, "encoding" | "rateHz" | "channels">,
+): Recording {
+  try {
+    const recording = deps.readRecording(audio, rawFormat(format));
+    if (recording.frames > 0) return recording;
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    const field = code === "BAD_RATE" ? "rate" : code === "BAD_CHANNELS" ? "channels" : "chunk";
+    throw invalid(field, "not_audio", error instanceof Error ? error.message : "this is no audio");
+  }
+  throw invalid("chunk", "empty", "the audio has no samples");
+}
+
+async function collect(
+  deps: Dependencies,
+  first: Uint8Array,
+  rest: AsyncIterable<Uint8Array>,
+  options: OperationOptions,
+): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const take = (chunk: Uint8Array) => {
+    length += chunk.length;
+    if (length > deps.limits.mediaBytes) throw tooLarge(deps.limits.mediaBytes);
+    chunks.push(chunk);
+  };
+  take(first);
+  for await (const chunk of rest) {
+    options.signal?.throwIfAborted();
+    take(chunk);
+  }
+  if (chunks.length === 1) return first;
+  const audio = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    audio.set(chunk, at);
+    at += chunk.length;
+  }
+  return audio;
+}
+
+function tooLarge(bytes: number): StatusError {
+  const message = `a media segment has at most ${bytes} bytes`;
+  return new StatusError({
+    statusCode: StatusCode.TOO_LARGE,
+    message,
+    fieldViolations: [fieldViolation("chunk", "too_large", message)],
+  });
+}

@@ -1,0 +1,164 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import {
+  type AnalyzeAudioRequest,
+  type AnalyzeAudioResponseSchema,
+  type AnalyzeAudioResultSchema,
+  DecisionReason,
+} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
+import { generalDecision, type Outcome } from "../voiceprint/decision.js";
+import { outcomeForValidity } from "../voiceprint/quality-gate.js";
+import { fuseRisks, riskFigures } from "../voiceprint/risk.js";
+import { risksOf } from "../voiceprint/session-decision.js";
+import { type AttackResult, assertAttackKnown, checkAttack } from "./attacks.js";
+import { type Candidates, candidatesByGroup, candidatesOf, findProfiles } from "./candidates.js";
+import {
+  authenticationPart,
+  fraudPart,
+  type HeardAudio,
+  hearAndCompare,
+  type Part,
+  type PartResult,
+  recordCheck,
+} from "./check.js";
+import { partRisk, scoreOf, voiceprintResult } from "./common-result.js";
+import { type OpenContext, openContext } from "./context.js";
+import type { Dependencies, OperationOptions } from "./dependencies.js";
+import { audioDetails, calibrationModel, idIfAny, ifKnown, printDetails, riskResult, uniqueId } from "./messages.js";
+import { findAudio, findMedia } from "./recorded-audio.js";
+
+export interface AnalysisTargets {
+  readonly persons: Candidates | null;
+  readonly fraudsters: Candidates | null;
+}
+
+export const partsOf = ({ persons, fraudsters }: AnalysisTargets, set: ConfigurationSet): Part[] => [
+  ...(persons ? [authenticationPart(persons, set)] : []),
+  ...(fraudsters ? [fraudPart(fraudsters, set)] : []),
+];
+
+/** Several checks on the audio at once: who speaks, is it a known fraudster, is it a living voice. */
+export async function analyzeAudio(
+  deps: Dependencies,
+  request: AnalyzeAudioRequest,
+  options: OperationOptions,
+): Promise<MessageInitShape<typeof AnalyzeAudioResponseSchema>> {
+  const context = await openContext(deps, request.context);
+  const { scopeId, set } = context;
+  const wantsSynthetic = request.syntheticSpeechDetectionParameters !== undefined;
+  const wantsPlayback = request.channelPlaybackDetectionParameters !== undefined;
+  if (wantsSynthetic) assertAttackKnown(deps, "synthetic");
+  if (wantsPlayback) assertAttackKnown(deps, "playback");
+  const source = await findAudio(deps, scopeId, request.audio);
+  const media =
+    source.from === "media"
+      ? source.media
+      : wantsSynthetic || wantsPlayback
+        ? await findMedia(deps, scopeId, source.processed.mediaSegmentId, "gk_processed_audio_id")
+        : null;
+  const targets = await analysisTargets(deps, context, request);
+  const { heard, results } = await hearAndCompare(deps, context, source, request, partsOf(targets, set), options);
+  const synthetic = wantsSynthetic ? await checkAttack(deps, "synthetic", media!, heard, set, options) : null;
+  const playback = wantsPlayback ? await checkAttack(deps, "playback", media!, heard, set, options) : null;
+  return {
+    result: await concludeAnalysis(deps, context, "AnalyzeAudio", targets, heard, results, { synthetic, playback }),
+  };
+}
+
+/** Fuses the parts into one result, and keeps it for the session's decision. */
+export async function concludeAnalysis(
+  deps: Dependencies,
+  context: OpenContext,
+  operation: string,
+  { persons, fraudsters }: AnalysisTargets,
+  heard: HeardAudio,
+  results: readonly PartResult[],
+  { synthetic, playback }: { synthetic: AttackResult | null; playback: AttackResult | null },
+): Promise<MessageInitShape<typeof AnalyzeAudioResultSchema>> {
+  const authentication = persons && results[0]!;
+  const fraud = fraudsters && results.at(-1)!;
+  const evidence = {
+    authentication: authentication?.evidence ?? undefined,
+    fraud: fraud?.evidence ?? undefined,
+    synthetic: synthetic?.evidence,
+    playback: playback?.evidence,
+  };
+  const attacks = [synthetic, playback].filter((part) => part !== null);
+  const outcome =
+    generalDecision({
+      authentication: authentication?.outcome,
+      fraud: fraud?.outcome,
+      attacks: attacks.map((part) => part.outcome),
+    }) ?? withoutChecks(heard.validity);
+  const risk = fuseRisks(risksOf(evidence));
+  const topPerson = authentication?.scored[0];
+  const topFraudster = fraud?.scored[0];
+  await recordCheck(
+    deps,
+    context,
+    operation,
+    outcome,
+    risk && riskFigures(risk),
+    evidence,
+    topPerson?.print.profileId ?? topFraudster?.print.profileId ?? null,
+  );
+  return {
+    gkMediaSegmentId: idIfAny(heard.audio.mediaSegmentId),
+    gkProcessedAudioId: idIfAny(heard.audio.processedAudioId),
+    decision: outcome.decision,
+    reason: outcome.reason,
+    voiceClassScore: ifKnown(heard.analysis?.voiceClass),
+    riskEngineGlobalResult: riskResult(risk),
+    validity: heard.validity,
+    authenticationResult: authentication
+      ? {
+          topPersonVoiceprintDetails: topPerson && printDetails(topPerson.print),
+          authenticationScore: scoreOf(topPerson),
+          ...authentication.outcome,
+          numberOfPersonsPrints: persons!.count,
+          riskEngineResult: riskResult(partRisk("person", authentication)),
+        }
+      : undefined,
+    fraudDetectionResult: fraud
+      ? {
+          topFraudsterVoiceprintDetails: topFraudster && printDetails(topFraudster.print),
+          fraudDetectionScore: scoreOf(topFraudster),
+          ...fraud.outcome,
+          numberOfFraudstersPrints: fraudsters!.count,
+          riskEngineResult: riskResult(partRisk("fraudster", fraud)),
+        }
+      : undefined,
+    syntheticSpeechResult: synthetic?.message,
+    channelPlaybackResult: playback?.message,
+    gkCalibrationModelRevisionId: uniqueId(deps.engine.model.revision),
+    audioDetails: audioDetails(heard.audio),
+    voiceprintResults: [...(authentication?.scored ?? []), ...(fraud?.scored ?? [])].map(voiceprintResult),
+    calibrationModelDetails: calibrationModel(deps.engine.model),
+  };
+}
+
+/** Ids may be of either kind here: each goes to the part of its kind. `null` for a part without targets. */
+export async function analysisTargets(
+  deps: Dependencies,
+  { scopeId }: OpenContext,
+  request: Pick<AnalyzeAudioRequest, "gkVoiceprintProfileIds" | "group" | "watchlist">,
+): Promise<AnalysisTargets> {
+  const { gkVoiceprintProfileIds: list, group, watchlist } = request;
+  const given = list ? await findProfiles(deps, scopeId, list, "gk_voiceprint_profile_ids") : [];
+  const of = async (kind: "person" | "fraudster", target: typeof group, field: string) => {
+    const ids = given.filter((found) => found.kind === kind);
+    if (target) return candidatesByGroup(deps, scopeId, kind, target, field, ids);
+    return ids.length > 0 ? candidatesOf(deps, scopeId, kind, ids) : null;
+  };
+  return {
+    persons: await of("person", group, "group"),
+    fraudsters: await of("fraudster", watchlist, "watchlist"),
+  };
+}
+
+/** Nothing was asked but what the audio is like. */
+const withoutChecks = (validity: AudioValidity): Outcome =>
+  validity === AudioValidity.AUDIO_OK
+    ? { decision: Decision.UNSPECIFIED, reason: DecisionReason.AUDIO_OK }
+    : outcomeForValidity(validity);

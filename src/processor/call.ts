@@ -1,0 +1,83 @@
+/** What every operation goes through: the request is checked, time and cancellation are watched, the status is set. */
+import { create, type DescMessage, type MessageInitShape, type MessageShape } from "@bufbuild/protobuf";
+import { type FieldViolation, StatusCode, StatusSchema } from "../contract/gen/vendor/rpc/status_pb.js";
+import { fieldViolations } from "../contract/mandatory.js";
+import { StatusError } from "../contract/status-error.js";
+import type { Ids, OperationOptions } from "./dependencies.js";
+import { asStatusError, callFailure } from "./failures.js";
+
+/** The generated message, or its plain shape. */
+export type Request<T extends DescMessage> = MessageInitShape<T>;
+
+export function parseRequest<T extends DescMessage>(
+  schema: T,
+  request: Request<T>,
+  isFine: (violation: FieldViolation) => boolean = () => false,
+): MessageShape<T> {
+  let message: MessageShape<T>;
+  try {
+    message = create(schema, request);
+  } catch (error) {
+    throw new StatusError(
+      { statusCode: StatusCode.BAD_REQUEST, message: `this is no ${schema.name}` },
+      { cause: error },
+    );
+  }
+  const violations = fieldViolations(schema, message).filter((violation) => !isFine(violation));
+  if (violations.length === 0) return message;
+  throw new StatusError({
+    statusCode: StatusCode.INVALID_REQUEST,
+    message: violations.map((violation) => violation.message).join("; "),
+    fieldViolations: violations,
+  });
+}
+
+export async function answer<T extends DescMessage>(
+  schema: T,
+  ids: Ids,
+  options: OperationOptions,
+  work: (options: OperationOptions) => Promise<MessageInitShape<T>>,
+): Promise<MessageShape<T>> {
+  const requestId = options.requestId ?? ids.next();
+  const body = await attempt(options, requestId, work);
+  const status = create(StatusSchema, { statusCode: StatusCode.OK, requestId });
+  return create(schema, { ...body, status } as MessageInitShape<T>);
+}
+
+/** Whatever goes wrong is thrown as a `StatusError` that carries the request's id. */
+export async function attempt<T>(
+  options: OperationOptions,
+  requestId: string,
+  work: (options: OperationOptions) => Promise<T>,
+): Promise<T> {
+  const watch = watchOver(options);
+  try {
+    watch.signal.throwIfAborted();
+    return await work({ ...options, signal: watch.signal });
+  } catch (error) {
+    const failure = (watch.signal.aborted && callFailure(watch.signal.reason)) || asStatusError(error);
+    failure.status.requestId = requestId;
+    throw failure;
+  } finally {
+    watch.end();
+  }
+}
+
+/** One signal for cancellation and time limit, whose reason says which of the two it was. */
+function watchOver({ signal, timeoutMs }: OperationOptions): { signal: AbortSignal; end(): void } {
+  const controller = new AbortController();
+  const giveUp = () => controller.abort(new DOMException("the caller gave up", "AbortError"));
+  if (signal?.aborted) giveUp();
+  signal?.addEventListener("abort", giveUp);
+  const timer =
+    timeoutMs === undefined
+      ? undefined
+      : setTimeout(() => controller.abort(new DOMException("out of time", "TimeoutError")), timeoutMs);
+  return {
+    signal: controller.signal,
+    end() {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", giveUp);
+    },
+  };
+}

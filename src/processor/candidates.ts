@@ -1,0 +1,232 @@
+/** The prints that audio is to be compared with: given one by one, or as a group or watchlist. */
+import type { ListOfUniqueId, UniqueIdAndTag } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import { DecisionReason, EnrollStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { CallOptions, Score, Voice } from "../engine/port.js";
+import type { Group, GroupKind, Id, OwnerKind, Print, Profile } from "../store/port.js";
+import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
+import { enrollStatus } from "../voiceprint/enrollment.js";
+import { audioModel } from "./audio-model.js";
+import type { Dependencies } from "./dependencies.js";
+import { invalid, notFound } from "./failures.js";
+import type { GalleryMember } from "./galleries.js";
+
+export interface ScoredPrint {
+  readonly print: Print;
+  readonly score: Score;
+}
+
+export interface Candidates {
+  readonly kind: OwnerKind;
+  /** Valid prints: trained, and by the present model. */
+  readonly count: number;
+  /** Best first. Of many candidates only the best are scored exactly. */
+  score(probe: Voice, options: CallOptions): Promise<ScoredPrint[]>;
+  /** Why there is nothing to score, for when `count` is 0. */
+  whyNone(set: ConfigurationSet): Promise<DecisionReason>;
+}
+
+/** Up to so many prints are each scored exactly; of more, the gallery's best `exactlyScored`. */
+export const mostScoredDirectly = 256;
+const exactlyScored = 64;
+
+export async function candidatesByIds(
+  deps: Dependencies,
+  scopeId: Id,
+  list: ListOfUniqueId,
+  kind: OwnerKind,
+  field: string,
+): Promise<Candidates> {
+  if (list.uniqueIds.length === 0) throw invalid(field, "empty", "at least one profile is needed");
+  const profiles = await findProfiles(deps, scopeId, list, field);
+  for (const [i, profile] of profiles.entries()) assertKind(profile, kind, `${field}.unique_ids[${i}]`);
+  return candidatesOf(deps, scopeId, kind, profiles);
+}
+
+export function assertKind(profile: FoundProfile, kind: OwnerKind, field: string): void {
+  if (profile.kind !== kind) throw invalid(field, "wrong_kind", `the profile is not one of a ${kind}`);
+}
+
+/** A trained profile as its print, any other whole. */
+export type FoundProfile = Print | (Profile & { readonly kind: OwnerKind });
+
+export const isPrint = (found: FoundProfile): found is Print => "profileId" in found;
+
+/** One entry for each id given, in order; repeated ids give repeated entries. Refuses what is not in the scope. */
+export async function findProfiles(
+  deps: Dependencies,
+  scopeId: Id,
+  list: ListOfUniqueId,
+  field: string,
+): Promise<FoundProfile[]> {
+  const { profiles } = deps.store;
+  const ids = list.uniqueIds.map((id) => id.value);
+  const prints = new Map(
+    (await profiles.printsOf(scopeId, [...new Set(ids)])).map((print) => [print.profileId, print]),
+  );
+  return Promise.all(
+    ids.map(async (id, i) => {
+      const print = prints.get(id);
+      if (print) return print;
+      const profile = await profiles.get(scopeId, id);
+      if (!profile) throw notFound(`${field}.unique_ids[${i}]`, "there is no such profile in this scope");
+      return { ...profile, kind: profile.owner.kind };
+    }),
+  );
+}
+
+export function candidatesOf(
+  deps: Dependencies,
+  scopeId: Id,
+  kind: OwnerKind,
+  profiles: readonly FoundProfile[],
+): Candidates {
+  const unique = [...new Map(profiles.map((found) => [isPrint(found) ? found.profileId : found.id, found])).values()];
+  const prints = unique.filter(isPrint).filter((print) => print.template.revision === deps.engine.model.revision);
+  const whyNone = (set: ConfigurationSet) => reasonForNone(deps, scopeId, unique, set);
+  if (prints.length > mostScoredDirectly)
+    return searched(deps, scopeId, kind, new Set(prints.map((print) => print.profileId)), whyNone);
+  return {
+    kind,
+    count: prints.length,
+    score: (probe, options) => scoreExactly(deps, prints, probe, options),
+    whyNone,
+  };
+}
+
+/** The members of a group or watchlist, and `also` these profiles. */
+export async function candidatesByGroup(
+  deps: Dependencies,
+  scopeId: Id,
+  kind: OwnerKind,
+  target: UniqueIdAndTag,
+  field: string,
+  also: readonly FoundProfile[] = [],
+): Promise<Candidates> {
+  const { groups, tag } = await findGroups(deps, scopeId, kind === "person" ? "group" : "watchlist", target, field);
+  const named = new Set(groups.flatMap((group) => group.profileIds));
+  const owners = new Set(groups.flatMap((group) => group.ownerIds));
+  if (named.size + owners.size <= mostScoredDirectly) {
+    const members = (await membersOf(deps, scopeId, named, owners)).filter((found) => tag === "" || found.tag === tag);
+    return candidatesOf(deps, scopeId, kind, [...members, ...also]);
+  }
+  const given = also.filter(isPrint).map((print) => print.profileId);
+  const valid = await deps.galleries.search(scopeId, kind, ({ members }) => {
+    const found = new Set(given.filter((id) => members.has(id)));
+    const consider = (id: Id, member: GalleryMember | undefined) => {
+      if (member && (tag === "" || member.tag === tag)) found.add(id);
+    };
+    if (owners.size === 0) for (const id of named) consider(id, members.get(id));
+    else for (const [id, member] of members) if (named.has(id) || owners.has(member.ownerId)) consider(id, member);
+    return found;
+  });
+  return searched(deps, scopeId, kind, valid, async () => DecisionReason.NO_SCORES);
+}
+
+/** The group of that id, its prints filtered by the tag; or, without an id, every group with that tag. */
+export async function findGroups(
+  deps: Dependencies,
+  scopeId: Id,
+  kind: GroupKind,
+  target: UniqueIdAndTag,
+  field: string,
+): Promise<{ groups: Group[]; tag: string }> {
+  const id = target.uniqueId?.value;
+  if (id) {
+    const group = await deps.store.groups.get(scopeId, kind, id);
+    if (!group) throw notFound(`${field}.unique_id`, `there is no such ${kind} in this scope`);
+    return { groups: [group], tag: target.tag };
+  }
+  if (target.tag === "") throw invalid(`${field}.unique_id`, "missing", `the id or the tag of a ${kind} is needed`);
+  const groups = (await deps.store.groups.list(scopeId, kind)).filter((group) => group.tag === target.tag);
+  if (groups.length === 0) throw notFound(`${field}.tag`, `there is no ${kind} with this tag in this scope`);
+  return { groups, tag: "" };
+}
+
+/** Every profile of a group, trained or not. Members that were erased meanwhile are not there. */
+export async function membersOf(
+  deps: Dependencies,
+  scopeId: Id,
+  profileIds: ReadonlySet<Id>,
+  ownerIds: ReadonlySet<Id>,
+): Promise<FoundProfile[]> {
+  const { profiles } = deps.store;
+  const prints = await profiles.printsOf(scopeId, [...profileIds]);
+  const trained = new Set(prints.map((print) => print.profileId));
+  const others = [...profileIds].filter((id) => !trained.has(id)).map((id) => profiles.get(scopeId, id));
+  const owned = [...ownerIds].map((id) => profiles.ofOwner(scopeId, id));
+  const found = [...(await Promise.all(others)), ...(await Promise.all(owned)).flat()];
+  return [...prints, ...found.flatMap((profile) => (profile ? [asFound(profile)] : []))];
+}
+
+export function asFound(profile: Profile): FoundProfile {
+  const { id, owner, tag, printVersion, template } = profile;
+  if (!template) return { ...profile, kind: owner.kind };
+  return {
+    profileId: id,
+    ownerId: owner.id,
+    ownerExternalId: owner.externalId,
+    kind: owner.kind,
+    tag,
+    printVersion,
+    template,
+  };
+}
+
+function searched(
+  deps: Dependencies,
+  scopeId: Id,
+  kind: OwnerKind,
+  valid: ReadonlySet<Id>,
+  whyNone: Candidates["whyNone"],
+): Candidates {
+  return {
+    kind,
+    count: valid.size,
+    async score(probe, options) {
+      const hits = await deps.galleries.search(scopeId, kind, ({ gallery }) =>
+        gallery.top(probe.embedding, exactlyScored, gallery.size === valid.size ? undefined : valid),
+      );
+      const ids = hits.map((hit) => hit.id).filter((id) => valid.has(id));
+      const prints = await deps.store.profiles.printsOf(scopeId, ids);
+      const current = prints.filter((print) => print.template.revision === deps.engine.model.revision);
+      return scoreExactly(deps, current, probe, options);
+    },
+    whyNone,
+  };
+}
+
+async function scoreExactly(
+  deps: Dependencies,
+  prints: readonly Print[],
+  probe: Voice,
+  options: CallOptions,
+): Promise<ScoredPrint[]> {
+  const scores = await deps.engine.score(
+    prints.map((print) => print.template),
+    probe,
+    options,
+  );
+  const scored = prints.map((print, i) => ({ print, score: scores[i]! }));
+  if (scored.some(({ score }) => !score || Number.isNaN(score.llr) || Number.isNaN(score.reliability)))
+    throw new Error("the engine gave no score for a print");
+  return scored.sort((one, other) => other.score.llr - one.score.llr);
+}
+
+/** Not enough segments, when that is what each of them lacks; else there are no scores, for whatever mixture of reasons. */
+async function reasonForNone(
+  deps: Dependencies,
+  scopeId: Id,
+  profiles: readonly FoundProfile[],
+  set: ConfigurationSet,
+): Promise<DecisionReason> {
+  if (profiles.length === 0 || profiles.length > mostScoredDirectly) return DecisionReason.NO_SCORES;
+  for (const found of profiles) {
+    if (isPrint(found)) return DecisionReason.NO_SCORES;
+    const segments = (await deps.store.profiles.segments(scopeId, found.id)).map(({ processed }) =>
+      audioModel(processed),
+    );
+    const status = enrollStatus(segments, deps.engine.model.revision, set);
+    if (segments.length === 0 || status !== EnrollStatus.TRAIN_NOT_POSSIBLE) return DecisionReason.NO_SCORES;
+  }
+  return DecisionReason.NOT_ENOUGH_SEGMENTS;
+}

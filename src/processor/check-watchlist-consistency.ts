@@ -1,0 +1,59 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type {
+  CheckWatchlistConsistencyRequest,
+  CheckWatchlistConsistencyResponseSchema,
+} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { watchlistConsistency } from "../voiceprint/watchlist.js";
+import { assertKind, type FoundProfile, findGroups, findProfiles, isPrint, membersOf } from "./candidates.js";
+import { openContext } from "./context.js";
+import type { Dependencies } from "./dependencies.js";
+import { invalid } from "./failures.js";
+import { calibrationModel, printDetails, profileDetails, uniqueId } from "./messages.js";
+
+/** Which prints the present model can score. A profile without a template is listed too: it detects nobody. */
+export async function checkWatchlistConsistency(
+  deps: Dependencies,
+  request: CheckWatchlistConsistencyRequest,
+): Promise<MessageInitShape<typeof CheckWatchlistConsistencyResponseSchema>> {
+  const { scopeId, set } = await openContext(deps, request.context);
+  const found = await targets(deps, scopeId, request.target);
+  const unique = [...new Map(found.map((one) => [isPrint(one) ? one.profileId : one.id, one])).values()];
+  const { compatible, incompatible, listed } = watchlistConsistency(
+    unique.map((one) => ({ found: one, revision: isPrint(one) ? one.template.revision : null })),
+    deps.engine.model.revision,
+    set.maxIncompatiblePrintsListed,
+  );
+  return {
+    totalNumberOfCompatiblePrints: compatible,
+    totalNumberOfIncompatiblePrints: incompatible,
+    incompatiblePrints: listed.map(({ found: one, revision }) => ({
+      voiceprintDetails: isPrint(one) ? printDetails(one) : profileDetails(one),
+      incompatibleCalibrationModel:
+        revision === null ? undefined : { gkCalibrationModelRevisionId: uniqueId(revision), calibrationModelId: "" },
+      fraudsterId: isPrint(one) ? one.ownerExternalId : one.owner.externalId,
+    })),
+    requiredCalibrationModel: calibrationModel(deps.engine.model),
+  };
+}
+
+async function targets(
+  deps: Dependencies,
+  scopeId: string,
+  target: CheckWatchlistConsistencyRequest["target"],
+): Promise<FoundProfile[]> {
+  if (target.case === "watchlist") {
+    const { groups, tag } = await findGroups(deps, scopeId, "watchlist", target.value, "watchlist");
+    const members = await membersOf(
+      deps,
+      scopeId,
+      new Set(groups.flatMap((group) => group.profileIds)),
+      new Set(groups.flatMap((group) => group.ownerIds)),
+    );
+    return members.filter((found) => tag === "" || found.tag === tag);
+  }
+  const field = "gk_voiceprint_profile_ids";
+  if (target.value!.uniqueIds.length === 0) throw invalid(field, "empty", "at least one profile is needed");
+  const profiles = await findProfiles(deps, scopeId, target.value!, field);
+  for (const [i, profile] of profiles.entries()) assertKind(profile, "fraudster", `${field}.unique_ids[${i}]`);
+  return profiles;
+}

@@ -1,0 +1,37 @@
+/** The fields that Verify, Identify and DetectKnownFraudsters answer alike. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { VoiceprintResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { OwnerKind } from "../store/port.js";
+import { type Risk, riskOf } from "../voiceprint/risk.js";
+import type { ScoredPrint } from "./candidates.js";
+import type { HeardAudio, PartResult } from "./check.js";
+import type { Dependencies } from "./dependencies.js";
+import { audioDetails, idIfAny, ifKnown, printDetails, riskResult, uniqueId } from "./messages.js";
+
+export function commonResult(deps: Dependencies, heard: HeardAudio, result: PartResult, kind: OwnerKind) {
+  const { audio } = heard;
+  const best = result.scored[0];
+  return {
+    voiceprintDetails: best && printDetails(best.print),
+    gkMediaSegmentId: idIfAny(audio.mediaSegmentId),
+    gkProcessedAudioId: idIfAny(audio.processedAudioId),
+    decision: result.outcome.decision,
+    reason: result.outcome.reason,
+    voiceClassScore: ifKnown(heard.analysis?.voiceClass),
+    riskEngineResult: riskResult(partRisk(kind, result)),
+    gkCalibrationModelRevisionId: uniqueId(deps.engine.model.revision),
+    audioDetails: audioDetails(audio),
+  };
+}
+
+export const partRisk = (kind: OwnerKind, { evidence }: PartResult): Risk | null => evidence && riskOf(kind, evidence);
+
+export const scoreOf = (scored: ScoredPrint | undefined) => scored && { biometricScore: scored.score.raw };
+
+export const voiceprintResult = ({ print, score }: ScoredPrint): MessageInitShape<typeof VoiceprintResultSchema> => ({
+  gkVoiceprintProfileId: uniqueId(print.profileId),
+  score: {
+    case: print.kind === "person" ? "authenticationScore" : "fraudDetectionScore",
+    value: { biometricScore: score.raw },
+  },
+});

@@ -1,0 +1,59 @@
+/** The context of a request, looked up: what it names must exist in the scope, fit together, and still run. */
+import type { Context } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type { Engagement, Session } from "../store/port.js";
+import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
+import type { Dependencies } from "./dependencies.js";
+import { invalid, notFound } from "./failures.js";
+
+export interface OpenContext {
+  readonly scopeId: string;
+  readonly session: Session;
+  readonly set: ConfigurationSet;
+}
+
+export const scopeOf = (context: Context | undefined): string => context!.gkScopeId!.value;
+
+/** For everything that happens inside a running session. */
+export async function openContext(deps: Dependencies, context: Context | undefined): Promise<OpenContext> {
+  const set = configurationSetOf(deps, context);
+  const session = await sessionOf(deps, context);
+  assertRunning(session);
+  return { scopeId: session.scopeId, session, set };
+}
+
+export function configurationSetOf(deps: Dependencies, context: Context | undefined): ConfigurationSet {
+  const set = deps.configurationSets.get(context!.configsetId);
+  if (!set) throw invalid("context.configset_id", "unknown", "there is no such configuration set");
+  return set;
+}
+
+/** The session, running or stopped. */
+export async function sessionOf(deps: Dependencies, context: Context | undefined): Promise<Session> {
+  const session = await deps.store.sessions.get(scopeOf(context), context!.gkSessionId!.value);
+  if (!session) throw notFound("context.gk_session_id", "there is no such session in this scope");
+  if (session.engagementId !== context!.gkEngagementId!.value)
+    throw invalid("context.gk_engagement_id", "mismatch", "the session belongs to another engagement");
+  return session;
+}
+
+export function assertRunning(session: Session): void {
+  if (session.stoppedAt !== null) throw invalid("context.gk_session_id", "stopped", "the session has stopped");
+}
+
+export async function engagementOf(deps: Dependencies, context: Context | undefined): Promise<Engagement> {
+  const engagement = await deps.store.engagements.get(scopeOf(context), context!.gkEngagementId!.value);
+  if (!engagement) throw notFound("context.gk_engagement_id", "there is no such engagement in this scope");
+  return engagement;
+}
+
+/** Engagement and session are optional here, but what is named must exist. */
+export async function checkOptionalContext(deps: Dependencies, context: Context | undefined): Promise<string> {
+  if (context!.configsetId !== "") configurationSetOf(deps, context);
+  if (context!.gkSessionId?.value && context!.gkEngagementId?.value) await sessionOf(deps, context);
+  else if (context!.gkEngagementId?.value) await engagementOf(deps, context);
+  else if (context!.gkSessionId?.value) {
+    const session = await deps.store.sessions.get(scopeOf(context), context!.gkSessionId.value);
+    if (!session) throw notFound("context.gk_session_id", "there is no such session in this scope");
+  }
+  return scopeOf(context);
+}

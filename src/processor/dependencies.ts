@@ -1,0 +1,69 @@
+/** What the operations are made of: ports and policies, handed in by whoever composes them. */
+import type { RawFormat, Recording } from "../audio/port.js";
+import type { CallOptions, Engine } from "../engine/port.js";
+import type { Store } from "../store/port.js";
+import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
+import type { Galleries } from "./galleries.js";
+
+export interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number;
+}
+
+export interface Ids {
+  next(): string;
+}
+
+export interface Retention {
+  /** Audio is kept this long after its session stops; by default it goes with the session. */
+  readonly audioSeconds: number;
+  /** Audio models that no profile was enrolled from, after their session stops. */
+  readonly audioModelSeconds: number;
+  /** A session that nobody stopped counts as stopped this long after its start. */
+  readonly abandonedSessionSeconds: number;
+}
+
+export const defaultRetention: Retention = {
+  audioSeconds: 0,
+  audioModelSeconds: 30 * 86_400,
+  abandonedSessionSeconds: 86_400,
+};
+
+export interface Limits {
+  /** Bytes of one media segment. */
+  readonly mediaBytes: number;
+  /** Characters of `custom_data`. */
+  readonly customData: number;
+}
+
+export const defaultLimits: Limits = { mediaBytes: 256 * 1024 * 1024, customData: 65_536 };
+
+export interface Dependencies {
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly readRecording: (bytes: Uint8Array, format?: RawFormat) => Recording;
+  readonly configurationSets: ReadonlyMap<string, ConfigurationSet>;
+  readonly galleries: Galleries;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly retention: Retention;
+  readonly limits: Limits;
+}
+
+/** What comes with one call, beside its request. */
+export interface OperationOptions {
+  readonly signal?: AbortSignal;
+  /** Repeated in the status; made up when absent. */
+  readonly requestId?: string;
+  readonly timeoutMs?: number;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+export interface Progress {
+  readonly netSpeechSeconds: number;
+  readonly grossSeconds: number;
+  /** Of the whole recording; `null` when its end is not known. */
+  readonly totalSeconds: number | null;
+}
+
+export const engineOptions = ({ signal }: OperationOptions): CallOptions => (signal ? { signal } : {});

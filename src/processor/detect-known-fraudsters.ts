@@ -1,0 +1,50 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type {
+  DetectKnownFraudstersRequest,
+  DetectKnownFraudstersResponseSchema,
+} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { riskFigures } from "../voiceprint/risk.js";
+import { candidatesByGroup, candidatesByIds } from "./candidates.js";
+import { fraudPart, hearAndCompare, recordCheck } from "./check.js";
+import { commonResult, partRisk, scoreOf, voiceprintResult } from "./common-result.js";
+import { openContext } from "./context.js";
+import type { Dependencies, OperationOptions } from "./dependencies.js";
+import { findAudio } from "./recorded-audio.js";
+
+/** Checks audio against fraudsters' profiles, or a watchlist. */
+export async function detectKnownFraudsters(
+  deps: Dependencies,
+  request: DetectKnownFraudstersRequest,
+  options: OperationOptions,
+): Promise<MessageInitShape<typeof DetectKnownFraudstersResponseSchema>> {
+  const context = await openContext(deps, request.context);
+  const { scopeId, set } = context;
+  const { target } = request;
+  const source = await findAudio(deps, scopeId, request.audio);
+  const candidates =
+    target.case === "watchlist"
+      ? await candidatesByGroup(deps, scopeId, "fraudster", target.value, "watchlist")
+      : await candidatesByIds(deps, scopeId, target.value!, "fraudster", "gk_voiceprint_profile_ids");
+  const part = fraudPart(candidates, set);
+  const { heard, results } = await hearAndCompare(deps, context, source, request, [part], options);
+  const result = results[0]!;
+  const risk = partRisk("fraudster", result);
+  const best = result.scored[0];
+  await recordCheck(
+    deps,
+    context,
+    "DetectKnownFraudsters",
+    result.outcome,
+    risk && riskFigures(risk),
+    { fraud: result.evidence ?? undefined },
+    best?.print.profileId ?? null,
+  );
+  return {
+    result: {
+      ...commonResult(deps, heard, result, "fraudster"),
+      fraudDetectionScore: scoreOf(best),
+      voiceprintResults: result.scored.map(voiceprintResult),
+      numberOfPrints: candidates.count,
+    },
+  };
+}

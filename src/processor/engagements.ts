@@ -1,0 +1,57 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type {
+  StartEngagementRequest,
+  StartEngagementResponseSchema,
+  StopEngagementRequest,
+  StopEngagementResponseSchema,
+} from "../contract/gen/vendor/biosec/v1/engagements_pb.js";
+import type { Id } from "../store/port.js";
+import { engagementOf, scopeOf } from "./context.js";
+import type { Dependencies } from "./dependencies.js";
+import { invalid } from "./failures.js";
+import { uniqueId } from "./messages.js";
+import { assertName } from "./profiles.js";
+import { expireAudio } from "./retention.js";
+
+export async function startEngagement(
+  deps: Dependencies,
+  request: StartEngagementRequest,
+): Promise<MessageInitShape<typeof StartEngagementResponseSchema>> {
+  if (request.customData.length > deps.limits.customData)
+    throw invalid("custom_data", "too_long", `custom_data has more than ${deps.limits.customData} characters`);
+  const id = await createEngagement(deps, scopeOf(request.context), request.externalId, request.customData);
+  return { gkEngagementId: uniqueId(id) };
+}
+
+export async function createEngagement(
+  deps: Dependencies,
+  scopeId: Id,
+  externalId: string,
+  customData: string,
+): Promise<Id> {
+  const id = deps.ids.next();
+  await deps.store.engagements.create({
+    id,
+    scopeId,
+    externalId: assertName(externalId, "external_id"),
+    customData,
+    startedAt: deps.clock.now(),
+    stoppedAt: null,
+  });
+  return id;
+}
+
+/** Stops the engagement and its open sessions. */
+export async function stopEngagement(
+  deps: Dependencies,
+  request: StopEngagementRequest,
+): Promise<MessageInitShape<typeof StopEngagementResponseSchema>> {
+  const { id, scopeId } = await engagementOf(deps, request.context);
+  const at = deps.clock.now();
+  if (!(await deps.store.engagements.stop(scopeId, id, at)))
+    throw invalid("context.gk_engagement_id", "stopped", "the engagement has stopped");
+  const open = (await deps.store.sessions.ofEngagement(scopeId, id)).filter((session) => session.stoppedAt === null);
+  for (const session of open) await deps.store.sessions.stop(scopeId, session.id, at);
+  if (open.length > 0) await expireAudio(deps, scopeId);
+  return { gkEngagementId: uniqueId(id) };
+}

@@ -1,0 +1,63 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  EnrollReason,
+  type EnrollRequest,
+  type EnrollResponseSchema,
+} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { ProcessedAudio, Profile } from "../store/port.js";
+import { type AudioModel, enrollReason, enrollStatus } from "../voiceprint/enrollment.js";
+import { audioModel } from "./audio-model.js";
+import { openContext } from "./context.js";
+import type { Dependencies } from "./dependencies.js";
+import { invalid, notFound } from "./failures.js";
+import { audioDetails, describedAudio, profileDetails } from "./messages.js";
+import { findProfile } from "./profiles.js";
+
+/** Adds processed audio to the profile's enrollment segments. */
+export async function enroll(
+  deps: Dependencies,
+  request: EnrollRequest,
+): Promise<MessageInitShape<typeof EnrollResponseSchema>> {
+  const { scopeId, set } = await openContext(deps, request.context);
+  const { profiles } = deps.store;
+  const { revision } = deps.engine.model;
+  const processed = await deps.store.processed.get(scopeId, request.gkProcessedAudioId!.value);
+  const candidate = processed && audioModel(processed);
+  for (;;) {
+    const profile = await findProfile(deps, scopeId, request.gkVoiceprintProfileId);
+    if (!processed || !candidate)
+      throw notFound("gk_processed_audio_id", "there is no such processed audio in this scope");
+    if (processed.source !== "process-audio")
+      throw invalid("gk_processed_audio_id", "not_from_process_audio", "only audio from ProcessAudio can be enrolled");
+    const segments = (await profiles.segments(scopeId, profile.id)).map((segment) => audioModel(segment.processed));
+    const answer = (reason: EnrollReason, after: readonly AudioModel[]) => ({
+      result: {
+        enrollStatus: enrollStatus(after, revision, set),
+        voiceprintDetails: profileDetails(profile),
+        enrolled: reason === EnrollReason.ENROLL_OK,
+        reason,
+        audioDetails: audioDetails(describedAudio(processed)),
+      },
+    });
+    const reason = enrollReason(candidate, segments, profile.printType, revision, set);
+    if (reason !== EnrollReason.ENROLL_OK) return answer(reason, segments);
+    switch (await profiles.addSegment(scopeId, profile.id, profile.generation, segmentOf(deps, profile, processed))) {
+      case "added":
+        return answer(EnrollReason.ENROLL_OK, [...segments, candidate]);
+      case "already":
+        return answer(EnrollReason.ALREADY_ADDED, segments);
+      case "wrong-type":
+        return answer(EnrollReason.WRONG_PRINT_TYPE, segments);
+      case "moved":
+      case "missing":
+        // Somebody wrote first, or erased the profile: read again.
+        continue;
+    }
+  }
+}
+
+const segmentOf = (deps: Dependencies, profile: Profile, processed: ProcessedAudio) => ({
+  profileId: profile.id,
+  processed,
+  addedAt: deps.clock.now(),
+});

@@ -1,0 +1,63 @@
+/** The ways in which an operation is refused, and what other failures are called in the contract. */
+
+import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
+import { fieldViolation } from "../contract/mandatory.js";
+import { StatusError } from "../contract/status-error.js";
+
+/** The request cannot be right: `field` says where, `violation` is a word a program can compare. */
+export const invalid = (field: string, violation: string, message: string): StatusError =>
+  new StatusError({
+    statusCode: StatusCode.INVALID_REQUEST,
+    message,
+    fieldViolations: [fieldViolation(field, violation, message)],
+  });
+
+export const notFound = (field: string, message: string): StatusError =>
+  new StatusError({
+    statusCode: StatusCode.NOT_FOUND,
+    message,
+    fieldViolations: [fieldViolation(field, "unknown", message)],
+  });
+
+/**
+ * A failure that is the call's, not the audio's: given up by the caller, out of time, or not begun because the engine
+ * is busy. `null` for everything else.
+ */
+export function callFailure(error: unknown): StatusError | null {
+  if (error instanceof StatusError) return error;
+  if (!(error instanceof Error)) return null;
+  const code = "code" in error ? error.code : undefined;
+  if (error.name === "AbortError" || code === "ABORTED")
+    return new StatusError({ statusCode: StatusCode.CANCELLED, message: "the caller gave up" }, { cause: error });
+  if (error.name === "TimeoutError" || code === "TIMEOUT")
+    return new StatusError({ statusCode: StatusCode.DEADLINE_EXCEEDED, message: "out of time" }, { cause: error });
+  if (error.name === "BusyError" || code === "BUSY")
+    return new StatusError(
+      { statusCode: StatusCode.BUSY, message: "too much work is waiting", retryAfter: { seconds: 1n } },
+      { cause: error },
+    );
+  return null;
+}
+
+/** What an operation throws, whatever went wrong inside. Inner messages stay inside: they may name more than the caller may know. */
+export function asStatusError(error: unknown): StatusError {
+  return (
+    callFailure(error) ??
+    new StatusError(
+      { statusCode: StatusCode.INTERNAL_ERROR, message: "the operation failed for an internal reason" },
+      { cause: error },
+    )
+  );
+}
+
+/** Runs work of the engine. Its own failure is a business outcome (`null`); the call's failure goes on. */
+export async function unlessEngineFails<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T | null> {
+  try {
+    return await work();
+  } catch (error) {
+    signal?.throwIfAborted();
+    const failure = callFailure(error);
+    if (failure) throw failure;
+    return null;
+  }
+}

@@ -1,0 +1,124 @@
+/** Groups of persons and watchlists of fraudsters: the same operations on either kind. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { ListOfUniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type {
+  AddGroupMembersRequest,
+  AddGroupMembersResponseSchema,
+  CreateGroupRequest,
+  CreateGroupResponseSchema,
+  DeleteGroupRequest,
+  DeleteGroupResponseSchema,
+  GetGroupRequest,
+  GetGroupResponseSchema,
+  RemoveGroupMembersRequest,
+  RemoveGroupMembersResponseSchema,
+} from "../contract/gen/vendor/biosec/v1/groups_pb.js";
+import type { GroupKind, Id } from "../store/port.js";
+import { assertKind, findProfiles } from "./candidates.js";
+import { checkOptionalContext } from "./context.js";
+import type { Dependencies } from "./dependencies.js";
+import { invalid, notFound } from "./failures.js";
+import { uniqueId } from "./messages.js";
+import { assertName } from "./profiles.js";
+
+interface GivenMembers {
+  readonly gkVoiceprintProfileIds?: ListOfUniqueId | undefined;
+  readonly gkOwnerIds?: ListOfUniqueId | undefined;
+}
+
+export async function createGroup(
+  deps: Dependencies,
+  kind: GroupKind,
+  request: CreateGroupRequest,
+): Promise<MessageInitShape<typeof CreateGroupResponseSchema>> {
+  const tag = assertName(request.tag, "tag");
+  const scopeId = await checkOptionalContext(deps, request.context);
+  const members = await existingMembers(deps, scopeId, kind, request);
+  const id = deps.ids.next();
+  await deps.store.groups.create({ id, scopeId, kind, tag, ...members });
+  return { gkGroupId: uniqueId(id) };
+}
+
+export async function getGroup(
+  deps: Dependencies,
+  kind: GroupKind,
+  request: GetGroupRequest,
+): Promise<MessageInitShape<typeof GetGroupResponseSchema>> {
+  const scopeId = await checkOptionalContext(deps, request.context);
+  const group = await deps.store.groups.get(scopeId, kind, request.gkGroupId!.value);
+  if (!group) throw unknown(kind);
+  return {
+    gkGroupId: uniqueId(group.id),
+    tag: group.tag,
+    gkVoiceprintProfileIds: { uniqueIds: group.profileIds.map(uniqueId) },
+    gkOwnerIds: { uniqueIds: group.ownerIds.map(uniqueId) },
+  };
+}
+
+/** The prints themselves stay. */
+export async function deleteGroup(
+  deps: Dependencies,
+  kind: GroupKind,
+  request: DeleteGroupRequest,
+): Promise<MessageInitShape<typeof DeleteGroupResponseSchema>> {
+  const scopeId = await checkOptionalContext(deps, request.context);
+  if (!(await deps.store.groups.delete(scopeId, kind, request.gkGroupId!.value))) throw unknown(kind);
+  return {};
+}
+
+export async function addGroupMembers(
+  deps: Dependencies,
+  kind: GroupKind,
+  request: AddGroupMembersRequest,
+): Promise<MessageInitShape<typeof AddGroupMembersResponseSchema>> {
+  const scopeId = await checkOptionalContext(deps, request.context);
+  assertSomeMembers(request);
+  const members = await existingMembers(deps, scopeId, kind, request);
+  if (!(await deps.store.groups.addMembers(scopeId, kind, request.gkGroupId!.value, members))) throw unknown(kind);
+  return {};
+}
+
+/** Ids that are no members change nothing: what is asked is that they be none afterwards. */
+export async function removeGroupMembers(
+  deps: Dependencies,
+  kind: GroupKind,
+  request: RemoveGroupMembersRequest,
+): Promise<MessageInitShape<typeof RemoveGroupMembersResponseSchema>> {
+  const scopeId = await checkOptionalContext(deps, request.context);
+  assertSomeMembers(request);
+  if (!(await deps.store.groups.removeMembers(scopeId, kind, request.gkGroupId!.value, memberIds(request))))
+    throw unknown(kind);
+  return {};
+}
+
+const unknown = (kind: GroupKind) => notFound("gk_group_id", `there is no such ${kind} in this scope`);
+
+const memberIds = (given: GivenMembers) => ({
+  profileIds: ids(given.gkVoiceprintProfileIds),
+  ownerIds: ids(given.gkOwnerIds),
+});
+
+const ids = (list: ListOfUniqueId | undefined): Id[] => [...new Set(list?.uniqueIds.map((id) => id.value) ?? [])];
+
+function assertSomeMembers(given: GivenMembers): void {
+  const { profileIds, ownerIds } = memberIds(given);
+  if (profileIds.length + ownerIds.length === 0)
+    throw invalid("gk_voiceprint_profile_ids", "empty", "at least one profile or owner is needed");
+}
+
+/** A group holds persons, a watchlist fraudsters; both hold only what exists. */
+async function existingMembers(deps: Dependencies, scopeId: Id, kind: GroupKind, given: GivenMembers) {
+  const wanted = kind === "group" ? "person" : "fraudster";
+  if (given.gkVoiceprintProfileIds) {
+    const field = "gk_voiceprint_profile_ids";
+    const found = await findProfiles(deps, scopeId, given.gkVoiceprintProfileIds, field);
+    for (const [i, profile] of found.entries()) assertKind(profile, wanted, `${field}.unique_ids[${i}]`);
+  }
+  for (const [i, id] of (given.gkOwnerIds?.uniqueIds ?? []).entries()) {
+    const field = `gk_owner_ids.unique_ids[${i}]`;
+    const owner = await deps.store.owners.get(scopeId, id.value);
+    if (!owner) throw notFound(field, "there is no such owner in this scope");
+    if (owner.kind !== wanted) throw invalid(field, "wrong_kind", `the owner is not a ${wanted}`);
+  }
+  return memberIds(given);
+}

@@ -1,0 +1,66 @@
+/** Work that outlasts a call: the profile-status job and retraining after a model update. */
+import { type DescMessage, fromJson, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
+import type { Context, ListOfUniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import { VoiceprintProfilesStatusJobState as State } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
+import type { Job } from "../store/port.js";
+import { findProfiles } from "./candidates.js";
+import { checkOptionalContext } from "./context.js";
+import type { Dependencies } from "./dependencies.js";
+import { notFound } from "./failures.js";
+import type { JobRequest } from "./job-profiles.js";
+import { uniqueId } from "./messages.js";
+import { profileStatuses } from "./profiles-status-job.js";
+import { retrainProfiles } from "./retraining-job.js";
+
+export async function startJob(
+  deps: Dependencies,
+  kind: Job["kind"],
+  request: { readonly context?: Context | undefined; readonly gkVoiceprintProfileIds?: ListOfUniqueId | undefined },
+) {
+  const scopeId = await checkOptionalContext(deps, request.context);
+  const list = request.gkVoiceprintProfileIds;
+  if (list) await findProfiles(deps, scopeId, list, "gk_voiceprint_profile_ids");
+  const id = deps.ids.next();
+  const wanted: JobRequest = {
+    profileIds: list ? [...new Set(list.uniqueIds.map(({ value }) => value))] : null,
+    configsetId: request.context!.configsetId,
+  };
+  const createdAt = deps.clock.now();
+  const state = State.PENDING;
+  await deps.store.jobs.create({ id, scopeId, kind, state, request: wanted, result: null, progress: 0, createdAt });
+  return { gkJobId: uniqueId(id), state };
+}
+
+export async function readJob<T extends DescMessage>(
+  deps: Dependencies,
+  kind: Job["kind"],
+  request: { readonly context?: Context | undefined; readonly gkJobId?: { readonly value: string } | undefined },
+  schema: T,
+): Promise<{ state: State; progress: number; profiles: MessageShape<T>[] }> {
+  const scopeId = await checkOptionalContext(deps, request.context);
+  const job = await deps.store.jobs.get(scopeId, request.gkJobId!.value);
+  if (job?.kind !== kind) throw notFound("gk_job_id", "there is no such job in this scope");
+  const published = job.state === State.COMPLETED ? (job.result as JsonValue[]) : [];
+  return { state: job.state, progress: job.progress, profiles: published.map((json) => fromJson(schema, json)) };
+}
+
+/**
+ * Runs one job. What throws is tried again by the store and, after its tries, marked as failed. A job may therefore
+ * begin twice: both kinds do the same work again without harm.
+ */
+export async function runJob(deps: Dependencies, job: Job): Promise<void> {
+  const { store } = deps;
+  await store.jobs.update(job.scopeId, job.id, { state: State.STARTED, progress: 0 });
+  let told = 0;
+  const onProgress = async (done: number) => {
+    if (done - told < 0.01) return;
+    told = done;
+    await store.jobs.update(job.scopeId, job.id, { progress: done });
+  };
+  const request = job.request as JobRequest;
+  const result =
+    job.kind === "profile-status"
+      ? await profileStatuses(deps, job.scopeId, request, onProgress)
+      : await retrainProfiles(deps, job.scopeId, request, onProgress);
+  await store.jobs.update(job.scopeId, job.id, { state: State.COMPLETED, progress: 1, result });
+}

@@ -1,0 +1,90 @@
+/** From what is stored to what the contract shows. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type AudioDetailsSchema,
+  OwnerType,
+  type RiskEngineResultSchema,
+  type UniqueIdSchema,
+} from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type {
+  CalibrationModelDetailsSchema,
+  VoiceprintDetailsSchema,
+} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { Measures, ModelInfo } from "../engine/port.js";
+import type { Id, OwnerKind, Print, ProcessedAudio, Profile } from "../store/port.js";
+import { type Risk, riskFigures } from "../voiceprint/risk.js";
+
+export const uniqueId = (value: Id): MessageInitShape<typeof UniqueIdSchema> => ({ value });
+
+export const idIfAny = (value: Id | null): MessageInitShape<typeof UniqueIdSchema> | undefined =>
+  value === null ? undefined : { value };
+
+/** A wrapper that is absent where there is nothing to say. */
+export const ifKnown = <T>(value: T | null | undefined): T | undefined => value ?? undefined;
+
+export function duration(seconds: number): { seconds: bigint; nanos: number } {
+  const ms = Math.round(seconds * 1000);
+  return { seconds: BigInt(Math.floor(ms / 1000)), nanos: (ms % 1000) * 1_000_000 };
+}
+
+export interface DescribedAudio {
+  readonly mediaSegmentId: Id | null;
+  readonly processedAudioId: Id | null;
+  readonly channel: number | null;
+  readonly mediaChannels: number;
+  readonly mediaRateHz: number;
+  readonly measures: Measures;
+  readonly speakers: number;
+}
+
+export const describedAudio = (processed: ProcessedAudio): DescribedAudio => ({
+  ...processed,
+  processedAudioId: processed.id,
+});
+
+/** The front end's own rate: whatever comes in is brought to it. */
+const processedRateHz = 16_000;
+
+export function audioDetails(audio: DescribedAudio): MessageInitShape<typeof AudioDetailsSchema> {
+  const { measures } = audio;
+  return {
+    gkMediaSegmentId: idIfAny(audio.mediaSegmentId),
+    gkProcessedAudioId: idIfAny(audio.processedAudioId),
+    grossAudio: duration(measures.grossSeconds),
+    netAudio: duration(measures.netSpeechSeconds),
+    snrDb: ifKnown(measures.snrDb),
+    speechLevel: ifKnown(measures.speechLevelDb),
+    saturationLevel: measures.saturatedPerMinute,
+    mediaNumberOfChannels: audio.mediaChannels,
+    mediaSamplingRateHz: audio.mediaRateHz,
+    selectedChannel: audio.channel === null ? undefined : { channel: audio.channel },
+    processedAudioSamplingRateHz: processedRateHz,
+    numberOfDetectedSpeakers: audio.speakers,
+  };
+}
+
+export const ownerType = (kind: OwnerKind): OwnerType => (kind === "person" ? OwnerType.PERSON : OwnerType.FRAUDSTER);
+
+export const profileDetails = (profile: Profile): MessageInitShape<typeof VoiceprintDetailsSchema> => ({
+  gkVoiceprintProfileId: uniqueId(profile.id),
+  gkOwnerId: uniqueId(profile.owner.id),
+  ownerType: ownerType(profile.owner.kind),
+  profileTag: profile.tag,
+  printVersion: profile.printVersion === 0 ? undefined : profile.printVersion,
+});
+
+export const printDetails = (print: Print): MessageInitShape<typeof VoiceprintDetailsSchema> => ({
+  gkVoiceprintProfileId: uniqueId(print.profileId),
+  gkOwnerId: uniqueId(print.ownerId),
+  ownerType: ownerType(print.kind),
+  profileTag: print.tag,
+  printVersion: print.printVersion,
+});
+
+export const calibrationModel = (model: ModelInfo): MessageInitShape<typeof CalibrationModelDetailsSchema> => ({
+  gkCalibrationModelRevisionId: uniqueId(model.revision),
+  calibrationModelId: model.calibrationModelId,
+});
+
+export const riskResult = (risk: Risk | null): MessageInitShape<typeof RiskEngineResultSchema> | undefined =>
+  risk === null ? undefined : riskFigures(risk);

@@ -1,0 +1,134 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Recording } from "../audio/port.js";
+import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type {
+  ProcessAudioRequest,
+  ProcessAudioResponseSchema,
+} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { MediaSegment } from "../store/port.js";
+import { audioValidity } from "../voiceprint/quality-gate.js";
+import { measuredAudio } from "./audio-model.js";
+import { newProcessedAudio } from "./check.js";
+import { openContext } from "./context.js";
+import type { Dependencies, OperationOptions } from "./dependencies.js";
+import { unlessEngineFails } from "./failures.js";
+import { audioDetails, describedAudio, ifKnown, uniqueId } from "./messages.js";
+import {
+  analyzeRecording,
+  findAudio,
+  findMedia,
+  noMeasures,
+  openRecording,
+  readSamples,
+  secondsOf,
+  selectChannel,
+} from "./recorded-audio.js";
+
+/** Processes audio, checks its quality, and keeps an audio model for later Enroll or Verify. */
+export async function processAudio(
+  deps: Dependencies,
+  request: ProcessAudioRequest,
+  options: OperationOptions,
+): Promise<MessageInitShape<typeof ProcessAudioResponseSchema>> {
+  const { scopeId, session, set } = await openContext(deps, request.context);
+  const source = await findAudio(deps, scopeId, request.input);
+  const media =
+    source.from === "media"
+      ? source.media
+      : await findMedia(deps, scopeId, source.processed.mediaSegmentId, "gk_processed_audio_id");
+  const channel = source.from === "media" ? selectChannel(media, request.channelSelector) : source.processed.channel;
+  const forEnrollment = request.isForEnrollment === true;
+  const recording = openRecording(deps, media);
+  const analysis =
+    recording &&
+    (await unlessEngineFails(
+      () =>
+        analyzeRecording(
+          deps.engine,
+          recording,
+          { channel, maxNetSpeechSeconds: forEnrollment ? set.maxNetAudioForEnroll : undefined },
+          options,
+        ),
+      options.signal,
+    ));
+  const revision = uniqueId(deps.engine.model.revision);
+  if (recording && !analysis) {
+    // The audio may be good: nothing is kept, so that it can be processed again.
+    const described = {
+      mediaSegmentId: media.id,
+      processedAudioId: null,
+      channel,
+      mediaChannels: media.channels,
+      mediaRateHz: media.rateHz,
+      measures: noMeasures(media.rateHz),
+      speakers: 0,
+    };
+    return {
+      result: {
+        gkMediaSegmentId: uniqueId(media.id),
+        validity: AudioValidity.INTERNAL_ERROR,
+        audioDetails: audioDetails(described),
+        gkCalibrationModelRevisionId: revision,
+      },
+    };
+  }
+  const validity = analysis
+    ? audioValidity(measuredAudio(analysis), forEnrollment ? "enroll" : "verify", set)
+    : AudioValidity.INVALID_AUDIO;
+  const used =
+    forEnrollment && recording && analysis
+      ? usedPart(deps, media, session.id, recording, channel, analysis.measures.grossSeconds)
+      : media;
+  if (used !== media) await deps.store.media.add(used);
+  const processed = newProcessedAudio(
+    deps,
+    used,
+    session.id,
+    used === media ? channel : null,
+    set,
+    "process-audio",
+    validity,
+    analysis,
+  );
+  await deps.store.processed.add(processed);
+  return {
+    result: {
+      gkMediaSegmentId: uniqueId(used.id),
+      gkProcessedAudioId: uniqueId(processed.id),
+      validity,
+      audioDetails: audioDetails(describedAudio(processed)),
+      voiceClassScore: ifKnown(processed.voiceClass),
+      gkCalibrationModelRevisionId: revision,
+    },
+  };
+}
+
+/** The media itself when all of it was used; else a segment of its own with the part that was. */
+function usedPart(
+  deps: Dependencies,
+  media: MediaSegment,
+  sessionId: string,
+  recording: Recording,
+  channel: number | null,
+  seconds: number,
+): MediaSegment {
+  if (Math.round(seconds * recording.rateHz) >= recording.frames || seconds >= secondsOf(recording)) return media;
+  return {
+    id: deps.ids.next(),
+    scopeId: media.scopeId,
+    sessionId,
+    partOf: media.partOf ?? media.id,
+    rateHz: recording.rateHz,
+    channels: 1,
+    encoding: "pcm16",
+    createdAt: deps.clock.now(),
+    audio: pcm16(readSamples(recording, channel, seconds)),
+  };
+}
+
+function pcm16(samples: Float32Array): Uint8Array {
+  const bytes = new DataView(new ArrayBuffer(samples.length * 2));
+  for (const [i, sample] of samples.entries())
+    bytes.setInt16(i * 2, Math.max(-32768, Math.min(32767, Math.round(sample * 32768))), true);
+  return new Uint8Array(bytes.buffer);
+}

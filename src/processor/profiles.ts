@@ -1,0 +1,34 @@
+/** Finding profiles and owners. */
+import type { UniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type { Id, OwnerKind, Profile } from "../store/port.js";
+import type { Dependencies } from "./dependencies.js";
+import { invalid, notFound } from "./failures.js";
+
+export async function findProfile(deps: Dependencies, scopeId: Id, id: UniqueId | undefined): Promise<Profile> {
+  const profile = await deps.store.profiles.get(scopeId, id!.value);
+  if (!profile) throw notFound("gk_voiceprint_profile_id", "there is no such profile in this scope");
+  return profile;
+}
+
+export const isTrained = (deps: Dependencies, profile: Profile): boolean =>
+  profile.template?.revision === deps.engine.model.revision;
+
+export type OwnerChoice =
+  | { case: "personId"; value: string }
+  | { case: "fraudsterId"; value: string }
+  | { case: undefined; value?: undefined };
+
+const longestName = 256;
+
+export function ownerOf(choice: OwnerChoice, profileTag: string): { kind: OwnerKind; externalId: string; tag: string } {
+  const kind = choice.case === "fraudsterId" ? "fraudster" : "person";
+  const externalId = assertName(choice.value!, kind === "person" ? "person_id" : "fraudster_id");
+  return { kind, externalId, tag: assertName(profileTag, "profile_tag") };
+}
+
+/** Names are the caller's own; only what no store can index is refused. */
+export function assertName(name: string, field: string): string {
+  if (name.length > longestName) throw invalid(field, "too_long", `${field} has more than ${longestName} characters`);
+  if (name.includes("\0")) throw invalid(field, "malformed", `${field} holds a zero character`);
+  return name;
+}

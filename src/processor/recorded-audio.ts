@@ -1,0 +1,147 @@
+/** Stored audio: found, decoded, and handed to the engine in bounded memory. */
+import type { RawFormat, Recording } from "../audio/port.js";
+import type { AudioChannelSelector, UniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type { Engine, Measures, VoiceAnalysis } from "../engine/port.js";
+import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
+import type { Dependencies, OperationOptions } from "./dependencies.js";
+import { invalid, notFound } from "./failures.js";
+
+/** The `oneof` of every request that takes audio. */
+export type AudioChoice =
+  | { case: "gkMediaSegmentId"; value: UniqueId }
+  | { case: "gkProcessedAudioId"; value: UniqueId }
+  | { case: undefined; value?: undefined };
+
+export type AudioSource =
+  | { readonly from: "media"; readonly media: MediaSegment }
+  | { readonly from: "processed"; readonly processed: ProcessedAudio };
+
+export async function findAudio(deps: Dependencies, scopeId: Id, choice: AudioChoice): Promise<AudioSource> {
+  if (choice.case === "gkMediaSegmentId")
+    return { from: "media", media: await findMedia(deps, scopeId, choice.value.value, "gk_media_segment_id") };
+  const processed = await deps.store.processed.get(scopeId, choice.value!.value);
+  if (!processed) throw notFound("gk_processed_audio_id", "there is no such processed audio in this scope");
+  return { from: "processed", processed };
+}
+
+export async function findMedia(deps: Dependencies, scopeId: Id, id: Id, field: string): Promise<MediaSegment> {
+  const media = await deps.store.media.get(scopeId, id);
+  if (!media) throw notFound(field, "there is no such audio in this scope, or it is no longer kept");
+  return media;
+}
+
+/** `null` when what is stored is no audio that can be decoded. */
+export function openRecording(deps: Dependencies, media: MediaSegment): Recording | null {
+  try {
+    const recording = deps.readRecording(media.audio, rawFormat(media));
+    return recording.frames > 0 ? recording : null;
+  } catch {
+    return null;
+  }
+}
+
+export const rawFormat = (media: Pick<MediaSegment, "encoding" | "rateHz" | "channels">): RawFormat | undefined =>
+  media.encoding === "wav" ? undefined : { encoding: media.encoding, rateHz: media.rateHz, channels: media.channels };
+
+/** `null` where a selector means nothing: the media has one channel. 0 mixes all. */
+export function selectChannel(media: MediaSegment, selector: AudioChannelSelector | undefined): number | null {
+  if (media.channels === 1) return null;
+  const channel = selector?.channel ?? 0;
+  if (channel < 0 || channel > media.channels)
+    throw invalid("channel_selector.channel", "out_of_range", `the media has ${media.channels} channels`);
+  return channel;
+}
+
+export const noMeasures = (rateHz: number): Measures => ({
+  rateHz,
+  grossSeconds: 0,
+  netSpeechSeconds: 0,
+  speechLevelDb: null,
+  snrDb: null,
+  saturatedPerMinute: 0,
+  saturationRatio: 0,
+  bandwidthHz: null,
+});
+
+export const secondsOf = (recording: Recording): number => recording.frames / recording.rateHz;
+
+export interface Listening {
+  readonly channel: number | null;
+  readonly maxNetSpeechSeconds?: number | undefined;
+  /** Ascending amounts of net speech at which `look` is asked whether to go on. */
+  readonly checkpoints?: readonly number[];
+  /** True ends the reading: what was heard so far is the analysis. */
+  readonly look?: (analysis: VoiceAnalysis) => Promise<boolean>;
+}
+
+/** Longer recordings are streamed, so that they are never in memory as samples. */
+const longestInOneShotSeconds = 120;
+/** How finely a stream is cut: a checkpoint is seen at most this much too late. */
+const pushSeconds = 0.5;
+
+export async function analyzeRecording(
+  engine: Engine,
+  recording: Recording,
+  listening: Listening,
+  options: OperationOptions,
+): Promise<VoiceAnalysis> {
+  const { maxNetSpeechSeconds, checkpoints = [] } = listening;
+  const seconds = secondsOf(recording);
+  const limits = {
+    ...(options.signal && { signal: options.signal }),
+    ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs }),
+    ...(maxNetSpeechSeconds !== undefined && { maxNetSpeechSeconds }),
+  };
+  if (checkpoints.length === 0 && seconds <= longestInOneShotSeconds) {
+    const analysis = await engine.analyze(readSamples(recording, listening.channel), recording.rateHz, limits);
+    const { netSpeechSeconds, grossSeconds } = analysis.measures;
+    options.onProgress?.({ netSpeechSeconds, grossSeconds, totalSeconds: seconds });
+    return analysis;
+  }
+  const stream = await engine.stream(recording.rateHz, limits);
+  try {
+    let passed = 0;
+    let frames = 0;
+    for (const samples of pieces(recording, listening.channel)) {
+      options.signal?.throwIfAborted();
+      frames += samples.length;
+      const netSpeechSeconds = await stream.push(samples);
+      options.onProgress?.({ netSpeechSeconds, grossSeconds: frames / recording.rateHz, totalSeconds: seconds });
+      const reached = checkpoints.filter((at) => netSpeechSeconds >= at).length;
+      if (reached > passed && frames < recording.frames) {
+        passed = reached;
+        const analysis = await stream.analysis();
+        if (await listening.look?.(analysis)) return analysis;
+      }
+      if (maxNetSpeechSeconds !== undefined && netSpeechSeconds >= maxNetSpeechSeconds) break;
+    }
+    return await stream.analysis();
+  } finally {
+    await stream.close();
+  }
+}
+
+/** The samples of one channel, at most `seconds` of them. */
+export function readSamples(
+  recording: Recording,
+  channel: number | null,
+  seconds = Number.POSITIVE_INFINITY,
+): Float32Array {
+  const samples = new Float32Array(Math.min(recording.frames, Math.round(seconds * recording.rateHz)));
+  let filled = 0;
+  for (const chunk of recording.read(channelToRead(channel))) {
+    const part = chunk.subarray(0, samples.length - filled);
+    samples.set(part, filled);
+    filled += part.length;
+    if (filled === samples.length) break;
+  }
+  return filled === samples.length ? samples : samples.slice(0, filled);
+}
+
+function* pieces(recording: Recording, channel: number | null): Generator<Float32Array> {
+  const size = Math.max(1, Math.round(pushSeconds * recording.rateHz));
+  for (const chunk of recording.read(channelToRead(channel)))
+    for (let at = 0; at < chunk.length; at += size) yield chunk.slice(at, at + size);
+}
+
+const channelToRead = (channel: number | null): number => channel ?? 1;

@@ -1,0 +1,108 @@
+import { create, type JsonValue } from "@bufbuild/protobuf";
+import { AudioValidity, TrainReason } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import { RetrainingOutcome, VoiceprintProfileRetrainingSchema } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
+import type { EnrollmentSegment, Id, Profile } from "../store/port.js";
+import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
+import { audioValidity } from "../voiceprint/quality-gate.js";
+import { totalNet, trainedStatus } from "../voiceprint/template.js";
+import { measuredAudio } from "./audio-model.js";
+import type { Dependencies } from "./dependencies.js";
+import { asJson, type JobRequest, profilesOf } from "./job-profiles.js";
+import { uniqueId } from "./messages.js";
+import { isTrained } from "./profiles.js";
+import { analyzeRecording, openRecording } from "./recorded-audio.js";
+import { trainTemplate } from "./training.js";
+
+/** After a model update: makes new templates where the audio was kept, and says who must enroll again. */
+export async function retrainProfiles(
+  deps: Dependencies,
+  scopeId: Id,
+  request: JobRequest,
+  onProgress: (done: number) => Promise<void>,
+): Promise<JsonValue[]> {
+  const set = deps.configurationSets.get(request.configsetId);
+  if (!set) throw new Error("the job's configuration set is no longer there");
+  const outcomes: JsonValue[] = [];
+  for await (const { profile, done } of profilesOf(deps, scopeId, request)) {
+    const { outcome, printVersion } = await retrain(deps, profile, set);
+    const entry = create(VoiceprintProfileRetrainingSchema, {
+      gkVoiceprintProfileId: uniqueId(profile.id),
+      outcome,
+      printVersion: printVersion === 0 ? undefined : printVersion,
+    });
+    outcomes.push(asJson(VoiceprintProfileRetrainingSchema, entry));
+    await onProgress(done);
+  }
+  return outcomes;
+}
+
+async function retrain(
+  deps: Dependencies,
+  given: Profile,
+  set: ConfigurationSet,
+): Promise<{ outcome: RetrainingOutcome; printVersion: number }> {
+  const { profiles } = deps.store;
+  for (let profile: Profile | null = given; ; profile = await profiles.get(given.scopeId, given.id)) {
+    if (!profile) return { outcome: RetrainingOutcome.NOT_NEEDED, printVersion: given.printVersion };
+    const { scopeId, id, generation, printVersion } = profile;
+    if (!profile.template || isTrained(deps, profile)) return { outcome: RetrainingOutcome.NOT_NEEDED, printVersion };
+    const stored = await profiles.segments(scopeId, id);
+    const renewed: EnrollmentSegment[] = [];
+    for (const segment of stored) {
+      const fresh = await renew(deps, segment, set);
+      if (fresh) renewed.push(fresh);
+    }
+    const { template, reason, consistency } = await trainTemplate(
+      deps,
+      renewed.map(({ processed }) => processed),
+      set,
+      {},
+    );
+    if (reason === TrainReason.INTERNAL_ERROR) return { outcome: RetrainingOutcome.FAILED, printVersion };
+    if (!template) return { outcome: RetrainingOutcome.ENROLLMENT_NEEDED, printVersion };
+    const used = renewed.filter(({ processed }) => consistency.get(processed.id)?.consistent);
+    const status = trainedStatus(totalNet(used.map(({ processed }) => processed.measures)), set);
+    const next = { template, status, printVersion: printVersion + 1, segments: renewed };
+    if (await profiles.train(scopeId, id, generation, next))
+      return { outcome: RetrainingOutcome.RETRAINED, printVersion: printVersion + 1 };
+  }
+}
+
+/** The segment as the present model hears it; `null` when its audio was not kept or is no longer fit. */
+async function renew(
+  deps: Dependencies,
+  segment: EnrollmentSegment,
+  set: ConfigurationSet,
+): Promise<EnrollmentSegment | null> {
+  const { processed } = segment;
+  if (processed.revision === deps.engine.model.revision) return segment;
+  const media = await deps.store.media.get(processed.scopeId, processed.mediaSegmentId);
+  const recording = media && openRecording(deps, media);
+  if (!media || !recording) return null;
+  const { channel } = processed;
+  const analysis = await analyzeRecording(
+    deps.engine,
+    recording,
+    { channel, maxNetSpeechSeconds: set.maxNetAudioForEnroll },
+    {},
+  );
+  const validity = audioValidity(measuredAudio(analysis), "enroll", set);
+  if (validity !== AudioValidity.AUDIO_OK) return null;
+  const { measures, speakers, voiceClass, revision, windows, embedding } = analysis;
+  const voice = { windows, embedding };
+  const createdAt = deps.clock.now();
+  return {
+    ...segment,
+    processed: {
+      ...processed,
+      id: deps.ids.next(),
+      validity,
+      measures,
+      speakers,
+      voiceClass,
+      revision,
+      createdAt,
+      voice,
+    },
+  };
+}

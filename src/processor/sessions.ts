@@ -1,0 +1,60 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  SessionType,
+  type StartSessionRequest,
+  type StartSessionResponseSchema,
+  type StopSessionRequest,
+  type StopSessionResponseSchema,
+} from "../contract/gen/vendor/biosec/v1/sessions_pb.js";
+import { assertRunning, configurationSetOf, engagementOf, scopeOf, sessionOf } from "./context.js";
+import type { Dependencies } from "./dependencies.js";
+import { createEngagement } from "./engagements.js";
+import { invalid } from "./failures.js";
+import { uniqueId } from "./messages.js";
+import { assertName } from "./profiles.js";
+import { expireAudio } from "./retention.js";
+
+export async function startSession(
+  deps: Dependencies,
+  request: StartSessionRequest,
+): Promise<MessageInitShape<typeof StartSessionResponseSchema>> {
+  const scopeId = scopeOf(request.context);
+  const externalId = assertName(request.externalId, "external_id");
+  const claimedPersonId = assertName(request.claimedPersonId, "claimed_person_id");
+  if (SessionType[request.sessionType] === undefined)
+    throw invalid("session_type", "unknown", "there is no such session type");
+  if (request.context!.configsetId !== "") configurationSetOf(deps, request.context);
+  let engagementId = request.context!.gkEngagementId?.value;
+  if (engagementId) {
+    const engagement = await engagementOf(deps, request.context);
+    if (engagement.stoppedAt !== null)
+      throw invalid("context.gk_engagement_id", "stopped", "the engagement has stopped");
+  } else {
+    engagementId = await createEngagement(deps, scopeId, "", "");
+  }
+  const id = deps.ids.next();
+  await deps.store.sessions.create({
+    id,
+    scopeId,
+    engagementId,
+    type: request.sessionType,
+    externalId,
+    claimedPersonId,
+    startedAt: deps.clock.now(),
+    stoppedAt: null,
+  });
+  return { gkSessionId: uniqueId(id), gkEngagementId: uniqueId(engagementId) };
+}
+
+/** Stops the session; its audio goes as retention says. */
+export async function stopSession(
+  deps: Dependencies,
+  request: StopSessionRequest,
+): Promise<MessageInitShape<typeof StopSessionResponseSchema>> {
+  const session = await sessionOf(deps, request.context);
+  assertRunning(session);
+  if (!(await deps.store.sessions.stop(session.scopeId, session.id, deps.clock.now())))
+    assertRunning({ ...session, stoppedAt: deps.clock.now() });
+  await expireAudio(deps, session.scopeId);
+  return { gkSessionId: uniqueId(session.id) };
+}

@@ -1,0 +1,73 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { TrainStatus } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import {
+  ConsistencyDecision,
+  type EnrollmentSegmentDetailsSchema,
+  type TrainRequest,
+  type TrainResponseSchema,
+  VoiceprintProfileStatus,
+} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { SegmentConsistency } from "../engine/port.js";
+import type { ProcessedAudio } from "../store/port.js";
+import { consistencyDecision, totalNet, trainedStatus } from "../voiceprint/template.js";
+import { openContext } from "./context.js";
+import type { Dependencies, OperationOptions } from "./dependencies.js";
+import { audioDetails, describedAudio, duration, ifKnown, profileDetails, uniqueId } from "./messages.js";
+import { findProfile, isTrained } from "./profiles.js";
+import { trainTemplate } from "./training.js";
+
+/** Creates a new voice template from the enrollment segments; the old one stays until the new one is written. */
+export async function train(
+  deps: Dependencies,
+  request: TrainRequest,
+  options: OperationOptions,
+): Promise<MessageInitShape<typeof TrainResponseSchema>> {
+  const { scopeId, set } = await openContext(deps, request.context);
+  for (;;) {
+    const profile = await findProfile(deps, scopeId, request.gkVoiceprintProfileId);
+    const segments = (await deps.store.profiles.segments(scopeId, profile.id)).map(({ processed }) => processed);
+    const { template, reason, consistency } = await trainTemplate(deps, segments, set, options);
+    const used = template ? segments.filter((segment) => consistency.get(segment.id)?.consistent) : [];
+    const trained = template && {
+      template,
+      status: trainedStatus(totalNet(used.map(({ measures }) => measures)), set),
+      printVersion: profile.printVersion + 1,
+    };
+    if (trained && !(await deps.store.profiles.train(scopeId, profile.id, profile.generation, trained))) continue;
+    const standing = isTrained(deps, profile) ? profile.status : VoiceprintProfileStatus.NOT_TRAINED;
+    return {
+      result: {
+        trainStatus: trained ? TrainStatus.TRAINED : TrainStatus.FAILED,
+        reason,
+        status: trained?.status ?? standing,
+        voiceprintDetails: profileDetails({ ...profile, printVersion: trained?.printVersion ?? profile.printVersion }),
+        gkCalibrationModelRevisionId: uniqueId(deps.engine.model.revision),
+        totalSegments: segments.length,
+        totalValidSegments: used.length,
+        minSegmentsRequired: set.minSegmentsForTrain,
+        totalNetAudio: duration(totalNet(used.map(({ measures }) => measures))),
+        minNetAudioRequired: duration(set.minNetAudioForTrain),
+        enrollmentSegmentsDetails: segments.map((segment) =>
+          segmentDetails(segment, consistency.get(segment.id), template !== null),
+        ),
+      },
+    };
+  }
+}
+
+function segmentDetails(
+  segment: ProcessedAudio,
+  consistency: SegmentConsistency | undefined,
+  trained: boolean,
+): MessageInitShape<typeof EnrollmentSegmentDetailsSchema> {
+  return {
+    gkMediaSegmentId: uniqueId(segment.mediaSegmentId),
+    gkProcessedAudioId: uniqueId(segment.id),
+    consistencyDecision: consistency ? consistencyDecision(consistency.consistent) : ConsistencyDecision.UNSPECIFIED,
+    consistencyScore: consistency?.score,
+    usedForTrain: trained && consistency?.consistent === true,
+    audioDetails: audioDetails(describedAudio(segment)),
+    voiceClassScore: ifKnown(segment.voiceClass),
+    gkCalibrationModelRevisionId: uniqueId(segment.revision),
+  };
+}

@@ -1,0 +1,42 @@
+/** Segments to template: what Train and retraining after a model update have in common. */
+import { TrainReason } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type { SegmentConsistency, Template } from "../engine/port.js";
+import type { ProcessedAudio } from "../store/port.js";
+import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
+import { usableSegments } from "../voiceprint/enrollment.js";
+import { enoughForTraining, inTrainingOrder, trainReason } from "../voiceprint/template.js";
+import { audioModel, voiceOf } from "./audio-model.js";
+import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
+import { unlessEngineFails } from "./failures.js";
+
+export interface Training {
+  readonly reason: TrainReason;
+  /** Set when the reason is TRAIN_OK. */
+  readonly template: Template | null;
+  /** By the id of the audio model; those that the present model cannot use are not in it. */
+  readonly consistency: ReadonlyMap<string, SegmentConsistency>;
+}
+
+export async function trainTemplate(
+  deps: Dependencies,
+  segments: readonly ProcessedAudio[],
+  set: ConfigurationSet,
+  options: OperationOptions,
+): Promise<Training> {
+  const models = segments.map((processed) => ({ ...audioModel(processed), measures: processed.measures }));
+  const usable = inTrainingOrder(usableSegments(models, deps.engine.model.revision));
+  const net = usable.map(({ audio }) => ({ netSpeechSeconds: audio.netSpeechSeconds }));
+  if (!enoughForTraining(net, set))
+    return { reason: TrainReason.NOT_READY_TO_TRAIN, template: null, consistency: new Map() };
+  const voices = usable.map((model) => voiceOf(model, model.embedding!));
+  const trained = await unlessEngineFails(() => deps.engine.train(voices, engineOptions(options)), options.signal);
+  if (trained === null || trained.segments.length !== usable.length)
+    return { reason: TrainReason.INTERNAL_ERROR, template: null, consistency: new Map() };
+  const consistency = new Map(usable.map((model, i) => [model.id, trained.segments[i]!]));
+  const judged = trainReason(
+    usable.map((model) => ({ ...model.audio, consistent: consistency.get(model.id)!.consistent })),
+    set,
+  );
+  const reason = judged === TrainReason.TRAIN_OK && trained.template === null ? TrainReason.INCONSISTENCY : judged;
+  return { reason, template: reason === TrainReason.TRAIN_OK ? trained.template : null, consistency };
+}
