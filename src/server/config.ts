@@ -90,7 +90,7 @@ export const configSchema = z.strictObject({
   metrics: z.strictObject({ access: z.enum(["open", "token", "off"]).default("open") }).prefault({}),
   /** Audio of a stopped session is kept this much longer. */
   mediaRetentionSeconds: z.number().min(0).default(0),
-  /** Configuration sets by id, each `{ "extends": built-in id, …overrides }`. */
+  /** Configuration sets by id, each with what it overrides of a built-in one (`basedOn`). */
   configsets: z.record(z.string(), z.record(z.string(), z.unknown())).default({}),
 });
 

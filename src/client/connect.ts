@@ -1,0 +1,162 @@
+import { fromJson, type JsonValue } from "@bufbuild/protobuf";
+import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-web";
+import {
+  AddMediaSegmentResponseSchema,
+  EngagementsProcessor,
+  GroupsProcessor,
+  ProfilesProcessor,
+  SessionsProcessor,
+  StatusCode,
+  StatusError,
+  StatusSchema,
+  VoiceprintsProcessor,
+} from "../contract/index.js";
+import type { MediaFormat, VoiceprintOperations } from "./operations.js";
+import { retrying } from "./retry.js";
+import { tokenSource } from "./token-source.js";
+
+/** Client credentials of an application, as a box prints them at its first start. */
+export interface Credentials {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** `<url>/oauth2/token` when absent. */
+  readonly tokenUrl?: string;
+}
+
+export interface ConnectOptions {
+  /** Address of the box: `https://voice.example.com:8080`. */
+  readonly url: string;
+  /** A token, or what gets one; absent where the box asks for none. */
+  readonly token?: string | (() => Promise<string>);
+  readonly credentials?: Credentials;
+  readonly fetch?: typeof globalThis.fetch;
+  /** How often a call that was told BUSY or RATE_EXCEEDED is made again, after the time the box names. */
+  readonly retries?: number;
+  /** A call ends after this long. */
+  readonly timeoutMs?: number;
+}
+
+export function connect(options: ConnectOptions): VoiceprintOperations {
+  const url = options.url.replace(/\/+$/, "");
+  const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
+  const retry = retrying(options.retries ?? 5);
+  const token = tokenSource(options.token, options.credentials, url, fetch);
+
+  const authorize: Interceptor = (next) => async (request) => {
+    const value = await token();
+    if (value !== null) request.header.set("authorization", `Bearer ${value}`);
+    return next(request);
+  };
+  const translate: Interceptor = (next) => async (request) =>
+    retry(() => next(request).catch((error: unknown) => Promise.reject(statusErrorOf(error))), request.signal);
+
+  const transport = createConnectTransport({
+    baseUrl: url,
+    fetch,
+    useBinaryFormat: true,
+    interceptors: [translate, authorize],
+    ...(options.timeoutMs === undefined ? {} : { defaultTimeoutMs: options.timeoutMs }),
+  });
+
+  /** Fetch cannot stream a request everywhere; the recording goes whole, over the contract's HTTP binding. */
+  const addMediaSegment: VoiceprintOperations["addMediaSegment"] = (context, bytes, format, callOptions) =>
+    retry(async () => {
+      const value = await token();
+      const response = await fetch(`${url}/v1/audios?${mediaQuery(context, format)}`, {
+        method: "POST",
+        body: bytes as BodyInit,
+        headers: {
+          "content-type": format ? "application/octet-stream" : "audio/wav",
+          ...(value === null ? {} : { authorization: `Bearer ${value}` }),
+        },
+        ...(callOptions?.signal ? { signal: callOptions.signal } : {}),
+      }).catch((error: unknown) => Promise.reject(statusErrorOf(error)));
+      return mediaAnswer(response);
+    }, callOptions?.signal);
+
+  return {
+    ...createClient(VoiceprintsProcessor, transport),
+    ...createClient(EngagementsProcessor, transport),
+    ...createClient(SessionsProcessor, transport),
+    ...createClient(ProfilesProcessor, transport),
+    ...createClient(GroupsProcessor, transport),
+    addMediaSegment,
+  };
+}
+
+async function mediaAnswer(response: Response) {
+  const text = await response.text();
+  let json: JsonValue;
+  try {
+    json = JSON.parse(text) as JsonValue;
+  } catch {
+    throw new StatusError({
+      statusCode: StatusCode.INTERNAL_ERROR,
+      message: `HTTP ${response.status} without a status`,
+    });
+  }
+  const answer = fromJson(AddMediaSegmentResponseSchema, json, { ignoreUnknownFields: true });
+  if (!response.ok) {
+    const statusCode = answer.status?.statusCode ?? StatusCode.INTERNAL_ERROR;
+    throw new StatusError({ ...answer.status, $typeName: StatusSchema.typeName, statusCode } as never);
+  }
+  return answer;
+}
+
+function mediaQuery(
+  context: Parameters<VoiceprintOperations["addMediaSegment"]>[0],
+  format?: MediaFormat,
+): URLSearchParams {
+  const query = new URLSearchParams();
+  const set = (name: string, value: string | undefined) => {
+    if (value) query.set(name, value);
+  };
+  set("context.gk_engagement_id.value", context.gkEngagementId?.value);
+  set("context.gk_session_id.value", context.gkSessionId?.value);
+  set("context.gk_scope_id.value", context.gkScopeId?.value);
+  set("context.configset_id", context.configsetId);
+  if (format) {
+    set("encoding", format.encoding);
+    set("rate", String(format.rate));
+    set("channels", String(format.channels));
+  }
+  return query;
+}
+
+/** The status that the box sent; where it could not be reached at all, one that says so. */
+export function statusErrorOf(error: unknown): StatusError {
+  if (error instanceof StatusError) return error;
+  if (error instanceof ConnectError) {
+    const [status] = error.findDetails(StatusSchema);
+    if (status) return new StatusError(status, { cause: error });
+    const codes: Partial<Record<Code, StatusCode>> = {
+      [Code.Canceled]: StatusCode.CANCELLED,
+      [Code.DeadlineExceeded]: StatusCode.DEADLINE_EXCEEDED,
+      [Code.InvalidArgument]: StatusCode.BAD_REQUEST,
+      [Code.Unauthenticated]: StatusCode.NOT_AUTHORIZED,
+      [Code.PermissionDenied]: StatusCode.PERMISSION_DENIED,
+      [Code.NotFound]: StatusCode.NOT_FOUND,
+      [Code.Unimplemented]: StatusCode.NOT_IMPLEMENTED,
+      [Code.ResourceExhausted]: StatusCode.TOO_LARGE,
+    };
+    return new StatusError(
+      { statusCode: codes[error.code] ?? StatusCode.INTERNAL_ERROR, message: messageOf(error) },
+      { cause: error },
+    );
+  }
+  if (error instanceof Error && error.name === "AbortError") {
+    return new StatusError({ statusCode: StatusCode.CANCELLED, message: "the call was cancelled" }, { cause: error });
+  }
+  return new StatusError({ statusCode: StatusCode.INTERNAL_ERROR, message: messageOf(error) }, { cause: error });
+}
+
+/** `fetch failed` says nothing; its cause does. */
+function messageOf(error: unknown): string {
+  const parts: string[] = [];
+  for (let at = error; at instanceof Error; at = at.cause) {
+    const message = at instanceof ConnectError ? at.rawMessage : at.message;
+    if (message && !parts.includes(message)) parts.push(message);
+  }
+  return parts.join(": ") || String(error);
+}

@@ -1,0 +1,39 @@
+import { StatusCode, StatusError } from "../contract/index.js";
+
+const LONGEST_WAIT_SECONDS = 30;
+
+/**
+ * Makes a call again that was refused before any work was done, when the box says it may be. Waits what the box asks for,
+ * and a little more each time, scattered, so that many clients do not come back at once.
+ */
+export function retrying(retries: number, random: () => number = Math.random) {
+  return async <T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> => {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await call();
+      } catch (error) {
+        if (attempt >= retries || !(error instanceof StatusError)) throw error;
+        if (error.code !== StatusCode.BUSY && error.code !== StatusCode.RATE_EXCEEDED) throw error;
+        const { retryAfter } = error.status;
+        const asked = retryAfter ? Number(retryAfter.seconds) + retryAfter.nanos / 1e9 : 0.5;
+        if (asked > LONGEST_WAIT_SECONDS) throw error;
+        await pause(asked * 2 ** Math.min(attempt, 4) * (0.75 + 0.5 * random()), signal);
+      }
+    }
+  };
+}
+
+function pause(seconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const cancelled = () => {
+      clearTimeout(timer);
+      reject(new StatusError({ statusCode: StatusCode.CANCELLED, message: "the call was cancelled" }));
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", cancelled);
+      resolve();
+    }, seconds * 1000);
+    if (signal?.aborted) cancelled();
+    else signal?.addEventListener("abort", cancelled, { once: true });
+  });
+}
