@@ -1,5 +1,45 @@
+export {
+  AGENT_STATES,
+  type AgentState,
+  type Agents,
+  type Availability,
+  type BusinessUnit,
+} from "../engagement/agents.js";
+export { DAYS, type Day, type Hours, isOpen, type Window } from "../engagement/hours.js";
+export { ENGAGEMENT_SCOPES, type Registration, type Registrations } from "../engagement/registrations.js";
+export { AUDIENCES, type Audiences, LIFETIMES } from "./access-token.js";
+export { createTokenApp, type TokenApp, type TokenAppOptions } from "./app.js";
+export type { Application, Applications, Client, Endpoints, Geography, NewApplication } from "./applications.js";
+export type { Audit, AuditEvent } from "./audit.js";
+export {
+  basicAuthorization,
+  createTokenCache,
+  grpcMetadataGenerator,
+  type TokenCache,
+  type TokenCacheOptions,
+  TokenRequestError,
+} from "./cache.js";
+export type { TokenResponse } from "./client-credentials.js";
+export { type ClientIdParts, formatClientId, parseClientId } from "./client-id.js";
 export { type Clock, type Random, systemClock, systemRandom } from "./clock.js";
+export {
+  ConfigError,
+  type CredentialBlock,
+  credentialBlocks,
+  type Params,
+  type ParamsKind,
+  readConfig,
+  readParams,
+  writeConfig,
+  writeParams,
+} from "./config-file.js";
+export type { CredentialKind, ProfileCredential, ProfileCredentials } from "./credentials.js";
 export { errorResponse, OAuthError, type OAuthErrorCode } from "./errors.js";
+export type { Keyring, SigningAlgorithm } from "./keyring.js";
+export { PLATFORM_SCOPE, RUNTIME_SCOPES, type RuntimeScope } from "./scopes.js";
+export { createTokenService, type TokenService, type TokenServiceOptions } from "./service.js";
+export { formatUrn, parseUrn, type ResourceUrn, UrnError, type UrnErrorCode, type WordsetService } from "./urn.js";
+export type { Role, User, Users } from "./users.js";
 export {
   bearerError,
   createVerifier,

@@ -2,7 +2,7 @@ import { createHmac, randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 import type { Random } from "./clock.js";
 
 /** scrypt's cost. `memory` in bytes is 128 · n · r. */
-interface Cost {
+export interface Cost {
   readonly n: number;
   readonly r: number;
   readonly p: number;
@@ -60,7 +60,7 @@ const REMEMBERED = 10_000;
  * scrypt on the first use of a secret; afterwards a digest under a key of this process, so that a client asking every few minutes
  * costs microseconds. Keyed by the stored record: a regenerated secret has another record and is never answered from memory.
  */
-export function createSecrets(random: Random): Secrets {
+export function createSecrets(random: Random, chosen: Cost = CHOSEN): Secrets {
   const processKey = randomBytes(32);
   const passed = new Map<string, Buffer>();
   const digest = (secret: string): Buffer => createHmac("sha256", processKey).update(secret).digest();
@@ -75,7 +75,7 @@ export function createSecrets(random: Random): Secrets {
     generate: () => Buffer.from(random.bytes(32)).toString("base64url"),
 
     async hash(secret, strength) {
-      const cost = strength === "generated" ? GENERATED : CHOSEN;
+      const cost = strength === "generated" ? GENERATED : chosen;
       const salt = random.bytes(SALT_BYTES);
       return encode(cost, salt, await derive(secret, salt, cost));
     },
@@ -83,7 +83,7 @@ export function createSecrets(random: Random): Secrets {
     async matches(secret, record, strength) {
       const stored = record === null ? null : decode(record);
       if (record === null || stored === null) {
-        await derive(secret, new Uint8Array(SALT_BYTES), strength === "generated" ? GENERATED : CHOSEN);
+        await derive(secret, new Uint8Array(SALT_BYTES), strength === "generated" ? GENERATED : chosen);
         return false;
       }
       const known = passed.get(record);

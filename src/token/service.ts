@@ -17,7 +17,7 @@ import { type Clock, type Random, systemClock, systemRandom } from "./clock.js";
 import { createProfileCredentials, type ProfileCredentials } from "./credentials.js";
 import type { Documents } from "./documents.js";
 import { createKeyring, type Keyring, type KeyringOptions, type SigningAlgorithm } from "./keyring.js";
-import { createSecrets } from "./secret.js";
+import { type Cost, createSecrets } from "./secret.js";
 import { type BrowserSessions, createBrowserSessions } from "./sessions.js";
 import { createThrottle, type Throttle } from "./throttle.js";
 import { createUsers, type Users } from "./users.js";
@@ -33,6 +33,8 @@ export interface TokenServiceOptions {
   readonly sealingKey?: string | Uint8Array;
   /** Runtime services of environments that name none: this box. */
   readonly endpoints?: Endpoints;
+  /** What checking a password costs whoever guesses at it. */
+  readonly passwordCost?: Cost;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly audit?: Audit;
@@ -101,7 +103,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     ...(options.sealingKey !== undefined && { sealingKey: options.sealingKey }),
     ...options.keys,
   });
-  const secrets = createSecrets(random);
+  const secrets = createSecrets(random, options.passwordCost);
   const throttle = createThrottle(clock);
   const issue = createIssuer({ issuer, audiences, keyring, clock, random });
   const users = createUsers({ documents, clock, random, secrets });

@@ -21,7 +21,14 @@ export function createBox(options: Partial<TokenServiceOptions> & { startAt?: nu
   const clock = { now: () => now };
   const audited: AuditEvent[] = [];
   const store = createMemoryStore({ now: clock.now });
-  const service = createTokenService({ documents: store.documents, issuer: ISSUER, clock, audit: (event) => audited.push(event), ...options });
+  const service = createTokenService({
+    documents: store.documents,
+    issuer: ISSUER,
+    clock,
+    audit: (event) => audited.push(event),
+    passwordCost: { n: 1024, r: 8, p: 1 },
+    ...options,
+  });
   const app = createTokenApp(service);
   return {
     service,
@@ -35,17 +42,26 @@ export function createBox(options: Partial<TokenServiceOptions> & { startAt?: nu
   };
 }
 
-export const basic = (id: string, secret: string): string => `Basic ${Buffer.from(`${id}:${secret}`).toString("base64")}`;
+export const basic = (id: string, secret: string): string =>
+  `Basic ${Buffer.from(`${id}:${secret}`).toString("base64")}`;
 
 export const form = (authorization: string | null, fields: Record<string, string>): RequestInit => ({
   method: "POST",
-  headers: { "Content-Type": "application/x-www-form-urlencoded", ...(authorization && { Authorization: authorization }) },
+  headers: {
+    "Content-Type": "application/x-www-form-urlencoded",
+    ...(authorization && { Authorization: authorization }),
+  },
   body: new URLSearchParams(fields).toString(),
 });
 
 /** An application whose default client has a secret and a biometric scope. */
 export async function createRuntimeClient({ service }: Box, gkScopes: string[] = ["scope-1"]) {
-  const application = await service.applications.create({ name: "Bank", environment: "production", geography: "eu", gkScopes });
+  const application = await service.applications.create({
+    name: "Bank",
+    environment: "production",
+    geography: "eu",
+    gkScopes,
+  });
   const clientId = application.clients[0]!.id;
   return { application, clientId, secret: await service.applications.regenerateSecret(application.id, clientId) };
 }

@@ -1,8 +1,9 @@
 import * as oauth from "oauth4webapi";
 import { describe, expect, test } from "vitest";
-import { basic, createBox, createRuntimeClient, form, ISSUER, type Box } from "./box.js";
+import { type Box, basic, createBox, createRuntimeClient, form, ISSUER } from "./box.js";
 
-const insecure = (box: Box) => ({ [oauth.customFetch]: (url: string, init: RequestInit) => box.fetch(url, init) }) as never;
+const insecure = (box: Box) =>
+  ({ [oauth.customFetch]: (url: string, init: RequestInit) => box.fetch(url, init) }) as never;
 
 async function serverOf(box: Box): Promise<oauth.AuthorizationServer> {
   const response = await oauth.discoveryRequest(new URL(ISSUER), { algorithm: "oauth2", ...(insecure(box) as object) });
@@ -10,7 +11,10 @@ async function serverOf(box: Box): Promise<oauth.AuthorizationServer> {
 }
 
 const tokenOf = async (box: Box, clientId: string, secret: string, scope: string) => {
-  const response = await box.fetch("/oauth2/token", form(basic(encodeURIComponent(clientId), secret), { grant_type: "client_credentials", scope }));
+  const response = await box.fetch(
+    "/oauth2/token",
+    form(basic(encodeURIComponent(clientId), secret), { grant_type: "client_credentials", scope }),
+  );
   return { response, body: (await response.json()) as Record<string, unknown> };
 };
 
@@ -20,14 +24,28 @@ describe("the runtime token endpoint", () => {
     const { clientId, secret, application } = await createRuntimeClient(box);
     const server = await serverOf(box);
     const client = { client_id: clientId };
-    const response = await oauth.clientCredentialsGrantRequest(server, client, oauth.ClientSecretBasic(secret), { scope: "bio tts" }, insecure(box));
+    const response = await oauth.clientCredentialsGrantRequest(
+      server,
+      client,
+      oauth.ClientSecretBasic(secret),
+      { scope: "bio tts" },
+      insecure(box),
+    );
     const result = await oauth.processClientCredentialsResponse(server, client, response);
     expect(result).toMatchObject({ token_type: "bearer", expires_in: 900, scope: "bio tts" });
 
     const request = new Request(ISSUER, { headers: { Authorization: `Bearer ${result.access_token}` } });
     const claims = await oauth.validateJwtAccessToken(server, request, box.service.audiences.runtime, insecure(box));
-    expect(claims).toMatchObject({ client_id: clientId, sub: clientId, scope: "bio tts", gk_scopes: ["scope-1"], app_id: application.id });
-    await expect(oauth.validateJwtAccessToken(server, request, box.service.audiences.tooling, insecure(box))).rejects.toThrow();
+    expect(claims).toMatchObject({
+      client_id: clientId,
+      sub: clientId,
+      scope: "bio tts",
+      gk_scopes: ["scope-1"],
+      app_id: application.id,
+    });
+    await expect(
+      oauth.validateJwtAccessToken(server, request, box.service.audiences.tooling, insecure(box)),
+    ).rejects.toThrow();
   });
 
   test("answers with the contract's four fields and no more, not to be stored", async () => {
@@ -36,7 +54,11 @@ describe("the runtime token endpoint", () => {
     const { response, body } = await tokenOf(box, clientId, secret, "asr nlu dlg tts log asr.wordset nlu.wordset bio");
     expect(response.status).toBe(200);
     expect(Object.keys(body).sort()).toEqual(["access_token", "expires_in", "scope", "token_type"]);
-    expect(body).toMatchObject({ expires_in: 900, token_type: "bearer", scope: "asr nlu dlg tts log asr.wordset nlu.wordset bio" });
+    expect(body).toMatchObject({
+      expires_in: 900,
+      token_type: "bearer",
+      scope: "asr nlu dlg tts log asr.wordset nlu.wordset bio",
+    });
     expect(response.headers.get("Cache-Control")).toBe("no-store");
     expect(response.headers.get("Content-Type")).toContain("application/json");
   });
@@ -55,13 +77,21 @@ describe("the runtime token endpoint", () => {
     const { application, clientId, secret } = await createRuntimeClient(box, ["a", "b"]);
     const other = await box.service.applications.createClient(application.id, { name: "second" });
     const otherSecret = await box.service.applications.regenerateSecret(application.id, other.id);
-    const withBio = await box.service.runtime.verify(String((await tokenOf(box, clientId, secret, "tts bio")).body.access_token), "bio");
+    const withBio = await box.service.runtime.verify(
+      String((await tokenOf(box, clientId, secret, "tts bio")).body.access_token),
+      "bio",
+    );
     expect([...withBio.gkScopes]).toEqual(["a", "b"]);
-    const without = await box.service.runtime.verify(String((await tokenOf(box, clientId, secret, "tts")).body.access_token));
+    const without = await box.service.runtime.verify(
+      String((await tokenOf(box, clientId, secret, "tts")).body.access_token),
+    );
     expect(without.gkScopes.size).toBe(0);
     expect((await tokenOf(box, other.id, otherSecret, "bio")).body).toMatchObject({ error: "invalid_scope" });
     await box.service.applications.bindScopes(application.id, other.id, ["c"]);
-    const bound = await box.service.runtime.verify(String((await tokenOf(box, other.id, otherSecret, "bio")).body.access_token), "bio");
+    const bound = await box.service.runtime.verify(
+      String((await tokenOf(box, other.id, otherSecret, "bio")).body.access_token),
+      "bio",
+    );
     expect([...bound.gkScopes]).toEqual(["c"]);
   });
 
@@ -73,8 +103,18 @@ describe("the runtime token endpoint", () => {
     ["a malformed scope", { grant_type: "client_credentials", scope: 'a"b' }, 400, "invalid_scope"],
     ["no grant type", { scope: "tts" }, 400, "invalid_request"],
     ["another grant type", { grant_type: "password", scope: "tts" }, 400, "unsupported_grant_type"],
-    ["a secret in the form", { grant_type: "client_credentials", scope: "tts", client_secret: "x" }, 400, "invalid_request"],
-    ["another client in the form", { grant_type: "client_credentials", scope: "tts", client_id: "x" }, 400, "invalid_request"],
+    [
+      "a secret in the form",
+      { grant_type: "client_credentials", scope: "tts", client_secret: "x" },
+      400,
+      "invalid_request",
+    ],
+    [
+      "another client in the form",
+      { grant_type: "client_credentials", scope: "tts", client_id: "x" },
+      400,
+      "invalid_request",
+    ],
   ])("%s is refused as RFC 6749 has it", async (_, fields, status, error) => {
     const box = createBox();
     const { clientId, secret } = await createRuntimeClient(box);
@@ -97,7 +137,17 @@ describe("the runtime token endpoint", () => {
     const { clientId, secret } = await createRuntimeClient(box);
     const request = { grant_type: "client_credentials", scope: "tts" };
     const swapped = basic(secret, clientId);
-    for (const authorization of [null, "Basic", "Basic !!!", "Bearer x", basic("", ""), basic(clientId, "wrong"), basic("appID:a:geo:b:clientName:c", secret), swapped, `Basic ${Buffer.from("%zz:x").toString("base64")}`]) {
+    for (const authorization of [
+      null,
+      "Basic",
+      "Basic !!!",
+      "Bearer x",
+      basic("", ""),
+      basic(clientId, "wrong"),
+      basic("appID:a:geo:b:clientName:c", secret),
+      swapped,
+      `Basic ${Buffer.from("%zz:x").toString("base64")}`,
+    ]) {
       const response = await box.fetch("/oauth2/token", form(authorization, request));
       expect(response.status).toBe(401);
       expect(await response.json()).toMatchObject({ error: "invalid_client" });
@@ -115,11 +165,17 @@ describe("the runtime token endpoint", () => {
     const box = createBox();
     const { clientId, secret } = await createRuntimeClient(box);
     const authorization = basic(clientId, secret);
-    const headers = { Authorization: authorization, "Content-Type": "application/x-www-form-urlencoded; charset=UTF-8" };
-    const post = (body: string, more: Record<string, string> = {}) => box.fetch("/oauth2/token", { method: "POST", headers: { ...headers, ...more }, body });
+    const headers = {
+      Authorization: authorization,
+      "Content-Type": "application/x-www-form-urlencoded; charset=UTF-8",
+    };
+    const post = (body: string, more: Record<string, string> = {}) =>
+      box.fetch("/oauth2/token", { method: "POST", headers: { ...headers, ...more }, body });
     expect((await post("grant_type=client_credentials&scope=tts")).status).toBe(200);
     expect((await post("grant_type=client_credentials&scope=tts&scope=asr")).status).toBe(400);
-    expect((await post('{"grant_type":"client_credentials"}', { "Content-Type": "application/json" })).status).toBe(400);
+    expect((await post('{"grant_type":"client_credentials"}', { "Content-Type": "application/json" })).status).toBe(
+      400,
+    );
     expect((await post(`grant_type=client_credentials&scope=${"x".repeat(100_000)}`)).status).toBe(413);
     const get = await box.fetch("/oauth2/token?grant_type=client_credentials&scope=tts", { headers });
     expect(get.status).toBe(405);
@@ -130,9 +186,15 @@ describe("the runtime token endpoint", () => {
     const box = createBox();
     const { clientId, secret } = await createRuntimeClient(box);
     const ask = (password: string, address: string) =>
-      box.app.fetch(new Request(`${ISSUER}/oauth2/token`, form(basic(clientId, password), { grant_type: "client_credentials", scope: "tts" })), {
-        incoming: { socket: { remoteAddress: address } },
-      } as never);
+      box.app.fetch(
+        new Request(
+          `${ISSUER}/oauth2/token`,
+          form(basic(clientId, password), { grant_type: "client_credentials", scope: "tts" }),
+        ),
+        {
+          incoming: { socket: { remoteAddress: address } },
+        } as never,
+      );
     for (let i = 0; i < 5; i++) expect((await ask("wrong", "192.0.2.1")).status).toBe(401);
     const slowed = await ask(secret, "192.0.2.1");
     expect(slowed.status).toBe(429);
@@ -176,7 +238,9 @@ describe("applications and clients", () => {
     const id = application.clients[0]!.id;
     await expect(applications.deleteClient(application.id, id)).rejects.toMatchObject({ code: "conflict" });
     await applications.createClient(application.id, { name: "ivr" });
-    await expect(applications.createClient(application.id, { name: "ivr" })).rejects.toMatchObject({ code: "conflict" });
+    await expect(applications.createClient(application.id, { name: "ivr" })).rejects.toMatchObject({
+      code: "conflict",
+    });
     await applications.deleteClient(application.id, id);
     expect((await applications.get(application.id)).clients.map(({ name }) => name)).toEqual(["ivr"]);
     await expect(applications.deleteClient(application.id, id)).rejects.toMatchObject({ code: "not_found" });
@@ -187,7 +251,9 @@ describe("applications and clients", () => {
     const { applications } = box.service;
     const application = await applications.create({ name: "Bank", environment: "dev", geography: "us" });
     const second = await applications.createClient(application.id, { name: "second" });
-    const results = await Promise.allSettled([application.clients[0]!.id, second.id].map((id) => applications.deleteClient(application.id, id)));
+    const results = await Promise.allSettled(
+      [application.clients[0]!.id, second.id].map((id) => applications.deleteClient(application.id, id)),
+    );
     expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
     expect((await applications.get(application.id)).clients).toHaveLength(1);
   });
@@ -203,7 +269,10 @@ describe("applications and clients", () => {
     expect((await tokenOf(box, clientId, next, "tts")).response.status).toBe(200);
     await box.service.runtime.verify(String(body.access_token));
     box.advance(906_000);
-    await expect(box.service.runtime.verify(String(body.access_token))).rejects.toMatchObject({ code: "invalid_token", message: "Access Token Expired" });
+    await expect(box.service.runtime.verify(String(body.access_token))).rejects.toMatchObject({
+      code: "invalid_token",
+      message: "Access Token Expired",
+    });
   });
 
   test("a deleted client gets no token, and a client without a secret neither", async () => {
@@ -227,6 +296,8 @@ describe("applications and clients", () => {
   test.each(["", "a:b", "a b", "ä", "-x", "x".repeat(65)])("the client name %j is refused", async (name) => {
     const box = createBox();
     const { application } = await createRuntimeClient(box);
-    await expect(box.service.applications.createClient(application.id, { name })).rejects.toMatchObject({ code: "invalid_request" });
+    await expect(box.service.applications.createClient(application.id, { name })).rejects.toMatchObject({
+      code: "invalid_request",
+    });
   });
 });

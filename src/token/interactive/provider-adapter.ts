@@ -1,4 +1,4 @@
-import { type Adapter, type AdapterFactory, type AdapterPayload, errors } from "oidc-provider";
+import type { Adapter, AdapterFactory, AdapterPayload, errors as LibraryErrors } from "oidc-provider";
 import type { Clock } from "../clock.js";
 import type { ProfileCredentials } from "../credentials.js";
 import { collection, type Documents } from "../documents.js";
@@ -11,11 +11,14 @@ interface GrantMembers {
 export const GRANTS = "oidc.Grant";
 
 /** What the library keeps (sessions, codes, grants), in the store's documents; clients are the profile credentials. */
-export function createAdapterFactory(options: {
-  documents: Documents;
-  clock: Clock;
-  credentials: ProfileCredentials;
-}): AdapterFactory {
+export function createAdapterFactory(
+  options: {
+    documents: Documents;
+    clock: Clock;
+    credentials: ProfileCredentials;
+  },
+  errors: typeof LibraryErrors,
+): AdapterFactory {
   const { documents, clock, credentials } = options;
   const membersOf = collection<GrantMembers>(documents, "oidc.grant-members");
   const idByUid = collection<string>(documents, "oidc.session-uid");

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import Provider, { interactionPolicy } from "oidc-provider";
+import type Provider from "oidc-provider";
 import { LIFETIMES } from "../access-token.js";
 import { collection } from "../documents.js";
 import { errorResponse, NO_STORE, OAuthError } from "../errors.js";
@@ -39,31 +39,40 @@ export interface AuthorizationFlow {
   grantStands(grantId: string): Promise<boolean>;
 }
 
-function signInPolicy() {
+type Library = typeof import("oidc-provider");
+
+function signInPolicy({ errors, interactionPolicy }: Library) {
   const policy = interactionPolicy.base();
   const login = policy.get("login");
   login?.checks.clear();
   // Who is signed in, our own browser session knows: the library asks each time and our page answers at once when it can.
   login?.checks.add(
-    new interactionPolicy.Check("sign_in", "the user has to sign in", (ctx) => !ctx.oidc.result?.login),
+    new interactionPolicy.Check("sign_in", "the user has to sign in", "login_required", (ctx) => {
+      // The library passes over scopes it does not know; we say so.
+      const { scope = "" } = ctx.oidc.params as { scope?: string };
+      if (scope !== PLATFORM_SCOPE) throw new errors.InvalidScope(`only ${PLATFORM_SCOPE} is granted here`, scope);
+      return !ctx.oidc.result?.login;
+    }),
   );
   return policy;
 }
 
 async function createProvider(service: TokenService): Promise<Provider> {
+  // Only who signs users in pays for it: the library is large.
+  const library = await import("oidc-provider");
   const { issuer, audiences, keyring } = service;
   const jwks = await keyring.privateJwks();
   const algorithm = (await keyring.signer()).algorithm;
   const cookieKeys = collection<{ keys: string[] }>(service.documents, "oidc.cookie-keys");
   await cookieKeys.insert("current", { keys: [Buffer.from(service.random.bytes(32)).toString("base64url")] });
 
-  return new Provider(issuer, {
-    adapter: createAdapterFactory(service),
+  return new library.Provider(issuer, {
+    adapter: createAdapterFactory(service, library.errors),
     jwks: jwks as never,
     clientDefaults: { id_token_signed_response_alg: algorithm as never },
     enabledJWA: { idTokenSigningAlgValues: [algorithm as never] },
     responseTypes: ["code"],
-    scopes: [],
+    scopes: [PLATFORM_SCOPE],
     claims: {},
     subjectTypes: ["public"],
     clientAuthMethods: ["none"],
@@ -112,7 +121,10 @@ async function createProvider(service: TokenService): Promise<Provider> {
         },
       },
     },
-    interactions: { policy: signInPolicy(), url: (_ctx, interaction) => `/oauth2/interaction/${interaction.uid}` },
+    interactions: {
+      policy: signInPolicy(library),
+      url: (_ctx, interaction) => `/oauth2/interaction/${interaction.uid}`,
+    },
     expiresWithSession: () => false,
     clientBasedCORS: () => false,
     // Consent is for one authorization: none is carried over from an earlier one.
@@ -159,7 +171,11 @@ export function createAuthorizationFlow(service: TokenService): AuthorizationFlo
 
   return {
     async handle(c) {
-      const { incoming, outgoing } = nodePair(c.req.raw, service.issuer, c.req.method === "POST" ? await readText(c.req.raw) : "");
+      const { incoming, outgoing } = nodePair(
+        c.req.raw,
+        service.issuer,
+        c.req.method === "POST" ? await readText(c.req.raw) : "",
+      );
       if (c.req.path === "/oauth2/authorize" && incoming.headers.cookie) {
         // Our browser session says who is signed in; the library's is for one authorization and starts anew with it.
         incoming.headers.cookie = incoming.headers.cookie
@@ -217,6 +233,7 @@ export function createAuthorizationFlow(service: TokenService): AuthorizationFlo
     async consented(request, userId) {
       const { library, incoming, outgoing, found } = await details(request);
       const grant = new library.Grant({ accountId: userId, clientId: String(found.params.client_id) });
+      grant.addOIDCScope(PLATFORM_SCOPE);
       grant.addResourceScope(resourceOf(service.audiences.tooling), PLATFORM_SCOPE);
       return library.interactionResult(
         incoming,

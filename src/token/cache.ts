@@ -1,0 +1,150 @@
+import { type Clock, systemClock } from "./clock.js";
+
+/** Runs in Node and in a browser: fetch and a timer-free clock, nothing else. */
+export interface TokenCacheOptions {
+  /** The token endpoint: `oauth_server_url` of the configuration file. */
+  readonly tokenUrl: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** One scope, or several separated by spaces. */
+  readonly scope: string;
+  /** More form fields, as the engagement endpoint's `client_id`. */
+  readonly fields?: Readonly<Record<string, string>>;
+  /** A token is renewed when less than this is left of it; at most half of its life. */
+  readonly renewBeforeS?: number;
+  readonly timeoutMs?: number;
+  readonly clock?: Clock;
+  readonly fetch?: typeof fetch;
+}
+
+export class TokenRequestError extends Error {
+  /** HTTP status; 0 when the endpoint was not reached. */
+  readonly status: number;
+  /** The `error` of the answer, as `invalid_client`. */
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.name = "TokenRequestError";
+    this.status = status;
+    this.code = code;
+  }
+}
+
+export interface TokenCache {
+  /** A token with life left. Callers share one; of many that find none, one asks. */
+  token(): Promise<string>;
+  /** `Bearer …`, for REST. */
+  authorization(): Promise<string>;
+  /** The service refused this token although it should live: the next caller gets another. */
+  discard(token: string): void;
+}
+
+const RENEW_BEFORE_S = 60;
+const TIMEOUT_MS = 10_000;
+
+/** RFC 6749 appendix B, then base64: escaped ids keep their colons apart from the header's own. */
+export function basicAuthorization(clientId: string, clientSecret: string): string {
+  const encode = (text: string): string => encodeURIComponent(text).replace(/%20/g, "+");
+  // Percent-encoded, so ASCII: btoa is safe.
+  return `Basic ${btoa(`${encode(clientId)}:${encode(clientSecret)}`)}`;
+}
+
+export function createTokenCache(options: TokenCacheOptions): TokenCache {
+  const { clock = systemClock, renewBeforeS = RENEW_BEFORE_S, timeoutMs = TIMEOUT_MS } = options;
+  const send = options.fetch ?? fetch;
+  let held: { token: string; renewAt: number; expiresAt: number } | null = null;
+  let pending: Promise<string> | null = null;
+
+  async function request(): Promise<string> {
+    const askedAt = clock.now();
+    let response: Response;
+    try {
+      response = await send(options.tokenUrl, {
+        method: "POST",
+        headers: {
+          Authorization: basicAuthorization(options.clientId, options.clientSecret),
+          "Content-Type": "application/x-www-form-urlencoded",
+          Accept: "application/json",
+        },
+        body: new URLSearchParams({
+          grant_type: "client_credentials",
+          scope: options.scope,
+          ...options.fields,
+        }).toString(),
+        redirect: "error",
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+    } catch (error) {
+      throw new TokenRequestError(
+        0,
+        "unreachable",
+        `the token endpoint cannot be reached: ${error instanceof Error ? error.message : "unknown"}`,
+      );
+    }
+    const body = (await response.json().catch(() => ({}))) as Record<string, unknown>;
+    if (!response.ok) {
+      throw new TokenRequestError(
+        response.status,
+        String(body.error ?? "unknown"),
+        String(body.error_description ?? `the token endpoint answered ${response.status}`),
+      );
+    }
+    const { access_token: token, expires_in: expiresIn, token_type: type } = body;
+    if (typeof token !== "string" || token === "" || String(type).toLowerCase() !== "bearer") {
+      throw new TokenRequestError(response.status, "malformed", "the token endpoint's answer has no bearer token");
+    }
+    const lifeS = typeof expiresIn === "number" && expiresIn > 0 ? expiresIn : 0;
+    // Counted from when we asked: the answer took its time.
+    held = {
+      token,
+      renewAt: askedAt + 1000 * (lifeS - Math.min(renewBeforeS, lifeS / 2)),
+      expiresAt: askedAt + 1000 * lifeS,
+    };
+    return token;
+  }
+
+  function renew(): Promise<string> {
+    pending ??= request().finally(() => {
+      pending = null;
+    });
+    return pending;
+  }
+
+  async function token(): Promise<string> {
+    const now = clock.now();
+    if (held && now < held.renewAt) return held.token;
+    const current = held;
+    try {
+      return await renew();
+    } catch (error) {
+      // The old one still lives: an endpoint that is away for a moment stops nobody.
+      const refused =
+        error instanceof TokenRequestError && error.status >= 400 && error.status < 500 && error.status !== 429;
+      if (current && held === current && clock.now() < current.expiresAt && !refused) return current.token;
+      throw error;
+    }
+  }
+
+  return {
+    token,
+    authorization: async () => `Bearer ${await token()}`,
+    discard(refused) {
+      if (held?.token === refused) held = null;
+    },
+  };
+}
+
+/** What `credentials.createFromMetadataGenerator` of a gRPC library takes: the token as the channel's credentials. */
+export const grpcMetadataGenerator =
+  <M extends { set(name: string, value: string): void }>(cache: TokenCache, newMetadata: () => M) =>
+  (_params: unknown, callback: (error: Error | null, metadata?: M) => void): void => {
+    cache.authorization().then(
+      (authorization) => {
+        const metadata = newMetadata();
+        metadata.set("authorization", authorization);
+        callback(null, metadata);
+      },
+      (error: unknown) => callback(error instanceof Error ? error : new Error(String(error))),
+    );
+  };

@@ -1,0 +1,296 @@
+import * as oauth from "oauth4webapi";
+import { beforeEach, describe, expect, test } from "vitest";
+import { type Box, basic, createBox, form, ISSUER } from "./box.js";
+
+const REDIRECT = "https://app.example/callback";
+const PASSWORD = "correct horse battery";
+
+/** A browser without a screen: keeps cookies by path, follows redirects within the box, reads forms. */
+class Browser {
+  readonly cookies = new Map<string, { value: string; path: string }>();
+  constructor(readonly box: Box) {}
+
+  async go(url: string, init: RequestInit = {}): Promise<{ response: Response; url: URL; text: string }> {
+    const at = new URL(url, ISSUER);
+    if (at.origin !== ISSUER) return { response: new Response(null), url: at, text: "" };
+    const cookie = [...this.cookies]
+      .filter(([, { path }]) => at.pathname.startsWith(path))
+      .map(([name, { value }]) => `${name}=${value}`);
+    const headers = {
+      ...(init.headers as Record<string, string>),
+      ...(cookie.length && { Cookie: cookie.join("; ") }),
+    };
+    const response = await this.box.fetch(at.href, { ...init, headers, redirect: "manual" });
+    for (const line of response.headers.getSetCookie()) {
+      const [pair, ...attributes] = line.split("; ");
+      const [name, value] = pair!.split(/=(.*)/s) as [string, string];
+      const path = attributes.find((attribute) => attribute.toLowerCase().startsWith("path="))?.slice(5) ?? "/";
+      if (value === "" || /expires=Thu, 01 Jan 1970/i.test(line)) this.cookies.delete(name);
+      else this.cookies.set(name, { value, path });
+    }
+    const location = response.headers.get("Location");
+    if (location && response.status >= 300 && response.status < 400) return this.go(new URL(location, at).href);
+    return { response, url: at, text: await response.text() };
+  }
+
+  submit(text: string, fields: Record<string, string>, headers: Record<string, string> = { Origin: ISSUER }) {
+    const action = /<form method="post" action="([^"]+)"/.exec(text)![1]!;
+    const token = /name="form_token" value="([^"]+)"/.exec(text)![1]!;
+    const init = form(null, { form_token: token, ...fields });
+    return this.go(action, { ...init, headers: { ...(init.headers as Record<string, string>), ...headers } });
+  }
+}
+
+const server: oauth.AuthorizationServer = {
+  issuer: ISSUER,
+  authorization_endpoint: `${ISSUER}/oauth2/authorize`,
+  token_endpoint: `${ISSUER}/oauth2/token`,
+  authorization_response_iss_parameter_supported: true,
+};
+
+describe("authorization code with PKCE", () => {
+  let box: Box;
+  let clientId: string;
+  let secret: string;
+  let verifier: string;
+  let query: Record<string, string>;
+
+  beforeEach(async () => {
+    // The library has a clock of its own.
+    box = createBox({ startAt: Date.now() });
+    const user = await box.service.users.create({ name: "olga", role: "owner", password: PASSWORD });
+    const created = await box.service.credentials.create(user, {
+      kind: "user",
+      label: "Console",
+      redirectUris: [REDIRECT],
+    });
+    ({ clientId } = created.credential);
+    secret = created.secret;
+    verifier = oauth.generateRandomCodeVerifier();
+    query = {
+      client_id: clientId,
+      redirect_uri: REDIRECT,
+      response_type: "code",
+      scope: "platform-api",
+      state: "s1",
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: "S256",
+    };
+  });
+
+  const authorizeUrl = (change: Record<string, string | undefined> = {}): string =>
+    `/oauth2/authorize?${new URLSearchParams(Object.entries({ ...query, ...change }).filter((entry): entry is [string, string] => entry[1] !== undefined))}`;
+
+  async function allow(browser = new Browser(box), name = "olga"): Promise<URL> {
+    const signIn = await browser.go(authorizeUrl());
+    expect(signIn.text).toContain("<h1>Sign in</h1>");
+    const consent = await browser.submit(signIn.text, { name, password: PASSWORD });
+    if (consent.url.origin !== ISSUER) return consent.url;
+    expect(consent.text).toContain("<h1>Allow access</h1>");
+    return (await browser.submit(consent.text, { action: "allow" })).url;
+  }
+
+  const redeem = async (callback: URL, codeVerifier = verifier, id = clientId, password = secret) => {
+    const client = { client_id: id };
+    const parameters = oauth.validateAuthResponse(server, client, callback, "s1");
+    const options = { [oauth.customFetch]: (url: string, init: RequestInit) => box.fetch(url, init) } as never;
+    const response = await oauth.authorizationCodeGrantRequest(
+      server,
+      client,
+      oauth.ClientSecretBasic(password),
+      parameters,
+      REDIRECT,
+      codeVerifier,
+      options,
+    );
+    return oauth.processAuthorizationCodeResponse(server, client, response);
+  };
+
+  const me = (token: string) => box.fetch("/management/v1/me", { headers: { Authorization: `Bearer ${token}` } });
+
+  test("sign in, allow, redeem, manage: the token is the user's", async () => {
+    const result = await redeem(await allow());
+    expect(result).toMatchObject({ token_type: "bearer", expires_in: 3600, scope: "platform-api" });
+    const response = await me(result.access_token);
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({ name: "olga", role: "owner" });
+    await expect(box.service.runtime.verify(result.access_token)).rejects.toMatchObject({ code: "invalid_token" });
+    await expect(box.service.engagement.verify(result.access_token)).rejects.toMatchObject({ code: "invalid_token" });
+  });
+
+  test("who is signed in is asked for consent alone, unless the client wants the password again", async () => {
+    const browser = new Browser(box);
+    await allow(browser);
+    const again = await browser.go(authorizeUrl());
+    expect(again.text).toContain("<h1>Allow access</h1>");
+    expect((await browser.go(authorizeUrl({ prompt: "login" }))).text).toContain("<h1>Sign in</h1>");
+  });
+
+  test("deny goes back with access_denied", async () => {
+    const browser = new Browser(box);
+    const signIn = await browser.go(authorizeUrl());
+    const consent = await browser.submit(signIn.text, { name: "olga", password: PASSWORD });
+    const { url } = await browser.submit(consent.text, { action: "deny" });
+    expect(`${url.origin}${url.pathname}`).toBe(REDIRECT);
+    expect(url.searchParams.get("error")).toBe("access_denied");
+    expect(url.searchParams.get("state")).toBe("s1");
+  });
+
+  test("another user's sign-in does not pass with this user's credential", async () => {
+    await box.service.users.create({ name: "mallory", role: "member", password: PASSWORD });
+    const url = await allow(new Browser(box), "mallory");
+    expect(url.searchParams.get("error")).toBe("access_denied");
+  });
+
+  test("a code is good once; used again, the token from it is revoked too", async () => {
+    const callback = await allow();
+    const first = await redeem(callback);
+    expect((await me(first.access_token)).status).toBe(200);
+    await expect(redeem(callback)).rejects.toMatchObject({ error: "invalid_grant" });
+    const response = await me(first.access_token);
+    expect(response.status).toBe(401);
+    expect(await response.json()).toMatchObject({ error: "invalid_token", error_description: "the token was revoked" });
+  });
+
+  test("one code redeemed twice at the same moment gives at most one token", async () => {
+    const callback = await allow();
+    const results = await Promise.allSettled([redeem(callback), redeem(callback)]);
+    expect(results.filter(({ status }) => status === "fulfilled").length).toBeLessThanOrEqual(1);
+  });
+
+  test("the proof, the client and its secret must be right", async () => {
+    await expect(redeem(await allow(), oauth.generateRandomCodeVerifier())).rejects.toMatchObject({
+      error: "invalid_grant",
+    });
+    await expect(redeem(await allow(), verifier, clientId, "wrong")).rejects.toMatchObject({
+      cause: [{ parameters: {} }],
+    });
+    const user = (await box.service.users.find("olga"))!;
+    const other = await box.service.credentials.create(user, {
+      kind: "user",
+      label: "Other",
+      redirectUris: [REDIRECT],
+    });
+    await expect(redeem(await allow(), verifier, other.credential.clientId, other.secret)).rejects.toThrow();
+  });
+
+  test("RFC 7636 appendix B: its verifier redeems what its challenge began", async () => {
+    query.code_challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+    expect(await redeem(await allow(), "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")).toMatchObject({
+      scope: "platform-api",
+    });
+  });
+
+  test.each([
+    ["another path", { redirect_uri: `${REDIRECT}/more` }],
+    ["another host", { redirect_uri: "https://evil.example/callback" }],
+    ["a query of its own", { redirect_uri: `${REDIRECT}?x=1` }],
+    ["another case", { redirect_uri: "https://app.example/Callback" }],
+    ["another port", { redirect_uri: "https://app.example:8443/callback" }],
+    ["none", { redirect_uri: undefined }],
+    ["an unknown client", { client_id: "platform-00000000-0000-7000-8000-000000000000" }],
+  ])("redirect addresses match exactly: %s stays on our page", async (_, change) => {
+    const { response, url, text } = await new Browser(box).go(authorizeUrl(change));
+    expect(url.origin).toBe(ISSUER);
+    expect(response.status).toBe(400);
+    expect(text).toContain("This did not work");
+    expect(response.headers.get("Content-Security-Policy")).toContain("default-src 'none'");
+  });
+
+  test.each([
+    ["no proof", { code_challenge: undefined, code_challenge_method: undefined }, "invalid_request"],
+    ["a plain proof", { code_challenge_method: "plain" }, "invalid_request"],
+    ["another response type", { response_type: "token" }, "unsupported_response_type"],
+    ["another scope", { scope: "bio" }, "invalid_scope"],
+    ["no page allowed", { prompt: "none" }, "login_required"],
+  ])("%s goes back to the client as an error", async (_, change, error) => {
+    const { url } = await new Browser(box).go(authorizeUrl(change));
+    expect(url.origin).toBe("https://app.example");
+    expect(new URLSearchParams(url.search || url.hash.slice(1)).get("error")).toBe(error);
+  });
+
+  test("a service account's credential does not authorize, a user's gets no client_credentials token", async () => {
+    const user = (await box.service.users.find("olga"))!;
+    const service = await box.service.credentials.create(user, { kind: "service", label: "Job" });
+    const { response } = await new Browser(box).go(authorizeUrl({ client_id: service.credential.clientId }));
+    expect(response.status).toBe(400);
+    const answer = await box.fetch(
+      "/oauth2/token",
+      form(basic(clientId, secret), { grant_type: "client_credentials", scope: "platform-api" }),
+    );
+    expect(await answer.json()).toMatchObject({ error: "unauthorized_client" });
+    const code = await box.fetch(
+      "/oauth2/token",
+      form(basic(service.credential.clientId, service.secret), {
+        grant_type: "authorization_code",
+        code: "x",
+        redirect_uri: REDIRECT,
+      }),
+    );
+    expect(await code.json()).toMatchObject({ error: "unauthorized_client" });
+  });
+
+  test("a wrong password is told, slowed, and starts no session", async () => {
+    const browser = new Browser(box);
+    let page = await browser.go(authorizeUrl());
+    for (let i = 0; i < 5; i++) {
+      page = await browser.submit(page.text, { name: "olga", password: "wrong password" });
+      expect(page.response.status).toBe(401);
+      expect(page.text).toContain("The user name or the password is wrong.");
+    }
+    expect((await browser.submit(page.text, { name: "olga", password: PASSWORD })).response.status).toBe(429);
+    expect(browser.cookies.has("vivavoce_session")).toBe(false);
+  });
+
+  test("forms are taken from our own page in the same browser only", async () => {
+    const browser = new Browser(box);
+    const signIn = await browser.go(authorizeUrl());
+    const credentials = { name: "olga", password: PASSWORD };
+    expect((await browser.submit(signIn.text, credentials, { Origin: "https://evil.example" })).response.status).toBe(
+      403,
+    );
+    expect((await browser.submit(signIn.text, credentials, { "Sec-Fetch-Site": "cross-site" })).response.status).toBe(
+      403,
+    );
+    expect((await browser.submit(signIn.text, { ...credentials, form_token: "guess" })).response.status).toBe(403);
+    const stranger = new Browser(box);
+    expect((await stranger.submit(signIn.text, credentials)).response.status).toBe(400);
+    const consent = await browser.submit(signIn.text, credentials);
+    expect((await browser.submit(consent.text, { action: "allow", form_token: "guess" })).response.status).toBe(403);
+  });
+
+  test("cookies are HttpOnly, SameSite and, under https, Secure; pages are not stored or framed", async () => {
+    const first = await box.fetch(authorizeUrl(), { redirect: "manual" });
+    const lines = first.headers.getSetCookie();
+    const browser = new Browser(box);
+    const signIn = await browser.go(authorizeUrl());
+    lines.push(...signIn.response.headers.getSetCookie());
+    expect(lines.length).toBeGreaterThan(1);
+    for (const line of lines) {
+      expect(line).toMatch(/httponly/i);
+      expect(line).toMatch(/samesite=(lax|strict)/i);
+      expect(line).toMatch(/secure/i);
+    }
+    expect(signIn.response.headers.get("Cache-Control")).toBe("no-store");
+    expect(signIn.response.headers.get("X-Frame-Options")).toBe("DENY");
+    expect(signIn.response.headers.get("Content-Security-Policy")).toMatch(/frame-ancestors 'none'/);
+  });
+
+  test("a deleted credential, a disabled user: their tokens open nothing any more", async () => {
+    const { access_token } = await redeem(await allow());
+    await box.service.users.change("olga", { disabled: true });
+    expect((await me(access_token)).status).toBe(401);
+    await box.service.users.change("olga", { disabled: false });
+    expect((await me(access_token)).status).toBe(200);
+    await box.service.credentials.delete((await box.service.users.find("olga"))!, clientId);
+    expect((await me(access_token)).status).toBe(401);
+  });
+
+  test("keys change between and during authorizations", async () => {
+    const browser = new Browser(box);
+    const callback = await allow(browser);
+    await box.service.keyring.rotate({ revoke: true });
+    const result = await redeem(callback);
+    expect((await me(result.access_token)).status).toBe(200);
+  });
+});
