@@ -66,7 +66,8 @@ export async function attempt<T>(
 /** One signal for cancellation and time limit, whose reason says which of the two it was. */
 function watchOver({ signal, timeoutMs }: OperationOptions): { signal: AbortSignal; end(): void } {
   const controller = new AbortController();
-  const giveUp = () => controller.abort(new DOMException("the caller gave up", "AbortError"));
+  const giveUp = () =>
+    controller.abort(callFailure(signal?.reason) ?? new DOMException("the caller gave up", "AbortError"));
   if (signal?.aborted) giveUp();
   signal?.addEventListener("abort", giveUp);
   const timer =

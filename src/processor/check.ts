@@ -20,8 +20,8 @@ import { unlessEngineFails } from "./failures.js";
 import { type DescribedAudio, describedAudio } from "./messages.js";
 import {
   type AudioSource,
-  analyzeRecording,
   findMedia,
+  hearRecording,
   noMeasures,
   openRecording,
   secondsOf,
@@ -174,23 +174,14 @@ export async function hearAndCompare(
     recording && secondsOf(recording),
     request.ignoreCheckpoints || recording === null,
   );
-  const analysis =
-    recording &&
-    (await unlessEngineFails(
-      () =>
-        analyzeRecording(
-          deps.engine,
-          recording,
-          { channel, checkpoints: comparison.checkpoints, look: (soFar) => comparison.look(soFar) },
-          options,
-        ),
-      options.signal,
-    ));
-  const validity = analysis
-    ? audioValidity(measuredAudio(analysis), "verify", set)
-    : recording
-      ? AudioValidity.INTERNAL_ERROR
-      : AudioValidity.INVALID_AUDIO;
+  const outcome = await hearRecording(
+    deps,
+    recording,
+    { channel, checkpoints: comparison.checkpoints, look: (soFar) => comparison.look(soFar) },
+    options,
+  );
+  const { analysis } = outcome;
+  const validity = analysis ? audioValidity(measuredAudio(analysis), "verify", set) : outcome.failure;
   const results = await comparison.conclude(analysis, validity);
   const processed = newProcessedAudio(deps, media, session.id, channel, set, "check", validity, analysis);
   await deps.store.processed.add(processed);

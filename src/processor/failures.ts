@@ -3,6 +3,7 @@
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import { fieldViolation } from "../contract/mandatory.js";
 import { StatusError } from "../contract/status-error.js";
+import { duration } from "./messages.js";
 
 /** The request cannot be right: `field` says where, `violation` is a word a program can compare. */
 export const invalid = (field: string, violation: string, message: string): StatusError =>
@@ -27,17 +28,20 @@ export function callFailure(error: unknown): StatusError | null {
   if (error instanceof StatusError) return error;
   if (!(error instanceof Error)) return null;
   const code = "code" in error ? error.code : undefined;
-  if (error.name === "AbortError" || code === "ABORTED")
+  if (error.name === "AbortError")
     return new StatusError({ statusCode: StatusCode.CANCELLED, message: "the caller gave up" }, { cause: error });
   if (error.name === "TimeoutError" || code === "TIMEOUT")
     return new StatusError({ statusCode: StatusCode.DEADLINE_EXCEEDED, message: "out of time" }, { cause: error });
-  if (error.name === "BusyError" || code === "BUSY")
+  if (code === "QUEUE_FULL")
     return new StatusError(
-      { statusCode: StatusCode.BUSY, message: "too much work is waiting", retryAfter: { seconds: 1n } },
+      { statusCode: StatusCode.BUSY, message: "too much work is waiting", retryAfter: duration(retrySeconds(error)) },
       { cause: error },
     );
   return null;
 }
+
+const retrySeconds = (error: Error): number =>
+  "retryAfterMs" in error && typeof error.retryAfterMs === "number" ? error.retryAfterMs / 1000 : 1;
 
 /** What an operation throws, whatever went wrong inside. Inner messages stay inside: they may name more than the caller may know. */
 export function asStatusError(error: unknown): StatusError {

@@ -11,12 +11,11 @@ import { measuredAudio } from "./audio-model.js";
 import { newProcessedAudio } from "./check.js";
 import { openContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
-import { unlessEngineFails } from "./failures.js";
 import { audioDetails, describedAudio, ifKnown, uniqueId } from "./messages.js";
 import {
-  analyzeRecording,
   findAudio,
   findMedia,
+  hearRecording,
   noMeasures,
   openRecording,
   readSamples,
@@ -39,20 +38,15 @@ export async function processAudio(
   const channel = source.from === "media" ? selectChannel(media, request.channelSelector) : source.processed.channel;
   const forEnrollment = request.isForEnrollment === true;
   const recording = openRecording(deps, media);
-  const analysis =
-    recording &&
-    (await unlessEngineFails(
-      () =>
-        analyzeRecording(
-          deps.engine,
-          recording,
-          { channel, maxNetSpeechSeconds: forEnrollment ? set.maxNetAudioForEnroll : undefined },
-          options,
-        ),
-      options.signal,
-    ));
+  const heard = await hearRecording(
+    deps,
+    recording,
+    { channel, maxNetSpeechSeconds: forEnrollment ? set.maxNetAudioForEnroll : undefined },
+    options,
+  );
+  const { analysis } = heard;
   const revision = uniqueId(deps.engine.model.revision);
-  if (recording && !analysis) {
+  if (!analysis && heard.failure === AudioValidity.INTERNAL_ERROR) {
     // The audio may be good: nothing is kept, so that it can be processed again.
     const described = {
       mediaSegmentId: media.id,
@@ -74,7 +68,7 @@ export async function processAudio(
   }
   const validity = analysis
     ? audioValidity(measuredAudio(analysis), forEnrollment ? "enroll" : "verify", set)
-    : AudioValidity.INVALID_AUDIO;
+    : heard.failure;
   const used =
     forEnrollment && recording && analysis
       ? usedPart(deps, media, session.id, recording, channel, analysis.measures.grossSeconds)

@@ -1,10 +1,10 @@
 /** Stored audio: found, decoded, and handed to the engine in bounded memory. */
 import type { RawFormat, Recording } from "../audio/port.js";
-import type { AudioChannelSelector, UniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import { type AudioChannelSelector, AudioValidity, type UniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { Engine, Measures, VoiceAnalysis } from "../engine/port.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
-import { invalid, notFound } from "./failures.js";
+import { callFailure, invalid, notFound } from "./failures.js";
 
 /** The `oneof` of every request that takes audio. */
 export type AudioChoice =
@@ -73,6 +73,35 @@ export interface Listening {
   /** True ends the reading: what was heard so far is the analysis. */
   readonly look?: (analysis: VoiceAnalysis) => Promise<boolean>;
 }
+
+/** What became of stored audio: an analysis, or which of the two failed, the audio or the engine. */
+export type Heard =
+  | { readonly analysis: VoiceAnalysis; readonly recording: Recording }
+  | { readonly analysis: null; readonly failure: AudioValidity.INVALID_AUDIO | AudioValidity.INTERNAL_ERROR };
+
+export async function hearRecording(
+  deps: Dependencies,
+  recording: Recording | null,
+  listening: Listening,
+  options: OperationOptions,
+): Promise<Heard> {
+  if (recording === null) return { analysis: null, failure: AudioValidity.INVALID_AUDIO };
+  try {
+    return { analysis: await analyzeRecording(deps.engine, recording, listening, options), recording };
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    const failure = callFailure(error);
+    if (failure) throw failure;
+    return {
+      analysis: null,
+      failure: isAudioAtFault(error) ? AudioValidity.INVALID_AUDIO : AudioValidity.INTERNAL_ERROR,
+    };
+  }
+}
+
+/** Data may turn out broken only while it is read, or hold samples that are no numbers. */
+const isAudioAtFault = (error: unknown): boolean =>
+  error instanceof Error && (error.name === "AudioError" || ("code" in error && error.code === "BAD_SAMPLES"));
 
 /** Longer recordings are streamed, so that they are never in memory as samples. */
 const longestInOneShotSeconds = 120;
