@@ -1,0 +1,192 @@
+/** The built kernels, bare: these tests are about the numbers that wasm gives, not about the engine around it. */
+import { readFileSync } from "node:fs";
+
+export interface Kernels {
+  readonly memory: WebAssembly.Memory;
+  readonly WINDOW_FULL: WebAssembly.Global;
+  readonly LIMIT_REACHED: WebAssembly.Global;
+  readonly BAD_RATE: WebAssembly.Global;
+  readonly BAD_WINDOW: WebAssembly.Global;
+  reserve(bytes: number): number;
+  seal(): void;
+  exp(out: number, x: number, n: number): void;
+  log(out: number, x: number, n: number): void;
+  sigmoid(out: number, x: number, n: number): void;
+  tanh(out: number, x: number, n: number): void;
+  logMel(out: number, x: number, samples: number): number;
+  logMelFrames(samples: number): number;
+  removeMean(x: number, frames: number): void;
+  resampleStart(rateHz: number): number;
+  resampleInputPtr(): number;
+  resampleInputCapacity(): number;
+  resampleOutputPtr(): number;
+  resamplePush(n: number): number;
+  resampleWait(): number;
+  inputPtr(): number;
+  inputCapacity(): number;
+  windowPtr(): number;
+  windowFrames(): number;
+  windowCapacity(): number;
+  windowTimesPtr(): number;
+  featureBins(): number;
+  measuresPtr(): number;
+  measuresLength(): number;
+  marksPtr(): number;
+  marksCapacity(): number;
+  streamStart(rateHz: number, windowFrames: number, limitFrames: number): number;
+  streamPush(at: number, n: number): number;
+  streamStatus(): number;
+  streamTake(): void;
+  streamPeek(): number;
+  streamFinish(): number;
+  streamWipe(): void;
+  streamDecidedFrames(): number;
+  streamSpeechFrames(): number;
+  streamStatePtr(): number;
+  streamStateBytes(): number;
+  streamStateCapacity(): number;
+}
+
+const wasm = new WebAssembly.Module(readFileSync(new URL("../../dist/engine/vivavoce.wasm", import.meta.url)));
+
+/** A fresh instance, not yet sealed. */
+export function instantiate(): Kernels {
+  return new WebAssembly.Instance(wasm, {}).exports as unknown as Kernels;
+}
+
+export function floats(kernels: Kernels, at: number, length: number): Float32Array {
+  return new Float32Array(kernels.memory.buffer, at, length);
+}
+
+/** The whole of x at 16 kHz, pushed in chunks of the given sizes, over and over. */
+export function resample(
+  kernels: Kernels,
+  x: Float32Array,
+  rateHz: number,
+  chunks: readonly number[] = [512],
+): Float32Array {
+  if (kernels.resampleStart(rateHz) !== 0) throw new RangeError(`rate ${rateHz} refused`);
+  const padded = new Float32Array(x.length + kernels.resampleWait());
+  padded.set(x);
+  const out: number[] = [];
+  for (let at = 0, turn = 0; at < padded.length; turn++) {
+    const chunk = padded.subarray(
+      at,
+      at + Math.min(chunks[turn % chunks.length] ?? 1, kernels.resampleInputCapacity()),
+    );
+    floats(kernels, kernels.resampleInputPtr(), chunk.length).set(chunk);
+    const made = kernels.resamplePush(chunk.length);
+    for (const y of floats(kernels, kernels.resampleOutputPtr(), made)) out.push(y);
+    at += chunk.length;
+  }
+  return Float32Array.from(out);
+}
+
+/** The measures as measuresPtr() documents them; null where the recording gives no answer. */
+export interface Measured {
+  readonly grossSeconds: number;
+  readonly netSpeechSeconds: number;
+  readonly speechLevelDb: number | null;
+  readonly snrDb: number | null;
+  readonly wadaDb: number | null;
+  readonly bandwidthHz: number | null;
+  readonly saturatedRuns: number;
+  readonly saturatedSamples: number;
+  readonly invalidSamples: number;
+  readonly samples: number;
+  readonly frames: number;
+}
+
+export interface Window {
+  readonly features: Float32Array;
+  readonly speechSeconds: number;
+  readonly startSeconds: number;
+  readonly endSeconds: number;
+}
+
+export interface Heard {
+  readonly measured: Measured;
+  readonly windows: readonly Window[];
+  /** 1 where a frame was speech. */
+  readonly marks: readonly number[];
+}
+
+export interface Listening {
+  readonly windowFrames?: number;
+  readonly limitFrames?: number;
+  readonly chunks?: readonly number[];
+}
+
+export function measured(kernels: Kernels): Measured {
+  const m = new Float64Array(kernels.memory.buffer, kernels.measuresPtr(), kernels.measuresLength());
+  const at = (i: number) => m[i] ?? Number.NaN;
+  const there = (i: number, bit: number) => (at(10) & bit ? at(i) : null);
+  return {
+    grossSeconds: at(1),
+    netSpeechSeconds: at(2),
+    speechLevelDb: there(3, 1),
+    snrDb: there(4, 2),
+    wadaDb: there(5, 4),
+    bandwidthHz: there(6, 8),
+    saturatedRuns: at(7),
+    saturatedSamples: at(8),
+    invalidSamples: at(9),
+    samples: at(11),
+    frames: at(12),
+  };
+}
+
+export function windowOf(kernels: Kernels): Window {
+  const [speechSeconds = 0, startSeconds = 0, endSeconds = 0] = new Float64Array(
+    kernels.memory.buffer,
+    kernels.windowTimesPtr(),
+    3,
+  );
+  const features = floats(kernels, kernels.windowPtr(), kernels.windowFrames() * kernels.featureBins()).slice();
+  return { features, speechSeconds, startSeconds, endSeconds };
+}
+
+/** Pushes x in chunks; full windows are handed to `onWindow`. False when the net-speech limit stopped it. */
+export function push(
+  kernels: Kernels,
+  x: Float32Array,
+  chunks: readonly number[],
+  onWindow: (window: Window) => void,
+  onProgress: () => void = () => {},
+): boolean {
+  const full = kernels.WINDOW_FULL.value as number;
+  const limit = kernels.LIMIT_REACHED.value as number;
+  for (let from = 0, turn = 0; from < x.length; turn++) {
+    const size = Math.max(1, Math.min(chunks[turn % chunks.length] ?? 1, kernels.inputCapacity()));
+    const chunk = x.subarray(from, from + size);
+    floats(kernels, kernels.inputPtr(), chunk.length).set(chunk);
+    for (let at = 0; at < chunk.length; ) {
+      at += kernels.streamPush(at, chunk.length - at);
+      onProgress();
+      if (kernels.streamStatus() & full) {
+        onWindow(windowOf(kernels));
+        kernels.streamTake();
+      }
+      if (kernels.streamStatus() & limit) return false;
+    }
+    from += chunk.length;
+  }
+  return true;
+}
+
+/** A whole recording through a stream. */
+export function listen(kernels: Kernels, x: Float32Array, rateHz: number, options: Listening = {}): Heard {
+  const { windowFrames = 0, limitFrames = 0, chunks = [4096] } = options;
+  const refusal = kernels.streamStart(rateHz, windowFrames, limitFrames);
+  if (refusal !== 0) throw new RangeError(`refused with ${refusal}`);
+  const windows: Window[] = [];
+  const marks: number[] = [];
+  const note = () => {
+    const bytes = new Uint8Array(kernels.memory.buffer, kernels.marksPtr(), kernels.marksCapacity());
+    while (marks.length < kernels.streamDecidedFrames()) marks.push(bytes[marks.length % bytes.length] ?? 0);
+  };
+  push(kernels, x, chunks, (window) => windows.push(window), note);
+  if (kernels.streamFinish() > 0) windows.push(windowOf(kernels));
+  note();
+  return { measured: measured(kernels), windows, marks };
+}
