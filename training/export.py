@@ -6,7 +6,7 @@ SPEECH is a folder of speech the activations are calibrated on: .npy features [f
 
 How numbers are held. Activations are i16. What enters a convolution is rectified and clamped to 12 bits; what only enters
 elementwise passes uses all 16. Every channel has a step of its own, folded into the weights that read it. Weights are i8 (i16 in
-the 2-D front and the last two maps, which are small and decide much), one scale for each output. Because every channel's step
+the 2-D front and the last map, which are small and decide much), one scale for each output. Because every channel's step
 may be chosen, rows and columns of a weight matrix are balanced first, so that no channel wastes the 8 bits of the others.
 A rounding error is made good by the weights not yet rounded, as far as the inputs are correlated (`rounded`).
 """
@@ -49,7 +49,7 @@ class Seen:
         flat = x.reshape(len(x), -1)
         peak = flat.abs().amax(1)
         self.peak[name] = torch.maximum(self.peak[name], peak) if name in self.peak else peak
-        if name.endswith((".bottleneck", ".linear", ".local", "tdnn", ".squeeze", ".excite")):
+        if name.endswith((".bottleneck", ".linear", ".local", "tdnn", ".squeeze", ".excite", "dense")):
             taps, dilation, stride = taps_of(name)
             rows = flat if taps == 1 else torch.cat([flat[:, k * dilation : flat.shape[1] - (taps - 1 - k) * dilation : stride] for k in range(taps)])
             moment = (rows @ rows.T).double()
@@ -192,7 +192,7 @@ def quantize(net, seen):
     gain, bias = L["out.norm"]
     step = torch.maximum(fine(P["statistics"]), torch.maximum(gain.abs() * fine(P["out.norm"]) * 1.0001, bias.abs() / 32000))
     norm("out.norm", fine(P["out.norm"]), step)
-    dense("dense", step.repeat(2), 32767, np.int16)
+    dense("dense", step.repeat(2), BYTE, np.int8)
     dense("map", torch.ones(192), 32767, np.int16)
     return out
 

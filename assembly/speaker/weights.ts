@@ -204,7 +204,7 @@ export function createWeights(): Weights {
     channels = half;
   }
   w.outNorm = createNorm(channels);
-  w.dense = createDense(SPEAKER_CHANNELS, 2 * channels, true);
+  w.dense = createDense(SPEAKER_CHANNELS, 2 * channels, false);
   w.map = createDense(DIMENSIONS, SPEAKER_CHANNELS, true);
   return w;
 }

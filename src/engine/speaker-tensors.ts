@@ -81,7 +81,7 @@ export function speakerTensors(): TensorSpec[] {
   }
   tensors.push(
     ...norm("out.norm", channels),
-    ...dense("dense", "i16", 192, 2 * channels),
+    ...dense("dense", "i8", 192, 2 * channels),
     ...dense("map", "i16", 256, 192),
   );
   return tensors;
