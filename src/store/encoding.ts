@@ -1,0 +1,85 @@
+/**
+ * Plain bytes of what is sealed, before it is: a JSON header and the embeddings after it as 32-bit floats, little-endian.
+ *
+ *   | header bytes, u32 | header, UTF-8 | zeros to a multiple of 4 | floats |
+ */
+import type { Template, VoiceWindow } from "../engine/port.js";
+import type { ProcessedAudio } from "./port.js";
+
+export interface VoiceModel {
+  readonly voice: ProcessedAudio["voice"];
+  readonly voiceClass: number | null;
+}
+
+interface TemplateHeader extends Omit<Template, "embedding"> {
+  readonly dimensions: number;
+}
+
+interface VoiceHeader {
+  readonly voiceClass: number | null;
+  /** 0 when there is no embedding. */
+  readonly dimensions: number;
+  readonly windows: readonly (Omit<VoiceWindow, "embedding"> & { readonly dimensions: number })[];
+}
+
+export function encodeTemplate({ embedding, ...quality }: Template): Uint8Array {
+  return encode({ ...quality, dimensions: embedding.length } satisfies TemplateHeader, [embedding]);
+}
+
+export function decodeTemplate(bytes: Uint8Array): Template {
+  const { header, floats } = decode<TemplateHeader>(bytes);
+  const { dimensions, ...quality } = header;
+  return { ...quality, embedding: floats(dimensions) };
+}
+
+export function encodeVoice({ voice, voiceClass }: VoiceModel): Uint8Array {
+  const windows = voice.windows.map(({ embedding, ...window }) => ({ ...window, dimensions: embedding.length }));
+  const header: VoiceHeader = { voiceClass, dimensions: voice.embedding?.length ?? 0, windows };
+  const embeddings = voice.windows.map(({ embedding }) => embedding);
+  return encode(header, voice.embedding ? [voice.embedding, ...embeddings] : embeddings);
+}
+
+export function decodeVoice(bytes: Uint8Array): VoiceModel {
+  const { header, floats } = decode<VoiceHeader>(bytes);
+  const embedding = header.dimensions > 0 ? floats(header.dimensions) : null;
+  const windows = header.windows.map(({ dimensions, ...window }) => ({ ...window, embedding: floats(dimensions) }));
+  return { voice: { windows, embedding }, voiceClass: header.voiceClass };
+}
+
+const FLOAT_BYTES = 4;
+
+function encode(header: object, embeddings: readonly Float32Array[]): Uint8Array {
+  const text = new TextEncoder().encode(JSON.stringify(header));
+  const start = floatsStart(text.length);
+  const bytes = new Uint8Array(start + embeddings.reduce((sum, { length }) => sum + length, 0) * FLOAT_BYTES);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, text.length, true);
+  bytes.set(text, FLOAT_BYTES);
+  let at = start;
+  for (const embedding of embeddings) {
+    for (const value of embedding) {
+      view.setFloat32(at, value, true);
+      at += FLOAT_BYTES;
+    }
+  }
+  return bytes;
+}
+
+function decode<Header>(bytes: Uint8Array): { header: Header; floats(count: number): Float32Array } {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const headerBytes = view.getUint32(0, true);
+  const header: Header = JSON.parse(new TextDecoder().decode(bytes.subarray(FLOAT_BYTES, FLOAT_BYTES + headerBytes)));
+  let at = floatsStart(headerBytes);
+  return {
+    header,
+    floats(count) {
+      const values = new Float32Array(count);
+      for (let i = 0; i < count; i++, at += FLOAT_BYTES) values[i] = view.getFloat32(at, true);
+      return values;
+    },
+  };
+}
+
+function floatsStart(headerBytes: number): number {
+  return Math.ceil((FLOAT_BYTES + headerBytes) / FLOAT_BYTES) * FLOAT_BYTES;
+}

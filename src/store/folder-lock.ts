@@ -1,0 +1,141 @@
+/**
+ * One process at a time in a folder. A lock file names its holder; when that process is gone (kill -9, power cut) the next one takes over.
+ * On the same host the process table tells; for a holder on another host (a shared volume) the lock's age does, refreshed while it is held.
+ */
+import { readFileSync } from "node:fs";
+import { mkdir, open, readFile, rename, stat, unlink, utimes } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join, resolve } from "node:path";
+import { StoreError } from "./errors.js";
+
+interface Holder {
+  readonly pid: number;
+  readonly host: string;
+  /** Tells a process from a later one with the same number; `null` where the system does not say. */
+  readonly processStartedAt: string | null;
+  readonly nonce: string;
+}
+
+export interface FolderLock {
+  release(): Promise<void>;
+}
+
+const REFRESH_MS = 5_000;
+const OTHER_HOST_STALE_MS = 30_000;
+/** A holder writes its name right after making the file; an older empty file was left by one that died in between. */
+const UNSIGNED_STALE_MS = 2_000;
+const TRIES = 50;
+
+/** Nonces of the locks this process holds: a lock with our process id but none of these is from a former life (containers reuse ids). */
+const heldHere = new Set<string>();
+
+export async function lockFolder(folder: string, name: string): Promise<FolderLock> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const path = join(resolve(folder), name);
+  const holder: Holder = {
+    pid: process.pid,
+    host: hostname(),
+    processStartedAt: processStart(process.pid),
+    nonce: crypto.randomUUID(),
+  };
+  for (let tries = 0; tries < TRIES; tries++) {
+    if (await take(path, holder)) return hold(path, holder);
+    const found = await readHolder(path);
+    if (found === "gone") continue;
+    if (found === "unsigned") {
+      await new Promise((wake) => setTimeout(wake, UNSIGNED_STALE_MS / 10));
+      continue;
+    }
+    if (found !== "unsigned-stale" && (await isAlive(path, found))) {
+      throw new StoreError("locked", `${folder} is open in process ${found.pid} on ${found.host}`);
+    }
+    await removeStale(path, found === "unsigned-stale" ? null : found.nonce);
+  }
+  throw new StoreError("locked", `${folder} is being opened by other processes`);
+}
+
+async function take(path: string, holder: Holder): Promise<boolean> {
+  try {
+    const file = await open(path, "wx", 0o600);
+    heldHere.add(holder.nonce);
+    try {
+      await file.writeFile(JSON.stringify(holder));
+    } finally {
+      await file.close();
+    }
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") return false;
+    throw error;
+  }
+}
+
+function hold(path: string, { nonce }: Holder): FolderLock {
+  const refresh = setInterval(() => utimes(path, new Date(), new Date()).catch(() => {}), REFRESH_MS);
+  refresh.unref();
+  return {
+    async release() {
+      clearInterval(refresh);
+      if (!heldHere.delete(nonce)) return;
+      const found = await readHolder(path);
+      if (typeof found === "object" && found.nonce === nonce) await unlink(path);
+    },
+  };
+}
+
+async function readHolder(path: string): Promise<Holder | "gone" | "unsigned" | "unsigned-stale"> {
+  try {
+    const text = await readFile(path, "utf8");
+    try {
+      return JSON.parse(text);
+    } catch {
+      const { mtimeMs } = await stat(path);
+      return Date.now() - mtimeMs > UNSIGNED_STALE_MS ? "unsigned-stale" : "unsigned";
+    }
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return "gone";
+    throw error;
+  }
+}
+
+async function isAlive(path: string, holder: Holder): Promise<boolean> {
+  if (holder.host !== hostname()) {
+    const age = Date.now() - (await stat(path).catch(() => ({ mtimeMs: 0 }))).mtimeMs;
+    return age < OTHER_HOST_STALE_MS;
+  }
+  if (holder.pid === process.pid) return heldHere.has(holder.nonce);
+  try {
+    process.kill(holder.pid, 0);
+  } catch (error) {
+    if (codeOf(error) === "ESRCH") return false;
+  }
+  return holder.processStartedAt === null || holder.processStartedAt === processStart(holder.pid);
+}
+
+/** Moves the lock away and looks again: of two that take over at once, one may have moved the other's new lock, and puts it back. */
+async function removeStale(path: string, nonce: string | null): Promise<void> {
+  const aside = `${path}.${crypto.randomUUID()}`;
+  try {
+    await rename(path, aside);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return;
+    throw error;
+  }
+  const moved = await readHolder(aside);
+  if (typeof moved === "object" && moved.nonce !== nonce) await rename(aside, path);
+  else await unlink(aside);
+}
+
+/** Linux counts the clock ticks from boot to a process's start; other systems are asked nothing. */
+function processStart(pid: number): string | null {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return text.slice(text.lastIndexOf(")") + 2).split(" ")[19] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code;
+}

@@ -1,0 +1,29 @@
+/** One word for a store, as it stands in a configuration: "memory", a folder, or the URL of a PostgreSQL. For programs on Node. */
+import { createMemoryStore } from "./memory.js";
+import type { Store } from "./port.js";
+
+export interface OpenStoreOptions {
+  /** See `KeyOptions` of `vivavoce/postgres`. */
+  readonly keys?: string;
+  readonly masterKey?: Uint8Array;
+  readonly previousMasterKey?: Uint8Array;
+}
+
+export async function openStore(location: string, options: OpenStoreOptions = {}): Promise<Store> {
+  if (location === "memory") return createMemoryStore();
+  // Loaded when needed: a program that keeps nothing does not pay for two database engines.
+  const { isPostgresUrl, openEmbeddedStore, openPostgresStore } = await import("../postgres.js");
+  if (!isPostgresUrl(location)) return openEmbeddedStore(location, options);
+  const { keys } = options;
+  if (!keys)
+    throw new RangeError("a store on PostgreSQL needs to be told where its keys lie (a folder or another PostgreSQL)");
+  return openPostgresStore(location, { ...options, keys });
+}
+
+/** A master key as it stands in an environment variable or a secret file: 64 hexadecimal digits or base64. */
+export function parseMasterKey(text: string): Uint8Array {
+  const trimmed = text.trim();
+  const bytes = /^[0-9a-f]{64}$/i.test(trimmed) ? Buffer.from(trimmed, "hex") : Buffer.from(trimmed, "base64");
+  if (bytes.length !== 32) throw new RangeError("a master key is 32 bytes: 64 hexadecimal digits, or base64");
+  return new Uint8Array(bytes);
+}

@@ -1,0 +1,69 @@
+/**
+ * Authenticated encryption: AES-256-GCM. A sealed message is nonce (12 bytes, random), ciphertext, tag (16 bytes).
+ * WebCrypto is everywhere; Node stores use aead-node.ts, which makes the same bytes without a thread hop for each small message.
+ */
+export interface AeadKey {
+  readonly kind: "aes-256-gcm";
+}
+
+export interface Aead {
+  /** 32 bytes, which stay the caller's. */
+  importKey(raw: Uint8Array): AeadKey | Promise<AeadKey>;
+  seal(key: AeadKey, plain: Uint8Array, context: Uint8Array): Uint8Array | Promise<Uint8Array>;
+  /** `null` when key, bytes and context do not belong together. */
+  open(key: AeadKey, sealed: Uint8Array, context: Uint8Array): Uint8Array | null | Promise<Uint8Array | null>;
+}
+
+export const KEY_BYTES = 32;
+export const NONCE_BYTES = 12;
+export const TAG_BYTES = 16;
+
+export interface WebAeadKey extends AeadKey {
+  readonly cryptoKey: CryptoKey;
+}
+
+export function webKey(cryptoKey: CryptoKey): WebAeadKey {
+  return { kind: "aes-256-gcm", cryptoKey };
+}
+
+export function randomBytes(count: number): Uint8Array<ArrayBuffer> {
+  return crypto.getRandomValues(new Uint8Array(count));
+}
+
+export const webAead: Aead = {
+  async importKey(raw) {
+    return webKey(await crypto.subtle.importKey("raw", bytes(raw), "AES-GCM", false, ["encrypt", "decrypt"]));
+  },
+
+  async seal(key, plain, context) {
+    const nonce = randomBytes(NONCE_BYTES);
+    const algorithm = { name: "AES-GCM", iv: nonce, additionalData: bytes(context) };
+    const ciphertext = new Uint8Array(await crypto.subtle.encrypt(algorithm, cryptoKeyOf(key), bytes(plain)));
+    const sealed = new Uint8Array(NONCE_BYTES + ciphertext.length);
+    sealed.set(nonce);
+    sealed.set(ciphertext, NONCE_BYTES);
+    return sealed;
+  },
+
+  async open(key, sealed, context) {
+    if (sealed.length < NONCE_BYTES + TAG_BYTES) return null;
+    const iv = bytes(sealed.subarray(0, NONCE_BYTES));
+    const algorithm = { name: "AES-GCM", iv, additionalData: bytes(context) };
+    try {
+      return new Uint8Array(
+        await crypto.subtle.decrypt(algorithm, cryptoKeyOf(key), bytes(sealed.subarray(NONCE_BYTES))),
+      );
+    } catch {
+      return null;
+    }
+  },
+};
+
+function cryptoKeyOf(key: AeadKey): CryptoKey {
+  return (key as WebAeadKey).cryptoKey;
+}
+
+/** WebCrypto's types want bytes that are not shared between threads. */
+function bytes(view: Uint8Array): Uint8Array<ArrayBuffer> {
+  return view.buffer instanceof ArrayBuffer ? (view as Uint8Array<ArrayBuffer>) : new Uint8Array(view);
+}

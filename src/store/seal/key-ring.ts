@@ -1,0 +1,204 @@
+/**
+ * Keys, kept apart from what they seal. A scope's key wraps one key for each profile and each session; rows are sealed with those.
+ * Destroying a wrapped key makes everything that it ever sealed unreadable, wherever copies of it lie: that is what erasing means here.
+ * Rotating a scope's key wraps the same keys anew, so no row is rewritten.
+ *
+ * `KeyRing` is the cryptography; a `KeyShelf` is where the wrapped keys lie (a folder, another PostgreSQL, a browser's own database, memory).
+ */
+import { SealError } from "../errors.js";
+import { type Aead, type AeadKey, KEY_BYTES, randomBytes } from "./aead.js";
+
+export type KeyId = string;
+
+/** What a key seals. A destroyed profile key is remembered, so that a restored backup does not bring a person back. */
+export type KeyPurpose = "profile" | "session";
+
+export interface ScopeKey {
+  /** 1, 2, …: rotation makes the next. */
+  readonly generation: number;
+  readonly key: AeadKey;
+}
+
+export interface WrappedKey {
+  readonly id: KeyId;
+  readonly purpose: KeyPurpose;
+  /** Of the scope's key that wraps it. */
+  readonly generation: number;
+  readonly wrapped: Uint8Array;
+}
+
+export interface KeyShelf {
+  /** The same for as long as the shelf exists: a store remembers which shelf holds its keys. */
+  readonly identity: string;
+  /** Oldest first; empty for a scope that has none. */
+  scopeKeys(scopeId: string): Promise<ScopeKey[]>;
+  /** Makes the key of this generation and keeps it durably; the one that is there when another process was first. */
+  addScopeKey(scopeId: string, generation: number): Promise<ScopeKey>;
+  /** `false` when keys wrapped with it are left. */
+  removeScopeKey(scopeId: string, generation: number): Promise<boolean>;
+  /** Durable when it resolves. `false` when the scope's key of that generation is gone: wrap again with the current one. */
+  add(scopeId: string, key: WrappedKey): Promise<boolean>;
+  /** Replaces wrapped bytes of keys that are still there. */
+  rewrap(scopeId: string, keys: readonly WrappedKey[]): Promise<void>;
+  find(scopeId: string, ids: readonly KeyId[]): Promise<Map<KeyId, WrappedKey>>;
+  /** A scope's keys, in batches. */
+  all(scopeId: string): AsyncIterable<WrappedKey[]>;
+  /** Gone for good when it resolves. Unknown ids are skipped. */
+  destroy(scopeId: string, ids: readonly KeyId[]): Promise<void>;
+  /** The profile keys that were destroyed, in batches. */
+  destroyed(scopeId: string): AsyncIterable<KeyId[]>;
+  close(): Promise<void>;
+}
+
+export interface DataKey {
+  readonly id: KeyId;
+  readonly key: AeadKey;
+}
+
+/** Unwrapped keys held for the profiles and sessions in use. */
+const KEYS_HELD = 4096;
+
+export class KeyRing {
+  readonly shelf: KeyShelf;
+  readonly aead: Aead;
+  readonly #scopeKeys = new Map<string, ScopeKey[]>();
+  readonly #held = new Map<KeyId, AeadKey>();
+
+  constructor(shelf: KeyShelf, aead: Aead) {
+    this.shelf = shelf;
+    this.aead = aead;
+  }
+
+  async create(scopeId: string, purpose: KeyPurpose): Promise<DataKey> {
+    const id = toHex(randomBytes(16));
+    const raw = randomBytes(KEY_BYTES);
+    try {
+      const key = await this.aead.importKey(raw);
+      for (;;) {
+        const { generation, key: scopeKey } = await this.#current(scopeId);
+        const wrapped = await this.aead.seal(scopeKey, raw, wrapContext(scopeId, id));
+        if (await this.shelf.add(scopeId, { id, purpose, generation, wrapped })) {
+          this.#hold(id, key);
+          return { id, key };
+        }
+        this.#scopeKeys.delete(scopeId);
+      }
+    } finally {
+      raw.fill(0);
+    }
+  }
+
+  /** Keys by id; those that were destroyed are missing. Throws "wrong-key" when the scope's key does not open one. */
+  async open(scopeId: string, ids: readonly KeyId[]): Promise<Map<KeyId, AeadKey>> {
+    const keys = new Map<KeyId, AeadKey>();
+    const wanted: KeyId[] = [];
+    for (const id of new Set(ids)) {
+      const held = this.#held.get(id);
+      if (held) keys.set(id, held);
+      else wanted.push(id);
+    }
+    if (wanted.length === 0) return keys;
+    for (const wrapped of (await this.shelf.find(scopeId, wanted)).values()) {
+      const key = await this.#unwrap(scopeId, wrapped);
+      keys.set(wrapped.id, key);
+      // A batch is a gallery being loaded: each key is used once, and would push out those in use.
+      if (wanted.length === 1) this.#hold(wrapped.id, key);
+    }
+    return keys;
+  }
+
+  async destroy(scopeId: string, ids: readonly KeyId[]): Promise<void> {
+    for (const id of ids) this.#held.delete(id);
+    await this.shelf.destroy(scopeId, ids);
+  }
+
+  /** A new scope key; every key of the scope is wrapped anew, then the old scope key is dropped. Safe to repeat after a crash. */
+  async rotate(scopeId: string): Promise<void> {
+    const before = await this.shelf.scopeKeys(scopeId);
+    const { generation, key } = await this.shelf.addScopeKey(scopeId, (before.at(-1)?.generation ?? 0) + 1);
+    this.#scopeKeys.delete(scopeId);
+    for (const old of before) {
+      // Other processes may wrap with the old key until it is gone, so look again until nothing is left.
+      do {
+        for await (const batch of this.shelf.all(scopeId)) {
+          const rewrapped: WrappedKey[] = [];
+          for (const wrapped of batch.filter((each) => each.generation < generation)) {
+            const raw = await this.#unwrapRaw(scopeId, wrapped);
+            const anew = await this.aead.seal(key, raw, wrapContext(scopeId, wrapped.id));
+            raw.fill(0);
+            rewrapped.push({ ...wrapped, generation, wrapped: anew });
+          }
+          if (rewrapped.length > 0) await this.shelf.rewrap(scopeId, rewrapped);
+        }
+      } while (!(await this.shelf.removeScopeKey(scopeId, old.generation)));
+    }
+    this.#scopeKeys.delete(scopeId);
+  }
+
+  async close(): Promise<void> {
+    this.#held.clear();
+    this.#scopeKeys.clear();
+    await this.shelf.close();
+  }
+
+  async #current(scopeId: string): Promise<ScopeKey> {
+    const keys = await this.#keysOf(scopeId);
+    return keys.at(-1) ?? this.#remember(scopeId, await this.shelf.addScopeKey(scopeId, 1));
+  }
+
+  async #keysOf(scopeId: string): Promise<ScopeKey[]> {
+    let keys = this.#scopeKeys.get(scopeId);
+    if (!keys) {
+      keys = await this.shelf.scopeKeys(scopeId);
+      this.#scopeKeys.set(scopeId, keys);
+    }
+    return keys;
+  }
+
+  #remember(scopeId: string, key: ScopeKey): ScopeKey {
+    this.#scopeKeys.set(scopeId, [key]);
+    return key;
+  }
+
+  async #unwrap(scopeId: string, wrapped: WrappedKey): Promise<AeadKey> {
+    const raw = await this.#unwrapRaw(scopeId, wrapped);
+    const key = await this.aead.importKey(raw);
+    raw.fill(0);
+    return key;
+  }
+
+  async #unwrapRaw(scopeId: string, { id, generation, wrapped }: WrappedKey): Promise<Uint8Array> {
+    const generationOf = (key: ScopeKey) => key.generation === generation;
+    let scopeKey = (await this.#keysOf(scopeId)).find(generationOf);
+    if (!scopeKey) {
+      // Another process has rotated since these were read.
+      this.#scopeKeys.delete(scopeId);
+      scopeKey = (await this.#keysOf(scopeId)).find(generationOf);
+    }
+    const raw = scopeKey && (await this.aead.open(scopeKey.key, wrapped, wrapContext(scopeId, id)));
+    if (!raw) throw new SealError("wrong-key", `the key of scope ${scopeId} does not open what it should have wrapped`);
+    return raw;
+  }
+
+  #hold(id: KeyId, key: AeadKey): void {
+    this.#held.set(id, key);
+    if (this.#held.size > KEYS_HELD) this.#held.delete(this.#held.keys().next().value!);
+  }
+}
+
+/** Binds a wrapped key to its scope and its id: one cannot pass for another. */
+function wrapContext(scopeId: string, id: KeyId): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(["vivavoce key", scopeId, id]));
+}
+
+export function toHex(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += byte.toString(16).padStart(2, "0");
+  return text;
+}
+
+export function fromHex(text: string): Uint8Array {
+  const bytes = new Uint8Array(text.length / 2);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = Number.parseInt(text.slice(2 * i, 2 * i + 2), 16);
+  return bytes;
+}

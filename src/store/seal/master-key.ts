@@ -1,0 +1,79 @@
+/**
+ * The operator's key above the scopes' keys, handed in and never stored. Without one, scope keys lie as they are and the place where they
+ * lie protects them.
+ */
+import { SealError } from "../errors.js";
+import { type Aead, type AeadKey, KEY_BYTES } from "./aead.js";
+
+export interface MasterKeys {
+  readonly masterKey?: Uint8Array;
+  /** While a master key is being replaced: what the old one wrapped is wrapped anew. */
+  readonly previousMasterKey?: Uint8Array;
+}
+
+export interface MasterSeal {
+  /** Kept beside the keys; tells later whether the same master key is given. `null` without one. */
+  check(identity: string): Promise<string | null>;
+  /** Whether what is there was wrapped by the previous master key. Throws "wrong-key" when it was neither. */
+  isOutdated(identity: string, check: string | null): Promise<boolean>;
+  wrap(scopeId: string, generation: number, raw: Uint8Array): Promise<string>;
+  unwrap(scopeId: string, generation: number, text: string): Promise<Uint8Array>;
+  unwrapPrevious(scopeId: string, generation: number, text: string): Promise<Uint8Array>;
+}
+
+export async function createMasterSeal(aead: Aead, keys: MasterKeys): Promise<MasterSeal> {
+  const current = await importMaster(aead, keys.masterKey);
+  const previous = await importMaster(aead, keys.previousMasterKey);
+
+  async function seal(key: AeadKey | null, plain: Uint8Array, context: Uint8Array): Promise<string> {
+    return toBase64(key ? await aead.seal(key, plain, context) : plain);
+  }
+  async function open(key: AeadKey | null, text: string, context: Uint8Array): Promise<Uint8Array | null> {
+    return key ? aead.open(key, fromBase64(text), context) : fromBase64(text);
+  }
+  async function opensCheck(key: AeadKey | null, identity: string, check: string | null): Promise<boolean> {
+    if (key === null || check === null) return key === null && check === null;
+    return (await open(key, check, contextOf("identity", identity))) !== null;
+  }
+  async function unwrapWith(key: AeadKey | null, scopeId: string, generation: number, text: string) {
+    const raw = await open(key, text, contextOf("scope key", scopeId, generation));
+    if (!raw) throw new SealError("wrong-key", `the master key does not open the key of scope ${scopeId}`);
+    return raw;
+  }
+
+  return {
+    async check(identity) {
+      return current && seal(current, new Uint8Array(0), contextOf("identity", identity));
+    },
+    async isOutdated(identity, check) {
+      if (await opensCheck(current, identity, check)) return false;
+      if (await opensCheck(previous, identity, check)) return true;
+      throw new SealError(
+        "wrong-key",
+        current ? "the master key is not the one that wrapped these keys" : "these keys are wrapped by a master key",
+      );
+    },
+    wrap: (scopeId, generation, raw) => seal(current, raw, contextOf("scope key", scopeId, generation)),
+    unwrap: (scopeId, generation, text) => unwrapWith(current, scopeId, generation, text),
+    unwrapPrevious: (scopeId, generation, text) => unwrapWith(previous, scopeId, generation, text),
+  };
+}
+
+async function importMaster(aead: Aead, raw: Uint8Array | undefined): Promise<AeadKey | null> {
+  if (!raw) return null;
+  if (raw.length !== KEY_BYTES)
+    throw new SealError("wrong-key", `a master key is ${KEY_BYTES} bytes, not ${raw.length}`);
+  return aead.importKey(raw);
+}
+
+function contextOf(...parts: (string | number)[]): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(["vivavoce master", ...parts]));
+}
+
+function toBase64(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes));
+}
+
+function fromBase64(text: string): Uint8Array {
+  return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+}

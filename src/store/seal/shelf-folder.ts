@@ -1,0 +1,367 @@
+/**
+ * Keys in a folder of their own (0700), for one process at a time:
+ *
+ *   ring.json       (0600) who this ring is, and the scopes' keys: as they are, or wrapped by a master key when one is given
+ *   <scope>.keys    (0600) one slot of 128 bytes for each wrapped key of the scope
+ *
+ * Slots are written in place and synced, so a key costs one small write however many there are, and destroying one overwrites it.
+ * Whole files are only ever replaced: written beside, synced, renamed.
+ *
+ *   slot | state, u8 | purpose, u8 | zeros, 2 | generation, u32 | id, 16 bytes | wrapped key, 60 bytes | zeros | checksum, 4 bytes |
+ */
+import { createHash } from "node:crypto";
+import { type FileHandle, mkdir, open, readFile, rename, unlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { SealError } from "../errors.js";
+import { lockFolder } from "../folder-lock.js";
+import { type Aead, KEY_BYTES, NONCE_BYTES, randomBytes, TAG_BYTES } from "./aead.js";
+import { fromHex, type KeyId, type KeyShelf, type ScopeKey, toHex, type WrappedKey } from "./key-ring.js";
+import { createMasterSeal, type MasterSeal } from "./master-key.js";
+
+export interface FolderShelfOptions {
+  /** 32 bytes that wrap the scopes' keys; without it the folder's permissions alone protect them. */
+  readonly masterKey?: Uint8Array;
+  /** Keys wrapped by this one are wrapped anew by `masterKey`. */
+  readonly previousMasterKey?: Uint8Array;
+}
+
+interface RingFile {
+  readonly format: 1;
+  readonly identity: string;
+  /** Shows whether the master key is the right one; `null` without one. */
+  readonly check: string | null;
+  readonly scopes: Record<string, { generation: number; key: string }[]>;
+}
+
+const SLOT_BYTES = 128;
+const WRAPPED_BYTES = NONCE_BYTES + KEY_BYTES + TAG_BYTES;
+const [FREE, LIVE, DESTROYED] = [0, 1, 2];
+
+export async function openFolderShelf(folder: string, aead: Aead, options: FolderShelfOptions = {}): Promise<KeyShelf> {
+  const lock = await lockFolder(folder, "ring.lock");
+  try {
+    return await openLocked(folder, aead, options, () => lock.release());
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+async function openLocked(
+  folder: string,
+  aead: Aead,
+  options: FolderShelfOptions,
+  release: () => Promise<void>,
+): Promise<KeyShelf> {
+  const master = await createMasterSeal(aead, options);
+  const ringPath = join(folder, "ring.json");
+  let ring = await openRing(ringPath, master);
+
+  const files = new Map<string, Promise<SlotFile>>();
+  const fileOf = (scopeId: string): Promise<SlotFile> => {
+    let file = files.get(scopeId);
+    if (!file) {
+      const name = createHash("sha256").update(scopeId).digest("hex").slice(0, 32);
+      file = SlotFile.open(join(folder, `${name}.keys`));
+      files.set(scopeId, file);
+    }
+    return file;
+  };
+  // Changes of ring.json, one after the other.
+  let writing: Promise<unknown> = Promise.resolve();
+  const changeScope = <T>(change: (current: RingFile) => Promise<{ next: RingFile | null; answer: T }>): Promise<T> => {
+    const done = writing.then(async () => {
+      const { next, answer } = await change(ring);
+      if (next) {
+        await replaceFile(ringPath, JSON.stringify(next));
+        ring = next;
+      }
+      return answer;
+    });
+    writing = done.catch(() => {});
+    return done;
+  };
+
+  const unwrapScopeKey = async (scopeId: string, { generation, key }: { generation: number; key: string }) => {
+    const raw = await master.unwrap(scopeId, generation, key);
+    const scopeKey: ScopeKey = { generation, key: await aead.importKey(raw) };
+    raw.fill(0);
+    return scopeKey;
+  };
+
+  return {
+    identity: ring.identity,
+    async scopeKeys(scopeId) {
+      return Promise.all((ring.scopes[scopeId] ?? []).map((key) => unwrapScopeKey(scopeId, key)));
+    },
+    addScopeKey(scopeId, generation) {
+      return changeScope(async (current) => {
+        const known = current.scopes[scopeId] ?? [];
+        const there = known.find((each) => each.generation === generation);
+        if (there) return { next: null, answer: await unwrapScopeKey(scopeId, there) };
+        const added = { generation, key: await master.wrap(scopeId, generation, randomBytes(KEY_BYTES)) };
+        const next = { ...current, scopes: { ...current.scopes, [scopeId]: [...known, added] } };
+        return { next, answer: await unwrapScopeKey(scopeId, added) };
+      });
+    },
+    removeScopeKey(scopeId, generation) {
+      return changeScope(async (current) => {
+        const file = await fileOf(scopeId);
+        for (const key of file.live()) if (key.generation === generation) return { next: null, answer: false };
+        const left = (current.scopes[scopeId] ?? []).filter((each) => each.generation !== generation);
+        return { next: { ...current, scopes: { ...current.scopes, [scopeId]: left } }, answer: true };
+      });
+    },
+    async add(scopeId, key) {
+      if (!ring.scopes[scopeId]?.some(({ generation }) => generation === key.generation)) return false;
+      await (await fileOf(scopeId)).add(key);
+      return true;
+    },
+    async rewrap(scopeId, keys) {
+      await (await fileOf(scopeId)).rewrap(keys);
+    },
+    async find(scopeId, ids) {
+      const file = await fileOf(scopeId);
+      const found = new Map<KeyId, WrappedKey>();
+      for (const id of ids) {
+        const key = file.find(id);
+        if (key) found.set(id, key);
+      }
+      return found;
+    },
+    async *all(scopeId) {
+      // One batch, because wrapping anew replaces the whole file.
+      yield [...(await fileOf(scopeId)).live()];
+    },
+    async destroy(scopeId, ids) {
+      await (await fileOf(scopeId)).destroy(ids);
+    },
+    async *destroyed(scopeId) {
+      yield (await fileOf(scopeId)).destroyed();
+    },
+    async close() {
+      await writing;
+      for (const file of files.values()) await (await file).close();
+      files.clear();
+      await release();
+    },
+  };
+}
+
+async function openRing(path: string, master: MasterSeal): Promise<RingFile> {
+  const found = await readRing(path);
+  if (found && !(await master.isOutdated(found.identity, found.check))) return found;
+  const identity = found?.identity ?? toHex(randomBytes(16));
+  const scopes: RingFile["scopes"] = {};
+  for (const [scopeId, keys] of Object.entries(found?.scopes ?? {})) {
+    scopes[scopeId] = [];
+    for (const { generation, key } of keys) {
+      const raw = await master.unwrapPrevious(scopeId, generation, key);
+      scopes[scopeId].push({ generation, key: await master.wrap(scopeId, generation, raw) });
+    }
+  }
+  const ring: RingFile = { format: 1, identity, check: await master.check(identity), scopes };
+  await replaceFile(path, JSON.stringify(ring));
+  return ring;
+}
+
+async function readRing(path: string): Promise<RingFile | null> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+  try {
+    const ring: RingFile = JSON.parse(text);
+    if (ring.format === 1) return ring;
+  } catch {
+    // Falls through: not one of ours.
+  }
+  throw new SealError("damaged", `${path} is no key ring`);
+}
+
+/** The file is the old one or the new one, never a part of either, whatever happens in between. */
+async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
+  const beside = `${path}.${toHex(randomBytes(8))}`;
+  const file = await open(beside, "wx", 0o600);
+  try {
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  try {
+    await rename(beside, path);
+  } catch (error) {
+    await unlink(beside);
+    throw error;
+  }
+  await syncFolder(dirname(path));
+}
+
+/** Makes a new name durable. Windows cannot open folders, and needs no such call. */
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === "win32") return;
+  const handle = await open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The wrapped keys of one scope, mirrored in memory. */
+class SlotFile {
+  readonly #path: string;
+  readonly #keys = new Map<KeyId, { slot: number; key: WrappedKey }>();
+  readonly #destroyed = new Set<KeyId>();
+  readonly #free: number[] = [];
+  #slots = 0;
+  #file: FileHandle;
+  #waiting: { slot: number; bytes: Uint8Array }[] = [];
+  #flush: Promise<void> | null = null;
+  #flushing: Promise<void> = Promise.resolve();
+
+  private constructor(path: string, file: FileHandle) {
+    this.#path = path;
+    this.#file = file;
+  }
+
+  static async open(path: string): Promise<SlotFile> {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    // "a" makes the file where it is missing; writing needs a handle that can seek.
+    await (await open(path, "a", 0o600)).close();
+    const slots = new SlotFile(path, await open(path, "r+"));
+    slots.#load(new Uint8Array(await readFile(path)));
+    await syncFolder(dirname(path));
+    return slots;
+  }
+
+  #load(bytes: Uint8Array): void {
+    this.#slots = Math.ceil(bytes.length / SLOT_BYTES);
+    for (let slot = 0; slot < this.#slots; slot++) {
+      const part = bytes.subarray(slot * SLOT_BYTES, (slot + 1) * SLOT_BYTES);
+      const read = readSlot(part);
+      // A torn slot was never acknowledged to anybody: it is free.
+      if (read === null) this.#free.push(slot);
+      else if (read.state === DESTROYED) this.#destroyed.add(read.key.id);
+      else this.#keys.set(read.key.id, { slot, key: read.key });
+    }
+  }
+
+  find(id: KeyId): WrappedKey | undefined {
+    return this.#keys.get(id)?.key;
+  }
+
+  destroyed(): KeyId[] {
+    return [...this.#destroyed];
+  }
+
+  *live(): Iterable<WrappedKey> {
+    for (const { key } of this.#keys.values()) yield key;
+  }
+
+  async add(key: WrappedKey): Promise<void> {
+    const slot = this.#free.pop() ?? this.#slots++;
+    this.#keys.set(key.id, { slot, key });
+    await this.#write([{ slot, bytes: slotOf(LIVE, key) }]);
+  }
+
+  /** A live key is never written over in place: a write that a power cut tore would lose it. The file is replaced. */
+  async rewrap(keys: readonly WrappedKey[]): Promise<void> {
+    const replaced = this.#flushing.then(async () => {
+      for (const key of keys) {
+        const held = this.#keys.get(key.id);
+        if (held) this.#keys.set(key.id, { slot: held.slot, key });
+      }
+      const bytes = new Uint8Array(await readFile(this.#path));
+      for (const { slot, key } of this.#keys.values()) {
+        // Keys added since the last flush lie beyond the end, and are written when their turn comes.
+        if ((slot + 1) * SLOT_BYTES <= bytes.length) bytes.set(slotOf(LIVE, key), slot * SLOT_BYTES);
+      }
+      await replaceFile(this.#path, bytes);
+      await this.#file.close();
+      this.#file = await open(this.#path, "r+");
+    });
+    this.#flushing = replaced.catch(() => {});
+    await replaced;
+  }
+
+  async destroy(ids: readonly KeyId[]): Promise<void> {
+    const writes: { slot: number; bytes: Uint8Array }[] = [];
+    const freed: number[] = [];
+    for (const id of ids) {
+      const held = this.#keys.get(id);
+      if (!held) continue;
+      const { slot, key } = held;
+      this.#keys.delete(id);
+      if (key.purpose === "profile") {
+        this.#destroyed.add(id);
+        writes.push({ slot, bytes: slotOf(DESTROYED, key) });
+      } else {
+        writes.push({ slot, bytes: new Uint8Array(SLOT_BYTES) });
+        freed.push(slot);
+      }
+    }
+    await this.#write(writes);
+    this.#free.push(...freed);
+  }
+
+  async close(): Promise<void> {
+    await this.#flush;
+    await this.#flushing;
+    await this.#file.close();
+  }
+
+  /** Writes that arrive while a sync is under way share the next one. */
+  #write(writes: { slot: number; bytes: Uint8Array }[]): Promise<void> {
+    this.#waiting.push(...writes);
+    this.#flush ??= this.#flushing.then(() => {
+      const batch = this.#waiting;
+      this.#waiting = [];
+      this.#flush = null;
+      const done = this.#writeAll(batch);
+      this.#flushing = done.catch(() => {});
+      return done;
+    });
+    return this.#flush;
+  }
+
+  async #writeAll(batch: { slot: number; bytes: Uint8Array }[]): Promise<void> {
+    for (const { slot, bytes } of batch) {
+      const { bytesWritten } = await this.#file.write(bytes, 0, SLOT_BYTES, slot * SLOT_BYTES);
+      if (bytesWritten !== SLOT_BYTES) throw new Error(`${this.#path}: a key could not be written whole`);
+    }
+    await this.#file.datasync();
+  }
+}
+
+function slotOf(state: number, { id, purpose, generation, wrapped }: WrappedKey): Uint8Array {
+  const bytes = new Uint8Array(SLOT_BYTES);
+  bytes[0] = state;
+  bytes[1] = purpose === "profile" ? 1 : 2;
+  new DataView(bytes.buffer).setUint32(4, generation, true);
+  bytes.set(fromHex(id), 8);
+  if (state === LIVE) bytes.set(wrapped, 24);
+  bytes.set(checksum(bytes), SLOT_BYTES - 4);
+  return bytes;
+}
+
+function readSlot(bytes: Uint8Array): { state: number; key: WrappedKey } | null {
+  const state = bytes[0]!;
+  if (bytes.length < SLOT_BYTES || state === FREE) return null;
+  if (checksum(bytes).some((byte, i) => byte !== bytes[SLOT_BYTES - 4 + i])) return null;
+  const generation = new DataView(bytes.buffer, bytes.byteOffset).getUint32(4, true);
+  const purpose = bytes[1] === 1 ? "profile" : "session";
+  const wrapped = bytes.slice(24, 24 + WRAPPED_BYTES);
+  return { state, key: { id: toHex(bytes.subarray(8, 24)), purpose, generation, wrapped } };
+}
+
+function checksum(slot: Uint8Array): Uint8Array {
+  return createHash("sha256")
+    .update(slot.subarray(0, SLOT_BYTES - 4))
+    .digest()
+    .subarray(0, 4);
+}

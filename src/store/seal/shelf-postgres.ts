@@ -1,0 +1,211 @@
+/**
+ * Keys in a PostgreSQL of their own, for replicas that share a store. Scope keys lie there wrapped by the master key, which only the
+ * replicas hold. It should be another server than the store's, with a short write-ahead log and no long-kept backups: what its own log and
+ * backups hold of a destroyed key can be opened by who has the master key. See docs/storing.md.
+ */
+import { SealError } from "../errors.js";
+import type { Database, Queries } from "../sql/database.js";
+import { FOREIGN_KEY_VIOLATION, sqlState } from "../sql/database.js";
+import { keyOf } from "../sql/text.js";
+import { type Aead, KEY_BYTES, randomBytes } from "./aead.js";
+import { type KeyId, type KeyShelf, type ScopeKey, toHex, type WrappedKey } from "./key-ring.js";
+import { createMasterSeal, type MasterKeys } from "./master-key.js";
+
+interface KeyRow extends Record<string, unknown> {
+  readonly id: KeyId;
+  readonly purpose: WrappedKey["purpose"];
+  readonly generation: number;
+  readonly wrapped: Uint8Array;
+}
+
+const BATCH = 2_000;
+/** Any number that no other program takes. */
+const SETUP_LOCK = 7_161_931_216;
+
+const TABLES = `
+  CREATE SCHEMA IF NOT EXISTS vivavoce_keys;
+  CREATE TABLE IF NOT EXISTS vivavoce_keys.ring (
+    singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+    identity text NOT NULL,
+    master_check text NOT NULL
+  );
+  CREATE TABLE IF NOT EXISTS vivavoce_keys.scope_keys (
+    scope text COLLATE "C", generation integer,
+    scope_id text NOT NULL,
+    wrapped text NOT NULL,
+    PRIMARY KEY (scope, generation)
+  );
+  CREATE TABLE IF NOT EXISTS vivavoce_keys.data_keys (
+    scope text COLLATE "C", id text COLLATE "C",
+    purpose text NOT NULL,
+    generation integer,
+    wrapped bytea,
+    PRIMARY KEY (scope, id),
+    FOREIGN KEY (scope, generation) REFERENCES vivavoce_keys.scope_keys
+  );
+  CREATE INDEX IF NOT EXISTS data_keys_generation ON vivavoce_keys.data_keys (scope, generation);
+`;
+
+/** Takes over the database: closing the shelf closes it, and so does a failure to open it. */
+export async function openPostgresShelf(database: Database, aead: Aead, keys: MasterKeys): Promise<KeyShelf> {
+  try {
+    if (!keys.masterKey) throw new SealError("wrong-key", "keys in a database need a master key to wrap them");
+    return await open(database, aead, keys);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<KeyShelf> {
+  const master = await createMasterSeal(aead, keys);
+  const identity = await database.transaction(async (tx) => {
+    await tx.query("SELECT pg_advisory_xact_lock($1)", [SETUP_LOCK]);
+    await tx.script(TABLES);
+    const [ring] = await tx.query<{ identity: string; master_check: string }>(
+      "SELECT identity, master_check FROM vivavoce_keys.ring",
+    );
+    if (!ring) {
+      const made = toHex(randomBytes(16));
+      await tx.query("INSERT INTO vivavoce_keys.ring (identity, master_check) VALUES ($1, $2)", [
+        made,
+        await master.check(made),
+      ]);
+      return made;
+    }
+    if (await master.isOutdated(ring.identity, ring.master_check)) await wrapScopeKeysAnew(tx, ring.identity);
+    return ring.identity;
+  });
+
+  async function wrapScopeKeysAnew(tx: Queries, ringIdentity: string): Promise<void> {
+    const rows = await tx.query<{ scope: string; scope_id: string; generation: number; wrapped: string }>(
+      "SELECT scope, scope_id, generation, wrapped FROM vivavoce_keys.scope_keys FOR UPDATE",
+    );
+    for (const { scope, scope_id, generation, wrapped } of rows) {
+      const scopeId: string = JSON.parse(scope_id);
+      const raw = await master.unwrapPrevious(scopeId, generation, wrapped);
+      await tx.query("UPDATE vivavoce_keys.scope_keys SET wrapped = $3 WHERE scope = $1 AND generation = $2", [
+        scope,
+        generation,
+        await master.wrap(scopeId, generation, raw),
+      ]);
+    }
+    await tx.query("UPDATE vivavoce_keys.ring SET master_check = $1", [await master.check(ringIdentity)]);
+  }
+
+  async function unwrap(scopeId: string, generation: number, wrapped: string): Promise<ScopeKey> {
+    const raw = await master.unwrap(scopeId, generation, wrapped);
+    const key = await aead.importKey(raw);
+    raw.fill(0);
+    return { generation, key };
+  }
+
+  return {
+    identity,
+    async scopeKeys(scopeId) {
+      const rows = await database.query<{ generation: number; wrapped: string }>(
+        "SELECT generation, wrapped FROM vivavoce_keys.scope_keys WHERE scope = $1 ORDER BY generation",
+        [keyOf(scopeId)],
+      );
+      return Promise.all(rows.map(({ generation, wrapped }) => unwrap(scopeId, generation, wrapped)));
+    },
+    async addScopeKey(scopeId, generation) {
+      const made = await master.wrap(scopeId, generation, randomBytes(KEY_BYTES));
+      await database.query(
+        `INSERT INTO vivavoce_keys.scope_keys (scope, scope_id, generation, wrapped) VALUES ($1, $2, $3, $4)
+         ON CONFLICT DO NOTHING`,
+        [keyOf(scopeId), JSON.stringify(scopeId), generation, made],
+      );
+      const [row] = await database.query<{ wrapped: string }>(
+        "SELECT wrapped FROM vivavoce_keys.scope_keys WHERE scope = $1 AND generation = $2",
+        [keyOf(scopeId), generation],
+      );
+      return unwrap(scopeId, generation, row!.wrapped);
+    },
+    removeScopeKey: (scopeId, generation) =>
+      unlessReferenced(
+        database.query("DELETE FROM vivavoce_keys.scope_keys WHERE scope = $1 AND generation = $2", [
+          keyOf(scopeId),
+          generation,
+        ]),
+      ),
+    add: (scopeId, { id, purpose, generation, wrapped }) =>
+      unlessReferenced(
+        database.query(
+          "INSERT INTO vivavoce_keys.data_keys (scope, id, purpose, generation, wrapped) VALUES ($1, $2, $3, $4, $5)",
+          [keyOf(scopeId), id, purpose, generation, wrapped],
+        ),
+      ),
+    async rewrap(scopeId, rewrapped) {
+      await database.transaction(async (tx) => {
+        for (const { id, generation, wrapped } of rewrapped) {
+          await tx.query(
+            `UPDATE vivavoce_keys.data_keys SET generation = $3, wrapped = $4
+             WHERE scope = $1 AND id = $2 AND wrapped IS NOT NULL`,
+            [keyOf(scopeId), id, generation, wrapped],
+          );
+        }
+      });
+    },
+    async find(scopeId, ids) {
+      const rows = await database.query<KeyRow>(
+        `SELECT id, purpose, generation, wrapped FROM vivavoce_keys.data_keys
+         WHERE scope = $1 AND id = ANY($2::text[]) AND wrapped IS NOT NULL`,
+        [keyOf(scopeId), ids],
+      );
+      return new Map(rows.map((row) => [row.id, row]));
+    },
+    async *all(scopeId) {
+      let after = "";
+      for (;;) {
+        const rows = await database.query<KeyRow>(
+          `SELECT id, purpose, generation, wrapped FROM vivavoce_keys.data_keys
+           WHERE scope = $1 AND wrapped IS NOT NULL AND id > $2 ORDER BY id LIMIT ${BATCH}`,
+          [keyOf(scopeId), after],
+        );
+        if (rows.length === 0) return;
+        yield rows;
+        after = rows.at(-1)!.id;
+      }
+    },
+    async destroy(scopeId, ids) {
+      const which = [keyOf(scopeId), ids];
+      await database.transaction(async (tx) => {
+        await tx.query(
+          `UPDATE vivavoce_keys.data_keys SET wrapped = NULL, generation = NULL
+           WHERE scope = $1 AND id = ANY($2::text[]) AND purpose = 'profile'`,
+          which,
+        );
+        await tx.query(
+          "DELETE FROM vivavoce_keys.data_keys WHERE scope = $1 AND id = ANY($2::text[]) AND purpose <> 'profile'",
+          which,
+        );
+      });
+    },
+    async *destroyed(scopeId) {
+      let after = "";
+      for (;;) {
+        const rows = await database.query<{ id: KeyId }>(
+          `SELECT id FROM vivavoce_keys.data_keys
+           WHERE scope = $1 AND wrapped IS NULL AND id > $2 ORDER BY id LIMIT ${BATCH}`,
+          [keyOf(scopeId), after],
+        );
+        if (rows.length === 0) return;
+        yield rows.map(({ id }) => id);
+        after = rows.at(-1)!.id;
+      }
+    },
+    close: () => database.close(),
+  };
+}
+
+/** Data keys reference the scope key that wraps them, so neither can miss the other. */
+async function unlessReferenced(work: Promise<unknown>): Promise<boolean> {
+  try {
+    await work;
+    return true;
+  } catch (error) {
+    if (sqlState(error) === FOREIGN_KEY_VIOLATION) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Seals what is biometric before a store writes it. Sealed bytes name the key that opens them:
+ *
+ *   | format, u8 | key id, 16 bytes | nonce, 12 bytes | ciphertext | tag, 16 bytes |
+ *
+ * and are bound to their place (scope, kind, profile or session, record): moved to another row they do not open.
+ */
+import { SealError } from "../errors.js";
+import type { AeadKey } from "./aead.js";
+import { type DataKey, fromHex, type KeyId, type KeyRing, toHex } from "./key-ring.js";
+
+export type SealedKind = "template" | "segment" | "media" | "audio-model" | "document";
+
+/** Where sealed bytes belong. */
+export interface Place {
+  readonly scopeId: string;
+  readonly kind: SealedKind;
+  /** The profile or session whose key seals it. */
+  readonly subjectId: string;
+  readonly recordId: string;
+}
+
+export interface Sealed {
+  readonly place: Place;
+  readonly bytes: Uint8Array;
+}
+
+const FORMAT = 1;
+const KEY_ID_BYTES = 16;
+const HEADER_BYTES = 1 + KEY_ID_BYTES;
+
+export class Vault {
+  readonly ring: KeyRing;
+
+  constructor(ring: KeyRing) {
+    this.ring = ring;
+  }
+
+  async seal({ id, key }: DataKey, place: Place, plain: Uint8Array): Promise<Uint8Array> {
+    const message = await this.ring.aead.seal(key, plain, context(place));
+    const bytes = new Uint8Array(HEADER_BYTES + message.length);
+    bytes[0] = FORMAT;
+    bytes.set(fromHex(id), 1);
+    bytes.set(message, HEADER_BYTES);
+    return bytes;
+  }
+
+  /** `null` when the key was destroyed. */
+  async open(place: Place, bytes: Uint8Array): Promise<Uint8Array | null> {
+    const [plain] = await this.openAll(place.scopeId, [{ place, bytes }]);
+    return plain ?? null;
+  }
+
+  /** All of one scope, with one look for their keys; `null` where the key was destroyed. */
+  async openAll(scopeId: string, sealed: readonly Sealed[]): Promise<(Uint8Array | null)[]> {
+    const keyIds = sealed.map(({ bytes }) => keyIdOf(bytes));
+    const keys = await this.ring.open(scopeId, keyIds);
+    const opened: (Uint8Array | null)[] = [];
+    for (const [i, { place, bytes }] of sealed.entries()) {
+      const key = keys.get(keyIds[i]!);
+      opened.push(key ? await this.#openWith(key, place, bytes) : null);
+    }
+    return opened;
+  }
+
+  /** The key of this id, to seal more with it; `null` when it was destroyed. */
+  async key(scopeId: string, id: KeyId): Promise<DataKey | null> {
+    const key = (await this.ring.open(scopeId, [id])).get(id);
+    return key ? { id, key } : null;
+  }
+
+  async #openWith(key: AeadKey, place: Place, bytes: Uint8Array): Promise<Uint8Array> {
+    const plain = await this.ring.aead.open(key, bytes.subarray(HEADER_BYTES), context(place));
+    if (!plain) throw new SealError("damaged", `the sealed ${place.kind} ${place.recordId} was changed or moved`);
+    return plain;
+  }
+}
+
+export function keyIdOf(bytes: Uint8Array): KeyId {
+  if (bytes.length < HEADER_BYTES || bytes[0] !== FORMAT) throw new SealError("damaged", "these are no sealed bytes");
+  return toHex(bytes.subarray(1, HEADER_BYTES));
+}
+
+function context({ scopeId, kind, subjectId, recordId }: Place): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(["vivavoce sealed", scopeId, kind, subjectId, recordId]));
+}

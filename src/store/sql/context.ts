@@ -1,0 +1,64 @@
+/** What the parts of the SQL store share. */
+import { StoreError } from "../errors.js";
+import type { KeyId } from "../seal/key-ring.js";
+import type { Vault } from "../seal/vault.js";
+import { type Database, FOREIGN_KEY_VIOLATION, type Queries, sqlState, UNIQUE_VIOLATION } from "./database.js";
+
+export interface SqlContext {
+  readonly database: Database;
+  readonly vault: Vault;
+  readonly now: () => number;
+}
+
+export interface DoomedKey {
+  readonly scopeId: string;
+  readonly keyId: KeyId;
+}
+
+/** Says in the store's words what PostgreSQL refused. */
+export async function inStoreWords<T>(id: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const state = sqlState(error);
+    if (state === UNIQUE_VIOLATION) throw new StoreError("exists", `a record with id ${id} exists`, { cause: error });
+    if (state === FOREIGN_KEY_VIOLATION) {
+      throw new StoreError("unknown-parent", `record ${id} names a session or engagement that is not there`, {
+        cause: error,
+      });
+    }
+    throw error;
+  }
+}
+
+/** In the transaction that removes the rows: so that a crash before the keys are destroyed is made good on the next start. */
+export async function doom(tx: Queries, keys: readonly DoomedKey[]): Promise<void> {
+  if (keys.length === 0) return;
+  await tx.query(
+    `INSERT INTO vivavoce.doomed_keys (key_id, scope_id)
+     SELECT * FROM unnest($1::text[], $2::text[]) ON CONFLICT DO NOTHING`,
+    [keys.map(({ keyId }) => keyId), keys.map(({ scopeId }) => JSON.stringify(scopeId))],
+  );
+}
+
+/** After that transaction. The rows are gone for readers; now what backups and logs hold of them is, too. */
+export async function destroyDoomed({ database, vault }: SqlContext, keys: readonly DoomedKey[]): Promise<void> {
+  if (keys.length === 0) return;
+  for (const [scopeId, keyIds] of byScope(keys)) await vault.ring.destroy(scopeId, keyIds);
+  await database.query("DELETE FROM vivavoce.doomed_keys WHERE key_id = ANY($1::text[])", [
+    keys.map(({ keyId }) => keyId),
+  ]);
+}
+
+export async function readDoomed({ database }: SqlContext): Promise<DoomedKey[]> {
+  const rows = await database.query<{ key_id: string; scope_id: string }>(
+    "SELECT key_id, scope_id FROM vivavoce.doomed_keys",
+  );
+  return rows.map(({ key_id, scope_id }) => ({ keyId: key_id, scopeId: JSON.parse(scope_id) }));
+}
+
+function byScope(keys: readonly DoomedKey[]): Map<string, KeyId[]> {
+  const scopes = new Map<string, KeyId[]>();
+  for (const { scopeId, keyId } of keys) scopes.set(scopeId, [...(scopes.get(scopeId) ?? []), keyId]);
+  return scopes;
+}

@@ -1,0 +1,26 @@
+/** The little that the store asks of a PostgreSQL, so that a server and an embedded one run the same code. */
+export type Row = Record<string, unknown>;
+
+export interface Queries {
+  /** One statement; its rows. A statement that changes rows says RETURNING when the caller needs to know whether it did. */
+  query<T extends Row = Row>(text: string, values?: readonly unknown[]): Promise<T[]>;
+  /** Several statements without parameters; the rows of the last. */
+  script(text: string): Promise<Row[]>;
+}
+
+export interface Database extends Queries {
+  /** True when no other process can have it open: whatever is under way in it and not ours was left by a dead one. */
+  readonly exclusive: boolean;
+  /** Commits when the work resolves, rolls back when it rejects. May run the work again after a deadlock. */
+  transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+export const UNIQUE_VIOLATION = "23505";
+export const FOREIGN_KEY_VIOLATION = "23503";
+
+/** PostgreSQL's five-character code, where the error is one of its own. */
+export function sqlState(error: unknown): string | null {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" && code.length === 5 ? code : null;
+}

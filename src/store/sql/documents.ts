@@ -1,0 +1,170 @@
+/** Documents of the token and engagement services. They hold signing keys and secrets' hashes, so they are sealed as well. */
+import type { Store } from "../port.js";
+import type { DataKey } from "../seal/key-ring.js";
+import type { Place } from "../seal/vault.js";
+import type { SqlContext } from "./context.js";
+import type { Queries } from "./database.js";
+import { escapeText, keyOf, unescapeText } from "./text.js";
+
+/** Documents belong to no biometric scope; their key is wrapped under a name that no scope id can have. */
+const DOCUMENT_SCOPE = "\0documents";
+const KEY_SETTING = "document-key";
+const PURGE_EVERY_MS = 60_000;
+
+interface DocumentRow extends Record<string, unknown> {
+  readonly document_id: string;
+  readonly document: Uint8Array;
+}
+
+export function createDocuments(context: SqlContext): Store["documents"] {
+  const { database, vault, now } = context;
+  let key: Promise<DataKey> | null = null;
+  let purgedAt = now();
+
+  function documentKey(): Promise<DataKey> {
+    key ??= readKey(context).catch((error) => {
+      key = null;
+      throw error;
+    });
+    return key;
+  }
+
+  async function seal(collection: string, id: string, document: unknown): Promise<Uint8Array> {
+    const text = JSON.stringify(document);
+    if (text === undefined) throw new TypeError("a document must be a JSON value");
+    return vault.seal(await documentKey(), placeOf(collection, id), new TextEncoder().encode(text));
+  }
+
+  async function openAll(
+    collection: string,
+    rows: readonly DocumentRow[],
+  ): Promise<{ id: string; document: unknown }[]> {
+    const sealed = rows.map(({ document_id, document }) => ({
+      place: placeOf(collection, unescapeText(document_id)),
+      bytes: document,
+    }));
+    const opened = await vault.openAll(DOCUMENT_SCOPE, sealed);
+    return opened.flatMap((bytes, i) =>
+      bytes ? [{ id: sealed[i]!.place.recordId, document: JSON.parse(new TextDecoder().decode(bytes)) }] : [],
+    );
+  }
+
+  async function purgeNowAndThen(): Promise<void> {
+    if (now() - purgedAt < PURGE_EVERY_MS) return;
+    purgedAt = now();
+    await database.query("DELETE FROM vivavoce.documents WHERE expires_at <= $1", [purgedAt]);
+  }
+
+  /** In place of one that expired, but never of one that is there. */
+  async function insert(
+    queries: Queries,
+    collection: string,
+    id: string,
+    sealed: Uint8Array,
+    expiresAt: number | null,
+  ) {
+    const rows = await queries.query(
+      `INSERT INTO vivavoce.documents AS d (collection, id, document_id, document, expires_at) VALUES ($1, $2, $3, $4, $5)
+       ON CONFLICT (collection, id) DO UPDATE SET document = excluded.document, expires_at = excluded.expires_at
+       WHERE d.expires_at <= $6 RETURNING 1`,
+      [keyOf(collection), keyOf(id), escapeText(id), sealed, expiresAt, now()],
+    );
+    return rows.length > 0;
+  }
+
+  return {
+    async get(collection, id) {
+      const rows = await database.query<DocumentRow>(
+        `SELECT document_id, document FROM vivavoce.documents
+         WHERE collection = $1 AND id = $2 AND (expires_at IS NULL OR expires_at > $3)`,
+        [keyOf(collection), keyOf(id), now()],
+      );
+      return (await openAll(collection, rows))[0]?.document ?? null;
+    },
+    async put(collection, id, document, expiresAt = null) {
+      await database.query(
+        `INSERT INTO vivavoce.documents (collection, id, document_id, document, expires_at) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (collection, id) DO UPDATE SET document = excluded.document, expires_at = excluded.expires_at`,
+        [keyOf(collection), keyOf(id), escapeText(id), await seal(collection, id, document), expiresAt],
+      );
+      await purgeNowAndThen();
+    },
+    async insert(collection, id, document, expiresAt = null) {
+      const sealed = await seal(collection, id, document);
+      await purgeNowAndThen();
+      return insert(database, collection, id, sealed, expiresAt);
+    },
+    async update(collection, id, change) {
+      const at = [keyOf(collection), keyOf(id)];
+      // Before the transaction, because an embedded database has one session, which the transaction takes.
+      await documentKey();
+      const changed = (tx: Queries) => changeLocked(tx, at, collection, id, change);
+      while (!(await database.transaction(changed)));
+    },
+    async delete(collection, id) {
+      const rows = await database.query<{ live: boolean }>(
+        `DELETE FROM vivavoce.documents WHERE collection = $1 AND id = $2
+         RETURNING (expires_at IS NULL OR expires_at > $3) AS live`,
+        [keyOf(collection), keyOf(id), now()],
+      );
+      return rows[0]?.live ?? false;
+    },
+    async list(collection) {
+      const rows = await database.query<DocumentRow>(
+        `SELECT document_id, document FROM vivavoce.documents
+         WHERE collection = $1 AND (expires_at IS NULL OR expires_at > $2)`,
+        [keyOf(collection), now()],
+      );
+      return (await openAll(collection, rows)).sort((a, b) => (a.id < b.id ? -1 : 1));
+    },
+  };
+
+  /** `false` when another process made the document in between: it must be read and changed again. */
+  async function changeLocked(
+    tx: Queries,
+    at: readonly string[],
+    collection: string,
+    id: string,
+    change: (document: unknown | null) => unknown | null | undefined,
+  ): Promise<boolean> {
+    const rows = await tx.query<DocumentRow>(
+      `SELECT document_id, document FROM vivavoce.documents
+       WHERE collection = $1 AND id = $2 AND (expires_at IS NULL OR expires_at > $3) FOR UPDATE`,
+      [...at, now()],
+    );
+    const current = (await openAll(collection, rows))[0]?.document ?? null;
+    const next = change(current);
+    if (next === undefined) return true;
+    if (next === null) {
+      if (rows.length > 0) await tx.query("DELETE FROM vivavoce.documents WHERE collection = $1 AND id = $2", at);
+      return true;
+    }
+    const sealed = await seal(collection, id, next);
+    if (rows.length === 0) return insert(tx, collection, id, sealed, null);
+    await tx.query("UPDATE vivavoce.documents SET document = $3 WHERE collection = $1 AND id = $2", [...at, sealed]);
+    return true;
+  }
+}
+
+function placeOf(collection: string, id: string): Place {
+  return { scopeId: DOCUMENT_SCOPE, kind: "document", subjectId: collection, recordId: id };
+}
+
+/** One key for all documents, made by the first that writes one. */
+async function readKey({ database, vault }: SqlContext): Promise<DataKey> {
+  for (;;) {
+    const [row] = await database.query<{ value: string }>("SELECT value FROM vivavoce.settings WHERE name = $1", [
+      KEY_SETTING,
+    ]);
+    const known = row && (await vault.key(DOCUMENT_SCOPE, row.value));
+    if (known) return known;
+    const made = await vault.ring.create(DOCUMENT_SCOPE, "session");
+    const rows = await database.query(
+      `INSERT INTO vivavoce.settings AS s (name, value) VALUES ($1, $2)
+       ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE s.value = $3 RETURNING 1`,
+      [KEY_SETTING, made.id, row?.value ?? null],
+    );
+    if (rows.length > 0) return made;
+    await vault.ring.destroy(DOCUMENT_SCOPE, [made.id]);
+  }
+}

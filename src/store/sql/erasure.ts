@@ -1,0 +1,109 @@
+/** What goes with a profile, in one transaction; the keys follow once it is committed. */
+import type { Id } from "../port.js";
+import type { KeyId } from "../seal/key-ring.js";
+import { type DoomedKey, destroyDoomed, doom, type SqlContext } from "./context.js";
+import type { Queries } from "./database.js";
+import { markPrintChanged } from "./print-changes.js";
+import { AUDIO_MODELS, MEDIA, replaceSessionKeys } from "./recordings.js";
+import { escapeText, keyOf, unescapeText } from "./text.js";
+
+/** The keys to destroy; `null` when there is no such profile. Locks owner, profile, sessions, scope: in the order everybody does. */
+export async function eraseRows(
+  tx: Queries,
+  context: SqlContext,
+  scopeId: Id,
+  id: Id,
+): Promise<readonly DoomedKey[] | null> {
+  const scope = keyOf(scopeId);
+  const profile = [scope, escapeText(id)];
+  const [owner] = await tx.query<{ id: string }>(
+    `SELECT o.id FROM vivavoce.owners o
+     WHERE o.scope = $1 AND o.id = (SELECT p.owner FROM vivavoce.profiles p WHERE p.scope = $1 AND p.id = $2) FOR UPDATE`,
+    profile,
+  );
+  const [found] = await tx.query<{ key_id: KeyId; trained: boolean }>(
+    "SELECT key_id, template IS NOT NULL AS trained FROM vivavoce.profiles WHERE scope = $1 AND id = $2 FOR UPDATE",
+    profile,
+  );
+  if (!owner || !found) return null;
+
+  const sessions = await eraseRecordings(tx, profile);
+  await tx.query("DELETE FROM vivavoce.segments WHERE scope = $1 AND profile = $2", profile);
+  await tx.query("DELETE FROM vivavoce.group_members WHERE scope = $1 AND kind = 'profile' AND member = $2", profile);
+  await tx.query("DELETE FROM vivavoce.profiles WHERE scope = $1 AND id = $2", profile);
+  const lastOfOwner = await tx.query(
+    `DELETE FROM vivavoce.owners o WHERE o.scope = $1 AND o.id = $2
+       AND NOT EXISTS (SELECT 1 FROM vivavoce.profiles p WHERE p.scope = $1 AND p.owner = $2) RETURNING 1`,
+    [scope, owner.id],
+  );
+  if (lastOfOwner.length > 0) {
+    await tx.query("DELETE FROM vivavoce.group_members WHERE scope = $1 AND kind = 'owner' AND member = $2", [
+      scope,
+      owner.id,
+    ]);
+  }
+  const doomed = [
+    { scopeId, keyId: found.key_id },
+    ...(await replaceSessionKeys(tx, context, MEDIA, scopeId, sessions)),
+    ...(await replaceSessionKeys(tx, context, AUDIO_MODELS, scopeId, sessions)),
+  ];
+  if (found.trained) await markPrintChanged(tx, scopeId, id);
+  await doom(tx, doomed);
+  return doomed;
+}
+
+/**
+ * The recordings that a profile was enrolled from, whole (an enrolled part, what it was cut from, its other parts), and every audio model
+ * made of them, but those that another profile was enrolled from: they hold another voice. Returns the sessions they belonged to.
+ */
+async function eraseRecordings(tx: Queries, profile: readonly string[]): Promise<Id[]> {
+  const rows = await tx.query<{ session: string }>(
+    `WITH enrolled AS (
+       SELECT audio_model, media FROM vivavoce.segments WHERE scope = $1 AND profile = $2
+     ), roots AS (
+       SELECT DISTINCT coalesce(m.part_of, e.media) AS id FROM enrolled e
+       LEFT JOIN vivavoce.media m ON m.scope = $1 AND m.id = e.media
+     ), family AS (
+       SELECT id FROM roots UNION
+       SELECT media FROM enrolled UNION
+       SELECT m.id FROM vivavoce.media m JOIN roots r ON m.part_of = r.id WHERE m.scope = $1
+     ), models AS (
+       DELETE FROM vivavoce.audio_models a
+       WHERE a.scope = $1 AND (a.id IN (SELECT audio_model FROM enrolled) OR a.media IN (SELECT id FROM family))
+         AND NOT EXISTS (
+           SELECT 1 FROM vivavoce.segments s WHERE s.scope = $1 AND s.audio_model = a.id AND s.profile <> $2
+         )
+       RETURNING a.session
+     ), media AS (
+       DELETE FROM vivavoce.media m WHERE m.scope = $1 AND m.id IN (SELECT id FROM family) RETURNING m.session
+     )
+     SELECT session FROM models UNION SELECT session FROM media`,
+    profile,
+  );
+  return rows.map(({ session }) => unescapeText(session));
+}
+
+/**
+ * Finishes what was begun: keys whose rows were removed just before a crash; and profiles whose keys are destroyed but whose rows are
+ * back, because a power cut undid the database's last writes or somebody restored a backup.
+ */
+export async function finishErasures(context: SqlContext, doomed: readonly DoomedKey[]): Promise<void> {
+  const { database, vault } = context;
+  await destroyDoomed(context, doomed);
+  const scopes = await database.query<{ scope: string; scope_id: string }>(
+    "SELECT scope, scope_id FROM vivavoce.scopes",
+  );
+  for (const { scope, scope_id } of scopes) {
+    const scopeId: Id = JSON.parse(scope_id);
+    for await (const keyIds of vault.ring.shelf.destroyed(scopeId)) {
+      const back = await database.query<{ id: string }>(
+        "SELECT id FROM vivavoce.profiles WHERE scope = $1 AND key_id = ANY($2::text[])",
+        [scope, keyIds],
+      );
+      for (const { id } of back) {
+        const keys = await database.transaction((tx) => eraseRows(tx, context, scopeId, unescapeText(id)));
+        await destroyDoomed(context, keys ?? []);
+      }
+    }
+  }
+}

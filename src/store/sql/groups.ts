@@ -1,0 +1,116 @@
+/** Groups and watchlists: tags and members. */
+import type { Group, GroupKind, Id, Store } from "../port.js";
+import { inStoreWords, type SqlContext } from "./context.js";
+import type { Queries } from "./database.js";
+import { escapeText, keyOf, unescapeText } from "./text.js";
+
+interface Members {
+  readonly profileIds: readonly Id[];
+  readonly ownerIds: readonly Id[];
+}
+
+interface GroupRow extends Record<string, unknown> {
+  readonly data: string;
+  readonly profiles: string[] | null;
+  readonly owners: string[] | null;
+}
+
+const GROUP = `
+  SELECT g.data,
+    (SELECT array_agg(m.member::text ORDER BY m.position) FROM vivavoce.group_members m
+     WHERE m.scope = g.scope AND m.group_id = g.id AND m.kind = 'profile') AS profiles,
+    (SELECT array_agg(m.member::text ORDER BY m.position) FROM vivavoce.group_members m
+     WHERE m.scope = g.scope AND m.group_id = g.id AND m.kind = 'owner') AS owners
+  FROM vivavoce.groups g`;
+
+export function createGroups({ database }: SqlContext): Store["groups"] {
+  /** Holds the group against a concurrent delete while its members change. */
+  function change(
+    scopeId: Id,
+    kind: GroupKind,
+    id: Id,
+    work: (tx: Queries, group: readonly string[]) => Promise<void>,
+  ): Promise<boolean> {
+    return database.transaction(async (tx) => {
+      const group = [keyOf(scopeId), escapeText(id)];
+      const rows = await tx.query(
+        "SELECT 1 FROM vivavoce.groups WHERE scope = $1 AND id = $2 AND kind = $3 FOR UPDATE",
+        [...group, kind],
+      );
+      if (rows.length === 0) return false;
+      await work(tx, group);
+      return true;
+    });
+  }
+
+  return {
+    async create(group) {
+      const { profileIds, ownerIds, ...plain } = group;
+      const key = [keyOf(group.scopeId), escapeText(group.id)];
+      const insert = database.transaction(async (tx) => {
+        await tx.query("INSERT INTO vivavoce.groups (scope, id, kind, data) VALUES ($1, $2, $3, $4)", [
+          ...key,
+          group.kind,
+          JSON.stringify(plain),
+        ]);
+        await addMembers(tx, key, { profileIds, ownerIds });
+      });
+      await inStoreWords(group.id, insert);
+    },
+    async get(scopeId, kind, id) {
+      const rows = await database.query<GroupRow>(`${GROUP} WHERE g.scope = $1 AND g.id = $2 AND g.kind = $3`, [
+        keyOf(scopeId),
+        escapeText(id),
+        kind,
+      ]);
+      return rows[0] ? readGroup(rows[0]) : null;
+    },
+    async list(scopeId, kind) {
+      const rows = await database.query<GroupRow>(`${GROUP} WHERE g.scope = $1 AND g.kind = $2 ORDER BY g.position`, [
+        keyOf(scopeId),
+        kind,
+      ]);
+      return rows.map(readGroup);
+    },
+    async delete(scopeId, kind, id) {
+      const rows = await database.query(
+        "DELETE FROM vivavoce.groups WHERE scope = $1 AND id = $2 AND kind = $3 RETURNING 1",
+        [keyOf(scopeId), escapeText(id), kind],
+      );
+      return rows.length > 0;
+    },
+    addMembers: (scopeId, kind, id, members) =>
+      change(scopeId, kind, id, (tx, group) => addMembers(tx, group, members)),
+    removeMembers: (scopeId, kind, id, { profileIds, ownerIds }) =>
+      change(scopeId, kind, id, async (tx, group) => {
+        await tx.query(
+          `DELETE FROM vivavoce.group_members WHERE scope = $1 AND group_id = $2
+             AND ((kind = 'profile' AND member = ANY($3::text[])) OR (kind = 'owner' AND member = ANY($4::text[])))`,
+          [...group, profileIds.map(escapeText), ownerIds.map(escapeText)],
+        );
+      }),
+  };
+}
+
+async function addMembers(tx: Queries, group: readonly string[], { profileIds, ownerIds }: Members): Promise<void> {
+  for (const [kind, ids] of [
+    ["profile", profileIds],
+    ["owner", ownerIds],
+  ] as const) {
+    if (ids.length === 0) continue;
+    await tx.query(
+      `INSERT INTO vivavoce.group_members (scope, group_id, kind, member)
+       SELECT $1, $2, $3, member FROM unnest($4::text[]) WITH ORDINALITY AS given (member, place) ORDER BY place
+       ON CONFLICT DO NOTHING`,
+      [...group, kind, ids.map(escapeText)],
+    );
+  }
+}
+
+function readGroup({ data, profiles, owners }: GroupRow): Group {
+  return {
+    ...JSON.parse(data),
+    profileIds: (profiles ?? []).map(unescapeText),
+    ownerIds: (owners ?? []).map(unescapeText),
+  };
+}

@@ -1,0 +1,197 @@
+/**
+ * Jobs: our row is what callers see; pg-boss decides who works on it, here or on another replica, and gives it to somebody else when a
+ * worker dies. Started with the first job or the first worker, because it brings tables and timers of its own.
+ */
+import PgBoss from "pg-boss";
+import type { Id, Job, Store } from "../port.js";
+import { inStoreWords, type SqlContext } from "./context.js";
+import type { Database, Queries } from "./database.js";
+import { escapeText, keyOf } from "./text.js";
+
+const SCHEMA = "vivavoce_jobs";
+const QUEUE = "jobs";
+/** Where pg-boss puts a job that failed for good, whether its handler threw or its process died. */
+const FAILED_QUEUE = "failed-jobs";
+const RETRIES = 2;
+/** After this long a replica that has not finished is taken for dead. */
+const LONGEST_JOB_HOURS = 4;
+const POLL_SECONDS = 1;
+const STOP_TIMEOUT_MS = 30_000;
+const FAILED_STATE = 4;
+
+interface Ticket {
+  readonly scopeId: Id;
+  readonly id: Id;
+}
+
+interface JobRow extends Record<string, unknown> {
+  readonly state: number;
+  readonly progress: number;
+  readonly result: string;
+  readonly data: string;
+}
+
+export interface Jobs {
+  readonly jobs: Store["jobs"];
+  /** Lets the job at hand finish, for half a minute; then it goes back to the queue. */
+  stop(): Promise<void>;
+}
+
+export function createJobs({ database }: SqlContext): Jobs {
+  const statements = new Statements(database);
+  let starting: Promise<PgBoss> | null = null;
+  let worker: string | null = null;
+  let stopped = false;
+
+  function boss(): Promise<PgBoss> {
+    starting ??= startBoss(statements).catch((error) => {
+      starting = null;
+      throw error;
+    });
+    return starting;
+  }
+
+  async function get(scopeId: Id, id: Id): Promise<Job | null> {
+    const [row] = await database.query<JobRow>(
+      "SELECT state, progress, result, data FROM vivavoce.jobs WHERE scope = $1 AND id = $2",
+      [keyOf(scopeId), escapeText(id)],
+    );
+    if (!row) return null;
+    return { ...JSON.parse(row.data), state: row.state, progress: row.progress, result: JSON.parse(row.result) };
+  }
+
+  async function update(scopeId: Id, id: Id, { state, result, progress }: Partial<Job>): Promise<boolean> {
+    const rows = await database.query(
+      `UPDATE vivavoce.jobs SET state = coalesce($3, state), result = coalesce($4, result), progress = coalesce($5, progress)
+       WHERE scope = $1 AND id = $2 RETURNING 1`,
+      [
+        keyOf(scopeId),
+        escapeText(id),
+        state ?? null,
+        result === undefined ? null : JSON.stringify(result),
+        progress ?? null,
+      ],
+    );
+    return rows.length > 0;
+  }
+
+  return {
+    jobs: {
+      get,
+      update,
+      async create(job) {
+        const queue = await boss();
+        const { state, progress, result, ...plain } = job;
+        const queueId = crypto.randomUUID();
+        const insert = database.transaction(async (tx) => {
+          await tx.query(
+            `INSERT INTO vivavoce.jobs (scope, id, queue_id, state, progress, result, data)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+            [
+              keyOf(job.scopeId),
+              escapeText(job.id),
+              queueId,
+              state,
+              progress,
+              JSON.stringify(result ?? null),
+              JSON.stringify({ ...plain, request: plain.request ?? null }),
+            ],
+          );
+          const ticket: Ticket = { scopeId: job.scopeId, id: job.id };
+          await queue.send(QUEUE, { ticket: JSON.stringify(ticket) }, { id: queueId, db: executorOf(tx) });
+        });
+        await inStoreWords(job.id, insert);
+        if (worker) queue.notifyWorker(worker);
+      },
+      async work(handler) {
+        const queue = await boss();
+        if (database.exclusive) await returnAbandoned(database, queue);
+        const options = { pollingIntervalSeconds: POLL_SECONDS, batchSize: 1 };
+        worker = await queue.work<{ ticket: string }>(QUEUE, options, async ([message]) => {
+          const job = await jobOf(message!);
+          if (job) await handler(job);
+        });
+        await queue.work<{ ticket: string }>(FAILED_QUEUE, options, async ([message]) => {
+          const { scopeId, id }: Ticket = JSON.parse(message!.data.ticket);
+          await update(scopeId, id, { state: FAILED_STATE });
+        });
+      },
+    },
+
+    async stop() {
+      if (stopped) return;
+      stopped = true;
+      const queue = await starting;
+      if (queue) await queue.stop({ graceful: true, wait: true, timeout: STOP_TIMEOUT_MS });
+      await statements.finish();
+    },
+  };
+
+  function jobOf({ data }: PgBoss.Job<{ ticket: string }>): Promise<Job | null> {
+    const { scopeId, id }: Ticket = JSON.parse(data.ticket);
+    return get(scopeId, id);
+  }
+}
+
+async function startBoss(statements: Statements): Promise<PgBoss> {
+  const boss = new PgBoss({ db: statements, schema: SCHEMA, schedule: false });
+  // It tries again by itself; without a listener an error would end the process.
+  boss.on("error", () => {});
+  await boss.start();
+  await boss.createQueue(FAILED_QUEUE);
+  await boss.createQueue(QUEUE, {
+    name: QUEUE,
+    retryLimit: RETRIES,
+    expireInHours: LONGEST_JOB_HOURS,
+    deadLetter: FAILED_QUEUE,
+  });
+  return boss;
+}
+
+/** In a database that only we have open, a job under way when we start was under way in a process that died. */
+async function returnAbandoned(database: Database, boss: PgBoss): Promise<void> {
+  const rows = await database.query<{ queue_id: string }>("SELECT queue_id FROM vivavoce.jobs WHERE state IN (1, 2)");
+  for (const { queue_id } of rows) {
+    const job = await boss.getJobById(QUEUE, queue_id);
+    if (job?.state === "active") await boss.fail(QUEUE, queue_id);
+  }
+}
+
+function executorOf(queries: Queries): PgBoss.Db {
+  return {
+    // Without parameters it may be several statements.
+    executeSql: async (text, values?: unknown[]) => ({
+      rows: values?.length ? await queries.query(text, values) : await queries.script(text),
+    }),
+  };
+}
+
+/**
+ * pg-boss does not wait for the statement that completes a job. This does, and swallows what comes after the end: the database is about to
+ * close, and a job not marked as complete is only worked again.
+ */
+class Statements implements PgBoss.Db {
+  readonly #executor: PgBoss.Db;
+  readonly #underWay = new Set<Promise<unknown>>();
+  #finished = false;
+
+  constructor(database: Database) {
+    this.#executor = executorOf(database);
+  }
+
+  async executeSql(text: string, values: unknown[]): Promise<{ rows: unknown[] }> {
+    if (this.#finished) return { rows: [] };
+    const done = this.#executor.executeSql(text, values);
+    this.#underWay.add(done);
+    try {
+      return await done;
+    } finally {
+      this.#underWay.delete(done);
+    }
+  }
+
+  async finish(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+    this.#finished = true;
+  }
+}

@@ -1,0 +1,18 @@
+/** How loaded galleries learn what changed. */
+import { StoreError } from "../errors.js";
+import type { Id } from "../port.js";
+import type { Queries } from "./database.js";
+import { escapeText, keyOf } from "./text.js";
+
+/** The scope's row stays locked until the transaction ends, so versions become visible in their order: nobody skips one. */
+export async function markPrintChanged(tx: Queries, scopeId: Id, id: Id): Promise<void> {
+  const rows = await tx.query(
+    `WITH changed AS (
+       UPDATE vivavoce.scopes SET prints_version = prints_version + 1 WHERE scope = $1 RETURNING prints_version
+     )
+     INSERT INTO vivavoce.print_changes (scope, profile, version) SELECT $1, $2, prints_version FROM changed
+     ON CONFLICT (scope, profile) DO UPDATE SET version = excluded.version RETURNING 1`,
+    [keyOf(scopeId), escapeText(id)],
+  );
+  if (rows.length === 0) throw new StoreError("unknown-parent", `there is no scope ${scopeId}`);
+}

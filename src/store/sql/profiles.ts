@@ -1,0 +1,392 @@
+/** Owners, profiles with their segments and templates, and the prints that galleries load. */
+import { decodeTemplate, encodeTemplate, encodeVoice } from "../encoding.js";
+import type { EnrollmentSegment, Id, Owner, Print, Profile, Store } from "../port.js";
+import type { DataKey, KeyId } from "../seal/key-ring.js";
+import type { Place } from "../seal/vault.js";
+import { destroyDoomed, inStoreWords, type SqlContext } from "./context.js";
+import type { Queries } from "./database.js";
+import { eraseRows } from "./erasure.js";
+import { markPrintChanged } from "./print-changes.js";
+import { joinProcessed, type PlainProcessed, splitProcessed } from "./recordings.js";
+import { escapeText, keyOf, unescapeText } from "./text.js";
+
+interface ProfileRow extends Record<string, unknown> {
+  readonly print_type: string | null;
+  readonly print_version: number;
+  readonly generation: number | string;
+  readonly status: number;
+  readonly key_id: KeyId;
+  readonly data: string;
+  readonly template: Uint8Array | null;
+  readonly owner_data: string;
+}
+
+const PROFILE = `
+  SELECT p.print_type, p.print_version, p.generation, p.status, p.key_id, p.data, p.template, o.data AS owner_data
+  FROM vivavoce.profiles p JOIN vivavoce.owners o ON o.scope = p.scope AND o.id = p.owner`;
+
+const PRINTS_AT_ONCE = 2_000;
+
+export function createOwners({ database }: SqlContext): Store["owners"] {
+  return {
+    async find(scopeId, kind, externalId) {
+      const [row] = await database.query<{ data: string }>(
+        "SELECT data FROM vivavoce.owners WHERE scope = $1 AND kind = $2 AND external = $3",
+        [keyOf(scopeId), kind, keyOf(externalId)],
+      );
+      return row ? JSON.parse(row.data) : null;
+    },
+    async get(scopeId, id) {
+      const [row] = await database.query<{ data: string }>(
+        "SELECT data FROM vivavoce.owners WHERE scope = $1 AND id = $2",
+        [keyOf(scopeId), escapeText(id)],
+      );
+      return row ? JSON.parse(row.data) : null;
+    },
+  };
+}
+
+export function createProfiles(context: SqlContext): Store["profiles"] {
+  const { database, vault } = context;
+
+  async function select(where: string, values: readonly unknown[]): Promise<Profile[]> {
+    return readProfiles(context, await database.query<ProfileRow>(`${PROFILE} ${where}`, values));
+  }
+
+  async function selectPrints(
+    where: string,
+    values: readonly unknown[],
+  ): Promise<{ prints: Print[]; last: string | null }> {
+    const rows = await database.query<ProfileRow & { id: string }>(
+      `${PROFILE.replace("SELECT", "SELECT p.id,")} WHERE ${where}`,
+      values,
+    );
+    const profiles = await readProfiles(context, rows);
+    return { prints: profiles.map(printOf), last: rows.at(-1)?.id ?? null };
+  }
+
+  return {
+    async create(given) {
+      const { scopeId, id } = given;
+      // A key that is made and not used leaves a trace in the ring: ask first. The answer that counts is the transaction's.
+      if (await isTaken(database, scopeId, given.owner, given.tag)) return null;
+      const key = await vault.ring.create(scopeId, "profile");
+      try {
+        const template = given.template && (await sealTemplate(context, key, scopeId, id, given.template));
+        const profile = await inStoreWords(
+          id,
+          database.transaction((tx) => insertProfile(tx, given, key.id, template)),
+        );
+        if (profile) return profile;
+      } catch (error) {
+        await vault.ring.destroy(scopeId, [key.id]);
+        throw error;
+      }
+      await vault.ring.destroy(scopeId, [key.id]);
+      return null;
+    },
+
+    async get(scopeId, id) {
+      const [profile] = await select("WHERE p.scope = $1 AND p.id = $2", [keyOf(scopeId), escapeText(id)]);
+      return profile ?? null;
+    },
+
+    async find(scopeId, kind, externalId, tag) {
+      const [profile] = await select("WHERE o.scope = $1 AND o.kind = $2 AND o.external = $3 AND p.tag = $4", [
+        keyOf(scopeId),
+        kind,
+        keyOf(externalId),
+        keyOf(tag),
+      ]);
+      return profile ?? null;
+    },
+
+    list: (scopeId, after, limit) =>
+      select("WHERE p.scope = $1 AND ($2::text IS NULL OR p.id > $2) ORDER BY p.id LIMIT $3", [
+        keyOf(scopeId),
+        after === null ? null : escapeText(after),
+        Math.max(0, limit),
+      ]),
+
+    ofOwner: (scopeId, ownerId) =>
+      select("WHERE p.scope = $1 AND p.owner = $2 ORDER BY p.position", [keyOf(scopeId), escapeText(ownerId)]),
+
+    async segments(scopeId, id) {
+      const rows = await database.query<{ data: string; voice: Uint8Array }>(
+        "SELECT data, voice FROM vivavoce.segments WHERE scope = $1 AND profile = $2 ORDER BY position",
+        [keyOf(scopeId), escapeText(id)],
+      );
+      const plain = rows.map(({ data }) => JSON.parse(data) as PlainSegment);
+      const sealed = rows.map(({ voice }, i) => ({
+        place: segmentPlace(scopeId, id, plain[i]!.processed.id),
+        bytes: voice,
+      }));
+      const opened = await vault.openAll(scopeId, sealed);
+      return plain.flatMap(({ addedAt, processed }, i) => {
+        const voice = opened[i];
+        return voice ? [{ profileId: id, addedAt, processed: joinProcessed(processed, voice) }] : [];
+      });
+    },
+
+    async addSegment(scopeId, id, generation, segment) {
+      const profile = [keyOf(scopeId), escapeText(id)];
+      const [known] = await database.query<{ key_id: KeyId }>(
+        "SELECT key_id FROM vivavoce.profiles WHERE scope = $1 AND id = $2",
+        profile,
+      );
+      const key = known && (await vault.key(scopeId, known.key_id));
+      if (!key) return "missing";
+      const row = await sealSegment(context, key, scopeId, id, segment);
+      return database.transaction(async (tx) => {
+        const [at] = await tx.query<{ print_type: string | null; generation: number | string; there: boolean }>(
+          `SELECT print_type, generation,
+             EXISTS (SELECT 1 FROM vivavoce.segments s WHERE s.scope = $1 AND s.profile = $2 AND s.audio_model = $3) AS there
+           FROM vivavoce.profiles WHERE scope = $1 AND id = $2 FOR UPDATE`,
+          [...profile, row.audioModel],
+        );
+        if (!at) return "missing";
+        if (at.there) return "already";
+        const printType = escapeText(segment.processed.printType);
+        if (at.print_type !== null && at.print_type !== printType) return "wrong-type";
+        if (Number(at.generation) !== generation) return "moved";
+        await insertSegment(tx, profile, row);
+        await tx.query(
+          "UPDATE vivavoce.profiles SET print_type = $3, generation = generation + 1 WHERE scope = $1 AND id = $2",
+          [...profile, printType],
+        );
+        return "added";
+      });
+    },
+
+    async train(scopeId, id, generation, { template, status, printVersion, segments }) {
+      const profile = [keyOf(scopeId), escapeText(id)];
+      const [known] = await database.query<{ key_id: KeyId; generation: number | string }>(
+        "SELECT key_id, generation FROM vivavoce.profiles WHERE scope = $1 AND id = $2",
+        profile,
+      );
+      if (!known || Number(known.generation) !== generation) return false;
+      const key = await vault.key(scopeId, known.key_id);
+      if (!key) return false;
+      const sealed = await sealTemplate(context, key, scopeId, id, template);
+      const rows: SegmentRow[] = [];
+      for (const segment of segments ?? []) rows.push(await sealSegment(context, key, scopeId, id, segment));
+      return database.transaction(async (tx) => {
+        const moved = await tx.query(
+          `UPDATE vivavoce.profiles SET template = $4, status = $5, print_version = $6, generation = generation + 1
+           WHERE scope = $1 AND id = $2 AND generation = $3 RETURNING 1`,
+          [...profile, generation, sealed, status, printVersion],
+        );
+        if (moved.length === 0) return false;
+        if (segments) {
+          await tx.query("DELETE FROM vivavoce.segments WHERE scope = $1 AND profile = $2", profile);
+          for (const row of rows) await insertSegment(tx, profile, row);
+        }
+        await markPrintChanged(tx, scopeId, id);
+        return true;
+      });
+    },
+
+    async erase(scopeId, id) {
+      const doomed = await database.transaction((tx) => eraseRows(tx, context, scopeId, id));
+      if (!doomed) return false;
+      await destroyDoomed(context, doomed);
+      return true;
+    },
+
+    async *prints(scopeId, kind) {
+      let after: string | null = null;
+      for (;;) {
+        const batch: { prints: Print[]; last: string | null } = await selectPrints(
+          `p.scope = $1 AND p.kind = $2 AND p.template IS NOT NULL AND ($3::text IS NULL OR p.id > $3)
+           ORDER BY p.id LIMIT ${PRINTS_AT_ONCE}`,
+          [keyOf(scopeId), kind, after],
+        );
+        yield* batch.prints;
+        if (batch.last === null) return;
+        after = batch.last;
+      }
+    },
+
+    async printsOf(scopeId, ids) {
+      const wanted = [...new Set(ids)].map(escapeText);
+      const found: Print[] = [];
+      for (let at = 0; at < wanted.length; at += PRINTS_AT_ONCE) {
+        const { prints } = await selectPrints("p.scope = $1 AND p.id = ANY($2::text[]) AND p.template IS NOT NULL", [
+          keyOf(scopeId),
+          wanted.slice(at, at + PRINTS_AT_ONCE),
+        ]);
+        found.push(...prints);
+      }
+      return found;
+    },
+
+    async printsVersion(scopeId) {
+      const [row] = await database.query<{ version: number | string }>(
+        "SELECT prints_version AS version FROM vivavoce.scopes WHERE scope = $1",
+        [keyOf(scopeId)],
+      );
+      return Number(row?.version ?? 0);
+    },
+
+    async printsChangedSince(scopeId, version) {
+      // One statement, so that version and ids are of the same moment.
+      const rows = await database.query<{ version: number | string; profile: string | null }>(
+        `SELECT s.prints_version AS version, c.profile FROM vivavoce.scopes s
+         LEFT JOIN vivavoce.print_changes c
+           ON c.scope = s.scope AND c.version > CASE WHEN $2::bigint > s.prints_version THEN 0 ELSE $2::bigint END
+         WHERE s.scope = $1`,
+        [keyOf(scopeId), version],
+      );
+      const ids = rows.flatMap(({ profile }) => (profile === null ? [] : [unescapeText(profile)]));
+      return { version: Number(rows[0]?.version ?? 0), ids };
+    },
+  };
+}
+
+async function isTaken(queries: Queries, scopeId: Id, { kind, externalId }: Owner, tag: string): Promise<boolean> {
+  const rows = await queries.query(
+    `SELECT 1 FROM vivavoce.profiles p JOIN vivavoce.owners o ON o.scope = p.scope AND o.id = p.owner
+     WHERE o.scope = $1 AND o.kind = $2 AND o.external = $3 AND p.tag = $4`,
+    [keyOf(scopeId), kind, keyOf(externalId), keyOf(tag)],
+  );
+  return rows.length > 0;
+}
+
+/** `null` when the owner has a profile with this tag. */
+async function insertProfile(
+  tx: Queries,
+  given: Omit<Profile, "generation">,
+  keyId: KeyId,
+  template: Uint8Array | null,
+): Promise<Profile | null> {
+  const { scopeId, id, tag, printType, printVersion, status, createdAt } = given;
+  const scope = keyOf(scopeId);
+  await tx.query("INSERT INTO vivavoce.scopes (scope, scope_id) VALUES ($1, $2) ON CONFLICT DO NOTHING", [
+    scope,
+    JSON.stringify(scopeId),
+  ]);
+  const owner = await insertOwner(tx, given.owner);
+  if (await isTaken(tx, scopeId, owner, tag)) return null;
+  await tx.query(
+    `INSERT INTO vivavoce.profiles
+       (scope, id, owner, kind, tag, print_type, print_version, generation, status, key_id, data, template)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9, $10, $11)`,
+    [
+      scope,
+      escapeText(id),
+      escapeText(owner.id),
+      owner.kind,
+      keyOf(tag),
+      printType === null ? null : escapeText(printType),
+      printVersion,
+      status,
+      keyId,
+      JSON.stringify({ id, scopeId, tag, createdAt }),
+      template,
+    ],
+  );
+  if (template) await markPrintChanged(tx, scopeId, id);
+  return {
+    id,
+    scopeId,
+    owner,
+    tag,
+    printType,
+    printVersion,
+    generation: 0,
+    template: given.template,
+    status,
+    createdAt,
+  };
+}
+
+/** The owner of this name as it is known, locked until the transaction ends: two profiles of an owner are made one after the other. */
+async function insertOwner(tx: Queries, owner: Owner): Promise<Owner> {
+  const rows = await tx.query<{ data: string }>(
+    `INSERT INTO vivavoce.owners (scope, id, kind, external, data) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (scope, kind, external) DO UPDATE SET external = excluded.external RETURNING data`,
+    [keyOf(owner.scopeId), escapeText(owner.id), owner.kind, keyOf(owner.externalId), JSON.stringify(owner)],
+  );
+  return JSON.parse(rows[0]!.data);
+}
+
+type PlainSegment = { readonly addedAt: number; readonly processed: PlainProcessed };
+
+interface SegmentRow {
+  readonly audioModel: string;
+  readonly media: string;
+  readonly data: string;
+  readonly voice: Uint8Array;
+}
+
+/** A profile keeps a copy of what was enrolled, sealed with its own key: sessions and their recordings may go. */
+async function sealSegment(
+  { vault }: SqlContext,
+  key: DataKey,
+  scopeId: Id,
+  profileId: Id,
+  { addedAt, processed }: EnrollmentSegment,
+): Promise<SegmentRow> {
+  const { plain, sealed } = splitProcessed(processed);
+  return {
+    audioModel: escapeText(processed.id),
+    media: escapeText(processed.mediaSegmentId),
+    data: JSON.stringify({ addedAt, processed: plain } satisfies PlainSegment),
+    voice: await vault.seal(key, segmentPlace(scopeId, profileId, processed.id), encodeVoice(sealed)),
+  };
+}
+
+async function insertSegment(tx: Queries, profile: readonly string[], row: SegmentRow): Promise<void> {
+  await tx.query(
+    "INSERT INTO vivavoce.segments (scope, profile, audio_model, media, data, voice) VALUES ($1, $2, $3, $4, $5, $6)",
+    [...profile, row.audioModel, row.media, row.data, row.voice],
+  );
+}
+
+function segmentPlace(scopeId: Id, profileId: Id, audioModelId: Id): Place {
+  return { scopeId, kind: "segment", subjectId: profileId, recordId: audioModelId };
+}
+
+function templatePlace(scopeId: Id, profileId: Id): Place {
+  return { scopeId, kind: "template", subjectId: profileId, recordId: profileId };
+}
+
+function sealTemplate(
+  { vault }: SqlContext,
+  key: DataKey,
+  scopeId: Id,
+  profileId: Id,
+  template: NonNullable<Profile["template"]>,
+): Promise<Uint8Array> {
+  return vault.seal(key, templatePlace(scopeId, profileId), encodeTemplate(template));
+}
+
+/** Rows of one scope. A profile whose key was destroyed in the meantime is erased, and left out. */
+async function readProfiles({ vault }: SqlContext, rows: readonly ProfileRow[]): Promise<Profile[]> {
+  const plain = rows.map(({ data }) => JSON.parse(data) as Pick<Profile, "id" | "scopeId" | "tag" | "createdAt">);
+  const sealed = rows.flatMap(({ template }, i) =>
+    template ? [{ place: templatePlace(plain[i]!.scopeId, plain[i]!.id), bytes: template }] : [],
+  );
+  const opened = plain[0] ? await vault.openAll(plain[0].scopeId, sealed) : [];
+  let next = 0;
+  return rows.flatMap((row, i) => {
+    const bytes = row.template ? opened[next++] : undefined;
+    if (row.template && !bytes) return [];
+    return [
+      {
+        ...plain[i]!,
+        owner: JSON.parse(row.owner_data) as Owner,
+        printType: row.print_type === null ? null : unescapeText(row.print_type),
+        printVersion: row.print_version,
+        generation: Number(row.generation),
+        template: bytes ? decodeTemplate(bytes) : null,
+        status: row.status,
+      },
+    ];
+  });
+}
+
+function printOf({ id, owner, tag, printVersion, template }: Profile): Print {
+  const { id: ownerId, externalId: ownerExternalId, kind } = owner;
+  return { profileId: id, ownerId, ownerExternalId, kind, tag, printVersion, template: template! };
+}

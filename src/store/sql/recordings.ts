@@ -1,0 +1,241 @@
+/** Media and audio models: sealed with keys of their session, which go when the session's recordings go. */
+import { decodeVoice, encodeVoice, type VoiceModel } from "../encoding.js";
+import { StoreError } from "../errors.js";
+import type { Id, MediaSegment, ProcessedAudio, Store } from "../port.js";
+import type { DataKey, KeyId } from "../seal/key-ring.js";
+import type { Place } from "../seal/vault.js";
+import { type DoomedKey, destroyDoomed, doom, inStoreWords, type SqlContext } from "./context.js";
+import type { Queries } from "./database.js";
+import { escapeText, keyOf } from "./text.js";
+
+/** The two kinds of recordings differ in their table, their key and their place alone. */
+export interface RecordingKind {
+  readonly table: "media" | "audio_models";
+  readonly sealedColumn: "audio" | "voice";
+  readonly keyColumn: "media_key" | "model_key";
+  readonly place: "media" | "audio-model";
+}
+
+export const MEDIA: RecordingKind = { table: "media", sealedColumn: "audio", keyColumn: "media_key", place: "media" };
+export const AUDIO_MODELS: RecordingKind = {
+  table: "audio_models",
+  sealedColumn: "voice",
+  keyColumn: "model_key",
+  place: "audio-model",
+};
+
+const EXPIRED_AT_ONCE = 200;
+
+export function createMedia(context: SqlContext): Store["media"] {
+  return {
+    async add(segment) {
+      const { audio, ...plain } = segment;
+      await add(context, MEDIA, segment, audio, (insert) =>
+        insert("part_of", segment.partOf === null ? null : escapeText(segment.partOf), JSON.stringify(plain)),
+      );
+    },
+    async get(scopeId, id) {
+      const found = await get<Omit<MediaSegment, "audio">>(context, MEDIA, scopeId, id);
+      return found && { ...found.plain, audio: found.opened };
+    },
+    expire: (scopeId, stoppedBefore, abandonedBefore) =>
+      expire(context, MEDIA, scopeId, stoppedBefore, abandonedBefore),
+  };
+}
+
+export function createProcessed(context: SqlContext): Store["processed"] {
+  return {
+    async add(processed) {
+      const { plain, sealed } = splitProcessed(processed);
+      await add(context, AUDIO_MODELS, processed, encodeVoice(sealed), (insert) =>
+        insert("media", escapeText(processed.mediaSegmentId), JSON.stringify(plain)),
+      );
+    },
+    async get(scopeId, id) {
+      const found = await get<PlainProcessed>(context, AUDIO_MODELS, scopeId, id);
+      return found && joinProcessed(found.plain, found.opened);
+    },
+    expire: (scopeId, stoppedBefore, abandonedBefore) =>
+      expire(context, AUDIO_MODELS, scopeId, stoppedBefore, abandonedBefore),
+  };
+}
+
+export type PlainProcessed = Omit<ProcessedAudio, "voice" | "voiceClass">;
+
+export function splitProcessed({ voice, voiceClass, ...plain }: ProcessedAudio): {
+  plain: PlainProcessed;
+  sealed: VoiceModel;
+} {
+  return { plain, sealed: { voice, voiceClass } };
+}
+
+export function joinProcessed(plain: PlainProcessed, sealed: Uint8Array): ProcessedAudio {
+  return { ...plain, ...decodeVoice(sealed) };
+}
+
+export function placeOf({ place }: RecordingKind, scopeId: Id, sessionId: Id, recordId: Id): Place {
+  return { scopeId, kind: place, subjectId: sessionId, recordId };
+}
+
+async function add(
+  context: SqlContext,
+  kind: RecordingKind,
+  { scopeId, sessionId, id }: { scopeId: Id; sessionId: Id; id: Id },
+  content: Uint8Array,
+  withRecord: (insert: (column: string, value: string | null, data: string) => Promise<boolean>) => Promise<boolean>,
+): Promise<void> {
+  const { database, vault } = context;
+  for (;;) {
+    const key = await sessionKey(context, kind, scopeId, sessionId);
+    const sealed = await vault.seal(key, placeOf(kind, scopeId, sessionId, id), content);
+    const added = await inStoreWords(
+      id,
+      withRecord(async (column, value, data) => {
+        // Only under the key that the session still has: it may have been replaced by an erasure or an expiry since.
+        const rows = await database.query(
+          `INSERT INTO vivavoce.${kind.table} (scope, id, session, ${column}, data, ${kind.sealedColumn})
+           SELECT scope, $2, id, $4, $5, $6 FROM vivavoce.sessions
+           WHERE scope = $1 AND id = $3 AND ${kind.keyColumn} = $7 FOR SHARE RETURNING 1`,
+          [keyOf(scopeId), escapeText(id), escapeText(sessionId), value, data, sealed, key.id],
+        );
+        return rows.length > 0;
+      }),
+    );
+    if (added) return;
+  }
+}
+
+/** The session's key for this kind, made on first use. */
+async function sessionKey(context: SqlContext, kind: RecordingKind, scopeId: Id, sessionId: Id): Promise<DataKey> {
+  const { database, vault } = context;
+  const session = [keyOf(scopeId), escapeText(sessionId)];
+  for (;;) {
+    const [row] = await database.query<{ key_id: KeyId | null }>(
+      `SELECT ${kind.keyColumn} AS key_id FROM vivavoce.sessions WHERE scope = $1 AND id = $2`,
+      session,
+    );
+    if (!row) throw new StoreError("unknown-parent", `there is no session ${sessionId}`);
+    const known = row.key_id && (await vault.key(scopeId, row.key_id));
+    if (known) return known;
+    // None yet; or one that was destroyed, which only a database restored from a backup still names.
+    const made = await vault.ring.create(scopeId, "session");
+    const rows = await database.query(
+      `UPDATE vivavoce.sessions SET ${kind.keyColumn} = $3
+       WHERE scope = $1 AND id = $2 AND ${kind.keyColumn} IS NOT DISTINCT FROM $4 RETURNING 1`,
+      [...session, made.id, row.key_id],
+    );
+    if (rows.length > 0) return made;
+    await vault.ring.destroy(scopeId, [made.id]);
+  }
+}
+
+async function get<Plain extends { readonly sessionId: Id }>(
+  { database, vault }: SqlContext,
+  kind: RecordingKind,
+  scopeId: Id,
+  id: Id,
+): Promise<{ plain: Plain; opened: Uint8Array } | null> {
+  const [row] = await database.query<{ data: string; sealed: Uint8Array }>(
+    `SELECT data, ${kind.sealedColumn} AS sealed FROM vivavoce.${kind.table} WHERE scope = $1 AND id = $2`,
+    [keyOf(scopeId), escapeText(id)],
+  );
+  if (!row) return null;
+  const plain: Plain = JSON.parse(row.data);
+  const opened = await vault.open(placeOf(kind, scopeId, plain.sessionId, id), row.sealed);
+  // Without its key a recording has expired, whether or not its row is still there.
+  return opened && { plain, opened };
+}
+
+async function expire(
+  context: SqlContext,
+  kind: RecordingKind,
+  scopeId: Id | null,
+  stoppedBefore: number,
+  abandonedBefore = Number.NEGATIVE_INFINITY,
+): Promise<number> {
+  let removed = 0;
+  for (;;) {
+    const batch = await context.database.transaction((tx) =>
+      expireSome(tx, kind, scopeId, stoppedBefore, abandonedBefore),
+    );
+    await destroyDoomed(context, batch.keys);
+    removed += batch.removed;
+    if (batch.keys.length < EXPIRED_AT_ONCE) return removed;
+  }
+}
+
+async function expireSome(
+  tx: Queries,
+  kind: RecordingKind,
+  scopeId: Id | null,
+  stoppedBefore: number,
+  abandonedBefore: number,
+): Promise<{ removed: number; keys: DoomedKey[] }> {
+  const sessions = await tx.query<{ scope: string; id: string; key_id: KeyId; data: string }>(
+    `SELECT scope, id, ${kind.keyColumn} AS key_id, data FROM vivavoce.sessions
+     WHERE ${kind.keyColumn} IS NOT NULL AND ($1::text IS NULL OR scope = $1)
+       AND (stopped_at < $2 OR (stopped_at IS NULL AND started_at < $3))
+     ORDER BY scope, id LIMIT ${EXPIRED_AT_ONCE} FOR UPDATE`,
+    [scopeId === null ? null : keyOf(scopeId), stoppedBefore, abandonedBefore],
+  );
+  if (sessions.length === 0) return { removed: 0, keys: [] };
+  const which = [sessions.map(({ scope }) => scope), sessions.map(({ id }) => id)];
+  const [counted] = await tx.query<{ removed: number | string }>(
+    `WITH gone AS (
+       DELETE FROM vivavoce.${kind.table}
+       WHERE (scope, session) IN (SELECT * FROM unnest($1::text[], $2::text[])) RETURNING 1
+     ) SELECT count(*) AS removed FROM gone`,
+    which,
+  );
+  await tx.query(
+    `UPDATE vivavoce.sessions SET ${kind.keyColumn} = NULL
+     WHERE (scope, id) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
+    which,
+  );
+  const keys = sessions.map(({ key_id, data }) => ({ keyId: key_id, scopeId: JSON.parse(data).scopeId as Id }));
+  await doom(tx, keys);
+  return { removed: Number(counted!.removed), keys };
+}
+
+/**
+ * Gives the sessions new keys: what is left of their recordings is sealed anew, and the old keys can be destroyed with all that they
+ * sealed. For when some of a session's recordings are erased and others stay.
+ */
+export async function replaceSessionKeys(
+  tx: Queries,
+  { vault }: SqlContext,
+  kind: RecordingKind,
+  scopeId: Id,
+  sessionIds: readonly Id[],
+): Promise<DoomedKey[]> {
+  const doomed: DoomedKey[] = [];
+  for (const sessionId of [...new Set(sessionIds)].sort()) {
+    const session = [keyOf(scopeId), escapeText(sessionId)];
+    const [row] = await tx.query<{ key_id: KeyId | null }>(
+      `SELECT ${kind.keyColumn} AS key_id FROM vivavoce.sessions WHERE scope = $1 AND id = $2 FOR UPDATE`,
+      session,
+    );
+    if (!row?.key_id) continue;
+    const left = await tx.query<{ id: string; data: string; sealed: Uint8Array }>(
+      `SELECT id, data, ${kind.sealedColumn} AS sealed FROM vivavoce.${kind.table} WHERE scope = $1 AND session = $2`,
+      session,
+    );
+    const key = left.length > 0 ? await vault.ring.create(scopeId, "session") : null;
+    for (const { id, data, sealed } of key ? left : []) {
+      const place = placeOf(kind, scopeId, sessionId, JSON.parse(data).id);
+      const opened = await vault.open(place, sealed);
+      if (!opened) continue;
+      await tx.query(`UPDATE vivavoce.${kind.table} SET ${kind.sealedColumn} = $3 WHERE scope = $1 AND id = $2`, [
+        session[0],
+        id,
+        await vault.seal(key!, place, opened),
+      ]);
+    }
+    await tx.query(`UPDATE vivavoce.sessions SET ${kind.keyColumn} = $3 WHERE scope = $1 AND id = $2`, [
+      ...session,
+      key?.id ?? null,
+    ]);
+    doomed.push({ scopeId, keyId: row.key_id });
+  }
+  return doomed;
+}

@@ -1,0 +1,111 @@
+/** Engagements, sessions and their checks. */
+import type { Session, Store } from "../port.js";
+import { inStoreWords, type SqlContext } from "./context.js";
+import type { Database } from "./database.js";
+import { escapeText, keyOf } from "./text.js";
+
+interface StoppableRow extends Record<string, unknown> {
+  readonly data: string;
+  readonly stopped_at: number | null;
+}
+
+export function createEngagements({ database }: SqlContext): Store["engagements"] {
+  return {
+    async create(engagement) {
+      const { scopeId, id, stoppedAt } = engagement;
+      await inStoreWords(
+        id,
+        database.query("INSERT INTO vivavoce.engagements (scope, id, stopped_at, data) VALUES ($1, $2, $3, $4)", [
+          keyOf(scopeId),
+          escapeText(id),
+          stoppedAt,
+          JSON.stringify(engagement),
+        ]),
+      );
+    },
+    async get(scopeId, id) {
+      const rows = await database.query<StoppableRow>(
+        "SELECT data, stopped_at FROM vivavoce.engagements WHERE scope = $1 AND id = $2",
+        [keyOf(scopeId), escapeText(id)],
+      );
+      return rows[0] ? readStoppable(rows[0]) : null;
+    },
+    stop: (scopeId, id, at) => stop(database, "engagements", scopeId, id, at),
+  };
+}
+
+export function createSessions({ database }: SqlContext): Store["sessions"] {
+  return {
+    async create(session) {
+      const { scopeId, id, engagementId, startedAt, stoppedAt } = session;
+      await inStoreWords(
+        id,
+        database.query(
+          `INSERT INTO vivavoce.sessions (scope, id, engagement, started_at, stopped_at, data)
+           VALUES ($1, $2, $3, $4, $5, $6)`,
+          [keyOf(scopeId), escapeText(id), escapeText(engagementId), startedAt, stoppedAt, JSON.stringify(session)],
+        ),
+      );
+    },
+    async get(scopeId, id) {
+      const rows = await database.query<StoppableRow>(
+        "SELECT data, stopped_at FROM vivavoce.sessions WHERE scope = $1 AND id = $2",
+        [keyOf(scopeId), escapeText(id)],
+      );
+      return rows[0] ? readStoppable(rows[0]) : null;
+    },
+    stop: (scopeId, id, at) => stop(database, "sessions", scopeId, id, at),
+    async ofEngagement(scopeId, engagementId) {
+      const rows = await database.query<StoppableRow>(
+        "SELECT data, stopped_at FROM vivavoce.sessions WHERE scope = $1 AND engagement = $2 ORDER BY position",
+        [keyOf(scopeId), escapeText(engagementId)],
+      );
+      return rows.map((row) => readStoppable<Session>(row));
+    },
+    async addCheck(check) {
+      const { scopeId, id, sessionId, at } = check;
+      await inStoreWords(
+        id,
+        database.query("INSERT INTO vivavoce.checks (scope, id, session, at, data) VALUES ($1, $2, $3, $4, $5)", [
+          keyOf(scopeId),
+          escapeText(id),
+          escapeText(sessionId),
+          at,
+          JSON.stringify(check),
+        ]),
+      );
+    },
+    async checks(scopeId, sessionId) {
+      const rows = await database.query<{ data: string }>(
+        "SELECT data FROM vivavoce.checks WHERE scope = $1 AND session = $2 ORDER BY position",
+        [keyOf(scopeId), escapeText(sessionId)],
+      );
+      return rows.map(({ data }) => JSON.parse(data));
+    },
+    async recentChecks(scopeId, limit) {
+      const rows = await database.query<{ data: string }>(
+        "SELECT data FROM vivavoce.checks WHERE scope = $1 ORDER BY at DESC, position DESC LIMIT $2",
+        [keyOf(scopeId), Math.max(0, limit)],
+      );
+      return rows.map(({ data }) => JSON.parse(data));
+    },
+  };
+}
+
+async function stop(
+  database: Database,
+  table: "engagements" | "sessions",
+  scopeId: string,
+  id: string,
+  at: number,
+): Promise<boolean> {
+  const rows = await database.query(
+    `UPDATE vivavoce.${table} SET stopped_at = $3 WHERE scope = $1 AND id = $2 AND stopped_at IS NULL RETURNING 1`,
+    [keyOf(scopeId), escapeText(id), at],
+  );
+  return rows.length > 0;
+}
+
+function readStoppable<T>({ data, stopped_at }: StoppableRow): T {
+  return { ...JSON.parse(data), stoppedAt: stopped_at };
+}

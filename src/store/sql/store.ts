@@ -1,0 +1,114 @@
+/** The one SQL implementation of the store, on whichever PostgreSQL it is given. */
+import { SealError, StoreError } from "../errors.js";
+import type { Store } from "../port.js";
+import { nodeAead } from "../seal/aead-node.js";
+import { KeyRing, type KeyShelf } from "../seal/key-ring.js";
+import { Vault } from "../seal/vault.js";
+import { readDoomed, type SqlContext } from "./context.js";
+import type { Database } from "./database.js";
+import { createDocuments } from "./documents.js";
+import { finishErasures } from "./erasure.js";
+import { createGroups } from "./groups.js";
+import { createJobs } from "./jobs.js";
+import { migrate } from "./migrations.js";
+import { createOwners, createProfiles } from "./profiles.js";
+import { createMedia, createProcessed } from "./recordings.js";
+import { createEngagements, createSessions } from "./sessions.js";
+
+export interface SqlStoreOptions {
+  /** Milliseconds since 1970; decides which documents have expired. */
+  readonly now?: () => number;
+}
+
+/** A store whose biometric data is sealed. */
+export interface SealedStore extends Store {
+  readonly keys: {
+    /** Wraps a scope's keys with a new scope key and drops the old one. No row is rewritten; the store stays in use. */
+    rotate(scopeId: string): Promise<void>;
+    /** All scopes that hold profiles. */
+    scopes(): Promise<string[]>;
+  };
+}
+
+/** Takes over database and shelf: closing the store closes both, and so does a failure to open it. */
+export async function createSqlStore(
+  database: Database,
+  shelf: KeyShelf,
+  options: SqlStoreOptions = {},
+): Promise<SealedStore> {
+  const ring = new KeyRing(shelf, nodeAead);
+  const context: SqlContext = { database, vault: new Vault(ring), now: options.now ?? Date.now };
+  const { jobs, stop } = createJobs(context);
+  let open = true;
+  let closing: Promise<void> | null = null;
+
+  try {
+    await migrate(database);
+    await bindKeys(database, shelf);
+    await finishErasures(context, await readDoomed(context));
+  } catch (error) {
+    await database.close();
+    await ring.close();
+    throw error;
+  }
+
+  const guarded = <T extends object>(part: T): T => refuseWhen(part, () => !open);
+  return {
+    engagements: guarded(createEngagements(context)),
+    sessions: guarded(createSessions(context)),
+    media: guarded(createMedia(context)),
+    processed: guarded(createProcessed(context)),
+    owners: guarded(createOwners(context)),
+    profiles: guarded(createProfiles(context)),
+    groups: guarded(createGroups(context)),
+    jobs: guarded(jobs),
+    documents: guarded(createDocuments(context)),
+    keys: guarded({
+      rotate: (scopeId: string) => ring.rotate(scopeId),
+      async scopes() {
+        const rows = await database.query<{ scope_id: string }>("SELECT scope_id FROM vivavoce.scopes ORDER BY scope");
+        return rows.map(({ scope_id }) => JSON.parse(scope_id) as string);
+      },
+    }),
+    close() {
+      closing ??= (async () => {
+        // The job at hand still needs the store.
+        await stop();
+        open = false;
+        await database.close();
+        await ring.close();
+      })();
+      return closing;
+    },
+  };
+}
+
+/** A database remembers whose keys sealed it, and takes no others: new keys beside old rows would look like lost data. */
+async function bindKeys(database: Database, shelf: KeyShelf): Promise<void> {
+  await database.query(
+    "INSERT INTO vivavoce.settings (name, value) VALUES ('key-ring', $1) ON CONFLICT (name) DO NOTHING",
+    [shelf.identity],
+  );
+  const [row] = await database.query<{ value: string }>("SELECT value FROM vivavoce.settings WHERE name = 'key-ring'");
+  if (row!.value !== shelf.identity) {
+    throw new SealError("wrong-key", "these keys belong to another store: open it with the keys that it was made with");
+  }
+}
+
+/** The same methods, refused once the store is closed. */
+function refuseWhen<T extends object>(part: T, refused: () => boolean): T {
+  const guarded: Record<string, unknown> = {};
+  for (const [name, method] of Object.entries(part)) {
+    guarded[name] = (...values: unknown[]) => {
+      if (!refused()) return method(...values);
+      const error = new StoreError("closed", "the store is closed");
+      return name === "prints" ? rejectingIterable(error) : Promise.reject(error);
+    };
+  }
+  return guarded as T;
+}
+
+// biome-ignore lint/correctness/useYield: it only ever throws.
+async function* rejectingIterable(error: Error): AsyncIterable<never> {
+  throw error;
+}

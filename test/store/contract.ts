@@ -1,0 +1,701 @@
+/** What every store promises: one suite, run over each implementation. */
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Job, Print, Store } from "../../src/store/port.js";
+import {
+  checkOf,
+  engagementOf,
+  enrollPerson,
+  groupOf,
+  jobOf,
+  mediaOf,
+  newId,
+  processedOf,
+  profileOf,
+  segmentOf,
+  sessionOf,
+  startSession,
+  templateOf,
+} from "./fixtures.js";
+
+export interface StoreUnderTest {
+  open(options: { now: () => number }): Promise<Store>;
+}
+
+export function describeStoreContract(name: string, { open }: StoreUnderTest): void {
+  describe(`${name} keeps the store's promises`, () => {
+    let store: Store;
+    let now = 10_000;
+
+    beforeAll(async () => {
+      store = await open({ now: () => now });
+    });
+    afterAll(() => store?.close());
+
+    /** Tests share a store and live in a scope each, which also shows that scopes do not see each other. */
+    const newScope = () => newId("scope");
+
+    describe("engagements and sessions", () => {
+      test("come back as they were given", async () => {
+        const scope = newScope();
+        const engagement = engagementOf(scope);
+        await store.engagements.create(engagement);
+        const session = sessionOf(scope, engagement.id);
+        await store.sessions.create(session);
+        expect(await store.engagements.get(scope, engagement.id)).toEqual(engagement);
+        expect(await store.sessions.get(scope, session.id)).toEqual(session);
+      });
+
+      test("stop once", async () => {
+        const scope = newScope();
+        const session = await startSession(store, scope);
+        expect(await store.sessions.stop(scope, session.id, 5_000.5)).toBe(true);
+        expect(await store.sessions.stop(scope, session.id, 6_000)).toBe(false);
+        expect((await store.sessions.get(scope, session.id))?.stoppedAt).toBe(5_000.5);
+        expect(await store.engagements.stop(scope, session.engagementId, 7_000)).toBe(true);
+        expect(await store.engagements.stop(scope, session.engagementId, 7_000)).toBe(false);
+        expect((await store.engagements.get(scope, session.engagementId))?.stoppedAt).toBe(7_000);
+        expect(await store.sessions.stop(scope, "nobody", 1)).toBe(false);
+        expect(await store.engagements.stop(scope, "nobody", 1)).toBe(false);
+      });
+
+      test("are not found from another scope", async () => {
+        const [scope, other] = [newScope(), newScope()];
+        const session = await startSession(store, scope);
+        expect(await store.sessions.get(other, session.id)).toBeNull();
+        expect(await store.engagements.get(other, session.engagementId)).toBeNull();
+        expect(await store.sessions.stop(other, session.id, 1)).toBe(false);
+        expect(await store.sessions.ofEngagement(other, session.engagementId)).toEqual([]);
+      });
+
+      test("lists the sessions of an engagement in order", async () => {
+        const scope = newScope();
+        const first = await startSession(store, scope);
+        const second = sessionOf(scope, first.engagementId, { id: `a-${newId()}` });
+        await store.sessions.create(second);
+        await startSession(store, scope);
+        expect(await store.sessions.ofEngagement(scope, first.engagementId)).toEqual([first, second]);
+      });
+
+      test("refuses an id twice, and a session of an unknown engagement", async () => {
+        const scope = newScope();
+        const session = await startSession(store, scope);
+        await expect(store.sessions.create(session)).rejects.toMatchObject({ name: "StoreError", code: "exists" });
+        const engagement = engagementOf(scope, { id: session.engagementId });
+        await expect(store.engagements.create(engagement)).rejects.toMatchObject({ code: "exists" });
+        const lost = sessionOf(scope, "no engagement");
+        await expect(store.sessions.create(lost)).rejects.toMatchObject({ code: "unknown-parent" });
+        const foreign = sessionOf(newScope(), session.engagementId);
+        await expect(store.sessions.create(foreign)).rejects.toMatchObject({ code: "unknown-parent" });
+      });
+
+      test("keeps checks in order, and shows the newest of a scope first", async () => {
+        const scope = newScope();
+        const [one, two] = [await startSession(store, scope), await startSession(store, scope)];
+        const checks = [
+          checkOf(scope, one.id, { at: 30 }),
+          checkOf(scope, two.id, { at: 10 }),
+          checkOf(scope, one.id, { at: 20, risk: null, profileId: "p" }),
+          checkOf(scope, two.id, { at: 20 }),
+        ];
+        for (const check of checks) await store.sessions.addCheck(check);
+        expect(await store.sessions.checks(scope, one.id)).toEqual([checks[0], checks[2]]);
+        expect(await store.sessions.recentChecks(scope, 3)).toEqual([checks[0], checks[3], checks[2]]);
+        expect(await store.sessions.recentChecks(scope, 0)).toEqual([]);
+        expect(await store.sessions.recentChecks(newScope(), 5)).toEqual([]);
+        await expect(store.sessions.addCheck(checkOf(scope, "no session"))).rejects.toMatchObject({
+          code: "unknown-parent",
+        });
+      });
+    });
+
+    describe("recordings", () => {
+      test("come back byte for byte", async () => {
+        const scope = newScope();
+        const { id: sessionId } = await startSession(store, scope);
+        const whole = mediaOf(scope, sessionId, { encoding: "wav", channels: 2 });
+        const part = mediaOf(scope, sessionId, { partOf: whole.id, audio: new Uint8Array(0) });
+        const processed = processedOf(scope, sessionId, 1);
+        const mute = processedOf(scope, sessionId, 2, { voiceClass: null, voice: { windows: [], embedding: null } });
+        for (const segment of [whole, part]) await store.media.add(segment);
+        for (const model of [processed, mute]) await store.processed.add(model);
+        expect(await store.media.get(scope, whole.id)).toEqual(whole);
+        expect(await store.media.get(scope, part.id)).toEqual(part);
+        expect(await store.processed.get(scope, processed.id)).toEqual(processed);
+        expect(await store.processed.get(scope, mute.id)).toEqual(mute);
+        expect(await store.media.get(newScope(), whole.id)).toBeNull();
+        expect(await store.processed.get(newScope(), processed.id)).toBeNull();
+      });
+
+      test("need a session of their scope", async () => {
+        const scope = newScope();
+        const { id: foreign } = await startSession(store, newScope());
+        await expect(store.media.add(mediaOf(scope, foreign))).rejects.toMatchObject({ code: "unknown-parent" });
+        await expect(store.processed.add(processedOf(scope, foreign, 1))).rejects.toMatchObject({
+          code: "unknown-parent",
+        });
+      });
+
+      test("refuses an id twice, and keeps the first", async () => {
+        const scope = newScope();
+        const { id: sessionId } = await startSession(store, scope);
+        const media = mediaOf(scope, sessionId);
+        await store.media.add(media);
+        await expect(store.media.add({ ...media, audio: new Uint8Array(1) })).rejects.toMatchObject({ code: "exists" });
+        expect(await store.media.get(scope, media.id)).toEqual(media);
+      });
+
+      test("shares no memory with its callers", async () => {
+        const scope = newScope();
+        const { id: sessionId } = await startSession(store, scope);
+        // Views into larger buffers, as decoders hand them out.
+        const audio = new Uint8Array(64).fill(9).subarray(8, 24);
+        const embedding = new Float32Array(1_000).fill(0.5).subarray(100, 108);
+        const media = mediaOf(scope, sessionId, { audio });
+        const processed = processedOf(scope, sessionId, 1, { voice: { windows: [], embedding } });
+        await store.media.add(media);
+        await store.processed.add(processed);
+        audio.fill(1);
+        embedding.fill(1);
+        const read = (await store.media.get(scope, media.id))!;
+        expect(read.audio).toEqual(new Uint8Array(16).fill(9));
+        read.audio.fill(2);
+        expect((await store.media.get(scope, media.id))!.audio).toEqual(new Uint8Array(16).fill(9));
+        const model = (await store.processed.get(scope, processed.id))!;
+        expect(model.voice.embedding).toEqual(new Float32Array(8).fill(0.5));
+        model.voice.embedding!.fill(3);
+        expect((await store.processed.get(scope, processed.id))!.voice.embedding![0]).toBe(0.5);
+      });
+
+      test("expire with their session, by scope or everywhere", async () => {
+        const [scope, other] = [newScope(), newScope()];
+        // Far in the past, so that expiring everywhere leaves the other tests alone.
+        const ended = await startSession(store, scope, { startedAt: -500, stoppedAt: -400 });
+        const later = await startSession(store, scope, { startedAt: -500, stoppedAt: -100 });
+        const open = await startSession(store, scope, { startedAt: -500 });
+        const foreign = await startSession(store, other, { startedAt: -500, stoppedAt: -400 });
+        const media = [];
+        const models = [];
+        for (const session of [ended, ended, later, open, foreign]) {
+          const segment = mediaOf(session.scopeId, session.id);
+          const model = processedOf(session.scopeId, session.id, 1, { mediaSegmentId: segment.id });
+          await store.media.add(segment);
+          await store.processed.add(model);
+          media.push(segment);
+          models.push(model);
+        }
+        const mediaLeft = async () => {
+          const found = await Promise.all(media.map(({ scopeId, id }) => store.media.get(scopeId, id)));
+          return found.map((segment) => segment !== null);
+        };
+        expect(await store.media.expire(scope, -400)).toBe(0);
+        expect(await store.media.expire(scope, -399)).toBe(2);
+        expect(await mediaLeft()).toEqual([false, false, true, true, true]);
+        expect(await store.media.expire(null, -399, -600)).toBe(1);
+        expect(await store.media.expire(null, -99, -600)).toBe(1);
+        expect(await mediaLeft()).toEqual([false, false, false, true, false]);
+        // A session that nobody stopped: as old as the caller says.
+        expect(await store.media.expire(scope, -99, -500)).toBe(0);
+        expect(await store.media.expire(scope, -99, -499)).toBe(1);
+        expect(await store.media.expire(scope, -99, -499)).toBe(0);
+        // Audio models have a retention of their own, and a session can go on after an expiry.
+        expect(await store.processed.get(scope, models[0]!.id)).toEqual(models[0]);
+        expect(await store.processed.expire(scope, -399)).toBe(2);
+        expect(await store.processed.get(scope, models[0]!.id)).toBeNull();
+        expect(await store.processed.get(scope, models[2]!.id)).toEqual(models[2]);
+        const more = mediaOf(scope, open.id);
+        await store.media.add(more);
+        expect(await store.media.get(scope, more.id)).toEqual(more);
+      });
+    });
+
+    describe("profiles", () => {
+      test("are created once for an owner and tag", async () => {
+        const scope = newScope();
+        const alice = profileOf(scope, "alice");
+        const created = await store.profiles.create(alice);
+        expect(created).toEqual({ ...alice, generation: created!.generation });
+        expect(await store.profiles.get(scope, alice.id)).toEqual(created);
+        expect(await store.profiles.create(profileOf(scope, "alice"))).toBeNull();
+        // Another tag, kind or scope is another profile.
+        const phone = await store.profiles.create(profileOf(scope, "alice", { tag: "phone" }));
+        expect(phone?.owner).toEqual(alice.owner);
+        const fraudster = await store.profiles.create(profileOf(scope, "alice", { kind: "fraudster" }));
+        expect(fraudster?.owner.id).not.toBe(alice.owner.id);
+        expect(await store.profiles.create(profileOf(newScope(), "alice"))).not.toBeNull();
+        expect(await store.owners.find(scope, "person", "alice")).toEqual(alice.owner);
+        expect(await store.owners.get(scope, alice.owner.id)).toEqual(alice.owner);
+        expect(await store.owners.get(newScope(), alice.owner.id)).toBeNull();
+        expect(await store.owners.find(scope, "person", "bob")).toBeNull();
+        expect(await store.profiles.find(scope, "person", "alice", "phone")).toEqual(phone);
+        expect(await store.profiles.find(scope, "person", "alice", "desk")).toBeNull();
+        expect(await store.profiles.find(scope, "fraudster", "alice", "default")).toEqual(fraudster);
+        expect(await store.profiles.ofOwner(scope, alice.owner.id)).toEqual([created, phone]);
+        expect(await store.profiles.get(newScope(), alice.id)).toBeNull();
+      });
+
+      test("of one name made at once: one is made", async () => {
+        const scope = newScope();
+        const made = await Promise.all(
+          Array.from({ length: 8 }, () => store.profiles.create(profileOf(scope, "twin"))),
+        );
+        expect(made.filter((profile) => profile !== null)).toHaveLength(1);
+        expect(await store.profiles.list(scope, null, 10)).toHaveLength(1);
+      });
+
+      test("are listed page by page, by id", async () => {
+        const scope = newScope();
+        const ids: string[] = [];
+        for (const name of ["a", "b", "c", "d", "e"])
+          ids.push((await store.profiles.create(profileOf(scope, name)))!.id);
+        const pages: string[][] = [];
+        for (let after: string | null = null; ; ) {
+          const page = await store.profiles.list(scope, after, 2);
+          if (page.length === 0) break;
+          pages.push(page.map(({ id }) => id));
+          after = page.at(-1)!.id;
+        }
+        expect(pages).toEqual([ids.slice(0, 2), ids.slice(2, 4), ids.slice(4)]);
+      });
+
+      test("take segments one write at a time", async () => {
+        const scope = newScope();
+        const { id: sessionId } = await startSession(store, scope);
+        const { id, generation } = (await store.profiles.create(profileOf(scope, "alice")))!;
+        const [first, second] = [processedOf(scope, sessionId, 1), processedOf(scope, sessionId, 5)];
+        const add = (at: number, processed = first, profileId = id) =>
+          store.profiles.addSegment(scope, profileId, at, segmentOf(profileId, processed));
+
+        expect(await add(generation, first, "nobody")).toBe("missing");
+        expect(await store.profiles.addSegment(newScope(), id, generation, segmentOf(id, first))).toBe("missing");
+        expect(await add(generation + 1)).toBe("moved");
+        expect(await add(generation)).toBe("added");
+        const after = (await store.profiles.get(scope, id))!;
+        expect(after.generation).not.toBe(generation);
+        expect(after.printType).toBe("text-dependent");
+        expect(await add(after.generation)).toBe("already");
+        expect(await add(generation)).toBe("already");
+        expect(await add(generation, second)).toBe("moved");
+        const other = processedOf(scope, sessionId, 9, { printType: "text-independent" });
+        expect(await add(after.generation, other)).toBe("wrong-type");
+        expect(await add(after.generation, second)).toBe("added");
+        expect(await store.profiles.segments(scope, id)).toEqual([segmentOf(id, first), segmentOf(id, second)]);
+        expect(await store.profiles.segments(newScope(), id)).toEqual([]);
+        expect((await store.profiles.get(scope, id))!.generation).not.toBe(after.generation);
+      });
+
+      test("keep segments when sessions forget them", async () => {
+        const scope = newScope();
+        const { profile, segment, processed } = await enrollPerson(store, scope, "alice", 3);
+        await store.sessions.stop(scope, processed.sessionId, 2_000);
+        expect(await store.processed.expire(scope, 3_000)).toBe(1);
+        expect(await store.profiles.segments(scope, profile.id)).toEqual([segment]);
+      });
+
+      test("lose no segment when many are added at once", async () => {
+        const scope = newScope();
+        const { id: sessionId } = await startSession(store, scope);
+        const { id } = (await store.profiles.create(profileOf(scope, "alice")))!;
+        const models = Array.from({ length: 6 }, (_, i) => processedOf(scope, sessionId, i));
+        await Promise.all(
+          models.map(async (processed) => {
+            for (;;) {
+              const { generation } = (await store.profiles.get(scope, id))!;
+              const answer = await store.profiles.addSegment(scope, id, generation, segmentOf(id, processed));
+              if (answer !== "moved") return expect(answer).toBe("added");
+            }
+          }),
+        );
+        const kept = await store.profiles.segments(scope, id);
+        expect(kept.map(({ processed }) => processed.id).sort()).toEqual(models.map((model) => model.id).sort());
+      });
+
+      test("train in one write, and only from the state that was read", async () => {
+        const scope = newScope();
+        const { id, generation } = (await store.profiles.create(profileOf(scope, "alice")))!;
+        const trained = { template: templateOf(1), status: 3, printVersion: 1 };
+        expect(await store.profiles.train(scope, id, generation + 7, trained)).toBe(false);
+        expect(await store.profiles.train(scope, "nobody", generation, trained)).toBe(false);
+        expect(await store.profiles.train(newScope(), id, generation, trained)).toBe(false);
+        expect(await store.profiles.train(scope, id, generation, trained)).toBe(true);
+        expect(await store.profiles.train(scope, id, generation, { ...trained, printVersion: 2 })).toBe(false);
+        const profile = (await store.profiles.get(scope, id))!;
+        expect(profile).toMatchObject({ template: trained.template, status: 3, printVersion: 1 });
+        profile.template!.embedding.fill(0);
+        expect((await store.profiles.get(scope, id))!.template).toEqual(trained.template);
+      });
+
+      test("replace their segments when retrained for another model", async () => {
+        const scope = newScope();
+        const { profile, session } = await enrollPerson(store, scope, "alice", 3);
+        const anew = segmentOf(profile.id, processedOf(scope, session.id, 8, { revision: "ab".repeat(32) }));
+        const template = { ...templateOf(8), revision: "ab".repeat(32) };
+        const retrained = { template, status: 2, printVersion: 2, segments: [anew] };
+        expect(await store.profiles.train(scope, profile.id, profile.generation - 1, retrained)).toBe(false);
+        expect(await store.profiles.train(scope, profile.id, profile.generation, retrained)).toBe(true);
+        expect(await store.profiles.segments(scope, profile.id)).toEqual([anew]);
+        expect((await store.profiles.get(scope, profile.id))!.template).toEqual(template);
+      });
+    });
+
+    describe("prints", () => {
+      const collect = async (prints: AsyncIterable<Print>) => {
+        const all: Print[] = [];
+        for await (const print of prints) all.push(print);
+        return all.sort((a, b) => (a.profileId < b.profileId ? -1 : 1));
+      };
+
+      test("are the trained profiles of a scope and kind", async () => {
+        const scope = newScope();
+        const alice = await enrollPerson(store, scope, "alice", 1);
+        const bob = await enrollPerson(store, scope, "bob", 2);
+        const mallory = await enrollPerson(store, scope, "mallory", 3, { kind: "fraudster", tag: "2026" });
+        const untrained = (await store.profiles.create(profileOf(scope, "carol")))!;
+        await enrollPerson(store, newScope(), "alice", 4);
+        const persons = await collect(store.profiles.prints(scope, "person"));
+        expect(persons.map(({ profileId }) => profileId)).toEqual([alice.profile.id, bob.profile.id]);
+        expect(await collect(store.profiles.prints(scope, "fraudster"))).toEqual([
+          {
+            profileId: mallory.profile.id,
+            ownerId: mallory.profile.owner.id,
+            ownerExternalId: "mallory",
+            kind: "fraudster",
+            tag: "2026",
+            printVersion: 1,
+            template: templateOf(3),
+          },
+        ]);
+        const asked = [bob.profile.id, "nobody", untrained.id, mallory.profile.id, bob.profile.id];
+        const found = await store.profiles.printsOf(scope, asked);
+        expect(found.map(({ ownerExternalId }) => ownerExternalId).sort()).toEqual(["bob", "mallory"]);
+        expect(await store.profiles.printsOf(newScope(), asked)).toEqual([]);
+        expect(await store.profiles.printsOf(scope, [])).toEqual([]);
+      });
+
+      test("say what changed since a gallery was loaded", async () => {
+        const scope = newScope();
+        expect(await store.profiles.printsVersion(scope)).toBe(0);
+        expect(await store.profiles.printsChangedSince(scope, 0)).toEqual({ version: 0, ids: [] });
+        const alice = await enrollPerson(store, scope, "alice", 1);
+        const bob = await enrollPerson(store, scope, "bob", 2);
+        const loaded = await store.profiles.printsVersion(scope);
+        expect(loaded).toBeGreaterThan(0);
+        expect(await store.profiles.printsChangedSince(scope, loaded)).toEqual({ version: loaded, ids: [] });
+        // What does not touch a print changes nothing.
+        await store.profiles.create(profileOf(scope, "carol"));
+        expect(await store.profiles.printsVersion(scope)).toBe(loaded);
+        await store.profiles.erase(scope, alice.profile.id);
+        const erased = await store.profiles.printsChangedSince(scope, loaded);
+        expect(erased).toEqual({ version: erased.version, ids: [alice.profile.id] });
+        expect(erased.version).toBeGreaterThan(loaded);
+        const again = { template: templateOf(5), status: 2, printVersion: 2 };
+        await store.profiles.train(scope, bob.profile.id, bob.profile.generation, again);
+        expect((await store.profiles.printsChangedSince(scope, erased.version)).ids).toEqual([bob.profile.id]);
+        const all = [alice.profile.id, bob.profile.id].sort();
+        expect((await store.profiles.printsChangedSince(scope, 0)).ids.sort()).toEqual(all);
+        // A gallery from the future: the store was restored, so everything is suspect.
+        expect((await store.profiles.printsChangedSince(scope, 1e9)).ids.sort()).toEqual(all);
+        expect(await store.profiles.printsVersion(newScope())).toBe(0);
+      });
+    });
+
+    describe("erasing", () => {
+      test("takes everything of the person", async () => {
+        const scope = newScope();
+        const alice = await enrollPerson(store, scope, "alice", 1);
+        const part = mediaOf(scope, alice.session.id, { partOf: alice.media.id });
+        const check = processedOf(scope, alice.session.id, 2, { mediaSegmentId: part.id, source: "check" });
+        const unrelated = mediaOf(scope, alice.session.id);
+        const unrelatedModel = processedOf(scope, alice.session.id, 3, { mediaSegmentId: unrelated.id });
+        for (const media of [part, unrelated]) await store.media.add(media);
+        for (const model of [check, unrelatedModel]) await store.processed.add(model);
+        const group = groupOf(scope, { profileIds: [alice.profile.id, "x"], ownerIds: [alice.profile.owner.id, "y"] });
+        await store.groups.create(group);
+
+        expect(await store.profiles.erase(newScope(), alice.profile.id)).toBe(false);
+        expect(await store.profiles.erase(scope, alice.profile.id)).toBe(true);
+        expect(await store.profiles.erase(scope, alice.profile.id)).toBe(false);
+
+        expect(await store.profiles.get(scope, alice.profile.id)).toBeNull();
+        expect(await store.profiles.find(scope, "person", "alice", "default")).toBeNull();
+        expect(await store.profiles.list(scope, null, 10)).toEqual([]);
+        expect(await store.profiles.segments(scope, alice.profile.id)).toEqual([]);
+        expect(await store.profiles.printsOf(scope, [alice.profile.id])).toEqual([]);
+        expect(await store.owners.find(scope, "person", "alice")).toBeNull();
+        expect(await store.owners.get(scope, alice.profile.owner.id)).toBeNull();
+        for (const { id } of [alice.media, part]) expect(await store.media.get(scope, id)).toBeNull();
+        for (const { id } of [alice.processed, check]) expect(await store.processed.get(scope, id)).toBeNull();
+        expect(await store.groups.get(scope, "group", group.id)).toEqual({
+          ...group,
+          profileIds: ["x"],
+          ownerIds: ["y"],
+        });
+        // The rest of the call stays readable.
+        expect(await store.media.get(scope, unrelated.id)).toEqual(unrelated);
+        expect(await store.processed.get(scope, unrelatedModel.id)).toEqual(unrelatedModel);
+        // The name is free again.
+        expect(await store.profiles.create(profileOf(scope, "alice"))).not.toBeNull();
+      });
+
+      test("leaves what others were enrolled from, and an owner that has another profile", async () => {
+        const scope = newScope();
+        const alice = await enrollPerson(store, scope, "alice", 1);
+        const phone = (await store.profiles.create(profileOf(scope, "alice", { tag: "phone" })))!;
+        const bob = (await store.profiles.create(profileOf(scope, "bob")))!;
+        // The other channel of the same call is another voice.
+        const channel = processedOf(scope, alice.session.id, 7, { mediaSegmentId: alice.media.id, channel: 2 });
+        await store.processed.add(channel);
+        await store.profiles.addSegment(scope, bob.id, bob.generation, segmentOf(bob.id, channel));
+        expect(await store.profiles.erase(scope, alice.profile.id)).toBe(true);
+        expect(await store.processed.get(scope, channel.id)).toEqual(channel);
+        expect(await store.profiles.segments(scope, bob.id)).toEqual([segmentOf(bob.id, channel)]);
+        expect(await store.profiles.get(scope, phone.id)).toEqual(phone);
+        expect(await store.owners.find(scope, "person", "alice")).toEqual(phone.owner);
+      });
+
+      test("at the same time as training and enrolling leaves no half", async () => {
+        const scope = newScope();
+        for (let round = 0; round < 5; round++) {
+          const { profile, session } = await enrollPerson(store, scope, `person ${round}`, round);
+          const segment = segmentOf(profile.id, processedOf(scope, session.id, 50));
+          const trained = { template: templateOf(9), status: 3, printVersion: 2 };
+          const [erased, erasedTwice] = await Promise.all([
+            store.profiles.erase(scope, profile.id),
+            store.profiles.erase(scope, profile.id),
+            store.profiles.addSegment(scope, profile.id, profile.generation, segment),
+            store.profiles.train(scope, profile.id, profile.generation, trained),
+          ]);
+          expect([erased, erasedTwice].filter(Boolean)).toHaveLength(1);
+          expect(await store.profiles.get(scope, profile.id)).toBeNull();
+          expect(await store.profiles.segments(scope, profile.id)).toEqual([]);
+          expect(await store.profiles.printsOf(scope, [profile.id])).toEqual([]);
+        }
+      });
+    });
+
+    describe("groups and watchlists", () => {
+      test("keep their members, each once, in order", async () => {
+        const scope = newScope();
+        const group = groupOf(scope, { profileIds: ["c", "a", "c"], ownerIds: ["o"] });
+        await store.groups.create(group);
+        const watchlist = groupOf(scope, { kind: "watchlist", tag: "2026" });
+        await store.groups.create(watchlist);
+        await expect(store.groups.create(group)).rejects.toMatchObject({ code: "exists" });
+        const stored = { ...group, profileIds: ["c", "a"] };
+        expect(await store.groups.get(scope, "group", group.id)).toEqual(stored);
+        expect(await store.groups.get(scope, "watchlist", group.id)).toBeNull();
+        expect(await store.groups.get(newScope(), "group", group.id)).toBeNull();
+        expect(await store.groups.list(scope, "group")).toEqual([stored]);
+        expect(await store.groups.list(scope, "watchlist")).toEqual([watchlist]);
+        const members = { profileIds: ["a", "b"], ownerIds: ["p"] };
+        expect(await store.groups.addMembers(scope, "group", group.id, members)).toBe(true);
+        expect(await store.groups.addMembers(scope, "watchlist", group.id, members)).toBe(false);
+        expect(await store.groups.addMembers(newScope(), "group", group.id, members)).toBe(false);
+        expect(await store.groups.get(scope, "group", group.id)).toEqual({
+          ...group,
+          profileIds: ["c", "a", "b"],
+          ownerIds: ["o", "p"],
+        });
+        const leaving = { profileIds: ["c", "unknown"], ownerIds: ["o"] };
+        expect(await store.groups.removeMembers(scope, "group", group.id, leaving)).toBe(true);
+        expect(await store.groups.removeMembers(scope, "group", "nobody", leaving)).toBe(false);
+        expect(await store.groups.get(scope, "group", group.id)).toEqual({
+          ...group,
+          profileIds: ["a", "b"],
+          ownerIds: ["p"],
+        });
+        expect(await store.groups.delete(scope, "watchlist", group.id)).toBe(false);
+        expect(await store.groups.delete(scope, "group", group.id)).toBe(true);
+        expect(await store.groups.delete(scope, "group", group.id)).toBe(false);
+        expect(await store.groups.list(scope, "group")).toEqual([]);
+      });
+
+      test("hold ten thousand members", async () => {
+        const scope = newScope();
+        const profileIds = Array.from({ length: 10_000 }, (_, i) => `profile-${i}`);
+        const group = groupOf(scope);
+        await store.groups.create(group);
+        expect(await store.groups.addMembers(scope, "group", group.id, { profileIds, ownerIds: [] })).toBe(true);
+        expect((await store.groups.get(scope, "group", group.id))!.profileIds).toEqual(profileIds);
+      });
+    });
+
+    describe("jobs", () => {
+      test("are kept and updated", async () => {
+        const scope = newScope();
+        const job = jobOf(scope);
+        await store.jobs.create(job);
+        expect(await store.jobs.get(scope, job.id)).toMatchObject({ ...job, state: expect.any(Number) });
+        expect(await store.jobs.get(newScope(), job.id)).toBeNull();
+        expect(await store.jobs.update(newScope(), job.id, { progress: 1 })).toBe(false);
+        await expect(store.jobs.create(job)).rejects.toMatchObject({ code: "exists" });
+      });
+
+      test("are worked once, retried when the handler throws, and failed after three tries", async () => {
+        const ours = await open({ now: () => now });
+        try {
+          const scope = newScope();
+          const [good, shaky, bad] = [jobOf(scope), jobOf(scope), jobOf(scope, { kind: "retrain" })];
+          const tries = new Map<string, number>();
+          await ours.jobs.create(good);
+          await ours.jobs.work(async (job: Job) => {
+            const count = (tries.get(job.id) ?? 0) + 1;
+            tries.set(job.id, count);
+            if (job.scopeId !== scope) return;
+            await ours.jobs.update(scope, job.id, { state: 2, progress: 0.5 });
+            if (job.id === bad.id || (job.id === shaky.id && count === 1)) throw new Error("not this time");
+            await ours.jobs.update(scope, job.id, { state: 3, progress: 1, result: { seen: job.request } });
+          });
+          for (const job of [shaky, bad]) await ours.jobs.create(job);
+          await expect
+            .poll(
+              async () => {
+                const jobs = await Promise.all([good, shaky, bad].map(({ id }) => ours.jobs.get(scope, id)));
+                return jobs.map((job) => job?.state);
+              },
+              { timeout: 30_000 },
+            )
+            .toEqual([3, 3, 4]);
+          expect([good, shaky, bad].map(({ id }) => tries.get(id))).toEqual([1, 2, 3]);
+          expect(await ours.jobs.get(scope, good.id)).toEqual({
+            ...good,
+            state: 3,
+            progress: 1,
+            result: { seen: good.request },
+          });
+        } finally {
+          await ours.close();
+        }
+      });
+    });
+
+    describe("documents", () => {
+      const documents = [
+        { name: "nested", list: [1, "zwei", null, { deep: true }] },
+        "text",
+        17.5,
+        true,
+        { "odd\0key": 'lone \ud800 surrogate, NUL \0, quote " and back\\slash' },
+      ];
+
+      test("are JSON values by collection and id", async () => {
+        const collection = newId("collection");
+        for (const [i, document] of documents.entries()) {
+          await store.documents.put(collection, `id ${i}`, document);
+          expect(await store.documents.get(collection, `id ${i}`)).toEqual(document);
+        }
+        expect(await store.documents.get(collection, "id")).toBeNull();
+        expect(await store.documents.get(newId("collection"), "id 0")).toBeNull();
+        const listed = await store.documents.list(collection);
+        expect(listed).toEqual(documents.map((document, i) => ({ id: `id ${i}`, document })));
+        await store.documents.put(collection, "id 0", "replaced");
+        expect(await store.documents.get(collection, "id 0")).toBe("replaced");
+        expect(await store.documents.delete(collection, "id 0")).toBe(true);
+        expect(await store.documents.delete(collection, "id 0")).toBe(false);
+        expect(await store.documents.list(newId("collection"))).toEqual([]);
+      });
+
+      test("are inserted once", async () => {
+        const collection = newId("collection");
+        const answers = await Promise.all(
+          Array.from({ length: 5 }, (_, i) => store.documents.insert(collection, "id", { i })),
+        );
+        expect(answers.filter(Boolean)).toHaveLength(1);
+        expect(await store.documents.get(collection, "id")).toEqual({ i: answers.indexOf(true) });
+      });
+
+      test("are changed by one caller after the other", async () => {
+        const collection = newId("collection");
+        const increment = () =>
+          store.documents.update(collection, "counter", (document) => ({
+            count: ((document as { count: number } | null)?.count ?? 0) + 1,
+          }));
+        await Promise.all(Array.from({ length: 20 }, increment));
+        expect(await store.documents.get(collection, "counter")).toEqual({ count: 20 });
+        await store.documents.update(collection, "counter", () => undefined);
+        expect(await store.documents.get(collection, "counter")).toEqual({ count: 20 });
+        const refuse = () => {
+          throw new RangeError("no");
+        };
+        await expect(store.documents.update(collection, "counter", refuse)).rejects.toThrow(RangeError);
+        expect(await store.documents.get(collection, "counter")).toEqual({ count: 20 });
+        await store.documents.update(collection, "counter", () => null);
+        expect(await store.documents.get(collection, "counter")).toBeNull();
+        await store.documents.update(collection, "counter", () => null);
+      });
+
+      test("expire", async () => {
+        const collection = newId("collection");
+        await store.documents.put(collection, "token", "old", now + 100);
+        await store.documents.put(collection, "key", "stays");
+        await store.documents.update(collection, "token", (document) => `${document}er`);
+        expect(await store.documents.get(collection, "token")).toBe("older");
+        expect(await store.documents.insert(collection, "token", "new")).toBe(false);
+        now += 100;
+        expect(await store.documents.get(collection, "token")).toBeNull();
+        expect(await store.documents.list(collection)).toEqual([{ id: "key", document: "stays" }]);
+        expect(await store.documents.delete(collection, "token")).toBe(false);
+        await store.documents.put(collection, "token", "old", now - 1);
+        let seen: unknown = "not asked";
+        await store.documents.update(collection, "token", (document) => {
+          seen = document;
+          return undefined;
+        });
+        expect(seen).toBeNull();
+        expect(await store.documents.insert(collection, "token", "new", now + 50)).toBe(true);
+        expect(await store.documents.get(collection, "token")).toBe("new");
+      });
+    });
+
+    test("any text is a name: odd, long, empty", async () => {
+      const names = fc.oneof(
+        fc.string({ unit: "binary", maxLength: 20 }),
+        fc.constantFrom("", "\0", "a\0b", "\ud800", "\\u0000", "\\", "ä\u0308", "x".repeat(5_000), "DROP TABLE; --'\""),
+      );
+      await fc.assert(
+        fc.asyncProperty(names, names, names, async (scopeName, externalId, tag) => {
+          const scope = newScope() + scopeName;
+          const created = (await store.profiles.create(profileOf(scope, externalId, { tag })))!;
+          expect(await store.profiles.find(scope, "person", externalId, tag)).toEqual(created);
+          expect(await store.profiles.create(profileOf(scope, externalId, { tag }))).toBeNull();
+          const other = (await store.profiles.create(profileOf(scope, `${externalId}'`, { tag })))!;
+          expect(other.owner.id).not.toBe(created.owner.id);
+          expect(await store.profiles.get(scope, externalId)).toBeNull();
+          await store.documents.put(scope, externalId, { tag });
+          expect(await store.documents.list(scope)).toEqual([{ id: externalId, document: { tag } }]);
+        }),
+        { numRuns: 15 },
+      );
+    });
+
+    test("embeddings of any finite values come back bit for bit", async () => {
+      const scope = newScope();
+      const { id: sessionId } = await startSession(store, scope);
+      const values = fc.float32Array({ noNaN: true, maxLength: 300, minLength: 1 });
+      await fc.assert(
+        fc.asyncProperty(values, values, async (whole, window) => {
+          const windows = [{ embedding: window, speechSeconds: 1 / 3, startSeconds: 0, endSeconds: 1e-9 }];
+          const processed = processedOf(scope, sessionId, 1, { voice: { windows, embedding: whole } });
+          await store.processed.add(processed);
+          const read = (await store.processed.get(scope, processed.id))!;
+          expect(new Uint32Array(read.voice.embedding!.buffer)).toEqual(new Uint32Array(whole.slice().buffer));
+          expect(read).toEqual(processed);
+        }),
+        { numRuns: 15 },
+      );
+    });
+
+    test("answers nothing once it is closed", async () => {
+      const ours = await open({ now: () => now });
+      const scope = newScope();
+      await ours.profiles.create(profileOf(scope, "alice"));
+      await ours.close();
+      await ours.close();
+      const closed = { name: "StoreError", code: "closed" };
+      await expect(ours.profiles.get(scope, "id")).rejects.toMatchObject(closed);
+      await expect(ours.documents.get("a", "b")).rejects.toMatchObject(closed);
+      await expect(ours.jobs.work(async () => {})).rejects.toMatchObject(closed);
+      await expect(ours.profiles.prints(scope, "person")[Symbol.asyncIterator]().next()).rejects.toMatchObject(closed);
+    });
+  });
+}
