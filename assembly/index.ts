@@ -3,7 +3,9 @@ export { reserve, seal } from "./memory";
 export { exp, log, sigmoid, tanh } from "./math/elementwise";
 export {
   galleryBatch,
+  galleryCapacity,
   galleryForgetQuery,
+  galleryGrow,
   galleryHits,
   galleryInput,
   galleryListed,
@@ -16,8 +18,6 @@ export {
 } from "./score/gallery";
 export {
   reserveScoring,
-  scoringCohort,
-  scoringCohortScales,
   scoringKept,
   scoringMean,
   scoringMostRows,
@@ -26,6 +26,7 @@ export {
   scoringRows,
   scoringScores,
   scoringWeights,
+  takeCohortRow,
   wipeScoring,
 } from "./score/workspace";
 export { addRowsToMean, clearMean, finishMean, trainTemplate } from "./score/template";

@@ -1,6 +1,6 @@
 /** Adaptive s-norm: a voice's scores against the cohort voices nearest to it say what a score of it is worth. */
 import { cosines8, quantize16 } from "./cosine";
-import { best, cohort, cohortScales, cohortScores, cohortSize, dimensions, probe16 } from "./workspace";
+import { best, cohort, cohortScores, cohortSize, dimensions, probe16 } from "./workspace";
 
 let nearestMean: f64 = 0;
 let nearestDeviation: f64 = 1;
@@ -21,7 +21,7 @@ export function nearCohort(x: usize, nearest: i32): void {
   nearestDeviation = 1;
   if (n < 2) return;
   const scale = quantize16(probe16, x, dimensions);
-  cosines8(cohortScores, probe16, scale, cohort, cohortScales, cohortSize, dimensions);
+  cosines8(cohortScores, probe16, scale, cohort, cohortSize, dimensions);
   keepBest(n);
   let total: f64 = 0;
   for (let i = 0; i < n; i++) total += load<f32>(best + (<usize>i << 2));

@@ -2,14 +2,6 @@
 
 // @ts-ignore: decorator
 @inline
-function sums(a: v128, b: v128, c: v128, d: v128): v128 {
-  const ab = f32x4.add(i32x4.shuffle(a, b, 0, 4, 1, 5), i32x4.shuffle(a, b, 2, 6, 3, 7));
-  const cd = f32x4.add(i32x4.shuffle(c, d, 0, 4, 1, 5), i32x4.shuffle(c, d, 2, 6, 3, 7));
-  return f32x4.add(i64x2.shuffle(ab, cd, 0, 2), i64x2.shuffle(ab, cd, 1, 3));
-}
-
-// @ts-ignore: decorator
-@inline
 function integerSums(a: v128, b: v128, c: v128, d: v128): v128 {
   const ab = i32x4.add(i32x4.shuffle(a, b, 0, 4, 1, 5), i32x4.shuffle(a, b, 2, 6, 3, 7));
   const cd = i32x4.add(i32x4.shuffle(c, d, 0, 4, 1, 5), i32x4.shuffle(c, d, 2, 6, 3, 7));
@@ -17,40 +9,26 @@ function integerSums(a: v128, b: v128, c: v128, d: v128): v128 {
 }
 
 /** x[d]·y[d]. */
+// @ts-ignore: decorator
+@inline
 export function cosine(x: usize, y: usize, d: i32): f32 {
   let a = f32x4.splat(0);
-  for (const end = x + (<usize>d << 2); x < end; x += 16, y += 16) {
+  let b = a;
+  let c = a;
+  let e = a;
+  for (const end = x + (<usize>d << 2); x < end; x += 64, y += 64) {
     a = f32x4.add(a, f32x4.mul(v128.load(x), v128.load(y)));
+    b = f32x4.add(b, f32x4.mul(v128.load(x, 16), v128.load(y, 16)));
+    c = f32x4.add(c, f32x4.mul(v128.load(x, 32), v128.load(y, 32)));
+    e = f32x4.add(e, f32x4.mul(v128.load(x, 48), v128.load(y, 48)));
   }
+  a = f32x4.add(f32x4.add(a, b), f32x4.add(c, e));
   return f32x4.extract_lane(a, 0) + f32x4.extract_lane(a, 2) + (f32x4.extract_lane(a, 1) + f32x4.extract_lane(a, 3));
 }
 
-/** out[i] = x[d]·rows[i][d] for i < n, with the bits of `cosine`; n is rounded up to 4: rows and out have room for it. */
+/** out[i] = x[d]·rows[i][d] for i < n: one stream of memory, which is what the time goes to. */
 export function cosines(out: usize, x: usize, rows: usize, n: i32, d: i32): void {
-  const stride = <usize>d << 2;
-  const end = x + stride;
-  for (let i = 0; i < n; i += 4, out += 16, rows += 4 * stride) {
-    let a = f32x4.splat(0);
-    let b = a;
-    let c = a;
-    let e = a;
-    let r0 = rows;
-    let r1 = r0 + stride;
-    let r2 = r1 + stride;
-    let r3 = r2 + stride;
-    for (let p = x; p < end; p += 16) {
-      const v = v128.load(p);
-      a = f32x4.add(a, f32x4.mul(v, v128.load(r0)));
-      b = f32x4.add(b, f32x4.mul(v, v128.load(r1)));
-      c = f32x4.add(c, f32x4.mul(v, v128.load(r2)));
-      e = f32x4.add(e, f32x4.mul(v, v128.load(r3)));
-      r0 += 16;
-      r1 += 16;
-      r2 += 16;
-      r3 += 16;
-    }
-    v128.store(out, sums(a, b, c, e));
-  }
+  for (const end = out + (<usize>n << 2); out < end; out += 4, rows += <usize>d << 2) store<f32>(out, cosine(x, rows, d));
 }
 
 /** out[d] = x[d] in 8 bits; returns the scale that gives x back: x ≈ scale·out. A row of zeros has scale 0. */
@@ -83,15 +61,27 @@ function largestMagnitude(x: usize, d: i32): f32 {
   return largest;
 }
 
+/** Bytes of a row of d numbers in 8 bits: the numbers, then its scale (f32), padded to 16. */
+// @ts-ignore: decorator
+@inline
+export function stride8(d: i32): usize {
+  return <usize>d + 16;
+}
+
+/** row = x[d] in 8 bits with its scale. */
+export function storeRow8(row: usize, x: usize, d: i32): void {
+  store<f32>(row + <usize>d, quantize8(row, x, d));
+}
+
 /**
- * out[i] = scale·scales[i]·(x[d]·rows[i][d]) for i < n: x in 16 bits, rows in 8, exact until the last two products.
- * n is rounded up to 4: rows, scales and out have room for it. Error against the f32 form: under 0.004 for d = 256.
+ * out[i] = scale·(x[d]·rows[i][d]) for i < n: x in 16 bits with its scale, rows in 8 with theirs; exact until the last two
+ * products. n is rounded up to 4: rows and out have room for it. Error against f32: under 0.004 for d = 256.
  */
-export function cosines8(out: usize, x: usize, scale: f32, rows: usize, scales: usize, n: i32, d: i32): void {
-  const stride = <usize>d;
-  const end = x + (stride << 1);
+export function cosines8(out: usize, x: usize, scale: f32, rows: usize, n: i32, d: i32): void {
+  const stride = stride8(d);
+  const end = x + (<usize>d << 1);
   const factor = f32x4.splat(scale);
-  for (let i = 0; i < n; i += 4, out += 16, scales += 16, rows += 4 * stride) {
+  for (let i = 0; i < n; i += 4, out += 16, rows += 4 * stride) {
     let a = i32x4.splat(0);
     let b = a;
     let c = a;
@@ -111,17 +101,22 @@ export function cosines8(out: usize, x: usize, scale: f32, rows: usize, scales: 
       r2 += 8;
       r3 += 8;
     }
+    // Each pointer now stands at its row's scale.
+    let scales = v128.load32_zero(r0);
+    scales = v128.load_lane<f32>(r1, scales, 1);
+    scales = v128.load_lane<f32>(r2, scales, 2);
+    scales = v128.load_lane<f32>(r3, scales, 3);
     const products = f32x4.convert_i32x4_s(integerSums(a, b, c, e));
-    v128.store(out, f32x4.mul(f32x4.mul(products, factor), v128.load(scales)));
+    v128.store(out, f32x4.mul(f32x4.mul(products, factor), scales));
   }
 }
 
 /** One row of `cosines8`, with the same bits. */
-export function cosine8(x: usize, scale: f32, row: usize, rowScale: f32, d: i32): f32 {
+export function cosine8(x: usize, scale: f32, row: usize, d: i32): f32 {
   let a = i32x4.splat(0);
   for (const end = x + (<usize>d << 1); x < end; x += 16, row += 8) {
     a = i32x4.add(a, i32x4.dot_i16x8_s(v128.load(x), v128.load8x8_s(row)));
   }
   const sum = i32x4.extract_lane(a, 0) + i32x4.extract_lane(a, 1) + i32x4.extract_lane(a, 2) + i32x4.extract_lane(a, 3);
-  return <f32>sum * scale * rowScale;
+  return <f32>sum * scale * load<f32>(row);
 }

@@ -7,9 +7,10 @@
  *   matrix   [mostRows][mostRows] f32
  *   scores   [mostRows] f32      kept [mostRows] i32
  *   sum      [d] f64             mean [d] f32        probe [d] f32, [d] i16
- *   cohort   [c][d] i8           cohortScales [c] f32, cohortScores [c] f32, best [c] f32
+ *   cohort   [c] rows of stride8(d) bytes   cohortScores [c] f32, best [c] f32
  */
 import { reserve } from "../memory";
+import { stride8 } from "./cosine";
 
 export const mostRows: i32 = 256;
 
@@ -26,7 +27,6 @@ export let probe: usize = 0;
 export let probe16: usize = 0;
 export let cohort: usize = 0;
 export let cohortSize: i32 = 0;
-export let cohortScales: usize = 0;
 export let cohortScores: usize = 0;
 export let best: usize = 0;
 
@@ -45,8 +45,7 @@ export function reserveScoring(d: i32, c: i32): void {
   mean = reserve(<usize>d << 2);
   probe = reserve(<usize>d << 2);
   probe16 = reserve(<usize>d << 1);
-  cohort = reserve(room * <usize>d);
-  cohortScales = reserve(room << 2);
+  cohort = reserve(room * stride8(d));
   cohortScores = reserve(room << 2);
   best = reserve(room << 2);
 }
@@ -75,11 +74,11 @@ export function scoringMean(): usize {
 export function scoringProbe(): usize {
   return probe;
 }
-export function scoringCohort(): usize {
-  return cohort;
-}
-export function scoringCohortScales(): usize {
-  return cohortScales;
+/** The cohort's row i = values[d] (i8) in `rows`, each times `scale`. */
+export function takeCohortRow(i: i32, scale: f32): void {
+  const row = cohort + <usize>i * stride8(dimensions);
+  memory.copy(row, rows, dimensions);
+  store<f32>(row + <usize>dimensions, scale);
 }
 
 // @ts-ignore: decorator

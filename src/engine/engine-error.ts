@@ -7,6 +7,7 @@ export type EngineErrorCode =
   /** A template or embedding made by another network: never scored. */
   | "OTHER_REVISION"
   | "TOO_MANY_SEGMENTS"
+  | "GALLERY_FULL"
   | "BAD_ARGUMENT"
   | "BAD_MODEL"
   | "NOT_SUPPORTED"

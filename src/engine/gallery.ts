@@ -1,43 +1,29 @@
-/** Many voices searched at once, in blocks that are WebAssembly instances of their own (assembly/score/gallery.ts). */
+/** Many voices searched at once, in a WebAssembly instance of their own that grows with them (assembly/score/gallery.ts). */
 import { EngineError } from "./engine-error.js";
 import { Kernels } from "./kernels.js";
 import type { Gallery, GalleryHit } from "./port.js";
 import { checkEmbedding } from "./scoring.js";
 
-/** The first block is small, because most galleries are; later ones are large, because large galleries are scanned. */
-const firstCapacity = 4096;
-const largestCapacity = 65_536;
-
-interface Block {
-  readonly kernels: Kernels;
-  readonly firstRow: number;
-  readonly capacity: number;
-}
-
-export class BlockGallery implements Gallery {
-  readonly #module: WebAssembly.Module;
+export class WasmGallery implements Gallery {
+  #kernels: Kernels | null;
   readonly #dimensions: number;
-  readonly #precision: "int8" | "f32";
   readonly #rowOf = new Map<string, number>();
   /** By row; undefined where a row is free. */
   readonly #ids: (string | undefined)[] = [];
   readonly #free: number[] = [];
-  #blocks: Block[] = [];
-  #closed = false;
 
   constructor(module: WebAssembly.Module, dimensions: number, precision: "int8" | "f32" = "int8") {
-    this.#module = module;
     this.#dimensions = dimensions;
-    this.#precision = precision;
+    this.#kernels = new Kernels(module);
+    this.#kernels.run.reserveGallery(dimensions, precision === "int8" ? 1 : 0);
   }
 
   get size(): number {
     return this.#rowOf.size;
   }
 
-  /** WebAssembly memory that the blocks hold. */
   get memoryBytes(): number {
-    return this.#blocks.reduce((sum, block) => sum + block.kernels.memoryBytes, 0);
+    return this.#kernels?.memoryBytes ?? 0;
   }
 
   has(id: string): boolean {
@@ -45,20 +31,19 @@ export class BlockGallery implements Gallery {
   }
 
   set(id: string, embedding: Float32Array): void {
-    this.#check(embedding);
+    const { run } = this.#checked(embedding);
     const row = this.#rowOf.get(id) ?? this.#free.pop() ?? this.#ids.length;
-    const block = this.#blockOf(row);
-    block.kernels.writeFloats(block.kernels.run.galleryInput(), embedding);
-    block.kernels.run.galleryStore(row - block.firstRow);
+    if (row >= run.galleryCapacity()) this.#grow();
+    this.#kernels!.writeFloats(run.galleryInput(), embedding);
+    run.galleryStore(row);
     this.#ids[row] = id;
     this.#rowOf.set(id, row);
   }
 
   delete(id: string): boolean {
     const row = this.#rowOf.get(id);
-    if (row === undefined) return false;
-    const block = this.#blockOf(row);
-    block.kernels.run.galleryWipe(row - block.firstRow);
+    if (row === undefined || this.#kernels === null) return false;
+    this.#kernels.run.galleryWipe(row);
     this.#rowOf.delete(id);
     this.#ids[row] = undefined;
     this.#free.push(row);
@@ -66,93 +51,80 @@ export class BlockGallery implements Gallery {
   }
 
   top(embedding: Float32Array, k: number, only?: ReadonlySet<string>): GalleryHit[] {
-    this.#check(embedding);
+    const kernels = this.#checked(embedding);
     if (!(Number.isInteger(k) && k >= 0)) throw new EngineError("BAD_ARGUMENT", "k is a whole number");
     if (k === 0) return [];
     const best = new Best(k);
-    const listed = only === undefined ? null : this.#listed(only);
-    for (const [i, block] of this.#blocks.entries()) {
-      const { kernels } = block;
-      try {
-        kernels.writeFloats(kernels.run.galleryInput(), embedding);
-        kernels.run.galleryQuery();
-        if (listed === null) this.#searchAll(block, best);
-        else this.#searchListed(block, listed[i]!, best);
-      } finally {
-        kernels.run.galleryForgetQuery();
-      }
+    try {
+      kernels.writeFloats(kernels.run.galleryInput(), embedding);
+      kernels.run.galleryQuery();
+      if (only === undefined) this.#searchAll(kernels, best);
+      else this.#searchListed(kernels, only, best);
+    } finally {
+      kernels.run.galleryForgetQuery();
     }
     return best.hits();
   }
 
+  /** Its memory goes with it. */
   close(): void {
-    this.#closed = true;
-    this.#blocks = [];
+    this.#kernels = null;
     this.#rowOf.clear();
     this.#ids.length = 0;
     this.#free.length = 0;
   }
 
-  #check(embedding: Float32Array): void {
-    if (this.#closed) throw new EngineError("CLOSED", "the gallery is closed");
+  #checked(embedding: Float32Array): Kernels {
+    if (this.#kernels === null) throw new EngineError("CLOSED", "the gallery is closed");
     checkEmbedding(embedding, this.#dimensions);
+    return this.#kernels;
   }
 
-  #searchAll(block: Block, best: Best): void {
-    const { run } = block.kernels;
-    const batch = run.galleryBatch();
-    const rows = Math.min(block.capacity, this.#ids.length - block.firstRow);
-    for (let first = 0; first < rows; first += batch) {
-      const found = run.gallerySearch(first, Math.min(batch, rows - first), best.floor);
-      this.#take(block, found, best);
+  /** By a sixteenth, so that neither many small galleries nor a large one hold much that they do not need. */
+  #grow(): void {
+    const rows = Math.max(256, this.#ids.length >> 4);
+    try {
+      this.#kernels!.run.galleryGrow((rows + 3) & ~3);
+    } catch (cause) {
+      throw new EngineError("GALLERY_FULL", `no memory for more than ${this.size} voices in one gallery`, { cause });
     }
   }
 
-  #searchListed(block: Block, rows: readonly number[], best: Best): void {
-    const { kernels } = block;
-    const batch = kernels.run.galleryBatch();
+  #searchAll(kernels: Kernels, best: Best): void {
+    const { run } = kernels;
+    const batch = run.galleryBatch();
+    const rows = this.#ids.length;
+    for (let first = 0; first < rows; first += batch) {
+      this.#take(kernels, run.gallerySearch(first, Math.min(batch, rows - first), best.floor), best);
+    }
+  }
+
+  #searchListed(kernels: Kernels, only: ReadonlySet<string>, best: Best): void {
+    const { run } = kernels;
+    const rows: number[] = [];
+    for (const id of only) {
+      const row = this.#rowOf.get(id);
+      if (row !== undefined) rows.push(row);
+    }
+    const batch = run.galleryBatch();
     for (let first = 0; first < rows.length; first += batch) {
       const part = rows.slice(first, first + batch);
-      kernels.writeIntegers(kernels.run.galleryListed(), part);
-      this.#take(block, kernels.run.gallerySearchListed(part.length, best.floor), best);
+      kernels.writeIntegers(run.galleryListed(), part);
+      this.#take(kernels, run.gallerySearchListed(part.length, best.floor), best);
     }
   }
 
   /** Hits are pairs of row and score. */
-  #take(block: Block, found: number, best: Best): void {
+  #take(kernels: Kernels, found: number, best: Best): void {
     if (found === 0) return;
-    const { kernels, firstRow } = block;
     const rows = kernels.readIntegers(kernels.run.galleryHits(), 2 * found);
     const scores = new Float32Array(rows.buffer);
     for (let i = 0; i < found; i++) {
-      const id = this.#ids[firstRow + rows[2 * i]!];
-      if (id !== undefined) best.add(id, scores[2 * i + 1]!);
+      const score = scores[2 * i + 1]!;
+      if (score < best.floor) continue;
+      const id = this.#ids[rows[2 * i]!];
+      if (id !== undefined) best.add(id, score);
     }
-  }
-
-  /** The rows of these ids, block by block. */
-  #listed(only: ReadonlySet<string>): number[][] {
-    const listed = this.#blocks.map((): number[] => []);
-    for (const id of only) {
-      const row = this.#rowOf.get(id);
-      if (row === undefined) continue;
-      const block = this.#blockOf(row);
-      listed[this.#blocks.indexOf(block)]!.push(row - block.firstRow);
-    }
-    return listed;
-  }
-
-  #blockOf(row: number): Block {
-    const known = this.#blocks.findLast((block) => block.firstRow <= row);
-    if (known && row < known.firstRow + known.capacity) return known;
-    const firstRow = known ? known.firstRow + known.capacity : 0;
-    const capacity = known ? Math.min(largestCapacity, known.capacity * 4) : firstCapacity;
-    const kernels = new Kernels(this.#module);
-    kernels.run.reserveGallery(capacity, this.#dimensions, this.#precision === "int8" ? 1 : 0);
-    kernels.run.seal();
-    const block = { kernels, firstRow, capacity };
-    this.#blocks.push(block);
-    return block;
   }
 }
 
@@ -165,12 +137,11 @@ class Best {
 
   constructor(k: number) {
     this.#k = k;
-    this.#room = Math.max(2 * k, 256);
+    this.#room = Math.max(2 * k, 64);
   }
 
   add(id: string, score: number): void {
-    if (score < this.floor) return;
-    this.#hits.push({ id, raw: score > 1 ? 1 : Math.max(score, -1) });
+    this.#hits.push({ id, raw: score > 1 ? 1 : score < -1 ? -1 : score });
     if (this.#hits.length >= this.#room) this.#cut();
   }
 

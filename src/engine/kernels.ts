@@ -18,8 +18,7 @@ export interface KernelExports {
   scoringKept(): Pointer;
   scoringMean(): Pointer;
   scoringProbe(): Pointer;
-  scoringCohort(): Pointer;
-  scoringCohortScales(): Pointer;
+  takeCohortRow(row: number, scale: number): void;
   wipeScoring(): void;
   trainTemplate(rows: number, floor: number): number;
   clearMean(): void;
@@ -45,7 +44,9 @@ export interface KernelExports {
   splitVoices(rows: number): number;
   splitSmallerSpeech(): number;
 
-  reserveGallery(capacity: number, dimensions: number, eightBits: number): void;
+  reserveGallery(dimensions: number, eightBits: number): void;
+  galleryGrow(rows: number): void;
+  galleryCapacity(): number;
   galleryBatch(): number;
   galleryInput(): Pointer;
   galleryListed(): Pointer;

@@ -57,12 +57,10 @@ export class Scoring {
     this.#model = model;
     run.reserveScoring(dimensions, cohort?.count ?? 0);
     run.reserveCalibration();
-    if (cohort) {
-      kernels.write(
-        run.scoringCohort(),
-        new Uint8Array(cohort.rows.buffer, cohort.rows.byteOffset, cohort.rows.length),
-      );
-      kernels.writeFloats(run.scoringCohortScales(), new Float32Array(cohort.count).fill(cohort.scale));
+    for (let i = 0; i < (cohort?.count ?? 0); i++) {
+      const row = cohort!.rows.subarray(i * dimensions, (i + 1) * dimensions);
+      kernels.write(run.scoringRows(), new Uint8Array(row.buffer, row.byteOffset, row.length));
+      run.takeCohortRow(i, cohort!.scale);
     }
     if (voiceClass) {
       if (voiceClass.axis.length !== dimensions || voiceClass.quantiles.length < 2) {

@@ -1,0 +1,71 @@
+// npm run bench [-- --json] [-- --only gallery,front-end]: every figure is a ratio against a named peer in the same run.
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const { values } = parseArgs({ options: { json: { type: "boolean" }, only: { type: "string" } } });
+const npm = (...args) => execFileSync("npm", args, { stdio: ["ignore", "ignore", "inherit"] });
+
+if (!existsSync(here("node_modules/onnxruntime-web"))) npm("ci", "--prefix", here("."));
+if (!existsSync(here("node_modules/hnswlib-node/build"))) {
+  // The one peer that has to be compiled. Where there is no compiler its rows say so.
+  try {
+    npm("rebuild", "hnswlib-node", "--ignore-scripts=false", "--prefix", here("."));
+  } catch {}
+}
+execFileSync(process.execPath, [here("../scripts/build.mjs"), "--if-stale"], {
+  cwd: here(".."),
+  stdio: ["ignore", 2, 2],
+});
+
+const groups = ["front-end", "gallery", "pipeline", "cold-start", "threads", "memory", "download", "nn"];
+const chosen = values.only?.split(",") ?? groups;
+const rows = [];
+for (const group of groups) {
+  if (!chosen.includes(group)) continue;
+  const path = [`./${group}.mjs`, `./${group}/index.mjs`].find((name) => existsSync(here(name)));
+  if (!path) continue;
+  if (!values.json) console.error(`${group} …`);
+  try {
+    const { default: measure } = await import(path);
+    for (const row of await measure()) rows.push({ group, ...row });
+  } catch (error) {
+    rows.push({
+      group,
+      work: group,
+      peer: "",
+      ratio: null,
+      target: "",
+      met: false,
+      unit: "",
+      detail: String(error?.stack ?? error),
+    });
+  }
+}
+
+if (values.json) {
+  const machine = {
+    node: process.version,
+    cpu: (await import("node:os")).cpus()[0]?.model ?? "",
+    date: new Date().toISOString(),
+  };
+  console.log(JSON.stringify({ machine, rows }, null, 2));
+} else {
+  const shown = (ratio, unit) =>
+    ratio === null ? "–" : `${ratio >= 100 ? ratio.toFixed(0) : ratio.toPrecision(3)}${unit}`;
+  const table = rows.map(({ work, peer, ratio, unit, target, met, detail }) => [
+    work,
+    peer,
+    shown(ratio, unit),
+    target,
+    met === null ? "" : met ? "met" : "NOT MET",
+    detail,
+  ]);
+  const head = ["work", "peer", "measured", "target", "", "detail"];
+  const widths = head.map((title, i) => Math.max(title.length, ...table.map((row) => row[i].length)));
+  for (const row of [head, ...table])
+    console.log(row.map((cell, i) => cell.padEnd(i === 5 ? 0 : widths[i])).join("  "));
+}
+process.exit(0);
