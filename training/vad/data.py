@@ -254,4 +254,5 @@ def main():
     np.savez(out, features=np.concatenate(features), labels=np.concatenate(labels), kinds=np.concatenate(kinds))
 
 
-main()
+if __name__ == "__main__":
+    main()
