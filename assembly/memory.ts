@@ -13,6 +13,13 @@ export function reserve(bytes: usize): usize {
   return slot;
 }
 
+/** A zeroed record in a slot of its own. */
+// @ts-ignore: decorator
+@inline
+export function create<T>(): T {
+  return changetype<T>(reserve(offsetof<T>()));
+}
+
 export function seal(): void {
   sealed = true;
 }

@@ -16,10 +16,11 @@
  *
  * `speakerStaging` lies in the scratch: a tensor is copied and taken before the next, and none after the first `speakerEmbed`.
  */
+import { Loading, complete, createLoading, take, tensorBytes } from "../nn/loading";
 import { BINS, DIMENSIONS, MIN_FRAMES, MOST_FRAMES } from "./config";
 import { forward } from "./network";
 import { State, createState } from "./state";
-import { Weights, createWeights, largestTensorBytes, take, tensorBytes, tensorCount } from "./weights";
+import { Weights, createWeights } from "./weights";
 
 /** Reasons of `speakerEmbed`. */
 const EMBEDDED = 0;
@@ -30,21 +31,26 @@ const NOT_FINITE = 4;
 
 let weights: usize = 0;
 let state: usize = 0;
-let taken = 0;
+let loading: usize = 0;
+
+/** All tensors of the network fit. */
+const MOST_TENSORS = 1024;
 
 export function speakerReserve(maxFrames: i32): i32 {
   if (maxFrames < MIN_FRAMES || maxFrames > MOST_FRAMES || weights) return 0;
-  weights = changetype<usize>(createWeights());
-  state = changetype<usize>(createState(maxFrames, largestTensorBytes()));
+  const l = createLoading(MOST_TENSORS);
+  loading = changetype<usize>(l);
+  weights = changetype<usize>(createWeights(l));
+  state = changetype<usize>(createState(maxFrames, l.largest));
   return 1;
 }
 
 export function speakerTensors(): i32 {
-  return tensorCount();
+  return loading ? changetype<Loading>(loading).tensors : 0;
 }
 
 export function speakerTensorBytes(i: i32): i32 {
-  return tensorBytes(i);
+  return loading ? tensorBytes(changetype<Loading>(loading), i) : 0;
 }
 
 export function speakerStaging(): usize {
@@ -53,14 +59,11 @@ export function speakerStaging(): usize {
 
 /** Tensors are taken in order, each once: 1, or 0 for any other i. */
 export function speakerTake(i: i32): i32 {
-  if (i != taken || i >= tensorCount()) return 0;
-  take(i, changetype<State>(state).wide);
-  taken++;
-  return 1;
+  return loading ? take(changetype<Loading>(loading), i, changetype<State>(state).wide) : 0;
 }
 
 export function speakerReady(): i32 {
-  return <i32>(weights != 0 && taken == tensorCount());
+  return <i32>(weights != 0 && complete(changetype<Loading>(loading)));
 }
 
 export function speakerBins(): i32 {

@@ -1,0 +1,117 @@
+/**
+ * How the weights of a network come in. Creating its layers, in the order of the model file, gives each tensor a place. Then one tensor
+ * at a time: its bytes are copied to a staging slot, and `take` packs, widens or copies them to where the forward pass reads them.
+ */
+import { create, reserve } from "../memory";
+import { Convolution, packBytes, packWords, packedBytes } from "./convolution";
+import { Dense } from "./dense";
+
+/** How a staged tensor is put in its place. */
+const COPY = 0; // as it is
+const PANELS_OF_BYTES = 1;
+const PANELS_OF_WORDS = 2;
+const WIDENED = 3; // i8 to i16, same order
+
+@unmanaged
+class Slot {
+  how: i32;
+  bytes: i32;
+  outputs: i32;
+  taps: i32;
+  run: i32;
+  place: usize;
+}
+
+@unmanaged
+export class Loading {
+  slots: usize;
+  most: i32;
+  tensors: i32;
+  taken: i32;
+  /** Bytes of the largest tensor. */
+  largest: i32;
+}
+
+/** For a network of at most `most` tensors. */
+export function createLoading(most: i32): Loading {
+  const loading = create<Loading>();
+  loading.slots = reserve(<usize>most * offsetof<Slot>());
+  loading.most = most;
+  return loading;
+}
+
+// @ts-ignore: decorator
+@inline
+function slotOf(loading: Loading, i: i32): Slot {
+  return changetype<Slot>(loading.slots + <usize>i * offsetof<Slot>());
+}
+
+function expect(loading: Loading, how: i32, bytes: i32, place: usize, outputs: i32 = 0, taps: i32 = 0, run: i32 = 0): void {
+  if (loading.tensors == loading.most) unreachable();
+  const slot = slotOf(loading, loading.tensors++);
+  slot.how = how;
+  slot.bytes = bytes;
+  slot.outputs = outputs;
+  slot.taps = taps;
+  slot.run = run;
+  slot.place = place;
+  loading.largest = max(loading.largest, bytes);
+}
+
+/** A tensor that is read as it lies in the file. */
+export function expectCopy(loading: Loading, place: usize, bytes: i32): void {
+  expect(loading, COPY, bytes, place);
+}
+
+/** weight (i8, or i16 where `words`) [outputs][taps][run], gain f32[outputs], bias f32[outputs]. */
+export function createConvolution(loading: Loading, outputs: i32, taps: i32, run: i32, words: bool, low: i32, high: i32): Convolution {
+  const c = create<Convolution>();
+  c.outputs = outputs;
+  c.taps = taps;
+  c.run = run;
+  c.weights = reserve(packedBytes(outputs, taps, run));
+  c.gain = reserve(<usize>outputs << 2);
+  c.bias = reserve(<usize>outputs << 2);
+  c.residualGain = 0;
+  c.low = <f32>low;
+  c.high = <f32>high;
+  expect(loading, words ? PANELS_OF_WORDS : PANELS_OF_BYTES, (outputs * taps * run) << <i32>words, c.weights, outputs, taps, run);
+  expectCopy(loading, c.gain, outputs << 2);
+  expectCopy(loading, c.bias, outputs << 2);
+  return c;
+}
+
+/** weight (i8, or i16 where `words`) [outputs][inputs], gain f32[outputs], bias f32[outputs]. */
+export function createDense(loading: Loading, outputs: i32, inputs: i32, words: bool): Dense {
+  const d = create<Dense>();
+  d.inputs = inputs;
+  d.outputs = outputs;
+  d.weights = reserve(<usize>(outputs * inputs) << 1);
+  d.gain = reserve(<usize>outputs << 2);
+  d.bias = reserve(<usize>outputs << 2);
+  expect(loading, words ? COPY : WIDENED, (outputs * inputs) << <i32>words, d.weights);
+  expectCopy(loading, d.gain, outputs << 2);
+  expectCopy(loading, d.bias, outputs << 2);
+  return d;
+}
+
+/** Bytes of tensor i in the model file; 0 where there is none. */
+export function tensorBytes(loading: Loading, i: i32): i32 {
+  return <u32>i < <u32>loading.tensors ? slotOf(loading, i).bytes : 0;
+}
+
+/** Puts the staged tensor i in its place. Tensors are taken in order, each once: 1, or 0 for any other i. */
+export function take(loading: Loading, i: i32, staged: usize): i32 {
+  if (i != loading.taken || i >= loading.tensors) return 0;
+  const slot = slotOf(loading, i);
+  if (slot.how == PANELS_OF_BYTES) packBytes(slot.place, staged, slot.outputs, slot.taps, slot.run);
+  else if (slot.how == PANELS_OF_WORDS) packWords(slot.place, staged, slot.outputs, slot.taps, slot.run);
+  else if (slot.how == WIDENED) for (let k = 0; k < slot.bytes; k++) store<i16>(slot.place + (<usize>k << 1), load<i8>(staged + k));
+  else memory.copy(slot.place, staged, slot.bytes);
+  loading.taken++;
+  return 1;
+}
+
+export function complete(loading: Loading): bool {
+  return loading.taken == loading.tensors;
+}
