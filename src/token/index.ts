@@ -36,6 +36,7 @@ export {
 export type { CredentialKind, ProfileCredential, ProfileCredentials } from "./credentials.js";
 export { errorResponse, OAuthError, type OAuthErrorCode } from "./errors.js";
 export type { Keyring, SigningAlgorithm } from "./keyring.js";
+export { administerService, createManagementClient, type TokenAdministration } from "./management-client.js";
 export { PLATFORM_SCOPE, RUNTIME_SCOPES, type RuntimeScope } from "./scopes.js";
 export { createTokenService, type TokenService, type TokenServiceOptions } from "./service.js";
 export { formatUrn, parseUrn, type ResourceUrn, UrnError, type UrnErrorCode, type WordsetService } from "./urn.js";

@@ -1,14 +1,4 @@
-import { createHash } from "node:crypto";
-import {
-  CompactEncrypt,
-  calculateJwkThumbprint,
-  compactDecrypt,
-  exportJWK,
-  generateKeyPair,
-  importJWK,
-  type JSONWebKeySet,
-  type JWK,
-} from "jose";
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JSONWebKeySet, type JWK } from "jose";
 import type { Clock } from "./clock.js";
 import { collection, type Documents } from "./documents.js";
 
@@ -18,8 +8,8 @@ interface StoredKey {
   readonly kid: string;
   readonly algorithm: SigningAlgorithm;
   readonly publicJwk: JWK;
-  /** The private JWK as JSON, or as a JWE under the operator's key when there is one. */
-  readonly privateJwk: string;
+  /** A store that writes to disk seals its documents. */
+  readonly privateJwk: JWK;
   readonly createdAt: number;
   /** Published from the start, used from here on: those who cache our JWKS know it before they see it. */
   readonly signsFrom: number;
@@ -57,8 +47,6 @@ export interface KeyringOptions {
   readonly documents: Documents;
   readonly clock: Clock;
   readonly algorithm?: SigningAlgorithm;
-  /** Seals private keys in the store (AES-256-GCM under its SHA-256). Without it they stand there as the store keeps them. */
-  readonly sealingKey?: string | Uint8Array;
   /** The longest that a token may live, clock skew included. */
   readonly longestTokenMs: number;
   /** Between publishing a key and signing with it. */
@@ -79,34 +67,15 @@ export function createKeyring(options: KeyringOptions): Keyring {
   const rotateAfterMs = options.rotateAfterMs ?? ROTATE_AFTER_MS;
   const generateKey = options.generateKey ?? ((alg) => generateKeyPair(alg, { extractable: true }));
   const rings = collection<Ring>(options.documents, "token.keyring");
-  const sealing = options.sealingKey === undefined ? null : createHash("sha256").update(options.sealingKey).digest();
 
   const imported = new Map<string, CryptoKey>();
   let cached: { ring: Ring; readAt: number } | null = null;
-
-  async function seal(jwk: JWK): Promise<string> {
-    const json = JSON.stringify(jwk);
-    if (!sealing) return json;
-    return new CompactEncrypt(new TextEncoder().encode(json))
-      .setProtectedHeader({ alg: "dir", enc: "A256GCM" })
-      .encrypt(sealing);
-  }
-
-  async function unseal(stored: StoredKey): Promise<JWK> {
-    if (stored.privateJwk.startsWith("{")) return JSON.parse(stored.privateJwk) as JWK;
-    if (!sealing) throw new Error("the signing keys in the store are sealed: a sealing key is needed to open them");
-    const { plaintext } = await compactDecrypt(stored.privateJwk, sealing, {
-      keyManagementAlgorithms: ["dir"],
-      contentEncryptionAlgorithms: ["A256GCM"],
-    });
-    return JSON.parse(new TextDecoder().decode(plaintext)) as JWK;
-  }
 
   async function newKey(signsFrom: number): Promise<StoredKey> {
     const pair = await generateKey(algorithm);
     const publicJwk = await exportJWK(pair.publicKey);
     const kid = await calculateJwkThumbprint(publicJwk);
-    const privateJwk = await seal(await exportJWK(pair.privateKey));
+    const privateJwk = await exportJWK(pair.privateKey);
     return { kid, algorithm, publicJwk, privateJwk, createdAt: clock.now(), signsFrom, publishedUntil: null };
   }
 
@@ -158,7 +127,7 @@ export function createKeyring(options: KeyringOptions): Keyring {
       const stored = signing(ring, now);
       let key = imported.get(stored.kid);
       if (!key) {
-        key = (await importJWK(await unseal(stored), stored.algorithm)) as CryptoKey;
+        key = (await importJWK(stored.privateJwk, stored.algorithm)) as CryptoKey;
         imported.set(stored.kid, key);
       }
       return { kid: stored.kid, algorithm: stored.algorithm, key };
@@ -179,14 +148,7 @@ export function createKeyring(options: KeyringOptions): Keyring {
       const first = signing(ring, clock.now());
       const rest = ring.keys.filter((key) => key !== first);
       return {
-        keys: await Promise.all(
-          [first, ...rest].map(async (key) => ({
-            ...(await unseal(key)),
-            kid: key.kid,
-            alg: key.algorithm,
-            use: "sig",
-          })),
-        ),
+        keys: [first, ...rest].map((key) => ({ ...key.privateJwk, kid: key.kid, alg: key.algorithm, use: "sig" })),
       };
     },
 

@@ -29,8 +29,6 @@ export interface TokenServiceOptions {
   readonly issuer: string;
   readonly audiences?: Audiences;
   readonly algorithm?: SigningAlgorithm;
-  /** Seals the signing keys in the store. */
-  readonly sealingKey?: string | Uint8Array;
   /** Runtime services of environments that name none: this box. */
   readonly endpoints?: Endpoints;
   /** What checking a password costs whoever guesses at it. */
@@ -100,7 +98,6 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     clock,
     algorithm,
     longestTokenMs: (Math.max(...Object.values(LIFETIMES)) + OWN_SKEW_S) * 1000,
-    ...(options.sealingKey !== undefined && { sealingKey: options.sealingKey }),
     ...options.keys,
   });
   const secrets = createSecrets(random, options.passwordCost);

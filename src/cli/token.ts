@@ -1,0 +1,634 @@
+import { Command, Option } from "commander";
+import { isLoopback, loadConfig } from "../server/config.js";
+import { openStore } from "../store/open.js";
+import {
+  administerService,
+  createManagementClient,
+  createTokenCache,
+  createTokenService,
+  DAYS,
+  type Day,
+  type Hours,
+  OAuthError,
+  PLATFORM_SCOPE,
+  parseClientId,
+  type Role,
+  systemRandom,
+  type TokenAdministration,
+  TokenRequestError,
+  UrnError,
+  type Window,
+  writeConfig,
+  writeParams,
+} from "../token/index.js";
+import { CommandError } from "./command-error.js";
+import { ExitCode } from "./exit-code.js";
+import { createOutput, facts, type Output, table } from "./output.js";
+
+interface Place {
+  readonly url?: string;
+  readonly token?: string;
+  readonly clientId?: string;
+  readonly clientSecret?: string;
+  readonly store?: string;
+  readonly config?: string;
+  readonly json?: boolean;
+}
+
+/** Every administrative command works on a running box (`--url`), or on a store that no box has open. */
+const place = (command: Command): Command =>
+  command
+    .addOption(new Option("--url <url>", "a running box, over its management interface").env("VIVAVOCE_URL"))
+    .addOption(new Option("--token <token>", "platform-api access token for the box").env("VIVAVOCE_TOKEN"))
+    .addOption(new Option("--client-id <id>", "profile credential to get that token with").env("VIVAVOCE_CLIENT_ID"))
+    .addOption(new Option("--client-secret <secret>", "secret of the profile credential").env("VIVAVOCE_CLIENT_SECRET"))
+    .addOption(
+      new Option("--store <store>", "a store that no box has open: a folder, or postgres://…").env("VIVAVOCE_STORE"),
+    )
+    .option("--config <file>", "configuration file of the box")
+    .option("--json", "answer as JSON");
+
+function authorizationFor(options: Place & { readonly url: string }): () => Promise<string> {
+  if (options.token !== undefined) return async () => `Bearer ${options.token}`;
+  if (options.clientId === undefined || options.clientSecret === undefined) {
+    throw new CommandError(
+      "a box wants a token",
+      "give --token, or --client-id and --client-secret of a service account from the profile page",
+    );
+  }
+  const tokenUrl = `${options.url.replace(/\/$/, "")}/oauth2/token`;
+  const cache = createTokenCache({
+    tokenUrl,
+    clientId: options.clientId,
+    clientSecret: options.clientSecret,
+    scope: PLATFORM_SCOPE,
+  });
+  return () => cache.authorization();
+}
+
+async function withAdministration(
+  options: Place,
+  work: (administration: TokenAdministration, output: Output) => Promise<void>,
+): Promise<void> {
+  const output = createOutput(options.json ?? false);
+  try {
+    if (options.url !== undefined) {
+      await work(
+        createManagementClient({ url: options.url, authorization: authorizationFor({ ...options, url: options.url }) }),
+        output,
+      );
+      return;
+    }
+    const config = loadConfig({
+      flags: { store: options.store },
+      ...(options.config !== undefined && { file: options.config }),
+    });
+    const store = await openStore(config.store);
+    try {
+      await work(
+        administerService(createTokenService({ documents: store.documents, issuer: issuerOf(config) })),
+        output,
+      );
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    if (error instanceof OAuthError) throw new CommandError(error.message, undefined, ExitCode.failed);
+    if (error instanceof TokenRequestError) throw new CommandError(error.message, undefined, ExitCode.failed);
+    if (error instanceof UrnError) throw new CommandError(error.message);
+    throw error;
+  }
+}
+
+function issuerOf(config: ReturnType<typeof loadConfig>): string {
+  if (config.publicUrl !== undefined) return new URL(config.publicUrl).origin;
+  const host = isLoopback(config.host) || config.host === "0.0.0.0" ? "127.0.0.1" : config.host;
+  return new URL(`${config.tls ? "https" : "http"}://${host}:${config.port}`).origin;
+}
+
+const several = (value: string, before: string[] = []): string[] => [...before, value];
+
+function applicationOf(clientId: string): string {
+  const parts = parseClientId(clientId.replaceAll(/%3a/gi, ":"));
+  if (!parts)
+    throw new CommandError(`${clientId} is no client id`, "it looks like appID:<id>:geo:<geography>:clientName:<name>");
+  return parts.applicationId;
+}
+
+const rawClientId = (clientId: string): string => clientId.replaceAll(/%3a/gi, ":");
+
+function businessUnit(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new CommandError(`${text} is no business unit: a number expected`);
+  return Number(text);
+}
+
+async function readStandardInput(): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks)
+    .toString("utf8")
+    .replace(/\r?\n$/, "");
+}
+
+const generatePassword = (): string => Buffer.from(systemRandom.bytes(18)).toString("base64url");
+
+const SHOWN_ONCE = "keep the secret now: it is not shown again";
+
+function applicationCommands(): Command {
+  const app = new Command("app").description("applications: one id for each environment");
+  place(
+    app
+      .command("create")
+      .description("create an application with its default client, and show the client's secret")
+      .argument("<name>"),
+  )
+    .option("--environment <name>", "which environment of the application", "production")
+    .option("--geo <geography>", "geography of its first client", "local")
+    .option("--oauth-scope <scope>", "allow only this scope (repeat for more)", several)
+    .option("--gk-scope <id>", "biometric scope of the default client (repeat for more)", several)
+    .action(
+      (
+        name: string,
+        options: Place & { environment: string; geo: string; oauthScope?: string[]; gkScope?: string[] },
+      ) =>
+        withAdministration(options, async ({ applications }, output) => {
+          const application = await applications.create({
+            name,
+            environment: options.environment,
+            geography: options.geo,
+            ...(options.oauthScope && { scopes: options.oauthScope }),
+            gkScopes: options.gkScope ?? [],
+          });
+          const clientId = application.clients[0]!.id;
+          const clientSecret = await applications.regenerateSecret(application.id, clientId);
+          output.answer({ applicationId: application.id, clientId, clientSecret }, () =>
+            facts([
+              ["application", application.id],
+              ["client id", clientId],
+              ["client secret", clientSecret],
+            ]),
+          );
+          output.note(SHOWN_ONCE);
+        }),
+    );
+  place(app.command("list").description("all applications and their clients")).action((options: Place) =>
+    withAdministration(options, async ({ applications }, output) => {
+      const all = await applications.list();
+      output.answer(all, () =>
+        table(
+          ["application", "environment", "client id", "biometric scopes", "secret"],
+          all.flatMap(({ name, environment, clients }) =>
+            clients.map((client) => [
+              name,
+              environment,
+              client.id,
+              client.gkScopes.join(" "),
+              client.hasSecret ? "yes" : "no",
+            ]),
+          ),
+        ),
+      );
+    }),
+  );
+  place(
+    app.command("delete").description("delete an application with all its clients").argument("<application-id>"),
+  ).action((id: string, options: Place) =>
+    withAdministration(options, async ({ applications }, output) => {
+      await applications.delete(id);
+      output.answer({ deleted: id }, () => `deleted ${id}`);
+    }),
+  );
+  place(
+    app
+      .command("config")
+      .description("print config.json: a block for each client of a geography")
+      .argument("<application-id>"),
+  )
+    .option("--geo <geography>", "geography", "local")
+    .action((id: string, options: Place & { geo: string }) =>
+      withAdministration(options, async ({ config }) => {
+        process.stdout.write(writeConfig(await config(id, options.geo)));
+      }),
+    );
+  place(
+    app
+      .command("geo")
+      .description("set a geography's scopes and service addresses")
+      .argument("<application-id>")
+      .argument("<geography>"),
+  )
+    .option("--oauth-scope <scope>", "allow only this scope (repeat for more)", several)
+    .option("--oauth-server-url <url>", "token endpoint")
+    .option("--asr <host:port>", "recognition service")
+    .option("--nlu <host:port>", "interpretation service")
+    .option("--tts <host:port>", "synthesis service")
+    .option("--dlg <host:port>", "dialog service")
+    .action(
+      (
+        id: string,
+        geography: string,
+        options: Place & { oauthScope?: string[]; oauthServerUrl?: string } & Partial<
+            Record<"asr" | "nlu" | "tts" | "dlg", string>
+          >,
+      ) =>
+        withAdministration(options, async ({ applications }, output) => {
+          const { asr, nlu, tts, dlg } = options;
+          const application = await applications.putGeography(id, geography, {
+            ...(options.oauthScope && { scopes: options.oauthScope }),
+            ...(options.oauthServerUrl && { oauthServerUrl: options.oauthServerUrl }),
+            endpoints: { ...(asr && { asr }), ...(nlu && { nlu }), ...(tts && { tts }), ...(dlg && { dlg }) },
+          });
+          output.answer(application, () => JSON.stringify(application.geographies[geography], null, 2));
+        }),
+    );
+  return app;
+}
+
+function clientCommands(): Command {
+  const client = new Command("client").description("client ids of an application");
+  place(
+    client
+      .command("create")
+      .description("add a client to an application, and show its secret")
+      .argument("<application-id>")
+      .argument("<name>"),
+  )
+    .option("--geo <geography>", "geography; the application's first by default")
+    .option("--gk-scope <id>", "biometric scope of the client (repeat for more)", several)
+    .action((id: string, name: string, options: Place & { geo?: string; gkScope?: string[] }) =>
+      withAdministration(options, async ({ applications }, output) => {
+        const created = await applications.createClient(id, {
+          name,
+          ...(options.geo !== undefined && { geography: options.geo }),
+          gkScopes: options.gkScope ?? [],
+        });
+        await showSecret(output, created.id, await applications.regenerateSecret(id, created.id));
+      }),
+    );
+  place(
+    client.command("secret").description("make a new secret; the old one gets no more tokens").argument("<client-id>"),
+  ).action((clientId: string, options: Place) =>
+    withAdministration(options, async ({ applications }, output) => {
+      const id = rawClientId(clientId);
+      await showSecret(output, id, await applications.regenerateSecret(applicationOf(id), id));
+    }),
+  );
+  place(
+    client
+      .command("bind")
+      .description("say which biometric scopes the client's tokens open (none: no more)")
+      .argument("<client-id>")
+      .argument("[gk-scopes...]"),
+  ).action((clientId: string, gkScopes: string[], options: Place) =>
+    withAdministration(options, async ({ applications }, output) => {
+      const bound = await applications.bindScopes(applicationOf(clientId), rawClientId(clientId), gkScopes);
+      output.answer(bound, () => `${bound.id} opens ${bound.gkScopes.join(" ") || "no biometric scope"}`);
+    }),
+  );
+  place(
+    client.command("delete").description("delete a client; an application's last one stays").argument("<client-id>"),
+  ).action((clientId: string, options: Place) =>
+    withAdministration(options, async ({ applications }, output) => {
+      await applications.deleteClient(applicationOf(clientId), rawClientId(clientId));
+      output.answer({ deleted: clientId }, () => `deleted ${clientId}`);
+    }),
+  );
+  return client;
+}
+
+async function showSecret(output: Output, clientId: string, clientSecret: string): Promise<void> {
+  output.answer({ clientId, clientSecret }, () =>
+    facts([
+      ["client id", clientId],
+      ["client secret", clientSecret],
+    ]),
+  );
+  output.note(SHOWN_ONCE);
+}
+
+const roleOption = (): Option =>
+  new Option("--role <role>", "owner manages everything, member only own credentials").choices(["owner", "member"]);
+
+function userCommands(): Command {
+  const user = new Command("user").description("people who sign in");
+  place(
+    user
+      .command("create")
+      .description("create a user; without --password-stdin a password is made up and shown")
+      .argument("<name>"),
+  )
+    .addOption(roleOption().default("member"))
+    .option("--password-stdin", "read the password from standard input")
+    .action((name: string, options: Place & { role: Role; passwordStdin?: boolean }) =>
+      withAdministration(options, async ({ users }, output) => {
+        const password = options.passwordStdin ? await readStandardInput() : generatePassword();
+        const created = await users.create({ name, role: options.role, password });
+        output.answer({ ...created, ...(!options.passwordStdin && { password }) }, () =>
+          facts([
+            ["user", created.name],
+            ["role", created.role],
+            ...(options.passwordStdin ? [] : ([["password", password]] as const)),
+          ]),
+        );
+      }),
+    );
+  place(user.command("list").description("all users")).action((options: Place) =>
+    withAdministration(options, async ({ users }, output) => {
+      const all = await users.list();
+      output.answer(all, () =>
+        table(
+          ["name", "role", "state"],
+          all.map(({ name, role, disabled }) => [name, role, disabled ? "disabled" : "active"]),
+        ),
+      );
+    }),
+  );
+  place(user.command("change").description("change a user's role, password or state").argument("<name>"))
+    .addOption(roleOption())
+    .option("--password-stdin", "read a new password from standard input")
+    .option("--disable", "refuse sign-in, tokens and credentials")
+    .option("--enable", "take that back")
+    .action(
+      (name: string, options: Place & { role?: Role; passwordStdin?: boolean; disable?: boolean; enable?: boolean }) =>
+        withAdministration(options, async ({ users }, output) => {
+          if (options.disable && options.enable) throw new CommandError("--disable or --enable, not both");
+          const changed = await users.change(name, {
+            ...(options.role && { role: options.role }),
+            ...((options.disable || options.enable) && { disabled: options.disable === true }),
+            ...(options.passwordStdin && { password: await readStandardInput() }),
+          });
+          output.answer(changed, () => `${changed.name}: ${changed.role}, ${changed.disabled ? "disabled" : "active"}`);
+        }),
+    );
+  place(user.command("delete").description("delete a user with all credentials").argument("<name>")).action(
+    (name: string, options: Place) =>
+      withAdministration(options, async ({ deleteUser }, output) => {
+        await deleteUser(name);
+        output.answer({ deleted: name }, () => `deleted ${name}`);
+      }),
+  );
+  place(
+    user
+      .command("credential")
+      .description("make a credential as the profile page does: a service account, or with --redirect a user account")
+      .argument("<label>"),
+  )
+    .option("--user <name>", "whose; over the management interface always the token's own user")
+    .option("--redirect <uri>", "redirect address of a user account (repeat for more)", several)
+    .action((label: string, options: Place & { user?: string; redirect?: string[] }) =>
+      withAdministration(options, async ({ createCredential }, output) => {
+        if (options.url === undefined && options.user === undefined)
+          throw new CommandError("whose credential?", "give --user");
+        const { credential, secret } = await createCredential(options.user, {
+          kind: options.redirect ? "user" : "service",
+          label,
+          ...(options.redirect && { redirectUris: options.redirect }),
+        });
+        await showSecret(output, credential.clientId, secret);
+      }),
+    );
+  return user;
+}
+
+function registrationCommands(token: Command): void {
+  place(
+    token
+      .command("register")
+      .description("register an application for the engagement API, and show its secret")
+      .argument("<name>"),
+  )
+    .requiredOption("--site <id>", "site that its tokens open (repeat for more)", several)
+    .option("--scope <scope>", "what it may do (repeat for more)", several)
+    .action((name: string, options: Place & { site: string[]; scope?: string[] }) =>
+      withAdministration(options, async ({ registrations }, output) => {
+        const { registration, secret } = await registrations.register({
+          name,
+          sites: options.site,
+          ...(options.scope && { scopes: options.scope }),
+        });
+        await showSecret(output, registration.clientId, secret);
+      }),
+    );
+  place(token.command("registrations").description("all registrations for the engagement API")).action(
+    (options: Place) =>
+      withAdministration(options, async ({ registrations }, output) => {
+        const all = await registrations.list();
+        output.answer(all, () =>
+          table(
+            ["client id", "name", "sites", "scopes", "state"],
+            all.map(({ clientId, name, sites, scopes, lockedAt }) => [
+              clientId,
+              name,
+              sites.join(" "),
+              scopes.join(" "),
+              lockedAt === null ? "active" : "locked",
+            ]),
+          ),
+        );
+      }),
+  );
+  place(
+    token
+      .command("lock")
+      .description("lock a compromised registration: no more tokens, and issued ones are refused at once")
+      .argument("<client-id>"),
+  ).action((clientId: string, options: Place) =>
+    withAdministration(options, async ({ registrations }, output) => {
+      const locked = await registrations.lock(clientId);
+      output.answer(locked, () => `locked ${locked.clientId}`);
+    }),
+  );
+  place(
+    token
+      .command("reregister")
+      .description("lock a registration and give its application a new client id and secret")
+      .argument("<client-id>"),
+  ).action((clientId: string, options: Place) =>
+    withAdministration(options, async ({ registrations }, output) => {
+      const { registration, secret } = await registrations.reregister(clientId);
+      await showSecret(output, registration.clientId, secret);
+    }),
+  );
+}
+
+function agentCommands(): Command {
+  const agent = new Command("agent").description("who answers for a business unit of a site");
+  place(
+    agent
+      .command("set")
+      .description("add an agent, or change one")
+      .argument("<site>")
+      .argument("<business-unit>")
+      .argument("<agent>"),
+  )
+    .addOption(new Option("--state <state>", "what the agent does now").choices(["online", "busy", "offline"]))
+    .option("--group <id>", "agent group (repeat for more)", several)
+    .action(
+      (
+        site: string,
+        unit: string,
+        id: string,
+        options: Place & { state?: "online" | "busy" | "offline"; group?: string[] },
+      ) =>
+        withAdministration(options, async ({ agents }, output) => {
+          const changed = await agents.put(site, businessUnit(unit), {
+            id,
+            ...(options.state && { state: options.state }),
+            ...(options.group && { groups: options.group }),
+          });
+          output.answer(changed, () =>
+            table(
+              ["agent", "state", "groups"],
+              changed.agents.map(({ id: name, state, groups }) => [name, state, groups.join(" ")]),
+            ),
+          );
+        }),
+    );
+  place(
+    agent
+      .command("remove")
+      .description("remove an agent")
+      .argument("<site>")
+      .argument("<business-unit>")
+      .argument("<agent>"),
+  ).action((site: string, unit: string, id: string, options: Place) =>
+    withAdministration(options, async ({ agents }, output) => {
+      const changed = await agents.remove(site, businessUnit(unit), id);
+      output.answer(changed, () => `removed ${id}`);
+    }),
+  );
+  place(agent.command("list").description("all business units, their agents and hours")).action((options: Place) =>
+    withAdministration(options, async ({ agents }, output) => {
+      const all = await agents.list();
+      output.answer(all, () =>
+        table(
+          ["site", "business unit", "agent", "state", "groups", "hours"],
+          all.flatMap(({ siteId, businessUnitId, agents: those, hours }) =>
+            (those.length ? those : [{ id: "–", state: "–", groups: [] }]).map(({ id, state, groups }) => [
+              siteId,
+              businessUnitId,
+              id,
+              state,
+              groups.join(" "),
+              describeHours(hours),
+            ]),
+          ),
+        ),
+      );
+    }),
+  );
+  return agent;
+}
+
+const describeHours = (hours: Hours | null): string =>
+  hours === null
+    ? "always"
+    : `${Object.entries(hours.weekly)
+        .map(([day, windows]) => `${day} ${(windows ?? []).map((window) => window.join("-")).join(",")}`)
+        .join("; ")} ${hours.timeZone}`;
+
+/** `mon-fri 09:00-17:30`, `sat 10:00-14:00`, `sun 22:00-02:00`. */
+function parseOpening(text: string): { days: Day[]; window: Window } {
+  const week: readonly Day[] = [...DAYS.slice(1), DAYS[0]];
+  const match = /^([a-z]{3})(?:-([a-z]{3}))? (\d\d:\d\d)-(\d\d:\d\d)$/.exec(text.trim().toLowerCase());
+  const from = week.indexOf(match?.[1] as Day);
+  const to = match?.[2] === undefined ? from : week.indexOf(match[2] as Day);
+  if (!match || from < 0 || to < from)
+    throw new CommandError(`"${text}" are no hours`, 'write "mon-fri 09:00-17:30" or "sat 10:00-14:00"');
+  return { days: week.slice(from, to + 1), window: [match[3] as string, match[4] as string] };
+}
+
+function hoursCommands(): Command {
+  const hours = new Command("hours").description("hours of operation of a business unit");
+  place(
+    hours
+      .command("set")
+      .description('set the hours, as --open "mon-fri 09:00-17:30" --open "sat 10:00-14:00"')
+      .argument("<site>")
+      .argument("<business-unit>"),
+  )
+    .requiredOption("--time-zone <name>", "IANA name, as Europe/Berlin")
+    .requiredOption("--open <hours>", "days and times (repeat for more)", several)
+    .option("--closed <date>", "a day off, as 2026-12-25 (repeat for more)", several)
+    .action((site: string, unit: string, options: Place & { timeZone: string; open: string[]; closed?: string[] }) =>
+      withAdministration(options, async ({ agents }, output) => {
+        const weekly: Partial<Record<Day, Window[]>> = {};
+        for (const { days, window } of options.open.map(parseOpening))
+          for (const day of days) weekly[day] = [...(weekly[day] ?? []), window];
+        const exceptions = Object.fromEntries((options.closed ?? []).map((date) => [date, []]));
+        const changed = await agents.setHours(site, businessUnit(unit), {
+          timeZone: options.timeZone,
+          weekly,
+          exceptions,
+        });
+        output.answer(changed, () => describeHours(changed.hours));
+      }),
+    );
+  place(hours.command("clear").description("open at all hours").argument("<site>").argument("<business-unit>")).action(
+    (site: string, unit: string, options: Place) =>
+      withAdministration(options, async ({ agents }, output) => {
+        const changed = await agents.setHours(site, businessUnit(unit), null);
+        output.answer(changed, () => describeHours(changed.hours));
+      }),
+  );
+  return hours;
+}
+
+function keyCommands(): Command {
+  const keys = new Command("keys").description("keys that sign tokens");
+  place(keys.command("list").description("all keys that may stand under a valid token")).action((options: Place) =>
+    withAdministration(options, async ({ keyring }, output) => {
+      const all = await keyring.list();
+      const day = (at: number | null): string => (at === null ? "–" : new Date(at).toISOString());
+      output.answer(all, () =>
+        table(
+          ["key", "algorithm", "signs from", "published until"],
+          all.map((key) => [key.kid, key.algorithm, day(key.signsFrom), day(key.publishedUntil)]),
+        ),
+      );
+    }),
+  );
+  place(keys.command("rotate").description("name a new key; tokens already issued stay valid"))
+    .option("--revoke", "the old key leaked: refuse all its tokens now")
+    .action((options: Place & { revoke?: boolean }) =>
+      withAdministration(options, async ({ keyring }, output) => {
+        const next = await keyring.rotate({ revoke: options.revoke ?? false });
+        output.answer(next, () => `${next.kid} signs from ${new Date(next.signsFrom).toISOString()}`);
+      }),
+    );
+  return keys;
+}
+
+function paramsCommand(): Command {
+  return new Command("params")
+    .description("print asr_params, nlu_params or dlg_params for a context tag")
+    .argument("<kind>", "asr, nlu or dlg")
+    .argument("<context-tag>")
+    .argument("[language]", "as eng-USA; not for dlg")
+    .action((kind: string, contextTag: string, language: string | undefined) => {
+      if (kind !== "asr" && kind !== "nlu" && kind !== "dlg")
+        throw new CommandError(`${kind} is none of asr, nlu, dlg`);
+      try {
+        process.stdout.write(`${JSON.stringify(writeParams(`${kind}_params`, contextTag, language), null, 2)}\n`);
+      } catch (error) {
+        throw new CommandError(error instanceof Error ? error.message : String(error));
+      }
+    });
+}
+
+/** `vivavoce token …`: applications, clients, users, registrations, agents, hours and keys. */
+export function tokenCommand(): Command {
+  const token = new Command("token").description("applications, clients, users and what their tokens open");
+  for (const command of [
+    applicationCommands(),
+    clientCommands(),
+    userCommands(),
+    agentCommands(),
+    hoursCommands(),
+    keyCommands(),
+    paramsCommand(),
+  ])
+    token.addCommand(command);
+  registrationCommands(token);
+  return token;
+}

@@ -1,0 +1,130 @@
+import type { Hours } from "../engagement/hours.js";
+import type { CredentialBlock } from "./config-file.js";
+import { credentialBlocks } from "./config-file.js";
+import type { CredentialKind, ProfileCredential } from "./credentials.js";
+import { OAuthError, type OAuthErrorCode } from "./errors.js";
+import type { Keyring } from "./keyring.js";
+import type { TokenService } from "./service.js";
+
+/** What an administrator does, on a store at hand or on a running box. */
+export interface TokenAdministration extends Pick<TokenService, "deleteUser"> {
+  readonly applications: Omit<TokenService["applications"], "authenticate">;
+  readonly users: Pick<TokenService["users"], "create" | "list" | "change">;
+  readonly registrations: Omit<TokenService["registrations"], "authenticate" | "active">;
+  readonly agents: Omit<TokenService["agents"], "availability">;
+  readonly keyring: Pick<Keyring, "list" | "rotate">;
+  config(applicationId: string, geography: string): Promise<CredentialBlock[]>;
+  /** For a user of the store, or the one whose token opens the box (`userName` left out). */
+  createCredential(
+    userName: string | undefined,
+    credential: { kind: CredentialKind; label: string; redirectUris?: readonly string[] },
+  ): Promise<{ credential: ProfileCredential; secret: string }>;
+}
+
+export function administerService(service: TokenService): TokenAdministration {
+  const { applications, users, registrations, agents, keyring, credentials, deleteUser } = service;
+  return {
+    applications,
+    users,
+    registrations,
+    agents,
+    keyring,
+    deleteUser,
+    config: async (applicationId, geography) => credentialBlocks(await applications.get(applicationId), geography),
+    async createCredential(userName, credential) {
+      const user = userName === undefined ? null : await users.find(userName);
+      if (!user) throw new OAuthError("not_found", "there is no such user");
+      return credentials.create(user, credential);
+    },
+  };
+}
+
+const part = encodeURIComponent;
+
+/** The same over a box's management interface. `authorization`: the value of the header, asked for before each request. */
+export function createManagementClient(options: {
+  url: string;
+  authorization: () => Promise<string>;
+  fetch?: typeof fetch;
+}): TokenAdministration {
+  const send = options.fetch ?? fetch;
+
+  async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const response = await send(`${options.url.replace(/\/$/, "")}/management/v1${path}`, {
+      method,
+      headers: {
+        Authorization: await options.authorization(),
+        ...(body !== undefined && { "Content-Type": "application/json" }),
+      },
+      redirect: "error",
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    if (response.status === 204) return undefined as T;
+    const answer = (await response.json().catch(() => ({}))) as T & {
+      error?: OAuthErrorCode;
+      error_description?: string;
+    };
+    if (response.ok) return answer;
+    throw new OAuthError(
+      answer.error ?? "server_error",
+      answer.error_description ?? `the box answered ${response.status}`,
+      { status: response.status },
+    );
+  }
+
+  const client = (applicationId: string, clientId: string): string =>
+    `/applications/${part(applicationId)}/clients/${part(clientId)}`;
+  const unit = (siteId: string, businessUnitId: number): string =>
+    `/sites/${part(siteId)}/business-units/${businessUnitId}`;
+
+  return {
+    applications: {
+      create: (application) => call("POST", "/applications", application),
+      get: (id) => call("GET", `/applications/${part(id)}`),
+      list: () => call("GET", "/applications"),
+      delete: (id) => call("DELETE", `/applications/${part(id)}`),
+      putGeography: (id, geography, settings) =>
+        call("PUT", `/applications/${part(id)}/geographies/${part(geography)}`, settings),
+      createClient: (id, given) => call("POST", `/applications/${part(id)}/clients`, given),
+      deleteClient: (id, clientId) => call("DELETE", client(id, clientId)),
+      bindScopes: (id, clientId, gkScopes) => call("PUT", `${client(id, clientId)}/scopes`, { gkScopes }),
+      regenerateSecret: async (id, clientId) =>
+        (await call<{ clientSecret: string }>("POST", `${client(id, clientId)}/secret`)).clientSecret,
+    },
+    users: {
+      create: (user) => call("POST", "/users", user),
+      list: () => call("GET", "/users"),
+      change: (name, change) => call("PATCH", `/users/${part(name)}`, change),
+    },
+    deleteUser: (name) => call("DELETE", `/users/${part(name)}`),
+    registrations: {
+      register: (registration) => call("POST", "/registrations", registration),
+      get: (clientId) => call("GET", `/registrations/${part(clientId)}`),
+      list: () => call("GET", "/registrations"),
+      lock: (clientId) => call("POST", `/registrations/${part(clientId)}/lock`),
+      reregister: (clientId) => call("POST", `/registrations/${part(clientId)}/reregister`),
+    },
+    agents: {
+      put: (siteId, businessUnitId, { id, ...agent }) =>
+        call("PUT", `${unit(siteId, businessUnitId)}/agents/${part(id)}`, agent),
+      remove: (siteId, businessUnitId, agentId) =>
+        call("DELETE", `${unit(siteId, businessUnitId)}/agents/${part(agentId)}`),
+      setHours: (siteId, businessUnitId, hours: Hours | null) =>
+        hours === null
+          ? call("DELETE", `${unit(siteId, businessUnitId)}/hours`)
+          : call("PUT", `${unit(siteId, businessUnitId)}/hours`, hours),
+      list: () => call("GET", "/business-units"),
+    },
+    keyring: {
+      list: () => call("GET", "/keys"),
+      rotate: (rotation = {}) => call("POST", "/keys/rotate", rotation),
+    },
+    config: (id, geography) => call("GET", `/applications/${part(id)}/geographies/${part(geography)}/config.json`),
+    async createCredential(userName, credential) {
+      const me = await call<{ name: string }>("GET", "/me");
+      if (userName !== undefined && userName !== me.name)
+        throw new OAuthError("access_denied", "over the management interface users make their own credentials only");
+      return call("POST", "/me/credentials", credential);
+    },
+  };
+}
