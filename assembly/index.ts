@@ -61,6 +61,18 @@ export {
   speakerTensors,
   speakerWipe,
 } from "./speaker/abi";
+export {
+  attackFeatures,
+  attackMaxFrames,
+  attackMinFrames,
+  attackReserve,
+  attackScore,
+  attackStaging,
+  attackTake,
+  attackTensorBytes,
+  attackTensors,
+  attackWipe,
+} from "./spoof/abi";
 export { logMel, logMelFrames, removeMean } from "./dsp/log-mel";
 export {
   resampleInputCapacity,

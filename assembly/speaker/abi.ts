@@ -16,6 +16,7 @@
  *
  * `speakerStaging` lies in the scratch: a tensor is copied and taken before the next, and none after the first `speakerEmbed`.
  */
+import { finite } from "../nn/finite";
 import { Loading, complete, createLoading, take, tensorBytes } from "../nn/loading";
 import { BINS, DIMENSIONS, MIN_FRAMES, MOST_FRAMES } from "./config";
 import { forward } from "./network";
@@ -103,15 +104,4 @@ export function speakerEmbed(frames: i32): i32 {
 export function speakerWipe(): void {
   const s = changetype<State>(state);
   memory.fill(s.features, 0, s.end - s.features);
-}
-
-/** n % 4 == 0. x - x is 0 for finite x and NaN for all else. */
-function finite(x: usize, n: i32): bool {
-  let bad = i32x4.splat(0);
-  for (let end = x + (<usize>n << 2); x < end; x += 16) {
-    const v = v128.load(x);
-    const d = f32x4.sub(v, v);
-    bad = v128.or(bad, f32x4.ne(d, d));
-  }
-  return !v128.any_true(bad);
 }

@@ -1,0 +1,79 @@
+/**
+ * The attack networks as the host sees them; `kind` is 0 for synthetic speech, 1 for playback. Loading, once, before the memory is sealed:
+ *
+ *   attackReserve(maxFrames)                          places for both networks' weights and their scratch
+ *   for i in 0 .. attackTensors()                     for each kind that the model carries, in the order of its section's tensors
+ *     copy attackTensorBytes(i) bytes to attackStaging(), attackTake(kind, i)
+ *
+ * then, any number of times:
+ *
+ *   copy frames × 80 f32 log-mel values to attackFeatures(), attackScore(kind, frames), attackWipe()
+ *
+ * `attackScore` is NaN where it cannot answer: network not loaded, too few or too many frames, a value that is not finite.
+ */
+import { Loading, complete, createLoading, take, tensorBytes } from "../nn/loading";
+import { finite } from "../nn/finite";
+import { BINS, KINDS, MIN_FRAMES } from "./config";
+import { State, Weights, createState, createWeights, forward } from "./network";
+
+const MOST_TENSORS = 32;
+const weights = memory.data(KINDS * sizeof<usize>());
+const loadings = memory.data(KINDS * sizeof<usize>());
+let state: usize = 0;
+
+// @ts-ignore: decorator
+@inline
+function loadingOf(kind: i32): Loading {
+  return changetype<Loading>(load<usize>(loadings + <usize>kind * sizeof<usize>()));
+}
+
+export function attackReserve(maxFrames: i32): i32 {
+  if (maxFrames < MIN_FRAMES || state) return 0;
+  for (let kind = 0; kind < KINDS; kind++) {
+    const loading = createLoading(MOST_TENSORS);
+    store<usize>(loadings + <usize>kind * sizeof<usize>(), changetype<usize>(loading));
+    store<usize>(weights + <usize>kind * sizeof<usize>(), changetype<usize>(createWeights(loading)));
+  }
+  state = changetype<usize>(createState(maxFrames, loadingOf(0).largest));
+  return 1;
+}
+
+export function attackTensors(): i32 {
+  return state ? loadingOf(0).tensors : 0;
+}
+
+export function attackTensorBytes(i: i32): i32 {
+  return state ? tensorBytes(loadingOf(0), i) : 0;
+}
+
+export function attackStaging(): usize {
+  return changetype<State>(state).even;
+}
+
+export function attackTake(kind: i32, i: i32): i32 {
+  return state && <u32>kind < KINDS ? take(loadingOf(kind), i, changetype<State>(state).even) : 0;
+}
+
+export function attackMinFrames(): i32 {
+  return MIN_FRAMES;
+}
+
+export function attackMaxFrames(): i32 {
+  return state ? changetype<State>(state).maxFrames : 0;
+}
+
+export function attackFeatures(): usize {
+  return changetype<State>(state).features;
+}
+
+export function attackScore(kind: i32, frames: i32): f32 {
+  if (!state || <u32>kind >= KINDS || !complete(loadingOf(kind))) return NaN;
+  const s = changetype<State>(state);
+  if (frames < MIN_FRAMES || frames > s.maxFrames || !finite(s.features, frames * BINS)) return NaN;
+  return forward(changetype<Weights>(load<usize>(weights + <usize>kind * sizeof<usize>())), s, frames);
+}
+
+export function attackWipe(): void {
+  const s = changetype<State>(state);
+  memory.fill(s.features, 0, s.end - s.features);
+}
