@@ -38,6 +38,17 @@ export const configSchema = z.strictObject({
     .string()
     .min(1)
     .default(() => join(dataFolder(), "store")),
+  /** What seals voices, templates and audio at rest. */
+  seal: z
+    .strictObject({
+      /** Where the keys lie: a folder or another postgres://…; beside an embedded store when absent. */
+      keys: z.string().min(1).optional(),
+      /** A file with the key that seals those keys: 64 hexadecimal digits or base64. */
+      masterKeyFile: z.string().min(1).optional(),
+      /** The one before it, while keys are sealed anew. */
+      previousMasterKeyFile: z.string().min(1).optional(),
+    })
+    .prefault({}),
   /** Where the address that clients use differs from host and port (a proxy): the issuer and the printed lines use it. */
   publicUrl: z.url({ protocol: /^https?$/ }).optional(),
   tls: tlsSchema.optional(),
@@ -113,6 +124,9 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
   VIVAVOCE_HOST: "host",
   VIVAVOCE_PORT: "port",
   VIVAVOCE_STORE: "store",
+  VIVAVOCE_SEAL_KEYS: "seal.keys",
+  VIVAVOCE_MASTER_KEY_FILE: "seal.masterKeyFile",
+  VIVAVOCE_PREVIOUS_MASTER_KEY_FILE: "seal.previousMasterKeyFile",
   VIVAVOCE_PUBLIC_URL: "publicUrl",
   VIVAVOCE_TLS_CERT: "tls.cert",
   VIVAVOCE_TLS_KEY: "tls.key",
@@ -201,6 +215,11 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
   for (const file of config.tls ? [config.tls.cert, config.tls.key] : []) {
     if (!existsSync(file)) throw new ConfigError(`tls: ${file}: no such file`);
   }
+  if (/^postgres(ql)?:/.test(config.store) && !config.seal.keys) {
+    throw new ConfigError(
+      "seal.keys: a store on PostgreSQL must be told where its keys lie: a folder that all replicas see, or another PostgreSQL",
+    );
+  }
   return config;
 }
 
@@ -248,7 +267,18 @@ function assign(settings: Json, dotted: string, value: unknown): void {
   at[last] = value;
 }
 
-const TEXT_SETTINGS = new Set(["host", "store", "publicUrl", "tls.cert", "tls.key", "log.level", "metrics.access"]);
+const TEXT_SETTINGS = new Set([
+  "host",
+  "store",
+  "seal.keys",
+  "seal.masterKeyFile",
+  "seal.previousMasterKeyFile",
+  "publicUrl",
+  "tls.cert",
+  "tls.key",
+  "log.level",
+  "metrics.access",
+]);
 
 function fromText(setting: string, text: string, source: string): unknown {
   if (TEXT_SETTINGS.has(setting)) return text;
