@@ -51,7 +51,7 @@ export function attackStaging(): usize {
 }
 
 export function attackTake(kind: i32, i: i32): i32 {
-  return state && <u32>kind < KINDS ? take(loadingOf(kind), i, changetype<State>(state).even) : 0;
+  return state && <u32>kind < <u32>KINDS ? take(loadingOf(kind), i, changetype<State>(state).even) : 0;
 }
 
 export function attackMinFrames(): i32 {
@@ -67,7 +67,7 @@ export function attackFeatures(): usize {
 }
 
 export function attackScore(kind: i32, frames: i32): f32 {
-  if (!state || <u32>kind >= KINDS || !complete(loadingOf(kind))) return NaN;
+  if (!state || <u32>kind >= <u32>KINDS || !complete(loadingOf(kind))) return NaN;
   const s = changetype<State>(state);
   if (frames < MIN_FRAMES || frames > s.maxFrames || !finite(s.features, frames * BINS)) return NaN;
   return forward(changetype<Weights>(load<usize>(weights + <usize>kind * sizeof<usize>())), s, frames);
