@@ -98,8 +98,8 @@ function panel(out: usize, outStep: usize, x: usize, rowStep: usize, tapStep: us
   const low = f32x4.splat(layer.low);
   const high = f32x4.splat(layer.high);
   for (; rows >= 4; rows -= 4) {
-    let a0 = i32x4.splat(0), a1 = i32x4.splat(0), b_0 = i32x4.splat(0), b_1 = i32x4.splat(0);
-    let c0 = i32x4.splat(0), c1 = i32x4.splat(0), d0 = i32x4.splat(0), d1 = i32x4.splat(0);
+    let s00 = i32x4.splat(0), s01 = i32x4.splat(0), s10 = i32x4.splat(0), s11 = i32x4.splat(0);
+    let s20 = i32x4.splat(0), s21 = i32x4.splat(0), s30 = i32x4.splat(0), s31 = i32x4.splat(0);
     let w = weights;
     let tap = x;
     for (let k = 0; k < taps; k++, tap += tapStep) {
@@ -112,17 +112,17 @@ function panel(out: usize, outStep: usize, x: usize, rowStep: usize, tapStep: us
         const w0 = v128.load(w);
         const w1 = v128.load(w, 16);
         const x0 = v128.load32_splat(p0);
-        a0 = i32x4.add(a0, i32x4.dot_i16x8_s(x0, w0));
-        a1 = i32x4.add(a1, i32x4.dot_i16x8_s(x0, w1));
+        s00 = i32x4.add(s00, i32x4.dot_i16x8_s(x0, w0));
+        s01 = i32x4.add(s01, i32x4.dot_i16x8_s(x0, w1));
         const x1 = v128.load32_splat(p1);
-        b_0 = i32x4.add(b_0, i32x4.dot_i16x8_s(x1, w0));
-        b_1 = i32x4.add(b_1, i32x4.dot_i16x8_s(x1, w1));
+        s10 = i32x4.add(s10, i32x4.dot_i16x8_s(x1, w0));
+        s11 = i32x4.add(s11, i32x4.dot_i16x8_s(x1, w1));
         const x2 = v128.load32_splat(p2);
-        c0 = i32x4.add(c0, i32x4.dot_i16x8_s(x2, w0));
-        c1 = i32x4.add(c1, i32x4.dot_i16x8_s(x2, w1));
+        s20 = i32x4.add(s20, i32x4.dot_i16x8_s(x2, w0));
+        s21 = i32x4.add(s21, i32x4.dot_i16x8_s(x2, w1));
         const x3 = v128.load32_splat(p3);
-        d0 = i32x4.add(d0, i32x4.dot_i16x8_s(x3, w0));
-        d1 = i32x4.add(d1, i32x4.dot_i16x8_s(x3, w1));
+        s30 = i32x4.add(s30, i32x4.dot_i16x8_s(x3, w0));
+        s31 = i32x4.add(s31, i32x4.dot_i16x8_s(x3, w1));
         w += 32;
         p0 += 4;
         p1 += 4;
@@ -131,32 +131,32 @@ function panel(out: usize, outStep: usize, x: usize, rowStep: usize, tapStep: us
       } while (p0 < end);
     }
     x += rowStep << 2;
-    emit(out, residual, a0, a1, g0, g1, b0, b1, r, low, high);
+    emit(out, residual, s00, s01, g0, g1, b0, b1, r, low, high);
     out += outStep;
     if (residual) residual += outStep;
-    emit(out, residual, b_0, b_1, g0, g1, b0, b1, r, low, high);
+    emit(out, residual, s10, s11, g0, g1, b0, b1, r, low, high);
     out += outStep;
     if (residual) residual += outStep;
-    emit(out, residual, c0, c1, g0, g1, b0, b1, r, low, high);
+    emit(out, residual, s20, s21, g0, g1, b0, b1, r, low, high);
     out += outStep;
     if (residual) residual += outStep;
-    emit(out, residual, d0, d1, g0, g1, b0, b1, r, low, high);
+    emit(out, residual, s30, s31, g0, g1, b0, b1, r, low, high);
     out += outStep;
     if (residual) residual += outStep;
   }
   for (; rows > 0; rows--) {
-    let a0 = i32x4.splat(0), a1 = i32x4.splat(0);
+    let s0 = i32x4.splat(0), s1 = i32x4.splat(0);
     let w = weights;
     let tap = x;
     for (let k = 0; k < taps; k++, tap += tapStep) {
       for (let p = tap, end = tap + bytes; p < end; p += 4, w += 32) {
         const x0 = v128.load32_splat(p);
-        a0 = i32x4.add(a0, i32x4.dot_i16x8_s(x0, v128.load(w)));
-        a1 = i32x4.add(a1, i32x4.dot_i16x8_s(x0, v128.load(w, 16)));
+        s0 = i32x4.add(s0, i32x4.dot_i16x8_s(x0, v128.load(w)));
+        s1 = i32x4.add(s1, i32x4.dot_i16x8_s(x0, v128.load(w, 16)));
       }
     }
     x += rowStep;
-    emit(out, residual, a0, a1, g0, g1, b0, b1, r, low, high);
+    emit(out, residual, s0, s1, g0, g1, b0, b1, r, low, high);
     out += outStep;
     if (residual) residual += outStep;
   }

@@ -1,5 +1,5 @@
 /** What a forward pass writes: three regions that the layers take turns in, and small vectors. Nothing survives a pass but the embedding. */
-import { reserve } from "../memory";
+import { create, reserve } from "../memory";
 import { BINS, BOTTLENECK, CONTEXT, DIMENSIONS, FRONT_CHANNELS, GROWTH, SPEAKER_CHANNELS } from "./config";
 
 /** i16 elements of a row of the input plane: 1 zero, the bins, 3 zeros, because a tap reads runs of 4. */
@@ -37,7 +37,7 @@ function bytesOf(frames: i32, bins: i32): usize {
 }
 
 export function createState(maxFrames: i32, stagedBytes: i32): State {
-  const s = changetype<State>(reserve(offsetof<State>()));
+  const s = create<State>();
   s.maxFrames = maxFrames;
   s.features = reserve(<usize>(maxFrames * BINS) << 2);
   s.means = reserve(BINS << 2);
