@@ -1,0 +1,131 @@
+// Accuracy of the shipped model on the DEV lists, as recorded and through codecs, noise and cuts of the tested side.
+//   python3 training/extract.py MIRROR DIR        writes the recordings and DIR/<set>.trials.txt
+//   npm run bench:accuracy -- --corpora DIR [--sets cvau-dev,wuw-dev] [--conditions clean,g711,gsm,noise,cut] [--json] [--report FILE]
+import { execFileSync } from "node:child_process";
+import { readdirSync, writeFileSync } from "node:fs";
+import { availableParallelism, homedir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+const { values: options } = parseArgs({
+  options: {
+    corpora: { type: "string" },
+    sets: { type: "string" },
+    conditions: { type: "string", default: "clean,g711,gsm,noise,cut" },
+    resamples: { type: "string", default: "1000" },
+    workers: { type: "string", default: String(availableParallelism()) },
+    report: { type: "string" },
+    json: { type: "boolean", default: false },
+  },
+});
+if (!options.corpora) {
+  console.error("--corpora DIR is needed: the folder that training/extract.py wrote");
+  process.exit(2);
+}
+
+execFileSync(process.execPath, ["scripts/build.mjs", "--if-stale"], { stdio: ["ignore", 2, 2] });
+const dist = (path) => new URL(`../dist/${path}`, import.meta.url);
+const { openEngine } = await import(dist("engine/index.js"));
+const { readRecording } = await import(dist("audio/index.js"));
+const { evaluate } = await import(dist("evaluate/evaluate.js"));
+const { readTrialSet } = await import(dist("evaluate/trials.js"));
+const { VoiceCache } = await import(dist("evaluate/voice-cache.js"));
+const { percent, decimal, rate, reportHtml } = await import(dist("evaluate/report.js"));
+const conditions = await import(dist("evaluate/conditions.js"));
+const { table } = await import(dist("cli/output.js"));
+
+const wanted = options.conditions.split(",");
+const gsm = wanted.includes("gsm") ? await conditions.gsm() : null;
+if (wanted.includes("gsm") && !gsm) console.error("no GSM: this machine's ffmpeg has no libgsm");
+const chosen = [
+  ...(wanted.includes("clean") ? [undefined] : []),
+  ...(wanted.includes("g711") ? [conditions.g711("alaw"), conditions.g711("mulaw")] : []),
+  ...(gsm ? [gsm] : []),
+  ...(wanted.includes("noise") ? [conditions.noisy(10)] : []),
+  ...(wanted.includes("cut") ? [conditions.cut(2), conditions.cut(1)] : []),
+];
+const found = readdirSync(options.corpora).flatMap((name) => /^(.+)\.trials\.txt$/.exec(name)?.[1] ?? []);
+const sets = options.sets ? options.sets.split(",") : found;
+if (sets.length === 0) {
+  console.error(`${options.corpora}: no <set>.trials.txt in it`);
+  process.exit(2);
+}
+
+const workers = Number(options.workers);
+const engine = await openEngine({ workers });
+const cache = await VoiceCache.open(
+  join(
+    process.env.XDG_CACHE_HOME || join(homedir(), ".cache"),
+    "vivavoce",
+    "evaluate",
+    `${engine.model.revision.slice(0, 16)}.jsonl`,
+  ),
+);
+const rows = [];
+const evaluations = [];
+for (const set of sets) {
+  const trials = await readTrialSet(join(options.corpora, `${set}.trials.txt`));
+  for (const condition of chosen) {
+    let said = 0;
+    const evaluation = await evaluate(
+      trials,
+      { engine, decode: (bytes) => readRecording(bytes), cache },
+      {
+        ...(condition ? { condition } : {}),
+        concurrency: workers * 2,
+        resamples: Number(options.resamples),
+        onProgress({ phase, done, total }) {
+          if (phase !== "recordings" || Date.now() - said < 5000) return;
+          said = Date.now();
+          console.error(`${set}, ${condition?.name ?? "as recorded"}: ${done} of ${total} recordings`);
+        },
+      },
+    );
+    rows.push({ set, ...evaluation, trials: undefined });
+    evaluations.push({ ...evaluation, condition: `${set}, ${evaluation.condition}` });
+    console.error(
+      `${set}, ${evaluation.condition}: EER ${evaluation.summary ? percent(evaluation.summary.equalErrorRate) : "none"}`,
+    );
+  }
+}
+await engine.close();
+
+if (options.report) writeFileSync(options.report, reportHtml("Accuracy on DEV", evaluations, new Date()));
+if (options.json) console.log(JSON.stringify(rows, null, 2));
+else {
+  const figures = rows.map(({ set, condition, summary, unscoredTrials }) => [
+    set,
+    condition,
+    summary?.speakers,
+    summary && `${summary.sameTrials} / ${summary.differentTrials}`,
+    unscoredTrials,
+    summary && percent(summary.equalErrorRate),
+    summary && percent(summary.operatingPoints[0].fnmr),
+    summary && decimal(summary.cllr),
+    summary && decimal(summary.minimumCllr),
+    summary?.promisedPoints
+      .slice(0, 2)
+      .map((point) => rate(point.falseMatchRate))
+      .join(", "),
+  ]);
+  console.log(
+    `model ${engine.model.revision.slice(0, 16)}; 95 % intervals by a bootstrap over speakers; conditions on the tested side`,
+  );
+  console.log(
+    table(
+      [
+        "set",
+        "condition",
+        "speakers",
+        "same / different",
+        "unscored",
+        "EER",
+        "FNMR at FMR 1 %",
+        "Cllr",
+        "minCllr",
+        "FMR at targets 1 %, 0.1 %",
+      ],
+      figures,
+    ),
+  );
+}

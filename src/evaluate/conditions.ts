@@ -1,0 +1,93 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import wavefile from "wavefile";
+import { mix, noise, wav } from "../demo/voice.js";
+import type { Condition, Pcm } from "./evaluate.js";
+
+const run = promisify(execFile);
+const TELEPHONE_HZ = 8000;
+
+/** The telephone network's companding, at its rate. */
+export const g711 = (law: "alaw" | "mulaw"): Condition => ({
+  name: law === "alaw" ? "G.711 A-law" : "G.711 µ-law",
+  apply(pcm) {
+    const file = toWaveFile(pcm);
+    if (pcm.rateHz !== TELEPHONE_HZ) file.toSampleRate(TELEPHONE_HZ, { method: "sinc", LPF: true });
+    if (law === "alaw") {
+      file.toALaw();
+      file.fromALaw();
+    } else {
+      file.toMuLaw();
+      file.fromMuLaw();
+    }
+    return fromWaveFile(file, TELEPHONE_HZ);
+  },
+});
+
+/** The mobile network's codec, by ffmpeg; `null` where there is none. */
+export async function gsm(): Promise<Condition | null> {
+  const codecs = await run("ffmpeg", ["-hide_banner", "-encoders"]).catch(() => ({ stdout: "" }));
+  if (!/\blibgsm\b/.test(codecs.stdout)) return null;
+  return {
+    name: "GSM 06.10",
+    async apply(pcm) {
+      const folder = await mkdtemp(join(tmpdir(), "vivavoce-gsm-"));
+      try {
+        const [from, coded, to] = ["from.wav", "coded.gsm", "to.wav"].map((name) => join(folder, name)) as [
+          string,
+          string,
+          string,
+        ];
+        await writeFile(from, wav(pcm.samples, pcm.rateHz));
+        const quiet = ["-hide_banner", "-loglevel", "error", "-y"];
+        await run("ffmpeg", [
+          ...quiet,
+          "-i",
+          from,
+          "-ar",
+          String(TELEPHONE_HZ),
+          "-ac",
+          "1",
+          "-c:a",
+          "libgsm",
+          "-f",
+          "gsm",
+          coded,
+        ]);
+        await run("ffmpeg", [...quiet, "-f", "gsm", "-i", coded, "-c:a", "pcm_s16le", to]);
+        return fromWaveFile(new wavefile.WaveFile(await readFile(to)), TELEPHONE_HZ);
+      } finally {
+        await rm(folder, { recursive: true });
+      }
+    },
+  };
+}
+
+/** Pink noise over the whole recording; the same for the same file. */
+export const noisy = (snrDb: number): Condition => ({
+  name: `noise ${snrDb} dB`,
+  apply({ samples, rateHz }, file) {
+    const seed = createHash("sha256").update(file.split("/").slice(-3).join("/")).digest().readUInt32LE(0);
+    const mixed = mix(samples, noise(samples.length / rateHz + 0.1, rateHz, seed, -40, "pink"), snrDb);
+    return { samples: mixed.map((x) => Math.max(-1, Math.min(1, x))), rateHz };
+  },
+});
+
+/** The first seconds alone. */
+export const cut = (seconds: number): Condition => ({
+  name: `cut to ${seconds} s`,
+  apply: ({ samples, rateHz }) => ({ samples: samples.slice(0, Math.round(seconds * rateHz)), rateHz }),
+});
+
+function toWaveFile({ samples, rateHz }: Pcm) {
+  return new wavefile.WaveFile(wav(samples, rateHz));
+}
+
+function fromWaveFile(file: InstanceType<typeof wavefile.WaveFile>, rateHz: number): Pcm {
+  const samples = file.getSamples(false, Int16Array) as unknown as Int16Array;
+  return { samples: Float32Array.from(samples, (value) => value / 32_768), rateHz };
+}
