@@ -58,6 +58,25 @@ export interface KernelExports {
   gallerySearchListed(rows: number, floor: number): number;
   galleryForgetQuery(): void;
 
+  inputPtr(): Pointer;
+  inputCapacity(): number;
+  featureBins(): number;
+  windowPtr(): Pointer;
+  windowFrames(): number;
+  windowTimesPtr(): Pointer;
+  measuresPtr(): Pointer;
+  measuresLength(): number;
+  streamStatePtr(): Pointer;
+  streamStateBytes(): number;
+  streamStateCapacity(): number;
+  streamStatus(): number;
+  streamSpeechFrames(): number;
+  streamStart(rateHz: number, windowFrames: number, limitFrames: number): number;
+  streamPush(at: number, samples: number): number;
+  streamTake(): void;
+  streamPeek(): number;
+  streamWipe(): void;
+
   speakerReserve(maxFrames: number): number;
   speakerTensors(): number;
   speakerTensorBytes(tensor: number): number;
@@ -109,6 +128,10 @@ export class Kernels {
 
   readFloats(at: Pointer, length: number): Float32Array<ArrayBuffer> {
     return new Float32Array(this.#memory.buffer, at, length).slice() as Float32Array<ArrayBuffer>;
+  }
+
+  readDoubles(at: Pointer, length: number): Float64Array<ArrayBuffer> {
+    return new Float64Array(this.#memory.buffer, at, length).slice() as Float64Array<ArrayBuffer>;
   }
 
   readIntegers(at: Pointer, length: number): Int32Array<ArrayBuffer> {

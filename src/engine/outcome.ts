@@ -14,7 +14,7 @@ export function outcomeOf<T>(work: () => T): Outcome<T> {
   }
 }
 
-export function valueOf<T>(outcome: Outcome<T>): T {
+export function unwrapped<T>(outcome: Outcome<T>): T {
   if (outcome.ok) return outcome.value;
   const { code, message } = outcome;
   if (code === null) throw new Error(message);

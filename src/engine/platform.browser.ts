@@ -10,13 +10,19 @@ async function fetched(url: URL | string): Promise<Response> {
 export async function compileKernels(): Promise<WebAssembly.Module> {
   const response = await fetched(new URL("./vivavoce.wasm", import.meta.url));
   // Streaming needs the right media type, which not every server sends.
-  if (response.headers.get("content-type")?.startsWith("application/wasm")) return WebAssembly.compileStreaming(response);
+  if (response.headers.get("content-type")?.startsWith("application/wasm"))
+    return WebAssembly.compileStreaming(response);
   return WebAssembly.compile(await response.arrayBuffer());
 }
 
 export async function readModel(location?: string | URL): Promise<Uint8Array> {
   const response = await fetched(location ?? new URL("./vivavoce-1.vvm", import.meta.url));
   return new Uint8Array(await response.arrayBuffer());
+}
+
+/** Pages share memory only when they are isolated; elsewhere each worker gets a copy. */
+export function shared(bytes: number): Uint8Array {
+  return new Uint8Array(globalThis.crossOriginIsolated ? new SharedArrayBuffer(bytes) : new ArrayBuffer(bytes));
 }
 
 export function parallelism(): number {

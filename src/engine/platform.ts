@@ -25,6 +25,11 @@ export async function readModel(location?: string | URL): Promise<Uint8Array> {
   return readFile(path);
 }
 
+/** Bytes that every thread of this process can read. */
+export function shared(bytes: number): Uint8Array {
+  return new Uint8Array(new SharedArrayBuffer(bytes));
+}
+
 export function parallelism(): number {
   return availableParallelism();
 }

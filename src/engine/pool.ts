@@ -4,7 +4,7 @@
  */
 import * as Comlink from "comlink";
 import { EngineError } from "./engine-error.js";
-import { type Outcome, valueOf } from "./outcome.js";
+import { type Outcome, unwrapped } from "./outcome.js";
 import { startThread, type Thread } from "./platform.js";
 import type { ThreadModel } from "./thread-work.js";
 import type { Operation, Threads } from "./threads.js";
@@ -138,7 +138,10 @@ export class Pool implements Threads {
       slot.api.call(task.name, Comlink.transfer([...task.values], [...task.transfer])),
       slot.lost,
     ]) as Promise<Outcome<unknown>>;
-    const answered = answer.then(valueOf).then(task.resolve, task.reject).then(() => true);
+    const answered = answer
+      .then(unwrapped)
+      .then(task.resolve, task.reject)
+      .then(() => true);
     if (!(await Promise.race([answered, this.#limit(task, answered)]))) {
       const late = new EngineError("TIMEOUT", `the work took longer than ${this.#options.workLimitMs} ms`);
       task.reject(late);
@@ -181,7 +184,7 @@ export class Pool implements Threads {
     const setup: WorkerSetup = { port: port2, module: this.#module, model: this.#model };
     thread.postMessage(setup, [port2]);
     try {
-      valueOf((await Promise.race([api.ready(), lost])) as Outcome<true>);
+      unwrapped((await Promise.race([api.ready(), lost])) as Outcome<true>);
     } catch (error) {
       this.#slots = this.#slots.filter((other) => other !== slot);
       await this.#end(slot, new EngineError("WORKER_LOST", "the worker did not load"));

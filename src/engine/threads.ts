@@ -1,15 +1,14 @@
 /** Where work is done: in this thread, or spread over workers. */
 import type { ThreadWork } from "./thread-work.js";
 
-type Operation = {
-  [Name in keyof ThreadWork]: ThreadWork[Name] extends (...values: never[]) => unknown ? Name : never;
-}[keyof ThreadWork];
+export type Operation = "hear" | "peek" | "embed" | "summarize" | "train" | "scores" | "memoryBytes";
 
 export interface Threads {
   /** How many pieces of work can go on at once. */
   readonly parallel: number;
-  /** Takes a place in the queue, or throws QUEUE_FULL. Give it back by calling what it returns. */
+  /** Takes a place among the calls under way, or throws QUEUE_FULL. Give it back by calling what it returns. */
   admit(): () => void;
+  /** `transfer` lists the buffers among `values` that are moved: they are empty afterwards. */
   call<Name extends Operation>(
     name: Name,
     values: Parameters<ThreadWork[Name]>,
@@ -18,5 +17,3 @@ export interface Threads {
   ): Promise<ReturnType<ThreadWork[Name]>>;
   close(): Promise<void>;
 }
-
-export type { Operation };

@@ -1,6 +1,6 @@
 /** What crosses between the pool and its workers. */
 import type { Outcome } from "./outcome.js";
-import type { ThreadModel, ThreadWork } from "./thread-work.js";
+import type { ThreadModel } from "./thread-work.js";
 import type { Operation } from "./threads.js";
 
 /** The first message to a worker. `port` is the worker's end of a channel that nobody else holds. */
@@ -28,5 +28,3 @@ export function buffersIn(value: unknown, found: Set<ArrayBuffer> = new Set()): 
   else if (typeof value === "object" && value !== null) for (const item of Object.values(value)) buffersIn(item, found);
   return found;
 }
-
-export type { ThreadWork };

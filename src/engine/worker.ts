@@ -13,7 +13,9 @@ const api: WorkerApi = {
   call(name, values) {
     if (!loaded.ok) return loaded;
     const work = loaded.value;
-    const outcome = outcomeOf(() => (work[name] as (...values: readonly unknown[]) => unknown)(...values));
+    const outcome = outcomeOf(() =>
+      (work[name] as (...values: readonly unknown[]) => unknown).apply(work, [...values]),
+    );
     return Comlink.transfer(outcome, [...buffersIn(outcome)]);
   },
 };

@@ -1,0 +1,37 @@
+/** One call of the engine: its place in the queue, its signal, its time limit. */
+import { EngineError } from "./engine-error.js";
+import type { CallOptions } from "./port.js";
+import type { Threads } from "./threads.js";
+
+/** Lets timers and events run, where work is done in this very thread. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve));
+}
+
+export async function inCall<T>(
+  threads: Threads,
+  options: CallOptions,
+  work: (signal: AbortSignal, pause: () => Promise<void>) => Promise<T>,
+): Promise<T> {
+  const { signal, timeoutMs } = options;
+  if (timeoutMs !== undefined && !(timeoutMs > 0)) throw new EngineError("BAD_ARGUMENT", "a time limit is above 0 ms");
+  signal?.throwIfAborted();
+  const release = threads.admit();
+  const controller = new AbortController();
+  const onAbort = () => controller.abort(signal?.reason);
+  signal?.addEventListener("abort", onAbort, { once: true });
+  const late = () => controller.abort(new EngineError("TIMEOUT", `the call took longer than ${timeoutMs} ms`));
+  const timer = timeoutMs === undefined ? undefined : setTimeout(late, Math.min(timeoutMs, 2 ** 31 - 1));
+  const interruptible = signal !== undefined || timeoutMs !== undefined;
+  try {
+    return await work(controller.signal, async () => {
+      if (!interruptible) return;
+      await turn();
+      controller.signal.throwIfAborted();
+    });
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
+    release();
+  }
+}

@@ -1,0 +1,34 @@
+/** Threads without threads: everything is done where it is called, for scripts and where no workers are to be had. */
+import { EngineError } from "./engine-error.js";
+import { type ThreadModel, ThreadWork } from "./thread-work.js";
+import type { Operation, Threads } from "./threads.js";
+
+export class InThread implements Threads {
+  readonly parallel = 1;
+  #work: ThreadWork | null;
+
+  constructor(module: WebAssembly.Module, model: ThreadModel) {
+    this.#work = new ThreadWork(module, model);
+  }
+
+  admit(): () => void {
+    if (this.#work === null) throw new EngineError("CLOSED", "the engine is closed");
+    return () => {};
+  }
+
+  async call<Name extends Operation>(
+    name: Name,
+    values: Parameters<ThreadWork[Name]>,
+    _transfer: readonly Transferable[],
+    signal: AbortSignal,
+  ): Promise<ReturnType<ThreadWork[Name]>> {
+    signal.throwIfAborted();
+    if (this.#work === null) throw new EngineError("CLOSED", "the engine is closed");
+    const work = this.#work[name] as (...values: readonly unknown[]) => ReturnType<ThreadWork[Name]>;
+    return work.apply(this.#work, values);
+  }
+
+  async close(): Promise<void> {
+    this.#work = null;
+  }
+}

@@ -1,0 +1,144 @@
+/** Reads recordings with the streaming kernel (assembly/dsp/stream.ts): measures, and the features of windows of net speech. */
+import { EngineError } from "./engine-error.js";
+import type { Kernels } from "./kernels.js";
+import type { Measures } from "./port.js";
+
+/** A stream put aside: its samples so far as the kernel needs them, and no more. Fits only the kernels that wrote it. */
+export type StreamState = Uint8Array<ArrayBuffer>;
+
+/** One window of net speech, as the network takes it. */
+export interface WindowFeatures {
+  /** [frames][bins] */
+  readonly features: Float32Array<ArrayBuffer>;
+  readonly speechSeconds: number;
+  readonly startSeconds: number;
+  readonly endSeconds: number;
+}
+
+export interface Heard {
+  readonly state: StreamState;
+  /** Those that became full. */
+  readonly windows: readonly WindowFeatures[];
+  readonly netSpeechSeconds: number;
+  /** The limit of net speech is reached: nothing more is read. */
+  readonly ended: boolean;
+}
+
+/** What a stream is begun with. */
+export interface StreamFormat {
+  readonly rateHz: number;
+  /** 0: no limit. */
+  readonly mostSpeechSeconds: number;
+}
+
+const windowFull = 1;
+const limitReached = 2;
+
+/** Frames are 10 ms apart. */
+const framesPerSecond = 100;
+
+export class Listener {
+  readonly #kernels: Kernels;
+  readonly #windowFrames: number;
+
+  constructor(kernels: Kernels, windowFrames: number) {
+    this.#kernels = kernels;
+    this.#windowFrames = windowFrames;
+  }
+
+  /** Goes on with `state`, or begins. */
+  hear(state: StreamState | null, format: StreamFormat, samples: Float32Array): Heard {
+    const kernels = this.#kernels;
+    const { run } = kernels;
+    checkSamples(samples);
+    try {
+      this.#resume(state, format);
+      const windows: WindowFeatures[] = [];
+      const capacity = run.inputCapacity();
+      for (let first = 0; first < samples.length && !this.#ended(); first += capacity) {
+        const chunk = samples.subarray(first, first + capacity);
+        kernels.writeFloats(run.inputPtr(), chunk);
+        for (let at = 0; at < chunk.length && !this.#ended(); ) {
+          at += run.streamPush(at, chunk.length - at);
+          if ((run.streamStatus() & windowFull) === 0) continue;
+          windows.push(this.#window());
+          run.streamTake();
+        }
+      }
+      return {
+        state: kernels.read(run.streamStatePtr(), run.streamStateBytes()),
+        windows,
+        netSpeechSeconds: run.streamSpeechFrames() / framesPerSecond,
+        ended: this.#ended(),
+      };
+    } finally {
+      run.streamWipe();
+    }
+  }
+
+  /** What would be said if the recording ended here. */
+  peek(state: StreamState | null, format: StreamFormat): { measures: Measures; tail: WindowFeatures | null } {
+    const { run } = this.#kernels;
+    try {
+      this.#resume(state, format);
+      const frames = run.streamPeek();
+      const tail = frames >= run.speakerMinFrames() ? this.#window() : null;
+      return { measures: this.#measures(), tail };
+    } finally {
+      run.streamWipe();
+    }
+  }
+
+  #resume(state: StreamState | null, format: StreamFormat): void {
+    const { run } = this.#kernels;
+    if (state !== null) {
+      if (state.length > run.streamStateCapacity())
+        throw new EngineError("BAD_ARGUMENT", "this is no state of a stream");
+      this.#kernels.write(run.streamStatePtr(), state);
+      return;
+    }
+    const limitFrames = Math.round(format.mostSpeechSeconds * framesPerSecond);
+    const refused = run.streamStart(format.rateHz, this.#windowFrames, limitFrames);
+    if (refused === 0) return;
+    throw new EngineError("BAD_RATE", `the sampling rate must be 4,000 to 192,000 Hz, not ${format.rateHz}`);
+  }
+
+  #ended(): boolean {
+    return (this.#kernels.run.streamStatus() & limitReached) !== 0;
+  }
+
+  #window(): WindowFeatures {
+    const { run } = this.#kernels;
+    const [speechSeconds, startSeconds, endSeconds] = this.#kernels.readDoubles(run.windowTimesPtr(), 3);
+    return {
+      features: this.#kernels.readFloats(run.windowPtr(), run.windowFrames() * run.featureBins()),
+      speechSeconds: speechSeconds!,
+      startSeconds: startSeconds!,
+      endSeconds: endSeconds!,
+    };
+  }
+
+  #measures(): Measures {
+    const { run } = this.#kernels;
+    const [rateHz, grossSeconds, netSpeechSeconds, level, snr, , bandwidth, , saturated, , there, samples] =
+      this.#kernels.readDoubles(run.measuresPtr(), run.measuresLength()) as unknown as number[];
+    return {
+      rateHz: rateHz!,
+      grossSeconds: grossSeconds!,
+      netSpeechSeconds: netSpeechSeconds!,
+      speechLevelDb: there! & 1 ? level! : null,
+      snrDb: there! & 2 ? snr! : null,
+      saturatedPerMinute: samples! > 0 ? (60 * saturated!) / grossSeconds! : 0,
+      saturationRatio: samples! > 0 ? saturated! / samples! : 0,
+      bandwidthHz: there! & 8 ? bandwidth! : null,
+    };
+  }
+}
+
+function checkSamples(samples: Float32Array): void {
+  if (!(samples instanceof Float32Array)) throw new EngineError("BAD_SAMPLES", "samples are a Float32Array in -1..1");
+  for (let i = 0; i < samples.length; i++) {
+    // 0 for every number, NaN for what is none.
+    if (samples[i]! * 0 !== 0) throw new EngineError("BAD_SAMPLES", `sample ${i} is ${samples[i]}, which is no number`);
+  }
+}

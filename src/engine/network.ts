@@ -1,0 +1,48 @@
+/** The speaker network (assembly/speaker): loaded once, then one window of features at a time becomes an embedding. */
+import { EngineError } from "./engine-error.js";
+import type { Kernels } from "./kernels.js";
+
+/** The tensors of the network, in the order in which the kernels take them. Crosses threads. */
+export interface NetworkWeights {
+  readonly bytes: Uint8Array;
+  readonly tensors: readonly { readonly offset: number; readonly bytes: number }[];
+}
+
+/** A last window may be a little longer than the others: the end of a recording adds frames to it. */
+const slackFrames = 64;
+
+export class Network {
+  readonly #kernels: Kernels;
+
+  /** Reserves its slots: the kernels must not be sealed yet. */
+  constructor(kernels: Kernels, weights: NetworkWeights, windowFrames: number) {
+    const { run } = kernels;
+    if (run.speakerReserve(windowFrames + slackFrames) !== 1) {
+      throw new EngineError("BAD_MODEL", `windows of ${windowFrames} frames are not possible`);
+    }
+    for (const [i, { offset, bytes }] of weights.tensors.entries()) {
+      if (bytes !== run.speakerTensorBytes(i)) throw new EngineError("BAD_MODEL", `tensor ${i} has ${bytes} bytes`);
+      kernels.write(run.speakerStaging(), weights.bytes.subarray(offset, offset + bytes));
+      run.speakerTake(i);
+    }
+    if (run.speakerReady() !== 1) throw new EngineError("BAD_MODEL", "the network is incomplete");
+    this.#kernels = kernels;
+  }
+
+  /** Unit length. */
+  embed(features: Float32Array): Float32Array<ArrayBuffer> {
+    const { run } = this.#kernels;
+    const frames = features.length / run.speakerBins();
+    try {
+      if (frames > run.speakerMaxFrames())
+        throw new EngineError("BAD_ARGUMENT", `a window of ${frames} frames is too long`);
+      this.#kernels.writeFloats(run.speakerFeatures(), features);
+      const refused = run.speakerEmbed(frames);
+      if (refused !== 0)
+        throw new EngineError("BAD_ARGUMENT", `a window of ${frames} frames gives no embedding (${refused})`);
+      return this.#kernels.readFloats(run.speakerEmbedding(), run.speakerDimensions());
+    } finally {
+      run.speakerWipe();
+    }
+  }
+}

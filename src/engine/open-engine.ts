@@ -1,0 +1,87 @@
+import { calibrationOf } from "./calibration.js";
+import { EngineError } from "./engine-error.js";
+import { InThread } from "./in-thread.js";
+import { type ModelFile, readModelFile } from "./model-file.js";
+import { compileKernels, parallelism, readModel, shared } from "./platform.js";
+import { Pool, type PoolOptions } from "./pool.js";
+import type { ThreadModel } from "./thread-work.js";
+import { VoiceEngine } from "./voice-engine.js";
+
+export interface EngineOptions extends Partial<PoolOptions> {
+  /** A path, a URL or the bytes of a model file; the package's own unless told. */
+  readonly model?: string | URL | Uint8Array;
+  /** How many workers; 0 does everything in the calling thread. As many as there are cores unless told, at most 8. */
+  readonly workers?: number;
+}
+
+const mostWorkers = 64;
+
+function count(value: number | undefined, fallback: number, least: number, most: number, what: string): number {
+  if (value === undefined) return fallback;
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  throw new EngineError("BAD_ARGUMENT", `${what} is a whole number from ${least} to ${most}, not ${value}`);
+}
+
+function dimensionsOf(model: ModelFile): number {
+  const { dimensions } = model.network.description;
+  if (typeof dimensions === "number") return dimensions;
+  throw new EngineError("BAD_MODEL", "the model does not say how long its embeddings are");
+}
+
+function windowSecondsOf(model: ModelFile): number {
+  const { windowSeconds } = model.network.description;
+  if (typeof windowSeconds === "number" && windowSeconds >= 0.5 && windowSeconds <= 9) return windowSeconds;
+  throw new EngineError("BAD_MODEL", `the model's windows of ${String(windowSeconds)} s are not possible`);
+}
+
+/** The network's tensors in one piece, which threads share where they can. */
+function weightsOf(model: ModelFile): ThreadModel["network"] {
+  const tensors: { offset: number; bytes: number }[] = [];
+  let total = 0;
+  for (const { bytes } of model.network.tensors) {
+    tensors.push({ offset: total, bytes: bytes.length });
+    total += bytes.length;
+  }
+  const bytes = shared(total);
+  for (const [i, tensor] of model.network.tensors.entries()) bytes.set(tensor.bytes, tensors[i]!.offset);
+  return { bytes, tensors };
+}
+
+/** An engine that is ready: kernels compiled, model checked, workers loaded. Close it when done. */
+export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngine> {
+  const workers = count(options.workers, Math.min(8, parallelism()), 0, mostWorkers, "workers");
+  const [module, model] = await Promise.all([
+    compileKernels(),
+    options.model instanceof Uint8Array ? readModelFile(options.model) : readModel(options.model).then(readModelFile),
+  ]);
+  const dimensions = dimensionsOf(model);
+  const windowSeconds = windowSecondsOf(model);
+  const threadModel: ThreadModel = {
+    scoring: {
+      dimensions,
+      revision: model.revision,
+      cohort: model.cohort,
+      voiceClass: model.voiceClass,
+      calibration: calibrationOf(model.calibration),
+    },
+    network: weightsOf(model),
+    windowFrames: Math.round(windowSeconds * 100),
+  };
+  const threads =
+    workers === 0
+      ? new InThread(module, threadModel)
+      : await Pool.start(module, threadModel, {
+          workers,
+          mostCalls: count(options.mostCalls, 64 * workers, 1, 1e6, "mostCalls"),
+          workLimitMs: count(options.workLimitMs, 60_000, 1, 2 ** 31 - 1, "workLimitMs"),
+          graceMs: count(options.graceMs, 500, 0, 2 ** 31 - 1, "graceMs"),
+        });
+  const info = {
+    calibrationModelId: model.family,
+    revision: model.revision,
+    dimensions,
+    windowSeconds,
+    attacks: [],
+  };
+  return new VoiceEngine(info, threadModel.scoring, module, threads);
+}

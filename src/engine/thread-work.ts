@@ -1,0 +1,65 @@
+/** Everything that one thread can do: an instance of the kernels with the model in it. Synchronous, one call at a time. */
+import { Kernels } from "./kernels.js";
+import { type Heard, Listener, type StreamFormat, type StreamState, type WindowFeatures } from "./listener.js";
+import { Network, type NetworkWeights } from "./network.js";
+import type { Measures, Score, Template, TrainedVoice, Voice, VoiceWindow } from "./port.js";
+import { Scoring, type ScoringModel } from "./scoring.js";
+
+/** What a thread needs of a model. Crosses threads. */
+export interface ThreadModel {
+  readonly scoring: ScoringModel;
+  readonly network: NetworkWeights;
+  readonly windowFrames: number;
+}
+
+/** What the windows of a recording say together. */
+export interface VoiceSummary {
+  readonly embedding: Float32Array | null;
+  readonly voiceClass: number | null;
+  readonly speakers: number;
+}
+
+export class ThreadWork {
+  readonly #listener: Listener;
+  readonly #network: Network;
+  readonly #scoring: Scoring;
+  readonly #kernels: Kernels;
+
+  constructor(module: WebAssembly.Module, model: ThreadModel) {
+    const kernels = new Kernels(module);
+    this.#kernels = kernels;
+    this.#listener = new Listener(kernels, model.windowFrames);
+    this.#network = new Network(kernels, model.network, model.windowFrames);
+    this.#scoring = new Scoring(kernels, model.scoring);
+    kernels.run.seal();
+  }
+
+  hear(state: StreamState | null, format: StreamFormat, samples: Float32Array): Heard {
+    return this.#listener.hear(state, format, samples);
+  }
+
+  peek(state: StreamState | null, format: StreamFormat): { measures: Measures; tail: WindowFeatures | null } {
+    return this.#listener.peek(state, format);
+  }
+
+  embed(features: Float32Array): Float32Array {
+    return this.#network.embed(features);
+  }
+
+  summarize(windows: readonly VoiceWindow[]): VoiceSummary {
+    return this.#scoring.summarize(windows);
+  }
+
+  train(segments: readonly Voice[]): TrainedVoice {
+    return this.#scoring.train(segments);
+  }
+
+  scores(templates: readonly Template[], probe: Voice): Score[] {
+    return this.#scoring.scores(templates, probe);
+  }
+
+  /** WebAssembly memory of the thread, sealed after loading. */
+  memoryBytes(): number {
+    return this.#kernels.memoryBytes;
+  }
+}

@@ -1,0 +1,98 @@
+import { inCall } from "./call.js";
+import { EngineError, NotSupportedError } from "./engine-error.js";
+import { WasmGallery } from "./gallery.js";
+import { Kernels } from "./kernels.js";
+import { Listening } from "./listening.js";
+import type {
+  AnalyzeOptions,
+  AttackKind,
+  AttackScore,
+  CallOptions,
+  Engine,
+  Gallery,
+  ModelInfo,
+  Score,
+  Template,
+  TrainedVoice,
+  Voice,
+  VoiceAnalysis,
+  VoiceStream,
+} from "./port.js";
+import { Scoring, type ScoringModel } from "./scoring.js";
+import type { Threads } from "./threads.js";
+
+/** The engine over any threads. What answers at once (thresholds, galleries) is done here, the rest there. */
+export class VoiceEngine implements Engine {
+  readonly model: ModelInfo;
+  readonly #module: WebAssembly.Module;
+  readonly #threads: Threads;
+  readonly #scoring: Scoring;
+  readonly #galleries = new Set<WasmGallery>();
+  #closed = false;
+
+  constructor(model: ModelInfo, scoring: ScoringModel, module: WebAssembly.Module, threads: Threads) {
+    const kernels = new Kernels(module);
+    this.#scoring = new Scoring(kernels, { ...scoring, cohort: null });
+    kernels.run.seal();
+    this.model = model;
+    this.#module = module;
+    this.#threads = threads;
+  }
+
+  async analyze(samples: Float32Array, rateHz: number, options: AnalyzeOptions = {}): Promise<VoiceAnalysis> {
+    if (!(samples instanceof Float32Array)) throw new EngineError("BAD_SAMPLES", "samples are a Float32Array in -1..1");
+    const listening = new Listening(this.#threads, rateHz, this.model.revision, options);
+    return inCall(this.#threads, options, async (signal, pause) => {
+      await listening.hear(samples, signal, pause);
+      return listening.conclude(signal);
+    });
+  }
+
+  async stream(rateHz: number, options: AnalyzeOptions = {}): Promise<VoiceStream> {
+    if (this.#closed) throw new EngineError("CLOSED", "the engine is closed");
+    return new Listening(this.#threads, rateHz, this.model.revision, options);
+  }
+
+  async train(segments: readonly Voice[], options: CallOptions = {}): Promise<TrainedVoice> {
+    return inCall(this.#threads, options, (signal) => this.#threads.call("train", [segments], [], signal));
+  }
+
+  async score(templates: readonly Template[], probe: Voice, options: CallOptions = {}): Promise<Score[]> {
+    return inCall(this.#threads, options, (signal) => this.#threads.call("scores", [templates, probe], [], signal));
+  }
+
+  threshold(falseAcceptRate: number): number {
+    return this.#scoring.threshold(falseAcceptRate);
+  }
+
+  gallery(): Gallery {
+    if (this.#closed) throw new EngineError("CLOSED", "the engine is closed");
+    const gallery = new WasmGallery(this.#module, this.model.dimensions);
+    this.#galleries.add(gallery);
+    return gallery;
+  }
+
+  async attack(
+    kind: AttackKind,
+    _samples: Float32Array,
+    _rateHz: number,
+    _options: CallOptions = {},
+  ): Promise<AttackScore> {
+    throw new NotSupportedError(`the model ${this.model.calibrationModelId} has no network for ${kind} attacks`);
+  }
+
+  /** WebAssembly memory of the threads, in bytes. */
+  async memoryBytes(): Promise<number> {
+    return inCall(this.#threads, {}, async (signal) => {
+      const one = await this.#threads.call("memoryBytes", [], [], signal);
+      return one * this.#threads.parallel;
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const gallery of this.#galleries) gallery.close();
+    this.#galleries.clear();
+    await this.#threads.close();
+  }
+}
