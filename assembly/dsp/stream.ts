@@ -30,7 +30,7 @@
 import { reserve } from "../memory";
 import { bandwidthHz, FrameSums, frameSums, SPECTRUM_BYTES, snrDb, spectrumPush, wadaDb } from "../quality/spectrum";
 import { SPEECH_LEVEL_BYTES, speechLevelDb, speechLevelPush, speechLevelStart } from "../quality/speech-level";
-import { Saturation, saturatedRuns, saturatedSamples, saturationPush } from "../quality/saturation";
+import { SATURATION_BYTES, saturatedRuns, saturatedSamples, saturationPush } from "../quality/saturation";
 import {
   Activity,
   activityPush,
@@ -101,7 +101,7 @@ function aligned(bytes: usize): usize {
 // The parts of a stream's state, one after the other.
 const ACTIVITY: usize = aligned(offsetof<Stream>());
 const SATURATION: usize = ACTIVITY + aligned(offsetof<Activity>());
-const LEVEL: usize = SATURATION + aligned(offsetof<Saturation>());
+const LEVEL: usize = SATURATION + aligned(SATURATION_BYTES);
 const SPECTRUM: usize = LEVEL + aligned(SPEECH_LEVEL_BYTES);
 const NETWORK: usize = SPECTRUM + aligned(SPECTRUM_BYTES);
 const BLOCK_AT: usize = NETWORK + aligned(VOICE_ACTIVITY_BYTES);
@@ -302,7 +302,7 @@ export function streamFinish(): i32 {
 function hear(n: i32): void {
   const s = stream();
   const block = state + BLOCK_AT;
-  const saturation = changetype<Saturation>(state + SATURATION);
+  const saturation = state + SATURATION;
   for (let i: usize = 0; i < <usize>n * 4; i += 4) {
     let x = load<f32>(block + i);
     if (!isFinite(x)) {
@@ -445,7 +445,7 @@ function put(index: usize, value: f64, bit: i32): i32 {
 
 function measure(): void {
   const s = stream();
-  const saturation = changetype<Saturation>(state + SATURATION);
+  const saturation = state + SATURATION;
   put(0, <f64>s.rateHz, 0);
   put(1, s.rateHz > 0 ? <f64>s.samples / <f64>s.rateHz : 0, 0);
   put(2, <f64>s.speech * 0.01, 0);

@@ -1,6 +1,6 @@
 """Training material for the voice-activity network: sequences of log-mel features with Silero's opinion of each frame.
 
-    MIRROR=… SILERO=silero_vad_v6.onnx MUSIC=folder-of-ogg python data.py OUT.npz HOURS [dev]
+    MIRROR=… SILERO=silero_vad_v6.onnx MUSIC=folder-of-ogg SYNTHESIZED=folder python data.py OUT.npz HOURS [dev]
 
 Speech comes from TRAIN of ../corpora.py (blobs of bare git repositories), noise from ESC-50 and from generators, music from
 free game soundtracks. `dev` takes speech from DEV and other noise clips instead: never trained on, and the hold music of
@@ -82,10 +82,10 @@ def music(dev):
     paths = [p for i, p in enumerate(paths) if p.endswith((".ogg", ".opus", ".mp3")) and (i % 10 == 0) == dev]
     random.shuffle(paths)
     out = []
-    for path in paths[: 20 if dev else 120]:
+    for path in paths[: 20 if dev else 260]:
         try:
             info = soundfile.info(path)
-            for _ in range(3):
+            for _ in range(2):
                 start = int(rng.integers(0, max(1, info.frames - 13 * info.samplerate)))
                 x, rate = soundfile.read(path, start=start, frames=13 * info.samplerate, dtype="float32", always_2d=True)
                 x = to16k(x.mean(1), rate)
@@ -95,6 +95,13 @@ def music(dev):
             print(path, e)
     print("music", len(out), flush=True)
     return out
+
+
+def synthesized():
+    """Voices of test/voice.ts, as 16 kHz f32 files in SYNTHESIZED (other speakers than the tests take); none when it is not set."""
+    folder = os.environ.get("SYNTHESIZED")
+    names = sorted(n for n in os.listdir(folder) if n.endswith(".f32")) if folder else []
+    return [np.fromfile(f"{folder}/{n}", "<f4") for n in names]
 
 
 def coloured(n):
@@ -196,7 +203,8 @@ def per_frame(p, frames):
 def main():
     out, hours = arguments[0], float(arguments[1])
     dev = "dev" in arguments[2:]
-    people = speech(corpora.DEV if dev else {k: v for k, v in corpora.TRAIN.items() if k not in ("malayalam", "speechcommands", "alphanumeric")}, hours * 150)
+    people = speech(corpora.DEV if dev else {k: v for k, v in corpora.TRAIN.items() if k not in ("malayalam", "alphanumeric")}, hours * 130)
+    people += synthesized()
     noises, songs, silero = esc50(dev), music(dev), Silero(os.environ["SILERO"])
     features, labels, kinds = [], [], []
     count, batch = int(hours * 3600 / SECONDS), 32
@@ -206,21 +214,21 @@ def main():
         for b in range(batch):
             what = rng.random()
             if what < 0.62:
-                at = int(RATE * rng.uniform(0, 1.5))
+                at = int(RATE * max(0, rng.uniform(-0.5, 1.5)))
                 while at < LENGTH:
                     x = people[rng.integers(len(people))]
                     x = x[: LENGTH - at] * 10 ** (rng.normal(0, 3) / 20)
                     clean[b, at : at + len(x)] += x
                     at += len(x) + int(RATE * rng.exponential(0.5 if rng.random() < 0.7 else 2.5))
-                snr, kind[b] = rng.uniform(-3, 40), 0
+                snr, kind[b] = rng.uniform(-8, 20) if rng.random() < 0.6 else rng.uniform(20, 45), 0
                 if rng.random() < 0.3:
                     clean[b] = room(clean[b])
             else:
                 talks[b], snr, kind[b] = False, 0, 1
             which = rng.random()
-            if not talks[b] and which < 0.4:
+            if not talks[b] and which < 0.45:
                 n, kind[b] = songs[rng.integers(len(songs))], 2
-            elif not talks[b] and which < 0.6:
+            elif not talks[b] and which < 0.62:
                 n = tones(LENGTH) + 10 ** rng.uniform(-4, -1) * coloured(LENGTH)
             elif which < 0.35:
                 n = coloured(LENGTH)
@@ -233,7 +241,7 @@ def main():
             level = 0.05 * np.sqrt(np.mean(clean[b] ** 2) / 0.0025 + 1e-12) if talks[b] else 0.05
             x = clean[b] + n[:LENGTH] * level * 10 ** (-snr / 20)
             gain = 10 ** (rng.uniform(-28, 14) / 20)
-            if rng.random() < 0.45:
+            if rng.random() < 0.5:
                 x, clean[b] = telephone(x * gain), telephone(clean[b])
             else:
                 x = x * gain
