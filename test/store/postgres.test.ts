@@ -1,0 +1,153 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openPostgresStore } from "../../src/postgres.js";
+import { describeStoreContract } from "./contract.js";
+import { enrollPerson, newId, profileOf, templateOf } from "./fixtures.js";
+import { type PostgresServer, startPostgres } from "./postgres-server.js";
+
+const masterKey = new Uint8Array(32).fill(7);
+let server: PostgresServer;
+let keys: string;
+let shared: string;
+
+beforeAll(async () => {
+  server = await startPostgres();
+  keys = await server.createDatabase();
+  shared = await server.createDatabase();
+});
+afterAll(() => server?.stop());
+
+describeStoreContract("PostgreSQL", {
+  // Every store of the suite is another replica of the same one.
+  open: (options) => openPostgresStore(shared, { keys, masterKey, ...options }),
+});
+
+describe("replicas", () => {
+  test("that start at once on an empty database all start", async () => {
+    const [url, keysUrl] = [await server.createDatabase(), await server.createDatabase()];
+    const stores = await Promise.all(
+      Array.from({ length: 4 }, () => openPostgresStore(url, { keys: keysUrl, masterKey })),
+    );
+    const scope = newId("scope");
+    const alice = await enrollPerson(stores[0]!, scope, "alice", 1);
+    for (const store of stores) expect(await store.profiles.get(scope, alice.profile.id)).toEqual(alice.profile);
+    await Promise.all(stores.map((store) => store.close()));
+  });
+
+  test("share the work of jobs: each is done once", async () => {
+    const stores = await Promise.all([1, 2].map(() => openPostgresStore(shared, { keys, masterKey })));
+    const scope = newId("scope");
+    const done: string[] = [];
+    for (const store of stores) {
+      await store.jobs.work(async (job) => {
+        if (job.scopeId === scope) done.push(job.id);
+      });
+    }
+    const ids = Array.from({ length: 10 }, () => newId("job"));
+    for (const id of ids) {
+      const job = {
+        id,
+        scopeId: scope,
+        kind: "retrain",
+        state: 1,
+        request: null,
+        result: null,
+        progress: 0,
+        createdAt: 1,
+      } as const;
+      await stores[0]!.jobs.create(job);
+    }
+    await expect.poll(() => done.length, { timeout: 30_000 }).toBe(ids.length);
+    expect([...done].sort()).toEqual([...ids].sort());
+    await Promise.all(stores.map((store) => store.close()));
+  });
+
+  test("see a rotated scope key, an erased profile and a changed print of each other", async () => {
+    const [one, two] = await Promise.all([1, 2].map(() => openPostgresStore(shared, { keys, masterKey })));
+    const scope = newId("scope");
+    const alice = await enrollPerson(one!, scope, "alice", 1);
+    expect(await two!.profiles.get(scope, alice.profile.id)).toEqual(alice.profile);
+    const version = await two!.profiles.printsVersion(scope);
+    // Both make keys while one rotates.
+    const made = [];
+    const rotating = one!.keys.rotate(scope);
+    for (let i = 0; i < 10; i++)
+      made.push((await two!.profiles.create(profileOf(scope, `person ${i}`, { template: templateOf(i) })))!);
+    await rotating;
+    await two!.keys.rotate(scope);
+    for (const { id, template } of made) {
+      expect((await one!.profiles.get(scope, id))!.template).toEqual(template);
+      expect((await two!.profiles.get(scope, id))!.template).toEqual(template);
+    }
+    await one!.profiles.erase(scope, alice.profile.id);
+    expect(await two!.profiles.get(scope, alice.profile.id)).toBeNull();
+    expect((await two!.profiles.printsChangedSince(scope, version)).ids).toContain(alice.profile.id);
+    await Promise.all([one!.close(), two!.close()]);
+  });
+});
+
+describe("keys", () => {
+  const openWith = (url: string, keysUrl: string, key: Uint8Array, previousMasterKey?: Uint8Array) =>
+    openPostgresStore(url, { keys: keysUrl, masterKey: key, ...(previousMasterKey ? { previousMasterKey } : {}) });
+
+  test("are refused under another master key, and wrapped anew when the old one is given too", async () => {
+    const [url, keysUrl] = [await server.createDatabase(), await server.createDatabase()];
+    const scope = newId("scope");
+    const store = await openWith(url, keysUrl, masterKey);
+    const { profile } = await enrollPerson(store, scope, "alice", 1);
+    await store.close();
+    const next = new Uint8Array(32).fill(8);
+    await expect(openWith(url, keysUrl, next)).rejects.toMatchObject({ name: "SealError", code: "wrong-key" });
+    const moved = await openWith(url, keysUrl, next, masterKey);
+    expect(await moved.profiles.get(scope, profile.id)).toEqual(profile);
+    await moved.close();
+    const later = await openWith(url, keysUrl, next);
+    expect(await later.profiles.get(scope, profile.id)).toEqual(profile);
+    await later.close();
+    await expect(openWith(url, keysUrl, masterKey)).rejects.toMatchObject({ code: "wrong-key" });
+  });
+
+  test("of another store are refused, and a key database without a master key", async () => {
+    const [url, foreignKeys] = [await server.createDatabase(), await server.createDatabase()];
+    await (await openWith(url, keys, masterKey)).close();
+    await expect(openWith(url, foreignKeys, masterKey)).rejects.toMatchObject({ code: "wrong-key" });
+    await expect(openPostgresStore(url, { keys })).rejects.toMatchObject({ code: "wrong-key" });
+    await (await openWith(url, keys, masterKey)).close();
+  });
+
+  test("may lie in a folder for a single process", async () => {
+    const url = await server.createDatabase();
+    const folder = mkdtempSync(join(tmpdir(), "vivavoce-keys-"));
+    const scope = newId("scope");
+    const store = await openPostgresStore(url, { keys: folder });
+    const { profile } = await enrollPerson(store, scope, "alice", 1);
+    await expect(openPostgresStore(url, { keys: folder })).rejects.toMatchObject({ code: "locked" });
+    await store.close();
+    const again = await openPostgresStore(url, { keys: folder });
+    expect(await again.profiles.get(scope, profile.id)).toEqual(profile);
+    await again.close();
+    rmSync(folder, { recursive: true });
+  });
+});
+
+describe("migrations", () => {
+  test("refuse a store that a newer version wrote, and touch nothing", async () => {
+    const url = await server.createDatabase();
+    await (await openPostgresStore(url, { keys, masterKey })).close();
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query("INSERT INTO vivavoce.migrations (version) VALUES (999)");
+    await expect(openPostgresStore(url, { keys, masterKey })).rejects.toMatchObject({ code: "newer-schema" });
+    await client.query("DELETE FROM vivavoce.migrations WHERE version = 999");
+    await client.end();
+    await (await openPostgresStore(url, { keys, masterKey })).close();
+  });
+
+  test("say so when the server cannot be reached", async () => {
+    const nobody = "postgres://postgres@127.0.0.1:1/nothing";
+    await expect(openPostgresStore(nobody, { keys, masterKey })).rejects.toMatchObject({ code: "ECONNREFUSED" });
+  });
+});
