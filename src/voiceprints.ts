@@ -1,0 +1,579 @@
+/**
+ * The easy door: voices by name, in one line each. It is built on the same operations as everything else, so what it
+ * answers is what the contract answers.
+ */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { RawEncoding } from "./audio/port.js";
+import {
+  AudioValidity,
+  type Context,
+  type ContextSchema,
+  Decision,
+  TrainReason,
+} from "./contract/gen/vendor/biosec/v1/common_pb.js";
+import { SessionType } from "./contract/gen/vendor/biosec/v1/sessions_pb.js";
+import {
+  type AnalyzeAudioResult,
+  DecisionReason,
+  EnrollReason,
+  EnrollStatus,
+  type IdentifyResult,
+  type VerifyResult,
+  VoiceprintProfileStatus,
+} from "./contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { StatusCode } from "./contract/gen/vendor/rpc/status_pb.js";
+import { StatusError } from "./contract/status-error.js";
+import type { OperationOptions } from "./processor/dependencies.js";
+import type { ExportedProfile } from "./processor/export-profile.js";
+import type { LiveCheck } from "./processor/live-check.js";
+import type { VoiceprintsProcessor } from "./processor/voiceprints-processor.js";
+import type { OwnerKind, Profile, Store } from "./store/port.js";
+
+/** A WAV file, headerless bytes, or mono samples in -1..1. */
+export type Audio =
+  | Uint8Array
+  | ArrayBuffer
+  | Blob
+  | { readonly bytes: Uint8Array; readonly encoding: RawEncoding; readonly rateHz: number; readonly channels?: number }
+  | { readonly samples: Float32Array; readonly rateHz: number };
+
+export type DecisionName = keyof typeof Decision;
+export type ReasonName = keyof typeof DecisionReason;
+
+export interface Answer<Result> {
+  readonly decision: DecisionName;
+  readonly reason: ReasonName;
+  /** The best comparison, -1..1; `null` when nothing was compared. */
+  readonly score: number | null;
+  /** 0..1000, higher is riskier. */
+  readonly risk: number | null;
+  /** 0..100 */
+  readonly reliability: number | null;
+  readonly netSpeechSeconds: number;
+  /** The contract's result, with all it says. */
+  readonly result: Result;
+}
+
+export interface NamedScore {
+  readonly name: string;
+  readonly score: number;
+}
+
+export interface Identification extends Answer<IdentifyResult> {
+  /** Who it is; `null` unless the decision is AUTHENTIC. */
+  readonly person: string | null;
+  /** Best first. */
+  readonly candidates: readonly NamedScore[];
+}
+
+export interface Analysis extends Answer<AnalyzeAudioResult> {
+  readonly validity: keyof typeof AudioValidity;
+  /** The most likely person and fraudster that were compared, whatever the decision. */
+  readonly likeliestPerson: string | null;
+  readonly likeliestFraudster: string | null;
+}
+
+export interface EnrolledSegment {
+  readonly enrolled: boolean;
+  readonly reason: keyof typeof EnrollReason;
+  readonly validity: keyof typeof AudioValidity;
+  readonly netSpeechSeconds: number;
+}
+
+export interface Enrollment {
+  readonly trained: boolean;
+  /** TRAIN_OK, or what is missing. */
+  readonly reason: keyof typeof TrainReason;
+  readonly status: keyof typeof VoiceprintProfileStatus;
+  readonly printVersion: number;
+  /** One for each recording given. */
+  readonly segments: readonly EnrolledSegment[];
+}
+
+export type VoiceprintsProgress =
+  | { readonly step: "segment"; readonly index: number; readonly total: number; readonly segment: EnrolledSegment }
+  | { readonly step: "train" }
+  | {
+      readonly step: "listen";
+      readonly netSpeechSeconds: number;
+      readonly grossSeconds: number;
+      readonly totalSeconds: number | null;
+    };
+
+export interface CallChoices {
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+  readonly onProgress?: (progress: VoiceprintsProgress) => void;
+  /** Which of the owner's prints; empty unless told. */
+  readonly tag?: string;
+  /** Of audio with several channels: 1 is the first, 0 (the default) mixes all. */
+  readonly channel?: number;
+  /** Hears all of the audio, even when a checkpoint has given a clear answer. */
+  readonly ignoreCheckpoints?: boolean;
+}
+
+export interface Target {
+  /** Persons that it may be. */
+  readonly persons?: readonly string[];
+  /** `true`: all known fraudsters. */
+  readonly fraudsters?: readonly string[] | true;
+}
+
+export interface AnalysisChoices extends CallChoices, Target {
+  readonly synthetic?: boolean;
+  readonly playback?: boolean;
+}
+
+export interface VoiceprintsSettings {
+  readonly scope: string;
+  readonly configset: string;
+}
+
+export class Voiceprints {
+  constructor(
+    /** For everything that the easy door has no word for. */
+    readonly processor: VoiceprintsProcessor,
+    private readonly store: Store,
+    private readonly settings: VoiceprintsSettings,
+    private readonly onClose: () => Promise<void>,
+  ) {}
+
+  /** Adds recordings to a person's print and trains it when there is enough. Can be called again with more. */
+  enroll(person: string, recordings: readonly Audio[], choices: CallChoices = {}): Promise<Enrollment> {
+    return this.#enroll("person", person, recordings, choices);
+  }
+
+  /** As `enroll`, for somebody to be watched for. */
+  enrollFraudster(fraudster: string, recordings: readonly Audio[], choices: CallChoices = {}): Promise<Enrollment> {
+    return this.#enroll("fraudster", fraudster, recordings, choices);
+  }
+
+  /** Is it this person? */
+  verify(person: string, audio: Audio, choices: CallChoices = {}): Promise<Answer<VerifyResult>> {
+    return this.#inSession(person, async (context) => {
+      const profileId = await this.#profileId("person", person, choices.tag);
+      const { result } = await this.processor.verify(
+        {
+          context,
+          audio: await this.#media(context, audio, choices),
+          gkVoiceprintProfileId: { value: profileId },
+          ...heard(choices),
+        },
+        operationOptions(choices),
+      );
+      return answerOf(result!, result!.authenticationScore?.biometricScore, result!.riskEngineResult);
+    });
+  }
+
+  /** Which of these persons is it, if any? Without names: of all that are enrolled. */
+  identify(audio: Audio, persons?: readonly string[], choices: CallChoices = {}): Promise<Identification> {
+    return this.#inSession("", async (context) => {
+      const profiles = await this.#profiles("person", persons, choices.tag);
+      const { result } = await this.processor.identify(
+        {
+          context,
+          audio: await this.#media(context, audio, choices),
+          target: { case: "gkVoiceprintProfileIds", value: { uniqueIds: profiles.map(({ id }) => ({ value: id })) } },
+          ...heard(choices),
+        },
+        operationOptions(choices),
+      );
+      const names = new Map(profiles.map((profile) => [profile.id, profile.owner.externalId]));
+      const candidates = result!.voiceprintResults.flatMap(({ gkVoiceprintProfileId, score }) => {
+        const name = names.get(gkVoiceprintProfileId?.value ?? "");
+        return name === undefined ? [] : [{ name, score: score.value?.biometricScore ?? Number.NaN }];
+      });
+      const answer = answerOf(result!, result!.authenticationScore?.biometricScore, result!.riskEngineResult);
+      const person = answer.decision === "AUTHENTIC" ? (candidates[0]?.name ?? null) : null;
+      return { ...answer, person, candidates };
+    });
+  }
+
+  /** Is it a known fraudster? FRAUD, NO_RISK_DETECTED, or why neither. Without names: any that is enrolled. */
+  watch(audio: Audio, fraudsters?: readonly string[], choices: CallChoices = {}): Promise<Analysis> {
+    return this.analyze(audio, { ...choices, fraudsters: fraudsters ?? true });
+  }
+
+  /** Several checks at once, or, with none asked for, what the audio is like. */
+  analyze(audio: Audio, choices: AnalysisChoices = {}): Promise<Analysis> {
+    return this.#inSession("", async (context) => {
+      const targets = await this.#targets(choices);
+      const { result } = await this.processor.analyzeAudio(
+        {
+          context,
+          audio: await this.#media(context, audio, choices),
+          ...targets.request,
+          ...heard(choices),
+          ...(choices.synthetic && { syntheticSpeechDetectionParameters: {} }),
+          ...(choices.playback && { channelPlaybackDetectionParameters: {} }),
+        },
+        operationOptions(choices),
+      );
+      return analysisOf(result!, targets.names);
+    });
+  }
+
+  /** Listens to audio that is still arriving: `push` chunks until `answer` is there, or `finish`. */
+  async listen(target: Target, rateHz: number, choices: CallChoices = {}): Promise<Listener> {
+    const targets = await this.#targets({ ...choices, ...target });
+    const session = await this.#startSession(target.persons?.length === 1 ? target.persons[0]! : "");
+    try {
+      const ignoreCheckpoints = choices.ignoreCheckpoints ?? false;
+      const check = await this.processor.listen(
+        { context: session, rateHz, ignoreCheckpoints, ...targets.request },
+        operationOptions(choices),
+      );
+      return new Listener(
+        check,
+        (result) => analysisOf(result, targets.names),
+        () => this.#stopSession(session),
+      );
+    } catch (error) {
+      await this.#stopSession(session);
+      throw error;
+    }
+  }
+
+  /** All that is kept of a person, for them to see: one entry for each of their prints. */
+  export(person: string): Promise<ExportedProfile[]> {
+    return this.#eachProfile("person", person, (id) => this.processor.exportProfile(this.settings.scope, id));
+  }
+
+  /** Erases a person: prints, recordings, keys. False when there was nothing. */
+  async erase(person: string): Promise<boolean> {
+    return (await this.#erase("person", person)) > 0;
+  }
+
+  async eraseFraudster(fraudster: string): Promise<boolean> {
+    return (await this.#erase("fraudster", fraudster)) > 0;
+  }
+
+  /** The names of all persons that have a profile. */
+  async people(): Promise<string[]> {
+    const profiles = await this.#all("person");
+    return [...new Set(profiles.map((profile) => profile.owner.externalId))].sort();
+  }
+
+  async close(): Promise<void> {
+    this.processor.close();
+    await this.onClose();
+  }
+
+  async #enroll(
+    kind: OwnerKind,
+    name: string,
+    recordings: readonly Audio[],
+    choices: CallChoices,
+  ): Promise<Enrollment> {
+    return this.#inSession(kind === "person" ? name : "", async (context) => {
+      const gkVoiceprintProfileId = { value: await this.#profileIdOrNew(kind, name, choices.tag) };
+      const segments: EnrolledSegment[] = [];
+      for (const [index, recording] of recordings.entries()) {
+        const segment = await this.#enrollSegment(context, gkVoiceprintProfileId.value, recording, choices);
+        segments.push(segment);
+        choices.onProgress?.({ step: "segment", index, total: recordings.length, segment });
+      }
+      choices.onProgress?.({ step: "train" });
+      const { result } = await this.processor.train({ context, gkVoiceprintProfileId }, callOptions(choices));
+      return {
+        trained: result!.reason === TrainReason.TRAIN_OK,
+        reason: TrainReason[result!.reason] as keyof typeof TrainReason,
+        status: VoiceprintProfileStatus[result!.status] as keyof typeof VoiceprintProfileStatus,
+        printVersion: result!.voiceprintDetails?.printVersion ?? 0,
+        segments,
+      };
+    });
+  }
+
+  async #enrollSegment(
+    context: SessionContext,
+    profileId: string,
+    recording: Audio,
+    choices: CallChoices,
+  ): Promise<EnrolledSegment> {
+    const processed = await this.processor.processAudio(
+      {
+        context,
+        input: await this.#media(context, recording, choices),
+        isForEnrollment: true,
+        ...(choices.channel !== undefined && { channelSelector: { channel: choices.channel } }),
+      },
+      operationOptions(choices),
+    );
+    const { gkProcessedAudioId, validity } = processed.result!;
+    const validityName = AudioValidity[validity] as keyof typeof AudioValidity;
+    if (!gkProcessedAudioId)
+      return { enrolled: false, reason: "INTERNAL_ERROR", validity: validityName, netSpeechSeconds: 0 };
+    const { result } = await this.processor.enroll(
+      { context, gkVoiceprintProfileId: { value: profileId }, gkProcessedAudioId },
+      callOptions(choices),
+    );
+    const full = result!.enrollStatus === EnrollStatus.FULL && result!.enrolled !== true;
+    return {
+      enrolled: result!.enrolled === true,
+      reason: full ? "UNSPECIFIED" : (EnrollReason[result!.reason] as keyof typeof EnrollReason),
+      validity: validityName,
+      netSpeechSeconds: seconds(processed.result!.audioDetails?.netAudio),
+    };
+  }
+
+  /** Every call is a session of its own, so that its audio goes when it has been answered. */
+  async #inSession<T>(claimedPersonId: string, work: (context: SessionContext) => Promise<T>): Promise<T> {
+    const context = await this.#startSession(claimedPersonId);
+    try {
+      return await work(context);
+    } finally {
+      await this.#stopSession(context);
+    }
+  }
+
+  async #startSession(claimedPersonId: string): Promise<SessionContext> {
+    const { scope, configset } = this.settings;
+    const scopeOnly = { gkScopeId: { value: scope } };
+    const { gkSessionId, gkEngagementId } = await this.processor.startSession({
+      context: scopeOnly,
+      sessionType: SessionType.OTHER,
+      claimedPersonId,
+    });
+    return { ...scopeOnly, gkSessionId: gkSessionId!, gkEngagementId: gkEngagementId!, configsetId: configset };
+  }
+
+  async #stopSession(context: SessionContext): Promise<void> {
+    await this.processor.stopEngagement({ context });
+  }
+
+  async #media(context: SessionContext, audio: Audio, choices: CallChoices) {
+    const { gkMediaSegmentId } = await this.processor.addMediaSegment(
+      { context, ...(await mediaOf(audio)) },
+      callOptions(choices),
+    );
+    return { case: "gkMediaSegmentId", value: gkMediaSegmentId! } as const;
+  }
+
+  async #targets({ persons, fraudsters, tag }: Target & CallChoices) {
+    const watched =
+      fraudsters && (await this.#profiles("fraudster", fraudsters === true ? undefined : fraudsters, tag));
+    if (watched?.length === 0)
+      throw new StatusError({
+        statusCode: StatusCode.NOT_FOUND,
+        message: "no fraudster is enrolled to be watched for",
+      });
+    const found = [...(persons ? await this.#profiles("person", persons, tag) : []), ...(watched ?? [])];
+    const names = new Map(found.map((profile) => [profile.id, profile.owner.externalId]));
+    const uniqueIds = found.map(({ id }) => ({ value: id }));
+    return { names, request: uniqueIds.length > 0 ? { gkVoiceprintProfileIds: { uniqueIds } } : {} };
+  }
+
+  async #profiles(kind: OwnerKind, names: readonly string[] | undefined, tag: string | undefined): Promise<Profile[]> {
+    if (names === undefined) return this.#all(kind);
+    const found: Profile[] = [];
+    for (const name of names) {
+      const profile = await this.store.profiles.find(this.settings.scope, kind, name, tag ?? "");
+      if (!profile) throw unknownName(kind, name);
+      found.push(profile);
+    }
+    return found;
+  }
+
+  async #all(kind: OwnerKind): Promise<Profile[]> {
+    const pageSize = 512;
+    const found: Profile[] = [];
+    for (let after: string | null = null; ; ) {
+      const page: Profile[] = await this.store.profiles.list(this.settings.scope, after, pageSize);
+      found.push(...page.filter((profile) => profile.owner.kind === kind));
+      if (page.length < pageSize) return found;
+      after = page.at(-1)!.id;
+    }
+  }
+
+  async #profileId(kind: OwnerKind, name: string, tag: string | undefined): Promise<string> {
+    const id = await this.#findProfileId(kind, name, tag);
+    if (id === null) throw unknownName(kind, name);
+    return id;
+  }
+
+  async #profileIdOrNew(kind: OwnerKind, name: string, tag: string | undefined): Promise<string> {
+    const found = await this.#findProfileId(kind, name, tag);
+    if (found !== null) return found;
+    try {
+      const { gkVoiceprintProfileId } = await this.processor.createVoiceprintProfile(this.#owned(kind, name, tag));
+      return gkVoiceprintProfileId!.value;
+    } catch (error) {
+      // Somebody created it at the same moment.
+      if (error instanceof StatusError && error.code === StatusCode.ALREADY_EXISTS)
+        return this.#profileId(kind, name, tag);
+      throw error;
+    }
+  }
+
+  async #findProfileId(kind: OwnerKind, name: string, tag: string | undefined): Promise<string | null> {
+    const { gkVoiceprintProfileId } = await this.processor.getGkVoiceprintProfileId(this.#owned(kind, name, tag));
+    return gkVoiceprintProfileId?.value ?? null;
+  }
+
+  #owned(kind: OwnerKind, name: string, tag = "") {
+    const owner =
+      kind === "person"
+        ? ({ case: "personId", value: name } as const)
+        : ({ case: "fraudsterId", value: name } as const);
+    return { context: { gkScopeId: { value: this.settings.scope } }, owner, profileTag: tag };
+  }
+
+  async #erase(kind: OwnerKind, name: string): Promise<number> {
+    const context = { gkScopeId: { value: this.settings.scope } };
+    const erased = await this.#eachProfile(kind, name, (id) =>
+      this.processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: { value: id } }),
+    );
+    return erased.length;
+  }
+
+  async #eachProfile<T>(kind: OwnerKind, name: string, work: (id: string) => Promise<T | null>): Promise<T[]> {
+    const { scope } = this.settings;
+    const owner = await this.store.owners.find(scope, kind, name);
+    const profiles = owner ? await this.store.profiles.ofOwner(scope, owner.id) : [];
+    const done: T[] = [];
+    for (const profile of profiles) {
+      const one = await work(profile.id);
+      if (one !== null) done.push(one);
+    }
+    return done;
+  }
+}
+
+/** A live check and its session. */
+export class Listener {
+  #answer: Analysis | null = null;
+  #open = true;
+
+  constructor(
+    private readonly check: LiveCheck,
+    private readonly analysisOf: (result: AnalyzeAudioResult) => Analysis,
+    private readonly onEnd: () => Promise<void>,
+  ) {}
+
+  /** Set as soon as a checkpoint gave a clear answer. */
+  get answer(): Analysis | null {
+    return this.#answer;
+  }
+
+  /** Mono samples in -1..1; the array is handed over. Resolves to the answer when there is one. */
+  async push(samples: Float32Array): Promise<Analysis | null> {
+    if (this.#answer) return this.#answer;
+    const { result } = await this.check.push(samples);
+    return result && this.#end(result);
+  }
+
+  /** Pushes chunks until there is an answer or no more audio. */
+  async follow(chunks: AsyncIterable<Float32Array> | Iterable<Float32Array>): Promise<Analysis> {
+    for await (const chunk of chunks) {
+      const answer = await this.push(chunk);
+      if (answer) return answer;
+    }
+    return this.finish();
+  }
+
+  async finish(): Promise<Analysis> {
+    return this.#answer ?? this.#end(await this.check.finish());
+  }
+
+  /** Ends without an answer. */
+  async close(): Promise<void> {
+    await this.check.close();
+    await this.#stop();
+  }
+
+  async #end(result: AnalyzeAudioResult): Promise<Analysis> {
+    this.#answer ??= this.analysisOf(result);
+    await this.#stop();
+    return this.#answer;
+  }
+
+  async #stop(): Promise<void> {
+    if (!this.#open) return;
+    this.#open = false;
+    await this.onEnd();
+  }
+}
+
+type SessionContext = Extract<MessageInitShape<typeof ContextSchema>, { $typeName?: never }> &
+  Pick<Context, "gkEngagementId" | "gkSessionId">;
+
+const unknownName = (kind: OwnerKind, name: string): StatusError =>
+  new StatusError({ statusCode: StatusCode.NOT_FOUND, message: `there is no ${kind} "${name}" with this tag` });
+
+const callOptions = ({ signal, timeoutMs }: CallChoices): OperationOptions => ({
+  ...(signal && { signal }),
+  ...(timeoutMs !== undefined && { timeoutMs }),
+});
+
+const operationOptions = (choices: CallChoices): OperationOptions => ({
+  ...callOptions(choices),
+  onProgress: (progress) => choices.onProgress?.({ step: "listen", ...progress }),
+});
+
+const heard = ({ channel, ignoreCheckpoints }: CallChoices) => ({
+  ignoreCheckpoints: ignoreCheckpoints ?? false,
+  ...(channel !== undefined && { channelSelector: { channel } }),
+});
+
+const seconds = (duration: { seconds: bigint; nanos: number } | undefined): number =>
+  duration ? Number(duration.seconds) + duration.nanos / 1e9 : 0;
+
+function answerOf<Result extends Pick<VerifyResult, "decision" | "reason" | "audioDetails">>(
+  result: Result,
+  score: number | undefined,
+  risk: VerifyResult["riskEngineResult"],
+): Answer<Result> {
+  return {
+    decision: Decision[result.decision] as DecisionName,
+    reason: DecisionReason[result.reason] as ReasonName,
+    score: score ?? null,
+    risk: risk?.risk ?? null,
+    reliability: risk?.reliability ?? null,
+    netSpeechSeconds: seconds(result.audioDetails?.netAudio),
+    result,
+  };
+}
+
+function analysisOf(result: AnalyzeAudioResult, names: ReadonlyMap<string, string>): Analysis {
+  const { authenticationResult: person, fraudDetectionResult: fraudster } = result;
+  const score = person?.authenticationScore?.biometricScore ?? fraudster?.fraudDetectionScore?.biometricScore;
+  const nameOf = (id: string | undefined) => (id === undefined ? null : (names.get(id) ?? null));
+  return {
+    ...answerOf(result, score, result.riskEngineGlobalResult),
+    validity: AudioValidity[result.validity] as keyof typeof AudioValidity,
+    likeliestPerson: nameOf(person?.topPersonVoiceprintDetails?.gkVoiceprintProfileId?.value),
+    likeliestFraudster: nameOf(fraudster?.topFraudsterVoiceprintDetails?.gkVoiceprintProfileId?.value),
+  };
+}
+
+async function mediaOf(audio: Audio) {
+  if (audio instanceof Uint8Array) return { chunk: audio };
+  if (audio instanceof ArrayBuffer) return { chunk: new Uint8Array(audio) };
+  if (audio instanceof Blob) return { chunk: new Uint8Array(await audio.arrayBuffer()) };
+  if ("samples" in audio) return { chunk: floatWav(audio.samples, audio.rateHz) };
+  const { bytes, encoding, rateHz, channels = 1 } = audio;
+  return { chunk: bytes, encoding, rate: rateHz, channels };
+}
+
+/** Samples as a WAV file of 32-bit floats: nothing is lost on the way. */
+function floatWav(samples: Float32Array, rateHz: number): Uint8Array {
+  const header = 44;
+  const bytes = new Uint8Array(header + samples.byteLength);
+  const view = new DataView(bytes.buffer);
+  const text = (at: number, value: string) => bytes.set(new TextEncoder().encode(value), at);
+  text(0, "RIFF");
+  view.setUint32(4, bytes.length - 8, true);
+  text(8, "WAVEfmt ");
+  view.setUint32(16, 16, true);
+  view.setUint16(20, 3, true);
+  view.setUint16(22, 1, true);
+  view.setUint32(24, rateHz, true);
+  view.setUint32(28, rateHz * 4, true);
+  view.setUint16(32, 4, true);
+  view.setUint16(34, 32, true);
+  text(36, "data");
+  view.setUint32(40, samples.byteLength, true);
+  for (let i = 0; i < samples.length; i++) view.setFloat32(header + 4 * i, samples[i]!, true);
+  return bytes;
+}

@@ -1,0 +1,472 @@
+import { describe, expect, test } from "vitest";
+import { AudioValidity, Decision, DecisionReason } from "../../src/contract/index.js";
+import { joined, rateHz, silence, take } from "./fixture-engine.js";
+import { list, openWorld, pcm16, refusal, type World } from "./world.js";
+
+const outcome = (decision: Decision, reason: DecisionReason) => ({ decision, reason });
+
+/** The four operations, asked about one profile, as far as their answers are alike. */
+const operations = {
+  async Verify(world: World, profile: { value: string }, samples: Float32Array) {
+    return world.verify(profile, samples);
+  },
+  async Identify(world: World, profile: { value: string }, samples: Float32Array) {
+    const target = { case: "gkVoiceprintProfileIds", value: list(profile) } as const;
+    const audio = await world.heard(samples);
+    return (await world.processor.identify({ context: world.context, audio, target })).result!;
+  },
+  async DetectKnownFraudsters(world: World, profile: { value: string }, samples: Float32Array) {
+    const target = { case: "gkVoiceprintProfileIds", value: list(profile) } as const;
+    const audio = await world.heard(samples);
+    return (await world.processor.detectKnownFraudsters({ context: world.context, audio, target })).result!;
+  },
+  async AnalyzeAudio(world: World, profile: { value: string }, samples: Float32Array) {
+    const audio = await world.heard(samples);
+    const gkVoiceprintProfileIds = list(profile);
+    const { result } = await world.processor.analyzeAudio({ context: world.context, audio, gkVoiceprintProfileIds });
+    return { ...result!.authenticationResult!, validity: result!.validity };
+  },
+};
+
+type OperationName = keyof typeof operations;
+const names = Object.keys(operations) as OperationName[];
+const kindOf = (name: OperationName) => (name === "DetectKnownFraudsters" ? "fraudster" : "person");
+
+describe("the outcomes table", () => {
+  describe.each(names)("%s", (name) => {
+    const ask = operations[name];
+    const kind = kindOf(name);
+
+    test("score above the threshold", async () => {
+      const world = await openWorld();
+      const result = await ask(world, await world.trained(7, kind), take(7, 4));
+      expect(result).toMatchObject(
+        kind === "person"
+          ? outcome(Decision.AUTHENTIC, DecisionReason.VOICEPRINT_MATCH)
+          : outcome(Decision.FRAUD, DecisionReason.FRAUDSTER_INDICATION),
+      );
+      const { risk, reliability } = result.riskEngineResult!;
+      expect(reliability).toBe(100);
+      if (kind === "person") expect(risk).toBeLessThan(500);
+      else expect(risk).toBeGreaterThan(500);
+    });
+
+    test("score below", async () => {
+      const world = await openWorld();
+      const result = await ask(world, await world.trained(7, kind), take(9, 4));
+      expect(result).toMatchObject(
+        kind === "person"
+          ? outcome(Decision.NO_MATCH, DecisionReason.VOICEPRINT_NO_MATCH)
+          : outcome(Decision.NO_RISK_DETECTED, DecisionReason.NO_RISK_DETECTED),
+      );
+      if (kind === "person") expect(result.riskEngineResult!.risk).toBeGreaterThan(500);
+      else expect(result.riskEngineResult!.risk).toBeLessThan(500);
+    });
+
+    test("too near the threshold for the audio's reliability", async () => {
+      const world = await openWorld();
+      const profile = await world.trained(7, kind);
+      const threshold = world.engine.behavior.threshold(kind === "person" ? 0.001 : 0.0001);
+      world.engine.behavior.score = (raw) => ({ raw, llr: threshold, reliability: 0.1 });
+      expect(await ask(world, profile, take(7, 1.5))).toMatchObject(
+        outcome(Decision.UNCERTAIN, DecisionReason.LOW_RELIABILITY),
+      );
+    });
+
+    test.each([
+      ["too short", take(7, 0.7), DecisionReason.AUDIO_TOO_SHORT],
+      ["too soft", take(7, 4, { soft: true }), DecisionReason.AUDIO_TOO_SOFT],
+      ["too loud", take(7, 4, { clipped: 0.2 }), DecisionReason.AUDIO_TOO_LOUD],
+      ["too noisy", take(7, 4, { noisy: 4 }), DecisionReason.AUDIO_TOO_NOISY],
+    ])("%s", async (_, samples, reason) => {
+      const world = await openWorld();
+      const result = await ask(world, await world.trained(7, kind), samples);
+      expect(result).toMatchObject(outcome(Decision.UNCERTAIN, reason));
+      expect(result.riskEngineResult).toBeUndefined();
+    });
+
+    test("several speakers in one channel", async () => {
+      const world = await openWorld();
+      const result = await ask(world, await world.trained(7, kind), joined(take(7, 1), take(9, 0.8)));
+      expect(result).toMatchObject(outcome(Decision.UNCERTAIN, DecisionReason.LOW_RELIABILITY));
+      if ("validity" in result) expect(result.validity).toBe(AudioValidity.MULTIPLE_SPEAKERS_DETECTED);
+    });
+
+    test("media stored but not decodable", async () => {
+      const world = await openWorld();
+      const profile = await world.trained(7, kind);
+      const stored = (await world.store.media.get("bank", (await world.media(take(7, 4))).value))!;
+      const id = world.ids.next();
+      await world.store.media.add({ ...stored, id, encoding: "wav", audio: new Uint8Array(4096).fill(7) });
+      world.heard = async () => ({
+        case: "gkMediaSegmentId",
+        value: { $typeName: "vendor.biosec.v1.UniqueId", value: id },
+      });
+      expect(await ask(world, profile, silence(0))).toMatchObject(
+        outcome(Decision.FAILED, DecisionReason.INVALID_AUDIO),
+      );
+    });
+
+    test("profile known but not trained", async () => {
+      const world = await openWorld();
+      const result = await ask(world, await world[kind]("nobody"), take(7, 4));
+      expect(result).toMatchObject(outcome(Decision.FAILED, DecisionReason.NO_SCORES));
+      if ("validity" in result) expect(result.validity).toBe(AudioValidity.AUDIO_OK);
+    });
+
+    test("all prints obsolete", async () => {
+      const world = await openWorld();
+      const profile = await world.trained(7, kind);
+      world.engine.behavior.revision = "c".repeat(64);
+      expect(await ask(world, profile, take(7, 4))).toMatchObject(outcome(Decision.FAILED, DecisionReason.NO_SCORES));
+    });
+
+    test("profile with segments but fewer than training needs", async () => {
+      const world = await openWorld();
+      const profile = await world[kind]("somebody");
+      await world.enroll(profile, take(7, 2));
+      expect(await ask(world, profile, take(7, 4))).toMatchObject(
+        outcome(Decision.FAILED, DecisionReason.NOT_ENOUGH_SEGMENTS),
+      );
+    });
+
+    test.each(["analyze", "score"] as const)("the engine failed in %s", async (at) => {
+      const world = await openWorld();
+      const profile = await world.trained(7, kind);
+      world.engine.behavior.before = (operation) => {
+        if (operation === at) throw new Error("out of order");
+      };
+      expect(await ask(world, profile, take(7, 4))).toMatchObject(
+        outcome(Decision.FAILED, DecisionReason.INTERNAL_ERROR),
+      );
+    });
+  });
+
+  test("empty group and empty watchlist", async () => {
+    const world = await openWorld();
+    const { context } = world;
+    const group = { uniqueId: (await world.processor.createGroup({ context })).gkGroupId! };
+    const watchlist = { uniqueId: (await world.processor.createWatchlist({ context })).gkGroupId! };
+    const audio = await world.heard(take(7, 4));
+    const none = outcome(Decision.FAILED, DecisionReason.NO_SCORES);
+    const inGroup = { case: "group", value: group } as const;
+    expect((await world.processor.identify({ context, audio, target: inGroup })).result).toMatchObject(none);
+    const onList = { case: "watchlist", value: watchlist } as const;
+    const { result } = await world.processor.detectKnownFraudsters({ context, audio, target: onList });
+    expect(result).toMatchObject({ ...none, numberOfPrints: 0 });
+    const analysis = (await world.processor.analyzeAudio({ context, audio, group, watchlist })).result!;
+    expect(analysis.authenticationResult).toMatchObject({ ...none, numberOfPersonsPrints: 0 });
+    expect(analysis.fraudDetectionResult).toMatchObject({ ...none, numberOfFraudstersPrints: 0 });
+    expect(analysis).toMatchObject(none);
+  });
+});
+
+describe("what a result carries", () => {
+  test("score, risk, voice class, audio details, ids and revision", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const result = await world.verify(profile, take(7, 4));
+    expect(result.authenticationScore!.biometricScore).toBeGreaterThan(0.9);
+    expect(result.voiceprintDetails).toMatchObject({
+      gkVoiceprintProfileId: { value: profile.value },
+      printVersion: 1,
+    });
+    expect(result.voiceClassScore).toBe(7);
+    expect(result.audioDetails!.mediaSamplingRateHz).toBe(rateHz);
+    expect(result.gkCalibrationModelRevisionId!.value).toBe(world.engine.model.revision);
+    expect(result.gkMediaSegmentId!.value).toBeTruthy();
+    expect(result.gkProcessedAudioId!.value).toBeTruthy();
+  });
+
+  test("Identify lists every print, best first", async () => {
+    const world = await openWorld();
+    const profiles = [await world.trained(7), await world.trained(9), await world.trained(11)];
+    const target = { case: "gkVoiceprintProfileIds", value: list(...profiles) } as const;
+    const audio = await world.heard(take(9, 4));
+    const { result } = await world.processor.identify({ context: world.context, audio, target });
+    expect(result!.decision).toBe(Decision.AUTHENTIC);
+    expect(result!.voiceprintDetails!.gkVoiceprintProfileId!.value).toBe(profiles[1]!.value);
+    const scores = result!.voiceprintResults.map(({ score }) => score.value!.biometricScore!);
+    expect(scores).toHaveLength(3);
+    expect(scores).toEqual([...scores].sort((a, b) => b - a));
+    expect(result!.voiceprintResults[0]!.score.case).toBe("authenticationScore");
+  });
+
+  test("number_of_prints counts the valid ones", async () => {
+    const world = await openWorld();
+    const valid = [await world.trained(7, "fraudster"), await world.trained(9, "fraudster")];
+    const untrained = await world.fraudster("new");
+    const target = { case: "gkVoiceprintProfileIds", value: list(...valid, untrained, valid[0]!) } as const;
+    const audio = await world.heard(take(9, 4));
+    const { result } = await world.processor.detectKnownFraudsters({ context: world.context, audio, target });
+    expect(result).toMatchObject({ numberOfPrints: 2, decision: Decision.FRAUD });
+    expect(result!.voiceprintResults[0]!.score.case).toBe("fraudDetectionScore");
+  });
+
+  test("processed audio is taken as it is; audio of another model is processed again under a new id", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const processed = await world.process(take(7, 4), false);
+    const audio = { case: "gkProcessedAudioId", value: processed.gkProcessedAudioId! } as const;
+    const ask = async () =>
+      (await world.processor.verify({ context: world.context, audio, gkVoiceprintProfileId: profile })).result!;
+    const same = await ask();
+    expect(same.gkProcessedAudioId!.value).toBe(processed.gkProcessedAudioId!.value);
+    expect(same.decision).toBe(Decision.AUTHENTIC);
+    world.engine.behavior.revision = "c".repeat(64);
+    const fresh = await ask();
+    expect(fresh.gkProcessedAudioId!.value).not.toBe(processed.gkProcessedAudioId!.value);
+    expect(fresh).toMatchObject(outcome(Decision.FAILED, DecisionReason.NO_SCORES));
+  });
+
+  test("processed audio of another model whose media is gone is NOT_FOUND", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const processed = await world.process(take(7, 4), false);
+    const other = await world.open();
+    await world.processor.stopSession({ context: world.context });
+    const audio = { case: "gkProcessedAudioId", value: processed.gkProcessedAudioId! } as const;
+    const ask = () => world.processor.verify({ context: other, audio, gkVoiceprintProfileId: profile });
+    expect((await ask()).result!.decision).toBe(Decision.AUTHENTIC);
+    world.engine.behavior.revision = "c".repeat(64);
+    expect(await refusal(ask())).toMatchObject({ code: "NOT_FOUND", fields: ["gk_processed_audio_id unknown"] });
+  });
+});
+
+describe("checkpoints", () => {
+  test("a clear match ends processing at a checkpoint", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const result = await world.verify(profile, take(7, 20));
+    expect(result.decision).toBe(Decision.AUTHENTIC);
+    expect(world.engine.behavior.heardSeconds.at(-1)).toBe(2);
+    expect(result.audioDetails!.grossAudio!.seconds).toBe(2n);
+  });
+
+  test("ignore_checkpoints reads the whole audio", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const result = await world.verify(profile, take(7, 20), { ignoreCheckpoints: true });
+    expect(result.decision).toBe(Decision.AUTHENTIC);
+    expect(world.engine.behavior.heardSeconds.at(-1)).toBe(20);
+  });
+
+  test("no match goes on to the end", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const result = await world.verify(profile, take(9, 20));
+    expect(result.decision).toBe(Decision.NO_MATCH);
+    expect(world.engine.behavior.heardSeconds.at(-1)).toBe(20);
+  });
+
+  test("an answer that only comes with more speech comes at the later checkpoint", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    world.engine.behavior.score = (raw, _, probe) => ({ raw, llr: 3 * probe.netSpeechSeconds, reliability: 1 });
+    expect((await world.verify(profile, take(7, 20))).decision).toBe(Decision.AUTHENTIC);
+    expect(Math.floor(world.engine.behavior.heardSeconds.at(-1)!)).toBe(5);
+  });
+
+  test("fraud detection has checkpoints of its own", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7, "fraudster");
+    const target = { case: "gkVoiceprintProfileIds", value: list(profile) } as const;
+    const audio = await world.heard(take(7, 20));
+    const { result } = await world.processor.detectKnownFraudsters({ context: world.context, audio, target });
+    expect(result!.decision).toBe(Decision.FRAUD);
+    expect(Math.floor(world.engine.behavior.heardSeconds.at(-1)!)).toBe(5);
+  });
+
+  test("AnalyzeAudio goes on after a match until fraud is looked for as well", async () => {
+    const world = await openWorld();
+    const person = await world.trained(7);
+    const fraudster = await world.trained(9, "fraudster");
+    const audio = await world.heard(take(7, 8));
+    const gkVoiceprintProfileIds = list(person, fraudster);
+    const { result } = await world.processor.analyzeAudio({ context: world.context, audio, gkVoiceprintProfileIds });
+    expect(result!.decision).toBe(Decision.AUTHENTIC);
+    expect(result!.fraudDetectionResult!.decision).toBe(Decision.NO_RISK_DETECTED);
+    expect(world.engine.behavior.heardSeconds.at(-1)).toBe(8);
+  });
+
+  test("several speakers before a checkpoint: no early answer", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const result = await world.verify(profile, joined(take(7, 1.5), take(9, 1.5), take(7, 3)));
+    expect(result).toMatchObject(outcome(Decision.UNCERTAIN, DecisionReason.LOW_RELIABILITY));
+  });
+
+  test("thresholds tighten with the looks that the audio can have", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const rates: number[] = [];
+    world.engine.behavior.threshold = (rate) => {
+      rates.push(rate);
+      return 1e9;
+    };
+    await world.verify(profile, take(7, 1.9));
+    await world.verify(profile, take(7, 4));
+    await world.verify(profile, take(7, 20), { ignoreCheckpoints: true });
+    const alone = rates.slice(0, 1).concat(rates.slice(-1));
+    for (const rate of alone) expect(rate).toBeCloseTo(0.001, 9 /* exactly the target */);
+    const looks = rates.slice(1, -1);
+    expect(looks).toHaveLength(2);
+    for (const rate of looks) expect(1 - (1 - rate) ** 2).toBeCloseTo(0.001, 9 /* two looks together */);
+  });
+});
+
+describe("AnalyzeAudio", () => {
+  const ask = async (world: World, samples: Float32Array, request: object) => {
+    const audio = await world.heard(samples);
+    return (await world.processor.analyzeAudio({ context: world.context, audio, ...request })).result!;
+  };
+
+  test("parts that were not asked for are absent", async () => {
+    const world = await openWorld();
+    const nothing = await ask(world, take(7, 4), {});
+    expect(nothing).toMatchObject(outcome(Decision.UNSPECIFIED, DecisionReason.AUDIO_OK));
+    expect(nothing.validity).toBe(AudioValidity.AUDIO_OK);
+    for (const part of [
+      nothing.authenticationResult,
+      nothing.fraudDetectionResult,
+      nothing.syntheticSpeechResult,
+      nothing.channelPlaybackResult,
+      nothing.riskEngineGlobalResult,
+    ])
+      expect(part).toBeUndefined();
+    expect(nothing.calibrationModelDetails).toMatchObject({ calibrationModelId: "fixture-1" });
+    expect(await ask(world, silence(4), {})).toMatchObject(outcome(Decision.UNCERTAIN, DecisionReason.AUDIO_TOO_SHORT));
+  });
+
+  test("FRAUD when the fraud part says so, whoever else it may be", async () => {
+    const world = await openWorld();
+    const both = list(await world.trained(7), await world.trained(7, "fraudster"));
+    const result = await ask(world, take(7, 4), { gkVoiceprintProfileIds: both });
+    expect(result).toMatchObject(outcome(Decision.FRAUD, DecisionReason.FRAUDSTER_INDICATION));
+    expect(result.authenticationResult!.decision).toBe(Decision.AUTHENTIC);
+    expect(result.authenticationResult!.numberOfPersonsPrints).toBe(1);
+    expect(result.fraudDetectionResult!.numberOfFraudstersPrints).toBe(1);
+    expect(result.riskEngineGlobalResult!.risk).toBeGreaterThan(500);
+    expect(result.voiceprintResults).toHaveLength(2);
+  });
+
+  test.each([
+    ["synthetic", "syntheticSpeechDetectionParameters", "syntheticSpeechResult", 8],
+    ["playback", "channelPlaybackDetectionParameters", "channelPlaybackResult", 9],
+  ] as const)("%s speech: FRAUD, no risk, uncertain", async (kind, parameter, part, reason) => {
+    const world = await openWorld();
+    const gkVoiceprintProfileIds = list(await world.trained(7));
+    world.engine.behavior.attacks[kind] = 12;
+    const attacked = await ask(world, take(7, 4), { gkVoiceprintProfileIds, [parameter]: {} });
+    expect(attacked).toMatchObject(outcome(Decision.FRAUD, DecisionReason.FRAUDSTER_INDICATION));
+    expect(attacked[part]).toMatchObject({ decision: Decision.FRAUD, reason, score: 12 });
+    expect(attacked[part]!.gkCalibrationModelRevisionId!.value).toBe("b".repeat(64));
+    world.engine.behavior.attacks[kind] = -12;
+    const genuine = await ask(world, take(7, 4), { gkVoiceprintProfileIds, [parameter]: {} });
+    expect(genuine).toMatchObject(outcome(Decision.AUTHENTIC, DecisionReason.VOICEPRINT_MATCH));
+    expect(genuine[part]).toMatchObject({ decision: Decision.NO_RISK_DETECTED, reason: 1 });
+    const alone = await ask(world, take(7, 4), { [parameter]: {} });
+    expect(alone).toMatchObject(outcome(Decision.NO_RISK_DETECTED, DecisionReason.NO_RISK_DETECTED));
+    const short = await ask(world, take(7, 0.6), { [parameter]: {} });
+    expect(short[part]).toMatchObject({ decision: Decision.UNCERTAIN, reason: 4 });
+    expect(short).toMatchObject(outcome(Decision.UNCERTAIN, DecisionReason.AUDIO_TOO_SHORT));
+  });
+
+  test("a check that was asked for and cannot run is an error, never an absent part", async () => {
+    const world = await openWorld();
+    const request = { syntheticSpeechDetectionParameters: {} };
+    expect(await refusal(ask(world, take(7, 4), request))).toMatchObject({ code: "NOT_IMPLEMENTED" });
+    world.engine.behavior.attacks.synthetic = 1;
+    world.engine.behavior.before = (operation) => {
+      if (operation === "attack") throw new Error("out of order");
+    };
+    expect(await refusal(ask(world, take(7, 4), request))).toMatchObject({ code: "INTERNAL_ERROR" });
+  });
+
+  test("attacks in processed audio need its media", async () => {
+    const world = await openWorld();
+    world.engine.behavior.attacks.playback = -12;
+    const processed = await world.process(take(7, 4), false);
+    const audio = { case: "gkProcessedAudioId", value: processed.gkProcessedAudioId! } as const;
+    const request = { audio, channelPlaybackDetectionParameters: {} };
+    const kept = await world.processor.analyzeAudio({ context: world.context, ...request });
+    expect(kept.result!.channelPlaybackResult!.decision).toBe(Decision.NO_RISK_DETECTED);
+    const context = await world.open();
+    await world.processor.stopSession({ context: world.context });
+    expect(await refusal(world.processor.analyzeAudio({ context, ...request }))).toMatchObject({ code: "NOT_FOUND" });
+  });
+
+  test("a group and single ids are searched together, each print once", async () => {
+    const world = await openWorld();
+    const { context } = world;
+    const [one, two] = [await world.trained(7), await world.trained(9)];
+    const group = {
+      uniqueId: (await world.processor.createGroup({ context, gkVoiceprintProfileIds: list(one) })).gkGroupId!,
+    };
+    const result = await ask(world, take(9, 4), { group, gkVoiceprintProfileIds: list(one, two) });
+    expect(result.authenticationResult).toMatchObject({ decision: Decision.AUTHENTIC, numberOfPersonsPrints: 2 });
+  });
+});
+
+describe("cancelling", () => {
+  test("a call that is given up ends as CANCELLED, and nothing is recorded", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const audio = await world.heard(take(9, 20));
+    const controller = new AbortController();
+    const call = world.processor.verify(
+      { context: world.context, audio, gkVoiceprintProfileId: profile },
+      { signal: controller.signal, onProgress: ({ grossSeconds }) => grossSeconds > 3 && controller.abort("enough") },
+    );
+    expect(await refusal(call)).toMatchObject({ code: "CANCELLED" });
+    expect(await world.store.sessions.checks("bank", world.context.gkSessionId.value)).toEqual([]);
+  });
+
+  test("a time limit ends as DEADLINE_EXCEEDED, a full queue as BUSY", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const request = { context: world.context, audio: await world.heard(take(7, 4)), gkVoiceprintProfileId: profile };
+    const late = AbortSignal.abort(new DOMException("late", "TimeoutError"));
+    expect(await refusal(world.processor.verify(request, { signal: late }))).toMatchObject({
+      code: "DEADLINE_EXCEEDED",
+    });
+    world.engine.behavior.before = () => {
+      throw Object.assign(new Error("full"), { code: "QUEUE_FULL", retryAfterMs: 2500 });
+    };
+    expect(await refusal(world.processor.verify(request))).toMatchObject({ code: "BUSY" });
+  });
+
+  test("the request's id comes back, in answers and in refusals", async () => {
+    const world = await openWorld();
+    const { context } = world;
+    const profile = await world.person("alice");
+    const request = { context, gkVoiceprintProfileId: profile };
+    const answer = await world.processor.getEnrollStatus(request, { requestId: "r-1" });
+    expect(answer.status!.requestId).toBe("r-1");
+    const call = world.processor.verify({ context, gkVoiceprintProfileId: profile }, { requestId: "r-2" });
+    expect(await refusal(call)).toMatchObject({ requestId: "r-2", fields: ["audio missing"] });
+  });
+});
+
+test("two channels are checked one by one", async () => {
+  const world = await openWorld();
+  const profile = await world.trained(7);
+  const { gkMediaSegmentId } = await world.processor.addMediaSegment({
+    context: world.context,
+    encoding: "pcm16",
+    rate: rateHz,
+    channels: 2,
+    chunk: pcm16([take(9, 4), take(7, 4)]),
+  });
+  const ask = async (channel: number) => {
+    const { result } = await world.processor.verify({
+      context: world.context,
+      audio: { case: "gkMediaSegmentId", value: gkMediaSegmentId! },
+      gkVoiceprintProfileId: profile,
+      channelSelector: { channel },
+    });
+    return result!.decision;
+  };
+  expect(await ask(1)).toBe(Decision.NO_MATCH);
+  expect(await ask(2)).toBe(Decision.AUTHENTIC);
+});

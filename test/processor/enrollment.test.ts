@@ -1,0 +1,370 @@
+import { describe, expect, test } from "vitest";
+import {
+  AudioValidity,
+  ConsistencyDecision,
+  EnrollReason,
+  EnrollStatus,
+  OwnerType,
+  TrainReason,
+  TrainStatus,
+  VoiceprintProfileStatus,
+} from "../../src/contract/index.js";
+import { joined, silence, take } from "./fixture-engine.js";
+import { openWorld, refusal } from "./world.js";
+
+const seconds = (duration: { seconds: bigint; nanos: number } | undefined) =>
+  Number(duration!.seconds) + duration!.nanos / 1e9;
+
+describe("ProcessAudio", () => {
+  test("answers ids, validity, measures, voice class and the model's revision", async () => {
+    const world = await openWorld();
+    const media = await world.media(joined(silence(1), take(7, 4)));
+    const { result, status } = await world.processor.processAudio({
+      context: world.context,
+      input: { case: "gkMediaSegmentId", value: media },
+    });
+    expect(status!.statusCode).toBe(1);
+    expect(result!.gkMediaSegmentId!.value).toBe(media.value);
+    expect(result!.validity).toBe(AudioValidity.AUDIO_OK);
+    expect(seconds(result!.audioDetails!.grossAudio)).toBe(5);
+    expect(seconds(result!.audioDetails!.netAudio)).toBe(4);
+    expect(result!.audioDetails).toMatchObject({
+      snrDb: 30,
+      speechLevel: -26,
+      mediaNumberOfChannels: 1,
+      mediaSamplingRateHz: 8000,
+      numberOfDetectedSpeakers: 1,
+    });
+    expect(result!.audioDetails!.gkProcessedAudioId!.value).toBe(result!.gkProcessedAudioId!.value);
+    expect(result!.voiceClassScore).toBe(7);
+    expect(result!.gkCalibrationModelRevisionId!.value).toBe(world.engine.model.revision);
+  });
+
+  test("is_for_enrollment limits processing to the configured maximum, and the part used gets its own media segment", async () => {
+    const world = await openWorld();
+    const media = await world.media(take(7, 25));
+    const input = { case: "gkMediaSegmentId", value: media } as const;
+    const whole = (await world.processor.processAudio({ context: world.context, input })).result!;
+    expect(seconds(whole.audioDetails!.netAudio)).toBe(25);
+    expect(whole.gkMediaSegmentId!.value).toBe(media.value);
+    const part = (await world.processor.processAudio({ context: world.context, input, isForEnrollment: true })).result!;
+    expect(seconds(part.audioDetails!.netAudio)).toBe(10);
+    expect(part.gkMediaSegmentId!.value).not.toBe(media.value);
+    const kept = await world.store.media.get(world.context.gkScopeId.value, part.gkMediaSegmentId!.value);
+    expect(kept).toMatchObject({ partOf: media.value, channels: 1, rateHz: 8000 });
+    expect(kept!.audio.length).toBe(10 * 8000 * 2);
+    // What was cut out says the same when it is processed again.
+    const again = (
+      await world.processor.processAudio({
+        context: world.context,
+        input: { case: "gkMediaSegmentId", value: part.gkMediaSegmentId! },
+        isForEnrollment: true,
+      })
+    ).result!;
+    expect(again.gkMediaSegmentId!.value).toBe(part.gkMediaSegmentId!.value);
+    expect(seconds(again.audioDetails!.netAudio)).toBe(10);
+  });
+
+  test("re-processing gives a new id; when the audio is gone it is NOT_FOUND", async () => {
+    const world = await openWorld();
+    const first = await world.process(take(7, 4));
+    const input = { case: "gkProcessedAudioId", value: first.gkProcessedAudioId! } as const;
+    const again = (await world.processor.processAudio({ context: world.context, input })).result!;
+    expect(again.gkProcessedAudioId!.value).not.toBe(first.gkProcessedAudioId!.value);
+    const other = await world.open();
+    await world.processor.stopSession({ context: world.context });
+    expect(await refusal(world.processor.processAudio({ context: other, input }))).toMatchObject({
+      code: "NOT_FOUND",
+      fields: ["gk_processed_audio_id unknown"],
+    });
+  });
+
+  test.each([
+    ["too short", take(7, 0.7), AudioValidity.AUDIO_TOO_SHORT],
+    ["too soft", take(7, 4, { soft: true }), AudioValidity.AUDIO_TOO_SOFT],
+    ["too loud", take(7, 4, { clipped: 0.2 }), AudioValidity.AUDIO_TOO_LOUD],
+    ["too noisy to enroll", take(7, 4, { noisy: 3 }), AudioValidity.AUDIO_TOO_NOISY],
+    ["silent", silence(4), AudioValidity.AUDIO_TOO_SHORT],
+    ["of several speakers", joined(take(7, 3), take(9, 2)), AudioValidity.MULTIPLE_SPEAKERS_DETECTED],
+  ])("audio that is %s says so, and keeps its id", async (_, samples, validity) => {
+    const world = await openWorld();
+    const result = await world.process(samples);
+    expect(result.validity).toBe(validity);
+    expect(await world.store.processed.get("bank", result.gkProcessedAudioId!.value)).toMatchObject({ validity });
+  });
+
+  test("noise that is too much for enrollment may be fit for verification", async () => {
+    const world = await openWorld();
+    expect((await world.process(take(7, 4, { noisy: 3 }), false)).validity).toBe(AudioValidity.AUDIO_OK);
+    expect((await world.process(take(7, 4, { noisy: 4 }), false)).validity).toBe(AudioValidity.AUDIO_TOO_NOISY);
+  });
+
+  test("an engine that fails is INTERNAL_ERROR, and nothing is kept", async () => {
+    const world = await openWorld();
+    world.engine.behavior.before = () => {
+      throw new Error("out of order");
+    };
+    const result = await world.process(take(7, 4));
+    expect(result.validity).toBe(AudioValidity.INTERNAL_ERROR);
+    expect(result.gkProcessedAudioId).toBeUndefined();
+  });
+
+  describe("channel_selector", () => {
+    const stereo = [take(7, 4), take(9, 4.0)] as const;
+
+    test.each([
+      [1, 7],
+      [2, 9],
+    ])("channel %i is the speaker on it", async (channel, speaker) => {
+      const world = await openWorld();
+      const { result } = await world.processor.processAudio({
+        context: world.context,
+        input: await world.heard(stereo),
+        channelSelector: { channel },
+      });
+      expect(result!.voiceClassScore).toBe(speaker);
+      expect(result!.audioDetails!.selectedChannel!.channel).toBe(channel);
+    });
+
+    test("absent, it mixes all", async () => {
+      const world = await openWorld();
+      const { result } = await world.processor.processAudio({
+        context: world.context,
+        input: await world.heard(stereo),
+      });
+      expect(result!.voiceClassScore).toBe(8);
+      expect(result!.audioDetails!.selectedChannel!.channel).toBe(0);
+    });
+
+    test.each([3, -1])("%i is out of range of two channels", async (channel) => {
+      const world = await openWorld();
+      const input = await world.heard(stereo);
+      const call = world.processor.processAudio({ context: world.context, input, channelSelector: { channel } });
+      expect(await refusal(call)).toMatchObject({
+        code: "INVALID_REQUEST",
+        fields: ["channel_selector.channel out_of_range"],
+      });
+    });
+
+    test("is ignored for one channel, and for processed audio", async () => {
+      const world = await openWorld();
+      const mono = await world.processor.processAudio({
+        context: world.context,
+        input: await world.heard(take(7, 4)),
+        channelSelector: { channel: 5 },
+      });
+      expect(mono.result!.audioDetails!.selectedChannel).toBeUndefined();
+      const second = await world.processor.processAudio({
+        context: world.context,
+        input: await world.heard(stereo),
+        channelSelector: { channel: 2 },
+      });
+      const again = await world.processor.processAudio({
+        context: world.context,
+        input: { case: "gkProcessedAudioId", value: second.result!.gkProcessedAudioId! },
+        channelSelector: { channel: 1 },
+      });
+      expect(again.result!.voiceClassScore).toBe(9);
+    });
+  });
+});
+
+describe("Enroll", () => {
+  test("adds segments and reports whether the print can be trained", async () => {
+    const world = await openWorld();
+    const profile = await world.person("alice");
+    const first = await world.enroll(profile, take(7, 1.2));
+    expect(first).toMatchObject({
+      enrolled: true,
+      reason: EnrollReason.ENROLL_OK,
+      enrollStatus: EnrollStatus.TRAIN_NOT_POSSIBLE,
+    });
+    expect(first.voiceprintDetails).toMatchObject({ ownerType: OwnerType.PERSON, profileTag: "" });
+    expect(first.voiceprintDetails!.printVersion).toBeUndefined();
+    expect((await world.enroll(profile, take(7, 1.3))).enrollStatus).toBe(EnrollStatus.TRAIN_NOT_POSSIBLE);
+    expect((await world.enroll(profile, take(7, 1.4))).enrollStatus).toBe(EnrollStatus.TRAIN_POSSIBLE);
+    expect((await world.enroll(profile, take(7, 5))).enrollStatus).toBe(EnrollStatus.TRAIN_SUGGESTED);
+    const status = await world.processor.getEnrollStatus({ context: world.context, gkVoiceprintProfileId: profile });
+    expect(status).toMatchObject({ result: EnrollStatus.TRAIN_SUGGESTED, isTrained: false });
+  });
+
+  test("ALREADY_ADDED for the same audio model, the same media, and the same recording uploaded twice", async () => {
+    const world = await openWorld();
+    const profile = await world.person("alice");
+    const processed = await world.process(take(7, 2));
+    const enroll = async (id: { value: string }) =>
+      (await world.processor.enroll({ context: world.context, gkVoiceprintProfileId: profile, gkProcessedAudioId: id }))
+        .result!;
+    expect((await enroll(processed.gkProcessedAudioId!)).enrolled).toBe(true);
+    const already = { enrolled: false, reason: EnrollReason.ALREADY_ADDED };
+    expect(await enroll(processed.gkProcessedAudioId!)).toMatchObject(already);
+    const again = await world.processor.processAudio({
+      context: world.context,
+      input: { case: "gkMediaSegmentId", value: processed.gkMediaSegmentId! },
+      isForEnrollment: true,
+    });
+    expect(await enroll(again.result!.gkProcessedAudioId!)).toMatchObject(already);
+    expect(await world.enroll(profile, take(7, 2))).toMatchObject(already);
+    expect(await world.store.profiles.segments("bank", profile.value)).toHaveLength(1);
+  });
+
+  test("TOO_SHORT for too little speech, MISSING_MODEL for audio that is not fit otherwise", async () => {
+    const world = await openWorld();
+    const profile = await world.person("alice");
+    expect(await world.enroll(profile, take(7, 0.8))).toMatchObject({
+      enrolled: false,
+      reason: EnrollReason.TOO_SHORT,
+    });
+    const missing = { enrolled: false, reason: EnrollReason.MISSING_MODEL };
+    expect(await world.enroll(profile, take(7, 4, { noisy: 4 }))).toMatchObject(missing);
+    expect(await world.enroll(profile, joined(take(7, 3), take(9, 2)))).toMatchObject(missing);
+    expect(await world.store.profiles.segments("bank", profile.value)).toEqual([]);
+  });
+
+  test("MISSING_MODEL for an audio model of another revision", async () => {
+    const world = await openWorld();
+    const profile = await world.person("alice");
+    const processed = await world.process(take(7, 2));
+    world.engine.behavior.revision = "c".repeat(64);
+    const { result } = await world.processor.enroll({
+      context: world.context,
+      gkVoiceprintProfileId: profile,
+      gkProcessedAudioId: processed.gkProcessedAudioId!,
+    });
+    expect(result).toMatchObject({ enrolled: false, reason: EnrollReason.MISSING_MODEL });
+  });
+
+  test("WRONG_PRINT_TYPE for audio processed for another print type", async () => {
+    const world = await openWorld();
+    const profile = await world.person("alice");
+    await world.enroll(profile, take(7, 5));
+    const free = await world.open("text-independent");
+    const processed = await world.process(take(7, 6), true, free);
+    const { result } = await world.processor.enroll({
+      context: free,
+      gkVoiceprintProfileId: profile,
+      gkProcessedAudioId: processed.gkProcessedAudioId!,
+    });
+    expect(result).toMatchObject({ enrolled: false, reason: EnrollReason.WRONG_PRINT_TYPE });
+  });
+
+  test("a FULL print takes no more: enrolled=false, reason UNSPECIFIED, status FULL", async () => {
+    const world = await openWorld({ configurationSets: { tiny: { maxEnrollmentSegments: 3 } } });
+    const tiny = await world.open("tiny");
+    const profile = await world.person("alice");
+    for (const length of [2, 2.1, 2.2]) await world.enroll(profile, take(7, length), tiny);
+    const full = { enrolled: false, reason: EnrollReason.UNSPECIFIED, enrollStatus: EnrollStatus.FULL };
+    expect(await world.enroll(profile, take(7, 2.3), tiny)).toMatchObject(full);
+    expect(await world.store.profiles.segments("bank", profile.value)).toHaveLength(3);
+    expect((await world.train(profile, tiny)).trainStatus).toBe(TrainStatus.TRAINED);
+  });
+
+  test("takes only audio from ProcessAudio", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const { gkProcessedAudioId } = await world.verify(profile, take(7, 4));
+    const call = world.processor.enroll({
+      context: world.context,
+      gkVoiceprintProfileId: profile,
+      gkProcessedAudioId: gkProcessedAudioId!,
+    });
+    expect(await refusal(call)).toMatchObject({
+      code: "INVALID_REQUEST",
+      fields: ["gk_processed_audio_id not_from_process_audio"],
+    });
+  });
+
+  test("segments enrolled at the same time are all kept", async () => {
+    const world = await openWorld();
+    const profile = await world.person("alice");
+    const takes = Array.from({ length: 12 }, (_, i) => take(7, 2 + i / 10));
+    const results = await Promise.all(takes.map((samples) => world.enroll(profile, samples)));
+    expect(results.every((result) => result.enrolled)).toBe(true);
+    expect(await world.store.profiles.segments("bank", profile.value)).toHaveLength(12);
+  });
+});
+
+describe("Train", () => {
+  test("makes a template, says what of, and increments print_version each time", async () => {
+    const world = await openWorld();
+    const profile = await world.person("alice");
+    for (const length of [1.2, 1.3, 1.4]) await world.enroll(profile, take(7, length));
+    const first = await world.train(profile);
+    expect(first).toMatchObject({
+      trainStatus: TrainStatus.TRAINED,
+      reason: TrainReason.TRAIN_OK,
+      status: VoiceprintProfileStatus.BASIC_TRAINED,
+      totalSegments: 3,
+      totalValidSegments: 3,
+      minSegmentsRequired: 3,
+    });
+    expect(first.voiceprintDetails!.printVersion).toBe(1);
+    expect(seconds(first.totalNetAudio)).toBeCloseTo(3.9, 3 /* durations are kept in milliseconds */);
+    expect(seconds(first.minNetAudioRequired)).toBe(3);
+    expect(first.gkCalibrationModelRevisionId!.value).toBe(world.engine.model.revision);
+    expect(first.enrollmentSegmentsDetails.every((segment) => segment.usedForTrain)).toBe(true);
+    await world.enroll(profile, take(7, 6));
+    const second = await world.train(profile);
+    expect(second.status).toBe(VoiceprintProfileStatus.OPTIMAL_TRAINED);
+    expect(second.voiceprintDetails!.printVersion).toBe(2);
+    const status = await world.processor.getEnrollStatus({ context: world.context, gkVoiceprintProfileId: profile });
+    expect(status.isTrained).toBe(true);
+  });
+
+  test("leaves an inconsistent segment out, and says so", async () => {
+    const world = await openWorld();
+    const profile = await world.person("alice");
+    for (const length of [2, 2.1, 2.2]) await world.enroll(profile, take(7, length));
+    await world.enroll(profile, take(9, 2));
+    const result = await world.train(profile);
+    expect(result).toMatchObject({ trainStatus: TrainStatus.TRAINED, totalSegments: 4, totalValidSegments: 3 });
+    const odd = result.enrollmentSegmentsDetails.filter((segment) => !segment.usedForTrain);
+    expect(odd).toHaveLength(1);
+    expect(odd[0]).toMatchObject({ consistencyDecision: ConsistencyDecision.INCONSISTENT, voiceClassScore: 9 });
+    expect(odd[0]!.consistencyScore).toBeLessThan(0.5);
+  });
+
+  test("NOT_READY_TO_TRAIN with too few segments, INCONSISTENCY when too few agree; the profile stays as it was", async () => {
+    const world = await openWorld();
+    const profile = await world.person("alice");
+    for (const length of [2, 2.1]) await world.enroll(profile, take(7, length));
+    const failed = { trainStatus: TrainStatus.FAILED, status: VoiceprintProfileStatus.NOT_TRAINED };
+    expect(await world.train(profile)).toMatchObject({ ...failed, reason: TrainReason.NOT_READY_TO_TRAIN });
+    await world.enroll(profile, take(9, 2));
+    expect(await world.train(profile)).toMatchObject({ ...failed, reason: TrainReason.INCONSISTENCY });
+    expect(await world.store.profiles.get("bank", profile.value)).toMatchObject({ template: null, printVersion: 0 });
+  });
+
+  test("an engine that fails is INTERNAL_ERROR, and the old template stays", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    world.engine.behavior.before = (operation) => {
+      if (operation === "train") throw new Error("out of order");
+    };
+    expect(await world.train(profile)).toMatchObject({
+      trainStatus: TrainStatus.FAILED,
+      reason: TrainReason.INTERNAL_ERROR,
+      status: VoiceprintProfileStatus.OPTIMAL_TRAINED,
+    });
+    expect(await world.store.profiles.get("bank", profile.value)).toMatchObject({ printVersion: 1 });
+  });
+
+  test("training at the same time gives one version each, and loses none", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const results = await Promise.all(Array.from({ length: 5 }, () => world.train(profile)));
+    const versions = results.map((result) => result.voiceprintDetails!.printVersion).sort();
+    expect(versions).toEqual([2, 3, 4, 5, 6]);
+  });
+
+  test("text-independent: one segment is enough when it is long enough", async () => {
+    const world = await openWorld();
+    const free = await world.open("text-independent");
+    const profile = await world.person("alice");
+    await world.enroll(profile, take(7, 16), free);
+    expect(await world.train(profile, free)).toMatchObject({
+      trainStatus: TrainStatus.TRAINED,
+      status: VoiceprintProfileStatus.BASIC_TRAINED,
+    });
+  });
+});

@@ -1,0 +1,138 @@
+/** A processor on the fixture engine and the memory store, with a clock and ids of its own, and words for what tests do again and again. */
+import { readRecording } from "../../src/audio/index.js";
+import { StatusCode, StatusError, type VerifyResult } from "../../src/contract/index.js";
+import type { VoiceprintsProcessorOptions } from "../../src/processor/voiceprints-processor.js";
+import { VoiceprintsProcessor } from "../../src/processor/voiceprints-processor.js";
+import { createMemoryStore } from "../../src/store/memory.js";
+import { fixtureEngine, rateHz, take } from "./fixture-engine.js";
+
+export type World = Awaited<ReturnType<typeof openWorld>>;
+
+export const scopeA = "bank";
+
+export async function openWorld(options: Partial<VoiceprintsProcessorOptions> = {}) {
+  const clock = { at: Date.UTC(2026, 0, 1), now: () => clock.at++ };
+  let made = 0;
+  const ids = { next: () => `01900000-0000-7000-8000-${(++made).toString(16).padStart(12, "0")}` };
+  const engine = fixtureEngine();
+  const store = options.store ?? createMemoryStore({ now: clock.now });
+  const processor = new VoiceprintsProcessor({ engine, store, readRecording, clock, ids, ...options });
+  const open = async (configsetId = "ivr-text-dependent", scope = scopeA) => {
+    const context = { gkScopeId: { value: scope } };
+    const { gkSessionId, gkEngagementId } = await processor.startSession({ context });
+    return { ...context, gkSessionId: gkSessionId!, gkEngagementId: gkEngagementId!, configsetId };
+  };
+  const context = await open();
+
+  const world = {
+    processor,
+    engine,
+    store,
+    clock,
+    ids,
+    context,
+    open,
+    /** Uploads mono samples as 16-bit PCM; returns the media segment. */
+    async media(samples: Float32Array | readonly Float32Array[], inContext: Context = context) {
+      const channels = Array.isArray(samples) ? (samples as readonly Float32Array[]) : [samples as Float32Array];
+      const { gkMediaSegmentId } = await processor.addMediaSegment({
+        context: inContext,
+        encoding: "pcm16",
+        rate: rateHz,
+        channels: channels.length,
+        chunk: pcm16(channels),
+      });
+      return gkMediaSegmentId!;
+    },
+    async heard(samples: Float32Array | readonly Float32Array[], inContext: Context = context) {
+      return { case: "gkMediaSegmentId", value: await world.media(samples, inContext) } as const;
+    },
+    async process(samples: Float32Array, forEnrollment = true, inContext: Context = context) {
+      const { result } = await processor.processAudio({
+        context: inContext,
+        input: await world.heard(samples, inContext),
+        isForEnrollment: forEnrollment,
+      });
+      return result!;
+    },
+    async person(personId: string, profileTag = "", inContext: Context = context) {
+      const owner = { case: "personId", value: personId } as const;
+      return (await processor.createVoiceprintProfile({ context: inContext, owner, profileTag }))
+        .gkVoiceprintProfileId!;
+    },
+    async fraudster(fraudsterId: string, profileTag = "", inContext: Context = context) {
+      const owner = { case: "fraudsterId", value: fraudsterId } as const;
+      return (await processor.createVoiceprintProfile({ context: inContext, owner, profileTag }))
+        .gkVoiceprintProfileId!;
+    },
+    async enroll(profile: { value: string }, samples: Float32Array, inContext: Context = context) {
+      const { gkProcessedAudioId } = await world.process(samples, true, inContext);
+      const { result } = await processor.enroll({
+        context: inContext,
+        gkVoiceprintProfileId: profile,
+        gkProcessedAudioId: gkProcessedAudioId!,
+      });
+      return result!;
+    },
+    async train(profile: { value: string }, inContext: Context = context) {
+      return (await processor.train({ context: inContext, gkVoiceprintProfileId: profile })).result!;
+    },
+    /** A trained print of the speaker: three takes of three seconds. */
+    async trained(speaker: number, kind: "person" | "fraudster" = "person", tag = "", inContext: Context = context) {
+      const profile = await world[kind](`${kind}-${speaker}`, tag, inContext);
+      for (const extra of [0, 0.1, 0.2]) await world.enroll(profile, take(speaker, 3 + extra), inContext);
+      await world.train(profile, inContext);
+      return profile;
+    },
+    async verify(
+      profile: { value: string },
+      samples: Float32Array,
+      { ignoreCheckpoints = false, context: inContext = context as Context } = {},
+    ): Promise<VerifyResult> {
+      const { result } = await processor.verify({
+        context: inContext,
+        audio: await world.heard(samples, inContext),
+        gkVoiceprintProfileId: profile,
+        ignoreCheckpoints,
+      });
+      return result!;
+    },
+  };
+  return world;
+}
+
+export type Context = {
+  gkScopeId: { value: string };
+  gkSessionId: { value: string };
+  gkEngagementId: { value: string };
+  configsetId: string;
+};
+
+export function pcm16(channels: readonly Float32Array[]): Uint8Array {
+  const frames = channels[0]!.length;
+  const view = new DataView(new ArrayBuffer(frames * channels.length * 2));
+  for (let i = 0; i < frames; i++)
+    for (const [c, samples] of channels.entries())
+      view.setInt16(
+        2 * (i * channels.length + c),
+        Math.max(-32768, Math.min(32767, Math.round(samples[i]! * 32768))),
+        true,
+      );
+  return new Uint8Array(view.buffer);
+}
+
+/** The refusal that a call ends with; a call that does not is a failed test. */
+export async function refusal(call: Promise<unknown>) {
+  const error = await call.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof StatusError)) throw new Error(`not refused with a status: ${String(error)}`, { cause: error });
+  return {
+    code: StatusCode[error.code],
+    fields: error.status.fieldViolations.map(({ field, violation }) => `${field} ${violation}`),
+    requestId: error.status.requestId,
+  };
+}
+
+export const list = (...profiles: { value: string }[]) => ({ uniqueIds: profiles });
