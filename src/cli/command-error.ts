@@ -1,0 +1,14 @@
+import { ExitCode } from "./exit-code.js";
+
+/** Something the person at the keyboard can put right; printed without a stack. */
+export class CommandError extends Error {
+  override readonly name = "CommandError";
+  constructor(
+    message: string,
+    /** What to do about it. */
+    readonly hint?: string,
+    readonly exitCode: ExitCode = ExitCode.usage,
+  ) {
+    super(message);
+  }
+}

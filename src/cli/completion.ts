@@ -1,0 +1,83 @@
+import type { Argument, Command } from "commander";
+
+/** Words that complete a command line, read from the commands themselves. */
+interface Completion {
+  /** "watchlist check" */
+  readonly path: string;
+  readonly words: readonly string[];
+  readonly takesFiles: boolean;
+}
+
+function completions(program: Command): Completion[] {
+  const visit = (command: Command, path: readonly string[]): Completion[] => {
+    const options = command.options.flatMap((option) => (option.long ? [option.long] : []));
+    const subcommands = command.commands.map((one) => one.name());
+    const takesFiles = command.registeredArguments.some((argument: Argument) => /file|folder/.test(argument.name()));
+    return [
+      { path: path.join(" "), words: [...subcommands, ...options, "--help"], takesFiles },
+      ...command.commands.flatMap((one) => visit(one, [...path, one.name()])),
+    ];
+  };
+  return visit(program, []);
+}
+
+export function completionCommand(program: Command): void {
+  program
+    .command("completion")
+    .description("print the completion script of a shell: source <(vivavoce completion bash)")
+    .argument("<shell>", "bash or zsh")
+    .action((shell: string) => {
+      if (shell !== "bash" && shell !== "zsh")
+        program.error(`error: no completion for ${shell}, only for bash and zsh`);
+      process.stdout.write(shell === "bash" ? bash(program) : zsh(program));
+    });
+}
+
+function cases(program: Command): string {
+  return completions(program)
+    .map(({ path, words, takesFiles }) => `    "${path}") words="${words.join(" ")}"; files=${takesFiles ? 1 : 0} ;;`)
+    .join("\n");
+}
+
+/** Words typed so far that name commands, options left out. */
+const PATH_LOOP = (program: Command) => `    case "$path $word" in
+${completions(program)
+  .filter(({ path }) => path !== "")
+  .map(({ path }) => `      "${path.includes(" ") ? path : ` ${path}`}") path="${path}" ;;`)
+  .join("\n")}
+    esac`;
+
+function bash(program: Command): string {
+  return `_vivavoce() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" path="" word words="" files=0 i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    word="\${COMP_WORDS[i]}"
+${PATH_LOOP(program)}
+  done
+  case "$path" in
+${cases(program)}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  if [[ $files == 1 || $current == */* ]]; then COMPREPLY+=($(compgen -f -- "$current")); fi
+}
+complete -o filenames -F _vivavoce vivavoce
+`;
+}
+
+function zsh(program: Command): string {
+  return `#compdef vivavoce
+_vivavoce() {
+  local path_of="" word words_of="" files=0 i
+  for ((i = 2; i < CURRENT; i++)); do
+    word="\${words[i]}"
+${PATH_LOOP(program).replaceAll("$path ", "$path_of ").replaceAll(") path=", ") path_of=")}
+  done
+  case "$path_of" in
+${cases(program).replaceAll("words=", "words_of=")}
+  esac
+  compadd -- \${=words_of}
+  if [[ $files == 1 || $PREFIX == */* ]]; then _files; fi
+}
+compdef _vivavoce vivavoce
+`;
+}

@@ -1,0 +1,253 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Command } from "commander";
+import type { VoiceprintOperations } from "../client/operations.js";
+import {
+  Decision,
+  DecisionReason,
+  EnrollStatus,
+  SessionType,
+  TrainStatus,
+  VoiceprintProfileStatus,
+} from "../contract/index.js";
+import { mix, noise, speak, wav } from "../demo/voice.js";
+import { type Context, ensureProfile, findProfile, fraudster, inSession, type OwnerName, person } from "./calls.js";
+import { seconds } from "./enroll.js";
+import { ExitCode } from "./exit-code.js";
+import { openOperations } from "./operations.js";
+import { createOutput, table, words } from "./output.js";
+import { createProgress } from "./progress.js";
+import { type PlaceOptions, withPlace } from "./shared-options.js";
+
+const RATE_HZ = 8000;
+const PHRASES = 3;
+
+/** Whom the demonstration knows: a synthesizer's speaker number each. */
+const PEOPLE = [
+  { name: "ada", speaker: 3 },
+  { name: "bob", speaker: 8 },
+  { name: "carol", speaker: 21 },
+] as const;
+const MALLORY = { name: "mallory", speaker: 34 } as const;
+
+/** A phrase on the telephone: 8 kHz, a little noise. */
+function phrase(speaker: number, take: number): Uint8Array {
+  const speech = speak({ speaker, seconds: 5, rateHz: RATE_HZ, seed: take });
+  return wav(mix(speech, noise(5, RATE_HZ, speaker * 100 + take), 25), RATE_HZ);
+}
+
+export function demoCommand(program: Command): void {
+  withPlace(
+    program
+      .command("demo")
+      .description("enroll and verify synthesized voices, end to end")
+      .option("--wav <folder>", "only write the voices as WAV files, to try other commands with"),
+  ).action((options: PlaceOptions & { wav?: string }) =>
+    options.wav ? writeVoices(options.wav, options.json ?? false) : demonstrate(options),
+  );
+}
+
+async function writeVoices(folder: string, json: boolean): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const files: string[] = [];
+  for (const { name, speaker } of [...PEOPLE, MALLORY]) {
+    for (let take = 1; take <= PHRASES + 1; take++) {
+      const file = join(folder, `${name}-${take}.wav`);
+      await writeFile(file, phrase(speaker, take));
+      files.push(file);
+    }
+  }
+  createOutput(json).answer(
+    { files },
+    () =>
+      `${files.length} recordings in ${folder}: ${[...PEOPLE, MALLORY].map(({ name }) => `${name}-1.wav…${name}-${PHRASES + 1}.wav`).join(", ")}`,
+  );
+}
+
+interface Row {
+  readonly speaks: string;
+  readonly check: string;
+  readonly decision: string;
+  readonly reason: string;
+  readonly score: number | null;
+  readonly risk: number | null;
+  readonly asExpected: boolean;
+}
+
+/** Both workflows of the contract, then the other checks; on a store of its own unless told where. */
+async function demonstrate(options: PlaceOptions): Promise<void> {
+  const output = createOutput(options.json ?? false);
+  const progress = createProgress(!output.json);
+  const { operations, close } = await openOperations({ ...options, store: options.store ?? "memory" });
+  try {
+    const enrolled: Awaited<ReturnType<typeof enrollment>>[] = [];
+    const everybody = [
+      ...PEOPLE.map((one) => ({ ...one, owner: person(one.name, "demo") })),
+      { ...MALLORY, owner: fraudster(MALLORY.name, "demo") },
+    ];
+    progress.start("enrolling", everybody.length);
+    for (const [i, { speaker, owner }] of everybody.entries()) {
+      enrolled.push(await enrollment(operations, options, owner, speaker));
+      progress.set(i + 1);
+    }
+
+    const rows: Row[] = [];
+    const speakers = [...PEOPLE, MALLORY];
+    progress.start("verifying", speakers.length * PEOPLE.length);
+    for (const caller of speakers) {
+      for (const claimed of PEOPLE) {
+        rows.push(await verification(operations, options, claimed.name, caller));
+        progress.set(rows.length);
+      }
+    }
+    progress.start("watching", speakers.length);
+    const watched = await watch(operations, options, speakers, (done) => progress.set(done));
+    progress.stop();
+
+    const all = [...rows, ...watched];
+    output.answer({ enrolled, checks: all }, () => {
+      const enrollments = table(
+        ["voice", "phrases", "status", "net speech", "profile"],
+        enrolled.map((one) => [
+          one.name,
+          one.phrases,
+          words(one.enrollStatus),
+          `${one.netSpeechSeconds.toFixed(1)} s`,
+          words(one.profile),
+        ]),
+      );
+      const checks = table(
+        ["who speaks", "check", "decision", "reason", "score", "risk", "as it should"],
+        all.map((row) => [
+          row.speaks,
+          row.check,
+          words(row.decision),
+          words(row.reason),
+          row.score?.toFixed(3),
+          row.risk,
+          row.asExpected ? "yes" : "NO",
+        ]),
+      );
+      const right = all.filter((row) => row.asExpected).length;
+      return `${enrollments}\n${checks}\n${right} of ${all.length} checks came out as they should.`;
+    });
+    if (enrolled.some((one) => one.training !== TrainStatus[TrainStatus.TRAINED]))
+      process.exitCode = ExitCode.undecided;
+  } finally {
+    progress.stop();
+    await close();
+  }
+}
+
+/** The enrollment workflow: profile, three phrases, training. */
+async function enrollment(operations: VoiceprintOperations, place: PlaceOptions, owner: OwnerName, speaker: number) {
+  return inSession(operations, place, async (context) => {
+    const gkVoiceprintProfileId = { value: await ensureProfile(operations, context, owner) };
+    await operations.getEnrollStatus({ context, gkVoiceprintProfileId });
+    let status = EnrollStatus.UNSPECIFIED;
+    for (let take = 1; take <= PHRASES; take++) {
+      const { gkMediaSegmentId } = await operations.addMediaSegment(context, phrase(speaker, take));
+      const { result: audio } = await operations.processAudio({
+        context,
+        input: { case: "gkMediaSegmentId", value: gkMediaSegmentId! },
+        isForEnrollment: true,
+      });
+      const { result } = await operations.enroll({
+        context,
+        gkVoiceprintProfileId,
+        gkProcessedAudioId: audio!.gkProcessedAudioId!,
+      });
+      status = result!.enrollStatus;
+    }
+    const { result } = await operations.train({ context, gkVoiceprintProfileId });
+    return {
+      name: owner.id,
+      phrases: PHRASES,
+      enrollStatus: EnrollStatus[status]!,
+      training: TrainStatus[result!.trainStatus]!,
+      profile: VoiceprintProfileStatus[result!.status]!,
+      netSpeechSeconds: seconds(result!.totalNetAudio),
+    };
+  });
+}
+
+/** The verification workflow: engagement, session, profile, status, check, decision of the session. */
+async function verification(
+  operations: VoiceprintOperations,
+  place: PlaceOptions,
+  claimed: string,
+  caller: { readonly name: string; readonly speaker: number },
+): Promise<Row> {
+  const scope: Context = { gkScopeId: { value: place.scope } };
+  const { gkEngagementId } = await operations.startEngagement({ context: scope });
+  const { gkSessionId } = await operations.startSession({
+    context: { ...scope, gkEngagementId: gkEngagementId! },
+    sessionType: SessionType.IVR,
+    claimedPersonId: claimed,
+  });
+  const context: Context = {
+    ...scope,
+    gkEngagementId: gkEngagementId!,
+    gkSessionId: gkSessionId!,
+    configsetId: place.configset,
+  };
+  const profile = (await findProfile(operations, context, person(claimed, "demo")))!;
+  const gkVoiceprintProfileId = { value: profile };
+  await operations.getEnrollStatus({ context, gkVoiceprintProfileId });
+  const { gkMediaSegmentId } = await operations.addMediaSegment(context, phrase(caller.speaker, PHRASES + 1));
+  const { result } = await operations.verify({
+    context,
+    gkVoiceprintProfileId,
+    audio: { case: "gkMediaSegmentId", value: gkMediaSegmentId! },
+  });
+  const { result: session } = await operations.getSessionDecision({ context });
+  await operations.stopSession({ context });
+  await operations.stopEngagement({ context });
+  const genuine = caller.name === claimed;
+  return {
+    speaks: caller.name,
+    check: `is it ${claimed}?`,
+    decision: Decision[session!.decision]!,
+    reason: DecisionReason[session!.reason]!,
+    score: result!.authenticationScore?.biometricScore ?? null,
+    risk: result!.riskEngineResult?.risk ?? null,
+    asExpected: (session!.decision === Decision.AUTHENTIC) === genuine,
+  };
+}
+
+async function watch(
+  operations: VoiceprintOperations,
+  place: PlaceOptions,
+  callers: readonly { readonly name: string; readonly speaker: number }[],
+  onProgress: (done: number) => void,
+): Promise<Row[]> {
+  return inSession(operations, place, async (context) => {
+    const fraudsterProfile = (await findProfile(operations, context, fraudster(MALLORY.name, "demo")))!;
+    const { gkGroupId } = await operations.createWatchlist({
+      context,
+      tag: "demo",
+      gkVoiceprintProfileIds: { uniqueIds: [{ value: fraudsterProfile }] },
+    });
+    const rows: Row[] = [];
+    for (const caller of callers) {
+      const { gkMediaSegmentId } = await operations.addMediaSegment(context, phrase(caller.speaker, PHRASES + 2));
+      const { result } = await operations.detectKnownFraudsters({
+        context,
+        audio: { case: "gkMediaSegmentId", value: gkMediaSegmentId! },
+        target: { case: "watchlist", value: { uniqueId: gkGroupId! } },
+      });
+      rows.push({
+        speaks: caller.name,
+        check: "a known fraudster?",
+        decision: Decision[result!.decision]!,
+        reason: DecisionReason[result!.reason]!,
+        score: result!.fraudDetectionScore?.biometricScore ?? null,
+        risk: result!.riskEngineResult?.risk ?? null,
+        asExpected: (result!.decision === Decision.FRAUD) === (caller.name === MALLORY.name),
+      });
+      onProgress(rows.length);
+    }
+    await operations.deleteWatchlist({ context, gkGroupId: gkGroupId! });
+    return rows;
+  });
+}

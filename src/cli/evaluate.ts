@@ -1,0 +1,151 @@
+import { writeFile } from "node:fs/promises";
+import { availableParallelism, homedir } from "node:os";
+import { basename, join, resolve } from "node:path";
+import type { Command } from "commander";
+import { readRecording } from "../audio/index.js";
+import { openEngine } from "../engine/index.js";
+import { type Evaluation, evaluate } from "../evaluate/evaluate.js";
+import { decimal, percent, rate, reportHtml } from "../evaluate/report.js";
+import { readTrialSet, TrialSetError } from "../evaluate/trials.js";
+import { VoiceCache } from "../evaluate/voice-cache.js";
+import { CommandError } from "./command-error.js";
+import { ExitCode } from "./exit-code.js";
+import { createOutput, facts, table } from "./output.js";
+import { createProgress } from "./progress.js";
+import { wholeNumber } from "./shared-options.js";
+
+interface Options {
+  readonly json?: boolean;
+  readonly report?: string;
+  readonly cache: string | boolean;
+  readonly resamples: number;
+  readonly workers?: number;
+}
+
+export function evaluateCommand(program: Command): void {
+  program
+    .command("evaluate")
+    .description("measure accuracy on recordings of yours: error rates, calibration, by speech and noise")
+    .argument("<folder-or-list>", "a folder of speaker/session/file.wav, or a list of `label enroll[,enroll…] test`")
+    .option("--report <file>", "write an HTML report with DET curve, histograms and calibration")
+    .option(
+      "--cache <file>",
+      "keep embeddings here, so that an interrupted run goes on (biometric data, readable by you alone)",
+    )
+    .option("--no-cache", "keep no embeddings")
+    .option(
+      "--resamples <n>",
+      "resamples of the bootstrap over speakers; 0 gives no intervals",
+      wholeNumber(0, 100_000),
+      1000,
+    )
+    .option("--workers <n>", "threads", wholeNumber(1, 256))
+    .option("--json", "answer as JSON")
+    .action(run);
+}
+
+async function run(path: string, options: Options): Promise<void> {
+  const output = createOutput(options.json ?? false);
+  const progress = createProgress(!output.json);
+  const set = await readTrialSet(path).catch((error: unknown) => {
+    if (error instanceof TrialSetError) throw new CommandError(error.message);
+    throw error;
+  });
+  const workers = options.workers ?? availableParallelism();
+  const engine = await openEngine({ workers });
+  const interrupted = new AbortController();
+  const interrupt = () =>
+    interrupted.abort(new CommandError("interrupted", "run it again to go on where it stopped", ExitCode.failed));
+  process.once("SIGINT", interrupt);
+  try {
+    const cache =
+      options.cache === false
+        ? VoiceCache.inMemory()
+        : await VoiceCache.open(cachePath(options.cache, engine.model.revision));
+    let phase = "";
+    const evaluation = await evaluate(
+      set,
+      { engine, decode: (bytes) => readRecording(bytes), cache },
+      {
+        concurrency: workers * 2,
+        resamples: options.resamples,
+        signal: interrupted.signal,
+        onProgress(at) {
+          if (at.phase !== phase) progress.start(at.phase, at.total);
+          phase = at.phase;
+          progress.set(at.done);
+        },
+      },
+    );
+    progress.stop();
+    if (options.report) {
+      await writeFile(options.report, reportHtml(`Evaluation of ${basename(resolve(path))}`, [evaluation], new Date()));
+      output.note(`report: ${options.report}`);
+    }
+    const { trials, ...figures } = evaluation;
+    output.answer(figures, () => text(evaluation));
+    if (evaluation.summary === null) process.exitCode = ExitCode.undecided;
+  } finally {
+    progress.stop();
+    process.off("SIGINT", interrupt);
+    await engine.close();
+  }
+}
+
+function cachePath(given: string | boolean, revision: string): string {
+  if (typeof given === "string") return given;
+  const root = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
+  return join(root, "vivavoce", "evaluate", `${revision.slice(0, 16)}.jsonl`);
+}
+
+function text(evaluation: Evaluation): string {
+  const { summary, unusable, unscoredTrials, failedModels } = evaluation;
+  const failures =
+    unusable.length + unscoredTrials === 0
+      ? []
+      : [
+          `not scored: ${unscoredTrials} trials (${unusable.length} recordings without a voice, ${failedModels} models not enrolled)`,
+          ...unusable.slice(0, 10).map(({ file, reason }) => `  ${file}: ${reason}`),
+        ];
+  if (!summary) return ["no figures: the trials that could be scored are of one kind only", ...failures].join("\n");
+  const figures = facts([
+    ["speakers", summary.speakers],
+    ["trials", `${summary.sameTrials} same, ${summary.differentTrials} different`],
+    ["EER", percent(summary.equalErrorRate)],
+    ...summary.operatingPoints.map(
+      (point) =>
+        [
+          `FNMR at FMR ${100 * point.falseMatchRate} %`,
+          `${percent(point.fnmr)}${point.resolved ? "" : "  (too few trials to resolve)"}`,
+        ] as const,
+    ),
+    ["minDCF, prior 0.01", decimal(summary.minimumDetectionCost)],
+    ["actual DCF", decimal(summary.actualDetectionCost)],
+    ["Cllr", decimal(summary.cllr)],
+    ["minCllr", decimal(summary.minimumCllr)],
+  ]);
+  const promises = table(
+    ["target FAR", "threshold", "FMR", "FNMR"],
+    summary.promisedPoints.map((point) => [
+      `${100 * point.promisedRate} %`,
+      point.threshold.toFixed(2),
+      rate(point.falseMatchRate),
+      rate(point.falseNonMatchRate),
+    ]),
+  );
+  const bands = [
+    ["net speech", evaluation.byNetSpeech],
+    ["SNR", evaluation.bySnr],
+  ] as const;
+  const byBand = bands.map(([title, list]) =>
+    table(
+      [title, "trials", "EER", "FNMR at FMR 1 %", "Cllr"],
+      list.map(({ label, trials, summary: one }) =>
+        one
+          ? [label, trials, percent(one.equalErrorRate), percent(one.operatingPoints[0]!.fnmr), decimal(one.cllr)]
+          : [label, trials, "one kind only", null, null],
+      ),
+    ),
+  );
+  return [figures, promises, ...byBand, ...failures].join("\n");
+}

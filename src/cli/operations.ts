@@ -1,0 +1,78 @@
+import { readRecording } from "../audio/index.js";
+import { connect } from "../client/connect.js";
+import type { VoiceprintOperations } from "../client/operations.js";
+import { openEngine } from "../engine/index.js";
+import { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
+import { loadConfig } from "../server/config.js";
+import { openConfiguredStore } from "../server/open-store.js";
+import { StoreError } from "../store/errors.js";
+import { CommandError } from "./command-error.js";
+import type { PlaceOptions } from "./shared-options.js";
+
+export interface OpenOperations {
+  readonly operations: VoiceprintOperations;
+  close(): Promise<void>;
+}
+
+/** The operations of a box where `--url` names one, else those of this process on the local store. */
+export function openOperations(options: PlaceOptions): Promise<OpenOperations> {
+  return options.url ? remote(options.url, options) : local(options.store);
+}
+
+async function remote(url: string, { token, clientId, clientSecret }: PlaceOptions): Promise<OpenOperations> {
+  if (!/^https?:\/\/[^/]/.test(url))
+    throw new CommandError(`--url ${url}: an address as http://127.0.0.1:8080 expected`);
+  if ((clientId === undefined) !== (clientSecret === undefined))
+    throw new CommandError("--client-id and --client-secret go together");
+  const credentials = clientId && clientSecret && !token ? { credentials: { clientId, clientSecret } } : {};
+  return { operations: connect({ url, ...(token ? { token } : {}), ...credentials }), async close() {} };
+}
+
+async function local(location: string | undefined): Promise<OpenOperations> {
+  const config = loadConfig({ flags: { store: location } });
+  const store = await openConfiguredStore(config).catch((error: unknown) => {
+    if (error instanceof StoreError && error.code === "locked") {
+      throw new CommandError(
+        `${config.store} is in use by another process`,
+        "if that is a running box, add --url http://127.0.0.1:8080",
+      );
+    }
+    throw error;
+  });
+  const engine = await openEngine({ workers: 1 }).catch(async (error: unknown) => {
+    await store.close();
+    throw error;
+  });
+  const processor = new VoiceprintsProcessor({
+    engine,
+    store,
+    readRecording,
+    configurationSets: config.configsets as never,
+  });
+  return {
+    operations: inProcess(processor),
+    async close() {
+      processor.close();
+      await engine.close();
+      await store.close();
+    },
+  };
+}
+
+/** The processor's operations in the shape that a client of a box has. */
+export function inProcess(processor: VoiceprintsProcessor): VoiceprintOperations {
+  return new Proxy(processor, {
+    get(target, name) {
+      if (name === "addMediaSegment") {
+        const add: VoiceprintOperations["addMediaSegment"] = (context, bytes, format, options) =>
+          target.addMediaSegment(
+            { context, chunk: bytes, ...format },
+            options?.signal ? { signal: options.signal } : {},
+          );
+        return add;
+      }
+      const member = Reflect.get(target, name, target) as unknown;
+      return typeof member === "function" ? member.bind(target) : member;
+    },
+  }) as unknown as VoiceprintOperations;
+}

@@ -1,0 +1,47 @@
+import Table from "cli-table3";
+
+/** Where a command's answer goes: a table for people, or one JSON document for programs. */
+export interface Output {
+  readonly json: boolean;
+  /** The whole answer: `human` is called only when no JSON is wanted. */
+  answer(json: unknown, human: () => string): void;
+  /** A remark on the way, for people alone. */
+  note(text: string): void;
+}
+
+export function createOutput(
+  json: boolean,
+  out: NodeJS.WritableStream = process.stdout,
+  err: NodeJS.WritableStream = process.stderr,
+): Output {
+  return {
+    json,
+    answer(value, human) {
+      out.write(json ? `${JSON.stringify(value, replaceBigints, 2)}\n` : `${human()}\n`);
+    },
+    note(text) {
+      if (!json) err.write(`${text}\n`);
+    },
+  };
+}
+
+const replaceBigints = (_: string, value: unknown) => (typeof value === "bigint" ? value.toString() : value);
+
+export type Cell = string | number | null | undefined;
+
+export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const plain = new Table({ head: [...head], style: { head: [], border: [], compact: true } });
+  for (const row of rows) plain.push(row.map((cell) => (cell === null || cell === undefined ? "–" : String(cell))));
+  return plain.toString();
+}
+
+/** Two columns: what, and how much. */
+export function facts(rows: readonly (readonly [string, Cell])[]): string {
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, value]) => `${name.padEnd(width)}  ${value ?? "–"}`).join("\n");
+}
+
+/** `AUDIO_VALIDITY_AUDIO_TOO_SHORT`, or the enumeration's short name, as words. */
+export function words(name: string): string {
+  return name.toLowerCase().replaceAll("_", " ");
+}

@@ -1,0 +1,100 @@
+import { Command, CommanderError } from "commander";
+import { AudioError } from "../audio/index.js";
+import { StatusCode, StatusError } from "../contract/index.js";
+import { ConfigError } from "../server/config.js";
+import { VERSION } from "../server/version.js";
+import { identifyCommand, verifyCommand } from "./checks.js";
+import { CommandError } from "./command-error.js";
+import { completionCommand } from "./completion.js";
+import { demoCommand } from "./demo.js";
+import { enrollCommand } from "./enroll.js";
+import { evaluateCommand } from "./evaluate.js";
+import { ExitCode } from "./exit-code.js";
+import { measureCommand } from "./measure.js";
+import { serveCommand } from "./serve.js";
+import { tokenCommand } from "./token.js";
+import { watchlistCommand } from "./watchlist.js";
+
+export function createProgram(): Command {
+  const program = new Command("vivavoce")
+    .description("Voice biometrics on this machine: enroll, verify, identify and watch voices, offline.")
+    .version(VERSION)
+    .showSuggestionAfterError()
+    .showHelpAfterError("(--help shows what there is)")
+    .exitOverride()
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 done or matched, 1 no match or a fraudster, 2 wrong usage, 3 undecided (too little or poor audio), 4 failed.",
+    );
+  enrollCommand(program);
+  verifyCommand(program);
+  identifyCommand(program);
+  watchlistCommand(program);
+  measureCommand(program);
+  evaluateCommand(program);
+  serveCommand(program);
+  program.addCommand(tokenCommand());
+  demoCommand(program);
+  completionCommand(program);
+  // Settings are inherited when a command is made; those of nested ones too must throw instead of ending the process.
+  const override = (command: Command) => {
+    command.exitOverride();
+    command.commands.forEach(override);
+  };
+  override(program);
+  return program;
+}
+
+/** Runs a command line; the code that the shell should see. */
+export async function main(argv: readonly string[]): Promise<ExitCode> {
+  try {
+    await createProgram().parseAsync(argv, { from: "user" });
+    return (process.exitCode as ExitCode | undefined) ?? ExitCode.ok;
+  } catch (error) {
+    return reported(error, argv.includes("--json"));
+  }
+}
+
+function reported(error: unknown, json: boolean): ExitCode {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
+  const { message, hint, exitCode } = described(error);
+  if (json)
+    process.stdout.write(`${JSON.stringify({ error: message, ...(hint ? { hint } : {}), ...statusOf(error) })}\n`);
+  else process.stderr.write(`error: ${message}\n${hint ? `hint: ${hint}\n` : ""}`);
+  if (exitCode === ExitCode.failed && process.env.VIVAVOCE_DEBUG && error instanceof Error)
+    process.stderr.write(`${error.stack}\n`);
+  return exitCode;
+}
+
+const statusOf = (error: unknown) =>
+  error instanceof StatusError ? { status: StatusCode[error.code], requestId: error.status.requestId } : {};
+
+function described(error: unknown): { message: string; hint?: string | undefined; exitCode: ExitCode } {
+  if (error instanceof CommandError) return error;
+  if (error instanceof ConfigError) return { message: error.message, exitCode: ExitCode.usage };
+  if (error instanceof AudioError) return { message: error.message, exitCode: ExitCode.usage };
+  if (error instanceof StatusError) return describedStatus(error);
+  const { code, path } = error as NodeJS.ErrnoException;
+  if (code === "ENOENT" && path) return { message: `${path}: no such file`, exitCode: ExitCode.usage };
+  return { message: error instanceof Error ? error.message : String(error), exitCode: ExitCode.failed };
+}
+
+function describedStatus(error: StatusError): { message: string; hint?: string; exitCode: ExitCode } {
+  const violations = error.status.fieldViolations.map(({ field, message }) => `\n  ${field}: ${message}`).join("");
+  const message = `${error.message}${violations}`;
+  switch (error.code) {
+    case StatusCode.NOT_AUTHORIZED:
+      return {
+        message,
+        hint: "give --token, or --client-id and --client-secret (VIVAVOCE_CLIENT_ID, VIVAVOCE_CLIENT_SECRET)",
+        exitCode: ExitCode.failed,
+      };
+    case StatusCode.PERMISSION_DENIED:
+      return { message, hint: "the client must be bound to the --scope it works on", exitCode: ExitCode.failed };
+    case StatusCode.BAD_REQUEST:
+    case StatusCode.INVALID_REQUEST:
+      return { message, exitCode: ExitCode.usage };
+    default:
+      return { message, exitCode: ExitCode.failed };
+  }
+}

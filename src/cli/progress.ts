@@ -1,0 +1,35 @@
+import { Presets, SingleBar } from "cli-progress";
+
+export interface ProgressDisplay {
+  /** Begins a bar; the one before it ends. */
+  start(title: string, total: number): void;
+  set(done: number): void;
+  stop(): void;
+}
+
+/** A bar on a terminal; nothing where nobody looks. */
+export function createProgress(shown: boolean): ProgressDisplay {
+  if (!shown || !process.stderr.isTTY) return { start() {}, set() {}, stop() {} };
+  let bar: SingleBar | null = null;
+  return {
+    start(title, total) {
+      bar?.stop();
+      bar = new SingleBar(
+        {
+          format: `${title.padEnd(12)} {bar} {percentage}% | {value}/{total} | {eta_formatted}`,
+          stream: process.stderr,
+          hideCursor: true,
+        },
+        Presets.shades_classic,
+      );
+      bar.start(total, 0);
+    },
+    set(done) {
+      bar?.update(done);
+    },
+    stop() {
+      bar?.stop();
+      bar = null;
+    },
+  };
+}

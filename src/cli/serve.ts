@@ -1,0 +1,138 @@
+import { type Command, Option } from "commander";
+import { ConfigError, isLoopback, loadConfig } from "../server/config.js";
+import { curlLines } from "../server/first-run.js";
+import { type Box, startBox } from "../server/start.js";
+import { StoreError } from "../store/errors.js";
+import { CommandError } from "./command-error.js";
+import { ExitCode } from "./exit-code.js";
+import { wholeNumber } from "./shared-options.js";
+
+interface Options {
+  readonly config?: string;
+  readonly host?: string;
+  readonly port?: number;
+  readonly store?: string;
+  readonly publicUrl?: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly auth: boolean;
+  readonly logLevel?: string;
+  readonly set?: string[];
+  readonly json?: boolean;
+}
+
+export function serveCommand(program: Command): void {
+  program
+    .command("serve")
+    .description("run a voiceprint service: HTTP, gRPC, gRPC-Web and Connect on one port")
+    .option("--config <file>", "configuration file (JSON)")
+    .option("--host <address>", "address to listen on (127.0.0.1)")
+    .option("--port <n>", "port to listen on (8080); 0 takes a free one", wholeNumber(0, 65_535))
+    .option("--store <store>", "a folder, postgres://…, or memory")
+    .option("--public-url <url>", "the address that clients use, where it differs")
+    .option("--tls-cert <file>", "certificate (PEM)")
+    .option("--tls-key <file>", "its key (PEM)")
+    .option("--no-auth", "ask for no tokens; on loopback only")
+    .addOption(
+      new Option("--log-level <level>", "what is logged to stderr").choices([
+        "debug",
+        "info",
+        "warn",
+        "error",
+        "silent",
+      ]),
+    )
+    .option("--set <name=value...>", "any other setting, as --set limits.queuedAudio=16")
+    .option("--json", "print the address, and at the first start the credentials, as JSON")
+    .addHelpText(
+      "after",
+      "\nA flag beats VIVAVOCE_… in the environment, which beats the configuration file, which beats the default.",
+    )
+    .action(serve);
+}
+
+async function serve(options: Options): Promise<void> {
+  const config = loadConfig({
+    ...(options.config ? { file: options.config } : {}),
+    flags: {
+      host: options.host,
+      port: options.port,
+      store: options.store,
+      publicUrl: options.publicUrl,
+      "tls.cert": options.tlsCert,
+      "tls.key": options.tlsKey,
+      "auth.required": options.auth ? undefined : false,
+      "log.level": options.logLevel,
+      ...settingsOf(options.set ?? []),
+    },
+  });
+  const box = await startBox(config).catch((error: unknown) => {
+    throw explained(error, config.store, config.host, config.port);
+  });
+  process.stdout.write(
+    options.json
+      ? `${JSON.stringify({ url: box.url, application: box.firstApplication })}\n`
+      : greeting(box, config.auth.required, config.host),
+  );
+  process.on("SIGHUP", () => box.reloadTls());
+  await stopped(box);
+}
+
+/** A signal asks to stop; a second one insists. */
+async function stopped(box: Box): Promise<void> {
+  await new Promise<void>((resolve) => {
+    let asked = false;
+    const ask = () => {
+      if (asked) process.exit(ExitCode.failed);
+      asked = true;
+      resolve();
+    };
+    process.on("SIGTERM", ask);
+    process.on("SIGINT", ask);
+  });
+  const clean = await box.stop();
+  process.exit(clean ? ExitCode.ok : ExitCode.failed);
+}
+
+function settingsOf(pairs: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf("=");
+      if (at < 1) throw new CommandError(`--set ${pair}: name=value expected`);
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+  );
+}
+
+function greeting(box: Box, guarded: boolean, host: string): string {
+  const lines = [`vivavoce serves ${box.url} (HTTP, gRPC, gRPC-Web and Connect; ${box.url}/openapi.json describes it)`];
+  if (!guarded) lines.push("WARNING: tokens are off. Anybody on this machine may use the service.");
+  else if (!isLoopback(host) && box.url.startsWith("http:"))
+    lines.push("WARNING: tokens travel in cleartext; set tls.cert and tls.key.");
+  const { firstApplication } = box;
+  if (firstApplication) {
+    lines.push(
+      "",
+      "This is the first start: an application was created. Its secret is shown this once.",
+      `  client id      ${firstApplication.clientId}`,
+      `  client secret  ${firstApplication.clientSecret}`,
+      "",
+      "Paste these lines into a shell to get a token, enroll a voice and verify it:",
+      "",
+      curlLines(box.url, firstApplication),
+    );
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+function explained(error: unknown, store: string, host: string, port: number): unknown {
+  if (error instanceof ConfigError) return error;
+  if (error instanceof StoreError && error.code === "locked")
+    return new CommandError(`${store} is in use by another process`);
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === "EADDRINUSE") return new CommandError(`port ${port} on ${host} is taken`, "choose another with --port");
+  if (code === "EACCES" && port > 0 && port < 1024)
+    return new CommandError(`port ${port} needs rights that this user does not have`);
+  if (code === "EADDRNOTAVAIL") return new CommandError(`${host} is no address of this machine`);
+  return error;
+}

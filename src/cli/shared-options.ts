@@ -1,0 +1,68 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import type { MediaFormat } from "../client/operations.js";
+import { CommandError } from "./command-error.js";
+
+/** Options of every command that works on voiceprints, here or on a box. */
+export interface PlaceOptions {
+  readonly json?: boolean;
+  readonly url?: string;
+  readonly token?: string;
+  readonly clientId?: string;
+  readonly clientSecret?: string;
+  readonly store?: string;
+  readonly scope: string;
+  readonly configset: string;
+}
+
+export function withPlace(command: Command): Command {
+  return command
+    .addOption(
+      new Option("--url <url>", "work on a box at this address instead of the local store").env("VIVAVOCE_URL"),
+    )
+    .addOption(new Option("--token <token>", "access token for the box").env("VIVAVOCE_TOKEN"))
+    .addOption(new Option("--client-id <id>", "client id to get a token with").env("VIVAVOCE_CLIENT_ID"))
+    .addOption(
+      new Option("--client-secret <secret>", "client secret to get a token with").env("VIVAVOCE_CLIENT_SECRET"),
+    )
+    .addOption(new Option("--store <store>", "local store: a folder, or postgres://…").env("VIVAVOCE_STORE"))
+    .option("--scope <id>", "biometric scope", "default")
+    .option("--configset <id>", "configuration set", "ivr-text-dependent")
+    .option("--json", "answer as JSON");
+}
+
+export interface AudioOptions {
+  readonly channel?: number;
+  readonly encoding?: MediaFormat["encoding"];
+  readonly rate?: number;
+  readonly channels?: number;
+}
+
+export function withAudio(command: Command): Command {
+  return command
+    .option("--channel <n>", "channel of a recording with several: 0 mixes all, 1 is the first", wholeNumber(0, 64))
+    .addOption(
+      new Option("--encoding <name>", "the files have no header, but hold this").choices(["pcm16", "alaw", "mulaw"]),
+    )
+    .option("--rate <hz>", "sampling rate of headerless files", wholeNumber(4000, 192_000))
+    .option("--channels <n>", "channels of headerless files", wholeNumber(1, 64));
+}
+
+export function mediaFormat({ encoding, rate, channels }: AudioOptions): MediaFormat | undefined {
+  if (encoding === undefined) {
+    if (rate !== undefined || channels !== undefined)
+      throw new CommandError("--rate and --channels describe headerless files: give --encoding too");
+    return undefined;
+  }
+  if (rate === undefined) throw new CommandError(`--encoding ${encoding} needs --rate`);
+  return { encoding, rate, channels: channels ?? 1 };
+}
+
+export function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!Number.isInteger(value) || value < least || value > most) {
+      throw new InvalidArgumentError(`a whole number from ${least} to ${most} expected`);
+    }
+    return value;
+  };
+}

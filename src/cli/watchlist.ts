@@ -1,0 +1,157 @@
+import type { Command } from "commander";
+import type { VoiceprintOperations } from "../client/operations.js";
+import { type Context, fraudster, inSession, profileOf } from "./calls.js";
+import { type CheckOptions, check, withCheck } from "./checks.js";
+import { ExitCode } from "./exit-code.js";
+import { openOperations } from "./operations.js";
+import { createOutput, facts, type Output, table } from "./output.js";
+import { type PlaceOptions, withPlace } from "./shared-options.js";
+
+export function watchlistCommand(program: Command): void {
+  const watchlist = program.command("watchlist").description("watch for the voices of known fraudsters");
+
+  withPlace(
+    watchlist
+      .command("create")
+      .description("make a watchlist; its id is printed")
+      .argument("[fraudsters...]", "whom it starts with (enroll them with --fraudster)")
+      .option("--tag <tag>", "name of the list", ""),
+  ).action((names: string[], options: PlaceOptions & { tag: string }) =>
+    onList(options, async ({ operations, context, output }) => {
+      const ids = await profilesOf(operations, context, names);
+      const { gkGroupId } = await operations.createWatchlist({
+        context,
+        tag: options.tag,
+        gkVoiceprintProfileIds: ids,
+      });
+      output.answer({ watchlistId: gkGroupId!.value, members: ids.uniqueIds.length }, () => gkGroupId!.value);
+    }),
+  );
+
+  for (const [verb, operation, description] of [
+    ["add", "addWatchlistMembers", "add fraudsters to a watchlist"],
+    ["remove", "removeWatchlistMembers", "take fraudsters off a watchlist"],
+  ] as const) {
+    withPlace(
+      watchlist
+        .command(verb)
+        .description(description)
+        .argument("<watchlist>", "its id")
+        .argument("<fraudsters...>", "whom"),
+    ).action((id: string, names: string[], options: PlaceOptions) =>
+      onList(options, async ({ operations, context, output }) => {
+        const ids = await profilesOf(operations, context, names);
+        await operations[operation]({ context, gkGroupId: { value: id }, gkVoiceprintProfileIds: ids });
+        output.answer(
+          { watchlistId: id, changed: names },
+          () => `${verb === "add" ? "added" : "removed"}: ${names.join(", ")}`,
+        );
+      }),
+    );
+  }
+
+  withPlace(watchlist.command("show").description("who is on a watchlist").argument("<watchlist>", "its id")).action(
+    (id: string, options: PlaceOptions) =>
+      onList(options, async ({ operations, context, output }) => {
+        const list = await operations.getWatchlist({ context, gkGroupId: { value: id } });
+        const members = (list.gkVoiceprintProfileIds?.uniqueIds ?? []).map(({ value }) => value);
+        const owners = (list.gkOwnerIds?.uniqueIds ?? []).map(({ value }) => value);
+        output.answer({ watchlistId: id, tag: list.tag, profileIds: members, ownerIds: owners }, () =>
+          table(
+            ["member", "kind"],
+            [...members.map((value) => [value, "voiceprint"]), ...owners.map((value) => [value, "owner"])],
+          ),
+        );
+      }),
+  );
+
+  withPlace(
+    watchlist
+      .command("delete")
+      .description("delete a watchlist; its voiceprints stay")
+      .argument("<watchlist>", "its id"),
+  ).action((id: string, options: PlaceOptions) =>
+    onList(options, async ({ operations, context, output }) => {
+      await operations.deleteWatchlist({ context, gkGroupId: { value: id } });
+      output.answer({ watchlistId: id, deleted: true }, () => "deleted");
+    }),
+  );
+
+  withPlace(
+    watchlist
+      .command("consistency")
+      .description("were all its voiceprints made by the present model?")
+      .argument("<watchlist>", "its id"),
+  ).action((id: string, options: PlaceOptions) =>
+    onList(options, async ({ operations, context, output }) => {
+      const found = await operations.checkWatchlistConsistency({
+        context,
+        target: { case: "watchlist", value: { uniqueId: { value: id } } },
+      });
+      const answer = {
+        watchlistId: id,
+        compatible: found.totalNumberOfCompatiblePrints ?? 0,
+        incompatible: found.totalNumberOfIncompatiblePrints ?? 0,
+        incompatibleProfiles: found.incompatiblePrints.map(
+          (print) => print.voiceprintDetails?.gkVoiceprintProfileId?.value ?? "",
+        ),
+      };
+      output.answer(answer, () =>
+        facts([
+          ["compatible", answer.compatible],
+          ["incompatible", answer.incompatible],
+          ...answer.incompatibleProfiles.map((profile) => ["  enroll again", profile] as const),
+        ]),
+      );
+      if (answer.incompatible > 0) process.exitCode = ExitCode.no;
+    }),
+  );
+
+  withCheck(
+    watchlist
+      .command("check")
+      .description("is it one of the fraudsters on the list who speaks?")
+      .argument("<watchlist>", "its id")
+      .argument("<file>", "WAV file"),
+  ).action(async (id: string, file: string, options: CheckOptions) => {
+    await check(options, file, async ({ operations, context, audio }) => {
+      const { result } = await operations.detectKnownFraudsters({
+        context,
+        target: { case: "watchlist", value: { uniqueId: { value: id } } },
+        ...audio,
+      });
+      return {
+        subject: result!.voiceprintDetails?.gkVoiceprintProfileId?.value ?? null,
+        result: result!,
+        score: result!.fraudDetectionScore?.biometricScore ?? null,
+        candidates: result!.voiceprintResults.map((one) => ({
+          profileId: one.gkVoiceprintProfileId?.value ?? "",
+          name: null,
+          score: one.score.value?.biometricScore ?? null,
+        })),
+      };
+    });
+  });
+}
+
+interface ListCall {
+  readonly operations: VoiceprintOperations;
+  readonly context: Context;
+  readonly output: Output;
+}
+
+async function onList(options: PlaceOptions, work: (call: ListCall) => Promise<void>): Promise<void> {
+  const output = createOutput(options.json ?? false);
+  const { operations, close } = await openOperations(options);
+  try {
+    await inSession(operations, options, (context) => work({ operations, context, output }));
+  } finally {
+    await close();
+  }
+}
+
+async function profilesOf(operations: VoiceprintOperations, context: Context, names: readonly string[]) {
+  const uniqueIds = [];
+  for (const name of names) uniqueIds.push({ value: await profileOf(operations, context, fraudster(name)) });
+  return { uniqueIds };
+}

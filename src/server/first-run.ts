@@ -1,0 +1,57 @@
+import type { Documents } from "../token/documents.js";
+import type { TokenService } from "../token/service.js";
+
+/** Shown once: only a hash of the secret is kept. */
+export interface FirstApplication {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly scope: string;
+}
+
+/** The biometric scope that the first application opens. */
+export const FIRST_SCOPE = "default";
+
+/**
+ * On a store that has never served, creates an application whose client may use the voiceprint service. `null` afterwards.
+ * Of replicas that start together one does it.
+ */
+export async function firstRun(service: TokenService, documents: Documents): Promise<FirstApplication | null> {
+  if ((await service.applications.list()).length > 0) return null;
+  if (!(await documents.insert("server", "first-run", { at: Date.now() }))) return null;
+  const application = await service.applications.create({
+    name: "vivavoce",
+    environment: "production",
+    geography: "local",
+    scopes: ["bio"],
+    gkScopes: [FIRST_SCOPE],
+  });
+  const client = application.clients[0]!;
+  const clientSecret = await service.applications.regenerateSecret(application.id, client.id);
+  return { clientId: client.id, clientSecret, scope: FIRST_SCOPE };
+}
+
+/** Lines for a POSIX shell that get a token, enroll a voice and verify it, as printed after the first start. */
+export function curlLines(url: string, { clientId, clientSecret, scope }: FirstApplication, voices = "voices"): string {
+  const escaped = clientId.replaceAll(":", "%3A");
+  return `npx vivavoce demo --wav ${voices}
+URL=${url}
+TOKEN=$(curl -s $URL/oauth2/token -u '${escaped}:${clientSecret}' -d grant_type=client_credentials -d scope=bio | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')
+call() { curl -s "$URL$1" -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' -d "{$CONTEXT$2}"; }
+send() { curl -s "$URL/v1/audios?context.gk_scope_id.value=${scope}&context.gk_engagement_id.value=$E&context.gk_session_id.value=$S" -H "authorization: Bearer $TOKEN" -H 'content-type: audio/wav' --data-binary "@$1"; }
+id() { sed 's/.*"'$1'":{"value":"\\([^"]*\\)".*/\\1/'; }
+CONTEXT='"context":{"gk_scope_id":{"value":"${scope}"}}'
+STARTED=$(call /v1/sessions/start ',"session_type":"SESSION_TYPE_IVR"')
+S=$(echo "$STARTED" | id gkSessionId); E=$(echo "$STARTED" | id gkEngagementId)
+CONTEXT='"context":{"gk_scope_id":{"value":"${scope}"},"gk_engagement_id":{"value":"'$E'"},"gk_session_id":{"value":"'$S'"},"configset_id":"ivr-text-dependent"}'
+P=$(call /v1/voiceprints/profiles ',"person_id":"ada"' | id gkVoiceprintProfileId)
+for n in 1 2 3; do
+  M=$(send ${voices}/ada-$n.wav | id gkMediaSegmentId)
+  A=$(call /v1/audios/process ',"gk_media_segment_id":{"value":"'$M'"},"is_for_enrollment":true' | id gkProcessedAudioId)
+  call /v1/voiceprints/$P/enrollment ',"gk_processed_audio_id":{"value":"'$A'"}'; echo
+done
+call /v1/voiceprints/$P/training; echo
+for who in ada-4 bob-1; do
+  M=$(send ${voices}/$who.wav | id gkMediaSegmentId)
+  call /v1/voiceprints/$P/verification ',"gk_media_segment_id":{"value":"'$M'"}'; echo
+done`;
+}

@@ -1,0 +1,132 @@
+import { readRecording } from "../audio/index.js";
+import { openEngine } from "../engine/index.js";
+import type { Engine } from "../engine/port.js";
+import { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
+import type { Store } from "../store/port.js";
+import { createTokenApp, type TokenApp } from "../token/app.js";
+import { createTokenService, type TokenService } from "../token/service.js";
+import { createVerifier, type TrustedIssuer } from "../token/verify.js";
+import type { ConfigurationOverrides } from "../voiceprint/configuration-set.js";
+import type { ServerConfig } from "./config.js";
+import { type FirstApplication, firstRun } from "./first-run.js";
+import { type Guard, openGuard, tokenGuard } from "./guard.js";
+import { jsonLog, type Log } from "./log.js";
+import { openConfiguredStore } from "./open-store.js";
+import type { Operations } from "./operations.js";
+import { Service } from "./service.js";
+import { VERSION } from "./version.js";
+
+export interface Box {
+  readonly url: string;
+  /** The application of a first start, secret included; `null` afterwards or where tokens come from elsewhere. */
+  readonly firstApplication: FirstApplication | null;
+  reloadTls(): void;
+  /** Finishes what was accepted, then closes all. True when nothing was cut off. */
+  stop(): Promise<boolean>;
+}
+
+const EXPIRE_EVERY_MS = 600_000;
+
+/** Opens store and engine, and serves the contract from them. */
+export async function startBox(config: ServerConfig, log: Log = jsonLog(config.log.level)): Promise<Box> {
+  const opened: (() => Promise<unknown> | unknown)[] = [];
+  const closeAll = async () => {
+    for (const close of opened.splice(0).reverse()) await close();
+  };
+  try {
+    const store = await openConfiguredStore(config);
+    opened.push(() => store.close());
+    const engine = await openEngine({ workers: config.limits.concurrentAudio });
+    opened.push(() => engine.close());
+    const processor = new VoiceprintsProcessor({
+      engine,
+      store,
+      readRecording,
+      configurationSets: config.configsets as Record<string, ConfigurationOverrides>,
+      retention: { audioSeconds: config.mediaRetentionSeconds },
+      limits: { mediaBytes: config.limits.mediaBytes },
+    });
+    opened.push(() => processor.close());
+
+    // The issuer is the address that callers see, and a free port makes it known only once the service listens. Both are
+    // bound in the same turn in which that is heard of, before any request can be.
+    let guard: Guard = openGuard;
+    let tokenApp: TokenApp | null = null;
+    const service = new Service(config, {
+      operations: processor as unknown as Operations,
+      guard: { admit: (authorization, address) => guard.admit(authorization, address) },
+      log,
+      version: VERSION,
+      ready: () => ready(store, engine),
+      ...(config.auth.ownIssuer
+        ? {
+            tokens: {
+              owns: (path) => tokenApp?.owns(path) ?? false,
+              fetch: (request, env) => tokenApp!.fetch(request, env as never),
+            },
+          }
+        : {}),
+    });
+    await service.listen();
+    const tokens = config.auth.ownIssuer
+      ? createTokenService({ documents: store.documents, issuer: service.url })
+      : null;
+    guard = createGuard(config, tokens);
+    tokenApp = tokens && createTokenApp(tokens);
+    opened.push(() => service.stop());
+
+    const firstApplication = tokens && config.auth.required ? await firstRun(tokens, store.documents) : null;
+
+    processor.workOnJobs().catch((error) => log.error("jobs stopped", { stack: String(error) }));
+    const expiry = setInterval(() => {
+      processor.expire().catch((error) => log.error("expiry failed", { stack: String(error) }));
+    }, EXPIRE_EVERY_MS);
+    expiry.unref();
+
+    log.info("listening", {
+      address: service.url,
+      version: VERSION,
+      model: engine.model.revision,
+      store: kindOf(config.store),
+    });
+    if (!config.auth.required)
+      log.warn("tokens are off: anybody on this machine may use the service", { address: service.url });
+    return {
+      url: service.url,
+      firstApplication,
+      reloadTls: () => service.reloadTls(),
+      async stop() {
+        clearInterval(expiry);
+        opened.pop(); // the service itself, whose outcome is told
+        const clean = await service.stop();
+        await closeAll();
+        return clean;
+      },
+    };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+function createGuard(config: ServerConfig, tokens: TokenService | null): Guard {
+  if (!config.auth.required) return openGuard;
+  const foreign = config.auth.issuers.map(
+    ({ issuer, jwks, audience, scopesClaim }): TrustedIssuer => ({
+      issuer,
+      keys: jwks,
+      audience,
+      gkScopesClaim: scopesClaim,
+    }),
+  );
+  return tokenGuard(createVerifier({ issuers: [...(tokens ? [tokens.runtimeIssuer] : []), ...foreign] }));
+}
+
+async function ready(store: Store, engine: Engine): Promise<void> {
+  await store.documents.get("server", "first-run");
+  // A threshold is computed from the loaded model: an engine that lost it cannot.
+  engine.threshold(0.01);
+}
+
+/** A store's kind, without the password that its address may carry. */
+const kindOf = (store: string) => (store === "memory" ? "memory" : /^postgres/.test(store) ? "postgres" : "embedded");
