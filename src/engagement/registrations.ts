@@ -94,7 +94,7 @@ export function createRegistrations(options: {
   }
 
   return {
-    register: (given) => add(check(given), null),
+    register: async (given) => add(check(given), null),
 
     async get(clientId) {
       const registration = await registrations.get(clientId);

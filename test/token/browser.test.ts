@@ -1,0 +1,280 @@
+import { execFile } from "node:child_process";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { promisify } from "node:util";
+import { getRequestListener } from "@hono/node-server";
+import * as oauth from "oauth4webapi";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createMemoryStore } from "../../src/store/memory.js";
+import { createTokenApp } from "../../src/token/app.js";
+import { createTokenService, type TokenService } from "../../src/token/service.js";
+
+const PASSWORD = "correct horse battery";
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+const run = promisify(execFile);
+
+let browser: Browser;
+let server: Server;
+let application: Server;
+let issuer: string;
+let callback: string;
+let service: TokenService;
+const arrivals: string[] = [];
+
+const listening = async (listener: Server): Promise<string> => {
+  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  return `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
+};
+
+beforeAll(async () => {
+  let answer: Parameters<typeof createServer>[1] = () => {};
+  server = createServer((request, response) => answer!(request, response as never));
+  issuer = await listening(server);
+  service = createTokenService({ documents: createMemoryStore().documents, issuer });
+  const app = createTokenApp(service);
+  answer = getRequestListener((request, env) => app.fetch(request, env as never)) as never;
+  // The application that the user comes from and goes back to, on another origin.
+  application = createServer((request, response) => {
+    arrivals.push(request.url ?? "");
+    response.setHeader("Content-Type", "text/html").end("<h1>Back at the application</h1>");
+  });
+  callback = `${await listening(application)}/callback`;
+  await service.users.create({ name: "olga", role: "owner", password: PASSWORD });
+  browser = await chromium.launch({ executablePath: "/usr/bin/chromium", headless: true, args: FLAGS });
+});
+
+afterAll(async () => {
+  await browser?.close();
+  server?.close();
+  application?.close();
+});
+
+/** A fresh browser profile; whatever a page's policy blocks or its console says is a failure. */
+async function newPage(): Promise<{ page: Page; complaints: string[] }> {
+  const page = await (await browser.newContext()).newPage();
+  const complaints: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  return { page, complaints };
+}
+
+async function signIn(page: Page, password = PASSWORD): Promise<void> {
+  await page.getByLabel("User name").fill("olga");
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+describe("in a real browser", () => {
+  test("profile: sign in, create and delete credentials, sign out; then sign in to an application and consent", async () => {
+    const { page, complaints } = await newPage();
+    await page.goto(`${issuer}/profile`);
+    expect(new URL(page.url()).pathname).toBe("/sign-in");
+    await signIn(page, "wrong password");
+    expect(await page.getByRole("alert").textContent()).toContain("wrong");
+    await signIn(page);
+    expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Profile");
+
+    // A service account: its secret is shown once and works.
+    await page.getByLabel("Label", { exact: true }).fill("Nightly <job>");
+    await page.getByRole("button", { name: "Create" }).click();
+    const clientId = (await page.locator("#client-id").textContent())!;
+    const secret = (await page.locator("#client-secret").textContent())!;
+    const { stdout } = await run("curl", [
+      "-sS",
+      "-u",
+      `${clientId}:${secret}`,
+      "-d",
+      "grant_type=client_credentials&scope=platform-api",
+      `${issuer}/oauth2/token`,
+    ]);
+    expect(JSON.parse(stdout)).toMatchObject({ token_type: "bearer", expires_in: 3600 });
+    await page.goto(`${issuer}/profile`);
+    expect(await page.content()).not.toContain(secret);
+    expect(await page.getByRole("cell", { name: "Nightly <job>", exact: true }).count()).toBe(1);
+    await page.getByRole("button", { name: "Delete Nightly <job>" }).click();
+    expect(await page.getByRole("cell", { name: "Nightly <job>", exact: true }).count()).toBe(0);
+    const gone = await run("curl", [
+      "-sS",
+      "-u",
+      `${clientId}:${secret}`,
+      "-d",
+      "grant_type=client_credentials&scope=platform-api",
+      `${issuer}/oauth2/token`,
+    ]);
+    expect(JSON.parse(gone.stdout)).toMatchObject({ error: "invalid_client" });
+
+    // A user account needs an address to come back to.
+    await page.getByLabel("Label", { exact: true }).fill("Console");
+    await page.getByRole("radio", { name: /User account/ }).check();
+    await page.getByRole("button", { name: "Create" }).click();
+    expect(await page.getByRole("alert").textContent()).toContain("redirect");
+    await page.getByLabel("Label", { exact: true }).fill("Console");
+    await page.getByRole("radio", { name: /User account/ }).check();
+    await page.getByLabel(/Redirect addresses/).fill(callback);
+    await page.getByRole("button", { name: "Create" }).click();
+    const console_ = { client_id: (await page.locator("#client-id").textContent())! };
+    const consoleSecret = (await page.locator("#client-secret").textContent())!;
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.goto(`${issuer}/profile`);
+    expect(new URL(page.url()).pathname).toBe("/sign-in");
+    expect(complaints).toEqual([]);
+
+    // The independent client begins, the user signs in and consents, the client redeems.
+    const options = { [oauth.allowInsecureRequests]: true };
+    const found = await oauth.processDiscoveryResponse(
+      new URL(issuer),
+      await oauth.discoveryRequest(new URL(issuer), { algorithm: "oauth2", ...options }),
+    );
+    const verifier = oauth.generateRandomCodeVerifier();
+    const state = oauth.generateRandomState();
+    const begin = new URL(found.authorization_endpoint!);
+    begin.search = new URLSearchParams({
+      client_id: console_.client_id,
+      redirect_uri: callback,
+      response_type: "code",
+      scope: "platform-api",
+      state,
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: "S256",
+    }).toString();
+    await page.goto(begin.href);
+    await signIn(page);
+    expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Allow access");
+    expect(await page.getByText("Console").count()).toBeGreaterThan(0);
+    await page.getByRole("button", { name: "Allow" }).click();
+    await page.waitForURL(`${callback}**`);
+    const parameters = oauth.validateAuthResponse(found, console_, new URL(page.url()), state);
+    const response = await oauth.authorizationCodeGrantRequest(
+      found,
+      console_,
+      oauth.ClientSecretBasic(consoleSecret),
+      parameters,
+      callback,
+      verifier,
+      options,
+    );
+    const token = await oauth.processAuthorizationCodeResponse(found, console_, response);
+    const me = await oauth.protectedResourceRequest(
+      token.access_token,
+      "GET",
+      new URL(`${issuer}/management/v1/me`),
+      undefined,
+      undefined,
+      options,
+    );
+    expect(await me.json()).toMatchObject({ name: "olga", role: "owner" });
+
+    // Signed in already: consent alone, and this time no.
+    await page.goto(begin.href);
+    await page.getByRole("button", { name: "Deny" }).click();
+    await page.waitForURL(/error=access_denied/);
+    expect(complaints).toEqual([]);
+  });
+
+  test("a page of another origin can neither frame ours nor send our forms", async () => {
+    const { page } = await newPage();
+    await page.goto(`${issuer}/sign-in`);
+    await signIn(page);
+    const before = await service.credentials.ofUser((await service.users.find("olga"))!);
+    await page.goto(callback);
+    await page.setContent(
+      `<form method="post" action="${issuer}/profile/credentials"><input name="label" value="evil"><input name="kind" value="service"></form><iframe src="${issuer}/sign-in"></iframe>`,
+    );
+    const framed = page.frames().find((frame) => frame.parentFrame() !== null);
+    expect(await framed?.getByLabel("Password").count()).toBe(0);
+    await Promise.all([
+      page.waitForNavigation(),
+      page.locator("form").evaluate((form) => (form as HTMLFormElement).submit()),
+    ]);
+    expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("This did not work");
+    expect(await service.credentials.ofUser((await service.users.find("olga"))!)).toEqual(before);
+  });
+});
+
+describe("curl, as the contract has it", () => {
+  const curl = async (...options: string[]) =>
+    JSON.parse((await run("curl", ["-sS", ...options])).stdout) as Record<string, unknown>;
+
+  test("runtime: raw and escaped ids in the user option", async () => {
+    const created = await service.applications.create({
+      name: "Bank",
+      environment: "production",
+      geography: "eu",
+      gkScopes: ["s1"],
+    });
+    const { id } = created.clients[0]!;
+    const secret = await service.applications.regenerateSecret(created.id, id);
+    for (const name of [id, id.replaceAll(":", "%3A")]) {
+      const answer = await curl(
+        "-u",
+        `${name}:${secret}`,
+        "-d",
+        "grant_type=client_credentials",
+        "--data-urlencode",
+        "scope=bio tts",
+        `${issuer}/oauth2/token`,
+      );
+      expect(answer).toEqual({
+        access_token: expect.any(String),
+        expires_in: 900,
+        scope: "bio tts",
+        token_type: "bearer",
+      });
+      await service.runtime.verify(String(answer.access_token), "bio");
+    }
+    // From one address, guessing becomes slow.
+    const statuses: string[] = [];
+    for (let i = 0; i < 7; i++) {
+      const { stdout } = await run("curl", [
+        "-sS",
+        "-o",
+        "/dev/null",
+        "-w",
+        "%{http_code}",
+        "-u",
+        `${id}:guess${i}`,
+        "-d",
+        "grant_type=client_credentials&scope=tts",
+        `${issuer}/oauth2/token`,
+      ]);
+      statuses.push(stdout);
+    }
+    expect(statuses.slice(0, 5)).toEqual(Array(5).fill("401"));
+    expect(statuses).toContain("429");
+  });
+
+  test("engagement: token, then data", async () => {
+    const { registration, secret } = await service.registrations.register({ name: "Shop", sites: ["306"] });
+    await service.agents.put("306", 19001, { id: "ann", state: "online" });
+    const authorization = Buffer.from(`${registration.clientId}:${secret}`).toString("base64");
+    const token = await curl(
+      "-H",
+      `Authorization: Basic ${authorization}`,
+      "-H",
+      "Content-Type: application/x-www-form-urlencoded; charset=utf-8",
+      "-d",
+      `client_id=${registration.clientId}&grant_type=client_credentials`,
+      `${issuer}/oauth-server/oauth/token`,
+    );
+    expect(token).toMatchObject({ token_type: "bearer", sites: ["306"], jti: expect.any(String) });
+    const data = await curl(
+      "-X",
+      "POST",
+      "-H",
+      `Authorization: Bearer ${token.access_token}`,
+      `${issuer}/engagementAPI/v2/customer/agentAvailability?businessUnitID=19001&output=JSON&siteID=306`,
+    );
+    expect(data).toEqual({ availability: true, inHOP: true, status: "online" });
+  });
+});

@@ -1,0 +1,139 @@
+import { connect } from "node:net";
+import { Metadata } from "@grpc/grpc-js";
+import { describe, expect, test } from "vitest";
+import { createTokenCache, grpcMetadataGenerator, TokenRequestError } from "../../src/token/cache.js";
+import { createBox, createRuntimeClient, ISSUER } from "./box.js";
+
+async function client(options: { renewBeforeS?: number } = {}) {
+  const box = createBox();
+  const { clientId, secret } = await createRuntimeClient(box);
+  let requests = 0;
+  let broken: (() => Promise<Response>) | null = null;
+  const cache = createTokenCache({
+    tokenUrl: `${ISSUER}/oauth2/token`,
+    clientId,
+    clientSecret: secret,
+    scope: "bio tts",
+    clock: { now: box.now },
+    fetch: (url, init) => {
+      requests++;
+      return broken ? broken() : box.fetch(String(url), init);
+    },
+    ...options,
+  });
+  return {
+    box,
+    cache,
+    clientId,
+    requests: () => requests,
+    breakWith: (how: (() => Promise<Response>) | null) => {
+      broken = how;
+    },
+  };
+}
+
+describe("a client's token cache", () => {
+  test("many callers share one request and one token", async () => {
+    const { box, cache, requests } = await client();
+    const tokens = await Promise.all(Array.from({ length: 50 }, () => cache.token()));
+    expect(new Set(tokens).size).toBe(1);
+    expect(requests()).toBe(1);
+    expect((await box.service.runtime.authorize(await cache.authorization(), "bio")).scopes.has("tts")).toBe(true);
+  });
+
+  test("renews before the end, not at it", async () => {
+    const { box, cache, requests } = await client();
+    const first = await cache.token();
+    box.advance(839_000);
+    expect(await cache.token()).toBe(first);
+    box.advance(2_000);
+    expect(await cache.token()).not.toBe(first);
+    expect(requests()).toBe(2);
+  });
+
+  test("a life shorter than the margin is used for half", async () => {
+    const { box, cache, requests } = await client({ renewBeforeS: 3600 });
+    await cache.token();
+    box.advance(449_000);
+    await cache.token();
+    expect(requests()).toBe(1);
+    box.advance(2_000);
+    await cache.token();
+    expect(requests()).toBe(2);
+  });
+
+  test("an endpoint that is away stops nobody while the token lives; then the error is told, and asked again", async () => {
+    const { box, cache, breakWith } = await client();
+    const first = await cache.token();
+    breakWith(async () => {
+      throw new TypeError("fetch failed");
+    });
+    box.advance(850_000);
+    expect(await cache.token()).toBe(first);
+    box.advance(60_000);
+    await expect(cache.token()).rejects.toMatchObject({ status: 0, code: "unreachable" });
+    breakWith(null);
+    expect(await cache.token()).not.toBe(first);
+  });
+
+  test("a refusal is told at once, with the endpoint's words", async () => {
+    const { box, cache, breakWith } = await client();
+    await cache.token();
+    box.advance(850_000);
+    breakWith(async () => Response.json({ error: "invalid_client", error_description: "gone" }, { status: 401 }));
+    await expect(cache.token()).rejects.toMatchObject({ status: 401, code: "invalid_client", message: "gone" });
+  });
+
+  test.each([
+    ["no token", () => Response.json({ token_type: "bearer" })],
+    ["another type", () => Response.json({ access_token: "x", token_type: "mac" })],
+    ["no JSON", () => new Response("<html>")],
+    ["an error without words", () => new Response("", { status: 502 })],
+  ])("an answer with %s is an error", async (_, answer) => {
+    const { cache, breakWith } = await client();
+    breakWith(async () => answer());
+    await expect(cache.token()).rejects.toBeInstanceOf(TokenRequestError);
+  });
+
+  test("a token that the service refused is not given again", async () => {
+    const { cache } = await client();
+    const first = await cache.token();
+    cache.discard("another");
+    expect(await cache.token()).toBe(first);
+    cache.discard(first);
+    expect(await cache.token()).not.toBe(first);
+  });
+
+  test("an endpoint that never answers times out", async () => {
+    const { createServer } = await import("node:net");
+    const silent = createServer(() => {}).listen(0, "127.0.0.1");
+    await new Promise((resolve) => silent.once("listening", resolve));
+    const { port } = silent.address() as { port: number };
+    connect(port, "127.0.0.1").on("connect", function (this: { destroy(): void }) {
+      this.destroy();
+    });
+    const cache = createTokenCache({
+      tokenUrl: `http://127.0.0.1:${port}/`,
+      clientId: "a",
+      clientSecret: "b",
+      scope: "bio",
+      timeoutMs: 50,
+    });
+    await expect(cache.token()).rejects.toMatchObject({ code: "unreachable" });
+    silent.close();
+  });
+
+  test("feeds gRPC channel credentials", async () => {
+    const { box, cache, breakWith } = await client();
+    const generate = grpcMetadataGenerator(cache, () => new Metadata());
+    const ask = () =>
+      new Promise<Metadata>((resolve, reject) =>
+        generate({}, (error, metadata) => (error ? reject(error) : resolve(metadata as Metadata))),
+      );
+    const [authorization] = (await ask()).get("authorization");
+    await box.service.runtime.authorize(String(authorization), "bio");
+    cache.discard(await cache.token());
+    breakWith(async () => new Response("", { status: 500 }));
+    await expect(ask()).rejects.toBeInstanceOf(TokenRequestError);
+  });
+});

@@ -1,0 +1,93 @@
+import { decodeProtectedHeader } from "jose";
+import { describe, expect, test } from "vitest";
+import { createTokenService } from "../../src/token/service.js";
+import { type Box, basic, createBox, createRuntimeClient, form, ISSUER } from "./box.js";
+
+const issue = async (box: Box, clientId: string, secret: string): Promise<string> => {
+  const response = await box.fetch(
+    "/oauth2/token",
+    form(basic(clientId, secret), { grant_type: "client_credentials", scope: "bio" }),
+  );
+  return ((await response.json()) as { access_token: string }).access_token;
+};
+const kid = (token: string): string => decodeProtectedHeader(token).kid ?? "";
+const published = async (box: Box) =>
+  ((await (await box.fetch("/oauth2/jwks")).json()) as { keys: Record<string, string>[] }).keys;
+
+describe("signing keys", () => {
+  test("the published keys have no private part", async () => {
+    const box = createBox();
+    const keys = await published(box);
+    expect(keys).toHaveLength(1);
+    expect(Object.keys(keys[0]!).sort()).toEqual(["alg", "crv", "kid", "kty", "use", "x", "y"]);
+    expect(await (await box.fetch("/.well-known/jwks.json")).json()).toEqual({ keys });
+  });
+
+  test("a rotation refuses no token that is still valid, and publishes the new key before it signs", async () => {
+    const box = createBox();
+    const { clientId, secret } = await createRuntimeClient(box);
+    const old = await issue(box, clientId, secret);
+    const { kid: next } = await box.service.keyring.rotate();
+    expect((await published(box)).map((key) => key.kid)).toEqual([kid(old), next]);
+    expect(kid(await issue(box, clientId, secret))).toBe(kid(old));
+    box.advance(60_000);
+    const fresh = await issue(box, clientId, secret);
+    expect(kid(fresh)).toBe(next);
+    for (const token of [old, fresh]) await box.service.runtime.verify(token, "bio");
+    box.advance(830_000);
+    await box.service.runtime.verify(old, "bio");
+    box.advance(3_700_000);
+    expect((await published(box)).map((key) => key.kid)).toEqual([next]);
+  });
+
+  test("a leaked key is gone at once, with its tokens", async () => {
+    const box = createBox();
+    const { clientId, secret } = await createRuntimeClient(box);
+    const old = await issue(box, clientId, secret);
+    await box.service.keyring.rotate({ revoke: true });
+    box.advance(11_000);
+    await expect(box.service.runtime.verify(old, "bio")).rejects.toMatchObject({ code: "invalid_token" });
+    await box.service.runtime.verify(await issue(box, clientId, secret), "bio");
+  });
+
+  test("keys grow old and are followed by themselves", async () => {
+    const box = createBox();
+    const { clientId, secret } = await createRuntimeClient(box);
+    const first = kid(await issue(box, clientId, secret));
+    box.advance(91 * 86_400_000);
+    expect(kid(await issue(box, clientId, secret))).toBe(first);
+    box.advance(61_000);
+    expect(kid(await issue(box, clientId, secret))).not.toBe(first);
+  });
+
+  test("replicas that start at once share the first key, and learn of each other's rotations", async () => {
+    const box = createBox();
+    const other = createTokenService({ documents: box.service.documents, issuer: ISSUER, clock: { now: box.now } });
+    const [a, b] = await Promise.all([box.service.keyring.signer(), other.keyring.signer()]);
+    expect(a.kid).toBe(b.kid);
+    const { clientId, secret } = await createRuntimeClient(box);
+    const { kid: next } = await other.keyring.rotate();
+    box.advance(60_001);
+    const token = await issue(box, clientId, secret);
+    expect(kid(token)).toBe(next);
+    await other.runtime.verify(token, "bio");
+  });
+
+  test.each(["ES256", "RS256", "EdDSA"] as const)("%s", async (algorithm) => {
+    const box = createBox({ algorithm });
+    const { clientId, secret } = await createRuntimeClient(box);
+    const token = await issue(box, clientId, secret);
+    expect(decodeProtectedHeader(token)).toMatchObject({ alg: algorithm, typ: "at+jwt" });
+    await box.service.runtime.verify(token, "bio");
+  });
+
+  test("an issuer that is no origin, or audiences that are one, are refused", () => {
+    const { documents } = createBox().service;
+    for (const issuer of ["", "box", "https://box.example/", "https://box.example/path", "ftp://box.example"]) {
+      expect(() => createTokenService({ documents, issuer })).toThrow(TypeError);
+    }
+    expect(() =>
+      createTokenService({ documents, issuer: ISSUER, audiences: { runtime: "a", tooling: "a", engagement: "b" } }),
+    ).toThrow(TypeError);
+  });
+});

@@ -1,0 +1,281 @@
+import * as oauth from "oauth4webapi";
+import { describe, expect, test } from "vitest";
+import { createTokenCache } from "../../src/token/cache.js";
+import {
+  administerService,
+  createManagementClient,
+  type TokenAdministration,
+} from "../../src/token/management-client.js";
+import { type Box, basic, createBox, form, ISSUER } from "./box.js";
+
+async function administrator(box: Box, role: "owner" | "member" = "owner", name = "olga") {
+  const user = await box.service.users.create({ name, role, password: "correct horse battery" });
+  const { credential, secret } = await box.service.credentials.create(user, { kind: "service", label: "job" });
+  const cache = createTokenCache({
+    tokenUrl: `${ISSUER}/oauth2/token`,
+    clientId: credential.clientId,
+    clientSecret: secret,
+    scope: "platform-api",
+    clock: { now: box.now },
+    fetch: (url, init) => box.fetch(String(url), init),
+  });
+  const client = createManagementClient({
+    url: ISSUER,
+    authorization: () => cache.authorization(),
+    fetch: (url, init) => box.fetch(String(url), init),
+  });
+  const call = async (method: string, path: string, body?: unknown) =>
+    box.fetch(`/management/v1${path}`, {
+      method,
+      headers: {
+        Authorization: await cache.authorization(),
+        ...(body !== undefined && { "Content-Type": "application/json" }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  return { user, credential, secret, client, call, cache };
+}
+
+describe("service accounts", () => {
+  test("an independent client gets a platform-api token for an hour", async () => {
+    const box = createBox();
+    const { credential, secret } = await administrator(box);
+    const server = { issuer: ISSUER, token_endpoint: `${ISSUER}/oauth2/token` };
+    const client = { client_id: credential.clientId };
+    const options = { [oauth.customFetch]: (url: string, init: RequestInit) => box.fetch(url, init) } as never;
+    const response = await oauth.clientCredentialsGrantRequest(
+      server,
+      client,
+      oauth.ClientSecretBasic(secret),
+      { scope: "platform-api" },
+      options,
+    );
+    expect(await oauth.processClientCredentialsResponse(server, client, response)).toMatchObject({
+      token_type: "bearer",
+      expires_in: 3600,
+      scope: "platform-api",
+    });
+  });
+
+  test.each(["asr", "bio", "platform-api asr"])("gets no scope %s", async (scope) => {
+    const box = createBox();
+    const { credential, secret } = await administrator(box);
+    const response = await box.fetch(
+      "/oauth2/token",
+      form(basic(credential.clientId, secret), { grant_type: "client_credentials", scope }),
+    );
+    expect(await response.json()).toMatchObject({ error: "invalid_scope" });
+  });
+
+  test("has its user's permissions, as they are at the moment", async () => {
+    const box = createBox();
+    const { call, user } = await administrator(box, "member");
+    expect((await call("GET", "/me")).status).toBe(200);
+    for (const [method, path] of [
+      ["GET", "/applications"],
+      ["POST", "/applications"],
+      ["POST", "/registrations"],
+      ["GET", "/users"],
+      ["POST", "/keys/rotate"],
+      ["GET", "/nothing"],
+    ] as const) {
+      const response = await call(method, path, method === "POST" ? {} : undefined);
+      expect(response.status).toBe(403);
+      expect(await response.json()).toMatchObject({ error: "access_denied" });
+    }
+    await box.service.users.change(user.name, { role: "owner" });
+    expect((await call("GET", "/applications")).status).toBe(200);
+    await box.service.users.change(user.name, { disabled: true });
+    expect((await call("GET", "/me")).status).toBe(401);
+  });
+
+  test("users see and delete their own credentials only", async () => {
+    const box = createBox();
+    const olga = await administrator(box);
+    const mia = await administrator(box, "member", "mia");
+    expect(await (await mia.call("GET", "/me/credentials")).json()).toMatchObject([
+      { clientId: mia.credential.clientId },
+    ]);
+    expect((await mia.call("DELETE", `/me/credentials/${olga.credential.clientId}`)).status).toBe(404);
+    const created = (await (await mia.call("POST", "/me/credentials", { kind: "service", label: "more" })).json()) as {
+      credential: { clientId: string };
+      secret: string;
+    };
+    expect(created.secret).toMatch(/^[\w-]{43}$/);
+    expect((await mia.call("DELETE", `/me/credentials/${created.credential.clientId}`)).status).toBe(204);
+    expect((await mia.call("DELETE", `/me/credentials/${mia.credential.clientId}`)).status).toBe(204);
+    expect((await mia.call("GET", "/me")).status).toBe(401);
+  });
+
+  test("a user made anew under an old name inherits nothing", async () => {
+    const box = createBox();
+    const { call, credential, secret } = await administrator(box);
+    await call("GET", "/me");
+    await box.service.deleteUser("olga");
+    await box.service.users.create({ name: "olga", role: "owner", password: "correct horse battery" });
+    expect((await call("GET", "/me")).status).toBe(401);
+    const response = await box.fetch(
+      "/oauth2/token",
+      form(basic(credential.clientId, secret), { grant_type: "client_credentials", scope: "platform-api" }),
+    );
+    expect(response.status).toBe(401);
+  });
+
+  test.each([
+    [{ kind: "user", label: "x" }, "needs 1 to 10 redirect addresses"],
+    [{ kind: "service", label: "x", redirectUris: ["https://a.example/"] }, "has no redirect address"],
+    [{ kind: "user", label: "x", redirectUris: ["/relative"] }, "is not absolute"],
+    [{ kind: "user", label: "x", redirectUris: ["https://a.example/#f"] }, "has a fragment"],
+    [{ kind: "user", label: "x", redirectUris: ["https://*.example/"] }, "has a wildcard"],
+    [{ kind: "user", label: "x", redirectUris: ["http://a.example/"] }, "neither https nor http on this machine"],
+    [{ kind: "user", label: "x", redirectUris: ["javascript:alert(1)"] }, "neither https"],
+    [{ kind: "robot", label: "x" }, "kind"],
+    [{ kind: "service", label: "" }, "label"],
+    [{ kind: "service", label: "x", extra: 1 }, "extra"],
+  ])("the credential %j is refused", async (body, why) => {
+    const { call } = await administrator(createBox());
+    const response = await call("POST", "/me/credentials", body);
+    expect(response.status).toBe(400);
+    expect(((await response.json()) as { error_description: string }).error_description).toContain(why);
+  });
+});
+
+describe("the management interface", () => {
+  test("refuses without a token, with a broken body, and where there is nothing", async () => {
+    const box = createBox();
+    const { call, cache } = await administrator(box);
+    const bare = await box.fetch("/management/v1/applications");
+    expect(bare.status).toBe(401);
+    expect(bare.headers.get("WWW-Authenticate")).toBe('Bearer realm="vivavoce", scope="platform-api"');
+    expect((await call("GET", "/nothing")).status).toBe(404);
+    expect((await call("POST", "/applications", { name: "x" })).status).toBe(400);
+    expect((await call("POST", "/applications", [])).status).toBe(400);
+    const broken = await box.fetch("/management/v1/applications", {
+      method: "POST",
+      headers: { Authorization: await cache.authorization(), "Content-Type": "application/json" },
+      body: "{",
+    });
+    expect(await broken.json()).toMatchObject({ error: "invalid_request", error_description: "the body is not JSON" });
+    expect((await call("GET", "/applications/none")).status).toBe(404);
+    expect(broken.headers.get("Cache-Control")).toBe("no-store");
+  });
+
+  test("writes who managed what, without secrets", async () => {
+    const box = createBox();
+    const { call } = await administrator(box);
+    await call("POST", "/applications", { name: "Bank", environment: "dev", geography: "eu" });
+    expect(box.audited).toContainEqual({
+      event: "managed",
+      user: "olga",
+      method: "POST",
+      route: "/management/v1/applications",
+      status: 201,
+    });
+  });
+
+  // One story, told to the store and to a box: what an administrator can do is the same on both.
+  describe.each<[string, (box: Box) => Promise<TokenAdministration>]>([
+    ["on the store", async (box) => administerService(box.service)],
+    ["over HTTP", async (box) => (await administrator(box)).client],
+  ])("administration %s", (place, open) => {
+    test("applications, clients and secrets", async () => {
+      const box = createBox();
+      const { applications, config } = await open(box);
+      const application = await applications.create({
+        name: "Bank",
+        environment: "dev",
+        geography: "eu",
+        gkScopes: ["s1"],
+      });
+      expect(await applications.list()).toEqual([application]);
+      const client = await applications.createClient(application.id, { name: "ivr", gkScopes: ["s2"] });
+      const secret = await applications.regenerateSecret(application.id, client.id);
+      const token = await box.fetch(
+        "/oauth2/token",
+        form(basic(client.id, secret), { grant_type: "client_credentials", scope: "bio" }),
+      );
+      expect(token.status).toBe(200);
+      expect((await applications.bindScopes(application.id, client.id, [])).gkScopes).toEqual([]);
+      await applications.putGeography(application.id, "us", { scopes: ["tts"], endpoints: { tts: "tts.example:443" } });
+      expect((await config(application.id, "eu")).map((block) => block.client_id)).toEqual([
+        application.clients[0]!.id,
+        client.id,
+      ]);
+      await applications.deleteClient(application.id, client.id);
+      await expect(applications.deleteClient(application.id, application.clients[0]!.id)).rejects.toMatchObject({
+        code: "conflict",
+      });
+      await applications.delete(application.id);
+      await expect(applications.get(application.id)).rejects.toMatchObject({ code: "not_found" });
+    });
+
+    test("users", async () => {
+      const box = createBox();
+      const { users, deleteUser } = await open(box);
+      await users.create({ name: "Mia@Bank", role: "member", password: "correct horse battery" });
+      await expect(
+        users.create({ name: "mia@bank", role: "member", password: "correct horse battery" }),
+      ).rejects.toMatchObject({ code: "conflict" });
+      await expect(users.create({ name: "new", role: "member", password: "short" })).rejects.toMatchObject({
+        code: "invalid_request",
+      });
+      expect((await users.list()).map(({ name }) => name)).toContain("mia@bank");
+      expect(JSON.stringify(await users.list())).not.toContain("scrypt");
+      expect(await users.change("mia@bank", { role: "owner", disabled: true })).toMatchObject({
+        role: "owner",
+        disabled: true,
+      });
+      await deleteUser("mia@bank");
+      await expect(deleteUser("mia@bank")).rejects.toMatchObject({ code: "not_found" });
+    });
+
+    test("registrations, agents and hours", async () => {
+      const { registrations, agents } = await open(createBox());
+      const { registration } = await registrations.register({ name: "Shop", sites: ["306"] });
+      await expect(registrations.register({ name: "Shop", sites: [] })).rejects.toMatchObject({
+        code: "invalid_request",
+      });
+      await expect(
+        registrations.register({ name: "Shop", sites: ["306"], scopes: ["everything"] }),
+      ).rejects.toMatchObject({ code: "invalid_scope" });
+      expect((await registrations.lock(registration.clientId)).lockedAt).toEqual(expect.any(Number));
+      const again = await registrations.reregister(registration.clientId);
+      expect(again.registration.replaces).toBe(registration.clientId);
+      expect(await registrations.list()).toHaveLength(2);
+      await agents.put("306", 1, { id: "ann", state: "online", groups: ["sales"] });
+      await agents.setHours("306", 1, {
+        timeZone: "Europe/Paris",
+        weekly: { mon: [["09:00", "17:00"]] },
+        exceptions: { "2026-12-25": [] },
+      });
+      expect(await agents.list()).toEqual([
+        {
+          siteId: "306",
+          businessUnitId: 1,
+          agents: [{ id: "ann", state: "online", groups: ["sales"] }],
+          hours: { timeZone: "Europe/Paris", weekly: { mon: [["09:00", "17:00"]] }, exceptions: { "2026-12-25": [] } },
+        },
+      ]);
+      expect((await agents.setHours("306", 1, null)).hours).toBeNull();
+      expect((await agents.remove("306", 1, "ann")).agents).toEqual([]);
+      await expect(agents.remove("306", 1, "ann")).rejects.toMatchObject({ code: "not_found" });
+    });
+
+    test("keys and credentials", async () => {
+      const box = createBox();
+      const administration = await open(box);
+      const before = await administration.keyring.list();
+      const { kid } = await administration.keyring.rotate();
+      expect((await administration.keyring.list()).map((key) => key.kid)).toEqual([
+        ...before.map((key) => key.kid),
+        kid,
+      ]);
+      if (place === "on the store")
+        await box.service.users.create({ name: "olga", role: "owner", password: "correct horse battery" });
+      expect(
+        (await administration.createCredential("olga", { kind: "service", label: "more" })).credential.userName,
+      ).toBe("olga");
+      await expect(administration.createCredential("nobody", { kind: "service", label: "more" })).rejects.toThrow();
+    });
+  });
+});

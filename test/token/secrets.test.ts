@@ -1,0 +1,110 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { parseBasic } from "../../src/token/basic.js";
+import { basicAuthorization } from "../../src/token/cache.js";
+import { formatClientId, parseClientId } from "../../src/token/client-id.js";
+import { systemRandom } from "../../src/token/clock.js";
+import { createSecrets } from "../../src/token/secret.js";
+
+const header = (text: string): string => `Basic ${Buffer.from(text).toString("base64")}`;
+
+describe("the Basic header", () => {
+  test("RFC 6749 §2.3.1's own example", () => {
+    expect(parseBasic("Basic czZCaGRSa3F0Mzo3RmpmcDBaQnIxS3REUmJuZlZkbUl3")).toEqual({
+      clientId: "s6BhdRkqt3",
+      secret: "7Fjfp0ZBr1KtDRbnfVdmIw",
+    });
+  });
+
+  test("RFC 7617's own examples", () => {
+    expect(parseBasic("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")).toEqual({ clientId: "Aladdin", secret: "open sesame" });
+    expect(parseBasic("Basic dGVzdDoxMjPCow==")).toEqual({ clientId: "test", secret: "123£" });
+  });
+
+  test("reads back whatever a client form-encodes (RFC 6749 appendix B)", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: "grapheme", minLength: 1 }),
+        fc.string({ unit: "grapheme" }),
+        (clientId, secret) => {
+          expect(parseBasic(basicAuthorization(clientId, secret))).toEqual({ clientId, secret });
+        },
+      ),
+    );
+    expect(parseBasic(header("a+b%2Bc:%25"))).toEqual({ clientId: "a b+c", secret: "%" });
+  });
+
+  test("a raw application client id is split at its last colon", () => {
+    const id = "appID:0190:geo:eu:clientName:default";
+    expect(parseBasic(header(`${id}:s3cret-_`))).toEqual({ clientId: id, secret: "s3cret-_" });
+    expect(parseBasic(header(`${id.replaceAll(":", "%3A")}:s3cret-_`))).toEqual({ clientId: id, secret: "s3cret-_" });
+  });
+
+  test.each([
+    undefined,
+    null,
+    "",
+    "Basic",
+    "basic ",
+    "Bearer abc",
+    "Basic a b",
+    "Basic ===",
+    header("nocolon"),
+    header(":secret"),
+    header("%:x"),
+  ])("%j is refused", (value) => {
+    expect(() => parseBasic(value)).toThrow(expect.objectContaining({ code: "invalid_client", status: 401 }));
+  });
+});
+
+describe("client ids", () => {
+  test("are read as they are written", () => {
+    const segment = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,20}$/);
+    fc.assert(
+      fc.property(segment, segment, segment, (applicationId, geography, clientName) => {
+        const parts = { applicationId, geography, clientName };
+        expect(parseClientId(formatClientId(parts))).toEqual(parts);
+      }),
+    );
+    for (const text of [
+      "",
+      "appID:",
+      "appID:a",
+      "appID:a:geo:b:clientName:",
+      "appID:a:geo:b:clientName:c:d",
+      "x:a:geo:b:clientName:c",
+    ])
+      expect(parseClientId(text)).toBeNull();
+  });
+});
+
+describe("secrets", () => {
+  const secrets = createSecrets(systemRandom, { n: 1024, r: 8, p: 1 });
+
+  test("are 256 bits of what no header changes, each another", () => {
+    const many = Array.from({ length: 100 }, () => secrets.generate());
+    expect(new Set(many).size).toBe(100);
+    for (const secret of many) expect(secret).toMatch(/^[A-Za-z0-9_-]{43}$/);
+  });
+
+  test.each(["generated", "chosen"] as const)(
+    "%s: the right one matches, again and again; others do not",
+    async (strength) => {
+      const record = await secrets.hash("right", strength);
+      expect(record).toMatch(/^scrypt\$\d+\$8\$\d+\$/);
+      expect(await secrets.hash("right", strength)).not.toBe(record);
+      for (let i = 0; i < 3; i++) {
+        expect(await secrets.matches("right", record, strength)).toBe(true);
+        expect(await secrets.matches("wrong", record, strength)).toBe(false);
+        expect(await secrets.matches("", record, strength)).toBe(false);
+      }
+      expect(await secrets.matches("right", null, strength)).toBe(false);
+      expect(await secrets.matches("right", "nonsense", strength)).toBe(false);
+    },
+  );
+
+  test("passwords are compared as typed on any keyboard (NFKC)", async () => {
+    const record = await secrets.hash("caf\u00e9 password", "chosen");
+    expect(await secrets.matches("cafe\u0301 password", record, "chosen")).toBe(true);
+  });
+});

@@ -1,0 +1,301 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import fc from "fast-check";
+import { base64url, exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from "jose";
+import { beforeAll, describe, expect, test } from "vitest";
+import { bearerError, createVerifier, type TrustedIssuer } from "../../src/token/verify.js";
+
+const NOW = Date.UTC(2026, 10, 16, 10, 0, 0);
+const S = NOW / 1000;
+const clock = { now: () => NOW };
+const ISS = "https://issuer.example";
+
+const keys = await generateKeyPair("ES256", { extractable: true });
+const otherKeys = await generateKeyPair("ES256", { extractable: true });
+const jwk = { ...(await exportJWK(keys.publicKey)), kid: "k1", alg: "ES256" };
+
+const base: JWTPayload = {
+  iss: ISS,
+  aud: "runtime",
+  sub: "c1",
+  client_id: "c1",
+  scope: "bio tts",
+  gk_scopes: ["a", "b"],
+  iat: S,
+  exp: S + 900,
+};
+
+const sign = (
+  claims: JWTPayload = base,
+  { key = keys.privateKey as CryptoKey | Uint8Array, header = {} } = {},
+): Promise<string> =>
+  new SignJWT(claims).setProtectedHeader({ alg: "ES256", kid: "k1", ...header }).sign(key, { crit: { x: true } });
+
+const trusted: TrustedIssuer = { issuer: ISS, keys: { keys: [jwk] }, audience: "runtime" };
+const verifier = createVerifier({ issuers: [trusted], clock });
+
+const refused = (token: string, from = verifier) => expect(from.verify(token, "bio")).rejects;
+
+describe("a good token", () => {
+  test("opens its scopes and biometric scopes", async () => {
+    const token = await verifier.verify(await sign(), "bio");
+    expect(token).toMatchObject({ issuer: ISS, subject: "c1", clientId: "c1", expiresAt: S + 900 });
+    expect([...token.scopes]).toEqual(["bio", "tts"]);
+    expect([...token.gkScopes]).toEqual(["a", "b"]);
+  });
+
+  test("without the claim opens no biometric scope", async () => {
+    const { gk_scopes: _, ...claims } = base;
+    expect((await verifier.verify(await sign(claims), "bio")).gkScopes.size).toBe(0);
+    for (const odd of [7, null, {}, [7, ""]])
+      expect((await verifier.verify(await sign({ ...base, gk_scopes: odd }))).gkScopes.size).toBe(0);
+  });
+
+  test("may lie within the clock's skew, and not beyond", async () => {
+    await verifier.verify(await sign({ ...base, exp: S - 29 }));
+    await refused(await sign({ ...base, exp: S - 31 })).toMatchObject({
+      code: "invalid_token",
+      message: "Access Token Expired",
+    });
+    await verifier.verify(await sign({ ...base, iat: S + 29 }));
+    await refused(await sign({ ...base, iat: S + 31 })).toMatchObject({ code: "invalid_token" });
+    await refused(await sign({ ...base, nbf: S + 31 })).toMatchObject({ code: "invalid_token" });
+    expect(() => createVerifier({ issuers: [trusted], clockSkewS: 301 })).toThrow(RangeError);
+  });
+});
+
+describe("a bad token is refused with 401 invalid_token", () => {
+  let good: string;
+  beforeAll(async () => {
+    good = await sign();
+  });
+
+  const cases: [string, () => Promise<string> | string, RegExp][] = [
+    ["forged with another key", () => sign(base, { key: otherKeys.privateKey }), /signature/],
+    ["of another audience", () => sign({ ...base, aud: "tooling" }), /aud/],
+    ["without an audience", () => sign({ ...base, aud: undefined as never }), /aud/],
+    ["of another issuer", () => sign({ ...base, iss: "https://evil.example" }), /issuer/],
+    ["of an issuer that differs by a slash", () => sign({ ...base, iss: `${ISS}/` }), /issuer/],
+    ["without an issuer", () => sign({ ...base, iss: undefined as never }), /issuer/],
+    ["without an end", () => sign({ ...base, exp: undefined as never }), /exp/],
+    ["expired", () => sign({ ...base, exp: S - 3600 }), /^Access Token Expired$/],
+    ["with an unknown key id", () => sign(base, { header: { kid: "k2" } }), /key/],
+    ["with a critical header we do not know", () => sign(base, { header: { crit: ["x"], x: 1 } }), /malformed/],
+    ["empty", () => "", /malformed/],
+    ["not a token", () => "abc.def", /malformed/],
+    ["too long", () => `${"a".repeat(20_000)}.b.c`, /malformed/],
+    [
+      "unsigned (alg none)",
+      () => `${base64url.encode('{"alg":"none"}')}.${base64url.encode(JSON.stringify(base))}.`,
+      /malformed|algorithm/,
+    ],
+    [
+      "signed with the public key as a secret (algorithm confusion)",
+      async () =>
+        sign(base, { key: new TextEncoder().encode(await exportSPKI(keys.publicKey)), header: { alg: "HS256" } }),
+      /algorithm/,
+    ],
+  ];
+
+  test.each(cases)("%s", async (_, make, why) => {
+    await refused(await make()).toMatchObject({
+      code: "invalid_token",
+      status: 401,
+      message: expect.stringMatching(why),
+    });
+  });
+
+  test("truncated anywhere", async () => {
+    for (let length = 0; length < good.length; length += 7)
+      await refused(good.slice(0, length)).toMatchObject({ code: "invalid_token" });
+  });
+
+  test("with any one character changed", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(good.length - 1), fc.constantFrom(..."ABab01-_."), async (at, character) => {
+        // The last character of a base64url part has bits that no decoder reads.
+        fc.pre(good[at] !== character && good[at + 1] !== "." && at !== good.length - 1);
+        await expect(verifier.verify(good.slice(0, at) + character + good.slice(at + 1))).rejects.toMatchObject({
+          code: "invalid_token",
+        });
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test("any text at all: refused, never a crash", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string(), async (text) => {
+        await expect(verifier.verify(text)).rejects.toMatchObject({ code: "invalid_token" });
+      }),
+    );
+  });
+
+  test("the header's answer follows RFC 6750", async () => {
+    await expect(verifier.authorize(undefined, "bio")).rejects.toMatchObject({
+      status: 401,
+      headers: { "WWW-Authenticate": 'Bearer realm="vivavoce", scope="bio"' },
+    });
+    await expect(verifier.authorize("Basic abc", "bio")).rejects.toMatchObject({ status: 401 });
+    await expect(verifier.authorize("Bearer a b", "bio")).rejects.toMatchObject({
+      status: 400,
+      code: "invalid_request",
+    });
+    await expect(verifier.authorize(`Bearer ${good}x`, "bio")).rejects.toMatchObject({
+      headers: { "WWW-Authenticate": expect.stringContaining('error="invalid_token"') },
+    });
+    expect((await verifier.authorize(`bearer ${good}`, "bio")).clientId).toBe("c1");
+    const missing = {
+      status: 403,
+      code: "insufficient_scope",
+      headers: { "WWW-Authenticate": expect.stringContaining('scope="asr"') },
+    };
+    await expect(verifier.authorize(`Bearer ${good}`, "asr")).rejects.toMatchObject(missing);
+  });
+
+  test("RFC 6750 §3's own example of a challenge", () => {
+    expect(
+      bearerError("invalid_token", "The access token expired", { realm: "example" }).headers["WWW-Authenticate"],
+    ).toBe('Bearer realm="example", error="invalid_token", error_description="The access token expired"');
+  });
+});
+
+describe("the examples of RFC 7515 and RFC 7519", () => {
+  const example = {
+    header: "eyJhbGciOiJFUzI1NiJ9",
+    payload: "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ",
+    signature: "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q",
+  };
+  const joe = createVerifier({
+    issuers: [
+      {
+        issuer: "joe",
+        audience: "anyone",
+        keys: {
+          keys: [
+            {
+              kty: "EC",
+              crv: "P-256",
+              x: "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+              y: "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0",
+            },
+          ],
+        },
+      },
+    ],
+    clock: { now: () => 1_300_819_000_000 },
+  });
+
+  test("RFC 7515 A.3: the signature is right, the missing audience is what we refuse", async () => {
+    await expect(joe.verify(Object.values(example).join("."))).rejects.toMatchObject({
+      message: expect.stringContaining("aud"),
+    });
+    const forged = `${example.header}.${example.payload}.A${example.signature.slice(1)}`;
+    await expect(joe.verify(forged)).rejects.toMatchObject({ message: expect.stringContaining("signature") });
+  });
+
+  test("RFC 7519 §3.1: a symmetric signature is no signature to us", async () => {
+    const hs256 =
+      "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+    await expect(joe.verify(hs256)).rejects.toMatchObject({ message: expect.stringContaining("algorithm") });
+  });
+});
+
+describe("issuers", () => {
+  test("several, each with its own keys, audience, algorithms and claim names", async () => {
+    const foreign = await generateKeyPair("RS256", { extractable: true });
+    const foreignJwk = { ...(await exportJWK(foreign.publicKey)), kid: "f1" };
+    const both = createVerifier({
+      issuers: [
+        trusted,
+        {
+          issuer: "https://foreign.example",
+          keys: { keys: [foreignJwk] },
+          audience: ["voice", "voice2"],
+          algorithms: ["RS256"],
+          gkScopesClaim: "https://foreign.example/scopes",
+        },
+      ],
+      clock,
+    });
+    const claims = {
+      iss: "https://foreign.example",
+      aud: ["x", "voice2"],
+      azp: "client",
+      sub: "u",
+      scp: ["bio"],
+      "https://foreign.example/scopes": "s1 s2",
+      exp: S + 60,
+    };
+    const make = (payload: JWTPayload, alg = "RS256", key = foreign.privateKey) =>
+      new SignJWT(payload).setProtectedHeader({ alg, kid: alg === "RS256" ? "f1" : "k1" }).sign(key);
+    const token = await both.verify(await make(claims), "bio");
+    expect(token).toMatchObject({ clientId: "client", subject: "u" });
+    expect([...token.gkScopes]).toEqual(["s1", "s2"]);
+    // One issuer's key does not sign for the other.
+    await refused(await make({ ...claims, iss: ISS, aud: "runtime" }), both).toMatchObject({ code: "invalid_token" });
+    await refused(await make(claims, "ES256", keys.privateKey), both).toMatchObject({ code: "invalid_token" });
+    expect((await both.verify(await sign())).issuer).toBe(ISS);
+  });
+
+  test("the type of the token can be insisted on", async () => {
+    const typed = createVerifier({ issuers: [{ ...trusted, type: "at+jwt" }], clock });
+    await typed.verify(await sign(base, { header: { typ: "at+jwt" } }));
+    await refused(await sign(base, { header: { typ: "JWT" } }), typed).toMatchObject({ code: "invalid_token" });
+    await refused(await sign(), typed).toMatchObject({ code: "invalid_token" });
+  });
+
+  test("settings that would weaken the check are refused", () => {
+    expect(() => createVerifier({ issuers: [] })).toThrow(TypeError);
+    for (const algorithm of ["none", "HS256", "dir"])
+      expect(() => createVerifier({ issuers: [{ ...trusted, algorithms: [algorithm] }] })).toThrow(TypeError);
+    expect(() => createVerifier({ issuers: [{ ...trusted, audience: "" }] })).toThrow(TypeError);
+    expect(() => createVerifier({ issuers: [trusted, trusted] })).toThrow(TypeError);
+  });
+
+  test("keys in a file, by path or file URL, read again when a new key signs", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "vivavoce-"));
+    try {
+      const file = join(folder, "jwks.json");
+      await writeFile(file, JSON.stringify({ keys: [jwk] }));
+      let now = NOW;
+      const moving = { now: () => now };
+      for (const source of [file, pathToFileURL(file).href]) {
+        const fromFile = createVerifier({ issuers: [{ ...trusted, keys: source }], clock: moving });
+        await fromFile.verify(await sign());
+      }
+      const fromFile = createVerifier({ issuers: [{ ...trusted, keys: file }], clock: moving });
+      await fromFile.verify(await sign());
+      const next = { ...(await exportJWK(otherKeys.publicKey)), kid: "k2", alg: "ES256" };
+      await writeFile(file, JSON.stringify({ keys: [jwk, next] }));
+      now += 2000;
+      await fromFile.verify(await sign(base, { key: otherKeys.privateKey, header: { kid: "k2" } }));
+      const missing = createVerifier({ issuers: [{ ...trusted, keys: join(folder, "none.json") }], clock });
+      await refused(await sign(), missing).toMatchObject({ status: 503, code: "server_error" });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test("keys at a URL, fetched once", async () => {
+    let requests = 0;
+    const server = createServer((_, response) => {
+      requests++;
+      response.setHeader("Content-Type", "application/json").end(JSON.stringify({ keys: [jwk] }));
+    }).listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    try {
+      const { port } = server.address() as AddressInfo;
+      const remote = createVerifier({ issuers: [{ ...trusted, keys: `http://127.0.0.1:${port}/jwks` }], clock });
+      const token = await sign();
+      for (let i = 0; i < 5; i++) await remote.verify(token, "bio");
+      expect(requests).toBe(1);
+    } finally {
+      server.close();
+    }
+  });
+});
