@@ -132,7 +132,8 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         return stop(scope(scopeId).sessions, id, at);
       },
       async ofEngagement(scopeId, engagementId) {
-        return select(scope(scopeId).sessions, (session) => session.engagementId === engagementId);
+        const sessions = select(scope(scopeId).sessions, (session) => session.engagementId === engagementId);
+        return sessions.sort((a, b) => a.startedAt - b.startedAt);
       },
       async addCheck(check) {
         const { sessions, checks } = scope(check.scopeId);

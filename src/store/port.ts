@@ -162,6 +162,7 @@ export interface Store {
     create(session: Session): Promise<void>;
     get(scopeId: Id, id: Id): Promise<Session | null>;
     stop(scopeId: Id, id: Id, at: number): Promise<boolean>;
+    /** By their start. */
     ofEngagement(scopeId: Id, engagementId: Id): Promise<Session[]>;
     addCheck(check: Check): Promise<void>;
     checks(scopeId: Id, sessionId: Id): Promise<Check[]>;

@@ -68,10 +68,10 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.sessions.ofEngagement(other, session.engagementId)).toEqual([]);
       });
 
-      test("lists the sessions of an engagement in order", async () => {
+      test("are listed by engagement, in the order of their start", async () => {
         const scope = newScope();
         const first = await startSession(store, scope);
-        const second = sessionOf(scope, first.engagementId, { id: `a-${newId()}` });
+        const second = sessionOf(scope, first.engagementId, { id: `a-${newId()}`, startedAt: 1_001 });
         await store.sessions.create(second);
         await startSession(store, scope);
         expect(await store.sessions.ofEngagement(scope, first.engagementId)).toEqual([first, second]);

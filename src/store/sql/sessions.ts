@@ -57,7 +57,7 @@ export function createSessions({ database }: SqlContext): Store["sessions"] {
     stop: (scopeId, id, at) => stop(database, "sessions", scopeId, id, at),
     async ofEngagement(scopeId, engagementId) {
       const rows = await database.query<StoppableRow>(
-        "SELECT data, stopped_at FROM vivavoce.sessions WHERE scope = $1 AND engagement = $2 ORDER BY position",
+        "SELECT data, stopped_at FROM vivavoce.sessions WHERE scope = $1 AND engagement = $2 ORDER BY started_at, position",
         [keyOf(scopeId), escapeText(engagementId)],
       );
       return rows.map((row) => readStoppable<Session>(row));

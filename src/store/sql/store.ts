@@ -1,5 +1,6 @@
 /** The one SQL implementation of the store, on whichever PostgreSQL it is given. */
-import { SealError, StoreError } from "../errors.js";
+import { refuseWhenClosed } from "../closed.js";
+import { SealError } from "../errors.js";
 import type { Store } from "../port.js";
 import { nodeAead } from "../seal/aead-node.js";
 import { KeyRing, type KeyShelf } from "../seal/key-ring.js";
@@ -52,7 +53,7 @@ export async function createSqlStore(
     throw error;
   }
 
-  const guarded = <T extends object>(part: T): T => refuseWhen(part, () => !open);
+  const guarded = <T extends object>(part: T): T => refuseWhenClosed(part, () => !open);
   return {
     engagements: guarded(createEngagements(context)),
     sessions: guarded(createSessions(context)),
@@ -93,22 +94,4 @@ async function bindKeys(database: Database, shelf: KeyShelf): Promise<void> {
   if (row!.value !== shelf.identity) {
     throw new SealError("wrong-key", "these keys belong to another store: open it with the keys that it was made with");
   }
-}
-
-/** The same methods, refused once the store is closed. */
-function refuseWhen<T extends object>(part: T, refused: () => boolean): T {
-  const guarded: Record<string, unknown> = {};
-  for (const [name, method] of Object.entries(part)) {
-    guarded[name] = (...values: unknown[]) => {
-      if (!refused()) return method(...values);
-      const error = new StoreError("closed", "the store is closed");
-      return name === "prints" ? rejectingIterable(error) : Promise.reject(error);
-    };
-  }
-  return guarded as T;
-}
-
-// biome-ignore lint/correctness/useYield: it only ever throws.
-async function* rejectingIterable(error: Error): AsyncIterable<never> {
-  throw error;
 }

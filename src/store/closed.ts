@@ -1,0 +1,19 @@
+import { StoreError } from "./errors.js";
+
+/** The same methods, refused once the store is closed. */
+export function refuseWhenClosed<T extends object>(part: T, isClosed: () => boolean): T {
+  const guarded: Record<string, unknown> = {};
+  for (const [name, method] of Object.entries(part)) {
+    guarded[name] = (...values: unknown[]) => {
+      if (!isClosed()) return method(...values);
+      const error = new StoreError("closed", "the store is closed");
+      return name === "prints" ? rejectingIterable(error) : Promise.reject(error);
+    };
+  }
+  return guarded as T;
+}
+
+// biome-ignore lint/correctness/useYield: it only ever throws.
+async function* rejectingIterable(error: Error): AsyncIterable<never> {
+  throw error;
+}

@@ -1,0 +1,26 @@
+/**
+ * What the parts of the browser's store share. An IndexedDB transaction ends as soon as it waits for anything else, so cryptography happens
+ * before or after one, and a write checks that what it rests on has not moved.
+ */
+import type { KeyId } from "../seal/key-ring.js";
+import type { Vault } from "../seal/vault.js";
+import type { StoreDatabase } from "./schema.js";
+
+export interface IdbContext {
+  readonly db: StoreDatabase;
+  readonly vault: Vault;
+  readonly now: () => number;
+}
+
+export interface DoomedKey {
+  readonly scopeId: string;
+  readonly keyId: KeyId;
+}
+
+/** After the transaction that removed the rows and noted the keys as doomed. */
+export async function destroyDoomed({ db, vault }: IdbContext, keys: readonly DoomedKey[]): Promise<void> {
+  for (const { scopeId, keyId } of keys) await vault.ring.destroy(scopeId, [keyId]);
+  const tx = db.transaction("doomedKeys", "readwrite");
+  for (const { keyId } of keys) await tx.store.delete(keyId);
+  await tx.done;
+}

@@ -1,0 +1,98 @@
+/** Keyed documents, sealed as in the SQL store. */
+import type { Store } from "../port.js";
+import type { DataKey } from "../seal/key-ring.js";
+import type { Place } from "../seal/vault.js";
+import type { IdbContext } from "./context.js";
+import { type StoredDocument, within } from "./schema.js";
+
+/** Documents belong to no biometric scope; their key is wrapped under a name that no scope id can have. */
+const DOCUMENT_SCOPE = "\0documents";
+const KEY_SETTING = "document-key";
+
+export function createDocuments({ db, vault, now }: IdbContext): Store["documents"] {
+  async function documentKey(): Promise<DataKey> {
+    for (;;) {
+      const id = await db.get("settings", KEY_SETTING);
+      const known = id && (await vault.key(DOCUMENT_SCOPE, id));
+      if (known) return known;
+      const made = await vault.ring.create(DOCUMENT_SCOPE, "session");
+      const tx = db.transaction("settings", "readwrite");
+      const free = (await tx.store.get(KEY_SETTING)) === id;
+      if (free) await tx.store.put(made.id, KEY_SETTING);
+      await tx.done;
+      if (free) return made;
+      await vault.ring.destroy(DOCUMENT_SCOPE, [made.id]);
+    }
+  }
+
+  async function seal(collection: string, id: string, document: unknown): Promise<Uint8Array> {
+    const text = JSON.stringify(document);
+    if (text === undefined) throw new TypeError("a document must be a JSON value");
+    return vault.seal(await documentKey(), placeOf(collection, id), new TextEncoder().encode(text));
+  }
+
+  const isLive = (stored: StoredDocument | undefined): stored is StoredDocument =>
+    stored !== undefined && (stored.expiresAt === null || stored.expiresAt > now());
+
+  async function open({ collection, id, sealed }: StoredDocument): Promise<unknown | null> {
+    const bytes = await vault.open(placeOf(collection, id), sealed);
+    return bytes && JSON.parse(new TextDecoder().decode(bytes));
+  }
+
+  return {
+    async get(collection, id) {
+      const stored = await db.get("documents", [collection, id]);
+      return isLive(stored) ? open(stored) : null;
+    },
+    async put(collection, id, document, expiresAt = null) {
+      await db.put("documents", { collection, id, expiresAt, sealed: await seal(collection, id, document) });
+    },
+    async insert(collection, id, document, expiresAt = null) {
+      const sealed = await seal(collection, id, document);
+      const tx = db.transaction("documents", "readwrite");
+      const free = !isLive(await tx.store.get([collection, id]));
+      if (free) await tx.store.put({ collection, id, expiresAt, sealed });
+      await tx.done;
+      return free;
+    },
+    async update(collection, id, change) {
+      for (;;) {
+        const read = await db.get("documents", [collection, id]);
+        const before = isLive(read) ? read : null;
+        const next = change(before && (await open(before)));
+        if (next === undefined) return;
+        const sealed = next === null ? null : await seal(collection, id, next);
+        const tx = db.transaction("documents", "readwrite");
+        const unchanged = sameBytes((await tx.store.get([collection, id]))?.sealed, read?.sealed);
+        if (unchanged && sealed) {
+          await tx.store.put({ collection, id, expiresAt: before?.expiresAt ?? null, sealed });
+        } else if (unchanged) {
+          await tx.store.delete([collection, id]);
+        }
+        await tx.done;
+        if (unchanged) return;
+      }
+    },
+    async delete(collection, id) {
+      const tx = db.transaction("documents", "readwrite");
+      const live = isLive(await tx.store.get([collection, id]));
+      await tx.store.delete([collection, id]);
+      await tx.done;
+      return live;
+    },
+    async list(collection) {
+      const stored = (await db.getAll("documents", within(collection))).filter(isLive);
+      return Promise.all(stored.map(async (each) => ({ id: each.id, document: await open(each) })));
+    },
+  };
+}
+
+function placeOf(collection: string, id: string): Place {
+  return { scopeId: DOCUMENT_SCOPE, kind: "document", subjectId: collection, recordId: id };
+}
+
+/** Every sealing has a nonce of its own, so equal bytes were written once. */
+function sameBytes(one: Uint8Array | undefined, other: Uint8Array | undefined): boolean {
+  if (!one || !other) return one === other;
+  return one.length === other.length && one.every((byte, i) => byte === other[i]);
+}

@@ -1,0 +1,170 @@
+/**
+ * Erasing a profile takes two transactions, because what stays of its calls must be sealed anew in between: the first removes the rows and
+ * notes the profile's key as doomed; the second gives the calls new keys, unless somebody changed them meanwhile, and dooms the old ones.
+ */
+import type { Id } from "../port.js";
+import { type DoomedKey, destroyDoomed, type IdbContext } from "./context.js";
+import { type RecordingKind, recordingPlace } from "./recordings.js";
+import { within } from "./schema.js";
+
+const KEY = { media: "mediaKey", processed: "modelKey" } as const;
+
+export async function eraseProfile(context: IdbContext, scopeId: Id, id: Id): Promise<boolean> {
+  const removed = await removeRows(context, scopeId, id);
+  if (!removed) return false;
+  await destroyDoomed(context, [removed.key]);
+  await finishRekeying(context);
+  return true;
+}
+
+/** Sessions that lost recordings are noted by name, so that a page that is closed here goes on the next time. */
+const REKEY_PREFIX = "rekey ";
+
+async function removeRows({ db }: IdbContext, scopeId: Id, id: Id): Promise<{ key: DoomedKey } | null> {
+  const tx = db.transaction(
+    [
+      "profiles",
+      "segments",
+      "owners",
+      "groups",
+      "media",
+      "processed",
+      "scopes",
+      "printChanges",
+      "doomedKeys",
+      "settings",
+    ],
+    "readwrite",
+  );
+  const profile = await tx.objectStore("profiles").get([scopeId, id]);
+  if (!profile) {
+    await tx.done;
+    return null;
+  }
+  const [media, processed, segments] = [
+    tx.objectStore("media"),
+    tx.objectStore("processed"),
+    tx.objectStore("segments"),
+  ];
+  const sessionIds = new Set<Id>();
+
+  // The recordings it was enrolled from, whole, and every audio model made of them but those that another profile was enrolled from.
+  const own = await segments.getAll(within(scopeId, id));
+  const roots = new Set<Id>();
+  for (const { processed: enrolled } of own) {
+    roots.add((await media.get([scopeId, enrolled.mediaSegmentId]))?.root ?? enrolled.mediaSegmentId);
+  }
+  const family = new Set<Id>(own.map(({ processed: enrolled }) => enrolled.mediaSegmentId));
+  for (const root of roots) {
+    family.add(root);
+    for (const part of await media.index("root").getAll([scopeId, root])) family.add(part.id);
+  }
+  const modelIds = new Set<Id>(own.map(({ audioModelId }) => audioModelId));
+  for (const mediaId of family) {
+    for (const model of await processed.index("media").getAll([scopeId, mediaId])) modelIds.add(model.id);
+  }
+  for (const modelId of modelIds) {
+    const enrolled = await segments.index("audioModel").getAll([scopeId, modelId]);
+    if (enrolled.some(({ profileId }) => profileId !== id)) continue;
+    const model = await processed.get([scopeId, modelId]);
+    if (!model) continue;
+    sessionIds.add(model.sessionId);
+    await processed.delete([scopeId, modelId]);
+  }
+  for (const mediaId of family) {
+    const segment = await media.get([scopeId, mediaId]);
+    if (!segment) continue;
+    sessionIds.add(segment.sessionId);
+    await media.delete([scopeId, mediaId]);
+  }
+
+  await segments.delete(within(scopeId, id));
+  await tx.objectStore("profiles").delete([scopeId, id]);
+  const ownerId = profile.owner.id;
+  const ownerIsGone = (await tx.objectStore("profiles").index("owner").count([scopeId, ownerId])) === 0;
+  if (ownerIsGone) await tx.objectStore("owners").delete([scopeId, ownerId]);
+  for (const group of await tx.objectStore("groups").getAll(within(scopeId))) {
+    const profileIds = group.profileIds.filter((member) => member !== id);
+    const ownerIds = group.ownerIds.filter((member) => !(ownerIsGone && member === ownerId));
+    await tx.objectStore("groups").put({ ...group, profileIds, ownerIds });
+  }
+  if (profile.sealed) {
+    const printsVersion = ((await tx.objectStore("scopes").get(scopeId))?.printsVersion ?? 0) + 1;
+    await tx.objectStore("scopes").put({ scopeId, printsVersion });
+    await tx.objectStore("printChanges").put({ scopeId, profileId: id, version: printsVersion });
+  }
+  for (const sessionId of sessionIds) {
+    const session = JSON.stringify([scopeId, sessionId]);
+    await tx.objectStore("settings").put(session, REKEY_PREFIX + session);
+  }
+  const key = { scopeId, keyId: profile.keyId };
+  await tx.objectStore("doomedKeys").put(key);
+  await tx.done;
+  return { key };
+}
+
+async function finishRekeying(context: IdbContext): Promise<void> {
+  const names = await context.db.getAllKeys("settings", IDBKeyRange.bound(REKEY_PREFIX, `${REKEY_PREFIX}\uffff`));
+  for (const name of names) {
+    const [scopeId, sessionId]: [Id, Id] = JSON.parse(name.slice(REKEY_PREFIX.length));
+    for (const kind of ["media", "processed"] as const) {
+      while (!(await replaceSessionKey(context, kind, scopeId, sessionId)));
+    }
+    await context.db.delete("settings", name);
+  }
+}
+
+/** `false` when recordings came or went meanwhile: look again. */
+async function replaceSessionKey(
+  context: IdbContext,
+  kind: RecordingKind,
+  scopeId: Id,
+  sessionId: Id,
+): Promise<boolean> {
+  const { db, vault } = context;
+  const session = await db.get("sessions", [scopeId, sessionId]);
+  const keyId = session?.[KEY[kind]];
+  if (!keyId) return true;
+  const left = await db.getAllFromIndex(kind, "session", [scopeId, sessionId]);
+  const key = left.length > 0 ? await vault.ring.create(scopeId, "session") : null;
+  const resealed: { id: Id; sealed: Uint8Array }[] = [];
+  for (const record of left) {
+    const place = recordingPlace(kind, record);
+    const opened = await vault.open(place, record.sealed);
+    if (key && opened) resealed.push({ id: record.id, sealed: await vault.seal(key, place, opened) });
+  }
+
+  const tx = db.transaction(["sessions", kind, "doomedKeys"], "readwrite");
+  const store = tx.objectStore(kind);
+  const current = await tx.objectStore("sessions").get([scopeId, sessionId]);
+  const ids = await store.index("session").getAllKeys([scopeId, sessionId]);
+  const sameRecords = ids.length === left.length && left.every(({ id }) => ids.some((known) => known[1] === id));
+  const unchanged = current?.[KEY[kind]] === keyId && sameRecords;
+  if (current && unchanged) {
+    for (const { id, sealed } of resealed) {
+      const record = (await store.get([scopeId, id]))!;
+      await store.put({ ...record, sealed } as Parameters<typeof store.put>[0]);
+    }
+    await tx.objectStore("sessions").put({ ...current, [KEY[kind]]: key?.id ?? null });
+    await tx.objectStore("doomedKeys").put({ scopeId, keyId });
+  }
+  await tx.done;
+  if (unchanged) await destroyDoomed(context, [{ scopeId, keyId }]);
+  else if (key) await vault.ring.destroy(scopeId, [key.id]);
+  return unchanged;
+}
+
+/** Makes good what a closed page left half done, and erases profiles that a restored database brought back. */
+export async function finishErasures(context: IdbContext): Promise<void> {
+  const { db, vault } = context;
+  await destroyDoomed(context, await db.getAll("doomedKeys"));
+  for (const { scopeId } of await db.getAll("scopes")) {
+    const destroyed = new Set<string>();
+    for await (const keyIds of vault.ring.shelf.destroyed(scopeId)) for (const keyId of keyIds) destroyed.add(keyId);
+    if (destroyed.size === 0) continue;
+    for (const { id, keyId } of await db.getAll("profiles", within(scopeId))) {
+      if (destroyed.has(keyId)) await eraseProfile(context, scopeId, id);
+    }
+  }
+  await finishRekeying(context);
+}

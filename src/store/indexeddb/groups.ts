@@ -1,0 +1,53 @@
+/** Groups and watchlists. */
+import type { Group, GroupKind, Id, Store } from "../port.js";
+import type { IdbContext } from "./context.js";
+import { inStoreWords, within } from "./schema.js";
+
+export function createGroups({ db }: IdbContext): Store["groups"] {
+  async function find(scopeId: Id, kind: GroupKind, id: Id): Promise<Group | null> {
+    const group = await db.get("groups", [scopeId, id]);
+    return group?.kind === kind ? group : null;
+  }
+
+  /** `null` deletes. */
+  async function change(
+    scopeId: Id,
+    kind: GroupKind,
+    id: Id,
+    next: (group: Group) => Pick<Group, "profileIds" | "ownerIds"> | null,
+  ): Promise<boolean> {
+    const tx = db.transaction("groups", "readwrite");
+    const group = await tx.store.get([scopeId, id]);
+    const found = group?.kind === kind;
+    if (found) {
+      const changed = next(group);
+      if (changed) await tx.store.put({ ...group, ...changed });
+      else await tx.store.delete([scopeId, id]);
+    }
+    await tx.done;
+    return found;
+  }
+
+  return {
+    async create(group) {
+      const profileIds = [...new Set(group.profileIds)];
+      const ownerIds = [...new Set(group.ownerIds)];
+      await inStoreWords(group.id, db.add("groups", { ...group, profileIds, ownerIds }));
+    },
+    get: find,
+    async list(scopeId, kind) {
+      return (await db.getAll("groups", within(scopeId))).filter((group) => group.kind === kind);
+    },
+    delete: (scopeId, kind, id) => change(scopeId, kind, id, () => null),
+    addMembers: (scopeId, kind, id, { profileIds, ownerIds }) =>
+      change(scopeId, kind, id, (group) => ({
+        profileIds: [...new Set([...group.profileIds, ...profileIds])],
+        ownerIds: [...new Set([...group.ownerIds, ...ownerIds])],
+      })),
+    removeMembers: (scopeId, kind, id, { profileIds, ownerIds }) =>
+      change(scopeId, kind, id, (group) => ({
+        profileIds: group.profileIds.filter((member) => !profileIds.includes(member)),
+        ownerIds: group.ownerIds.filter((member) => !ownerIds.includes(member)),
+      })),
+  };
+}

@@ -1,0 +1,102 @@
+/** Jobs in a page. Of several pages with the same store, the one that holds the lock works. */
+import type { Job, Store } from "../port.js";
+import type { IdbContext } from "./context.js";
+import { inStoreWords, type StoredJob } from "./schema.js";
+
+const TRIES = 3;
+const POLL_MS = 2_000;
+const FAILED_STATE = 4;
+
+export interface Jobs {
+  readonly jobs: Store["jobs"];
+  /** Waits for the job at hand. */
+  stop(): Promise<void>;
+}
+
+export function createJobs({ db }: IdbContext, name: string): Jobs {
+  const stopping = new AbortController();
+  let working: Promise<void> = Promise.resolve();
+  let wake: () => void = () => {};
+
+  return {
+    jobs: {
+      async create(job) {
+        const stored: StoredJob = {
+          ...job,
+          request: job.request ?? null,
+          result: job.result ?? null,
+          tries: 0,
+          queued: 1,
+        };
+        await inStoreWords(job.id, db.add("jobs", stored));
+        wake();
+      },
+      async get(scopeId, id) {
+        const stored = await db.get("jobs", [scopeId, id]);
+        return stored ? plainJob(stored) : null;
+      },
+      update: (scopeId, id, change) => changeJob(scopeId, id, (job) => ({ ...job, ...change })),
+      async work(handler) {
+        working = Promise.all([working, whileAlone(name, stopping.signal, () => workAll(handler))]).then(() => {});
+      },
+    },
+    async stop() {
+      stopping.abort();
+      wake();
+      await working;
+    },
+  };
+
+  async function workAll(handler: (job: Job) => Promise<void>): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const woken = new Promise<void>((resolve) => {
+        wake = resolve;
+        setTimeout(resolve, POLL_MS);
+      });
+      const job = await db.getFromIndex("jobs", "queued", 1);
+      if (job) await workOn(job, handler);
+      else await woken;
+    }
+  }
+
+  async function workOn(job: StoredJob, handler: (job: Job) => Promise<void>): Promise<void> {
+    const { scopeId, id } = job;
+    // Counted before the try: a page that dies in it has used it up.
+    const tries = job.tries + 1;
+    if (tries > TRIES) return void (await changeJob(scopeId, id, (now) => ({ ...dequeued(now), state: FAILED_STATE })));
+    await changeJob(scopeId, id, (now) => ({ ...now, tries }));
+    try {
+      await handler(plainJob(job));
+      await changeJob(scopeId, id, dequeued);
+    } catch {
+      if (tries === TRIES) await changeJob(scopeId, id, (now) => ({ ...dequeued(now), state: FAILED_STATE }));
+    }
+  }
+
+  async function changeJob(scopeId: string, id: string, change: (job: StoredJob) => StoredJob): Promise<boolean> {
+    const tx = db.transaction("jobs", "readwrite");
+    const job = await tx.store.get([scopeId, id]);
+    if (job) await tx.store.put(change(job));
+    await tx.done;
+    return job !== undefined;
+  }
+}
+
+function plainJob({ tries: _, queued: __, ...job }: StoredJob): Job {
+  return job;
+}
+
+function dequeued({ queued: _, ...job }: StoredJob): StoredJob {
+  return job;
+}
+
+/** Where the browser has locks between pages, the work waits for its turn; elsewhere there is one page. */
+async function whileAlone(name: string, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+  const locks = (globalThis.navigator as Navigator | undefined)?.locks;
+  if (!locks) return work();
+  try {
+    await locks.request(`vivavoce jobs ${name}`, { signal }, work);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}

@@ -1,0 +1,228 @@
+/** Owners, profiles with their segments and templates, and the prints that galleries load. */
+import { decodeTemplate, encodeTemplate, encodeVoice } from "../encoding.js";
+import type { EnrollmentSegment, Id, Print, Profile, Store } from "../port.js";
+import type { DataKey } from "../seal/key-ring.js";
+import type { Place } from "../seal/vault.js";
+import type { IdbContext } from "./context.js";
+import { eraseProfile } from "./erasure.js";
+import { joinProcessed } from "./recordings.js";
+import { inStoreWords, type StoredProfile, type StoredSegment, within } from "./schema.js";
+
+const PRINTS_AT_ONCE = 500;
+
+export function createOwners({ db }: IdbContext): Store["owners"] {
+  return {
+    async find(scopeId, kind, externalId) {
+      return (await db.getFromIndex("owners", "name", [scopeId, kind, externalId])) ?? null;
+    },
+    async get(scopeId, id) {
+      return (await db.get("owners", [scopeId, id])) ?? null;
+    },
+  };
+}
+
+export function createProfiles(context: IdbContext): Store["profiles"] {
+  const { db, vault } = context;
+
+  async function findStored(scopeId: Id, kind: string, externalId: string, tag: string) {
+    const owner = await db.getFromIndex("owners", "name", [scopeId, kind, externalId]);
+    return owner && (await db.getFromIndex("profiles", "tag", [scopeId, owner.id, tag]));
+  }
+
+  async function readAll(scopeId: Id, stored: readonly StoredProfile[]): Promise<Profile[]> {
+    const sealed = stored.flatMap(({ id, sealed: bytes }) =>
+      bytes ? [{ place: templatePlace(scopeId, id), bytes }] : [],
+    );
+    const opened = await vault.openAll(scopeId, sealed);
+    let next = 0;
+    return stored.flatMap(({ sealed: bytes, keyId: _, ...plain }) => {
+      const template = bytes ? opened[next++] : null;
+      // A profile whose key was destroyed in the meantime is erased.
+      return bytes && !template ? [] : [{ ...plain, template: template ? decodeTemplate(template) : null }];
+    });
+  }
+
+  async function sealTemplate(key: DataKey, scopeId: Id, id: Id, template: NonNullable<Profile["template"]>) {
+    return vault.seal(key, templatePlace(scopeId, id), encodeTemplate(template));
+  }
+
+  async function sealSegment(
+    key: DataKey,
+    scopeId: Id,
+    id: Id,
+    segment: EnrollmentSegment,
+  ): Promise<Omit<StoredSegment, "position">> {
+    const { voice, voiceClass, ...processed } = segment.processed;
+    const place = segmentPlace(scopeId, id, processed.id);
+    const sealed = await vault.seal(key, place, encodeVoice({ voice, voiceClass }));
+    return { scopeId, profileId: id, audioModelId: processed.id, addedAt: segment.addedAt, processed, sealed };
+  }
+
+  return {
+    async create(given) {
+      const { scopeId, id, tag, template, ...plain } = given;
+      if (await findStored(scopeId, given.owner.kind, given.owner.externalId, tag)) return null;
+      const key = await vault.ring.create(scopeId, "profile");
+      const sealed = template && (await sealTemplate(key, scopeId, id, template));
+      const tx = db.transaction(["owners", "profiles", "scopes", "printChanges"], "readwrite");
+      const { kind, externalId } = given.owner;
+      const known = await tx.objectStore("owners").index("name").get([scopeId, kind, externalId]);
+      const owner = known ?? given.owner;
+      const taken = await tx.objectStore("profiles").index("tag").getKey([scopeId, owner.id, tag]);
+      if (taken) {
+        await tx.done;
+        await vault.ring.destroy(scopeId, [key.id]);
+        return null;
+      }
+      const stored: StoredProfile = { ...plain, id, scopeId, tag, owner, generation: 0, keyId: key.id, sealed };
+      const write = async () => {
+        await tx.objectStore("profiles").add(stored);
+        if (!known) await tx.objectStore("owners").add(owner);
+        const scope = (await tx.objectStore("scopes").get(scopeId)) ?? { scopeId, printsVersion: 0 };
+        const printsVersion = scope.printsVersion + (sealed ? 1 : 0);
+        await tx.objectStore("scopes").put({ scopeId, printsVersion });
+        if (sealed) await tx.objectStore("printChanges").put({ scopeId, profileId: id, version: printsVersion });
+      };
+      try {
+        await inStoreWords(id, Promise.all([write(), tx.done]));
+      } catch (error) {
+        await vault.ring.destroy(scopeId, [key.id]);
+        throw error;
+      }
+      return (await readAll(scopeId, [stored]))[0] ?? null;
+    },
+
+    async get(scopeId, id) {
+      const stored = await db.get("profiles", [scopeId, id]);
+      return (stored && (await readAll(scopeId, [stored]))[0]) ?? null;
+    },
+
+    async find(scopeId, kind, externalId, tag) {
+      const stored = await findStored(scopeId, kind, externalId, tag);
+      return (stored && (await readAll(scopeId, [stored]))[0]) ?? null;
+    },
+
+    async list(scopeId, after, limit) {
+      if (limit <= 0) return [];
+      const range = after === null ? within(scopeId) : IDBKeyRange.bound([scopeId, after], [scopeId, []], true);
+      return readAll(scopeId, await db.getAll("profiles", range, limit));
+    },
+
+    async ofOwner(scopeId, ownerId) {
+      const stored = await db.getAllFromIndex("profiles", "owner", [scopeId, ownerId]);
+      return readAll(scopeId, stored);
+    },
+
+    async segments(scopeId, id) {
+      const stored = await db.getAll("segments", within(scopeId, id));
+      const opened = await vault.openAll(
+        scopeId,
+        stored.map(({ audioModelId, sealed }) => ({ place: segmentPlace(scopeId, id, audioModelId), bytes: sealed })),
+      );
+      return stored.flatMap(({ addedAt, processed }, i) => {
+        const voice = opened[i];
+        return voice ? [{ profileId: id, addedAt, processed: joinProcessed(processed, voice) }] : [];
+      });
+    },
+
+    async addSegment(scopeId, id, generation, segment) {
+      const known = await db.get("profiles", [scopeId, id]);
+      const key = known && (await vault.key(scopeId, known.keyId));
+      if (!key) return "missing";
+      const stored = await sealSegment(key, scopeId, id, segment);
+      const tx = db.transaction(["profiles", "segments"], "readwrite");
+      const answer = await (async () => {
+        const profile = await tx.objectStore("profiles").get([scopeId, id]);
+        if (!profile) return "missing";
+        const there = await tx.objectStore("segments").index("enrolled").getKey([scopeId, id, stored.audioModelId]);
+        if (there) return "already";
+        const { printType } = segment.processed;
+        if (profile.printType !== null && profile.printType !== printType) return "wrong-type";
+        if (profile.generation !== generation) return "moved";
+        const position = await tx.objectStore("segments").count(within(scopeId, id));
+        await tx.objectStore("segments").add({ ...stored, position });
+        await tx.objectStore("profiles").put({ ...profile, printType, generation: generation + 1 });
+        return "added";
+      })();
+      await tx.done;
+      return answer;
+    },
+
+    async train(scopeId, id, generation, { template, status, printVersion, segments }) {
+      const known = await db.get("profiles", [scopeId, id]);
+      const key = known?.generation === generation && (await vault.key(scopeId, known.keyId));
+      if (!key) return false;
+      const sealed = await sealTemplate(key, scopeId, id, template);
+      const stored: Omit<StoredSegment, "position">[] = [];
+      for (const segment of segments ?? []) stored.push(await sealSegment(key, scopeId, id, segment));
+      const tx = db.transaction(["profiles", "segments", "scopes", "printChanges"], "readwrite");
+      const profile = await tx.objectStore("profiles").get([scopeId, id]);
+      const unmoved = profile?.generation === generation;
+      if (unmoved) {
+        const next = { ...profile, sealed, status, printVersion, generation: generation + 1 };
+        await tx.objectStore("profiles").put(next);
+        if (segments) {
+          await tx.objectStore("segments").delete(within(scopeId, id));
+          for (const [position, segment] of stored.entries())
+            await tx.objectStore("segments").add({ ...segment, position });
+        }
+        const version = ((await tx.objectStore("scopes").get(scopeId))?.printsVersion ?? 0) + 1;
+        await tx.objectStore("scopes").put({ scopeId, printsVersion: version });
+        await tx.objectStore("printChanges").put({ scopeId, profileId: id, version });
+      }
+      await tx.done;
+      return unmoved;
+    },
+
+    erase: (scopeId, id) => eraseProfile(context, scopeId, id),
+
+    async *prints(scopeId, kind) {
+      let range = within(scopeId);
+      for (;;) {
+        const stored = await db.getAll("profiles", range, PRINTS_AT_ONCE);
+        const last = stored.at(-1);
+        if (!last) return;
+        const trained = stored.filter(({ owner, sealed }) => owner.kind === kind && sealed !== null);
+        yield* (await readAll(scopeId, trained)).map(printOf);
+        range = IDBKeyRange.bound([scopeId, last.id], [scopeId, []], true);
+      }
+    },
+
+    async printsOf(scopeId, ids) {
+      const tx = db.transaction("profiles");
+      const stored = await Promise.all([...new Set(ids)].map((id) => tx.store.get([scopeId, id])));
+      await tx.done;
+      const trained = stored.filter(
+        (profile): profile is StoredProfile => profile !== undefined && profile.sealed !== null,
+      );
+      return (await readAll(scopeId, trained)).map(printOf);
+    },
+
+    async printsVersion(scopeId) {
+      return (await db.get("scopes", scopeId))?.printsVersion ?? 0;
+    },
+
+    async printsChangedSince(scopeId, version) {
+      const tx = db.transaction(["scopes", "printChanges"]);
+      const current = (await tx.objectStore("scopes").get(scopeId))?.printsVersion ?? 0;
+      const since = version > current ? 0 : version;
+      const range = IDBKeyRange.bound([scopeId, since], [scopeId, []], true);
+      const changes = await tx.objectStore("printChanges").index("version").getAll(range);
+      await tx.done;
+      return { version: current, ids: changes.map(({ profileId }) => profileId) };
+    },
+  };
+}
+
+function templatePlace(scopeId: Id, profileId: Id): Place {
+  return { scopeId, kind: "template", subjectId: profileId, recordId: profileId };
+}
+
+function segmentPlace(scopeId: Id, profileId: Id, audioModelId: Id): Place {
+  return { scopeId, kind: "segment", subjectId: profileId, recordId: audioModelId };
+}
+
+function printOf({ id, owner, tag, printVersion, template }: Profile): Print {
+  const { id: ownerId, externalId: ownerExternalId, kind } = owner;
+  return { profileId: id, ownerId, ownerExternalId, kind, tag, printVersion, template: template! };
+}

@@ -1,0 +1,145 @@
+/** Media and audio models: sealed with keys of their session, which go when the session's recordings go. */
+import { decodeVoice, encodeVoice } from "../encoding.js";
+import { StoreError } from "../errors.js";
+import type { Id, ProcessedAudio, Store } from "../port.js";
+import type { DataKey } from "../seal/key-ring.js";
+import type { Place } from "../seal/vault.js";
+import { type DoomedKey, destroyDoomed, type IdbContext } from "./context.js";
+import {
+  inStoreWords,
+  type PlainProcessed,
+  type StoredMedia,
+  type StoredProcessed,
+  type StoredSession,
+  within,
+} from "./schema.js";
+
+/** The two kinds of recordings differ in where they lie and which key seals them. */
+export type RecordingKind = "media" | "processed";
+
+const KEY = { media: "mediaKey", processed: "modelKey" } as const;
+
+export function createMedia(context: IdbContext): Store["media"] {
+  const { db, vault } = context;
+  return {
+    async add({ audio, ...plain }) {
+      const root = plain.partOf ?? plain.id;
+      await add(context, "media", plain, audio, (sealed) => ({ ...plain, root, sealed }));
+    },
+    async get(scopeId, id) {
+      const stored = await db.get("media", [scopeId, id]);
+      if (!stored) return null;
+      const { sealed, root: _, ...plain } = stored;
+      const audio = await vault.open(recordingPlace("media", stored), sealed);
+      return audio && { ...plain, audio };
+    },
+    expire: (scopeId, stoppedBefore, abandonedBefore) =>
+      expire(context, "media", scopeId, stoppedBefore, abandonedBefore),
+  };
+}
+
+export function createProcessed(context: IdbContext): Store["processed"] {
+  const { db, vault } = context;
+  return {
+    async add({ voice, voiceClass, ...plain }) {
+      await add(context, "processed", plain, encodeVoice({ voice, voiceClass }), (sealed) => ({ ...plain, sealed }));
+    },
+    async get(scopeId, id) {
+      const stored = await db.get("processed", [scopeId, id]);
+      if (!stored) return null;
+      const { sealed, ...plain } = stored;
+      const opened = await vault.open(recordingPlace("processed", stored), sealed);
+      return opened && joinProcessed(plain, opened);
+    },
+    expire: (scopeId, stoppedBefore, abandonedBefore) =>
+      expire(context, "processed", scopeId, stoppedBefore, abandonedBefore),
+  };
+}
+
+export function joinProcessed(plain: PlainProcessed, opened: Uint8Array): ProcessedAudio {
+  return { ...plain, ...decodeVoice(opened) };
+}
+
+export function recordingPlace(
+  kind: RecordingKind,
+  { scopeId, sessionId, id }: { scopeId: Id; sessionId: Id; id: Id },
+): Place {
+  return { scopeId, kind: kind === "media" ? "media" : "audio-model", subjectId: sessionId, recordId: id };
+}
+
+async function add(
+  context: IdbContext,
+  kind: RecordingKind,
+  record: { scopeId: Id; sessionId: Id; id: Id },
+  content: Uint8Array,
+  stored: (sealed: Uint8Array) => StoredMedia | StoredProcessed,
+): Promise<void> {
+  const { db, vault } = context;
+  for (;;) {
+    const key = await sessionKey(context, kind, record.scopeId, record.sessionId);
+    const sealed = await vault.seal(key, recordingPlace(kind, record), content);
+    const tx = db.transaction(["sessions", kind], "readwrite");
+    const session = await tx.objectStore("sessions").get([record.scopeId, record.sessionId]);
+    // Only under the key that the session still has: it may have been replaced by an erasure or an expiry since.
+    if (session?.[KEY[kind]] !== key.id) continue;
+    const added = tx.objectStore(kind).add(stored(sealed) as StoredMedia & StoredProcessed);
+    await inStoreWords(record.id, Promise.all([added, tx.done]));
+    return;
+  }
+}
+
+/** The session's key for this kind, made on first use. */
+async function sessionKey(
+  { db, vault }: IdbContext,
+  kind: RecordingKind,
+  scopeId: Id,
+  sessionId: Id,
+): Promise<DataKey> {
+  for (;;) {
+    const session = await db.get("sessions", [scopeId, sessionId]);
+    if (!session) throw new StoreError("unknown-parent", `there is no session ${sessionId}`);
+    const keyId = session[KEY[kind]];
+    const known = keyId && (await vault.key(scopeId, keyId));
+    if (known) return known;
+    const made = await vault.ring.create(scopeId, "session");
+    const tx = db.transaction("sessions", "readwrite");
+    const current = await tx.store.get([scopeId, sessionId]);
+    const free = current?.[KEY[kind]] === keyId;
+    if (current && free) await tx.store.put({ ...current, [KEY[kind]]: made.id });
+    await tx.done;
+    if (current && free) return made;
+    await vault.ring.destroy(scopeId, [made.id]);
+  }
+}
+
+async function expire(
+  context: IdbContext,
+  kind: RecordingKind,
+  scopeId: Id | null,
+  stoppedBefore: number,
+  abandonedBefore = Number.NEGATIVE_INFINITY,
+): Promise<number> {
+  const tx = context.db.transaction(["sessions", kind, "doomedKeys"], "readwrite");
+  const doomed: DoomedKey[] = [];
+  let removed = 0;
+  for (const session of await tx.objectStore("sessions").getAll(scopeId === null ? null : within(scopeId))) {
+    const keyId = session[KEY[kind]];
+    if (keyId === null || !hasExpired(session, stoppedBefore, abandonedBefore)) continue;
+    const store = tx.objectStore(kind);
+    for (const key of await store.index("session").getAllKeys([session.scopeId, session.id])) {
+      await store.delete(key);
+      removed++;
+    }
+    await tx.objectStore("sessions").put({ ...session, [KEY[kind]]: null });
+    const key = { scopeId: session.scopeId, keyId };
+    await tx.objectStore("doomedKeys").put(key);
+    doomed.push(key);
+  }
+  await tx.done;
+  await destroyDoomed(context, doomed);
+  return removed;
+}
+
+function hasExpired({ startedAt, stoppedAt }: StoredSession, stoppedBefore: number, abandonedBefore: number): boolean {
+  return stoppedAt === null ? startedAt < abandonedBefore : stoppedAt < stoppedBefore;
+}

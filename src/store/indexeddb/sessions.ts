@@ -1,0 +1,70 @@
+/** Engagements, sessions and their checks. */
+import { StoreError } from "../errors.js";
+import type { Session, Store } from "../port.js";
+import type { IdbContext } from "./context.js";
+import { inStoreWords, type StoredSession } from "./schema.js";
+
+export function createEngagements({ db }: IdbContext): Store["engagements"] {
+  return {
+    async create(engagement) {
+      await inStoreWords(engagement.id, db.add("engagements", engagement));
+    },
+    async get(scopeId, id) {
+      return (await db.get("engagements", [scopeId, id])) ?? null;
+    },
+    async stop(scopeId, id, at) {
+      const tx = db.transaction("engagements", "readwrite");
+      const engagement = await tx.store.get([scopeId, id]);
+      const stops = engagement?.stoppedAt === null;
+      if (stops) await tx.store.put({ ...engagement, stoppedAt: at });
+      await tx.done;
+      return stops;
+    },
+  };
+}
+
+export function createSessions({ db }: IdbContext): Store["sessions"] {
+  return {
+    async create(session) {
+      const tx = db.transaction(["engagements", "sessions"], "readwrite");
+      const known = await tx.objectStore("engagements").getKey([session.scopeId, session.engagementId]);
+      if (!known) throw new StoreError("unknown-parent", `there is no engagement ${session.engagementId}`);
+      const stored: StoredSession = { ...session, mediaKey: null, modelKey: null };
+      await inStoreWords(session.id, Promise.all([tx.objectStore("sessions").add(stored), tx.done]));
+    },
+    async get(scopeId, id) {
+      const session = await db.get("sessions", [scopeId, id]);
+      return session ? plainSession(session) : null;
+    },
+    async stop(scopeId, id, at) {
+      const tx = db.transaction("sessions", "readwrite");
+      const session = await tx.store.get([scopeId, id]);
+      const stops = session?.stoppedAt === null;
+      if (stops) await tx.store.put({ ...session, stoppedAt: at });
+      await tx.done;
+      return stops;
+    },
+    async ofEngagement(scopeId, engagementId) {
+      const sessions = await db.getAllFromIndex("sessions", "engagement", [scopeId, engagementId]);
+      return sessions.map(plainSession).sort((a, b) => a.startedAt - b.startedAt);
+    },
+    async addCheck(check) {
+      const tx = db.transaction(["sessions", "checks"], "readwrite");
+      const known = await tx.objectStore("sessions").getKey([check.scopeId, check.sessionId]);
+      if (!known) throw new StoreError("unknown-parent", `there is no session ${check.sessionId}`);
+      await inStoreWords(check.id, Promise.all([tx.objectStore("checks").add(check), tx.done]));
+    },
+    checks: (scopeId, sessionId) => db.getAllFromIndex("checks", "session", [scopeId, sessionId]),
+    async recentChecks(scopeId, limit) {
+      const checks = (await db.getAll("checks")).filter((check) => check.scopeId === scopeId);
+      return checks
+        .reverse()
+        .sort((a, b) => b.at - a.at)
+        .slice(0, Math.max(0, limit));
+    },
+  };
+}
+
+function plainSession({ mediaKey: _, modelKey: __, ...session }: StoredSession): Session {
+  return session;
+}

@@ -1,0 +1,93 @@
+/**
+ * The store of a browser: IndexedDB, sealed with keys that the page cannot export, kept in a database of their own.
+ * The embedded PostgreSQL would be five megabytes to download.
+ */
+import { refuseWhenClosed } from "../closed.js";
+import { SealError } from "../errors.js";
+import type { Store } from "../port.js";
+import { webAead } from "../seal/aead.js";
+import { KeyRing, type KeyShelf } from "../seal/key-ring.js";
+import { openIndexedDbShelf } from "../seal/shelf-indexeddb.js";
+import { Vault } from "../seal/vault.js";
+import type { IdbContext } from "./context.js";
+import { createDocuments } from "./documents.js";
+import { finishErasures } from "./erasure.js";
+import { createGroups } from "./groups.js";
+import { createJobs } from "./jobs.js";
+import { createOwners, createProfiles } from "./profiles.js";
+import { createMedia, createProcessed } from "./recordings.js";
+import { openDatabase, type StoreDatabase } from "./schema.js";
+import { createEngagements, createSessions } from "./sessions.js";
+
+export interface IndexedDbStoreOptions {
+  /** Milliseconds since 1970; decides which documents have expired. */
+  readonly now?: () => number;
+}
+
+export interface IndexedDbStore extends Store {
+  readonly keys: {
+    /** Wraps a scope's keys with a new scope key and drops the old one. */
+    rotate(scopeId: string): Promise<void>;
+  };
+}
+
+/** `name` is the database's; the keys lie in `name` with "-keys" after it. */
+export async function openIndexedDbStore(
+  name = "vivavoce",
+  options: IndexedDbStoreOptions = {},
+): Promise<IndexedDbStore> {
+  const shelf = await openIndexedDbShelf(`${name}-keys`);
+  const ring = new KeyRing(shelf, webAead);
+  let db: StoreDatabase | null = null;
+  try {
+    db = await openDatabase(name);
+    await bindKeys(db, shelf);
+    const context: IdbContext = { db, vault: new Vault(ring), now: options.now ?? Date.now };
+    await finishErasures(context);
+    return compose(context, name);
+  } catch (error) {
+    db?.close();
+    await ring.close();
+    throw error;
+  }
+}
+
+function compose(context: IdbContext, name: string): IndexedDbStore {
+  const { ring } = context.vault;
+  const { jobs, stop } = createJobs(context, name);
+  let open = true;
+  let closing: Promise<void> | null = null;
+  const guarded = <T extends object>(part: T): T => refuseWhenClosed(part, () => !open);
+  return {
+    engagements: guarded(createEngagements(context)),
+    sessions: guarded(createSessions(context)),
+    media: guarded(createMedia(context)),
+    processed: guarded(createProcessed(context)),
+    owners: guarded(createOwners(context)),
+    profiles: guarded(createProfiles(context)),
+    groups: guarded(createGroups(context)),
+    jobs: guarded(jobs),
+    documents: guarded(createDocuments(context)),
+    keys: guarded({ rotate: (scopeId: string) => ring.rotate(scopeId) }),
+    close() {
+      closing ??= (async () => {
+        await stop();
+        open = false;
+        context.db.close();
+        await ring.close();
+      })();
+      return closing;
+    },
+  };
+}
+
+/** A database remembers whose keys sealed it, and takes no others. */
+async function bindKeys(db: StoreDatabase, { identity }: KeyShelf): Promise<void> {
+  const tx = db.transaction("settings", "readwrite");
+  const bound = await tx.store.get("key-ring");
+  if (bound === undefined) await tx.store.put(identity, "key-ring");
+  await tx.done;
+  if (bound !== undefined && bound !== identity) {
+    throw new SealError("wrong-key", "the keys of this store are gone: what it holds can no longer be opened");
+  }
+}
