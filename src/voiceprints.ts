@@ -135,7 +135,6 @@ export class Voiceprints {
     readonly processor: VoiceprintsProcessor,
     private readonly store: Store,
     private readonly settings: VoiceprintsSettings,
-    private readonly onClose: () => Promise<void>,
   ) {}
 
   /** Adds recordings to a person's print and trains it when there is enough. Can be called again with more. */
@@ -254,9 +253,8 @@ export class Voiceprints {
     return [...new Set(profiles.map((profile) => profile.owner.externalId))].sort();
   }
 
-  async close(): Promise<void> {
-    this.processor.close();
-    await this.onClose();
+  close(): Promise<void> {
+    return this.processor.close();
   }
 
   async #enroll(

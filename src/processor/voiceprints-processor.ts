@@ -12,7 +12,11 @@ import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import { StatusError } from "../contract/status-error.js";
 import type { Engine } from "../engine/port.js";
 import type { Store } from "../store/port.js";
-import { type ConfigurationOverrides, configurationSets } from "../voiceprint/configuration-set.js";
+import {
+  type ConfigurationOverrides,
+  type ConfigurationSet,
+  configurationSets,
+} from "../voiceprint/configuration-set.js";
 import { addMediaSegment } from "./add-media-segment.js";
 import { analyzeAudio } from "./analyze-audio.js";
 import { answer, attempt, parseRequest, type Request } from "./call.js";
@@ -56,6 +60,8 @@ export interface VoiceprintsProcessorOptions {
   readonly limits?: Partial<Limits>;
   readonly clock?: Clock;
   readonly ids?: Ids;
+  /** What else ends with the processor. */
+  readonly onClose?: () => Promise<void>;
 }
 
 type Operation<I extends DescMessage, O extends DescMessage> = (
@@ -66,13 +72,15 @@ type Operation<I extends DescMessage, O extends DescMessage> = (
 
 /**
  * Operations are named as in the contract. Each answers its response message with `status`, or throws a `StatusError`.
- * The processor does not own engine and store: whoever opened them closes them, after `close()` here.
+ * The processor does not own engine and store: whoever opened them closes them, after `close()` here or in `onClose`.
  */
 export class VoiceprintsProcessor {
   readonly #deps: Dependencies;
+  readonly #onClose: (() => Promise<void>) | undefined;
 
   constructor(options: VoiceprintsProcessorOptions) {
     const { engine, store, readRecording } = options;
+    this.#onClose = options.onClose;
     this.#deps = {
       engine,
       store,
@@ -330,9 +338,15 @@ export class VoiceprintsProcessor {
     return this.#deps.store.jobs.work((job) => runJob(this.#deps, job));
   }
 
+  /** The sets that `configset_id` may name. */
+  get configurationSets(): ReadonlyMap<string, ConfigurationSet> {
+    return this.#deps.configurationSets;
+  }
+
   /** Frees the loaded galleries. */
-  close(): void {
+  async close(): Promise<void> {
     this.#deps.galleries.close();
+    await this.#onClose?.();
   }
 
   #run<I extends DescMessage, O extends DescMessage>(

@@ -1,0 +1,99 @@
+/**
+ * vivavoce: voice biometrics on this machine. In Node and in browsers alike.
+ *
+ *   const voice = await openVoiceprints();
+ *   await voice.enroll("alice", [wav1, wav2, wav3]);
+ *   const { decision, score } = await voice.verify("alice", wav4);
+ */
+import { readRecording } from "./audio/index.js";
+import { type EngineOptions, openEngine } from "./engine/index.js";
+import type { Engine } from "./engine/port.js";
+import { VoiceprintsProcessor, type VoiceprintsProcessorOptions } from "./processor/voiceprints-processor.js";
+import { createMemoryStore } from "./store/memory.js";
+import type { Store } from "./store/port.js";
+import { ConfigurationError, defaultConfigurationSetId } from "./voiceprint/configuration-set.js";
+import { Voiceprints } from "./voiceprints.js";
+
+export * from "./audio/index.js";
+export * from "./contract/index.js";
+export {
+  EngineError,
+  type EngineErrorCode,
+  type EngineOptions,
+  ModelFileError,
+  NotSupportedError,
+  openEngine,
+} from "./engine/index.js";
+export type * from "./engine/port.js";
+export type { Clock, Ids, Limits, OperationOptions, Progress, Retention } from "./processor/dependencies.js";
+export type { ExportedProfile } from "./processor/export-profile.js";
+export type { LiveCheck, LiveRequest, LiveState } from "./processor/live-check.js";
+export { VoiceprintsProcessor, type VoiceprintsProcessorOptions } from "./processor/voiceprints-processor.js";
+export { SealError, StoreError } from "./store/errors.js";
+export { createMemoryStore } from "./store/memory.js";
+export type { Store } from "./store/port.js";
+export {
+  builtInConfigurationSets,
+  ConfigurationError,
+  type ConfigurationOverrides,
+  type ConfigurationSet,
+  configurationSet,
+} from "./voiceprint/configuration-set.js";
+export type * from "./voiceprints.js";
+
+type WithoutReader = Omit<VoiceprintsProcessorOptions, "readRecording" | "engine" | "store">;
+
+export interface CreateProcessorOptions extends WithoutReader {
+  /** The engine with its worker pool unless told. */
+  readonly engine?: Engine;
+  /** In memory unless told. */
+  readonly store?: Store;
+}
+
+/** A processor that is ready, and works on jobs. Its `close` also closes the engine and the store that it was not given. */
+export async function createVoiceprintsProcessor(options: CreateProcessorOptions = {}): Promise<VoiceprintsProcessor> {
+  const engine = options.engine ?? (await openEngine());
+  const store = options.store ?? createMemoryStore();
+  const processor = new VoiceprintsProcessor({
+    ...options,
+    engine,
+    store,
+    readRecording,
+    async onClose() {
+      await options.onClose?.();
+      if (!options.store) await store.close();
+      if (!options.engine) await engine.close();
+    },
+  });
+  await processor.workOnJobs();
+  return processor;
+}
+
+export interface OpenOptions extends CreateProcessorOptions {
+  /** Which model and how many workers (`workers: 0` works in the calling thread), where no engine is given. */
+  readonly engineOptions?: EngineOptions;
+  /** Voices of one scope know nothing of those of another; `default` unless told. */
+  readonly scope?: string;
+  /** The configuration set: `ivr-text-dependent` unless told. */
+  readonly configset?: string;
+}
+
+/** Opens the easy door: engine and store as given, or an engine with workers and a store in memory. */
+export async function openVoiceprints(options: OpenOptions = {}): Promise<Voiceprints> {
+  const { engineOptions, scope = "default", configset = defaultConfigurationSetId, ...rest } = options;
+  const engine = options.engine ?? (await openEngine(engineOptions));
+  const store = options.store ?? createMemoryStore();
+  const processor = await createVoiceprintsProcessor({
+    ...rest,
+    engine,
+    store,
+    async onClose() {
+      await options.onClose?.();
+      if (!options.store) await store.close();
+      if (!options.engine) await engine.close();
+    },
+  });
+  if (!processor.configurationSets.has(configset))
+    throw new ConfigurationError(`there is no configuration set "${configset}"`);
+  return new Voiceprints(processor, store, { scope, configset });
+}
