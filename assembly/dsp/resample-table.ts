@@ -26,7 +26,7 @@ export class ResampleTable {
   /** Output samples per `down` input samples. */
   up: i32;
   down: i32;
-  /** A multiple of 8; half of them lie before the output's place. */
+  /** A multiple of 16; half of them lie before the output's place. */
   taps: i32;
   /** Rows apart by 1/phases of an input sample. */
   phases: i32;
@@ -110,7 +110,7 @@ export function resampleTable(rateHz: i32): ResampleTable {
   // Kaiser's length for a transition of 0.05 of the lower rate.
   const lower = <f64>min(rateHz, OUTPUT_HZ);
   const length = (((ATTENUATION_DB - 7.95) / (2.285 * 2.0 * Math.PI)) * <f64>rateHz) / (0.05 * lower);
-  table.taps = min(MOST_TAPS, (<i32>Math.ceil(length / 8)) * 8);
+  table.taps = min(MOST_TAPS, (<i32>Math.ceil(length / 16)) * 16);
   table.blended = table.up * table.taps > SLOT_FLOATS;
   table.phases = table.blended ? (GRID_HZ + max(rateHz, OUTPUT_HZ) - 1) / max(rateHz, OUTPUT_HZ) : table.up;
   table.rows = rows + <usize>(slot * SLOT_FLOATS * 4);

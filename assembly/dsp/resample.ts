@@ -54,13 +54,18 @@ export function resamplerWait(state: usize): i32 {
 // @ts-ignore: decorator
 @inline
 function dot(x: usize, w: usize, taps: i32): f32 {
+  // Four sums, because each addition waits for the one before it.
   let a = f32x4.mul(v128.load(x), v128.load(w));
   let b = f32x4.mul(v128.load(x, 16), v128.load(w, 16));
-  for (let k: usize = 32; k < <usize>taps * 4; k += 32) {
+  let c = f32x4.mul(v128.load(x, 32), v128.load(w, 32));
+  let d = f32x4.mul(v128.load(x, 48), v128.load(w, 48));
+  for (let k: usize = 64; k < <usize>taps * 4; k += 64) {
     a = f32x4.add(a, f32x4.mul(v128.load(x + k), v128.load(w + k)));
     b = f32x4.add(b, f32x4.mul(v128.load(x + k, 16), v128.load(w + k, 16)));
+    c = f32x4.add(c, f32x4.mul(v128.load(x + k, 32), v128.load(w + k, 32)));
+    d = f32x4.add(d, f32x4.mul(v128.load(x + k, 48), v128.load(w + k, 48)));
   }
-  const s = f32x4.add(a, b);
+  const s = f32x4.add(f32x4.add(a, b), f32x4.add(c, d));
   return f32x4.extract_lane(s, 0) + f32x4.extract_lane(s, 1) + (f32x4.extract_lane(s, 2) + f32x4.extract_lane(s, 3));
 }
 

@@ -64,6 +64,8 @@ const WINDOW_SLACK: i32 = 64;
 /** Frames that wait for their decision; more than DELAY + PRE_ROLL + BATCH. */
 const RING: i32 = 32;
 const MARKS: i32 = 4096;
+/** Beyond any scale; samples are kept to it, so that squares and transforms stay finite. */
+const LOUDEST: f32 = 8;
 const ROW: usize = BINS * 4;
 const AUDIO: i32 = BATCH_SAMPLES + RESAMPLE_MOST;
 
@@ -302,20 +304,15 @@ export function streamFinish(): i32 {
 function hear(n: i32): void {
   const s = stream();
   const block = state + BLOCK_AT;
-  const saturation = state + SATURATION;
   for (let i: usize = 0; i < <usize>n * 4; i += 4) {
-    let x = load<f32>(block + i);
+    const x = load<f32>(block + i);
+    if (abs(x) <= LOUDEST) continue;
     if (!isFinite(x)) {
       s.invalidSamples++;
-      x = 0;
       store<f32>(block + i, 0);
-    } else if (abs(x) > 8) {
-      // Beyond any scale: kept finite through squares and transforms.
-      x = x > 0 ? 8 : -8;
-      store<f32>(block + i, x);
-    }
-    saturationPush(saturation, x);
+    } else store<f32>(block + i, x > 0 ? LOUDEST : -LOUDEST);
   }
+  saturationPush(state + SATURATION, block, n);
   s.samples += n;
   s.gathered = 0;
   resample(block, n);

@@ -50,7 +50,7 @@ function side(state: usize, positive: bool): Side {
   return changetype<Side>(state + SIDES + (positive ? 0 : offsetof<Side>()));
 }
 
-export function saturationPush(state: usize, x: f32): void {
+function next(state: usize, x: f32): void {
   const s = changetype<Saturation>(state);
   const size = abs(x);
   if (s.ended) {
@@ -90,6 +90,21 @@ export function saturationPush(state: usize, x: f32): void {
   }
   s.x2 = s.x1;
   s.x1 = x;
+}
+
+export function saturationPush(state: usize, x: usize, n: i32): void {
+  const s = changetype<Saturation>(state);
+  const end = x + <usize>n * 4;
+  for (; x + 16 <= end; x += 16) {
+    // Four samples below both peaks, outside any run, change nothing.
+    const quiet = min<f32>(min(side(state, true).peak, side(state, false).peak) - FLAT, FULL_SCALE);
+    const four = v128.load(x);
+    if (s.run == 0 && !s.ended && !v128.any_true(f32x4.ge(f32x4.abs(four), f32x4.splat(quiet)))) {
+      s.x2 = f32x4.extract_lane(four, 2);
+      s.x1 = f32x4.extract_lane(four, 3);
+    } else for (let i: usize = 0; i < 16; i += 4) next(state, load<f32>(x + i));
+  }
+  for (; x < end; x += 4) next(state, load<f32>(x));
 }
 
 export function saturatedSamples(state: usize): i64 {

@@ -4,10 +4,10 @@
  * below it, found between two thresholds by interpolation. Level in dB relative to overload (a full-scale square wave is 0 dB).
  * Error against the definition: the interpolation's, under 0.1 dB. A constant offset is removed first (a pole at 0.995).
  */
-import { reserve } from "../memory";
 
+/** Thresholds 2^-1 … 2^-16; level l of 1..16 is an envelope of at least 2^(l-17), level 0 lies below all. */
 const THRESHOLDS: i32 = 16;
-const HANG_OVER: i32 = 3200;
+const HANG_OVER: i64 = 3200;
 const MARGIN_DB: f64 = 15.9;
 /** exp(-1 / (16,000 · 0.03)) */
 const SMOOTH: f64 = 0.9979188345774587;
@@ -20,19 +20,19 @@ export class SpeechLevel {
   stage2: f64;
   input1: f64;
   output1: f64;
-  // then THRESHOLDS counts of active samples, then THRESHOLDS counts of samples since the envelope was above
+  samples: i64;
+  /** The highest level of the last 200 ms. */
+  held: i64;
+  // then for each level: samples during which it was the highest of the last 200 ms, and the number of the last sample that reached it
 }
 
 const HEAD: usize = (offsetof<SpeechLevel>() + 15) & ~15;
-export const SPEECH_LEVEL_BYTES: i32 = <i32>HEAD + THRESHOLDS * 8;
-
-const limits: usize = reserve(THRESHOLDS * 4);
-for (let j = 0; j < THRESHOLDS; j++) store<f32>(limits + (<usize>j << 2), <f32>(1.0 / <f64>(1 << (j + 1))));
+export const SPEECH_LEVEL_BYTES: i32 = <i32>HEAD + (THRESHOLDS + 1) * 16;
 
 export function speechLevelStart(state: usize): void {
   memory.fill(state, 0, SPEECH_LEVEL_BYTES);
   // Nothing was active before the first sample: no hang-over to begin with.
-  for (let j = 0; j < THRESHOLDS; j++) store<i32>(state + HEAD + <usize>(THRESHOLDS + j) * 4, HANG_OVER + 1);
+  for (let l = 0; l <= THRESHOLDS; l++) store<i64>(state + HEAD + (<usize>l << 4), -HANG_OVER - 1, 8);
 }
 
 /** Silence must not decay into subnormal numbers, which are slow. */
@@ -49,10 +49,9 @@ export function speechLevelPush(state: usize, x: usize, n: i32): void {
   let stage2 = s.stage2;
   let input1 = s.input1;
   let output1 = s.output1;
-  const active = state + HEAD;
-  const since = active + THRESHOLDS * 4;
-  const one = i32x4.splat(1);
-  const hang = i32x4.splat(HANG_OVER);
+  let now = s.samples;
+  let held = <usize>s.held;
+  const levels = state + HEAD;
   for (let i = 0; i < n; i++) {
     const input = <f64>load<f32>(x + (<usize>i << 2));
     const y = input - input1 + DC_POLE * output1;
@@ -61,15 +60,16 @@ export function speechLevelPush(state: usize, x: usize, n: i32): void {
     energy += y * y;
     stage1 = settled(SMOOTH * stage1 + (1 - SMOOTH) * abs(y));
     stage2 = settled(SMOOTH * stage2 + (1 - SMOOTH) * stage1);
-    const envelope = f32x4.splat(<f32>stage2);
-    for (let j: usize = 0; j < <usize>THRESHOLDS * 4; j += 16) {
-      const above = f32x4.ge(envelope, v128.load(limits + j));
-      // Samples since the envelope was last above, kept from overflowing.
-      const waited = i32x4.min_s(v128.andnot(i32x4.add(v128.load(since + j), one), above), i32x4.splat(HANG_OVER + 1));
-      v128.store(since + j, waited);
-      v128.store(active + j, i32x4.sub(v128.load(active + j), i32x4.le_s(waited, hang)));
-    }
+    const exponent = <i32>((reinterpret<i64>(stage2) >> 52) & 0x7ff) - 1023;
+    const level = <usize>max(0, min(THRESHOLDS, exponent + 17));
+    store<i64>(levels + (level << 4), now, 8);
+    if (level >= held) held = level;
+    else while (now - load<i64>(levels + (held << 4), 8) > HANG_OVER) held--;
+    store<i64>(levels + (held << 4), load<i64>(levels + (held << 4)) + 1);
+    now++;
   }
+  s.samples = now;
+  s.held = held;
   s.energy = energy;
   s.stage1 = stage1;
   s.stage2 = stage2;
@@ -77,24 +77,21 @@ export function speechLevelPush(state: usize, x: usize, n: i32): void {
   s.output1 = output1;
 }
 
-function decibels(power: f64): f64 {
-  return 10 * Math.log10(power);
-}
-
 /** The level in dBov, or NaN where nothing was active. */
 export function speechLevelDb(state: usize): f64 {
   const s = changetype<SpeechLevel>(state);
   if (!(s.energy > 0)) return NaN;
+  let active: i64 = 0;
   let levelBefore: f64 = 0;
   let marginBefore: f64 = 0;
-  for (let j = 0; j < THRESHOLDS; j++) {
-    const count = load<i32>(state + HEAD + (<usize>j << 2));
-    if (count == 0) continue;
-    const level = decibels(s.energy / <f64>count);
-    const margin = level - 20 * Math.log10(<f64>load<f32>(limits + (<usize>j << 2))) - MARGIN_DB;
+  for (let l = THRESHOLDS; l > 0; l--) {
+    active += load<i64>(state + HEAD + (<usize>l << 4));
+    if (active == 0) continue;
+    const level = 10 * Math.log10(s.energy / <f64>active);
+    const margin = level - 20 * Math.log10(2) * <f64>(l - 17) - MARGIN_DB;
     if (margin >= 0) {
       // The thresholds fall, the margin grows: it crosses zero between the last threshold and this one.
-      if (marginBefore >= 0 || j == 0) return level;
+      if (marginBefore >= 0) return level;
       const between = -marginBefore / (margin - marginBefore);
       return levelBefore + (level - levelBefore) * between;
     }

@@ -32,13 +32,12 @@ const recurrentBias: usize = inputBias + GATES * 4;
 const outWeights: usize = recurrentBias + GATES * 4;
 const outBias: usize = outWeights + HIDDEN * 4;
 
-/** The matrices ship as int8 with one scale per row: dense, input, recurrent. */
+/** The matrices ship as int8 with one scale per row: dense, input, recurrent. They are kept by columns, to multiply rows side by side. */
 function unpack(to: usize, from: usize, scales: usize, rows: i32, columns: i32): void {
   for (let r = 0; r < rows; r++) {
     const scale = load<f32>(scales + (<usize>r << 2));
     for (let c = 0; c < columns; c++) {
-      const at = <usize>(r * columns + c);
-      store<f32>(to + (at << 2), <f32>load<i8>(from + at) * scale);
+      store<f32>(to + (<usize>(c * rows + r) << 2), <f32>load<i8>(from + <usize>(r * columns + c)) * scale);
     }
   }
 }
@@ -46,21 +45,28 @@ unpack(dense, WEIGHTS, SCALES, HIDDEN, BINS);
 unpack(input, WEIGHTS + HIDDEN * BINS, SCALES + HIDDEN * 4, GATES, HIDDEN);
 unpack(recurrent, WEIGHTS + HIDDEN * BINS + GATES * HIDDEN, SCALES + (HIDDEN + GATES) * 4, GATES, HIDDEN);
 
-/** out[d] = W[d,n]·x[n] + b[d]. n % 8 == 0. */
+/** out[d] = W[n,d]ᵀ·x[n] + b[d]. d % 16 == 0. */
 function affine(out: usize, x: usize, w: usize, b: usize, n: i32, d: i32): void {
-  const bytes = <usize>n * 4;
-  for (let r = 0; r < d; r++) {
-    let even = f32x4.mul(v128.load(x), v128.load(w));
-    let odd = f32x4.mul(v128.load(x, 16), v128.load(w, 16));
-    for (let k: usize = 32; k < bytes; k += 32) {
-      even = f32x4.add(even, f32x4.mul(v128.load(x + k), v128.load(w + k)));
-      odd = f32x4.add(odd, f32x4.mul(v128.load(x + k, 16), v128.load(w + k, 16)));
+  const row = <usize>d * 4;
+  const end = x + <usize>n * 4;
+  for (let r: usize = 0; r < row; r += 64) {
+    let s0 = v128.load(b + r);
+    let s1 = v128.load(b + r, 16);
+    let s2 = v128.load(b + r, 32);
+    let s3 = v128.load(b + r, 48);
+    let column = w + r;
+    for (let p = x; p < end; p += 4) {
+      const v = v128.load32_splat(p);
+      s0 = f32x4.add(s0, f32x4.mul(v, v128.load(column)));
+      s1 = f32x4.add(s1, f32x4.mul(v, v128.load(column, 16)));
+      s2 = f32x4.add(s2, f32x4.mul(v, v128.load(column, 32)));
+      s3 = f32x4.add(s3, f32x4.mul(v, v128.load(column, 48)));
+      column += row;
     }
-    const s = f32x4.add(even, odd);
-    const sum =
-      f32x4.extract_lane(s, 0) + f32x4.extract_lane(s, 1) + (f32x4.extract_lane(s, 2) + f32x4.extract_lane(s, 3));
-    store<f32>(out + (<usize>r << 2), sum + load<f32>(b + (<usize>r << 2)));
-    w += bytes;
+    v128.store(out + r, s0);
+    v128.store(out + r, s1, 16);
+    v128.store(out + r, s2, 32);
+    v128.store(out + r, s3, 48);
   }
 }
 
