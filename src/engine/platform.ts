@@ -35,7 +35,8 @@ export function parallelism(): number {
 }
 
 export function startThread(): Thread {
-  const worker = new Worker(new URL("./worker.js", import.meta.url), { name: "vivavoce" });
+  // The flags of the process are not the worker's: `node --input-type=module -e …` would keep it from loading a file.
+  const worker = new Worker(new URL("./worker.js", import.meta.url), { name: "vivavoce", execArgv: [] });
   return {
     postMessage: (message, transfer) => worker.postMessage(message, transfer as never),
     onLost(listener) {

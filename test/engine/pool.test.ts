@@ -1,0 +1,217 @@
+import { execFile } from "node:child_process";
+import { syncBuiltinESMExports } from "node:module";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import workerThreads from "node:worker_threads";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Voice, VoiceAnalysis } from "../../src/engine/port.js";
+import { utter } from "../voice.js";
+import { randomModel } from "./random-model.js";
+
+// Every worker that is started from here on can be killed by the tests.
+const started: workerThreads.Worker[] = [];
+const RealWorker = workerThreads.Worker;
+workerThreads.Worker = class extends RealWorker {
+  constructor(...values: ConstructorParameters<typeof RealWorker>) {
+    super(...values);
+    started.push(this);
+  }
+};
+syncBuiltinESMExports();
+const { openEngine } = await import("../../dist/engine/index.js");
+type Options = NonNullable<Parameters<typeof openEngine>[0]>;
+
+const model = randomModel();
+const { samples: speech, rateHz } = utter({ speaker: 1, seconds: 5, rateHz: 16_000 });
+const hour = () => new Float32Array(3600 * 16_000);
+
+let opened: Awaited<ReturnType<typeof openEngine>>[] = [];
+async function open(options: Options = {}) {
+  started.length = 0;
+  const engine = await openEngine({ workers: 1, model, ...options });
+  opened.push(engine);
+  return engine;
+}
+afterEach(async () => {
+  await Promise.all(opened.map((engine) => engine.close()));
+  opened = [];
+});
+afterAll(() => {
+  workerThreads.Worker = RealWorker;
+  syncBuiltinESMExports();
+});
+
+let alone: VoiceAnalysis;
+beforeAll(async () => {
+  const engine = await openEngine({ workers: 0, model });
+  alone = await engine.analyze(speech.slice(), rateHz);
+  await engine.close();
+});
+
+describe("workers give what the calling thread gives", () => {
+  test("to the last bit, many calls at once, streams spread over all of them", async () => {
+    const engine = await open({ workers: 2 });
+    const analyses = await Promise.all(Array.from({ length: 6 }, () => engine.analyze(speech.slice(), rateHz)));
+    for (const analysis of analyses) expect(analysis).toEqual(alone);
+    const streams = await Promise.all([engine.stream(rateHz), engine.stream(rateHz), engine.stream(rateHz)]);
+    for (let at = 0; at < speech.length; at += 20_000) {
+      await Promise.all(streams.map((stream) => stream.push(speech.slice(at, at + 20_000))));
+    }
+    for (const stream of streams) expect(await stream.analysis()).toEqual(alone);
+  });
+
+  test("train, score, threshold and gallery", async () => {
+    const engine = await open();
+    const inThread = await open({ workers: 0 });
+    const voice: Voice = { embedding: alone.embedding!, ...alone.measures };
+    const trained = await engine.train([voice, voice]);
+    expect(trained).toEqual(await inThread.train([voice, voice]));
+    const scores = await engine.score([trained.template!], voice);
+    expect(scores).toEqual(await inThread.score([trained.template!], voice));
+    expect(engine.threshold(0.01)).toBe(inThread.threshold(0.01));
+    const gallery = engine.gallery();
+    gallery.set("me", alone.embedding!);
+    expect(gallery.top(alone.embedding!, 1)).toMatchObject([{ id: "me" }]);
+  });
+
+  test("samples are moved, not copied: the caller's array becomes empty", async () => {
+    const engine = await open();
+    const samples = speech.slice();
+    await engine.analyze(samples, rateHz);
+    expect(samples.length).toBe(0);
+    const part = speech.slice().subarray(100, 50_000);
+    await engine.analyze(part, rateHz);
+    expect(part.length).toBe(49_900);
+  });
+
+  test("errors keep their codes", async () => {
+    const engine = await open();
+    await expect(engine.analyze(Float32Array.of(Number.NaN), rateHz)).rejects.toMatchObject({
+      name: "EngineError",
+      code: "BAD_SAMPLES",
+    });
+    await expect(engine.score([], { ...alone.measures, embedding: new Float32Array(3) })).rejects.toMatchObject({
+      code: "BAD_EMBEDDING",
+    });
+    await expect(engine.attack("playback", speech.slice(), rateHz)).rejects.toMatchObject({
+      name: "NotSupportedError",
+    });
+    await expect(engine.analyze(speech.slice(), 1)).rejects.toMatchObject({ code: "BAD_RATE" });
+  });
+});
+
+describe("when things go wrong", () => {
+  test("a killed worker rejects its call by name and is replaced", async () => {
+    const engine = await open();
+    const lost = engine.analyze(hour(), 16_000);
+    const waiting = engine.analyze(speech.slice(), rateHz);
+    setTimeout(() => void started[0]!.terminate(), 50);
+    await expect(lost).rejects.toMatchObject({ name: "EngineError", code: "WORKER_LOST" });
+    expect(await waiting).toEqual(alone);
+    expect(started).toHaveLength(2);
+  });
+
+  test("a worker killed while idle is replaced too", async () => {
+    const engine = await open();
+    await started[0]!.terminate();
+    expect(await engine.analyze(speech.slice(), rateHz)).toEqual(alone);
+  });
+
+  test("a stream whose worker is killed fails by name; others go on", async () => {
+    const engine = await open({ workers: 2 });
+    const stream = await engine.stream(16_000);
+    const push = stream.push(hour());
+    setTimeout(() => {
+      for (const worker of started.slice(0, 2)) void worker.terminate();
+    }, 50);
+    await expect(push).rejects.toMatchObject({ code: "WORKER_LOST" });
+    await expect(stream.analysis()).rejects.toMatchObject({ code: "WORKER_LOST" });
+    expect(await engine.analyze(speech.slice(), rateHz)).toEqual(alone);
+  });
+
+  test("more calls than the queue holds are refused with a time to come again", async () => {
+    const engine = await open({ mostCalls: 3 });
+    const calls = [1, 2, 3].map(() => engine.analyze(speech.slice(), rateHz));
+    const refused = await engine.analyze(speech.slice(), rateHz).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ name: "EngineError", code: "QUEUE_FULL" });
+    expect((refused as { retryAfterMs: number }).retryAfterMs).toBeGreaterThan(0);
+    const stream = await engine.stream(rateHz);
+    await expect(stream.push(speech.slice())).rejects.toMatchObject({ code: "QUEUE_FULL" });
+    await Promise.all(calls);
+    // What was refused was not heard: the stream is whole.
+    await stream.push(speech.slice());
+    expect(await stream.analysis()).toEqual(alone);
+  });
+
+  test("a call is aborted while it waits, and while it is worked on", async () => {
+    const engine = await open({ graceMs: 0 });
+    const [working, waiting] = [new AbortController(), new AbortController()];
+    const long = engine.analyze(hour(), 16_000, { signal: working.signal });
+    const queued = engine.analyze(speech.slice(), rateHz, { signal: waiting.signal });
+    const last = engine.analyze(speech.slice(), rateHz);
+    setTimeout(() => waiting.abort(), 20);
+    setTimeout(() => working.abort(new Error("hung up")), 60);
+    await expect(queued).rejects.toMatchObject({ name: "AbortError" });
+    await expect(long).rejects.toThrow("hung up");
+    expect(await last).toEqual(alone);
+  });
+
+  test("a time limit ends the call; a worker that does not yield is replaced", async () => {
+    const engine = await open({ graceMs: 0 });
+    await expect(engine.analyze(hour(), 16_000, { timeoutMs: 30 })).rejects.toMatchObject({ code: "TIMEOUT" });
+    expect(await engine.analyze(speech.slice(), rateHz)).toEqual(alone);
+    expect(started.length).toBeGreaterThanOrEqual(2);
+  });
+
+  test("within its grace a worker finishes what nobody waits for, and is kept", async () => {
+    const engine = await open({ graceMs: 60_000 });
+    await expect(engine.analyze(hour(), 16_000, { timeoutMs: 30 })).rejects.toMatchObject({ code: "TIMEOUT" });
+    expect(await engine.analyze(speech.slice(), rateHz)).toEqual(alone);
+    expect(started).toHaveLength(1);
+  });
+
+  test("work that takes longer than any work should is given up", async () => {
+    const engine = await open({ workLimitMs: 1 });
+    await expect(engine.analyze(hour(), 16_000)).rejects.toMatchObject({ code: "TIMEOUT" });
+  });
+
+  test("closing rejects what is under way, and everything after", async () => {
+    const engine = await open();
+    const under = engine.analyze(hour(), 16_000);
+    const waiting = engine.analyze(speech.slice(), rateHz);
+    const both = Promise.allSettled([under, waiting]);
+    await engine.close();
+    for (const outcome of await both) expect(outcome).toMatchObject({ status: "rejected", reason: { code: "CLOSED" } });
+    await expect(engine.analyze(speech.slice(), rateHz)).rejects.toMatchObject({ code: "CLOSED" });
+    await engine.close();
+  });
+
+  test("a model that no worker can load fails to open", async () => {
+    const unusable = randomModel({ calibration: { terms: Array.from({ length: 65 }, () => ["one", "one", 1]) } });
+    await expect(openEngine({ workers: 2, model: unusable })).rejects.toMatchObject({ code: "BAD_MODEL" });
+  });
+});
+
+describe("handles", () => {
+  const run = promisify(execFile);
+  const script = (body: string) => `
+    import { openEngine } from ${JSON.stringify(new URL("../../dist/engine/index.js", import.meta.url).href)};
+    import { readFileSync } from "node:fs";
+    const engine = await openEngine({ workers: 2, model: new Uint8Array(readFileSync(0)) });
+    const { measures } = await engine.analyze(new Float32Array(16000), 16000);
+    ${body}
+    console.log("net", measures.netSpeechSeconds);`;
+  for (const [name, body] of [
+    ["closed", "await engine.close();"],
+    ["forgotten", ""],
+  ] as const) {
+    test(`a process whose engine is ${name} ends by itself`, async () => {
+      const child = run(process.execPath, ["--input-type=module", "-e", script(body)], {
+        timeout: 30_000,
+        cwd: fileURLToPath(new URL("../..", import.meta.url)),
+      });
+      child.child.stdin!.end(model);
+      expect((await child).stdout).toBe("net 0\n");
+    });
+  }
+});

@@ -1,0 +1,134 @@
+/**
+ * A model file with random weights, the same in every run: it hears nothing in a voice, but every layer works on numbers of the size
+ * that a trained network has. Golden hashes made with it do not change when the shipped model does.
+ */
+import { createHash } from "node:crypto";
+import { speakerTensors, type TensorSpec } from "../../src/engine/speaker-tensors.js";
+import { random } from "../voice.js";
+
+interface Written {
+  readonly name: string;
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  readonly data: Int8Array | Int16Array | Float32Array;
+}
+
+const padded = (length: number) => (length + 15) & ~15;
+
+function json(value: unknown): Buffer {
+  const text = JSON.stringify(value);
+  return Buffer.from(text.padEnd(padded(Buffer.byteLength(text))));
+}
+
+function section(description: Record<string, unknown>, tensors: readonly Written[]): Buffer {
+  // Offsets count from the start of the section, and so depend on the length of the description that holds them.
+  let from = 0;
+  for (;;) {
+    let offset = 16 + from;
+    const table = tensors.map(({ name, dtype, shape, data }) => {
+      const row = { name, dtype, shape, offset, bytes: data.byteLength };
+      offset += padded(data.byteLength);
+      return row;
+    });
+    const described = json({ ...description, tensors: table });
+    if (described.length !== from) {
+      from = described.length;
+      continue;
+    }
+    const bytes = Buffer.alloc(offset);
+    bytes.writeUInt32LE(described.length, 0);
+    described.copy(bytes, 16);
+    for (const [i, { data }] of tensors.entries()) {
+      Buffer.from(data.buffer, data.byteOffset, data.byteLength).copy(bytes, table[i]!.offset);
+    }
+    return bytes;
+  }
+}
+
+/** Sums of n products of weights and 12-bit activations come out at the size of activations again. */
+function values({ name, dtype, shape }: TensorSpec, inputs: number, next: () => number): Written["data"] {
+  const length = shape.reduce((product, size) => product * size, 1);
+  const fill = (most: number) => () => Math.round((2 * next() - 1) * most);
+  if (name.endsWith(".weight")) {
+    return dtype === "i8" ? Int8Array.from({ length }, fill(127)) : Int16Array.from({ length }, fill(1000));
+  }
+  if (dtype === "i16") return Int16Array.from({ length }, fill(name.endsWith(".gain") ? 9000 : 600));
+  if (name.endsWith(".residual")) return new Float32Array(length).fill(0.5);
+  // The last two layers have none: it would be the same part of every embedding.
+  if (/^(dense|map)\.bias/.test(name)) return new Float32Array(length);
+  if (name.endsWith(".bias")) return Float32Array.from({ length }, () => 400 * next() - 100);
+  const wide = /\.local|transit|tdnn|shortcut/.test(name) ? 8 : 1;
+  return new Float32Array(length).fill(wide / Math.sqrt(inputs) / 73);
+}
+
+const networks = new Map<number, Buffer>();
+
+/** Seven million weights take a second to draw: once is enough. */
+function networkSection(seed: number): Buffer {
+  let bytes = networks.get(seed);
+  if (!bytes) {
+    const description = { architecture: "campplus-1", dimensions: 256, windowSeconds: 4, frontEnd: {} };
+    bytes = section(description, network(seed));
+    networks.set(seed, bytes);
+  }
+  return bytes;
+}
+
+function network(seed: number): Written[] {
+  const next = random(seed);
+  let inputs = 1;
+  return speakerTensors().map((spec) => {
+    if (spec.name.endsWith(".weight")) inputs = spec.shape.slice(1).reduce((product, size) => product * size, 1);
+    return { ...spec, data: values(spec, inputs, next) };
+  });
+}
+
+export interface RandomModel {
+  readonly seed?: number;
+  readonly calibration?: Record<string, unknown>;
+}
+
+export function randomModel({ seed = 1, calibration = {} }: RandomModel = {}): Uint8Array {
+  const next = random(seed + 1000);
+  const cohort = Int8Array.from({ length: 300 * 256 }, () => Math.round(70 * (next() + next() + next() - 1.5)));
+  const axis = Float32Array.from({ length: 256 }, () => next() - 0.5);
+  const quantiles = Float32Array.from({ length: 101 }, (_, i) => (i - 50) / 50);
+  const sections: [string, Buffer][] = [
+    ["network", networkSection(seed)],
+    ["cohort", section({ scale: 1 / 35 / 16 }, [{ name: "rows", dtype: "i8", shape: [300, 256], data: cohort }])],
+    [
+      "voice-class",
+      section({}, [
+        { name: "axis", dtype: "f32", shape: [256], data: axis },
+        { name: "quantiles", dtype: "f32", shape: [101], data: quantiles },
+      ]),
+    ],
+    ["calibration", section({ consistency: 0.3, ...calibration }, [])],
+  ];
+  const head = (headerBytes: number) => {
+    let offset = 16 + headerBytes;
+    const entries = sections.map(([name, bytes]) => {
+      const entry = { name, offset, bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
+      offset += padded(bytes.length);
+      return entry;
+    });
+    const header = json({
+      family: "random-1",
+      licence: "none",
+      trainingData: [],
+      bytes: offset + 32,
+      sections: entries,
+    });
+    return { header, entries, total: offset };
+  };
+  let written = head(0);
+  while (written.header.length !== head(written.header.length).header.length) written = head(written.header.length);
+  const { header, entries, total } = head(written.header.length);
+  const file = Buffer.alloc(total);
+  file.write("vivavoce");
+  file.writeUInt32LE(1, 8);
+  file.writeUInt32LE(header.length, 12);
+  header.copy(file, 16);
+  for (const [i, [, bytes]] of sections.entries()) bytes.copy(file, entries[i]!.offset);
+  return new Uint8Array(Buffer.concat([file, createHash("sha256").update(file).digest()]));
+}
