@@ -1,6 +1,7 @@
 import { Command, Option } from "commander";
 import { isLoopback, loadConfig } from "../server/config.js";
-import { openStore } from "../store/open.js";
+import { openConfiguredStore } from "../server/open-store.js";
+import { StoreError } from "../store/errors.js";
 import {
   administerService,
   createManagementClient,
@@ -83,7 +84,7 @@ async function withAdministration(
       flags: { store: options.store },
       ...(options.config !== undefined && { file: options.config }),
     });
-    const store = await openStore(config.store);
+    const store = await openConfiguredStore(config);
     try {
       await work(
         administerService(createTokenService({ documents: store.documents, issuer: issuerOf(config) })),
@@ -95,6 +96,12 @@ async function withAdministration(
   } catch (error) {
     if (error instanceof OAuthError) throw new CommandError(error.message, undefined, ExitCode.failed);
     if (error instanceof TokenRequestError) throw new CommandError(error.message, undefined, ExitCode.failed);
+    if (error instanceof StoreError && error.code === "locked") {
+      throw new CommandError(
+        "a box has this store open",
+        "work on the box itself: --url, with a credential of an owner's profile page",
+      );
+    }
     if (error instanceof UrnError) throw new CommandError(error.message);
     throw error;
   }

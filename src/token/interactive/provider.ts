@@ -58,6 +58,9 @@ function signInPolicy({ errors, interactionPolicy }: Library) {
 }
 
 async function createProvider(service: TokenService): Promise<Provider> {
+  // The library calls it, and the first releases of Node 20 do not have it.
+  if (!("parse" in URL))
+    throw new OAuthError("server_error", "signing users in needs a newer Node.js", { status: 501 });
   // Only who signs users in pays for it: the library is large.
   const library = await import("oidc-provider");
   const { issuer, audiences, keyring } = service;

@@ -1,0 +1,195 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { getRequestListener } from "@hono/node-server";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { tokenCommand } from "../../src/cli/token.js";
+import { createMemoryStore } from "../../src/store/memory.js";
+import { createTokenApp } from "../../src/token/app.js";
+import { createTokenService, type TokenService } from "../../src/token/service.js";
+
+/** Runs `vivavoce token …` and returns what it printed. */
+async function run(...words: string[]): Promise<string> {
+  let printed = "";
+  const out = vi.spyOn(process.stdout, "write").mockImplementation((text) => {
+    printed += String(text);
+    return true;
+  });
+  const err = vi.spyOn(process.stderr, "write").mockImplementation(() => true);
+  try {
+    const command = tokenCommand().exitOverride();
+    await command.parseAsync(words, { from: "user" });
+  } finally {
+    out.mockRestore();
+    err.mockRestore();
+  }
+  return printed;
+}
+const json = async (...words: string[]) => JSON.parse(await run(...words, "--json"));
+
+let folder: string;
+let server: Server;
+let service: TokenService;
+let box: string[];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "vivavoce-cli-"));
+  let answer: (...pair: never[]) => unknown = () => {};
+  server = createServer((request, response) => answer(request as never, response as never));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  service = createTokenService({
+    documents: createMemoryStore().documents,
+    issuer,
+    passwordCost: { n: 1024, r: 8, p: 1 },
+  });
+  const app = createTokenApp(service);
+  answer = getRequestListener((request, env) => app.fetch(request, env as never)) as never;
+  const user = await service.users.create({ name: "olga", role: "owner", password: "correct horse battery" });
+  const { credential, secret } = await service.credentials.create(user, { kind: "service", label: "command line" });
+  box = ["--url", issuer, "--client-id", credential.clientId, "--client-secret", secret];
+});
+
+afterAll(async () => {
+  server?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe("vivavoce token", () => {
+  test("on a store that no box has open: from nothing to credentials", { timeout: 180_000 }, async () => {
+    const store = ["--store", join(folder, "store")];
+    const created = await json("app", "create", "Bank", "--gk-scope", "default", ...store);
+    expect(created).toEqual({
+      applicationId: expect.any(String),
+      clientId: `appID:${created.applicationId}:geo:local:clientName:default`,
+      clientSecret: expect.stringMatching(/^[\w-]{43}$/),
+    });
+    expect(await json("user", "create", "olga", "--role", "owner", ...store)).toMatchObject({
+      name: "olga",
+      role: "owner",
+      password: expect.any(String),
+    });
+  });
+
+  test("on a box: applications and clients", async () => {
+    const { applicationId, clientId, clientSecret } = await json(
+      "app",
+      "create",
+      "Bank",
+      "--environment",
+      "dev",
+      "--geo",
+      "eu",
+      "--gk-scope",
+      "a",
+      ...box,
+    );
+    expect(await service.applications.authenticate(clientId, clientSecret)).toMatchObject({ gkScopes: ["a"] });
+    const listed = await run("app", "list", ...box);
+    expect(listed).toContain(clientId);
+    expect(listed).not.toContain(clientSecret);
+    const second = await json("client", "create", applicationId, "ivr", ...box);
+    const renewed = await json("client", "secret", second.clientId.replaceAll(":", "%3A"), ...box);
+    expect(await service.applications.authenticate(second.clientId, second.clientSecret)).toBeNull();
+    expect(await service.applications.authenticate(second.clientId, renewed.clientSecret)).not.toBeNull();
+    expect(await run("client", "bind", second.clientId, "a", "b", ...box)).toContain("opens a b");
+    await run(
+      "app",
+      "geo",
+      applicationId,
+      "eu",
+      "--oauth-scope",
+      "bio",
+      "--oauth-scope",
+      "tts",
+      "--tts",
+      "tts.example:443",
+      ...box,
+    );
+    const config = JSON.parse(await run("app", "config", applicationId, "--geo", "eu", ...box));
+    expect(config).toMatchObject([
+      { client_id: clientId, oauth_scopes: "tts bio", tts_endpoint: "tts.example:443", client_secret: "" },
+      { client_id: second.clientId },
+    ]);
+    await run("client", "delete", second.clientId, ...box);
+    await expect(run("client", "delete", clientId, ...box)).rejects.toThrow(
+      "the last client of an application cannot be deleted",
+    );
+    await expect(run("client", "secret", "nonsense", ...box)).rejects.toThrow("no client id");
+    await run("app", "delete", applicationId, ...box);
+  });
+
+  test("on a box: users, keys", async () => {
+    await run("user", "create", "mia", ...box);
+    expect(await run("user", "change", "mia", "--role", "owner", "--disable", ...box)).toContain(
+      "mia: owner, disabled",
+    );
+    expect(await run("user", "list", ...box)).toContain("mia");
+    await run("user", "delete", "mia", ...box);
+    expect(
+      await json("user", "credential", "more", "--redirect", "https://app.example/callback", ...box),
+    ).toMatchObject({ clientId: expect.stringMatching(/^platform-/) });
+    expect(await run("keys", "rotate", ...box)).toContain("signs from");
+    expect((await json("keys", "list", ...box)).length).toBe(2);
+  });
+
+  test("on a box: registrations, agents and hours", async () => {
+    const { clientId, clientSecret } = await json("register", "Shop", "--site", "306", "--site", "307", ...box);
+    expect(await service.registrations.authenticate(clientId, clientSecret)).toMatchObject({ sites: ["306", "307"] });
+    await run("agent", "set", "306", "19001", "ann", "--state", "online", "--group", "sales", ...box);
+    expect(await service.agents.availability("306", 19001, "sales")).toEqual({
+      availability: true,
+      inHOP: true,
+      status: "online",
+    });
+    await run(
+      "hours",
+      "set",
+      "306",
+      "19001",
+      "--time-zone",
+      "Europe/Berlin",
+      "--open",
+      "mon-fri 09:00-17:30",
+      "--open",
+      "sun 10:00-12:00",
+      "--closed",
+      "2026-12-25",
+      ...box,
+    );
+    const [unit] = await json("agent", "list", ...box);
+    expect(unit.hours).toEqual({
+      timeZone: "Europe/Berlin",
+      weekly: Object.fromEntries([
+        ...["mon", "tue", "wed", "thu", "fri"].map((day) => [day, [["09:00", "17:30"]]]),
+        ["sun", [["10:00", "12:00"]]],
+      ]),
+      exceptions: { "2026-12-25": [] },
+    });
+    expect(await run("agent", "list", ...box)).toContain("mon 09:00-17:30");
+    await expect(run("hours", "set", "306", "1", "--time-zone", "UTC", "--open", "always", ...box)).rejects.toThrow(
+      "are no hours",
+    );
+    await run("hours", "clear", "306", "19001", ...box);
+    await run("agent", "remove", "306", "19001", "ann", ...box);
+    expect(await run("lock", clientId, ...box)).toContain(`locked ${clientId}`);
+    const again = await json("reregister", clientId, ...box);
+    expect(again.clientId).not.toBe(clientId);
+    expect(await run("registrations", ...box)).toMatch(/locked[\s\S]*active/);
+  });
+
+  test("params, and words that help", async () => {
+    expect(JSON.parse(await run("params", "asr", "bank", "eng-USA"))).toEqual({
+      urn: "urn:vendor-platform:tag:model/bank/platform.asr?=language=eng-USA",
+      language: "eng-USA",
+    });
+    await expect(run("params", "asr", "bank")).rejects.toThrow("needs a language");
+    await expect(run("params", "tts", "bank")).rejects.toThrow("none of asr, nlu, dlg");
+    await expect(run("app", "list", "--url", box[1]!)).rejects.toThrow("wants a token");
+    await expect(run("app", "list", ...box.slice(0, 5), "wrong")).rejects.toThrow(
+      "the client is unknown or its secret is wrong",
+    );
+  });
+});
