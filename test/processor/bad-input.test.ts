@@ -1,0 +1,345 @@
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { VerifyRequestSchema } from "../../src/contract/index.js";
+import { rateHz, take } from "./fixture-engine.js";
+import { type Context, list, openWorld, pcm16, refusal, type World } from "./world.js";
+
+const unknownId = { value: "01900000-dead-7000-8000-000000000000" };
+const malformedId = { value: "../../etc/passwd" };
+
+/** Each of the nine operations with a request that is right in all but what a test changes. */
+async function calls(world: World, context: object) {
+  const profile = await world.trained(7);
+  const fraudster = await world.trained(9, "fraudster");
+  const audio = await world.heard(take(7, 4));
+  const { gkProcessedAudioId } = await world.process(take(7, 5));
+  const gkVoiceprintProfileId = profile;
+  const { processor } = world;
+  return {
+    ProcessAudio: () => processor.processAudio({ context, input: audio }),
+    Enroll: () => processor.enroll({ context, gkVoiceprintProfileId, gkProcessedAudioId: gkProcessedAudioId! }),
+    GetEnrollStatus: () => processor.getEnrollStatus({ context, gkVoiceprintProfileId }),
+    Train: () => processor.train({ context, gkVoiceprintProfileId }),
+    CheckWatchlistConsistency: () =>
+      processor.checkWatchlistConsistency({
+        context,
+        target: { case: "gkVoiceprintProfileIds", value: list(fraudster) },
+      }),
+    Verify: () => processor.verify({ context, audio, gkVoiceprintProfileId }),
+    Identify: () =>
+      processor.identify({ context, audio, target: { case: "gkVoiceprintProfileIds", value: list(profile) } }),
+    DetectKnownFraudsters: () =>
+      processor.detectKnownFraudsters({
+        context,
+        audio,
+        target: { case: "gkVoiceprintProfileIds", value: list(fraudster) },
+      }),
+    AnalyzeAudio: () => processor.analyzeAudio({ context, audio, gkVoiceprintProfileIds: list(profile) }),
+  };
+}
+
+const nine = [
+  "ProcessAudio",
+  "Enroll",
+  "GetEnrollStatus",
+  "Train",
+  "CheckWatchlistConsistency",
+  "Verify",
+  "Identify",
+  "DetectKnownFraudsters",
+  "AnalyzeAudio",
+] as const;
+
+describe.each(nine)("the context of %s", (name) => {
+  const ask = async (change: (context: Context, world: World) => object | Promise<object>) => {
+    const world = await openWorld();
+    const before = JSON.stringify(await stateOf(world));
+    const context = await change({ ...world.context }, world);
+    const call = (await calls(world, context))[name];
+    void before;
+    const prepared = await stateOf(world);
+    const refused = await refusal(call());
+    expect(await stateOf(world), "nothing changed").toEqual(prepared);
+    return refused;
+  };
+
+  test("is fine as it should be", async () => {
+    const world = await openWorld();
+    const { status } = await (await calls(world, world.context))[name]();
+    expect(status!.statusCode).toBe(1);
+  });
+
+  test.each(["gkEngagementId", "gkSessionId", "gkScopeId", "configsetId"] as const)("needs %s", async (field) => {
+    const refused = await ask(({ [field]: _, ...rest }) => rest);
+    const path = { gkEngagementId: "gk_engagement_id", gkSessionId: "gk_session_id", gkScopeId: "gk_scope_id" };
+    expect(refused).toMatchObject({
+      code: "INVALID_REQUEST",
+      fields: [`context.${field === "configsetId" ? "configset_id" : path[field]} missing`],
+    });
+  });
+
+  test("names all that is missing at once", async () => {
+    expect((await ask(() => ({}))).fields).toEqual([
+      "context.gk_engagement_id missing",
+      "context.gk_session_id missing",
+      "context.gk_scope_id missing",
+      "context.configset_id missing",
+    ]);
+  });
+
+  test.each([
+    ["an unknown session", "gkSessionId", unknownId, "NOT_FOUND", "context.gk_session_id unknown"],
+    ["a malformed session", "gkSessionId", malformedId, "INVALID_REQUEST", "context.gk_session_id malformed"],
+    ["an empty session", "gkSessionId", { value: "" }, "INVALID_REQUEST", "context.gk_session_id missing"],
+    ["another engagement", "gkEngagementId", unknownId, "INVALID_REQUEST", "context.gk_engagement_id mismatch"],
+    ["a foreign scope", "gkScopeId", { value: "another bank" }, "NOT_FOUND", "context.gk_session_id unknown"],
+    ["a malformed scope", "gkScopeId", { value: "a\u0000b" }, "INVALID_REQUEST", "context.gk_scope_id malformed"],
+    ["an unknown set", "configsetId", "toString", "INVALID_REQUEST", "context.configset_id unknown"],
+  ] as const)("refuses %s", async (_, field, value, code, violation) => {
+    expect(await ask((context) => ({ ...context, [field]: value }))).toMatchObject({ code, fields: [violation] });
+  });
+
+  test("refuses a stopped session", async () => {
+    const refused = await ask(async (_, world) => {
+      const stopped = await world.open();
+      await world.processor.stopSession({ context: stopped });
+      return stopped;
+    });
+    expect(refused).toMatchObject({ code: "INVALID_REQUEST", fields: ["context.gk_session_id stopped"] });
+  });
+});
+
+/** What a refused call must leave alone. */
+async function stateOf({ store, context }: World) {
+  const profiles = await store.profiles.list("bank", null, 100);
+  const segments = await Promise.all(profiles.map(({ id }) => store.profiles.segments("bank", id)));
+  return { profiles, segments, checks: await store.sessions.checks("bank", context.gkSessionId.value) };
+}
+
+describe("mandatory fields and choices", () => {
+  const world = openWorld();
+
+  test.each([
+    ["processAudio", {}, ["input missing"]],
+    ["processAudio", { input: { case: "gkMediaSegmentId", value: { value: "" } } }, ["input missing"]],
+    ["enroll", {}, ["gk_voiceprint_profile_id missing", "gk_processed_audio_id missing"]],
+    ["getEnrollStatus", {}, ["gk_voiceprint_profile_id missing"]],
+    ["train", { gkVoiceprintProfileId: { value: "" } }, ["gk_voiceprint_profile_id missing"]],
+    ["checkWatchlistConsistency", {}, ["target missing"]],
+    ["verify", {}, ["audio missing", "gk_voiceprint_profile_id missing"]],
+    ["identify", {}, ["audio missing", "target missing"]],
+    ["detectKnownFraudsters", {}, ["audio missing", "target missing"]],
+    ["analyzeAudio", {}, ["audio missing"]],
+  ] as const)("%s with %j", async (name, request, fields) => {
+    const { processor, context } = await world;
+    const operation = processor[name].bind(processor) as (request: object) => Promise<unknown>;
+    expect(await refusal(operation({ context, ...request }))).toMatchObject({ code: "INVALID_REQUEST", fields });
+  });
+
+  test("no context at all", async () => {
+    const { processor } = await world;
+    expect(await refusal(processor.train({}))).toMatchObject({
+      code: "INVALID_REQUEST",
+      fields: ["context missing", "gk_voiceprint_profile_id missing"],
+    });
+  });
+
+  test("the generated message is taken as well as its shape", async () => {
+    const { processor, context } = await world;
+    const message = create(VerifyRequestSchema, { context });
+    expect((await refusal(processor.verify(message))).fields).toEqual([
+      "audio missing",
+      "gk_voiceprint_profile_id missing",
+    ]);
+  });
+
+  test("what is no request is BAD_REQUEST", async () => {
+    const { processor } = await world;
+    expect(await refusal(processor.verify(42 as never))).toMatchObject({ code: expect.stringMatching(/REQUEST$/) });
+    expect(await refusal(processor.verify(null as never))).toMatchObject({ code: expect.stringMatching(/REQUEST$/) });
+  });
+});
+
+describe("ids", () => {
+  test.each([
+    ["unknown", unknownId, "NOT_FOUND"],
+    ["malformed", malformedId, "INVALID_REQUEST"],
+  ] as const)("%s profile, audio, group and job", async (violation, id, code) => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    const profile = await world.trained(7);
+    const audio = await world.heard(take(7, 4));
+    const refused = (field: string) => ({ code, fields: [`${field} ${violation}`] });
+    const profileField = refused("gk_voiceprint_profile_id");
+    const ids = { case: "gkVoiceprintProfileIds", value: list(id) } as const;
+    expect(await refusal(processor.train({ context, gkVoiceprintProfileId: id }))).toMatchObject(profileField);
+    expect(await refusal(processor.verify({ context, audio, gkVoiceprintProfileId: id }))).toMatchObject(profileField);
+    expect(await refusal(processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: id }))).toMatchObject(
+      profileField,
+    );
+    const listed = refused("gk_voiceprint_profile_ids.unique_ids[0]");
+    expect(await refusal(processor.identify({ context, audio, target: ids }))).toMatchObject(listed);
+    expect(await refusal(processor.detectKnownFraudsters({ context, audio, target: ids }))).toMatchObject(listed);
+    expect(await refusal(processor.checkWatchlistConsistency({ context, target: ids }))).toMatchObject(listed);
+    expect(await refusal(processor.analyzeAudio({ context, audio, gkVoiceprintProfileIds: list(id) }))).toMatchObject(
+      listed,
+    );
+    expect(await refusal(processor.createGroup({ context, gkVoiceprintProfileIds: list(id) }))).toMatchObject(listed);
+    expect(await refusal(processor.createGroup({ context, gkOwnerIds: list(id) }))).toMatchObject(
+      refused("gk_owner_ids.unique_ids[0]"),
+    );
+    const group = { case: "group", value: { uniqueId: id } } as const;
+    expect(await refusal(processor.identify({ context, audio, target: group }))).toMatchObject(
+      refused("group.unique_id"),
+    );
+    const media = { case: "gkMediaSegmentId", value: id } as const;
+    const processed = { case: "gkProcessedAudioId", value: id } as const;
+    const verify = (choice: typeof media | typeof processed) =>
+      refusal(processor.verify({ context, audio: choice, gkVoiceprintProfileId: profile }));
+    expect(await verify(media)).toMatchObject(refused("gk_media_segment_id"));
+    expect(await verify(processed)).toMatchObject(refused("gk_processed_audio_id"));
+    expect(
+      await refusal(processor.enroll({ context, gkVoiceprintProfileId: profile, gkProcessedAudioId: id })),
+    ).toMatchObject(refused("gk_processed_audio_id"));
+    expect(await refusal(processor.getVoiceprintProfilesStatusJob({ context, gkJobId: id }))).toMatchObject(
+      refused("gk_job_id"),
+    );
+    expect(await refusal(processor.getGroup({ context, gkGroupId: id }))).toMatchObject(refused("gk_group_id"));
+  });
+
+  test("of another scope are not found", async () => {
+    const world = await openWorld();
+    const { processor } = world;
+    const profile = await world.trained(7);
+    const media = await world.heard(take(7, 4));
+    const context = await world.open("ivr-text-dependent", "another bank");
+    expect(await refusal(processor.train({ context, gkVoiceprintProfileId: profile }))).toMatchObject({
+      code: "NOT_FOUND",
+      fields: ["gk_voiceprint_profile_id unknown"],
+    });
+    expect(await refusal(processor.processAudio({ context, input: media }))).toMatchObject({
+      code: "NOT_FOUND",
+      fields: ["gk_media_segment_id unknown"],
+    });
+    expect(await refusal(processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: profile }))).toMatchObject(
+      {
+        code: "NOT_FOUND",
+      },
+    );
+    expect(await world.store.profiles.get("bank", profile.value)).not.toBeNull();
+  });
+
+  test("of the other kind are refused by name", async () => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    const [person, fraudster] = [await world.trained(7), await world.trained(9, "fraudster")];
+    const audio = await world.heard(take(7, 4));
+    const wrong = (field: string) => ({ code: "INVALID_REQUEST", fields: [`${field} wrong_kind`] });
+    expect(await refusal(processor.verify({ context, audio, gkVoiceprintProfileId: fraudster }))).toMatchObject(
+      wrong("gk_voiceprint_profile_id"),
+    );
+    const second = wrong("gk_voiceprint_profile_ids.unique_ids[1]");
+    const persons = { case: "gkVoiceprintProfileIds", value: list(person, fraudster) } as const;
+    expect(await refusal(processor.identify({ context, audio, target: persons }))).toMatchObject(second);
+    const fraudsters = { case: "gkVoiceprintProfileIds", value: list(fraudster, person) } as const;
+    expect(await refusal(processor.detectKnownFraudsters({ context, audio, target: fraudsters }))).toMatchObject(
+      second,
+    );
+    expect(await refusal(processor.checkWatchlistConsistency({ context, target: fraudsters }))).toMatchObject(second);
+    expect(await refusal(processor.createWatchlist({ context, gkVoiceprintProfileIds: list(person) }))).toMatchObject(
+      wrong("gk_voiceprint_profile_ids.unique_ids[0]"),
+    );
+    expect(await refusal(processor.createGroup({ context, gkVoiceprintProfileIds: list(fraudster) }))).toMatchObject(
+      wrong("gk_voiceprint_profile_ids.unique_ids[0]"),
+    );
+  });
+});
+
+describe("candidates", () => {
+  test("none at all is refused", async () => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    const audio = await world.heard(take(7, 4));
+    const target = { case: "gkVoiceprintProfileIds", value: list() } as const;
+    const empty = { code: "INVALID_REQUEST", fields: ["gk_voiceprint_profile_ids empty"] };
+    expect(await refusal(processor.identify({ context, audio, target }))).toMatchObject(empty);
+    expect(await refusal(processor.detectKnownFraudsters({ context, audio, target }))).toMatchObject(empty);
+    expect(await refusal(processor.checkWatchlistConsistency({ context, target }))).toMatchObject(empty);
+  });
+
+  test("a profile that is deleted while its audio is heard is not scored", async () => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    const profile = await world.trained(7);
+    const audio = await world.heard(take(7, 20));
+    const target = { case: "gkVoiceprintProfileIds", value: list(profile) } as const;
+    const call = processor.identify({ context, audio, target, ignoreCheckpoints: true });
+    await processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: profile });
+    // Either it was read before and answers as of then, or it is not found: never a crash, never a half.
+    const answer = await call.then(
+      ({ result }) => result!.decision,
+      (error: { code: number }) => error.code,
+    );
+    expect([1, 9]).toContain(answer);
+    expect(await refusal(processor.identify({ context, audio, target }))).toMatchObject({ code: "NOT_FOUND" });
+  });
+
+  test("deleting twice at once: one succeeds, the other does not find it", async () => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    const gkVoiceprintProfileId = await world.trained(7);
+    const both = await Promise.allSettled([
+      processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId }),
+      processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId }),
+    ]);
+    expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  });
+});
+
+describe("AddMediaSegment", () => {
+  const upload = async (request: object, world?: World) => {
+    const { processor, context } = world ?? (await openWorld());
+    return processor.addMediaSegment({ context, ...request });
+  };
+  const chunk = pcm16([take(7, 1)]);
+
+  test.each([
+    ["bytes that are no audio", { chunk: new TextEncoder().encode("hello, this is a text") }, "chunk not_audio"],
+    ["nothing", {}, "chunk not_audio"],
+    ["an unknown encoding", { chunk, encoding: "opus", rate: rateHz, channels: 1 }, "encoding unknown"],
+    ["headerless bytes without a rate", { chunk, encoding: "pcm16", channels: 1 }, "rate not_audio"],
+    ["headerless bytes without channels", { chunk, encoding: "pcm16", rate: rateHz }, "channels not_audio"],
+    ["a rate out of reach", { chunk, encoding: "pcm16", rate: 1e6, channels: 1 }, "rate not_audio"],
+  ])("refuses %s", async (_, request, field) => {
+    expect(await refusal(upload(request))).toMatchObject({ code: "INVALID_REQUEST", fields: [field] });
+  });
+
+  test("refuses more bytes than the limit, streamed or not", async () => {
+    const world = await openWorld({ limits: { mediaBytes: 1000 } });
+    const request = { context: world.context, encoding: "pcm16", rate: rateHz, channels: 1, chunk };
+    expect(await refusal(world.processor.addMediaSegment(request))).toMatchObject({ code: "TOO_LARGE" });
+    async function* endless() {
+      yield { ...request, chunk: chunk.slice(0, 400) };
+      for (;;) yield { chunk: chunk.slice(0, 400) };
+    }
+    expect(await refusal(world.processor.addMediaSegment(endless()))).toMatchObject({ code: "TOO_LARGE" });
+  });
+
+  test("takes a stream: first the context, then chunks", async () => {
+    const world = await openWorld();
+    async function* stream() {
+      yield { context: world.context, encoding: "pcm16", rate: rateHz, channels: 1 };
+      for (let at = 0; at < chunk.length; at += 1000) yield { chunk: chunk.slice(at, at + 1000) };
+    }
+    const { gkMediaSegmentId } = await world.processor.addMediaSegment(stream());
+    const stored = await world.store.media.get("bank", gkMediaSegmentId!.value);
+    expect(stored!.audio).toEqual(chunk);
+    expect(await refusal(world.processor.addMediaSegment((async function* () {})()))).toMatchObject({
+      code: "BAD_REQUEST",
+    });
+    const withoutContext = (async function* () {
+      yield { chunk };
+    })();
+    expect(await refusal(world.processor.addMediaSegment(withoutContext))).toMatchObject({ code: "INVALID_REQUEST" });
+  });
+});

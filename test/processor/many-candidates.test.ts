@@ -1,0 +1,170 @@
+/** The target false-accept rate holds for the call, and hundreds of thousands of candidates are a search. */
+import { beforeAll, describe, expect, test } from "vitest";
+import { Decision } from "../../src/contract/index.js";
+import type { Gallery } from "../../src/engine/port.js";
+import { take, voiceOf } from "./fixture-engine.js";
+import { openWorld, type World } from "./world.js";
+
+const target = 0.1;
+let call = 0;
+
+/** Uniform in 0..1 for a pair of call and print: the chance that an impostor does better by luck. */
+function luck(id: string): number {
+  let hash = Math.imul(call + 1, 0x9e3779b1);
+  for (let i = id.length - 8; i < id.length; i++) hash = Math.imul(hash ^ id.charCodeAt(i), 0x85ebca6b);
+  hash ^= hash >>> 15;
+  hash = Math.imul(hash, 0x2c1b3c6d);
+  hash ^= hash >>> 12;
+  hash = Math.imul(hash, 0x297a2d39);
+  return ((hash ^ (hash >>> 15)) >>> 0) / 4294967296;
+}
+
+/** A gallery that ranks by luck. */
+function luckyGallery(): Gallery {
+  const ids = new Set<string>();
+  return {
+    get size() {
+      return ids.size;
+    },
+    set: (id) => void ids.add(id),
+    delete: (id) => ids.delete(id),
+    has: (id) => ids.has(id),
+    top(_, k, only) {
+      const best: { id: string; raw: number }[] = [];
+      for (const id of only ?? ids) {
+        const raw = 1 - luck(id);
+        if (best.length === k && raw <= best[k - 1]!.raw) continue;
+        best.push({ id, raw });
+        best.sort((a, b) => b.raw - a.raw);
+        best.length = Math.min(best.length, k);
+      }
+      return best;
+    },
+    close: () => ids.clear(),
+  };
+}
+
+async function worldOf(prints: number, kind: "person" | "fraudster") {
+  const world = await openWorld({
+    configurationSets: {
+      loose: {
+        targetFalseAcceptRate: { authentication: target, fraud: target },
+        checkpointsForAuthentication: [],
+        checkpointsForFraudDetection: [],
+      },
+    },
+  });
+  const ids: string[] = [];
+  const { revision } = world.engine.model;
+  for (let i = 0; i < prints; i++) {
+    const id = world.ids.next();
+    // The id rides along as the template's speech, for the score to find it again.
+    const template = {
+      embedding: voiceOf(i % 50, i % 7),
+      netSpeechSeconds: ids.length,
+      snrDb: 30,
+      bandwidthHz: 4000,
+      revision,
+    };
+    ids.push(id);
+    await world.store.profiles.create({
+      id,
+      scopeId: "bank",
+      owner: { id: world.ids.next(), scopeId: "bank", kind, externalId: `${kind} ${i}` },
+      tag: "",
+      printType: "text-dependent",
+      printVersion: 1,
+      template,
+      status: 3,
+      createdAt: 0,
+    });
+  }
+  const members = { uniqueIds: ids.map((value) => ({ value })) };
+  const create = kind === "person" ? world.processor.createGroup : world.processor.createWatchlist;
+  const { gkGroupId } = await create.call(world.processor, { context: world.context, gkVoiceprintProfileIds: members });
+  world.engine.behavior.score = (_, template) => {
+    // An impostor exceeds t with probability exp(-t): what `threshold` of this engine promises.
+    const u = luck(ids[template.netSpeechSeconds]!);
+    return { raw: 1 - u, llr: -Math.log(u), reliability: 1 };
+  };
+  return { world, group: gkGroupId!, context: await world.open("loose") };
+}
+
+describe.each([
+  [1, 3000],
+  [100, 1000],
+  [100_000, 150],
+])("%i candidates", (prints, calls) => {
+  let prepared: Awaited<ReturnType<typeof worldOf>>;
+  beforeAll(async () => {
+    prepared = await worldOf(prints, "person");
+    prepared.world.engine.gallery = luckyGallery;
+  }, 120_000);
+
+  const identify = async ({ processor, process }: World) => {
+    const { context, group } = prepared;
+    const processed = (await process(take(7, 4), false)).gkProcessedAudioId!;
+    const audio = { case: "gkProcessedAudioId", value: processed } as const;
+    return async () => {
+      const { result } = await processor.identify({
+        context,
+        audio,
+        target: { case: "group", value: { uniqueId: group } },
+      });
+      return result!;
+    };
+  };
+
+  test("impostor calls are accepted at the target rate", async () => {
+    const ask = await identify(prepared.world);
+    let accepted = 0;
+    for (call = 0; call < calls; call++) if ((await ask()).decision === Decision.AUTHENTIC) accepted++;
+    const deviation = Math.sqrt(calls * target * (1 - target));
+    // Four standard deviations of a binomial count: one false alarm in 16,000 runs, and this one always draws the same.
+    expect(accepted).toBeLessThan(calls * target + 4 * deviation);
+    // Independent impostors: the correction is not stricter than it need be either.
+    expect(accepted).toBeGreaterThan(calls * target - 4 * deviation);
+  }, 180_000);
+});
+
+test("a watchlist of 100,000 prints is searched in the gallery, and only the best are scored exactly", async () => {
+  const { world, group, context } = await worldOf(100_000, "fraudster");
+  const { processor, engine } = world;
+  engine.behavior.score = (raw) => ({ raw, llr: 40 * (raw - 0.5), reliability: 1 });
+  const audio = await world.heard(take(7, 4));
+  const target = { case: "watchlist", value: { uniqueId: group } } as const;
+  const { result } = await processor.detectKnownFraudsters({ context, audio, target });
+  expect(result).toMatchObject({ decision: Decision.FRAUD, numberOfPrints: 100_000 });
+  expect(Math.max(...engine.behavior.scoredAgainst)).toBeLessThanOrEqual(64);
+  expect(result!.voiceprintResults).toHaveLength(64);
+
+  // The gallery follows the store: an erased print is never found again, a new one at once.
+  const best = result!.voiceprintDetails!.gkVoiceprintProfileId!;
+  await processor.deleteVoiceprintProfile({ context: world.context, gkVoiceprintProfileId: best });
+  const after = (await processor.detectKnownFraudsters({ context, audio, target })).result!;
+  expect(after.numberOfPrints).toBe(99_999);
+  expect(after.voiceprintResults.map((one) => one.gkVoiceprintProfileId!.value)).not.toContain(best.value);
+  const fresh = await world.trained(777, "fraudster");
+  await processor.addWatchlistMembers({
+    context: world.context,
+    gkGroupId: group,
+    gkVoiceprintProfileIds: { uniqueIds: [fresh] },
+  });
+  const other = await world.heard(take(777, 4));
+  const found = (await processor.detectKnownFraudsters({ context, audio: other, target })).result!;
+  expect(found.voiceprintDetails!.gkVoiceprintProfileId!.value).toBe(fresh.value);
+}, 180_000);
+
+test("10,000 ids, one by one, work", async () => {
+  const { world, context } = await worldOf(10_000, "person");
+  world.engine.behavior.score = (raw) => ({ raw, llr: 40 * (raw - 0.5), reliability: 1 });
+  const profiles = await world.store.profiles.list("bank", null, 20_000);
+  const value = { uniqueIds: profiles.map(({ id }) => ({ value: id })) };
+  const audio = await world.heard(take(7, 4));
+  const { result } = await world.processor.identify({
+    context,
+    audio,
+    target: { case: "gkVoiceprintProfileIds", value },
+  });
+  expect(result!.decision).toBe(Decision.AUTHENTIC);
+}, 60_000);

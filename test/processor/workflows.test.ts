@@ -1,0 +1,410 @@
+import { describe, expect, test } from "vitest";
+import {
+  Decision,
+  DecisionReason,
+  RetrainingOutcome,
+  SessionType,
+  VoiceprintProfilesStatusJobState as State,
+  VoiceprintProfileStatus,
+} from "../../src/contract/index.js";
+import { take } from "./fixture-engine.js";
+import { list, openWorld, refusal, type World } from "./world.js";
+
+describe("engagements and sessions", () => {
+  test("StartEngagement needs the scope alone", async () => {
+    const { processor } = await openWorld();
+    const { gkEngagementId } = await processor.startEngagement({
+      context: { gkScopeId: { value: "bank" } },
+      externalId: "call-17",
+      customData: "{}",
+    });
+    expect(gkEngagementId!.value).toMatch(/^[0-9a-f-]{36}$/);
+    expect(await refusal(processor.startEngagement({}))).toMatchObject({ fields: ["context missing"] });
+    expect(await refusal(processor.startEngagement({ context: {} }))).toMatchObject({
+      fields: ["context.gk_scope_id missing"],
+    });
+  });
+
+  test("StartSession creates an engagement when none is given", async () => {
+    const { processor, store } = await openWorld();
+    const scope = { gkScopeId: { value: "bank" } };
+    const { gkSessionId, gkEngagementId } = await processor.startSession({
+      context: scope,
+      sessionType: SessionType.IVR,
+      externalId: "s-1",
+      claimedPersonId: "alice",
+    });
+    expect(await store.sessions.get("bank", gkSessionId!.value)).toMatchObject({
+      engagementId: gkEngagementId!.value,
+      type: 2,
+      claimedPersonId: "alice",
+    });
+    const second = await processor.startSession({ context: { ...scope, gkEngagementId: gkEngagementId! } });
+    expect(second.gkEngagementId!.value).toBe(gkEngagementId!.value);
+    expect(await refusal(processor.startSession({ context: scope, sessionType: 77 as never }))).toMatchObject({
+      fields: ["session_type unknown"],
+    });
+  });
+
+  test("a stopped session and a stopped engagement stop once", async () => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    await processor.stopSession({ context });
+    const stoppedSession = { code: "INVALID_REQUEST", fields: ["context.gk_session_id stopped"] };
+    expect(await refusal(processor.stopSession({ context }))).toMatchObject(stoppedSession);
+    await processor.stopEngagement({ context });
+    const stopped = { code: "INVALID_REQUEST", fields: ["context.gk_engagement_id stopped"] };
+    expect(await refusal(processor.stopEngagement({ context }))).toMatchObject(stopped);
+    expect(await refusal(processor.startSession({ context }))).toMatchObject(stopped);
+  });
+
+  test("stopping an engagement stops its sessions and lets their audio go", async () => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    const media = await world.media(take(7, 2));
+    await processor.stopEngagement({ context });
+    expect(await world.store.media.get("bank", media.value)).toBeNull();
+    expect(await refusal(world.media(take(7, 2)))).toMatchObject({ fields: ["context.gk_session_id stopped"] });
+  });
+});
+
+describe("retention", () => {
+  test("audio is kept until its session stops, and audio models longer", async () => {
+    const world = await openWorld();
+    const processed = await world.process(take(7, 4));
+    const other = await world.open();
+    const kept = await world.media(take(9, 4), other);
+    await world.processor.stopSession({ context: world.context });
+    expect(await world.store.media.get("bank", processed.gkMediaSegmentId!.value)).toBeNull();
+    expect(await world.store.media.get("bank", kept.value)).not.toBeNull();
+    expect(await world.store.processed.get("bank", processed.gkProcessedAudioId!.value)).not.toBeNull();
+  });
+
+  test("as configured: kept for an hour after the session, then gone", async () => {
+    const world = await openWorld({ retention: { audioSeconds: 3600, audioModelSeconds: 7200 } });
+    const processed = await world.process(take(7, 4));
+    await world.processor.stopSession({ context: world.context });
+    const media = () => world.store.media.get("bank", processed.gkMediaSegmentId!.value);
+    const model = () => world.store.processed.get("bank", processed.gkProcessedAudioId!.value);
+    expect(await media()).not.toBeNull();
+    world.clock.at += 3600_000;
+    expect(await world.processor.expire()).toEqual({ media: 1, models: 0 });
+    expect(await media()).toBeNull();
+    expect(await model()).not.toBeNull();
+    world.clock.at += 3600_000;
+    expect(await world.processor.expire()).toEqual({ media: 0, models: 1 });
+  });
+
+  test("a session that nobody stopped does not keep its audio for ever", async () => {
+    const world = await openWorld();
+    await world.media(take(7, 4));
+    expect(await world.processor.expire()).toEqual({ media: 0, models: 0 });
+    world.clock.at += 25 * 3600_000;
+    expect(await world.processor.expire()).toEqual({ media: 1, models: 0 });
+  });
+});
+
+describe("profiles", () => {
+  test("are created once for an owner and tag, found, and erased", async () => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    const owner = { case: "personId", value: "alice" } as const;
+    expect((await processor.getGkVoiceprintProfileId({ context, owner })).gkVoiceprintProfileId).toBeUndefined();
+    const home = await processor.createVoiceprintProfile({ context, owner, profileTag: "home" });
+    const work = await processor.createVoiceprintProfile({ context, owner, profileTag: "work" });
+    expect(home.gkOwnerId!.value).toBe(work.gkOwnerId!.value);
+    expect(await refusal(processor.createVoiceprintProfile({ context, owner, profileTag: "home" }))).toMatchObject({
+      code: "ALREADY_EXISTS",
+      fields: ["profile_tag exists"],
+    });
+    const found = await processor.getGkVoiceprintProfileId({ context, owner, profileTag: "work" });
+    expect(found.gkVoiceprintProfileId!.value).toBe(work.gkVoiceprintProfileId!.value);
+    const asFraudster = { case: "fraudsterId", value: "alice" } as const;
+    const other = await processor.createVoiceprintProfile({ context, owner: asFraudster, profileTag: "home" });
+    expect(other.gkOwnerId!.value).not.toBe(home.gkOwnerId!.value);
+    await processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: work.gkVoiceprintProfileId! });
+    const gone = await processor.getGkVoiceprintProfileId({ context, owner, profileTag: "work" });
+    expect(gone.gkVoiceprintProfileId).toBeUndefined();
+  });
+
+  test.each([
+    [{}, "owner missing"],
+    [{ owner: { case: "personId", value: "" } }, "owner missing"],
+    [{ owner: { case: "personId", value: "x".repeat(257) } }, "person_id too_long"],
+    [{ owner: { case: "fraudsterId", value: "a\0b" } }, "fraudster_id malformed"],
+    [{ owner: { case: "personId", value: "a" }, profileTag: "x".repeat(257) }, "profile_tag too_long"],
+  ] as const)("refuses %j", async (request, field) => {
+    const { processor, context } = await openWorld();
+    expect(await refusal(processor.createVoiceprintProfile({ context, ...request }))).toMatchObject({
+      code: "INVALID_REQUEST",
+      fields: [field],
+    });
+  });
+
+  test("deleting erases segments, audio models and template, and drops the print from galleries", async () => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    const profile = await world.trained(7);
+    const [segment] = await world.store.profiles.segments("bank", profile.value);
+    await processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: profile });
+    expect(await world.store.profiles.get("bank", profile.value)).toBeNull();
+    expect(await world.store.processed.get("bank", segment!.processed.id)).toBeNull();
+    expect(await world.store.media.get("bank", segment!.processed.mediaSegmentId)).toBeNull();
+  });
+});
+
+describe("groups and watchlists", () => {
+  test("members by profile and by owner, filtered by tag", async () => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    const [first, second] = [await world.trained(7, "person", "phone"), await world.trained(9, "person", "web")];
+    const owner = await processor.getGkVoiceprintProfileId({
+      context,
+      owner: { case: "personId", value: "person-9" },
+      profileTag: "web",
+    });
+    const { gkGroupId } = await processor.createGroup({ context, tag: "team", gkVoiceprintProfileIds: list(first) });
+    await processor.addGroupMembers({ context, gkGroupId: gkGroupId!, gkOwnerIds: list(owner.gkOwnerId!) });
+    const group = await processor.getGroup({ context, gkGroupId: gkGroupId! });
+    expect(group).toMatchObject({
+      tag: "team",
+      gkVoiceprintProfileIds: { uniqueIds: [{ value: first.value }] },
+      gkOwnerIds: { uniqueIds: [{ value: owner.gkOwnerId!.value }] },
+    });
+    const identify = async (value: object) => {
+      const target = { case: "group", value } as const;
+      const audio = await world.heard(take(9, 4));
+      return (await processor.identify({ context, audio, target })).result!;
+    };
+    const all = await identify({ uniqueId: gkGroupId! });
+    expect(all.decision).toBe(Decision.AUTHENTIC);
+    expect(all.voiceprintDetails!.gkVoiceprintProfileId!.value).toBe(second.value);
+    expect(all.voiceprintResults).toHaveLength(2);
+    const phone = await identify({ uniqueId: gkGroupId!, tag: "phone" });
+    expect(phone.voiceprintResults.map((result) => result.gkVoiceprintProfileId!.value)).toEqual([first.value]);
+    expect(phone.decision).toBe(Decision.NO_MATCH);
+    expect((await identify({ tag: "team" })).voiceprintResults).toHaveLength(2);
+    await processor.removeGroupMembers({ context, gkGroupId: gkGroupId!, gkOwnerIds: list(owner.gkOwnerId!) });
+    expect((await identify({ uniqueId: gkGroupId! })).decision).toBe(Decision.NO_MATCH);
+    await processor.deleteGroup({ context, gkGroupId: gkGroupId! });
+    expect(await refusal(identify({ uniqueId: gkGroupId! }))).toMatchObject({ fields: ["group.unique_id unknown"] });
+    expect(await refusal(identify({ tag: "team" }))).toMatchObject({ fields: ["group.tag unknown"] });
+    expect(await refusal(identify({}))).toMatchObject({ fields: ["group.unique_id missing"] });
+  });
+
+  test("a group is no watchlist", async () => {
+    const { processor, context } = await openWorld();
+    const { gkGroupId } = await processor.createGroup({ context });
+    for (const call of [
+      processor.getWatchlist({ context, gkGroupId: gkGroupId! }),
+      processor.deleteWatchlist({ context, gkGroupId: gkGroupId! }),
+    ])
+      expect(await refusal(call)).toMatchObject({ code: "NOT_FOUND", fields: ["gk_group_id unknown"] });
+    expect(await refusal(processor.addGroupMembers({ context, gkGroupId: gkGroupId! }))).toMatchObject({
+      fields: ["gk_voiceprint_profile_ids empty"],
+    });
+  });
+});
+
+describe("CheckWatchlistConsistency", () => {
+  test("counts, lists and names what the present model cannot score", async () => {
+    const world = await openWorld({ configurationSets: { short: { maxIncompatiblePrintsListed: 2 } } });
+    const { processor, context } = world;
+    const old = [];
+    for (const speaker of [7, 9, 11]) old.push(await world.trained(speaker, "fraudster"));
+    const oldRevision = world.engine.model.revision;
+    world.engine.behavior.revision = "c".repeat(64);
+    const fresh = await world.trained(13, "fraudster");
+    const untrained = await world.fraudster("new one");
+    const members = list(...old, fresh, untrained);
+    const { gkGroupId } = await processor.createWatchlist({ context, gkVoiceprintProfileIds: members });
+    const target = { case: "watchlist", value: { uniqueId: gkGroupId! } } as const;
+    const answer = await processor.checkWatchlistConsistency({ context, target });
+    expect(answer).toMatchObject({ totalNumberOfCompatiblePrints: 1, totalNumberOfIncompatiblePrints: 4 });
+    expect(answer.incompatiblePrints).toHaveLength(4);
+    expect(answer.requiredCalibrationModel).toMatchObject({
+      gkCalibrationModelRevisionId: { value: "c".repeat(64) },
+      calibrationModelId: "fixture-1",
+    });
+    const [first] = answer.incompatiblePrints.filter((print) => print.fraudsterId === "fraudster-7");
+    expect(first!.voiceprintDetails!.gkVoiceprintProfileId!.value).toBe(old[0]!.value);
+    expect(first!.incompatibleCalibrationModel!.gkCalibrationModelRevisionId!.value).toBe(oldRevision);
+    const short = await world.open("short");
+    const truncated = await processor.checkWatchlistConsistency({ context: short, target });
+    expect(truncated.totalNumberOfIncompatiblePrints).toBe(4);
+    expect(truncated.incompatiblePrints).toHaveLength(2);
+    const ids = { case: "gkVoiceprintProfileIds", value: list(fresh) } as const;
+    const fine = await processor.checkWatchlistConsistency({ context, target: ids });
+    expect(fine).toMatchObject({ totalNumberOfCompatiblePrints: 1, totalNumberOfIncompatiblePrints: 0 });
+    expect(fine.incompatiblePrints).toEqual([]);
+  });
+});
+
+describe("GetSessionDecision", () => {
+  const decisionOf = async ({ processor, context }: World) => (await processor.getSessionDecision({ context })).result!;
+
+  test("without checks there is nothing to decide on", async () => {
+    expect(await decisionOf(await openWorld())).toMatchObject({
+      decision: Decision.FAILED,
+      reason: DecisionReason.NO_SCORES,
+      checks: [],
+    });
+  });
+
+  test("fuses the checks of the session, and lists them", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    await world.verify(profile, take(7, 0.7));
+    expect(await decisionOf(world)).toMatchObject({
+      decision: Decision.UNCERTAIN,
+      reason: DecisionReason.AUDIO_TOO_SHORT,
+    });
+    await world.verify(profile, take(7, 4));
+    const decided = await decisionOf(world);
+    expect(decided).toMatchObject({ decision: Decision.AUTHENTIC, reason: DecisionReason.VOICEPRINT_MATCH });
+    expect(decided.checks.map((check) => check.operation)).toEqual(["Verify", "Verify"]);
+    expect(decided.checks[1]).toMatchObject({
+      decision: Decision.AUTHENTIC,
+      gkVoiceprintProfileId: { value: profile.value },
+    });
+    expect(decided.riskEngineResult!.risk).toBeLessThan(500);
+  });
+
+  test("one fraud indication outweighs a match, also after the session has stopped", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const fraudster = await world.trained(7, "fraudster");
+    await world.verify(profile, take(7, 4));
+    await world.processor.detectKnownFraudsters({
+      context: world.context,
+      audio: await world.heard(take(7, 4.5)),
+      target: { case: "gkVoiceprintProfileIds", value: list(fraudster) },
+    });
+    await world.verify(profile, take(7, 4.2));
+    await world.processor.stopSession({ context: world.context });
+    const decided = await decisionOf(world);
+    expect(decided).toMatchObject({ decision: Decision.FRAUD, reason: DecisionReason.FRAUDSTER_INDICATION });
+    expect(decided.riskEngineResult!.risk).toBeGreaterThan(500);
+    expect(decided.checks).toHaveLength(3);
+  });
+
+  test("is about the person compared last", async () => {
+    const world = await openWorld();
+    const [own, other] = [await world.trained(7), await world.trained(9)];
+    await world.verify(own, take(7, 4));
+    await world.verify(other, take(7, 4.1));
+    expect((await decisionOf(world)).decision).toBe(Decision.NO_MATCH);
+  });
+});
+
+describe("the profile-status job", () => {
+  const finished = async (world: World, gkJobId: { value: string }) => {
+    for (;;) {
+      const job = await world.processor.getVoiceprintProfilesStatusJob({ context: world.context, gkJobId });
+      if (job.state === State.COMPLETED || job.state === State.FAILED) return job;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  };
+
+  test("goes PENDING, STARTED, COMPLETED and publishes each profile", async () => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    const trained = await world.trained(7);
+    const partly = await world.person("bob");
+    await world.enroll(partly, take(9, 2));
+    const { gkJobId, state } = await processor.startVoiceprintProfilesStatusJob({ context });
+    expect(state).toBe(State.PENDING);
+    const pending = await processor.getVoiceprintProfilesStatusJob({ context, gkJobId: gkJobId! });
+    expect(pending).toMatchObject({ state: State.PENDING, profiles: [] });
+    const states: number[] = [];
+    const { update } = world.store.jobs;
+    world.store.jobs.update = async (scopeId, id, change) => {
+      if (change.state) states.push(change.state);
+      return update(scopeId, id, change);
+    };
+    await processor.workOnJobs();
+    const job = await finished(world, gkJobId!);
+    expect(states).toEqual([State.STARTED, State.COMPLETED]);
+    expect(job.progress).toBe(1);
+    const byId = new Map(job.profiles.map((profile) => [profile.gkVoiceprintProfileId!.value, profile]));
+    expect(byId.get(trained.value)).toMatchObject({
+      status: VoiceprintProfileStatus.OPTIMAL_TRAINED,
+      printVersion: 1,
+      totalSegments: 3,
+      isObsolete: false,
+      gkCalibrationModelRevisionId: { value: world.engine.model.revision },
+    });
+    expect(byId.get(partly.value)).toMatchObject({
+      status: VoiceprintProfileStatus.NOT_TRAINED,
+      totalSegments: 1,
+      totalNetAudio: { seconds: 2n },
+    });
+    await world.store.close();
+  });
+
+  test("on the profiles named; FAILED when it cannot be done", async () => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    const [one] = [await world.trained(7), await world.trained(9)];
+    await processor.workOnJobs();
+    const named = await processor.startVoiceprintProfilesStatusJob({ context, gkVoiceprintProfileIds: list(one) });
+    expect((await finished(world, named.gkJobId!)).profiles).toHaveLength(1);
+    world.store.profiles.segments = async () => {
+      throw new Error("the disk is gone");
+    };
+    const doomed = await processor.startVoiceprintProfilesStatusJob({ context });
+    expect(await finished(world, doomed.gkJobId!)).toMatchObject({ state: State.FAILED, profiles: [] });
+    await world.store.close();
+  });
+});
+
+describe("a model update", () => {
+  const retrained = async (world: World) => {
+    const { gkJobId } = await world.processor.startVoiceprintProfilesRetrainingJob({ context: world.context });
+    await world.processor.workOnJobs();
+    for (;;) {
+      const job = await world.processor.getVoiceprintProfilesRetrainingJob({
+        context: world.context,
+        gkJobId: gkJobId!,
+      });
+      if (job.state === State.COMPLETED) return job;
+      expect(job.state).not.toBe(State.FAILED);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  };
+
+  test("old templates are obsolete: not trained, not scored, retrained where their audio was kept", async () => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    const other = await world.open();
+    const kept = await world.trained(7, "person", "", other);
+    const gone = await world.trained(9, "person", "", context);
+    const fresh = await world.person("nobody");
+    const third = await world.open();
+    await processor.stopSession({ context });
+    world.context.gkSessionId = third.gkSessionId;
+    world.context.gkEngagementId = third.gkEngagementId;
+    world.engine.behavior.revision = "c".repeat(64);
+
+    const status = await processor.getEnrollStatus({ context: third, gkVoiceprintProfileId: kept });
+    expect(status.isTrained).toBe(false);
+    expect(await world.verify(kept, take(7, 4), { context: third })).toMatchObject({
+      decision: Decision.FAILED,
+      reason: DecisionReason.NO_SCORES,
+    });
+
+    const job = await retrained(world);
+    const outcomes = new Map(job.profiles.map((one) => [one.gkVoiceprintProfileId!.value, one]));
+    expect(outcomes.get(kept.value)).toMatchObject({ outcome: RetrainingOutcome.RETRAINED, printVersion: 2 });
+    expect(outcomes.get(gone.value)).toMatchObject({ outcome: RetrainingOutcome.ENROLLMENT_NEEDED, printVersion: 1 });
+    expect(outcomes.get(fresh.value)).toMatchObject({ outcome: RetrainingOutcome.NOT_NEEDED });
+    expect((await world.verify(kept, take(7, 4), { context: third })).decision).toBe(Decision.AUTHENTIC);
+    expect((await world.verify(gone, take(9, 4), { context: third })).decision).toBe(Decision.FAILED);
+
+    // Whose audio is gone enrolls again, on the same profile.
+    for (const length of [3, 3.1, 3.2]) await world.enroll(gone, take(9, length), third);
+    expect((await world.train(gone, third)).voiceprintDetails!.printVersion).toBe(2);
+    expect((await world.verify(gone, take(9, 4), { context: third })).decision).toBe(Decision.AUTHENTIC);
+    await world.store.close();
+  });
+});
