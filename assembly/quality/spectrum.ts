@@ -4,7 +4,7 @@
  */
 import { BINS } from "../dsp/log-mel";
 import { exp4 } from "../math/exponential";
-import { log4 } from "../math/logarithm";
+import { log1, log4 } from "../math/logarithm";
 import { wadaSnrDb } from "./wada";
 
 /** Samples in the middle of a frame that belong to it alone, and where they begin. */
@@ -16,6 +16,11 @@ const QUIETEST: f32 = 1e-5;
 /** Pauses needed before their power is believed, frames. */
 const ENOUGH_NOISE: i64 = 20;
 const ENOUGH_SPEECH: i64 = 20;
+/** Pauses' powers are counted in steps of half a decibel from -110 dB up. */
+const STEPS: i32 = 224;
+const LOWEST_DB: f32 = -110;
+/** Pauses this far above the middle one are taken for something else: speech that was missed, a door. */
+const OUTLIER_STEPS: i32 = 12;
 const BEST_DB: f64 = 60;
 const WORST_DB: f64 = -20;
 /** Speech is there when its mean power in a bin is this far above the pauses', and no further below its strongest bin than that. */
@@ -36,15 +41,15 @@ export class Spectrum {
   speechFrames: i64;
   noiseFrames: i64;
   speechPower: f64;
-  noisePower: f64;
   sizes: f64;
   logs: f64;
   samples: i64;
-  // then BINS speech powers, then BINS noise powers (f64)
+  // then BINS speech powers, BINS noise powers (f64), STEPS counts of pauses (i32)
 }
 
 const HEAD: usize = (offsetof<Spectrum>() + 15) & ~15;
-export const SPECTRUM_BYTES: i32 = <i32>HEAD + BINS * 16;
+export const SPECTRUM_BYTES: i32 = <i32>HEAD + BINS * 16 + STEPS * 4;
+const COUNTS: usize = HEAD + BINS * 16;
 
 // @ts-ignore: decorator
 @inline
@@ -97,9 +102,27 @@ export function spectrumPush(state: usize, sums: FrameSums, logMel: usize, speec
     accumulate(state + HEAD, logMel);
   } else if (pause) {
     s.noiseFrames++;
-    s.noisePower += <f64>sums.power;
+    const db = <f32>4.3429448 * log1(max<f32>(sums.power, 1e-11));
+    const step = max(0, min(STEPS - 1, <i32>((db - LOWEST_DB) * 2)));
+    const count = state + COUNTS + (<usize>step << 2);
+    store<u32>(count, load<u32>(count) + 1);
     accumulate(state + HEAD + BINS * 8, logMel);
   }
+}
+
+/** Mean power of the pauses, those far above the middle one left out. */
+function noisePower(state: usize): f64 {
+  const half = changetype<Spectrum>(state).noiseFrames / 2;
+  let below: i64 = 0;
+  let last = STEPS - 1;
+  let sum: f64 = 0;
+  for (let i = 0; i <= last; i++) {
+    const count = <i64>load<u32>(state + COUNTS + (<usize>i << 2));
+    if (below <= half && below + count > half) last = min(last, i + OUTLIER_STEPS);
+    below += count;
+    sum += <f64>count * Math.pow(10, (<f64>LOWEST_DB + (<f64>i + 0.5) * 0.5) / 10);
+  }
+  return sum / <f64>below;
 }
 
 /**
@@ -110,10 +133,9 @@ export function snrDb(state: usize): f64 {
   const s = changetype<Spectrum>(state);
   if (s.speechFrames < ENOUGH_SPEECH) return NaN;
   if (s.noiseFrames < ENOUGH_NOISE) return wadaDb(state);
-  const noise = s.noisePower / <f64>s.noiseFrames;
+  const noise = noisePower(state);
   const speech = s.speechPower / <f64>s.speechFrames - noise;
   if (speech <= 0) return WORST_DB;
-  if (noise <= 0) return BEST_DB;
   return max(WORST_DB, min(BEST_DB, 10 * Math.log10(speech / noise)));
 }
 

