@@ -1,5 +1,5 @@
-import { fromJson, type JsonValue } from "@bufbuild/protobuf";
-import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
+import { type DescService, fromJson, type JsonValue } from "@bufbuild/protobuf";
+import { type CallOptions, type Client, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import {
   AddMediaSegmentResponseSchema,
@@ -48,14 +48,11 @@ export function connect(options: ConnectOptions): VoiceprintOperations {
     if (value !== null) request.header.set("authorization", `Bearer ${value}`);
     return next(request);
   };
-  const translate: Interceptor = (next) => async (request) =>
-    retry(() => next(request).catch((error: unknown) => Promise.reject(statusErrorOf(error))), request.signal);
-
   const transport = createConnectTransport({
     baseUrl: url,
     fetch,
     useBinaryFormat: true,
-    interceptors: [translate, authorize],
+    interceptors: [authorize],
     ...(options.timeoutMs === undefined ? {} : { defaultTimeoutMs: options.timeoutMs }),
   });
 
@@ -75,15 +72,31 @@ export function connect(options: ConnectOptions): VoiceprintOperations {
       return mediaAnswer(response);
     }, callOptions?.signal);
 
+  /** The framework wraps whatever is thrown inside it, so statuses are unwrapped and calls made again around it. */
+  const client = <S extends DescService>(service: S): Client<S> => {
+    const plain = createClient(service, transport) as Record<string, UnaryCall>;
+    const wrapped = Object.entries(plain).map(([name, call]): [string, UnaryCall] => [
+      name,
+      (request, callOptions) =>
+        retry(
+          () => call(request, callOptions).catch((error: unknown) => Promise.reject(statusErrorOf(error))),
+          callOptions?.signal,
+        ),
+    ]);
+    return Object.fromEntries(wrapped) as Client<S>;
+  };
+
   return {
-    ...createClient(VoiceprintsProcessor, transport),
-    ...createClient(EngagementsProcessor, transport),
-    ...createClient(SessionsProcessor, transport),
-    ...createClient(ProfilesProcessor, transport),
-    ...createClient(GroupsProcessor, transport),
+    ...client(VoiceprintsProcessor),
+    ...client(EngagementsProcessor),
+    ...client(SessionsProcessor),
+    ...client(ProfilesProcessor),
+    ...client(GroupsProcessor),
     addMediaSegment,
   };
 }
+
+type UnaryCall = (request: object, options?: CallOptions) => Promise<unknown>;
 
 async function mediaAnswer(response: Response) {
   const text = await response.text();
@@ -128,6 +141,7 @@ function mediaQuery(
 export function statusErrorOf(error: unknown): StatusError {
   if (error instanceof StatusError) return error;
   if (error instanceof ConnectError) {
+    if (error.cause instanceof StatusError) return error.cause;
     const [status] = error.findDetails(StatusSchema);
     if (status) return new StatusError(status, { cause: error });
     const codes: Partial<Record<Code, StatusCode>> = {

@@ -152,13 +152,16 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
   VIVAVOCE_STOP_SECONDS: "limits.stopSeconds",
 };
 
-/** Not settings of the box, but ours: the file itself, and the command line's own. */
+/** Not settings of the box, but ours: the file itself, the model, the command line's own, the tests'. */
 const OTHER_VARIABLES = new Set([
   "VIVAVOCE_CONFIG",
+  "VIVAVOCE_MODEL",
   "VIVAVOCE_URL",
   "VIVAVOCE_TOKEN",
   "VIVAVOCE_CLIENT_ID",
   "VIVAVOCE_CLIENT_SECRET",
+  "VIVAVOCE_DEBUG",
+  "VIVAVOCE_TEST_POSTGRES",
 ]);
 
 export interface ConfigSources {

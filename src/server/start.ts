@@ -18,6 +18,8 @@ import { VERSION } from "./version.js";
 
 export interface Box {
   readonly url: string;
+  /** Everything that is plain HTTP, to be asked without a port. */
+  readonly app: Service["app"];
   /** The application of a first start, secret included; `null` afterwards or where tokens come from elsewhere. */
   readonly firstApplication: FirstApplication | null;
   reloadTls(): void;
@@ -27,8 +29,15 @@ export interface Box {
 
 const EXPIRE_EVERY_MS = 600_000;
 
+export interface BoxParts {
+  readonly log?: Log;
+  /** The engine with its worker pool unless told; then the caller's to close. */
+  readonly engine?: Engine;
+}
+
 /** Opens store and engine, and serves the contract from them. */
-export async function startBox(config: ServerConfig, log: Log = jsonLog(config.log.level)): Promise<Box> {
+export async function startBox(config: ServerConfig, parts: BoxParts = {}): Promise<Box> {
+  const log = parts.log ?? jsonLog(config.log.level);
   const opened: (() => Promise<unknown> | unknown)[] = [];
   const closeAll = async () => {
     for (const close of opened.splice(0).reverse()) await close();
@@ -36,8 +45,8 @@ export async function startBox(config: ServerConfig, log: Log = jsonLog(config.l
   try {
     const store = await openConfiguredStore(config);
     opened.push(() => store.close());
-    const engine = await openEngine({ workers: config.limits.concurrentAudio });
-    opened.push(() => engine.close());
+    const engine = parts.engine ?? (await openEngine({ workers: config.limits.concurrentAudio }));
+    if (!parts.engine) opened.push(() => engine.close());
     const processor = new VoiceprintsProcessor({
       engine,
       store,
@@ -77,7 +86,7 @@ export async function startBox(config: ServerConfig, log: Log = jsonLog(config.l
 
     const firstApplication = tokens && config.auth.required ? await firstRun(tokens, store.documents) : null;
 
-    processor.workOnJobs().catch((error) => log.error("jobs stopped", { stack: String(error) }));
+    await processor.workOnJobs();
     const expiry = setInterval(() => {
       processor.expire().catch((error) => log.error("expiry failed", { stack: String(error) }));
     }, EXPIRE_EVERY_MS);
@@ -93,6 +102,7 @@ export async function startBox(config: ServerConfig, log: Log = jsonLog(config.l
       log.warn("tokens are off: anybody on this machine may use the service", { address: service.url });
     return {
       url: service.url,
+      app: service.app,
       firstApplication,
       reloadTls: () => service.reloadTls(),
       async stop() {

@@ -1,0 +1,262 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connect } from "../../src/client/index.js";
+import { StatusCode, StatusError } from "../../src/contract/index.js";
+import { configSchema } from "../../src/server/config.js";
+import { jsonLog } from "../../src/server/log.js";
+import { type Box, startBox } from "../../src/server/start.js";
+import { fixtureEngine, rateHz, take as sound } from "../processor/fixture-engine.js";
+import { wav } from "../voice.js";
+import { type ContractClient, overGrpc, overHttp } from "./contract-client.js";
+import { enroll, openSession, type Takes, verify } from "./workflows.js";
+
+/** Longer by a little with every take, so that each is another recording. */
+const takes: Takes = (speaker, take) => wav(sound(speaker, 3 + take / 10), rateHz);
+
+let folder: string;
+let box: Box;
+let token: string;
+const logged: string[] = [];
+
+const FOREIGN = "https://issuer.example.com";
+const foreignKeys = generateKeyPair("ES256");
+const forgedKeys = generateKeyPair("ES256");
+
+async function foreignToken(
+  claims: Record<string, unknown>,
+  { expires = "5m", keys = foreignKeys } = {},
+): Promise<string> {
+  return new SignJWT({ scope: "bio", voice_scopes: ["default"], client_id: "abroad", ...claims })
+    .setProtectedHeader({ alg: "ES256", kid: "k1" })
+    .setIssuer(FOREIGN)
+    .setAudience("voice")
+    .setIssuedAt()
+    .setExpirationTime(expires)
+    .sign((await keys).privateKey);
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "vivavoce-box-"));
+  const jwks = join(folder, "jwks.json");
+  await writeFile(
+    jwks,
+    JSON.stringify({ keys: [{ ...(await exportJWK((await foreignKeys).publicKey)), kid: "k1", alg: "ES256" }] }),
+  );
+  const config = configSchema.parse({
+    port: 0,
+    store: "memory",
+    auth: { issuers: [{ issuer: FOREIGN, jwks, audience: "voice", scopesClaim: "voice_scopes" }] },
+  });
+  box = await startBox(config, { engine: fixtureEngine(), log: jsonLog("info", (line) => logged.push(line)) });
+  const { clientId, clientSecret } = box.firstApplication!;
+  const response = await fetch(`${box.url}/oauth2/token`, {
+    method: "POST",
+    headers: { authorization: `Basic ${btoa(`${encodeURIComponent(clientId)}:${clientSecret}`)}` },
+    body: new URLSearchParams({ grant_type: "client_credentials", scope: "bio" }),
+  });
+  token = ((await response.json()) as { access_token: string }).access_token;
+});
+afterAll(async () => {
+  await box?.stop();
+  await rm(folder, { recursive: true });
+});
+
+describe.each(["gRPC", "HTTP"])("the workflows over %s, with a token", (protocol) => {
+  let client: ContractClient;
+  beforeAll(() => {
+    client =
+      protocol === "gRPC"
+        ? overGrpc(box.url, () => token)
+        : overHttp(
+            () => box.url,
+            () => token,
+          );
+  });
+  afterAll(() => client.close());
+
+  it("enroll a voice and verify it, and refuse another", async () => {
+    await enroll(client, takes, `ada over ${protocol}`, 100);
+    expect(await verify(client, takes, `ada over ${protocol}`, 100)).toEqual({
+      decision: "DECISION_AUTHENTIC",
+      reason: "DECISION_REASON_VOICEPRINT_MATCH",
+      session: "DECISION_AUTHENTIC",
+    });
+    expect(await verify(client, takes, `ada over ${protocol}`, 200)).toMatchObject({ decision: "DECISION_NO_MATCH" });
+  });
+
+  it("runs a job on the profiles' status", async () => {
+    const context = await openSession(client);
+    const { gk_job_id } = await client.call("StartVoiceprintProfilesStatusJob", { context });
+    let job = await client.call("GetVoiceprintProfilesStatusJob", { context, gk_job_id });
+    for (let i = 0; i < 100 && !/COMPLETED|FAILED/.test(job.state); i++) {
+      await new Promise((wake) => setTimeout(wake, 50));
+      job = await client.call("GetVoiceprintProfilesStatusJob", { context, gk_job_id });
+    }
+    expect(job.state).toBe("VOICEPRINT_PROFILES_STATUS_JOB_STATE_COMPLETED");
+  });
+});
+
+describe("the guard", () => {
+  const status = async (authorization: string | null, scope = "default") => {
+    const response = await fetch(`${box.url}/v1/engagements/start`, {
+      method: "POST",
+      body: JSON.stringify({ context: { gk_scope_id: { value: scope } } }),
+      headers: { "content-type": "application/json", ...(authorization === null ? {} : { authorization }) },
+    });
+    const { status: answered } = (await response.json()) as { status: { statusCode: string } };
+    return { http: response.status, code: answered.statusCode, challenge: response.headers.get("www-authenticate") };
+  };
+
+  it("asks for a token, as RFC 6750 says", async () => {
+    expect(await status(null)).toMatchObject({
+      http: 401,
+      code: "NOT_AUTHORIZED",
+      challenge: expect.stringMatching(/^Bearer /),
+    });
+    expect(await status("Basic abc")).toMatchObject({ http: 401 });
+    expect(await status("Bearer nonsense")).toMatchObject({
+      http: 401,
+      challenge: expect.stringContaining("invalid_token"),
+    });
+  });
+
+  it("takes our own tokens, for their scopes only", async () => {
+    expect(await status(`Bearer ${token}`)).toMatchObject({ http: 200, code: "OK" });
+    expect(await status(`Bearer ${token}`, "somebody-elses")).toMatchObject({ http: 403, code: "PERMISSION_DENIED" });
+  });
+
+  it("takes another issuer's tokens, with the claim it uses", async () => {
+    expect(await status(`Bearer ${await foreignToken({})}`)).toMatchObject({ http: 200 });
+    expect(await status(`Bearer ${await foreignToken({ voice_scopes: ["other"] })}`)).toMatchObject({ http: 403 });
+    expect(await status(`Bearer ${await foreignToken({ voice_scopes: undefined })}`)).toMatchObject({ http: 403 });
+    expect(await status(`Bearer ${await foreignToken({ scope: "tts dlg" })}`)).toMatchObject({
+      http: 403,
+      challenge: expect.stringContaining("insufficient_scope"),
+    });
+  });
+
+  it("refuses the expired, the forged, the tampered with and the unsigned", async () => {
+    expect(await status(`Bearer ${await foreignToken({}, { expires: "-10m" })}`)).toMatchObject({ http: 401 });
+    expect(await status(`Bearer ${await foreignToken({}, { keys: forgedKeys })}`)).toMatchObject({ http: 401 });
+    const [head, , signature] = token.split(".");
+    const claims = JSON.parse(atob(token.split(".")[1]!.replaceAll("-", "+").replaceAll("_", "/"))) as object;
+    const encode = (value: object) =>
+      btoa(JSON.stringify(value)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+    expect(
+      await status(
+        `Bearer ${head}.${encode({ ...claims, gk_scopes: ["somebody-elses"] })}.${signature}`,
+        "somebody-elses",
+      ),
+    ).toMatchObject({ http: 401 });
+    expect(await status(`Bearer ${encode({ alg: "none" })}.${encode(claims)}.`)).toMatchObject({ http: 401 });
+  });
+
+  it("guards gRPC in the same way", async () => {
+    const nobody = overGrpc(box.url, () => null);
+    await expect(
+      nobody.call("StartEngagement", { context: { gk_scope_id: { value: "default" } } }),
+    ).rejects.toMatchObject({ code: 16 });
+    await expect(nobody.upload({ gk_scope_id: { value: "default" } }, new Uint8Array(10))).rejects.toMatchObject({
+      code: 16,
+    });
+    nobody.close();
+    const elsewhere = overGrpc(box.url, () => token);
+    await expect(
+      elsewhere.upload({ gk_scope_id: { value: "somebody-elses" } }, new Uint8Array(10)),
+    ).rejects.toMatchObject({ code: 7 });
+    elsewhere.close();
+  });
+});
+
+describe("the typed client", () => {
+  const credentials = () => ({
+    clientId: box.firstApplication!.clientId,
+    clientSecret: box.firstApplication!.clientSecret,
+  });
+
+  it("gets its own tokens and throws the contract's statuses", async () => {
+    const client = connect({ url: box.url, credentials: credentials() });
+    const context = { gkScopeId: { value: "default" } };
+    const { gkSessionId, gkEngagementId } = await client.startSession({ context });
+    const session = {
+      ...context,
+      gkSessionId: gkSessionId!,
+      gkEngagementId: gkEngagementId!,
+      configsetId: "ivr-text-dependent",
+    };
+    const { gkMediaSegmentId } = await client.addMediaSegment(session, takes(100, 5));
+    expect(gkMediaSegmentId!.value).not.toBe("");
+    const failure = await client
+      .train({ context: session, gkVoiceprintProfileId: { value: crypto.randomUUID() } })
+      .catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(StatusError);
+    expect((failure as StatusError).code).toBe(StatusCode.NOT_FOUND);
+    expect((failure as StatusError).status.requestId).not.toBe("");
+    const notAudio = await client
+      .addMediaSegment(session, new TextEncoder().encode("no audio at all"))
+      .catch((error: unknown) => error);
+    expect((notAudio as StatusError).code).toBe(StatusCode.INVALID_REQUEST);
+  });
+
+  it("says plainly that its credentials are wrong", async () => {
+    const client = connect({ url: box.url, credentials: { ...credentials(), clientSecret: "wrong" } });
+    await expect(client.startEngagement({ context: { gkScopeId: { value: "default" } } })).rejects.toMatchObject({
+      code: StatusCode.NOT_AUTHORIZED,
+    });
+  });
+
+  it("says plainly that nobody is there", async () => {
+    const client = connect({ url: "http://127.0.0.1:1", token: "t", retries: 0 });
+    await expect(client.startEngagement({ context: { gkScopeId: { value: "default" } } })).rejects.toThrow(
+      /ECONNREFUSED|fetch failed|bad port/,
+    );
+  });
+});
+
+describe("bad input, end to end", () => {
+  it.each([
+    ["a path as an id", "../../../../etc/passwd"],
+    ["a quote", "'; DROP TABLE profiles; --"],
+    ["a null character", "a\0b"],
+    ["a very long id", "x".repeat(3000)],
+    ["an id of another alphabet", "голос"],
+  ])("%s is not found, and nothing breaks", async (_, id) => {
+    const client = overHttp(
+      () => box.url,
+      () => token,
+    );
+    const context = await openSession(client);
+    await expect(
+      client.call("Train", { context, gk_voiceprint_profile_id: { value: encodeURIComponent(id) } }),
+    ).rejects.toMatchObject({
+      statusCode: expect.stringMatching(/NOT_FOUND|INVALID_REQUEST/),
+    });
+  });
+
+  it("names every mandatory field that is missing", async () => {
+    const response = await fetch(`${box.url}/v1/voiceprints/p/verification`, {
+      method: "POST",
+      body: JSON.stringify({ context: { gk_scope_id: { value: "default" } } }),
+      headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
+    });
+    expect(response.status).toBe(400);
+    const { status } = (await response.json()) as { status: { fieldViolations: { field: string }[] } };
+    expect(status.fieldViolations.map(({ field }) => field)).toEqual(
+      expect.arrayContaining(["context.gk_engagement_id", "context.gk_session_id", "context.configset_id"]),
+    );
+  });
+});
+
+describe("the logs of all this", () => {
+  it("hold request ids and operations, never a token, a secret or a name", () => {
+    const all = logged.join("");
+    expect(all).toContain('"operation":"Verify"');
+    expect(all).not.toContain(token);
+    expect(all).not.toContain(box.firstApplication!.clientSecret);
+    expect(all).not.toMatch(/ada over/);
+    for (const line of logged) expect(() => JSON.parse(line)).not.toThrow();
+  });
+});
