@@ -1,0 +1,114 @@
+// Chains of four convolutions, each as wide as the last: ours in int8 weights and 16-bit activations, and in f32.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import asc from "assemblyscript/asc";
+import { random } from "../measure.mjs";
+import { Graph, scalar, UINT8 } from "./onnx.mjs";
+
+export const DEPTH = 4;
+
+async function compile(file) {
+  const folder = mkdtempSync(join(tmpdir(), "kernels-"));
+  const root = fileURLToPath(new URL("../..", import.meta.url));
+  try {
+    const out = join(folder, "kernels.wasm");
+    const entries = [`assembly/${file}.ts`, "assembly/memory.ts"];
+    const { error, stderr } = await asc.main([...entries, "--baseDir", root, "--target", "release", "--outFile", out]);
+    if (error) throw new Error(`${error.message}\n${stderr.toString()}`);
+    return new WebAssembly.Module(readFileSync(out));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+export async function kernels() {
+  return { integer: await compile("nn/convolution"), float: await compile("nn/float/convolution") };
+}
+
+/** One layer as frames × channels → channels, `taps` × `dilation`; a plane has bins, and its taps are 3 × 3. */
+export function macs({ frames, channels, taps, bins = 1 }) {
+  return DEPTH * frames * bins * channels * channels * taps * (bins > 1 ? 3 : 1);
+}
+
+export function ours(module, shape, isFloat) {
+  const { frames, channels, taps, dilation = 1, bins = 1 } = shape;
+  const k = new WebAssembly.Instance(module, {}).exports;
+  const width = isFloat ? 4 : 2;
+  const isPlane = bins > 1;
+  const run = isPlane ? 3 * channels : channels;
+  const row = (isPlane ? (bins + 2) * channels : channels) * width;
+  const pad = ((taps - 1) * dilation) / 2;
+  const rows = frames + 2 * pad;
+  const planes = [k.reserve(rows * row), k.reserve(rows * row)];
+  const next = random(3);
+  const put = (values) => {
+    const at = k.reserve(values.byteLength);
+    new Uint8Array(k.memory.buffer).set(new Uint8Array(values.buffer), at);
+    return at;
+  };
+  const layers = Array.from({ length: DEPTH }, () => {
+    const size = channels * taps * run;
+    const weights = isFloat
+      ? Float32Array.from({ length: size }, () => (next() - 0.5) / Math.sqrt(taps * run))
+      : Int8Array.from({ length: size }, () => next() * 255 - 127);
+    const panels = k.reserve(size * width);
+    (isFloat ? k.pack : k.packBytes)(panels, put(weights), channels, taps, run);
+    const bias = put(new Float32Array(channels).fill(0.05));
+    const record = isFloat
+      ? [channels, taps, run, panels, bias, 0]
+      : [channels, taps, run, panels, put(new Float32Array(channels).fill(0.02 / Math.sqrt(taps * run))), bias, 0, 0];
+    const words = new Int32Array(record.length + (isFloat ? 0 : 1));
+    words.set(record);
+    if (!isFloat) new Float32Array(words.buffer)[8] = 4095;
+    return put(words);
+  });
+  const inner = pad * row + (isPlane ? channels * width : 0);
+  const view = isFloat ? Float32Array : Int16Array;
+  for (let t = 0; t < frames; t++) {
+    new view(k.memory.buffer, planes[0] + inner + t * row, bins * channels).fill(isFloat ? 0.5 : 500);
+  }
+  return () => {
+    for (let l = 0; l < DEPTH; l++) {
+      const out = planes[(l + 1) & 1] + inner;
+      const x = planes[l & 1];
+      if (isPlane) k.convolvePlane(out, row, x, row, frames, bins, channels, 1, layers[l], 0);
+      else k.convolve(out, row, x, row, frames, 1, dilation, layers[l]);
+    }
+  };
+}
+
+/** The same chain for a peer, in f32 or in static int8 (QLinearConv). */
+export function graph({ frames, channels, taps, dilation = 1, bins = 1 }, eightBits) {
+  const g = new Graph();
+  const isPlane = bins > 1;
+  const dims = isPlane ? [1, channels, bins, frames] : [1, channels, frames];
+  const kernel = isPlane ? [3, taps] : [taps];
+  const pad = ((taps - 1) * dilation) / 2;
+  const pads = isPlane ? [1, pad, 1, pad] : [pad, pad];
+  const attributes = { kernel_shape: kernel, pads, dilations: isPlane ? [1, dilation] : [dilation] };
+  const next = random(3);
+  const inputs = channels * kernel.reduce((a, b) => a * b);
+  let x = g.input("x", dims, eightBits ? UINT8 : 1);
+  const [scale, zero] = [g.constant(scalar(0.02), []), g.constant(Uint8Array.of(0), [])];
+  for (let l = 0; l < DEPTH; l++) {
+    const shape = [channels, channels, ...kernel];
+    if (eightBits) {
+      const w = g.constant(
+        Int8Array.from({ length: channels * inputs }, () => next() * 255 - 127),
+        shape,
+      );
+      const wScale = g.constant(new Float32Array(channels).fill(0.02 / Math.sqrt(inputs)));
+      const rest = [g.constant(new Int8Array(channels)), scale, zero, g.constant(new Int32Array(channels))];
+      x = g.node("QLinearConv", [x, scale, zero, w, wScale, ...rest], attributes);
+    } else {
+      const w = Float32Array.from({ length: channels * inputs }, () => (next() - 0.5) / Math.sqrt(inputs));
+      x = g.node("Relu", [
+        g.node("Conv", [x, g.constant(w, shape), g.constant(new Float32Array(channels).fill(0.05))], attributes),
+      ]);
+    }
+  }
+  g.output(x, dims, eightBits ? UINT8 : 1);
+  return { model: g.encode(), dims };
+}

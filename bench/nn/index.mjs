@@ -1,0 +1,169 @@
+// The neural kernels and the whole speaker network against onnxruntime: in WASM (f32, int8) and native, one thread each.
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { readModelFile, tensorValues } from "../../dist/engine/model-file.js";
+import { speakerTensors } from "../../dist/engine/speaker-tensors.js";
+import { absent, atLeast, atMost, compare, random } from "../measure.mjs";
+import { campplusGraph } from "./campplus-graph.mjs";
+import { graph, kernels, macs, ours } from "./convolutions.mjs";
+import { peak } from "./peak.mjs";
+import { randomModel } from "./random-model.mjs";
+
+const SHAPES = {
+  "pointwise 512": { frames: 200, channels: 512, taps: 1 },
+  "convolution 256, 3 taps": { frames: 200, channels: 256, taps: 3, dilation: 2 },
+  "convolution 512, 3 taps": { frames: 200, channels: 512, taps: 3, dilation: 2 },
+  "convolution 256, 5 taps": { frames: 200, channels: 256, taps: 5 },
+  "plane 40 × 32, 3 × 3": { frames: 100, channels: 32, taps: 3, bins: 40 },
+};
+const FRAMES = 398; // 4 s
+const GMACS = 0.536 * 4; // of the network, for 4 s
+
+const options = { intraOpNumThreads: 1, interOpNumThreads: 1, graphOptimizationLevel: "all" };
+
+async function runtimes() {
+  const found = {};
+  const web = await import("onnxruntime-web/wasm");
+  web.env.wasm.numThreads = 1;
+  web.env.logLevel = "error";
+  found.web = web;
+  try {
+    found.native = (await import("onnxruntime-node")).default ?? (await import("onnxruntime-node"));
+    if (!found.native.InferenceSession) throw new Error("no InferenceSession");
+  } catch (error) {
+    found.reason = error;
+  }
+  return found;
+}
+
+async function session(runtime, isWeb, model, feeds) {
+  const created = await runtime.InferenceSession.create(model, {
+    ...options,
+    executionProviders: [isWeb ? "wasm" : "cpu"],
+  });
+  const inputs = Object.fromEntries(
+    Object.entries(feeds).map(([name, { type, data, dims }]) => [name, new runtime.Tensor(type, data, dims)]),
+  );
+  return () => created.run(inputs);
+}
+
+async function convolutionRows(peers, limit) {
+  const modules = await kernels();
+  const rows = [];
+  for (const [name, shape] of Object.entries(SHAPES)) {
+    const cases = {
+      ours: ours(modules.integer, shape, false),
+      "ours f32": ours(modules.float, shape, true),
+      peak: limit.run,
+    };
+    for (const eightBits of [false, true]) {
+      const { model, dims } = graph(shape, eightBits);
+      const n = dims.reduce((a, b) => a * b);
+      const x = eightBits
+        ? { type: "uint8", data: new Uint8Array(n).fill(30), dims }
+        : { type: "float32", data: new Float32Array(n).fill(0.5), dims };
+      cases[eightBits ? "int8" : "f32"] = await session(peers.web, true, model, { x });
+    }
+    const times = await compare(cases, "ours", { rounds: 21 });
+    const speed = (macs(shape) / times.ours.ms / 1e6).toFixed(1);
+    rows.push(atLeast(name, "onnxruntime-web f32", times.f32.ratio, 2.3, `${speed} GMAC/s`));
+    rows.push(atLeast(name, "onnxruntime-web int8", times.int8.ratio, 1.15));
+    const share = (macs(shape) / limit.macs) * times.peak.ratio * 100;
+    rows.push(
+      atLeast(name, "peak of dot_i16x8", share, 85, "share of the multiply-accumulates the machine can do", " %"),
+    );
+    rows.push(atLeast(`${name}, our f32 kernel`, "onnxruntime-web f32", times.f32.ratio / times["ours f32"].ratio, 1));
+  }
+  return rows;
+}
+
+async function engine(bytes) {
+  const file = await readModelFile(bytes);
+  const wasm = readFileSync(fileURLToPath(new URL("../../dist/engine/vivavoce.wasm", import.meta.url)));
+  const k = new WebAssembly.Instance(new WebAssembly.Module(wasm), {}).exports;
+  k.speakerReserve(FRAMES);
+  for (const [i, tensor] of file.network.tensors.entries()) {
+    new Uint8Array(k.memory.buffer).set(tensor.bytes, k.speakerStaging());
+    k.speakerTake(i);
+  }
+  return {
+    k,
+    tensors: new Map(file.network.tensors.map((t) => [t.name, { shape: t.shape, values: tensorValues(t) }])),
+  };
+}
+
+function modelBytes() {
+  const shipped = process.env.VIVAVOCE_MODEL ?? fileURLToPath(new URL("../../models/vivavoce-1.vvm", import.meta.url));
+  return existsSync(shipped) ? new Uint8Array(readFileSync(shipped)) : randomModel(speakerTensors());
+}
+
+/** Log-mel like values: a walk in every bin. */
+function features(seed) {
+  const next = random(seed);
+  const x = new Float32Array(FRAMES * 80);
+  const walk = new Float32Array(80);
+  for (let t = 0; t < FRAMES; t++) {
+    const loud = next() * 4;
+    for (let b = 0; b < 80; b++) {
+      walk[b] = walk[b] * 0.9 + (next() - 0.5) * 2;
+      x[t * 80 + b] = walk[b] + loud - 7;
+    }
+  }
+  return x;
+}
+
+const cosine = (a, b) => {
+  let [ab, aa, bb] = [0, 0, 0];
+  for (let i = 0; i < a.length; i++) {
+    ab += a[i] * b[i];
+    aa += a[i] * a[i];
+    bb += b[i] * b[i];
+  }
+  return ab / Math.sqrt(aa * bb);
+};
+
+async function networkRows(peers, limit) {
+  const { k, tensors } = await engine(modelBytes());
+  const x = features(1);
+  const embed = () => {
+    new Float32Array(k.memory.buffer, k.speakerFeatures(), x.length).set(x);
+    if (k.speakerEmbed(FRAMES) !== 0) throw new Error("no embedding");
+    return new Float32Array(k.memory.buffer, k.speakerEmbedding(), k.speakerDimensions()).slice();
+  };
+  const cases = { ours: embed, peak: limit.run };
+  const cosines = {};
+  const add = async (name, runtime, isWeb, eightBits) => {
+    const { model, input, output } = campplusGraph(tensors, FRAMES, eightBits);
+    cases[name] = await session(runtime, isWeb, model, {
+      [input]: { type: "float32", data: x, dims: [1, FRAMES, 80] },
+    });
+    cosines[name] = cosine(embed(), (await cases[name]())[output].data);
+    if (!eightBits && !(cosines[name] > 0.99))
+      throw new Error(`${name} computes another network: cosine ${cosines[name]}`);
+  };
+  await add("web f32", peers.web, true, false);
+  await add("web int8", peers.web, true, true);
+  if (peers.native) await add("native f32", peers.native, false, false);
+  const times = await compare(cases, "ours", { rounds: 15 });
+  const told = (name) =>
+    `${times[name].ms.toFixed(0)} ms, ours ${times.ours.ms.toFixed(0)} ms; cosine ${cosines[name].toFixed(4)}`;
+  const work = "CAM++, 4 s of speech";
+  const rows = [
+    atLeast(work, "onnxruntime-web f32", times["web f32"].ratio, 4, told("web f32")),
+    atLeast(work, "onnxruntime-web int8", times["web int8"].ratio, 1, told("web int8")),
+  ];
+  if (peers.native) {
+    rows.push(
+      atMost(work, "onnxruntime native f32", 1 / times["native f32"].ratio, 1.5, told("native f32"), "× its time"),
+    );
+  } else rows.push(absent(work, "onnxruntime native f32", peers.reason));
+  const share = ((GMACS * 1e9) / limit.macs) * times.peak.ratio * 100;
+  rows.push(atLeast(work, "peak of dot_i16x8", share, 85, "share, all layers and passes together", " %"));
+  return rows;
+}
+
+export default async function measure() {
+  const peers = await runtimes();
+  const limit = await peak();
+  return [...(await convolutionRows(peers, limit)), ...(await networkRows(peers, limit))];
+}

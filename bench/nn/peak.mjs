@@ -1,0 +1,36 @@
+// The most multiply-accumulates that WASM does here with `i32x4.dot_i16x8_s`: twelve accumulators, no memory, compiled in the
+// process that measures. Each sum depends on the one before, so that nothing can be hoisted.
+import asc from "assemblyscript/asc";
+
+const lanes = Array.from({ length: 12 }, (_, i) => `a${i}`);
+const step = lanes.map((a) => `${a} = i32x4.add(${a}, i32x4.dot_i16x8_s(${a}, x));`).join(" ");
+const source = `
+memory.data(1024);
+export function dots(n: i32): i32 {
+  const x = v128.load(512);
+  let ${lanes.map((a, i) => `${a} = i16x8.splat(${i + 1})`).join(", ")};
+  for (let i = 0; i < n; i += 2) { ${step} ${step} }
+  ${lanes
+    .slice(1)
+    .map((a) => `a0 = i32x4.add(a0, ${a});`)
+    .join(" ")}
+  return i32x4.extract_lane(a0, 0);
+}`;
+
+/** { run, macs }: one call of run does so many multiply-accumulates. */
+export async function peak(calls = 60_000) {
+  let binary = null;
+  const { error, stderr } = await asc.main(
+    ["peak.ts", "--outFile", "peak.wasm", "-O3", "--noAssert", "--runtime", "stub", "--enable", "simd"],
+    {
+      readFile: (name) => (name === "peak.ts" ? source : null),
+      writeFile: (name, contents) => {
+        if (name === "peak.wasm") binary = contents;
+      },
+      listFiles: () => [],
+    },
+  );
+  if (error) throw new Error(`${error.message}\n${stderr.toString()}`);
+  const { dots } = new WebAssembly.Instance(new WebAssembly.Module(binary), {}).exports;
+  return { run: () => dots(calls), macs: calls * lanes.length * 8 };
+}
