@@ -1,0 +1,190 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openEngine } from "../../dist/engine/index.js";
+import { utter } from "../voice.js";
+import { randomModel } from "./random-model.js";
+
+const model = randomModel();
+/** In 16 bits, so that the last bit of a host's sine does not matter. */
+const rounded = (samples: Float32Array) => samples.map((value) => Math.round(value * 32768) / 32768);
+const anna = rounded(utter({ speaker: 1, seconds: 9, rateHz: 16_000 }).samples);
+const bert = rounded(utter({ speaker: 2, seconds: 5, rateHz: 44_100 }).samples);
+
+/**
+ * What is checked: bytes of measures, windows, embeddings, template and scores. Made once with Node; any engine on any machine
+ * has to give the same. They change only with the kernels: then say in the commit which one, and why.
+ */
+const golden = {
+  anna: "f06c44b02390baefe94d6085b08024e9",
+  bert: "c09d3892b8e2ca128f2ef74496acb4d0",
+  template: "98d6eb375ca9612cc9bd7718c4a97e55",
+  scores: "d56aaee5d439d019f0eeb7a591c8944f",
+};
+
+/** Runs in Node and in the page alike: nothing from outside but its arguments. */
+async function pass(
+  open: typeof openEngine,
+  workers: number,
+  modelBytes: Uint8Array,
+  voices: { a: Float32Array; b: Float32Array },
+) {
+  const engine = await open({ workers, model: modelBytes });
+  try {
+    const one = await engine.analyze(voices.a.slice(), 16_000);
+    const other = await engine.analyze(voices.b.slice(), 44_100);
+    const voiceOf = (analysis: typeof one) => ({ embedding: analysis.embedding!, ...analysis.measures });
+    const segments = one.windows.map((window) => ({
+      ...voiceOf(one),
+      embedding: window.embedding,
+      netSpeechSeconds: window.speechSeconds,
+    }));
+    const { template, segments: told } = await engine.train(segments);
+    const scores = [
+      ...(await engine.score([template!], voiceOf(other))),
+      ...(await engine.score([template!], voiceOf(one))),
+      engine.threshold(0.003),
+    ];
+    // Numbers as their shortest exact text: equal text, equal bits.
+    const text = (value: unknown) =>
+      JSON.stringify(value, (_, part) => (part instanceof Float32Array ? Array.from(part) : part));
+    return { anna: text(one), bert: text(other), template: text([template, told]), scores: text(scores) };
+  } finally {
+    await engine.close();
+  }
+}
+
+function hashed(texts: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(texts).map(([name, text]) => [name, createHash("sha256").update(text).digest("hex").slice(0, 32)]),
+  );
+}
+
+/** What the page puts on its window. */
+interface Window {
+  readonly vivavoce: { readonly openEngine: typeof openEngine };
+}
+
+let server: Server;
+let browser: Browser;
+let page: Page;
+let origin: string;
+const requested: string[] = [];
+
+beforeAll(async () => {
+  const types: Record<string, string> = { js: "text/javascript", wasm: "application/wasm", html: "text/html" };
+  const bytesOf = (samples: Float32Array) => Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength);
+  const made: Record<string, Uint8Array | string> = {
+    "/": `<!doctype html><title>vivavoce</title>
+      <script type="module">import * as vivavoce from "/bundle/vivavoce.js"; window.vivavoce = vivavoce;</script>`,
+    "/anna": bytesOf(anna),
+    "/bert": bytesOf(bert),
+    "/bundle/vivavoce-1.vvm": model,
+  };
+  server = createServer((request, response) => {
+    const path = new URL(request.url!, "http://x").pathname;
+    requested.push(path);
+    const extension = path.split(".").pop()!;
+    try {
+      const body =
+        made[path] ?? readFileSync(new URL(`../../dist/browser/${path.replace("/bundle/", "")}`, import.meta.url));
+      response.writeHead(200, {
+        "content-type": path === "/" ? "text/html" : (types[extension] ?? "application/octet-stream"),
+      });
+      response.end(body);
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  browser = await chromium.launch({
+    executablePath: "/usr/bin/chromium",
+    args: [
+      "--headless",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
+  page = await browser.newPage();
+  await page.goto(origin);
+  await page.waitForFunction(() => "vivavoce" in window);
+});
+afterAll(async () => {
+  await browser?.close();
+  server?.close();
+});
+
+async function inPage(workers: number, source: string) {
+  return page.evaluate(
+    async ({ workers, source }) => {
+      const { openEngine } = (window as never as Window).vivavoce;
+      const floats = async (path: string) => new Float32Array(await (await fetch(path)).arrayBuffer());
+      const modelBytes = new Uint8Array(await (await fetch("/bundle/vivavoce-1.vvm")).arrayBuffer());
+      const pass = new Function(`return (${source})`)();
+      return pass(openEngine, workers, modelBytes, { a: await floats("/anna"), b: await floats("/bert") });
+    },
+    { workers, source },
+  ) as Promise<Record<string, string>>;
+}
+
+describe("the same bits everywhere", () => {
+  test("Node, in the calling thread", async () => {
+    expect(hashed(await pass(openEngine, 0, model, { a: anna, b: bert }))).toEqual(golden);
+  });
+  test("Node, in workers", async () => {
+    expect(hashed(await pass(openEngine, 2, model, { a: anna, b: bert }))).toEqual(golden);
+  });
+  test("Chromium, in the page", async () => {
+    expect(hashed(await inPage(0, pass.toString()))).toEqual(golden);
+  });
+  test("Chromium, in workers", async () => {
+    expect(hashed(await inPage(2, pass.toString()))).toEqual(golden);
+  });
+});
+
+describe("in a browser", () => {
+  test("kernels, worker and model are found beside the bundle, with no configuration", async () => {
+    requested.length = 0;
+    const id = await page.evaluate(async () => {
+      const { openEngine } = (window as never as Window).vivavoce;
+      const engine = await openEngine();
+      const { calibrationModelId } = engine.model;
+      await engine.close();
+      return calibrationModelId as string;
+    });
+    expect(id).toBe("random-1");
+    const bundle = requested.filter((path) => path.startsWith("/bundle/"));
+    expect(new Set(bundle)).toEqual(new Set(["/bundle/vivavoce.wasm", "/bundle/vivavoce-1.vvm", "/bundle/worker.js"]));
+  });
+
+  test("errors keep their codes; a time limit replaces the worker", async () => {
+    const seen = await page.evaluate(async () => {
+      const { openEngine } = (window as never as Window).vivavoce;
+      const engine = await openEngine({ workers: 1, graceMs: 0 });
+      const codeOf = (call: Promise<unknown>) =>
+        call.then(
+          () => "fine",
+          (error: { code?: string; name: string }) => (error.name === "EngineError" ? error.code : error.name),
+        );
+      const codes = [
+        await codeOf(engine.analyze(Float32Array.of(Number.NaN), 16_000)),
+        await codeOf(engine.analyze(new Float32Array(3600 * 16_000), 16_000, { timeoutMs: 30 })),
+        await codeOf(engine.analyze(new Float32Array(16_000), 16_000)),
+        await codeOf(engine.analyze(new Float32Array(16_000), 16_000, { signal: AbortSignal.abort() })),
+      ];
+      const under = codeOf(engine.analyze(new Float32Array(3600 * 16_000), 16_000));
+      await engine.close();
+      return [...codes, await under];
+    });
+    expect(seen).toEqual(["BAD_SAMPLES", "TIMEOUT", "fine", "AbortError", "CLOSED"]);
+  });
+});
