@@ -30,8 +30,17 @@ const PEOPLE = [
 ] as const;
 const MALLORY = { name: "mallory", speaker: 34 } as const;
 
+const spoken = new Map<string, Uint8Array>();
+
 /** A phrase on the telephone: 8 kHz, a little noise. */
 function phrase(speaker: number, take: number): Uint8Array {
+  const key = `${speaker} ${take}`;
+  const known = spoken.get(key) ?? synthesized(speaker, take);
+  spoken.set(key, known);
+  return known;
+}
+
+function synthesized(speaker: number, take: number): Uint8Array {
   const speech = speak({ speaker, seconds: 5, rateHz: RATE_HZ, seed: take });
   return wav(mix(speech, noise(5, RATE_HZ, speaker * 100 + take), 25), RATE_HZ);
 }

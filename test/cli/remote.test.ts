@@ -1,0 +1,176 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { configSchema } from "../../src/server/config.js";
+import { jsonLog } from "../../src/server/log.js";
+import { type Box, startBox } from "../../src/server/start.js";
+import { fixtureEngine, rateHz, silence, take } from "../processor/fixture-engine.js";
+import { wav } from "../voice.js";
+import { run } from "./run.js";
+
+const execute = promisify(execFile);
+let folder: string;
+let box: Box;
+let place: string[];
+const file = (name: string) => join(folder, name);
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "vivavoce-cli-"));
+  box = await startBox(configSchema.parse({ port: 0, store: "memory" }), {
+    engine: fixtureEngine(),
+    log: jsonLog("silent"),
+  });
+  const { clientId, clientSecret } = box.firstApplication!;
+  place = ["--url", box.url, "--client-id", clientId, "--client-secret", clientSecret];
+  const speakers = { ada: 100, bob: 200, mallory: 300 };
+  for (const [name, speaker] of Object.entries(speakers)) {
+    for (let i = 1; i <= 4; i++) await writeFile(file(`${name}-${i}.wav`), wav(take(speaker, 3 + i / 10), rateHz));
+  }
+  await writeFile(file("stereo.wav"), wav(take(100, 3.5), rateHz, 2));
+  await writeFile(file("silence.wav"), wav(silence(3), rateHz));
+  await writeFile(file("text.wav"), "this is no audio");
+});
+afterAll(async () => {
+  await box?.stop();
+  await rm(folder, { recursive: true });
+});
+
+const voices = (name: string, ...takes: number[]) => takes.map((i) => file(`${name}-${i}.wav`));
+
+describe("enroll, verify, identify, watchlist against a box", () => {
+  it("enrolls, and tells what became of each recording", async () => {
+    const { code, json } = await run("enroll", "ada", ...voices("ada", 1, 2, 3), ...place, "--json");
+    expect(code).toBe(0);
+    expect(json.training).toMatchObject({ status: "TRAINED", printVersion: 1 });
+    expect(json.segments).toHaveLength(3);
+    expect(json.segments[0]).toMatchObject({ validity: "AUDIO_OK", enrolled: true, usedForTraining: true });
+    const again = await run("enroll", "bob", ...voices("bob", 1, 2, 3), ...place);
+    expect(again.out).toMatch(/bob is enrolled/);
+    expect(again.out).toContain("bob-1.wav");
+  });
+
+  it("says what is missing when there is too little, and exits 3", async () => {
+    const { code, json } = await run("enroll", "carol", ...voices("ada", 1), file("silence.wav"), ...place, "--json");
+    expect(code).toBe(3);
+    expect(json.training).toBeNull();
+    expect(json.segments[1]).toMatchObject({ validity: "AUDIO_TOO_SHORT", enrolled: false, remedy: "speak longer" });
+  });
+
+  it("verifies: 0 for a match, 1 for none, 3 for no answer", async () => {
+    const match = await run("verify", "ada", ...voices("ada", 4), ...place, "--json");
+    expect(match).toMatchObject({
+      code: 0,
+      json: { decision: "AUTHENTIC", reason: "VOICEPRINT_MATCH", subject: "ada" },
+    });
+    const other = await run("verify", "ada", ...voices("bob", 4), ...place);
+    expect(other.code).toBe(1);
+    expect(other.out).toMatch(/decision +NO MATCH/);
+    const nothing = await run("verify", "ada", file("silence.wav"), ...place, "--json");
+    expect(nothing).toMatchObject({ code: 3, json: { decision: "UNCERTAIN" } });
+  });
+
+  it("identifies among people", async () => {
+    const { code, json } = await run("identify", ...voices("bob", 4), "ada", "bob", ...place, "--json");
+    expect(code).toBe(0);
+    expect(json).toMatchObject({ subject: "bob", decision: "AUTHENTIC" });
+    expect(json.candidates.map((one: { name: string }) => one.name)).toEqual(["bob", "ada"]);
+  });
+
+  it("keeps and checks watchlists", async () => {
+    await run("enroll", "mallory", ...voices("mallory", 1, 2, 3), "--fraudster", ...place);
+    const created = await run("watchlist", "create", "mallory", "--tag", "known", ...place, "--json");
+    const id = created.json.watchlistId as string;
+    expect(await run("watchlist", "check", id, ...voices("mallory", 4), ...place, "--json")).toMatchObject({
+      code: 1,
+      json: { decision: "FRAUD" },
+    });
+    expect(await run("watchlist", "check", id, ...voices("ada", 4), ...place, "--json")).toMatchObject({
+      code: 0,
+      json: { decision: "NO_RISK_DETECTED" },
+    });
+    expect((await run("watchlist", "show", id, ...place, "--json")).json).toMatchObject({
+      tag: "known",
+      profileIds: [expect.any(String)],
+    });
+    expect((await run("watchlist", "consistency", id, ...place, "--json")).json).toMatchObject({
+      compatible: 1,
+      incompatible: 0,
+    });
+    expect((await run("watchlist", "remove", id, "mallory", ...place)).code).toBe(0);
+    expect((await run("watchlist", "show", id, ...place, "--json")).json.profileIds).toEqual([]);
+    expect((await run("watchlist", "delete", id, ...place)).code).toBe(0);
+    expect((await run("watchlist", "show", id, ...place)).code).toBe(4);
+  });
+
+  it("demonstrates both workflows", async () => {
+    const { code, json } = await run("demo", ...place, "--json");
+    // The fixture's ears know no synthesized voice: only that every step is taken is tested here.
+    expect([0, 3]).toContain(code);
+    expect(json.enrolled.map((one: { name: string }) => one.name)).toEqual(["ada", "bob", "carol", "mallory"]);
+  });
+});
+
+describe("what goes wrong is said plainly", () => {
+  it.each([
+    [["verify", "nobody", "ada-4.wav"], 2, /no person "nobody" is known/],
+    [["verify", "ada", "missing.wav"], 2, /missing\.wav: no such file/],
+    [["verify", "ada", "text.wav"], 2, /no WAV file/],
+    [["identify", "ada-4.wav"], 2, /name the people/],
+    [["verify", "ada", "stereo.wav", "--channel", "7"], 2, /channel/],
+    [["verify", "ada", "ada-4.wav", "--encoding", "pcm16"], 2, /needs --rate/],
+    [["enroll", "ada"], 2, /missing required argument/],
+    [["verfy", "ada"], 2, /Did you mean verify/],
+    [["verify", "ada", "ada-4.wav", "--scope", "other"], 4, /does not open this scope/],
+  ])("%j exits %i", async (words, code, message) => {
+    const argv = words.map((word) => (/\.wav$/.test(word) ? file(word) : word));
+    const ran = await run(...argv, ...(words.length > 2 || words[0] === "identify" ? place : []));
+    expect(ran.err).toMatch(message);
+    expect(ran.code).toBe(code);
+  });
+
+  it("answers errors as JSON too", async () => {
+    const ran = await run("verify", "nobody", file("ada-4.wav"), ...place, "--json");
+    expect(ran.json.error).toMatch(/nobody/);
+    expect(ran.json.hint).toMatch(/enroll/);
+  });
+
+  it("says that nobody listens, and that credentials are wrong", async () => {
+    expect((await run("verify", "ada", file("ada-4.wav"), "--url", "http://127.0.0.1:9", "--token", "x")).code).toBe(4);
+    const wrong = await run("verify", "ada", file("ada-4.wav"), ...place.slice(0, -1), "wrong");
+    expect(wrong.err).toMatch(/hint: give --token/);
+    expect((await run("verify", "ada", file("ada-4.wav"), "--url", "nonsense")).code).toBe(2);
+  });
+});
+
+describe("voices to try with", () => {
+  it("are written as WAV files", async () => {
+    const { json } = await run("demo", "--wav", join(folder, "voices"), "--json");
+    expect(json.files).toHaveLength(16);
+  });
+});
+
+describe("completion", () => {
+  /** What bash offers for a command line. */
+  const offered = async (...words: string[]) => {
+    const script = (await run("completion", "bash")).out;
+    const asked = `${script}\nCOMP_WORDS=(vivavoce ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}; _vivavoce; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { stdout } = await execute("bash", ["-c", asked], { cwd: folder });
+    return stdout.split("\n").filter(Boolean);
+  };
+
+  it("offers commands, subcommands, options and files", async () => {
+    expect(await offered("ver")).toEqual(["verify"]);
+    expect(await offered("watchlist", "")).toEqual(expect.arrayContaining(["create", "add", "check"]));
+    expect(await offered("watchlist", "check", "--ign")).toEqual(["--ignore-checkpoints"]);
+    expect(await offered("verify", "ada", "text")).toEqual(["text.wav"]);
+    expect(await offered("serve", "--po")).toEqual(["--port"]);
+  });
+
+  it("writes a script that zsh can read, and refuses other shells", async () => {
+    expect((await run("completion", "zsh")).out).toContain("#compdef vivavoce");
+    expect((await run("completion", "fish")).code).toBe(2);
+  });
+});
