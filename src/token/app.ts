@@ -1,12 +1,14 @@
 import { Hono } from "hono";
 import { engagementRoutes } from "../engagement/engagement-routes.js";
+import { loggableClientId } from "./audit.js";
 import { parseBasic } from "./basic.js";
 import { invalidClient, throttled } from "./client-credentials.js";
-import { OAuthError } from "./errors.js";
+import { errorResponse, OAuthError } from "./errors.js";
 import { pageRoutes } from "./interactive/page-routes.js";
 import { createAuthorizationFlow } from "./interactive/provider.js";
 import { managementRoutes } from "./management-routes.js";
 import { checkFormClient, oauthRoutes, type RedeemCode } from "./oauth-routes.js";
+import { PLATFORM_SCOPE } from "./scopes.js";
 import type { TokenService } from "./service.js";
 import { addressOf, answerErrors, type Env, type TransportOptions } from "./transport.js";
 
@@ -42,10 +44,27 @@ export function createTokenApp(service: TokenService, options: TokenAppOptions =
     const known = await throttled(service.throttle, client.clientId, address, () =>
       service.credentials.authenticate(client.clientId, client.secret),
     );
-    if (!known) throw invalidClient();
+    if (!known) {
+      service.audit({
+        event: "client-refused",
+        audience: "tooling",
+        clientId: loggableClientId(client.clientId),
+        address,
+      });
+      throw invalidClient();
+    }
     if (known.credential.kind !== "user")
       throw new OAuthError("unauthorized_client", "this credential is for the client credentials flow");
-    return flow.redeem(c.req.raw, new URLSearchParams([...new Map([...form, ["client_id", client.clientId]])]));
+    return flow.redeem(c.req.raw, new URLSearchParams([...new Map([...form, ["client_id", client.clientId]])]), (jti) =>
+      service.audit({
+        event: "token-issued",
+        audience: "tooling",
+        clientId: client.clientId,
+        scope: PLATFORM_SCOPE,
+        jti,
+        address,
+      }),
+    );
   };
 
   app.route("/", oauthRoutes(service, { ...options, redeemCode }));
@@ -54,6 +73,8 @@ export function createTokenApp(service: TokenService, options: TokenAppOptions =
   app.route("/", pageRoutes(service, flow, options));
   app.route("/management/v1", managementRoutes(service, { grantStands: flow.grantStands }) as unknown as Hono<Env>);
   app.route("/", engagementRoutes(service, options));
+
+  app.notFound(() => errorResponse(new OAuthError("not_found", "there is nothing here")));
 
   return {
     app,

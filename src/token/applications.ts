@@ -86,6 +86,7 @@ export interface Applications {
 }
 
 const LONGEST_NAME = 128;
+const LONGEST_BINDING = 4096;
 
 function checkName(what: string, name: string): string {
   if (name.trim() === "" || name.length > LONGEST_NAME)
@@ -104,7 +105,14 @@ function checkGkScopes(gkScopes: readonly string[]): string[] {
   const wrong = gkScopes.find((id) => !/^[\x21-\x7e]{1,128}$/.test(id));
   if (wrong !== undefined)
     throw new OAuthError("invalid_request", "a biometric scope id is 1 to 128 printable characters without spaces");
-  return [...new Set(gkScopes)];
+  const ids = [...new Set(gkScopes)];
+  // They stand in every token, and a token in every request's header.
+  if (ids.join().length > LONGEST_BINDING)
+    throw new OAuthError(
+      "invalid_request",
+      `a client's biometric scope ids have at most ${LONGEST_BINDING} characters together`,
+    );
+  return ids;
 }
 
 const viewClient = ({ secretHash, ...client }: StoredClient): Client => ({ ...client, hasSecret: secretHash !== null });

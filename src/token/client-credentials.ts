@@ -26,17 +26,22 @@ export const invalidClient = (): OAuthError =>
     headers: { "WWW-Authenticate": BASIC_CHALLENGE },
   });
 
-/** Runs a check of a client's secret behind the throttle, and counts how it went. */
+/**
+ * Runs a check of a secret behind the throttle, and counts how it went. `countFirst` counts before the check, so that many guesses at
+ * once are not all let in: for people, who type one password at a time; a program may well ask for several tokens at once.
+ */
 export async function throttled<T>(
   throttle: Throttle,
   client: string,
   address: string,
   check: () => Promise<T | null>,
+  { countFirst = false } = {},
 ): Promise<T | null> {
   throttle.admit(client, address);
+  if (countFirst) throttle.failed(client, address);
   const found = await check();
-  if (found === null) throttle.failed(client, address);
-  else throttle.succeeded(client, address);
+  if (found !== null) throttle.succeeded(client, address, countFirst);
+  else if (!countFirst) throttle.failed(client, address);
   return found;
 }
 

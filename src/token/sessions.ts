@@ -7,6 +7,7 @@ interface StoredSession {
   readonly userName: string;
   readonly userId: string;
   readonly formToken: string;
+  readonly startedAt: number;
   readonly expiresAt: number;
 }
 
@@ -47,10 +48,11 @@ export function createBrowserSessions(options: {
   return {
     async start(user) {
       const cookie = nonce();
-      const expiresAt = clock.now() + LIFETIME_MS;
+      const startedAt = clock.now();
+      const expiresAt = startedAt + LIFETIME_MS;
       await sessions.insert(
         keyOf(cookie),
-        { userName: user.name, userId: user.id, formToken: nonce(), expiresAt },
+        { userName: user.name, userId: user.id, formToken: nonce(), startedAt, expiresAt },
         expiresAt,
       );
       return { cookie, expiresAt };
@@ -60,7 +62,8 @@ export function createBrowserSessions(options: {
       const session = cookie ? await sessions.get(keyOf(cookie)) : null;
       if (!session || session.expiresAt <= clock.now()) return null;
       const user = await users.find(session.userName, session.userId);
-      return user && !user.disabled ? { user, formToken: session.formToken, expiresAt: session.expiresAt } : null;
+      const valid = user && !user.disabled && session.startedAt >= user.passwordSetAt;
+      return valid ? { user, formToken: session.formToken, expiresAt: session.expiresAt } : null;
     },
 
     async end(cookie) {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Clock } from "./clock.js";
 import { OAuthError } from "./errors.js";
 
@@ -29,17 +30,25 @@ export interface Throttle {
   /** Throws `temporarily_unavailable` (429, `Retry-After`) while this client or address has to wait. */
   admit(client: string, address: string): void;
   failed(client: string, address: string): void;
-  succeeded(client: string, address: string): void;
+  /** `counted`: the attempt was counted as a failure beforehand. */
+  succeeded(client: string, address: string, counted?: boolean): void;
 }
+
+/** Names come from strangers and may be as long as a request. */
+const short = (name: string): string =>
+  name.length <= 128 ? name : createHash("sha256").update(name).digest("base64");
 
 /** Slows guessing by doubling waits. Kept in this process: each replica slows on its own. */
 export function createThrottle(clock: Clock): Throttle {
   const failures = new Map<string, Failures>();
 
+  const pairKey = (client: string, address: string): string => `pair ${address} ${short(client)}`;
+  const addressKey = (address: string): string => `address ${address}`;
+  const clientKey = (client: string): string => `client ${short(client)}`;
   const keys = (client: string, address: string): [string, Allowance][] => [
-    [`pair ${address} ${client}`, PAIR],
-    [`address ${address}`, ADDRESS],
-    [`client ${client}`, CLIENT],
+    [pairKey(client, address), PAIR],
+    [addressKey(address), ADDRESS],
+    [clientKey(client), CLIENT],
   ];
 
   const recall = (key: string, now: number): Failures | undefined => {
@@ -74,10 +83,12 @@ export function createThrottle(clock: Clock): Throttle {
       while (failures.size > REMEMBERED) failures.delete(failures.keys().next().value as string);
     },
 
-    succeeded(client, address) {
+    succeeded(client, address, counted = false) {
+      failures.delete(pairKey(client, address));
+      failures.delete(clientKey(client));
       // The address keeps its count: one known secret must not buy free guesses at others.
-      failures.delete(`pair ${address} ${client}`);
-      failures.delete(`client ${client}`);
+      const entry = failures.get(addressKey(address));
+      if (counted && entry) failures.set(addressKey(address), { ...entry, count: entry.count - 1, until: entry.last });
     },
   };
 }

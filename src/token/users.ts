@@ -12,6 +12,8 @@ interface StoredUser {
   readonly name: string;
   readonly role: Role;
   readonly passwordHash: string;
+  /** Sessions from before are over. */
+  readonly passwordSetAt: number;
   readonly disabled: boolean;
   readonly createdAt: number;
 }
@@ -57,6 +59,7 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
         name: normal,
         role,
         passwordHash: await secrets.hash(checkPassword(password), "chosen"),
+        passwordSetAt: clock.now(),
         disabled: false,
         createdAt: clock.now(),
       };
@@ -82,7 +85,7 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
           ...user,
           ...(role && { role }),
           ...(disabled !== undefined && { disabled }),
-          ...(passwordHash && { passwordHash }),
+          ...(passwordHash && { passwordHash, passwordSetAt: clock.now() }),
         };
         return changed;
       });

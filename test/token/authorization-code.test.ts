@@ -116,6 +116,9 @@ describe("authorization code with PKCE", () => {
     expect(await response.json()).toMatchObject({ name: "olga", role: "owner" });
     await expect(box.service.runtime.verify(result.access_token)).rejects.toMatchObject({ code: "invalid_token" });
     await expect(box.service.engagement.verify(result.access_token)).rejects.toMatchObject({ code: "invalid_token" });
+    const log = JSON.stringify(box.audited);
+    for (const hidden of [PASSWORD, secret, verifier, result.access_token]) expect(log).not.toContain(hidden);
+    expect(box.audited.map(({ event }) => event)).toEqual(["sign-in", "token-issued"]);
   });
 
   test("who is signed in is asked for consent alone, unless the client wants the password again", async () => {
@@ -240,6 +243,26 @@ describe("authorization code with PKCE", () => {
     }
     expect((await browser.submit(page.text, { name: "olga", password: PASSWORD })).response.status).toBe(429);
     expect(browser.cookies.has("vivavoce_session")).toBe(false);
+  });
+
+  test("many guesses at once are not all let in", async () => {
+    const browser = new Browser(box);
+    const { text } = await browser.go(authorizeUrl());
+    const tries = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => browser.submit(text, { name: "olga", password: `guess number ${i}` })),
+    );
+    const statuses = tries.map(({ response }) => response.status);
+    expect(statuses.filter((status) => status === 401)).toHaveLength(5);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(15);
+  });
+
+  test("a new password ends the sessions of the old one", async () => {
+    const browser = new Browser(box);
+    await allow(browser);
+    expect((await browser.go("/profile")).text).toContain("<h1>Profile</h1>");
+    box.advance(1);
+    await box.service.users.change("olga", { password: "another password" });
+    expect((await browser.go("/profile")).text).toContain("<h1>Sign in</h1>");
   });
 
   test("forms are taken from our own page in the same browser only", async () => {

@@ -284,6 +284,20 @@ describe("applications and clients", () => {
     expect((await tokenOf(box, clientId, secret, "tts")).response.status).toBe(401);
   });
 
+  test("the largest binding still makes a token that passes, a larger one is refused", async () => {
+    const box = createBox();
+    const ids = Array.from({ length: 110 }, (_, i) => `00000000-0000-7000-8000-${String(i).padStart(12, "0")}`);
+    const { application, clientId, secret } = await createRuntimeClient(box, ids);
+    const { body } = await tokenOf(box, clientId, secret, "bio");
+    expect((await box.service.runtime.verify(String(body.access_token), "bio")).gkScopes.size).toBe(110);
+    await expect(
+      box.service.applications.bindScopes(application.id, clientId, [...ids, "x".repeat(100)]),
+    ).rejects.toMatchObject({ code: "invalid_request" });
+    await expect(box.service.applications.bindScopes(application.id, clientId, ["a b"])).rejects.toMatchObject({
+      code: "invalid_request",
+    });
+  });
+
   test("the store holds hashes, and no view shows them", async () => {
     const box = createBox();
     const { application, secret } = await createRuntimeClient(box);

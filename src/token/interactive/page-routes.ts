@@ -54,8 +54,8 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
   function checkForm(c: Context, form: Form, formToken: string): void {
     const origin = c.req.header("Origin");
     const site = c.req.header("Sec-Fetch-Site");
-    const foreign =
-      (origin !== undefined && origin !== service.issuer) || (site !== undefined && site !== "same-origin");
+    const own = origin === undefined || origin === service.issuer || origin === new URL(c.req.url).origin;
+    const foreign = !own || (site !== undefined && site !== "same-origin");
     if (foreign || !sameText(form.get("form_token") ?? "", formToken)) {
       throw new OAuthError(
         "access_denied",
@@ -70,13 +70,18 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     checkForm(c, form, signInToken(c));
     const name = normalName(form.get("name") ?? "");
     const address = addressOf(c, options);
-    const user = await throttled(service.throttle, `user ${name}`, address, () =>
-      service.users.authenticate(name, form.get("password") ?? ""),
+    const user = await throttled(
+      service.throttle,
+      `user ${name}`,
+      address,
+      () => service.users.authenticate(name, form.get("password") ?? ""),
+      { countFirst: true },
     );
     if (!user) {
       service.audit({ event: "sign-in-refused", user: (await service.users.find(name))?.name ?? null, address });
       return "The user name or the password is wrong.";
     }
+    await service.sessions.end(getCookie(c, SESSION_COOKIE) ?? "");
     const { cookie, expiresAt } = await service.sessions.start(user);
     setCookie(c, SESSION_COOKIE, cookie, { ...cookieOptions, expires: new Date(expiresAt) });
     service.audit({ event: "sign-in", user: user.name, address });

@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import { decodeJwt } from "jose";
 import type Provider from "oidc-provider";
 import { LIFETIMES } from "../access-token.js";
 import { collection } from "../documents.js";
@@ -31,7 +32,7 @@ export interface AuthorizationFlow {
   /** The library's own endpoints: authorize, its continuation, and the end of its session. */
   handle(c: Context<Env>): Promise<Response>;
   /** The token endpoint, for a client whose secret was checked. */
-  redeem(request: Request, form: URLSearchParams): Promise<Response>;
+  redeem(request: Request, form: URLSearchParams, issued: (jti: string) => void): Promise<Response>;
   interaction(request: Request): Promise<Interaction | null>;
   signedIn(request: Request, userId: string): Promise<string>;
   consented(request: Request, userId: string): Promise<string>;
@@ -189,7 +190,7 @@ export function createAuthorizationFlow(service: TokenService): AuthorizationFlo
       return answerOf((await provider()).callback(), incoming, outgoing);
     },
 
-    async redeem(request, form) {
+    async redeem(request, form, issued) {
       const { incoming, outgoing } = nodePair(request, service.issuer, form.toString());
       delete incoming.headers.authorization;
       const answer = await answerOf((await provider()).callback(), incoming, outgoing);
@@ -200,6 +201,7 @@ export function createAuthorizationFlow(service: TokenService): AuthorizationFlo
         return errorResponse(new OAuthError(code, String(body.error_description ?? "the code is not accepted")));
       }
       const { access_token, expires_in, scope } = body;
+      issued(decodeJwt(String(access_token)).jti ?? "");
       return Response.json({ access_token, expires_in, scope, token_type: "bearer" }, { headers: NO_STORE });
     },
 
