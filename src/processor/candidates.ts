@@ -8,7 +8,7 @@ import { enrollStatus } from "../voiceprint/enrollment.js";
 import { audioModel } from "./audio-model.js";
 import type { Dependencies } from "./dependencies.js";
 import { invalid, notFound } from "./failures.js";
-import type { GalleryMember } from "./galleries.js";
+import type { GalleryMember, LoadedGallery } from "./galleries.js";
 
 export interface ScoredPrint {
   readonly print: Print;
@@ -110,16 +110,30 @@ export async function candidatesByGroup(
     return candidatesOf(deps, scopeId, kind, [...members, ...also]);
   }
   const given = also.filter(isPrint).map((print) => print.profileId);
-  const valid = await deps.galleries.search(scopeId, kind, ({ members }) => {
-    const found = new Set(given.filter((id) => members.has(id)));
-    const consider = (id: Id, member: GalleryMember | undefined) => {
-      if (member && (tag === "" || member.tag === tag)) found.add(id);
-    };
-    if (owners.size === 0) for (const id of named) consider(id, members.get(id));
-    else for (const [id, member] of members) if (named.has(id) || owners.has(member.ownerId)) consider(id, member);
-    return found;
+  const valid = await deps.galleries.search(scopeId, kind, (loaded) => {
+    const key = groups.map((group) => group.id).join();
+    const members = loaded.remembered(key, [tag, ...named, "", ...owners], () =>
+      validMembers(loaded, named, owners, tag),
+    );
+    const more = given.filter((id) => loaded.members.has(id) && !members.has(id));
+    return more.length === 0 ? members : new Set([...members, ...more]);
   });
   return searched(deps, scopeId, kind, valid, async () => DecisionReason.NO_SCORES);
+}
+
+function validMembers(
+  { members }: LoadedGallery,
+  named: ReadonlySet<Id>,
+  owners: ReadonlySet<Id>,
+  tag: string,
+): ReadonlySet<Id> {
+  const found = new Set<Id>();
+  const consider = (id: Id, member: GalleryMember | undefined) => {
+    if (member && (tag === "" || member.tag === tag)) found.add(id);
+  };
+  if (owners.size === 0) for (const id of named) consider(id, members.get(id));
+  else for (const [id, member] of members) if (named.has(id) || owners.has(member.ownerId)) consider(id, member);
+  return found;
 }
 
 /** The group of that id, its prints filtered by the tag; or, without an id, every group with that tag. */

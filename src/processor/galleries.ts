@@ -14,14 +14,53 @@ export interface LoadedGallery {
   readonly gallery: Gallery;
   /** Every valid print in the gallery. */
   readonly members: ReadonlyMap<Id, GalleryMember>;
+  /**
+   * What was found for `key` before, while neither the gallery nor what it was `of` has changed: a large group is sorted
+   * out once, not with every call.
+   */
+  remembered(key: string, of: readonly string[], find: () => ReadonlySet<Id>): ReadonlySet<Id>;
 }
 
-interface Slot {
-  readonly gallery: Gallery;
-  readonly members: Map<Id, GalleryMember>;
-  version: number;
+interface Memory {
+  readonly of: readonly string[];
+  readonly version: number;
+  readonly found: ReadonlySet<Id>;
+}
+
+/** Groups remembered for each gallery. */
+const mostRemembered = 16;
+
+class Slot implements LoadedGallery {
+  readonly members = new Map<Id, GalleryMember>();
+  readonly #memories = new Map<string, Memory>();
+  version = -1;
   /** Searches of one gallery run one after the other. */
-  ready: Promise<void>;
+  ready: Promise<void> = Promise.resolve();
+
+  constructor(readonly gallery: Gallery) {}
+
+  remembered(key: string, of: readonly string[], find: () => ReadonlySet<Id>): ReadonlySet<Id> {
+    const known = this.#memories.get(key);
+    if (known?.version === this.version && known.of.length === of.length && known.of.every((one, i) => one === of[i]))
+      return known.found;
+    const found = find();
+    this.#memories.delete(key);
+    this.#memories.set(key, { of, version: this.version, found });
+    if (this.#memories.size > mostRemembered) this.#memories.delete(this.#memories.keys().next().value!);
+    return found;
+  }
+
+  put(print: Print): void {
+    this.gallery.set(print.profileId, print.template.embedding);
+    this.members.set(print.profileId, { ownerId: print.ownerId, tag: print.tag });
+  }
+
+  remove(id: Id): void {
+    this.gallery.delete(id);
+    this.members.delete(id);
+    // What was found before may name it.
+    this.#memories.clear();
+  }
 }
 
 export class Galleries {
@@ -53,7 +92,7 @@ export class Galleries {
   drop(scopeId: Id, id: Id): void {
     for (const kind of ["person", "fraudster"] as const) {
       const slot = this.#slots.get(`${kind}:${scopeId}`);
-      if (slot) remove(slot, id);
+      slot?.remove(id);
     }
   }
 
@@ -68,7 +107,7 @@ export class Galleries {
       this.#slots.delete(oldest[0]);
       void oldest[1].ready.then(() => oldest[1].gallery.close());
     }
-    const slot = { gallery: this.engine.gallery(), members: new Map(), version: -1, ready: Promise.resolve() };
+    const slot = new Slot(this.engine.gallery());
     this.#slots.set(key, slot);
     return slot;
   }
@@ -88,22 +127,13 @@ export class Galleries {
     for (const id of changed.ids) {
       const print = prints.get(id);
       if (print?.kind === kind) this.#put(slot, print);
-      else remove(slot, id);
+      else slot.remove(id);
     }
     slot.version = changed.version;
   }
 
   #put(slot: Slot, print: Print): void {
-    if (print.template.revision === this.engine.model.revision) {
-      slot.gallery.set(print.profileId, print.template.embedding);
-      slot.members.set(print.profileId, { ownerId: print.ownerId, tag: print.tag });
-    } else {
-      remove(slot, print.profileId);
-    }
+    if (print.template.revision === this.engine.model.revision) slot.put(print);
+    else slot.remove(print.profileId);
   }
-}
-
-function remove(slot: Slot, id: Id): void {
-  slot.gallery.delete(id);
-  slot.members.delete(id);
 }
