@@ -218,13 +218,20 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
   for (const file of config.tls ? [config.tls.cert, config.tls.key] : []) {
     if (!existsSync(file)) throw new ConfigError(`tls: ${file}: no such file`);
   }
-  if (/^postgres(ql)?:/.test(config.store) && !config.seal.keys) {
+  if (config.seal.keys && isPostgres(config.seal.keys) && !config.seal.masterKeyFile) {
     throw new ConfigError(
-      "seal.keys: a store on PostgreSQL must be told where its keys lie: a folder that all replicas see, or another PostgreSQL",
+      "seal.masterKeyFile: keys in a database need a master key that seals them (openssl rand -hex 32)",
+    );
+  }
+  if (isPostgres(config.store) && !config.seal.keys) {
+    throw new ConfigError(
+      "seal.keys: a store on PostgreSQL must be told where its keys lie: another postgres://… for several replicas, or a folder for one",
     );
   }
   return config;
 }
+
+const isPostgres = (location: string) => /^postgres(ql)?:/.test(location);
 
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);

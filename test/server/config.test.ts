@@ -61,6 +61,8 @@ describe("what cannot be used is refused before anything opens, by name and sour
     [{ flags: { "tls.cert": "/nowhere/c", "tls.key": "/nowhere/k" } }, /tls: \/nowhere\/c: no such file/],
     [{ flags: { "tls.cert": "/nowhere/c" } }, /tls\.key/],
     [{ file: "/nowhere/config.json" }, /no such file/],
+    [{ flags: { store: "postgres://a/b" } }, /seal\.keys/],
+    [{ flags: { store: "postgres://a/b", "seal.keys": "postgres://c/d" } }, /seal\.masterKeyFile/],
   ])("%j", (sources, message) => {
     expect(() => loadConfig({ env: {}, ...sources })).toThrow(message);
   });
