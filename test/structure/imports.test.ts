@@ -53,7 +53,7 @@ function importsOf(folder: string): Import[] {
 function permitted(target: string, folder: string): boolean {
   if (target.startsWith(`${folder}/`)) return true;
   return allowed[folder]!.some((name) =>
-    name.includes("/") ? target === `${name}.ts` : target.startsWith(`${name}/`),
+    name.includes("/") ? target === `${name.replace("./", "")}.ts` : target.startsWith(`${name}/`),
   );
 }
 
