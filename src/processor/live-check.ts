@@ -89,7 +89,8 @@ export class LiveCheck {
 
   #next<T>(work: () => Promise<T>, evenClosed = false): Promise<T> {
     const done = this.#turn.then(async () => {
-      if (this.#closed && this.#result === null && !evenClosed) throw new Error("the live check is closed");
+      if (this.#closed && this.#result === null && !evenClosed)
+        throw invalid("audio", "closed", "the live check is closed");
       try {
         return await work();
       } catch (error) {

@@ -1,0 +1,81 @@
+import { describe, expect, test } from "vitest";
+import { AudioValidity, Decision, DecisionReason } from "../../src/contract/index.js";
+import { rateHz, take } from "./fixture-engine.js";
+import { list, openWorld, refusal, type World } from "./world.js";
+
+const chunks = (samples: Float32Array) =>
+  Array.from({ length: Math.ceil(samples.length / 2000) }, (_, i) => samples.slice(i * 2000, (i + 1) * 2000));
+
+const listen = async (world: World, ...profiles: { value: string }[]) =>
+  world.processor.listen({ context: world.context, gkVoiceprintProfileIds: list(...profiles), rateHz });
+
+describe("a live check", () => {
+  test("answers at the first checkpoint that gives a clear match, and hears no more", async () => {
+    const world = await openWorld();
+    const check = await listen(world, await world.trained(7));
+    let pushed = 0;
+    let state = await check.push(take(7, 0.1));
+    for (const chunk of chunks(take(7, 20))) {
+      state = await check.push(chunk);
+      pushed++;
+      if (state.result) break;
+    }
+    expect(state.result).toMatchObject({ decision: Decision.AUTHENTIC, validity: AudioValidity.AUDIO_OK });
+    expect(pushed * 0.25).toBeLessThan(2.3);
+    const late = await check.push(take(9, 5));
+    expect(late.result).toBe(state.result);
+    expect(await check.finish()).toBe(state.result);
+    const { result } = await world.processor.getSessionDecision({ context: world.context });
+    expect(result).toMatchObject({ decision: Decision.AUTHENTIC });
+    expect(result!.checks.map((one) => one.operation)).toEqual(["LiveCheck"]);
+  });
+
+  test("says at the end what it could not say earlier; chunks keep their order without waiting", async () => {
+    const world = await openWorld();
+    const check = await listen(world, await world.trained(7));
+    const states = chunks(take(9, 6)).map((chunk) => check.push(chunk));
+    const answer = await check.finish();
+    expect((await Promise.all(states)).every((state) => state.result === null)).toBe(true);
+    expect(answer).toMatchObject({ decision: Decision.NO_MATCH, reason: DecisionReason.VOICEPRINT_NO_MATCH });
+    expect(answer.audioDetails!.grossAudio!.seconds).toBe(6n);
+  });
+
+  test("watches for fraudsters at the same time", async () => {
+    const world = await openWorld();
+    const check = await listen(world, await world.trained(7), await world.trained(7, "fraudster"));
+    for (const chunk of chunks(take(7, 12))) if ((await check.push(chunk)).result) break;
+    expect((await check.finish()).decision).toBe(Decision.FRAUD);
+  });
+
+  test("too little speech is no guess", async () => {
+    const world = await openWorld();
+    const check = await listen(world, await world.trained(7));
+    await check.push(take(7, 0.4));
+    expect(await check.finish()).toMatchObject({
+      decision: Decision.UNCERTAIN,
+      reason: DecisionReason.AUDIO_TOO_SHORT,
+    });
+  });
+
+  test("is refused and ends as calls are", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const open = (request: object) =>
+      world.processor.listen({ context: world.context, gkVoiceprintProfileIds: list(profile), rateHz, ...request });
+    expect(await refusal(open({ context: {} }))).toMatchObject({ code: "INVALID_REQUEST" });
+    expect(await refusal(open({ rateHz: 17 }))).toMatchObject({ fields: ["rate out_of_range"] });
+    expect(await refusal(open({ gkVoiceprintProfileIds: list({ value: world.ids.next() }) }))).toMatchObject({
+      code: "NOT_FOUND",
+    });
+    const check = await open({});
+    await check.close();
+    expect(await refusal(check.push(take(7, 1)))).toMatchObject({ code: "INVALID_REQUEST" });
+    const given = new AbortController();
+    const aborted = await world.processor.listen(
+      { context: world.context, gkVoiceprintProfileIds: list(profile), rateHz },
+      { signal: given.signal },
+    );
+    given.abort();
+    expect(await refusal(aborted.push(take(7, 1)))).toMatchObject({ code: "CANCELLED" });
+  });
+});

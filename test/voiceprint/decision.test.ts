@@ -1,0 +1,193 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Decision, DecisionReason } from "../../src/contract/index.js";
+import { reachableCheckpoints } from "../../src/voiceprint/checkpoints.js";
+import {
+  attackThreshold,
+  decide,
+  decideAttack,
+  generalDecision,
+  judge,
+  rateOfOneComparison,
+  uncertainHalfWidth,
+} from "../../src/voiceprint/decision.js";
+import { fuseRisks, riskFigures, riskOf } from "../../src/voiceprint/risk.js";
+import { decideSession } from "../../src/voiceprint/session-decision.js";
+
+const rate = fc.double({ min: 1e-6, max: 0.5, noNaN: true });
+const llr = fc.double({ min: -50, max: 50, noNaN: true });
+const unitInterval = fc.double({ min: 0, max: 1, noNaN: true });
+const evidence = fc.record({ llr, reliability: unitInterval, threshold: llr });
+/** Any calibration: a smaller rate never has a lower threshold. */
+const threshold = (r: number) => -Math.log(r);
+
+describe("the rate of one comparison", () => {
+  test("keeps the target for the call: 1 - (1 - r)^n", () => {
+    fc.assert(
+      fc.property(
+        rate,
+        fc.integer({ min: 1, max: 100_000 }),
+        fc.integer({ min: 1, max: 8 }),
+        (target, candidates, looks) => {
+          const one = rateOfOneComparison(target, candidates, looks);
+          const call = -Math.expm1(candidates * looks * Math.log1p(-one));
+          expect(Math.abs(call / target - 1)).toBeLessThan(1e-9 /* rounding of two logarithms */);
+        },
+      ),
+    );
+  });
+
+  test("for one comparison it is the target", () => {
+    expect(rateOfOneComparison(0.001, 1, 1)).toBeCloseTo(0.001, 15 /* rounding */);
+  });
+
+  test("more candidates or looks never raise it", () => {
+    const count = fc.integer({ min: 1, max: 1000 });
+    fc.assert(
+      fc.property(rate, count, count, (target, n, more) => {
+        expect(rateOfOneComparison(target, n + more, 1)).toBeLessThan(rateOfOneComparison(target, n, 1));
+        expect(rateOfOneComparison(target, 1, n + more)).toBeLessThan(rateOfOneComparison(target, 1, n));
+      }),
+    );
+  });
+});
+
+describe("deciding", () => {
+  test("a stricter target false-accept rate never accepts more", () => {
+    fc.assert(
+      fc.property(
+        rate,
+        rate,
+        llr,
+        unitInterval,
+        fc.integer({ min: 1, max: 1000 }),
+        fc.integer({ min: 1, max: 5 }),
+        fc.constantFrom("person", "fraudster"),
+        (a, b, ratio, reliability, candidates, looks, kind) => {
+          const accepts = (target: number) => {
+            const at = threshold(rateOfOneComparison(target, candidates, looks));
+            const { decision } = decide(kind, { llr: ratio, reliability, threshold: at });
+            return decision === Decision.AUTHENTIC || decision === Decision.FRAUD;
+          };
+          if (accepts(Math.min(a, b))) expect(accepts(Math.max(a, b))).toBe(true);
+        },
+      ),
+    );
+  });
+
+  test("a higher ratio never gets a lower verdict, and less reliability never a surer one", () => {
+    const rank = { below: 0, near: 1, above: 2 };
+    fc.assert(
+      fc.property(evidence, fc.double({ min: 0, max: 20, noNaN: true }), unitInterval, (given, more, other) => {
+        expect(rank[judge({ ...given, llr: given.llr + more })]).toBeGreaterThanOrEqual(rank[judge(given)]);
+        const less = { ...given, reliability: Math.min(given.reliability, other) };
+        if (judge(given) === "near") expect(judge(less)).toBe("near");
+      }),
+    );
+  });
+
+  test("full reliability leaves no band; none leaves a factor of ten either way", () => {
+    expect(uncertainHalfWidth(1)).toBe(0);
+    expect(uncertainHalfWidth(0)).toBeCloseTo(Math.log(10), 12 /* rounding */);
+    expect(judge({ llr: 5, reliability: 1, threshold: 5 })).toBe("above");
+    expect(judge({ llr: 4.999, reliability: 1, threshold: 5 })).toBe("below");
+  });
+
+  test("an attack's threshold bounds the false alarms of a calibrated ratio", () => {
+    expect(Math.exp(-attackThreshold(0.01))).toBeCloseTo(0.01, 12 /* rounding */);
+    const strong = decideAttack("playback", { llr: 10, reliability: 1, threshold: attackThreshold(0.01) });
+    expect(strong).toMatchObject({
+      decision: Decision.FRAUD,
+      general: { reason: DecisionReason.FRAUDSTER_INDICATION },
+    });
+  });
+});
+
+describe("the decision over all factors", () => {
+  const match = { decision: Decision.AUTHENTIC, reason: DecisionReason.VOICEPRINT_MATCH };
+  const fraud = { decision: Decision.FRAUD, reason: DecisionReason.FRAUDSTER_INDICATION };
+  const clear = { decision: Decision.NO_RISK_DETECTED, reason: DecisionReason.NO_RISK_DETECTED };
+  const unsure = { decision: Decision.UNCERTAIN, reason: DecisionReason.LOW_RELIABILITY };
+  const none = { decision: Decision.FAILED, reason: DecisionReason.NO_SCORES };
+
+  test.each([
+    ["fraud outweighs a match", { authentication: match, fraud, attacks: [] }, fraud],
+    ["an attack outweighs a match", { authentication: match, fraud: clear, attacks: [clear, fraud] }, fraud],
+    ["else authentication decides", { authentication: match, fraud: clear, attacks: [clear] }, match],
+    ["even when a risk check could not", { authentication: match, fraud: none, attacks: [unsure] }, match],
+    ["no risk when only risk checks ran", { fraud: clear, attacks: [clear] }, clear],
+    ["but not when one of them could not tell", { fraud: clear, attacks: [unsure] }, unsure],
+    ["or had nothing to compare with", { fraud: none, attacks: [clear] }, none],
+    ["nothing checked, nothing decided", { attacks: [] }, null],
+  ])("%s", (_, parts, expected) => {
+    expect(generalDecision(parts)).toEqual(expected);
+  });
+});
+
+describe("risk", () => {
+  test("turns at 500 where the decision turns, in either direction", () => {
+    const at = { llr: 3, threshold: 3, reliability: 1 };
+    for (const kind of ["person", "fraudster", "attack"] as const) expect(riskFigures(riskOf(kind, at)).risk).toBe(500);
+    expect(riskFigures(riskOf("person", { ...at, llr: 20 })).risk).toBe(0);
+    expect(riskFigures(riskOf("fraudster", { ...at, llr: 20 })).risk).toBe(1000);
+  });
+
+  test("figures stay in 0..1000 and 0..100, whatever the evidence", () => {
+    const anyNumber = fc.double({ noNaN: true });
+    fc.assert(
+      fc.property(fc.record({ llr: anyNumber, threshold: llr, reliability: anyNumber }), (given) => {
+        const { risk, reliability } = riskFigures(riskOf("attack", given));
+        expect(Number.isInteger(risk) && risk >= 0 && risk <= 1000).toBe(true);
+        expect(Number.isInteger(reliability) && reliability >= 0 && reliability <= 100).toBe(true);
+      }),
+    );
+  });
+
+  test("another risk never lowers the fused one, and their order does not matter", () => {
+    const risk = fc.record({ probability: unitInterval, reliability: unitInterval });
+    fc.assert(
+      fc.property(fc.array(risk, { minLength: 1, maxLength: 4 }), risk, (risks, more) => {
+        const fused = fuseRisks(risks)!;
+        expect(fuseRisks([...risks, more])!.probability).toBeGreaterThanOrEqual(
+          fused.probability - 1e-12 /* rounding */,
+        );
+        const reversed = fuseRisks([...risks].reverse())!;
+        expect(Math.abs(reversed.probability - fused.probability)).toBeLessThan(1e-12 /* order of products */);
+      }),
+    );
+    expect(fuseRisks([])).toBeNull();
+  });
+});
+
+describe("a session", () => {
+  const check = (authentication: { llr: number; threshold: number; reliability: number }, profileId = "a") => ({
+    outcome: decide("person", authentication),
+    profileId,
+    evidence: { authentication },
+  });
+
+  test("averages what was heard of one person, by reliability", () => {
+    const strong = check({ llr: 20, threshold: 7, reliability: 1 });
+    const weak = check({ llr: 5, threshold: 7, reliability: 0.1 });
+    expect(decideSession([weak, strong]).decision).toBe(Decision.AUTHENTIC);
+    expect(decideSession([strong, weak]).decision).toBe(Decision.AUTHENTIC);
+  });
+
+  test("fraud once is fraud, whatever comes after", () => {
+    fc.assert(
+      fc.property(fc.array(evidence, { maxLength: 4 }), fc.nat(4), (others, at) => {
+        const fraud = { llr: 30, threshold: 9, reliability: 1 };
+        const checks = others.map((one) => check(one));
+        checks.splice(at, 0, { outcome: decide("fraudster", fraud), profileId: "f", evidence: { fraud } } as never);
+        expect(decideSession(checks).decision).toBe(Decision.FRAUD);
+      }),
+    );
+  });
+});
+
+test("only checkpoints that the audio can reach are looks", () => {
+  expect(reachableCheckpoints([2, 5], 1.9)).toEqual([]);
+  expect(reachableCheckpoints([2, 5], 2)).toEqual([]);
+  expect(reachableCheckpoints([2, 5], 4)).toEqual([2]);
+  expect(reachableCheckpoints([2, 5], Number.POSITIVE_INFINITY)).toEqual([2, 5]);
+});

@@ -1,0 +1,105 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { AudioValidity, EnrollReason, EnrollStatus, TrainReason } from "../../src/contract/index.js";
+import { builtInConfigurationSets } from "../../src/voiceprint/configuration-set.js";
+import { type AudioModel, enrollReason, enrollStatus } from "../../src/voiceprint/enrollment.js";
+import { audioValidity } from "../../src/voiceprint/quality-gate.js";
+import { inTrainingOrder, trainReason } from "../../src/voiceprint/template.js";
+
+const set = builtInConfigurationSets["ivr-text-dependent"]!;
+const seconds = fc.double({ min: 0, max: 60, noNaN: true });
+const audio = fc.record({
+  netSpeechSeconds: seconds,
+  speechLevelDb: fc.option(fc.double({ min: -90, max: 0, noNaN: true })),
+  snrDb: fc.option(fc.double({ min: -20, max: 60, noNaN: true })),
+  saturationRatio: fc.double({ min: 0, max: 1, noNaN: true }),
+  speakers: fc.integer({ min: 0, max: 2 }),
+});
+
+const model = (id: string, netSpeechSeconds: number, revision = "r"): AudioModel => ({
+  id,
+  mediaSegmentId: `m${id}`,
+  channel: null,
+  printType: "text-dependent",
+  revision,
+  validity: AudioValidity.AUDIO_OK,
+  audio: { netSpeechSeconds, speechLevelDb: -26, snrDb: 30, saturationRatio: 0, speakers: 1 },
+  embedding: Float32Array.of(Number(id), 1),
+});
+
+describe("the quality gate", () => {
+  test("what is good enough to enroll is good enough to verify", () => {
+    fc.assert(
+      fc.property(audio, (given) => {
+        if (audioValidity(given, "enroll", set) === AudioValidity.AUDIO_OK)
+          expect(audioValidity(given, "verify", set)).toBe(AudioValidity.AUDIO_OK);
+      }),
+    );
+  });
+
+  test("no speech at all is too short, not too soft", () => {
+    const silence = { netSpeechSeconds: 0, speechLevelDb: null, snrDb: null, saturationRatio: 0, speakers: 0 };
+    expect(audioValidity(silence, "verify", set)).toBe(AudioValidity.AUDIO_TOO_SHORT);
+  });
+
+  test("measures that are no numbers never pass", () => {
+    const odd = { netSpeechSeconds: Number.NaN, speechLevelDb: -26, snrDb: 30, saturationRatio: 0, speakers: 1 };
+    expect(audioValidity(odd, "verify", set)).toBe(AudioValidity.AUDIO_TOO_SHORT);
+  });
+});
+
+describe("the enrollment status", () => {
+  test("never falls back as segments are added, and is FULL exactly at the maximum", () => {
+    fc.assert(
+      fc.property(fc.array(fc.double({ min: 1, max: 10, noNaN: true }), { maxLength: 55 }), (lengths) => {
+        let last = 0;
+        for (let n = 0; n <= lengths.length; n++) {
+          const status = enrollStatus(
+            lengths.slice(0, n).map((length, i) => model(String(i), length)),
+            "r",
+            set,
+          );
+          expect(status).toBeGreaterThanOrEqual(last);
+          expect(status === EnrollStatus.FULL).toBe(n >= set.maxEnrollmentSegments);
+          last = status;
+        }
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  test("the order of segments does not matter", () => {
+    fc.assert(
+      fc.property(fc.array(seconds, { maxLength: 12 }), (lengths) => {
+        const segments = lengths.map((length, i) => model(String(i), Math.round(length)));
+        expect(enrollStatus([...segments].reverse(), "r", set)).toBe(enrollStatus(segments, "r", set));
+      }),
+    );
+  });
+
+  test("segments of another model do not count, nor do they fill the print or block the same audio", () => {
+    const old = Array.from({ length: 50 }, (_, i) => model(String(i), 5, "old"));
+    expect(enrollStatus(old, "r", set)).toBe(EnrollStatus.TRAIN_NOT_POSSIBLE);
+    expect(enrollReason({ ...model("1", 5), id: "new" }, old, "text-dependent", "r", set)).toBe(EnrollReason.ENROLL_OK);
+  });
+});
+
+describe("training", () => {
+  test("goes through the segments in one order, however they came", () => {
+    const ids = fc.uniqueArray(fc.uuid(), { maxLength: 20 });
+    fc.assert(
+      fc.property(ids, fc.integer(), (given, seed) => {
+        const shuffled = [...given].sort((a, b) => (a + seed < b + seed ? 1 : -1));
+        const order = (list: string[]) => inTrainingOrder(list.map((id) => ({ id }))).map(({ id }) => id);
+        expect(order(shuffled)).toEqual(order(given));
+      }),
+    );
+  });
+
+  test("what is ready only with inconsistent segments is INCONSISTENCY", () => {
+    const segment = (consistent: boolean) => ({ netSpeechSeconds: 2, consistent });
+    expect(trainReason([segment(true), segment(true)], set)).toBe(TrainReason.NOT_READY_TO_TRAIN);
+    expect(trainReason([segment(true), segment(true), segment(false)], set)).toBe(TrainReason.INCONSISTENCY);
+    expect(trainReason([segment(true), segment(true), segment(true), segment(false)], set)).toBe(TrainReason.TRAIN_OK);
+  });
+});
