@@ -1,113 +1,126 @@
-"""python3 table.py BANK PUBLISHED CHECKPOINT OUT: embeddings and measured quality of training and DEV speech under every condition,
-weights rounded to int8: all that cohort.py, calibrate.py and the model card's figures need.
+"""python3 table.py KIND PACK DEV PUBLISHED CHECKPOINT OUT.npz [processes]: embeddings and measured quality under many conditions, weights
+rounded to int8. All that cohort.py, calibrate.py and the card's figures need; they never touch audio themselves.
 
-OUT/train.npz   e [condition, segment, 256] f16, q [condition, segment, 3] (net speech s, SNR dB, bandwidth Hz), who, corpus, pitch
-OUT/dev-*.npz   the same for each DEV set in the order of its list, and `windows`: models embedded in windows of several lengths
-OUT/speakers.npz  one embedding for each training speaker, up to three clean segments
-"""
-import multiprocessing as mp, sys
+KIND train: for each of some hundred training speakers, three segments that enroll and one that tests, the former clean and
+through a call, the latter under every condition; speakers: one segment of each training speaker, for the cohort;
+dev: the segments of the frozen lists under every condition. PACK: pack.py's output; DEV: extract.py's.
+
+A row of the table is one recording: e (the network's inner 192-d unit embedding, before the linear map), q (net speech s, SNR dB,
+bandwidth Hz), pitch Hz, and its key: speaker, condition, place (0..2 enroll, 3 tests; in dev the number of the segment)."""
+import glob, json, multiprocessing as mp, os, sys
 import numpy as np, torch, torch.nn.functional as F
-import conditions, networks
-from adapt import DEVICE, RATE, is_train, load_bank, place
-from augment import Augment
+import codec, conditions, networks
 
-TRAIN = ["clean", "mulaw", "gsm", "noise10", "noise5", "cut2", "cut1", "place", "call"]
-DEV = ["clean", "mulaw", "gsm", "amr4", "opus", "noise10", "noise5", "cut2", "cut1"]
-SEGMENT, LEAST, OF_SPEAKER, WINDOWS = 4 * RATE, 4, 6, (2, 3, 4, 6, 12)
-NOISE = conditions.synthetic_noise()
+RATE, SEGMENT = 16000, 64000
+TESTS = ["clean", "mulaw", "gsm", "noise10", "call", "cut2", "cut1"]
+DEV = os.environ.get("CONDITIONS", "clean,mulaw,gsm,noise10,cut2,cut1").split(",")
+SPEAKERS, NOISE, voice = int(os.environ.get("SPEAKERS", "320")), conditions.synthetic_noise(), None
 
 
-def prepared(job):
-    kind, i, x = job
-    y = conditions.through(kind, x, i, NOISE).astype(np.float32)
-    return y, conditions.quality(y), conditions.pitch(y) if kind == "clean" else 0.0
+def shards(pack):
+    """-> {(corpus, speaker): [(shard, row)]}"""
+    of = {}
+    for path in sorted(glob.glob(pack + "/*.json")):
+        name = os.path.basename(path)[:-5]
+        if name not in ("esc50", "dev"):
+            for r in json.load(open(path)):
+                of.setdefault((name, r["s"]), []).append((path[:-5], r))
+    return of
+
+
+def speech(shard, r, seconds=SEGMENT):
+    raw = np.memmap(shard + ".bin", np.uint8, "r")[r["off"] : r["off"] + sum(r["lens"])]
+    return codec.Opus(24000).decode(bytes(raw), r["lens"], r["n"])[:seconds].astype(np.float32) / 32768
+
+
+def under(kind, x, seed):
+    if kind != "call":
+        return conditions.through(kind, x, seed, NOISE).astype(np.float32)
+    from bank import line, noisy, within
+
+    chance = np.random.RandomState(seed)
+    return line(within(noisy(x, NOISE, chance)), chance).astype(np.float32)
 
 
 @torch.no_grad()
-def embed(voice, speech):
-    out, by_length = [None] * len(speech), {}
-    for i, x in enumerate(speech):
+def inner(pieces):
+    """Inner embeddings; pieces of one length go together."""
+    out, by_length = [None] * len(pieces), {}
+    for i, x in enumerate(pieces):
         by_length.setdefault(len(x), []).append(i)
     for ids in by_length.values():
-        for o in range(0, len(ids), 256):
-            for i, e in zip(ids[o : o + 256], voice(torch.from_numpy(np.stack([speech[i] for i in ids[o : o + 256]])).float().to(DEVICE)).cpu().numpy()):
-                out[i] = e
+        x = voice.front(torch.from_numpy(np.stack([pieces[i] for i in ids])))
+        with torch.autocast("cpu", torch.bfloat16):
+            e = F.normalize(voice.network.n(x).float())
+        for i, row in zip(ids, e.numpy()):
+            out[i] = row
     return np.stack(out)
 
 
-def collect(voice, pool, kinds, speech, given={}):
-    """given: condition -> speech already made."""
-    e, q, pitch = [], [], None
-    for kind in kinds:
-        jobs = [("clean" if kind in given else kind, i, x) for i, x in enumerate(given.get(kind, speech))]
-        done = pool.map(prepared, jobs, chunksize=32)
-        e.append(embed(voice, [d[0] for d in done]).astype(np.float16))
-        q.append(np.array([d[1] for d in done], np.float32))
-        pitch = np.array([d[2] for d in done], np.float32) if kind == "clean" else pitch
-    return dict(kinds=kinds, e=np.stack(e), q=np.stack(q), pitch=pitch)
+def rows(made):
+    """made: [(speaker, condition, place, samples)] -> table rows"""
+    e = inner([x for *_, x in made])
+    return [(s, k, p, row, conditions.quality(x), conditions.pitch(x) if k == "clean" else 0.0) for (s, k, p, x), row in zip(made, e)]
 
 
-def cut(bank, rows):
-    return [(bank[r["p"] : r["p"] + min(r["n"], SEGMENT)].cpu().numpy() / 32768).astype(np.float32) for r in rows]
+def train_rows(job):
+    number, items = job
+    x = [speech(*item) for item in items]
+    made = [(number, k, p, under(k, x[p], number * 7 + p)) for k in ("clean", "call") for p in range(3)]
+    return rows(made + [(number, k, 3, under(k, x[3], number * 7 + 5)) for k in TESTS])
 
 
-def train_table(voice, pool, bank, out):
-    rows, plain, coded = load_bank(bank, is_train)
-    names = {k: i for i, k in enumerate(sorted({(r["c"], r["s"]) for r in rows}))}
-    corpora = {c: i for i, c in enumerate(sorted({r["c"] for r in rows}))}
-    of = {}
-    for r in rows:
-        of.setdefault((r["c"], r["s"]), []).append(r)
-    chosen = [r for rs in of.values() if len(long := [r for r in rs if r["n"] >= SEGMENT]) >= LEAST for r in long[:: max(1, len(long) // OF_SPEAKER)][:OF_SPEAKER]]
-    speech = cut(plain, chosen)
-    torch.manual_seed(3)
-    augment, spoilt = Augment(plain, load_bank(bank, lambda n: n == "esc50")[1], DEVICE, rooms=300 if DEVICE == "cuda" else 3, telephone=0.0), []
-    with torch.no_grad():
-        for o in range(0, len(speech), 256):
-            x = torch.from_numpy(np.stack(speech[o : o + 256])).to(DEVICE)
-            spoilt += list(augment(x, torch.zeros(len(x), 1, dtype=torch.bool, device=DEVICE)).cpu().numpy())
-    got = collect(voice, pool, TRAIN, speech, {"place": spoilt, "call": cut(coded, chosen)})
-    np.savez(out + "/train-q.npz", **{k: v for k, v in got.items() if k != "e"}, who=[names[r["c"], r["s"]] for r in chosen], corpus=[corpora[r["c"]] for r in chosen])
-    half = len(TRAIN) // 2
-    np.save(out + "/train-e0.npy", got["e"][:half])
-    np.save(out + "/train-e1.npy", got["e"][half:])
-    first = [r for rs in of.values() for r in rs[:3] if r["n"] >= RATE]
-    e = embed(voice, cut(plain, first))
-    who = np.array([names[r["c"], r["s"]] for r in first])
-    mean = np.zeros((len(names), e.shape[1]), np.float32)
-    np.add.at(mean, who, e)
-    np.savez(out + "/speakers.npz", e=(mean / np.linalg.norm(mean, axis=1, keepdims=True).clip(1e-9)).astype(np.float16), corpus=[corpora[c] for c, _ in names], names=sorted(corpora))
-    print("train table", len(chosen), "segments", len(set(who)), "speakers", flush=True)
+def speaker_rows(job):
+    number, items = job
+    return rows([(number, "clean", 0, speech(*items[0]))])
 
 
-def windowed(voice, x, seconds):
-    """The mean of equal windows no longer than `seconds`."""
-    parts = np.array_split(x, max(1, round(len(x) / (seconds * RATE))))
-    return embed(voice, [p[: min(map(len, parts))] for p in parts]).mean(0)
+def dev_rows(job):
+    import audio, soundfile
+
+    number, paths = job
+    x = []
+    for path in paths:
+        got, rate = soundfile.read(path, dtype="float32")
+        x.append(audio.resample(got, rate))
+    return rows([(number + i, k, number + i, under(k, piece, number + i)) for i, piece in enumerate(x) for k in DEV])
 
 
-def dev_table(voice, pool, bank, out):
-    import trials
+def jobs(kind, pack, dev):
+    if kind == "dev":
+        import trials
 
-    rows, plain, _ = load_bank(bank, lambda n: n.startswith("dev"))
-    tables = {}
-    for name in sorted({r["c"] for r in rows}):
-        speech = cut(plain, [r for r in rows if r["c"] == name])
-        got = collect(voice, pool, DEV, speech)
-        _, models, _ = trials.trials(name)
-        if name in ("cvau-dev", "wuw-dev"):
-            got["windows"] = np.stack([[windowed(voice, np.concatenate([speech[k] for k in ks]), w) for ks in models] for w in WINDOWS])
-            got["short"] = np.stack([[windowed(voice, x, w) for x in speech] for w in (1, 2)])
-        tables.update({f"{name}/{k}": v for k, v in got.items()})
-    np.savez(out + "/dev.npz", **tables)
-    print("dev table", flush=True)
+        name = os.environ["SET"]
+        paths = ["{}/{}/{}/{}/{}.wav".format(dev, name, *k) for k in trials.trials(name)[0]]
+        return dev_rows, [(i, paths[i : i + 8]) for i in range(0, len(paths), 8)]
+    of = list(shards(pack).values())
+    if kind == "train":
+        long = [[item for item in items if item[1]["n"] >= SEGMENT] for items in of]
+        long = [items for items in long if len(items) >= 4]
+        pick = np.random.RandomState(5).permutation(len(long))[:SPEAKERS]
+        return train_rows, [(int(i), [long[i][j] for j in np.linspace(0, len(long[i]) - 1, 4).astype(int)]) for i in pick]
+    of = [[max(items, key=lambda item: min(item[1]["n"], SEGMENT))] for items in of]
+    return speaker_rows, [(i, items) for i, items in enumerate(of) if items[0][1]["n"] >= 1.5 * RATE]
 
 
-def main(bank, published, checkpoint, out):
-    voice = networks.quantize(networks.load("adapted", published, checkpoint)).to(DEVICE)
-    with mp.Pool() as pool:
-        dev_table(voice, pool, bank, out)
-        train_table(voice, pool, bank, out)
+def start(published, checkpoint):
+    global voice
+    torch.set_num_threads(1)
+    voice = networks.quantize(networks.load("adapted", published, checkpoint))
+    voice.network.n.head = voice.network.n.head.to(memory_format=torch.channels_last)
+
+
+def main(kind, pack, dev, published, checkpoint, out, processes="2"):
+    work, todo = jobs(kind, pack, dev)
+    found = []
+    with mp.Pool(int(processes), start, (published, checkpoint)) as pool:
+        for i, part in enumerate(pool.imap_unordered(work, todo)):
+            found += part
+            if i % 50 == 49:
+                print(kind, i + 1, "of", len(todo), flush=True)
+    found.sort(key=lambda r: r[:3])
+    s, k, p, e, q, pitch = zip(*found)
+    np.savez(out, speaker=s, condition=k, place=p, e=np.stack(e).astype(np.float32), q=np.array(q, np.float32), pitch=np.array(pitch, np.float32))
 
 
 if __name__ == "__main__":
