@@ -62,7 +62,7 @@ export class KeyRing {
   readonly shelf: KeyShelf;
   readonly aead: Aead;
   readonly #scopeKeys = new Map<string, ScopeKey[]>();
-  readonly #held = new Map<KeyId, AeadKey>();
+  readonly #held = new Map<string, AeadKey>();
 
   constructor(shelf: KeyShelf, aead: Aead) {
     this.shelf = shelf;
@@ -78,7 +78,7 @@ export class KeyRing {
         const { generation, key: scopeKey } = await this.#current(scopeId);
         const wrapped = await this.aead.seal(scopeKey, raw, wrapContext(scopeId, id));
         if (await this.shelf.add(scopeId, { id, purpose, generation, wrapped })) {
-          this.#hold(id, key);
+          this.#hold(scopeId, id, key);
           return { id, key };
         }
         this.#scopeKeys.delete(scopeId);
@@ -93,7 +93,7 @@ export class KeyRing {
     const keys = new Map<KeyId, AeadKey>();
     const wanted: KeyId[] = [];
     for (const id of new Set(ids)) {
-      const held = this.#held.get(id);
+      const held = this.#held.get(heldAs(scopeId, id));
       if (held) keys.set(id, held);
       else wanted.push(id);
     }
@@ -102,13 +102,13 @@ export class KeyRing {
       const key = await this.#unwrap(scopeId, wrapped);
       keys.set(wrapped.id, key);
       // A batch is a gallery being loaded: each key is used once, and would push out those in use.
-      if (wanted.length === 1) this.#hold(wrapped.id, key);
+      if (wanted.length === 1) this.#hold(scopeId, wrapped.id, key);
     }
     return keys;
   }
 
   async destroy(scopeId: string, ids: readonly KeyId[]): Promise<void> {
-    for (const id of ids) this.#held.delete(id);
+    for (const id of ids) this.#held.delete(heldAs(scopeId, id));
     await this.shelf.destroy(scopeId, ids);
   }
 
@@ -180,10 +180,15 @@ export class KeyRing {
     return raw;
   }
 
-  #hold(id: KeyId, key: AeadKey): void {
-    this.#held.set(id, key);
+  #hold(scopeId: string, id: KeyId, key: AeadKey): void {
+    this.#held.set(heldAs(scopeId, id), key);
     if (this.#held.size > KEYS_HELD) this.#held.delete(this.#held.keys().next().value!);
   }
+}
+
+/** Ids have one length, so this is one to one. */
+function heldAs(scopeId: string, id: KeyId): string {
+  return `${id} ${scopeId}`;
 }
 
 /** Binds a wrapped key to its scope and its id: one cannot pass for another. */

@@ -1,0 +1,204 @@
+import "fake-indexeddb/auto";
+import { appendFileSync, mkdtempSync, readdirSync, rmSync, truncateSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, describe, expect, test } from "vitest";
+import { parseMasterKey } from "../../src/store/open.js";
+import { type Aead, webAead } from "../../src/store/seal/aead.js";
+import { nodeAead } from "../../src/store/seal/aead-node.js";
+import { fromHex, KeyRing, type KeyShelf } from "../../src/store/seal/key-ring.js";
+import { openFolderShelf } from "../../src/store/seal/shelf-folder.js";
+import { openIndexedDbShelf } from "../../src/store/seal/shelf-indexeddb.js";
+import { createMemoryShelf } from "../../src/store/seal/shelf-memory.js";
+import { type Place, Vault } from "../../src/store/seal/vault.js";
+import { newId } from "./fixtures.js";
+
+const root = mkdtempSync(join(tmpdir(), "vivavoce-sealing-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+describe.each([
+  ["WebCrypto", webAead, nodeAead],
+  ["node:crypto", nodeAead, webAead],
+])("AES-256-GCM through %s", (_name, aead: Aead, other: Aead) => {
+  test("opens the published vector (McGrew and Viega, test case 16)", async () => {
+    const key = await aead.importKey(fromHex("feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308"));
+    const sealed = fromHex(
+      "cafebabefacedbaddecaf888" +
+        "522dc1f099567d07f47f37a32a84427d643a8cdcbfe5c0c97598a2bd2555d1aa" +
+        "8cb08e48590dbb3da7b08b1056828838c5f61e6393ba7a0abcc9f662" +
+        "76fc6ece0f4e1768cddf8853bb2d551b",
+    );
+    const context = fromHex("feedfacedeadbeeffeedfacedeadbeefabaddad2");
+    const plain = fromHex(
+      "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72" +
+        "1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39",
+    );
+    expect(await aead.open(key, sealed, context)).toEqual(plain);
+    expect(await aead.open(key, sealed.subarray(0, 27), context)).toBeNull();
+    expect(await aead.open(key, sealed, context.subarray(1))).toBeNull();
+  });
+
+  test("makes what the other opens, never the same twice", async () => {
+    const bytes = fc.uint8Array({ maxLength: 300 });
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ minLength: 32, maxLength: 32 }), bytes, bytes, async (raw, plain, context) => {
+        const sealed = await aead.seal(await aead.importKey(raw), plain, context);
+        const again = await aead.seal(await aead.importKey(raw), plain, context);
+        expect(sealed).not.toEqual(again);
+        expect(await other.open(await other.importKey(raw), sealed, context)).toEqual(plain);
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+const shelves: [string, () => Promise<KeyShelf>, Aead][] = [
+  ["memory", async () => createMemoryShelf(nodeAead), nodeAead],
+  ["a folder", () => openFolderShelf(join(root, newId("keys")), nodeAead), nodeAead],
+  [
+    "a folder under a master key",
+    () => openFolderShelf(join(root, newId("keys")), nodeAead, { masterKey: new Uint8Array(32).fill(9) }),
+    nodeAead,
+  ],
+  ["IndexedDB", () => openIndexedDbShelf(newId("keys")), webAead],
+];
+
+describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
+  const place: Place = { scopeId: "scope", kind: "template", subjectId: "alice", recordId: "alice" };
+  const plain = Uint8Array.of(1, 2, 3);
+
+  async function withVault(work: (vault: Vault, ring: KeyRing) => Promise<void>): Promise<void> {
+    const ring = new KeyRing(await openShelf(), aead);
+    await work(new Vault(ring), ring);
+    await ring.close();
+  }
+
+  test("opens what it sealed, in its place alone", () =>
+    withVault(async (vault, ring) => {
+      const sealed = await vault.seal(await ring.create("scope", "profile"), place, plain);
+      expect(await vault.open(place, sealed)).toEqual(plain);
+      const elsewhere: Place[] = [
+        { ...place, kind: "segment" },
+        { ...place, subjectId: "bob" },
+        { ...place, recordId: "bob" },
+      ];
+      for (const other of elsewhere) {
+        await expect(vault.open(other, sealed)).rejects.toMatchObject({ name: "SealError", code: "damaged" });
+      }
+      // Another scope has other keys.
+      expect(await vault.open({ ...place, scopeId: "other" }, sealed)).toBeNull();
+    }));
+
+  test("notices any changed bit", () =>
+    withVault(async (vault, ring) => {
+      const sealed = await vault.seal(await ring.create("scope", "profile"), place, plain);
+      await fc.assert(
+        fc.asyncProperty(fc.nat(sealed.length * 8 - 1), async (bit) => {
+          const changed = sealed.slice();
+          changed[bit >> 3]! ^= 1 << (bit & 7);
+          // A changed key id names no key; everything else is damage.
+          const opened = await vault.open(place, changed).catch((error) => error.code);
+          expect(opened).toBe(bit >> 3 >= 1 && bit >> 3 < 17 ? null : "damaged");
+        }),
+      );
+      for (const length of [0, 1, 16, 17, 20, sealed.length - 1]) {
+        await expect(vault.open(place, sealed.subarray(0, length))).rejects.toMatchObject({ code: "damaged" });
+      }
+    }));
+
+  test("forgets a destroyed key, remembers that it was a profile's, and keeps the others", () =>
+    withVault(async (vault, ring) => {
+      const [alice, bob] = [await ring.create("scope", "profile"), await ring.create("scope", "profile")];
+      const call = await ring.create("scope", "session");
+      const sealed = [];
+      for (const key of [alice, bob, call]) sealed.push(await vault.seal(key, place, plain));
+      await ring.destroy("scope", [alice.id, call.id, "00".repeat(16)]);
+      expect(await vault.open(place, sealed[0]!)).toBeNull();
+      expect(await vault.open(place, sealed[1]!)).toEqual(plain);
+      expect(await vault.open(place, sealed[2]!)).toBeNull();
+      expect(await vault.key("scope", alice.id)).toBeNull();
+      const destroyed = [];
+      for await (const ids of ring.shelf.destroyed("scope")) destroyed.push(...ids);
+      expect(destroyed).toEqual([alice.id]);
+    }));
+
+  test("rotates: everything opens, new and old, and one scope key is left", () =>
+    withVault(async (vault, ring) => {
+      const keys = [];
+      for (let i = 0; i < 20; i++) keys.push(await ring.create("scope", i % 2 ? "profile" : "session"));
+      const sealed = await Promise.all(keys.map((key) => vault.seal(key, place, plain)));
+      await ring.destroy("scope", [keys[0]!.id]);
+      for (let round = 0; round < 3; round++) {
+        // Keys are made and destroyed while it rotates.
+        const [made] = await Promise.all([ring.create("scope", "profile"), ring.rotate("scope")]);
+        const fresh = new KeyRing(ring.shelf, aead);
+        expect((await fresh.open("scope", [made.id])).size).toBe(1);
+        const opened = await new Vault(fresh).openAll(
+          "scope",
+          sealed.map((bytes) => ({ place, bytes })),
+        );
+        expect(opened).toEqual([null, ...Array(19).fill(plain)]);
+        expect(await ring.shelf.scopeKeys("scope")).toHaveLength(1);
+      }
+    }));
+
+  test("finishes a rotation that was cut off", () =>
+    withVault(async (vault, ring) => {
+      const old = await ring.create("scope", "profile");
+      const sealed = await vault.seal(old, place, plain);
+      // As far as a crash after the first step leaves it: two scope keys, nothing wrapped anew.
+      await ring.shelf.addScopeKey("scope", 2);
+      const next = new KeyRing(ring.shelf, aead);
+      const made = await next.create("scope", "profile");
+      expect(await new Vault(next).open(place, sealed)).toEqual(plain);
+      await next.rotate("scope");
+      expect(await new Vault(next).open(place, sealed)).toEqual(plain);
+      expect((await new KeyRing(next.shelf, aead).open("scope", [made.id])).size).toBe(1);
+      expect(await next.shelf.scopeKeys("scope")).toHaveLength(1);
+    }));
+});
+
+describe("the slots of a key folder", () => {
+  const open = (folder: string) => openFolderShelf(folder, nodeAead);
+  const keyFile = (folder: string) => join(folder, readdirSync(folder).find((name) => name.endsWith(".keys"))!);
+
+  test("survive closing, and a torn last write costs only that", async () => {
+    const folder = join(root, newId("keys"));
+    const ring = new KeyRing(await open(folder), nodeAead);
+    const keys = await Promise.all(Array.from({ length: 10 }, () => ring.create("scope", "profile")));
+    const ids = keys.map(({ id }) => id);
+    await ring.close();
+    appendFileSync(keyFile(folder), new Uint8Array(50).fill(1));
+    const again = new KeyRing(await open(folder), nodeAead);
+    expect([...(await again.open("scope", ids)).keys()].sort()).toEqual([...ids].sort());
+    // The torn slot is used for the next key.
+    const next = await again.create("scope", "profile");
+    await again.close();
+    const last = new KeyRing(await open(folder), nodeAead);
+    expect((await last.open("scope", [...ids, next.id])).size).toBe(11);
+    await last.close();
+    truncateSync(keyFile(folder), 10 * 128 + 64);
+    const torn = new KeyRing(await open(folder), nodeAead);
+    expect((await torn.open("scope", [...ids, next.id])).size).toBe(10);
+    await torn.close();
+  });
+
+  test("of session keys are used again", async () => {
+    const folder = join(root, newId("keys"));
+    const ring = new KeyRing(await open(folder), nodeAead);
+    for (let i = 0; i < 20; i++) await ring.destroy("scope", [(await ring.create("scope", "session")).id]);
+    await ring.close();
+    const { statSync } = await import("node:fs");
+    expect(statSync(keyFile(folder)).size).toBe(128);
+  });
+});
+
+test("a master key is 32 bytes in hexadecimal or base64", () => {
+  const key = Uint8Array.from({ length: 32 }, (_, i) => i * 8);
+  expect(parseMasterKey(`${Buffer.from(key).toString("hex")}\n`)).toEqual(key);
+  expect(parseMasterKey(Buffer.from(key).toString("base64"))).toEqual(key);
+  for (const bad of ["", "secret", "00".repeat(31), Buffer.from(key.subarray(1)).toString("base64")]) {
+    expect(() => parseMasterKey(bad)).toThrow(RangeError);
+  }
+});
