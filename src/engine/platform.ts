@@ -22,7 +22,9 @@ export async function compileKernels(): Promise<WebAssembly.Module> {
 export async function readModel(location?: string | URL): Promise<Uint8Array> {
   const from = location ?? (process.env.VIVAVOCE_MODEL || new URL("../../models/vivavoce-1.vvm", import.meta.url));
   const path = typeof from === "string" && !from.startsWith("file:") ? from : fileURLToPath(from);
-  return readFile(path);
+  // Not node's Buffer, whose slice() is a view where every other array's is a copy.
+  const { buffer, byteOffset, byteLength } = await readFile(path);
+  return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
 /** Bytes that every thread of this process can read. */
