@@ -234,7 +234,7 @@ async function measure() {
   print(result);
 }
 
-/** Upload and Verify, again and again, each caller on its own; who is told BUSY waits as told. */
+/** A session, an upload and a Verify, again and again, each caller on its own; who is told BUSY waits as told. */
 async function underLoad({ http, recording, ask, seconds, callers }) {
   const world = await prepare(http, recording);
   const counts = { answered: 0, busy: 0, failed: 0 };
@@ -261,21 +261,26 @@ async function underLoad({ http, recording, ask, seconds, callers }) {
   };
   const caller = async () => {
     while (performance.now() < until) {
+      // A call of its own, as an IVR's: its audio goes when it ends.
+      let context = null;
       let media = null;
-      if (
-        (await attempt(async () => {
-          media = (await http.upload(world.context, recording)).gkMediaSegmentId;
-        })) === null
-      )
-        continue;
+      const begun = await attempt(async () => {
+        const { gkSessionId, gkEngagementId } = await http.call("startSession", {
+          context: { gkScopeId: world.context.gkScopeId },
+        });
+        context = { ...world.context, gkSessionId, gkEngagementId };
+        media = (await http.upload(context, recording)).gkMediaSegmentId;
+      });
+      if (begun === null) continue;
       const took = await attempt(() =>
         http.call("verify", {
-          context: world.context,
+          context,
           gkVoiceprintProfileId: world.gkVoiceprintProfileId,
           audio: { case: "gkMediaSegmentId", value: media },
           ignoreCheckpoints: true,
         }),
       );
+      await attempt(() => http.call("stopSession", { context }));
       if (took !== null) {
         counts.answered++;
         latencies.push(took);
@@ -325,6 +330,7 @@ function httpRequest(method, request, { toJson, create }) {
   const id = json.gkVoiceprintProfileId?.value;
   const bindings = {
     startSession: { verb: "POST", path: "/v1/sessions/start" },
+    stopSession: { verb: "POST", path: "/v1/sessions/stop" },
     createVoiceprintProfile: { verb: "POST", path: "/v1/voiceprints/profiles" },
     processAudio: { verb: "POST", path: "/v1/audios/process" },
     enroll: { verb: "POST", path: `/v1/voiceprints/${id}/enrollment` },

@@ -1,7 +1,7 @@
 // Builds dist/: the kernels (asc), the library (tsc), then the browser bundles (rollup).
 // --if-stale skips what is newer than all of its sources, so that `npm start` and `npm test` cost nothing when nothing changed.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const ifStale = process.argv.includes("--if-stale");
@@ -25,6 +25,8 @@ function step(name, sources, command, ...args) {
 mkdirSync("dist/engine", { recursive: true });
 step("kernels", ["assembly", "asconfig.json"], "assemblyscript/bin/asc.js", "assembly/index.ts", "--target", "release");
 step("library", ["src", "tsconfig.json"], "typescript/bin/tsc", "-p", "tsconfig.json");
+// The command of a checkout runs as that of an installed package does: `npx vivavoce`.
+if (existsSync("dist/cli/main.js")) chmodSync("dist/cli/main.js", 0o755);
 if (existsSync("rollup.config.js")) {
   step("browser", ["src", "assembly", "models", "rollup.config.js"], "rollup/dist/bin/rollup", "-c", "--silent");
 }

@@ -39,6 +39,7 @@ TOKEN=$(curl -s $URL/oauth2/token -u '${escaped}:${clientSecret}' -d grant_type=
 call() { curl -s "$URL$1" -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' -d "{$CONTEXT$2}"; }
 send() { curl -s "$URL/v1/audios?context.gk_scope_id.value=${scope}&context.gk_engagement_id.value=$E&context.gk_session_id.value=$S" -H "authorization: Bearer $TOKEN" -H 'content-type: audio/wav' --data-binary "@$1"; }
 id() { sed 's/.*"'$1'":{"value":"\\([^"]*\\)".*/\\1/'; }
+show() { grep -o '"\\(enrollStatus\\|trainStatus\\|decision\\|reason\\|message\\)":"[^"]*"' | tr '\\n' ' '; echo; }
 CONTEXT='"context":{"gk_scope_id":{"value":"${scope}"}}'
 STARTED=$(call /v1/sessions/start ',"session_type":"SESSION_TYPE_IVR"')
 S=$(echo "$STARTED" | id gkSessionId); E=$(echo "$STARTED" | id gkEngagementId)
@@ -47,11 +48,11 @@ P=$(call /v1/voiceprints/profiles ',"person_id":"ada"' | id gkVoiceprintProfileI
 for n in 1 2 3; do
   M=$(send ${voices}/ada-$n.wav | id gkMediaSegmentId)
   A=$(call /v1/audios/process ',"gk_media_segment_id":{"value":"'$M'"},"is_for_enrollment":true' | id gkProcessedAudioId)
-  call /v1/voiceprints/$P/enrollment ',"gk_processed_audio_id":{"value":"'$A'"}'; echo
+  call /v1/voiceprints/$P/enrollment ',"gk_processed_audio_id":{"value":"'$A'"}' | show
 done
-call /v1/voiceprints/$P/training; echo
+call /v1/voiceprints/$P/training | show
 for who in ada-4 bob-1; do
   M=$(send ${voices}/$who.wav | id gkMediaSegmentId)
-  call /v1/voiceprints/$P/verification ',"gk_media_segment_id":{"value":"'$M'"}'; echo
+  call /v1/voiceprints/$P/verification ',"gk_media_segment_id":{"value":"'$M'"}' | show
 done`;
 }

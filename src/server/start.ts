@@ -4,6 +4,7 @@ import type { Engine } from "../engine/port.js";
 import { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
 import type { Store } from "../store/port.js";
 import { createTokenApp, type TokenApp } from "../token/app.js";
+import { auditTo } from "../token/audit.js";
 import { createTokenService, type TokenService } from "../token/service.js";
 import { createVerifier, type TrustedIssuer } from "../token/verify.js";
 import type { ConfigurationOverrides } from "../voiceprint/configuration-set.js";
@@ -78,7 +79,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     });
     await service.listen();
     const tokens = config.auth.ownIssuer
-      ? createTokenService({ documents: store.documents, issuer: service.url })
+      ? createTokenService({ documents: store.documents, issuer: service.url, audit: auditTo(log) })
       : null;
     guard = createGuard(config, tokens);
     tokenApp = tokens && createTokenApp(tokens);

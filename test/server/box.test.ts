@@ -1,11 +1,14 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/index.js";
 import { StatusCode, StatusError } from "../../src/contract/index.js";
 import { configSchema } from "../../src/server/config.js";
+import { curlLines } from "../../src/server/first-run.js";
 import { jsonLog } from "../../src/server/log.js";
 import { type Box, startBox } from "../../src/server/start.js";
 import { fixtureEngine, rateHz, take as sound } from "../processor/fixture-engine.js";
@@ -16,6 +19,7 @@ import { enroll, openSession, type Takes, verify } from "./workflows.js";
 /** Longer by a little with every take, so that each is another recording. */
 const takes: Takes = (speaker, take) => wav(sound(speaker, 3 + take / 10), rateHz);
 
+const run = promisify(execFile);
 let folder: string;
 let box: Box;
 let token: string;
@@ -96,6 +100,23 @@ describe.each(["gRPC", "HTTP"])("the workflows over %s, with a token", (protocol
       job = await client.call("GetVoiceprintProfilesStatusJob", { context, gk_job_id });
     }
     expect(job.state).toBe("VOICEPRINT_PROFILES_STATUS_JOB_STATE_COMPLETED");
+  });
+});
+
+describe("the lines that a first start prints", () => {
+  it("get a token, enroll a voice and verify it when pasted into a shell", async () => {
+    const voices = join(folder, "voices");
+    await mkdir(voices);
+    for (let i = 1; i <= 4; i++) await writeFile(join(voices, `ada-${i}.wav`), takes(100, i));
+    await writeFile(join(voices, "bob-1.wav"), takes(200, 1));
+    const [first, ...lines] = curlLines(box.url, box.firstApplication!, voices).split("\n");
+    expect(first).toBe(`npx vivavoce demo --wav ${voices}`);
+    const { stdout } = await run("sh", ["-c", lines.join("\n")]);
+    const [one, two, three, trained, same, other] = stdout.trim().split("\n");
+    for (const enrolled of [one, two, three]) expect(enrolled).toContain("ENROLL_REASON_ENROLL_OK");
+    expect(trained).toContain("TRAIN_STATUS_TRAINED");
+    expect(same).toContain("DECISION_AUTHENTIC");
+    expect(other).toContain("DECISION_NO_MATCH");
   });
 });
 
