@@ -26,7 +26,8 @@ export type AuditEvent =
       readonly route: string;
       readonly status: number;
     }
-  | { readonly event: "failure"; readonly message: string };
+  /** What we did not foresee; `stack` is our code's. */
+  | { readonly event: "failure"; readonly stack: string };
 
 export type Audit = (event: AuditEvent) => void;
 
@@ -34,3 +35,39 @@ const OURS = /^(?:appID:[\w.-]{1,64}:geo:[\w.-]{1,64}:clientName:[\w.-]{1,64}|(?
 
 /** The client id for a log, where it has the form of one of ours. */
 export const loggableClientId = (clientId: string): string | null => (OURS.test(clientId) ? clientId : null);
+
+/** The part of a structured log that audit lines need. */
+interface AuditLog {
+  info(message: string, fields: { client?: string; address?: string; operation?: string; status?: string }): void;
+  warn(message: string, fields: { client?: string; address?: string }): void;
+  error(message: string, fields: { stack: string }): void;
+}
+
+export const auditTo =
+  (log: AuditLog): Audit =>
+  (event) => {
+    switch (event.event) {
+      case "token-issued":
+        return log.info(`${event.audience} token issued`, { client: event.clientId, address: event.address });
+      case "client-refused":
+        return log.warn(`${event.audience} client refused`, {
+          ...(event.clientId !== null && { client: event.clientId }),
+          address: event.address,
+        });
+      case "sign-in":
+        return log.info("signed in", { client: event.user, address: event.address });
+      case "sign-in-refused":
+        return log.warn("sign-in refused", {
+          ...(event.user !== null && { client: event.user }),
+          address: event.address,
+        });
+      case "managed":
+        return log.info("managed", {
+          client: event.user,
+          operation: `${event.method} ${event.route}`,
+          status: String(event.status),
+        });
+      case "failure":
+        return log.error("token service failed", { stack: event.stack });
+    }
+  };

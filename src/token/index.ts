@@ -10,7 +10,7 @@ export { ENGAGEMENT_SCOPES, type Registration, type Registrations } from "../eng
 export { AUDIENCES, type Audiences, LIFETIMES } from "./access-token.js";
 export { createTokenApp, type TokenApp, type TokenAppOptions } from "./app.js";
 export type { Application, Applications, Client, Endpoints, Geography, NewApplication } from "./applications.js";
-export type { Audit, AuditEvent } from "./audit.js";
+export { type Audit, type AuditEvent, auditTo } from "./audit.js";
 export {
   basicAuthorization,
   createTokenCache,

@@ -26,7 +26,7 @@ export const answerErrors =
   (audit: Audit): ErrorHandler<Env> =>
   (error) => {
     if (error instanceof OAuthError) return errorResponse(error);
-    audit({ event: "failure", message: error.name });
+    audit({ event: "failure", stack: error.stack ?? error.name });
     return errorResponse(new OAuthError("server_error", "the server failed"));
   };
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { auditTo, loggableClientId } from "../../src/token/audit.js";
 import { parseBasic } from "../../src/token/basic.js";
 import { basicAuthorization } from "../../src/token/cache.js";
 import { formatClientId, parseClientId } from "../../src/token/client-id.js";
@@ -54,6 +55,41 @@ describe("the Basic header", () => {
     header("%:x"),
   ])("%j is refused", (value) => {
     expect(() => parseBasic(value)).toThrow(expect.objectContaining({ code: "invalid_client", status: 401 }));
+  });
+});
+
+describe("the log", () => {
+  test("has a line for every event, and only names that we gave out", () => {
+    const lines: unknown[][] = [];
+    const write = (level: string) => (message: string, fields: object) => lines.push([level, message, fields]);
+    const audit = auditTo({ info: write("info"), warn: write("warn"), error: write("error") });
+    const address = "192.0.2.1";
+    audit({ event: "token-issued", audience: "runtime", clientId: "c", scope: "bio", jti: "j", address });
+    audit({
+      event: "client-refused",
+      audience: "runtime",
+      clientId: loggableClientId("a secret in the wrong field"),
+      address,
+    });
+    audit({
+      event: "client-refused",
+      audience: "runtime",
+      clientId: loggableClientId("appID:a:geo:b:clientName:c"),
+      address,
+    });
+    audit({ event: "sign-in-refused", user: null, address });
+    audit({ event: "sign-in", user: "olga", address });
+    audit({ event: "managed", user: "olga", method: "POST", route: "/management/v1/keys/rotate", status: 201 });
+    audit({ event: "failure", stack: "Error: x" });
+    expect(lines).toEqual([
+      ["info", "runtime token issued", { client: "c", address }],
+      ["warn", "runtime client refused", { address }],
+      ["warn", "runtime client refused", { client: "appID:a:geo:b:clientName:c", address }],
+      ["warn", "sign-in refused", { address }],
+      ["info", "signed in", { client: "olga", address }],
+      ["info", "managed", { client: "olga", operation: "POST /management/v1/keys/rotate", status: "201" }],
+      ["error", "token service failed", { stack: "Error: x" }],
+    ]);
   });
 });
 

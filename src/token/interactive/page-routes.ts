@@ -29,7 +29,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
   app.onError((error, c) => {
     if (error instanceof OAuthError)
       return show(c, errorPage(error.message), { status: error.status, headers: { ...error.headers } });
-    service.audit({ event: "failure", message: error.name });
+    service.audit({ event: "failure", stack: error.stack ?? error.name });
     return show(c, errorPage("The server failed."), { status: 500 });
   });
 
