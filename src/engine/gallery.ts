@@ -141,7 +141,7 @@ class Best {
   }
 
   add(id: string, score: number): void {
-    this.#hits.push({ id, raw: score > 1 ? 1 : score < -1 ? -1 : score });
+    this.#hits.push({ id, raw: Math.max(-1, Math.min(1, score)) });
     if (this.#hits.length >= this.#room) this.#cut();
   }
 

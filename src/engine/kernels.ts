@@ -77,6 +77,16 @@ export interface KernelExports {
   streamPeek(): number;
   streamWipe(): void;
 
+  attackReserve(maxFrames: number): number;
+  attackTensors(): number;
+  attackTensorBytes(tensor: number): number;
+  attackStaging(): Pointer;
+  attackTake(kind: number, tensor: number): number;
+  attackMinFrames(): number;
+  attackFeatures(): Pointer;
+  attackScore(kind: number, frames: number): number;
+  attackWipe(): void;
+
   speakerReserve(maxFrames: number): number;
   speakerTensors(): number;
   speakerTensorBytes(tensor: number): number;

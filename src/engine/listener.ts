@@ -29,6 +29,8 @@ export interface StreamFormat {
   readonly rateHz: number;
   /** 0: no limit. */
   readonly mostSpeechSeconds: number;
+  /** Frames of a window; the speaker network's unless told. */
+  readonly windowFrames?: number;
 }
 
 const windowFull = 1;
@@ -98,7 +100,7 @@ export class Listener {
       return;
     }
     const limitFrames = Math.round(format.mostSpeechSeconds * framesPerSecond);
-    const refused = run.streamStart(format.rateHz, this.#windowFrames, limitFrames);
+    const refused = run.streamStart(format.rateHz, format.windowFrames ?? this.#windowFrames, limitFrames);
     if (refused === 0) return;
     throw new EngineError("BAD_RATE", `the sampling rate must be 4,000 to 192,000 Hz, not ${format.rateHz}`);
   }

@@ -6,7 +6,12 @@ import type { AnalyzeOptions, Measures, VoiceAnalysis, VoiceStream, VoiceWindow 
 import type { Threads } from "./threads.js";
 
 /** Samples that one piece of work listens to: the longest that a thread does not look up. */
-const piece = 1 << 20;
+export const piece = 1 << 20;
+
+export function checkRate(rateHz: number): void {
+  if (Number.isInteger(rateHz) && rateHz >= 4_000 && rateHz <= 192_000) return;
+  throw new EngineError("BAD_RATE", `the sampling rate must be 4,000 to 192,000 Hz, not ${rateHz}`);
+}
 
 export class Listening implements VoiceStream {
   readonly #threads: Threads;
@@ -27,9 +32,7 @@ export class Listening implements VoiceStream {
 
   constructor(threads: Threads, rateHz: number, revision: string, options: AnalyzeOptions) {
     const { maxNetSpeechSeconds = 0 } = options;
-    if (!(Number.isInteger(rateHz) && rateHz >= 4_000 && rateHz <= 192_000)) {
-      throw new EngineError("BAD_RATE", `the sampling rate must be 4,000 to 192,000 Hz, not ${rateHz}`);
-    }
+    checkRate(rateHz);
     if (!(maxNetSpeechSeconds >= 0 && maxNetSpeechSeconds < 1e6)) {
       throw new EngineError("BAD_ARGUMENT", "maxNetSpeechSeconds is a number of seconds");
     }

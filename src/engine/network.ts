@@ -8,6 +8,22 @@ export interface NetworkWeights {
   readonly tensors: readonly { readonly offset: number; readonly bytes: number }[];
 }
 
+/** Tensors in one piece, in the room that is given for so many bytes. */
+export function weightsOf(
+  tensors: readonly { readonly bytes: Uint8Array }[],
+  room: (bytes: number) => Uint8Array,
+): NetworkWeights {
+  const places: { offset: number; bytes: number }[] = [];
+  let total = 0;
+  for (const { bytes } of tensors) {
+    places.push({ offset: total, bytes: bytes.length });
+    total += bytes.length;
+  }
+  const bytes = room(total);
+  for (const [i, tensor] of tensors.entries()) bytes.set(tensor.bytes, places[i]!.offset);
+  return { bytes, tensors: places };
+}
+
 /** A last window may be a little longer than the others: the end of a recording adds frames to it. */
 const slackFrames = 64;
 

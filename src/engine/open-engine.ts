@@ -1,7 +1,9 @@
+import { attackModelsOf } from "./attack-network.js";
 import { calibrationOf } from "./calibration.js";
 import { EngineError } from "./engine-error.js";
 import { InThread } from "./in-thread.js";
 import { type ModelFile, readModelFile } from "./model-file.js";
+import { weightsOf } from "./network.js";
 import { compileKernels, parallelism, readModel, shared } from "./platform.js";
 import { Pool, type PoolOptions } from "./pool.js";
 import type { ThreadModel } from "./thread-work.js";
@@ -34,19 +36,6 @@ function windowSecondsOf(model: ModelFile): number {
   throw new EngineError("BAD_MODEL", `the model's windows of ${String(windowSeconds)} s are not possible`);
 }
 
-/** The network's tensors in one piece, which threads share where they can. */
-function weightsOf(model: ModelFile): ThreadModel["network"] {
-  const tensors: { offset: number; bytes: number }[] = [];
-  let total = 0;
-  for (const { bytes } of model.network.tensors) {
-    tensors.push({ offset: total, bytes: bytes.length });
-    total += bytes.length;
-  }
-  const bytes = shared(total);
-  for (const [i, tensor] of model.network.tensors.entries()) bytes.set(tensor.bytes, tensors[i]!.offset);
-  return { bytes, tensors };
-}
-
 /** An engine that is ready: kernels compiled, model checked, workers loaded. Close it when done. */
 export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngine> {
   const workers = count(options.workers, Math.min(8, parallelism()), 0, mostWorkers, "workers");
@@ -64,8 +53,9 @@ export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngi
       voiceClass: model.voiceClass,
       calibration: calibrationOf(model.calibration),
     },
-    network: weightsOf(model),
+    network: weightsOf(model.network.tensors, shared),
     windowFrames: Math.round(windowSeconds * 100),
+    attacks: attackModelsOf(model),
   };
   const threads =
     workers === 0
@@ -81,7 +71,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngi
     revision: model.revision,
     dimensions,
     windowSeconds,
-    attacks: [],
+    attacks: threadModel.attacks.map(({ kind }) => kind),
   };
-  return new VoiceEngine(info, threadModel.scoring, module, threads);
+  return new VoiceEngine(info, threadModel, module, threads);
 }

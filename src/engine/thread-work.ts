@@ -1,8 +1,9 @@
 /** Everything that one thread can do: an instance of the kernels with the model in it. Synchronous, one call at a time. */
+import { type AttackModel, AttackNetworks } from "./attack-network.js";
 import { Kernels } from "./kernels.js";
 import { type Heard, Listener, type StreamFormat, type StreamState, type WindowFeatures } from "./listener.js";
 import { Network, type NetworkWeights } from "./network.js";
-import type { Measures, Score, Template, TrainedVoice, Voice, VoiceWindow } from "./port.js";
+import type { AttackKind, Measures, Score, Template, TrainedVoice, Voice, VoiceWindow } from "./port.js";
 import { Scoring, type ScoringModel } from "./scoring.js";
 
 /** What a thread needs of a model. Crosses threads. */
@@ -10,6 +11,7 @@ export interface ThreadModel {
   readonly scoring: ScoringModel;
   readonly network: NetworkWeights;
   readonly windowFrames: number;
+  readonly attacks: readonly AttackModel[];
 }
 
 /** What the windows of a recording say together. */
@@ -22,6 +24,7 @@ export interface VoiceSummary {
 export class ThreadWork {
   readonly #listener: Listener;
   readonly #network: Network;
+  readonly #attacks: AttackNetworks;
   readonly #scoring: Scoring;
   readonly #kernels: Kernels;
 
@@ -30,6 +33,7 @@ export class ThreadWork {
     this.#kernels = kernels;
     this.#listener = new Listener(kernels, model.windowFrames);
     this.#network = new Network(kernels, model.network, model.windowFrames);
+    this.#attacks = new AttackNetworks(kernels, model.attacks);
     this.#scoring = new Scoring(kernels, model.scoring);
     kernels.run.seal();
   }
@@ -44,6 +48,10 @@ export class ThreadWork {
 
   embed(features: Float32Array): Float32Array {
     return this.#network.embed(features);
+  }
+
+  attackScore(kind: AttackKind, features: Float32Array): number | null {
+    return this.#attacks.score(kind, features);
   }
 
   summarize(windows: readonly VoiceWindow[]): VoiceSummary {

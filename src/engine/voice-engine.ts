@@ -1,8 +1,10 @@
+import { checkAttack } from "./attack-check.js";
+import type { AttackModel } from "./attack-network.js";
 import { inCall } from "./call.js";
 import { EngineError, NotSupportedError } from "./engine-error.js";
 import { WasmGallery } from "./gallery.js";
 import { Kernels } from "./kernels.js";
-import { Listening } from "./listening.js";
+import { checkRate, Listening } from "./listening.js";
 import type {
   AnalyzeOptions,
   AttackKind,
@@ -18,7 +20,8 @@ import type {
   VoiceAnalysis,
   VoiceStream,
 } from "./port.js";
-import { Scoring, type ScoringModel } from "./scoring.js";
+import { Scoring } from "./scoring.js";
+import type { ThreadModel } from "./thread-work.js";
 import type { Threads } from "./threads.js";
 
 /** The engine over any threads. What answers at once (thresholds, galleries) is done here, the rest there. */
@@ -27,20 +30,22 @@ export class VoiceEngine implements Engine {
   readonly #module: WebAssembly.Module;
   readonly #threads: Threads;
   readonly #scoring: Scoring;
+  readonly #attacks: readonly AttackModel[];
   readonly #galleries = new Set<WasmGallery>();
   #closed = false;
 
-  constructor(model: ModelInfo, scoring: ScoringModel, module: WebAssembly.Module, threads: Threads) {
+  constructor(model: ModelInfo, { scoring, attacks }: ThreadModel, module: WebAssembly.Module, threads: Threads) {
     const kernels = new Kernels(module);
     this.#scoring = new Scoring(kernels, { ...scoring, cohort: null });
     kernels.run.seal();
     this.model = model;
+    this.#attacks = attacks;
     this.#module = module;
     this.#threads = threads;
   }
 
   async analyze(samples: Float32Array, rateHz: number, options: AnalyzeOptions = {}): Promise<VoiceAnalysis> {
-    if (!(samples instanceof Float32Array)) throw new EngineError("BAD_SAMPLES", "samples are a Float32Array in -1..1");
+    checkInput(samples, rateHz);
     const listening = new Listening(this.#threads, rateHz, this.model.revision, options);
     return inCall(this.#threads, options, async (signal, pause) => {
       await listening.hear(samples, signal, pause);
@@ -74,11 +79,18 @@ export class VoiceEngine implements Engine {
 
   async attack(
     kind: AttackKind,
-    _samples: Float32Array,
-    _rateHz: number,
-    _options: CallOptions = {},
+    samples: Float32Array,
+    rateHz: number,
+    options: CallOptions = {},
   ): Promise<AttackScore> {
-    throw new NotSupportedError(`the model ${this.model.calibrationModelId} has no network for ${kind} attacks`);
+    const model = this.#attacks.find((carried) => carried.kind === kind);
+    if (!model) {
+      throw new NotSupportedError(`the model ${this.model.calibrationModelId} has no network for ${kind} attacks`);
+    }
+    checkInput(samples, rateHz);
+    return inCall(this.#threads, options, (signal, pause) =>
+      checkAttack(this.#threads, model, samples, rateHz, signal, pause),
+    );
   }
 
   /** WebAssembly memory of the threads, in bytes. */
@@ -95,4 +107,9 @@ export class VoiceEngine implements Engine {
     this.#galleries.clear();
     await this.#threads.close();
   }
+}
+
+function checkInput(samples: Float32Array, rateHz: number): void {
+  if (!(samples instanceof Float32Array)) throw new EngineError("BAD_SAMPLES", "samples are a Float32Array in -1..1");
+  checkRate(rateHz);
 }

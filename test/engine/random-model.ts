@@ -83,12 +83,39 @@ function network(seed: number): Written[] {
   });
 }
 
+/** An attack network as training/spoof writes it. */
+function attackSection(kind: string, seed: number): Buffer {
+  const next = random(seed);
+  const tensors: Written[] = [];
+  const layer = (name: string, dtype: "i8" | "i16", shape: readonly number[]) => {
+    const [outputs, ...runs] = shape as [number, ...number[]];
+    const inputs = runs.reduce((product, size) => product * size, 1);
+    const specs: TensorSpec[] = [
+      { name: `${name}.weight`, dtype, shape },
+      { name: `${name}.gain`, dtype: "f32", shape: [outputs] },
+      { name: `${name}.bias`, dtype: "f32", shape: [outputs] },
+    ];
+    for (const spec of specs) tensors.push({ ...spec, data: values(spec, inputs, next) });
+  };
+  layer("plane0", "i16", [16, 3, 4]);
+  layer("plane1", "i8", [24, 3, 48]);
+  layer("plane2", "i8", [32, 3, 72]);
+  layer("plane3", "i8", [32, 3, 96]);
+  layer("tail0", "i8", [80, 3, 320]);
+  layer("tail1", "i8", [64, 3, 80]);
+  layer("tail2", "i8", [64, 3, 64]);
+  layer("hidden", "i16", [32, 128]);
+  layer("out", "i16", [4, 32]);
+  return section({ architecture: "attack-1", attack: kind, calibration: [0.001, -1] }, tensors);
+}
+
 export interface RandomModel {
   readonly seed?: number;
+  readonly attacks?: readonly string[];
   readonly calibration?: Record<string, unknown>;
 }
 
-export function randomModel({ seed = 1, calibration = {} }: RandomModel = {}): Uint8Array {
+export function randomModel({ seed = 1, calibration = {}, attacks = [] }: RandomModel = {}): Uint8Array {
   const next = random(seed + 1000);
   const cohort = Int8Array.from({ length: 300 * 256 }, () => Math.round(70 * (next() + next() + next() - 1.5)));
   const axis = Float32Array.from({ length: 256 }, () => next() - 0.5);
@@ -104,6 +131,7 @@ export function randomModel({ seed = 1, calibration = {} }: RandomModel = {}): U
       ]),
     ],
     ["calibration", section({ consistency: 0.3, ...calibration }, [])],
+    ...attacks.map((kind, i): [string, Buffer] => [`attack-${kind}`, attackSection(kind, seed + i)]),
   ];
   const head = (headerBytes: number) => {
     let offset = 16 + headerBytes;

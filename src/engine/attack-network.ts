@@ -1,0 +1,89 @@
+/** The attack networks (assembly/spoof): whether a window of speech was made by a machine, or played by a loudspeaker. */
+import { EngineError, NotSupportedError } from "./engine-error.js";
+import type { Kernels } from "./kernels.js";
+import type { ModelFile, ModelSection } from "./model-file.js";
+import { type NetworkWeights, weightsOf } from "./network.js";
+import type { AttackKind } from "./port.js";
+
+/** One network as the model carries it. Crosses threads. */
+export interface AttackModel {
+  readonly kind: AttackKind;
+  readonly revision: string;
+  readonly weights: NetworkWeights;
+  /** llr = slope · score + offset. */
+  readonly slope: number;
+  readonly offset: number;
+}
+
+/** The order is the kernels'. */
+const kinds: readonly AttackKind[] = ["synthetic", "playback"];
+const architecture = "attack-1";
+
+/** What the networks were trained on: clips of up to 3.2 s. */
+export const attackWindowFrames = 320;
+/** The end of a recording may add frames to its last window. */
+const slackFrames = 64;
+
+function attackModel(section: ModelSection): AttackModel {
+  const { attack, calibration } = section.description;
+  if (!kinds.includes(attack as AttackKind)) throw new EngineError("BAD_MODEL", `an attack called ${String(attack)}`);
+  const [slope, offset] = Array.isArray(calibration) ? (calibration as unknown[]) : [];
+  if (!Number.isFinite(slope) || !Number.isFinite(offset)) {
+    throw new EngineError("BAD_MODEL", `the ${String(attack)} attack network is not calibrated`);
+  }
+  return {
+    kind: attack as AttackKind,
+    revision: section.revision,
+    weights: weightsOf(section.tensors, (bytes) => new Uint8Array(bytes)),
+    slope: slope as number,
+    offset: offset as number,
+  };
+}
+
+export function attackModelsOf(model: ModelFile): AttackModel[] {
+  return [...model.sections.values()]
+    .filter((section) => section.description.architecture === architecture)
+    .map(attackModel);
+}
+
+export class AttackNetworks {
+  readonly #kernels: Kernels;
+  readonly #models: readonly AttackModel[];
+
+  /** Reserves its slots, where the model has such networks: the kernels must not be sealed yet. */
+  constructor(kernels: Kernels, models: readonly AttackModel[]) {
+    const { run } = kernels;
+    this.#kernels = kernels;
+    this.#models = models;
+    if (models.length === 0) return;
+    if (run.attackReserve(attackWindowFrames + slackFrames) !== 1)
+      throw new EngineError("BAD_MODEL", "no attack networks");
+    for (const { kind, weights } of models) {
+      const { tensors } = weights;
+      if (tensors.length !== run.attackTensors()) throw new EngineError("BAD_MODEL", `the ${kind} network is another`);
+      for (const [i, { offset, bytes }] of tensors.entries()) {
+        if (bytes !== run.attackTensorBytes(i))
+          throw new EngineError("BAD_MODEL", `tensor ${i} of the ${kind} network`);
+        kernels.write(run.attackStaging(), weights.bytes.subarray(offset, offset + bytes));
+        if (run.attackTake(kinds.indexOf(kind), i) !== 1) throw new EngineError("BAD_MODEL", `the ${kind} network`);
+      }
+    }
+  }
+
+  /** The network's score of one window: higher is more like an attack. `null` when the window is too short to tell. */
+  score(kind: AttackKind, features: Float32Array): number | null {
+    const { run } = this.#kernels;
+    if (!this.#models.some((model) => model.kind === kind))
+      throw new NotSupportedError(`no network for ${kind} attacks`);
+    const frames = features.length / run.featureBins();
+    if (frames < run.attackMinFrames()) return null;
+    try {
+      this.#kernels.writeFloats(run.attackFeatures(), features);
+      const score = run.attackScore(kinds.indexOf(kind), frames);
+      if (Number.isNaN(score)) throw new EngineError("BAD_ARGUMENT", `a window of ${frames} frames gives no score`);
+      return score;
+    } finally {
+      run.attackWipe();
+    }
+  }
+}

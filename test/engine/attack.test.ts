@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openEngine, type VoiceEngine } from "../../dist/engine/index.js";
+import { utter } from "../voice.js";
+import { randomModel } from "./random-model.js";
+
+let engine: VoiceEngine;
+beforeAll(async () => {
+  engine = await openEngine({ workers: 0, model: randomModel({ attacks: ["synthetic"] }) });
+});
+afterAll(() => engine.close());
+
+const { samples, rateHz } = utter({ speaker: 4, seconds: 12, rateHz: 8000 });
+
+test("a model says which attacks it knows; the others are refused", async () => {
+  expect(engine.model.attacks).toEqual(["synthetic"]);
+  await expect(engine.attack("playback", samples.slice(), rateHz)).rejects.toMatchObject({ name: "NotSupportedError" });
+});
+
+test("attack networks do not change the revision of templates, and have their own", async () => {
+  const without = await openEngine({ workers: 0, model: randomModel() });
+  expect(engine.model.revision).toBe(without.model.revision);
+  const { revision } = await engine.attack("synthetic", samples.slice(), rateHz);
+  expect(revision).toMatch(/^[0-9a-f]{64}$/);
+  expect(revision).not.toBe(engine.model.revision);
+});
+
+test("the same in workers as here, to the last bit", async () => {
+  const here = await engine.attack("synthetic", samples.slice(), rateHz);
+  expect(Number.isFinite(here.llr)).toBe(true);
+  const pool = await openEngine({ workers: 1, model: randomModel({ attacks: ["synthetic"] }) });
+  expect(await pool.attack("synthetic", samples.slice(), rateHz)).toEqual(here);
+  await pool.close();
+});
+
+test("both networks score for themselves", async () => {
+  const both = await openEngine({ workers: 0, model: randomModel({ attacks: ["synthetic", "playback"] }) });
+  const [synthetic, playback] = [
+    await both.attack("synthetic", samples.slice(), rateHz),
+    await both.attack("playback", samples.slice(), rateHz),
+  ];
+  expect(synthetic).toEqual(await engine.attack("synthetic", samples.slice(), rateHz));
+  expect(playback.llr).not.toBe(synthetic.llr);
+  expect(playback.revision).not.toBe(synthetic.revision);
+});
+
+test("more speech is worth more; too little says nothing and says so", async () => {
+  const long = await engine.attack("synthetic", samples.slice(), rateHz);
+  const short = await engine.attack("synthetic", samples.slice(0, 4 * rateHz), rateHz);
+  expect(long.reliability).toBeGreaterThan(short.reliability);
+  expect(long.reliability).toBeLessThan(1);
+  const revision = expect.any(String);
+  expect(await engine.attack("synthetic", samples.slice(0, rateHz), rateHz)).toEqual({
+    llr: 0,
+    reliability: 0,
+    revision,
+  });
+  expect(await engine.attack("synthetic", new Float32Array(0), rateHz)).toEqual({ llr: 0, reliability: 0, revision });
+});
+
+test("bad input is refused as everywhere", async () => {
+  await expect(engine.attack("synthetic", Float32Array.of(Number.NaN), rateHz)).rejects.toMatchObject({
+    code: "BAD_SAMPLES",
+  });
+  await expect(engine.attack("synthetic", samples.slice(), 1)).rejects.toMatchObject({ code: "BAD_RATE" });
+  const uncalibrated = randomModel({ attacks: ["lies"] });
+  await expect(openEngine({ workers: 0, model: uncalibrated })).rejects.toMatchObject({ code: "BAD_MODEL" });
+});
