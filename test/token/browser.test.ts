@@ -1,5 +1,7 @@
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
+import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import { getRequestListener } from "@hono/node-server";
@@ -69,6 +71,17 @@ async function newPage(): Promise<{ page: Page; complaints: string[] }> {
   return { page, complaints };
 }
 
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What an accessibility checker finds on the page. */
+async function barriers(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() =>
+    (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string }[] }> } }).axe.run(),
+  );
+  return violations.map(({ id }) => id);
+}
+
 async function signIn(page: Page, password = PASSWORD): Promise<void> {
   await page.getByLabel("User name").fill("olga");
   await page.getByLabel("Password").fill(password);
@@ -80,6 +93,7 @@ describe("in a real browser", () => {
     const { page, complaints } = await newPage();
     await page.goto(`${issuer}/profile`);
     expect(new URL(page.url()).pathname).toBe("/sign-in");
+    expect(await barriers(page)).toEqual([]);
     await signIn(page, "wrong password");
     expect(await page.getByRole("alert").textContent()).toContain("wrong");
     await signIn(page);
@@ -88,6 +102,7 @@ describe("in a real browser", () => {
     // A service account: its secret is shown once and works.
     await page.getByLabel("Label", { exact: true }).fill("Nightly <job>");
     await page.getByRole("button", { name: "Create" }).click();
+    expect(await barriers(page)).toEqual([]);
     const clientId = (await page.locator("#client-id").textContent())!;
     const secret = (await page.locator("#client-secret").textContent())!;
     const { stdout } = await run("curl", [
@@ -152,6 +167,7 @@ describe("in a real browser", () => {
     await signIn(page);
     expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Allow access");
     expect(await page.getByText("Console").count()).toBeGreaterThan(0);
+    expect(await barriers(page)).toEqual([]);
     await page.getByRole("button", { name: "Allow" }).click();
     await page.waitForURL(`${callback}**`);
     const parameters = oauth.validateAuthResponse(found, console_, new URL(page.url()), state);

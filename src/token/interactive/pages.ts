@@ -111,7 +111,7 @@ ${
 ${
   options.credentials.length === 0
     ? html`<p>None yet.</p>`
-    : html`<table><thead><tr><th>Label</th><th>Client ID</th><th>Use</th><th></th></tr></thead><tbody>${options.credentials.map((credential) => credentialRow(credential, options.formToken))}</tbody></table>`
+    : html`<table><thead><tr><th>Label</th><th>Client ID</th><th>Use</th><td></td></tr></thead><tbody>${options.credentials.map((credential) => credentialRow(credential, options.formToken))}</tbody></table>`
 }
 <h2>New credential</h2>
 <form method="post" action="/profile/credentials">
