@@ -13,7 +13,7 @@ input[type=text], input[type=password], textarea { width: 100%; box-sizing: bord
 button { margin: 1rem 0.5rem 0 0; padding: 0.5rem 1rem; font: inherit; cursor: pointer; }
 table { width: 100%; border-collapse: collapse; }
 th, td { text-align: left; padding: 0.4rem 0.5rem 0.4rem 0; border-bottom: 1px solid; vertical-align: top; overflow-wrap: anywhere; }
-td button { margin: 0; }
+td button { margin: 0; white-space: nowrap; overflow-wrap: normal; }
 .trouble { border-left: 0.25rem solid #b00020; padding-left: 0.75rem; }
 .secret { border-left: 0.25rem solid #1b5e20; padding-left: 0.75rem; overflow-wrap: anywhere; }
 `;
