@@ -1,7 +1,7 @@
 /** What every store promises: one suite, run over each implementation. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Job, Print, Store } from "../../src/store/port.js";
+import type { Job, MediaSegment, Print, ProcessedAudio, Store } from "../../src/store/port.js";
 import {
   checkOf,
   engagementOf,
@@ -174,8 +174,8 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         const later = await startSession(store, scope, { startedAt: -500, stoppedAt: -100 });
         const open = await startSession(store, scope, { startedAt: -500 });
         const foreign = await startSession(store, other, { startedAt: -500, stoppedAt: -400 });
-        const media = [];
-        const models = [];
+        const media: MediaSegment[] = [];
+        const models: ProcessedAudio[] = [];
         for (const session of [ended, ended, later, open, foreign]) {
           const segment = mediaOf(session.scopeId, session.id);
           const model = processedOf(session.scopeId, session.id, 1, { mediaSegmentId: segment.id });

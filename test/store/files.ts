@@ -11,7 +11,7 @@ export function filesIn(folder: string): string[] {
 
 /** The files that hold these bytes anywhere. */
 export function filesWith(folder: string, bytes: Uint8Array): string[] {
-  return filesIn(folder).filter((path) => readFileSync(path).includes(bytes));
+  return filesIn(folder).filter((path) => readFileSync(path).includes(Buffer.from(bytes)));
 }
 
 /** Sixteen values in a row, from several places: enough to know an embedding or audio by, short enough to survive being split in pages. */

@@ -40,7 +40,7 @@ async function startOwn(): Promise<{ url: string; stop(): Promise<void> }> {
   const binaries = findBinaries();
   const user = userForPostgres();
   const folder = mkdtempSync(join(tmpdir(), "vivavoce-postgres-"));
-  if (user.uid !== undefined) chownSync(folder, user.uid, user.gid);
+  if (user) chownSync(folder, user.uid, user.gid);
   const data = join(folder, "data");
   execFileSync(
     join(binaries, "initdb"),
@@ -94,8 +94,8 @@ function findBinaries(): string {
 }
 
 /** PostgreSQL refuses to run as root; its package brings a user. */
-function userForPostgres(): { uid?: number; gid?: number } {
-  if (process.getuid?.() !== 0) return {};
+function userForPostgres(): { uid: number; gid: number } | null {
+  if (process.getuid?.() !== 0) return null;
   const id = (flag: string) => Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8" }));
   return { uid: id("-u"), gid: id("-g") };
 }

@@ -18,12 +18,11 @@ interface ProfileRow extends Record<string, unknown> {
   readonly key_id: KeyId;
   readonly data: string;
   readonly template: Uint8Array | null;
-  readonly owner_data: string;
 }
 
-const PROFILE = `
-  SELECT p.print_type, p.print_version, p.generation, p.status, p.key_id, p.data, p.template, o.data AS owner_data
-  FROM vivavoce.profiles p JOIN vivavoce.owners o ON o.scope = p.scope AND o.id = p.owner`;
+/** Owners never change, so a profile's data holds its owner: reading one is a look at one row. */
+const PROFILE = "SELECT print_type, print_version, generation, status, key_id, data, template FROM vivavoce.profiles";
+const OWNER_ID = "(SELECT o.id FROM vivavoce.owners o WHERE o.scope = $1 AND o.kind = $2 AND o.external = $3)";
 
 const PRINTS_AT_ONCE = 2_000;
 
@@ -57,12 +56,10 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     where: string,
     values: readonly unknown[],
   ): Promise<{ prints: Print[]; last: string | null }> {
-    const rows = await database.query<ProfileRow & { id: string }>(
-      `${PROFILE.replace("SELECT", "SELECT p.id,")} WHERE ${where}`,
-      values,
-    );
+    const rows = await database.query<ProfileRow>(`${PROFILE} WHERE ${where}`, values);
     const profiles = await readProfiles(context, rows);
-    return { prints: profiles.map(printOf), last: rows.at(-1)?.id ?? null };
+    const last = rows.at(-1);
+    return { prints: profiles.map(printOf), last: last ? plainOf(last).id : null };
   }
 
   return {
@@ -87,12 +84,12 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     },
 
     async get(scopeId, id) {
-      const [profile] = await select("WHERE p.scope = $1 AND p.id = $2", [keyOf(scopeId), escapeText(id)]);
+      const [profile] = await select("WHERE scope = $1 AND id = $2", [keyOf(scopeId), escapeText(id)]);
       return profile ?? null;
     },
 
     async find(scopeId, kind, externalId, tag) {
-      const [profile] = await select("WHERE o.scope = $1 AND o.kind = $2 AND o.external = $3 AND p.tag = $4", [
+      const [profile] = await select(`WHERE scope = $1 AND owner = ${OWNER_ID} AND tag = $4`, [
         keyOf(scopeId),
         kind,
         keyOf(externalId),
@@ -102,14 +99,14 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     },
 
     list: (scopeId, after, limit) =>
-      select("WHERE p.scope = $1 AND ($2::text IS NULL OR p.id > $2) ORDER BY p.id LIMIT $3", [
+      select("WHERE scope = $1 AND ($2::text IS NULL OR id > $2) ORDER BY id LIMIT $3", [
         keyOf(scopeId),
         after === null ? null : escapeText(after),
         Math.max(0, limit),
       ]),
 
     ofOwner: (scopeId, ownerId) =>
-      select("WHERE p.scope = $1 AND p.owner = $2 ORDER BY p.position", [keyOf(scopeId), escapeText(ownerId)]),
+      select("WHERE scope = $1 AND owner = $2 ORDER BY position", [keyOf(scopeId), escapeText(ownerId)]),
 
     async segments(scopeId, id) {
       const rows = await database.query<{ data: string; voice: Uint8Array }>(
@@ -197,9 +194,9 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
       let after: string | null = null;
       for (;;) {
         const batch: { prints: Print[]; last: string | null } = await selectPrints(
-          `p.scope = $1 AND p.kind = $2 AND p.template IS NOT NULL AND ($3::text IS NULL OR p.id > $3)
-           ORDER BY p.id LIMIT ${PRINTS_AT_ONCE}`,
-          [keyOf(scopeId), kind, after],
+          `scope = $1 AND kind = $2 AND template IS NOT NULL AND ($3::text IS NULL OR id > $3)
+           ORDER BY id LIMIT ${PRINTS_AT_ONCE}`,
+          [keyOf(scopeId), kind, after === null ? null : escapeText(after)],
         );
         yield* batch.prints;
         if (batch.last === null) return;
@@ -211,7 +208,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
       const wanted = [...new Set(ids)].map(escapeText);
       const found: Print[] = [];
       for (let at = 0; at < wanted.length; at += PRINTS_AT_ONCE) {
-        const { prints } = await selectPrints("p.scope = $1 AND p.id = ANY($2::text[]) AND p.template IS NOT NULL", [
+        const { prints } = await selectPrints("scope = $1 AND id = ANY($2::text[]) AND template IS NOT NULL", [
           keyOf(scopeId),
           wanted.slice(at, at + PRINTS_AT_ONCE),
         ]);
@@ -245,8 +242,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
 
 async function isTaken(queries: Queries, scopeId: Id, { kind, externalId }: Owner, tag: string): Promise<boolean> {
   const rows = await queries.query(
-    `SELECT 1 FROM vivavoce.profiles p JOIN vivavoce.owners o ON o.scope = p.scope AND o.id = p.owner
-     WHERE o.scope = $1 AND o.kind = $2 AND o.external = $3 AND p.tag = $4`,
+    `SELECT 1 FROM vivavoce.profiles WHERE scope = $1 AND owner = ${OWNER_ID} AND tag = $4`,
     [keyOf(scopeId), kind, keyOf(externalId), keyOf(tag)],
   );
   return rows.length > 0;
@@ -261,16 +257,12 @@ async function insertProfile(
 ): Promise<Profile | null> {
   const { scopeId, id, tag, printType, printVersion, status, createdAt } = given;
   const scope = keyOf(scopeId);
-  await tx.query("INSERT INTO vivavoce.scopes (scope, scope_id) VALUES ($1, $2) ON CONFLICT DO NOTHING", [
-    scope,
-    JSON.stringify(scopeId),
-  ]);
   const owner = await insertOwner(tx, given.owner);
-  if (await isTaken(tx, scopeId, owner, tag)) return null;
-  await tx.query(
+  const made = await tx.query(
     `INSERT INTO vivavoce.profiles
        (scope, id, owner, kind, tag, print_type, print_version, generation, status, key_id, data, template)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9, $10, $11)`,
+     VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9, $10, $11)
+     ON CONFLICT (scope, owner, tag) DO NOTHING RETURNING 1`,
     [
       scope,
       escapeText(id),
@@ -281,10 +273,11 @@ async function insertProfile(
       printVersion,
       status,
       keyId,
-      JSON.stringify({ id, scopeId, tag, createdAt }),
+      JSON.stringify({ id, scopeId, owner, tag, createdAt } satisfies PlainProfile),
       template,
     ],
   );
+  if (made.length === 0) return null;
   if (template) await markPrintChanged(tx, scopeId, id);
   return {
     id,
@@ -303,9 +296,17 @@ async function insertProfile(
 /** The owner of this name as it is known, locked until the transaction ends: two profiles of an owner are made one after the other. */
 async function insertOwner(tx: Queries, owner: Owner): Promise<Owner> {
   const rows = await tx.query<{ data: string }>(
-    `INSERT INTO vivavoce.owners (scope, id, kind, external, data) VALUES ($1, $2, $3, $4, $5)
+    `WITH new_scope AS (INSERT INTO vivavoce.scopes (scope, scope_id) VALUES ($1, $6) ON CONFLICT DO NOTHING)
+     INSERT INTO vivavoce.owners (scope, id, kind, external, data) VALUES ($1, $2, $3, $4, $5)
      ON CONFLICT (scope, kind, external) DO UPDATE SET external = excluded.external RETURNING data`,
-    [keyOf(owner.scopeId), escapeText(owner.id), owner.kind, keyOf(owner.externalId), JSON.stringify(owner)],
+    [
+      keyOf(owner.scopeId),
+      escapeText(owner.id),
+      owner.kind,
+      keyOf(owner.externalId),
+      JSON.stringify(owner),
+      JSON.stringify(owner.scopeId),
+    ],
   );
   return JSON.parse(rows[0]!.data);
 }
@@ -361,9 +362,15 @@ function sealTemplate(
   return vault.seal(key, templatePlace(scopeId, profileId), encodeTemplate(template));
 }
 
+type PlainProfile = Pick<Profile, "id" | "scopeId" | "owner" | "tag" | "createdAt">;
+
+function plainOf({ data }: ProfileRow): PlainProfile {
+  return JSON.parse(data);
+}
+
 /** Rows of one scope. A profile whose key was destroyed in the meantime is erased, and left out. */
 async function readProfiles({ vault }: SqlContext, rows: readonly ProfileRow[]): Promise<Profile[]> {
-  const plain = rows.map(({ data }) => JSON.parse(data) as Pick<Profile, "id" | "scopeId" | "tag" | "createdAt">);
+  const plain = rows.map(plainOf);
   const sealed = rows.flatMap(({ template }, i) =>
     template ? [{ place: templatePlace(plain[i]!.scopeId, plain[i]!.id), bytes: template }] : [],
   );
@@ -375,7 +382,6 @@ async function readProfiles({ vault }: SqlContext, rows: readonly ProfileRow[]):
     return [
       {
         ...plain[i]!,
-        owner: JSON.parse(row.owner_data) as Owner,
         printType: row.print_type === null ? null : unescapeText(row.print_type),
         printVersion: row.print_version,
         generation: Number(row.generation),

@@ -1,0 +1,35 @@
+/** Starts test/store/enrolling-process.mjs and listens to what it says. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const SCRIPT = fileURLToPath(new URL("./enrolling-process.mjs", import.meta.url));
+const BUILT = fileURLToPath(new URL("../../dist/postgres.js", import.meta.url));
+
+export interface Child {
+  readonly process: ChildProcess;
+  /** Each message as it comes, until the process ends. */
+  readonly messages: AsyncIterable<Record<string, unknown>>;
+  readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null; errors: string }>;
+}
+
+export function startEnrolling(...args: (string | number)[]): Child {
+  if (!existsSync(BUILT)) throw new Error("this test runs the built package: node scripts/build.mjs");
+  const child = spawn(process.execPath, [SCRIPT, ...args.map(String)], { stdio: ["ignore", "pipe", "pipe"] });
+  let errors = "";
+  child.stderr.on("data", (chunk) => {
+    errors += chunk;
+  });
+  const ended = new Promise<Awaited<Child["ended"]>>((resolve) => {
+    child.once("close", (code, signal) => resolve({ code, signal, errors }));
+  });
+  return { process: child, messages: messagesOf(child), ended };
+}
+
+async function* messagesOf(child: ChildProcess): AsyncIterable<Record<string, unknown>> {
+  for await (const line of createInterface({ input: child.stdout! })) {
+    // The last line of a killed process may be cut: it was never said.
+    if (line.endsWith("}")) yield JSON.parse(line);
+  }
+}

@@ -1,0 +1,271 @@
+/** The store in a folder: who may open it, what lies in its files, what erasing leaves. */
+import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { PGlite } from "@electric-sql/pglite";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openEmbeddedStore } from "../../src/postgres.js";
+import { openStore } from "../../src/store/open.js";
+import { nodeAead } from "../../src/store/seal/aead-node.js";
+import { KeyRing } from "../../src/store/seal/key-ring.js";
+import { openFolderShelf } from "../../src/store/seal/shelf-folder.js";
+import { keyIdOf, Vault } from "../../src/store/seal/vault.js";
+import { startEnrolling } from "./child-process.js";
+import { filesIn, filesWith, fragmentsOf } from "./files.js";
+import { enrollPerson, newId, templateOf } from "./fixtures.js";
+
+let root: string;
+/** A store that was made once; making one takes seconds. */
+let pristine: string;
+
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), "vivavoce-embedded-"));
+  pristine = join(root, "pristine");
+  await (await openEmbeddedStore(pristine)).close();
+}, 120_000);
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+function newFolder(): string {
+  const folder = join(root, newId("store"));
+  cpSync(pristine, folder, { recursive: true });
+  return folder;
+}
+
+describe("a folder", () => {
+  test("keeps what was written for the next time", async () => {
+    const folder = newFolder();
+    const store = await openStore(folder);
+    const { profile, media, processed, segment } = await enrollPerson(store, "scope", "alice", 1);
+    await store.documents.put("clients", "one", { secret: "hash" });
+    await store.close();
+    const again = await openStore(folder);
+    expect(await again.profiles.find("scope", "person", "alice", "default")).toEqual(profile);
+    expect(await again.profiles.segments("scope", profile.id)).toEqual([segment]);
+    expect(await again.media.get("scope", media.id)).toEqual(media);
+    expect(await again.processed.get("scope", processed.id)).toEqual(processed);
+    expect(await again.documents.get("clients", "one")).toEqual({ secret: "hash" });
+    await again.close();
+  });
+
+  test("opens for one at a time", async () => {
+    const folder = newFolder();
+    const store = await openEmbeddedStore(folder);
+    await expect(openEmbeddedStore(folder)).rejects.toMatchObject({ name: "StoreError", code: "locked" });
+    const child = startEnrolling("folder", folder, 1, 1, 0);
+    const { code, errors } = await child.ended;
+    expect(code).not.toBe(0);
+    expect(errors).toContain(`is open in process ${process.pid}`);
+    await store.close();
+    await (await openEmbeddedStore(folder)).close();
+  });
+
+  test("is taken over from a process that is gone, from a former life with our number, and from a lock never signed", async () => {
+    const folder = newFolder();
+    const lock = join(folder, "store.lock");
+    const holder = { pid: 2 ** 22 + 1, host: hostname(), processStartedAt: "1", nonce: "another" };
+    const old = new Date(Date.now() - 60_000);
+    for (const left of [holder, { ...holder, pid: process.pid }, { ...holder, pid: 1, processStartedAt: "never" }]) {
+      writeFileSync(lock, JSON.stringify(left));
+      await (await openEmbeddedStore(folder)).close();
+    }
+    writeFileSync(lock, "");
+    const { utimesSync } = await import("node:fs");
+    utimesSync(lock, old, old);
+    await (await openEmbeddedStore(folder)).close();
+    // Another host's lock counts for as long as it is refreshed.
+    writeFileSync(lock, JSON.stringify({ ...holder, host: "another host" }));
+    await expect(openEmbeddedStore(folder)).rejects.toMatchObject({ code: "locked" });
+    utimesSync(lock, old, old);
+    await (await openEmbeddedStore(folder)).close();
+  });
+
+  test("opened by many at once is opened by one", async () => {
+    const folder = newFolder();
+    const opened = await Promise.allSettled(Array.from({ length: 6 }, () => openEmbeddedStore(folder)));
+    const stores = opened.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+    expect(stores).toHaveLength(1);
+    await stores[0]!.close();
+  });
+});
+
+describe("keys of a folder", () => {
+  test("are for their owner alone", async () => {
+    const folder = newFolder();
+    const store = await openEmbeddedStore(folder);
+    await enrollPerson(store, "scope", "alice", 1);
+    await store.close();
+    const keys = filesIn(join(folder, "keys"));
+    expect(keys.length).toBeGreaterThanOrEqual(2);
+    for (const path of keys) expect(statSync(path).mode & 0o777, path).toBe(0o600);
+    expect(statSync(join(folder, "keys")).mode & 0o777).toBe(0o700);
+  });
+
+  test("of another store, or lost ones, are refused", async () => {
+    const folder = newFolder();
+    const store = await openEmbeddedStore(folder);
+    const { profile } = await enrollPerson(store, "scope", "alice", 1);
+    await store.close();
+    const wrong = { name: "SealError", code: "wrong-key" };
+    await expect(openEmbeddedStore(folder, { keys: join(root, newId("keys")) })).rejects.toMatchObject(wrong);
+    await expect(openEmbeddedStore(folder, { masterKey: new Uint8Array(31) })).rejects.toMatchObject(wrong);
+    // The refusals changed nothing.
+    const again = await openEmbeddedStore(folder);
+    expect(await again.profiles.get("scope", profile.id)).toEqual(profile);
+    await again.close();
+  });
+
+  test("can be put under a master key, and then need it", async () => {
+    const folder = newFolder();
+    const masterKey = new Uint8Array(32).fill(1);
+    const store = await openEmbeddedStore(folder);
+    const { profile } = await enrollPerson(store, "scope", "alice", 1);
+    await store.close();
+    await (await openEmbeddedStore(folder, { masterKey })).close();
+    await expect(openEmbeddedStore(folder)).rejects.toMatchObject({ code: "wrong-key" });
+    await expect(openEmbeddedStore(folder, { masterKey: new Uint8Array(32) })).rejects.toMatchObject({
+      code: "wrong-key",
+    });
+    const again = await openEmbeddedStore(folder, { masterKey });
+    expect(await again.profiles.get("scope", profile.id)).toEqual(profile);
+    await again.close();
+  });
+
+  test("rotate under a store in use, and the old scope key opens nothing afterwards", async () => {
+    const folder = newFolder();
+    const store = await openEmbeddedStore(folder);
+    const people = [];
+    for (const name of ["a", "b", "c"]) people.push((await enrollPerson(store, "scope", name, people.length)).profile);
+    await store.profiles.erase("scope", people[2]!.id);
+    const ringPath = join(folder, "keys", "ring.json");
+    const scopeKeyOf = (text: string) => JSON.parse(text).scopes.scope.map(({ key }: { key: string }) => key);
+    const before = scopeKeyOf(readFileSync(ringPath, "utf8"));
+    await store.keys.rotate("scope");
+    const after = scopeKeyOf(readFileSync(ringPath, "utf8"));
+    expect(before).toHaveLength(1);
+    expect(after).toHaveLength(1);
+    expect(after).not.toEqual(before);
+    for (const profile of people.slice(0, 2)) expect(await store.profiles.get("scope", profile.id)).toEqual(profile);
+    await enrollPerson(store, "scope", "d", 9);
+    await store.close();
+    const again = await openEmbeddedStore(folder);
+    for (const profile of people.slice(0, 2)) expect(await again.profiles.get("scope", profile.id)).toEqual(profile);
+    await again.keys.rotate("scope");
+    for (const profile of people.slice(0, 2)) expect(await again.profiles.get("scope", profile.id)).toEqual(profile);
+    expect(await again.profiles.get("scope", people[2]!.id)).toBeNull();
+    expect(await again.keys.scopes()).toEqual(["scope"]);
+    await again.close();
+  });
+});
+
+describe("what lies in the files", () => {
+  test("is sealed, and unreadable for good once a profile is erased", async () => {
+    const folder = newFolder();
+    const database = join(folder, "database");
+    const store = await openEmbeddedStore(folder);
+    const { profile, media, processed } = await enrollPerson(store, "scope", "alice-whom-a-thief-would-know", 1);
+    const bystander = await enrollPerson(store, "scope", "bob", 2);
+    await store.documents.put("keys", "signing", { private: "a-private-signing-key" });
+    await store.close();
+
+    const secrets = [
+      ...fragmentsOf(media.audio),
+      ...fragmentsOf(processed.voice.embedding!),
+      ...processed.voice.windows.flatMap(({ embedding }) => fragmentsOf(embedding)),
+      ...fragmentsOf(templateOf(1).embedding),
+      new TextEncoder().encode("a-private-signing-key"),
+    ];
+    const expectNoneIn = (place: string) => {
+      for (const secret of secrets) expect(filesWith(place, secret)).toEqual([]);
+    };
+    // The search itself works: a name is not biometric, and lies there as it is.
+    expect(filesWith(folder, new TextEncoder().encode("alice-whom-a-thief-would-know"))).not.toEqual([]);
+    expectNoneIn(folder);
+
+    // A thief, or a backup, takes the database now; and the sealed template out of it.
+    const stolen = join(root, newId("stolen"));
+    cpSync(folder, stolen, { recursive: true });
+    const rows = new PGlite(`file://${join(stolen, "database")}`);
+    const { rows: templates } = await rows.query<{ template: Uint8Array }>(
+      "SELECT template FROM vivavoce.profiles WHERE id = $1",
+      [profile.id],
+    );
+    await rows.close();
+    const sealed = templates[0]!.template;
+    const slot = readFileSync(filesWith(join(folder, "keys"), Buffer.from(keyIdOf(sealed), "hex"))[0]!);
+    const wrappedAt = slot.indexOf(Buffer.from(keyIdOf(sealed), "hex")) + 16;
+    const wrapped = Uint8Array.from(slot.subarray(wrappedAt, wrappedAt + 60));
+    const place = { scopeId: "scope", kind: "template", subjectId: profile.id, recordId: profile.id } as const;
+    const openWithKeysOf = async (keys: string) => {
+      const ring = new KeyRing(await openFolderShelf(keys, nodeAead), nodeAead);
+      try {
+        return await new Vault(ring).open(place, sealed);
+      } finally {
+        await ring.close();
+      }
+    };
+    expect(await openWithKeysOf(join(folder, "keys"))).not.toBeNull();
+
+    const again = await openEmbeddedStore(folder);
+    expect(await again.profiles.erase("scope", profile.id)).toBe(true);
+    await again.close();
+    expectNoneIn(folder);
+    // The write-ahead log still holds the sealed template …
+    expect(filesWith(join(database, "pg_wal"), sealed)).not.toEqual([]);
+    // … but its key is gone from the ring, bytes and all, and nothing opens it.
+    expect(filesWith(join(folder, "keys"), wrapped)).toEqual([]);
+    expect(await openWithKeysOf(join(folder, "keys"))).toBeNull();
+
+    // Restoring that backup does not bring the person back; the others are as they were.
+    rmSync(database, { recursive: true });
+    cpSync(join(stolen, "database"), database, { recursive: true });
+    const restored = await openEmbeddedStore(folder);
+    expect(await restored.profiles.get("scope", profile.id)).toBeNull();
+    expect(await restored.profiles.find("scope", "person", "alice-whom-a-thief-would-know", "default")).toBeNull();
+    expect(await restored.media.get("scope", media.id)).toBeNull();
+    expect(await restored.processed.get("scope", processed.id)).toBeNull();
+    expect(await restored.profiles.get("scope", bystander.profile.id)).toEqual(bystander.profile);
+    expect(await restored.media.get("scope", bystander.media.id)).toEqual(bystander.media);
+    await restored.close();
+  });
+
+  test("audio that expired cannot be opened from a copy, either", async () => {
+    const folder = newFolder();
+    const store = await openEmbeddedStore(folder);
+    const { media, session } = await enrollPerson(store, "scope", "alice", 1);
+    await store.close();
+    const backup = join(root, newId("backup"));
+    cpSync(join(folder, "database"), backup, { recursive: true });
+    const again = await openEmbeddedStore(folder);
+    await again.sessions.stop("scope", session.id, 2_000);
+    expect(await again.media.expire("scope", 3_000)).toBe(1);
+    await again.close();
+    rmSync(join(folder, "database"), { recursive: true });
+    cpSync(backup, join(folder, "database"), { recursive: true });
+    const restored = await openEmbeddedStore(folder);
+    expect(await restored.media.get("scope", media.id)).toBeNull();
+    await restored.close();
+  });
+
+  test("a row moved to another profile, or changed, does not open", async () => {
+    const folder = newFolder();
+    const store = await openEmbeddedStore(folder);
+    const alice = await enrollPerson(store, "scope", "alice", 1);
+    const bob = await enrollPerson(store, "scope", "bob", 2);
+    await store.close();
+    const rows = new PGlite(`file://${join(folder, "database")}`);
+    await rows.query(
+      "UPDATE vivavoce.profiles SET template = (SELECT template FROM vivavoce.profiles WHERE id = $1) WHERE id = $2",
+      [alice.profile.id, bob.profile.id],
+    );
+    await rows.query("UPDATE vivavoce.media SET audio = set_byte(audio, 40, get_byte(audio, 40) # 1) WHERE id = $1", [
+      bob.media.id,
+    ]);
+    await rows.close();
+    const again = await openEmbeddedStore(folder);
+    const damaged = { name: "SealError", code: "damaged" };
+    await expect(again.profiles.get("scope", bob.profile.id)).rejects.toMatchObject(damaged);
+    await expect(again.media.get("scope", bob.media.id)).rejects.toMatchObject(damaged);
+    expect(await again.profiles.get("scope", alice.profile.id)).toEqual(alice.profile);
+    await again.close();
+  });
+});

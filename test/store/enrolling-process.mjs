@@ -1,0 +1,133 @@
+// A process of its own, to be killed: opens a store, tells what it finds in it, then enrolls until it is told to stop or dies.
+// One JSON value a line on stdout; nothing is said before it is true.
+//   node enrolling-process.mjs folder <folder> <seen> <first> <last>
+//     tell of the persons from number <seen> on, then enroll persons number <first>..<last>
+//   node enrolling-process.mjs postgres <url> <keys url> <profile id> <first> <last>
+//     add segments to one profile, training after each
+import { openEmbeddedStore, openPostgresStore } from "../../dist/postgres.js";
+
+const SCOPE = "scope";
+const REVISION = "5e".repeat(32);
+
+const say = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
+
+function embeddingOf(number) {
+  return Float32Array.from({ length: 256 }, (_, i) => Math.fround(Math.sin(number * 256 + i)));
+}
+
+function templateOf(number) {
+  return { embedding: embeddingOf(number), netSpeechSeconds: number, snrDb: 20, bandwidthHz: 3400, revision: REVISION };
+}
+
+function processedOf(number) {
+  return {
+    id: `processed-${number}`,
+    scopeId: SCOPE,
+    sessionId: "session",
+    mediaSegmentId: `media-${number}`,
+    channel: null,
+    mediaChannels: 1,
+    mediaRateHz: 8000,
+    printType: "text-dependent",
+    source: "process-audio",
+    validity: 1,
+    measures: { rateHz: 8000, netSpeechSeconds: 3 },
+    speakers: 1,
+    voiceClass: 50,
+    revision: REVISION,
+    createdAt: number,
+    voice: { windows: [], embedding: embeddingOf(number) },
+  };
+}
+
+const same = (one, other) => one.length === other.length && one.every((value, i) => value === other[i]);
+
+/**
+ * Every profile from `first` on with what can be half of it, and how many there are in all: a wrong value here fails the test in the parent.
+ */
+async function takeStock(store, first) {
+  const found = {};
+  const ids = [];
+  let after = null;
+  for (;;) {
+    const page = await store.profiles.list(SCOPE, after, 500);
+    if (page.length === 0) return { count: ids.length, found };
+    for (const profile of page) {
+      ids.push(profile.id);
+      const number = Number(profile.owner.externalId);
+      if (number < first) continue;
+      const segments = await store.profiles.segments(SCOPE, profile.id);
+      found[number] = {
+        segments: segments.length,
+        trained: profile.template !== null,
+        printVersion: profile.printVersion,
+        generation: profile.generation,
+        whole:
+          segments.every(({ processed }) => same(processed.voice.embedding, embeddingOf(number))) &&
+          (profile.template === null || same(profile.template.embedding, embeddingOf(number))),
+      };
+    }
+    after = page.at(-1).id;
+  }
+}
+
+async function enroll(store, number) {
+  const id = `profile-${String(number).padStart(6, "0")}`;
+  const owner = { id: `owner-${number}`, scopeId: SCOPE, kind: "person", externalId: String(number) };
+  const plain = {
+    id,
+    scopeId: SCOPE,
+    owner,
+    tag: "",
+    printType: null,
+    printVersion: 0,
+    template: null,
+    status: 1,
+    createdAt: number,
+  };
+  // It may be there: begun by the process before this one, and never acknowledged.
+  const profile = (await store.profiles.create(plain)) ?? (await store.profiles.get(SCOPE, id));
+  const added = await store.profiles.addSegment(SCOPE, id, profile.generation, {
+    profileId: id,
+    processed: processedOf(number),
+    addedAt: number,
+  });
+  const { generation } = await store.profiles.get(SCOPE, id);
+  await store.profiles.train(SCOPE, id, generation, {
+    template: templateOf(number),
+    status: 2,
+    printVersion: profile.printVersion + 1,
+  });
+  say({ enrolled: number, added });
+}
+
+/** Like the processor does: read, write from what was read, start over when somebody else was first. */
+async function addAndTrain(store, id, number) {
+  for (let done = false; !done; ) {
+    const { generation } = await store.profiles.get(SCOPE, id);
+    const segment = { profileId: id, processed: processedOf(number), addedAt: number };
+    done = (await store.profiles.addSegment(SCOPE, id, generation, segment)) !== "moved";
+  }
+  for (let done = false; !done; ) {
+    const { generation, printVersion } = await store.profiles.get(SCOPE, id);
+    const trained = { template: templateOf(number), status: 2, printVersion: printVersion + 1 };
+    done = await store.profiles.train(SCOPE, id, generation, trained);
+  }
+  say({ trained: number });
+}
+
+const [mode, location, ...rest] = process.argv.slice(2);
+if (mode === "folder") {
+  const [seenBefore, first, last] = rest.map(Number);
+  const store = await openEmbeddedStore(location);
+  say({ stock: await takeStock(store, seenBefore) });
+  for (let number = first; number <= last; number++) await enroll(store, number);
+  await store.close();
+} else {
+  const [keys, id, first, last] = rest;
+  const store = await openPostgresStore(location, { keys, masterKey: new Uint8Array(32).fill(7) });
+  say({ ready: true });
+  for (let number = Number(first); number <= Number(last); number++) await addAndTrain(store, id, number);
+  await store.close();
+}
+say({ finished: true });
