@@ -1,4 +1,4 @@
-import { connect } from "node:net";
+import { createServer } from "node:net";
 import { Metadata } from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { createTokenCache, grpcMetadataGenerator, TokenRequestError } from "../../src/token/cache.js";
@@ -105,13 +105,10 @@ describe("a client's token cache", () => {
   });
 
   test("an endpoint that never answers times out", async () => {
-    const { createServer } = await import("node:net");
-    const silent = createServer(() => {}).listen(0, "127.0.0.1");
+    const sockets: { destroy(): void }[] = [];
+    const silent = createServer((socket) => sockets.push(socket)).listen(0, "127.0.0.1");
     await new Promise((resolve) => silent.once("listening", resolve));
     const { port } = silent.address() as { port: number };
-    connect(port, "127.0.0.1").on("connect", function (this: { destroy(): void }) {
-      this.destroy();
-    });
     const cache = createTokenCache({
       tokenUrl: `http://127.0.0.1:${port}/`,
       clientId: "a",
@@ -120,6 +117,7 @@ describe("a client's token cache", () => {
       timeoutMs: 50,
     });
     await expect(cache.token()).rejects.toMatchObject({ code: "unreachable" });
+    for (const socket of sockets) socket.destroy();
     silent.close();
   });
 
