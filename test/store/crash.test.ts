@@ -36,7 +36,7 @@ beforeAll(async () => {
   await store.sessions.create(sessionOf("scope", engagement.id, { id: "session" }));
   await store.close();
 }, 300_000);
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(folder, { recursive: true, force: true }), 300_000);
 
 test("survives kill -9 at fifty moments of a thousand enrollments", { timeout: 600_000 }, async () => {
   const lanes = Array.from({ length: LANES }, (_, lane) => enrollAndKill(join(folder, `lane-${lane}`)));

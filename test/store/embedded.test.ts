@@ -22,8 +22,8 @@ beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), "vivavoce-embedded-"));
   pristine = join(root, "pristine");
   await (await openEmbeddedStore(pristine)).close();
-}, 120_000);
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+}, 300_000);
+afterAll(() => rmSync(root, { recursive: true, force: true }), 300_000);
 
 function newFolder(): string {
   const folder = join(root, newId("store"));

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openPostgresStore } from "../../src/postgres.js";
+import { startEnrolling } from "./child-process.js";
 import { describeStoreContract } from "./contract.js";
 import { enrollPerson, newId, profileOf, templateOf } from "./fixtures.js";
 import { type PostgresServer, startPostgres } from "./postgres-server.js";
@@ -87,6 +88,28 @@ describe("replicas", () => {
     expect((await two!.profiles.printsChangedSince(scope, version)).ids).toContain(alice.profile.id);
     await Promise.all([one!.close(), two!.close()]);
   });
+});
+
+test("two processes that enroll and train the same profile lose no segment", async () => {
+  const [url, keysUrl] = [await server.createDatabase(), await server.createDatabase()];
+  const store = await openPostgresStore(url, { keys: keysUrl, masterKey });
+  const { id } = (await store.profiles.create(profileOf("scope", "alice")))!;
+  const segmentsEach = 40;
+  const children = [0, 1].map((i) =>
+    startEnrolling("postgres", url, keysUrl, id, i * segmentsEach + 1, (i + 1) * segmentsEach),
+  );
+  for (const { code, errors } of await Promise.all(children.map(({ ended }) => ended))) {
+    expect({ code, errors }).toEqual({ code: 0, errors: "" });
+  }
+  const segments = await store.profiles.segments("scope", id);
+  const expected = Array.from({ length: 2 * segmentsEach }, (_, i) => `processed-${i + 1}`);
+  expect(segments.map(({ processed }) => processed.id).sort()).toEqual(expected.sort());
+  // Every training counted, none overwrote another's.
+  const profile = (await store.profiles.get("scope", id))!;
+  expect(profile.printVersion).toBe(2 * segmentsEach);
+  expect(profile.generation).toBe(4 * segmentsEach);
+  expect(await store.profiles.printsVersion("scope")).toBe(2 * segmentsEach);
+  await store.close();
 });
 
 describe("keys", () => {
