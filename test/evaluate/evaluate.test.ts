@@ -1,0 +1,100 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readRecording } from "../../src/audio/index.js";
+import { evaluate } from "../../src/evaluate/evaluate.js";
+import { readTrialSet } from "../../src/evaluate/trials.js";
+import { VoiceCache } from "../../src/evaluate/voice-cache.js";
+import { fixtureEngine, rateHz, silence, take } from "../processor/fixture-engine.js";
+import { wav } from "../voice.js";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "vivavoce-evaluate-"));
+  for (let speaker = 1; speaker <= 5; speaker++) {
+    for (const session of [1, 2]) {
+      const place = join(folder, "set", `speaker${speaker}`, `session${session}`);
+      await mkdir(place, { recursive: true });
+      for (let i = 0; i < 3; i++) {
+        const seconds = 2 + speaker / 10 + session / 5 + i / 2;
+        await writeFile(join(place, `${i}.wav`), wav(take(100 * speaker, seconds), rateHz));
+      }
+    }
+  }
+  await writeFile(join(folder, "set", "speaker1", "session2", "silent.wav"), wav(silence(2), rateHz));
+  await writeFile(join(folder, "set", "speaker1", "session2", "text.wav"), "no audio");
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const parts = (cache: VoiceCache) => ({
+  engine: fixtureEngine(),
+  decode: (bytes: Uint8Array) => readRecording(bytes),
+  cache,
+});
+
+describe("an evaluation", () => {
+  it("scores a folder, and says what could not be scored", async () => {
+    const set = await readTrialSet(join(folder, "set"));
+    const evaluation = await evaluate(set, parts(VoiceCache.inMemory()), { resamples: 50 });
+    const { summary } = evaluation;
+    expect(summary!.speakers).toBe(5);
+    // The fixture tells its voices apart without error.
+    expect(summary!.equalErrorRate.value).toBe(0);
+    expect(summary!.minimumCllr.value).toBe(0);
+    expect(summary!.sameTrials).toBe(30);
+    expect(summary!.differentTrials).toBe(10 * 24);
+    expect(evaluation.unusable.map(({ reason }) => reason)).toEqual([
+      expect.stringMatching(/too little speech/),
+      expect.stringMatching(/no WAV/),
+    ]);
+    expect(evaluation.unscoredTrials).toBe(2 * 9);
+    expect(evaluation.byNetSpeech.reduce((sum, { trials }) => sum + trials, 0)).toBe(270);
+    expect(summary!.promisedPoints[0]!.falseMatchRate).toBe(0);
+  });
+
+  it("goes on after an interrupt with what it had", async () => {
+    const set = await readTrialSet(join(folder, "set"));
+    const path = join(folder, "cache.jsonl");
+    const interrupted = new AbortController();
+    const first = parts(await VoiceCache.open(path));
+    await expect(
+      evaluate(set, first, {
+        concurrency: 1,
+        signal: interrupted.signal,
+        onProgress: ({ done }) => {
+          if (done === 10) interrupted.abort(new Error("interrupted"));
+        },
+      }),
+    ).rejects.toThrow("interrupted");
+    expect(first.engine.behavior.heardSeconds.length).toBeLessThanOrEqual(11);
+
+    const second = parts(await VoiceCache.open(path));
+    const evaluation = await evaluate(set, second, { resamples: 0 });
+    expect(second.engine.behavior.heardSeconds.length + first.engine.behavior.heardSeconds.length).toBe(31);
+    expect(evaluation.summary!.equalErrorRate.value).toBe(0);
+
+    const third = parts(await VoiceCache.open(path));
+    await evaluate(set, third, { resamples: 0 });
+    expect(third.engine.behavior.heardSeconds).toEqual([]);
+    third.engine.behavior.revision = "c".repeat(64);
+    await evaluate(set, third, { resamples: 0 });
+    expect(third.engine.behavior.heardSeconds.length, "another model must listen anew").toBe(31);
+  });
+
+  it("applies a condition to the tested side alone", async () => {
+    const set = await readTrialSet(join(folder, "set"));
+    const changed: string[] = [];
+    const condition = {
+      name: "halved",
+      apply(pcm: { samples: Float32Array; rateHz: number }, file: string) {
+        changed.push(file);
+        return { ...pcm, samples: pcm.samples.slice(0, pcm.samples.length / 2) };
+      },
+    };
+    const evaluation = await evaluate(set, parts(VoiceCache.inMemory()), { condition, resamples: 0 });
+    expect(changed).toHaveLength(31);
+    expect(Math.max(...evaluation.trials.map(({ netSpeechSeconds }) => netSpeechSeconds))).toBeLessThan(2.5);
+    expect(evaluation.condition).toBe("halved");
+  });
+});

@@ -1,0 +1,156 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { retrying } from "../../src/client/retry.js";
+import { StatusCode, StatusError } from "../../src/contract/index.js";
+import { CallRates } from "../../src/server/limits/call-rates.js";
+import { UploadBudget } from "../../src/server/limits/upload-budget.js";
+import { QueueFull, WorkQueue } from "../../src/server/limits/work-queue.js";
+
+const never = new AbortController().signal;
+
+function gate() {
+  let open: () => void = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open, opened };
+}
+
+describe("the queue", () => {
+  it("runs so many at a time, in the order in which they came", async () => {
+    const queue = new WorkQueue(2, 10);
+    const order: number[] = [];
+    let most = 0;
+    await Promise.all(
+      Array.from({ length: 8 }, (_, i) =>
+        queue.run(never, async () => {
+          order.push(i);
+          most = Math.max(most, queue.running);
+          await new Promise((wake) => setTimeout(wake, 5));
+        }),
+      ),
+    );
+    expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(most).toBe(2);
+    expect([queue.running, queue.waiting]).toEqual([0, 0]);
+  });
+
+  it("refuses what does not fit, and names a time", async () => {
+    const queue = new WorkQueue(1, 1);
+    const { open, opened } = gate();
+    const running = queue.run(never, () => opened);
+    const waiting = queue.run(never, async () => {});
+    const refused = await queue.run(never, async () => {}).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(QueueFull);
+    expect((refused as QueueFull).retryAfterSeconds).toBeGreaterThan(0);
+    open();
+    await Promise.all([running, waiting]);
+  });
+
+  it("lets who goes away out of the queue at once, and never runs their work", async () => {
+    const queue = new WorkQueue(1, 5);
+    const { open, opened } = gate();
+    const running = queue.run(never, () => opened);
+    const leaving = new AbortController();
+    let ran = false;
+    const left = queue.run(leaving.signal, async () => {
+      ran = true;
+    });
+    leaving.abort(new Error("gone"));
+    await expect(left).rejects.toThrow("gone");
+    expect(queue.waiting).toBe(0);
+    open();
+    await running;
+    expect(ran).toBe(false);
+  });
+
+  it("holds its place until the work really ends, and frees it when the work fails", async () => {
+    const queue = new WorkQueue(1, 0);
+    await expect(queue.run(never, () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
+    expect(queue.running).toBe(0);
+    expect(await queue.run(never, async () => "next")).toBe("next");
+  });
+});
+
+describe("rates", () => {
+  it("never let more through than burst plus rate times time, and tell when the next may come", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.double({ min: 0, max: 2, noNaN: true }), { minLength: 1, maxLength: 200 }),
+        fc.integer({ min: 1, max: 20 }),
+        fc.double({ min: 0.5, max: 50, noNaN: true }),
+        (gaps, burst, perSecond) => {
+          let now = 0;
+          const rates = new CallRates(perSecond, burst, () => now);
+          let passed = 0;
+          for (const gap of gaps) {
+            now += gap;
+            const wait = rates.take("client");
+            if (wait === null) passed++;
+            else {
+              expect(wait).toBeGreaterThan(0);
+              // Come back when told, and a place is there.
+              now += wait + 1e-9;
+              expect(rates.take("client")).toBeNull();
+              passed++;
+            }
+          }
+          expect(passed).toBeLessThanOrEqual(burst + now * perSecond + 1e-6);
+        },
+      ),
+    );
+  });
+
+  it("count each client alone, and remember only so many", () => {
+    const rates = new CallRates(1, 1, () => 0, 2);
+    expect(rates.take("a")).toBeNull();
+    expect(rates.take("b")).toBeNull();
+    expect(rates.take("a")).not.toBeNull();
+    expect(rates.take("c")).toBeNull();
+    expect(rates.take("b")).toBeNull(); // forgotten for c
+    expect(new CallRates(0, 1).take("anybody")).toBeNull();
+  });
+});
+
+describe("the budget of uploads", () => {
+  it("is never exceeded", () => {
+    const budget = new UploadBudget(100);
+    expect(budget.take(60)).toBe(true);
+    expect(budget.take(60)).toBe(false);
+    budget.give(60);
+    expect(budget.take(100)).toBe(true);
+  });
+});
+
+describe("the client's retries", () => {
+  const busy = (milliseconds: number) =>
+    new StatusError({ statusCode: StatusCode.BUSY, retryAfter: { seconds: 0n, nanos: milliseconds * 1_000_000 } });
+
+  it("come back when the box says so, and give up after so many", async () => {
+    let calls = 0;
+    const call = async () => {
+      if (++calls < 3) throw busy(1);
+      return "answered";
+    };
+    expect(await retrying(5)(call)).toBe("answered");
+    expect(calls).toBe(3);
+    await expect(retrying(2)(() => Promise.reject(busy(1)))).rejects.toMatchObject({ code: StatusCode.BUSY });
+  });
+
+  it("are not for anything that may have been done", async () => {
+    let calls = 0;
+    const failing = () => {
+      calls++;
+      return Promise.reject(new StatusError({ statusCode: StatusCode.INTERNAL_ERROR }));
+    };
+    await expect(retrying(5)(failing)).rejects.toThrow();
+    expect(calls).toBe(1);
+  });
+
+  it("end when the caller loses patience", async () => {
+    const patience = new AbortController();
+    const call = retrying(5)(() => Promise.reject(busy(20_000)), patience.signal);
+    patience.abort();
+    await expect(call).rejects.toMatchObject({ code: StatusCode.CANCELLED });
+  });
+});
