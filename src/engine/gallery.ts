@@ -94,8 +94,9 @@ export class WasmGallery implements Gallery {
     const { run } = kernels;
     const batch = run.galleryBatch();
     const rows = this.#ids.length;
-    for (let first = 0; first < rows; first += batch) {
-      this.#take(kernels, run.gallerySearch(first, Math.min(batch, rows - first), best.floor), best);
+    // Small batches first: until k voices are known, every one of a batch is a hit.
+    for (let first = 0, size = 64; first < rows; first += size, size = Math.min(batch, 2 * size)) {
+      this.#take(kernels, run.gallerySearch(first, Math.min(size, rows - first), best.floor), best);
     }
   }
 
