@@ -23,6 +23,8 @@ export interface AppParts {
   readonly publicUrl: () => string;
   /** Resolves when store and engine can work; rejects otherwise. */
   readonly ready: () => Promise<void>;
+  /** What people see with a browser; `null` for a path it does not have. */
+  readonly page?: (request: Request) => Response | null;
   /** Token, engagement and management endpoints; absent where tokens come from elsewhere. */
   readonly tokens?: {
     readonly owns: (path: string) => boolean;
@@ -66,7 +68,7 @@ export function createApp(parts: AppParts): Hono<Env> {
   });
   app.all("*", async (c) => {
     if (tokens?.owns(c.req.path)) return tokens.fetch(c.req.raw, c.env);
-    return (await transcode(c.req.raw, remoteAddress(c.env))) ?? c.notFound();
+    return (await transcode(c.req.raw, remoteAddress(c.env))) ?? parts.page?.(c.req.raw) ?? c.notFound();
   });
   app.notFound((c) =>
     errorResponse(

@@ -51,6 +51,8 @@ export const configSchema = z.strictObject({
     .prefault({}),
   /** Where the address that clients use differs from host and port (a proxy): the issuer and the printed lines use it. */
   publicUrl: z.url({ protocol: /^https?$/ }).optional(),
+  /** Folder of the page that is served at `/`; the package's own when absent. */
+  page: z.string().min(1).optional(),
   tls: tlsSchema.optional(),
   auth: z
     .strictObject({
@@ -128,6 +130,7 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
   VIVAVOCE_MASTER_KEY_FILE: "seal.masterKeyFile",
   VIVAVOCE_PREVIOUS_MASTER_KEY_FILE: "seal.previousMasterKeyFile",
   VIVAVOCE_PUBLIC_URL: "publicUrl",
+  VIVAVOCE_PAGE: "page",
   VIVAVOCE_TLS_CERT: "tls.cert",
   VIVAVOCE_TLS_KEY: "tls.key",
   VIVAVOCE_AUTH_REQUIRED: "auth.required",
@@ -218,6 +221,7 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
   for (const file of config.tls ? [config.tls.cert, config.tls.key] : []) {
     if (!existsSync(file)) throw new ConfigError(`tls: ${file}: no such file`);
   }
+  if (config.page && !existsSync(config.page)) throw new ConfigError(`page: ${config.page}: no such folder`);
   if (config.seal.keys && isPostgres(config.seal.keys) && !config.seal.masterKeyFile) {
     throw new ConfigError(
       "seal.masterKeyFile: keys in a database need a master key that seals them (openssl rand -hex 32)",
@@ -284,6 +288,7 @@ const TEXT_SETTINGS = new Set([
   "seal.masterKeyFile",
   "seal.previousMasterKeyFile",
   "publicUrl",
+  "page",
   "tls.cert",
   "tls.key",
   "log.level",

@@ -17,6 +17,7 @@ export interface ServiceParts {
   readonly version: string;
   readonly ready: () => Promise<void>;
   readonly tokens?: AppParts["tokens"];
+  readonly page?: AppParts["page"];
 }
 
 /** Operations behind every transport, not yet listening. */
@@ -55,6 +56,7 @@ export class Service {
       publicUrl: () => this.url,
       ready: parts.ready,
       ...(parts.tokens ? { tokens: parts.tokens } : {}),
+      ...(parts.page ? { page: parts.page } : {}),
     });
   }
 

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { readRecording } from "../audio/index.js";
 import { openEngine } from "../engine/index.js";
 import type { Engine } from "../engine/port.js";
@@ -11,10 +13,11 @@ import type { ConfigurationOverrides } from "../voiceprint/configuration-set.js"
 import type { ServerConfig } from "./config.js";
 import { type FirstApplication, firstRun } from "./first-run.js";
 import { type Guard, openGuard, tokenGuard } from "./guard.js";
+import { serveFolder } from "./http/static-files.js";
 import { jsonLog, type Log } from "./log.js";
 import { openConfiguredStore } from "./open-store.js";
 import type { Operations } from "./operations.js";
-import { Service } from "./service.js";
+import { Service, type ServiceParts } from "./service.js";
 import { VERSION } from "./version.js";
 
 export interface Box {
@@ -68,6 +71,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       log,
       version: VERSION,
       ready: () => ready(store, engine),
+      ...pageOf(config.page),
       ...(config.auth.ownIssuer
         ? {
             tokens: {
@@ -137,6 +141,12 @@ async function ready(store: Store, engine: Engine): Promise<void> {
   await store.documents.get("server", "first-run");
   // A threshold is computed from the loaded model: an engine that lost it cannot.
   engine.threshold(0.01);
+}
+
+/** The package's page lies in `dist/page`; a build without one serves none. */
+function pageOf(given: string | undefined): { page?: ServiceParts["page"] } {
+  const folder = given ?? fileURLToPath(new URL("../page/", import.meta.url));
+  return existsSync(folder) ? { page: serveFolder(folder) } : {};
 }
 
 /** A store's kind, without the password that its address may carry. */

@@ -1,3 +1,6 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -14,6 +17,7 @@ import {
   VerifyResponseSchema,
 } from "../../src/contract/index.js";
 import { bindingMatcher, httpBindings, parsePath } from "../../src/server/http/bindings.js";
+import { serveFolder } from "../../src/server/http/static-files.js";
 import { METHODS } from "../../src/server/operations.js";
 import { rehearse } from "./rehearsal.js";
 
@@ -340,5 +344,27 @@ describe("everything else", () => {
     expect(logged).toHaveLength(1);
     expect(JSON.stringify(logged)).not.toMatch(/Ada|phone/);
     expect(logged[0]).toMatchObject({ operation: "CreateVoiceprintProfile", status: "OK", protocol: "http" });
+  });
+
+  it("serves a page's files and nothing around them", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "vivavoce-page-"));
+    try {
+      mkdirSync(join(folder, "page", "assets"), { recursive: true });
+      writeFileSync(join(folder, "page", "index.html"), "<p>hello");
+      writeFileSync(join(folder, "page", "assets", "a.js"), "1");
+      writeFileSync(join(folder, "secret"), "secret");
+      const page = serveFolder(join(folder, "page"));
+      const get = (path: string, headers = {}) => page(new Request(`http://box${path}`, { headers }));
+      const root = get("/")!;
+      expect(await root.text()).toBe("<p>hello");
+      expect(root.headers.get("content-type")).toMatch(/^text\/html/);
+      expect(root.headers.get("content-security-policy")).toContain("default-src 'none'");
+      expect(get("/", { "if-none-match": root.headers.get("etag")! })!.status).toBe(304);
+      expect(get("/assets/a.js")!.headers.get("content-type")).toMatch(/javascript/);
+      for (const path of ["/../secret", "/%2e%2e/secret", "/..%2fsecret", "/assets", "/nothing"])
+        expect(get(path)).toBeNull();
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 });

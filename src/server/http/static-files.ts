@@ -1,0 +1,54 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".json": "application/json",
+  ".webmanifest": "application/manifest+json",
+  ".svg": "image/svg+xml",
+  ".png": "image/png",
+  ".wasm": "application/wasm",
+  ".vvm": "application/octet-stream",
+};
+
+/** Kernels are compiled in the page; nothing comes from, or goes to, anywhere else. */
+const CONTENT_SECURITY_POLICY =
+  "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
+  "media-src 'self' blob:; worker-src 'self' blob:; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/**
+ * The files of a folder at the paths they have there, `index.html` at its folder's. The list is made once: a path that is
+ * not on it reaches no file.
+ */
+export function serveFolder(folder: string): (request: Request) => Response | null {
+  const files = new Map<string, string>();
+  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+    const path = join(folder, name);
+    if (!statSync(path).isFile()) continue;
+    const url = `/${name.split("\\").join("/")}`;
+    files.set(url, path);
+    if (url.endsWith("/index.html")) files.set(url.slice(0, -"index.html".length), path);
+  }
+
+  return (request) => {
+    if (request.method !== "GET" && request.method !== "HEAD") return null;
+    const path = files.get(new URL(request.url).pathname);
+    if (path === undefined) return null;
+    const bytes = readFileSync(path);
+    const tag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
+    const headers = {
+      "content-type": TYPES[/\.\w+$/.exec(path)?.[0] ?? ""] ?? "application/octet-stream",
+      "cache-control": "no-cache",
+      etag: tag,
+      "content-security-policy": CONTENT_SECURITY_POLICY,
+      "cross-origin-opener-policy": "same-origin",
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff",
+    };
+    if (request.headers.get("if-none-match") === tag) return new Response(null, { status: 304, headers });
+    return new Response(request.method === "HEAD" ? null : bytes, { headers });
+  };
+}
