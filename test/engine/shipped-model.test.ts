@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openEngine, type VoiceEngine } from "../../dist/engine/index.js";
+import type { Voice, VoiceAnalysis } from "../../src/engine/port.js";
+import { utter } from "../voice.js";
+
+/** The model that the package finds by itself. What it is worth on real voices stands in its card; here it has to work. */
+let engine: VoiceEngine;
+const voices = new Map<string, VoiceAnalysis>();
+beforeAll(async () => {
+  engine = await openEngine({ workers: 0 });
+  for (const speaker of [1, 2, 3]) {
+    for (const seed of [1, 2]) {
+      const { samples, rateHz } = utter({ speaker, seed, seconds: 8 });
+      voices.set(`${speaker}/${seed}`, await engine.analyze(samples, rateHz));
+    }
+  }
+});
+afterAll(() => engine?.close());
+
+function voiceOf(name: string): Voice {
+  const { embedding, measures } = voices.get(name)!;
+  return { embedding: embedding!, ...measures };
+}
+
+describe("the shipped model", () => {
+  test("says what it is", () => {
+    expect(engine.model).toMatchObject({ calibrationModelId: "vivavoce-1", dimensions: 256 });
+  });
+
+  test("holds one synthesized speaker apart from the others", async () => {
+    for (const speaker of [1, 2, 3]) {
+      const { template } = await engine.train([voiceOf(`${speaker}/1`)]);
+      const scores = new Map<number, number>();
+      for (const other of [1, 2, 3]) {
+        const [score] = await engine.score([template!], voiceOf(`${other}/2`));
+        scores.set(other, score!.llr);
+      }
+      const best = [...scores].reduce((a, b) => (b[1] > a[1] ? b : a));
+      expect(best[0]).toBe(speaker);
+    }
+  });
+
+  test("has a class for each voice, stable between two recordings of it", () => {
+    for (const speaker of [1, 2, 3]) {
+      const [one, two] = [voices.get(`${speaker}/1`)!.voiceClass!, voices.get(`${speaker}/2`)!.voiceClass!];
+      for (const value of [one, two]) expect(value >= 0 && value <= 100).toBe(true);
+      expect(Math.abs(one - two)).toBeLessThan(30);
+    }
+  });
+
+  test("its thresholds rise as the rate falls", () => {
+    const thresholds = [0.1, 0.01, 0.001, 0.0001, 0.00001].map((rate) => engine.threshold(rate));
+    expect(thresholds).toEqual([...thresholds].sort((a, b) => a - b));
+    expect(new Set(thresholds).size).toBe(5);
+  });
+
+  test("works within 32 MB", async () => {
+    expect(await engine.memoryBytes()).toBeLessThan(32e6);
+  });
+});
