@@ -32,13 +32,13 @@ export class ResampleTable {
   phases: i32;
   /** Whether a place falls between two rows. */
   blended: bool;
-  usedAt: i32;
+  usedAt: i64;
   rows: usize;
 }
 
 const slots: usize = reserve(SLOTS * offsetof<ResampleTable>());
 const rows: usize = reserve(SLOTS * SLOT_FLOATS * 4);
-let uses: i32 = 0;
+let uses: i64 = 0;
 
 function greatestCommonDivisor(a: i32, b: i32): i32 {
   while (b != 0) {

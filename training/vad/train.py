@@ -1,6 +1,6 @@
 """Teaches the voice-activity network (a dense layer, a gated recurrent unit, one output) and writes its weights.
 
-    python train.py TRAIN.npz DEV.npz EPOCHS WEIGHTS.npz [HIDDEN]
+    python train.py TRAIN.npz[,MORE.npz] DEV.npz EPOCHS WEIGHTS.npz [HIDDEN [START.npz]]
 
 The answer for a frame comes DELAY frames later, so that a word's beginning is not guessed from its first 25 ms.
 """
@@ -8,7 +8,9 @@ import sys, time
 import jax, jax.numpy as jnp, numpy as np, optax
 
 DELAY, BINS, SILENCE = 8, 80, -15.942385
-train, dev = (np.load(p) for p in sys.argv[1:3])
+parts, dev = [np.load(p) for p in sys.argv[1].split(",")], np.load(sys.argv[2])
+features, labels, kinds = (np.concatenate([part[k] for part in parts]) for k in ("features", "labels", "kinds"))
+labels = labels[..., 0]
 epochs, out = int(sys.argv[3]), sys.argv[4]
 hidden = int(sys.argv[5]) if len(sys.argv) > 5 else 32
 rng = np.random.default_rng(1)
@@ -57,7 +59,7 @@ def loss(p, x, y, weight):
     return (weight[:, None] * optax.sigmoid_binary_cross_entropy(z, y)).mean()
 
 
-steps = epochs * (len(train["features"]) // 32)
+steps = epochs * (len(features) // 32)
 optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(optax.cosine_onecycle_schedule(steps, 6e-3, 0.15), weight_decay=1e-4))
 
 
@@ -82,9 +84,8 @@ def report(p):
     return "  ".join(line)
 
 
-p = start(jax.random.PRNGKey(0))
+p = {k: jnp.asarray(v) for k, v in np.load(sys.argv[6]).items()} if len(sys.argv) > 6 else start(jax.random.PRNGKey(0))
 s = optimizer.init(p)
-features, labels, kinds = train["features"], train["labels"][..., 0], train["kinds"]
 weights = np.where(kinds == 0, 1.0, 1.5).astype(np.float32)
 for epoch in range(epochs):
     began, total = time.time(), 0
@@ -96,7 +97,7 @@ for epoch in range(epochs):
         x = np.maximum(x + rng.uniform(-3, 3, (32, 1, 1)).astype(np.float32), SILENCE)
         p, s, l = update(p, s, x, labels[pick].astype(np.float32), weights[pick])
         total += float(l)
-    if epoch % 10 == 9 or epoch == epochs - 1:
+    if epoch % 4 == 3 or epoch == epochs - 1:
         print(epoch, f"loss {total / (len(order) // 32):.4f} {time.time() - began:.1f} s", report(p), flush=True)
-    if epoch % 10 == 9 or epoch == epochs - 1:
+    if epoch % 4 == 3 or epoch == epochs - 1:
         np.savez(out, **{k: np.asarray(v) for k, v in p.items()})

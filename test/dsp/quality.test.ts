@@ -1,0 +1,292 @@
+import { describe, expect, it } from "vitest";
+import { activePower, type Interval, mix, type NoiseColour, noise, random, speak, tone, utter } from "../voice.js";
+import { instantiate, listen, resample } from "./kernels.js";
+
+const kernels = instantiate();
+kernels.seal();
+
+const median = (values: number[]) => values.sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+
+/** How many of the frames are judged as they should be; 50 ms around a beginning and 120 ms after an end are not judged. */
+function agreementWith(phrases: readonly Interval[], marks: readonly number[]): number {
+  let right = 0;
+  let judged = 0;
+  marks.forEach((mark, f) => {
+    const middle = f * 0.01 + 0.0125;
+    if (phrases.some((p) => Math.abs(middle - p.startSeconds) < 0.05)) return;
+    if (phrases.some((p) => middle >= p.endSeconds && middle < p.endSeconds + 0.12)) return;
+    const speech = phrases.some((p) => middle >= p.startSeconds && middle < p.endSeconds) ? 1 : 0;
+    judged++;
+    if (mark === speech) right++;
+  });
+  return right / judged;
+}
+
+describe("voice activity", () => {
+  const cases = [1, 2, 3, 4, 5, 6].flatMap((speaker) =>
+    [
+      { rateHz: 16000, levelDb: -26, snrDb: 30 },
+      { rateHz: 16000, levelDb: -50, snrDb: 30 },
+      { rateHz: 8000, levelDb: -20, snrDb: 20 },
+      { rateHz: 44100, levelDb: -30, snrDb: 15 },
+    ].map((c) => ({ speaker, ...c })),
+  );
+
+  it("finds synthesized phrases where they are", () => {
+    const agreement = cases.map(({ speaker, rateHz, levelDb, snrDb }) => {
+      const { samples, phrases } = utter({ speaker, seconds: 8, rateHz, levelDb, seed: speaker });
+      const { marks } = listen(kernels, mix(samples, noise(8, rateHz, speaker), snrDb), rateHz);
+      return agreementWith(phrases, marks);
+    });
+    expect(median([...agreement])).toBeGreaterThanOrEqual(0.95);
+    expect(Math.min(...agreement)).toBeGreaterThanOrEqual(0.7);
+  });
+
+  it("does not cut the beginning of phrases", () => {
+    let kept = 0;
+    let all = 0;
+    for (const speaker of [1, 2, 3, 4, 5, 6]) {
+      const { samples, phrases } = utter({ speaker, seconds: 10, seed: 40 + speaker });
+      const { marks } = listen(kernels, mix(samples, noise(10, 16000, speaker), 30), 16000);
+      for (const { startSeconds } of phrases) {
+        // From the first voiced sound on, 150 ms in, the frames are there.
+        const from = Math.round(startSeconds * 100) + 15;
+        for (let f = from; f < from + 10; f++, all++) kept += marks[f] ?? 0;
+      }
+    }
+    expect(kept / all).toBeGreaterThanOrEqual(0.95);
+  });
+
+  const dtmf = (seconds: number, rateHz: number) => {
+    const draw = random(11);
+    const x = new Float32Array(seconds * rateHz);
+    for (let at = 0; at < x.length; at += rateHz * 0.2) {
+      const low = [697, 770, 852, 941][Math.floor(draw() * 4)] ?? 697;
+      const high = [1209, 1336, 1477, 1633][Math.floor(draw() * 4)] ?? 1209;
+      for (let i = 0; i < rateHz * 0.1 && at + i < x.length; i++) {
+        x[at + i] = 0.2 * (Math.sin((2 * Math.PI * low * i) / rateHz) + Math.sin((2 * Math.PI * high * i) / rateHz));
+      }
+    }
+    return x;
+  };
+
+  it.each([
+    ["white noise", noise(20, 16000, 1, -30), 16000],
+    ["loud white noise at 8 kHz", noise(20, 8000, 2, -12), 8000],
+    ["pink noise", noise(20, 16000, 3, -30, "pink"), 16000],
+    ["brown noise", noise(20, 16000, 4, -20, "brown"), 16000],
+    ["a 440 Hz tone", tone(20, 16000, 440, 0.3), 16000],
+    ["a 1 kHz tone at 8 kHz", tone(20, 8000, 1000, 0.5), 8000],
+    ["a dial tone", tone(20, 8000, 350, 0.1).map((x, i) => x + 0.1 * Math.sin((2 * Math.PI * 440 * i) / 8000)), 8000],
+    ["a ringing tone", tone(20, 8000, 425, 0.2).map((x, i) => (i % 40000 < 8000 ? x : 0)), 8000],
+    ["DTMF", dtmf(20, 8000), 8000],
+    ["mains hum", tone(20, 48000, 50, 0.1), 48000],
+  ] as const)("hears speech in at most one frame in a hundred of %s", (_, x, rateHz) => {
+    const { marks } = listen(kernels, x, rateHz);
+    expect(marks.filter((m) => m === 1).length / marks.length).toBeLessThanOrEqual(0.01);
+  });
+});
+
+describe("active speech level", () => {
+  it("of continuous speech is its rms; pauses do not lower it", () => {
+    for (const levelDb of [-16, -26, -40]) {
+      for (const speaker of [1, 4]) {
+        const spoken = speak({ speaker, seconds: 12, levelDb, leadSeconds: 0 });
+        const alone = listen(kernels, spoken, 16000).measured.speechLevelDb ?? Number.NaN;
+        // The method keeps 200 ms of hang-over after each phrase: up to 1.5 dB below the phrases' own rms.
+        expect(alone).toBeGreaterThan(levelDb - 1.5);
+        expect(alone).toBeLessThan(levelDb + 0.5);
+        const spaced = new Float32Array(spoken.length * 2);
+        spaced.set(spoken);
+        expect(Math.abs((listen(kernels, spaced, 16000).measured.speechLevelDb ?? 0) - alone)).toBeLessThan(0.2);
+      }
+    }
+  });
+
+  it("follows the definition, computed sample by sample in f64", () => {
+    for (const [speaker, levelDb] of [
+      [2, -20],
+      [3, -35],
+      [6, -50],
+    ] as const) {
+      const x = mix(speak({ speaker, seconds: 9, levelDb }), noise(9, 16000, speaker), 40);
+      expect(Math.abs((listen(kernels, x, 16000).measured.speechLevelDb ?? 0) - p56(x))).toBeLessThan(0.1);
+    }
+  });
+
+  it.each([
+    [1, -16, 60, -17.012],
+    [2, -26, 40, -26.744],
+    [3, -40, 30, -40.768],
+    [4, -30, 20, -30.457],
+    [5, -50, 35, -51.037],
+  ])("is what ITU-T G.191's actlevel says of voice %i at %i dB", (speaker, levelDb, snrDb, expected) => {
+    // Software tool library 2023, `actlevel -q -sf 16000`, on the same samples written as 16-bit PCM.
+    const x = mix(speak({ speaker, seconds: 9, levelDb }), noise(9, 16000, speaker), snrDb);
+    const pcm = x.map((v) => Math.max(-32768, Math.min(32767, Math.round(v * 32768))) / 32768);
+    expect(Math.abs((listen(kernels, pcm, 16000).measured.speechLevelDb ?? 0) - expected)).toBeLessThanOrEqual(0.05);
+  });
+
+  it("rises by what the gain rises, at any rate", () => {
+    for (const rateHz of [8000, 22050, 48000]) {
+      const x = speak({ speaker: 5, seconds: 6, rateHz, levelDb: -40 });
+      const low = listen(kernels, x, rateHz).measured.speechLevelDb ?? Number.NaN;
+      const high =
+        listen(
+          kernels,
+          x.map((v) => v * 4),
+          rateHz,
+        ).measured.speechLevelDb ?? Number.NaN;
+      expect(Math.abs(high - low - 12.04)).toBeLessThan(0.1);
+    }
+  });
+});
+
+/** ITU-T P.56 method B by its text: activity by searching the threshold itself, not by a table of them. */
+function p56(x: Float32Array): number {
+  const g = Math.exp(-1 / (16000 * 0.03));
+  const envelope = new Float64Array(x.length);
+  let p = 0;
+  let q = 0;
+  let energy = 0;
+  for (let i = 0; i < x.length; i++) {
+    p = g * p + (1 - g) * Math.abs(x[i] ?? 0);
+    q = g * q + (1 - g) * p;
+    envelope[i] = q;
+    energy += (x[i] ?? 0) ** 2;
+  }
+  const level = (threshold: number) => {
+    let active = 0;
+    let since = 3201;
+    for (const e of envelope) {
+      since = e >= threshold ? 0 : since + 1;
+      if (since <= 3200) active++;
+    }
+    return 10 * Math.log10(energy / Math.max(1, active));
+  };
+  let low = 1e-6;
+  let high = 1;
+  for (let i = 0; i < 40; i++) {
+    const threshold = Math.sqrt(low * high);
+    if (level(threshold) - 20 * Math.log10(threshold) >= 15.9) low = threshold;
+    else high = threshold;
+  }
+  return level(low);
+}
+
+describe("signal-to-noise ratio", () => {
+  const ratios = [-5, 0, 5, 10, 15, 20, 25, 30];
+  const colours: NoiseColour[] = ["white", "pink"];
+
+  it("is within 1.5 dB of mixtures at known ratios (median) and grows with them", () => {
+    const medians = ratios.map((snrDb) => {
+      const errors: number[] = [];
+      const estimates: number[] = [];
+      for (const speaker of [1, 2, 3, 4, 5, 6]) {
+        for (const colour of colours) {
+          const speech = speak({ speaker, seconds: 10, seed: speaker + 10 });
+          const x = mix(speech, noise(10, 16000, speaker, -30, colour), snrDb);
+          const estimate = listen(kernels, x, 16000).measured.snrDb;
+          if (estimate === null) continue;
+          estimates.push(estimate);
+          errors.push(Math.abs(estimate - snrDb));
+        }
+      }
+      // Under -5 dB of noise most of these voices are not heard as speech at all: then there is no ratio to tell.
+      expect(errors.length).toBeGreaterThanOrEqual(snrDb < 0 ? 3 : 9);
+      expect(median(errors)).toBeLessThanOrEqual(1.5);
+      return median(estimates);
+    });
+    for (let i = 1; i < medians.length; i++) expect(medians[i]).toBeGreaterThan(medians[i - 1] ?? 0);
+  });
+
+  it("has an answer without pauses too, by the amplitude distribution", () => {
+    const { samples, phrases } = utter({ speaker: 2, seconds: 10 });
+    const spoken = Float32Array.from(
+      phrases.flatMap((p) => [
+        ...samples.subarray(Math.round(p.startSeconds * 16000), Math.round(p.endSeconds * 16000)),
+      ]),
+    );
+    const estimates = [0, 10, 20].map(
+      (snrDb) => listen(kernels, mix(spoken, noise(10, 16000, 4), snrDb), 16000).measured.wadaDb ?? Number.NaN,
+    );
+    expect(estimates[1]).toBeGreaterThan(estimates[0] ?? 0);
+    expect(estimates[2]).toBeGreaterThan(estimates[1] ?? 0);
+  });
+});
+
+describe("saturation", () => {
+  // A microphone's crests are round: three samples wide.
+  const spoken = speak({ speaker: 3, seconds: 6, levelDb: -16 });
+  const speech = spoken.map((v, i) => 0.25 * (spoken[i - 1] ?? 0) + 0.5 * v + 0.25 * (spoken[i + 1] ?? 0));
+  const peak = Math.max(...speech.map(Math.abs));
+  const clip = (x: Float32Array, limit: number) => x.map((v) => Math.max(-limit, Math.min(limit, v)));
+  const flat = (x: Float32Array, limit: number) => x.filter((v) => Math.abs(v) >= limit).length;
+
+  it("is not found in speech that was not clipped, at any scale, nor in tones", () => {
+    for (const gain of [0.2, 1, 0.999 / peak]) {
+      expect(
+        listen(
+          kernels,
+          speech.map((v) => v * gain),
+          16000,
+        ).measured.saturatedSamples,
+      ).toBeLessThanOrEqual(2);
+    }
+    for (const rateHz of [8000, 48000]) {
+      expect(listen(kernels, tone(3, rateHz, 100, 0.5), rateHz).measured.saturatedSamples).toBe(0);
+    }
+  });
+
+  it.each([0.5, 0.3, 0.15])("is counted where speech is clipped at %f of its peak and full scale", (part) => {
+    const x = clip(
+      speech.map((v) => v / (part * peak)),
+      1,
+    );
+    const { saturatedSamples, saturatedRuns } = listen(kernels, x, 16000).measured;
+    expect(saturatedSamples).toBeGreaterThanOrEqual(0.8 * flat(x, 1));
+    expect(saturatedSamples).toBeLessThanOrEqual(1.1 * flat(x, 0.998));
+    expect(saturatedRuns).toBeGreaterThan(0);
+    expect(saturatedRuns).toBeLessThan(saturatedSamples);
+  });
+
+  it.each([0.5, 0.3, 0.15])("is counted where the source was clipped at %f of its peak and turned down", (part) => {
+    const limit = part * peak;
+    const x = clip(speech, limit).map((v) => Math.round(v * 32768) / 32768);
+    const { saturatedSamples } = listen(kernels, x, 16000).measured;
+    const truth = flat(x, Math.floor(limit * 32768) / 32768);
+    expect(saturatedSamples).toBeGreaterThanOrEqual(0.6 * truth);
+    expect(saturatedSamples).toBeLessThanOrEqual(1.1 * truth);
+  });
+
+  it("is counted before resampling", () => {
+    const at48k = clip(speak({ speaker: 1, seconds: 3, rateHz: 48000, levelDb: -10 }), 0.5).map((v) => v * 2);
+    const { saturatedSamples, samples } = listen(kernels, at48k, 48000).measured;
+    expect(samples).toBe(at48k.length);
+    expect(saturatedSamples).toBeGreaterThanOrEqual(0.8 * flat(at48k, 1));
+  });
+});
+
+describe("bandwidth", () => {
+  /** Speech at 16 kHz whose source had another rate: nothing above half of it. */
+  const bandwidth = (speaker: number, rateHz: number, snrDb: number) => {
+    const x = mix(speak({ speaker, seconds: 6, rateHz }), noise(6, rateHz, speaker, -40), snrDb);
+    return listen(kernels, resample(kernels, x, rateHz), 16000).measured.bandwidthHz ?? Number.NaN;
+  };
+
+  it("tells telephone speech from wideband", () => {
+    for (const speaker of [1, 2, 3, 4]) {
+      for (const snrDb of [40, 25]) {
+        const telephone = bandwidth(speaker, 8000, snrDb);
+        expect(telephone).toBeGreaterThan(2500);
+        expect(telephone).toBeLessThan(4400);
+        expect(bandwidth(speaker, 32000, snrDb)).toBeGreaterThan(5000);
+      }
+    }
+  });
+});
+
+it("keeps the powers that the tests mix by", () => {
+  const x = speak({ speaker: 1, seconds: 5, levelDb: -26 });
+  expect(10 * Math.log10(activePower(x))).toBeCloseTo(-26, 0);
+});
