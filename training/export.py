@@ -16,7 +16,8 @@ from folded import DILATIONS, LAYERS, Folded
 from networks import KaldiFbank, weights
 
 ACTIVATION_HIGH, CONCATENATION_HIGH, FEATURE_STEP = 4095, 32767, 1 / 1024
-BYTE, WORD = 127, 1023  # largest weights; a word keeps 288 products of a 12-bit activation below 2^31
+BYTE, WORD = 127, 1023  # largest weights
+QUAD = 24  # 3 x 3 convolutions hold 24 times their sums (assembly/nn/quad-convolution.ts)
 MARGIN = 1.3  # over the largest activation seen
 HEADROOM = 2.0  # the same for what has bits to spare
 BALANCED = 0.9  # share of the channels that get the step they would like
@@ -75,10 +76,10 @@ def balanced(matrix, peaks, high):
     return torch.maximum(wanted * scale, floor).clamp(min=1e-12)
 
 
-def rounded(weight, most, moment=None):
-    """weight [outputs][inputs] -> integers and the step of each output. With second moments of the inputs, each column's rounding
+def rounded(weight, most, moment=None, least=0.0):
+    """weight [outputs][inputs] -> integers and the step of each output, at least `least`. With second moments of the inputs, each column's rounding
     error is pushed onto the columns not yet rounded, so that the sum stays as near as possible (Frantar et al. 2022)."""
-    step = weight.abs().amax(1).clamp(min=1e-12) / most
+    step = torch.maximum(weight.abs().amax(1).clamp(min=1e-12) / most, torch.as_tensor(least))
     if moment is None:
         return torch.round(weight / step[:, None]).clamp(-most, most), step
     h = moment.clone()
@@ -108,22 +109,28 @@ def quantize(net, seen):
         put(name + ".gain", step / out_step, np.float32)
         put(name + ".bias", bias / out_step, np.float32)
 
-    def convolution(name, weight, in_step, out_step, most, high=ACTIVATION_HIGH):
-        """weight [outputs][taps][run], in_step of each element of a run."""
+    def largest(w, high):
+        """The largest sum of inputs 0..high, or of inputs -high..high where they may be negative."""
+        positive, negative = w.clamp(min=0).sum(1), -w.clamp(max=0).sum(1)
+        return high * torch.maximum(positive, negative) if high == ACTIVATION_HIGH else high * (positive + negative)
+
+    def convolution(name, weight, in_step, out_step, most, high=ACTIVATION_HIGH, times=1):
+        """weight [outputs][taps][run], in_step of each element of a run; `times` the sum must stay below 2^31."""
         scaled = (weight * in_step).reshape(len(weight), -1)
+        least = largest(scaled, high) * times / (2**31 * 0.99)
         moment = seen.moment.get(name)
         if moment is not None:
             s = in_step.double().repeat(weight.shape[1])
             moment = moment / s[:, None] / s[None]
-        q, step = rounded(scaled, most, moment)
-        if (q.abs().sum(1) * high).max() >= 2**31:
+        q, step = rounded(scaled, most, moment, least)
+        if largest(q.double(), high).max() * times >= 2**31:
             raise SystemExit(f"{name}: sums may overflow")
         put(name + ".weight", q.reshape(weight.shape), np.int8 if most == BYTE else np.int16)
         sums(name, step, L[name][1], out_step)
 
     def plane(name, in_step, out_step):
         weight = L[name][0].permute(0, 3, 2, 1)  # [outputs][time][bin][channel]
-        convolution(name, weight.reshape(len(weight), weight.shape[1], -1), in_step.repeat(weight.shape[2]), out_step, WORD)
+        convolution(name, weight.reshape(len(weight), weight.shape[1], -1), in_step.repeat(weight.shape[2]), out_step, WORD, times=QUAD if weight.shape[1] == 3 else 1)
 
     def norm(name, in_step, out_step):
         gain, bias = L[name]

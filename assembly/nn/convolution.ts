@@ -64,16 +64,21 @@ export function packWords(panels: usize, weights: usize, outputs: i32, taps: i32
   pack<i16>(panels, weights, outputs, taps, run);
 }
 
+// 1.5 · 2²³: added to a float below 2²², it leaves the nearest integer (ties to even) in the low bits. It lies in memory,
+// because engines copy a vector constant to each of its uses.
+const ROUNDING: usize = memory.data<f32>([12582912, 12582912, 12582912, 12582912], 16);
+
 // @ts-ignore: decorator
 @inline
 function requantized(sum: v128, gain: v128, bias: v128, low: v128, high: v128): v128 {
   const y = f32x4.add(f32x4.mul(f32x4.convert_i32x4_s(sum), gain), bias);
-  return i32x4.trunc_sat_f32x4_s(f32x4.nearest(f32x4.pmin(high, f32x4.pmax(low, y))));
+  const rounding = v128.load(ROUNDING);
+  return i32x4.sub(f32x4.add(f32x4.pmin(high, f32x4.pmax(low, y)), rounding), rounding);
 }
 
 // @ts-ignore: decorator
 @inline
-function emit(out: usize, residual: usize, s0: v128, s1: v128, g0: v128, g1: v128, b0: v128, b1: v128, r: usize, low: v128, high: v128): void {
+export function emit(out: usize, residual: usize, s0: v128, s1: v128, g0: v128, g1: v128, b0: v128, b1: v128, r: usize, low: v128, high: v128): void {
   if (residual) {
     b0 = f32x4.add(b0, f32x4.mul(f32x4.convert_i32x4_s(v128.load16x4_s(residual)), v128.load(r)));
     b1 = f32x4.add(b1, f32x4.mul(f32x4.convert_i32x4_s(v128.load16x4_s(residual, 8)), v128.load(r, 16)));

@@ -5,12 +5,14 @@
 import { create, reserve } from "../memory";
 import { Convolution, packBytes, packWords, packedBytes } from "./convolution";
 import { Dense } from "./dense";
+import { packQuads, quadBytes } from "./quad-convolution";
 
 /** How a staged tensor is put in its place. */
 const COPY = 0; // as it is
 const PANELS_OF_BYTES = 1;
 const PANELS_OF_WORDS = 2;
 const WIDENED = 3; // i8 to i16, same order
+const PANELS_AND_QUADS = 4; // of words
 
 @unmanaged
 class Slot {
@@ -63,22 +65,34 @@ export function expectCopy(loading: Loading, place: usize, bytes: i32): void {
   expect(loading, COPY, bytes, place);
 }
 
-/** weight (i8, or i16 where `words`) [outputs][taps][run], gain f32[outputs], bias f32[outputs]. */
-export function createConvolution(loading: Loading, outputs: i32, taps: i32, run: i32, words: bool, low: i32, high: i32): Convolution {
+function createSums(loading: Loading, outputs: i32, taps: i32, run: i32, weights: usize, low: i32, high: i32): Convolution {
   const c = create<Convolution>();
   c.outputs = outputs;
   c.taps = taps;
   c.run = run;
-  c.weights = reserve(packedBytes(outputs, taps, run));
+  c.weights = weights;
   c.gain = reserve(<usize>outputs << 2);
   c.bias = reserve(<usize>outputs << 2);
   c.residualGain = 0;
   c.low = <f32>low;
   c.high = <f32>high;
-  expect(loading, words ? PANELS_OF_WORDS : PANELS_OF_BYTES, (outputs * taps * run) << <i32>words, c.weights, outputs, taps, run);
   expectCopy(loading, c.gain, outputs << 2);
   expectCopy(loading, c.bias, outputs << 2);
   return c;
+}
+
+/** weight (i8, or i16 where `words`) [outputs][taps][run], gain f32[outputs], bias f32[outputs]. */
+export function createConvolution(loading: Loading, outputs: i32, taps: i32, run: i32, words: bool, low: i32, high: i32): Convolution {
+  const panels = reserve(packedBytes(outputs, taps, run));
+  expect(loading, words ? PANELS_OF_WORDS : PANELS_OF_BYTES, (outputs * taps * run) << <i32>words, panels, outputs, taps, run);
+  return createSums(loading, outputs, taps, run, panels, low, high);
+}
+
+/** The same for `convolveQuads`: weight i16 [outputs][3][run], gain, bias. */
+export function createQuadConvolution(loading: Loading, outputs: i32, run: i32, low: i32, high: i32): Convolution {
+  const panels = reserve(quadBytes(outputs, run));
+  expect(loading, PANELS_AND_QUADS, (outputs * 3 * run) << 1, panels, outputs, 3, run);
+  return createSums(loading, outputs, 3, run, panels, low, high);
 }
 
 /** weight (i8, or i16 where `words`) [outputs][inputs], gain f32[outputs], bias f32[outputs]. */
@@ -106,6 +120,7 @@ export function take(loading: Loading, i: i32, staged: usize): i32 {
   const slot = slotOf(loading, i);
   if (slot.how == PANELS_OF_BYTES) packBytes(slot.place, staged, slot.outputs, slot.taps, slot.run);
   else if (slot.how == PANELS_OF_WORDS) packWords(slot.place, staged, slot.outputs, slot.taps, slot.run);
+  else if (slot.how == PANELS_AND_QUADS) packQuads(slot.place, staged, slot.outputs, slot.run);
   else if (slot.how == WIDENED) for (let k = 0; k < slot.bytes; k++) store<i16>(slot.place + (<usize>k << 1), load<i8>(staged + k));
   else memory.copy(slot.place, staged, slot.bytes);
   loading.taken++;

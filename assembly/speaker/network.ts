@@ -3,6 +3,7 @@ import { preactivate, quantize } from "../nn/activation";
 import { Convolution, convolve, convolveGained, convolvePlane } from "../nn/convolution";
 import { dense, normalize } from "../nn/dense";
 import { addMeans, gate, multiply } from "../nn/gate";
+import { convolveQuads } from "../nn/quad-convolution";
 import { meanDeviation, sumFrames } from "../nn/pooling";
 import {
   ACTIVATION_HIGH,
@@ -36,12 +37,12 @@ export function forward(w: Weights, s: State, frames: i32): void {
   centre(s, frames);
 
   frontConv1(s.wide, s.plane, frames, w.frontConv1); //                                     80 bins × 32
-  residualBlock(s.right, s.left, s.wide, frames, BINS, 2, w.stage1a); //                    40 bins × 32
-  residualBlock(s.right, s.left, s.right, frames, BINS / 2, 1, w.stage1b);
+  residualBlock(s.right, s.left, s.wide, s, frames, BINS, 2, w.stage1a); //                 40 bins × 32
+  residualBlock(s.right, s.left, s.right, s, frames, BINS / 2, 1, w.stage1b);
   const half = s.wide + frameBytes(BINS / 4) * (frames + 2);
-  residualBlock(half, s.wide, s.right, frames, BINS / 2, 2, w.stage2a); //                  20 bins × 32
-  residualBlock(half, s.wide, half, frames, BINS / 4, 1, w.stage2b);
-  frontConv2(s.left, half, frames, w.frontConv2); //                                        10 bins × 32 = 320 channels
+  residualBlock(half, s.wide, s.right, s, frames, BINS / 2, 2, w.stage2a); //               20 bins × 32
+  residualBlock(half, s.wide, half, s, frames, BINS / 4, 1, w.stage2b);
+  frontConv2(s.left, half, s, frames, w.frontConv2); //                                     10 bins × 32 = 320 channels
 
   const steps = (frames + 1) >> 1; //                                                       from here on 20 ms each
   tdnn(s.right, s.left, steps, w); //                                                       128 channels
@@ -98,28 +99,28 @@ function frontConv1(out: usize, plane: usize, frames: i32, layer: Convolution): 
 }
 
 /** out may be x when the stride is 1; `between` holds what conv1 gives. */
-function residualBlock(out: usize, between: usize, x: usize, frames: i32, bins: i32, stride: i32, block: ResidualBlock): void {
+function residualBlock(out: usize, between: usize, x: usize, s: State, frames: i32, bins: i32, stride: i32, block: ResidualBlock): void {
   const row = frameBytes(bins);
   const narrow = bins / stride;
   const narrowRow = frameBytes(narrow);
   const inside = interior(out, narrow);
   const shortcut = block.shortcut;
   clearBorder(between, frames, narrow);
-  convolvePlane(interior(between, narrow), narrowRow, x, row, frames, narrow, FRONT_CHANNELS, stride, block.conv1, 0);
+  convolveQuads(interior(between, narrow), narrowRow, x, row, frames, narrow, FRONT_CHANNELS, stride, block.conv1, 0, s.quads);
   if (shortcut) {
     clearBorder(out, frames, narrow);
     convolvePlane(inside, narrowRow, interior(x, bins), row, frames, narrow, FRONT_CHANNELS, stride, shortcut, 0);
   }
-  convolvePlane(inside, narrowRow, between, narrowRow, frames, narrow, FRONT_CHANNELS, 1, block.conv2, inside);
+  convolveQuads(inside, narrowRow, between, narrowRow, frames, narrow, FRONT_CHANNELS, 1, block.conv2, inside, s.quads);
 }
 
 /** To [2 + frames + 2][320], the padding of the time-delay layer that follows. */
-function frontConv2(out: usize, x: usize, frames: i32, layer: Convolution): void {
+function frontConv2(out: usize, x: usize, s: State, frames: i32, layer: Convolution): void {
   const bins = BINS / 8;
   const outRow = <usize>(bins * BIN);
   const row = frameBytes(bins * 2);
   memory.fill(out, 0, outRow * 2);
-  convolvePlane(out + outRow * 2, outRow, x, row, frames, bins, FRONT_CHANNELS, 2, layer, 0);
+  convolveQuads(out + outRow * 2, outRow, x, row, frames, bins, FRONT_CHANNELS, 2, layer, 0, s.quads);
   memory.fill(out + outRow * (frames + 2), 0, outRow * 2);
 }
 

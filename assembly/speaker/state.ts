@@ -18,6 +18,8 @@ export class State {
   wide: usize;
   left: usize;
   right: usize;
+  /** i16: six frames of the widest plane. */
+  quads: usize;
   /** i32[BOTTLENECK] sums over all frames and over a segment. */
   sums: usize;
   segmentSums: usize;
@@ -45,6 +47,7 @@ export function createState(maxFrames: i32, stagedBytes: i32): State {
   s.wide = reserve(max(bytesOf(maxFrames, BINS), <usize>stagedBytes));
   s.left = reserve(bytesOf(maxFrames, BINS / 2));
   s.right = reserve(bytesOf(maxFrames, BINS / 2));
+  s.quads = reserve(<usize>(6 * (BINS + 2) * FRONT_CHANNELS) << 1);
   s.sums = reserve(BOTTLENECK << 2);
   s.segmentSums = reserve(BOTTLENECK << 2);
   s.context = reserve(BOTTLENECK << 2);

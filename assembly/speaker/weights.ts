@@ -2,7 +2,7 @@
 import { create, reserve } from "../memory";
 import { Convolution } from "../nn/convolution";
 import { Dense } from "../nn/dense";
-import { Loading, createConvolution, createDense, expectCopy } from "../nn/loading";
+import { Loading, createConvolution, createDense, createQuadConvolution, expectCopy } from "../nn/loading";
 import {
   ACTIVATION_HIGH,
   BLOCKS,
@@ -63,20 +63,24 @@ export class Weights {
   map: Dense;
 }
 
+/** 3 × 3, rectified. */
+function createPlane(loading: Loading): Convolution {
+  return createQuadConvolution(loading, FRONT_CHANNELS, 3 * FRONT_CHANNELS, 0, ACTIVATION_HIGH);
+}
+
 /** … then residual gain f32[outputs]. */
-function createResidual(loading: Loading, outputs: i32, taps: i32, run: i32): Convolution {
-  const c = createConvolution(loading, outputs, taps, run, true, 0, ACTIVATION_HIGH);
-  c.residualGain = reserve(<usize>outputs << 2);
-  expectCopy(loading, c.residualGain, outputs << 2);
+function createResidual(loading: Loading): Convolution {
+  const c = createPlane(loading);
+  c.residualGain = reserve(FRONT_CHANNELS << 2);
+  expectCopy(loading, c.residualGain, FRONT_CHANNELS << 2);
   return c;
 }
 
 function createResidualBlock(loading: Loading, shortcut: bool): ResidualBlock {
   const b = create<ResidualBlock>();
-  const run = 3 * FRONT_CHANNELS;
-  b.conv1 = createConvolution(loading, FRONT_CHANNELS, 3, run, true, 0, ACTIVATION_HIGH);
+  b.conv1 = createPlane(loading);
   b.shortcut = shortcut ? createConvolution(loading, FRONT_CHANNELS, 1, FRONT_CHANNELS, true, -CONCATENATION_HIGH, CONCATENATION_HIGH) : null;
-  b.conv2 = createResidual(loading, FRONT_CHANNELS, 3, run);
+  b.conv2 = createResidual(loading);
   return b;
 }
 
@@ -109,7 +113,7 @@ export function createWeights(loading: Loading): Weights {
   w.stage1b = createResidualBlock(loading, false);
   w.stage2a = createResidualBlock(loading, true);
   w.stage2b = createResidualBlock(loading, false);
-  w.frontConv2 = createConvolution(loading, FRONT_CHANNELS, 3, 3 * FRONT_CHANNELS, true, 0, ACTIVATION_HIGH);
+  w.frontConv2 = createPlane(loading);
   w.tdnn = createConvolution(loading, TDNN_CHANNELS, TDNN_TAPS, 10 * FRONT_CHANNELS, false, 0, CONCATENATION_HIGH);
   w.layers = reserve(64 * sizeof<usize>());
   w.transitNorms = reserve(BLOCKS * sizeof<usize>());

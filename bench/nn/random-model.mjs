@@ -14,6 +14,7 @@ export function random(seed) {
 const KINDS = { i8: Int8Array, i16: Int16Array, f32: Float32Array };
 const ACTIVATION = 800; // what a rectified activation is on average, of 4095
 const CONCATENATED = 6000; // of 32767
+const WORD = 300; // 24 times the largest sum of a 3 × 3 convolution stays below 2³¹
 
 function fill(name, array, weights, next) {
   const spread = (low, high) => {
@@ -22,7 +23,7 @@ function fill(name, array, weights, next) {
   const layer = name.slice(0, name.lastIndexOf("."));
   const concatenated = /^tdnn|\.local$|\.linear$|\.shortcut$/.test(layer);
   if (name.endsWith(".weight")) {
-    const most = array instanceof Int8Array ? 127 : layer === "map" ? 32767 : 1023;
+    const most = array instanceof Int8Array ? 127 : layer === "map" ? 32767 : WORD;
     for (let i = 0; i < array.length; i++) array[i] = Math.floor(next() * (2 * most + 1)) - most;
   } else if (name.endsWith(".residual")) spread(0.3, 0.6);
   else if (array instanceof Int16Array)
@@ -48,7 +49,7 @@ export function randomTensors(specs, seed) {
     const array = new KINDS[dtype](shape.reduce((product, size) => product * size, 1));
     const layer = name.slice(0, name.lastIndexOf("."));
     if (name.endsWith(".weight")) {
-      const most = dtype === "i8" ? 127 : layer === "map" ? 32767 : 1023;
+      const most = dtype === "i8" ? 127 : layer === "map" ? 32767 : WORD;
       weights.set(layer, { most, inputs: array.length / shape[0] });
     }
     fill(name, array, weights, next);
