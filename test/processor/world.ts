@@ -1,6 +1,6 @@
 /** A processor on the fixture engine and the memory store, with a clock and ids of its own, and words for what tests do again and again. */
 import { readRecording } from "../../src/audio/index.js";
-import { StatusCode, StatusError, type VerifyResult } from "../../src/contract/index.js";
+import { StatusCode, type StatusError, type VerifyResult } from "../../src/contract/index.js";
 import type { VoiceprintsProcessorOptions } from "../../src/processor/voiceprints-processor.js";
 import { VoiceprintsProcessor } from "../../src/processor/voiceprints-processor.js";
 import { createMemoryStore } from "../../src/store/memory.js";
@@ -127,12 +127,15 @@ export async function refusal(call: Promise<unknown>) {
     () => null,
     (reason: unknown) => reason,
   );
-  if (!(error instanceof StatusError)) throw new Error(`not refused with a status: ${String(error)}`, { cause: error });
+  if (!isStatusError(error)) throw new Error(`not refused with a status: ${String(error)}`, { cause: error });
   return {
     code: StatusCode[error.code],
     fields: error.status.fieldViolations.map(({ field, violation }) => `${field} ${violation}`),
     requestId: error.status.requestId,
   };
 }
+
+/** By name: tests of the built package meet its own class. */
+const isStatusError = (error: unknown): error is StatusError => error instanceof Error && error.name === "StatusError";
 
 export const list = (...profiles: { value: string }[]) => ({ uniqueIds: profiles });

@@ -1,0 +1,126 @@
+/** The easy door and both workflows, on the real engine with the package's own model and synthesized voices. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openVoiceprints } from "../../dist/index.js";
+import type { Voiceprints } from "../../src/voiceprints.js";
+import { noise, speak, wav } from "../voice.js";
+import { refusal } from "./world.js";
+
+const rateHz = 16_000;
+const [alice, bob, mallory] = [3, 8, 34];
+const said = (speaker: number, seed: number, seconds = 5) => speak({ speaker, seconds, rateHz, seed });
+const recorded = (speaker: number, seed: number, seconds = 5) => wav(said(speaker, seed, seconds), rateHz);
+
+let voice: Voiceprints;
+beforeAll(async () => {
+  voice = (await openVoiceprints({ engineOptions: { workers: 0 } })) as unknown as Voiceprints;
+  await voice.enroll("bob", [recorded(bob, 1), recorded(bob, 2), recorded(bob, 3)]);
+  await voice.enrollFraudster("mallory", [recorded(mallory, 1), recorded(mallory, 2), recorded(mallory, 3)]);
+}, 120_000);
+afterAll(() => voice.close());
+
+describe("the ten-line program", () => {
+  test("enrolls with progress, then verifies", async () => {
+    const steps: string[] = [];
+    const enrollment = await voice.enroll("alice", [recorded(alice, 1), recorded(alice, 2), recorded(alice, 3)], {
+      onProgress: ({ step }) => steps.push(step),
+    });
+    expect(enrollment).toMatchObject({ trained: true, reason: "TRAIN_OK", printVersion: 1 });
+    expect(enrollment.segments).toHaveLength(3);
+    expect(enrollment.segments[0]).toMatchObject({ enrolled: true, reason: "ENROLL_OK", validity: "AUDIO_OK" });
+    expect(steps.filter((step) => step === "segment")).toHaveLength(3);
+    expect(steps.at(-1)).toBe("train");
+
+    const genuine = await voice.verify("alice", recorded(alice, 4));
+    const impostor = await voice.verify("alice", recorded(bob, 4));
+    expect(genuine.score!).toBeGreaterThan(impostor.score! + 0.1 /* far apart, for any usable model */);
+    expect(genuine.risk!).toBeLessThan(impostor.risk!);
+    expect(["AUTHENTIC", "UNCERTAIN"]).toContain(genuine.decision);
+    expect(["NO_MATCH", "UNCERTAIN"]).toContain(impostor.decision);
+    expect(genuine.result.voiceClassScore === undefined || genuine.result.voiceClassScore <= 100).toBe(true);
+  }, 120_000);
+
+  test("audio as samples, headerless bytes or a Blob says the same as the file", async () => {
+    const samples = said(bob, 4);
+    const file = wav(samples, rateHz);
+    const options = { ignoreCheckpoints: true };
+    const byFile = await voice.verify("bob", file, options);
+    const byBlob = await voice.verify("bob", new Blob([file.slice().buffer]), options);
+    const byBytes = await voice.verify("bob", { bytes: file.slice(44), encoding: "pcm16", rateHz }, options);
+    expect(byBlob.score).toBe(byFile.score);
+    expect(byBytes.score).toBe(byFile.score);
+    const bySamples = await voice.verify("bob", { samples, rateHz }, options);
+    expect(Math.abs(bySamples.score! - byFile.score!)).toBeLessThan(0.01 /* 16-bit rounding */);
+  }, 120_000);
+
+  test("what is not fit is said to be so, and refused kindly", async () => {
+    const hum = noise(5, rateHz, 1, -40);
+    const enrollment = await voice.enroll("nobody", [recorded(bob, 9, 1), wav(hum, rateHz)]);
+    expect(enrollment).toMatchObject({ trained: false, reason: "NOT_READY_TO_TRAIN", status: "NOT_TRAINED" });
+    expect(enrollment.segments.map(({ enrolled }) => enrolled)).toEqual([false, false]);
+    expect(await voice.verify("nobody", recorded(bob, 4))).toMatchObject({
+      decision: "FAILED",
+      reason: "NO_SCORES",
+      score: null,
+    });
+    expect(await voice.verify("bob", recorded(bob, 5, 0.8))).toMatchObject({
+      decision: "UNCERTAIN",
+      reason: "AUDIO_TOO_SHORT",
+    });
+    expect(await refusal(voice.verify("stranger", recorded(bob, 4)))).toMatchObject({ code: "NOT_FOUND" });
+    expect(await refusal(voice.verify("bob", new Uint8Array(100)))).toMatchObject({ code: "INVALID_REQUEST" });
+    const given = AbortSignal.abort();
+    expect(await refusal(voice.verify("bob", recorded(bob, 4), { signal: given }))).toMatchObject({
+      code: "CANCELLED",
+    });
+    expect(await voice.erase("nobody")).toBe(true);
+  }, 120_000);
+
+  test("identifies, watches and analyzes", async () => {
+    const found = await voice.identify(recorded(bob, 6));
+    expect(found.candidates[0]!.name).toBe("bob");
+    expect(found.person === "bob" || found.decision !== "AUTHENTIC").toBe(true);
+    const watched = await voice.watch(recorded(mallory, 5));
+    expect(watched.likeliestFraudster).toBe("mallory");
+    const innocent = await voice.watch(recorded(bob, 7));
+    expect(innocent.score!).toBeLessThan(watched.score!);
+    expect(innocent.decision).not.toBe("FRAUD");
+    const analysis = await voice.analyze(recorded(bob, 7), { persons: ["bob"], fraudsters: true });
+    expect(analysis).toMatchObject({ validity: "AUDIO_OK", likeliestPerson: "bob", likeliestFraudster: "mallory" });
+    expect(await voice.analyze(recorded(bob, 7))).toMatchObject({ decision: "UNSPECIFIED", reason: "AUDIO_OK" });
+  }, 120_000);
+
+  test("listens live, says the same as for the whole recording, and keeps nothing", async () => {
+    const samples = said(bob, 8, 6);
+    const whole = await voice.verify("bob", { samples: samples.slice(), rateHz }, { ignoreCheckpoints: true });
+    const listener = await voice.listen({ persons: ["bob"] }, rateHz, { ignoreCheckpoints: true });
+    const chunks = Array.from({ length: 30 }, (_, i) => samples.slice((i * rateHz) / 5, ((i + 1) * rateHz) / 5));
+    const live = await listener.follow(chunks);
+    expect(live.score).toBe(whole.score);
+    expect(live.decision).toBe(whole.decision);
+    const early = await voice.listen({ persons: ["bob"] }, rateHz);
+    const answer = await early.follow(
+      Array.from({ length: 100 }, (_, i) => samples.slice(((i % 30) * rateHz) / 5, (((i % 30) + 1) * rateHz) / 5)),
+    );
+    expect(answer.decision === "AUTHENTIC" ? answer.netSpeechSeconds : 2).toBeLessThan(20);
+    const unfinished = await voice.listen({ fraudsters: true }, rateHz);
+    await unfinished.push(samples.slice(0, 1000));
+    await unfinished.close();
+  }, 120_000);
+
+  test("shows and erases what it keeps of a person", async () => {
+    await voice.enroll("carol", [recorded(21, 1), recorded(21, 2), recorded(21, 3)]);
+    expect(await voice.people()).toContain("carol");
+    const [exported] = await voice.export("carol");
+    expect(exported).toMatchObject({ owner: { kind: "person", externalId: "carol" }, printVersion: 1 });
+    expect(exported!.segments).toHaveLength(3);
+    expect(JSON.parse(JSON.stringify(exported))).toEqual(exported);
+    expect(await voice.erase("carol")).toBe(true);
+    expect(await voice.erase("carol")).toBe(false);
+    expect(await voice.export("carol")).toEqual([]);
+    expect(await voice.people()).not.toContain("carol");
+  }, 120_000);
+});
+
+test("a configuration set that does not exist is refused at once", async () => {
+  await expect(openVoiceprints({ engineOptions: { workers: 0 }, configset: "mine" })).rejects.toThrow(/"mine"/);
+});
