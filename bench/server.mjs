@@ -46,18 +46,24 @@ async function serve() {
     limits: { concurrentAudio: workers, callsPerSecond: 0 },
   });
   const box = await startBox(config, { engine });
+  let inProcess = null;
   const handlers = {
-    /** Medians of the operations without a transport. */
-    async inProcess({ calls, wav }) {
+    /** The operations without a transport, on a world of their own. */
+    async prepareInProcess({ wav }) {
       const processor = new VoiceprintsProcessor({ engine, store: createMemoryStore(), readRecording });
-      const world = await prepare(plainCalls(processor), Buffer.from(wav, "base64"));
-      return timings(world, calls);
+      inProcess = await prepare(plainCalls(processor), Buffer.from(wav, "base64"));
+    },
+    timedInProcess: ({ operation, calls }) => timed(inProcess, operation, calls),
+    cpuSeconds: () => {
+      const { user, system } = process.cpuUsage();
+      return (user + system) / 1e6;
     },
     /** Recordings of this length a second, all workers busy, nothing around them. */
     async engineAlone({ seconds, wav }) {
       const recording = readRecording(Buffer.from(wav, "base64"));
       const samples = Float32Array.from([...recording.read(0)].flatMap((chunk) => [...chunk]));
       const until = performance.now() + seconds * 1000;
+      const cpuBefore = handlers.cpuSeconds();
       let done = 0;
       await Promise.all(
         Array.from({ length: workers }, async () => {
@@ -67,7 +73,7 @@ async function serve() {
           }
         }),
       );
-      return done / seconds;
+      return { perSecond: done / seconds, cpuSecondsEach: (handlers.cpuSeconds() - cpuBefore) / done };
     },
     async memory() {
       const { rss, arrayBuffers, heapUsed } = process.memoryUsage();
@@ -122,29 +128,46 @@ async function prepare({ call, upload }, wav) {
   return { call, context, gkVoiceprintProfileId, gkMediaSegmentId };
 }
 
-async function timings({ call, context, gkVoiceprintProfileId, gkMediaSegmentId }, calls) {
-  const operations = {
-    getEnrollStatus: () => call("getEnrollStatus", { context, gkVoiceprintProfileId }),
-    verify: () =>
-      call("verify", {
-        context,
-        gkVoiceprintProfileId,
-        audio: { case: "gkMediaSegmentId", value: gkMediaSegmentId },
-        ignoreCheckpoints: true,
-      }),
-  };
-  const medians = {};
-  for (const [name, run] of Object.entries(operations)) {
-    const times = [];
-    const count = name === "verify" ? Math.ceil(calls / 3) : calls;
-    for (let i = 0; i < count + 10; i++) {
-      const startedAt = performance.now();
-      await run();
-      if (i >= 10) times.push(performance.now() - startedAt);
-    }
-    medians[name] = median(times);
+/** Times of some calls of one operation. */
+async function timed({ call, context, gkVoiceprintProfileId, gkMediaSegmentId }, operation, calls) {
+  const request =
+    operation === "verify"
+      ? {
+          context,
+          gkVoiceprintProfileId,
+          audio: { case: "gkMediaSegmentId", value: gkMediaSegmentId },
+          ignoreCheckpoints: true,
+        }
+      : { context, gkVoiceprintProfileId };
+  const times = [];
+  for (let i = 0; i < calls; i++) {
+    const startedAt = performance.now();
+    await call(operation, request);
+    times.push(performance.now() - startedAt);
   }
-  return medians;
+  return times;
+}
+
+/** The ways in turn, a few calls each, so that a busy machine is busy for all: medians, and medians of paired differences. */
+async function interleaved(operation, ways, calls) {
+  const each = 10;
+  const rounds = Math.max(3, Math.ceil((operation === "verify" ? calls / 5 : calls) / each));
+  const medians = Object.fromEntries(Object.keys(ways).map((way) => [way, []]));
+  for (let round = -1; round < rounds; round++) {
+    for (const [way, run] of Object.entries(ways)) {
+      const times = await run(operation, each);
+      if (round >= 0) medians[way].push(median(times)); // the first round warms up
+    }
+  }
+  const adds = (way) => median(medians[way].map((value, i) => value - medians.inProcess[i]));
+  return {
+    operation,
+    inProcessMs: median(medians.inProcess),
+    httpMs: median(medians.http),
+    grpcMs: median(medians.grpc),
+    httpOverheadMs: adds("http"),
+    grpcOverheadMs: adds("grpc"),
+  };
 }
 
 async function measure() {
@@ -176,12 +199,10 @@ async function measure() {
   const methods = new Map(services.flatMap((service) => service.methods).map((method) => [method.localName, method]));
   const http = {
     async call(name, request) {
-      const { binding, json } = httpRequest(methods.get(name), request, { toJson, create });
-      const response = await fetch(url + binding.path, {
-        method: binding.verb,
-        ...(binding.verb === "GET"
-          ? {}
-          : { body: JSON.stringify(json), headers: { "content-type": "application/json" } }),
+      const { verb, path, json } = httpRequest(methods.get(name), request, { toJson, create });
+      const response = await fetch(url + path, {
+        method: verb,
+        ...(verb === "GET" ? {} : { body: JSON.stringify(json), headers: { "content-type": "application/json" } }),
       });
       const answer = await response.json();
       if (!response.ok)
@@ -203,20 +224,15 @@ async function measure() {
   const calls = Number(options.calls);
   const encoded = Buffer.from(recording).toString("base64");
   const say = (text) => console.error(text);
-  say("in process");
-  const inProcess = await ask("inProcess", { calls, wav: encoded });
-  say("over HTTP");
-  const overHttp = await timings(await prepare(http, recording), calls);
-  say("over gRPC");
-  const overGrpc = await timings(await prepare(grpc, recording), calls);
-  const overhead = Object.keys(inProcess).map((operation) => ({
-    operation,
-    inProcessMs: inProcess[operation],
-    httpMs: overHttp[operation],
-    grpcMs: overGrpc[operation],
-    httpOverheadMs: overHttp[operation] - inProcess[operation],
-    grpcOverheadMs: overGrpc[operation] - inProcess[operation],
-  }));
+  say("one call at a time");
+  await ask("prepareInProcess", { wav: encoded });
+  const ways = {
+    inProcess: (operation, count) => ask("timedInProcess", { operation, calls: count }),
+    http: timed.bind(null, await prepare(http, recording)),
+    grpc: timed.bind(null, await prepare(grpc, recording)),
+  };
+  const overhead = [];
+  for (const operation of ["getEnrollStatus", "verify"]) overhead.push(await interleaved(operation, ways, calls));
 
   say("the engine alone");
   const engineAlone = await ask("engineAlone", { seconds: 10, wav: encoded });
@@ -231,12 +247,13 @@ async function measure() {
   const boundMs = (1000 * (queued + Number(options.workers))) / load.answeredPerSecond;
   const result = {
     overhead,
-    engineAlonePerSecond: engineAlone,
+    engineAlone,
     load: {
       ...load,
       queueingBoundMs: boundMs,
       p99OverBound: load.p99Ms / boundMs,
-      shareOfEngine: load.answeredPerSecond / engineAlone,
+      shareOfEngine: load.answeredPerSecond / engineAlone.perSecond,
+      shareOfCpu: engineAlone.cpuSecondsEach / load.cpuSecondsEach,
     },
   };
   result.stoppedCleanly = await ask("stop");
@@ -296,16 +313,19 @@ async function underLoad({ http, recording, ask, seconds, callers }) {
       }
     }
   };
+  const cpuBefore = await ask("cpuSeconds");
   const sampling = setInterval(async () => memory.push((await ask("memory")).rss), 1000);
   await Promise.all(Array.from({ length: callers }, caller));
   clearInterval(sampling);
   const elapsed = (performance.now() - startedAt) / 1000;
+  const cpuSecondsEach = ((await ask("cpuSeconds")) - cpuBefore) / counts.answered;
   const third = Math.max(1, Math.floor(memory.length / 3));
   return {
     callers,
     seconds: elapsed,
     ...counts,
     answeredPerSecond: counts.answered / elapsed,
+    cpuSecondsEach,
     medianMs: median(latencies),
     p99Ms: quantile(latencies, 0.99),
     rssSecondThirdMb: median(memory.slice(third, 2 * third)) / 1e6,
@@ -345,13 +365,20 @@ function httpRequest(method, request, { toJson, create }) {
     enroll: { verb: "POST", path: `/v1/voiceprints/${id}/enrollment` },
     train: { verb: "POST", path: `/v1/voiceprints/${id}/training` },
     verify: { verb: "POST", path: `/v1/voiceprints/${id}/verification` },
-    getEnrollStatus: { verb: "GET", path: `/v1/voiceprints/${id}/enrollment-status?${contextQuery(json.context)}` },
+    getEnrollStatus: { verb: "GET", path: `/v1/voiceprints/${id}/enrollment-status` },
   };
-  return { binding: bindings[method.localName], json };
+  const { verb, path } = bindings[method.localName];
+  return { verb, path: verb === "GET" ? `${path}?${contextQuery(json.context)}` : path, json };
 }
 
-const contextQuery = (context) =>
-  `context.gkScopeId.value=${context.gkScopeId.value}&context.gkSessionId.value=${context.gkSessionId.value}&context.gkEngagementId.value=${context.gkEngagementId.value}&context.configsetId=${context.configsetId}`;
+function contextQuery({ gkScopeId, gkSessionId, gkEngagementId, configsetId }) {
+  return new URLSearchParams({
+    "context.gkScopeId.value": gkScopeId.value,
+    "context.gkSessionId.value": gkSessionId.value,
+    "context.gkEngagementId.value": gkEngagementId.value,
+    "context.configsetId": configsetId ?? "",
+  });
+}
 
 function print(result) {
   if (options.json) {
@@ -373,8 +400,12 @@ function print(result) {
     `\n${load.callers} callers with 4 s of speech each, for ${load.seconds.toFixed(0)} s, ${options.workers} workers:`,
   );
   console.log(`  answered ${load.answered}, told BUSY ${load.busy}, lost or failed ${load.failed}`);
+  const share = (value) => `${(100 * value).toFixed(0)} %`;
   console.log(
-    `  ${load.answeredPerSecond.toFixed(1)} checks a second; the engine alone ${result.engineAlonePerSecond.toFixed(1)}: ${(100 * load.shareOfEngine).toFixed(0)} % of it`,
+    `  ${load.answeredPerSecond.toFixed(1)} checks a second; the engine alone ${result.engineAlone.perSecond.toFixed(1)}: ${share(load.shareOfEngine)} of it by the clock (with the callers on the same cores)`,
+  );
+  console.log(
+    `  ${load.cpuSecondsEach.toFixed(3)} CPU seconds a check; the engine alone ${result.engineAlone.cpuSecondsEach.toFixed(3)}: ${share(load.shareOfCpu)} of the server's time is the engine's`,
   );
   console.log(
     `  median ${ms(load.medianMs)}, p99 ${ms(load.p99Ms)}; a full queue is worked off in ${ms(load.queueingBoundMs)}: p99 is ${load.p99OverBound.toFixed(2)} of it`,
