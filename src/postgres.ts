@@ -10,8 +10,6 @@ import { openFolderShelf } from "./store/seal/shelf-folder.js";
 import { createMemoryShelf } from "./store/seal/shelf-memory.js";
 import { openPostgresShelf } from "./store/seal/shelf-postgres.js";
 import type { Database } from "./store/sql/database.js";
-import { openPostgresDatabase } from "./store/sql/database-pg.js";
-import { openEmbeddedDatabase } from "./store/sql/database-pglite.js";
 import { createSqlStore, type SealedStore, type SqlStoreOptions } from "./store/sql/store.js";
 
 export { SealError, type SealErrorCode, StoreError, type StoreErrorCode } from "./store/errors.js";
@@ -60,6 +58,15 @@ export async function openEmbeddedStore(folder: string, options: EmbeddedStoreOp
 /** The embedded PostgreSQL in memory, gone with the process: the whole of the SQL store for tests. */
 export function openEmbeddedMemoryStore(options: SqlStoreOptions = {}): Promise<SealedStore> {
   return createOver(createMemoryShelf(nodeAead), () => openEmbeddedDatabase(null), options);
+}
+
+// Each database engine is loaded when it is used: a program has one of the two.
+async function openPostgresDatabase(url: string): Promise<Database> {
+  return (await import("./store/sql/database-pg.js")).openPostgresDatabase(url);
+}
+
+async function openEmbeddedDatabase(folder: string | null): Promise<Database> {
+  return (await import("./store/sql/database-pglite.js")).openEmbeddedDatabase(folder);
 }
 
 async function openShelf({ keys, ...master }: KeyOptions): Promise<KeyShelf> {

@@ -1,5 +1,6 @@
 /**
- * Plain bytes of what is sealed, before it is: a JSON header and the embeddings after it as 32-bit floats, little-endian.
+ * Plain bytes of what is sealed, before it is: a JSON header and the embeddings after it as 32-bit floats, in the order of
+ * bytes that every machine we run on has (little-endian, as WebAssembly's memory).
  *
  *   | header bytes, u32 | header, UTF-8 | zeros to a multiple of 4 | floats |
  */
@@ -52,30 +53,26 @@ function encode(header: object, embeddings: readonly Float32Array[]): Uint8Array
   const text = new TextEncoder().encode(JSON.stringify(header));
   const start = floatsStart(text.length);
   const bytes = new Uint8Array(start + embeddings.reduce((sum, { length }) => sum + length, 0) * FLOAT_BYTES);
-  const view = new DataView(bytes.buffer);
-  view.setUint32(0, text.length, true);
+  new DataView(bytes.buffer).setUint32(0, text.length, true);
   bytes.set(text, FLOAT_BYTES);
   let at = start;
-  for (const embedding of embeddings) {
-    for (const value of embedding) {
-      view.setFloat32(at, value, true);
-      at += FLOAT_BYTES;
-    }
+  for (const { buffer, byteOffset, byteLength } of embeddings) {
+    bytes.set(new Uint8Array(buffer, byteOffset, byteLength), at);
+    at += byteLength;
   }
   return bytes;
 }
 
 function decode<Header>(bytes: Uint8Array): { header: Header; floats(count: number): Float32Array } {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const headerBytes = view.getUint32(0, true);
+  const headerBytes = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0, true);
   const header: Header = JSON.parse(new TextDecoder().decode(bytes.subarray(FLOAT_BYTES, FLOAT_BYTES + headerBytes)));
   let at = floatsStart(headerBytes);
   return {
     header,
     floats(count) {
-      const values = new Float32Array(count);
-      for (let i = 0; i < count; i++, at += FLOAT_BYTES) values[i] = view.getFloat32(at, true);
-      return values;
+      const start = at;
+      at += count * FLOAT_BYTES;
+      return new Float32Array(bytes.slice(start, at).buffer);
     },
   };
 }

@@ -16,7 +16,10 @@ export interface Child {
 
 export function startEnrolling(...args: (string | number)[]): Child {
   if (!existsSync(BUILT)) throw new Error("this test runs the built package: node scripts/build.mjs");
-  const child = spawn(process.execPath, [SCRIPT, ...args.map(String)], { stdio: ["ignore", "pipe", "pipe"] });
+  // The optimizing compiler of WebAssembly costs more than these short lives win by it.
+  const child = spawn(process.execPath, ["--liftoff-only", SCRIPT, ...args.map(String)], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let errors = "";
   child.stderr.on("data", (chunk) => {
     errors += chunk;

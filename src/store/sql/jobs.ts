@@ -2,7 +2,7 @@
  * Jobs: our row is what callers see; pg-boss decides who works on it, here or on another replica, and gives it to somebody else when a
  * worker dies. Started with the first job or the first worker, because it brings tables and timers of its own.
  */
-import PgBoss from "pg-boss";
+import type PgBoss from "pg-boss";
 import type { Id, Job, Store } from "../port.js";
 import { inStoreWords, type SqlContext } from "./context.js";
 import type { Database, Queries } from "./database.js";
@@ -134,7 +134,8 @@ export function createJobs({ database }: SqlContext): Jobs {
 }
 
 async function startBoss(statements: Statements): Promise<PgBoss> {
-  const boss = new PgBoss({ db: statements, schema: SCHEMA, schedule: false });
+  const { default: Boss } = await import("pg-boss");
+  const boss = new Boss({ db: statements, schema: SCHEMA, schedule: false });
   // It tries again by itself; without a listener an error would end the process.
   boss.on("error", () => {});
   await boss.start();
