@@ -2,6 +2,7 @@
 [--section NAME=folder …] [--window-seconds 4] [--family vivavoce-1] [--training-data name …]
 
 Turns a checkpoint (networks.Adapted: `n.*`, `fc.*`) into the model file that the engine reads (src/engine/model-file.ts).
+CHECKPOINT may also be a model file: then its network is taken as it is, SPEECH is not read, and the sections are put beside it.
 SPEECH is a folder of speech the activations are calibrated on: .npy features [frames][80], or .wav at 16 kHz.
 
 How numbers are held. Activations are i16. What enters a convolution is rectified and clamped to 12 bits; what only enters
@@ -245,6 +246,29 @@ def model_file(family, licence, training_data, sections):
     return body + hashlib.sha256(body).digest()
 
 
+def network_of(path):
+    """Section `network` of a model file."""
+    data = open(path, "rb").read()
+    if hashlib.sha256(data[:-32]).digest() != data[-32:]:
+        raise SystemExit(f"{path} was altered")
+    header = json.loads(data[16 : 16 + struct.unpack_from("<I", data, 12)[0]])
+    entry = next(s for s in header["sections"] if s["name"] == "network")
+    return data[entry["offset"] : entry["offset"] + entry["bytes"]]
+
+
+def quantized(checkpoint, speech, window_seconds, plain):
+    net, seen, count = Folded(weights(checkpoint)), Seen(), 0
+    for x in features(speech):
+        net(x, seen)
+        count += 1
+    if not count:
+        raise SystemExit(f"no speech in {speech}")
+    if plain:
+        seen.moment.clear()
+    print(f"calibrated on {count} recordings")
+    return section({"architecture": "campplus-1", "dimensions": 256, "windowSeconds": window_seconds, "frontEnd": FRONT_END}, quantize(net, seen))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkpoint")
@@ -260,15 +284,7 @@ def main():
     parser.add_argument("--plain", action="store_true", help="round every weight to nearest, for comparison")
     a = parser.parse_args()
 
-    net, seen, count = Folded(weights(a.checkpoint)), Seen(), 0
-    for x in features(a.speech):
-        net(x, seen)
-        count += 1
-    if not count:
-        raise SystemExit(f"no speech in {a.speech}")
-    if a.plain:
-        seen.moment.clear()
-    sections = {"network": section({"architecture": "campplus-1", "dimensions": 256, "windowSeconds": a.window_seconds, "frontEnd": FRONT_END}, quantize(net, seen))}
+    sections = {"network": network_of(a.checkpoint) if a.checkpoint.endswith(".vvm") else quantized(a.checkpoint, a.speech, a.window_seconds, a.plain)}
     if a.cohort:
         rows = np.load(a.cohort).astype(np.float32)
         scale = float(np.abs(rows).max() / BYTE)
@@ -286,7 +302,7 @@ def main():
     with open(a.out + ".part", "wb") as f:
         f.write(data)
     os.replace(a.out + ".part", a.out)
-    print(f"{a.out}: {len(data):,} bytes, revision {hashlib.sha256(sections['network']).hexdigest()[:16]}, calibrated on {count} recordings")
+    print(f"{a.out}: {len(data):,} bytes, revision {hashlib.sha256(sections['network']).hexdigest()[:16]}")
     for name, part in sections.items():
         print(f"  {name:14s} {len(part):9,} bytes")
 
