@@ -9,6 +9,7 @@ import { openApi } from "./http/openapi.js";
 import { createTranscoder, errorResponse, requestIdOf, type TranscoderLimits } from "./http/transcoder.js";
 import type { NodeHandler } from "./listen.js";
 import type { ServerMetrics } from "./metrics.js";
+import { createPage } from "./page.js";
 import { Refusal } from "./refusal.js";
 import { contextValuesFor, rpcRoutes } from "./rpc.js";
 
@@ -66,9 +67,16 @@ export function createApp(parts: AppParts): Hono<Env> {
     const tokenUrl = tokens ? { tokenUrl: `${serverUrl}/oauth2/token` } : {};
     return c.json(openApi({ serverUrl, version: parts.version, ...tokenUrl }));
   });
+  const page = createPage();
   app.all("*", async (c) => {
+    const file = await page(c.req.raw);
+    if (file) return file;
     if (tokens?.owns(c.req.path)) return tokens.fetch(c.req.raw, c.env);
-    return (await transcode(c.req.raw, remoteAddress(c.env))) ?? parts.page?.(c.req.raw) ?? c.notFound();
+    return (
+      (await transcode(c.req.raw, { address: remoteAddress(c.env), signal: callerSignal(c.req.raw, c.env) })) ??
+      parts.page?.(c.req.raw) ??
+      c.notFound()
+    );
   });
   app.notFound((c) =>
     errorResponse(
@@ -82,6 +90,17 @@ export function createApp(parts: AppParts): Hono<Env> {
 
 function remoteAddress(env: Partial<HttpBindings> | undefined): string {
   return env?.incoming?.socket?.remoteAddress ?? "";
+}
+
+/** Aborted when the caller goes away. Asked of the connection itself: asking the request would build all that a request can be. */
+function callerSignal(request: Request, env: Partial<HttpBindings> | undefined): AbortSignal {
+  const outgoing = env?.outgoing;
+  if (!outgoing) return request.signal;
+  const gone = new AbortController();
+  outgoing.once("close", () => {
+    if (!outgoing.writableFinished) gone.abort(new Error("the connection closed"));
+  });
+  return gone.signal;
 }
 
 /** gRPC, gRPC-Web and Connect where their paths are asked for, the app for everything else. */
