@@ -9,7 +9,6 @@ import { openApi } from "./http/openapi.js";
 import { createTranscoder, errorResponse, requestIdOf, type TranscoderLimits } from "./http/transcoder.js";
 import type { NodeHandler } from "./listen.js";
 import type { ServerMetrics } from "./metrics.js";
-import { createPage } from "./page.js";
 import { Refusal } from "./refusal.js";
 import { contextValuesFor, rpcRoutes } from "./rpc.js";
 
@@ -67,10 +66,7 @@ export function createApp(parts: AppParts): Hono<Env> {
     const tokenUrl = tokens ? { tokenUrl: `${serverUrl}/oauth2/token` } : {};
     return c.json(openApi({ serverUrl, version: parts.version, ...tokenUrl }));
   });
-  const page = createPage();
   app.all("*", async (c) => {
-    const file = await page(c.req.raw);
-    if (file) return file;
     if (tokens?.owns(c.req.path)) return tokens.fetch(c.req.raw, c.env);
     return (
       (await transcode(c.req.raw, { address: remoteAddress(c.env), signal: callerSignal(c.req.raw, c.env) })) ??
