@@ -11,9 +11,8 @@ function copyAny(value: unknown): unknown {
   if (value instanceof Float32Array) return new Float32Array(value);
   if (value instanceof Uint8Array) return new Uint8Array(value);
   if (Array.isArray(value)) return value.map(copyAny);
-  const out: Record<string, unknown> = {};
-  for (const [key, part] of Object.entries(value)) out[key] = copyAny(part);
-  return out;
+  // Not by assignment, to which a key named __proto__ means something else.
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, copyAny(part)]));
 }
 
 /** What is left of a document after a trip through JSON, which is how every store keeps it. */

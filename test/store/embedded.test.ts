@@ -152,7 +152,11 @@ describe("keys of a folder", () => {
     await again.keys.rotate("scope");
     for (const profile of people.slice(0, 2)) expect(await again.profiles.get("scope", profile.id)).toEqual(profile);
     expect(await again.profiles.get("scope", people[2]!.id)).toBeNull();
-    expect(await again.keys.scopes()).toEqual(["scope"]);
+    await again.documents.put("clients", "one", "sealed before");
+    // The scope, and the documents.
+    expect(await again.keys.rotateAll()).toBe(2);
+    expect(await again.documents.get("clients", "one")).toBe("sealed before");
+    for (const profile of people.slice(0, 2)) expect(await again.profiles.get("scope", profile.id)).toEqual(profile);
     await again.close();
   });
 });

@@ -90,6 +90,18 @@ describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
       expect(await vault.open({ ...place, scopeId: "other" }, sealed)).toBeNull();
     }));
 
+  test("has keys for scopes of any name", () =>
+    withVault(async (vault, ring) => {
+      const scopes = ["__proto__", "constructor", "", "\0", "../..", "x".repeat(5_000)];
+      for (const scopeId of scopes) {
+        const sealed = await vault.seal(await ring.create(scopeId, "profile"), { ...place, scopeId }, plain);
+        const fresh = new Vault(new KeyRing(ring.shelf, aead));
+        expect(await fresh.open({ ...place, scopeId }, sealed)).toEqual(plain);
+      }
+      expect((await ring.shelf.scopes()).sort()).toEqual(scopes.sort());
+      expect(await ring.rotateAll()).toBe(scopes.length);
+    }));
+
   test("notices any changed bit", () =>
     withVault(async (vault, ring) => {
       const sealed = await vault.seal(await ring.create("scope", "profile"), place, plain);

@@ -28,6 +28,8 @@ export interface IndexedDbStore extends Store {
   readonly keys: {
     /** Wraps a scope's keys with a new scope key and drops the old one. */
     rotate(scopeId: string): Promise<void>;
+    /** The same for every scope, and for the key of the documents. Returns how many there were. */
+    rotateAll(): Promise<number>;
   };
 }
 
@@ -68,7 +70,7 @@ function compose(context: IdbContext, name: string): IndexedDbStore {
     groups: guarded(createGroups(context)),
     jobs: guarded(jobs),
     documents: guarded(createDocuments(context)),
-    keys: guarded({ rotate: (scopeId: string) => ring.rotate(scopeId) }),
+    keys: guarded({ rotate: (scopeId: string) => ring.rotate(scopeId), rotateAll: () => ring.rotateAll() }),
     close() {
       closing ??= (async () => {
         await stop();

@@ -30,6 +30,8 @@ export interface WrappedKey {
 export interface KeyShelf {
   /** The same for as long as the shelf exists: a store remembers which shelf holds its keys. */
   readonly identity: string;
+  /** Every scope that has keys. */
+  scopes(): Promise<string[]>;
   /** Oldest first; empty for a scope that has none. */
   scopeKeys(scopeId: string): Promise<ScopeKey[]>;
   /** Makes the key of this generation and keeps it durably; the one that is there when another process was first. */
@@ -133,6 +135,13 @@ export class KeyRing {
       } while (!(await this.shelf.removeScopeKey(scopeId, old.generation)));
     }
     this.#scopeKeys.delete(scopeId);
+  }
+
+  /** Returns how many scopes. */
+  async rotateAll(): Promise<number> {
+    const scopes = await this.shelf.scopes();
+    for (const scopeId of scopes) await this.rotate(scopeId);
+    return scopes.length;
   }
 
   async close(): Promise<void> {

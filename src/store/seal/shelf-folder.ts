@@ -25,12 +25,17 @@ export interface FolderShelfOptions {
   readonly previousMasterKey?: Uint8Array;
 }
 
+interface WrappedScopeKey {
+  readonly generation: number;
+  readonly key: string;
+}
+
 interface RingFile {
   readonly format: 1;
   readonly identity: string;
   /** Shows whether the master key is the right one; `null` without one. */
   readonly check: string | null;
-  readonly scopes: Record<string, { generation: number; key: string }[]>;
+  readonly scopes: Record<string, WrappedScopeKey[]>;
 }
 
 const SLOT_BYTES = 128;
@@ -67,6 +72,8 @@ async function openLocked(
     }
     return file;
   };
+  /** Generation and scope of the scope keys that are being removed. */
+  const retiring = new Set<string>();
   // Changes of ring.json, one after the other.
   let writing: Promise<unknown> = Promise.resolve();
   const changeScope = <T>(change: (current: RingFile) => Promise<{ next: RingFile | null; answer: T }>): Promise<T> => {
@@ -82,7 +89,7 @@ async function openLocked(
     return done;
   };
 
-  const unwrapScopeKey = async (scopeId: string, { generation, key }: { generation: number; key: string }) => {
+  const unwrapScopeKey = async (scopeId: string, { generation, key }: WrappedScopeKey) => {
     const raw = await master.unwrap(scopeId, generation, key);
     const scopeKey: ScopeKey = { generation, key: await aead.importKey(raw) };
     raw.fill(0);
@@ -91,12 +98,15 @@ async function openLocked(
 
   return {
     identity: ring.identity,
+    async scopes() {
+      return Object.keys(ring.scopes);
+    },
     async scopeKeys(scopeId) {
-      return Promise.all((ring.scopes[scopeId] ?? []).map((key) => unwrapScopeKey(scopeId, key)));
+      return Promise.all(keysOf(ring, scopeId).map((key) => unwrapScopeKey(scopeId, key)));
     },
     addScopeKey(scopeId, generation) {
       return changeScope(async (current) => {
-        const known = current.scopes[scopeId] ?? [];
+        const known = keysOf(current, scopeId);
         const there = known.find((each) => each.generation === generation);
         if (there) return { next: null, answer: await unwrapScopeKey(scopeId, there) };
         const added = { generation, key: await master.wrap(scopeId, generation, randomBytes(KEY_BYTES)) };
@@ -104,17 +114,27 @@ async function openLocked(
         return { next, answer: await unwrapScopeKey(scopeId, added) };
       });
     },
-    removeScopeKey(scopeId, generation) {
-      return changeScope(async (current) => {
-        const file = await fileOf(scopeId);
-        for (const key of file.live()) if (key.generation === generation) return { next: null, answer: false };
-        const left = (current.scopes[scopeId] ?? []).filter((each) => each.generation !== generation);
-        return { next: { ...current, scopes: { ...current.scopes, [scopeId]: left } }, answer: true };
-      });
+    async removeScopeKey(scopeId, generation) {
+      const file = await fileOf(scopeId);
+      for (const key of file.live()) if (key.generation === generation) return false;
+      // From here on, and while the file is being replaced, nobody wraps with it.
+      const retired = `${generation} ${scopeId}`;
+      retiring.add(retired);
+      try {
+        await changeScope(async (current) => {
+          const left = keysOf(current, scopeId).filter((each) => each.generation !== generation);
+          return { next: { ...current, scopes: { ...current.scopes, [scopeId]: left } }, answer: true };
+        });
+      } finally {
+        retiring.delete(retired);
+      }
+      return true;
     },
     async add(scopeId, key) {
-      if (!ring.scopes[scopeId]?.some(({ generation }) => generation === key.generation)) return false;
-      await (await fileOf(scopeId)).add(key);
+      const file = await fileOf(scopeId);
+      const known = keysOf(ring, scopeId).some(({ generation }) => generation === key.generation);
+      if (!known || retiring.has(`${key.generation} ${scopeId}`)) return false;
+      await file.add(key);
       return true;
     },
     async rewrap(scopeId, keys) {
@@ -148,19 +168,30 @@ async function openLocked(
   };
 }
 
+/** A scope may have any name, __proto__ too. */
+function keysOf({ scopes }: RingFile, scopeId: string): readonly WrappedScopeKey[] {
+  return Object.hasOwn(scopes, scopeId) ? scopes[scopeId]! : [];
+}
+
 async function openRing(path: string, master: MasterSeal): Promise<RingFile> {
   const found = await readRing(path);
   if (found && !(await master.isOutdated(found.identity, found.check))) return found;
   const identity = found?.identity ?? toHex(randomBytes(16));
-  const scopes: RingFile["scopes"] = {};
+  const scopes: [string, WrappedScopeKey[]][] = [];
   for (const [scopeId, keys] of Object.entries(found?.scopes ?? {})) {
-    scopes[scopeId] = [];
+    const anew: WrappedScopeKey[] = [];
     for (const { generation, key } of keys) {
       const raw = await master.unwrapPrevious(scopeId, generation, key);
-      scopes[scopeId].push({ generation, key: await master.wrap(scopeId, generation, raw) });
+      anew.push({ generation, key: await master.wrap(scopeId, generation, raw) });
     }
+    scopes.push([scopeId, anew]);
   }
-  const ring: RingFile = { format: 1, identity, check: await master.check(identity), scopes };
+  const ring: RingFile = {
+    format: 1,
+    identity,
+    check: await master.check(identity),
+    scopes: Object.fromEntries(scopes),
+  };
   await replaceFile(path, JSON.stringify(ring));
   return ring;
 }

@@ -31,6 +31,9 @@ export async function openIndexedDbShelf(name: string): Promise<KeyShelf> {
 
   return {
     identity,
+    async scopes() {
+      return [...new Set((await db.getAllKeys("scopeKeys")).map(([scopeId]) => scopeId))];
+    },
     async scopeKeys(scopeId) {
       const keys = await db.getAll("scopeKeys", within(scopeId));
       return keys.map(({ generation, key }) => ({ generation, key: webKey(key) }));

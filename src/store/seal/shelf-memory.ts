@@ -10,6 +10,9 @@ export function createMemoryShelf(aead: Aead): KeyShelf {
 
   return {
     identity: toHex(randomBytes(16)),
+    async scopes() {
+      return [...scopeKeys.keys()];
+    },
     async scopeKeys(scopeId) {
       return [...(scopeKeys.get(scopeId) ?? [])];
     },

@@ -102,6 +102,10 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
 
   return {
     identity,
+    async scopes() {
+      const rows = await database.query<{ scope_id: string }>("SELECT DISTINCT scope_id FROM vivavoce_keys.scope_keys");
+      return rows.map(({ scope_id }) => JSON.parse(scope_id));
+    },
     async scopeKeys(scopeId) {
       const rows = await database.query<{ generation: number; wrapped: string }>(
         "SELECT generation, wrapped FROM vivavoce_keys.scope_keys WHERE scope = $1 ORDER BY generation",

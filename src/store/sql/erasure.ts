@@ -7,6 +7,8 @@ import { markPrintChanged } from "./print-changes.js";
 import { AUDIO_MODELS, MEDIA, replaceSessionKeys } from "./recordings.js";
 import { escapeText, keyOf, unescapeText } from "./text.js";
 
+const KEYS_AT_ONCE = 2_000;
+
 /** The keys to destroy; `null` when there is no such profile. Locks owner, profile, sessions, scope: in the order everybody does. */
 export async function eraseRows(
   tx: Queries,
@@ -96,13 +98,15 @@ export async function finishErasures(context: SqlContext, doomed: readonly Doome
   for (const { scope, scope_id } of scopes) {
     const scopeId: Id = JSON.parse(scope_id);
     for await (const keyIds of vault.ring.shelf.destroyed(scopeId)) {
-      const back = await database.query<{ id: string }>(
-        "SELECT id FROM vivavoce.profiles WHERE scope = $1 AND key_id = ANY($2::text[])",
-        [scope, keyIds],
-      );
-      for (const { id } of back) {
-        const keys = await database.transaction((tx) => eraseRows(tx, context, scopeId, unescapeText(id)));
-        await destroyDoomed(context, keys ?? []);
+      for (let at = 0; at < keyIds.length; at += KEYS_AT_ONCE) {
+        const back = await database.query<{ id: string }>(
+          "SELECT id FROM vivavoce.profiles WHERE scope = $1 AND key_id = ANY($2::text[])",
+          [scope, keyIds.slice(at, at + KEYS_AT_ONCE)],
+        );
+        for (const { id } of back) {
+          const keys = await database.transaction((tx) => eraseRows(tx, context, scopeId, unescapeText(id)));
+          await destroyDoomed(context, keys ?? []);
+        }
       }
     }
   }

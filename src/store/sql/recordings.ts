@@ -4,7 +4,7 @@ import { StoreError } from "../errors.js";
 import type { Id, MediaSegment, ProcessedAudio, Store } from "../port.js";
 import type { DataKey, KeyId } from "../seal/key-ring.js";
 import type { Place } from "../seal/vault.js";
-import { type DoomedKey, destroyDoomed, doom, inStoreWords, type SqlContext } from "./context.js";
+import { type DoomedKey, destroyDoomed, doom, inStoreWords, readDoomed, type SqlContext } from "./context.js";
 import type { Queries } from "./database.js";
 import { escapeText, keyOf } from "./text.js";
 
@@ -154,6 +154,8 @@ async function expire(
   abandonedBefore = Number.NEGATIVE_INFINITY,
 ): Promise<number> {
   let removed = 0;
+  // Called now and then for as long as a server runs: the place to make good what a key server that was away left undone.
+  await destroyDoomed(context, await readDoomed(context));
   for (;;) {
     const batch = await context.database.transaction((tx) =>
       expireSome(tx, kind, scopeId, stoppedBefore, abandonedBefore),

@@ -26,8 +26,8 @@ export interface SealedStore extends Store {
   readonly keys: {
     /** Wraps a scope's keys with a new scope key and drops the old one. No row is rewritten; the store stays in use. */
     rotate(scopeId: string): Promise<void>;
-    /** All scopes that hold profiles. */
-    scopes(): Promise<string[]>;
+    /** The same for every scope, and for the key of the documents. Returns how many there were. */
+    rotateAll(): Promise<number>;
   };
 }
 
@@ -66,10 +66,7 @@ export async function createSqlStore(
     documents: guarded(createDocuments(context)),
     keys: guarded({
       rotate: (scopeId: string) => ring.rotate(scopeId),
-      async scopes() {
-        const rows = await database.query<{ scope_id: string }>("SELECT scope_id FROM vivavoce.scopes ORDER BY scope");
-        return rows.map(({ scope_id }) => JSON.parse(scope_id) as string);
-      },
+      rotateAll: () => ring.rotateAll(),
     }),
     close() {
       closing ??= (async () => {
