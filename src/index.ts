@@ -30,6 +30,7 @@ export type { ExportedProfile } from "./processor/export-profile.js";
 export type { LiveCheck, LiveRequest, LiveState } from "./processor/live-check.js";
 export { VoiceprintsProcessor, type VoiceprintsProcessorOptions } from "./processor/voiceprints-processor.js";
 export { SealError, StoreError } from "./store/errors.js";
+export { type IndexedDbStore, type IndexedDbStoreOptions, openIndexedDbStore } from "./store/indexeddb/store.js";
 export { createMemoryStore } from "./store/memory.js";
 export type { Store } from "./store/port.js";
 export {

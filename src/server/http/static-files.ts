@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -33,22 +34,41 @@ export function serveFolder(folder: string): (request: Request) => Response | nu
     if (url.endsWith("/index.html")) files.set(url.slice(0, -"index.html".length), path);
   }
 
+  /** What shrinks, shrunk once. A model hardly does, and who shows progress needs its length. */
+  const shrunk = new Map<string, Buffer>();
+  function gzipped(path: string, bytes: Buffer): Buffer {
+    const made = shrunk.get(path) ?? gzipSync(bytes);
+    shrunk.set(path, made);
+    return made;
+  }
+
   return (request) => {
     if (request.method !== "GET" && request.method !== "HEAD") return null;
-    const path = files.get(new URL(request.url).pathname);
+    const { pathname } = new URL(request.url);
+    const path = files.get(pathname);
     if (path === undefined) return null;
     const bytes = readFileSync(path);
     const tag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
+    const type = TYPES[/\.\w+$/.exec(path)?.[0] ?? ""] ?? "application/octet-stream";
+    const zip = type !== "application/octet-stream" && /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
     const headers = {
-      "content-type": TYPES[/\.\w+$/.exec(path)?.[0] ?? ""] ?? "application/octet-stream",
-      "cache-control": "no-cache",
+      "content-type": type,
+      ...(zip ? { "content-encoding": "gzip" } : {}),
+      vary: "accept-encoding",
+      // The build gives files in these folders an address that changes with their content.
+      "cache-control": /^\/(assets|models)\//.test(pathname) ? "public, max-age=31536000, immutable" : "no-cache",
       etag: tag,
       "content-security-policy": CONTENT_SECURITY_POLICY,
+      // With both, a page may share one copy of the model among its workers.
       "cross-origin-opener-policy": "same-origin",
+      "cross-origin-embedder-policy": "require-corp",
       "referrer-policy": "no-referrer",
       "x-content-type-options": "nosniff",
     };
     if (request.headers.get("if-none-match") === tag) return new Response(null, { status: 304, headers });
-    return new Response(request.method === "HEAD" ? null : bytes, { headers });
+    const body = zip ? gzipped(path, bytes) : bytes;
+    return new Response(request.method === "HEAD" ? null : new Uint8Array(body), {
+      headers: { ...headers, "content-length": String(body.length) },
+    });
   };
 }

@@ -1,0 +1,76 @@
+import type { Score, Template } from "../engine/port.js";
+import { element } from "./dom.js";
+import { Gauge } from "./gauge.js";
+import type { Mode, WhenReady } from "./mode.js";
+import { ResultCard } from "./result-card.js";
+import type { Stage, Task } from "./stage.js";
+import { refusal, strings } from "./strings.js";
+import type { Samples } from "./voices.js";
+
+interface Candidate {
+  readonly name: string;
+  readonly template: Template;
+  readonly gauge: Gauge;
+}
+
+export class IdentifyMode implements Mode, Task {
+  readonly purpose = "verify";
+  readonly targetSeconds = 3;
+  readonly severalFiles = false;
+  readonly controls: HTMLElement;
+  readonly outcome: HTMLElement;
+  readonly #voices: WhenReady;
+  readonly #list = element("div", { class: "candidates" });
+  readonly #result = new ResultCard();
+  #candidates: Candidate[] = [];
+  #threshold = 0;
+
+  constructor(voices: WhenReady) {
+    this.#voices = voices;
+    this.controls = element(
+      "div",
+      {},
+      element("h2", {}, strings.identify.heading),
+      element("p", { class: "hint" }, strings.identify.hint),
+    );
+    this.outcome = element("div", {}, this.#result.element, this.#list);
+  }
+
+  async open(stage: Stage): Promise<void> {
+    stage.task = this;
+    this.#result.clear();
+    const voices = await this.#voices();
+    this.#candidates = (await voices.people()).flatMap(({ name, template }) =>
+      template ? [{ name, template, gauge: new Gauge(name) }] : [],
+    );
+    this.#threshold = voices.threshold(this.#candidates.length);
+    this.#list.replaceChildren(...this.#candidates.map(({ gauge }) => gauge.element));
+    if (this.#candidates.length === 0) stage.say(strings.nobody);
+  }
+
+  sentence(): string {
+    return strings.identify.sentence;
+  }
+  obstacle(): string | null {
+    return this.#candidates.length === 0 ? strings.nobody : null;
+  }
+  templates(): readonly Template[] {
+    return this.#candidates.map(({ template }) => template);
+  }
+  begun(): void {
+    this.#result.clear();
+    for (const { gauge } of this.#candidates) gauge.clear();
+  }
+  scored(scores: readonly Score[]): void {
+    for (const [i, { llr }] of scores.entries()) this.#candidates[i]?.gauge.show(llr, this.#threshold);
+  }
+
+  async taken(audio: Samples): Promise<void> {
+    const names = this.#candidates.map(({ name }) => name);
+    const { decision, reason, person } = await (await this.#voices()).identify(audio, names);
+    if (person !== null) this.#result.show("yes", strings.identify.yes(person));
+    else if (decision === "NO_MATCH") this.#result.show("no", strings.identify.no);
+    else if (reason === "LOW_RELIABILITY") this.#result.show("unsure", strings.uncertain, strings.uncertainMore);
+    else this.#result.show("unsure", strings.failed, refusal(reason));
+  }
+}

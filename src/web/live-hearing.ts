@@ -1,0 +1,97 @@
+/** Hears a recording while it is made: its measures, and how near it is to the voices it may be. */
+import type { Engine, Measures, Score, Template, VoiceStream } from "../engine/port.js";
+
+export interface HearingEvents {
+  readonly measured: (measures: Measures) => void;
+  /** In the order of the templates. */
+  readonly scored: (scores: readonly Score[]) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/** Net speech between two scores. */
+const scoreEverySeconds = 0.5;
+const leastSpeechSeconds = 1;
+
+export class LiveHearing {
+  readonly #engine: Promise<Engine>;
+  readonly #rateHz: number;
+  readonly #templates: readonly Template[];
+  readonly #events: HearingEvents;
+  #waiting: Float32Array[] = [];
+  #under: Promise<void> | null = null;
+  #stream: VoiceStream | null = null;
+  #scoredAt = 0;
+  #open = true;
+
+  constructor(engine: Promise<Engine>, rateHz: number, templates: readonly Template[], events: HearingEvents) {
+    this.#engine = engine;
+    this.#rateHz = rateHz;
+    this.#templates = templates;
+    this.#events = events;
+  }
+
+  /** Never waits: what comes while the engine is busy, or still loading, is heard with the next piece. */
+  push(samples: Float32Array): void {
+    this.#waiting.push(samples);
+    this.#under ??= this.#hear().finally(() => {
+      this.#under = null;
+    });
+  }
+
+  /** Hears the rest and scores the whole: the same samples as the check gets, so the same score. */
+  async finish(): Promise<void> {
+    await this.#under;
+    if (!this.#open || !this.#stream) return;
+    this.#scoredAt = Number.NEGATIVE_INFINITY;
+    try {
+      await this.#score(await this.#engine, this.#stream, Number.POSITIVE_INFINITY);
+    } catch (error) {
+      this.#events.failed(error);
+    }
+    await this.close();
+  }
+
+  async close(): Promise<void> {
+    this.#open = false;
+    this.#waiting = [];
+    await this.#under;
+    await this.#stream?.close();
+  }
+
+  async #hear(): Promise<void> {
+    try {
+      const engine = await this.#engine;
+      this.#stream ??= await engine.stream(this.#rateHz);
+      while (this.#open && this.#waiting.length > 0) {
+        const netSpeechSeconds = await this.#stream.push(joined(this.#waiting.splice(0)));
+        const measures = await this.#stream.measures();
+        if (!this.#open) return;
+        this.#events.measured(measures);
+        await this.#score(engine, this.#stream, netSpeechSeconds);
+      }
+    } catch (error) {
+      if (this.#open) this.#events.failed(error);
+      this.#open = false;
+    }
+  }
+
+  async #score(engine: Engine, stream: VoiceStream, netSpeechSeconds: number): Promise<void> {
+    const due = Math.max(leastSpeechSeconds, this.#scoredAt + scoreEverySeconds);
+    if (this.#templates.length === 0 || netSpeechSeconds < due) return;
+    this.#scoredAt = netSpeechSeconds;
+    const { embedding, measures } = await stream.analysis();
+    if (!embedding) return;
+    const scores = await engine.score(this.#templates, { embedding, ...measures });
+    if (this.#open) this.#events.scored(scores);
+  }
+}
+
+export function joined(pieces: readonly Float32Array[]): Float32Array {
+  const all = new Float32Array(pieces.reduce((length, piece) => length + piece.length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    all.set(piece, at);
+    at += piece.length;
+  }
+  return all;
+}

@@ -1,0 +1,88 @@
+/** The page: builds it, loads engine and model behind it, and wires the modes to the one stage. */
+import { element, svg } from "./dom.js";
+import { EnrollMode } from "./enroll-mode.js";
+import { IdentifyMode } from "./identify-mode.js";
+import type { Mode } from "./mode.js";
+import { ModelBar } from "./model-bar.js";
+import { loadModel, modelOfPage } from "./model-loading.js";
+import { PeopleMode } from "./people-mode.js";
+import { PrivacyPanel } from "./privacy-panel.js";
+import { Stage } from "./stage.js";
+import { strings } from "./strings.js";
+import { Tabs } from "./tabs.js";
+import { VerifyMode } from "./verify-mode.js";
+import type { Voices } from "./voices.js";
+
+const privacy = new PrivacyPanel();
+const modelBar = new ModelBar(() => begin());
+
+let loading: Promise<Voices>;
+const whenReady = () => loading;
+
+const stage = new Stage(whenReady);
+const modes: Record<keyof typeof strings.modes, Mode> = {
+  enroll: new EnrollMode(whenReady),
+  verify: new VerifyMode(whenReady),
+  identify: new IdentifyMode(whenReady),
+  people: new PeopleMode(whenReady),
+};
+
+const panel = element("div", { class: "panel", role: "tabpanel", id: "panel", tabindex: -1 });
+const tabs = new Tabs(strings.modes, strings.modesLabel, panel, show);
+
+function show(name: keyof typeof modes): void {
+  const mode = modes[name];
+  panel.replaceChildren(mode.controls, ...(name === "people" ? [] : [stage.element]), mode.outcome);
+  // What a mode needs of the engine it shows when that is there; the bar tells when it failed.
+  mode.open(stage).catch(() => {});
+}
+
+function begin(): void {
+  loading = open();
+  loading.then(
+    () => modelBar.ready(),
+    (error: Error) => modelBar.failed(error.message),
+  );
+}
+
+async function open(): Promise<Voices> {
+  const [{ Voices }, model] = await Promise.all([
+    import("./voices.js"),
+    loadModel(modelOfPage(), (have, all) => modelBar.loading(have, all)),
+  ]);
+  const voices = await Voices.open(model);
+  privacy.lock.lock();
+  return voices;
+}
+
+/** Its files are kept for a visit without a network. */
+async function keepPage(): Promise<void> {
+  try {
+    await navigator.serviceWorker?.register(new URL("service-worker.js", document.baseURI));
+  } catch {
+    // Private windows and unusual hosts refuse service workers: the page works, only not without a network.
+  }
+}
+
+function logo(): SVGSVGElement {
+  const bars = [6, 13, 20, 12, 7].map((height, i) =>
+    svg("rect", { x: 3 + 5 * i, y: 14 - height / 2, width: 2.6, height, rx: 1.3 }),
+  );
+  return svg("svg", { viewBox: "0 0 28 28", class: "logo", "aria-hidden": "true" }, ...bars);
+}
+
+begin();
+document.body.append(
+  element(
+    "header",
+    {},
+    element("div", { class: "brand" }, logo(), element("h1", {}, strings.title)),
+    element("a", { class: "pill", href: "#privacy" }, strings.privacy.short),
+    element("p", { class: "tagline" }, strings.tagline),
+  ),
+  modelBar.element,
+  element("main", {}, tabs.element, panel),
+  element("footer", {}, privacy.element),
+);
+tabs.choose("enroll");
+void keepPage();

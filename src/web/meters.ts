@@ -1,0 +1,69 @@
+/** Level, speech over noise, clipping: a word and a bar each. */
+import type { Measures } from "../engine/port.js";
+import type { Limits } from "./advice.js";
+import { element } from "./dom.js";
+import { strings } from "./strings.js";
+
+class Meter {
+  readonly #value = element("span", { class: "meter-value" }, strings.meters.none);
+  readonly #bar = element("meter", { min: 0, max: 1, value: 0 });
+  readonly element: HTMLElement;
+
+  constructor(name: string) {
+    this.#bar.setAttribute("aria-label", name);
+    this.element = element(
+      "div",
+      { class: "meter" },
+      element("span", { class: "meter-name" }, name),
+      this.#value,
+      this.#bar,
+    );
+  }
+
+  show(part: number, text: string, good: boolean): void {
+    this.#bar.value = Math.min(1, Math.max(0, part));
+    this.#value.textContent = text;
+    this.element.classList.toggle("poor", !good);
+  }
+}
+
+export class Meters {
+  readonly #level = new Meter(strings.meters.level);
+  readonly #snr = new Meter(strings.meters.snr);
+  readonly #clipping = new Meter(strings.meters.clipping);
+  readonly element = element(
+    "div",
+    { class: "meters" },
+    this.#level.element,
+    this.#snr.element,
+    this.#clipping.element,
+  );
+
+  clear(): void {
+    for (const meter of [this.#level, this.#snr, this.#clipping]) meter.show(0, strings.meters.none, true);
+  }
+
+  /** At once, from the samples themselves. */
+  level(levelDb: number): void {
+    this.#level.show((levelDb + 60) / 60, strings.meters.decibels(Math.max(-90, levelDb)), levelDb < -1);
+  }
+
+  /** From the engine, on all that was heard. */
+  measured({ snrDb, saturationRatio }: Measures, limits: Limits): void {
+    if (snrDb === null) this.#snr.show(0, strings.meters.none, true);
+    else this.#snr.show(snrDb / 40, strings.meters.decibels(snrDb), snrDb >= limits.minSnrDb);
+    const fine = saturationRatio <= limits.maxSaturationRatio;
+    this.#clipping.show(
+      saturationRatio / (2 * limits.maxSaturationRatio),
+      fine ? strings.meters.clean : strings.meters.clipped,
+      fine,
+    );
+  }
+}
+
+/** Root mean square, dB relative to full scale. */
+export function levelOf(samples: Float32Array): number {
+  let power = 0;
+  for (const value of samples) power += value * value;
+  return 10 * Math.log10(power / Math.max(1, samples.length) + 1e-10);
+}

@@ -1,0 +1,34 @@
+/** How far the voice model is, along the top of the page. */
+import { element } from "./dom.js";
+import { strings } from "./strings.js";
+
+export class ModelBar {
+  readonly #bar = element("progress", { max: 1, value: 0, "aria-label": strings.model.starting });
+  readonly #text = element("span", {}, strings.model.starting);
+  readonly #retry = element("button", { type: "button", class: "quiet", hidden: true }, strings.model.retry);
+  readonly element = element("div", { class: "model" }, this.#bar, this.#text, this.#retry);
+
+  constructor(retry: () => void) {
+    this.#retry.addEventListener("click", retry);
+  }
+
+  loading(have: number, all: number): void {
+    this.#state("loading", have < all ? strings.model.loading(have, all) : strings.model.starting);
+    this.#bar.value = have / all;
+  }
+
+  ready(): void {
+    this.#bar.value = 1;
+    this.#state("ready", strings.model.ready);
+  }
+
+  failed(detail: string): void {
+    this.#state("failed", strings.model.failed(detail));
+  }
+
+  #state(state: "loading" | "ready" | "failed", text: string): void {
+    this.element.dataset.state = state;
+    this.#text.textContent = text;
+    this.#retry.hidden = state !== "failed";
+  }
+}

@@ -1,0 +1,65 @@
+/** Fetches the model once, shows how far it is, and keeps it for the next visit. */
+export interface ModelLocation {
+  readonly url: string;
+  readonly bytes: number;
+}
+
+const shelf = "vivavoce-model";
+
+/** Where the page says that its model lies; the address changes with the model. */
+export function modelOfPage(): ModelLocation {
+  const meta = document.querySelector<HTMLMetaElement>('meta[name="vivavoce-model"]');
+  if (!meta) throw new Error("the page names no model");
+  return { url: new URL(meta.content, document.baseURI).href, bytes: Number(meta.dataset.bytes) };
+}
+
+export async function loadModel(
+  { url, bytes }: ModelLocation,
+  progress: (have: number, all: number) => void,
+): Promise<Uint8Array> {
+  // Pages that a browser does not trust have no Cache Storage: they load the model at every visit.
+  const cache = "caches" in globalThis ? await caches.open(shelf) : null;
+  const kept = await cache?.match(url);
+  const response = kept ?? (await fetch(url));
+  if (!response.ok || !response.body) throw new Error(`${url} answers ${response.status}`);
+  const model = await readAll(response.body, bytes, progress);
+  if (model.length !== bytes) {
+    await cache?.delete(url);
+    throw new Error(`${model.length} of ${bytes} bytes came`);
+  }
+  if (cache && !kept) await keep(cache, url, model);
+  return model;
+}
+
+async function readAll(
+  body: ReadableStream<Uint8Array>,
+  bytes: number,
+  progress: (have: number, all: number) => void,
+): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let have = 0;
+  const reader = body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    chunks.push(value);
+    have += value.length;
+    progress(Math.min(have, bytes), bytes);
+  }
+  const all = new Uint8Array(have);
+  let at = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, at);
+    at += chunk.length;
+  }
+  return all;
+}
+
+async function keep(cache: Cache, url: string, model: Uint8Array): Promise<void> {
+  try {
+    for (const old of await cache.keys()) if (old.url !== url) await cache.delete(old);
+    await cache.put(url, new Response(model as Uint8Array<ArrayBuffer>));
+  } catch {
+    // A full disk costs the next visit a download, and this one nothing.
+  }
+}

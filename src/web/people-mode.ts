@@ -1,0 +1,77 @@
+import { element } from "./dom.js";
+import type { Mode, WhenReady } from "./mode.js";
+import { strings } from "./strings.js";
+import type { KnownPerson } from "./voices.js";
+
+export class PeopleMode implements Mode {
+  readonly controls: HTMLElement;
+  readonly outcome: HTMLElement;
+  readonly #voices: WhenReady;
+  readonly #list = element("ul", { class: "people" });
+  readonly #note = element("p", { class: "note", role: "status" });
+
+  constructor(voices: WhenReady) {
+    this.#voices = voices;
+    this.controls = element("div", {}, element("h2", { tabindex: -1 }, strings.people.heading), this.#list, this.#note);
+    this.outcome = element("p", { class: "hint" }, strings.people.aboutExport);
+  }
+
+  async open(): Promise<void> {
+    this.#note.textContent = "";
+    await this.#refresh();
+  }
+
+  async #refresh(): Promise<void> {
+    const people = await (await this.#voices()).people();
+    this.#list.replaceChildren(...people.map((person) => this.#row(person)));
+    if (people.length === 0) this.#list.replaceChildren(element("li", { class: "nobody" }, strings.people.none));
+  }
+
+  #row({ name, template, createdAt }: KnownPerson): HTMLElement {
+    const { enrolledOn, speech, untrained, exportOf, eraseOf } = strings.people;
+    const day = new Date(createdAt).toLocaleDateString("en", { dateStyle: "medium" });
+    const about = template ? `${enrolledOn(day)}, ${speech(template.netSpeechSeconds)}` : untrained;
+    const actions = element("div", { class: "actions" });
+    const row = element(
+      "li",
+      {},
+      element("div", {}, element("strong", {}, name), element("span", { class: "about" }, about)),
+      actions,
+    );
+    const button = (label: string, spoken: string, kind: string, click: () => void) =>
+      element("button", { type: "button", class: kind, "aria-label": spoken, click }, label);
+    const usual = () =>
+      actions.replaceChildren(
+        button(strings.people.export, exportOf(name), "quiet", () => void this.#export(name)),
+        button(strings.people.erase, eraseOf(name), "quiet", ask),
+      );
+    const ask = () => {
+      const keep = button(strings.people.no, strings.people.no, "quiet", usual);
+      actions.replaceChildren(
+        element("span", { class: "sure", role: "alert" }, strings.people.sure(name)),
+        button(strings.people.yes, strings.people.yes, "danger", () => void this.#erase(name)),
+        keep,
+      );
+      keep.focus();
+    };
+    usual();
+    return row;
+  }
+
+  async #export(name: string): Promise<void> {
+    const exported = await (await this.#voices()).export(name);
+    const file = new Blob([JSON.stringify(exported, null, 2)], { type: "application/json" });
+    const href = URL.createObjectURL(file);
+    element("a", { href, download: `${name.replace(/[^\p{L}\p{N}_-]+/gu, "-")}.voiceprint.json` }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 10_000);
+    this.#note.textContent = strings.people.exported(name);
+  }
+
+  async #erase(name: string): Promise<void> {
+    await (await this.#voices()).erase(name);
+    await this.#refresh();
+    this.#note.textContent = strings.people.erased(name);
+    // The button that was pressed is gone: the focus goes where reading goes on.
+    this.controls.querySelector("h2")?.focus();
+  }
+}

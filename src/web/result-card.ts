@@ -1,0 +1,24 @@
+/** The answer: one sentence that can be read from afar, and why. */
+import { element } from "./dom.js";
+
+export type Tone = "yes" | "no" | "unsure" | "plain";
+
+export class ResultCard {
+  readonly #headline = element("p", { class: "headline" });
+  readonly #detail = element("p", { class: "detail" });
+  readonly element = element("div", { class: "result", role: "status" }, this.#headline, this.#detail);
+
+  constructor() {
+    this.clear();
+  }
+
+  show(tone: Tone, headline: string, detail = ""): void {
+    this.element.dataset.tone = tone;
+    this.#headline.textContent = headline;
+    this.#detail.textContent = detail;
+  }
+
+  clear(): void {
+    this.show("plain", "");
+  }
+}

@@ -1,0 +1,293 @@
+/** Where recordings are made: the ring, what it says, the pictures, and the place to drop files. One for all modes. */
+import type { Score, Template } from "../engine/port.js";
+import { adviceFor, type Limits } from "./advice.js";
+import { element } from "./dom.js";
+import { joined, LiveHearing } from "./live-hearing.js";
+import { levelOf, Meters } from "./meters.js";
+import { type Microphone, MicrophoneError, openMicrophone } from "./microphone.js";
+import { Pictures } from "./pictures.js";
+import { Ring } from "./ring.js";
+import { strings } from "./strings.js";
+import type { Samples, Voices } from "./voices.js";
+
+/** What a recording is for. */
+export interface Task {
+  readonly purpose: "enroll" | "verify";
+  /** Net speech that fills the ring and ends the recording. */
+  readonly targetSeconds: number;
+  readonly severalFiles: boolean;
+  /** What to read or say. */
+  sentence(): string;
+  /** What has to be done first, or `null`. */
+  obstacle(): string | null;
+  /** Whom to score against while it is recorded. */
+  templates(): readonly Template[];
+  begun(): void;
+  scored(scores: readonly Score[]): void;
+  taken(audio: Samples): Promise<void>;
+}
+
+/** Nobody needs longer; a forgotten recording ends here. */
+const longestSeconds = 30;
+
+interface Take {
+  readonly pieces: Float32Array[];
+  rateHz: number;
+  seconds: number;
+  microphone: Microphone | null;
+  hearing: LiveHearing | null;
+}
+
+export class Stage {
+  readonly element: HTMLElement;
+  readonly #voices: () => Promise<Voices>;
+  readonly #ring = new Ring(() => this.#pressed());
+  readonly #meters = new Meters();
+  readonly #pictures = new Pictures();
+  readonly #sentence = element("p", { class: "sentence" });
+  readonly #advice = element("p", { class: "advice", role: "status" });
+  readonly #picker = element("input", {
+    type: "file",
+    accept: ".wav,audio/wav,audio/x-wav",
+    class: "picker",
+    id: "files",
+  });
+  #task: Task | null = null;
+  #take: Take | null = null;
+  #busy = false;
+  #limits: Limits | null = null;
+
+  constructor(voices: () => Promise<Voices>) {
+    this.#voices = voices;
+    this.#picker.addEventListener("change", () => {
+      void this.#takeFiles([...(this.#picker.files ?? [])]);
+      this.#picker.value = "";
+    });
+    const drop = element(
+      "div",
+      { class: "drop" },
+      element("label", { for: "files", class: "choose" }, strings.record.choose),
+      this.#picker,
+      element("span", {}, strings.record.drop),
+    );
+    this.element = element(
+      "section",
+      { class: "stage" },
+      this.#sentence,
+      this.#ring.element,
+      this.#advice,
+      this.#meters.element,
+      this.#pictures.element,
+      drop,
+    );
+    this.#acceptDrops();
+  }
+
+  set task(task: Task) {
+    void this.#cancel();
+    this.#task = task;
+    this.#ring.fill(0, task.targetSeconds);
+    this.#meters.clear();
+    this.#picker.multiple = task.severalFiles;
+    this.#sentence.textContent = task.sentence();
+    this.say(strings.advice.ready);
+  }
+
+  say(text: string): void {
+    // A screen reader speaks it at every change: the same words are left alone.
+    if (this.#advice.textContent !== text) this.#advice.textContent = text;
+  }
+
+  focus(): void {
+    this.#ring.button.focus();
+  }
+
+  #pressed(): void {
+    if (this.#take?.microphone) void this.#finish();
+    else if (!this.#busy) void this.#record();
+  }
+
+  async #record(): Promise<void> {
+    const task = this.#task!;
+    const obstacle = task.obstacle();
+    if (obstacle !== null) return this.say(obstacle);
+    this.#busy = true;
+    this.#ring.phase = "asking";
+    const take: Take = { pieces: [], rateHz: 0, seconds: 0, microphone: null, hearing: null };
+    this.#take = take;
+    try {
+      const microphone = await openMicrophone({
+        heard: (samples) => this.#heard(take, samples),
+        lost: () => {
+          if (this.#take !== take) return;
+          void this.#cancel().then(() => this.say(strings.microphone.unplugged));
+        },
+      });
+      // The mode was changed while the browser asked.
+      if (this.#take !== take) return void microphone.close();
+      take.microphone = microphone;
+      this.#begin(take, microphone.rateHz);
+      this.#ring.phase = "recording";
+      this.say(strings.advice.speak);
+    } catch (error) {
+      await this.#cancel();
+      this.say(explained(error));
+    }
+  }
+
+  #begin(take: Take, rateHz: number): void {
+    const task = this.#task!;
+    take.rateHz = rateHz;
+    this.#limits = null;
+    this.#ring.fill(0, task.targetSeconds);
+    this.#meters.clear();
+    this.#pictures.begin(rateHz);
+    task.begun();
+    const voices = this.#voices();
+    voices.then(
+      (ready) => {
+        this.#limits = ready.limits(task.purpose, task.targetSeconds);
+      },
+      () => {},
+    );
+    take.hearing = new LiveHearing(
+      voices.then(({ engine }) => engine),
+      rateHz,
+      task.templates(),
+      {
+        measured: (measures) => {
+          if (this.#take !== take || !this.#limits) return;
+          this.#ring.fill(measures.netSpeechSeconds, task.targetSeconds);
+          this.#meters.measured(measures, this.#limits);
+          if (!take.microphone) return;
+          this.say(strings.advice[adviceFor(measures, this.#limits)]);
+          if (measures.netSpeechSeconds >= task.targetSeconds) void this.#finish();
+        },
+        scored: (scores) => {
+          if (this.#take === take) task.scored(scores);
+        },
+        failed: (error) => {
+          if (this.#take === take) void this.#cancel().then(() => this.say(String((error as Error).message ?? error)));
+        },
+      },
+    );
+  }
+
+  #heard(take: Take, samples: Float32Array): void {
+    // The first pieces may come before the microphone has told its rate.
+    if (this.#take !== take || !take.hearing) return;
+    take.pieces.push(samples);
+    take.seconds += samples.length / take.rateHz;
+    const levelDb = levelOf(samples);
+    this.#ring.level(Math.min(1, Math.max(0, (levelDb + 55) / 50)));
+    this.#meters.level(levelDb);
+    this.#pictures.push(samples);
+    take.hearing.push(samples);
+    if (!this.#limits) this.say(strings.advice.waiting);
+    if (take.seconds > longestSeconds) void this.#finish();
+  }
+
+  async #finish(): Promise<void> {
+    const take = this.#take;
+    if (!take?.microphone) return;
+    const { microphone } = take;
+    take.microphone = null;
+    this.#ring.phase = "working";
+    this.say(strings.record.working);
+    await microphone.close();
+    await this.#conclude(take);
+  }
+
+  async #conclude(take: Take): Promise<void> {
+    const task = this.#task!;
+    try {
+      await this.#voices();
+      await take.hearing?.finish();
+      if (this.#take !== take) return;
+      this.say("");
+      await task.taken({ samples: joined(take.pieces), rateHz: take.rateHz });
+    } catch (error) {
+      this.say(String((error as Error).message ?? error));
+    } finally {
+      if (this.#take === take) {
+        this.#take = null;
+        this.#busy = false;
+        this.#ring.phase = "idle";
+        this.#sentence.textContent = task.sentence();
+        if (this.#advice.textContent === "") this.say(strings.advice.ready);
+      }
+    }
+  }
+
+  async #cancel(): Promise<void> {
+    const take = this.#take;
+    this.#take = null;
+    this.#busy = false;
+    this.#ring.phase = "idle";
+    await Promise.all([take?.microphone?.close(), take?.hearing?.close()]);
+  }
+
+  async #takeFiles(files: readonly File[]): Promise<void> {
+    const task = this.#task!;
+    if (this.#busy || files.length === 0) return;
+    const obstacle = task.obstacle();
+    if (obstacle !== null) return this.say(obstacle);
+    this.#busy = true;
+    this.#ring.phase = "working";
+    for (const file of task.severalFiles ? files : files.slice(0, 1)) {
+      this.say(strings.record.working);
+      const audio = await this.#read(file);
+      if (!audio || this.#task !== task) break;
+      this.#busy = true;
+      this.#ring.phase = "working";
+      const take: Take = { pieces: [audio.samples], rateHz: audio.rateHz, seconds: 0, microphone: null, hearing: null };
+      this.#take = take;
+      this.#begin(take, audio.rateHz);
+      this.#picture(audio);
+      take.hearing!.push(audio.samples);
+      await this.#conclude(take);
+    }
+    if (this.#task === task && !this.#take) {
+      this.#busy = false;
+      this.#ring.phase = "idle";
+    }
+    if (files.length > 1 && !task.severalFiles) this.say(strings.files.several);
+  }
+
+  async #read(file: File): Promise<Samples | null> {
+    const read = await (await this.#voices()).read(file);
+    if ("samples" in read) return read;
+    const { notWav, tooLong, empty } = strings.files;
+    this.say(
+      { notWav: notWav(file.name, read.detail), tooLong: tooLong(file.name), empty: empty(file.name) }[read.problem],
+    );
+    return null;
+  }
+
+  /** The end of a file, in pieces that a frame has time for. */
+  #picture({ samples, rateHz }: Samples): void {
+    const step = Math.round(rateHz / 10);
+    for (let at = Math.max(0, samples.length - 6 * rateHz); at < samples.length; at += step)
+      this.#pictures.push(samples.subarray(at, at + step));
+  }
+
+  /** Anywhere on the page: a file that misses its target must not navigate away. */
+  #acceptDrops(): void {
+    document.addEventListener("dragover", (event) => {
+      event.preventDefault();
+      this.element.classList.add("dropping");
+    });
+    document.addEventListener("dragleave", () => this.element.classList.remove("dropping"));
+    document.addEventListener("drop", (event) => {
+      event.preventDefault();
+      this.element.classList.remove("dropping");
+      void this.#takeFiles([...(event.dataTransfer?.files ?? [])]);
+    });
+  }
+}
+
+function explained(error: unknown): string {
+  if (!(error instanceof MicrophoneError)) return strings.microphone.other((error as Error).message);
+  const { problem, message } = error;
+  return problem === "other" ? strings.microphone.other(message) : strings.microphone[problem];
+}

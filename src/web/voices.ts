@@ -1,0 +1,101 @@
+/** The engine, the store of this browser and the easy door, wired for the page. Loaded behind it: this is the large part. */
+import { readRecording } from "../audio/index.js";
+import { openEngine } from "../engine/index.js";
+import type { Engine, Template } from "../engine/port.js";
+import { openVoiceprints } from "../index.js";
+import type { ExportedProfile } from "../processor/export-profile.js";
+import { openIndexedDbStore } from "../store/indexeddb/store.js";
+import { builtInConfigurationSets, defaultConfigurationSetId } from "../voiceprint/configuration-set.js";
+import { rateOfOneComparison } from "../voiceprint/decision.js";
+import type { Voiceprints } from "../voiceprints.js";
+import type { Limits } from "./advice.js";
+
+export interface Samples {
+  readonly samples: Float32Array;
+  readonly rateHz: number;
+}
+
+export interface KnownPerson {
+  readonly name: string;
+  /** `null` until there is enough to compare with. */
+  readonly template: Template | null;
+  readonly createdAt: number;
+}
+
+const scope = "default";
+const set = builtInConfigurationSets[defaultConfigurationSetId]!;
+/** More is no recording for a check, but a mistake that would hold up the page. */
+const longestSeconds = 600;
+
+export type FileProblem = { readonly problem: "notWav" | "tooLong" | "empty"; readonly detail: string };
+
+export class Voices {
+  private constructor(
+    readonly engine: Engine,
+    readonly voiceprints: Voiceprints,
+    readonly people: () => Promise<KnownPerson[]>,
+  ) {}
+
+  static async open(model: Uint8Array): Promise<Voices> {
+    // The page itself needs a core as well.
+    const workers = Math.min(4, Math.max(1, navigator.hardwareConcurrency - 1));
+    const [engine, store] = await Promise.all([openEngine({ model, workers }), openIndexedDbStore("vivavoce")]);
+    const voiceprints = await openVoiceprints({ engine, store, scope });
+    return new Voices(engine, voiceprints, async () => {
+      const people: KnownPerson[] = [];
+      for (const name of await voiceprints.people()) {
+        const profile = await store.profiles.find(scope, "person", name, "");
+        if (profile) people.push({ name, template: profile.template, createdAt: profile.createdAt });
+      }
+      return people;
+    });
+  }
+
+  limits(purpose: "enroll" | "verify", targetSeconds: number): Limits {
+    const { minSnrDb, minSpeechLevelDb, maxSaturationRatio } = set;
+    return { minSnrDb: minSnrDb[purpose], minSpeechLevelDb, maxSaturationRatio, targetSeconds };
+  }
+
+  /** The ratio that a check of one recording, heard to its end, has to reach: what the decision itself uses. */
+  threshold(candidates: number): number {
+    return this.engine.threshold(rateOfOneComparison(set.targetFalseAcceptRate.authentication, candidates, 1));
+  }
+
+  enroll(name: string, audio: Samples) {
+    return this.voiceprints.enroll(name, [audio]);
+  }
+
+  verify(name: string, audio: Samples) {
+    return this.voiceprints.verify(name, audio, { ignoreCheckpoints: true });
+  }
+
+  identify(audio: Samples, names: readonly string[]) {
+    return this.voiceprints.identify(audio, names, { ignoreCheckpoints: true });
+  }
+
+  export(name: string): Promise<ExportedProfile[]> {
+    return this.voiceprints.export(name);
+  }
+
+  erase(name: string): Promise<boolean> {
+    return this.voiceprints.erase(name);
+  }
+
+  /** All channels of a WAV file as one. */
+  async read(file: Blob): Promise<Samples | FileProblem> {
+    try {
+      const recording = readRecording(new Uint8Array(await file.arrayBuffer()));
+      if (recording.frames === 0) return { problem: "empty", detail: "" };
+      if (recording.frames > longestSeconds * recording.rateHz) return { problem: "tooLong", detail: "" };
+      const samples = new Float32Array(recording.frames);
+      let at = 0;
+      for (const chunk of recording.read(0)) {
+        samples.set(chunk, at);
+        at += chunk.length;
+      }
+      return { samples, rateHz: recording.rateHz };
+    } catch (error) {
+      return { problem: "notWav", detail: (error as Error).message };
+    }
+  }
+}
