@@ -60,9 +60,7 @@ export async function findProfiles(
 ): Promise<FoundProfile[]> {
   const { profiles } = deps.store;
   const ids = list.uniqueIds.map((id) => id.value);
-  const prints = new Map(
-    (await profiles.printsOf(scopeId, [...new Set(ids)])).map((print) => [print.profileId, print]),
-  );
+  const prints = new Map((await deps.prints.get(scopeId, ids)).map((print) => [print.profileId, print]));
   return Promise.all(
     ids.map(async (id, i) => {
       const print = prints.get(id);
@@ -164,7 +162,7 @@ export async function membersOf(
   ownerIds: ReadonlySet<Id>,
 ): Promise<FoundProfile[]> {
   const { profiles } = deps.store;
-  const prints = await profiles.printsOf(scopeId, [...profileIds]);
+  const prints = await deps.prints.get(scopeId, [...profileIds]);
   const trained = new Set(prints.map((print) => print.profileId));
   const others = [...profileIds].filter((id) => !trained.has(id)).map((id) => profiles.get(scopeId, id));
   const owned = [...ownerIds].map((id) => profiles.ofOwner(scopeId, id));
@@ -201,7 +199,7 @@ function searched(
         gallery.top(probe.embedding, exactlyScored, gallery.size === valid.size ? undefined : valid),
       );
       const ids = hits.map((hit) => hit.id).filter((id) => valid.has(id));
-      const prints = await deps.store.profiles.printsOf(scopeId, ids);
+      const prints = await deps.prints.get(scopeId, ids);
       const current = prints.filter((print) => print.template.revision === deps.engine.model.revision);
       return scoreExactly(deps, current, probe, options);
     },

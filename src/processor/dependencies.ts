@@ -4,6 +4,7 @@ import type { CallOptions, Engine } from "../engine/port.js";
 import type { Store } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import type { Galleries } from "./galleries.js";
+import type { PrintCache } from "./print-cache.js";
 
 export interface Clock {
   /** Milliseconds since 1970. */
@@ -44,6 +45,7 @@ export interface Dependencies {
   readonly readRecording: (bytes: Uint8Array, format?: RawFormat) => Recording;
   readonly configurationSets: ReadonlyMap<string, ConfigurationSet>;
   readonly galleries: Galleries;
+  readonly prints: PrintCache;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly retention: Retention;

@@ -64,5 +64,6 @@ export async function deleteVoiceprintProfile(
   if (!(await deps.store.profiles.erase(scopeId, id)))
     throw notFound("gk_voiceprint_profile_id", "there is no such profile in this scope");
   deps.galleries.drop(scopeId, id);
+  deps.prints.drop(scopeId, id);
   return {};
 }

@@ -42,6 +42,7 @@ import { addGroupMembers, createGroup, deleteGroup, getGroup, removeGroupMembers
 import { identify } from "./identify.js";
 import { readJob, runJob, startJob } from "./jobs.js";
 import { type LiveCheck, type LiveRequest, openLiveCheck } from "./live-check.js";
+import { PrintCache } from "./print-cache.js";
 import { processAudio } from "./process-audio.js";
 import { expireAudio } from "./retention.js";
 import { startSession, stopSession } from "./sessions.js";
@@ -87,6 +88,7 @@ export class VoiceprintsProcessor {
       readRecording,
       configurationSets: configurationSets(options.configurationSets),
       galleries: new Galleries(engine, store),
+      prints: new PrintCache(store),
       clock: options.clock ?? { now: () => Date.now() },
       ids: options.ids ?? { next: () => v7() },
       retention: { ...defaultRetention, ...options.retention },
@@ -343,9 +345,10 @@ export class VoiceprintsProcessor {
     return this.#deps.configurationSets;
   }
 
-  /** Frees the loaded galleries. */
+  /** Forgets the prints that were loaded. */
   async close(): Promise<void> {
     this.#deps.galleries.close();
+    this.#deps.prints.clear();
     await this.#onClose?.();
   }
 
