@@ -4,7 +4,7 @@ python3 train.py DATA OUT SECONDS [--hifigan FOLDER]     DATA: pack.py's output,
 
 synthetic: genuine speech against synthesizers and copy-synthesis; playback: genuine speech against the same speech replayed. Every clip takes
 the same way to the detector (channel.py; a part through Opus, GSM or AMR). Attacks are drawn by family, so that no large gallery decides.
-A tenth of the families' clips is left out of training to calibrate the log-likelihood ratio; DEV is only measured.
+A tenth of the voices is left out of training, to calibrate the log-likelihood ratio; evaluate.py measures DEV.
 """
 import argparse, ctypes as C, glob, json, math, multiprocessing, os, sys, tempfile, time
 
@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 import codec
 from channel import Channel, RATE
-from rates import report
+from rates import eer
 from network import Attack, LogMel
 
 D = "cuda" if torch.cuda.is_available() else "cpu"
@@ -216,9 +216,6 @@ if __name__ == "__main__":
     for r in rows:
         r["held"] = (r["key"].rsplit("/", 1)[0] if r["label"] == "attack" else r["key"]) in held_keys
     print("train", len(rows), "clips", sum(r["held"] for r in rows), "held", flush=True)
-    dev = {}
-    for kind in ("mulaw", "gsm", "opus"):
-        dev_rows, dev["none"], dev[kind] = load(a.data + "/dev-*.json", kind)
     front = LogMel().to(D)
     channel = Channel(plain[[i for i, r in enumerate(rows) if r["label"] == "genuine"]], D)
     data = (rows, plain, coded, channel, front)
@@ -237,8 +234,7 @@ if __name__ == "__main__":
                 label = np.concatenate([np.zeros(len(good)), np.ones(len(good))])
         calibration = platt(scores(net, front, x), label)
         summary[kind] = dict(calibration=calibration)
-        if kind == "synthetic":
-            summary[kind]["dev"] = {line: report(dev_rows, scores(net, front, x)) for line, x in dev.items()}
+        summary[kind]["held"] = dict(clips=len(label), eer=eer(scores(net, front, x), label))
         torch.save({k: v.half() if v.is_floating_point() else v for k, v in net.state_dict().items()}, f"{a.out}/{kind}.pt")
-        print(kind, json.dumps(summary[kind]), flush=True)
+        print(kind, summary[kind], flush=True)
     json.dump(summary, open(a.out + "/summary.json", "w"), indent=1)
