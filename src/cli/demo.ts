@@ -33,16 +33,16 @@ const MALLORY = { name: "mallory", speaker: 34 } as const;
 const spoken = new Map<string, Uint8Array>();
 
 /** A phrase on the telephone: 8 kHz, a little noise. */
-function phrase(speaker: number, take: number): Uint8Array {
-  const key = `${speaker} ${take}`;
-  const known = spoken.get(key) ?? synthesized(speaker, take);
+function phrase(speaker: number, take: number, seconds = 5): Uint8Array {
+  const key = `${speaker} ${take} ${seconds}`;
+  const known = spoken.get(key) ?? synthesized(speaker, take, seconds);
   spoken.set(key, known);
   return known;
 }
 
-function synthesized(speaker: number, take: number): Uint8Array {
-  const speech = speak({ speaker, seconds: 5, rateHz: RATE_HZ, seed: take });
-  return wav(mix(speech, noise(5, RATE_HZ, speaker * 100 + take), 25), RATE_HZ);
+function synthesized(speaker: number, take: number, seconds: number): Uint8Array {
+  const speech = speak({ speaker, seconds, rateHz: RATE_HZ, seed: take });
+  return wav(mix(speech, noise(seconds, RATE_HZ, speaker * 100 + take), 25), RATE_HZ);
 }
 
 export function demoCommand(program: Command): void {
@@ -239,7 +239,7 @@ async function watch(
     });
     const rows: Row[] = [];
     for (const caller of callers) {
-      const { gkMediaSegmentId } = await operations.addMediaSegment(context, phrase(caller.speaker, PHRASES + 2));
+      const { gkMediaSegmentId } = await operations.addMediaSegment(context, phrase(caller.speaker, PHRASES + 2, 12));
       const { result } = await operations.detectKnownFraudsters({
         context,
         audio: { case: "gkMediaSegmentId", value: gkMediaSegmentId! },
