@@ -33,7 +33,7 @@ export class IdentifyMode implements Mode, Task {
       element("h2", {}, strings.identify.heading),
       element("p", { class: "hint" }, strings.identify.hint),
     );
-    this.outcome = element("div", {}, this.#result.element, this.#list);
+    this.outcome = element("div", { class: "outcome" }, this.#result.element, this.#list);
   }
 
   async open(stage: Stage): Promise<void> {

@@ -32,7 +32,9 @@ const tabs = new Tabs(strings.modes, strings.modesLabel, panel, show);
 
 function show(name: keyof typeof modes): void {
   const mode = modes[name];
-  panel.replaceChildren(mode.controls, ...(name === "people" ? [] : [stage.element]), mode.outcome);
+  const parts =
+    name === "people" ? [mode.controls, mode.outcome] : [mode.controls, stage.element, mode.outcome, stage.details];
+  panel.replaceChildren(...parts);
   // What a mode needs of the engine it shows when that is there; the bar tells when it failed.
   mode.open(stage).catch(() => {});
 }

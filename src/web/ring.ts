@@ -12,7 +12,7 @@ export class Ring {
   readonly #arc = svg("circle", { class: "arc", cx: 120, cy: 120, r: radius, pathLength: 100 });
   readonly #halo = svg("circle", { class: "halo", cx: 120, cy: 120, r: 74 });
   readonly #label = element("span", { class: "ring-label" }, strings.record.start);
-  readonly #amount = element("span", { class: "ring-amount" });
+  readonly #amount = element("span", { class: "ring-amount", "aria-hidden": "true" });
   readonly #progress: HTMLElement;
 
   constructor(pressed: () => void) {

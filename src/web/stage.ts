@@ -39,7 +39,10 @@ interface Take {
 }
 
 export class Stage {
+  /** The ring, with what to say above it and what to do below. */
   readonly element: HTMLElement;
+  /** What is measured and seen of it. */
+  readonly details: HTMLElement;
   readonly #voices: () => Promise<Voices>;
   readonly #ring = new Ring(() => this.#pressed());
   readonly #meters = new Meters();
@@ -70,16 +73,8 @@ export class Stage {
       this.#picker,
       element("span", {}, strings.record.drop),
     );
-    this.element = element(
-      "section",
-      { class: "stage" },
-      this.#sentence,
-      this.#ring.element,
-      this.#advice,
-      this.#meters.element,
-      this.#pictures.element,
-      drop,
-    );
+    this.element = element("section", { class: "stage" }, this.#sentence, this.#ring.element, this.#advice);
+    this.details = element("section", { class: "details" }, this.#meters.element, this.#pictures.element, drop);
     this.#acceptDrops();
   }
 

@@ -30,7 +30,7 @@ export class VerifyMode implements Mode, Task {
       element("label", { for: "person" }, strings.verify.person),
       this.#person,
     );
-    this.outcome = element("div", {}, this.#gauge.element, this.#result.element);
+    this.outcome = element("div", { class: "outcome" }, this.#gauge.element, this.#result.element);
     this.#person.addEventListener("change", () => this.begun());
   }
 
