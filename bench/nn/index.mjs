@@ -1,13 +1,14 @@
 // The neural kernels and the whole speaker network against onnxruntime: in WASM (f32, int8) and native, one thread each.
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { readModelFile, tensorValues } from "../../dist/engine/model-file.js";
+import { tensorValues } from "../../dist/engine/model-file.js";
 import { speakerTensors } from "../../dist/engine/speaker-tensors.js";
 import { absent, atLeast, atMost, compare, random } from "../measure.mjs";
 import { campplusGraph } from "./campplus-graph.mjs";
 import { graph, kernels, macs, ours } from "./convolutions.mjs";
 import { peak } from "./peak.mjs";
 import { randomModel } from "./random-model.mjs";
+import { speaker } from "./speaker.mjs";
 
 const SHAPES = {
   "pointwise 512": { frames: 200, channels: 512, taps: 1 },
@@ -78,18 +79,10 @@ async function convolutionRows(peers, limit) {
 }
 
 async function engine(bytes) {
-  const file = await readModelFile(bytes);
   const wasm = readFileSync(fileURLToPath(new URL("../../dist/engine/vivavoce.wasm", import.meta.url)));
-  const k = new WebAssembly.Instance(new WebAssembly.Module(wasm), {}).exports;
-  k.speakerReserve(FRAMES);
-  for (const [i, tensor] of file.network.tensors.entries()) {
-    new Uint8Array(k.memory.buffer).set(tensor.bytes, k.speakerStaging());
-    k.speakerTake(i);
-  }
-  return {
-    k,
-    tensors: new Map(file.network.tensors.map((t) => [t.name, { shape: t.shape, values: tensorValues(t) }])),
-  };
+  const { file, embed } = await speaker(bytes, wasm, FRAMES);
+  const tensors = file.network.tensors.map((t) => [t.name, { shape: t.shape, values: tensorValues(t) }]);
+  return { embed, tensors: new Map(tensors) };
 }
 
 function modelBytes() {
@@ -123,13 +116,9 @@ const cosine = (a, b) => {
 };
 
 async function networkRows(peers, limit) {
-  const { k, tensors } = await engine(modelBytes());
+  const { embed: embedded, tensors } = await engine(modelBytes());
   const x = features(1);
-  const embed = () => {
-    new Float32Array(k.memory.buffer, k.speakerFeatures(), x.length).set(x);
-    if (k.speakerEmbed(FRAMES) !== 0) throw new Error("no embedding");
-    return new Float32Array(k.memory.buffer, k.speakerEmbedding(), k.speakerDimensions()).slice();
-  };
+  const embed = () => embedded(x);
   const cases = { ours: embed, peak: limit.run };
   const cosines = {};
   const add = async (name, runtime, isWeb, eightBits) => {

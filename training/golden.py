@@ -1,0 +1,48 @@
+"""The shipped model against the float network it was made from.
+
+python3 golden.py parity CHECKPOINT.pt MODEL.vvm SPEECH     cosine of the engine's embedding and PyTorch's, over a folder of speech
+python3 golden.py write CHECKPOINT.pt MODEL.vvm OUT.json    PyTorch's embeddings of synthesized voices, for the tests
+
+The engine is the built one (`npm run build`); SPEECH as in export.py. `parity` exits with an error below the bar.
+"""
+import hashlib, json, os, struct, subprocess, sys
+import numpy as np, torch
+from export import features, network_of
+from folded import Folded
+from networks import KaldiFbank, weights
+
+EMBED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../bench/nn/embed.mjs")
+MEDIAN, WORST, VOICES, LONGEST = 0.997, 0.99, (1, 2, 3), 600
+
+
+def engine(model, recordings):
+    data = b"".join(struct.pack("<I", len(x)) + x.numpy().astype("<f4").tobytes() for x in recordings)
+    out = subprocess.run(["node", EMBED, model], input=data, stdout=subprocess.PIPE, check=True).stdout
+    return np.frombuffer(out, "<f4").reshape(len(recordings), -1)
+
+
+def parity(checkpoint, model, speech):
+    net = Folded(weights(checkpoint))
+    recordings = [x[:LONGEST] for x in features(speech) if len(x) >= 50]
+    truth = np.stack([net(x).numpy() for x in recordings])
+    cosine = (truth * engine(model, recordings)).sum(1)
+    print(f"{len(cosine)} recordings: cosine median {np.median(cosine):.5f}, tenth {np.quantile(cosine, 0.1):.5f}, worst {cosine.min():.5f}")
+    if np.median(cosine) < MEDIAN or cosine.min() < WORST:
+        raise SystemExit(f"below the bar of {MEDIAN} and {WORST}")
+
+
+def write(checkpoint, model, out):
+    net, front, rows = Folded(weights(checkpoint)), KaldiFbank(), []
+    for seed in VOICES:
+        samples = subprocess.run(["node", EMBED, "--voice", str(seed)], stdout=subprocess.PIPE, check=True).stdout
+        x = front(torch.from_numpy(np.frombuffer(samples, "<f4").copy())[None])[0]
+        embedding = net(x).numpy()
+        print(f"voice {seed}: cosine to the engine {float((embedding * engine(model, [x])[0]).sum()):.5f}")
+        rows.append({"voice": seed, "embedding": [round(float(v), 5) for v in embedding]})
+    json.dump({"revision": hashlib.sha256(network_of(model)).hexdigest(), "voices": rows}, open(out, "w"), separators=(",", ":"))
+    open(out, "a").write("\n")
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    {"parity": parity, "write": write}[sys.argv[1]](*sys.argv[2:])
