@@ -1,4 +1,5 @@
 /** What differs between Node and a browser. This is Node's; the browser bundle takes platform.browser.ts in its place. */
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
@@ -18,9 +19,15 @@ export async function compileKernels(): Promise<WebAssembly.Module> {
   return WebAssembly.compile(await readFile(new URL("./vivavoce.wasm", import.meta.url)));
 }
 
-/** The model's bytes: from `location` (a path or URL), else $VIVAVOCE_MODEL, else the one in the package. */
+/** A checkout has it in models/; the package carries it once, beside the browser bundle. */
+function ownModel(): URL {
+  const ofCheckout = new URL("../../models/vivavoce-1.vvm", import.meta.url);
+  return existsSync(ofCheckout) ? ofCheckout : new URL("../browser/vivavoce-1.vvm", import.meta.url);
+}
+
+/** The model's bytes: from `location` (a path or URL), else $VIVAVOCE_MODEL, else the package's own. */
 export async function readModel(location?: string | URL): Promise<Uint8Array> {
-  const from = location ?? (process.env.VIVAVOCE_MODEL || new URL("../../models/vivavoce-1.vvm", import.meta.url));
+  const from = location ?? (process.env.VIVAVOCE_MODEL || ownModel());
   const path = typeof from === "string" && !from.startsWith("file:") ? from : fileURLToPath(from);
   // Not node's Buffer, whose slice() is a view where every other array's is a copy.
   const { buffer, byteOffset, byteLength } = await readFile(path);

@@ -1,5 +1,16 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
@@ -46,12 +57,42 @@ test("every entry point is in it", () => {
   }
 });
 
-test("a model is in it, once for Node and once beside the browser bundle", () => {
+test("the model is in it, beside the browser bundle", () => {
   expect(existsSync(`${root}models/vivavoce-1.vvm`)).toBe(true);
-  expect(paths.filter((path) => path.endsWith(".vvm")).sort()).toEqual([
-    "dist/browser/vivavoce-1.vvm",
-    "models/vivavoce-1.vvm",
-  ]);
+  expect(paths).toContain("dist/browser/vivavoce-1.vvm");
+  expect(paths).not.toContain("models/vivavoce-1.vvm");
+});
+
+test("what was packed works where nothing else is", () => {
+  const folder = mkdtempSync(join(tmpdir(), "vivavoce-pack-"));
+  try {
+    execFileSync("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], { cwd: root, stdio: "ignore" });
+    const [tarball] = readdirSync(folder);
+    execFileSync("tar", ["xzf", tarball!], { cwd: folder });
+    // The dependencies as an installation would put them.
+    const modules = join(folder, "app", "node_modules");
+    mkdirSync(modules, { recursive: true });
+    for (const name of Object.keys(manifest.dependencies as object)) {
+      mkdirSync(dirname(join(modules, name)), { recursive: true });
+      symlinkSync(join(root, "node_modules", name), join(modules, name));
+    }
+    renameSync(join(folder, "package"), join(modules, "vivavoce"));
+    const script = `
+      import { openEngine } from "vivavoce";
+      const engine = await openEngine({ workers: 1 });
+      const { measures } = await engine.analyze(new Float32Array(16000), 16000);
+      console.log(engine.model.calibrationModelId, measures.grossSeconds);
+      await engine.close();`;
+    const env = { ...process.env, VIVAVOCE_MODEL: "" };
+    const said = execFileSync(process.execPath, ["--input-type=module", "-e", script], {
+      cwd: join(folder, "app"),
+      encoding: "utf8",
+      env,
+    });
+    expect(said).toBe("vivavoce-1 1\n");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test("nothing runs at install, and nothing is native", () => {
