@@ -6,13 +6,16 @@ import { VoiceprintsProcessor } from "../../src/processor/voiceprints-processor.
 import { createMemoryStore } from "../../src/store/memory.js";
 import { fixtureEngine, rateHz, take } from "./fixture-engine.js";
 
+/** Worlds may share a store: each has ids of its own. */
+let worlds = 0;
+
 export type World = Awaited<ReturnType<typeof openWorld>>;
 
 export const scopeA = "bank";
 
 export async function openWorld(options: Partial<VoiceprintsProcessorOptions> = {}) {
   const clock = { at: Date.UTC(2026, 0, 1), now: () => clock.at++ };
-  let made = 0;
+  let made = ++worlds * 1_000_000;
   const ids = { next: () => `01900000-0000-7000-8000-${(++made).toString(16).padStart(12, "0")}` };
   const engine = fixtureEngine();
   const store = options.store ?? createMemoryStore({ now: clock.now });

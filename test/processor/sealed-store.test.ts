@@ -1,0 +1,67 @@
+/** The operations on the SQL store, where everything biometric is sealed: both workflows, erasure, jobs. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Decision, DecisionReason, VoiceprintProfilesStatusJobState as State } from "../../src/contract/index.js";
+import { openEmbeddedMemoryStore } from "../../src/postgres.js";
+import type { Store } from "../../src/store/port.js";
+import { take } from "./fixture-engine.js";
+import { list, openWorld, refusal } from "./world.js";
+
+let store: Store;
+beforeAll(async () => {
+  store = await openEmbeddedMemoryStore();
+}, 120_000);
+afterAll(() => store.close());
+
+test("enroll, train, verify, identify, watch, decide, stop, erase", async () => {
+  const world = await openWorld({ store });
+  const { processor, context } = world;
+  const [person, other] = [await world.trained(7), await world.trained(9)];
+  const fraudster = await world.trained(11, "fraudster");
+  expect((await world.verify(person, take(7, 4))).decision).toBe(Decision.AUTHENTIC);
+  expect((await world.verify(person, take(9, 4))).decision).toBe(Decision.NO_MATCH);
+  const audio = await world.heard(take(9, 4));
+  const target = { case: "gkVoiceprintProfileIds", value: list(person, other) } as const;
+  const found = (await processor.identify({ context, audio, target })).result!;
+  expect(found.voiceprintDetails!.gkVoiceprintProfileId!.value).toBe(other.value);
+  const { gkGroupId } = await processor.createWatchlist({ context, gkVoiceprintProfileIds: list(fraudster) });
+  const watchlist = { case: "watchlist", value: { uniqueId: gkGroupId! } } as const;
+  const heard = await world.heard(take(11, 4));
+  const caught = (await processor.detectKnownFraudsters({ context, audio: heard, target: watchlist })).result!;
+  expect(caught).toMatchObject({ decision: Decision.FRAUD, numberOfPrints: 1 });
+  expect((await processor.getSessionDecision({ context })).result).toMatchObject({
+    decision: Decision.FRAUD,
+    reason: DecisionReason.FRAUDSTER_INDICATION,
+  });
+
+  await processor.workOnJobs();
+  const { gkJobId } = await processor.startVoiceprintProfilesStatusJob({ context });
+  for (;;) {
+    const job = await processor.getVoiceprintProfilesStatusJob({ context, gkJobId: gkJobId! });
+    expect(job.state).not.toBe(State.FAILED);
+    if (job.state !== State.COMPLETED) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      continue;
+    }
+    expect(job.profiles).toHaveLength(3);
+    break;
+  }
+
+  await processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: fraudster });
+  const after = (await processor.detectKnownFraudsters({ context, audio: heard, target: watchlist })).result!;
+  expect(after).toMatchObject({ decision: Decision.FAILED, reason: DecisionReason.NO_SCORES, numberOfPrints: 0 });
+  await processor.stopSession({ context });
+  const next = await world.open();
+  const call = processor.verify({ context: next, audio, gkVoiceprintProfileId: person });
+  expect(await refusal(call)).toMatchObject({ code: "NOT_FOUND", fields: ["gk_media_segment_id unknown"] });
+}, 120_000);
+
+test("segments enrolled at the same time are all kept, and training at the same time loses none", async () => {
+  const world = await openWorld({ store });
+  const context = await world.open("ivr-text-dependent", "another bank");
+  const profile = await world.person("alice", "", context);
+  const takes = Array.from({ length: 8 }, (_, i) => take(7, 2 + i / 10));
+  await Promise.all(takes.map((samples) => world.enroll(profile, samples, context)));
+  expect(await store.profiles.segments("another bank", profile.value)).toHaveLength(8);
+  const trained = await Promise.all([1, 2, 3].map(() => world.train(profile, context)));
+  expect(trained.map((one) => one.voiceprintDetails!.printVersion).sort()).toEqual([1, 2, 3]);
+}, 120_000);
