@@ -83,6 +83,7 @@ describe("enumerations and result messages", () => {
 });
 
 test("what opens things", () => {
-  for (const name of ["openVoiceprints", "createVoiceprintsProcessor", "openEngine", "createMemoryStore"] as const)
-    expect(vivavoce[name]).toBeTypeOf("function");
+  const { openVoiceprints, createVoiceprintsProcessor, openEngine, createMemoryStore } = vivavoce;
+  for (const open of [openVoiceprints, createVoiceprintsProcessor, openEngine, createMemoryStore])
+    expect(open).toBeTypeOf("function");
 });
