@@ -88,6 +88,21 @@ describe("a folder", () => {
   });
 });
 
+test("a job under way when its process was killed is worked again", async () => {
+  const folder = newFolder();
+  const child = startEnrolling("job", folder);
+  for await (const message of child.messages) if (message.started) child.process.kill("SIGKILL");
+  expect((await child.ended).signal).toBe("SIGKILL");
+  const store = await openEmbeddedStore(folder);
+  expect(await store.jobs.get("scope", "job")).toMatchObject({ state: 2, progress: 0.5 });
+  await store.jobs.work(async (job) => {
+    await store.jobs.update("scope", job.id, { state: 3, progress: 1, result: job.request });
+  });
+  await expect.poll(async () => (await store.jobs.get("scope", "job"))?.state, { timeout: 30_000 }).toBe(3);
+  expect((await store.jobs.get("scope", "job"))?.result).toEqual({ of: "all" });
+  await store.close();
+});
+
 describe("keys of a folder", () => {
   test("are for their owner alone", async () => {
     const folder = newFolder();

@@ -2,6 +2,8 @@
 // One JSON value a line on stdout; nothing is said before it is true.
 //   node enrolling-process.mjs folder <folder> <seen> <first> <last>
 //     tell of the persons from number <seen> on, then enroll persons number <first>..<last>
+//   node enrolling-process.mjs job <folder>
+//     begin a job and never finish it
 //   node enrolling-process.mjs postgres <url> <keys url> <profile id> <first> <last>
 //     add segments to one profile, training after each
 import { openEmbeddedStore, openPostgresStore } from "../../dist/postgres.js";
@@ -123,6 +125,25 @@ if (mode === "folder") {
   say({ stock: await takeStock(store, seenBefore) });
   for (let number = first; number <= last; number++) await enroll(store, number);
   await store.close();
+} else if (mode === "job") {
+  const store = await openEmbeddedStore(location);
+  const job = {
+    id: "job",
+    scopeId: SCOPE,
+    kind: "retrain",
+    state: 1,
+    request: { of: "all" },
+    result: null,
+    progress: 0,
+    createdAt: 1,
+  };
+  await store.jobs.create(job);
+  await store.jobs.work(async () => {
+    await store.jobs.update(SCOPE, "job", { state: 2, progress: 0.5 });
+    say({ started: true });
+    await new Promise(() => {});
+  });
+  await new Promise(() => {});
 } else {
   const [keys, id, first, last] = rest;
   const store = await openPostgresStore(location, { keys, masterKey: new Uint8Array(32).fill(7) });
