@@ -112,6 +112,8 @@ def start(published, checkpoint):
 
 def main(kind, pack, dev, published, checkpoint, out, processes="2"):
     work, todo = jobs(kind, pack, dev)
+    part, of = map(int, os.environ.get("PART", "0/1").split("/"))
+    todo = todo[part::of]
     found = []
     with mp.Pool(int(processes), start, (published, checkpoint)) as pool:
         for i, part in enumerate(pool.imap_unordered(work, todo)):
