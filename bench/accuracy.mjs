@@ -32,7 +32,8 @@ const { readRecording } = await import(dist("audio/index.js"));
 const { evaluate } = await import(dist("evaluate/evaluate.js"));
 const { readTrialSet } = await import(dist("evaluate/trials.js"));
 const { VoiceCache } = await import(dist("evaluate/voice-cache.js"));
-const { percent, decimal, rate, reportHtml } = await import(dist("evaluate/report.js"));
+const { reportHtml } = await import(dist("evaluate/report.js"));
+const { percent, decimal, rate } = await import(dist("evaluate/format.js"));
 const conditions = await import(dist("evaluate/conditions.js"));
 const { table } = await import(dist("cli/output.js"));
 

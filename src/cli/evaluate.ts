@@ -3,9 +3,8 @@ import { availableParallelism, homedir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { readRecording } from "../audio/index.js";
-import { openEngine } from "../engine/index.js";
 import { type Evaluation, evaluate } from "../evaluate/evaluate.js";
-import { decimal, percent, rate, reportHtml } from "../evaluate/report.js";
+import { decimal, percent, rate } from "../evaluate/format.js";
 import { readTrialSet, TrialSetError } from "../evaluate/trials.js";
 import { VoiceCache } from "../evaluate/voice-cache.js";
 import { CommandError } from "./command-error.js";
@@ -52,6 +51,7 @@ async function run(path: string, options: Options): Promise<void> {
     throw error;
   });
   const workers = options.workers ?? availableParallelism();
+  const { openEngine } = await import("../engine/index.js");
   const engine = await openEngine({ workers });
   const interrupted = new AbortController();
   const interrupt = () =>
@@ -79,6 +79,7 @@ async function run(path: string, options: Options): Promise<void> {
     );
     progress.stop();
     if (options.report) {
+      const { reportHtml } = await import("../evaluate/report.js");
       await writeFile(options.report, reportHtml(`Evaluation of ${basename(resolve(path))}`, [evaluation], new Date()));
       output.note(`report: ${options.report}`);
     }

@@ -4,8 +4,7 @@ import { recordingOfSamples } from "../audio/index.js";
 import type { Recording } from "../audio/port.js";
 import { AudioValidity } from "../contract/index.js";
 import { speak } from "../demo/voice.js";
-import { openEngine } from "../engine/index.js";
-import type { VoiceAnalysis } from "../engine/port.js";
+import type { Engine, VoiceAnalysis } from "../engine/port.js";
 import { configurationSets } from "../voiceprint/configuration-set.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { remedy } from "./calls.js";
@@ -37,6 +36,7 @@ async function measure(file: string | undefined, options: Options): Promise<void
   const opened = file === undefined ? null : openRecording(file, rawOf(options));
   const recording = opened ?? synthesized();
   const progress = createProgress(!output.json);
+  const { openEngine } = await import("../engine/index.js");
   const engine = await openEngine({ workers: 1 });
   try {
     const channel = options.channel ?? 0;
@@ -112,7 +112,7 @@ function synthesized(): Recording {
 
 /** Streams, so that hours of audio fit. */
 async function analyzed(
-  engine: Awaited<ReturnType<typeof openEngine>>,
+  engine: Engine,
   recording: Recording,
   channel: number,
   progress: ReturnType<typeof createProgress>,

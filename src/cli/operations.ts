@@ -1,10 +1,6 @@
-import { readRecording } from "../audio/index.js";
-import { connect } from "../client/connect.js";
 import type { VoiceprintOperations } from "../client/operations.js";
-import { openEngine } from "../engine/index.js";
-import { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
+import type { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
 import { loadConfig } from "../server/config.js";
-import { openConfiguredStore } from "../server/open-store.js";
 import { StoreError } from "../store/errors.js";
 import { CommandError } from "./command-error.js";
 import type { PlaceOptions } from "./shared-options.js";
@@ -25,11 +21,19 @@ async function remote(url: string, { token, clientId, clientSecret }: PlaceOptio
   if ((clientId === undefined) !== (clientSecret === undefined))
     throw new CommandError("--client-id and --client-secret go together");
   const credentials = clientId && clientSecret && !token ? { credentials: { clientId, clientSecret } } : {};
+  const { connect } = await import("../client/connect.js");
   return { operations: connect({ url, ...(token ? { token } : {}), ...credentials }), async close() {} };
 }
 
 async function local(location: string | undefined): Promise<OpenOperations> {
   const config = loadConfig({ flags: { store: location } });
+  // Loaded here, so that a command which only asks a box, or only prints help, starts at once.
+  const [{ openConfiguredStore }, { openEngine }, { VoiceprintsProcessor }, { readRecording }] = await Promise.all([
+    import("../server/open-store.js"),
+    import("../engine/index.js"),
+    import("../processor/voiceprints-processor.js"),
+    import("../audio/index.js"),
+  ]);
   const store = await openConfiguredStore(config).catch((error: unknown) => {
     if (error instanceof StoreError && error.code === "locked") {
       throw new CommandError(

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { ConfigError, isLoopback, loadConfig } from "../server/config.js";
 import { curlLines } from "../server/first-run.js";
-import { type Box, startBox } from "../server/start.js";
+import type { Box } from "../server/start.js";
 import { StoreError } from "../store/errors.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
@@ -66,6 +66,7 @@ async function serve(options: Options): Promise<void> {
       ...settingsOf(options.set ?? []),
     },
   });
+  const { startBox } = await import("../server/start.js");
   const box = await startBox(config).catch((error: unknown) => {
     throw explained(error, config.store, config.host, config.port);
   });

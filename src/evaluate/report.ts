@@ -1,9 +1,10 @@
 import * as Plot from "@observablehq/plot";
 import { parseHTML } from "linkedom";
 import type { Evaluation } from "./evaluate.js";
+import { decimal, percent, rate } from "./format.js";
 import { monotoneCalibration, ratePoints, sortTrials } from "./metrics.js";
 import { probit } from "./probit.js";
-import type { BandSummary, Estimate, Summary } from "./summary.js";
+import type { BandSummary, Summary } from "./summary.js";
 
 /** One page that stands alone: figures, DET curve, score histograms, calibration. */
 export function reportHtml(title: string, evaluations: readonly Evaluation[], at: Date): string {
@@ -216,19 +217,6 @@ function svg(options: Plot.PlotOptions): string {
 function thin<T>(points: readonly T[], most: number): T[] {
   if (points.length <= most) return [...points];
   return Array.from({ length: most }, (_, i) => points[Math.round((i * (points.length - 1)) / (most - 1))]!);
-}
-
-export function rate(value: number): string {
-  return `${(100 * value).toFixed(2)} %`;
-}
-
-export function percent({ value, interval }: Estimate): string {
-  const range = interval ? ` (${(100 * interval.low).toFixed(2)} to ${(100 * interval.high).toFixed(2)})` : "";
-  return `${rate(value)}${range}`;
-}
-
-export function decimal({ value, interval }: Estimate): string {
-  return `${value.toFixed(3)}${interval ? ` (${interval.low.toFixed(3)} to ${interval.high.toFixed(3)})` : ""}`;
 }
 
 function escapeHtml(text: string): string {

@@ -1,0 +1,205 @@
+/** The built command in processes of its own, with the shipped model and an embedded store: what a user gets. */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { speak, wav } from "../voice.js";
+
+const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+let folder: string;
+let environment: NodeJS.ProcessEnv;
+
+interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+  // biome-ignore lint/suspicious/noExplicitAny: the JSON of any command
+  readonly json: any;
+}
+
+function execute(command: string, args: readonly string[]): Promise<Ran> {
+  return new Promise((resolve) => {
+    execFile(command, args, { cwd: folder, env: environment, maxBuffer: 1 << 26 }, (error, out, err) => {
+      const code = error ? Number((error as { code?: number }).code ?? 1) : 0;
+      resolve({
+        code,
+        out,
+        err,
+        get json() {
+          return JSON.parse(out);
+        },
+      });
+    });
+  });
+}
+const vivavoce = (...args: string[]) => execute(process.execPath, [MAIN, ...args]);
+
+// Each command is a process that loads the model; on a busy machine that is seconds each.
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
+
+beforeAll(async () => {
+  if (!existsSync(MAIN)) throw new Error("build first: node scripts/build.mjs");
+  folder = await mkdtemp(join(tmpdir(), "vivavoce-local-"));
+  environment = {
+    PATH: process.env.PATH,
+    HOME: folder,
+    XDG_DATA_HOME: join(folder, "data"),
+    XDG_CACHE_HOME: join(folder, "cache"),
+  };
+  await mkdir(join(folder, "node_modules", ".bin"), { recursive: true });
+  await symlink(MAIN, join(folder, "node_modules", ".bin", "vivavoce"));
+  expect((await vivavoce("demo", "--wav", "voices")).code).toBe(0);
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe("a recording measured", () => {
+  it("prints rate, channels, speech, noise, level, saturation and a verdict", async () => {
+    const { out, code } = await vivavoce("measure", "voices/ada-1.wav");
+    expect(code).toBe(0);
+    for (const line of [
+      /rate +8000 Hz/,
+      /channels +1/,
+      /gross +5\.00 s/,
+      /net speech +[34]\.\d+ s/,
+      /SNR +2\d\.\d dB/,
+      /speech level +-2\d\.\d dBov/,
+      /saturation +0 /,
+      /fit to enroll +yes/,
+    ]) {
+      expect(out).toMatch(line);
+    }
+  });
+
+  it("synthesizes one when none is given, and answers as JSON", async () => {
+    const { json } = await vivavoce("measure", "--json");
+    expect(json).toMatchObject({ rateHz: 16_000, channels: 1, verdict: { enroll: "AUDIO_OK", verify: "AUDIO_OK" } });
+  });
+
+  it("says plainly what is no recording", async () => {
+    await writeFile(join(folder, "text.wav"), "hello");
+    expect(await vivavoce("measure", "text.wav")).toMatchObject({ code: 2, err: expect.stringMatching(/no WAV/) });
+    expect(await vivavoce("measure", "nothing.wav")).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/no such file/),
+    });
+  });
+});
+
+describe("voices on the local store", () => {
+  it("are enrolled in one process and verified in another", async () => {
+    const enrolled = await vivavoce(
+      "enroll",
+      "ada",
+      "voices/ada-1.wav",
+      "voices/ada-2.wav",
+      "voices/ada-3.wav",
+      "--json",
+    );
+    expect(enrolled.json.training).toMatchObject({ status: "TRAINED" });
+    expect(await vivavoce("verify", "ada", "voices/ada-4.wav", "--json")).toMatchObject({
+      code: 0,
+      json: { decision: "AUTHENTIC" },
+    });
+    expect(await vivavoce("verify", "ada", "voices/bob-4.wav", "--json")).toMatchObject({
+      code: 1,
+      json: { decision: "NO_MATCH" },
+    });
+    // Nothing of a voice in the clear on disk.
+    const files = await readdir(join(folder, "data"), { recursive: true, withFileTypes: true });
+    const wave = await readFile(join(folder, "voices", "ada-1.wav"));
+    for (const file of files.filter((one) => one.isFile())) {
+      const bytes = await readFile(join(file.parentPath ?? file.path, file.name));
+      expect(bytes.indexOf(wave.subarray(20_000, 20_064)), file.name).toBe(-1);
+    }
+  });
+
+  it("come out of the demonstration as they should", async () => {
+    const { json } = await vivavoce("demo", "--json");
+    const wrong = json.checks.filter((check: { asExpected: boolean }) => !check.asExpected);
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe("an evaluation from the command line", () => {
+  it("reads a folder, writes a report, and says the same from what it kept", async () => {
+    for (const speaker of [1, 2, 3, 4]) {
+      for (const session of [1, 2]) {
+        const place = join(folder, "set", `s${speaker}`, `d${session}`);
+        await mkdir(place, { recursive: true });
+        for (const i of [1, 2]) {
+          const samples = speak({ speaker: speaker * 7, seconds: 3, rateHz: 8000, seed: session * 10 + i });
+          await writeFile(join(place, `${i}.wav`), wav(samples, 8000));
+        }
+      }
+    }
+    const first = await vivavoce("evaluate", "set", "--json", "--report", "report.html", "--resamples", "100");
+    expect(first.code).toBe(0);
+    expect(first.json.summary).toMatchObject({ speakers: 4, sameTrials: 16, differentTrials: 96 });
+    expect(first.json.summary.equalErrorRate.value).toBeLessThan(0.2);
+    expect(await readFile(join(folder, "report.html"), "utf8")).toContain("<svg");
+    const again = await vivavoce("evaluate", "set", "--resamples", "100");
+    const { value, interval } = first.json.summary.equalErrorRate;
+    const percent = (x: number) => (100 * x).toFixed(2);
+    expect(again.out).toContain(
+      `EER                ${percent(value)} % (${percent(interval.low)} to ${percent(interval.high)})`,
+    );
+    expect((await vivavoce("evaluate", "nowhere")).code).toBe(2);
+  });
+});
+
+describe("a box", () => {
+  let box: ChildProcess;
+  let printed = "";
+
+  async function start(...args: string[]): Promise<void> {
+    printed = "";
+    box = spawn(process.execPath, [MAIN, "serve", "--port", "0", "--store", "box", "--log-level", "error", ...args], {
+      cwd: folder,
+      env: environment,
+    });
+    box.stderr!.on("data", (chunk) => {
+      printed += chunk;
+    });
+    await new Promise<void>((resolve, reject) => {
+      box.stdout!.on("data", (chunk) => {
+        printed += chunk;
+        // The greeting comes in one piece, and ends the first line with what describes the service.
+        if (printed.includes("openapi.json describes it)\n")) resolve();
+      });
+      box.once("exit", (code) => reject(new Error(`ended with ${code}: ${printed}`)));
+    });
+  }
+  const stop = () =>
+    new Promise<number | null>((resolve) => {
+      box.removeAllListeners("exit");
+      box.once("exit", resolve);
+      box.kill("SIGTERM");
+    });
+
+  it("prints lines at its first start that enroll and verify a voice, and its secret never again", async () => {
+    await start();
+    const lines = /^npx vivavoce demo[\s\S]*$/m.exec(printed)![0];
+    const { out } = await execute("bash", ["-c", lines]);
+    expect(out).toContain("TRAIN_STATUS_TRAINED");
+    const decisions = [...out.matchAll(/"decision":"(\w+)"/g)].map(([, decision]) => decision);
+    expect(decisions).toEqual(["DECISION_AUTHENTIC", "DECISION_NO_MATCH"]);
+
+    const taken = await vivavoce("verify", "ada", "voices/ada-4.wav", "--store", "box");
+    expect(taken).toMatchObject({ code: 2, err: expect.stringMatching(/in use.*\n.*--url/) });
+    expect(await stop()).toBe(0);
+    await start();
+    expect(printed).not.toMatch(/client secret/);
+    expect(await stop()).toBe(0);
+  });
+
+  it("warns when it asks for no tokens, and refuses to do so in public", async () => {
+    await start("--no-auth");
+    expect(printed).toMatch(/WARNING: tokens are off/);
+    await stop();
+    const refused = await vivavoce("serve", "--no-auth", "--host", "0.0.0.0");
+    expect(refused).toMatchObject({ code: 2, err: expect.stringMatching(/loopback only/) });
+  });
+});
