@@ -1,31 +1,53 @@
 /** The picture's mel spectrogram. What is scored comes from the kernels; this one only has to be quick and look the same. */
 
-/** In place, radix 2. `re.length` is a power of two. */
-export function fourier(re: Float32Array, im: Float32Array): void {
-  const n = re.length;
-  for (let i = 1, j = 0; i < n; i++) {
-    let bit = n >> 1;
-    for (; j & bit; bit >>= 1) j ^= bit;
-    j ^= bit;
-    if (i < j) {
-      [re[i], re[j]] = [re[j]!, re[i]!];
-      [im[i], im[j]] = [im[j]!, im[i]!];
-    }
+/** The discrete Fourier transform of one size, in place: radix 2, angles computed once. */
+export class Fourier {
+  readonly #size: number;
+  readonly #cos: Float64Array;
+  readonly #sin: Float64Array;
+
+  /** A power of two. */
+  constructor(size: number) {
+    this.#size = size;
+    const angle = (k: number) => (-2 * Math.PI * k) / size;
+    this.#cos = Float64Array.from({ length: size / 2 }, (_, k) => Math.cos(angle(k)));
+    this.#sin = Float64Array.from({ length: size / 2 }, (_, k) => Math.sin(angle(k)));
   }
-  for (let size = 2; size <= n; size <<= 1) {
-    const half = size >> 1;
-    for (let k = 0; k < half; k++) {
-      const cos = Math.cos((-2 * Math.PI * k) / size);
-      const sin = Math.sin((-2 * Math.PI * k) / size);
-      for (let at = k; at < n; at += size) {
-        const r = re[at + half]! * cos - im[at + half]! * sin;
-        const i = re[at + half]! * sin + im[at + half]! * cos;
-        re[at + half] = re[at]! - r;
-        im[at + half] = im[at]! - i;
-        re[at] = re[at]! + r;
-        im[at] = im[at]! + i;
+
+  transform(re: Float32Array, im: Float32Array): void {
+    const size = this.#size;
+    reverse(re, im);
+    for (let span = 2; span <= size; span <<= 1) {
+      const half = span >> 1;
+      const stride = size / span;
+      for (let k = 0; k < half; k++) {
+        const cos = this.#cos[k * stride]!;
+        const sin = this.#sin[k * stride]!;
+        for (let at = k; at < size; at += span) {
+          const r = re[at + half]! * cos - im[at + half]! * sin;
+          const i = re[at + half]! * sin + im[at + half]! * cos;
+          re[at + half] = re[at]! - r;
+          im[at + half] = im[at]! - i;
+          re[at] = re[at]! + r;
+          im[at] = im[at]! + i;
+        }
       }
     }
+  }
+}
+
+/** Into the order of reversed bits. */
+function reverse(re: Float32Array, im: Float32Array): void {
+  for (let i = 1, j = 0; i < re.length; i++) {
+    let bit = re.length >> 1;
+    for (; j & bit; bit >>= 1) j ^= bit;
+    j ^= bit;
+    if (i >= j) continue;
+    const [r, m] = [re[i]!, im[i]!];
+    re[i] = re[j]!;
+    im[i] = im[j]!;
+    re[j] = r;
+    im[j] = m;
   }
 }
 
@@ -34,13 +56,14 @@ const hertz = (value: number) => 700 * Math.expm1(value / 1127);
 
 export const melBands = 64;
 const topHz = 8000;
-const windowSeconds = 0.032;
+const windowSeconds = 0.025;
 const shiftSeconds = 0.01;
 
 /** Samples in, columns of `melBands` levels (0..1, lowest band first) out. */
 export class MelSpectrogram {
   readonly #size: number;
   readonly #shift: number;
+  readonly #fourier: Fourier;
   readonly #window: Float32Array;
   /** First bin of every band, and the end of the last. */
   readonly #edges: Int32Array;
@@ -49,6 +72,7 @@ export class MelSpectrogram {
   constructor(rateHz: number) {
     this.#size = 2 ** Math.round(Math.log2(rateHz * windowSeconds));
     this.#shift = Math.round(rateHz * shiftSeconds);
+    this.#fourier = new Fourier(this.#size);
     this.#window = Float32Array.from(
       { length: this.#size },
       (_, i) => 0.5 - 0.5 * Math.cos((2 * Math.PI * i) / this.#size),
@@ -74,7 +98,7 @@ export class MelSpectrogram {
   #column(samples: Float32Array): Float32Array {
     const re = samples.map((value, i) => value * this.#window[i]!);
     const im = new Float32Array(this.#size);
-    fourier(re, im);
+    this.#fourier.transform(re, im);
     return Float32Array.from({ length: melBands }, (_, band) => {
       const first = this.#edges[band]!;
       const end = Math.max(first + 1, this.#edges[band + 1]!);

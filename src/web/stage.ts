@@ -261,7 +261,7 @@ export class Stage {
 
   /** The end of a file, in pieces that a frame has time for. */
   #picture({ samples, rateHz }: Samples): void {
-    const step = Math.round(rateHz / 10);
+    const step = Math.round(rateHz / 25);
     for (let at = Math.max(0, samples.length - 6 * rateHz); at < samples.length; at += step)
       this.#pictures.push(samples.subarray(at, at + step));
   }

@@ -25,16 +25,12 @@ export function launch(microphoneFile?: string): Promise<Browser> {
 
 export interface Site {
   readonly url: string;
-  /** Paths, in the order in which they were asked for. */
-  readonly requested: string[];
   close(): Promise<void>;
 }
 
 /** Serves what `answer` gives, on a port of this machine. */
 export async function serve(answer: (request: Request) => Response | null): Promise<Site> {
-  const requested: string[] = [];
   const server: Server = createServer(async (incoming, outgoing) => {
-    requested.push(incoming.url!);
     const headers = { "accept-encoding": String(incoming.headers["accept-encoding"] ?? "") };
     const response =
       answer(new Request(`http://page${incoming.url}`, { headers })) ?? new Response(null, { status: 404 });
@@ -44,7 +40,6 @@ export async function serve(answer: (request: Request) => Response | null): Prom
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    requested,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

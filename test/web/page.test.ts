@@ -40,6 +40,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(async () => {
   await browser?.close();
+  // Closed already where the tests went that far.
   await site?.close();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -70,9 +71,11 @@ async function record(): Promise<void> {
   await atRest();
 }
 
-async function drop(...recordings: Buffer[]): Promise<void> {
-  const files = recordings.map((buffer, i) => ({ name: `${i}.wav`, mimeType: "audio/wav", buffer }));
-  await page.setInputFiles("#files", files);
+/** Files on disk, as a person has them: a buffer would be unpacked by a script in the page. */
+async function drop(recording: Buffer, name = "recording.wav"): Promise<void> {
+  const path = join(folder, name);
+  writeFileSync(path, recording);
+  await page.setInputFiles("#files", path);
   await page.waitForSelector('.ring[data-phase="working"]');
   await atRest();
 }
@@ -140,11 +143,8 @@ test("does not hold up the page while a voice is embedded", { timeout: 180_000 }
 });
 
 test("says what is wrong with a file", async () => {
-  await page.setInputFiles("#files", { name: "notes.wav", mimeType: "audio/wav", buffer: Buffer.from("not a sound") });
-  await page.waitForFunction(() =>
-    document.querySelector(".advice")?.textContent?.startsWith("notes.wav could not be read"),
-  );
-  await atRest();
+  await drop(Buffer.from("not a sound"), "notes.wav");
+  expect(await advice()).toMatch(/^notes\.wav could not be read/);
   await drop(recordingOf(anna, 8, 1));
   expect(await page.textContent(".detail")).toBe(strings.refusals.AUDIO_TOO_SHORT);
 });
@@ -162,41 +162,7 @@ test("connects to nothing once it is ready", async () => {
   expect(violations).not.toEqual([]);
 });
 
-test("works after a reload, with the network off", { timeout: 180_000 }, async () => {
-  await page.evaluate(() => navigator.serviceWorker.ready.then(() => {}));
-  await context.setOffline(true);
-  site.requested.length = 0;
-  await page.reload();
-  await ready();
-  await page.click("#tab-verify");
-  await page.waitForSelector("#person option", { state: "attached" });
-  await record();
-  expect(await headline()).toBe(strings.verify.yes("Anna"));
-  expect(await page.textContent(".privacy")).toContain(strings.privacy.offline);
-  expect(site.requested).toEqual([]);
-  await picture("offline");
-});
-
-test("exports a voiceprint and erases it, by keyboard", { timeout: 120_000 }, async () => {
-  await page.focus("#tab-verify");
-  await page.keyboard.press("End");
-  const download = page.waitForEvent("download");
-  await page.getByRole("button", { name: strings.people.exportOf("Anna") }).press("Enter");
-  const [profile] = JSON.parse(readFileSync((await (await download).path())!, "utf8"));
-  expect(profile.owner).toEqual({ kind: "person", externalId: "Anna" });
-  expect(profile.template.embedding).toHaveLength(256);
-  expect(profile.segments).toHaveLength(3);
-  expect(await seriousViolations()).toEqual([]);
-  await picture("voices");
-  await page.getByRole("button", { name: strings.people.eraseOf("Anna") }).press("Enter");
-  await page.getByRole("button", { name: strings.people.yes }).press("Enter");
-  await page.waitForSelector(".nobody");
-  await page.click("#tab-verify");
-  await page.waitForFunction((said) => document.querySelector(".advice")?.textContent === said, strings.nobody);
-});
-
 test("explains a refused and an unplugged microphone; fits a phone in the dark", { timeout: 120_000 }, async () => {
-  await context.setOffline(false);
   const phone = await context.newPage();
   await phone.emulateMedia({ colorScheme: "dark" });
   await phone.setViewportSize({ width: 360, height: 740 });
@@ -233,4 +199,36 @@ test("explains a refused and an unplugged microphone; fits a phone in the dark",
   const width = await phone.evaluate(() => document.documentElement.scrollWidth);
   expect(width).toBeLessThanOrEqual(360);
   await phone.close();
+});
+
+test("works after a reload, with the network off", { timeout: 180_000 }, async () => {
+  await page.evaluate(() => navigator.serviceWorker.ready.then(() => {}));
+  await context.setOffline(true);
+  await site.close();
+  await page.reload();
+  await ready();
+  await page.click("#tab-verify");
+  await page.waitForSelector("#person option", { state: "attached" });
+  await record();
+  expect(await headline()).toBe(strings.verify.yes("Anna"));
+  expect(await page.textContent(".privacy")).toContain(strings.privacy.offline);
+  await picture("offline");
+});
+
+test("exports a voiceprint and erases it, by keyboard", { timeout: 120_000 }, async () => {
+  await page.focus("#tab-verify");
+  await page.keyboard.press("End");
+  const download = page.waitForEvent("download");
+  await page.getByRole("button", { name: strings.people.exportOf("Anna") }).press("Enter");
+  const [profile] = JSON.parse(readFileSync((await (await download).path())!, "utf8"));
+  expect(profile.owner).toEqual({ kind: "person", externalId: "Anna" });
+  expect(profile.template.embedding).toHaveLength(256);
+  expect(profile.segments).toHaveLength(3);
+  expect(await seriousViolations()).toEqual([]);
+  await picture("voices");
+  await page.getByRole("button", { name: strings.people.eraseOf("Anna") }).press("Enter");
+  await page.getByRole("button", { name: strings.people.yes }).press("Enter");
+  await page.waitForSelector(".nobody");
+  await page.click("#tab-verify");
+  await page.waitForFunction((said) => document.querySelector(".advice")?.textContent === said, strings.nobody);
 });
