@@ -22,7 +22,7 @@ import {
   type PartResult,
   recordCheck,
 } from "./check.js";
-import { partRisk, scoreOf, voiceprintResult } from "./common-result.js";
+import { partRisk, scoreOf, voiceprintResult } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { audioDetails, calibrationModel, idIfAny, ifKnown, printDetails, riskResult, uniqueId } from "./messages.js";

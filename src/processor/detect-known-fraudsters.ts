@@ -6,7 +6,7 @@ import type {
 import { riskFigures } from "../voiceprint/risk.js";
 import { candidatesByGroup, candidatesByIds } from "./candidates.js";
 import { fraudPart, hearAndCompare, recordCheck } from "./check.js";
-import { commonResult, partRisk, scoreOf, voiceprintResult } from "./common-result.js";
+import { checkResult, partRisk, scoreOf, voiceprintResult } from "./check-result.js";
 import { openContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { findAudio } from "./recorded-audio.js";
@@ -41,7 +41,7 @@ export async function detectKnownFraudsters(
   );
   return {
     result: {
-      ...commonResult(deps, heard, result, "fraudster"),
+      ...checkResult(deps, heard, result, "fraudster"),
       fraudDetectionScore: scoreOf(best),
       voiceprintResults: result.scored.map(voiceprintResult),
       numberOfPrints: candidates.count,

@@ -3,7 +3,7 @@ import type { IdentifyRequest, IdentifyResponseSchema } from "../contract/gen/ve
 import { riskFigures } from "../voiceprint/risk.js";
 import { candidatesByGroup, candidatesByIds } from "./candidates.js";
 import { authenticationPart, hearAndCompare, recordCheck } from "./check.js";
-import { commonResult, partRisk, scoreOf, voiceprintResult } from "./common-result.js";
+import { checkResult, partRisk, scoreOf, voiceprintResult } from "./check-result.js";
 import { openContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { findAudio } from "./recorded-audio.js";
@@ -38,7 +38,7 @@ export async function identify(
   );
   return {
     result: {
-      ...commonResult(deps, heard, result, "person"),
+      ...checkResult(deps, heard, result, "person"),
       authenticationScore: scoreOf(best),
       voiceprintResults: result.scored.map(voiceprintResult),
     },

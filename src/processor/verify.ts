@@ -3,7 +3,7 @@ import type { VerifyRequest, VerifyResponseSchema } from "../contract/gen/vendor
 import { riskFigures } from "../voiceprint/risk.js";
 import { asFound, candidatesOf } from "./candidates.js";
 import { authenticationPart, hearAndCompare, recordCheck } from "./check.js";
-import { commonResult, partRisk, scoreOf } from "./common-result.js";
+import { checkResult, partRisk, scoreOf } from "./check-result.js";
 import { openContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { invalid } from "./failures.js";
@@ -40,7 +40,7 @@ export async function verify(
   );
   return {
     result: {
-      ...commonResult(deps, heard, result, "person"),
+      ...checkResult(deps, heard, result, "person"),
       voiceprintDetails: profileDetails(profile),
       authenticationScore: scoreOf(result.scored[0]),
     },

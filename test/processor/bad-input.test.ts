@@ -53,10 +53,8 @@ const nine = [
 describe.each(nine)("the context of %s", (name) => {
   const ask = async (change: (context: Context, world: World) => object | Promise<object>) => {
     const world = await openWorld();
-    const before = JSON.stringify(await stateOf(world));
     const context = await change({ ...world.context }, world);
     const call = (await calls(world, context))[name];
-    void before;
     const prepared = await stateOf(world);
     const refused = await refusal(call());
     expect(await stateOf(world), "nothing changed").toEqual(prepared);

@@ -8,7 +8,7 @@ import type { HeardAudio, PartResult } from "./check.js";
 import type { Dependencies } from "./dependencies.js";
 import { audioDetails, idIfAny, ifKnown, printDetails, riskResult, uniqueId } from "./messages.js";
 
-export function commonResult(deps: Dependencies, heard: HeardAudio, result: PartResult, kind: OwnerKind) {
+export function checkResult(deps: Dependencies, heard: HeardAudio, result: PartResult, kind: OwnerKind) {
   const { audio } = heard;
   const best = result.scored[0];
   return {
