@@ -3,7 +3,7 @@
 
 Turns a checkpoint (networks.Adapted: `n.*`, `fc.*`) into the model file that the engine reads (src/engine/model-file.ts).
 CHECKPOINT may also be a model file: then its network is taken as it is, SPEECH is not read, and the sections are put beside it.
-SPEECH is a folder of speech the activations are calibrated on: .npy features [frames][80], or .wav at 16 kHz.
+SPEECH is a folder of speech the activations are calibrated on: .npy features [frames][80], or .wav.
 
 How numbers are held. Activations are i16. What enters a convolution is rectified and clamped to 12 bits; what only enters
 elementwise passes uses all 16. Every channel has a step of its own, folded into the weights that read it. Weights are i8 (i16 in
@@ -33,12 +33,10 @@ def features(folder):
         if path.endswith(".npy"):
             yield torch.from_numpy(np.load(path).astype(np.float32))
         elif path.endswith(".wav"):
-            import soundfile
+            import audio
 
-            x, rate = soundfile.read(path, dtype="float32")
-            if rate != 16000 or x.ndim != 1:
-                raise SystemExit(f"{path} is not mono at 16 kHz")
-            yield front(torch.from_numpy(x[: 10 * rate])[None])[0]
+            x, rate = audio.read(open(path, "rb").read())
+            yield front(torch.from_numpy(audio.resample(x[: 10 * rate], rate))[None])[0]
 
 
 class Seen:
