@@ -18,6 +18,9 @@ import {
   templateOf,
 } from "./fixtures.js";
 
+/** Making an embedded PostgreSQL takes seconds, and on a busy machine many. */
+const OPENING_TIMEOUT_MS = 180_000;
+
 export interface StoreUnderTest {
   open(options: { now: () => number }): Promise<Store>;
 }
@@ -29,7 +32,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
 
     beforeAll(async () => {
       store = await open({ now: () => now });
-    });
+    }, OPENING_TIMEOUT_MS);
     afterAll(() => store?.close());
 
     /** Tests share a store and live in a scope each, which also shows that scopes do not see each other. */
@@ -531,42 +534,46 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         await expect(store.jobs.create(job)).rejects.toMatchObject({ code: "exists" });
       });
 
-      test("are worked once, retried when the handler throws, and failed after three tries", async () => {
-        const ours = await open({ now: () => now });
-        try {
-          const scope = newScope();
-          const [good, shaky, bad] = [jobOf(scope), jobOf(scope), jobOf(scope, { kind: "retrain" })];
-          const tries = new Map<string, number>();
-          await ours.jobs.create(good);
-          await ours.jobs.work(async (job: Job) => {
-            const count = (tries.get(job.id) ?? 0) + 1;
-            tries.set(job.id, count);
-            if (job.scopeId !== scope) return;
-            await ours.jobs.update(scope, job.id, { state: 2, progress: 0.5 });
-            if (job.id === bad.id || (job.id === shaky.id && count === 1)) throw new Error("not this time");
-            await ours.jobs.update(scope, job.id, { state: 3, progress: 1, result: { seen: job.request } });
-          });
-          for (const job of [shaky, bad]) await ours.jobs.create(job);
-          await expect
-            .poll(
-              async () => {
-                const jobs = await Promise.all([good, shaky, bad].map(({ id }) => ours.jobs.get(scope, id)));
-                return jobs.map((job) => job?.state);
-              },
-              { timeout: 30_000 },
-            )
-            .toEqual([3, 3, 4]);
-          expect([good, shaky, bad].map(({ id }) => tries.get(id))).toEqual([1, 2, 3]);
-          expect(await ours.jobs.get(scope, good.id)).toEqual({
-            ...good,
-            state: 3,
-            progress: 1,
-            result: { seen: good.request },
-          });
-        } finally {
-          await ours.close();
-        }
-      });
+      test(
+        "are worked once, retried when the handler throws, and failed after three tries",
+        async () => {
+          const ours = await open({ now: () => now });
+          try {
+            const scope = newScope();
+            const [good, shaky, bad] = [jobOf(scope), jobOf(scope), jobOf(scope, { kind: "retrain" })];
+            const tries = new Map<string, number>();
+            await ours.jobs.create(good);
+            await ours.jobs.work(async (job: Job) => {
+              const count = (tries.get(job.id) ?? 0) + 1;
+              tries.set(job.id, count);
+              if (job.scopeId !== scope) return;
+              await ours.jobs.update(scope, job.id, { state: 2, progress: 0.5 });
+              if (job.id === bad.id || (job.id === shaky.id && count === 1)) throw new Error("not this time");
+              await ours.jobs.update(scope, job.id, { state: 3, progress: 1, result: { seen: job.request } });
+            });
+            for (const job of [shaky, bad]) await ours.jobs.create(job);
+            await expect
+              .poll(
+                async () => {
+                  const jobs = await Promise.all([good, shaky, bad].map(({ id }) => ours.jobs.get(scope, id)));
+                  return jobs.map((job) => job?.state);
+                },
+                { timeout: 30_000 },
+              )
+              .toEqual([3, 3, 4]);
+            expect([good, shaky, bad].map(({ id }) => tries.get(id))).toEqual([1, 2, 3]);
+            expect(await ours.jobs.get(scope, good.id)).toEqual({
+              ...good,
+              state: 3,
+              progress: 1,
+              result: { seen: good.request },
+            });
+          } finally {
+            await ours.close();
+          }
+        },
+        OPENING_TIMEOUT_MS,
+      );
     });
 
     describe("documents", () => {
@@ -696,17 +703,23 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
       );
     });
 
-    test("answers nothing once it is closed", async () => {
-      const ours = await open({ now: () => now });
-      const scope = newScope();
-      await ours.profiles.create(profileOf(scope, "alice"));
-      await ours.close();
-      await ours.close();
-      const closed = { name: "StoreError", code: "closed" };
-      await expect(ours.profiles.get(scope, "id")).rejects.toMatchObject(closed);
-      await expect(ours.documents.get("a", "b")).rejects.toMatchObject(closed);
-      await expect(ours.jobs.work(async () => {})).rejects.toMatchObject(closed);
-      await expect(ours.profiles.prints(scope, "person")[Symbol.asyncIterator]().next()).rejects.toMatchObject(closed);
-    });
+    test(
+      "answers nothing once it is closed",
+      async () => {
+        const ours = await open({ now: () => now });
+        const scope = newScope();
+        await ours.profiles.create(profileOf(scope, "alice"));
+        await ours.close();
+        await ours.close();
+        const closed = { name: "StoreError", code: "closed" };
+        await expect(ours.profiles.get(scope, "id")).rejects.toMatchObject(closed);
+        await expect(ours.documents.get("a", "b")).rejects.toMatchObject(closed);
+        await expect(ours.jobs.work(async () => {})).rejects.toMatchObject(closed);
+        await expect(ours.profiles.prints(scope, "person")[Symbol.asyncIterator]().next()).rejects.toMatchObject(
+          closed,
+        );
+      },
+      OPENING_TIMEOUT_MS,
+    );
   });
 }

@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } fr
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { openEmbeddedStore } from "../../src/postgres.js";
 import { openStore } from "../../src/store/open.js";
 import { nodeAead } from "../../src/store/seal/aead-node.js";
@@ -13,6 +13,9 @@ import { keyIdOf, Vault } from "../../src/store/seal/vault.js";
 import { startEnrolling } from "./child-process.js";
 import { filesIn, filesWith, fragmentsOf } from "./files.js";
 import { enrollPerson, newId, templateOf } from "./fixtures.js";
+
+/** Each opens a store several times, which takes a second on a quiet machine. */
+vi.setConfig({ testTimeout: 180_000 });
 
 let root: string;
 /** A store that was made once; making one takes seconds. */

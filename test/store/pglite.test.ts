@@ -10,7 +10,7 @@ import { enrollPerson } from "./fixtures.js";
 
 describeStoreContract("embedded PostgreSQL", { open: openEmbeddedMemoryStore });
 
-test("keys that could not be destroyed at once are destroyed later", async () => {
+test("keys that could not be destroyed at once are destroyed later", { timeout: 180_000 }, async () => {
   const shelf = createMemoryShelf(nodeAead);
   let away = false;
   const flaky: KeyShelf = {

@@ -61,7 +61,7 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
   const master = await createMasterSeal(aead, keys);
   const identity = await database.transaction(async (tx) => {
     await tx.query("SELECT pg_advisory_xact_lock($1)", [SETUP_LOCK]);
-    await tx.script(TABLES);
+    await tx.foreign(TABLES);
     const [ring] = await tx.query<{ identity: string; master_check: string }>(
       "SELECT identity, master_check FROM vivavoce_keys.ring",
     );

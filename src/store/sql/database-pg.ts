@@ -69,8 +69,10 @@ function queriesOf(connection: pg.Pool | pg.PoolClient): Queries {
     async query<T extends Row>(text: string, values: readonly unknown[] = []) {
       return (await connection.query(text, [...values])).rows as T[];
     },
-    async script(text) {
-      const results = (await connection.query(text)) as pg.QueryResult | pg.QueryResult[];
+    async foreign(text, values) {
+      // Without values the server takes several statements in one text.
+      const query = values?.length ? connection.query(text, [...values]) : connection.query(text);
+      const results = (await query) as pg.QueryResult | pg.QueryResult[];
       return (Array.isArray(results) ? results.at(-1)! : results).rows;
     },
   };

@@ -1,44 +1,52 @@
 /** PostgreSQL compiled to WebAssembly, in this process: a folder, or memory. One session, so everything takes its turn. */
-import { PGlite, type Transaction, types } from "@electric-sql/pglite";
+import { Mutex, PGlite } from "@electric-sql/pglite";
 import type { Database, Queries, Row } from "./database.js";
-
-/** Bytes travel as hexadecimal text; PGlite's own conversion takes 15 ms for a recording of 100 kB. */
-const parsers = { [types.BYTEA]: (text: string) => new Uint8Array(Buffer.from(text.slice(2), "hex")) };
-const serializers = { [types.BYTEA]: (bytes: Uint8Array) => `\\x${Buffer.from(bytes).toString("hex")}` };
+import { PreparedSession } from "./prepared-session.js";
 
 /** `folder` must be locked by the caller; `null` keeps everything in memory. */
 export async function openEmbeddedDatabase(folder: string | null): Promise<Database> {
-  const pglite = await PGlite.create(folder === null ? "memory://" : `file://${folder}`, { parsers, serializers });
+  const pglite = await PGlite.create(folder === null ? "memory://" : `file://${folder}`);
+  const session = new PreparedSession(pglite);
+  const turn = new Mutex();
   let closing: Promise<void> | null = null;
+
+  /** For who has the turn. */
+  const queries: Queries = {
+    query: (text, values) => session.query(text, values),
+    async foreign(text, values) {
+      if (values?.length) return (await pglite.query<Row>(text, [...values])).rows;
+      return ((await pglite.exec(text)).at(-1)?.rows as Row[] | undefined) ?? [];
+    },
+  };
+
   return {
     exclusive: true,
-    ...queriesOf(pglite),
-    async script(text) {
-      try {
-        return await scriptRows(pglite, text);
-      } catch (error) {
-        // A script may hold its own BEGIN: there is one session, so a transaction left open would swallow what others do next.
-        await pglite.exec("ROLLBACK").catch(() => {});
-        throw error;
-      }
-    },
-    transaction: (work) => pglite.transaction((transaction) => work(queriesOf(transaction))),
+    query: (text, values) => turn.runExclusive(() => queries.query(text, values)),
+    foreign: (text, values) =>
+      turn.runExclusive(async () => {
+        try {
+          return await queries.foreign(text, values);
+        } catch (error) {
+          // A script may hold its own BEGIN: a transaction left open would swallow what others do next.
+          await pglite.exec("ROLLBACK").catch(() => {});
+          throw error;
+        }
+      }),
+    transaction: (work) =>
+      turn.runExclusive(async () => {
+        await session.query("BEGIN");
+        try {
+          const result = await work(queries);
+          await session.query("COMMIT");
+          return result;
+        } catch (error) {
+          await session.query("ROLLBACK");
+          throw error;
+        }
+      }),
     close() {
-      closing ??= pglite.close();
+      closing ??= turn.runExclusive(() => pglite.close());
       return closing;
     },
   };
-}
-
-function queriesOf(session: PGlite | Transaction): Queries {
-  return {
-    async query<T extends Row>(text: string, values: readonly unknown[] = []) {
-      return (await session.query<T>(text, [...values])).rows;
-    },
-    script: (text) => scriptRows(session, text),
-  };
-}
-
-async function scriptRows(session: PGlite | Transaction, text: string): Promise<Row[]> {
-  return ((await session.exec(text)).at(-1)?.rows as Row[] | undefined) ?? [];
 }

@@ -2,10 +2,10 @@
 export type Row = Record<string, unknown>;
 
 export interface Queries {
-  /** One statement; its rows. A statement that changes rows says RETURNING when the caller needs to know whether it did. */
+  /** One statement of ours; its rows. Values are text, numbers, booleans, bytes, arrays of text. A statement that changes rows says RETURNING when the caller needs to know whether it did. */
   query<T extends Row = Row>(text: string, values?: readonly unknown[]): Promise<T[]>;
-  /** Several statements without parameters; the rows of the last. */
-  script(text: string): Promise<Row[]>;
+  /** Another library's statement, or several at once when there are no values; the rows of the last, as the driver converts them. */
+  foreign(text: string, values?: readonly unknown[]): Promise<Row[]>;
 }
 
 export interface Database extends Queries {

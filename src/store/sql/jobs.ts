@@ -160,10 +160,7 @@ async function returnAbandoned(database: Database, boss: PgBoss): Promise<void> 
 
 function executorOf(queries: Queries): PgBoss.Db {
   return {
-    // Without parameters it may be several statements.
-    executeSql: async (text, values?: unknown[]) => ({
-      rows: values?.length ? await queries.query(text, values) : await queries.script(text),
-    }),
+    executeSql: async (text, values?: unknown[]) => ({ rows: await queries.foreign(text, values) }),
   };
 }
 

@@ -173,7 +173,7 @@ const MIGRATION_LOCK = 7_161_931_215;
 export async function migrate(database: Database): Promise<void> {
   await database.transaction(async (tx) => {
     await tx.query("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
-    await tx.script(`
+    await tx.foreign(`
       CREATE SCHEMA IF NOT EXISTS vivavoce;
       CREATE TABLE IF NOT EXISTS vivavoce.migrations (version integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
     `);
@@ -189,7 +189,7 @@ export async function migrate(database: Database): Promise<void> {
     }
     for (const [i, statements] of MIGRATIONS.entries()) {
       if (i < from) continue;
-      await tx.script(statements);
+      await tx.foreign(statements);
       await tx.query("INSERT INTO vivavoce.migrations (version) VALUES ($1)", [i + 1]);
     }
   });

@@ -99,9 +99,9 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     },
 
     list: (scopeId, after, limit) =>
-      select("WHERE scope = $1 AND ($2::text IS NULL OR id > $2) ORDER BY id LIMIT $3", [
+      select("WHERE scope = $1 AND id > $2 ORDER BY id LIMIT $3", [
         keyOf(scopeId),
-        after === null ? null : escapeText(after),
+        escapeText(after ?? ""),
         Math.max(0, limit),
       ]),
 
@@ -191,12 +191,12 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     },
 
     async *prints(scopeId, kind) {
-      let after: string | null = null;
+      let after = "";
       for (;;) {
         const batch: { prints: Print[]; last: string | null } = await selectPrints(
-          `scope = $1 AND kind = $2 AND template IS NOT NULL AND ($3::text IS NULL OR id > $3)
+          `scope = $1 AND kind = $2 AND template IS NOT NULL AND id > $3
            ORDER BY id LIMIT ${PRINTS_AT_ONCE}`,
-          [keyOf(scopeId), kind, after === null ? null : escapeText(after)],
+          [keyOf(scopeId), kind, escapeText(after)],
         );
         yield* batch.prints;
         if (batch.last === null) return;
