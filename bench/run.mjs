@@ -8,7 +8,7 @@ const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const { values } = parseArgs({ options: { json: { type: "boolean" }, only: { type: "string" } } });
 const npm = (...args) => execFileSync("npm", args, { stdio: ["ignore", "ignore", "inherit"] });
 
-if (!existsSync(here("node_modules/onnxruntime-web"))) npm("ci", "--prefix", here("."));
+if (!existsSync(here("node_modules/onnxruntime-web"))) npm("install", "--prefix", here("."));
 if (!existsSync(here("node_modules/hnswlib-node/build"))) {
   // The one peer that has to be compiled. Where there is no compiler its rows say so.
   try {
