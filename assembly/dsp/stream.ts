@@ -304,18 +304,27 @@ export function streamFinish(): i32 {
 function hear(n: i32): void {
   const s = stream();
   const block = state + BLOCK_AT;
-  for (let i: usize = 0; i < <usize>n * 4; i += 4) {
-    const x = load<f32>(block + i);
-    if (abs(x) <= LOUDEST) continue;
-    if (!isFinite(x)) {
-      s.invalidSamples++;
-      store<f32>(block + i, 0);
-    } else store<f32>(block + i, x > 0 ? LOUDEST : -LOUDEST);
+  // What lies behind the last block's samples is looked at too, and must not count.
+  memory.fill(block + <usize>n * 4, 0, <usize>(BLOCK - n) * 4);
+  for (let i: usize = 0; i < <usize>n * 4; i += 16) {
+    if (!i32x4.all_true(f32x4.le(f32x4.abs(v128.load(block + i)), f32x4.splat(LOUDEST)))) repair(block + i);
   }
   saturationPush(state + SATURATION, block, n);
   s.samples += n;
   s.gathered = 0;
   resample(block, n);
+}
+
+/** Four samples of which one is not a number, infinite, or beyond any scale. */
+function repair(four: usize): void {
+  for (let i: usize = 0; i < 16; i += 4) {
+    const x = load<f32>(four + i);
+    if (abs(x) <= LOUDEST) continue;
+    if (!isFinite(x)) {
+      stream().invalidSamples++;
+      store<f32>(four + i, 0);
+    } else store<f32>(four + i, x > 0 ? LOUDEST : -LOUDEST);
+  }
 }
 
 function resample(x: usize, n: i32): void {

@@ -35,12 +35,8 @@ export function speechLevelStart(state: usize): void {
   for (let l = 0; l <= THRESHOLDS; l++) store<i64>(state + HEAD + (<usize>l << 4), -HANG_OVER - 1, 8);
 }
 
-/** Silence must not decay into subnormal numbers, which are slow. */
-// @ts-ignore: decorator
-@inline
-function settled(x: f64): f64 {
-  return abs(x) < 1e-30 ? 0 : x;
-}
+/** Added to every sample: silence must not decay into subnormal numbers, which are slow. */
+const FAINT: f64 = 1e-30;
 
 export function speechLevelPush(state: usize, x: usize, n: i32): void {
   const s = changetype<SpeechLevel>(state);
@@ -54,12 +50,12 @@ export function speechLevelPush(state: usize, x: usize, n: i32): void {
   const levels = state + HEAD;
   for (let i = 0; i < n; i++) {
     const input = <f64>load<f32>(x + (<usize>i << 2));
-    const y = input - input1 + DC_POLE * output1;
+    const y = input - input1 + FAINT + DC_POLE * output1;
     input1 = input;
-    output1 = settled(y);
+    output1 = y;
     energy += y * y;
-    stage1 = settled(SMOOTH * stage1 + (1 - SMOOTH) * abs(y));
-    stage2 = settled(SMOOTH * stage2 + (1 - SMOOTH) * stage1);
+    stage1 = SMOOTH * stage1 + (1 - SMOOTH) * abs(y);
+    stage2 = SMOOTH * stage2 + (1 - SMOOTH) * stage1;
     const exponent = <i32>((reinterpret<i64>(stage2) >> 52) & 0x7ff) - 1023;
     const level = <usize>max(0, min(THRESHOLDS, exponent + 17));
     store<i64>(levels + (level << 4), now, 8);
@@ -80,7 +76,6 @@ export function speechLevelPush(state: usize, x: usize, n: i32): void {
 /** The level in dBov, or NaN where nothing was active. */
 export function speechLevelDb(state: usize): f64 {
   const s = changetype<SpeechLevel>(state);
-  if (!(s.energy > 0)) return NaN;
   let active: i64 = 0;
   let levelBefore: f64 = 0;
   let marginBefore: f64 = 0;
