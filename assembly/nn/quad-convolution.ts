@@ -96,6 +96,11 @@ export function convolveQuads(out: usize, outStep: usize, x: usize, xStep: usize
 const TILE: usize = 128;
 const TILES: usize = memory.data(512, 16);
 
+/** The last tiles are of a voice, too. */
+export function wipeTiles(): void {
+  memory.fill(TILES, 0, 4 * TILE);
+}
+
 function quadPanel(out: usize, outStep: usize, u: usize, uStep: usize, uBin: usize, bins: i32, layer: Convolution, o: i32, residual: usize): void {
   const outBin = <usize>layer.outputs << 1;
   const bytes = <usize>layer.run << 1;

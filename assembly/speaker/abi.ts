@@ -18,6 +18,7 @@
  */
 import { finite } from "../nn/finite";
 import { Loading, complete, createLoading, take, tensorBytes } from "../nn/loading";
+import { wipeTiles } from "../nn/quad-convolution";
 import { BINS, DIMENSIONS, MIN_FRAMES, MOST_FRAMES } from "./config";
 import { forward } from "./network";
 import { State, createState } from "./state";
@@ -102,6 +103,8 @@ export function speakerEmbed(frames: i32): i32 {
 }
 
 export function speakerWipe(): void {
+  if (!state) return;
   const s = changetype<State>(state);
   memory.fill(s.features, 0, s.end - s.features);
+  wipeTiles();
 }

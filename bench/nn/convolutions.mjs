@@ -9,12 +9,12 @@ import { Graph, scalar, UINT8 } from "./onnx.mjs";
 
 export const DEPTH = 4;
 
-async function compile(file) {
+async function compile(...files) {
   const folder = mkdtempSync(join(tmpdir(), "kernels-"));
   const root = fileURLToPath(new URL("../..", import.meta.url));
   try {
     const out = join(folder, "kernels.wasm");
-    const entries = [`assembly/${file}.ts`, "assembly/memory.ts"];
+    const entries = [...files, "memory"].map((file) => `assembly/${file}.ts`);
     const { error, stderr } = await asc.main([...entries, "--baseDir", root, "--target", "release", "--outFile", out]);
     if (error) throw new Error(`${error.message}\n${stderr.toString()}`);
     return new WebAssembly.Module(readFileSync(out));
@@ -24,7 +24,10 @@ async function compile(file) {
 }
 
 export async function kernels() {
-  return { integer: await compile("nn/convolution"), float: await compile("nn/float/convolution") };
+  return {
+    integer: await compile("nn/convolution", "nn/quad-convolution"),
+    float: await compile("nn/float/convolution"),
+  };
 }
 
 /** One layer as frames × channels → channels, `taps` × `dilation`; a plane has bins, and its taps are 3 × 3. */
@@ -34,6 +37,7 @@ export function macs({ frames, channels, taps, bins = 1 }) {
 
 export function ours(module, shape, isFloat) {
   const { frames, channels, taps, dilation = 1, bins = 1 } = shape;
+  const quads = shape.quads && !isFloat;
   const k = new WebAssembly.Instance(module, {}).exports;
   const width = isFloat ? 4 : 2;
   const isPlane = bins > 1;
@@ -52,9 +56,12 @@ export function ours(module, shape, isFloat) {
     const size = channels * taps * run;
     const weights = isFloat
       ? Float32Array.from({ length: size }, () => (next() - 0.5) / Math.sqrt(taps * run))
-      : Int8Array.from({ length: size }, () => next() * 255 - 127);
-    const panels = k.reserve(size * width);
-    (isFloat ? k.pack : k.packBytes)(panels, put(weights), channels, taps, run);
+      : quads
+        ? Int16Array.from({ length: size }, () => next() * 150 - 75)
+        : Int8Array.from({ length: size }, () => next() * 255 - 127);
+    const panels = k.reserve(quads ? k.quadBytes(channels, run) : size * width);
+    if (quads) k.packQuads(panels, put(weights), channels, run);
+    else (isFloat ? k.pack : k.packBytes)(panels, put(weights), channels, taps, run);
     const bias = put(new Float32Array(channels).fill(0.05));
     const record = isFloat
       ? [channels, taps, run, panels, bias, 0]
@@ -64,6 +71,7 @@ export function ours(module, shape, isFloat) {
     if (!isFloat) new Float32Array(words.buffer)[8] = 4095;
     return put(words);
   });
+  const scratch = quads ? k.reserve(6 * row) : 0;
   const inner = pad * row + (isPlane ? channels * width : 0);
   const view = isFloat ? Float32Array : Int16Array;
   for (let t = 0; t < frames; t++) {
@@ -73,7 +81,8 @@ export function ours(module, shape, isFloat) {
     for (let l = 0; l < DEPTH; l++) {
       const out = planes[(l + 1) & 1] + inner;
       const x = planes[l & 1];
-      if (isPlane) k.convolvePlane(out, row, x, row, frames, bins, channels, 1, layers[l], 0);
+      if (quads) k.convolveQuads(out, row, x, row, frames, bins, channels, 1, layers[l], 0, scratch);
+      else if (isPlane) k.convolvePlane(out, row, x, row, frames, bins, channels, 1, layers[l], 0);
       else k.convolve(out, row, x, row, frames, 1, dilation, layers[l]);
     }
   };

@@ -16,6 +16,7 @@ const SHAPES = {
   "convolution 512, 3 taps": { frames: 200, channels: 512, taps: 3, dilation: 2 },
   "convolution 256, 5 taps": { frames: 200, channels: 256, taps: 5 },
   "plane 40 × 32, 3 × 3": { frames: 100, channels: 32, taps: 3, bins: 40 },
+  "plane 40 × 32, 3 × 3, four frames at once": { frames: 100, channels: 32, taps: 3, bins: 40, quads: true },
 };
 const FRAMES = 398; // 4 s
 const GMACS = 0.536 * 4; // of the network, for 4 s

@@ -74,6 +74,15 @@ describe("loading", () => {
     expect(k.run.speakerEmbed!(50)).toBe(NOT_LOADED);
   });
 
+  test("knows nothing before it is reserved", () => {
+    const { run } = new Kernels(wasm);
+    expect([run.speakerTensors!(), run.speakerTensorBytes!(0), run.speakerTake!(0), run.speakerReady!()]).toEqual([
+      0, 0, 0, 0,
+    ]);
+    expect(run.speakerEmbed!(50)).toBe(NOT_LOADED);
+    run.speakerWipe!();
+  });
+
   test("reserves once, for half a second to ten", () => {
     for (const frames of [-1, 0, 49, 1001]) expect(new Kernels(wasm).run.speakerReserve!(frames)).toBe(0);
     expect(reserved(1000).run.speakerReserve!(1000)).toBe(0);
