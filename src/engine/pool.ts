@@ -34,9 +34,8 @@ interface Slot {
   readonly thread: Thread;
   readonly port: MessagePort;
   readonly api: Comlink.Remote<WorkerApi>;
-  /** Rejects when the worker dies or is ended: Comlink alone would wait for ever. */
-  readonly lost: Promise<never>;
-  readonly lose: (reason: EngineError) => void;
+  /** Rejects what is asked of the worker now, when it dies or is ended: Comlink alone would wait for ever. */
+  lose: (reason: EngineError) => void;
   phase: "loading" | "idle" | "busy" | "gone";
 }
 
@@ -134,10 +133,9 @@ export class Pool implements Threads {
   async #work(slot: Slot, task: Task): Promise<void> {
     slot.phase = "busy";
     this.#hold(slot, true);
-    const answer = Promise.race([
-      slot.api.call(task.name, Comlink.transfer([...task.values], [...task.transfer])),
-      slot.lost,
-    ]) as Promise<Outcome<unknown>>;
+    const answer = this.#asked(slot, (api) =>
+      api.call(task.name, Comlink.transfer([...task.values], [...task.transfer])),
+    );
     const answered = answer
       .then(unwrapped)
       .then(task.resolve, task.reject)
@@ -152,6 +150,17 @@ export class Pool implements Threads {
     slot.phase = "idle";
     this.#hold(slot, false);
     this.#next();
+  }
+
+  /**
+   * The worker's answer, or a rejection when it is lost. A promise for each question: a race against one that lives as long as
+   * the worker would keep every answer alive with it.
+   */
+  #asked<T>(slot: Slot, question: (api: Slot["api"]) => Promise<Outcome<T>>): Promise<Outcome<T>> {
+    return new Promise((resolve, reject) => {
+      slot.lose = reject;
+      question(slot.api).then(resolve, reject);
+    });
   }
 
   /** Resolves to false when the worker has to be given up; never when it answers before. */
@@ -173,10 +182,8 @@ export class Pool implements Threads {
   async #addSlot(): Promise<void> {
     const thread = startThread();
     const { port1, port2 } = new MessageChannel();
-    const { promise: lost, reject: lose } = withResolvers();
-    lost.catch(() => {});
     const api = Comlink.wrap<WorkerApi>(port1);
-    const slot: Slot = { thread, port: port1, api, lost: lost as Promise<never>, lose, phase: "loading" };
+    const slot: Slot = { thread, port: port1, api, lose: () => {}, phase: "loading" };
     this.#slots.push(slot);
     thread.onLost((reason) => {
       void this.#replace(slot, new EngineError("WORKER_LOST", `the thread that worked on this died: ${reason}`));
@@ -184,7 +191,7 @@ export class Pool implements Threads {
     const setup: WorkerSetup = { port: port2, module: this.#module, model: this.#model };
     thread.postMessage(setup, [port2]);
     try {
-      unwrapped((await Promise.race([api.ready(), lost])) as Outcome<true>);
+      unwrapped(await this.#asked<true>(slot, (worker) => worker.ready()));
     } catch (error) {
       this.#slots = this.#slots.filter((other) => other !== slot);
       await this.#end(slot, new EngineError("WORKER_LOST", "the worker did not load"));
