@@ -318,7 +318,7 @@ async function underLoad({ http, recording, ask, seconds, callers }) {
     }
   };
   const cpuBefore = await ask("cpuSeconds");
-  const sampling = setInterval(async () => memory.push((await ask("memory")).rss), 1000);
+  const sampling = setInterval(async () => memory.push(await ask("memory")), 1000);
   await Promise.all(Array.from({ length: callers }, caller));
   clearInterval(sampling);
   const elapsed = (performance.now() - startedAt) / 1000;
@@ -332,9 +332,16 @@ async function underLoad({ http, recording, ask, seconds, callers }) {
     cpuSecondsEach,
     medianMs: median(latencies),
     p99Ms: quantile(latencies, 0.99),
-    rssSecondThirdMb: median(memory.slice(third, 2 * third)) / 1e6,
-    rssLastThirdMb: median(memory.slice(2 * third)) / 1e6,
+    rssSecondThirdMb: median(memory.slice(third, 2 * third).map(({ rss }) => rss)) / 1e6,
+    rssLastThirdMb: median(memory.slice(2 * third).map(({ rss }) => rss)) / 1e6,
+    // The least of each third is what is left after a collection.
+    liveSecondThirdMb: Math.min(...memory.slice(third, 2 * third).map(live)) / 1e6,
+    liveLastThirdMb: Math.min(...memory.slice(2 * third).map(live)) / 1e6,
   };
+}
+
+function live({ heapUsed, arrayBuffers }) {
+  return heapUsed + arrayBuffers;
 }
 
 async function upload(url, context, bytes) {
@@ -415,6 +422,6 @@ function print(result) {
     `  median ${ms(load.medianMs)}, p99 ${ms(load.p99Ms)}; a full queue is worked off in ${ms(load.queueingBoundMs)}: p99 is ${load.p99OverBound.toFixed(2)} of it`,
   );
   console.log(
-    `  memory ${load.rssSecondThirdMb.toFixed(0)} MB in the second third, ${load.rssLastThirdMb.toFixed(0)} MB in the last; stopped ${result.stoppedCleanly ? "cleanly" : "with calls cut off"}`,
+    `  memory ${load.rssSecondThirdMb.toFixed(0)} MB in the second third, ${load.rssLastThirdMb.toFixed(0)} MB in the last (live ${load.liveSecondThirdMb.toFixed(0)} and ${load.liveLastThirdMb.toFixed(0)} MB); stopped ${result.stoppedCleanly ? "cleanly" : "with calls cut off"}`,
   );
 }

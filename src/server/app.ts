@@ -6,7 +6,7 @@ import type { Dispatcher } from "./dispatch.js";
 import { asStatusError } from "./dispatch.js";
 import type { Guard } from "./guard.js";
 import { openApi } from "./http/openapi.js";
-import { createTranscoder, errorResponse, requestIdOf, type TranscoderLimits } from "./http/transcoder.js";
+import { type Caller, createTranscoder, errorResponse, requestIdOf, type TranscoderLimits } from "./http/transcoder.js";
 import type { NodeHandler } from "./listen.js";
 import type { ServerMetrics } from "./metrics.js";
 import { Refusal } from "./refusal.js";
@@ -68,11 +68,7 @@ export function createApp(parts: AppParts): Hono<Env> {
   });
   app.all("*", async (c) => {
     if (tokens?.owns(c.req.path)) return tokens.fetch(c.req.raw, c.env);
-    return (
-      (await transcode(c.req.raw, { address: remoteAddress(c.env), signal: callerSignal(c.req.raw, c.env) })) ??
-      parts.page?.(c.req.raw) ??
-      c.notFound()
-    );
+    return (await transcode(c.req.raw, callerOf(c.req.raw, c.env))) ?? parts.page?.(c.req.raw) ?? c.notFound();
   });
   app.notFound((c) =>
     errorResponse(
@@ -86,6 +82,16 @@ export function createApp(parts: AppParts): Hono<Env> {
 
 function remoteAddress(env: Partial<HttpBindings> | undefined): string {
   return env?.incoming?.socket?.remoteAddress ?? "";
+}
+
+function callerOf(request: Request, env: Partial<HttpBindings> | undefined): Caller {
+  const incoming = env?.incoming;
+  return {
+    address: remoteAddress(env),
+    signal: callerSignal(request, env),
+    // Left open when reading ends early: the answer still has to go out.
+    ...(incoming ? { body: () => incoming.iterator({ destroyOnReturn: false }) } : {}),
+  };
 }
 
 /** Aborted when the caller goes away. Asked of the connection itself: asking the request would build all that a request can be. */

@@ -20,11 +20,17 @@ export function requestIdOf(given: string | null | undefined): string {
   return given && REQUEST_ID.test(given) ? given : uuidv7();
 }
 
+/** What the connection knows of a caller. */
+export interface Caller extends Pick<Call, "address" | "signal"> {
+  /** The body's bytes straight from the connection, where there is one: a web stream around them costs more than the call. */
+  readonly body?: () => AsyncIterable<Uint8Array>;
+}
+
 /** The contract's HTTP bindings: `null` when the path is none of them. */
 export function createTranscoder(dispatcher: Dispatcher, limits: TranscoderLimits) {
   const match = bindingMatcher(httpBindings(METHODS));
 
-  return async (request: Request, { address, signal }: Pick<Call, "address" | "signal">): Promise<Response | null> => {
+  return async (request: Request, { address, signal, body }: Caller): Promise<Response | null> => {
     const url = new URL(request.url);
     const found = match(request.method, url.pathname);
     if (found === null) return null;
@@ -46,7 +52,7 @@ export function createTranscoder(dispatcher: Dispatcher, limits: TranscoderLimit
     try {
       const response =
         method.methodKind === "client_streaming"
-          ? await dispatcher.clientStream(method, mediaMessages(found, url, request, limits), call)
+          ? await dispatcher.clientStream(method, mediaMessages(found, url, request, body, limits), call)
           : await dispatcher.unary(method, await unaryMessage(found, url, request, limits), call);
       return jsonResponse(messageToJson(method.output, response), 200, requestId);
     } catch (error) {
@@ -102,6 +108,7 @@ async function* mediaMessages(
   found: BindingMatch,
   url: URL,
   request: Request,
+  body: Caller["body"],
   limits: TranscoderLimits,
 ): AsyncGenerator<Message> {
   const { binding } = found;
@@ -119,8 +126,17 @@ async function* mediaMessages(
   bindQuery(json, found, url, [field.name, field.jsonName]);
   bindPath(json, found);
   yield messageFromJson(input, json);
-  if (!request.body) return;
-  for await (const chunk of bytesOf(request.body)) yield create(input, { [field.localName]: chunk });
+  const bytes = body ? unbroken(body()) : request.body ? bytesOf(request.body) : null;
+  if (bytes === null) return;
+  for await (const chunk of bytes) yield create(input, { [field.localName]: chunk });
+}
+
+async function* unbroken(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* bytes;
+  } catch (error) {
+    throw brokenOff(error);
+  }
 }
 
 async function* bytesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
