@@ -6,6 +6,7 @@ import { strings } from "./strings.js";
 /** Columns of 10 ms that fit: six seconds. */
 const columns = 600;
 const waveHeight = 96;
+const frameBudgetMs = 8;
 
 interface Colours {
   readonly paper: readonly number[];
@@ -64,14 +65,17 @@ export class Pictures {
     this.#frame ||= requestAnimationFrame(() => this.#draw());
   }
 
-  /** One piece in one frame: a dropped file must not hold up the page. */
+  /** As much as a frame has time for: a dropped file must not hold up the page, nor the picture lag behind the voice. */
   #draw(): void {
     this.#frame = 0;
-    const piece = this.#pieces.shift();
-    if (!piece) return;
     const colours = this.#colours();
-    this.#drawSpectrogram(this.#spectrogram.push(piece), colours);
-    this.#drawWaveform(piece, colours);
+    const until = performance.now() + frameBudgetMs;
+    do {
+      const piece = this.#pieces.shift();
+      if (!piece) return;
+      this.#drawSpectrogram(this.#spectrogram.push(piece), colours);
+      this.#drawWaveform(piece, colours);
+    } while (performance.now() < until);
     if (this.#pieces.length > 0) this.#frame = requestAnimationFrame(() => this.#draw());
   }
 
