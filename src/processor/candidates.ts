@@ -101,18 +101,23 @@ export async function candidatesByGroup(
   also: readonly FoundProfile[] = [],
 ): Promise<Candidates> {
   const { groups, tag } = await findGroups(deps, scopeId, kind === "person" ? "group" : "watchlist", target, field);
-  const named = new Set(groups.flatMap((group) => group.profileIds));
-  const owners = new Set(groups.flatMap((group) => group.ownerIds));
-  if (named.size + owners.size <= mostScoredDirectly) {
+  const sets = () => ({
+    named: new Set(groups.flatMap((group) => group.profileIds)),
+    owners: new Set(groups.flatMap((group) => group.ownerIds)),
+  });
+  if (groups.reduce((sum, group) => sum + group.profileIds.length + group.ownerIds.length, 0) <= mostScoredDirectly) {
+    const { named, owners } = sets();
     const members = (await membersOf(deps, scopeId, named, owners)).filter((found) => tag === "" || found.tag === tag);
     return candidatesOf(deps, scopeId, kind, [...members, ...also]);
   }
   const given = also.filter(isPrint).map((print) => print.profileId);
   const valid = await deps.galleries.search(scopeId, kind, (loaded) => {
-    const key = groups.map((group) => group.id).join();
-    const members = loaded.remembered(key, [tag, ...named, "", ...owners], () =>
-      validMembers(loaded, named, owners, tag),
-    );
+    const key = [tag, ...groups.map((group) => group.id)].join();
+    const of = groups.flatMap((group) => [group.profileIds, group.ownerIds]);
+    const members = loaded.remembered(key, of, () => {
+      const { named, owners } = sets();
+      return validMembers(loaded, named, owners, tag);
+    });
     const more = given.filter((id) => loaded.members.has(id) && !members.has(id));
     return more.length === 0 ? members : new Set([...members, ...more]);
   });

@@ -18,14 +18,17 @@ export interface LoadedGallery {
    * What was found for `key` before, while neither the gallery nor what it was `of` has changed: a large group is sorted
    * out once, not with every call.
    */
-  remembered(key: string, of: readonly string[], find: () => ReadonlySet<Id>): ReadonlySet<Id>;
+  remembered(key: string, of: readonly (readonly Id[])[], find: () => ReadonlySet<Id>): ReadonlySet<Id>;
 }
 
 interface Memory {
-  readonly of: readonly string[];
+  readonly of: readonly (readonly Id[])[];
   readonly version: number;
   readonly found: ReadonlySet<Id>;
 }
+
+const same = (one: readonly Id[], other: readonly Id[]): boolean =>
+  one.length === other.length && one.every((id, i) => id === other[i]);
 
 /** Groups remembered for each gallery. */
 const mostRemembered = 16;
@@ -39,9 +42,13 @@ class Slot implements LoadedGallery {
 
   constructor(readonly gallery: Gallery) {}
 
-  remembered(key: string, of: readonly string[], find: () => ReadonlySet<Id>): ReadonlySet<Id> {
+  remembered(key: string, of: readonly (readonly Id[])[], find: () => ReadonlySet<Id>): ReadonlySet<Id> {
     const known = this.#memories.get(key);
-    if (known?.version === this.version && known.of.length === of.length && known.of.every((one, i) => one === of[i]))
+    if (
+      known?.version === this.version &&
+      known.of.length === of.length &&
+      known.of.every((one, i) => same(one, of[i]!))
+    )
       return known.found;
     const found = find();
     this.#memories.delete(key);
