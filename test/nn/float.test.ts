@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
-import { Chance, compile, Kernels } from "./kernels.js";
+import { Chance, COMPILING_MS, compile, Kernels } from "./kernels.js";
 
 let wasm: Uint8Array<ArrayBuffer>;
 beforeAll(async () => {
   wasm = await compile("nn/float/convolution", "nn/float/layers", "nn/float/pooling");
-});
+}, COMPILING_MS);
 
 const FLOAT = 4;
 const RUNS = { numRuns: 40 };

@@ -1,8 +1,8 @@
-import { existsSync, readFileSync } from "node:fs";
-import { beforeAll, expect, test } from "vitest";
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
 import { syntheticVoice } from "../../bench/nn/voices.mjs";
 import { readModelFile } from "../../src/engine/model-file.js";
-import { compile, Kernels } from "./kernels.js";
+import { Kernels } from "./kernels.js";
 
 const here = (path: string) => new URL(path, import.meta.url);
 /** Written by training/golden.py: the float network in PyTorch, its own front end, the same synthesized voices. */
@@ -12,11 +12,7 @@ const golden = JSON.parse(readFileSync(here("golden/embeddings.json"), "utf8")) 
 };
 const model = here("../../models/vivavoce-1.vvm");
 
-let k: Kernels;
-beforeAll(async () => {
-  expect(existsSync(model)).toBe(true);
-  k = new Kernels(await compile("speaker/abi", "dsp/log-mel"));
-});
+const k = new Kernels(new Uint8Array(readFileSync(here("../../dist/engine/vivavoce.wasm"))));
 
 test("the shipped model, from samples to embedding, is the float network's", async () => {
   const file = await readModelFile(new Uint8Array(readFileSync(model)));

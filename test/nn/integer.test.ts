@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { Chance, clamp, compile, Kernels, nearest } from "./kernels.js";
+import { Chance, COMPILING_MS, clamp, compile, Kernels, nearest } from "./kernels.js";
 
 let wasm: Uint8Array<ArrayBuffer>;
 beforeAll(async () => {
@@ -13,7 +13,7 @@ beforeAll(async () => {
     "nn/pooling",
     "nn/softmax",
   );
-});
+}, COMPILING_MS);
 
 const f = Math.fround;
 const WORD = 2;

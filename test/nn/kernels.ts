@@ -58,6 +58,9 @@ export class Kernels {
   }
 }
 
+/** Compiling takes seconds, and on a busy machine more than a hook is usually given. */
+export const COMPILING_MS = 240_000;
+
 export async function compile(...files: string[]): Promise<Uint8Array<ArrayBuffer>> {
   const folder = mkdtempSync(join(tmpdir(), "kernels-"));
   try {

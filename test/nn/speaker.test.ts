@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { random, randomTensors } from "../../bench/nn/random-model.mjs";
 import { speakerTensors } from "../../src/engine/speaker-tensors.js";
-import { compile, Kernels } from "./kernels.js";
+import { COMPILING_MS, compile, Kernels } from "./kernels.js";
 
 const specs = speakerTensors();
 const tensors: { bytes: Uint8Array }[] = randomTensors(specs, 7);
@@ -12,7 +12,7 @@ const [EMBEDDED, NOT_LOADED, TOO_FEW_FRAMES, TOO_MANY_FRAMES, NOT_FINITE] = [0, 
 let wasm: Uint8Array<ArrayBuffer>;
 beforeAll(async () => {
   wasm = await compile("speaker/abi");
-});
+}, COMPILING_MS);
 
 function reserved(maxFrames: number): Kernels {
   const k = new Kernels(wasm);
