@@ -66,6 +66,8 @@ async function serve(options: Options): Promise<void> {
       ...settingsOf(options.set ?? []),
     },
   });
+  // Heard from the beginning: who sees the greeting may stop the box at once.
+  const asked = stopAsked();
   const { startBox } = await import("../server/start.js");
   const box = await startBox(config).catch((error: unknown) => {
     throw explained(error, config.store, config.host, config.port);
@@ -76,12 +78,13 @@ async function serve(options: Options): Promise<void> {
       : greeting(box, config.auth.required, config.host),
   );
   process.on("SIGHUP", () => box.reloadTls());
-  await stopped(box);
+  await asked;
+  process.exit((await box.stop()) ? ExitCode.ok : ExitCode.failed);
 }
 
 /** A signal asks to stop; a second one insists. */
-async function stopped(box: Box): Promise<void> {
-  await new Promise<void>((resolve) => {
+function stopAsked(): Promise<void> {
+  return new Promise((resolve) => {
     let asked = false;
     const ask = () => {
       if (asked) process.exit(ExitCode.failed);
@@ -91,8 +94,6 @@ async function stopped(box: Box): Promise<void> {
     process.on("SIGTERM", ask);
     process.on("SIGINT", ask);
   });
-  const clean = await box.stop();
-  process.exit(clean ? ExitCode.ok : ExitCode.failed);
 }
 
 function settingsOf(pairs: readonly string[]): Record<string, string> {
