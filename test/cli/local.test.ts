@@ -128,7 +128,11 @@ describe("an evaluation from the command line", () => {
     }
     const first = await vivavoce("evaluate", "set", "--json", "--report", "report.html", "--resamples", "100");
     expect(first.code).toBe(0);
-    expect(first.json.summary).toMatchObject({ speakers: 4, sameTrials: 16, differentTrials: 96 });
+    const { summary, unscoredTrials } = first.json;
+    expect(summary.speakers).toBe(4);
+    // Two synthesized takes may disagree too much to enroll: such a model's trials are counted, not scored.
+    expect(summary.sameTrials + summary.differentTrials + unscoredTrials).toBe(112);
+    expect(summary.sameTrials).toBeGreaterThanOrEqual(8);
     expect(first.json.summary.equalErrorRate.value).toBeLessThan(0.2);
     expect(await readFile(join(folder, "report.html"), "utf8")).toContain("<svg");
     const again = await vivavoce("evaluate", "set", "--resamples", "100");
