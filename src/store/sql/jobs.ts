@@ -133,7 +133,17 @@ export function createJobs({ database }: SqlContext): Jobs {
   }
 }
 
-async function startBoss(statements: Statements): Promise<PgBoss> {
+const UNIQUE_VIOLATION = "23505";
+
+/** Two replicas that start on an empty database both create the queue's schema; the one that loses finds it there at the second try. */
+function startBoss(statements: Statements): Promise<PgBoss> {
+  return createBoss(statements).catch((error) => {
+    if (error?.code !== UNIQUE_VIOLATION) throw error;
+    return createBoss(statements);
+  });
+}
+
+async function createBoss(statements: Statements): Promise<PgBoss> {
   const { default: Boss } = await import("pg-boss");
   const boss = new Boss({ db: statements, schema: SCHEMA, schedule: false });
   // It tries again by itself; without a listener an error would end the process.
