@@ -279,13 +279,13 @@ describe("in the calling thread", () => {
     const spoken = utter({ speaker: 3, seconds: 60, rateHz: 8000 }).samples;
     const stream = await engine.stream(8000);
     let net = 0;
-    for (let i = 0; i < 600; i++) net = await stream.push((i % 100 === 50 ? spoken : minute).slice());
+    for (let i = 0; i < 600; i++) net = await stream.push((i % 200 === 50 ? spoken : minute).slice());
     const { measures, windows, embedding } = await stream.analysis();
     expect(measures.grossSeconds).toBe(36_000);
-    expect(net).toBeGreaterThan(180);
-    expect(windows.at(-1)!.endSeconds).toBeGreaterThan(33_000);
+    expect(net).toBeGreaterThan(90);
+    expect(windows.at(-1)!.endSeconds).toBeGreaterThan(27_000);
     expect(embedding).not.toBeNull();
     expect(await engine.memoryBytes()).toBe(before);
     expect(before).toBeLessThan(32e6);
-  }, 240_000);
+  }, 900_000); // half a minute of work; the limit is for machines that do ten things at once
 });
