@@ -121,11 +121,13 @@ describe("when things go wrong", () => {
     const engine = await open({ workers: 2 });
     const stream = await engine.stream(16_000);
     const push = stream.push(hour());
-    setTimeout(() => {
-      for (const worker of started.slice(0, 2)) void worker.terminate();
-    }, 50);
+    const killed = new Promise((resolve) => setTimeout(resolve, 50)).then(() =>
+      Promise.all(started.slice(0, 2).map((worker) => worker.terminate())),
+    );
     await expect(push).rejects.toMatchObject({ code: "WORKER_LOST" });
     await expect(stream.analysis()).rejects.toMatchObject({ code: "WORKER_LOST" });
+    // A call that came between the two deaths would be lost with the second.
+    await killed;
     expect(await engine.analyze(speech.slice(), rateHz)).toEqual(alone);
   });
 
