@@ -44,7 +44,7 @@ export function createJobs({ database }: SqlContext): Jobs {
   let stopped = false;
 
   function boss(): Promise<PgBoss> {
-    starting ??= startBoss(statements).catch((error) => {
+    starting ??= startBoss(database, statements).catch((error) => {
       starting = null;
       throw error;
     });
@@ -133,12 +133,14 @@ export function createJobs({ database }: SqlContext): Jobs {
   }
 }
 
-const UNIQUE_VIOLATION = "23505";
+/** Any number that no other program takes. */
+const QUEUE_LOCK = 7_161_931_216;
 
-/** Two replicas that start on an empty database both create the queue's schema; the one that loses finds it there at the second try. */
-function startBoss(statements: Statements): Promise<PgBoss> {
-  return createBoss(statements).catch((error) => {
-    if (error?.code !== UNIQUE_VIOLATION) throw error;
+/** Replicas that start at once create the queue one after the other: pg-boss's own lock does not cover all of it. */
+function startBoss(database: Database, statements: Statements): Promise<PgBoss> {
+  if (database.exclusive) return createBoss(statements);
+  return database.transaction(async (tx) => {
+    await tx.query("SELECT pg_advisory_xact_lock($1)", [QUEUE_LOCK]);
     return createBoss(statements);
   });
 }
