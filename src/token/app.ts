@@ -1,15 +1,17 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { engagementRoutes } from "../engagement/engagement-routes.js";
 import { loggableClientId } from "./audit.js";
 import { parseBasic } from "./basic.js";
 import { invalidClient, throttled } from "./client-credentials.js";
 import { errorResponse, OAuthError } from "./errors.js";
+import type { Form } from "./form.js";
 import { pageRoutes } from "./interactive/page-routes.js";
 import { createAuthorizationFlow } from "./interactive/provider.js";
 import { managementRoutes } from "./management-routes.js";
 import { checkFormClient, oauthRoutes, type RedeemCode } from "./oauth-routes.js";
 import { PLATFORM_SCOPE } from "./scopes.js";
 import type { TokenService } from "./service.js";
+import { createToolingUser, type ToolingUser } from "./tooling-user.js";
 import { addressOf, answerErrors, type Env, type TransportOptions } from "./transport.js";
 
 export type TokenAppOptions = TransportOptions;
@@ -21,6 +23,8 @@ export interface TokenApp {
   fetch(request: Request, bindings?: Env["Bindings"]): Response | Promise<Response>;
   /** Whether a path is one of ours: for a server that has others. */
   owns(pathname: string): boolean;
+  /** For what else a `platform-api` token opens. */
+  readonly toolingUser: ToolingUser;
 }
 
 const PREFIXES = ["/oauth2/", "/oauth-server/", "/engagementAPI/", "/management/v1/", "/profile/"];
@@ -36,8 +40,16 @@ export function createTokenApp(service: TokenService, options: TokenAppOptions =
   const app = new Hono<Env>();
   const flow = createAuthorizationFlow(service);
   app.onError(answerErrors(service.audit));
+  const toolingUser = createToolingUser(service, flow.grantStands);
+
+  const redeem = (c: Context<Env>, form: Form, clientId: string, address: string) =>
+    flow.redeem(c.req.raw, new URLSearchParams([...new Map([...form, ["client_id", clientId]])]), (jti) =>
+      service.audit({ event: "token-issued", audience: "tooling", clientId, scope: PLATFORM_SCOPE, jti, address }),
+    );
 
   const redeemCode: RedeemCode = async (c, form) => {
+    const page = c.req.header("Authorization") === undefined ? service.ownPage(form.get("client_id") ?? "") : null;
+    if (page) return redeem(c, form, page.clientId, addressOf(c, options));
     const client = parseBasic(c.req.header("Authorization"));
     checkFormClient(form, client.clientId);
     const address = addressOf(c, options);
@@ -55,29 +67,21 @@ export function createTokenApp(service: TokenService, options: TokenAppOptions =
     }
     if (known.credential.kind !== "user")
       throw new OAuthError("unauthorized_client", "this credential is for the client credentials flow");
-    return flow.redeem(c.req.raw, new URLSearchParams([...new Map([...form, ["client_id", client.clientId]])]), (jti) =>
-      service.audit({
-        event: "token-issued",
-        audience: "tooling",
-        clientId: client.clientId,
-        scope: PLATFORM_SCOPE,
-        jti,
-        address,
-      }),
-    );
+    return redeem(c, form, client.clientId, address);
   };
 
   app.route("/", oauthRoutes(service, { ...options, redeemCode }));
   app.on(["GET", "HEAD"], ["/oauth2/authorize", "/oauth2/authorize/:uid"], (c) => flow.handle(c));
   app.post("/oauth2/session/end/confirm", (c) => flow.handle(c));
   app.route("/", pageRoutes(service, flow, options));
-  app.route("/management/v1", managementRoutes(service, { grantStands: flow.grantStands }) as unknown as Hono<Env>);
+  app.route("/management/v1", managementRoutes(service, { toolingUser }) as unknown as Hono<Env>);
   app.route("/", engagementRoutes(service, options));
 
   app.notFound(() => errorResponse(new OAuthError("not_found", "there is nothing here")));
 
   return {
     app,
+    toolingUser,
     fetch: (request, bindings = {}) => app.fetch(request, bindings),
     owns: (pathname) => PATHS.includes(pathname) || PREFIXES.some((prefix) => pathname.startsWith(prefix)),
   };

@@ -5,11 +5,10 @@ import type { Hours } from "../engagement/hours.js";
 import { credentialBlocks } from "./config-file.js";
 import { NO_STORE, OAuthError } from "./errors.js";
 import { readJson } from "./form.js";
-import { PLATFORM_SCOPE } from "./scopes.js";
 import type { TokenService } from "./service.js";
+import type { ToolingUser } from "./tooling-user.js";
 import { answerErrors, type Env } from "./transport.js";
 import type { User } from "./users.js";
-import { bearerError } from "./verify.js";
 
 type ManagementEnv = Env & { Variables: { user: User } };
 
@@ -67,21 +66,13 @@ const answer = (c: Context, value: unknown, status: 200 | 201 = 200): Response =
 const done = (c: Context): Response => c.body(null, 204, NO_STORE);
 
 /** The management interface: `platform-api` tokens open it, with what their user may do at this moment. */
-export function managementRoutes(
-  service: TokenService,
-  options: { grantStands: (grantId: string) => Promise<boolean> },
-): Hono<ManagementEnv> {
+export function managementRoutes(service: TokenService, options: { toolingUser: ToolingUser }): Hono<ManagementEnv> {
   const { applications, users, credentials, registrations, agents, keyring } = service;
   const app = new Hono<ManagementEnv>();
   app.onError(answerErrors(service.audit) as never);
 
   app.use(async (c, next) => {
-    const token = await service.tooling.authorize(c.req.header("Authorization"), PLATFORM_SCOPE);
-    const { grant_id: grantId } = token.claims;
-    // A code that was used twice, a deleted credential, a disabled user: none waits for the token's end.
-    const stands = grantId === undefined || (typeof grantId === "string" && (await options.grantStands(grantId)));
-    const user = stands ? await service.credentials.userOf(token.clientId, token.subject) : null;
-    if (!user) throw bearerError("invalid_token", "the token was revoked");
+    const user = await options.toolingUser(c.req.header("Authorization"));
     c.set("user", user);
     await next();
     if (c.req.method !== "GET")

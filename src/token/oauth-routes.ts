@@ -59,7 +59,7 @@ export function oauthRoutes(service: TokenService, options: TransportOptions & {
       response_types_supported: ["code"],
       response_modes_supported: ["query"],
       grant_types_supported: ["client_credentials", "authorization_code"],
-      token_endpoint_auth_methods_supported: ["client_secret_basic"],
+      token_endpoint_auth_methods_supported: ["client_secret_basic", "none"],
       code_challenge_methods_supported: ["S256"],
       authorization_response_iss_parameter_supported: true,
     }),

@@ -17,10 +17,11 @@ import { type Clock, type Random, systemClock, systemRandom } from "./clock.js";
 import { createProfileCredentials, type ProfileCredentials } from "./credentials.js";
 import type { Documents } from "./documents.js";
 import { createKeyring, type Keyring, type KeyringOptions, type SigningAlgorithm } from "./keyring.js";
+import type { OwnPage } from "./own-pages.js";
 import { type Cost, createSecrets } from "./secret.js";
 import { type BrowserSessions, createBrowserSessions } from "./sessions.js";
 import { createThrottle, type Throttle } from "./throttle.js";
-import { createUsers, type Users } from "./users.js";
+import { createUsers, type User, type Users } from "./users.js";
 import { createVerifier, type TrustedIssuer, type Verifier } from "./verify.js";
 
 export interface TokenServiceOptions {
@@ -29,6 +30,8 @@ export interface TokenServiceOptions {
   readonly issuer: string;
   readonly audiences?: Audiences;
   readonly algorithm?: SigningAlgorithm;
+  /** Pages of this box that sign users in. */
+  readonly pages?: readonly OwnPage[];
   /** Runtime services of environments that name none: this box. */
   readonly endpoints?: Endpoints;
   /** What checking a password costs whoever guesses at it. */
@@ -55,6 +58,9 @@ export interface TokenService {
   readonly sessions: BrowserSessions;
   readonly registrations: Registrations;
   readonly agents: Agents;
+  ownPage(clientId: string): OwnPage | null;
+  /** Whose permissions a tooling token of this client has now; `null` when it opens nothing any more. */
+  userOf(clientId: string, userId: string): Promise<User | null>;
   /** Removes a user with all credentials. */
   deleteUser(name: string): Promise<void>;
   clientCredentials(request: ClientCredentialsRequest): Promise<TokenResponse>;
@@ -114,6 +120,8 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     defaults: { oauthServerUrl: `${issuer}/oauth2/token`, endpoints: options.endpoints ?? thisBox(issuer) },
   });
 
+  const ownPage = (clientId: string) => options.pages?.find((page) => page.clientId === clientId) ?? null;
+
   const trusted = (audience: keyof Audiences): TrustedIssuer => ({
     issuer,
     keys: (fresh) => keyring.jwks(fresh),
@@ -139,6 +147,13 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     sessions: createBrowserSessions({ documents, clock, random, users }),
     registrations,
     agents: createAgents({ documents, clock }),
+    ownPage,
+
+    async userOf(clientId, userId) {
+      if (!ownPage(clientId)) return credentials.userOf(clientId, userId);
+      const user = await users.byId(userId);
+      return user && !user.disabled ? user : null;
+    },
 
     async deleteUser(name) {
       const user = await users.find(name);

@@ -24,6 +24,8 @@ export interface Users {
   create(user: { name: string; role: Role; password: string }): Promise<User>;
   /** `null` when there is none of this name, or another one than the id says. */
   find(name: string, id?: string): Promise<User | null>;
+  /** Reads all of them: a box has few. */
+  byId(id: string): Promise<User | null>;
   list(): Promise<User[]>;
   change(name: string, change: { role?: Role; disabled?: boolean; password?: string }): Promise<User>;
   delete(name: string): Promise<void>;
@@ -70,6 +72,11 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
     async find(name, id) {
       const user = await users.get(normalName(name));
       return user && (id === undefined || user.id === id) ? view(user) : null;
+    },
+
+    async byId(id) {
+      const user = (await users.list()).find((one) => one.id === id);
+      return user ? view(user) : null;
     },
 
     list: async () => (await users.list()).map(view).sort((a, b) => a.name.localeCompare(b.name)),

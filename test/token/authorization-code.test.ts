@@ -1,5 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { beforeEach, describe, expect, test } from "vitest";
+import { OPERATOR_PAGE } from "../../src/token/own-pages.js";
 import { type Box, basic, createBox, form, ISSUER } from "./box.js";
 
 const REDIRECT = "https://app.example/callback";
@@ -315,5 +316,84 @@ describe("authorization code with PKCE", () => {
     await box.service.keyring.rotate({ revoke: true });
     const result = await redeem(callback);
     expect((await me(result.access_token)).status).toBe(200);
+  });
+});
+
+describe("a page of the box itself", () => {
+  const redirect = `${ISSUER}${OPERATOR_PAGE.path}`;
+  const client = { client_id: OPERATOR_PAGE.clientId };
+  let box: Box;
+  let verifier: string;
+
+  beforeEach(async () => {
+    box = createBox({ startAt: Date.now(), pages: [OPERATOR_PAGE] });
+    await box.service.users.create({ name: "olga", role: "owner", password: PASSWORD });
+    await box.service.users.create({ name: "mia", role: "member", password: PASSWORD });
+    verifier = oauth.generateRandomCodeVerifier();
+  });
+
+  const authorizeUrl = async (redirectUri = redirect) =>
+    `/oauth2/authorize?${new URLSearchParams({
+      ...client,
+      redirect_uri: redirectUri,
+      response_type: "code",
+      scope: "platform-api",
+      state: "s1",
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: "S256",
+    })}`;
+
+  const redeem = async (callback: URL, codeVerifier = verifier) => {
+    const options = { [oauth.customFetch]: (url: string, init: RequestInit) => box.fetch(url, init) } as never;
+    const parameters = oauth.validateAuthResponse(server, client, callback, "s1");
+    const { None: none, authorizationCodeGrantRequest } = oauth;
+    return oauth.processAuthorizationCodeResponse(
+      server,
+      client,
+      await authorizationCodeGrantRequest(server, client, none(), parameters, redirect, codeVerifier, options),
+    );
+  };
+
+  const me = async (token: string) =>
+    (await box.fetch("/management/v1/me", { headers: { Authorization: `Bearer ${token}` } })).json();
+
+  test("every user signs in to it, is asked for nothing more, and gets the role's permissions", async () => {
+    for (const [name, role] of [
+      ["olga", "owner"],
+      ["mia", "member"],
+    ] as const) {
+      const browser = new Browser(box);
+      const signIn = await browser.go(await authorizeUrl());
+      expect(signIn.text).toContain("the operator view");
+      const { url } = await browser.submit(signIn.text, { name, password: PASSWORD });
+      expect(`${url.origin}${url.pathname}`).toBe(redirect);
+      const { access_token } = await redeem(url);
+      expect(await me(access_token)).toMatchObject({ name, role });
+      // A signed-in browser goes straight through.
+      expect((await browser.go(await authorizeUrl())).url.searchParams.get("code")).toBeTruthy();
+      await box.service.users.change(name, { disabled: true });
+      expect(await me(access_token)).toMatchObject({ error: "invalid_token" });
+    }
+  });
+
+  test("a code goes to the page's own address, once, and to who began", async () => {
+    const elsewhere = await new Browser(box).go(await authorizeUrl("https://evil.example/operator/"));
+    expect(elsewhere.response.status).toBe(400);
+    const browser = new Browser(box);
+    const signIn = await browser.go(await authorizeUrl());
+    const { url } = await browser.submit(signIn.text, { name: "olga", password: PASSWORD });
+    await expect(redeem(url, oauth.generateRandomCodeVerifier())).rejects.toMatchObject({ error: "invalid_grant" });
+    const again = (await browser.go(await authorizeUrl())).url;
+    const { access_token } = await redeem(again);
+    await expect(redeem(again)).rejects.toMatchObject({ error: "invalid_grant" });
+    // Used twice: the first token is not trusted any more either.
+    expect(await me(access_token)).toMatchObject({ error: "invalid_token" });
+  });
+
+  test("a box without the page knows no such client", async () => {
+    box = createBox({ startAt: Date.now() });
+    expect((await new Browser(box).go(await authorizeUrl())).response.status).toBe(400);
+    const init = form(null, { ...client, grant_type: "authorization_code", code: "x", code_verifier: verifier });
+    expect((await box.fetch("/oauth2/token", init)).status).toBe(401);
   });
 });

@@ -98,10 +98,14 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
 
   // Authorization: sign-in, then consent.
 
-  async function interactionOf(c: Context): Promise<Interaction & { clientName: string; ownerId: string }> {
+  /** `ownerId` is whose credential the client is; `null` for a page of ours, which is everybody's. */
+  async function interactionOf(c: Context): Promise<Interaction & { clientName: string; ownerId: string | null }> {
     const interaction = await flow.interaction(c.req.raw);
-    const credential = interaction && (await service.credentials.get(interaction.clientId));
-    if (!interaction || !credential || interaction.uid !== c.req.param("uid")) {
+    const page = interaction && service.ownPage(interaction.clientId);
+    const credential = interaction && !page ? await service.credentials.get(interaction.clientId) : null;
+    const found = interaction !== null && interaction.uid === c.req.param("uid");
+    if (found && page) return { ...interaction, clientName: page.label, ownerId: null };
+    if (!found || !credential) {
       throw new OAuthError(
         "invalid_request",
         "This authorization has ended or began in another browser. Start again from the application.",
@@ -111,10 +115,12 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
   }
 
   /** A credential has its user's permissions and nobody else's: another user's sign-in goes back with `access_denied`. */
-  const afterSignIn = (c: Context, interaction: { ownerId: string }, user: User): Promise<string> =>
-    user.id === interaction.ownerId
+  const afterSignIn = (c: Context, { ownerId }: { ownerId: string | null }, user: User): Promise<string> => {
+    if (ownerId === null) return flow.signedInToOwnPage(c.req.raw, user.id);
+    return user.id === ownerId
       ? flow.signedIn(c.req.raw, user.id)
       : flow.denied(c.req.raw, "the credential belongs to another user");
+  };
 
   app.get("/oauth2/interaction/:uid", async (c) => {
     const interaction = await interactionOf(c);

@@ -1,8 +1,7 @@
 import type { Adapter, AdapterFactory, AdapterPayload, errors as LibraryErrors } from "oidc-provider";
-import type { Clock } from "../clock.js";
-import type { ProfileCredentials } from "../credentials.js";
-import { collection, type Documents } from "../documents.js";
+import { collection } from "../documents.js";
 import { PLATFORM_SCOPE } from "../scopes.js";
+import type { TokenService } from "../service.js";
 
 interface GrantMembers {
   readonly members: readonly { readonly model: string; readonly id: string }[];
@@ -10,16 +9,12 @@ interface GrantMembers {
 
 export const GRANTS = "oidc.Grant";
 
-/** What the library keeps (sessions, codes, grants), in the store's documents; clients are the profile credentials. */
+/** What the library keeps (sessions, codes, grants), in the store's documents; clients are the profile credentials and our own pages. */
 export function createAdapterFactory(
-  options: {
-    documents: Documents;
-    clock: Clock;
-    credentials: ProfileCredentials;
-  },
+  options: Pick<TokenService, "documents" | "clock" | "credentials" | "issuer" | "ownPage">,
   errors: typeof LibraryErrors,
 ): AdapterFactory {
-  const { documents, clock, credentials } = options;
+  const { documents, clock, credentials, issuer } = options;
   const membersOf = collection<GrantMembers>(documents, "oidc.grant-members");
   const idByUid = collection<string>(documents, "oidc.session-uid");
   const entries = (model: string) => collection<AdapterPayload>(documents, `oidc.${model}`);
@@ -66,20 +61,25 @@ export function createAdapterFactory(
   const clients: Adapter = {
     ...stored("Client"),
     async find(id) {
+      const page = options.ownPage(id);
+      if (page) return client(page.clientId, page.label, [issuer + page.path]);
       const credential = await credentials.get(id);
-      if (credential?.kind !== "user") return undefined;
-      return {
-        client_id: credential.clientId,
-        client_name: credential.label,
-        redirect_uris: [...credential.redirectUris],
-        grant_types: ["authorization_code"],
-        response_types: ["code"],
-        scope: PLATFORM_SCOPE,
-        // Our token endpoint has checked the secret before the library sees the request.
-        token_endpoint_auth_method: "none",
-      };
+      return credential?.kind === "user"
+        ? client(credential.clientId, credential.label, credential.redirectUris)
+        : undefined;
     },
   };
 
   return (model) => (model === "Client" ? clients : stored(model));
 }
+
+const client = (clientId: string, name: string, redirectUris: readonly string[]): AdapterPayload => ({
+  client_id: clientId,
+  client_name: name,
+  redirect_uris: [...redirectUris],
+  grant_types: ["authorization_code"],
+  response_types: ["code"],
+  scope: PLATFORM_SCOPE,
+  // Our token endpoint has checked the secret, where there is one, before the library sees the request.
+  token_endpoint_auth_method: "none",
+});

@@ -35,6 +35,8 @@ export interface AuthorizationFlow {
   redeem(request: Request, form: URLSearchParams, issued: (jti: string) => void): Promise<Response>;
   interaction(request: Request): Promise<Interaction | null>;
   signedIn(request: Request, userId: string): Promise<string>;
+  /** Sign-in and consent in one: for our own pages, whose user is asked for nothing more. */
+  signedInToOwnPage(request: Request, userId: string): Promise<string>;
   consented(request: Request, userId: string): Promise<string>;
   denied(request: Request, description: string): Promise<string>;
   grantStands(grantId: string): Promise<boolean>;
@@ -137,7 +139,7 @@ async function createProvider(service: TokenService): Promise<Provider> {
       return grantId ? ctx.oidc.provider.Grant.find(grantId) : undefined;
     },
     findAccount: async (ctx, sub) => {
-      const user = await service.credentials.userOf(ctx.oidc.client?.clientId ?? "", sub);
+      const user = await service.userOf(ctx.oidc.client?.clientId ?? "", sub);
       return user ? { accountId: sub, claims: () => ({ sub }) } : undefined;
     },
     extraTokenClaims: (_ctx, token) => ("grantId" in token ? { grant_id: token.grantId } : undefined),
@@ -171,6 +173,13 @@ export function createAuthorizationFlow(service: TokenService): AuthorizationFlo
     const { incoming, outgoing } = nodePair(request, service.issuer);
     const library = await provider();
     return { library, incoming, outgoing, found: await library.interactionDetails(incoming, outgoing) };
+  }
+
+  async function newGrant(library: Provider, clientId: string, userId: string): Promise<string> {
+    const grant = new library.Grant({ accountId: userId, clientId });
+    grant.addOIDCScope(PLATFORM_SCOPE);
+    grant.addResourceScope(resourceOf(service.audiences.tooling), PLATFORM_SCOPE);
+    return grant.save();
   }
 
   return {
@@ -235,17 +244,21 @@ export function createAuthorizationFlow(service: TokenService): AuthorizationFlo
       );
     },
 
-    async consented(request, userId) {
+    async signedInToOwnPage(request, userId) {
       const { library, incoming, outgoing, found } = await details(request);
-      const grant = new library.Grant({ accountId: userId, clientId: String(found.params.client_id) });
-      grant.addOIDCScope(PLATFORM_SCOPE);
-      grant.addResourceScope(resourceOf(service.audiences.tooling), PLATFORM_SCOPE);
+      const grantId = await newGrant(library, String(found.params.client_id), userId);
       return library.interactionResult(
         incoming,
         outgoing,
-        { consent: { grantId: await grant.save() } },
-        { mergeWithLastSubmission: true },
+        { login: { accountId: userId, remember: false }, consent: { grantId } },
+        { mergeWithLastSubmission: false },
       );
+    },
+
+    async consented(request, userId) {
+      const { library, incoming, outgoing, found } = await details(request);
+      const grantId = await newGrant(library, String(found.params.client_id), userId);
+      return library.interactionResult(incoming, outgoing, { consent: { grantId } }, { mergeWithLastSubmission: true });
     },
 
     async denied(request, description) {
