@@ -1,16 +1,18 @@
-import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
 import { StatusCode } from "../contract/index.js";
+import type { PeerAddress } from "../token/peer-address.js";
 import type { Dispatcher } from "./dispatch.js";
 import { asStatusError } from "./dispatch.js";
 import type { Guard } from "./guard.js";
+import { withCors } from "./http/cors.js";
 import { openApi } from "./http/openapi.js";
 import { type Caller, createTranscoder, errorResponse, requestIdOf, type TranscoderLimits } from "./http/transcoder.js";
-import type { NodeHandler } from "./listen.js";
+import type { NodeHandler, NodeRequest } from "./listen.js";
+import type { Log } from "./log.js";
 import type { ServerMetrics } from "./metrics.js";
 import { Refusal } from "./refusal.js";
-import { contextValuesFor, rpcRoutes } from "./rpc.js";
+import { createRpcHandler } from "./rpc.js";
 
 export interface AppParts {
   readonly dispatcher: Dispatcher;
@@ -19,12 +21,15 @@ export interface AppParts {
   readonly metricsAccess: "open" | "token" | "off";
   readonly limits: TranscoderLimits & { readonly callSeconds: number };
   readonly version: string;
+  readonly peerAddress: PeerAddress;
   /** The address that callers use. */
   readonly publicUrl: () => string;
   /** Resolves when store and engine can work; rejects otherwise. */
   readonly ready: () => Promise<void>;
   /** What people see with a browser; `null` for a path it does not have. */
   readonly page?: (request: Request) => Response | null;
+  /** Everything under /operator; absent where tokens come from elsewhere. */
+  readonly operator?: (request: Request) => Response | Promise<Response>;
   /** Token, engagement and management endpoints; absent where tokens come from elsewhere. */
   readonly tokens?: {
     readonly owns: (path: string) => boolean;
@@ -54,7 +59,7 @@ export function createApp(parts: AppParts): Hono<Env> {
     if (parts.metricsAccess === "off") return c.notFound();
     if (parts.metricsAccess === "token") {
       try {
-        await parts.guard.admit(c.req.header("authorization") ?? null, remoteAddress(c.env));
+        await parts.guard.admit(c.req.header("authorization") ?? null, addressOf(c.req.raw, c.env, parts.peerAddress));
       } catch (error) {
         return errorResponse(asStatusError(error), requestIdOf(c.req.header("x-request-id")));
       }
@@ -66,9 +71,14 @@ export function createApp(parts: AppParts): Hono<Env> {
     const tokenUrl = tokens ? { tokenUrl: `${serverUrl}/oauth2/token` } : {};
     return c.json(openApi({ serverUrl, version: parts.version, ...tokenUrl }));
   });
+  if (parts.operator) {
+    const operator = parts.operator;
+    app.on(["GET", "HEAD"], ["/operator", "/operator/*"], (c) => operator(c.req.raw));
+  }
   app.all("*", async (c) => {
     if (tokens?.owns(c.req.path)) return tokens.fetch(c.req.raw, c.env);
-    return (await transcode(c.req.raw, callerOf(c.req.raw, c.env))) ?? parts.page?.(c.req.raw) ?? c.notFound();
+    const caller = callerOf(c.req.raw, c.env, parts.peerAddress);
+    return (await transcode(c.req.raw, caller)) ?? parts.page?.(c.req.raw) ?? c.notFound();
   });
   app.notFound((c) =>
     errorResponse(
@@ -80,14 +90,14 @@ export function createApp(parts: AppParts): Hono<Env> {
   return app;
 }
 
-function remoteAddress(env: Partial<HttpBindings> | undefined): string {
-  return env?.incoming?.socket?.remoteAddress ?? "";
+function addressOf(request: Request, env: Partial<HttpBindings> | undefined, peerAddress: PeerAddress): string {
+  return peerAddress(env?.incoming?.socket?.remoteAddress, request.headers.get("x-forwarded-for"));
 }
 
-function callerOf(request: Request, env: Partial<HttpBindings> | undefined): Caller {
+function callerOf(request: Request, env: Partial<HttpBindings> | undefined, peerAddress: PeerAddress): Caller {
   const incoming = env?.incoming;
   return {
-    address: remoteAddress(env),
+    address: addressOf(request, env, peerAddress),
     signal: callerSignal(request, env),
     // Left open when reading ends early: the answer still has to go out.
     ...(incoming ? { body: () => incoming.iterator({ destroyOnReturn: false }) } : {}),
@@ -106,16 +116,29 @@ function callerSignal(request: Request, env: Partial<HttpBindings> | undefined):
 }
 
 /** gRPC, gRPC-Web and Connect where their paths are asked for, the app for everything else. */
-export function createNodeHandler(app: Hono<Env>, parts: Pick<AppParts, "dispatcher" | "limits">): NodeHandler {
-  const fallback = getRequestListener(app.fetch as never, { overrideGlobalObjects: false });
-  return connectNodeAdapter({
-    routes: rpcRoutes(parts.dispatcher),
-    readMaxBytes: parts.limits.messageBytes,
-    maxTimeoutMs: 3_600_000,
-    jsonOptions: { ignoreUnknownFields: false },
-    contextValues: (request) => contextValuesFor(request.socket?.remoteAddress),
-    fallback: (request, response) => {
-      void fallback(request as never, response as never);
+export function createNodeHandler(
+  app: Hono<Env>,
+  parts: Pick<AppParts, "dispatcher" | "limits" | "peerAddress"> & {
+    readonly log: Log;
+    readonly origins: readonly string[];
+  },
+): NodeHandler {
+  const plain = getRequestListener(app.fetch as never, { overrideGlobalObjects: false });
+  const rpc = createRpcHandler(
+    {
+      dispatcher: parts.dispatcher,
+      messageBytes: parts.limits.messageBytes,
+      log: parts.log,
+      addressOf: (request) => parts.peerAddress(request.socket?.remoteAddress, forwardedFor(request)),
     },
-  }) as NodeHandler;
+    (request, response) => {
+      void plain(request as never, response as never);
+    },
+  );
+  return withCors(rpc, parts.origins);
+}
+
+function forwardedFor({ headers }: NodeRequest): string | undefined {
+  const value = headers["x-forwarded-for"];
+  return Array.isArray(value) ? value.join() : value;
 }

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism, homedir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
+import { createPeerAddress } from "../token/peer-address.js";
 
 /**
  * Settings of a box. One precedence everywhere: a flag beats an environment variable, which beats the configuration file,
@@ -28,6 +29,18 @@ const tlsSchema = z.strictObject({
   key: z.string().min(1),
 });
 
+function isProxy(text: string): boolean {
+  try {
+    createPeerAddress([text]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const isOrigin = (text: string): boolean =>
+  URL.canParse(text) && /^https?:/.test(text) && new URL(text).origin === text;
+
 export const configSchema = z.strictObject({
   /** Address to listen on. Anything but loopback needs tokens. */
   host: z.string().min(1).default("127.0.0.1"),
@@ -51,8 +64,23 @@ export const configSchema = z.strictObject({
     .prefault({}),
   /** Where the address that clients use differs from host and port (a proxy): the issuer and the printed lines use it. */
   publicUrl: z.url({ protocol: /^https?$/ }).optional(),
+  /** Proxies in front, by address or network (`10.0.0.0/8`): the `X-Forwarded-For` of these is believed. */
+  trustProxy: z.array(z.string().refine(isProxy, "an address or a network such as 10.0.0.0/8 expected")).default([]),
+  /** Which pages of other origins may call from a browser: exact origins, `https://app.example.com`. */
+  cors: z
+    .strictObject({
+      origins: z
+        .array(z.string().refine(isOrigin, "an origin such as https://app.example.com expected, without a path"))
+        .default([]),
+    })
+    .prefault({}),
   /** Folder of the page that is served at `/`; the package's own when absent. */
   page: z.string().min(1).optional(),
+  /** Where `vivavoce evaluate` leaves the figures that the operator view shows. */
+  evaluation: z
+    .string()
+    .min(1)
+    .default(() => evaluationFile()),
   tls: tlsSchema.optional(),
   auth: z
     .strictObject({
@@ -119,6 +147,11 @@ export function dataFolder(env: NodeJS.ProcessEnv = process.env): string {
   return join(env.XDG_DATA_HOME || join(homedir(), ".local", "share"), "vivavoce");
 }
 
+/** The last evaluation of this user on this machine. */
+export function evaluationFile(env: NodeJS.ProcessEnv = process.env): string {
+  return env.VIVAVOCE_EVALUATION || join(dataFolder(env), "last-evaluation.json");
+}
+
 type Json = { [key: string]: unknown };
 
 /** Environment variables and the setting each one is. Values that are no strings are written as JSON. */
@@ -130,7 +163,10 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
   VIVAVOCE_MASTER_KEY_FILE: "seal.masterKeyFile",
   VIVAVOCE_PREVIOUS_MASTER_KEY_FILE: "seal.previousMasterKeyFile",
   VIVAVOCE_PUBLIC_URL: "publicUrl",
+  VIVAVOCE_TRUST_PROXY: "trustProxy",
+  VIVAVOCE_CORS_ORIGINS: "cors.origins",
   VIVAVOCE_PAGE: "page",
+  VIVAVOCE_EVALUATION: "evaluation",
   VIVAVOCE_TLS_CERT: "tls.cert",
   VIVAVOCE_TLS_KEY: "tls.key",
   VIVAVOCE_AUTH_REQUIRED: "auth.required",
@@ -289,6 +325,7 @@ const TEXT_SETTINGS = new Set([
   "seal.previousMasterKeyFile",
   "publicUrl",
   "page",
+  "evaluation",
   "tls.cert",
   "tls.key",
   "log.level",

@@ -46,6 +46,8 @@ interface MediaMessage extends Message {
 }
 
 interface Timing {
+  /** When the request was there as a whole; a recording counts from its beginning. */
+  startedAt: number;
   queuedSeconds: number;
   workedSeconds: number;
   bytes: number;
@@ -82,9 +84,12 @@ export class Dispatcher {
     });
   }
 
-  unary(method: DescMethod, request: Message, call: Call): Promise<Message> {
+  /** One message, read only when its sender was let in. */
+  unary(method: DescMethod, read: () => Promise<Message>, call: Call): Promise<Message> {
     return this.#observed(method, call, async (timing) => {
       const caller = await this.#admit(call);
+      const request = await read();
+      timing.startedAt = performance.now();
       checkScope(caller, request);
       return this.#timed(method, request, call, timing, this.#parts.limits.callSeconds);
     });
@@ -179,8 +184,7 @@ export class Dispatcher {
   async #observed(method: DescMethod, call: Call, run: (timing: Timing) => Promise<Message>): Promise<Message> {
     const { metrics, log } = this.#parts;
     const operation = method.name;
-    const timing: Timing = { queuedSeconds: 0, workedSeconds: 0, bytes: 0 };
-    const startedAt = performance.now();
+    const timing: Timing = { startedAt: performance.now(), queuedSeconds: 0, workedSeconds: 0, bytes: 0 };
     let status = "OK";
     this.#running++;
     try {
@@ -198,7 +202,7 @@ export class Dispatcher {
       throw refused;
     } finally {
       this.#running--;
-      const seconds = (performance.now() - startedAt) / 1000;
+      const seconds = (performance.now() - timing.startedAt) / 1000;
       metrics.call(operation, call.protocol, status, seconds);
       log.info("call", {
         requestId: call.requestId,
@@ -252,13 +256,18 @@ export function asStatusError(error: unknown): StatusError {
   if (error instanceof Error && error.name === "TimeoutError") {
     return new Refusal(StatusCode.DEADLINE_EXCEEDED, "the call took too long", { cause: error });
   }
-  return new Refusal(StatusCode.INTERNAL_ERROR, "an internal error; the request id finds it in the log", {
-    cause: error,
-  });
+  return unforeseen(error);
 }
 
-/** Errors of the RPC framework itself, before an operation was reached. */
+const unforeseen = (error: unknown) =>
+  new Refusal(StatusCode.INTERNAL_ERROR, "an internal error; the request id finds it in the log", { cause: error });
+
+/**
+ * Errors of the RPC framework itself, nearly all of them about what a caller sent, whatever code it gives them; but an answer that
+ * it cannot write is our fault.
+ */
 function fromConnectError(error: ConnectError): StatusError {
+  if (error.code === Code.Internal && /^(serialize|internal error)/.test(error.rawMessage)) return unforeseen(error);
   const codes: Partial<Record<Code, StatusCode>> = {
     [Code.InvalidArgument]: StatusCode.BAD_REQUEST,
     [Code.ResourceExhausted]: StatusCode.TOO_LARGE,
@@ -267,7 +276,10 @@ function fromConnectError(error: ConnectError): StatusError {
     [Code.DeadlineExceeded]: StatusCode.DEADLINE_EXCEEDED,
     [Code.Unimplemented]: StatusCode.NOT_IMPLEMENTED,
   };
-  return new Refusal(codes[error.code] ?? StatusCode.BAD_REQUEST, error.rawMessage, { cause: error });
+  return new Refusal(codes[error.code] ?? StatusCode.BAD_REQUEST, error.rawMessage, {
+    cause: error,
+    headers: Object.fromEntries(error.metadata),
+  });
 }
 
 function callerGone(reason: unknown): StatusError {

@@ -1,11 +1,18 @@
 import type { Documents } from "../token/documents.js";
 import type { TokenService } from "../token/service.js";
+import { generatePassword } from "../token/users.js";
 
 /** Shown once: only a hash of the secret is kept. */
 export interface FirstApplication {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly scope: string;
+}
+
+/** Shown once, too. */
+export interface FirstOwner {
+  readonly name: string;
+  readonly password: string;
 }
 
 /** The biometric scope that the first application opens. */
@@ -28,6 +35,15 @@ export async function firstRun(service: TokenService, documents: Documents): Pro
   const client = application.clients[0]!;
   const clientSecret = await service.applications.regenerateSecret(application.id, client.id);
   return { clientId: client.id, clientSecret, scope: FIRST_SCOPE };
+}
+
+/** On a store that never had a user, creates an owner, who can sign in to the operator view. `null` afterwards. */
+export async function firstOwner(service: TokenService, documents: Documents): Promise<FirstOwner | null> {
+  if ((await service.users.list()).length > 0) return null;
+  if (!(await documents.insert("server", "first-owner", { at: Date.now() }))) return null;
+  const password = generatePassword(service.random);
+  const { name } = await service.users.create({ name: "owner", role: "owner", password });
+  return { name, password };
 }
 
 /** Lines for a POSIX shell that get a token, enroll a voice and verify it, as printed after the first start. */

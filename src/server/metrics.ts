@@ -1,11 +1,15 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { WorkQueue } from "./limits/work-queue.js";
+import { AUDIO_OPERATIONS } from "./operations.js";
+import { LoadHistory } from "./operator/load-history.js";
 
 export type Protocol = "http" | "grpc" | "grpc-web" | "connect";
 
 /** What Prometheus reads at /metrics. Labels are names of the contract, never ids of people. */
 export class ServerMetrics {
   readonly registry = new Registry();
+  /** The same over the last hour, for the operator view. */
+  readonly load: LoadHistory;
   readonly #latency: Histogram<"operation" | "protocol" | "status">;
   readonly #decisions: Counter<"operation" | "decision">;
   readonly #queued: Histogram<never>;
@@ -14,6 +18,7 @@ export class ServerMetrics {
   readonly #uploaded: Counter<never>;
 
   constructor(queue: WorkQueue) {
+    this.load = new LoadHistory(queue);
     const registers = [this.registry];
     collectDefaultMetrics({ register: this.registry, prefix: "vivavoce_" });
     this.#latency = new Histogram({
@@ -73,6 +78,7 @@ export class ServerMetrics {
 
   call(operation: string, protocol: Protocol, status: string, seconds: number): void {
     this.#latency.observe({ operation, protocol, status }, seconds);
+    if (AUDIO_OPERATIONS.has(operation)) this.load.answered(seconds);
   }
 
   decision(operation: string, decision: string): void {
@@ -87,6 +93,7 @@ export class ServerMetrics {
     if (!(audioSeconds > 0)) return;
     this.#audioSeconds.inc({ operation }, audioSeconds);
     this.#realTimeFactor.observe({ operation }, workedSeconds / audioSeconds);
+    this.load.worked(workedSeconds / audioSeconds);
   }
 
   uploaded(bytes: number): void {

@@ -1,45 +1,145 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import {
-  type Code,
+  Code,
   ConnectError,
-  type ConnectRouter,
+  type ConnectRouterOptions,
+  createConnectRouter,
   createContextKey,
   createContextValues,
   type HandlerContext,
 } from "@connectrpc/connect";
+import { createAsyncIterable, readAllBytes, type UniversalHandler } from "@connectrpc/connect/protocol";
+import { codeToHttpStatus, errorFromJsonBytes, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
+import {
+  compressionBrotli,
+  compressionGzip,
+  universalRequestFromNodeRequest,
+  universalResponseToNodeResponse,
+} from "@connectrpc/connect-node";
 import { type StatusError, StatusSchema } from "../contract/index.js";
 import { transportCodes } from "../contract/status-codes.js";
 import { asStatusError, type Call, type Dispatcher } from "./dispatch.js";
 import { requestIdOf } from "./http/transcoder.js";
+import type { NodeHandler } from "./listen.js";
+import type { Log } from "./log.js";
 import type { Protocol } from "./metrics.js";
 import { METHODS } from "./operations.js";
-import { headersOf } from "./refusal.js";
+import { badRequest, headersOf } from "./refusal.js";
 
 const address = createContextKey("", { description: "network address of the caller" });
 
-export const contextValuesFor = (remoteAddress: string | undefined) =>
-  createContextValues().set(address, remoteAddress ?? "");
+/** An answer that the framework gives by itself is a small JSON object; what is larger is none of its errors. */
+const LONGEST_ERROR = 1 << 20;
 
-/** Every method on gRPC, gRPC-Web and Connect, through the same dispatcher as HTTP. */
-export function rpcRoutes(dispatcher: Dispatcher): (router: ConnectRouter) => void {
-  return (router) => {
-    for (const method of METHODS) {
-      router.rpc(method, implementation(dispatcher, method) as never);
+export interface RpcParts {
+  readonly dispatcher: Dispatcher;
+  readonly messageBytes: number;
+  readonly log: Log;
+  readonly addressOf: (request: Parameters<NodeHandler>[0]) => string;
+}
+
+/** Every method on gRPC, gRPC-Web and Connect, through the same dispatcher as HTTP; `fallback` for every other path. */
+export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHandler {
+  const options: ConnectRouterOptions = {
+    acceptCompression: [compressionGzip, compressionBrotli],
+    readMaxBytes: parts.messageBytes,
+    maxTimeoutMs: 3_600_000,
+    jsonOptions: { ignoreUnknownFields: false },
+  };
+  const grpc = grpcHandlers(parts.dispatcher, options);
+  const connect = connectHandlers(parts.dispatcher, options);
+
+  return (request, response) => {
+    const path = (request.url ?? "").split("?", 1)[0]!;
+    const isGrpc = (request.headers["content-type"] ?? "").startsWith("application/grpc");
+    const handle = (isGrpc ? grpc : connect).get(path);
+    if (!handle) {
+      fallback(request, response);
+      return;
     }
+    const caller = createContextValues().set(address, parts.addressOf(request));
+    handle(universalRequestFromNodeRequest(request, response, undefined, caller))
+      .then((answer) => universalResponseToNodeResponse(answer, response))
+      .catch((error: unknown) => {
+        // The caller went away before the answer was written.
+        if (ConnectError.from(error).code === Code.Aborted) return;
+        parts.log.error("an answer could not be written", { stack: (error as Error).stack ?? String(error) });
+      });
   };
 }
 
-function implementation(dispatcher: Dispatcher, method: DescMethod) {
-  switch (method.methodKind) {
-    case "unary":
-      return (request: Message, context: HandlerContext) =>
-        answer(context, (call) => dispatcher.unary(method, request, call));
-    case "client_streaming":
-      return (requests: AsyncIterable<Message>, context: HandlerContext) =>
-        answer(context, (call) => dispatcher.clientStream(method, requests, call));
-    default:
-      throw new TypeError(`${method.name}: streams of answers are not in the contract`);
+type Handle = (...request: Parameters<UniversalHandler>) => ReturnType<UniversalHandler>;
+
+/**
+ * gRPC sends one message as it sends many, so every method is taken as a stream: a message is read where its errors can be given
+ * the contract's status, and only after the caller was let in.
+ */
+function grpcHandlers(dispatcher: Dispatcher, options: ConnectRouterOptions): Map<string, Handle> {
+  const router = createConnectRouter({ ...options, connect: false });
+  for (const method of METHODS) {
+    const implementation =
+      method.methodKind === "unary"
+        ? (requests: AsyncIterable<Message>, context: HandlerContext) =>
+            answer(context, (call) => dispatcher.unary(method, () => onlyMessage(requests), call))
+        : streaming(dispatcher, method);
+    router.rpc({ ...method, methodKind: "client_streaming" } as DescMethod, implementation as never);
   }
+  return new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+}
+
+function connectHandlers(dispatcher: Dispatcher, options: ConnectRouterOptions): Map<string, Handle> {
+  // Answers are not packed: they are small, and an error's must be read again below.
+  const router = createConnectRouter({ ...options, grpc: false, grpcWeb: false, compressMinBytes: 0xffffffff });
+  for (const method of METHODS) {
+    const implementation =
+      method.methodKind === "unary"
+        ? (request: Message, context: HandlerContext) =>
+            answer(context, (call) => dispatcher.unary(method, async () => request, call))
+        : streaming(dispatcher, method);
+    router.rpc(method, implementation as never);
+  }
+  return new Map(
+    router.handlers.map((handler) => [
+      handler.requestPath,
+      handler.method.methodKind === "unary" ? withStatus(handler) : handler,
+    ]),
+  );
+}
+
+const streaming =
+  (dispatcher: Dispatcher, method: DescMethod) => (requests: AsyncIterable<Message>, context: HandlerContext) =>
+    answer(context, (call) => dispatcher.clientStream(method, requests, call));
+
+async function onlyMessage(messages: AsyncIterable<Message>): Promise<Message> {
+  let only: Message | null = null;
+  for await (const message of messages) {
+    if (only !== null) throw badRequest("one message expected, not several");
+    only = message;
+  }
+  if (only === null) throw badRequest("one message expected, not none");
+  return only;
+}
+
+/** A message that Connect could not read never reaches an operation: its error gets the contract's status here. */
+function withStatus(handler: UniversalHandler): Handle {
+  return async (request) => {
+    const response = await handler(request);
+    if (response.status === 200 || !response.header?.get("content-type")?.startsWith("application/json"))
+      return response;
+    const bytes = await readAllBytes(response.body as AsyncIterable<Uint8Array>, LONGEST_ERROR);
+    const unread = errorFromJsonBytes(bytes, undefined, new ConnectError("the request cannot be read"));
+    if (unread.details.length > 0) return { ...response, body: createAsyncIterable([bytes]) };
+    const refused = asStatusError(unread);
+    refused.status.requestId = requestIdOf(request.header.get("x-request-id"));
+    const error = connectErrorOf(refused);
+    const body = errorToJsonBytes(error, undefined);
+    const header = new Headers(response.header);
+    error.metadata.forEach((value, name) => {
+      header.set(name, value);
+    });
+    header.set("content-length", String(body.byteLength));
+    return { ...response, status: codeToHttpStatus(error.code), header, body: createAsyncIterable([body]) };
+  };
 }
 
 async function answer(context: HandlerContext, dispatch: (call: Call) => Promise<Message>): Promise<Message> {

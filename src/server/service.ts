@@ -1,3 +1,4 @@
+import { createPeerAddress, type PeerAddress } from "../token/peer-address.js";
 import { type AppParts, createApp, createNodeHandler } from "./app.js";
 import type { ServerConfig } from "./config.js";
 import { Dispatcher } from "./dispatch.js";
@@ -18,14 +19,18 @@ export interface ServiceParts {
   readonly ready: () => Promise<void>;
   readonly tokens?: AppParts["tokens"];
   readonly page?: AppParts["page"];
+  readonly operator?: AppParts["operator"];
 }
 
 /** Operations behind every transport, not yet listening. */
 export class Service {
   readonly dispatcher: Dispatcher;
+  readonly queue: WorkQueue;
+  readonly metrics: ServerMetrics;
   readonly app: ReturnType<typeof createApp>;
   readonly #config: ServerConfig;
   readonly #parts: ServiceParts;
+  readonly #peerAddress: PeerAddress;
   #listener: Listener | null = null;
 
   constructor(config: ServerConfig, parts: ServiceParts) {
@@ -33,9 +38,12 @@ export class Service {
     if (missing.length > 0) throw new TypeError(`operations are missing: ${missing.join(", ")}`);
     this.#config = config;
     this.#parts = parts;
+    this.#peerAddress = createPeerAddress(config.trustProxy);
     const { limits } = config;
     const queue = new WorkQueue(limits.concurrentAudio, limits.queuedAudio);
     const metrics = new ServerMetrics(queue);
+    this.queue = queue;
+    this.metrics = metrics;
     this.dispatcher = new Dispatcher({
       operations: parts.operations,
       guard: parts.guard,
@@ -53,10 +61,12 @@ export class Service {
       metricsAccess: config.metrics.access,
       limits,
       version: parts.version,
+      peerAddress: this.#peerAddress,
       publicUrl: () => this.url,
       ready: parts.ready,
       ...(parts.tokens ? { tokens: parts.tokens } : {}),
       ...(parts.page ? { page: parts.page } : {}),
+      ...(parts.operator ? { operator: parts.operator } : {}),
     });
   }
 
@@ -76,7 +86,13 @@ export class Service {
       tls,
       headerSeconds: limits.headerSeconds,
       readSeconds: (request) => (isUpload(request) ? limits.mediaReadSeconds : limits.readSeconds),
-      handler: createNodeHandler(this.app, { dispatcher: this.dispatcher, limits }),
+      handler: createNodeHandler(this.app, {
+        dispatcher: this.dispatcher,
+        limits,
+        peerAddress: this.#peerAddress,
+        log: this.#parts.log,
+        origins: this.#config.cors.origins,
+      }),
     });
   }
 

@@ -7,16 +7,19 @@ import { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
 import type { Store } from "../store/port.js";
 import { createTokenApp, type TokenApp } from "../token/app.js";
 import { auditTo } from "../token/audit.js";
+import { OPERATOR_PAGE } from "../token/own-pages.js";
+import { createPeerAddress } from "../token/peer-address.js";
 import { createTokenService, type TokenService } from "../token/service.js";
 import { createVerifier, type TrustedIssuer } from "../token/verify.js";
 import type { ConfigurationOverrides } from "../voiceprint/configuration-set.js";
 import type { ServerConfig } from "./config.js";
-import { type FirstApplication, firstRun } from "./first-run.js";
+import { FIRST_SCOPE, type FirstApplication, type FirstOwner, firstOwner, firstRun } from "./first-run.js";
 import { type Guard, openGuard, tokenGuard } from "./guard.js";
 import { serveFolder } from "./http/static-files.js";
 import { jsonLog, type Log } from "./log.js";
 import { openConfiguredStore } from "./open-store.js";
 import type { Operations } from "./operations.js";
+import { createOperatorApp } from "./operator/operator-routes.js";
 import { Service, type ServiceParts } from "./service.js";
 import { VERSION } from "./version.js";
 
@@ -26,12 +29,17 @@ export interface Box {
   readonly app: Service["app"];
   /** The application of a first start, secret included; `null` afterwards or where tokens come from elsewhere. */
   readonly firstApplication: FirstApplication | null;
+  /** Who may sign in to the operator view after a first start, password included; `null` afterwards. */
+  readonly firstOwner: FirstOwner | null;
+  /** `null` where tokens come from elsewhere. */
+  readonly operatorUrl: string | null;
   reloadTls(): void;
   /** Finishes what was accepted, then closes all. True when nothing was cut off. */
   stop(): Promise<boolean>;
 }
 
 const EXPIRE_EVERY_MS = 600_000;
+const LOOK_AT_QUEUE_EVERY_MS = 1000;
 
 export interface BoxParts {
   readonly log?: Log;
@@ -65,6 +73,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     // bound in the same turn in which that is heard of, before any request can be.
     let guard: Guard = openGuard;
     let tokenApp: TokenApp | null = null;
+    let operatorApp: ReturnType<typeof createOperatorApp> | null = null;
     const service = new Service(config, {
       operations: processor as unknown as Operations,
       guard: { admit: (authorization, address) => guard.admit(authorization, address) },
@@ -78,24 +87,49 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
               owns: (path) => tokenApp?.owns(path) ?? false,
               fetch: (request, env) => tokenApp!.fetch(request, env as never),
             },
+            operator: (request) => operatorApp!.fetch(request),
           }
         : {}),
     });
     await service.listen();
     const tokens = config.auth.ownIssuer
-      ? createTokenService({ documents: store.documents, issuer: service.url, audit: auditTo(log) })
+      ? createTokenService({
+          documents: store.documents,
+          issuer: service.url,
+          audit: auditTo(log),
+          pages: [OPERATOR_PAGE],
+        })
       : null;
     guard = createGuard(config, tokens);
-    tokenApp = tokens && createTokenApp(tokens);
+    tokenApp = tokens && createTokenApp(tokens, { peerAddress: createPeerAddress(config.trustProxy) });
+    operatorApp =
+      tokens &&
+      tokenApp &&
+      createOperatorApp({
+        store,
+        queue: service.queue,
+        load: service.metrics.load,
+        toolingUser: tokenApp.toolingUser,
+        applications: tokens.applications,
+        openScopes: config.auth.required ? [] : [FIRST_SCOPE],
+        version: VERSION,
+        modelRevision: engine.model.revision,
+        evaluationFile: config.evaluation,
+        files: operatorFiles(),
+        log,
+      });
     opened.push(() => service.stop());
 
     const firstApplication = tokens && config.auth.required ? await firstRun(tokens, store.documents) : null;
+    const owner = tokens && (await firstOwner(tokens, store.documents));
 
     await processor.workOnJobs();
     const expiry = setInterval(() => {
       processor.expire().catch((error) => log.error("expiry failed", { stack: String(error) }));
     }, EXPIRE_EVERY_MS);
     expiry.unref();
+    const looking = setInterval(() => service.metrics.load.sample(), LOOK_AT_QUEUE_EVERY_MS);
+    looking.unref();
 
     log.info("listening", {
       address: service.url,
@@ -109,9 +143,12 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       url: service.url,
       app: service.app,
       firstApplication,
+      firstOwner: owner,
+      operatorUrl: tokens && `${service.url}${OPERATOR_PAGE.path}`,
       reloadTls: () => service.reloadTls(),
       async stop() {
         clearInterval(expiry);
+        clearInterval(looking);
         opened.pop(); // the service itself, whose outcome is told
         const clean = await service.stop();
         await closeAll();
@@ -147,6 +184,12 @@ async function ready(store: Store, engine: Engine): Promise<void> {
 function pageOf(given: string | undefined): { page?: ServiceParts["page"] } {
   const folder = given ?? fileURLToPath(new URL("../page/", import.meta.url));
   return existsSync(folder) ? { page: serveFolder(folder) } : {};
+}
+
+/** The operator view lies in `dist/operator`; where it was not built, its data can still be asked for. */
+function operatorFiles(): (request: Request) => Response | null {
+  const folder = fileURLToPath(new URL("../operator/", import.meta.url));
+  return existsSync(folder) ? serveFolder(folder, OPERATOR_PAGE.path) : () => null;
 }
 
 /** A store's kind, without the password that its address may carry. */

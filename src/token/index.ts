@@ -37,6 +37,7 @@ export type { CredentialKind, ProfileCredential, ProfileCredentials } from "./cr
 export { errorResponse, OAuthError, type OAuthErrorCode } from "./errors.js";
 export type { Keyring, SigningAlgorithm } from "./keyring.js";
 export { administerService, createManagementClient, type TokenAdministration } from "./management-client.js";
+export { createPeerAddress, type PeerAddress } from "./peer-address.js";
 export { PLATFORM_SCOPE, RUNTIME_SCOPES, type RuntimeScope } from "./scopes.js";
 export { createTokenService, type TokenService, type TokenServiceOptions } from "./service.js";
 export { formatUrn, parseUrn, type ResourceUrn, UrnError, type UrnErrorCode, type WordsetService } from "./urn.js";

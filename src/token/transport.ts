@@ -2,23 +2,20 @@ import type { HttpBindings } from "@hono/node-server";
 import type { Context, ErrorHandler } from "hono";
 import type { Audit } from "./audit.js";
 import { errorResponse, OAuthError } from "./errors.js";
+import { createPeerAddress, type PeerAddress } from "./peer-address.js";
 
 /** Under `@hono/node-server` the raw request and answer are there; without a port they are not. */
 export type Env = { Bindings: Partial<HttpBindings> };
 
 export interface TransportOptions {
-  /** Whose `X-Forwarded-For` is believed: nobody's, unless a proxy of ours stands in front. */
-  readonly trustProxy?: boolean;
+  /** Who asks, for the throttle and the log. Default: the other end of the connection; a header is believed for no proxy that was not named. */
+  readonly peerAddress?: PeerAddress;
 }
 
-/** Who asks, for the throttle. */
-export function addressOf(c: Context<Env>, { trustProxy = false }: TransportOptions): string {
-  if (trustProxy) {
-    // The last entry is the one that our own proxy wrote.
-    const forwarded = c.req.header("X-Forwarded-For")?.split(",").at(-1)?.trim();
-    if (forwarded) return forwarded;
-  }
-  return c.env?.incoming?.socket?.remoteAddress ?? "unknown";
+const UNFORWARDED = createPeerAddress();
+
+export function addressOf(c: Context<Env>, { peerAddress = UNFORWARDED }: TransportOptions): string {
+  return peerAddress(c.env?.incoming?.socket?.remoteAddress, c.req.header("X-Forwarded-For")) || "unknown";
 }
 
 /** Every error as `{ error, error_description }`; what we did not foresee says nothing of our inside. */

@@ -36,6 +36,9 @@ const NAME = /^[a-z0-9][a-z0-9._@+-]{0,127}$/;
 const SHORTEST_PASSWORD = 10;
 const LONGEST_PASSWORD = 256;
 
+/** For who asks for none of their own: 144 random bits. */
+export const generatePassword = (random: Random): string => Buffer.from(random.bytes(18)).toString("base64url");
+
 export const normalName = (name: string): string => name.trim().toLowerCase();
 
 function checkPassword(password: string): string {

@@ -21,15 +21,15 @@ const CONTENT_SECURITY_POLICY =
   "media-src 'self' blob:; worker-src 'self' blob:; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /**
- * The files of a folder at the paths they have there, `index.html` at its folder's. The list is made once: a path that is
+ * The files of a folder at the paths they have there, below `at`, `index.html` at its folder's. The list is made once: a path that is
  * not on it reaches no file.
  */
-export function serveFolder(folder: string): (request: Request) => Response | null {
+export function serveFolder(folder: string, at = "/"): (request: Request) => Response | null {
   const files = new Map<string, string>();
   for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
     const path = join(folder, name);
     if (!statSync(path).isFile()) continue;
-    const url = `/${name.split("\\").join("/")}`;
+    const url = `${at}${name.split("\\").join("/")}`;
     files.set(url, path);
     if (url.endsWith("/index.html")) files.set(url.slice(0, -"index.html".length), path);
   }
@@ -54,9 +54,11 @@ export function serveFolder(folder: string): (request: Request) => Response | nu
     const headers = {
       "content-type": type,
       ...(zip ? { "content-encoding": "gzip" } : {}),
-      vary: "accept-encoding",
+      vary: "accept-encoding, origin",
       // The build gives files in these folders an address that changes with their content.
-      "cache-control": /^\/(assets|models)\//.test(pathname) ? "public, max-age=31536000, immutable" : "no-cache",
+      "cache-control": /^(assets|models)\//.test(pathname.slice(at.length))
+        ? "public, max-age=31536000, immutable"
+        : "no-cache",
       etag: tag,
       "content-security-policy": CONTENT_SECURITY_POLICY,
       // With both, a page may share one copy of the model among its workers.

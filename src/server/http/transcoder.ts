@@ -53,7 +53,7 @@ export function createTranscoder(dispatcher: Dispatcher, limits: TranscoderLimit
       const response =
         method.methodKind === "client_streaming"
           ? await dispatcher.clientStream(method, mediaMessages(found, url, request, body, limits), call)
-          : await dispatcher.unary(method, await unaryMessage(found, url, request, limits), call);
+          : await dispatcher.unary(method, () => unaryMessage(found, url, request, limits), call);
       return jsonResponse(messageToJson(method.output, response), 200, requestId);
     } catch (error) {
       return errorResponse(asStatusError(error), requestId);

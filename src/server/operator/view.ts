@@ -1,0 +1,84 @@
+/** What the operator view is told, as JSON under /operator/v1. No audio, no embeddings, no scores of people who are not asked about. */
+import type { LastEvaluation } from "../../evaluate/last-evaluation.js";
+
+export interface Spread {
+  readonly median: number;
+  /** 95 of 100 are below. */
+  readonly p95: number;
+}
+
+export interface LoadSpan {
+  /** Its beginning, in milliseconds since 1970. */
+  readonly at: number;
+  /** Calls with audio that were answered. */
+  readonly calls: number;
+  /** The most at a time. */
+  readonly running: number;
+  readonly waiting: number;
+  /** Seconds from a whole request to its answer. */
+  readonly latency: Spread | null;
+  /** Time worked on a recording over its length. */
+  readonly realTimeFactor: Spread | null;
+}
+
+export interface BoxView {
+  readonly user: string;
+  readonly version: string;
+  readonly modelRevision: string;
+  /** The biometric scopes that applications of this box are bound to. */
+  readonly scopes: readonly string[];
+}
+
+export interface LoadView {
+  readonly now: number;
+  readonly running: number;
+  readonly waiting: number;
+  readonly concurrent: number;
+  readonly capacity: number;
+  readonly spanMs: number;
+  readonly spans: readonly LoadSpan[];
+}
+
+/** Names are those of the contract's enumerations, without their prefix. */
+export interface DecisionView {
+  readonly id: string;
+  readonly at: number;
+  readonly operation: string;
+  readonly decision: string;
+  readonly reason: string;
+  readonly risk: number | null;
+  readonly reliability: number | null;
+  readonly sessionId: string;
+  readonly profileId: string | null;
+}
+
+export interface ProfileView {
+  readonly id: string;
+  readonly kind: "person" | "fraudster";
+  readonly ownerId: string;
+  readonly tag: string;
+  readonly status: string;
+  /** Made by another model than the box has: it must be trained or enrolled anew. */
+  readonly obsolete: boolean;
+  readonly printVersion: number;
+  readonly netSpeechSeconds: number | null;
+  readonly createdAt: number;
+}
+
+export interface WatchlistView {
+  readonly id: string;
+  readonly tag: string;
+  readonly profiles: number;
+  readonly owners: number;
+}
+
+/** A page of a table, and the id to ask for the next one with. */
+export interface Page<Row> {
+  readonly rows: readonly Row[];
+  readonly next: string | null;
+}
+
+export interface EvaluationView {
+  /** `null`: none was made yet. */
+  readonly evaluation: LastEvaluation | null;
+}

@@ -1,0 +1,240 @@
+import http2 from "node:http2";
+import { fromBinary } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { StatusCode, StatusSchema } from "../../src/contract/index.js";
+import type { Guard } from "../../src/server/guard.js";
+import { Refusal } from "../../src/server/refusal.js";
+import { type Rehearsal, rehearse } from "./rehearsal.js";
+
+const PATH = "/vendor.biosec.v1.VoiceprintsProcessor/Verify";
+/** A length-delimited field that promises more than comes. */
+const BROKEN = Uint8Array.of(0x0a, 0x7f, 0x01);
+
+let rehearsal: Rehearsal;
+let url: string;
+let session: http2.ClientHttp2Session;
+beforeAll(async () => {
+  rehearsal = rehearse({}, { limits: { messageBytes: 1000, callsPerSecond: 0 } });
+  await rehearsal.service.listen();
+  url = rehearsal.service.url;
+  session = http2.connect(url);
+});
+afterAll(async () => {
+  session.close();
+  await rehearsal.service.stop();
+});
+
+interface Refused {
+  /** gRPC's number or Connect's name. */
+  readonly code: string;
+  readonly details: string;
+  readonly requestId: string;
+}
+
+/** In a gRPC frame; `length` may lie. */
+function framed(bytes: Uint8Array, length = bytes.length): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(length, 1);
+  return Buffer.concat([head, bytes]);
+}
+
+function overGrpc(body: Uint8Array, headers: Record<string, string> = {}): Promise<Refused> {
+  return new Promise((resolve, reject) => {
+    const stream = session.request({
+      ":method": "POST",
+      ":path": PATH,
+      "content-type": "application/grpc+proto",
+      te: "trailers",
+      ...headers,
+    });
+    let seen: http2.IncomingHttpHeaders = {};
+    const note = (more: http2.IncomingHttpHeaders) => {
+      seen = { ...seen, ...more };
+    };
+    stream.on("response", note);
+    stream.on("trailers", note);
+    stream.on("error", reject);
+    stream.on("close", () =>
+      resolve({
+        code: String(seen["grpc-status"]),
+        details: String(seen["grpc-status-details-bin"] ?? ""),
+        requestId: String(seen["x-request-id"] ?? ""),
+      }),
+    );
+    stream.resume();
+    stream.end(body);
+  });
+}
+
+async function overGrpcWeb(body: Uint8Array): Promise<Refused> {
+  const response = await fetch(url + PATH, {
+    method: "POST",
+    body: body as BodyInit,
+    headers: { "content-type": "application/grpc-web+proto" },
+  });
+  const bytes = Buffer.from(await response.arrayBuffer());
+  const trailers = new Headers(response.headers);
+  for (let at = 0; at + 5 <= bytes.length; at += 5 + bytes.readUInt32BE(at + 1)) {
+    if ((bytes[at]! & 0x80) === 0) continue;
+    const text = bytes.subarray(at + 5, at + 5 + bytes.readUInt32BE(at + 1)).toString();
+    for (const line of text.split("\r\n").filter(Boolean)) {
+      const colon = line.indexOf(":");
+      trailers.set(line.slice(0, colon), line.slice(colon + 1).trim());
+    }
+  }
+  return {
+    code: trailers.get("grpc-status") ?? "none",
+    details: trailers.get("grpc-status-details-bin") ?? "",
+    requestId: trailers.get("x-request-id") ?? "",
+  };
+}
+
+const overConnect = (type: string) => async (body: Uint8Array) => {
+  const response = await fetch(url + PATH, {
+    method: "POST",
+    body: body as BodyInit,
+    headers: { "content-type": type },
+  });
+  if (response.ok) return { code: "ok", details: "", requestId: "" };
+  const { code, details } = (await response.json()) as { code: string; details: { type: string; value: string }[] };
+  expect(details.map(({ type: name }) => name)).toEqual(["vendor.rpc.Status"]);
+  return {
+    code,
+    details: details[0]!.value,
+    requestId: response.headers.get("x-request-id") ?? "",
+  };
+};
+
+/** gRPC wraps it in google.rpc.Status, whose third field is an Any, whose second field it is. */
+function statusOf(details: string, wrapped: boolean) {
+  const bytes = Buffer.from(details, "base64");
+  return fromBinary(StatusSchema, wrapped ? lengthDelimited(lengthDelimited(bytes, 3), 2) : bytes);
+}
+
+function lengthDelimited(bytes: Uint8Array, field: number): Uint8Array {
+  let at = 0;
+  const varint = () => {
+    for (let value = 0, shift = 0; ; shift += 7) {
+      const byte = bytes[at++]!;
+      value += (byte & 0x7f) * 2 ** shift;
+      if (byte < 0x80) return value;
+    }
+  };
+  while (at < bytes.length) {
+    const tag = varint();
+    const length = varint();
+    if ((tag & 7) !== 2) continue;
+    if (tag >> 3 === field) return bytes.subarray(at, at + length);
+    at += length;
+  }
+  throw new Error(`no field ${field}`);
+}
+
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+const LARGE = new Uint8Array(2000);
+
+describe("a message that cannot be read is refused with the contract's status in the details", () => {
+  it.each<[string, (body: Uint8Array) => Promise<Refused>, Uint8Array, string, string]>([
+    ["gRPC, broken protobuf", overGrpc, framed(BROKEN), "BAD_REQUEST", "3"],
+    ["gRPC, a frame cut short", overGrpc, framed(BROKEN, 100), "BAD_REQUEST", "3"],
+    ["gRPC, no message", overGrpc, Buffer.alloc(0), "BAD_REQUEST", "3"],
+    ["gRPC, a message without fields is one", overGrpc, framed(new Uint8Array(0), 0), "OK", "0"],
+    [
+      "gRPC, two messages",
+      overGrpc,
+      Buffer.concat([framed(new Uint8Array(0)), framed(new Uint8Array(0))]),
+      "BAD_REQUEST",
+      "3",
+    ],
+    ["gRPC, too large", overGrpc, framed(LARGE), "TOO_LARGE", "8"],
+    ["gRPC-Web, broken protobuf", overGrpcWeb, framed(BROKEN), "BAD_REQUEST", "3"],
+    ["gRPC-Web, no message", overGrpcWeb, Buffer.alloc(0), "BAD_REQUEST", "3"],
+    ["Connect, broken protobuf", overConnect("application/proto"), BROKEN, "BAD_REQUEST", "invalid_argument"],
+    ["Connect, broken JSON", overConnect("application/json"), bytesOf("{"), "BAD_REQUEST", "invalid_argument"],
+    [
+      "Connect, an unknown field",
+      overConnect("application/json"),
+      bytesOf('{"nonsense":1}'),
+      "BAD_REQUEST",
+      "invalid_argument",
+    ],
+    ["Connect, too large", overConnect("application/proto"), LARGE, "TOO_LARGE", "resource_exhausted"],
+  ])("%s", async (_, send, body, statusCode, code) => {
+    const refused = await send(body);
+    expect(refused.code).toBe(code);
+    if (statusCode === "OK") return;
+    const status = statusOf(refused.details, /^\d+$/.test(code));
+    expect(StatusCode[status.statusCode]).toBe(statusCode);
+    expect(status.message).not.toBe("");
+    expect(status.requestId).toBe(refused.requestId);
+    expect(status.requestId).not.toBe("");
+  });
+
+  it("an encoding that we do not know: UNIMPLEMENTED, and which ones we do", async () => {
+    const refused = await overGrpc(framed(BROKEN), { "grpc-encoding": "snappy" });
+    expect(refused.code).toBe("12");
+    expect(statusOf(refused.details, true).statusCode).toBe(StatusCode.NOT_IMPLEMENTED);
+  });
+
+  it("whatever is sent: an answer, or INVALID_ARGUMENT with the status; it is logged and counted", async () => {
+    const logged = rehearsal.logged.length;
+    const anything = fc.uint8Array({ maxLength: 200 });
+    await fc.assert(
+      fc.asyncProperty(
+        anything,
+        fc.boolean(),
+        fc.constantFrom("gRPC", "web", "proto", "json"),
+        async (raw, frame, way) => {
+          const body = frame && way !== "json" && way !== "proto" ? framed(raw) : raw;
+          const refused = await (way === "gRPC"
+            ? overGrpc(body)
+            : way === "web"
+              ? overGrpcWeb(body)
+              : overConnect(`application/${way}`)(body));
+          if (refused.code === "0" || refused.code === "ok") return;
+          const wrapped = way === "gRPC" || way === "web";
+          expect(statusOf(refused.details, wrapped).statusCode).toBeOneOf([
+            StatusCode.BAD_REQUEST,
+            StatusCode.TOO_LARGE,
+          ]);
+          expect(refused.code).toBeOneOf(["3", "8", "invalid_argument", "resource_exhausted"]);
+        },
+      ),
+      { numRuns: 300 },
+    );
+    expect(rehearsal.logged.length).toBeGreaterThan(logged);
+    expect(await (await fetch(`${url}/metrics`)).text()).toMatch(
+      /vivavoce_call_seconds_count\{operation="Verify",protocol="grpc",status="BAD_REQUEST"\} \d+/,
+    );
+  });
+});
+
+describe("who is not let in is not read", () => {
+  it.each([
+    ["HTTP", "/v1/voiceprints/p/verification", "application/json", 401],
+    ["gRPC-Web", PATH, "application/grpc-web+proto", 200],
+  ])("over %s", async (protocol, path, type, expected) => {
+    const closed: Guard = {
+      async admit() {
+        throw new Refusal(StatusCode.NOT_AUTHORIZED, "no token");
+      },
+    };
+    const { service } = rehearse({}, {}, closed);
+    await service.listen();
+    try {
+      const response = await fetch(service.url + path, {
+        method: "POST",
+        body: "{ neither JSON nor protobuf",
+        headers: { "content-type": type },
+      });
+      expect(response.status).toBe(expected);
+      const text = await response.text();
+      expect(text + [...response.headers].join()).toMatch(
+        protocol === "HTTP" ? /NOT_AUTHORIZED/ : /grpc-status:? ?,?16/,
+      );
+    } finally {
+      await service.stop();
+    }
+  });
+});
