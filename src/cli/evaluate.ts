@@ -5,8 +5,10 @@ import type { Command } from "commander";
 import { readRecording } from "../audio/index.js";
 import { type Evaluation, evaluate } from "../evaluate/evaluate.js";
 import { decimal, percent, rate } from "../evaluate/format.js";
+import { keepLastEvaluation, lastEvaluation } from "../evaluate/last-evaluation.js";
 import { readTrialSet, TrialSetError } from "../evaluate/trials.js";
 import { VoiceCache } from "../evaluate/voice-cache.js";
+import { evaluationFile } from "../server/config.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { createOutput, facts, table } from "./output.js";
@@ -17,6 +19,7 @@ interface Options {
   readonly json?: boolean;
   readonly report?: string;
   readonly cache: string | boolean;
+  readonly keep: string | boolean;
   readonly resamples: number;
   readonly workers?: number;
 }
@@ -32,6 +35,8 @@ export function evaluateCommand(program: Command): void {
       "keep embeddings here, so that an interrupted run goes on (biometric data, readable by you alone)",
     )
     .option("--no-cache", "keep no embeddings")
+    .option("--keep <file>", "leave figures and DET curve here, for the operator view of a box (not with --no-keep)")
+    .option("--no-keep", "leave none")
     .option(
       "--resamples <n>",
       "resamples of the bootstrap over speakers; 0 gives no intervals",
@@ -83,6 +88,7 @@ async function run(path: string, options: Options): Promise<void> {
       await writeFile(options.report, reportHtml(`Evaluation of ${basename(resolve(path))}`, [evaluation], new Date()));
       output.note(`report: ${options.report}`);
     }
+    await keep(options.keep, basename(resolve(path)), evaluation, (text) => output.note(text));
     const { trials, ...figures } = evaluation;
     output.answer(figures, () => text(evaluation));
     if (evaluation.summary === null) process.exitCode = ExitCode.undecided;
@@ -90,6 +96,24 @@ async function run(path: string, options: Options): Promise<void> {
     progress.stop();
     process.off("SIGINT", interrupt);
     await engine.close();
+  }
+}
+
+/** What could not be kept costs nobody the figures. */
+async function keep(
+  given: string | boolean,
+  name: string,
+  evaluation: Evaluation,
+  note: (text: string) => void,
+): Promise<void> {
+  const last = given === false ? null : lastEvaluation(name, evaluation, new Date());
+  if (!last) return;
+  const file = typeof given === "string" ? given : evaluationFile();
+  try {
+    await keepLastEvaluation(file, last);
+    note(`for the operator view: ${file}`);
+  } catch (error) {
+    note(`not kept for the operator view: ${(error as Error).message}`);
   }
 }
 

@@ -74,7 +74,12 @@ async function serve(options: Options): Promise<void> {
   });
   process.stdout.write(
     options.json
-      ? `${JSON.stringify({ url: box.url, application: box.firstApplication })}\n`
+      ? `${JSON.stringify({
+          url: box.url,
+          operatorUrl: box.operatorUrl,
+          application: box.firstApplication,
+          owner: box.firstOwner,
+        })}\n`
       : greeting(box, config.auth.required, config.host),
   );
   process.on("SIGHUP", () => box.reloadTls());
@@ -111,7 +116,18 @@ function greeting(box: Box, guarded: boolean, host: string): string {
   if (!guarded) lines.push("WARNING: tokens are off. Anybody on this machine may use the service.");
   else if (!isLoopback(host) && box.url.startsWith("http:"))
     lines.push("WARNING: tokens travel in cleartext; set tls.cert and tls.key.");
-  const { firstApplication } = box;
+  const { firstApplication, firstOwner, operatorUrl } = box;
+  if (operatorUrl && firstOwner) {
+    lines.push(
+      `Operator view: ${operatorUrl}, where an owner signs in. One was created; the password is shown this once.`,
+      `  user name      ${firstOwner.name}`,
+      `  password       ${firstOwner.password}`,
+    );
+  } else if (operatorUrl) {
+    lines.push(
+      `Operator view: ${operatorUrl}, where an owner signs in ("vivavoce token user" makes and changes users).`,
+    );
+  }
   if (firstApplication) {
     lines.push(
       "",

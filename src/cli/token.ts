@@ -22,6 +22,7 @@ import {
   writeConfig,
   writeParams,
 } from "../token/index.js";
+import { generatePassword } from "../token/users.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { createOutput, facts, type Output, table } from "./output.js";
@@ -136,8 +137,6 @@ async function readStandardInput(): Promise<string> {
     .toString("utf8")
     .replace(/\r?\n$/, "");
 }
-
-const generatePassword = (): string => Buffer.from(systemRandom.bytes(18)).toString("base64url");
 
 const SHOWN_ONCE = "keep the secret now: it is not shown again";
 
@@ -328,7 +327,7 @@ function userCommands(): Command {
     .option("--password-stdin", "read the password from standard input")
     .action((name: string, options: Place & { role: Role; passwordStdin?: boolean }) =>
       withAdministration(options, async ({ users }, output) => {
-        const password = options.passwordStdin ? await readStandardInput() : generatePassword();
+        const password = options.passwordStdin ? await readStandardInput() : generatePassword(systemRandom);
         const created = await users.create({ name, role: options.role, password });
         output.answer({ ...created, ...(!options.passwordStdin && { password }) }, () =>
           facts([

@@ -1,9 +1,9 @@
 import * as Plot from "@observablehq/plot";
 import { parseHTML } from "linkedom";
+import { detCurve, detPlot } from "./det.js";
 import type { Evaluation } from "./evaluate.js";
 import { decimal, percent, rate } from "./format.js";
-import { monotoneCalibration, ratePoints, sortTrials } from "./metrics.js";
-import { probit } from "./probit.js";
+import { monotoneCalibration, sortTrials } from "./metrics.js";
 import type { BandSummary, Summary } from "./summary.js";
 
 /** One page that stands alone: figures, DET curve, score histograms, calibration. */
@@ -41,7 +41,7 @@ function section(evaluation: Evaluation): string {
   return `${heading}
 ${summaryTable(summary)}
 <div class="plots">
-  <figure><figcaption>Detection error trade-off</figcaption>${detPlot(evaluation)}</figure>
+  <figure><figcaption>Detection error trade-off</figcaption>${svg(detPlot(detCurve(evaluation.trials), { line: INK, diagonal: FAINT }))}</figure>
   <figure><figcaption>Scores</figcaption>${histogram(evaluation)}</figure>
   <figure><figcaption>Calibration</figcaption>${calibrationPlot(evaluation)}</figure>
 </div>
@@ -99,42 +99,8 @@ function failureList({ unusable, failedModels, unscoredTrials }: Evaluation): st
 <ul>${listed.join("")}</ul>`;
 }
 
-const DET_TICKS = [0.0001, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4];
-
-function detPlot(evaluation: Evaluation): string {
-  const { trials } = evaluation;
-  const sorted = sortTrials(
-    trials.map((trial) => trial.llr),
-    trials.map((trial) => trial.same),
-  );
-  const visible = [0.00005, 0.6] as const;
-  const clamp = (value: number) => probit(Math.min(Math.max(value, visible[0]), visible[1]));
-  const points = thin(ratePoints(sorted), 2000).map((point) => ({
-    fmr: clamp(point.falseMatchRate),
-    fnmr: clamp(point.falseNonMatchRate),
-  }));
-  const axis = (label: string) => ({
-    label,
-    domain: visible.map(probit),
-    ticks: DET_TICKS.map(probit),
-    tickFormat: (_: number, i: number) => `${Number((100 * DET_TICKS[i]!).toPrecision(3))}`,
-    grid: true,
-  });
-  return svg({
-    width: 420,
-    height: 420,
-    marginLeft: 55,
-    x: axis("FMR, %"),
-    y: axis("FNMR, %"),
-    marks: [
-      Plot.line(
-        visible.map((rate) => [probit(rate), probit(rate)]),
-        { stroke: "#d0d7de" },
-      ),
-      Plot.line(points, { x: "fmr", y: "fnmr", stroke: "#0b62d6", strokeWidth: 1.8 }),
-    ],
-  });
-}
+const INK = "#0b62d6";
+const FAINT = "#d0d7de";
 
 function histogram({ trials }: Evaluation): string {
   const scores = trials.map((trial) => trial.llr).sort((a, b) => a - b);
@@ -162,7 +128,7 @@ function histogram({ trials }: Evaluation): string {
     marginLeft: 55,
     x: { label: "log-likelihood ratio" },
     y: { label: "share of trials of its kind", grid: true },
-    color: { legend: false, domain: ["same person", "different people"], range: ["#0b62d6", "#d1562a"] },
+    color: { legend: false, domain: ["same person", "different people"], range: [INK, "#d1562a"] },
     marks: [
       Plot.rectY(rows, { x1: "from", x2: "to", y2: "share", y1: () => 0, fill: "kind", fillOpacity: 0.55 }),
       Plot.text([{ at: high, label: "blue: same person, red: different people" }], {
@@ -200,9 +166,9 @@ function calibrationPlot({ trials }: Evaluation): string {
           [-limit, -limit],
           [limit, limit],
         ],
-        { stroke: "#d0d7de" },
+        { stroke: FAINT },
       ),
-      Plot.line(steps, { x: "score", y: "best", stroke: "#0b62d6", strokeWidth: 1.8 }),
+      Plot.line(steps, { x: "score", y: "best", stroke: INK, strokeWidth: 1.8 }),
     ],
   });
 }
@@ -212,11 +178,6 @@ function svg(options: Plot.PlotOptions): string {
   const plot = Plot.plot({ ...options, document: document as unknown as Document });
   plot.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   return plot.outerHTML;
-}
-
-function thin<T>(points: readonly T[], most: number): T[] {
-  if (points.length <= most) return [...points];
-  return Array.from({ length: most }, (_, i) => points[Math.round((i * (points.length - 1)) / (most - 1))]!);
 }
 
 function escapeHtml(text: string): string {

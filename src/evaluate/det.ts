@@ -1,0 +1,71 @@
+import * as Plot from "@observablehq/plot";
+import { ratePoints, sortTrials } from "./metrics.js";
+import { probit } from "./probit.js";
+import type { ScoredTrial } from "./summary.js";
+
+/** A point of the detection error trade-off: both rates in 0..1. */
+export interface DetPoint {
+  readonly fmr: number;
+  readonly fnmr: number;
+}
+
+/** What the plot shows; rates beyond are drawn at its edge. */
+const VISIBLE = [0.00005, 0.6] as const;
+const TICKS = [0.0001, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4];
+/** Points nearer than this on the plot's axes, in normal deviates, are one: half a pixel. */
+const APART = 0.005;
+
+const deviate = (rate: number) => probit(Math.min(Math.max(rate, VISIBLE[0]), VISIBLE[1]));
+
+/** The curve of these trials, in as many points as the eye can tell apart. */
+export function detCurve(trials: readonly Pick<ScoredTrial, "llr" | "same">[]): DetPoint[] {
+  const sorted = sortTrials(
+    trials.map((trial) => trial.llr),
+    trials.map((trial) => trial.same),
+  );
+  const points = ratePoints(sorted);
+  const kept: DetPoint[] = [];
+  let at = [Number.NaN, Number.NaN] as [number, number];
+  for (const [i, { falseMatchRate: fmr, falseNonMatchRate: fnmr }] of points.entries()) {
+    const here: [number, number] = [deviate(fmr), deviate(fnmr)];
+    const near = Math.abs(here[0] - at[0]) < APART && Math.abs(here[1] - at[1]) < APART;
+    if (near && i < points.length - 1) continue;
+    kept.push({ fmr, fnmr });
+    at = here;
+  }
+  return kept;
+}
+
+/** Normal deviates on both axes, as DET curves are drawn. */
+export function detPlot(
+  curve: readonly DetPoint[],
+  { line, diagonal, ...options }: { line: string; diagonal: string } & Plot.PlotOptions,
+): Plot.PlotOptions {
+  const axis = (label: string): Plot.ScaleOptions => ({
+    label,
+    domain: VISIBLE.map(probit),
+    ticks: TICKS.map(probit),
+    tickFormat: (_: number, i: number) => `${Number((100 * TICKS[i]!).toPrecision(3))}`,
+    grid: true,
+  });
+  return {
+    width: 420,
+    height: 420,
+    marginLeft: 55,
+    ...options,
+    x: axis("FMR, %"),
+    y: axis("FNMR, %"),
+    marks: [
+      Plot.line(
+        VISIBLE.map((rate) => [probit(rate), probit(rate)]),
+        { stroke: diagonal },
+      ),
+      Plot.line(curve, {
+        x: ({ fmr }: DetPoint) => deviate(fmr),
+        y: ({ fnmr }: DetPoint) => deviate(fnmr),
+        stroke: line,
+        strokeWidth: 1.8,
+      }),
+    ],
+  };
+}

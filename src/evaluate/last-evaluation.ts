@@ -1,0 +1,74 @@
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { z } from "zod";
+import { detCurve } from "./det.js";
+import type { Evaluation } from "./evaluate.js";
+
+const share = z.number().min(0).max(1);
+const estimate = z.strictObject({
+  value: z.number(),
+  interval: z.strictObject({ low: z.number(), high: z.number() }).nullable(),
+});
+
+/** Figures and curve of an evaluation: rates and counts, nothing of a recording or a voice. */
+const schema = z.strictObject({
+  /** Milliseconds since 1970. */
+  at: z.number().int().min(0),
+  /** Name of the folder or list. */
+  name: z.string().max(256),
+  condition: z.string().max(256),
+  modelRevision: z.string().max(128),
+  recordings: z.number().int().min(0),
+  speakers: z.number().int().min(0),
+  sameTrials: z.number().int().min(0),
+  differentTrials: z.number().int().min(0),
+  unscoredTrials: z.number().int().min(0),
+  equalErrorRate: estimate,
+  cllr: estimate,
+  operatingPoints: z.array(z.strictObject({ falseMatchRate: share, fnmr: estimate, resolved: z.boolean() })).max(10),
+  curve: z.array(z.strictObject({ fmr: share, fnmr: share })).max(10_000),
+});
+
+export type LastEvaluation = z.infer<typeof schema>;
+
+/** `null` where the trials gave no figures. */
+export function lastEvaluation(name: string, evaluation: Evaluation, at: Date): LastEvaluation | null {
+  const { summary, condition, modelRevision, recordings, unscoredTrials } = evaluation;
+  if (!summary) return null;
+  const { speakers, sameTrials, differentTrials, equalErrorRate, cllr, operatingPoints } = summary;
+  return {
+    at: at.getTime(),
+    name,
+    condition,
+    modelRevision,
+    recordings,
+    speakers,
+    sameTrials,
+    differentTrials,
+    unscoredTrials,
+    equalErrorRate,
+    cllr,
+    operatingPoints: [...operatingPoints],
+    curve: detCurve(evaluation.trials),
+  };
+}
+
+/** In one step: whoever reads sees the one before or this one. */
+export async function keepLastEvaluation(file: string, evaluation: LastEvaluation): Promise<void> {
+  await mkdir(dirname(file), { recursive: true });
+  const unfinished = `${file}.${process.pid}.new`;
+  await writeFile(unfinished, JSON.stringify(evaluation));
+  await rename(unfinished, file);
+}
+
+/** `null` when there is none yet; throws when what is there is not an evaluation. */
+export async function readLastEvaluation(file: string): Promise<LastEvaluation | null> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+  return schema.parse(JSON.parse(text));
+}
