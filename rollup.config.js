@@ -4,15 +4,33 @@ import { copyFileSync, existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import resolve from "@rollup/plugin-node-resolve";
 import terser from "@rollup/plugin-terser";
-import { siteBundles } from "./scripts/site.mjs";
+import { operatorBundle, siteBundles } from "./scripts/site.mjs";
 
 const file = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-/** Node's platform file stays out of the bundle. */
-const browserPlatform = {
-  name: "browser-platform",
+/** Node's platform file stays out of the bundle: another one takes its place. */
+const platform = (kind) => ({
+  name: "platform",
   resolveId(source, importer) {
-    if (source.endsWith("/platform.js") && importer?.includes("engine")) return file("dist/engine/platform.browser.js");
+    if (source.endsWith("/platform.js") && importer?.includes("engine")) return file(`dist/engine/platform.${kind}.js`);
+    return null;
+  },
+});
+
+/** What lies beside the other bundle is inside this one. Its worker's script is built before. */
+const inlined = {
+  name: "inlined",
+  transform(code, id) {
+    if (!id.endsWith("/engine/platform.inline.js")) return null;
+    const kernels = readFileSync(file("dist/engine/vivavoce.wasm")).toString("base64");
+    const worker = readFileSync(file("dist/browser/worker.js"), "utf8");
+    const constants = `const KERNELS=${JSON.stringify(kernels)},WORKER=${JSON.stringify(worker)};\n`;
+    return { code: constants + code, map: null };
+  },
+  renderChunk(code) {
+    // The other platform's half is shaken off, or a bundler would go looking for these files.
+    if (/vivavoce(-1)?\.(wasm|vvm)["']/.test(code) || /["']\.\/worker\.js["']/.test(code))
+      this.error("the inlined build names a file beside it");
     return null;
   },
 };
@@ -52,24 +70,24 @@ const assets = {
 
 const hasEntry = existsSync("dist/index.js") && readFileSync("dist/index.js", "utf8").includes("export");
 
-const forBrowsers = [
-  noNode,
-  browserPlatform,
-  noEval,
-  resolve({ browser: true }),
-  terser({ format: { comments: /@license|@preserve/ } }),
-];
+const minified = terser({ format: { comments: /@license|@preserve/ } });
+const forBrowsers = (kind) => [noNode, platform(kind), noEval, resolve({ browser: true }), minified];
 
-function bundle(input, output, plugins = []) {
+function bundle(input, output, plugins) {
   return {
     input,
     output: { file: `dist/browser/${output}`, format: "es", inlineDynamicImports: true },
-    plugins: [...forBrowsers, ...plugins],
+    plugins,
   };
 }
 
+const entry = hasEntry ? "dist/index.js" : "dist/engine/index.js";
+const browser = forBrowsers("browser");
+
 export default [
-  bundle(hasEntry ? "dist/index.js" : "dist/engine/index.js", "vivavoce.js", [assets]),
-  bundle("dist/engine/worker.js", "worker.js"),
-  ...siteBundles(forBrowsers, model),
+  bundle(entry, "vivavoce.js", [...browser, assets]),
+  bundle("dist/engine/worker.js", "worker.js", browser),
+  bundle(entry, "vivavoce-inline.js", [inlined, ...forBrowsers("inline")]),
+  ...siteBundles(browser, model),
+  operatorBundle(browser),
 ];

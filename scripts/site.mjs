@@ -1,5 +1,6 @@
-// The page as a static site, dist/page: rollup configurations that build its scripts, and the plugin that puts it together.
-// Everything but the page itself and its service worker lies at an address that changes with its content.
+// The page as a static site, dist/page, and the operator view, dist/operator: rollup configurations that build their scripts,
+// and the plugins that put them together. Everything but the pages themselves and the service worker lies at an address that
+// changes with its content.
 import { createHash } from "node:crypto";
 import {
   copyFileSync,
@@ -11,7 +12,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const parts = "dist/.page-parts";
@@ -79,7 +80,7 @@ const assembled = (model) => ({
     writeFileSync(join(made, modelName), modelBytes);
 
     const words = { ...strings, policy, assets, model: modelName, modelBytes: String(modelBytes.length) };
-    const page = readFileSync("src/web/index.html", "utf8").replace(/{{(\w+)}}/g, (_, name) => escaped(words[name]));
+    const page = filled("src/web/index.html", words);
     writeFileSync(join(made, "index.html"), page);
     const files = JSON.stringify(["./", ...names.map((name) => `./${assets}/${name}`)]);
     const pageVersion = digest(version + page);
@@ -88,5 +89,66 @@ const assembled = (model) => ({
     renameSync(made, site);
   },
 });
+
+const operatorParts = "dist/.operator-parts";
+const operatorMade = "dist/.operator-new";
+const operatorSite = "dist/operator";
+
+/** Own files only; no WebAssembly here. */
+const operatorPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "connect-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+].join("; ");
+
+/**
+ * Plots put a style sheet into themselves, which a strict policy refuses: its rules are in operator.css. And one transform that is
+ * not used here wants a package that is no module: it stays out.
+ */
+const plots = {
+  name: "plots",
+  resolveId: (source) => (source === "interval-tree-1d" ? "\0unused" : null),
+  load: (id) => (id === "\0unused" ? "export default null;" : null),
+  transform(code, id) {
+    if (!id.endsWith("/@observablehq/plot/src/plot.js")) return null;
+    const styled =
+      /\.call\(\(svg\) =>\s*\/\/ Warning[^\n]*\n\s*svg\.append\("style"\)\.text\([\s\S]*?\)\s*\)\n(?=\s*\.call\(applyInlineStyles)/;
+    if (!styled.test(code)) this.error("Observable Plot styles itself in another way: look at plot.js");
+    return { code: code.replace(styled, ""), map: null };
+  },
+};
+
+/** The view of a box's operator. `plugins` as above. */
+export const operatorBundle = (plugins) => ({
+  input: "dist/web/operator/main.js",
+  output: { file: join(operatorParts, "main.js"), format: "es", inlineDynamicImports: true },
+  plugins: [
+    plots,
+    ...plugins,
+    {
+      name: "operator",
+      async writeBundle() {
+        const { strings } = await import(pathToFileURL("dist/web/operator/strings.js"));
+        for (const name of ["style.css", "icon.svg", "operator/operator.css"])
+          copyFileSync(join("src/web", name), join(operatorParts, basename(name)));
+        const names = readdirSync(operatorParts).sort();
+        const assets = `assets/${digest(Buffer.concat(names.map((name) => readFileSync(join(operatorParts, name)))))}`;
+        rmSync(operatorMade, { recursive: true, force: true });
+        mkdirSync(join(operatorMade, "assets"), { recursive: true });
+        renameSync(operatorParts, join(operatorMade, assets));
+        const page = filled("src/web/operator/index.html", { ...strings, policy: operatorPolicy, assets });
+        writeFileSync(join(operatorMade, "index.html"), page);
+        rmSync(operatorSite, { recursive: true, force: true });
+        renameSync(operatorMade, operatorSite);
+      },
+    },
+  ],
+});
+
+const filled = (path, words) => readFileSync(path, "utf8").replace(/{{(\w+)}}/g, (_, name) => escaped(words[name]));
 
 const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");

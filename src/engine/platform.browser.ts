@@ -1,7 +1,7 @@
 /** platform.ts for browsers: the files lie beside the bundle. */
 import type { Thread } from "./platform.js";
 
-async function fetched(url: URL | string): Promise<Response> {
+export async function fetched(url: URL | string): Promise<Response> {
   const response = await fetch(url);
   if (!response.ok) throw new Error(`${url} answers ${response.status}`);
   return response;
@@ -30,7 +30,10 @@ export function parallelism(): number {
 }
 
 export function startThread(): Thread {
-  const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "vivavoce" });
+  return threadOf(new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "vivavoce" }));
+}
+
+export function threadOf(worker: Worker): Thread {
   return {
     postMessage: (message, transfer) => worker.postMessage(message, [...transfer]),
     onLost(listener) {

@@ -1,7 +1,8 @@
 /** The page: builds it, loads engine and model behind it, and wires the modes to the one stage. */
-import { element, svg } from "./dom.js";
+import { element } from "./dom.js";
 import { EnrollMode } from "./enroll-mode.js";
 import { IdentifyMode } from "./identify-mode.js";
+import { logo } from "./logo.js";
 import type { Mode } from "./mode.js";
 import { ModelBar } from "./model-bar.js";
 import { loadModel, modelOfPage } from "./model-loading.js";
@@ -64,13 +65,6 @@ async function keepPage(): Promise<void> {
   } catch {
     // Private windows and unusual hosts refuse service workers: the page works, only not without a network.
   }
-}
-
-function logo(): SVGSVGElement {
-  const bars = [6, 13, 20, 12, 7].map((height, i) =>
-    svg("rect", { x: 3 + 5 * i, y: 14 - height / 2, width: 2.6, height, rx: 1.3 }),
-  );
-  return svg("svg", { viewBox: "0 0 28 28", class: "logo", "aria-hidden": "true" }, ...bars);
 }
 
 begin();

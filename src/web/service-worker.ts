@@ -6,6 +6,8 @@ declare const VERSION: string;
 
 const scope = globalThis as unknown as ServiceWorkerGlobalScope;
 const shelf = `vivavoce-page-${VERSION}`;
+/** A box has other pages at this address, and data that must not be kept: they are none of this script's business. */
+const own = new Set(FILES.map((path) => new URL(path, scope.location.href).href));
 
 scope.addEventListener("install", (event) => {
   event.waitUntil(
@@ -29,7 +31,8 @@ scope.addEventListener("activate", (event) => {
 
 scope.addEventListener("fetch", (event) => {
   const { request } = event;
-  if (request.method !== "GET" || new URL(request.url).origin !== scope.location.origin) return;
+  const { origin, pathname } = new URL(request.url);
+  if (request.method !== "GET" || !own.has(origin + pathname)) return;
   if (request.mode === "navigate") event.respondWith(newest(request));
   else event.respondWith(kept(request));
 });

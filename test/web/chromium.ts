@@ -1,7 +1,10 @@
-/** A real browser for the page's tests, and a server for what was built. */
+/** A real browser for the tests of pages, what it finds wrong with them, and a server for what was built. */
+import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
+import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
-import { type Browser, chromium } from "playwright-core";
+import type { AxeResults } from "axe-core";
+import { type Browser, chromium, type Page } from "playwright-core";
 import { mix, noise, utter, wav } from "../../src/demo/voice.js";
 
 export function launch(microphoneFile?: string): Promise<Browser> {
@@ -46,6 +49,19 @@ export async function serve(answer: (request: Request) => Response | null): Prom
         server.closeAllConnections();
       }),
   };
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What keeps people out, as an accessibility checker sees it. */
+export async function seriousViolations(page: Page): Promise<string[]> {
+  const { violations } = (await page.evaluate(
+    // The page's policy lets no script in: the tool's is evaluated by the test.
+    `(() => { ${axe}; return axe.run(document, { resultTypes: ["violations"] }); })()`,
+  )) as AxeResults;
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
 }
 
 /** A synthesized voice in a quiet room, as a WAV file. */

@@ -1,21 +1,18 @@
 /** The page in a real browser, with a synthesized voice as its microphone. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { AxeResults } from "axe-core";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { serveFolder } from "../../src/server/http/static-files.js";
 import { strings } from "../../src/web/strings.js";
-import { launch, recordingOf, type Site, serve } from "./chromium.js";
+import { launch, recordingOf, type Site, seriousViolations, serve } from "./chromium.js";
 
 const anna = 1;
 const bert = 3;
 const built = fileURLToPath(new URL("../../dist/page", import.meta.url));
 const artefacts = fileURLToPath(new URL("../../test-artefacts/web", import.meta.url));
-const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const folder = mkdtempSync(join(tmpdir(), "vivavoce-page-"));
 
 let site: Site;
@@ -74,22 +71,12 @@ async function drop(recording: Buffer, name = "recording.wav"): Promise<void> {
   await atRest();
 }
 
-async function seriousViolations(): Promise<string[]> {
-  const { violations: found } = (await page.evaluate(
-    // The page's policy lets no script in: the tool's is evaluated by the test.
-    `(() => { ${readFileSync(axe, "utf8")}; return axe.run(document, { resultTypes: ["violations"] }); })()`,
-  )) as AxeResults;
-  return found
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
-}
-
 test("enrolls a voice in three recordings", { timeout: 180_000 }, async () => {
   await ready();
   await page.click(".ring-button");
   expect(await advice()).toBe(strings.enroll.nameMissing);
   await page.fill("#name", "Anna");
-  expect(await seriousViolations()).toEqual([]);
+  expect(await seriousViolations(page)).toEqual([]);
   await record();
   expect(await headline()).toBe(strings.enroll.taken(2));
   await record();
@@ -104,7 +91,7 @@ test("verifies the same voice, and refuses another", { timeout: 180_000 }, async
   await page.waitForSelector("#person option", { state: "attached" });
   await record();
   expect(await headline()).toBe(strings.verify.yes("Anna"));
-  expect(await seriousViolations()).toEqual([]);
+  expect(await seriousViolations(page)).toEqual([]);
   await picture("verified");
   await drop(recordingOf(bert, 5, 6));
   expect(await headline()).toBe(strings.verify.no("Anna"));
@@ -217,7 +204,7 @@ test("exports a voiceprint and erases it, by keyboard", { timeout: 120_000 }, as
   expect(profile.owner).toEqual({ kind: "person", externalId: "Anna" });
   expect(profile.template.embedding).toHaveLength(256);
   expect(profile.segments).toHaveLength(3);
-  expect(await seriousViolations()).toEqual([]);
+  expect(await seriousViolations(page)).toEqual([]);
   await picture("voices");
   await page.getByRole("button", { name: strings.people.eraseOf("Anna") }).press("Enter");
   await page.getByRole("button", { name: strings.people.yes }).press("Enter");

@@ -1,0 +1,27 @@
+/** platform.ts for browsers, all in one file: kernels and the worker's script are part of it, a model is handed over. */
+import { EngineError } from "./engine-error.js";
+import { fetched, threadOf } from "./platform.browser.js";
+import type { Thread } from "./platform.js";
+
+export { firstMessage, parallelism, shared } from "./platform.browser.js";
+
+/** Written in by the build: the kernels as base64, the worker's script as text. */
+declare const KERNELS: string;
+declare const WORKER: string;
+
+export function compileKernels(): Promise<WebAssembly.Module> {
+  return WebAssembly.compile(Uint8Array.from(atob(KERNELS), (character) => character.charCodeAt(0)));
+}
+
+export async function readModel(location?: string | URL): Promise<Uint8Array> {
+  if (location === undefined)
+    throw new EngineError("BAD_ARGUMENT", "this build carries no model: give its bytes or its address as `model`");
+  return new Uint8Array(await (await fetched(location)).arrayBuffer());
+}
+
+let script: string | undefined;
+
+export function startThread(): Thread {
+  script ??= URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" }));
+  return threadOf(new Worker(script, { type: "module", name: "vivavoce" }));
+}

@@ -1,0 +1,54 @@
+/** Asks the box, in the name of who signed in. */
+import type {
+  BoxView,
+  DecisionView,
+  EvaluationView,
+  LoadView,
+  Page,
+  ProfileView,
+  WatchlistView,
+} from "../../server/operator/view.js";
+import { beginSignIn, type SignedIn } from "./sign-in.js";
+
+/** The box knows who asks, and does not tell them. */
+export class Refused extends Error {
+  override readonly name = "Refused";
+}
+
+/** A token that is refused this soon is not refused for its age: signing in again would go round in circles. */
+const freshMs = 10_000;
+
+export class BoxClient {
+  constructor(readonly signedIn: SignedIn) {}
+
+  box(): Promise<BoxView> {
+    return this.#get("box", {});
+  }
+  load(since: number): Promise<LoadView> {
+    return this.#get("load", { since: String(since) });
+  }
+  decisions(scope: string): Promise<DecisionView[]> {
+    return this.#get("decisions", { scope, limit: "25" });
+  }
+  profiles(scope: string, after: string): Promise<Page<ProfileView>> {
+    return this.#get("profiles", { scope, after, limit: "10" });
+  }
+  watchlists(scope: string, after: string): Promise<Page<WatchlistView>> {
+    return this.#get("watchlists", { scope, after, limit: "10" });
+  }
+  evaluation(): Promise<EvaluationView> {
+    return this.#get("evaluation", {});
+  }
+
+  async #get<T>(path: string, query: Readonly<Record<string, string>>): Promise<T> {
+    const response = await fetch(`/operator/v1/${path}?${new URLSearchParams(query)}`, {
+      headers: { authorization: `Bearer ${this.signedIn.token}` },
+    });
+    if (response.ok) return (await response.json()) as T;
+    const { error_description } = (await response.json().catch(() => ({}))) as { error_description?: string };
+    const detail = error_description ?? `the box answers ${response.status}`;
+    if (response.status === 401 && Date.now() - this.signedIn.at > freshMs) return beginSignIn();
+    if (response.status === 401 || response.status === 403) throw new Refused(detail);
+    throw new Error(detail);
+  }
+}

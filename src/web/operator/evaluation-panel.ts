@@ -1,0 +1,69 @@
+import * as Plot from "@observablehq/plot";
+import { detPlot } from "../../evaluate/det.js";
+import type { LastEvaluation } from "../../evaluate/last-evaluation.js";
+import { element } from "../dom.js";
+import { strings } from "./strings.js";
+import { time } from "./table.js";
+
+const words = strings.evaluation;
+type Estimate = LastEvaluation["cllr"];
+
+const estimate = ({ value, interval }: Estimate, write: (value: number) => string) =>
+  interval ? `${write(value)} (${words.between(write(interval.low), write(interval.high))})` : write(value);
+
+/** What the box's voices can be held to: the last evaluation that was made on this machine. */
+export class EvaluationPanel {
+  readonly #content = element("div");
+  readonly element = element("section", { class: "card" }, element("h2", {}, words.heading), this.#content);
+  #shown = "";
+
+  show(evaluation: LastEvaluation | null, modelRevision: string): void {
+    const now = JSON.stringify(evaluation);
+    if (now === this.#shown) return;
+    this.#shown = now;
+    this.#content.replaceChildren(...(evaluation ? filled(evaluation, modelRevision) : empty()));
+  }
+}
+
+const empty = () => [
+  element("p", { class: "note" }, words.none, " ", element("code", {}, words.how), ` ${words.howNote}`),
+];
+
+function filled(evaluation: LastEvaluation, modelRevision: string): HTMLElement[] {
+  const { percent } = words;
+  const same = evaluation.modelRevision === modelRevision;
+  const rows: [string, string][] = [
+    [words.eer, estimate(evaluation.equalErrorRate, percent)],
+    ...evaluation.operatingPoints.map(({ falseMatchRate, fnmr, resolved }): [string, string] => [
+      words.fnmr(falseMatchRate),
+      resolved ? estimate(fnmr, percent) : `${percent(fnmr.value)}, ${words.unresolved}`,
+    ]),
+    [words.cllr, estimate(evaluation.cllr, (value) => value.toFixed(3))],
+    [words.speakers, String(evaluation.speakers)],
+    [words.trials, `${evaluation.sameTrials} / ${evaluation.differentTrials}`],
+    [words.unscored, String(evaluation.unscoredTrials)],
+    [words.condition, evaluation.condition],
+    [words.model, (same ? words.sameModel : words.otherModel)(evaluation.modelRevision)],
+  ];
+  const facts = rows.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)));
+  const plot = Plot.plot(
+    detPlot(evaluation.curve, {
+      line: "var(--accent)",
+      diagonal: "var(--line)",
+      width: 400,
+      height: 400,
+      ariaLabel: `${words.plot}; ${words.eer} ${percent(evaluation.equalErrorRate.value)}`,
+    }),
+  );
+  plot.setAttribute("role", "img");
+  const day = time(evaluation.at, { dateStyle: "medium", timeStyle: "short" });
+  return [
+    element("p", { class: "note" }, `${evaluation.name}, `, day),
+    element(
+      "div",
+      { class: "evaluation" },
+      element("figure", {}, element("figcaption", {}, element("strong", {}, words.plot)), element("div", {}, plot)),
+      element("dl", { class: "facts" }, ...facts),
+    ),
+  ];
+}

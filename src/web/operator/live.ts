@@ -1,0 +1,45 @@
+/** Asks again and again, unless paused or out of sight, and tells whether the box answers. */
+export class Live {
+  #paused = false;
+  readonly #lost = new Set<object>();
+  readonly #waiting = new Set<() => void>();
+
+  constructor(readonly changed: (state: { readonly paused: boolean; readonly lost: boolean }) => void) {
+    document.addEventListener("visibilitychange", () => this.#wake());
+  }
+
+  get paused(): boolean {
+    return this.#paused;
+  }
+
+  toggle(): void {
+    this.#paused = !this.#paused;
+    this.#tell();
+    this.#wake();
+  }
+
+  /** Runs `work` now and then, each time after the one before has ended. What it throws is told, and it goes on. */
+  async every(milliseconds: number, work: () => Promise<void>): Promise<never> {
+    const loop = {};
+    for (;;) {
+      try {
+        await work();
+        this.#lost.delete(loop);
+      } catch {
+        this.#lost.add(loop);
+      }
+      this.#tell();
+      await new Promise((resolve) => setTimeout(resolve, milliseconds));
+      while (this.#paused || document.hidden) await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    }
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting.clear();
+  }
+
+  #tell(): void {
+    this.changed({ paused: this.#paused, lost: this.#lost.size > 0 });
+  }
+}

@@ -1,0 +1,105 @@
+/** Every word that the operator view says. Another language is another file of this shape. */
+
+const percent = (rate: number) => `${(100 * rate).toFixed(2)} %`;
+
+/** `VOICEPRINT_MATCH` as people write it. */
+const words = (name: string) => {
+  const text = name.toLowerCase().replaceAll("_", " ");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+};
+
+export const strings = {
+  title: "vivavoce operator view",
+  brand: "vivavoce",
+  part: "operator view",
+  needsScript: "This view asks the box for what it shows, and needs JavaScript for it.",
+  scope: "Scope",
+  noScope: "No application of this box is bound to a biometric scope yet.",
+  signedInAs: (name: string) => `Signed in as ${name}`,
+  about: (version: string, revision: string) => `vivavoce ${version}, model ${revision.slice(0, 16)}`,
+  pause: "Pause",
+  resume: "Resume",
+  live: "Live",
+  paused: "Paused",
+  lost: "The box does not answer. Trying again.",
+
+  signIn: {
+    going: "Going to the sign-in page …",
+    failed: (detail: string) => `Signing in did not work: ${detail}`,
+    again: "Sign in",
+    refused: (detail: string) => `This view is for owners of the box (${detail}).`,
+    asSomebodyElse: "Sign in as somebody else",
+  },
+
+  load: {
+    heading: "Load",
+    note: "The last hour of this process, in steps of ten seconds. Calls with audio.",
+    waiting: "Waiting",
+    running: "Working",
+    of: (value: number, most: number) => `${value} of ${most}`,
+    calls: "Calls in the last minute",
+    latency: "Latency",
+    factor: "Real-time factor",
+    none: "–",
+    seconds: (value: number) => (value < 1 ? `${Math.round(1000 * value)} ms` : `${value.toFixed(2)} s`),
+    ratio: (value: number) => value.toFixed(3),
+    queuePlot: "Queue: calls at a time",
+    latencyPlot: "Latency, ms",
+    factorPlot: "Real-time factor",
+    median: "median",
+    p95: "95 of 100 below",
+    nothing: "no call yet",
+    summary: (name: string, latest: string) => `${name}; latest: ${latest}`,
+  },
+
+  decisions: {
+    heading: "Decisions",
+    note: "Newest first. No audio, no names: what a session or profile is, its id says.",
+    none: "No decision yet.",
+    columns: ["Time", "Operation", "Decision", "Reason", "Risk", "Reliability", "Session", "Profile"],
+    words,
+  },
+
+  profiles: {
+    heading: "Profiles",
+    none: "No profile in this scope.",
+    columns: ["Owner", "Kind", "Tag", "Status", "Version", "Speech", "Created", "Profile"],
+    obsolete: "Obsolete",
+    speech: (seconds: number) => `${seconds.toFixed(1)} s`,
+  },
+
+  watchlists: {
+    heading: "Watchlists",
+    none: "No watchlist in this scope.",
+    columns: ["Tag", "Profiles", "Owners", "Watchlist"],
+  },
+
+  pager: {
+    previous: "Previous",
+    next: "Next",
+    label: (table: string) => `Pages of ${table}`,
+    page: (number: number) => `Page ${number}`,
+  },
+
+  evaluation: {
+    heading: "Last evaluation",
+    none: "No evaluation yet.",
+    how: "npx vivavoce evaluate recordings/",
+    howNote: "on this machine leaves its figures and its DET curve here.",
+    made: (day: string, name: string) => `${name}, ${day}`,
+    condition: "Condition",
+    model: "Model",
+    sameModel: (revision: string) => `${revision.slice(0, 16)}, as this box`,
+    otherModel: (revision: string) => `${revision.slice(0, 16)}, not this box’s`,
+    speakers: "Speakers",
+    trials: "Trials, same / different",
+    unscored: "Not scored",
+    eer: "Equal error rate",
+    fnmr: (rate: number) => `FNMR at FMR ${100 * rate} %`,
+    unresolved: "too few trials",
+    cllr: "Cllr",
+    percent,
+    between: (low: string, high: string) => `${low} to ${high}`,
+    plot: "Detection error trade-off",
+  },
+} as const;
