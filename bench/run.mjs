@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { printJson, printTable } from "./table.mjs";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const { values } = parseArgs({ options: { json: { type: "boolean" }, only: { type: "string" } } });
@@ -45,27 +46,6 @@ for (const group of groups) {
   }
 }
 
-if (values.json) {
-  const machine = {
-    node: process.version,
-    cpu: (await import("node:os")).cpus()[0]?.model ?? "",
-    date: new Date().toISOString(),
-  };
-  console.log(JSON.stringify({ machine, rows }, null, 2));
-} else {
-  const shown = (ratio, unit) =>
-    ratio === null ? "–" : `${ratio >= 100 ? ratio.toFixed(0) : ratio.toPrecision(3)}${unit}`;
-  const table = rows.map(({ work, peer, ratio, unit, target, met, detail }) => [
-    work,
-    peer,
-    shown(ratio, unit),
-    target,
-    met === null ? "" : met ? "met" : "NOT MET",
-    detail,
-  ]);
-  const head = ["work", "peer", "measured", "target", "", "detail"];
-  const widths = head.map((title, i) => Math.max(title.length, ...table.map((row) => row[i].length)));
-  for (const row of [head, ...table])
-    console.log(row.map((cell, i) => cell.padEnd(i === 5 ? 0 : widths[i])).join("  "));
-}
+if (values.json) await printJson(rows);
+else printTable(rows);
 process.exit(0);

@@ -66,6 +66,9 @@ const LONGEST_SKEW_S = 300;
 /** A token is some hundred bytes; nobody signs a book. */
 const LONGEST_TOKEN = 16_384;
 const RELOAD_FILE_AFTER_MS = 10_000;
+/** How long a verified token is taken without checking its signature again, and how many are. */
+const REMEMBER_MS = 60_000;
+const REMEMBERED = 2_000;
 
 /** RFC 6750 §3: how a resource answers a request it refuses. */
 export function bearerError(
@@ -85,20 +88,30 @@ const missingToken = (realm: string, scope?: string): OAuthError =>
     headers: { "WWW-Authenticate": `Bearer realm="${realm}"${scope ? `, scope="${scope}"` : ""}` },
   });
 
-/** Keys of an issuer in this process or in a file: read again when a token names a key that is not among them. */
-function reloading(load: (fresh: boolean) => Promise<JSONWebKeySet>, clock: Clock): JWTVerifyGetKey {
-  let current: { get: JWTVerifyGetKey; kids: string } | null = null;
-  let loadedAt = Number.NEGATIVE_INFINITY;
-  let loading: Promise<JWTVerifyGetKey> | null = null;
+/** An issuer's keys; `version` is another thing whenever they were seen to have changed. */
+interface IssuerKeys {
+  readonly get: JWTVerifyGetKey;
+  version(): Promise<unknown>;
+}
 
-  const reload = (fresh: boolean): Promise<JWTVerifyGetKey> => {
+/** Keys of an issuer in this process or in a file: read again when a token names a key that is not among them. */
+function reloading(load: (fresh: boolean) => Promise<JSONWebKeySet>, clock: Clock): IssuerKeys {
+  interface Loaded {
+    readonly get: JWTVerifyGetKey;
+    readonly text: string;
+  }
+  let current: Loaded | null = null;
+  let loadedAt = Number.NEGATIVE_INFINITY;
+  let loading: Promise<Loaded> | null = null;
+
+  const reload = (fresh: boolean): Promise<Loaded> => {
     loading ??= load(fresh)
       .then((set) => {
         // The imported keys live in the set: the same keys again keep them.
-        const kids = JSON.stringify(set);
-        if (current?.kids !== kids) current = { get: createLocalJWKSet(set), kids };
+        const text = JSON.stringify(set);
+        if (current?.text !== text) current = { get: createLocalJWKSet(set), text };
         loadedAt = clock.now();
-        return current.get;
+        return current;
       })
       .finally(() => {
         loading = null;
@@ -106,31 +119,41 @@ function reloading(load: (fresh: boolean) => Promise<JSONWebKeySet>, clock: Cloc
     return loading;
   };
 
-  return async (header, token) => {
-    const age = clock.now() - loadedAt;
-    const stale = current === null || age > RELOAD_FILE_AFTER_MS || age < 0;
-    const get = stale ? await reload(false) : (current as { get: JWTVerifyGetKey }).get;
-    try {
-      return await get(header, token);
-    } catch (error) {
-      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-      // A flood of forged key ids must not become a flood of reads.
-      if (clock.now() - loadedAt < 1000 && !stale && age >= 0) throw error;
-      return (await reload(true))(header, token);
-    }
+  const age = (): number => clock.now() - loadedAt;
+  const stale = (): boolean => current === null || age() > RELOAD_FILE_AFTER_MS || age() < 0;
+  const known = (): Promise<Loaded> | Loaded => (stale() || current === null ? reload(false) : current);
+
+  return {
+    async get(header, token) {
+      const loadedBefore = !stale();
+      const { get } = await known();
+      try {
+        return await get(header, token);
+      } catch (error) {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+        // A flood of forged key ids must not become a flood of reads.
+        if (loadedBefore && age() < 1000) throw error;
+        return (await reload(true)).get(header, token);
+      }
+    },
+    version: async () => known(),
   };
 }
 
-function keysOf(source: KeySource, clock: Clock): JWTVerifyGetKey {
+function keysOf(source: KeySource, clock: Clock): IssuerKeys {
   if (typeof source === "function") return reloading((fresh) => source(fresh), clock);
-  if (typeof source === "object" && "keys" in source) return createLocalJWKSet(source);
+  if (typeof source === "object" && "keys" in source)
+    return { get: createLocalJWKSet(source), version: async () => source };
   const text = String(source);
-  if (/^https?:/.test(text))
-    return createRemoteJWKSet(new URL(text), {
+  if (/^https?:/.test(text)) {
+    const get = createRemoteJWKSet(new URL(text), {
       cooldownDuration: 30_000,
       cacheMaxAge: 600_000,
       timeoutDuration: 5_000,
     });
+    // The library fetches them anew by itself, when it next checks a signature.
+    return { get, version: async () => get };
+  }
   const file = text.startsWith("file:") ? new URL(text) : text;
   return reloading(async () => JSON.parse(await readFile(file, "utf8")) as JSONWebKeySet, clock);
 }
@@ -167,7 +190,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
   if (!(clockSkewS >= 0 && clockSkewS <= LONGEST_SKEW_S))
     throw new RangeError(`clockSkewS must be 0 to ${LONGEST_SKEW_S}, got ${clockSkewS}`);
 
-  const trusted = new Map<string, { keys: JWTVerifyGetKey; algorithms: string[]; from: TrustedIssuer }>();
+  const trusted = new Map<string, { keys: IssuerKeys; algorithms: string[]; from: TrustedIssuer }>();
   for (const from of issuers) {
     const algorithms = [...(from.algorithms ?? ALGORITHMS)];
     const wrong = algorithms.find((algorithm) => !SIGNATURES.test(algorithm));
@@ -181,7 +204,33 @@ export function createVerifier(options: VerifierOptions): Verifier {
     throw bearerError("invalid_token", description, { realm });
   };
 
+  /** A client sends one token with every call: what was verified just now needs no second signature check while its key stands. */
+  const remembered = new Map<string, { verified: VerifiedToken; keys: IssuerKeys; version: unknown; until: number }>();
+
+  async function recall(token: string): Promise<VerifiedToken | null> {
+    const entry = remembered.get(token);
+    if (!entry) return null;
+    const left = entry.until - clock.now();
+    const version = await entry.keys.version().catch(() => null);
+    if (left > 0 && left <= REMEMBER_MS && version === entry.version) return entry.verified;
+    remembered.delete(token);
+    return null;
+  }
+
+  async function remember(token: string, verified: VerifiedToken, keys: IssuerKeys): Promise<void> {
+    const until = Math.min(clock.now() + REMEMBER_MS, (verified.expiresAt + clockSkewS) * 1000);
+    remembered.set(token, { verified, keys, version: await keys.version(), until });
+    if (remembered.size > REMEMBERED) remembered.delete(remembered.keys().next().value as string);
+  }
+
   async function verify(token: string, scope?: string): Promise<VerifiedToken> {
+    const verified = (await recall(token)) ?? (await verifySignature(token));
+    if (scope !== undefined && !verified.scopes.has(scope))
+      throw bearerError("insufficient_scope", `the scope ${scope} is needed`, { realm, scope });
+    return verified;
+  }
+
+  async function verifySignature(token: string): Promise<VerifiedToken> {
     if (token.length > LONGEST_TOKEN) refuse("the token is malformed");
     let named: string | undefined;
     try {
@@ -193,7 +242,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     const { from } = issuer;
     let payload: JWTPayload;
     try {
-      ({ payload } = await jwtVerify(token, issuer.keys, {
+      ({ payload } = await jwtVerify(token, issuer.keys.get, {
         issuer: from.issuer,
         audience: from.audience as string | string[],
         algorithms: issuer.algorithms,
@@ -214,10 +263,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     if (payload.iat !== undefined && payload.iat > clock.now() / 1000 + clockSkewS)
       refuse("the token's iat is in the future");
     const scopes = words(payload[from.scopeClaim ?? (payload.scope === undefined ? "scp" : "scope")]);
-    if (scope !== undefined && !scopes.has(scope)) {
-      throw bearerError("insufficient_scope", `the scope ${scope} is needed`, { realm, scope });
-    }
-    return {
+    const verified: VerifiedToken = {
       issuer: from.issuer,
       subject: payload.sub ?? "",
       clientId:
@@ -232,6 +278,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
       jti: payload.jti ?? null,
       claims: payload,
     };
+    await remember(token, verified, issuer.keys);
+    return verified;
   }
 
   return {

@@ -205,6 +205,40 @@ describe("the examples of RFC 7515 and RFC 7519", () => {
   });
 });
 
+describe("a token seen before", () => {
+  test("is refused from the second it expires, and for a scope it does not have", async () => {
+    let now = NOW;
+    const moving = createVerifier({ issuers: [trusted], clock: { now: () => now }, clockSkewS: 0 });
+    const token = await sign({ ...base, exp: S + 20 });
+    for (const seconds of [0, 1, 19.9]) {
+      now = NOW + seconds * 1000;
+      await moving.verify(token, "bio");
+      await expect(moving.verify(token, "nlu")).rejects.toMatchObject({ code: "insufficient_scope" });
+    }
+    now = NOW + 20_000;
+    await refused(token, moving).toMatchObject({ message: "Access Token Expired" });
+    // A clock that was set back makes nothing valid that was not verified at that time.
+    now = NOW - 3_600_000;
+    await refused(token, moving).toMatchObject({ code: "invalid_token" });
+  });
+
+  test("is refused when its key is gone, or is another one under the same name", async () => {
+    const other = { ...(await exportJWK(otherKeys.publicKey)), kid: "k1", alg: "ES256" };
+    for (const left of [[], [other]]) {
+      let now = NOW;
+      let published = [jwk];
+      const source = async () => ({ keys: published });
+      const moving = createVerifier({ issuers: [{ ...trusted, keys: source }], clock: { now: () => now } });
+      const token = await sign();
+      await moving.verify(token, "bio");
+      await moving.verify(token, "bio");
+      published = left;
+      now += 10_001;
+      await refused(token, moving).toMatchObject({ code: "invalid_token" });
+    }
+  });
+});
+
 describe("issuers", () => {
   test("several, each with its own keys, audience, algorithms and claim names", async () => {
     const foreign = await generateKeyPair("RS256", { extractable: true });

@@ -53,7 +53,7 @@ export function createTranscoder(dispatcher: Dispatcher, limits: TranscoderLimit
       const response =
         method.methodKind === "client_streaming"
           ? await dispatcher.clientStream(method, mediaMessages(found, url, request, body, limits), call)
-          : await dispatcher.unary(method, () => unaryMessage(found, url, request, limits), call);
+          : await dispatcher.unary(method, () => unaryMessage(found, url, request, body, limits), call);
       return jsonResponse(messageToJson(method.output, response), 200, requestId);
     } catch (error) {
       return errorResponse(asStatusError(error), requestId);
@@ -86,13 +86,14 @@ async function unaryMessage(
   found: BindingMatch,
   url: URL,
   request: Request,
+  body: Caller["body"],
   limits: TranscoderLimits,
 ): Promise<Message> {
   const { binding } = found;
   const schema = binding.method.input;
   let json: JsonObject = {};
   if (binding.body === "*") {
-    json = await jsonBody(request, limits.messageBytes);
+    json = await jsonBody(request, body, limits.messageBytes);
     for (const name of url.searchParams.keys()) {
       throw invalidField(name, "unknown", `${name}: this operation reads its fields from the body, not from the query`);
     }
@@ -126,9 +127,11 @@ async function* mediaMessages(
   bindQuery(json, found, url, [field.name, field.jsonName]);
   bindPath(json, found);
   yield messageFromJson(input, json);
-  const bytes = body ? unbroken(body()) : request.body ? bytesOf(request.body) : null;
-  if (bytes === null) return;
-  for await (const chunk of bytes) yield create(input, { [field.localName]: chunk });
+  for await (const chunk of bodyOf(request, body)) yield create(input, { [field.localName]: chunk });
+}
+
+function bodyOf(request: Request, body: Caller["body"]): AsyncIterable<Uint8Array> | Uint8Array[] {
+  return body ? unbroken(body()) : request.body ? bytesOf(request.body) : [];
 }
 
 async function* unbroken(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -179,13 +182,13 @@ function bindPath(json: JsonObject, { binding, variables }: BindingMatch): void 
   }
 }
 
-async function jsonBody(request: Request, limit: number): Promise<JsonObject> {
+async function jsonBody(request: Request, body: Caller["body"], limit: number): Promise<JsonObject> {
   refuseEncodedBody(request);
   const type = request.headers.get("content-type");
   if (type !== null && !/^application\/(?:[\w.+-]+\+)?json\s*(;|$)/i.test(type)) {
     throw badRequest(`application/json expected, not ${type.slice(0, 80)}`);
   }
-  const bytes = await bodyBytes(request, limit);
+  const bytes = await bodyBytes(request, body, limit);
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -203,24 +206,16 @@ async function jsonBody(request: Request, limit: number): Promise<JsonObject> {
   return json;
 }
 
-async function bodyBytes(request: Request, limit: number): Promise<Uint8Array> {
-  const declared = request.headers.get("content-length");
-  if (declared !== null) {
-    if (Number(declared) > limit) throw tooLarge("the body", limit);
-    // HTTP holds a body to its declared length, and reading it whole costs half of what a stream does.
-    const whole = await request.arrayBuffer().catch((error: unknown): never => {
-      throw brokenOff(error);
-    });
-    return new Uint8Array(whole);
-  }
+async function bodyBytes(request: Request, body: Caller["body"], limit: number): Promise<Uint8Array> {
+  if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge("the body", limit);
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of request.body ? bytesOf(request.body) : []) {
+  for await (const chunk of bodyOf(request, body)) {
     bytes += chunk.length;
     if (bytes > limit) throw tooLarge("the body", limit);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks);
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
 
 const brokenOff = (cause: unknown) => new Refusal(StatusCode.CANCELLED, "the body broke off", { cause });

@@ -1,0 +1,92 @@
+/** The box in a process of its own, as it is shipped: tokens asked for, a store in memory. Asked over IPC for what only it knows. */
+import { readRecording } from "../../dist/audio/index.js";
+import { openEngine } from "../../dist/engine/index.js";
+import { VoiceprintsProcessor } from "../../dist/processor/voiceprints-processor.js";
+import { configSchema } from "../../dist/server/config.js";
+import { startBox } from "../../dist/server/start.js";
+import { createMemoryStore } from "../../dist/store/memory.js";
+import { prepare, requestOf } from "./world.mjs";
+
+const workers = Number(process.argv[2]);
+const engine = await openEngine({ workers });
+const config = configSchema.parse({
+  port: 0,
+  store: "memory",
+  log: { level: "silent" },
+  limits: { concurrentAudio: workers, callsPerSecond: 0 },
+});
+
+/** How long the operation itself took, for the calls of a transport as for those in process. */
+let lastMs = 0;
+for (const name of ["verify", "getEnrollStatus"]) {
+  const operation = VoiceprintsProcessor.prototype[name];
+  VoiceprintsProcessor.prototype[name] = async function (...args) {
+    const startedAt = performance.now();
+    try {
+      return await operation.apply(this, args);
+    } finally {
+      lastMs = performance.now() - startedAt;
+    }
+  };
+}
+
+const box = await startBox(config, { engine });
+const alone = new VoiceprintsProcessor({ engine, store: createMemoryStore(), readRecording });
+let world = null;
+
+const handlers = {
+  async prepareInProcess({ wav }) {
+    const caller = {
+      call: (name, request) => alone[name](request),
+      upload: (context, bytes) => alone.addMediaSegment({ context, chunk: bytes }),
+    };
+    world = await prepare(caller, Buffer.from(wav, "base64"));
+  },
+  async inProcess({ operation }) {
+    await alone[operation](requestOf(operation, world));
+    return lastMs;
+  },
+  lastMs: () => lastMs,
+  cpuSeconds() {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1e6;
+  },
+  /** Recordings a second, all workers busy, nothing around them. */
+  async engineAlone({ seconds, wav }) {
+    const recording = readRecording(Buffer.from(wav, "base64"));
+    const samples = Float32Array.from([...recording.read(0)].flatMap((chunk) => [...chunk]));
+    const startedAt = performance.now();
+    const until = startedAt + seconds * 1000;
+    const cpuBefore = handlers.cpuSeconds();
+    let done = 0;
+    const work = async () => {
+      while (performance.now() < until) {
+        await engine.analyze(samples.slice(), recording.rateHz);
+        done++;
+      }
+    };
+    await Promise.all(Array.from({ length: workers }, work));
+    const cpuSeconds = handlers.cpuSeconds() - cpuBefore;
+    return { done, cpuSeconds, seconds: (performance.now() - startedAt) / 1000 };
+  },
+  memory() {
+    const { rss, arrayBuffers, heapUsed } = process.memoryUsage();
+    return { rss, live: heapUsed + arrayBuffers };
+  },
+  async stop() {
+    const clean = await box.stop();
+    await engine.close();
+    return clean;
+  },
+};
+
+process.on("message", async ({ id, name, value }) => {
+  try {
+    process.send({ id, value: await handlers[name](value ?? {}) });
+  } catch (error) {
+    process.send({ id, error: error.stack });
+  }
+  if (name === "stop") process.disconnect();
+});
+process.on("disconnect", () => process.exit());
+process.send({ url: box.url, application: box.firstApplication, queued: config.limits.queuedAudio });

@@ -1,0 +1,89 @@
+/** Many callers at once, as IVRs: a session, an upload, a check, the end; who is told BUSY waits as told and asks again. */
+import { median, quantile } from "../measure.mjs";
+import { prepare, requestOf } from "./world.mjs";
+
+/** Until all callers have joined in, nothing is counted. */
+const RAMP_SECONDS = 5;
+
+export async function underLoad({ client, recording, ask, seconds, callers }) {
+  const world = await prepare(client, recording);
+  const counts = { answered: 0, busy: 0, failed: 0 };
+  /** Checks answered while all callers were there: when, and after how long. */
+  const checks = [];
+  const memory = [];
+  const startedAt = performance.now();
+  const until = startedAt + seconds * 1000;
+
+  const attempt = async (work) => {
+    const from = performance.now();
+    try {
+      await work();
+      return performance.now() - from;
+    } catch (error) {
+      if (error.status !== 503 && error.status !== 429) {
+        counts.failed++;
+        console.error(error);
+        return null;
+      }
+      counts.busy++;
+      const wait = Number.parseFloat(error.retryAfter ?? "0.5") * (0.75 + 0.5 * Math.random());
+      await new Promise((wake) => setTimeout(wake, wait * 1000));
+      return null;
+    }
+  };
+  const caller = async () => {
+    while (performance.now() < until) {
+      // A call of its own, as an IVR's: its audio goes when it ends.
+      let context = null;
+      let media = null;
+      const begun = await attempt(async () => {
+        const { gkSessionId, gkEngagementId } = await client.call("startSession", {
+          context: { gkScopeId: world.context.gkScopeId },
+        });
+        context = { ...world.context, gkSessionId, gkEngagementId };
+        media = (await client.upload(context, recording)).gkMediaSegmentId;
+      });
+      if (begun === null) continue;
+      // Told BUSY, the recording is there already: only the check is asked for again, until it is answered.
+      const request = requestOf("verify", { ...world, context, gkMediaSegmentId: media });
+      let took = null;
+      while (took === null && performance.now() < until + 60_000)
+        took = await attempt(() => client.call("verify", request));
+      await attempt(() => client.call("stopSession", { context }));
+      if (took === null) continue;
+      counts.answered++;
+      checks.push({ at: (performance.now() - startedAt) / 1000, took });
+    }
+  };
+
+  const window = { from: Math.min(RAMP_SECONDS, seconds / 4), to: seconds };
+  const cpuAt = (second) =>
+    new Promise((resolve) => setTimeout(() => resolve(ask("cpuSeconds")), Math.max(0, second * 1000)));
+  const sampling = setInterval(async () => memory.push(await ask("memory")), 1000);
+  const cpu = Promise.all([cpuAt(window.from), cpuAt(window.to)]);
+  await Promise.all(Array.from({ length: callers }, caller));
+  clearInterval(sampling);
+
+  const [cpuFrom, cpuTo] = await cpu;
+  const counted = checks.filter(({ at }) => at >= window.from && at < window.to);
+  const perSecond = counted.length / (window.to - window.from);
+  const third = Math.max(1, Math.floor(memory.length / 3));
+  const [second, last] = [memory.slice(third, 2 * third), memory.slice(2 * third, 3 * third)];
+  const typicalMb = (samples) => median(samples.map(({ rss }) => rss)) / 1e6;
+  // The least of a third is what is left after a collection.
+  const liveMb = (samples) => Math.min(...samples.map(({ live }) => live)) / 1e6;
+  return {
+    callers,
+    seconds,
+    ...counts,
+    perSecond,
+    cpuSecondsEach: (cpuTo - cpuFrom) / counted.length,
+    medianMs: median(checks.map(({ took }) => took)),
+    p99Ms: quantile(
+      checks.map(({ took }) => took),
+      0.99,
+    ),
+    rssMb: [typicalMb(second), typicalMb(last)],
+    liveMb: [liveMb(second), liveMb(last)],
+  };
+}

@@ -1,0 +1,109 @@
+/** Callers of a box: over HTTP and over gRPC, with a token in every call. */
+import http from "node:http";
+import { fileURLToPath } from "node:url";
+import { create, toJson } from "@bufbuild/protobuf";
+import * as grpc from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+import * as contract from "../../dist/contract/index.js";
+
+const SERVICES = [contract.VoiceprintsProcessor, contract.SessionsProcessor, contract.ProfilesProcessor];
+const PROTO = fileURLToPath(new URL("../../proto", import.meta.url));
+const definition = grpc.loadPackageDefinition(
+  loadSync(`${PROTO}/vendor/biosec/v1/voiceprints.proto`, { includeDirs: [PROTO] }),
+);
+const METHODS = new Map(SERVICES.flatMap((service) => service.methods).map((method) => [method.localName, method]));
+
+/** Plain node:http on kept connections: what the load costs here is not there for the box, which shares the cores. */
+export function httpClient(url, token, connections) {
+  const { hostname, port } = new URL(url);
+  const agent = new http.Agent({ keepAlive: true, maxSockets: connections });
+  const headers = { authorization: `Bearer ${token}` };
+
+  function send(method, path, type, body) {
+    return new Promise((resolve, reject) => {
+      const request = http.request({
+        agent,
+        hostname,
+        port,
+        method,
+        path,
+        headers: body ? { ...headers, "content-type": type, "content-length": body.length } : headers,
+      });
+      request.once("error", reject);
+      request.once("response", (response) => {
+        const chunks = [];
+        response.on("data", (chunk) => chunks.push(chunk));
+        response.once("error", reject);
+        response.once("end", () => {
+          const answer = JSON.parse(Buffer.concat(chunks).toString());
+          if (response.statusCode === 200) resolve(answer);
+          else
+            reject(
+              Object.assign(new Error(answer.status.message), {
+                status: response.statusCode,
+                retryAfter: answer.status.retryAfter,
+              }),
+            );
+        });
+      });
+      request.end(body);
+    });
+  }
+
+  return {
+    async call(name, request) {
+      const method = METHODS.get(name);
+      const json = toJson(method.input, create(method.input, request));
+      const { verb, path } = bindingOf(name, json);
+      return verb === "GET"
+        ? send(verb, `${path}?${contextQuery(json.context)}`)
+        : send(verb, path, "application/json", Buffer.from(JSON.stringify(json)));
+    },
+    upload: (context, bytes) => send("POST", `/v1/audios?${contextQuery(context)}`, "audio/wav", bytes),
+    close: () => agent.destroy(),
+  };
+}
+
+/** The few bindings that the bench speaks. */
+function bindingOf(name, json) {
+  const id = json.gkVoiceprintProfileId?.value;
+  return {
+    startSession: { verb: "POST", path: "/v1/sessions/start" },
+    stopSession: { verb: "POST", path: "/v1/sessions/stop" },
+    createVoiceprintProfile: { verb: "POST", path: "/v1/voiceprints/profiles" },
+    processAudio: { verb: "POST", path: "/v1/audios/process" },
+    enroll: { verb: "POST", path: `/v1/voiceprints/${id}/enrollment` },
+    train: { verb: "POST", path: `/v1/voiceprints/${id}/training` },
+    verify: { verb: "POST", path: `/v1/voiceprints/${id}/verification` },
+    getEnrollStatus: { verb: "GET", path: `/v1/voiceprints/${id}/enrollment-status` },
+  }[name];
+}
+
+const contextQuery = ({ gkScopeId, gkSessionId, gkEngagementId, configsetId }) =>
+  new URLSearchParams({
+    "context.gk_scope_id.value": gkScopeId.value,
+    "context.gk_session_id.value": gkSessionId.value,
+    "context.gk_engagement_id.value": gkEngagementId.value,
+    ...(configsetId ? { "context.configset_id": configsetId } : {}),
+  });
+
+/** The gRPC client that Node programs use, made from the .proto files. */
+export function grpcClient(url, token) {
+  const metadata = new grpc.Metadata();
+  metadata.set("authorization", `Bearer ${token}`);
+  const client = new definition.vendor.biosec.v1.VoiceprintsProcessor(
+    new URL(url).host,
+    grpc.credentials.createInsecure(),
+  );
+  const names = {
+    getEnrollStatus: (request) => request,
+    verify: ({ audio, ...request }) => ({ ...request, [audio.case]: audio.value }),
+  };
+  return {
+    call: (name, request) =>
+      new Promise((resolve, reject) => {
+        client[name](names[name](request), metadata, (error, answer) => (error ? reject(error) : resolve(answer)));
+      }),
+    close: () => client.close(),
+  };
+}
