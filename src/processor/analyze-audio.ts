@@ -98,6 +98,7 @@ export async function concludeAnalysis(
     deps,
     context,
     operation,
+    heard,
     outcome,
     risk && riskFigures(risk),
     evidence,

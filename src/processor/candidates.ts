@@ -9,6 +9,7 @@ import { audioModel } from "./audio-model.js";
 import type { Dependencies } from "./dependencies.js";
 import { invalid, notFound } from "./failures.js";
 import type { GalleryMember, LoadedGallery } from "./galleries.js";
+import { printDetails, profileDetails } from "./messages.js";
 
 export interface ScoredPrint {
   readonly print: Print;
@@ -42,6 +43,18 @@ export async function candidatesByIds(
   return candidatesOf(deps, scopeId, kind, profiles);
 }
 
+/** The one profile that a field names. */
+export async function findOneProfile(deps: Dependencies, scopeId: Id, id: Id, field: string): Promise<FoundProfile> {
+  const [print] = await deps.prints.get(scopeId, [id]);
+  return print ?? (await findUntrained(deps, scopeId, id, field));
+}
+
+async function findUntrained(deps: Dependencies, scopeId: Id, id: Id, field: string): Promise<FoundProfile> {
+  const profile = await deps.store.profiles.get(scopeId, id);
+  if (!profile) throw notFound(field, "there is no such profile in this scope");
+  return asFound(profile);
+}
+
 export function assertKind(profile: FoundProfile, kind: OwnerKind, field: string): void {
   if (profile.kind !== kind) throw invalid(field, "wrong_kind", `the profile is not one of a ${kind}`);
 }
@@ -58,19 +71,14 @@ export async function findProfiles(
   list: ListOfUniqueId,
   field: string,
 ): Promise<FoundProfile[]> {
-  const { profiles } = deps.store;
   const ids = list.uniqueIds.map((id) => id.value);
   const prints = new Map((await deps.prints.get(scopeId, ids)).map((print) => [print.profileId, print]));
   return Promise.all(
-    ids.map(async (id, i) => {
-      const print = prints.get(id);
-      if (print) return print;
-      const profile = await profiles.get(scopeId, id);
-      if (!profile) throw notFound(`${field}.unique_ids[${i}]`, "there is no such profile in this scope");
-      return { ...profile, kind: profile.owner.kind };
-    }),
+    ids.map((id, i) => prints.get(id) ?? findUntrained(deps, scopeId, id, `${field}.unique_ids[${i}]`)),
   );
 }
+
+export const detailsOf = (found: FoundProfile) => (isPrint(found) ? printDetails(found) : profileDetails(found));
 
 export function candidatesOf(
   deps: Dependencies,
@@ -81,12 +89,12 @@ export function candidatesOf(
   const unique = [...new Map(profiles.map((found) => [isPrint(found) ? found.profileId : found.id, found])).values()];
   const prints = unique.filter(isPrint).filter((print) => print.template.revision === deps.engine.model.revision);
   const whyNone = (set: ConfigurationSet) => reasonForNone(deps, scopeId, unique, set);
-  if (prints.length > mostScoredDirectly)
-    return searched(deps, scopeId, kind, new Set(prints.map((print) => print.profileId)), whyNone);
+  const ids = prints.map((print) => print.profileId);
+  if (ids.length > mostScoredDirectly) return searched(deps, scopeId, kind, new Set(ids), whyNone);
   return {
     kind,
-    count: prints.length,
-    score: (probe, options) => scoreExactly(deps, prints, probe, options),
+    count: ids.length,
+    score: (probe, options) => scoreExactly(deps, scopeId, ids, probe, options),
     whyNone,
   };
 }
@@ -175,7 +183,7 @@ export async function membersOf(
   return [...prints, ...found.flatMap((profile) => (profile ? [asFound(profile)] : []))];
 }
 
-export function asFound(profile: Profile): FoundProfile {
+function asFound(profile: Profile): FoundProfile {
   const { id, owner, tag, printVersion, template } = profile;
   if (!template) return { ...profile, kind: owner.kind };
   return {
@@ -204,20 +212,25 @@ function searched(
         gallery.top(probe.embedding, exactlyScored, gallery.size === valid.size ? undefined : valid),
       );
       const ids = hits.map((hit) => hit.id).filter((id) => valid.has(id));
-      const prints = await deps.prints.get(scopeId, ids);
-      const current = prints.filter((print) => print.template.revision === deps.engine.model.revision);
-      return scoreExactly(deps, current, probe, options);
+      return scoreExactly(deps, scopeId, ids, probe, options);
     },
     whyNone,
   };
 }
 
+/**
+ * Scores the prints as they are in the store now: audio may have been heard for minutes since they were found, and who
+ * was erased meanwhile is not scored.
+ */
 async function scoreExactly(
   deps: Dependencies,
-  prints: readonly Print[],
+  scopeId: Id,
+  ids: readonly Id[],
   probe: Voice,
   options: CallOptions,
 ): Promise<ScoredPrint[]> {
+  const found = await deps.prints.get(scopeId, ids);
+  const prints = found.filter((print) => print.template.revision === deps.engine.model.revision);
   const scores = await deps.engine.score(
     prints.map((print) => print.template),
     probe,
@@ -226,7 +239,10 @@ async function scoreExactly(
   const scored = prints.map((print, i) => ({ print, score: scores[i]! }));
   if (scored.some(({ score }) => !score || Number.isNaN(score.llr) || Number.isNaN(score.reliability)))
     throw new Error("the engine gave no score for a print");
-  return scored.sort((one, other) => other.score.llr - one.score.llr);
+  // Equal scores by id: the answer does not depend on the order in which prints were read.
+  return scored.sort(
+    (one, other) => other.score.llr - one.score.llr || (one.print.profileId < other.print.profileId ? -1 : 1),
+  );
 }
 
 /** Not enough segments, when that is what each of them lacks; else there are no scores, for whatever mixture of reasons. */

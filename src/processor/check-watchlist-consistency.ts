@@ -4,11 +4,19 @@ import type {
   CheckWatchlistConsistencyResponseSchema,
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { watchlistConsistency } from "../voiceprint/watchlist.js";
-import { assertKind, type FoundProfile, findGroups, findProfiles, isPrint, membersOf } from "./candidates.js";
+import {
+  assertKind,
+  detailsOf,
+  type FoundProfile,
+  findGroups,
+  findProfiles,
+  isPrint,
+  membersOf,
+} from "./candidates.js";
 import { openContext } from "./context.js";
 import type { Dependencies } from "./dependencies.js";
 import { invalid } from "./failures.js";
-import { calibrationModel, printDetails, profileDetails, uniqueId } from "./messages.js";
+import { calibrationModel, uniqueId } from "./messages.js";
 
 /** Which prints the present model can score. A profile without a template is listed too: it detects nobody. */
 export async function checkWatchlistConsistency(
@@ -27,7 +35,7 @@ export async function checkWatchlistConsistency(
     totalNumberOfCompatiblePrints: compatible,
     totalNumberOfIncompatiblePrints: incompatible,
     incompatiblePrints: listed.map(({ found: one, revision }) => ({
-      voiceprintDetails: isPrint(one) ? printDetails(one) : profileDetails(one),
+      voiceprintDetails: detailsOf(one),
       incompatibleCalibrationModel:
         revision === null ? undefined : { gkCalibrationModelRevisionId: uniqueId(revision), calibrationModelId: "" },
       fraudsterId: isPrint(one) ? one.ownerExternalId : one.owner.externalId,

@@ -141,6 +141,8 @@ export interface HeardAudio {
   readonly validity: AudioValidity;
   /** `null` when the audio could not be decoded, or the engine failed. */
   readonly analysis: VoiceAnalysis | null;
+  /** What was heard, where it is not stored yet: it is, in one write with the check. */
+  readonly unstored: ProcessedAudio | null;
 }
 
 /**
@@ -184,18 +186,18 @@ export async function hearAndCompare(
   const validity = analysis ? audioValidity(measuredAudio(analysis), "verify", set) : outcome.failure;
   const results = await comparison.conclude(analysis, validity);
   const processed = newProcessedAudio(deps, media, session.id, channel, set, "check", validity, analysis);
-  await deps.store.processed.add(processed);
-  return { heard: { audio: describedAudio(processed), validity, analysis }, results };
+  return { heard: { audio: describedAudio(processed), validity, analysis, unstored: processed }, results };
 }
 
 function asProcessed(processed: ProcessedAudio, set: ConfigurationSet): HeardAudio {
   const audio = describedAudio(processed);
   return isUnreadable(processed.validity)
-    ? { audio, validity: processed.validity, analysis: null }
+    ? { audio, validity: processed.validity, analysis: null, unstored: null }
     : {
         audio,
         validity: audioValidity(measuredAudio(processed), "verify", set),
         analysis: analysisOf(processed),
+        unstored: null,
       };
 }
 
@@ -229,11 +231,12 @@ export function newProcessedAudio(
   };
 }
 
-/** Keeps what a session's decision is later fused from. */
+/** Keeps what was heard, and what a session's decision is later fused from. */
 export async function recordCheck(
   deps: Dependencies,
   { scopeId, session }: OpenContext,
   operation: string,
+  { unstored }: HeardAudio,
   outcome: Outcome,
   figures: { readonly risk: number; readonly reliability: number } | null,
   evidence: CheckEvidence,
@@ -246,7 +249,7 @@ export async function recordCheck(
     flat[`${part}Threshold`] = judged.threshold;
     flat[`${part}Reliability`] = judged.reliability;
   }
-  await deps.store.sessions.addCheck({
+  const check = {
     id: deps.ids.next(),
     scopeId,
     sessionId: session.id,
@@ -258,7 +261,8 @@ export async function recordCheck(
     reliability: figures?.reliability ?? null,
     evidence: flat,
     profileId,
-  });
+  };
+  await deps.store.sessions.addCheck(check, unstored ?? undefined);
 }
 
 /** The reverse of what `recordCheck` flattened. */

@@ -34,6 +34,7 @@ export async function detectKnownFraudsters(
     deps,
     context,
     "DetectKnownFraudsters",
+    heard,
     result.outcome,
     risk && riskFigures(risk),
     { fraud: result.evidence ?? undefined },

@@ -31,6 +31,7 @@ export async function identify(
     deps,
     context,
     "Identify",
+    heard,
     result.outcome,
     risk && riskFigures(risk),
     { authentication: result.evidence ?? undefined },

@@ -114,7 +114,7 @@ export class LiveCheck {
       measures: analysis.measures,
       speakers: analysis.speakers,
     };
-    const heard = { audio, validity, analysis };
+    const heard = { audio, validity, analysis, unstored: null };
     const attacks = { synthetic: null, playback: null };
     const result = await concludeAnalysis(this.deps, this.context, "LiveCheck", this.targets, heard, results, attacks);
     this.#result = create(AnalyzeAudioResultSchema, result);

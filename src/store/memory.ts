@@ -135,9 +135,14 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         const sessions = select(scope(scopeId).sessions, (session) => session.engagementId === engagementId);
         return sessions.sort((a, b) => a.startedAt - b.startedAt);
       },
-      async addCheck(check) {
-        const { sessions, checks } = scope(check.scopeId);
+      async addCheck(check, heard) {
+        const { sessions, checks, processed } = scope(check.scopeId);
         assertParent(sessions, "session", check.sessionId);
+        if (heard) {
+          assertNew(checks, check.id);
+          assertParent(sessions, "session", heard.sessionId);
+          insert(processed, heard);
+        }
         insert(checks, check);
       },
       async checks(scopeId, sessionId) {
@@ -401,8 +406,12 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
 }
 
 function insert<T extends { readonly id: Id }>(records: Map<Id, T>, record: T): void {
-  if (records.has(record.id)) throw new StoreError("exists", `a record with id ${record.id} exists`);
+  assertNew(records, record.id);
   records.set(record.id, copy(record));
+}
+
+function assertNew(records: ReadonlyMap<Id, unknown>, id: Id): void {
+  if (records.has(id)) throw new StoreError("exists", `a record with id ${id} exists`);
 }
 
 function read<T>(records: Map<Id, T>, id: Id): T | null {

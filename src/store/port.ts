@@ -164,7 +164,8 @@ export interface Store {
     stop(scopeId: Id, id: Id, at: number): Promise<boolean>;
     /** By their start. */
     ofEngagement(scopeId: Id, engagementId: Id): Promise<Session[]>;
-    addCheck(check: Check): Promise<void>;
+    /** In one write with the audio model of what was heard for it, where that is new. */
+    addCheck(check: Check, heard?: ProcessedAudio): Promise<void>;
     checks(scopeId: Id, sessionId: Id): Promise<Check[]>;
     /** The newest checks of a scope, newest first: the operator's view. */
     recentChecks(scopeId: Id, limit: number): Promise<Check[]>;

@@ -112,6 +112,28 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
       });
     });
 
+    test("a check and what was heard for it are one write", async () => {
+      const scope = newScope();
+      const { id: sessionId } = await startSession(store, scope);
+      const [check, heard] = [checkOf(scope, sessionId), processedOf(scope, sessionId, 3)];
+      await store.sessions.addCheck(check, heard);
+      expect(await store.sessions.checks(scope, sessionId)).toEqual([check]);
+      expect(await store.processed.get(scope, heard.id)).toEqual(heard);
+      // Either id known: neither is written.
+      const [newCheck, newHeard] = [checkOf(scope, sessionId), processedOf(scope, sessionId, 4)];
+      await expect(store.sessions.addCheck(check, newHeard)).rejects.toMatchObject({ code: "exists" });
+      await expect(store.sessions.addCheck(newCheck, heard)).rejects.toMatchObject({ code: "exists" });
+      expect(await store.sessions.checks(scope, sessionId)).toEqual([check]);
+      expect(await store.processed.get(scope, newHeard.id)).toBeNull();
+      const lost = store.sessions.addCheck(checkOf(scope, "nobody"), processedOf(scope, "nobody", 5));
+      await expect(lost).rejects.toMatchObject({ code: "unknown-parent" });
+      // After its session's recordings have expired, under a new key.
+      await store.sessions.stop(scope, sessionId, 5_000);
+      expect(await store.processed.expire(scope, 6_000)).toBe(1);
+      await store.sessions.addCheck(newCheck, newHeard);
+      expect(await store.processed.get(scope, newHeard.id)).toEqual(newHeard);
+    });
+
     describe("recordings", () => {
       test("come back byte for byte", async () => {
         const scope = newScope();

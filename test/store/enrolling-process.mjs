@@ -3,6 +3,7 @@
 //   node enrolling-process.mjs folder <folder> <seen> <first> <last>
 //     tell of the persons from number <seen> on, then enroll persons number <first>..<last>
 //   node enrolling-process.mjs job <folder>
+//   node enrolling-process.mjs postgres-job <url> <keys url>
 //     begin a job and never finish it
 //   node enrolling-process.mjs postgres <url> <keys url> <profile id> <first> <last>
 //     add segments to one profile, training after each
@@ -125,8 +126,15 @@ if (mode === "folder") {
   say({ stock: await takeStock(store, seenBefore) });
   for (let number = first; number <= last; number++) await enroll(store, number);
   await store.close();
-} else if (mode === "job") {
-  const store = await openEmbeddedStore(location);
+} else if (mode === "job" || mode === "postgres-job") {
+  const store =
+    mode === "job"
+      ? await openEmbeddedStore(location)
+      : await openPostgresStore(location, {
+          keys: rest[0],
+          masterKey: new Uint8Array(32).fill(7),
+          deadReplicaSeconds: 4,
+        });
   const job = {
     id: "job",
     scopeId: SCOPE,

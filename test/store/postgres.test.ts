@@ -66,6 +66,28 @@ describe("replicas", () => {
     await Promise.all(stores.map((store) => store.close()));
   });
 
+  test("that die with a job at hand lose it to another, within the time told; one that lives keeps it", async () => {
+    const [url, keysUrl] = [await server.createDatabase(), await server.createDatabase()];
+    const child = startEnrolling("postgres-job", url, keysUrl);
+    for await (const message of child.messages) if (message.started) break;
+    const store = await openPostgresStore(url, { keys: keysUrl, masterKey, deadReplicaSeconds: 4 });
+    const worked: number[] = [];
+    await store.jobs.work(async (job) => {
+      worked.push(job.progress);
+    });
+    // Longer than a silent replica has, and it is not taken from one that works on it.
+    await new Promise((wake) => setTimeout(wake, 6_000));
+    expect(worked).toEqual([]);
+    child.process.kill("SIGKILL");
+    await child.ended;
+    // Given once, and as the dead one left it.
+    await expect.poll(() => worked, { timeout: 30_000 }).toEqual([0.5]);
+    await new Promise((wake) => setTimeout(wake, 3_000));
+    expect(worked).toEqual([0.5]);
+    expect((await store.jobs.get("scope", "job"))?.state).toBe(2);
+    await store.close();
+  }, 90_000);
+
   test("see a rotated scope key, an erased profile and a changed print of each other", async () => {
     const [one, two] = await Promise.all([1, 2].map(() => openPostgresStore(shared, { keys, masterKey })));
     const scope = newId("scope");

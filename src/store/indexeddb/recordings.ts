@@ -1,7 +1,7 @@
 /** Media and audio models: sealed with keys of their session, which go when the session's recordings go. */
 import { decodeVoice, encodeVoice } from "../encoding.js";
 import { StoreError } from "../errors.js";
-import type { Id, ProcessedAudio, Store } from "../port.js";
+import type { Check, Id, ProcessedAudio, Store } from "../port.js";
 import type { DataKey } from "../seal/key-ring.js";
 import type { Place } from "../seal/vault.js";
 import { type DoomedKey, destroyDoomed, type IdbContext } from "./context.js";
@@ -41,9 +41,7 @@ export function createMedia(context: IdbContext): Store["media"] {
 export function createProcessed(context: IdbContext): Store["processed"] {
   const { db, vault } = context;
   return {
-    async add({ voice, voiceClass, ...plain }) {
-      await add(context, "processed", plain, encodeVoice({ voice, voiceClass }), (sealed) => ({ ...plain, sealed }));
-    },
+    add: (processed) => addProcessed(context, processed),
     async get(scopeId, id) {
       const stored = await db.get("processed", [scopeId, id]);
       if (!stored) return null;
@@ -54,6 +52,16 @@ export function createProcessed(context: IdbContext): Store["processed"] {
     expire: (scopeId, stoppedBefore, abandonedBefore) =>
       expire(context, "processed", scopeId, stoppedBefore, abandonedBefore),
   };
+}
+
+/** In one write with the check that it was heard for, where there is one. */
+export function addProcessed(
+  context: IdbContext,
+  { voice, voiceClass, ...plain }: ProcessedAudio,
+  check?: Check,
+): Promise<void> {
+  const content = encodeVoice({ voice, voiceClass });
+  return add(context, "processed", plain, content, (sealed) => ({ ...plain, sealed }), check);
 }
 
 export function joinProcessed(plain: PlainProcessed, opened: Uint8Array): ProcessedAudio {
@@ -73,17 +81,19 @@ async function add(
   record: { scopeId: Id; sessionId: Id; id: Id },
   content: Uint8Array,
   stored: (sealed: Uint8Array) => StoredMedia | StoredProcessed,
+  check?: Check,
 ): Promise<void> {
   const { db, vault } = context;
   for (;;) {
     const key = await sessionKey(context, kind, record.scopeId, record.sessionId);
     const sealed = await vault.seal(key, recordingPlace(kind, record), content);
-    const tx = db.transaction(["sessions", kind], "readwrite");
+    const tx = db.transaction(check ? ["sessions", kind, "checks"] : ["sessions", kind], "readwrite");
     const session = await tx.objectStore("sessions").get([record.scopeId, record.sessionId]);
     // Only under the key that the session still has: it may have been replaced by an erasure or an expiry since.
     if (session?.[KEY[kind]] !== key.id) continue;
-    const added = tx.objectStore(kind).add(stored(sealed) as StoredMedia & StoredProcessed);
-    await inStoreWords(record.id, Promise.all([added, tx.done]));
+    const added: Promise<unknown>[] = [tx.objectStore(kind).add(stored(sealed) as StoredMedia & StoredProcessed)];
+    if (check) added.push(tx.objectStore("checks").add(check));
+    await inStoreWords(record.id, Promise.all([...added, tx.done]));
     return;
   }
 }

@@ -2,6 +2,7 @@
 import { StoreError } from "../errors.js";
 import type { Session, Store } from "../port.js";
 import type { IdbContext } from "./context.js";
+import { addProcessed } from "./recordings.js";
 import { inStoreWords, type StoredSession } from "./schema.js";
 
 export function createEngagements({ db }: IdbContext): Store["engagements"] {
@@ -23,7 +24,8 @@ export function createEngagements({ db }: IdbContext): Store["engagements"] {
   };
 }
 
-export function createSessions({ db }: IdbContext): Store["sessions"] {
+export function createSessions(context: IdbContext): Store["sessions"] {
+  const { db } = context;
   return {
     async create(session) {
       const tx = db.transaction(["engagements", "sessions"], "readwrite");
@@ -48,7 +50,8 @@ export function createSessions({ db }: IdbContext): Store["sessions"] {
       const sessions = await db.getAllFromIndex("sessions", "engagement", [scopeId, engagementId]);
       return sessions.map(plainSession).sort((a, b) => a.startedAt - b.startedAt);
     },
-    async addCheck(check) {
+    async addCheck(check, heard) {
+      if (heard) return addProcessed(context, heard, check);
       const tx = db.transaction(["sessions", "checks"], "readwrite");
       const known = await tx.objectStore("sessions").getKey([check.scopeId, check.sessionId]);
       if (!known) throw new StoreError("unknown-parent", `there is no session ${check.sessionId}`);

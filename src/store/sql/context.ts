@@ -8,6 +8,28 @@ export interface SqlContext {
   readonly database: Database;
   readonly vault: Vault;
   readonly now: () => number;
+  readonly sessionKeyIds: SessionKeyIds;
+}
+
+/** Under which keys sessions were last seen to seal: a guess, which saves asking. Every write checks that it is still right. */
+export class SessionKeyIds {
+  readonly #ids = new Map<string, KeyId>();
+
+  constructor(private readonly capacity = 1024) {}
+
+  get(session: string): KeyId | undefined {
+    return this.#ids.get(session);
+  }
+
+  note(session: string, id: KeyId): void {
+    this.#ids.delete(session);
+    this.#ids.set(session, id);
+    if (this.#ids.size > this.capacity) this.#ids.delete(this.#ids.keys().next().value!);
+  }
+
+  forget(session: string): void {
+    this.#ids.delete(session);
+  }
 }
 
 export interface DoomedKey {

@@ -13,8 +13,11 @@ const QUEUE = "jobs";
 /** Where pg-boss puts a job that failed for good, whether its handler threw or its process died. */
 const FAILED_QUEUE = "failed-jobs";
 const RETRIES = 2;
-/** After this long a replica that has not finished is taken for dead. */
-const LONGEST_JOB_HOURS = 4;
+/** The longest that pg-boss lets a job take. A replica that dies is noticed long before, by its silence. */
+const LONGEST_JOB_HOURS = 23;
+/** Signs of life in the time after which a silent replica is taken for dead. */
+const SIGNS_OF_LIFE = 4;
+const SILENT = { message: "the replica that worked on it was not heard of any more" };
 const POLL_SECONDS = 1;
 const STOP_TIMEOUT_MS = 30_000;
 const FAILED_STATE = 4;
@@ -37,10 +40,13 @@ export interface Jobs {
   stop(): Promise<void>;
 }
 
-export function createJobs({ database }: SqlContext): Jobs {
+/** `deadAfterSeconds` without a sign of life, a replica's job is given to another. */
+export function createJobs({ database }: SqlContext, deadAfterSeconds: number): Jobs {
   const statements = new Statements(database);
+  const signEveryMs = (deadAfterSeconds * 1000) / SIGNS_OF_LIFE;
   let starting: Promise<PgBoss> | null = null;
   let worker: string | null = null;
+  let watch: NodeJS.Timeout | undefined;
   let stopped = false;
 
   function boss(): Promise<PgBoss> {
@@ -106,10 +112,17 @@ export function createJobs({ database }: SqlContext): Jobs {
       async work(handler) {
         const queue = await boss();
         if (database.exclusive) await returnAbandoned(database, queue);
+        else watch = everyNowAndThen(signEveryMs, () => returnOfTheDead(database, queue, deadAfterSeconds));
         const options = { pollingIntervalSeconds: POLL_SECONDS, batchSize: 1 };
         worker = await queue.work<{ ticket: string }>(QUEUE, options, async ([message]) => {
           const job = await jobOf(message!);
-          if (job) await handler(job);
+          if (!job) return;
+          const signs = database.exclusive ? undefined : everyNowAndThen(signEveryMs, () => showLife(database, job));
+          try {
+            await handler(job);
+          } finally {
+            clearInterval(signs);
+          }
         });
         await queue.work<{ ticket: string }>(FAILED_QUEUE, options, async ([message]) => {
           const { scopeId, id }: Ticket = JSON.parse(message!.data.ticket);
@@ -121,6 +134,7 @@ export function createJobs({ database }: SqlContext): Jobs {
     async stop() {
       if (stopped) return;
       stopped = true;
+      clearInterval(watch);
       const queue = await starting;
       if (queue) await queue.stop({ graceful: true, wait: true, timeout: STOP_TIMEOUT_MS });
       await statements.finish();
@@ -152,12 +166,10 @@ async function createBoss(statements: Statements): Promise<PgBoss> {
   boss.on("error", () => {});
   await boss.start();
   await boss.createQueue(FAILED_QUEUE);
-  await boss.createQueue(QUEUE, {
-    name: QUEUE,
-    retryLimit: RETRIES,
-    expireInHours: LONGEST_JOB_HOURS,
-    deadLetter: FAILED_QUEUE,
-  });
+  const options = { name: QUEUE, retryLimit: RETRIES, expireInHours: LONGEST_JOB_HOURS, deadLetter: FAILED_QUEUE };
+  await boss.createQueue(QUEUE, options);
+  // One that an earlier version made has its options.
+  await boss.updateQueue(QUEUE, options);
   return boss;
 }
 
@@ -168,6 +180,33 @@ async function returnAbandoned(database: Database, boss: PgBoss): Promise<void> 
     const job = await boss.getJobById(QUEUE, queue_id);
     if (job?.state === "active") await boss.fail(QUEUE, queue_id);
   }
+}
+
+/** By the database's clock, because those of replicas differ. */
+async function showLife(database: Database, { scopeId, id }: Job): Promise<void> {
+  await database.query("UPDATE vivavoce.jobs SET alive_at = now() WHERE scope = $1 AND id = $2", [
+    keyOf(scopeId),
+    escapeText(id),
+  ]);
+}
+
+/** Jobs under way whose replica has been silent: it died, or is cut off from the database. Each is returned once, whoever looks. */
+async function returnOfTheDead(database: Database, boss: PgBoss, deadAfterSeconds: number): Promise<void> {
+  await database.transaction(async (tx) => {
+    const rows = await tx.foreign(
+      `SELECT q.id FROM vivavoce.jobs j JOIN ${SCHEMA}.job q ON q.name = $1 AND q.id = j.queue_id::uuid
+       WHERE j.state IN (1, 2) AND q.state = 'active'
+         AND greatest(q.started_on, j.alive_at) < now() - make_interval(secs => $2)
+       FOR UPDATE SKIP LOCKED`,
+      [QUEUE, deadAfterSeconds],
+    );
+    for (const { id } of rows) await boss.fail(QUEUE, id as string, SILENT, { db: executorOf(tx) });
+  });
+}
+
+/** What fails is tried again the next time. */
+function everyNowAndThen(ms: number, work: () => Promise<void>): NodeJS.Timeout {
+  return setInterval(() => void work().catch(() => {}), ms).unref();
 }
 
 function executorOf(queries: Queries): PgBoss.Db {

@@ -165,6 +165,10 @@ const MIGRATIONS: readonly string[] = [
   -- Keys whose rows are gone: written in the transaction that removes the rows, emptied once the keys are destroyed.
   CREATE TABLE vivavoce.doomed_keys (key_id text PRIMARY KEY, scope_id text NOT NULL);
   `,
+  `
+  -- The last sign of life of the replica that works on it.
+  ALTER TABLE vivavoce.jobs ADD COLUMN alive_at timestamptz;
+  `,
 ];
 
 /** Any number that no other program takes: replicas that start at once migrate one after the other. */

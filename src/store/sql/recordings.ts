@@ -30,8 +30,14 @@ export function createMedia(context: SqlContext): Store["media"] {
   return {
     async add(segment) {
       const { audio, ...plain } = segment;
-      await add(context, MEDIA, segment, audio, (insert) =>
-        insert("part_of", segment.partOf === null ? null : escapeText(segment.partOf), JSON.stringify(plain)),
+      const partOf = segment.partOf === null ? null : escapeText(segment.partOf);
+      await underSessionKey(context, MEDIA, segment, audio, (sealed, keyId) =>
+        context.database.query(
+          `INSERT INTO vivavoce.media (scope, id, session, part_of, data, audio)
+           SELECT scope, $2, id, $4, $5, $6 FROM vivavoce.sessions
+           WHERE scope = $1 AND id = $3 AND media_key = $7 FOR SHARE RETURNING 1`,
+          [...recordKey(segment), partOf, JSON.stringify(plain), sealed, keyId],
+        ),
       );
     },
     async get(scopeId, id) {
@@ -46,10 +52,7 @@ export function createMedia(context: SqlContext): Store["media"] {
 export function createProcessed(context: SqlContext): Store["processed"] {
   return {
     async add(processed) {
-      const { plain, sealed } = splitProcessed(processed);
-      await add(context, AUDIO_MODELS, processed, encodeVoice(sealed), (insert) =>
-        insert("media", escapeText(processed.mediaSegmentId), JSON.stringify(plain)),
-      );
+      await addAudioModel(context, processed, (insert, values) => context.database.query(insert, values));
     },
     async get(scopeId, id) {
       const found = await get<PlainProcessed>(context, AUDIO_MODELS, scopeId, id);
@@ -59,6 +62,30 @@ export function createProcessed(context: SqlContext): Store["processed"] {
       expire(context, AUDIO_MODELS, scopeId, stoppedBefore, abandonedBefore),
   };
 }
+
+/** `write` runs the statement, alone or with what belongs in the same write: $1 to $7 are taken. */
+export async function addAudioModel(
+  context: SqlContext,
+  processed: ProcessedAudio,
+  write: (insert: string, values: readonly unknown[]) => Promise<readonly unknown[]>,
+): Promise<void> {
+  const { plain, sealed: voice } = splitProcessed(processed);
+  const media = escapeText(processed.mediaSegmentId);
+  await underSessionKey(context, AUDIO_MODELS, processed, encodeVoice(voice), (sealed, keyId) =>
+    write(
+      `INSERT INTO vivavoce.audio_models (scope, id, session, media, data, voice)
+       SELECT scope, $2, id, $4, $5, $6 FROM vivavoce.sessions
+       WHERE scope = $1 AND id = $3 AND model_key = $7 FOR SHARE RETURNING scope, session`,
+      [...recordKey(processed), media, JSON.stringify(plain), sealed, keyId],
+    ),
+  );
+}
+
+const recordKey = ({ scopeId, id, sessionId }: { scopeId: Id; id: Id; sessionId: Id }): string[] => [
+  keyOf(scopeId),
+  escapeText(id),
+  escapeText(sessionId),
+];
 
 export type PlainProcessed = Omit<ProcessedAudio, "voice" | "voiceClass">;
 
@@ -77,31 +104,27 @@ export function placeOf({ place }: RecordingKind, scopeId: Id, sessionId: Id, re
   return { scopeId, kind: place, subjectId: sessionId, recordId };
 }
 
-async function add(
+/**
+ * Seals a recording under its session's key. `insert` answers the rows it wrote, and writes none unless the session still has that key:
+ * it may have been replaced by an erasure or an expiry since, and then there is another try.
+ */
+export async function underSessionKey(
   context: SqlContext,
   kind: RecordingKind,
   { scopeId, sessionId, id }: { scopeId: Id; sessionId: Id; id: Id },
   content: Uint8Array,
-  withRecord: (insert: (column: string, value: string | null, data: string) => Promise<boolean>) => Promise<boolean>,
+  insert: (sealed: Uint8Array, keyId: KeyId) => Promise<readonly unknown[]>,
 ): Promise<void> {
-  const { database, vault } = context;
+  const { vault, sessionKeyIds } = context;
+  const session = `${kind.table} ${keyOf(scopeId)} ${sessionId}`;
   for (;;) {
-    const key = await sessionKey(context, kind, scopeId, sessionId);
+    const guess = sessionKeyIds.get(session);
+    const guessed = guess === undefined ? null : await vault.key(scopeId, guess);
+    const key = guessed ?? (await sessionKey(context, kind, scopeId, sessionId));
     const sealed = await vault.seal(key, placeOf(kind, scopeId, sessionId, id), content);
-    const added = await inStoreWords(
-      id,
-      withRecord(async (column, value, data) => {
-        // Only under the key that the session still has: it may have been replaced by an erasure or an expiry since.
-        const rows = await database.query(
-          `INSERT INTO vivavoce.${kind.table} (scope, id, session, ${column}, data, ${kind.sealedColumn})
-           SELECT scope, $2, id, $4, $5, $6 FROM vivavoce.sessions
-           WHERE scope = $1 AND id = $3 AND ${kind.keyColumn} = $7 FOR SHARE RETURNING 1`,
-          [keyOf(scopeId), escapeText(id), escapeText(sessionId), value, data, sealed, key.id],
-        );
-        return rows.length > 0;
-      }),
-    );
-    if (added) return;
+    const rows = await inStoreWords(id, insert(sealed, key.id));
+    if (rows.length > 0) return sessionKeyIds.note(session, key.id);
+    sessionKeyIds.forget(session);
   }
 }
 

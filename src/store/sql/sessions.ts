@@ -2,6 +2,7 @@
 import type { Session, Store } from "../port.js";
 import { inStoreWords, type SqlContext } from "./context.js";
 import type { Database } from "./database.js";
+import { addAudioModel } from "./recordings.js";
 import { escapeText, keyOf } from "./text.js";
 
 interface StoppableRow extends Record<string, unknown> {
@@ -34,7 +35,8 @@ export function createEngagements({ database }: SqlContext): Store["engagements"
   };
 }
 
-export function createSessions({ database }: SqlContext): Store["sessions"] {
+export function createSessions(context: SqlContext): Store["sessions"] {
+  const { database } = context;
   return {
     async create(session) {
       const { scopeId, id, engagementId, startedAt, stoppedAt } = session;
@@ -62,16 +64,28 @@ export function createSessions({ database }: SqlContext): Store["sessions"] {
       );
       return rows.map((row) => readStoppable<Session>(row));
     },
-    async addCheck(check) {
+    async addCheck(check, heard) {
       const { scopeId, id, sessionId, at } = check;
+      const [key, data] = [escapeText(id), JSON.stringify(check)];
+      if (heard) {
+        await addAudioModel(context, heard, (insert, values) =>
+          database.query(
+            `WITH model AS (${insert})
+             INSERT INTO vivavoce.checks (scope, id, session, at, data) SELECT scope, $8, session, $9, $10 FROM model
+             RETURNING 1`,
+            [...values, key, at, data],
+          ),
+        );
+        return;
+      }
       await inStoreWords(
         id,
         database.query("INSERT INTO vivavoce.checks (scope, id, session, at, data) VALUES ($1, $2, $3, $4, $5)", [
           keyOf(scopeId),
-          escapeText(id),
+          key,
           escapeText(sessionId),
           at,
-          JSON.stringify(check),
+          data,
         ]),
       );
     },

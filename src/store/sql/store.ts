@@ -5,7 +5,7 @@ import type { Store } from "../port.js";
 import { nodeAead } from "../seal/aead-node.js";
 import { KeyRing, type KeyShelf } from "../seal/key-ring.js";
 import { Vault } from "../seal/vault.js";
-import { readDoomed, type SqlContext } from "./context.js";
+import { readDoomed, SessionKeyIds, type SqlContext } from "./context.js";
 import type { Database } from "./database.js";
 import { createDocuments } from "./documents.js";
 import { finishErasures } from "./erasure.js";
@@ -19,7 +19,11 @@ import { createEngagements, createSessions } from "./sessions.js";
 export interface SqlStoreOptions {
   /** Milliseconds since 1970; decides which documents have expired. */
   readonly now?: () => number;
+  /** Replicas share jobs: one that has given no sign of life for so long is taken for dead, and its job goes to another. 60 unless told. */
+  readonly deadReplicaSeconds?: number;
 }
+
+const DEAD_REPLICA_SECONDS = 60;
 
 /** A store whose biometric data is sealed. */
 export interface SealedStore extends Store {
@@ -38,8 +42,13 @@ export async function createSqlStore(
   options: SqlStoreOptions = {},
 ): Promise<SealedStore> {
   const ring = new KeyRing(shelf, nodeAead);
-  const context: SqlContext = { database, vault: new Vault(ring), now: options.now ?? Date.now };
-  const { jobs, stop } = createJobs(context);
+  const context: SqlContext = {
+    database,
+    vault: new Vault(ring),
+    now: options.now ?? Date.now,
+    sessionKeyIds: new SessionKeyIds(),
+  };
+  const { jobs, stop } = createJobs(context, options.deadReplicaSeconds ?? DEAD_REPLICA_SECONDS);
   let open = true;
   let closing: Promise<void> | null = null;
 
