@@ -14,6 +14,12 @@ export interface ScoringModel {
   readonly calibration: Calibration;
 }
 
+/** Where a voice stands among the cohort: mean and deviation of its scores against those nearest to it. */
+export interface Standing {
+  readonly mean: number;
+  readonly deviation: number;
+}
+
 /** A unit vector of the model's length, or an error: a score is never made of anything else. */
 export function checkEmbedding(embedding: Float32Array, dimensions: number): void {
   if (!(embedding instanceof Float32Array) || embedding.length !== dimensions) {
@@ -139,25 +145,36 @@ export class Scoring {
     }
   }
 
-  scores(templates: readonly Template[], probe: Voice): Score[] {
+  /** A template's standing changes with nothing but the template, and takes most of the time of a comparison. */
+  standing(template: Template): Standing {
+    this.#assertOfThisNetwork(template);
+    try {
+      this.#writeRows([template], [template.netSpeechSeconds]);
+      return this.#standingAt(this.#kernels.run.scoringRows());
+    } finally {
+      this.#kernels.run.wipeScoring();
+    }
+  }
+
+  scores(
+    templates: readonly Template[],
+    probe: Voice,
+    standings: readonly Standing[] = templates.map((template) => this.standing(template)),
+  ): Score[] {
     const { run } = this.#kernels;
-    const { dimensions, revision, calibration } = this.#model;
-    const { terms, reliability, nearest } = calibration;
+    const { dimensions, calibration } = this.#model;
+    const { terms, reliability } = calibration;
     try {
       checkEmbedding(probe.embedding, dimensions);
       this.#kernels.writeFloats(run.scoringProbe(), probe.embedding);
-      run.nearCohort(run.scoringProbe(), nearest);
-      const probeMean = run.cohortMean();
-      const probeDeviation = run.cohortDeviation();
-      return templates.map((template): Score => {
-        if (template.revision !== revision) {
-          throw new EngineError("OTHER_REVISION", "the template was made by another network: enroll or retrain it");
-        }
+      const ofProbe = this.#standingAt(run.scoringProbe());
+      return templates.map((template, i): Score => {
+        this.#assertOfThisNetwork(template);
+        const ofTemplate = standings[i]!;
         this.#writeRows([template], [template.netSpeechSeconds]);
         const cosine = run.cosine(run.scoringRows(), run.scoringProbe(), dimensions);
         const raw = cosine > 1 ? 1 : Math.max(cosine, -1);
-        run.nearCohort(run.scoringRows(), nearest);
-        run.setScores(raw, run.cohortMean(), run.cohortDeviation(), probeMean, probeDeviation);
+        run.setScores(raw, ofTemplate.mean, ofTemplate.deviation, ofProbe.mean, ofProbe.deviation);
         run.setQuality(
           template.netSpeechSeconds,
           measured(template.snrDb),
@@ -175,6 +192,17 @@ export class Scoring {
     } finally {
       run.wipeScoring();
     }
+  }
+
+  #standingAt(embedding: number): Standing {
+    const { run } = this.#kernels;
+    run.nearCohort(embedding, this.#model.calibration.nearest);
+    return { mean: run.cohortMean(), deviation: run.cohortDeviation() };
+  }
+
+  #assertOfThisNetwork({ revision }: Template): void {
+    if (revision !== this.#model.revision)
+      throw new EngineError("OTHER_REVISION", "the template was made by another network: enroll or retrain it");
   }
 
   /** The log-likelihood ratio that different people exceed at this rate. */

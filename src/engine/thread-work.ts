@@ -4,7 +4,7 @@ import { Kernels } from "./kernels.js";
 import { type Heard, Listener, type StreamFormat, type StreamState, type WindowFeatures } from "./listener.js";
 import { Network, type NetworkWeights } from "./network.js";
 import type { AttackKind, Measures, Score, Template, TrainedVoice, Voice, VoiceWindow } from "./port.js";
-import { Scoring, type ScoringModel } from "./scoring.js";
+import { Scoring, type ScoringModel, type Standing } from "./scoring.js";
 
 /** What a thread needs of a model. Crosses threads. */
 export interface ThreadModel {
@@ -62,8 +62,14 @@ export class ThreadWork {
     return this.#scoring.train(segments);
   }
 
-  scores(templates: readonly Template[], probe: Voice): Score[] {
-    return this.#scoring.scores(templates, probe);
+  /** `known` are the templates' standings, `null` where one is to be found. */
+  scores(
+    templates: readonly Template[],
+    probe: Voice,
+    known: readonly (Standing | null)[],
+  ): { scores: Score[]; standings: Standing[] } {
+    const standings = templates.map((template, i) => known[i] ?? this.#scoring.standing(template));
+    return { scores: this.#scoring.scores(templates, probe, standings), standings };
   }
 
   /** WebAssembly memory of the thread, sealed after loading. */

@@ -21,6 +21,7 @@ import type {
   VoiceStream,
 } from "./port.js";
 import { Scoring } from "./scoring.js";
+import { Standings } from "./standings.js";
 import type { ThreadModel } from "./thread-work.js";
 import type { Threads } from "./threads.js";
 
@@ -32,6 +33,7 @@ export class VoiceEngine implements Engine {
   readonly #scoring: Scoring;
   readonly #attacks: readonly AttackModel[];
   readonly #galleries = new Set<WasmGallery>();
+  readonly #standings = new Standings();
   #closed = false;
 
   constructor(model: ModelInfo, { scoring, attacks }: ThreadModel, module: WebAssembly.Module, threads: Threads) {
@@ -63,7 +65,13 @@ export class VoiceEngine implements Engine {
   }
 
   async score(templates: readonly Template[], probe: Voice, options: CallOptions = {}): Promise<Score[]> {
-    return inCall(this.#threads, options, (signal) => this.#threads.call("scores", [templates, probe], [], signal));
+    return inCall(this.#threads, options, async (signal) => {
+      const known = templates.map(({ embedding }) => this.#standings.get(embedding));
+      const found = await this.#threads.call("scores", [templates, probe, known], [], signal);
+      for (const [i, { embedding }] of templates.entries())
+        if (!known[i]) this.#standings.set(embedding, found.standings[i]!);
+      return found.scores;
+    });
   }
 
   threshold(falseAcceptRate: number): number {

@@ -4,6 +4,7 @@ import { type Calibration, calibrationOf } from "../../src/engine/calibration.js
 import { Kernels } from "../../src/engine/kernels.js";
 import type { Template, Voice } from "../../src/engine/port.js";
 import { Scoring, type ScoringModel } from "../../src/engine/scoring.js";
+import { Standings } from "../../src/engine/standings.js";
 import { dimensions, dot, kernelsModule, like, random, unit, voice } from "./vectors.js";
 
 const revision = "a".repeat(64);
@@ -176,6 +177,23 @@ describe("scores", () => {
     expect(templates.map((one) => kernels.scores([one], probe)[0])).toEqual(together);
     expect(together.indexOf(together.reduce((a, b) => (b.llr > a.llr ? b : a)))).toBe(3);
     expect(kernels.scores([], probe)).toEqual([]);
+  });
+
+  test("a standing that is known gives the bits of one that is found, and is known until the embedding changes", () => {
+    const next = random(16);
+    const templates = Array.from({ length: 5 }, () => template(voice(next)));
+    const probe = segment(like(templates[2]!.embedding, 0.7, next));
+    const kernels = scoring();
+    const standings = templates.map((one) => kernels.standing(one));
+    expect(kernels.scores(templates, probe, standings)).toEqual(kernels.scores(templates, probe));
+    const known = new Standings();
+    const { embedding } = templates[0]!;
+    expect(known.get(embedding)).toBeNull();
+    known.set(embedding, standings[0]!);
+    expect(known.get(embedding)).toEqual(standings[0]);
+    expect(known.get(embedding.slice())).toBeNull();
+    [embedding[0], embedding[1]] = [embedding[1]!, embedding[0]!];
+    expect(known.get(embedding)).toBeNull();
   });
 
   test("without a cohort the s-norm is the cosine", () => {
