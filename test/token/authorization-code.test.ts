@@ -343,8 +343,12 @@ describe("a page of the box itself", () => {
       code_challenge_method: "S256",
     })}`;
 
+  /** As a browser sends it: with the page's origin. */
+  const fromPage = (url: string, init: RequestInit) =>
+    box.fetch(url, { ...init, headers: { ...(init.headers as Record<string, string>), origin: ISSUER } });
+
   const redeem = async (callback: URL, codeVerifier = verifier) => {
-    const options = { [oauth.customFetch]: (url: string, init: RequestInit) => box.fetch(url, init) } as never;
+    const options = { [oauth.customFetch]: fromPage } as never;
     const parameters = oauth.validateAuthResponse(server, client, callback, "s1");
     const { None: none, authorizationCodeGrantRequest } = oauth;
     return oauth.processAuthorizationCodeResponse(

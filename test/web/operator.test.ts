@@ -122,11 +122,10 @@ test("decisions appear as they are made, beside load, profiles and watchlists", 
     context: session,
     fraudster_id: "caller 7",
   });
-  const { gk_group_id: watchlist } = await client.call("CreateWatchlist", { context: session, tag: "known callers" });
-  await client.call("AddWatchlistMembers", {
+  await client.call("CreateWatchlist", {
     context: session,
-    gk_group_id: watchlist,
-    members: { gk_voiceprint_profile_ids: [fraudster] },
+    tag: "known callers",
+    gk_voiceprint_profile_ids: { unique_ids: [fraudster] },
   });
   for (let i = 0; i < 10; i++) {
     await client.call("CreateVoiceprintProfile", { context: session, person_id: `person ${i}` });

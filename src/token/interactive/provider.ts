@@ -202,6 +202,8 @@ export function createAuthorizationFlow(service: TokenService): AuthorizationFlo
     async redeem(request, form, issued) {
       const { incoming, outgoing } = nodePair(request, service.issuer, form.toString());
       delete incoming.headers.authorization;
+      // Whose page sent it is no matter: the code, the verifier and (but for our own pages) the secret are.
+      delete incoming.headers.origin;
       const answer = await answerOf((await provider()).callback(), incoming, outgoing);
       const body = (await answer.json()) as Record<string, unknown>;
       if (!answer.ok) {

@@ -1,7 +1,7 @@
-import * as Plot from "@observablehq/plot";
 import { detPlot } from "../../evaluate/det.js";
 import type { LastEvaluation } from "../../evaluate/last-evaluation.js";
 import { element } from "../dom.js";
+import { picture } from "./plot.js";
 import { strings } from "./strings.js";
 import { time } from "./table.js";
 
@@ -46,16 +46,10 @@ function filled(evaluation: LastEvaluation, modelRevision: string): HTMLElement[
     [words.model, (same ? words.sameModel : words.otherModel)(evaluation.modelRevision)],
   ];
   const facts = rows.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)));
-  const plot = Plot.plot(
-    detPlot(evaluation.curve, {
-      line: "var(--accent)",
-      diagonal: "var(--line)",
-      width: 400,
-      height: 400,
-      ariaLabel: `${words.plot}; ${words.eer} ${percent(evaluation.equalErrorRate.value)}`,
-    }),
-  );
-  plot.setAttribute("role", "img");
+  const plot = picture({
+    ...detPlot(evaluation.curve, { line: "var(--accent)", diagonal: "var(--line)", width: 400, height: 400 }),
+    ariaLabel: `${words.plot}; ${words.eer} ${percent(evaluation.equalErrorRate.value)}`,
+  });
   const day = time(evaluation.at, { dateStyle: "medium", timeStyle: "short" });
   return [
     element("p", { class: "note" }, `${evaluation.name}, `, day),

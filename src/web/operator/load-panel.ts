@@ -2,6 +2,7 @@
 import * as Plot from "@observablehq/plot";
 import type { LoadSpan, LoadView, Spread } from "../../server/operator/view.js";
 import { element } from "../dom.js";
+import { picture } from "./plot.js";
 import { strings } from "./strings.js";
 
 const hourMs = 3_600_000;
@@ -37,7 +38,7 @@ class History {
       return `${label} ${last === undefined ? words.nothing : this.write(last!)}`;
     });
     const highest = Math.max(0, ...spans.flatMap((span) => this.lines.map(({ value }) => value(span) ?? 0)));
-    const plot = Plot.plot({
+    const plot = picture({
       width,
       height: 170,
       marginLeft: 44,
@@ -60,7 +61,6 @@ class History {
         ];
       }),
     });
-    plot.setAttribute("role", "img");
     this.#place.replaceChildren(plot);
   }
 }

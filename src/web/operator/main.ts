@@ -37,10 +37,10 @@ async function open(): Promise<void> {
     document.body.replaceChildren();
     show(client, box);
   } catch (error) {
-    const { message } = error as Error;
+    const { message, error_description } = error as Error & { error_description?: string };
     if (error instanceof Refused)
       say(strings.signIn.refused(message), strings.signIn.asSomebodyElse, () => void beginSignIn(true));
-    else say(strings.signIn.failed(message), strings.signIn.again, () => void beginSignIn());
+    else say(strings.signIn.failed(error_description ?? message), strings.signIn.again, () => void beginSignIn());
   }
 }
 
