@@ -1,10 +1,12 @@
-// Accuracy of the shipped model on the DEV lists, as recorded and through codecs, noise and cuts of the tested side.
+// Accuracy on DEV: of the shipped model, as recorded and through codecs, noise and cuts of the tested side; of voice activity, against Silero.
 //   python3 training/extract.py MIRROR DIR        writes the recordings and DIR/<set>.trials.txt
-//   npm run bench:accuracy -- --corpora DIR [--sets cvau-dev,wuw-dev] [--conditions clean,g711,gsm,noise,cut] [--json] [--report FILE]
+//   npm run bench:accuracy -- --corpora DIR [--sets cvau-dev,wuw-dev] [--conditions clean,g711,gsm,noise,cut] [--activity] [--json] [--report FILE]
 import { execFileSync } from "node:child_process";
-import { readdirSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, homedir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
 const { values: options } = parseArgs({
@@ -12,6 +14,8 @@ const { values: options } = parseArgs({
     corpora: { type: "string" },
     sets: { type: "string" },
     conditions: { type: "string", default: "clean,g711,gsm,noise,cut" },
+    // Voice activity alone.
+    activity: { type: "boolean", default: false },
     resamples: { type: "string", default: "1000" },
     workers: { type: "string", default: String(availableParallelism()) },
     report: { type: "string" },
@@ -54,14 +58,44 @@ if (sets.length === 0) {
   process.exit(2);
 }
 
+if (!existsSync(new URL("node_modules/@ricky0123/vad-web", import.meta.url)))
+  execFileSync("npm", ["install", "--prefix", fileURLToPath(new URL(".", import.meta.url))], {
+    stdio: ["ignore", 2, 2],
+  });
+const { voiceActivity } = await import("./voice-activity.mjs");
+const activity = await voiceActivity(options.corpora, sets);
+const showActivity = () =>
+  console.log(
+    table(
+      ["sound", "frames", "agree with Silero", "speech found", "target", ""],
+      activity.map(({ sound, frames, agreement, speech, target, met }) => [
+        sound,
+        frames,
+        agreement === null ? "" : rate(agreement),
+        rate(speech),
+        target,
+        met ? "met" : "NOT MET",
+      ]),
+    ),
+  );
+if (options.activity) {
+  if (options.json) console.log(JSON.stringify({ activity }, null, 2));
+  else showActivity();
+  process.exit(0);
+}
+
 const workers = Number(options.workers);
 const engine = await openEngine({ workers });
+// A voice is as the network and the kernels heard it.
+const kernels = createHash("sha256")
+  .update(readFileSync(dist("engine/vivavoce.wasm")))
+  .digest("hex");
 const cache = await VoiceCache.open(
   join(
     process.env.XDG_CACHE_HOME || join(homedir(), ".cache"),
     "vivavoce",
     "evaluate",
-    `${engine.model.revision.slice(0, 16)}.jsonl`,
+    `${engine.model.revision.slice(0, 16)}-${kernels.slice(0, 16)}.jsonl`,
   ),
 );
 const rows = [];
@@ -94,8 +128,9 @@ for (const set of sets) {
 await engine.close();
 
 if (options.report) writeFileSync(options.report, reportHtml("Accuracy on DEV", evaluations, new Date()));
-if (options.json) console.log(JSON.stringify(rows, null, 2));
+if (options.json) console.log(JSON.stringify({ speakers: rows, activity }, null, 2));
 else {
+  showActivity();
   const figures = rows.map(({ set, condition, summary, unscoredTrials }) => [
     set,
     condition,
