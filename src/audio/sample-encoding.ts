@@ -40,6 +40,12 @@ export const sampleEncodings = {
   pcm16: {
     bytesPerSample: 2,
     decode(out, bytes, first, stride) {
+      // The usual file: one channel, in the order of bytes that every machine we run on has.
+      if (stride === 2 && (bytes.byteOffset + first) % 2 === 0) {
+        const samples = new Int16Array(bytes.buffer, bytes.byteOffset + first, out.length);
+        for (let i = 0; i < out.length; i++) out[i] = samples[i]! / 32768;
+        return;
+      }
       for (let i = 0, at = first; i < out.length; i++, at += stride) {
         out[i] = (((bytes[at]! | (bytes[at + 1]! << 8)) << 16) >> 16) / 32768;
       }

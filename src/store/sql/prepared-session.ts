@@ -19,14 +19,18 @@ interface Statement {
 }
 
 const { serialize } = protocol;
-const EXECUTE_AND_SYNC = concat([serialize.execute({}), serialize.sync()]);
+const EXECUTE_AND_SYNC = Buffer.concat([serialize.execute({}), serialize.sync()]);
 
-const BINARY_FORMAT = Uint8Array.of(0, 1);
+const BIND = "B".charCodeAt(0);
+const [TEXT_FORMAT, BINARY_FORMAT] = [0, 1];
 
 const DATA_ROW = "D".charCodeAt(0);
 const ERROR = "E".charCodeAt(0);
 /** Kind (one byte) and length (four, which count themselves). */
 const HEADER_BYTES = 5;
+
+/** Answers up to this long share their memory. */
+const MOST_KEPT_BYTES = 1 << 20;
 
 /** PostgreSQL's numbers for text[] and for nothing; PGlite has no names for them. */
 const TEXT_ARRAY = 1009;
@@ -36,7 +40,7 @@ const asText: Convert = (bytes, start, end) => bytes.toString("utf8", start, end
 
 const CONVERSIONS: Record<number, Convert> = {
   [types.BOOL]: (bytes, start) => bytes[start] === 1,
-  [types.BYTEA]: (bytes, start, end) => bytes.subarray(start, end),
+  [types.BYTEA]: (bytes, start, end) => new Uint8Array(bytes.subarray(start, end)),
   [types.INT2]: (bytes, start) => bytes.readInt16BE(start),
   [types.INT4]: (bytes, start) => bytes.readInt32BE(start),
   [types.INT8]: (bytes, start) => Number(bytes.readBigInt64BE(start)),
@@ -52,6 +56,7 @@ const CONVERSIONS: Record<number, Convert> = {
 export class PreparedSession {
   readonly #pglite: PGlite;
   readonly #statements = new Map<string, Statement>();
+  #received: Buffer = Buffer.alloc(0);
 
   constructor(pglite: PGlite) {
     this.#pglite = pglite;
@@ -59,7 +64,7 @@ export class PreparedSession {
 
   async query<T extends Row>(text: string, values: readonly unknown[] = []): Promise<T[]> {
     const { name, columns } = this.#statements.get(text) ?? (await this.#prepare(text));
-    const answer = await this.#send([bind(name, values), EXECUTE_AND_SYNC]);
+    const answer = await this.#send(bindAndExecute(name, values));
     const rows: T[] = [];
     for (const { kind, start } of messagesIn(answer))
       if (kind === DATA_ROW) rows.push(readRow(columns, answer, start) as T);
@@ -68,11 +73,8 @@ export class PreparedSession {
 
   async #prepare(text: string): Promise<Statement> {
     const name = `vivavoce_${this.#statements.size}`;
-    const answer = await this.#send([
-      serialize.parse({ name, text }),
-      serialize.describe({ type: "S", name }),
-      serialize.sync(),
-    ]);
+    const describe = [serialize.parse({ name, text }), serialize.describe({ type: "S", name }), serialize.sync()];
+    const answer = await this.#send(Buffer.concat(describe));
     const columns: Column[] = [];
     new protocol.Parser().parse(answer, (message) => {
       if (!isRowDescription(message)) return;
@@ -87,18 +89,31 @@ export class PreparedSession {
     return statement;
   }
 
-  /** The whole answer. Throws PostgreSQL's error where there is one. */
-  async #send(messages: readonly Uint8Array[]): Promise<Buffer> {
-    const chunks: Uint8Array[] = [];
-    // What is handed over is a view of PGlite's own memory.
-    await this.#pglite.execProtocolRawStream(concat(messages), {
-      onRawData: (bytes) => void chunks.push(bytes.slice()),
+  /** The whole answer, good until the next. Throws PostgreSQL's error where there is one. */
+  async #send(message: Uint8Array): Promise<Buffer> {
+    let length = 0;
+    await this.#pglite.execProtocolRawStream(message, {
+      // What is handed over is a view of PGlite's own memory.
+      onRawData: (bytes) => {
+        this.#received = withRoomFor(this.#received, length, length + bytes.length);
+        this.#received.set(bytes, length);
+        length += bytes.length;
+      },
+      // Its files are real ones: there is nothing to copy to them.
+      syncToFs: false,
     });
-    const joined = chunks.length === 1 ? chunks[0]! : concat(chunks);
-    const answer = Buffer.from(joined.buffer, joined.byteOffset, joined.length);
+    const answer = this.#received.subarray(0, length);
+    if (this.#received.length > MOST_KEPT_BYTES) this.#received = Buffer.alloc(0);
     for (const { kind } of messagesIn(answer)) if (kind === ERROR) throwErrorIn(answer);
     return answer;
   }
+}
+
+function withRoomFor(buffer: Buffer, used: number, needed: number): Buffer {
+  if (needed <= buffer.length) return buffer;
+  const larger = Buffer.allocUnsafeSlow(Math.max(2 * buffer.length, needed));
+  larger.set(buffer.subarray(0, used));
+  return larger;
 }
 
 /** Where each message's content begins. */
@@ -150,14 +165,35 @@ function readTextArray(bytes: Buffer, start: number): string[] {
   return elements;
 }
 
-/** PGlite's `bind` for binary results ends before the one format that it announces. */
-function bind(statement: string, values: readonly unknown[]): Uint8Array {
-  const message = concat([serialize.bind({ statement, values: values.map(toWire), binary: true }), BINARY_FORMAT]);
-  new DataView(message.buffer).setInt32(1, message.length - 1);
+/**
+ * | B | length, i32 | portal "" | statement | values, i16 | format of each, i16 | values, i16 | each as in a row | 1, i16 | format of all columns, i16 |
+ * and what executes it. PGlite's own writer goes over a recording five times, and gets the last two wrong.
+ */
+function bindAndExecute(statement: string, values: readonly unknown[]): Buffer {
+  const wire = values.map(toWire);
+  const lengths = wire.map((value) => (typeof value === "string" ? Buffer.byteLength(value) : (value?.length ?? 0)));
+  const length = lengths.reduce((sum, each) => sum + each, statement.length + 14 + 6 * wire.length);
+  const message = Buffer.allocUnsafe(1 + length + EXECUTE_AND_SYNC.length);
+  message[0] = BIND;
+  let at = message.writeInt32BE(length, 1);
+  at = message.writeInt8(0, at);
+  at += message.write(`${statement}\0`, at, "latin1");
+  at = message.writeInt16BE(wire.length, at);
+  for (const value of wire) at = message.writeInt16BE(value instanceof Uint8Array ? BINARY_FORMAT : TEXT_FORMAT, at);
+  at = message.writeInt16BE(wire.length, at);
+  for (const [i, value] of wire.entries()) {
+    at = message.writeInt32BE(value === null ? -1 : lengths[i]!, at);
+    if (typeof value === "string") message.write(value, at, "utf8");
+    else if (value) message.set(value, at);
+    at += lengths[i]!;
+  }
+  at = message.writeInt16BE(1, at);
+  at = message.writeInt16BE(BINARY_FORMAT, at);
+  message.set(EXECUTE_AND_SYNC, at);
   return message;
 }
 
-function toWire(value: unknown): string | ArrayBuffer | ArrayBufferView | null {
+function toWire(value: unknown): string | Uint8Array | null {
   if (value === null || value === undefined) return null;
   if (typeof value === "string") return value;
   if (typeof value === "number") return String(value);
@@ -170,14 +206,4 @@ function toWire(value: unknown): string | ArrayBuffer | ArrayBufferView | null {
 function writeTextArray(values: readonly unknown[]): string {
   const quoted = values.map((value) => `"${String(value).replace(/["\\]/g, (char) => `\\${char}`)}"`);
   return `{${quoted.join(",")}}`;
-}
-
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-  const joined = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    joined.set(part, at);
-    at += part.length;
-  }
-  return joined;
 }
