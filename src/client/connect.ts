@@ -12,9 +12,9 @@ import {
   StatusSchema,
   VoiceprintsProcessor,
 } from "../contract/index.js";
+import { createTokenCache, TokenRequestError } from "../token/cache.js";
 import type { MediaFormat, VoiceprintOperations } from "./operations.js";
 import { retrying } from "./retry.js";
-import { tokenSource } from "./token-source.js";
 
 /** Client credentials of an application, as a box prints them at its first start. */
 export interface Credentials {
@@ -40,12 +40,22 @@ export interface ConnectOptions {
 export function connect(options: ConnectOptions): VoiceprintOperations {
   const url = options.url.replace(/\/+$/, "");
   const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
-  const retry = retrying(options.retries ?? 5);
-  const token = tokenSource(options.token, options.credentials, url, fetch);
+  const tokens = tokenSource(options, url, fetch);
+  const again = retrying(options.retries ?? 5);
+  /** Told BUSY, a call waits as told; told that its token is no good, it gets another token, once. */
+  const retry = <T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
+    again(
+      () =>
+        call().catch((error: unknown) => {
+          if (!tokens.another(error)) throw error;
+          return call();
+        }),
+      signal,
+    );
 
   const authorize: Interceptor = (next) => async (request) => {
-    const value = await token();
-    if (value !== null) request.header.set("authorization", `Bearer ${value}`);
+    const token = await tokens.next();
+    if (token !== null) request.header.set("authorization", `Bearer ${token}`);
     return next(request);
   };
   const transport = createConnectTransport({
@@ -59,13 +69,13 @@ export function connect(options: ConnectOptions): VoiceprintOperations {
   /** Fetch cannot stream a request everywhere; the recording goes whole, over the contract's HTTP binding. */
   const addMediaSegment: VoiceprintOperations["addMediaSegment"] = (context, bytes, format, callOptions) =>
     retry(async () => {
-      const value = await token();
+      const token = await tokens.next();
       const response = await fetch(`${url}/v1/audios?${mediaQuery(context, format)}`, {
         method: "POST",
         body: bytes as BodyInit,
         headers: {
           "content-type": format ? "application/octet-stream" : "audio/wav",
-          ...(value === null ? {} : { authorization: `Bearer ${value}` }),
+          ...(token === null ? {} : { authorization: `Bearer ${token}` }),
         },
         ...(callOptions?.signal ? { signal: callOptions.signal } : {}),
       }).catch((error: unknown) => Promise.reject(statusErrorOf(error)));
@@ -93,6 +103,40 @@ export function connect(options: ConnectOptions): VoiceprintOperations {
     ...client(ProfilesProcessor),
     ...client(GroupsProcessor),
     addMediaSegment,
+  };
+}
+
+interface TokenSource {
+  /** `null`: the box is asked without one. */
+  next(): Promise<string | null>;
+  /** Whether the next token may fare better with a box that answered so; it is another one then. */
+  another(refusal: unknown): boolean;
+}
+
+function tokenSource({ token, credentials }: ConnectOptions, url: string, fetch: typeof globalThis.fetch): TokenSource {
+  if (token !== undefined && credentials) throw new TypeError("a token or credentials, not both");
+  if (!credentials)
+    return { next: async () => (typeof token === "function" ? token() : (token ?? null)), another: () => false };
+  const { clientId, clientSecret, tokenUrl = `${url}/oauth2/token` } = credentials;
+  const cache = createTokenCache({ tokenUrl, clientId, clientSecret, scope: "bio", fetch });
+  let last = "";
+  return {
+    async next() {
+      try {
+        last = await cache.token();
+        return last;
+      } catch (error) {
+        if (!(error instanceof TokenRequestError)) throw error;
+        const statusCode = error.status >= 400 && error.status < 500 ? StatusCode.NOT_AUTHORIZED : StatusCode.BUSY;
+        throw new StatusError({ statusCode, message: `no token from ${tokenUrl}: ${error.message}` }, { cause: error });
+      }
+    },
+    another(refusal) {
+      if (!(refusal instanceof StatusError) || refusal.code !== StatusCode.NOT_AUTHORIZED) return false;
+      if (refusal.cause instanceof TokenRequestError) return false;
+      cache.discard(last);
+      return true;
+    },
   };
 }
 

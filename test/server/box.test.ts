@@ -222,6 +222,25 @@ describe("the typed client", () => {
     expect((notAudio as StatusError).code).toBe(StatusCode.INVALID_REQUEST);
   });
 
+  it("gets another token when the box refuses the one it holds, once for each call", async () => {
+    const asked: string[] = [];
+    let issued = 0;
+    // The first token is no token: as after a key was revoked.
+    const wrapped: typeof fetch = async (input, init) => {
+      const path = new URL(String(input)).pathname;
+      asked.push(path);
+      const response = await fetch(input, init);
+      if (path !== "/oauth2/token" || ++issued > 1) return response;
+      return Response.json({ ...((await response.json()) as object), access_token: "revoked" });
+    };
+    const client = connect({ url: box.url, credentials: credentials(), fetch: wrapped });
+    const context = { gkScopeId: { value: "default" } };
+    await Promise.all([client.startEngagement({ context }), client.startEngagement({ context })]);
+    expect(asked.filter((path) => path === "/oauth2/token").length).toBeLessThanOrEqual(3);
+    const hopeless = connect({ url: box.url, token: "revoked" });
+    await expect(hopeless.startEngagement({ context })).rejects.toMatchObject({ code: StatusCode.NOT_AUTHORIZED });
+  });
+
   it("says plainly that its credentials are wrong", async () => {
     const client = connect({ url: box.url, credentials: { ...credentials(), clientSecret: "wrong" } });
     await expect(client.startEngagement({ context: { gkScopeId: { value: "default" } } })).rejects.toMatchObject({
