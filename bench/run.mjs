@@ -21,7 +21,18 @@ execFileSync(process.execPath, [here("../scripts/build.mjs"), "--if-stale"], {
   stdio: ["ignore", 2, 2],
 });
 
-const groups = ["front-end", "gallery", "pipeline", "cold-start", "threads", "memory", "download", "nn", "processor"];
+const groups = [
+  "front-end",
+  "gallery",
+  "pipeline",
+  "cold-start",
+  "threads",
+  "memory",
+  "download",
+  "page",
+  "nn",
+  "processor",
+];
 const chosen = values.only?.split(",") ?? groups;
 const rows = [];
 for (const group of groups) {

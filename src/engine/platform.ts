@@ -21,7 +21,9 @@ export async function compileKernels(): Promise<WebAssembly.Module> {
 
 /** A checkout has it in models/; the package carries it once, beside the browser bundle. */
 function ownModel(): URL {
-  const ofCheckout = new URL("../../models/vivavoce-1.vvm", import.meta.url);
+  // In two steps: bundlers for servers take the usual one for a file that must be there, and a package has none.
+  const here = import.meta.url;
+  const ofCheckout = new URL("../../models/vivavoce-1.vvm", here);
   return existsSync(ofCheckout) ? ofCheckout : new URL("../browser/vivavoce-1.vvm", import.meta.url);
 }
 

@@ -15,12 +15,13 @@ import type { ConfigurationOverrides } from "../voiceprint/configuration-set.js"
 import type { ServerConfig } from "./config.js";
 import { FIRST_SCOPE, type FirstApplication, type FirstOwner, firstOwner, firstRun } from "./first-run.js";
 import { type Guard, openGuard, tokenGuard } from "./guard.js";
+import { servePage } from "./http/page.js";
 import { serveFolder } from "./http/static-files.js";
 import { jsonLog, type Log } from "./log.js";
 import { openConfiguredStore } from "./open-store.js";
 import type { Operations } from "./operations.js";
 import { createOperatorApp } from "./operator/operator-routes.js";
-import { Service, type ServiceParts } from "./service.js";
+import { Service } from "./service.js";
 import { VERSION } from "./version.js";
 
 export interface Box {
@@ -74,13 +75,14 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     let guard: Guard = openGuard;
     let tokenApp: TokenApp | null = null;
     let operatorApp: ReturnType<typeof createOperatorApp> | null = null;
+    const page = servePage(config.page);
     const service = new Service(config, {
       operations: processor as unknown as Operations,
       guard: { admit: (authorization, address) => guard.admit(authorization, address) },
       log,
       version: VERSION,
       ready: () => ready(store, engine),
-      ...pageOf(config.page),
+      ...(page ? { page } : {}),
       ...(config.auth.ownIssuer
         ? {
             tokens: {
@@ -178,12 +180,6 @@ async function ready(store: Store, engine: Engine): Promise<void> {
   await store.documents.get("server", "first-run");
   // A threshold is computed from the loaded model: an engine that lost it cannot.
   engine.threshold(0.01);
-}
-
-/** The package's page lies in `dist/page`; a build without one serves none. */
-function pageOf(given: string | undefined): { page?: ServiceParts["page"] } {
-  const folder = given ?? fileURLToPath(new URL("../page/", import.meta.url));
-  return existsSync(folder) ? { page: serveFolder(folder) } : {};
 }
 
 /** The operator view lies in `dist/operator`; where it was not built, its data can still be asked for. */

@@ -99,7 +99,7 @@ describe("who imports whom", () => {
 });
 
 describe("the browser bundle", () => {
-  for (const name of ["vivavoce.js", "worker.js"]) {
+  for (const name of ["vivavoce.js", "vivavoce-inline.js", "worker.js"]) {
     test(`${name} has no import of Node, no server and no token code`, () => {
       const code = readFileSync(join(root, "dist/browser", name), "utf8");
       expect(ts.preProcessFile(code, true, true).importedFiles).toEqual([]);

@@ -71,6 +71,34 @@ test("a plain module script, under a strict policy", { timeout: 120_000 }, async
   expect(await opened(folder)).toEqual(heard);
 });
 
+test("one file, with kernels and worker inside", { timeout: 120_000 }, async () => {
+  const folder = join(project, "inline");
+  mkdirSync(folder);
+  cpSync(join(root, "dist/browser/vivavoce-inline.js"), join(folder, "vivavoce-inline.js"));
+  cpSync(join(root, "models/vivavoce-1.vvm"), join(folder, "my-model.vvm"));
+  const inline = (options: string) =>
+    app
+      .replace('"vivavoce"', '"./vivavoce-inline.js"')
+      .replace("workers: 1", `${options}, model: new URL("./my-model.vvm", location.href)`);
+  writeFileSync(join(folder, "app.js"), inline("workers: 1"));
+  writeFileSync(join(folder, "index.html"), html("./app.js"));
+  writeFileSync(join(folder, "favicon.ico"), "");
+  // The box's policy allows workers from a blob.
+  expect(await opened(folder)).toEqual(heard);
+  // Where a policy does not, the engine works in the calling thread.
+  const strict = "script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'";
+  const policy = `<meta http-equiv="Content-Security-Policy" content="${strict}"><script`;
+  writeFileSync(join(folder, "app.js"), inline("workers: 0"));
+  writeFileSync(join(folder, "index.html"), html("./app.js").replace("<script", policy));
+  expect(await opened(folder)).toEqual(heard);
+  // Without a model it says what is missing, and asks for no file.
+  const noModel =
+    'import { openEngine } from "./vivavoce-inline.js"; openEngine().catch((error) => { document.title = error.message; });';
+  writeFileSync(join(folder, "app.js"), noModel);
+  const { title } = await opened(folder);
+  expect(title).toContain("carries no model");
+});
+
 test("Vite", { timeout: 180_000 }, async () => {
   const outDir = join(project, "vite");
   await build({

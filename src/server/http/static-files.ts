@@ -21,11 +21,15 @@ const CONTENT_SECURITY_POLICY =
   "media-src 'self' blob:; worker-src 'self' blob:; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /**
- * The files of a folder at the paths they have there, below `at`, `index.html` at its folder's. The list is made once: a path that is
- * not on it reaches no file.
+ * The files of a folder at the paths they have there, below `at`, `index.html` at its folder's; and files that lie `elsewhere`, by
+ * path. The list is made once: a path that is not on it reaches no file.
  */
-export function serveFolder(folder: string, at = "/"): (request: Request) => Response | null {
-  const files = new Map<string, string>();
+export function serveFolder(
+  folder: string,
+  at = "/",
+  elsewhere: Readonly<Record<string, string>> = {},
+): (request: Request) => Response | null {
+  const files = new Map(Object.entries(elsewhere));
   for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
     const path = join(folder, name);
     if (!statSync(path).isFile()) continue;

@@ -6,6 +6,9 @@ import { picture } from "./plot.js";
 import { strings } from "./strings.js";
 
 const hourMs = 3_600_000;
+/** A box that began just now has a short history, which is not drawn at the edge of an empty hour. */
+const shortestMs = 600_000;
+const clock = (at: Date) => at.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
 const words = strings.load;
 
 interface Line {
@@ -26,6 +29,8 @@ class History {
     readonly name: string,
     readonly lines: readonly Line[],
     readonly write: (value: number) => string,
+    /** The axis reaches at least so far. */
+    readonly least: number,
   ) {
     const keys = lines.map(({ label, kind }) => element("span", { class: `key ${kind}` }, label));
     this.element = element("figure", {}, element("figcaption", {}, element("strong", {}, name), ...keys), this.#place);
@@ -37,15 +42,22 @@ class History {
       const last = spans.map(value).findLast((one) => one !== null);
       return `${label} ${last === undefined ? words.nothing : this.write(last!)}`;
     });
-    const highest = Math.max(0, ...spans.flatMap((span) => this.lines.map(({ value }) => value(span) ?? 0)));
+    const from = Math.max(now - hourMs, Math.min(spans[0]?.at ?? now, now - shortestMs));
+    const highest = Math.max(this.least, ...spans.flatMap((span) => this.lines.map(({ value }) => value(span) ?? 0)));
     const plot = picture({
       width,
       height: 170,
       marginLeft: 44,
       marginRight: 12,
       ariaLabel: words.summary(this.name, latest.join(", ")),
-      x: { type: "time", domain: [new Date(now - hourMs), new Date(now)], label: null, ticks: width < 360 ? 4 : 6 },
-      y: { label: null, grid: true, ticks: 4, domain: [0, highest || 1], nice: true },
+      x: {
+        type: "time",
+        domain: [new Date(from), new Date(now)],
+        label: null,
+        ticks: width < 360 ? 4 : 6,
+        tickFormat: clock,
+      },
+      y: { label: null, grid: true, ticks: 4, domain: [0, highest], nice: true },
       marks: this.lines.flatMap(({ kind, value }) => {
         const points = spans.map((span) => ({ at: new Date(span.at), value: value(span) ?? Number.NaN }));
         const style = {
@@ -96,16 +108,19 @@ export class LoadPanel {
         { label: words.waiting.toLowerCase(), kind: "second", value: ({ waiting }) => waiting },
       ],
       String,
+      4,
     ),
     new History(
       words.latencyPlot,
       spreadLines(({ latency }) => latency, 1000),
       (ms) => words.seconds(ms / 1000),
+      10,
     ),
     new History(
       words.factorPlot,
       spreadLines(({ realTimeFactor }) => realTimeFactor, 1),
       words.ratio,
+      0.02,
     ),
   ];
   readonly element: HTMLElement;

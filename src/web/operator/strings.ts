@@ -47,7 +47,7 @@ export const strings = {
     latencyPlot: "Latency, ms",
     factorPlot: "Real-time factor",
     median: "median",
-    p95: "95 of 100 below",
+    p95: "95 %",
     nothing: "no call yet",
     summary: (name: string, latest: string) => `${name}; latest: ${latest}`,
   },
