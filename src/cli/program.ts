@@ -10,6 +10,7 @@ import { demoCommand } from "./demo.js";
 import { enrollCommand } from "./enroll.js";
 import { evaluateCommand } from "./evaluate.js";
 import { ExitCode } from "./exit-code.js";
+import { keysCommand } from "./keys.js";
 import { measureCommand } from "./measure.js";
 import { serveCommand } from "./serve.js";
 import { tokenCommand } from "./token.js";
@@ -33,6 +34,7 @@ export function createProgram(): Command {
   measureCommand(program);
   evaluateCommand(program);
   serveCommand(program);
+  keysCommand(program);
   program.addCommand(tokenCommand());
   demoCommand(program);
   completionCommand(program);

@@ -51,12 +51,15 @@ interface Scope {
   readonly printChanges: Map<Id, number>;
 }
 
+const PURGE_EVERY_MS = 60_000;
+
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const now = options.now ?? Date.now;
   const scopes = new Map<Id, Scope>();
   const collections = new Map<string, Map<string, StoredDocument>>();
   const queue = new JobQueue();
   let open = true;
+  let purgedAt = now();
 
   /** The scope, made on first use. Every operation passes here or through `collection`: a closed store answers nothing. */
   function scope(id: Id): Scope {
@@ -104,6 +107,13 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     if (stored.expiresAt === null || stored.expiresAt > now()) return stored;
     documents.delete(id);
     return null;
+  }
+
+  /** Who never looks again at what expired would keep it for good. */
+  function purgeNowAndThen(): void {
+    if (now() - purgedAt < PURGE_EVERY_MS) return;
+    purgedAt = now();
+    for (const documents of collections.values()) for (const id of documents.keys()) liveDocument(documents, id);
   }
 
   return {
@@ -357,6 +367,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       },
       async insert(collection, id, document, expiresAt = null) {
         const documents = documentsOf(collection);
+        purgeNowAndThen();
         if (liveDocument(documents, id)) return false;
         documents.set(id, { document: copyJson(document), expiresAt });
         return true;

@@ -27,7 +27,7 @@ export interface IndexedDbStoreOptions {
 export interface IndexedDbStore extends Store {
   readonly keys: {
     /** Wraps a scope's keys with a new scope key and drops the old one. */
-    rotate(scopeId: string): Promise<void>;
+    rotate(scopeId: string): Promise<boolean>;
     /** The same for every scope, and for the key of the documents. Returns how many there were. */
     rotateAll(): Promise<number>;
   };

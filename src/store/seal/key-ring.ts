@@ -114,10 +114,14 @@ export class KeyRing {
     await this.shelf.destroy(scopeId, ids);
   }
 
-  /** A new scope key; every key of the scope is wrapped anew, then the old scope key is dropped. Safe to repeat after a crash. */
-  async rotate(scopeId: string): Promise<void> {
+  /**
+   * A new scope key; every key of the scope is wrapped anew, then the old scope key is dropped. Safe to repeat after a crash.
+   * `false` for a scope that has no keys.
+   */
+  async rotate(scopeId: string): Promise<boolean> {
     const before = await this.shelf.scopeKeys(scopeId);
-    const { generation, key } = await this.shelf.addScopeKey(scopeId, (before.at(-1)?.generation ?? 0) + 1);
+    if (before.length === 0) return false;
+    const { generation, key } = await this.shelf.addScopeKey(scopeId, before.at(-1)!.generation + 1);
     this.#scopeKeys.delete(scopeId);
     for (const old of before) {
       // Other processes may wrap with the old key until it is gone, so look again until nothing is left.
@@ -135,6 +139,7 @@ export class KeyRing {
       } while (!(await this.shelf.removeScopeKey(scopeId, old.generation)));
     }
     this.#scopeKeys.delete(scopeId);
+    return true;
   }
 
   /** Returns how many scopes. */

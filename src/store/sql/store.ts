@@ -28,8 +28,11 @@ const DEAD_REPLICA_SECONDS = 60;
 /** A store whose biometric data is sealed. */
 export interface SealedStore extends Store {
   readonly keys: {
-    /** Wraps a scope's keys with a new scope key and drops the old one. No row is rewritten; the store stays in use. */
-    rotate(scopeId: string): Promise<void>;
+    /**
+     * Wraps a scope's keys with a new scope key and drops the old one. No row is rewritten; the store stays in use.
+     * `false` for a scope that has no keys.
+     */
+    rotate(scopeId: string): Promise<boolean>;
     /** The same for every scope, and for the key of the documents. Returns how many there were. */
     rotateAll(): Promise<number>;
   };

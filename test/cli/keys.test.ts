@@ -1,0 +1,84 @@
+/** `vivavoce keys rotate`: what an operator does when a scope's key, or the master key, must be replaced. */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { openEmbeddedStore } from "../../src/postgres.js";
+import type { Profile } from "../../src/store/port.js";
+import { enrollPerson } from "../store/fixtures.js";
+import { run } from "./run.js";
+
+// Each command opens an embedded PostgreSQL, which takes seconds on a busy machine.
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
+
+const SCOPES = ["bank", "shop"];
+let folder: string;
+let store: string;
+const people: Profile[] = [];
+
+const generations = async (scope: string): Promise<number[]> => {
+  const ring = JSON.parse(await readFile(join(store, "keys", "ring.json"), "utf8"));
+  return ring.scopes[scope].map((key: { generation: number }) => key.generation);
+};
+
+async function readAll(options?: { masterKey: Uint8Array }): Promise<(Profile | null)[]> {
+  const opened = await openEmbeddedStore(store, options);
+  try {
+    return await Promise.all(people.map(({ scopeId, id }) => opened.profiles.get(scopeId, id)));
+  } finally {
+    await opened.close();
+  }
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "vivavoce-keys-"));
+  store = join(folder, "store");
+  const opened = await openEmbeddedStore(store);
+  for (const [i, scope] of SCOPES.entries()) people.push((await enrollPerson(opened, scope, "alice", i)).profile);
+  await opened.close();
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test("gives a scope a new key, and all that it sealed still opens", async () => {
+  const ran = await run("keys", "rotate", "--store", store, "--scope", "bank", "--json");
+  expect(ran.json).toEqual({ rotated: 1, scope: "bank" });
+  expect([await generations("bank"), await generations("shop")]).toEqual([[2], [1]]);
+  expect(await readAll()).toEqual(people);
+});
+
+test("gives every scope one, and puts them under a master key, or another", async () => {
+  const keys = ["1", "2"].map((digit) => digit.repeat(64));
+  const files = keys.map((_, i) => join(folder, `master-${i}`));
+  for (const [i, key] of keys.entries()) await writeFile(files[i]!, key);
+  const masterKey = new Uint8Array(Buffer.from(keys[1]!, "hex"));
+
+  vi.stubEnv("VIVAVOCE_MASTER_KEY_FILE", files[0]);
+  expect(await run("keys", "rotate", "--store", store)).toMatchObject({ code: 0, out: "new scope keys: 2\n" });
+  expect([await generations("bank"), await generations("shop")]).toEqual([[3], [2]]);
+
+  // The wrong one is refused, and changes nothing.
+  vi.stubEnv("VIVAVOCE_MASTER_KEY_FILE", files[1]);
+  const refused = await run("keys", "rotate", "--store", store);
+  expect(refused).toMatchObject({ code: 2, out: "" });
+  expect(refused.err).toContain("not the one that wrapped these keys");
+  expect([await generations("bank"), await generations("shop")]).toEqual([[3], [2]]);
+
+  vi.stubEnv("VIVAVOCE_PREVIOUS_MASTER_KEY_FILE", files[0]);
+  expect((await run("keys", "rotate", "--store", store, "--json")).json).toEqual({ rotated: 2 });
+  vi.unstubAllEnvs();
+  expect(await readAll({ masterKey })).toEqual(people);
+  await expect(readAll()).rejects.toMatchObject({ code: "wrong-key" });
+});
+
+test("says what is in the way", async () => {
+  const memory = await run("keys", "rotate", "--store", "memory");
+  expect(memory.err).toContain("a store in memory has no keys");
+  const empty = join(folder, "empty");
+  const unknown = await run("keys", "rotate", "--store", empty, "--scope", "nobody");
+  expect(unknown.err).toContain('scope "nobody" has no keys');
+  const opened = await openEmbeddedStore(empty);
+  const locked = await run("keys", "rotate", "--store", empty);
+  await opened.close();
+  expect(locked.err).toContain("in use by another process");
+  expect([memory.code, unknown.code, locked.code].every((code) => code !== 0)).toBe(true);
+});
