@@ -5,6 +5,11 @@
 
 /** Log-mel bins of a frame. */
 export const BINS = 80;
+/**
+ * Added to every mel power, as a share of the window's mean power (-60 dB): a band in which nothing was recorded, as a telephone's above 4 kHz, says
+ * nothing then, whatever noise of rounding or filtering lies there, and no more does the quietest noise between words.
+ */
+export const FLOOR: f32 = 1e-6;
 /** Activations are i16; a log-mel value is held in steps of 1/1024, so ±32: wider than any logarithm of 16-bit speech. */
 export const FEATURE_GAIN: f32 = 1024;
 /** Inputs of a convolution are rectified and clamped to this: 12 bits. */

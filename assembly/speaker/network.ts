@@ -1,4 +1,6 @@
 /** The forward pass, one line per layer. */
+import { exp4 } from "../math/exponential";
+import { log4 } from "../math/logarithm";
 import { preactivate, quantize } from "../nn/activation";
 import { Convolution, convolve, convolveGained, convolvePlane } from "../nn/convolution";
 import { dense, normalize } from "../nn/dense";
@@ -13,6 +15,7 @@ import {
   CONCATENATION_HIGH,
   DIMENSIONS,
   FEATURE_GAIN,
+  FLOOR,
   FRONT_CHANNELS,
   GROWTH,
   SEGMENT_FRAMES,
@@ -34,7 +37,7 @@ function frameBytes(bins: i32): usize {
 
 /** Embeds `frames` log-mel frames of s.features into s.embedding. */
 export function forward(w: Weights, s: State, frames: i32): void {
-  centre(s, frames);
+  prepare(s, frames);
 
   frontConv1(s.wide, s.plane, frames, w.frontConv1); //                                     80 bins × 32
   residualBlock(s.right, s.left, s.wide, s, frames, BINS, 2, w.stage1a); //                 40 bins × 32
@@ -61,19 +64,33 @@ export function forward(w: Weights, s: State, frames: i32): void {
   normalize(s.embedding, DIMENSIONS);
 }
 
-/** Features less their mean over time, as activations in the zero-padded input plane. */
-function centre(s: State, frames: i32): void {
+/** Log-mel values above a floor, less their mean over time, as activations in the zero-padded input plane. */
+function prepare(s: State, frames: i32): void {
   const row: usize = BINS << 2;
+  const end = s.features + <usize>frames * row;
+  let power = f32x4.splat(0);
+  for (let p = s.features; p < end; p += 16) power = f32x4.add(power, exp4(v128.load(p)));
+  const floor = f32x4.splat((FLOOR * sum(power)) / <f32>(frames * BINS));
   for (let b: usize = 0; b < row; b += 16) {
     let total = f32x4.splat(0);
-    for (let t = 0, p = s.features + b; t < frames; t++, p += row) total = f32x4.add(total, v128.load(p));
+    for (let p = s.features + b; p < end; p += row) {
+      const x = log4(f32x4.add(exp4(v128.load(p)), floor));
+      v128.store(p, x);
+      total = f32x4.add(total, x);
+    }
     const mean = f32x4.div(total, f32x4.splat(<f32>frames));
-    for (let t = 0, p = s.features + b; t < frames; t++, p += row) v128.store(p, f32x4.sub(v128.load(p), mean));
+    for (let p = s.features + b; p < end; p += row) v128.store(p, f32x4.sub(v128.load(p), mean));
   }
   memory.fill(s.plane, 0, <usize>((frames + 2) * PLANE_ROW) << 1);
   for (let t = 0; t < frames; t++) {
     quantize(s.plane + (<usize>((t + 1) * PLANE_ROW + 1) << 1), s.features + <usize>t * row, BINS, FEATURE_GAIN);
   }
+}
+
+// @ts-ignore: decorator
+@inline
+function sum(x: v128): f32 {
+  return f32x4.extract_lane(x, 0) + f32x4.extract_lane(x, 1) + (f32x4.extract_lane(x, 2) + f32x4.extract_lane(x, 3));
 }
 
 /** Zeroes the frame before and after, and the bin below and above, of a [frames][bins] plane of FRONT_CHANNELS. */

@@ -83,9 +83,10 @@ export class Listener {
     const { run } = this.#kernels;
     try {
       this.#resume(state, format);
-      const frames = run.streamPeek();
-      const tail = frames >= run.speakerMinFrames() ? this.#window() : null;
-      return { measures: this.#measures(), tail };
+      run.streamPeek();
+      const last = this.#window();
+      const enough = last.speechSeconds * framesPerSecond >= run.speakerMinFrames();
+      return { measures: this.#measures(), tail: enough ? last : null };
     } finally {
       run.streamWipe();
     }

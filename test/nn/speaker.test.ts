@@ -97,10 +97,10 @@ describe("an embedding", () => {
   test("has these bits on every engine", () => {
     const k = loaded(400);
     const golden = {
-      50: "60cc1a74f9406088e16783f4f477fc9159dc65eb2e1e627f39c0942800da4baa",
-      51: "5b8e2c263a2198221d6f7c51730d816e93f2af49afc03835e67048f22045080d",
-      200: "b94246e33458686e27ac17f7753f0d78836e81df7bc69bb2366e9fb3919e661c",
-      399: "ee4625da1143b0bd5f1362ea09ff6347a6de8b70ed3470fef4fe6e0bd352c2cd",
+      50: "e8059d422673e1c66849a2934399e89cfdf75dbfa024c0fe271f07ddb8ea6b76",
+      51: "758149360df7b86be9e19376e6f463826bad946d47018182d99ce48fc9926211",
+      200: "3558a9114e0be46c10b994f4248bdb3a11266e1a5943bc876bde3ef7a2dae9a4",
+      399: "d0f61dad01c21fe8081dd102b0f514fe3916bc7134dc5ddf7ed40b937cc52159",
     };
     const got = Object.fromEntries(
       Object.keys(golden).map((n) => [n, sha256(embed(k, features(Number(n), Number(n))))]),
