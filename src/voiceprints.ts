@@ -119,10 +119,13 @@ export interface Target {
   readonly fraudsters?: readonly string[] | true;
 }
 
-export interface AnalysisChoices extends CallChoices, Target {
+/** Refused (NOT_IMPLEMENTED) when the model has no network for it. */
+export interface AttackChoices {
   readonly synthetic?: boolean;
   readonly playback?: boolean;
 }
+
+export interface AnalysisChoices extends CallChoices, Target, AttackChoices {}
 
 export interface VoiceprintsSettings {
   readonly scope: string;
@@ -203,8 +206,7 @@ export class Voiceprints {
           audio: await this.#media(context, audio, choices),
           ...targets.request,
           ...heard(choices),
-          ...(choices.synthetic && { syntheticSpeechDetectionParameters: {} }),
-          ...(choices.playback && { channelPlaybackDetectionParameters: {} }),
+          ...attacks(choices),
         },
         operationOptions(choices),
       );
@@ -213,13 +215,13 @@ export class Voiceprints {
   }
 
   /** Listens to audio that is still arriving: `push` chunks until `answer` is there, or `finish`. */
-  async listen(target: Target, rateHz: number, choices: CallChoices = {}): Promise<Listener> {
+  async listen(target: Target & AttackChoices, rateHz: number, choices: CallChoices = {}): Promise<Listener> {
     const targets = await this.#targets({ ...choices, ...target });
     const session = await this.#startSession(target.persons?.length === 1 ? target.persons[0]! : "");
     try {
       const ignoreCheckpoints = choices.ignoreCheckpoints ?? false;
       const check = await this.processor.listen(
-        { context: session, rateHz, ignoreCheckpoints, ...targets.request },
+        { context: session, rateHz, ignoreCheckpoints, ...targets.request, ...attacks(target) },
         operationOptions(choices),
       );
       return new Listener(
@@ -363,7 +365,8 @@ export class Voiceprints {
   }
 
   async #profiles(kind: OwnerKind, names: readonly string[] | undefined, tag: string | undefined): Promise<Profile[]> {
-    if (names === undefined) return this.#all(kind);
+    if (names === undefined)
+      return (await this.#all(kind)).filter((profile) => tag === undefined || profile.tag === tag);
     const found: Profile[] = [];
     for (const name of names) {
       const profile = await this.store.profiles.find(this.settings.scope, kind, name, tag ?? "");
@@ -512,6 +515,11 @@ const operationOptions = (choices: CallChoices): OperationOptions => ({
 const heard = ({ channel, ignoreCheckpoints }: CallChoices) => ({
   ignoreCheckpoints: ignoreCheckpoints ?? false,
   ...(channel !== undefined && { channelSelector: { channel } }),
+});
+
+const attacks = ({ synthetic, playback }: AttackChoices) => ({
+  ...(synthetic && { syntheticSpeechDetectionParameters: {} }),
+  ...(playback && { channelPlaybackDetectionParameters: {} }),
 });
 
 const seconds = (duration: { seconds: bigint; nanos: number } | undefined): number =>

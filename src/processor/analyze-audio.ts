@@ -11,7 +11,7 @@ import { generalDecision, type Outcome } from "../voiceprint/decision.js";
 import { outcomeForValidity } from "../voiceprint/quality-gate.js";
 import { fuseRisks, riskFigures } from "../voiceprint/risk.js";
 import { risksOf } from "../voiceprint/session-decision.js";
-import { type AttackResult, assertAttackKnown, checkAttack } from "./attacks.js";
+import { type AttackResults, checkAttacks, storedAudio, wantedAttacks } from "./attacks.js";
 import { type Candidates, candidatesByGroup, candidatesOf, findProfiles } from "./candidates.js";
 import {
   authenticationPart,
@@ -46,24 +46,19 @@ export async function analyzeAudio(
 ): Promise<MessageInitShape<typeof AnalyzeAudioResponseSchema>> {
   const context = await openContext(deps, request.context);
   const { scopeId, set } = context;
-  const wantsSynthetic = request.syntheticSpeechDetectionParameters !== undefined;
-  const wantsPlayback = request.channelPlaybackDetectionParameters !== undefined;
-  if (wantsSynthetic) assertAttackKnown(deps, "synthetic");
-  if (wantsPlayback) assertAttackKnown(deps, "playback");
+  const wanted = wantedAttacks(deps, request);
   const source = await findAudio(deps, scopeId, request.audio);
   const media =
     source.from === "media"
       ? source.media
-      : wantsSynthetic || wantsPlayback
+      : wanted.length > 0
         ? await findMedia(deps, scopeId, source.processed.mediaSegmentId, "gk_processed_audio_id")
         : null;
   const targets = await analysisTargets(deps, context, request);
   const { heard, results } = await hearAndCompare(deps, context, source, request, partsOf(targets, set), options);
-  const synthetic = wantsSynthetic ? await checkAttack(deps, "synthetic", media!, heard, set, options) : null;
-  const playback = wantsPlayback ? await checkAttack(deps, "playback", media!, heard, set, options) : null;
-  return {
-    result: await concludeAnalysis(deps, context, "AnalyzeAudio", targets, heard, results, { synthetic, playback }),
-  };
+  const read = media ? storedAudio(deps, media, heard) : () => null;
+  const attacks = await checkAttacks(deps, wanted, read, heard, set, options);
+  return { result: await concludeAnalysis(deps, context, "AnalyzeAudio", targets, heard, results, attacks) };
 }
 
 /** Fuses the parts into one result, and keeps it for the session's decision. */
@@ -74,7 +69,7 @@ export async function concludeAnalysis(
   { persons, fraudsters }: AnalysisTargets,
   heard: HeardAudio,
   results: readonly PartResult[],
-  { synthetic, playback }: { synthetic: AttackResult | null; playback: AttackResult | null },
+  { synthetic, playback }: AttackResults,
 ): Promise<MessageInitShape<typeof AnalyzeAudioResultSchema>> {
   const authentication = persons && results[0]!;
   const fraud = fraudsters && results.at(-1)!;
@@ -84,7 +79,7 @@ export async function concludeAnalysis(
     synthetic: synthetic?.evidence,
     playback: playback?.evidence,
   };
-  const attacks = [synthetic, playback].filter((part) => part !== null);
+  const attacks = [synthetic, playback].filter((part) => part !== undefined);
   const outcome =
     generalDecision({
       authentication: authentication?.outcome,

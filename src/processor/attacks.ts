@@ -5,6 +5,7 @@ import {
   type SyntheticSpeechDetectionResultSchema,
 } from "../contract/gen/vendor/biosec/v1/audio/attacks_pb.js";
 import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type { AnalyzeAudioRequest } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import { StatusError } from "../contract/status-error.js";
 import type { AttackKind } from "../engine/port.js";
@@ -33,7 +34,7 @@ type AttackMessage = Pick<
 >;
 
 /** A check that was asked for and cannot run is an error, never an absent part. */
-export function assertAttackKnown(deps: Dependencies, kind: AttackKind): void {
+function assertAttackKnown(deps: Dependencies, kind: AttackKind): void {
   if (!deps.engine.model.attacks.includes(kind))
     throw new StatusError({
       statusCode: StatusCode.NOT_IMPLEMENTED,
@@ -42,23 +43,60 @@ export function assertAttackKnown(deps: Dependencies, kind: AttackKind): void {
 }
 
 /** An attack is looked for in what was heard, and in no more than this. */
-const longestSeconds = 60;
+export const longestAttackSeconds = 60;
 
-export async function checkAttack(
+/** Which attacks a request asks about; refused when the model cannot tell. */
+export function wantedAttacks(
+  deps: Dependencies,
+  request: Pick<AnalyzeAudioRequest, "syntheticSpeechDetectionParameters" | "channelPlaybackDetectionParameters">,
+): AttackKind[] {
+  const wanted: AttackKind[] = [
+    ...(request.syntheticSpeechDetectionParameters ? (["synthetic"] as const) : []),
+    ...(request.channelPlaybackDetectionParameters ? (["playback"] as const) : []),
+  ];
+  for (const kind of wanted) assertAttackKnown(deps, kind);
+  return wanted;
+}
+
+export type AttackResults = Partial<Record<AttackKind, AttackResult>>;
+
+export async function checkAttacks(
+  deps: Dependencies,
+  kinds: readonly AttackKind[],
+  read: ReadAudio,
+  heard: HeardAudio,
+  set: ConfigurationSet,
+  options: OperationOptions,
+): Promise<AttackResults> {
+  const results: AttackResults = {};
+  for (const kind of kinds) results[kind] = await checkAttack(deps, kind, read, heard, set, options);
+  return results;
+}
+
+/** Samples of the audio, read anew for each check: the engine takes them over. */
+export type ReadAudio = (seconds: number) => { readonly samples: Float32Array; readonly rateHz: number } | null;
+
+export const storedAudio =
+  (deps: Dependencies, media: MediaSegment, { audio }: HeardAudio): ReadAudio =>
+  (seconds) => {
+    const recording = openRecording(deps, media);
+    const channel = media.channels === 1 ? null : audio.channel;
+    return recording && { samples: readSamples(recording, channel, seconds), rateHz: recording.rateHz };
+  };
+
+async function checkAttack(
   deps: Dependencies,
   kind: AttackKind,
-  media: MediaSegment,
+  read: ReadAudio,
   heard: HeardAudio,
   set: ConfigurationSet,
   options: OperationOptions,
 ): Promise<AttackResult> {
-  const recording = heard.validity === AudioValidity.AUDIO_OK ? openRecording(deps, media) : null;
-  if (recording === null || heard.analysis === null) return withoutScore(heard.validity);
-  const seconds = Math.min(longestSeconds, heard.analysis.measures.grossSeconds);
-  const channel = media.channels === 1 ? null : heard.audio.channel;
-  const samples = readSamples(recording, channel, seconds);
+  if (heard.validity !== AudioValidity.AUDIO_OK || heard.analysis === null) return withoutScore(heard.validity);
+  const audio = read(Math.min(longestAttackSeconds, heard.analysis.measures.grossSeconds));
+  if (audio === null) return withoutScore(AudioValidity.INVALID_AUDIO);
   try {
-    const score = await deps.engine.attack(kind, samples, recording.rateHz, engineOptions(options));
+    const score = await deps.engine.attack(kind, audio.samples, audio.rateHz, engineOptions(options));
     if (Number.isNaN(score.llr) || Number.isNaN(score.reliability)) throw new Error("the engine gave no attack score");
     const evidence = { ...score, threshold: attackThreshold(set.targetFalseAlarmRateForAttacks) };
     const { decision, reason, general } = decideAttack(kind, evidence);

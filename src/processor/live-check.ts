@@ -6,9 +6,10 @@ import {
   type AnalyzeAudioResult,
   AnalyzeAudioResultSchema,
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import type { VoiceAnalysis, VoiceStream } from "../engine/port.js";
+import type { AttackKind, VoiceAnalysis, VoiceStream } from "../engine/port.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { type AnalysisTargets, analysisTargets, concludeAnalysis, partsOf } from "./analyze-audio.js";
+import { checkAttacks, longestAttackSeconds, wantedAttacks } from "./attacks.js";
 import { measuredAudio } from "./audio-model.js";
 import { Comparison } from "./check.js";
 import { type OpenContext, openContext } from "./context.js";
@@ -18,7 +19,13 @@ import { asStatusError, invalid } from "./failures.js";
 /** AnalyzeAudio's request, less the audio. */
 export type LiveRequest = Pick<
   Extract<MessageInitShape<typeof AnalyzeAudioRequestSchema>, { $typeName?: never }>,
-  "context" | "gkVoiceprintProfileIds" | "group" | "watchlist" | "ignoreCheckpoints"
+  | "context"
+  | "gkVoiceprintProfileIds"
+  | "group"
+  | "watchlist"
+  | "ignoreCheckpoints"
+  | "syntheticSpeechDetectionParameters"
+  | "channelPlaybackDetectionParameters"
 > & { readonly rateHz: number };
 
 export interface LiveState {
@@ -37,11 +44,41 @@ export async function openLiveCheck(
     throw invalid("rate", "out_of_range", "the sampling rate must be 4,000 to 192,000 Hz");
   const message = create(AnalyzeAudioRequestSchema, rest);
   const context = await openContext(deps, message.context);
+  const wanted = wantedAttacks(deps, message);
   const targets = await analysisTargets(deps, context, message);
   const parts = partsOf(targets, context.set);
   const comparison = new Comparison(deps, context.set, parts, options, null, message.ignoreCheckpoints);
   const stream = await deps.engine.stream(rateHz, engineOptions(options));
-  return new LiveCheck(deps, context, targets, comparison, stream, rateHz);
+  return new LiveCheck(deps, context, targets, wanted, comparison, stream, rateHz, options);
+}
+
+/** The beginning of what arrived, for the checks that need the audio itself. */
+class FirstSamples {
+  readonly #chunks: Float32Array[] = [];
+  #length = 0;
+
+  constructor(private readonly most: number) {}
+
+  add(samples: Float32Array): void {
+    const part = samples.slice(0, this.most - this.#length);
+    this.#length += part.length;
+    if (part.length > 0) this.#chunks.push(part);
+  }
+
+  read(most: number): Float32Array {
+    const samples = new Float32Array(Math.min(most, this.#length));
+    let filled = 0;
+    for (const chunk of this.#chunks) {
+      samples.set(chunk.subarray(0, samples.length - filled), filled);
+      filled = Math.min(samples.length, filled + chunk.length);
+    }
+    return samples;
+  }
+
+  wipe(): void {
+    for (const chunk of this.#chunks) chunk.fill(0);
+    this.#chunks.length = 0;
+  }
 }
 
 export class LiveCheck {
@@ -49,6 +86,7 @@ export class LiveCheck {
   #netSpeechSeconds = 0;
   #result: AnalyzeAudioResult | null = null;
   #closed = false;
+  readonly #first: FirstSamples;
   /** Chunks are heard in the order in which they were pushed, whether or not the caller waits. */
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -56,15 +94,20 @@ export class LiveCheck {
     private readonly deps: Dependencies,
     private readonly context: OpenContext,
     private readonly targets: AnalysisTargets,
+    private readonly wanted: readonly AttackKind[],
     private readonly comparison: Comparison,
     private readonly stream: VoiceStream,
     private readonly rateHz: number,
-  ) {}
+    private readonly options: OperationOptions,
+  ) {
+    this.#first = new FirstSamples(wanted.length > 0 ? Math.ceil(longestAttackSeconds * rateHz) : 0);
+  }
 
   /** Mono samples in -1..1; the array is handed over. After an answer, more audio is not listened to. */
   push(samples: Float32Array): Promise<LiveState> {
     return this.#next(async () => {
       if (this.#result === null) {
+        this.#first.add(samples);
         this.#netSpeechSeconds = await this.stream.push(samples);
         const reached = this.comparison.checkpoints.filter((at) => this.#netSpeechSeconds >= at).length;
         if (reached > this.#passed) {
@@ -115,7 +158,11 @@ export class LiveCheck {
       speakers: analysis.speakers,
     };
     const heard = { audio, validity, analysis, unstored: null };
-    const attacks = { synthetic: null, playback: null };
+    const read = (seconds: number) => ({
+      samples: this.#first.read(Math.round(seconds * this.rateHz)),
+      rateHz: this.rateHz,
+    });
+    const attacks = await checkAttacks(this.deps, this.wanted, read, heard, this.context.set, this.options);
     const result = await concludeAnalysis(this.deps, this.context, "LiveCheck", this.targets, heard, results, attacks);
     this.#result = create(AnalyzeAudioResultSchema, result);
     await this.#close();
@@ -125,6 +172,7 @@ export class LiveCheck {
   async #close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#first.wipe();
     await this.stream.close();
   }
 }

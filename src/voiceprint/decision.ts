@@ -42,8 +42,8 @@ export const uncertainHalfWidth = (reliability: number): number =>
 
 export type Verdict = "above" | "below" | "near";
 
-export function judge({ llr, reliability, threshold }: JudgedEvidence): Verdict {
-  const half = uncertainHalfWidth(reliability);
+export function judge({ llr, reliability, threshold }: JudgedEvidence, width = uncertainHalfWidth): Verdict {
+  const half = width(reliability);
   if (llr >= threshold + half) return "above";
   return llr < threshold - half ? "below" : "near";
 }
@@ -69,6 +69,15 @@ export const decide = (kind: PrintKind, evidence: JudgedEvidence): Outcome => ou
  */
 export const attackThreshold = (targetFalseAlarmRate: number): number => -Math.log(targetFalseAlarmRate);
 
+/**
+ * For attacks the band has no bound: a network that heard nothing (ratio 1, reliability 0) is far below any threshold,
+ * and must not pass for one that heard a living voice. With half of what can be known it is a factor of ten either way.
+ */
+export function attackHalfWidth(reliability: number): number {
+  const known = Math.min(1, Math.max(0, reliability));
+  return known === 0 ? Number.POSITIVE_INFINITY : ((1 - known) / known) * Math.LN10;
+}
+
 export type AttackKind = "synthetic" | "playback";
 
 export interface AttackOutcome {
@@ -79,7 +88,7 @@ export interface AttackOutcome {
 }
 
 export function decideAttack(kind: AttackKind, evidence: JudgedEvidence): AttackOutcome {
-  const verdict = judge(evidence);
+  const verdict = judge(evidence, attackHalfWidth);
   const general = outcomes.fraudster[verdict];
   return { decision: general.decision, reason: attackReasons[kind][verdict], general };
 }

@@ -381,6 +381,39 @@ describe("AnalyzeAudio", () => {
       if (operation === "attack") throw new Error("out of order");
     };
     expect(await refusal(ask(world, take(7, 4), request))).toMatchObject({ code: "INTERNAL_ERROR" });
+    // Nothing of it is kept, so no decision rests on the parts that did run.
+    expect(await world.store.sessions.checks("bank", world.context.gkSessionId.value)).toEqual([]);
+  });
+
+  test("an attack check that heard too little to tell says so, and lowers the reliability: no silent pass", async () => {
+    const world = await openWorld();
+    const gkVoiceprintProfileIds = list(await world.trained(7));
+    const request = { gkVoiceprintProfileIds, syntheticSpeechDetectionParameters: {} };
+    world.engine.behavior.attacks.synthetic = 0;
+    world.engine.behavior.attackReliability = 0;
+    const unsure = await ask(world, take(7, 4), request);
+    expect(unsure.syntheticSpeechResult).toMatchObject({ decision: Decision.UNCERTAIN, reason: 10 });
+    expect(unsure.syntheticSpeechResult!.riskEngineResult!.reliability).toBe(0);
+    expect(unsure.decision).toBe(Decision.AUTHENTIC);
+    expect(unsure.riskEngineGlobalResult!.reliability).toBe(0);
+    const alone = await ask(world, take(7, 4), { syntheticSpeechDetectionParameters: {} });
+    expect(alone).toMatchObject(outcome(Decision.UNCERTAIN, DecisionReason.LOW_RELIABILITY));
+    world.engine.behavior.attackReliability = 1;
+    world.engine.behavior.attacks.synthetic = -12;
+    const sure = await ask(world, take(7, 4), request);
+    expect(sure.riskEngineGlobalResult!.reliability).toBe(100);
+  });
+
+  test("one strong sign of an attack decides the session, whatever came before and after", async () => {
+    const world = await openWorld();
+    const gkVoiceprintProfileIds = list(await world.trained(7));
+    for (const llr of [-12, 12, -12]) {
+      world.engine.behavior.attacks.playback = llr;
+      await ask(world, take(7, 4), { gkVoiceprintProfileIds, channelPlaybackDetectionParameters: {} });
+    }
+    const { result } = await world.processor.getSessionDecision({ context: world.context });
+    expect(result).toMatchObject(outcome(Decision.FRAUD, DecisionReason.FRAUDSTER_INDICATION));
+    expect(result!.riskEngineResult!.risk).toBeGreaterThan(500);
   });
 
   test("attacks in processed audio need its media", async () => {

@@ -31,6 +31,9 @@ export interface FixtureBehavior {
   score: (raw: number, template: Template, probe: Voice) => Score;
   threshold: (rate: number) => number;
   attacks: Partial<Record<AttackKind, number>>;
+  attackReliability: number;
+  /** Seconds of audio that attacks were looked for in. */
+  readonly attackSeconds: number[];
   /** What is remembered of calls, for tests of how much was heard. */
   readonly heardSeconds: number[];
   readonly scoredAgainst: number[];
@@ -44,6 +47,8 @@ export function fixtureEngine(): Engine & { readonly behavior: FixtureBehavior }
     // For a calibrated ratio, impostors exceed t at most at the rate exp(-t).
     threshold: (rate) => -Math.log(rate),
     attacks: {},
+    attackReliability: 1,
+    attackSeconds: [],
     heardSeconds: [],
     scoredAgainst: [],
   };
@@ -102,11 +107,12 @@ export function fixtureEngine(): Engine & { readonly behavior: FixtureBehavior }
     },
     threshold: (rate) => behavior.threshold(rate),
     gallery: () => galleryOf(),
-    async attack(kind): Promise<AttackScore> {
+    async attack(kind, samples, rate): Promise<AttackScore> {
       behavior.before("attack");
+      behavior.attackSeconds.push(samples.length / rate);
       const llr = behavior.attacks[kind];
       if (llr === undefined) throw Object.assign(new Error("no such network"), { name: "NotSupportedError" });
-      return { llr, reliability: 1, revision: "b".repeat(64) };
+      return { llr, reliability: behavior.attackReliability, revision: "b".repeat(64) };
     },
     async close() {},
   };

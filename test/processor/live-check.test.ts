@@ -57,6 +57,52 @@ describe("a live check", () => {
     });
   });
 
+  test("looks for attacks in what was heard: answering, failing, absent", async () => {
+    const world = await openWorld();
+    const gkVoiceprintProfileIds = list(await world.trained(7));
+    const open = () =>
+      world.processor.listen({
+        context: world.context,
+        gkVoiceprintProfileIds,
+        rateHz,
+        syntheticSpeechDetectionParameters: {},
+      });
+    const hear = async (samples: Float32Array) => {
+      const check = await open();
+      for (const chunk of chunks(samples)) if ((await check.push(chunk)).result) break;
+      return check.finish();
+    };
+    expect(await refusal(open())).toMatchObject({ code: "NOT_IMPLEMENTED" });
+    world.engine.behavior.attacks.synthetic = 12;
+    const attacked = await hear(take(7, 20));
+    expect(attacked).toMatchObject({ decision: Decision.FRAUD, reason: DecisionReason.FRAUDSTER_INDICATION });
+    expect(attacked.authenticationResult!.decision).toBe(Decision.AUTHENTIC);
+    expect(attacked.syntheticSpeechResult).toMatchObject({ decision: Decision.FRAUD, reason: 8 });
+    expect(attacked.channelPlaybackResult).toBeUndefined();
+    // As much as was heard until the early answer; of a long call, its first minute.
+    expect(world.engine.behavior.attackSeconds).toEqual([2]);
+    world.engine.behavior.attacks.synthetic = -12;
+    expect((await hear(take(9, 70))).syntheticSpeechResult!.decision).toBe(Decision.NO_RISK_DETECTED);
+    expect(world.engine.behavior.attackSeconds).toEqual([2, 60]);
+    world.engine.behavior.before = (operation) => {
+      if (operation === "attack") throw new Error("out of order");
+    };
+    expect(await refusal(hear(take(7, 4)))).toMatchObject({ code: "INTERNAL_ERROR" });
+  });
+
+  test("who is erased while it listens is not scored", async () => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    const profile = await world.trained(7);
+    const check = await listen(world, profile);
+    await check.push(take(7, 1.5));
+    await processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: profile });
+    const scored = world.engine.behavior.scoredAgainst.length;
+    await check.push(take(7, 1.5));
+    expect(await check.finish()).toMatchObject({ decision: Decision.FAILED, reason: DecisionReason.NO_SCORES });
+    expect(world.engine.behavior.scoredAgainst.slice(scored).every((templates) => templates === 0)).toBe(true);
+  });
+
   test("is refused and ends as calls are", async () => {
     const world = await openWorld();
     const profile = await world.trained(7);

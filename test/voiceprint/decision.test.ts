@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { Decision, DecisionReason } from "../../src/contract/index.js";
 import { reachableCheckpoints } from "../../src/voiceprint/checkpoints.js";
 import {
+  attackHalfWidth,
   attackThreshold,
   decide,
   decideAttack,
@@ -100,6 +101,34 @@ describe("deciding", () => {
       decision: Decision.FRAUD,
       general: { reason: DecisionReason.FRAUDSTER_INDICATION },
     });
+  });
+});
+
+describe("an attack check that cannot tell", () => {
+  test.each(["synthetic", "playback"] as const)("%s: nothing heard is no sign of a living voice", (kind) => {
+    const threshold = attackThreshold(0.01);
+    fc.assert(
+      fc.property(llr, (ratio) => {
+        const { decision, general } = decideAttack(kind, { llr: ratio, reliability: 0, threshold });
+        expect([decision, general.reason]).toEqual([Decision.UNCERTAIN, DecisionReason.LOW_RELIABILITY]);
+      }),
+    );
+    expect(attackHalfWidth(0.5)).toBeCloseTo(Math.log(10), 12 /* rounding */);
+    expect(attackHalfWidth(1)).toBe(0);
+  });
+
+  test("less reliability never gives a surer verdict, and never more reliability over all parts", () => {
+    const at = attackThreshold(0.01);
+    fc.assert(
+      fc.property(llr, unitInterval, unitInterval, evidence, (ratio, a, b, other) => {
+        const [less, more] = [Math.min(a, b), Math.max(a, b)];
+        const verdict = (reliability: number) => judge({ llr: ratio, reliability, threshold: at }, attackHalfWidth);
+        expect(["near", verdict(more)]).toContain(verdict(less));
+        const fused = (reliability: number) =>
+          fuseRisks([riskOf("person", other), riskOf("attack", { llr: ratio, reliability, threshold: at })])!;
+        expect(fused(less).reliability).toBeLessThanOrEqual(fused(more).reliability);
+      }),
+    );
   });
 });
 
