@@ -1,5 +1,6 @@
 // Accuracy on DEV: of the shipped model, as recorded and through codecs, noise and cuts of the tested side; of voice activity, against Silero.
 //   python3 training/extract.py MIRROR DIR        writes the recordings and DIR/<set>.trials.txt
+//   npm run bench:accuracy -- --spoof …           the attack checks instead: bench/spoof.mjs
 //   npm run bench:accuracy -- --corpora DIR [--sets cvau-dev,wuw-dev] [--conditions clean,g711,gsm,noise,cut] [--activity] [--json] [--report FILE]
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -13,7 +14,12 @@ const { values: options } = parseArgs({
   options: {
     corpora: { type: "string" },
     sets: { type: "string" },
-    conditions: { type: "string", default: "clean,g711,gsm,noise,cut" },
+    conditions: { type: "string" },
+    spoof: { type: "boolean", default: false },
+    callers: { type: "string" },
+    lengths: { type: "string", default: "all,4,2" },
+    // The package's own unless told.
+    model: { type: "string" },
     // Voice activity alone.
     activity: { type: "boolean", default: false },
     resamples: { type: "string", default: "1000" },
@@ -25,11 +31,23 @@ const { values: options } = parseArgs({
   },
 });
 if (!options.corpora) {
-  console.error("--corpora DIR is needed: the folder that training/extract.py wrote");
+  console.error(
+    "--corpora DIR is needed: the folder that training/extract.py (for --spoof training/spoof/extract.py) wrote",
+  );
   process.exit(2);
 }
 
 if (!options.built) execFileSync(process.execPath, ["scripts/build.mjs", "--if-stale"], { stdio: ["ignore", 2, 2] });
+if (options.spoof) {
+  const { spoof } = await import("./spoof.mjs");
+  await spoof({
+    ...options,
+    conditions: (options.conditions ?? "none,g711,gsm,opus").split(","),
+    lengths: options.lengths.split(","),
+    workers: Number(options.workers),
+  });
+  process.exit();
+}
 const dist = (path) => new URL(`../dist/${path}`, import.meta.url);
 const { openEngine } = await import(dist("engine/index.js"));
 const { readRecording } = await import(dist("audio/index.js"));
@@ -41,7 +59,7 @@ const { percent, decimal, rate } = await import(dist("evaluate/format.js"));
 const conditions = await import(dist("evaluate/conditions.js"));
 const { table } = await import(dist("cli/output.js"));
 
-const wanted = options.conditions.split(",");
+const wanted = (options.conditions ?? "clean,g711,gsm,noise,cut").split(",");
 const gsm = wanted.includes("gsm") ? await conditions.gsm() : null;
 if (wanted.includes("gsm") && !gsm) console.error("no GSM: this machine's ffmpeg has no libgsm");
 const chosen = [

@@ -5,6 +5,9 @@ export const BINS = 80;
 export const FEATURE_GAIN: f32 = 1024;
 export const ACTIVATION_HIGH = 4095;
 
+/** Nothing lies further below the loud than this, natural logarithm of power (43 dB): rooms, lines and empty bands tell nothing there. */
+export const FLOOR: f32 = 10;
+
 /** Channels after each plane; the bins are 80, 40, 20, 10. */
 export const PLANE0 = 16;
 export const PLANE1 = 24;

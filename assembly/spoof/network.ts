@@ -5,7 +5,7 @@ import { Convolution, convolve, convolvePlane } from "../nn/convolution";
 import { Dense, dense, rectify } from "../nn/dense";
 import { Loading, createConvolution, createDense } from "../nn/loading";
 import { meanDeviation } from "../nn/pooling";
-import { ACTIVATION_HIGH, BINS, FEATURE_GAIN, HIDDEN, OUTPUTS, PLANE0, PLANE1, PLANE2, PLANE3, TAIL0, TAIL1, TAIL2 } from "./config";
+import { ACTIVATION_HIGH, BINS, FEATURE_GAIN, FLOOR, HIDDEN, OUTPUTS, PLANE0, PLANE1, PLANE2, PLANE3, TAIL0, TAIL1, TAIL2 } from "./config";
 
 @unmanaged
 export class Weights {
@@ -69,7 +69,7 @@ export function createState(maxFrames: i32, stagedBytes: i32): State {
 
 /** The score of `frames` log-mel frames of s.features: positive speaks for an attack. */
 export function forward(w: Weights, s: State, frames: i32): f32 {
-  centre(s, frames); //                                                            80 bins
+  prepare(s, frames); //                                                            80 bins
   plane(s.odd, PLANE0, s.even, INPUT_ROW, 1, 1, frames, BINS, w.plane0); //        80 bins × 16
   plane(s.even, PLANE1, s.odd, (BINS + 2) * PLANE0, PLANE0, 2, frames, 40, w.plane1); //  40 × 24
   plane(s.odd, PLANE2, s.even, (40 + 2) * PLANE1, PLANE1, 2, frames, 20, w.plane2); //    20 × 32
@@ -85,12 +85,22 @@ export function forward(w: Weights, s: State, frames: i32): f32 {
   return load<f32>(s.out);
 }
 
-/** Features less their mean over time, as activations in a zero-padded plane. */
-function centre(s: State, frames: i32): void {
+/**
+ * Features, none further than FLOOR below the loud (the mean over frames of each frame's loudest bin), less their mean over time, as
+ * activations in a zero-padded plane.
+ */
+function prepare(s: State, frames: i32): void {
   const row: usize = BINS << 2;
+  let loud: f64 = 0;
+  for (let t = 0, p = s.features; t < frames; t++, p += row) loud += <f64>loudest(p);
+  const least = f32x4.splat(<f32>(loud / <f64>frames) - FLOOR);
   for (let b: usize = 0; b < row; b += 16) {
     let total = f32x4.splat(0);
-    for (let t = 0, p = s.features + b; t < frames; t++, p += row) total = f32x4.add(total, v128.load(p));
+    for (let t = 0, p = s.features + b; t < frames; t++, p += row) {
+      const kept = f32x4.max(v128.load(p), least);
+      v128.store(p, kept);
+      total = f32x4.add(total, kept);
+    }
     const mean = f32x4.div(total, f32x4.splat(<f32>frames));
     for (let t = 0, p = s.features + b; t < frames; t++, p += row) v128.store(p, f32x4.sub(v128.load(p), mean));
   }
@@ -98,6 +108,13 @@ function centre(s: State, frames: i32): void {
   for (let t = 0; t < frames; t++) {
     quantize(s.even + (<usize>((t + 1) * INPUT_ROW + 1) << 1), s.features + <usize>t * row, BINS, FEATURE_GAIN);
   }
+}
+
+/** The largest of a frame's bins. */
+function loudest(frame: usize): f32 {
+  let most = v128.load(frame);
+  for (let b: usize = 16, row: usize = BINS << 2; b < row; b += 16) most = f32x4.max(most, v128.load(frame + b));
+  return max(max(f32x4.extract_lane(most, 0), f32x4.extract_lane(most, 1)), max(f32x4.extract_lane(most, 2), f32x4.extract_lane(most, 3)));
 }
 
 /** A 3 × 3 convolution to [1 + frames + 1][1 + bins + 1][channels], its border zero. xRow is in elements. */

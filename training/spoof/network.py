@@ -8,7 +8,7 @@ HIDDEN = 32
 
 
 class LogMel(nn.Module):
-    """The engine's front end: 25/10 ms, povey window, pre-emphasis, 512-point FFT, 80 mels, log power, mean over time removed."""
+    """The engine's front end: 25/10 ms, povey window, pre-emphasis, 512-point FFT, 80 mels, log power. The network wants the mean over time removed."""
 
     def __init__(self):
         super().__init__()
@@ -23,24 +23,36 @@ class LogMel(nn.Module):
         f = x.unfold(1, 400, 160)
         f = f - f.mean(2, keepdim=True)
         f = torch.cat([f[..., :1] * 0.03, f[..., 1:] - 0.97 * f[..., :-1]], 2) * self.window
-        y = torch.log((torch.fft.rfft(f, 512).abs().pow(2) @ self.mel.T).clamp(min=1.1920929e-07))
-        return y - y.mean(1, keepdim=True)
+        return torch.log((torch.fft.rfft(f, 512).abs().pow(2) @ self.mel.T).clamp(min=1.1920929e-07))
+
+
+FLOOR = 10.0  # 43 dB
+
+
+def prepared(features, floor=FLOOR):
+    """What the network takes: nothing further below the loud than `floor`, measured from the mean over frames of each frame's loudest bin (so that
+    what lies below lines and rooms, and the empty half of a telephone band, tells nothing), and the mean over time removed."""
+    level = features.amax(2).mean(1)[:, None, None]
+    x = torch.maximum(features, level - floor)
+    return x - x.mean(1, keepdim=True)
 
 
 class Attack(nn.Module):
-    def __init__(self):
+    def __init__(self, drop=0.3):
         super().__init__()
         self.planes = nn.ModuleList(nn.Sequential(nn.Conv2d(i, o, 3, (1, s), 1, bias=False), nn.BatchNorm2d(o)) for i, o, s in PLANES)
         self.tail = nn.ModuleList(nn.Sequential(nn.Conv1d(i, o, k, s, d * (k - 1) // 2, d, bias=False), nn.BatchNorm1d(o)) for i, o, k, d, s in TAIL)
-        self.hidden, self.out, self.drop = nn.Linear(2 * TAIL[-1][1], HIDDEN), nn.Linear(HIDDEN, 1), nn.Dropout(0.3)
+        self.hidden, self.out = nn.Linear(2 * TAIL[-1][1], HIDDEN), nn.Linear(HIDDEN, 1)
+        self.drop, self.drop_channels = nn.Dropout(drop), nn.Dropout2d(drop / 3)
 
     def forward(self, features):
         """[batch][frames][80] -> logit of attack against genuine."""
         x = features[:, None] / 8  # log-mel deviations are a few units: keep the first layer in range
         for plane in self.planes:
             x = F.relu(plane(x))
+        x = self.drop_channels(x)
         x = x.permute(0, 3, 1, 2).flatten(1, 2)  # [batch][bins · channels][frames]: a frame's bins side by side
         for layer in self.tail:
             x = F.relu(layer(x))
-        x = torch.cat([x.mean(2), x.std(2)], 1)
+        x = torch.cat([x.mean(2), x.float().var(2, correction=0).clamp(min=1e-8).sqrt()], 1)
         return self.out(self.drop(F.relu(self.hidden(x)))).squeeze(1)

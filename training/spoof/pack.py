@@ -1,9 +1,10 @@
-"""python3 pack.py MIRROR WAVS OUT: packs genuine speech and attacks as OUT/<split>-<k>.bin (FLAC clips) + .json.
+"""python3 pack.py MIRROR WAVS OUT: packs genuine speech and attacks as OUT/train-<k>.bin (FLAC clips) + .json, to train on.
 
-Every clip, genuine or attack, goes through the same steps: 16 kHz, trimmed, one level, 3.2 s, FLAC. So nothing of a file's format, rate or
-loudness tells the classes apart. WORLD and codec2 copy-synthesis of genuine training speech is made here too; HiFi-GAN's on the accelerator.
+Every clip, genuine or attack, goes through the same steps: 16 kHz, trimmed, one level, 3.2 s, a step of 16/32768 (12 bits), FLAC. So nothing of
+a file's format, rate, loudness or digital silence tells the classes apart. Copies of genuine speech by WORLD (at the same pitch and at others, with
+the same formants and with others) and by codec2 are made here; copies by networks where the accelerator is (vocoders.py).
 """
-import io, json, os, random, subprocess, sys
+import io, json, multiprocessing, os, random, subprocess, sys
 from collections import defaultdict
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -11,24 +12,31 @@ import numpy as np, soundfile
 import audio, corpora, sources
 
 CLIP = int(3.2 * audio.RATE)
-SHARD = 15 << 20
-MOST = {"train": 160, "dev": 120}  # clips of one system (a page of google/tacotron is a system)
-GENUINE_TRAIN, WORLD, CODEC2 = 2600, 350, 150
+STEP = 16 / 32768
+SHARD = 25 << 20
+# Speakers and clips of each. Books and read sentences weigh most: that is what synthesizers say too.
+GENUINE = {
+    "librispeech-100": (251, 3), "librispeech-3": (3, 60), "russian": (5, 50), "hindi": (3, 25), "speechocean": (250, 3), "iban": (23, 10), "malayalam": (114, 3), "persian": (42, 4),
+    "commonvoice-5": (84, 4), "audiomnist": (60, 3), "dspspeech": (34, 3), "arabic": (30, 3), "alphanumeric": (70, 2), "speechcommands": (800, 1),
+}  # fmt: skip
+# Clips of one system; a page of google/tacotron is a system.
+ATTACK = {"tacotron": 45, "e1tts": 90, "kokoro": 340, "hibari": 120, "piper": 72, "festival": 130, "flite": 100, "espeak": 130, "nanotts": 110, "openjtalk": 90}
+WORLD, CODEC2 = 300, 150
 
 
 def clips(samples, rate, most=2):
-    x = audio.trim(audio.resample(samples, rate))
+    x = audio.trim(audio.resample(samples[: int(most * 6 * rate)], rate))
     x = x[: len(x) // CLIP * CLIP] if len(x) >= CLIP else np.tile(x, -(-CLIP // max(1, len(x))))[:CLIP] if len(x) > CLIP // 2 else x[:0]
     return [audio.level(c) for c in x.reshape(-1, CLIP)[:most]]
 
 
 class Writer:
-    def __init__(self, out, split):
-        self.out, self.split, self.shard, self.rows, self.data, self.count = out, split, 0, [], bytearray(), 0
+    def __init__(self, out, name):
+        self.out, self.name, self.shard, self.rows, self.data, self.count = out, name, 0, [], bytearray(), 0
 
     def add(self, label, system, key, x):
         blob = io.BytesIO()
-        soundfile.write(blob, np.clip(x, -1, 1), audio.RATE, format="FLAC", subtype="PCM_16")
+        soundfile.write(blob, (np.round(np.clip(x, -1, 1) / STEP) * 16).clip(-32768, 32752).astype(np.int16), audio.RATE, format="FLAC", subtype="PCM_16")
         self.rows.append(dict(label=label, system=system, key=key, off=len(self.data), bytes=len(blob.getvalue())))
         self.data += blob.getvalue()
         self.count += 1
@@ -37,35 +45,47 @@ class Writer:
 
     def flush(self):
         if self.rows:
-            open(f"{self.out}/{self.split}-{self.shard}.bin", "wb").write(self.data)
-            json.dump(self.rows, open(f"{self.out}/{self.split}-{self.shard}.json", "w"))
+            open(f"{self.out}/{self.name}-{self.shard}.bin", "wb").write(self.data)
+            json.dump(self.rows, open(f"{self.out}/{self.name}-{self.shard}.json", "w"))
             self.shard, self.rows, self.data = self.shard + 1, [], bytearray()
 
 
-def corpus(name, most_speakers, chance):
-    """Up to two clips a speaker, short takes joined."""
-    takes = defaultdict(list)
-    repo, _ = {**corpora.TRAIN, **corpora.DEV}[name]
+def corpus(name):
+    """Clips of many speakers, short takes joined."""
+    most_speakers, most = GENUINE[name]
+    chance, takes = random.Random(name), defaultdict(list)
+    repo, _ = corpora.TRAIN[name]
     for sha, speaker, _ in corpora.rows(name):
         takes[speaker].append(sha)
+    out = []
     for speaker in chance.sample(sorted(takes), min(most_speakers, len(takes))):
-        chosen, parts = chance.sample(takes[speaker], min(8, len(takes[speaker]))), []
+        chosen, parts = chance.sample(takes[speaker], min(6 * most, len(takes[speaker]))), []
         for data in corpora.blobs(repo, chosen):
-            got = data and (audio.read_mulaw(data) if name == "wuw-dev" else audio.read(data))
+            got = data and audio.read(data)
             if got:
-                parts.append(audio.resample(*got))
-            if sum(map(len, parts)) > 3 * CLIP:
+                parts.append(audio.trim(audio.resample(got[0][: 12 * got[1]], got[1])))
+            if sum(map(len, parts)) > most * CLIP:
                 break
         if parts:
-            yield from ((f"{name}/{speaker}", x) for x in clips(np.concatenate(parts), audio.RATE))
+            out += [(f"{name}/{speaker}", x.astype(np.float16)) for x in clips(np.concatenate(parts), audio.RATE, most)]
+    print(name, len(out), flush=True)
+    return out
 
 
-def world(x):
+def world(x, chance):
     import pyworld
 
     x = x.astype(np.float64)
-    f0, t = pyworld.harvest(x, audio.RATE)
-    return pyworld.synthesize(f0, pyworld.cheaptrick(x, f0, t, audio.RATE), pyworld.d4c(x, f0, t, audio.RATE), audio.RATE)[:CLIP].astype(np.float32)
+    f0, t = pyworld.dio(x, audio.RATE)
+    f0 = pyworld.stonemask(x, f0, t, audio.RATE)
+    spectrum, noise = pyworld.cheaptrick(x, f0, t, audio.RATE), pyworld.d4c(x, f0, t, audio.RATE)
+    if chance.random() < 0.6:  # another voice: pitch and formants moved
+        f0 = f0 * 2 ** chance.uniform(-0.5, 0.5)
+        at = np.clip(np.arange(spectrum.shape[1]) * 2 ** chance.uniform(-0.25, 0.25), 0, spectrum.shape[1] - 1)
+        low = np.minimum(at.astype(int), spectrum.shape[1] - 2)
+        spectrum = np.exp(np.log(spectrum[:, low]) * (1 - (at - low)) + np.log(spectrum[:, low + 1]) * (at - low))
+    y = pyworld.synthesize(f0, spectrum, noise, audio.RATE)[:CLIP].astype(np.float32)
+    return np.pad(y, (0, CLIP - len(y)))
 
 
 def codec2(x, mode):
@@ -76,40 +96,47 @@ def codec2(x, mode):
     return np.pad(y, (0, max(0, CLIP - len(y))))[:CLIP]
 
 
+def copied(job):
+    i, key, x = job
+    chance = random.Random(i)
+    return ("world", key, world(x, chance)) if i < WORLD else ("codec2", key, codec2(x, ["3200", "2400", "1300"][i % 3]))
+
+
+def attack(job):
+    system, key, data = job
+    got = audio.read(data)
+    return [(system, key, x) for x in clips(*got, 1 if system.startswith("tacotron") else 2)] if got else []
+
+
+def attacks(mirror, wavs, chance):
+    rows = [r for r in [*sources.galleries(mirror), *sources.synthesized(wavs)] if r[0] == "train" and r[1] == "attack"]
+    chance.shuffle(rows)
+    made = defaultdict(int)
+    for _, _, system, key, read in rows:
+        made[system] += 1
+        if made[system] <= ATTACK[system.split("-")[0]]:
+            yield system, key, read()
+
+
 def main(mirror, wavs, out):
     corpora.MIRROR = mirror
     os.makedirs(out, exist_ok=True)
-    chance = random.Random(7)
-    writers = {split: Writer(out, split) for split in ("train", "dev")}
-    genuine = []
-    for name in corpora.TRAIN:
-        genuine += corpus(name, 160, chance)
-    chance.shuffle(genuine)
-    genuine = genuine[:GENUINE_TRAIN]
-    for key, x in genuine:
-        writers["train"].add("genuine", "genuine", key, x)
-    for key, x in genuine[:WORLD]:
-        writers["train"].add("attack", "world", key, audio.level(world(x)))
-    for i, (key, x) in enumerate(genuine[WORLD : WORLD + CODEC2]):
-        writers["train"].add("attack", "codec2", key, audio.level(codec2(x, ["3200", "2400", "1300"][i % 3])))
-    print("genuine", writers["train"].count, flush=True)
-    for name in ("cvau-dev", "wuw-dev", "fsdd"):
-        for key, x in corpus(name, 60, chance):
-            writers["dev"].add("genuine", name, key, x)
-    rows = list(sources.galleries(mirror)) + list(sources.synthesized(wavs))
-    chance.shuffle(rows)
-    made = defaultdict(int)
-    for split, label, system, key, read in rows:
-        if label == "attack" and made[system] >= MOST[split]:
-            continue
-        got = audio.read(read())
-        for x in clips(*got) if got else []:
-            if label == "genuine" and split == "train":
-                continue
-            writers[split].add(label, system, key, x)
-            made[system] += 1
-    for w in writers.values():
-        w.flush()
+    chance, writer = random.Random(7), Writer(out, "train")
+    with multiprocessing.Pool(2) as pool:
+        genuine = [clip for part in pool.imap_unordered(corpus, GENUINE) for clip in part]
+        genuine.sort(key=lambda c: c[0])
+        chance.shuffle(genuine)
+        for key, x in genuine:
+            writer.add("genuine", "genuine", key, x.astype(np.float32))
+        print("genuine", writer.count, "clips", len({k for k, _ in genuine}), "speakers", flush=True)
+        for system, key, x in pool.imap_unordered(copied, [(i, k, x.astype(np.float32)) for i, (k, x) in enumerate(genuine[: WORLD + CODEC2])], chunksize=4):
+            writer.add("attack", system, key, audio.level(x))
+        made = defaultdict(int)
+        for found in pool.imap_unordered(attack, attacks(mirror, wavs, chance), chunksize=4):
+            for system, key, x in found:
+                writer.add("attack", system, key, x)
+                made[system] += 1
+    writer.flush()
     for system in sorted(made):
         print(f"{system:48s} {made[system]}")
 

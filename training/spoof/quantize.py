@@ -4,14 +4,22 @@ SPEECH: a folder of .wav at 16 kHz the activations are calibrated on. Batch norm
 (i16 for the first layer and the two small maps), activations 12 bits with a step for each channel, as in ../export.py.
 CALIBRATION.json: summary.json of train.py; the entry of the checkpoint's name gives the log-likelihood ratio.
 """
-import json, os, sys
+import glob, json, os, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import numpy as np, torch, torch.nn.functional as F
-from export import ACTIVATION_HIGH, BYTE, CONCATENATION_HIGH, FEATURE_STEP, MARGIN, WORD, features, rounded
-from network import HIDDEN, PLANES, TAIL, Attack
+import audio
+from export import ACTIVATION_HIGH, BYTE, CONCATENATION_HIGH, FEATURE_STEP, MARGIN, WORD, rounded
+from network import HIDDEN, PLANES, TAIL, Attack, LogMel, prepared
 
 INPUT_SCALE = 8  # network.py divides the features by this
+
+
+def features(folder):
+    front = LogMel()
+    for path in sorted(glob.glob(folder + "/*.wav")):
+        x, rate = audio.read(open(path, "rb").read())
+        yield front(torch.from_numpy(audio.resample(x, rate))[None])
 
 
 def folded(net):
@@ -26,7 +34,7 @@ def peaks(net, speech):
     """The largest activation of every channel after each layer, and of the pooled statistics' inputs."""
     seen = [torch.zeros(1)] * (len(PLANES) + len(TAIL))
     for x in speech:
-        x = (x - x.mean(0))[None, None] / INPUT_SCALE
+        x = prepared(x)[:, None] / INPUT_SCALE
         for i, plane in enumerate(net.planes):
             x = F.relu(plane(x))
             seen[i] = torch.maximum(seen[i], x.amax((0, 2, 3)))

