@@ -27,21 +27,19 @@ export const invalidClient = (): OAuthError =>
   });
 
 /**
- * Runs a check of a secret behind the throttle, and counts how it went. `countFirst` counts before the check, so that many guesses at
- * once are not all let in: for people, who type one password at a time; a program may well ask for several tokens at once.
+ * Runs a check of a secret behind the throttle, and counts how it went. `countFirst` is for people, who type one password at a time; a
+ * program may well ask for several tokens at once.
  */
 export async function throttled<T>(
   throttle: Throttle,
   client: string,
   address: string,
   check: () => Promise<T | null>,
-  { countFirst = false } = {},
+  options: { countFirst?: boolean } = {},
 ): Promise<T | null> {
-  throttle.admit(client, address);
-  if (countFirst) throttle.failed(client, address);
+  const attempt = await throttle.attempt(client, address, options);
   const found = await check();
-  if (found !== null) throttle.succeeded(client, address, countFirst);
-  else if (!countFirst) throttle.failed(client, address);
+  await (found === null ? attempt.failed() : attempt.succeeded());
   return found;
 }
 

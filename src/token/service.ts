@@ -107,7 +107,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     ...options.keys,
   });
   const secrets = createSecrets(random, options.passwordCost);
-  const throttle = createThrottle(clock);
+  const throttle = createThrottle({ documents, clock });
   const issue = createIssuer({ issuer, audiences, keyring, clock, random });
   const users = createUsers({ documents, clock, random, secrets });
   const credentials = createProfileCredentials({ documents, clock, random, secrets, users });

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "./clock.js";
+import { collection, type Documents } from "./documents.js";
 import { OAuthError } from "./errors.js";
 
 interface Failures {
-  count: number;
+  readonly count: number;
   /** No attempt is looked at before this time. */
-  until: number;
-  last: number;
+  readonly until: number;
 }
 
 /** How many failures are free, and how long the wait may become. */
@@ -23,72 +23,84 @@ const PAIR: Allowance = { free: 5, longestWaitMs: 15 * 60_000 };
 const ADDRESS: Allowance = { free: 30, longestWaitMs: 60_000 };
 const CLIENT: Allowance = { free: 50, longestWaitMs: 5_000 };
 
+/** After the first of them. */
 const FORGET_AFTER_MS = 60 * 60_000;
-const REMEMBERED = 20_000;
+
+export interface Attempt {
+  failed(): Promise<void>;
+  succeeded(): Promise<void>;
+}
 
 export interface Throttle {
-  /** Throws `temporarily_unavailable` (429, `Retry-After`) while this client or address has to wait. */
-  admit(client: string, address: string): void;
-  failed(client: string, address: string): void;
-  /** `counted`: the attempt was counted as a failure beforehand. */
-  succeeded(client: string, address: string, counted?: boolean): void;
+  /**
+   * Rejects with `temporarily_unavailable` (429, `Retry-After`) while this client or address has to wait. `countFirst` counts the
+   * attempt as a failure from now on, until it is told to have succeeded: of many at once not all are let in.
+   */
+  attempt(client: string, address: string, options?: { countFirst?: boolean }): Promise<Attempt>;
 }
 
 /** Names come from strangers and may be as long as a request. */
 const short = (name: string): string =>
   name.length <= 128 ? name : createHash("sha256").update(name).digest("base64");
 
-/** Slows guessing by doubling waits. Kept in this process: each replica slows on its own. */
-export function createThrottle(clock: Clock): Throttle {
-  const failures = new Map<string, Failures>();
+/** Slows guessing by doubling waits. Kept in the store, so that all replicas slow together and a restart forgives nothing. */
+export function createThrottle({ documents, clock }: { documents: Documents; clock: Clock }): Throttle {
+  const failures = collection<Failures>(documents, "token.failures");
 
-  const pairKey = (client: string, address: string): string => `pair ${address} ${short(client)}`;
-  const addressKey = (address: string): string => `address ${address}`;
-  const clientKey = (client: string): string => `client ${short(client)}`;
-  const keys = (client: string, address: string): [string, Allowance][] => [
-    [pairKey(client, address), PAIR],
-    [addressKey(address), ADDRESS],
-    [clientKey(client), CLIENT],
-  ];
+  function refuse(waitMs: number): never {
+    throw new OAuthError("temporarily_unavailable", "too many failed attempts, try again later", {
+      headers: { "Retry-After": String(Math.ceil(waitMs / 1000)) },
+    });
+  }
 
-  const recall = (key: string, now: number): Failures | undefined => {
-    const entry = failures.get(key);
-    if (entry && now - entry.last > FORGET_AFTER_MS) {
-      failures.delete(key);
-      return undefined;
-    }
-    return entry;
-  };
+  /** One more failure; with `unlessWaiting` none where there is a wait already, whose rest is the answer. */
+  async function count(key: string, { free, longestWaitMs }: Allowance, unlessWaiting: boolean): Promise<number> {
+    const now = clock.now();
+    let rest = 0;
+    // What is there keeps its expiry; made here, an entry has one.
+    await failures.insert(key, { count: 0, until: 0 }, now + FORGET_AFTER_MS);
+    await failures.update(key, (entry) => {
+      rest = unlessWaiting ? Math.max(0, (entry?.until ?? 0) - now) : 0;
+      if (rest > 0 || entry === null) return undefined;
+      const over = entry.count + 1 - free;
+      const waitMs = over < 0 ? 0 : Math.min(longestWaitMs, 1000 * 2 ** Math.min(over, 30));
+      return { count: entry.count + 1, until: now + waitMs };
+    });
+    return rest;
+  }
 
   return {
-    admit(client, address) {
-      const now = clock.now();
-      const waitMs = Math.max(0, ...keys(client, address).map(([key]) => (recall(key, now)?.until ?? 0) - now));
-      if (waitMs > 0) {
-        throw new OAuthError("temporarily_unavailable", "too many failed attempts, try again later", {
-          headers: { "Retry-After": String(Math.ceil(waitMs / 1000)) },
-        });
+    async attempt(client, address, { countFirst = false } = {}) {
+      const pair = `pair ${address} ${short(client)}`;
+      const place = `address ${address}`;
+      const name = `client ${short(client)}`;
+      const keys: readonly [string, Allowance][] = [
+        [pair, PAIR],
+        [place, ADDRESS],
+        [name, CLIENT],
+      ];
+      const known = await Promise.all(keys.map(([key]) => failures.get(key)));
+      const waitMs = Math.max(0, ...known.map((entry) => (entry?.until ?? 0) - clock.now()));
+      if (waitMs > 0) refuse(waitMs);
+      if (countFirst) {
+        for (const [key, allowance] of keys) {
+          const rest = await count(key, allowance, true);
+          if (rest > 0) refuse(rest);
+        }
       }
-    },
-
-    failed(client, address) {
-      const now = clock.now();
-      for (const [key, allowance] of keys(client, address)) {
-        const count = (recall(key, now)?.count ?? 0) + 1;
-        const over = count - allowance.free;
-        const waitMs = over < 0 ? 0 : Math.min(allowance.longestWaitMs, 1000 * 2 ** Math.min(over, 30));
-        failures.delete(key);
-        failures.set(key, { count, until: now + waitMs, last: now });
-      }
-      while (failures.size > REMEMBERED) failures.delete(failures.keys().next().value as string);
-    },
-
-    succeeded(client, address, counted = false) {
-      failures.delete(pairKey(client, address));
-      failures.delete(clientKey(client));
-      // The address keeps its count: one known secret must not buy free guesses at others.
-      const entry = failures.get(addressKey(address));
-      if (counted && entry) failures.set(addressKey(address), { ...entry, count: entry.count - 1, until: entry.last });
+      return {
+        async failed() {
+          if (!countFirst) await Promise.all(keys.map(([key, allowance]) => count(key, allowance, false)));
+        },
+        async succeeded() {
+          if (countFirst || known[0]) await failures.delete(pair);
+          if (countFirst || known[2]) await failures.delete(name);
+          // The address keeps its count: one known secret must not buy free guesses at others.
+          if (countFirst) {
+            await failures.update(place, (entry) => (entry ? { count: entry.count - 1, until: 0 } : undefined));
+          }
+        },
+      };
     },
   };
 }

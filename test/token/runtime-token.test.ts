@@ -1,5 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { describe, expect, test } from "vitest";
+import { createTokenService } from "../../src/token/service.js";
 import { type Box, basic, createBox, createRuntimeClient, form, ISSUER } from "./box.js";
 
 const insecure = (box: Box) =>
@@ -207,11 +208,12 @@ describe("the runtime token endpoint", () => {
   test("waits double, and the address is slowed whatever client it tries", async () => {
     const box = createBox();
     const waits: number[] = [];
+    const fail = async (clientId: string, address: string): Promise<void> =>
+      (await box.service.throttle.attempt(clientId, address)).failed();
     for (let i = 0; i < 8; i++) {
-      const clientId = "appID:a:geo:b:clientName:c";
       for (;;) {
         try {
-          box.service.throttle.admit(clientId, "192.0.2.9");
+          await fail("appID:a:geo:b:clientName:c", "192.0.2.9");
           break;
         } catch (error) {
           const wait = Number((error as { headers: Record<string, string> }).headers["Retry-After"]);
@@ -219,12 +221,25 @@ describe("the runtime token endpoint", () => {
           box.advance(wait * 1000);
         }
       }
-      box.service.throttle.failed(clientId, "192.0.2.9");
     }
     expect(waits).toEqual([1, 2, 4]);
-    for (let i = 0; i < 40; i++) box.service.throttle.failed(`client ${i}`, "192.0.2.10");
-    expect(() => box.service.throttle.admit("fresh", "192.0.2.10")).toThrow("too many failed attempts");
-    expect(() => box.service.throttle.admit("fresh", "192.0.2.11")).not.toThrow();
+    for (let i = 0; i < 30; i++) await fail(`client ${i}`, "192.0.2.10");
+    await expect(box.service.throttle.attempt("fresh", "192.0.2.10")).rejects.toThrow("too many failed attempts");
+    await box.service.throttle.attempt("fresh", "192.0.2.11");
+  });
+
+  test("failures are forgotten after an hour, and counted by all replicas together", async () => {
+    const box = createBox();
+    const other = createTokenService({ documents: box.service.documents, issuer: ISSUER, clock: box.service.clock });
+    const [here, there] = [box.service.throttle, other.throttle];
+    for (const throttle of [here, there, here, there, here])
+      await (await throttle.attempt("guessed", "192.0.2.1")).failed();
+    for (const throttle of [here, there])
+      await expect(throttle.attempt("guessed", "192.0.2.1")).rejects.toMatchObject({ status: 429 });
+    box.advance(3_600_000);
+    for (let i = 0; i < 4; i++) await (await there.attempt("guessed", "192.0.2.1")).failed();
+    await (await here.attempt("guessed", "192.0.2.1")).succeeded();
+    expect((await box.service.documents.list("token.failures")).map(({ id }) => id)).toEqual(["address 192.0.2.1"]);
   });
 });
 

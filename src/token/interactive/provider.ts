@@ -60,12 +60,27 @@ function signInPolicy({ errors, interactionPolicy }: Library) {
   return policy;
 }
 
+/**
+ * Only who signs users in pays for it: the library is large. As it loads on Node 20 it writes one line, that it wants Node 22, whatever
+ * is used of it; all that we use is tested on Node 20, and the line is no JSON in a log of JSON. Anything else it says is let through.
+ */
+async function loadLibrary(): Promise<Library> {
+  const { warn } = console;
+  console.warn = (...said: unknown[]) => {
+    if (!String(said[0]).includes("oidc-provider WARNING: Unsupported runtime")) warn.apply(console, said);
+  };
+  try {
+    return await import("oidc-provider");
+  } finally {
+    console.warn = warn;
+  }
+}
+
 async function createProvider(service: TokenService): Promise<Provider> {
   // The library calls it, and the first releases of Node 20 do not have it.
   if (!("parse" in URL))
     throw new OAuthError("server_error", "signing users in needs a newer Node.js", { status: 501 });
-  // Only who signs users in pays for it: the library is large.
-  const library = await import("oidc-provider");
+  const library = await loadLibrary();
   const { issuer, audiences, keyring } = service;
   const jwks = await keyring.privateJwks();
   const algorithm = (await keyring.signer()).algorithm;
