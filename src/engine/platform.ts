@@ -20,11 +20,10 @@ export async function compileKernels(): Promise<WebAssembly.Module> {
 }
 
 /** A checkout has it in models/; the package carries it once, beside the browser bundle. */
-function ownModel(): URL {
-  // In two steps: bundlers for servers take the usual one for a file that must be there, and a package has none.
-  const here = import.meta.url;
-  const ofCheckout = new URL("../../models/vivavoce-1.vvm", here);
-  return existsSync(ofCheckout) ? ofCheckout : new URL("../browser/vivavoce-1.vvm", import.meta.url);
+function ownModel(): string | URL {
+  // Not with `new URL`: bundlers for servers would take it for a file that must be there, and a package has none.
+  const ofCheckout = import.meta.url.replace(/[^/]+\/engine\/[^/]+$/, "models/vivavoce-1.vvm");
+  return existsSync(fileURLToPath(ofCheckout)) ? ofCheckout : new URL("../browser/vivavoce-1.vvm", import.meta.url);
 }
 
 /** The model's bytes: from `location` (a path or URL), else $VIVAVOCE_MODEL, else the package's own. */
