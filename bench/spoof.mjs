@@ -10,7 +10,7 @@ import { join } from "node:path";
 const dist = (path) => new URL(`../dist/${path}`, import.meta.url);
 const { openEngine } = await import(dist("engine/index.js"));
 const { readRecording } = await import(dist("audio/index.js"));
-const { attackThreshold, judge } = await import(dist("voiceprint/decision.js"));
+const { attackThreshold, judgeAttack } = await import(dist("voiceprint/decision.js"));
 const { builtInConfigurationSets, defaultConfigurationSetId } = await import(dist("voiceprint/configuration-set.js"));
 const { wav } = await import(dist("demo/voice.js"));
 const { table } = await import(dist("cli/output.js"));
@@ -115,7 +115,7 @@ const rate = (k, n) =>
 
 const threshold = attackThreshold(builtInConfigurationSets[defaultConfigurationSetId].targetFalseAlarmRateForAttacks);
 const verdicts = (scores) => {
-  const share = (verdict) => scores.filter((score) => judge({ ...score, threshold }) === verdict).length;
+  const share = (verdict) => scores.filter((score) => judgeAttack({ ...score, threshold }) === verdict).length;
   return { above: share("above"), near: share("near"), below: share("below"), of: scores.length };
 };
 
@@ -192,7 +192,7 @@ export async function spoof({ corpora, callers, conditions, lengths, workers, mo
       const strong = new Set();
       for (const kind of engine.model.attacks) {
         const scores = await each(chosen, ({ samples, rateHz }) => engine.attack(kind, samples.slice(), rateHz));
-        scores.forEach((score, i) => judge({ ...score, threshold }) === "above" && strong.add(i));
+        for (const [i, score] of scores.entries()) if (judgeAttack({ ...score, threshold }) === "above") strong.add(i);
       }
       result.callers[set.name] = { segments: chosen.length, refused: strong.size };
     }

@@ -42,8 +42,8 @@ export const uncertainHalfWidth = (reliability: number): number =>
 
 export type Verdict = "above" | "below" | "near";
 
-export function judge({ llr, reliability, threshold }: JudgedEvidence, width = uncertainHalfWidth): Verdict {
-  const half = width(reliability);
+export function judge({ llr, reliability, threshold }: JudgedEvidence): Verdict {
+  const half = uncertainHalfWidth(reliability);
   if (llr >= threshold + half) return "above";
   return llr < threshold - half ? "below" : "near";
 }
@@ -78,6 +78,16 @@ export function attackHalfWidth(reliability: number): number {
   return known === 0 ? Number.POSITIVE_INFINITY : ((1 - known) / known) * Math.LN10;
 }
 
+/**
+ * An attack is found above the threshold. But that no risk was detected is said only where the evidence speaks for a living voice: a synthesizer
+ * that the network never heard often stays between the two, and there nothing is known.
+ */
+export function judgeAttack({ llr, reliability, threshold }: JudgedEvidence): Verdict {
+  const half = attackHalfWidth(reliability);
+  if (llr >= threshold + half) return "above";
+  return llr < Math.min(0, threshold - half) ? "below" : "near";
+}
+
 export type AttackKind = "synthetic" | "playback";
 
 export interface AttackOutcome {
@@ -88,7 +98,7 @@ export interface AttackOutcome {
 }
 
 export function decideAttack(kind: AttackKind, evidence: JudgedEvidence): AttackOutcome {
-  const verdict = judge(evidence, attackHalfWidth);
+  const verdict = judgeAttack(evidence);
   const general = outcomes.fraudster[verdict];
   return { decision: general.decision, reason: attackReasons[kind][verdict], general };
 }

@@ -9,6 +9,7 @@ import {
   decideAttack,
   generalDecision,
   judge,
+  judgeAttack,
   rateOfOneComparison,
   uncertainHalfWidth,
 } from "../../src/voiceprint/decision.js";
@@ -117,12 +118,24 @@ describe("an attack check that cannot tell", () => {
     expect(attackHalfWidth(1)).toBe(0);
   });
 
+  test("no risk is said only of what sounds alive, however sure the network is", () => {
+    const threshold = attackThreshold(0.01);
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 50, noNaN: true }), unitInterval, (ratio, reliability) => {
+        const { decision } = decideAttack("synthetic", { llr: ratio, reliability, threshold });
+        expect(decision).not.toBe(Decision.NO_RISK_DETECTED);
+      }),
+    );
+    const alive = decideAttack("synthetic", { llr: -0.1, reliability: 0.9, threshold });
+    expect(alive.decision).toBe(Decision.NO_RISK_DETECTED);
+  });
+
   test("less reliability never gives a surer verdict, and never more reliability over all parts", () => {
     const at = attackThreshold(0.01);
     fc.assert(
       fc.property(llr, unitInterval, unitInterval, evidence, (ratio, a, b, other) => {
         const [less, more] = [Math.min(a, b), Math.max(a, b)];
-        const verdict = (reliability: number) => judge({ llr: ratio, reliability, threshold: at }, attackHalfWidth);
+        const verdict = (reliability: number) => judgeAttack({ llr: ratio, reliability, threshold: at });
         expect(["near", verdict(more)]).toContain(verdict(less));
         const fused = (reliability: number) =>
           fuseRisks([riskOf("person", other), riskOf("attack", { llr: ratio, reliability, threshold: at })])!;
