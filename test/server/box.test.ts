@@ -14,7 +14,8 @@ import { type Box, startBox } from "../../src/server/start.js";
 import { fixtureEngine, rateHz, take as sound } from "../processor/fixture-engine.js";
 import { wav } from "../voice.js";
 import { type ContractClient, overGrpc, overHttp } from "./contract-client.js";
-import { enroll, openSession, type Takes, verify } from "./workflows.js";
+import { endToEnd } from "./end-to-end.js";
+import { openSession, type Takes } from "./workflows.js";
 
 /** Longer by a little with every take, so that each is another recording. */
 const takes: Takes = (speaker, take) => wav(sound(speaker, 3 + take / 10), rateHz);
@@ -81,26 +82,7 @@ describe.each(["gRPC", "HTTP"])("the workflows over %s, with a token", (protocol
   });
   afterAll(() => client.close());
 
-  it("enroll a voice and verify it, and refuse another", async () => {
-    await enroll(client, takes, `ada over ${protocol}`, 100);
-    expect(await verify(client, takes, `ada over ${protocol}`, 100)).toEqual({
-      decision: "DECISION_AUTHENTIC",
-      reason: "DECISION_REASON_VOICEPRINT_MATCH",
-      session: "DECISION_AUTHENTIC",
-    });
-    expect(await verify(client, takes, `ada over ${protocol}`, 200)).toMatchObject({ decision: "DECISION_NO_MATCH" });
-  });
-
-  it("runs a job on the profiles' status", async () => {
-    const context = await openSession(client);
-    const { gk_job_id } = await client.call("StartVoiceprintProfilesStatusJob", { context });
-    let job = await client.call("GetVoiceprintProfilesStatusJob", { context, gk_job_id });
-    for (let i = 0; i < 100 && !/COMPLETED|FAILED/.test(job.state); i++) {
-      await new Promise((wake) => setTimeout(wake, 50));
-      job = await client.call("GetVoiceprintProfilesStatusJob", { context, gk_job_id });
-    }
-    expect(job.state).toBe("VOICEPRINT_PROFILES_STATUS_JOB_STATE_COMPLETED");
-  });
+  endToEnd(() => client, takes, protocol);
 });
 
 describe("the lines that a first start prints", () => {

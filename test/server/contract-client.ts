@@ -91,7 +91,14 @@ const ENDPOINTS: Record<string, readonly [verb: string, path: string]> = {
   DeleteVoiceprintProfile: ["DELETE", "/v1/voiceprints/{p}"],
   CreateGroup: ["POST", "/v1/groups"],
   GetGroup: ["GET", "/v1/groups/{g}"],
+  DeleteGroup: ["DELETE", "/v1/groups/{g}"],
+  AddGroupMembers: ["POST", "/v1/groups/{g}/members"],
+  RemoveGroupMembers: ["DELETE", "/v1/groups/{g}/members"],
   CreateWatchlist: ["POST", "/v1/watchlists"],
+  GetWatchlist: ["GET", "/v1/watchlists/{g}"],
+  DeleteWatchlist: ["DELETE", "/v1/watchlists/{g}"],
+  AddWatchlistMembers: ["POST", "/v1/watchlists/{g}/members"],
+  RemoveWatchlistMembers: ["DELETE", "/v1/watchlists/{g}/members"],
   StartVoiceprintProfilesStatusJob: ["POST", "/v1/voiceprints/profiles/status"],
   GetVoiceprintProfilesStatusJob: ["GET", "/v1/voiceprints/profiles/status/{j}"],
 };
@@ -119,7 +126,7 @@ export function overHttp(urls: () => string, token: () => string | null): Contra
       const body = { ...rest, ...(template.includes("{p}") || !p ? {} : { gk_voiceprint_profile_id: p }) };
       const url = urls() + path;
       return answer(
-        verb === "POST"
+        verb === "POST" || template.endsWith("/members")
           ? await fetch(url, { method: verb, body: JSON.stringify(body), headers: headers("application/json") })
           : await fetch(`${url}?${dotted(body)}`, { method: verb, headers: headers() }),
       );

@@ -9,7 +9,8 @@ import { rateHz, take as sound } from "../processor/fixture-engine.js";
 import { type PostgresServer, startPostgres } from "../store/postgres-server.js";
 import { wav } from "../voice.js";
 import { type ContractClient, type Json, overGrpc, overHttp } from "./contract-client.js";
-import { enroll, openSession, type Takes, verify } from "./workflows.js";
+import { endToEnd } from "./end-to-end.js";
+import { enroll, openSession, type Takes } from "./workflows.js";
 
 const takes: Takes = (speaker, take) => wav(sound(speaker, 3 + take / 10), rateHz);
 
@@ -80,28 +81,27 @@ function spread(clients: readonly ContractClient[]): ContractClient {
   };
 }
 
-describe("two replicas on one PostgreSQL", () => {
-  it.each(["gRPC", "HTTP"])("pass both workflows with the calls spread over them, over %s", async (protocol) => {
-    const client = spread(
-      replicas.map(({ url }) =>
+describe.each(["gRPC", "HTTP"])(
+  "two replicas pass what one box does, with the calls spread over them, over %s",
+  (protocol) => {
+    let client: ContractClient;
+    beforeAll(() => {
+      const over = (url: string) =>
         protocol === "gRPC"
           ? overGrpc(url, () => token)
           : overHttp(
               () => url,
               () => token,
-            ),
-      ),
-    );
-    const person = `ada over ${protocol}`;
-    await enroll(client, takes, person, 100);
-    expect(await verify(client, takes, person, 100)).toMatchObject({
-      decision: "DECISION_AUTHENTIC",
-      session: "DECISION_AUTHENTIC",
+            );
+      client = spread(replicas.map(({ url }) => over(url)));
     });
-    expect(await verify(client, takes, person, 200)).toMatchObject({ decision: "DECISION_NO_MATCH" });
-    client.close();
-  });
+    afterAll(() => client.close());
 
+    endToEnd(() => client, takes, protocol);
+  },
+);
+
+describe("two replicas on one PostgreSQL", () => {
   it("see each other's voiceprints at once in a group", async () => {
     const [a, b] = replicas.map(({ url }) =>
       overHttp(

@@ -8,7 +8,8 @@ export interface Takes {
 }
 
 /** A wrapper is a message over gRPC, whose default value is left out, and bare over HTTP. */
-const bare = (value: Json, absent: Json = false) => (typeof value === "object" ? (value?.value ?? absent) : value);
+export const bare = (value: Json, absent: Json = false) =>
+  typeof value === "object" ? (value?.value ?? absent) : value;
 
 export async function openSession(client: ContractClient, scope = "default"): Promise<Json> {
   const gk_scope_id = { value: scope };
@@ -27,11 +28,17 @@ export async function closeSession(client: ContractClient, context: Json): Promi
 }
 
 /** Nine steps of the enrollment workflow; the id of a trained profile. */
-export async function enroll(client: ContractClient, takes: Takes, person: string, speaker: number): Promise<string> {
+export async function enroll(
+  client: ContractClient,
+  takes: Takes,
+  name: string,
+  speaker: number,
+  kind: "person_id" | "fraudster_id" = "person_id",
+): Promise<string> {
   const context = await openSession(client);
-  const known = await client.call("GetGkVoiceprintProfileId", { context, person_id: person });
+  const known = await client.call("GetGkVoiceprintProfileId", { context, [kind]: name });
   expect(known.gk_voiceprint_profile_id).toBeFalsy();
-  const { gk_voiceprint_profile_id } = await client.call("CreateVoiceprintProfile", { context, person_id: person });
+  const { gk_voiceprint_profile_id } = await client.call("CreateVoiceprintProfile", { context, [kind]: name });
   const fresh = await client.call("GetEnrollStatus", { context, gk_voiceprint_profile_id });
   expect(fresh.result).toBe("ENROLL_STATUS_TRAIN_NOT_POSSIBLE");
   expect(bare(fresh.is_trained)).toBe(false);
