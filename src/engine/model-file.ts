@@ -91,8 +91,10 @@ const MAGIC = "vivavoce";
 const DIGEST_BYTES = 32;
 const ELEMENT_BYTES: Record<Dtype, number> = { i8: 1, i16: 2, f32: 4 };
 
-/** Parses and checks a model file. The tensors are views of `bytes`, which must not change afterwards. */
-export async function readModelFile(bytes: Uint8Array): Promise<ModelFile> {
+/** Parses and checks a model file. The tensors are views of what is given, which must not change afterwards. */
+export async function readModelFile(given: Uint8Array): Promise<ModelFile> {
+  // A Node Buffer's `slice` does not copy, as that of plain bytes does.
+  const bytes = new Uint8Array(given.buffer, given.byteOffset, given.byteLength);
   const header = readHeader(bytes);
   const body = bytes.subarray(0, bytes.length - DIGEST_BYTES);
   if ((await sha256(body)) !== hex(bytes.subarray(bytes.length - DIGEST_BYTES))) {
