@@ -231,6 +231,7 @@ async function scoreExactly(
 ): Promise<ScoredPrint[]> {
   const found = await deps.prints.get(scopeId, ids);
   const prints = found.filter((print) => print.template.revision === deps.engine.model.revision);
+  if (prints.length === 0) return [];
   const scores = await deps.engine.score(
     prints.map((print) => print.template),
     probe,

@@ -24,10 +24,11 @@ export async function* profilesOf(
     return;
   }
   const pageSize = 256;
+  const total = await profiles.count(scopeId);
   let seen = 0;
   for (let after: Id | null = null; ; ) {
     const page: Profile[] = await profiles.list(scopeId, after, pageSize);
-    for (const profile of page) yield { profile, done: ++seen / (seen + pageSize) };
+    for (const profile of page) yield { profile, done: ++seen / Math.max(seen, total) };
     if (page.length < pageSize) return;
     after = page.at(-1)!.id;
   }

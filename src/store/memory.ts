@@ -230,6 +230,9 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         const ids = [...profiles.keys()].filter((id) => after === null || id > after).sort();
         return ids.slice(0, Math.max(0, limit)).map((id) => copy(profiles.get(id)!));
       },
+      async count(scopeId) {
+        return scope(scopeId).profiles.size;
+      },
       async ofOwner(scopeId, ownerId) {
         return copy(profilesOf(scope(scopeId), ownerId));
       },

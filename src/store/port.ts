@@ -195,6 +195,8 @@ export interface Store {
     get(scopeId: Id, id: Id): Promise<Profile | null>;
     find(scopeId: Id, kind: OwnerKind, externalId: string, tag: string): Promise<Profile | null>;
     list(scopeId: Id, after: Id | null, limit: number): Promise<Profile[]>;
+    /** How many the scope has. */
+    count(scopeId: Id): Promise<number>;
     ofOwner(scopeId: Id, ownerId: Id): Promise<Profile[]>;
     segments(scopeId: Id, id: Id): Promise<EnrollmentSegment[]>;
     /**

@@ -1,12 +1,11 @@
 /** The operations on the SQL store, where everything biometric is sealed: both workflows, erasure, jobs. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Decision, DecisionReason, VoiceprintProfilesStatusJobState as State } from "../../src/contract/index.js";
-import { openEmbeddedMemoryStore } from "../../src/postgres.js";
-import type { Store } from "../../src/store/port.js";
+import { openEmbeddedMemoryStore, type SealedStore } from "../../src/postgres.js";
 import { take } from "./fixture-engine.js";
 import { list, openWorld, refusal } from "./world.js";
 
-let store: Store;
+let store: SealedStore;
 beforeAll(async () => {
   store = await openEmbeddedMemoryStore();
 }, 120_000);
@@ -53,6 +52,44 @@ test("enroll, train, verify, identify, watch, decide, stop, erase", async () => 
   const next = await world.open();
   const call = processor.verify({ context: next, audio, gkVoiceprintProfileId: person });
   expect(await refusal(call)).toMatchObject({ code: "NOT_FOUND", fields: ["gk_media_segment_id unknown"] });
+}, 120_000);
+
+test("a second replica scores no print that the first has erased or retrained, though it holds it opened", async () => {
+  const [one, two] = [await openWorld({ store }), await openWorld({ store })];
+  const context = await one.open("ivr-text-dependent", "two replicas");
+  const person = await one.trained(7, "person", "", context);
+  const other = await one.trained(9, "person", "", context);
+  const audio = await two.heard(take(7, 4), context);
+  const verify = (gkVoiceprintProfileId: { value: string }) =>
+    two.processor.verify({ context, audio, gkVoiceprintProfileId });
+  const target = { case: "gkVoiceprintProfileIds", value: list(person, other) } as const;
+  const version = async () => (await verify(person)).result!.voiceprintDetails!.printVersion;
+  expect(await version()).toBe(1);
+  await one.train(person, context);
+  expect(await version()).toBe(2);
+  // The other takes the print while the audio is being heard.
+  two.engine.behavior.before = (operation) => {
+    if (operation === "score") throw new Error("a print was scored");
+  };
+  const analyze = two.engine.stream.bind(two.engine);
+  two.engine.stream = async (...given) => {
+    await one.processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: person });
+    return analyze(...given);
+  };
+  const during = (await verify(person)).result!;
+  expect(during).toMatchObject({ decision: Decision.FAILED, reason: DecisionReason.NO_SCORES });
+  two.engine.stream = analyze;
+  two.engine.behavior.before = () => {};
+  expect(await refusal(verify(person))).toMatchObject({ code: "NOT_FOUND" });
+  const unknown = two.processor.identify({ context, audio, target });
+  expect(await refusal(unknown)).toMatchObject({ fields: ["gk_voiceprint_profile_ids.unique_ids[0] unknown"] });
+  // A new scope key changes nothing for who holds prints, nor for who reads them anew.
+  await store.keys.rotate("two replicas");
+  expect((await verify(other)).result!.decision).toBe(Decision.NO_MATCH);
+  expect(
+    (await (await openWorld({ store })).processor.verify({ context, audio, gkVoiceprintProfileId: other })).result!
+      .decision,
+  ).toBe(Decision.NO_MATCH);
 }, 120_000);
 
 test("segments enrolled at the same time are all kept, and training at the same time loses none", async () => {

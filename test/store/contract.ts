@@ -266,6 +266,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         );
         expect(made.filter((profile) => profile !== null)).toHaveLength(1);
         expect(await store.profiles.list(scope, null, 10)).toHaveLength(1);
+        expect([await store.profiles.count(scope), await store.profiles.count(newScope())]).toEqual([1, 0]);
       });
 
       test("are listed page by page, by id", async () => {

@@ -108,6 +108,8 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
       return readAll(scopeId, await db.getAll("profiles", range, limit));
     },
 
+    count: (scopeId) => db.count("profiles", within(scopeId)),
+
     async ofOwner(scopeId, ownerId) {
       const stored = await db.getAllFromIndex("profiles", "owner", [scopeId, ownerId]);
       return readAll(scopeId, stored);

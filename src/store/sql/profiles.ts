@@ -105,6 +105,14 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
         Math.max(0, limit),
       ]),
 
+    async count(scopeId) {
+      const [row] = await database.query<{ profiles: number | string }>(
+        "SELECT count(*) AS profiles FROM vivavoce.profiles WHERE scope = $1",
+        [keyOf(scopeId)],
+      );
+      return Number(row!.profiles);
+    },
+
     ofOwner: (scopeId, ownerId) =>
       select("WHERE scope = $1 AND owner = $2 ORDER BY position", [keyOf(scopeId), escapeText(ownerId)]),
 
