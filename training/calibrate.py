@@ -1,23 +1,27 @@
-"""From scores to log-likelihood ratios, and from a false-accept rate to a threshold.
+"""python3 calibrate.py DEV VOICES.jsonl COHORT.npy OUT.json: from scores to log-likelihood ratios, and from a false-accept rate to a threshold.
 
-python3 calibrate.py train TRAIN.npz COHORT.npy CHECKPOINT OUT.json [SET.npz …]   fitted on training speakers, held against DEV
-python3 calibrate.py dev TRAIN.npz COHORT.npy CHECKPOINT OUT.json SET.npz …       fitted on DEV, figures cross-validated over speakers
+DEV: extract.py's output; VOICES: what the engine made of it, the cache that `npm run bench:accuracy` leaves (embeddings and measured quality of every
+recording under every condition). So the calibration sees the very numbers it will be used on.
 
-All tables are table.py's. The ratio is a sum of a few terms, each a weight times the product of two features (README.md), fitted by
-logistic regression in which every condition and both kinds of trial weigh the same. The thresholds are read off impostors and
-drawn on with an exponential tail. Training speakers have one session each, and many sound alike to each other (children, one
-room): what they teach is too careful by far (LOG.md). So what ships is fitted on DEV, and the figures are those of
+The ratio is a sum of a few terms, each a weight times the product of two features (README.md), fitted by logistic regression in which
+every condition and both kinds of trial weigh the same. The thresholds are read off impostors and drawn on with an exponential tail.
+Fitted on DEV, because training speakers have one session each and many sound alike (LOG.md); the figures printed are cross-validated, those of
 speakers it was not fitted on."""
-import hashlib, json, os, sys
+import base64, hashlib, json, sys
 import numpy as np
 from scipy.optimize import minimize
-import measure, networks, trials
+import measure, trials
 
 NEAREST = 200
 FEATURES = ["one", "cosine", "snorm", "znorm", "tnorm", "templateSpeech", "probeSpeech", "leastSpeech", "templateSnr", "probeSnr", "leastSnr", "templateWideness", "probeWideness", "leastWideness", "widenessDifference"]
-TERMS = [("one", "one"), ("cosine", "one"), ("leastSpeech", "one"), ("leastWideness", "one"), ("widenessDifference", "one"), ("cosine", "leastWideness")]  # no s-norm, no SNR: LOG.md
+TERMS = [  # no s-norm, no SNR: LOG.md
+    ("one", "one"), ("cosine", "one"), ("templateSpeech", "one"), ("probeSpeech", "one"), ("cosine", "templateSpeech"), ("cosine", "probeSpeech"),
+    ("leastWideness", "one"), ("widenessDifference", "one"), ("cosine", "leastWideness"),
+]
+SETS = ("cvau-dev", "wuw-dev", "gsc-dev")
 SESSIONS = ("cvau-dev", "wuw-dev")  # sets with sessions: thresholds come from these
-FITTED = ("clean", "gsm", "noise10", "cut2")  # conditions fitted on
+CLEAN = "as recorded"
+FITTED = (CLEAN, "G.711 µ-law", "GSM 06.10", "noise 10 dB", "cut to 2 s")  # conditions fitted on
 FOLDS = 4
 RATES = [0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 1e-4, 1e-5, 1e-6]
 MEASURED = 0.001  # rates below are extrapolated
@@ -25,13 +29,6 @@ MEASURED = 0.001  # rates below are extrapolated
 
 def unit(x):
     return x / np.linalg.norm(x, axis=-1, keepdims=True)
-
-
-def mapped(checkpoint):
-    """The checkpoint's linear map: inner embedding -> unit embedding."""
-    w = networks.weights(checkpoint)
-    weight, bias = networks.quantized(w["fc.weight"]).numpy(), w["fc.bias"].numpy()
-    return lambda e: unit(e @ weight.T + bias)
 
 
 def near(x, cohort, nearest=NEAREST):
@@ -52,67 +49,74 @@ def products(x, terms):
     return np.stack([x[:, FEATURES.index(a)] * x[:, FEATURES.index(b)] for a, b in terms], 1)
 
 
-def template(e, q):
-    """Several recordings of one session as one: mean embedding, speech added up, SNR and bandwidth averaged."""
-    return unit(e.mean(0)), np.array([q[:, 0].sum(), q[:, 1].mean(), q[:, 2].mean()])
+def number(value, missing):
+    return missing if value is None else value
 
 
-def train_trials(path, to_unit, cohort):
-    """-> features, same, stratum (enrollment condition × test condition), speakers of both sides"""
-    d = np.load(path)
-    e, q, s, k, p = to_unit(d["e"]), d["q"], d["speaker"], d["condition"], d["place"]
-    out = []
-    for enrolled in ("clean", "call"):
-        who = np.unique(s)
-        models = [template(e[m], q[m]) for m in ((s == w) & (k == enrolled) & (p < 3) for w in who)]
-        me, mq = np.stack([m[0] for m in models]), np.stack([m[1] for m in models])
-        m_near = near(me, cohort)
-        for tested in np.unique(k[p == 3]):
-            ix = np.flatnonzero((p == 3) & (k == tested))
-            t_near = near(e[ix], cohort)
-            a, b = np.meshgrid(np.arange(len(who)), np.arange(len(ix)), indexing="ij")
-            a, b = a.ravel(), b.ravel()
-            x = assemble((me @ e[ix].T).ravel(), (m_near[0][a], m_near[1][a]), (t_near[0][b], t_near[1][b]), mq[a], q[ix][b])
-            out.append((x, (who[a] == s[ix][b]).astype(int), np.full(len(a), f"{enrolled}/{tested}"), who[a], s[ix][b]))
-    return [np.concatenate(column) for column in zip(*out)]
+def read_voices(path):
+    """-> {(sha256 of the file, condition): (embedding, speech s, SNR dB, bandwidth Hz)} of recordings with enough speech"""
+    out = {}
+    for line in open(path):
+        voice = json.loads(line)
+        file, _, condition = voice["key"].split(" ", 2)
+        if voice["embedding"]:
+            m = voice["measures"]
+            out[file, condition] = np.frombuffer(base64.b64decode(voice["embedding"]), "<f4"), m["netSpeechSeconds"], number(m["snrDb"], 15.0), number(m["bandwidthHz"], 3600.0)
+    return out
 
 
-def dev_trials(path, name, to_unit, cohort, enrolled="clean", tested="clean"):
-    d = np.load(path)
-    e, q, k = to_unit(d["e"]), d["q"], d["condition"]
+def files(dev, name):
+    """sha256 of every segment of a list, in its order."""
+    return [hashlib.sha256(open("{}/{}/{}/{}/{}.wav".format(dev, name, *key), "rb").read()).hexdigest() for key in trials.trials(name)[0]]
+
+
+def template(voices):
+    """Segments of one session as one: embeddings averaged by their speech, speech added up, SNR and bandwidth averaged."""
+    e, speech, snr, band = map(np.array, zip(*voices))
+    return unit((e * speech[:, None]).sum(0)), np.array([speech.sum(), snr.mean(), band.mean()])
+
+
+def dev_trials(voices, dev, name, cohort, tested, enrolled=CLEAN):
+    """-> features, same, left and right speakers of the trials whose both sides have enough speech"""
     keys, models, rows = trials.trials(name)
-    at = {kind: np.flatnonzero(k == kind)[np.argsort(d["place"][k == kind])] for kind in (enrolled, tested)}
-    made = [template(e[at[enrolled][ks]], q[at[enrolled][ks]]) for ks in models]
-    me, mq = np.stack([m[0] for m in made]), np.stack([m[1] for m in made])
-    te, tq = e[at[tested]], q[at[tested]]
-    m_near, t_near, a, b = near(me, cohort), near(te, cohort), rows[:, 1], rows[:, 2]
+    of = files(dev, name)
+    made = {m: template(found) for m, ks in enumerate(models) if (found := [voices[of[k], enrolled] for k in ks if (of[k], enrolled) in voices])}
+    rows = np.array([r for r in rows if r[1] in made and (of[r[2]], tested) in voices])
+    place = {m: i for i, m in enumerate(made)}
+    me, mq = (np.stack(part) for part in zip(*made.values()))
+    there = sorted({r[2] for r in rows})
+    probe = {k: i for i, k in enumerate(there)}
+    te, *q = zip(*(voices[of[k], tested] for k in there))
+    te, tq = np.stack(te), np.stack(q, 1)
+    a, b = np.array([place[m] for m in rows[:, 1]]), np.array([probe[k] for k in rows[:, 2]])
+    m_near, t_near = near(me, cohort), near(te, cohort)
     x = assemble((me[a] * te[b]).sum(1), (m_near[0][a], m_near[1][a]), (t_near[0][b], t_near[1][b]), mq[a], tq[b])
     who = np.array([key[0] for key in keys])
-    return x, rows[:, 0], who[[models[m][0] for m in a]], who[b]
+    return x, rows[:, 0], who[[models[m][0] for m in rows[:, 1]]], who[rows[:, 2]]
 
 
-def logistic(z, same, weight, offset, ridge):
+def logistic(z, same, weight, ridge):
     """Weights of the columns of z (the first is constant) by weighted logistic regression."""
     scale = z.std(0) + 1e-9
     scale[0] = 1.0
     z, y, weight = z / scale, 2.0 * same - 1, weight / weight.sum()
 
     def cost(w):
-        margin = y * (z @ w + offset)
+        margin = y * (z @ w)
         g = -weight * y / (1 + np.exp(np.clip(margin, -50, 50)))
         return (weight * np.logaddexp(0, -margin)).sum() + ridge * (w[1:] ** 2).sum() / 2, z.T @ g + ridge * np.r_[0, w[1:]]
 
     return minimize(cost, np.zeros(z.shape[1]), jac=True, method="L-BFGS-B", options=dict(maxiter=500)).x / scale
 
 
-def fit(x, same, stratum, terms, ridge=1e-3, prior=0.1):
-    """The ratio's weights, at a prior of a tenth, where decisions are made; every stratum's genuine trials and impostors weigh alike."""
+def fit(x, same, stratum, terms, ridge=1e-3):
+    """The ratio's weights; every stratum weighs the same, and in it genuine trials as much as impostors."""
     weight = np.zeros(len(same))
     for g in np.unique(stratum):
-        for label, share in ((1, prior), (0, 1 - prior)):
+        for label in (0, 1):
             m = (stratum == g) & (same == label)
-            weight[m] = share / max(1, m.sum())
-    return logistic(products(x, terms), same, weight, np.log(prior / (1 - prior)), ridge)
+            weight[m] = 1 / max(1, m.sum())
+    return logistic(products(x, terms), same, weight, ridge)
 
 
 def thresholds(llr, stratum):
@@ -133,40 +137,35 @@ def reliability(x, same, stratum, accepted):
     m = same == 1
     terms = [("one", "one"), ("leastSpeech", "one"), ("leastSnr", "one"), ("widenessDifference", "one")]
     _, index, count = np.unique(stratum[m], return_inverse=True, return_counts=True)
-    weights = logistic(products(x[m], terms), accepted[m].astype(int), 1 / count[index], 0.0, 1e-5)
+    weights = logistic(products(x[m], terms), accepted[m].astype(int), 1 / count[index], 1e-5)
     return [[a, b, round(float(w), 4)] for (a, b), w in zip(terms, weights)]
 
 
-def agreement(triples, to_unit):
-    """Cosines inside one session: a third segment with the mean of two others, and with one other. triples: [session, 3, inner].
-    -> the levels where as many foreign segments stay above as own ones fall below: (consistency, speakers)"""
-    x, out = to_unit(triples), []
-    for other in (unit(x[:, :2].mean(1)), x[:, 0]):
-        s = x[:, 2] @ other.T
+def agreement(triples):
+    """Cosines inside one session, triples: [session, 3, dimensions]. -> (consistency: a third segment with the mean of two others, below which
+    one own segment in a hundred falls; speakers: two segments, the level where as many foreign ones stay above as own ones fall below)"""
+    levels, out = np.linspace(0, 1, 501), []
+    for what, other in (("with the mean of two", unit(triples[:, :2].mean(1))), ("with one other", triples[:, 0])):
+        s = triples[:, 2] @ other.T
         own, foreign = np.diag(s), s[~np.eye(len(s), dtype=bool)]
-        levels = np.linspace(0, 1, 501)
-        v = levels[int(np.argmin([abs((own < v).mean() - (foreign >= v).mean()) for v in levels]))]
+        even = levels[int(np.argmin([abs((own < v).mean() - (foreign >= v).mean()) for v in levels]))]
+        v = even if out else np.percentile(own, 1)
         out.append(round(float(v), 3))
-        print(f"one session: own below {v:.3f}: {100 * (own < v).mean():.2f} %, foreign above: {100 * (foreign >= v).mean():.2f} %")
+        print(f"a segment {what} of its session ({len(s)} sessions): own below {v:.3f} {100 * (own < v).mean():.2f} %, foreign above {100 * (foreign >= v).mean():.2f} %")
     return out
 
 
-def dev_triples(paths):
-    """The three enrollment segments of every session (one session a speaker, so that foreign means foreign)."""
+def dev_triples(voices, dev):
+    """The three enrollment segments of a session of every speaker (one session each, so that foreign means foreign)."""
     out = []
-    for path in paths:
-        name = set_of(path)
-        if name in SESSIONS:
-            d = np.load(path)
-            clean = d["e"][d["condition"] == "clean"][np.argsort(d["place"][d["condition"] == "clean"])]
-            keys, models, _ = trials.trials(name)
-            first = {keys[ks[0]][0]: ks for ks in reversed(models)}
-            out += [clean[ks] for ks in first.values()]
+    for name in SESSIONS:
+        keys, models, _ = trials.trials(name)
+        of, first = files(dev, name), {}
+        for ks in models:
+            if all((of[k], CLEAN) in voices for k in ks):
+                first.setdefault(keys[ks[0]][0], [voices[of[k], CLEAN][0] for k in ks])
+        out += first.values()
     return np.stack(out)
-
-
-def set_of(path):
-    return os.path.basename(path)[:-4]
 
 
 def threshold_at(table, rate):
@@ -177,23 +176,23 @@ def threshold_at(table, rate):
 def line(title, llr, same, high, rare):
     c, least = measure.cllr(llr, same), measure.min_cllr(llr, same)
     miss, false, seldom = (llr < high)[same == 1].mean(), (llr >= high)[same == 0].mean(), (llr >= rare)[same == 0].mean()
-    print(f"{title:18s} EER {measure.eer(llr, same):5.2f}  FNMR at FMR 1 % {measure.fnmr_at(llr, same):5.1f}  Cllr {c:.3f} of least {least:.3f}  target 1 %: FMR {100 * false:.2f} FNMR {100 * miss:.1f}  target 0.1 %: FMR {100 * seldom:.3f}", flush=True)
+    print(f"{title:28s} EER {measure.eer(llr, same):5.2f}  FNMR at FMR 1 % {measure.fnmr_at(llr, same):5.1f}  Cllr {c:.3f} of least {least:.3f}  target 1 %: FMR {100 * false:.2f} FNMR {100 * miss:.1f}  target 0.1 %: FMR {100 * seldom:.3f}", flush=True)
 
 
-def dev_table(paths, to_unit, cohort):
-    """-> features, same, stratum (set and condition), left and right speakers, of all DEV sets and conditions"""
+def dev_table(voices, dev, cohort):
+    """-> features, same, stratum (set, condition), left and right speakers, of all DEV sets and conditions"""
     out = []
-    for path in paths:
-        for tested in np.unique(np.load(path)["condition"]):
-            x, same, left, right = dev_trials(path, set_of(path), to_unit, cohort, "clean", tested)
-            out.append((x, same, np.full(len(same), f"{set_of(path)} {tested}"), left, right))
+    for name in SETS:
+        for tested in sorted({condition for _, condition in voices}):
+            x, same, left, right = dev_trials(voices, dev, name, cohort, tested)
+            out.append((x, same, np.full(len(same), f"{name}: {tested}"), left, right))
     return [np.concatenate(column) for column in zip(*out)]
 
 
 def fit_dev(x, same, stratum):
-    fitted = np.isin([g.split()[1] for g in stratum], FITTED)
+    fitted = np.isin([g.split(": ")[1] for g in stratum], FITTED)
     weights = fit(x[fitted], same[fitted], stratum[fitted], TERMS)
-    m = fitted & (same == 0) & np.isin([g.split()[0] for g in stratum], SESSIONS)
+    m = fitted & (same == 0) & np.isin([g.split(": ")[0] for g in stratum], SESSIONS)
     return weights, thresholds(products(x[m], TERMS) @ weights, stratum[m])
 
 
@@ -221,26 +220,13 @@ def write(out, weights, table, trust, levels):
     json.dump(dict(terms=terms, reliability=trust, thresholds=table, nearest=NEAREST, consistency=levels[0], speakers=dict(cosine=levels[1], seconds=2)), open(out, "w"), indent=1)
 
 
-def main(kind, train, cohort, checkpoint, out, *dev):
-    to_unit, cohort = mapped(checkpoint), np.load(cohort)
-    if kind == "dev":
-        x, same, stratum, left, right = dev_table(dev, to_unit, cohort)
-        cross_validate(x, same, stratum, left, right)
-        weights, table = fit_dev(x, same, stratum)
-        levels = agreement(dev_triples(dev), to_unit)
-    else:
-        x, same, stratum, left, right = train_trials(train, to_unit, cohort)
-        weights = fit(x, same, stratum, TERMS)
-        table = thresholds(products(x, TERMS)[same == 0] @ weights, stratum[same == 0])
-        d = np.load(train)
-        levels = agreement(d["e"][(d["condition"] == "clean") & (d["place"] < 3)].reshape(-1, 3, d["e"].shape[1]), to_unit)
-        high, rare = (np.array([threshold_at(table, r)]) for r in (0.01, 0.001))
-        for path in dev:
-            for tested in np.unique(np.load(path)["condition"]):
-                dx, y, *_ = dev_trials(path, set_of(path), to_unit, cohort, "clean", tested)
-                line(f"{set_of(path)} {tested}", products(dx, TERMS) @ weights, y, high.repeat(len(y)), rare.repeat(len(y)))
+def main(dev, voices, cohort, out):
+    voices, cohort = read_voices(voices), np.load(cohort)
+    x, same, stratum, left, right = dev_table(voices, dev, cohort)
+    cross_validate(x, same, stratum, left, right)
+    weights, table = fit_dev(x, same, stratum)
     accepted = products(x, TERMS) @ weights >= threshold_at(table, 0.01)
-    write(out, weights, table, reliability(x, same, stratum, accepted), levels)
+    write(out, weights, table, reliability(x, same, stratum, accepted), agreement(dev_triples(voices, dev)))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """python3 cohort.py SPEAKERS.npz CHECKPOINT COHORT.npy VOICE_CLASS.json: the voices a score is held against, and the voice-class axis.
 
-COHORT: 2,000 training speakers as unit rows of f32, no names, in random order. VOICE_CLASS: `axis`, the direction of the
+COHORT: 1,600 training speakers as unit rows of f32, no names, in random order. VOICE_CLASS: `axis`, the direction of the
 embedding along which the training speakers' pitch rises (ridge regression on its logarithm; timbre that goes with pitch comes
 along), and `quantiles`, 101 percentiles of the training speakers on it: a voice's class is where it falls among them."""
 import json, sys
 import numpy as np
-from calibrate import mapped
+from networks import mapped
 
-SIZE = 2000
+SIZE = 1600
 
 
 def axis_of(e, pitch, ridge=1.0):

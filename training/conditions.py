@@ -1,4 +1,4 @@
-"""The conditions speech is measured and calibrated under, and the quality that can be read off a recording. Numpy alone."""
+"""The conditions speech is measured under, and the pitch of a voice. Numpy alone."""
 import numpy as np
 import codec
 
@@ -28,24 +28,6 @@ def through(condition, x, seed, noise):
     if condition.startswith("cut"):
         return x[: int(float(condition[3:]) * RATE)]
     return x
-
-
-def quality(x):
-    """-> (net speech in seconds, SNR in dB, bandwidth in Hz) of a 16 kHz recording.
-    Frames of 20 ms; the noise floor is the mean power of the quietest tenth, speech is what stands 6 dB above it and within
-    35 dB of the loud frames. Bandwidth: where the mean spectrum of speech last stands above -55 dB of its peak."""
-    s = np.fft.rfft(x)
-    s[: len(x) // 160] = 0  # hum and rumble below 100 Hz
-    x = np.fft.irfft(s, len(x)).astype(np.float32)
-    frames = x[: len(x) // 320 * 320].reshape(-1, 320)
-    power = (frames**2).mean(1) + 1e-10
-    quiet = np.sort(power)[: max(1, len(power) // 10)].mean()
-    speech = power > max(4 * quiet, np.percentile(power, 95) * 10**-3.5)
-    loud = power[speech].mean() if speech.any() else power.mean()
-    snr = 10 * np.log10(max(loud - quiet, 1e-3 * quiet) / quiet)
-    s = (np.abs(np.fft.rfft((frames[speech] if speech.any() else frames) * np.hanning(320), 320)) ** 2).mean(0)
-    band = np.flatnonzero(s > s.max() * 10**-5.5)[-1] * 50.0
-    return speech.sum() * 0.02, float(np.clip(snr, 0, 40)), band
 
 
 def pitch(x):

@@ -6,7 +6,7 @@ discriminant analysis would: a few hundred speakers do not carry that. The resul
 import sys
 import numpy as np, torch
 import networks
-from calibrate import mapped
+from networks import mapped
 
 WITHIN, BETWEEN = (1.0, 0.3), (0.2, 0.4)  # (floor as a share of the mean or of the largest, exponent)
 

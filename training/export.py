@@ -14,7 +14,7 @@ A rounding error is made good by the weights not yet rounded, as far as the inpu
 import argparse, glob, hashlib, json, os, struct
 import numpy as np, torch
 from folded import DILATIONS, LAYERS, Folded
-from networks import KaldiFbank, weights
+from networks import FLOOR, KaldiFbank, weights
 
 ACTIVATION_HIGH, CONCATENATION_HIGH, FEATURE_STEP = 4095, 32767, 1 / 1024
 BYTE, WORD = 127, 1023  # largest weights
@@ -23,12 +23,12 @@ MARGIN = 1.3  # over the largest activation seen
 HEADROOM = 2.0  # the same for what has bits to spare
 BALANCED = 0.9  # share of the channels that get the step they would like
 DAMPING = 0.01
-FRONT_END = {"rateHz": 16000, "frameSamples": 400, "shiftSamples": 160, "bins": 80, "lowHz": 20, "highHz": 8000, "preemphasis": 0.97, "window": "povey", "fftPoints": 512, "floor": 2.0**-23, "mean": "removed over the window"}
+FRONT_END = {"rateHz": 16000, "frameSamples": 400, "shiftSamples": 160, "bins": 80, "lowHz": 20, "highHz": 8000, "preemphasis": 0.97, "window": "povey", "fftPoints": 512, "floor": 2.0**-23, "relativeFloor": FLOOR, "mean": "removed over the window"}
 
 
 def features(folder):
     """Every recording of the folder as [frames][80], in the order of names."""
-    front = KaldiFbank()
+    front = KaldiFbank(FLOOR)
     for path in sorted(glob.glob(folder + "/**/*", recursive=True)):
         if path.endswith(".npy"):
             yield torch.from_numpy(np.load(path).astype(np.float32))

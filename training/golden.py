@@ -9,7 +9,7 @@ import hashlib, json, os, struct, subprocess, sys
 import numpy as np, torch
 from export import features, network_of
 from folded import Folded
-from networks import KaldiFbank, weights
+from networks import FLOOR, KaldiFbank, weights
 
 EMBED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../bench/nn/embed.mjs")
 MEDIAN, WORST, VOICES, LONGEST = 0.997, 0.99, (1, 2, 3), 600
@@ -32,7 +32,7 @@ def parity(checkpoint, model, speech):
 
 
 def write(checkpoint, model, out):
-    net, front, rows = Folded(weights(checkpoint)), KaldiFbank(), []
+    net, front, rows = Folded(weights(checkpoint)), KaldiFbank(FLOOR), []
     for seed in VOICES:
         samples = subprocess.run(["node", EMBED, "--voice", str(seed)], stdout=subprocess.PIPE, check=True).stdout
         x = front(torch.from_numpy(np.frombuffer(samples, "<f4").copy())[None])[0]

@@ -5,15 +5,18 @@ import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 
 RATE, WIDTH = 16000, 256
 EPSILON = 1.1920929e-07  # floor of a mel power, samples in -1..1
+FLOOR = 1e-6  # of the adapted network: added to every mel power, as a share of the mean power
 
 
 class KaldiFbank(nn.Module):
     """CAM++ and the shipped engine: samples in -1..1, frames of 400 every 160 (none padded), frame mean removed, pre-emphasis
     0.97, Povey window, 512-point power spectrum, 80 triangles in mel from 20 to 8000 Hz, natural logarithm of
-    max(power, 2^-23), then the mean over time of each bin removed. No dither."""
+    max(power, 2^-23), then the mean over time of each bin removed. No dither. What ships adds `floor` times the window's mean power to each
+    power first: bands in which nothing was recorded (a telephone's above 4 kHz) then say nothing, whatever a resampler left there."""
 
-    def __init__(self):
+    def __init__(self, floor=0.0):
         super().__init__()
+        self.floor = floor
         mel = lambda f: 1127 * np.log(1 + f / 700)
         edges, at = np.linspace(mel(20), mel(8000), 82), mel(np.arange(256) * RATE / 512)
         bank = np.zeros((80, 257), np.float32)
@@ -26,7 +29,8 @@ class KaldiFbank(nn.Module):
         f = f - f.mean(2, keepdim=True)
         f = torch.cat([f[..., :1] * 0.03, f[..., 1:] - 0.97 * f[..., :-1]], 2) * self.window
         s = torch.fft.rfft(f, 512)
-        y = torch.log(((s.real**2 + s.imag**2) @ self.mel.T).clamp(min=EPSILON))
+        power = ((s.real**2 + s.imag**2) @ self.mel.T).clamp(min=EPSILON)
+        y = torch.log(power + self.floor * power.mean((1, 2), keepdim=True))
         return y - y.mean(1, keepdim=True)
 
 
@@ -176,7 +180,7 @@ def load(kind, folder, checkpoint=None):
     if kind == "ecapa":
         net, front = Ecapa(), DecibelFbank()
     else:
-        net, front = campplus_graph(folder), KaldiFbank()
+        net, front = campplus_graph(folder), KaldiFbank(FLOOR if kind == "adapted" else 0.0)
         net = Adapted(net) if kind == "adapted" else net
     net.load_state_dict(weights(checkpoint or os.path.join(folder, kind + ".pt")))
     return Voice(front, net)
@@ -206,3 +210,15 @@ def quantize(net):
         if isinstance(module, (nn.Conv1d, nn.Conv2d, nn.Linear)):
             module.weight.data = quantized(module.weight.data)
     return net
+
+
+def mapped(checkpoint):
+    """The checkpoint's linear map as numpy: inner embedding -> unit embedding."""
+    w = weights(checkpoint)
+    weight, bias = quantized(w["fc.weight"]).numpy(), w["fc.bias"].numpy()
+
+    def apply(e):
+        y = e @ weight.T + bias
+        return y / np.linalg.norm(y, axis=-1, keepdims=True)
+
+    return apply

@@ -1,20 +1,19 @@
-"""python3 table.py KIND PACK DEV PUBLISHED CHECKPOINT OUT.npz [processes]: embeddings and measured quality under many conditions, weights
-rounded to int8. All that cohort.py, calibrate.py and the card's figures need; they never touch audio themselves.
+"""python3 table.py KIND PACK PUBLISHED CHECKPOINT OUT.npz: embeddings of training speakers, weights rounded to int8. All that
+discriminant.py and cohort.py need; they never touch audio.
 
 KIND train: for each of some hundred training speakers, three segments that enroll and one that tests, the former clean and
-through a call, the latter under every condition; speakers: one segment of each training speaker, for the cohort;
-dev: the segments of the frozen lists under every condition. PACK: pack.py's output; DEV: extract.py's.
+through a call, the latter under every condition; speakers: one segment of each training speaker, for the cohort. PACK: pack.py's output.
 
-A row of the table is one recording: e (the network's inner 192-d unit embedding, before the linear map), q (net speech s, SNR dB,
-bandwidth Hz), pitch Hz, and its key: speaker, condition, place (0..2 enroll, 3 tests; in dev the number of the segment)."""
+A row of the table is one recording: e (the network's inner 192-d unit embedding, before the linear map), pitch Hz, and its key:
+speaker, condition, place (0..2 enroll, 3 tests)."""
 import glob, json, multiprocessing as mp, os, sys
 import numpy as np, torch, torch.nn.functional as F
 import codec, conditions, networks
 
 RATE, SEGMENT = 16000, 64000
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 TESTS = ["clean", "mulaw", "gsm", "noise10", "call", "cut2", "cut1"]
-DEV = os.environ.get("CONDITIONS", "clean,mulaw,gsm,noise10,cut2,cut1").split(",")
-SPEAKERS, NOISE, voice = int(os.environ.get("SPEAKERS", "320")), conditions.synthetic_noise(), None
+SPEAKERS, NOISE = int(os.environ.get("SPEAKERS", "320")), conditions.synthetic_noise()
 
 
 def shards(pack):
@@ -42,25 +41,9 @@ def under(kind, x, seed):
     return line(within(noisy(x, NOISE, chance)), chance).astype(np.float32)
 
 
-@torch.no_grad()
-def inner(pieces):
-    """Inner embeddings; pieces of one length go together."""
-    out, by_length = [None] * len(pieces), {}
-    for i, x in enumerate(pieces):
-        by_length.setdefault(len(x), []).append(i)
-    for ids in by_length.values():
-        x = voice.front(torch.from_numpy(np.stack([pieces[i] for i in ids])))
-        with torch.autocast("cpu", torch.bfloat16):
-            e = F.normalize(voice.network.n(x).float())
-        for i, row in zip(ids, e.numpy()):
-            out[i] = row
-    return np.stack(out)
-
-
 def rows(made):
-    """made: [(speaker, condition, place, samples)] -> table rows"""
-    e = inner([x for *_, x in made])
-    return [(s, k, p, row, conditions.quality(x), conditions.pitch(x) if k == "clean" else 0.0) for (s, k, p, x), row in zip(made, e)]
+    """made: [(speaker, condition, place, samples)] -> with pitch"""
+    return [(s, k, p, x, conditions.pitch(x) if k == "clean" else 0.0) for s, k, p, x in made]
 
 
 def train_rows(job):
@@ -75,24 +58,7 @@ def speaker_rows(job):
     return rows([(number, "clean", 0, speech(*items[0]))])
 
 
-def dev_rows(job):
-    import audio, soundfile
-
-    number, paths = job
-    x = []
-    for path in paths:
-        got, rate = soundfile.read(path, dtype="float32")
-        x.append(audio.resample(got, rate))
-    return rows([(number + i, k, number + i, under(k, piece, number + i)) for i, piece in enumerate(x) for k in DEV])
-
-
-def jobs(kind, pack, dev):
-    if kind == "dev":
-        import trials
-
-        name = os.environ["SET"]
-        paths = ["{}/{}/{}/{}/{}.wav".format(dev, name, *k) for k in trials.trials(name)[0]]
-        return dev_rows, [(i, paths[i : i + 8]) for i in range(0, len(paths), 8)]
+def jobs(kind, pack):
     of = list(shards(pack).values())
     if kind == "train":
         long = [[item for item in items if item[1]["n"] >= SEGMENT] for items in of]
@@ -103,26 +69,46 @@ def jobs(kind, pack, dev):
     return speaker_rows, [(i, items) for i, items in enumerate(of) if items[0][1]["n"] >= 1.5 * RATE]
 
 
-def start(published, checkpoint):
-    global voice
-    torch.set_num_threads(1)
-    voice = networks.quantize(networks.load("adapted", published, checkpoint))
+def load(published, checkpoint):
+    voice = networks.quantize(networks.load("adapted", published, checkpoint)).to(DEVICE)
     voice.network.n.head = voice.network.n.head.to(memory_format=torch.channels_last)
+    return voice
 
 
-def main(kind, pack, dev, published, checkpoint, out, processes="2"):
-    work, todo = jobs(kind, pack, dev)
-    part, of = map(int, os.environ.get("PART", "0/1").split("/"))
-    todo = todo[part::of]
-    found = []
-    with mp.Pool(int(processes), start, (published, checkpoint)) as pool:
-        for i, part in enumerate(pool.imap_unordered(work, todo)):
-            found += part
-            if i % 50 == 49:
-                print(kind, i + 1, "of", len(todo), flush=True)
-    found.sort(key=lambda r: r[:3])
-    s, k, p, e, q, pitch = zip(*found)
-    np.savez(out, speaker=s, condition=k, place=p, e=np.stack(e).astype(np.float32), q=np.array(q, np.float32), pitch=np.array(pitch, np.float32))
+@torch.no_grad()
+def inner(voice, pieces, batch=64):
+    """Inner embeddings; pieces of one length go together."""
+    out, by_length = [None] * len(pieces), {}
+    for i, x in enumerate(pieces):
+        by_length.setdefault(len(x), []).append(i)
+    for ids in by_length.values():
+        for o in range(0, len(ids), batch):
+            part = ids[o : o + batch]
+            x = voice.front(torch.from_numpy(np.stack([pieces[i] for i in part])).to(DEVICE))
+            with torch.autocast("cpu", torch.bfloat16, enabled=DEVICE == "cpu"):
+                e = F.normalize(voice.network.n(x).float())
+            for i, row in zip(part, e.cpu().numpy()):
+                out[i] = row
+    return out
+
+
+def main(kind, pack, published, checkpoint, out):
+    work, todo = jobs(kind, pack)
+    voice, keys, found, held = load(published, checkpoint), [], [], []
+
+    def embed():
+        found.extend(inner(voice, [row[3] for row in held]))
+        keys.extend(row[:3] + row[4:] for row in held)
+        held.clear()
+
+    with mp.get_context("forkserver").Pool(os.cpu_count()) as pool:
+        for part in pool.imap(work, todo, chunksize=4):
+            held += part
+            if len(held) >= 512:
+                embed()
+    embed()
+    s, k, p, pitch = zip(*keys)
+    np.savez(out, speaker=s, condition=k, place=p, e=np.stack(found).astype(np.float32), pitch=np.array(pitch, np.float32))
 
 
 if __name__ == "__main__":
