@@ -13,6 +13,7 @@ const PANELS_OF_BYTES = 1;
 const PANELS_OF_WORDS = 2;
 const WIDENED = 3; // i8 to i16, same order
 const PANELS_AND_QUADS = 4; // of words
+const QUADS_OF_BYTES = 5; // the same, widened first
 
 @unmanaged
 class Slot {
@@ -95,6 +96,15 @@ export function createQuadConvolution(loading: Loading, outputs: i32, run: i32, 
   return createSums(loading, outputs, 3, run, panels, low, high);
 }
 
+/** The same from bytes: weight i8 [outputs][3][run], gain, bias. The staging slot holds them widened. */
+export function createByteQuadConvolution(loading: Loading, outputs: i32, run: i32, low: i32, high: i32): Convolution {
+  const panels = reserve(quadBytes(outputs, run));
+  const weights = outputs * 3 * run;
+  expect(loading, QUADS_OF_BYTES, weights, panels, outputs, 3, run);
+  loading.largest = max(loading.largest, weights << 1);
+  return createSums(loading, outputs, 3, run, panels, low, high);
+}
+
 /** weight (i8, or i16 where `words`) [outputs][inputs], gain f32[outputs], bias f32[outputs]. */
 export function createDense(loading: Loading, outputs: i32, inputs: i32, words: bool): Dense {
   const d = create<Dense>();
@@ -121,10 +131,19 @@ export function take(loading: Loading, i: i32, staged: usize): i32 {
   if (slot.how == PANELS_OF_BYTES) packBytes(slot.place, staged, slot.outputs, slot.taps, slot.run);
   else if (slot.how == PANELS_OF_WORDS) packWords(slot.place, staged, slot.outputs, slot.taps, slot.run);
   else if (slot.how == PANELS_AND_QUADS) packQuads(slot.place, staged, slot.outputs, slot.run);
-  else if (slot.how == WIDENED) for (let k = 0; k < slot.bytes; k++) store<i16>(slot.place + (<usize>k << 1), load<i8>(staged + k));
+  else if (slot.how == WIDENED) widen(slot.place, staged, slot.bytes);
+  else if (slot.how == QUADS_OF_BYTES) {
+    widen(staged, staged, slot.bytes);
+    packQuads(slot.place, staged, slot.outputs, slot.run);
+  }
   else memory.copy(slot.place, staged, slot.bytes);
   loading.taken++;
   return 1;
+}
+
+/** i8 to i16, the last first: `out` may be `x`. */
+function widen(out: usize, x: usize, count: i32): void {
+  for (let k = count - 1; k >= 0; k--) store<i16>(out + (<usize>k << 1), load<i8>(x + k));
 }
 
 export function complete(loading: Loading): bool {

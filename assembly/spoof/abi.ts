@@ -13,6 +13,7 @@
  */
 import { Loading, complete, createLoading, take, tensorBytes } from "../nn/loading";
 import { finite } from "../nn/finite";
+import { wipeTiles } from "../nn/quad-convolution";
 import { BINS, KINDS, MIN_FRAMES } from "./config";
 import { State, Weights, createState, createWeights, forward } from "./network";
 
@@ -76,4 +77,5 @@ export function attackScore(kind: i32, frames: i32): f32 {
 export function attackWipe(): void {
   const s = changetype<State>(state);
   memory.fill(s.features, 0, s.end - s.features);
+  wipeTiles();
 }

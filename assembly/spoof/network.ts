@@ -3,8 +3,9 @@ import { create, reserve } from "../memory";
 import { quantize } from "../nn/activation";
 import { Convolution, convolve, convolvePlane } from "../nn/convolution";
 import { Dense, dense, rectify } from "../nn/dense";
-import { Loading, createConvolution, createDense } from "../nn/loading";
+import { Loading, createByteQuadConvolution, createConvolution, createDense } from "../nn/loading";
 import { meanDeviation } from "../nn/pooling";
+import { convolveQuads } from "../nn/quad-convolution";
 import { ACTIVATION_HIGH, BINS, FEATURE_GAIN, FLOOR, HIDDEN, OUTPUTS, PLANE0, PLANE1, PLANE2, PLANE3, TAIL0, TAIL1, TAIL2 } from "./config";
 
 @unmanaged
@@ -24,9 +25,9 @@ export class Weights {
 export function createWeights(loading: Loading): Weights {
   const w = create<Weights>();
   w.plane0 = createConvolution(loading, PLANE0, 3, 4, true, 0, ACTIVATION_HIGH);
-  w.plane1 = createConvolution(loading, PLANE1, 3, 3 * PLANE0, false, 0, ACTIVATION_HIGH);
-  w.plane2 = createConvolution(loading, PLANE2, 3, 3 * PLANE1, false, 0, ACTIVATION_HIGH);
-  w.plane3 = createConvolution(loading, PLANE3, 3, 3 * PLANE2, false, 0, ACTIVATION_HIGH);
+  w.plane1 = createByteQuadConvolution(loading, PLANE1, 3 * PLANE0, 0, ACTIVATION_HIGH);
+  w.plane2 = createByteQuadConvolution(loading, PLANE2, 3 * PLANE1, 0, ACTIVATION_HIGH);
+  w.plane3 = createByteQuadConvolution(loading, PLANE3, 3 * PLANE2, 0, ACTIVATION_HIGH);
   w.tail0 = createConvolution(loading, TAIL0, 3, 10 * PLANE3, false, 0, ACTIVATION_HIGH);
   w.tail1 = createConvolution(loading, TAIL1, 3, TAIL0, false, 0, ACTIVATION_HIGH);
   w.tail2 = createConvolution(loading, TAIL2, 3, TAIL1, false, 0, ACTIVATION_HIGH);
@@ -46,6 +47,8 @@ export class State {
   /** Two planes that the layers take turns in; the widest is 82 bins × PLANE0 or 42 × PLANE1 of i16 a frame. */
   even: usize;
   odd: usize;
+  /** Six frames of a plane. */
+  quads: usize;
   statistics: usize;
   hidden: usize;
   out: usize;
@@ -60,6 +63,7 @@ export function createState(maxFrames: i32, stagedBytes: i32): State {
   s.features = reserve(<usize>(maxFrames * BINS) << 2);
   s.even = reserve(max(plane, <usize>stagedBytes));
   s.odd = reserve(plane);
+  s.quads = reserve(<usize>(6 * (BINS + 2) * PLANE0) << 1);
   s.statistics = reserve((2 * TAIL2) << 2);
   s.hidden = reserve(HIDDEN << 2);
   s.out = reserve(OUTPUTS << 2);
@@ -70,10 +74,10 @@ export function createState(maxFrames: i32, stagedBytes: i32): State {
 /** The score of `frames` log-mel frames of s.features: positive speaks for an attack. */
 export function forward(w: Weights, s: State, frames: i32): f32 {
   prepare(s, frames); //                                                            80 bins
-  plane(s.odd, PLANE0, s.even, INPUT_ROW, 1, 1, frames, BINS, w.plane0); //        80 bins × 16
-  plane(s.even, PLANE1, s.odd, (BINS + 2) * PLANE0, PLANE0, 2, frames, 40, w.plane1); //  40 × 24
-  plane(s.odd, PLANE2, s.even, (40 + 2) * PLANE1, PLANE1, 2, frames, 20, w.plane2); //    20 × 32
-  flat(s.even, s.odd, frames, w.plane3); //                                        10 × 32 = 320 channels
+  firstPlane(s.odd, s.even, frames, w.plane0); //                                  80 bins × 16
+  plane(s.even, PLANE1, s.odd, s, (BINS + 2) * PLANE0, PLANE0, frames, 40, w.plane1); //  40 × 24
+  plane(s.odd, PLANE2, s.even, s, (40 + 2) * PLANE1, PLANE1, frames, 20, w.plane2); //    20 × 32
+  flat(s.even, s.odd, s, frames, w.plane3); //                                     10 × 32 = 320 channels
   const steps = (frames + 1) >> 1; //                                              20 ms each
   layer(s.odd, TAIL0, 2, s.even, 10 * PLANE3, steps, 2, 1, w.tail0);
   layer(s.even, TAIL1, 4, s.odd, TAIL0, steps, 1, 2, w.tail1);
@@ -117,19 +121,27 @@ function loudest(frame: usize): f32 {
   return max(max(f32x4.extract_lane(most, 0), f32x4.extract_lane(most, 1)), max(f32x4.extract_lane(most, 2), f32x4.extract_lane(most, 3)));
 }
 
-/** A 3 × 3 convolution to [1 + frames + 1][1 + bins + 1][channels], its border zero. xRow is in elements. */
-function plane(out: usize, channels: i32, x: usize, xRow: i32, xChannels: i32, binStride: i32, frames: i32, bins: i32, weights: Convolution): void {
+/** To [1 + frames + 1][1 + 80 + 1][PLANE0], its border zero. */
+function firstPlane(out: usize, x: usize, frames: i32, weights: Convolution): void {
+  const bin: usize = PLANE0 << 1;
+  const row = <usize>(BINS + 2) * bin;
+  memory.fill(out, 0, row * (frames + 2));
+  convolvePlane(out + row + bin, row, x, INPUT_ROW << 1, frames, BINS, 1, 1, weights, 0);
+}
+
+/** A 3 × 3 convolution of every second bin to [1 + frames + 1][1 + bins + 1][channels], its border zero. xRow is in elements. */
+function plane(out: usize, channels: i32, x: usize, s: State, xRow: i32, xChannels: i32, frames: i32, bins: i32, weights: Convolution): void {
   const bin = <usize>channels << 1;
   const row = <usize>(bins + 2) * bin;
   memory.fill(out, 0, row * (frames + 2));
-  convolvePlane(out + row + bin, row, x, <usize>xRow << 1, frames, bins, xChannels, binStride, weights, 0);
+  convolveQuads(out + row + bin, row, x, <usize>xRow << 1, frames, bins, xChannels, 2, weights, 0, s.quads);
 }
 
 /** The last plane to [1 + frames + 1][320], the padding of the tail's first layer. */
-function flat(out: usize, x: usize, frames: i32, weights: Convolution): void {
+function flat(out: usize, x: usize, s: State, frames: i32, weights: Convolution): void {
   const row: usize = (10 * PLANE3) << 1;
   memory.fill(out, 0, row);
-  convolvePlane(out + row, row, x, ((20 + 2) * PLANE2) << 1, frames, 10, PLANE2, 2, weights, 0);
+  convolveQuads(out + row, row, x, ((20 + 2) * PLANE2) << 1, frames, 10, PLANE2, 2, weights, 0, s.quads);
   memory.fill(out + row * (frames + 1), 0, row);
 }
 

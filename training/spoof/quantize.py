@@ -9,7 +9,7 @@ import glob, json, os, sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import numpy as np, torch, torch.nn.functional as F
 import audio
-from export import ACTIVATION_HIGH, BYTE, CONCATENATION_HIGH, FEATURE_STEP, MARGIN, WORD, rounded
+from export import ACTIVATION_HIGH, BYTE, CONCATENATION_HIGH, FEATURE_STEP, MARGIN, QUAD, WORD, rounded
 from network import HIDDEN, PLANES, TAIL, Attack, LogMel, prepared
 
 INPUT_SCALE = 8  # network.py divides the features by this
@@ -50,10 +50,10 @@ def tensors(net, seen):
     put = lambda name, array, dtype: out.append((name, np.ascontiguousarray(array.numpy().astype(dtype))))
     step = lambda peak, high: (peak * MARGIN / high).clamp(min=1e-9)
 
-    def convolution(name, weight, bias, in_step, out_step, most, high=ACTIVATION_HIGH):
-        """weight [outputs][taps][run], in_step of each element of a run."""
+    def convolution(name, weight, bias, in_step, out_step, most, high=ACTIVATION_HIGH, times=1):
+        """weight [outputs][taps][run], in_step of each element of a run; `times` the sum must fit."""
         q, s = rounded((weight * in_step).reshape(len(weight), -1), most)
-        if (q.abs().sum(1) * high).max() >= 2**31:
+        if (q.abs().sum(1) * high * times).max() >= 2**31:
             raise SystemExit(f"{name}: sums may overflow")
         put(name + ".weight", q.reshape(weight.shape), np.int8 if most == BYTE else np.int16)
         put(name + ".gain", s / out_step, np.float32)
@@ -67,7 +67,7 @@ def tensors(net, seen):
             weight = torch.cat([weight.reshape(outputs, 3, 3), torch.zeros(outputs, 3, 1)], 2) / INPUT_SCALE
             convolution("plane0", weight, bias, torch.full((4,), FEATURE_STEP), step(seen[0], ACTIVATION_HIGH), WORD, CONCATENATION_HIGH)
         else:
-            convolution(f"plane{i}", weight.reshape(outputs, 3, 3 * channels), bias, step(seen[i - 1], ACTIVATION_HIGH).repeat(3), step(seen[i], ACTIVATION_HIGH), BYTE)
+            convolution(f"plane{i}", weight.reshape(outputs, 3, 3 * channels), bias, step(seen[i - 1], ACTIVATION_HIGH).repeat(3), step(seen[i], ACTIVATION_HIGH), BYTE, times=QUAD)
     for i, (channels, outputs, taps, _, _) in enumerate(TAIL):
         at = len(PLANES) + i
         weight, bias = layers[at]
