@@ -1,12 +1,15 @@
-// The README's pictures of the page: docs/images/*.png. A synthesized voice speaks into a real browser's microphone.
+// The pictures of the page and of the operator view: docs/images/*.png. A box runs, a synthesized voice speaks into a real browser's
+// microphone, and calls come in.
 //   node scripts/build.mjs --if-stale && node scripts/screenshots.mjs
+import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { chromium } from "playwright-core";
 import { mix, noise, utter, wav } from "../dist/demo/voice.js";
-import { serveFolder } from "../dist/server/http/static-files.js";
+import { configSchema } from "../dist/server/config.js";
+import { startBox } from "../dist/server/start.js";
 
 const images = "docs/images";
 const rateHz = 48_000;
@@ -16,16 +19,13 @@ function recording(speaker, seed, seconds) {
   return wav(mix(samples, noise(seconds, rateHz, seed), 35), rateHz);
 }
 
-const files = serveFolder("dist/page");
-const server = createServer(async (incoming, outgoing) => {
-  const response = files(new Request(`http://page${incoming.url}`)) ?? new Response(null, { status: 404 });
-  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-  outgoing.end(Buffer.from(await response.arrayBuffer()));
-});
-await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-const url = `http://127.0.0.1:${server.address().port}/`;
-
 const folder = mkdtempSync(join(tmpdir(), "vivavoce-screenshots-"));
+const evaluation = join(folder, "last-evaluation.json");
+const box = await startBox(
+  configSchema.parse({ port: 0, store: "memory", log: { level: "silent" }, evaluation, limits: { queuedAudio: 16 } }),
+);
+const url = `${box.url}/`;
+
 const microphone = join(folder, "microphone.wav");
 writeFileSync(microphone, recording(1, 1, 30));
 const browser = await chromium.launch({
@@ -94,8 +94,74 @@ try {
   await page.waitForSelector('.ring[data-phase="recording"]');
   await atRest();
   await page.screenshot({ path: join(images, "identify-phone-dark.png") });
+  await context.close();
+
+  await evaluate();
+  await takeCalls();
+  const operators = await browser.newContext({ viewport: { width: 1240, height: 900 } });
+  const view = await operators.newPage();
+  await view.goto(box.operatorUrl);
+  await view.getByLabel("User name").fill(box.firstOwner.name);
+  await view.getByLabel("Password").fill(box.firstOwner.password);
+  await view.getByRole("button", { name: "Sign in" }).click();
+  await view.waitForSelector(".facts");
+  await view.waitForSelector(".badge");
+  await view.screenshot({ path: join(images, "operator.png"), fullPage: true });
 } finally {
   await browser.close();
-  server.close();
+  await box.stop();
   rmSync(folder, { recursive: true, force: true });
+}
+
+/** `vivavoce …` on the box. A voice that does not match is an answer as well. */
+function vivavoce(...args) {
+  const { clientId, clientSecret } = box.firstApplication;
+  const env = {
+    ...process.env,
+    VIVAVOCE_URL: box.url,
+    VIVAVOCE_CLIENT_ID: clientId,
+    VIVAVOCE_CLIENT_SECRET: clientSecret,
+  };
+  return promisify(execFile)(process.execPath, ["dist/cli/main.js", ...args], { env }).catch((error) => error);
+}
+
+function file(name, ...voice) {
+  const path = join(folder, `${name}.wav`);
+  writeFileSync(path, recording(...voice));
+  return path;
+}
+
+/** People and a fraudster enroll, then callers are checked. */
+async function takeCalls() {
+  const callers = [
+    ["ada", 1],
+    ["bert", 3],
+    ["carla", 21],
+  ];
+  for (const [name, speaker] of callers)
+    await vivavoce("enroll", name, ...[1, 2, 3].map((n) => file(`${name}-${n}`, speaker, n, 5)));
+  await vivavoce("enroll", "--fraudster", "caller-7", ...[1, 2, 3].map((n) => file(`f-${n}`, 9, n, 5)));
+  const { stdout } = await vivavoce("watchlist", "create", "caller-7", "--tag", "known callers");
+  const watchlist = stdout.trim();
+  for (const [i, [name, speaker]] of [...callers, ["ada", 3], ["bert", 3], ["carla", 1]].entries())
+    await vivavoce("verify", name, file(`call-${i}`, speaker, 10 + i, 6));
+  await vivavoce("identify", file("who", 21, 20, 6), ...callers.map(([name]) => name));
+  for (const speaker of [1, 9]) await vivavoce("watchlist", "check", watchlist, file(`w-${speaker}`, speaker, 30, 8));
+}
+
+/** Short recordings of synthesized voices over some noise, so that there is something to confuse. */
+async function evaluate() {
+  const voices = join(folder, "synthesized voices");
+  for (let speaker = 0; speaker < 12; speaker++) {
+    for (const session of [1, 2]) {
+      const place = join(voices, `speaker-${speaker}`, `session-${session}`);
+      mkdirSync(place, { recursive: true });
+      for (const n of [1, 2]) {
+        const seed = 100 * speaker + 10 * session + n;
+        const { samples } = utter({ speaker: 40 + speaker, seconds: 3, rateHz, seed });
+        writeFileSync(join(place, `${n}.wav`), wav(mix(samples, noise(3, rateHz, seed), 15), rateHz));
+      }
+    }
+  }
+  await vivavoce("evaluate", voices, "--no-cache", "--keep", evaluation, "--resamples", "200");
 }

@@ -11,6 +11,13 @@ const shortestMs = 600_000;
 const clock = (at: Date) => at.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
 const words = strings.load;
 
+/** Full minutes, as many as have room. */
+function ticks(from: number, to: number): Date[] {
+  const stepMs = 60_000 * ([1, 2, 5, 10, 15].find((minutes) => (to - from) / 60_000 / minutes <= 5) ?? 15);
+  const first = Math.ceil(from / stepMs) * stepMs;
+  return Array.from({ length: Math.floor((to - first) / stepMs) + 1 }, (_, i) => new Date(first + i * stepMs));
+}
+
 interface Line {
   readonly label: string;
   /** One of the classes that the style sheet colors and dashes. */
@@ -54,7 +61,7 @@ class History {
         type: "time",
         domain: [new Date(from), new Date(now)],
         label: null,
-        ticks: width < 360 ? 4 : 6,
+        ticks: ticks(from, now),
         tickFormat: clock,
       },
       y: { label: null, grid: true, ticks: 4, domain: [0, highest], nice: true },

@@ -43,7 +43,7 @@ export const strings = {
     none: "–",
     seconds: (value: number) => (value < 1 ? `${Math.round(1000 * value)} ms` : `${value.toFixed(2)} s`),
     ratio: (value: number) => value.toFixed(3),
-    queuePlot: "Queue: calls at a time",
+    queuePlot: "Queue",
     latencyPlot: "Latency, ms",
     factorPlot: "Real-time factor",
     median: "median",
