@@ -119,22 +119,22 @@ const verdicts = (scores) => {
   return { above: share("above"), near: share("near"), below: share("below"), of: scores.length };
 };
 
-/** One check of a set of recordings: [{ system, label, score }]. */
-function figures(rows) {
-  const genuine = rows.filter(({ label }) => label === "genuine");
-  const attacks = rows.filter(({ label }) => label !== "genuine");
+/** One check of a set of recordings: [{ system, label, score }]. Where no speech was heard there is no answer: such are counted apart. */
+function figures(all) {
+  const rows = all.filter(({ score }) => score.reliability > 0);
+  const of = (some, genuine) => some.filter(({ label }) => (label === "genuine") === genuine);
+  const [genuine, attacks] = [of(rows, true), of(rows, false)];
   const llrs = (some) => some.map(({ score }) => score.llr);
   const bound = quantile(llrs(genuine), 0.95);
   const systems = [...new Set(attacks.map(({ system }) => system))].toSorted();
-  const unknown = attacks.filter(({ system }) => !known(system));
+  const relatives = attacks.filter(({ system }) => known(system));
+  const strangers = attacks.filter(({ system }) => !known(system));
   return {
     genuine: genuine.length,
     attacks: attacks.length,
-    equalErrorRate: equalErrorRate(llrs(genuine), llrs(unknown)),
-    knownLineage:
-      unknown.length < attacks.length
-        ? equalErrorRate(llrs(genuine), llrs(attacks.filter(({ system }) => known(system))))
-        : null,
+    unheard: [of(all, true).length - genuine.length, of(all, false).length - attacks.length],
+    equalErrorRate: equalErrorRate(llrs(genuine), llrs(strangers)),
+    knownLineage: relatives.length > 0 ? equalErrorRate(llrs(genuine), llrs(relatives)) : null,
     all: equalErrorRate(llrs(genuine), llrs(attacks)),
     apcer: systems.map((system) => {
       const mine = llrs(attacks.filter((row) => row.system === system));
@@ -217,6 +217,7 @@ function say({ revision, callers, ...kinds }) {
         [
           "condition",
           "genuine / attacks",
+          "unheard",
           "EER",
           "EER, known lineage",
           "EER, all",
@@ -224,9 +225,10 @@ function say({ revision, callers, ...kinds }) {
           "attacks: FRAUD, uncertain",
         ],
         Object.entries(byCondition).map(
-          ([name, { genuine, attacks, equalErrorRate: error, knownLineage, all, decisions }]) => [
+          ([name, { genuine, attacks, unheard, equalErrorRate: error, knownLineage, all, decisions }]) => [
             name,
             `${genuine} / ${attacks}`,
+            unheard.join(" / "),
             percent(error),
             knownLineage === null ? "" : percent(knownLineage),
             percent(all),
@@ -240,10 +242,13 @@ function say({ revision, callers, ...kinds }) {
     console.log(
       table(
         ["APCER of", "recordings", ...conditions],
-        byCondition[conditions[0]].apcer.map(({ system, clips }, i) => [
+        byCondition[conditions[0]].apcer.map(({ system, clips }) => [
           system,
           clips,
-          ...conditions.map((name) => rate(byCondition[name].apcer[i].missed, byCondition[name].apcer[i].clips)),
+          ...conditions.map((name) => {
+            const found = byCondition[name].apcer.find((row) => row.system === system);
+            return found ? rate(found.missed, found.clips) : "unheard";
+          }),
         ]),
       ),
     );

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openEngine, type VoiceEngine } from "../../dist/engine/index.js";
 import type { Voice, VoiceAnalysis } from "../../src/engine/port.js";
-import { utter } from "../voice.js";
+import { noise, utter } from "../voice.js";
 
 /** The model that the package finds by itself. What it is worth on real voices stands in its card; here it has to work. */
 let engine: VoiceEngine;
@@ -49,6 +49,32 @@ describe("the shipped model", () => {
       for (const value of [one, two]) expect(value >= 0 && value <= 100).toBe(true);
       expect(Math.abs(one - two)).toBeLessThan(30);
     }
+  });
+
+  test("checks a recording for both attacks: a finite ratio, trusted more the more speech there is, at either rate", async () => {
+    expect(engine.model.attacks).toEqual(["synthetic", "playback"]);
+    for (const kind of engine.model.attacks) {
+      for (const rateHz of [8000, 16_000]) {
+        const { samples } = utter({ speaker: 1, seed: 1, seconds: 8, rateHz });
+        const long = await engine.attack(kind, samples.slice(), rateHz);
+        const short = await engine.attack(kind, samples.slice(0, 4 * rateHz), rateHz);
+        for (const { llr, reliability, revision } of [long, short]) {
+          expect(Number.isFinite(llr)).toBe(true);
+          // No ratio of these networks can promise more than a few in a thousand.
+          expect(Math.abs(llr)).toBeLessThan(20);
+          expect(reliability > 0 && reliability < 1).toBe(true);
+          expect(revision).toMatch(/^[0-9a-f]{64}$/);
+        }
+        expect(long.reliability).toBeGreaterThan(short.reliability);
+      }
+    }
+  });
+
+  test("silence and noise are no voice: nothing is said of an attack, and it is said that nothing is", async () => {
+    const nothing = { llr: 0, reliability: 0 };
+    expect(await engine.attack("synthetic", new Float32Array(48_000), 16_000)).toMatchObject(nothing);
+    const hiss = noise(3, 16_000, 1, -30);
+    expect(await engine.attack("playback", hiss, 16_000)).toMatchObject(nothing);
   });
 
   test("its thresholds rise as the rate falls", () => {

@@ -1,0 +1,38 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { syntheticVoice } from "../../bench/nn/voices.mjs";
+import { readModelFile } from "../../src/engine/model-file.js";
+import { Kernels } from "./kernels.js";
+
+const here = (path: string) => new URL(path, import.meta.url);
+/** Written by training/spoof/golden.py: the float networks in PyTorch, their own front end, the same synthesized voices. */
+const golden = JSON.parse(readFileSync(here("golden/attacks.json"), "utf8")) as {
+  kind: string;
+  revision: string;
+  scores: { voice: number; score: number }[];
+}[];
+
+const k = new Kernels(new Uint8Array(readFileSync(here("../../dist/engine/vivavoce.wasm"))));
+
+test("both attack networks of the shipped model, from samples to score, are the float networks'", async () => {
+  const file = await readModelFile(new Uint8Array(readFileSync(here("../../models/vivavoce-1.vvm"))));
+  expect(golden.map(({ kind }) => kind)).toEqual(["synthetic", "playback"]);
+  expect(k.run.attackReserve!(400)).toBe(1);
+  for (const [number, { kind, revision, scores }] of golden.entries()) {
+    const section = file.sections.get(kind)!;
+    expect(section.revision, "attacks.json is of other networks: run training/spoof/golden.py").toBe(revision);
+    expect(section.tensors.length).toBe(k.run.attackTensors!());
+    for (const [i, tensor] of section.tensors.entries()) {
+      k.write(k.run.attackStaging!(), new Int8Array(tensor.bytes.slice().buffer));
+      expect(k.run.attackTake!(number, i)).toBe(1);
+    }
+    for (const { voice, score } of scores) {
+      const samples = syntheticVoice(voice);
+      const frames = k.run.logMelFrames!(samples.length);
+      k.run.logMel!(k.run.attackFeatures!(), k.put(samples), samples.length);
+      const got = k.run.attackScore!(number, frames);
+      // Weights of 8 bits, activations of 12: a few hundredths of scores that spread over several units.
+      expect(Math.abs(got - score), `${kind}, voice ${voice}: ${got} for ${score}`).toBeLessThan(0.15);
+    }
+  }
+});
