@@ -7,6 +7,9 @@
 import type { Template, VoiceWindow } from "../engine/port.js";
 import type { ProcessedAudio } from "./port.js";
 
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
 export interface VoiceModel {
   readonly voice: ProcessedAudio["voice"];
   readonly voiceClass: number | null;
@@ -50,7 +53,7 @@ export function decodeVoice(bytes: Uint8Array): VoiceModel {
 const FLOAT_BYTES = 4;
 
 function encode(header: object, embeddings: readonly Float32Array[]): Uint8Array {
-  const text = new TextEncoder().encode(JSON.stringify(header));
+  const text = encoder.encode(JSON.stringify(header));
   const start = floatsStart(text.length);
   const bytes = new Uint8Array(start + embeddings.reduce((sum, { length }) => sum + length, 0) * FLOAT_BYTES);
   new DataView(bytes.buffer).setUint32(0, text.length, true);
@@ -65,7 +68,7 @@ function encode(header: object, embeddings: readonly Float32Array[]): Uint8Array
 
 function decode<Header>(bytes: Uint8Array): { header: Header; floats(count: number): Float32Array } {
   const headerBytes = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0, true);
-  const header: Header = JSON.parse(new TextDecoder().decode(bytes.subarray(FLOAT_BYTES, FLOAT_BYTES + headerBytes)));
+  const header: Header = JSON.parse(decoder.decode(bytes.subarray(FLOAT_BYTES, FLOAT_BYTES + headerBytes)));
   let at = floatsStart(headerBytes);
   return {
     header,

@@ -8,6 +8,8 @@
 import { SealError } from "../errors.js";
 import { type Aead, type AeadKey, KEY_BYTES, randomBytes } from "./aead.js";
 
+const encoder = new TextEncoder();
+
 export type KeyId = string;
 
 /** What a key seals. A destroyed profile key is remembered, so that a restored backup does not bring a person back. */
@@ -207,12 +209,14 @@ function heldAs(scopeId: string, id: KeyId): string {
 
 /** Binds a wrapped key to its scope and its id: one cannot pass for another. */
 function wrapContext(scopeId: string, id: KeyId): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(["vivavoce key", scopeId, id]));
+  return encoder.encode(JSON.stringify(["vivavoce key", scopeId, id]));
 }
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
 export function toHex(bytes: Uint8Array): string {
   let text = "";
-  for (const byte of bytes) text += byte.toString(16).padStart(2, "0");
+  for (let i = 0; i < bytes.length; i++) text += HEX[bytes[i]!]!;
   return text;
 }
 

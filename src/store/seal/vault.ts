@@ -9,6 +9,8 @@ import { SealError } from "../errors.js";
 import type { AeadKey } from "./aead.js";
 import { type DataKey, fromHex, type KeyId, type KeyRing, toHex } from "./key-ring.js";
 
+const encoder = new TextEncoder();
+
 export type SealedKind = "template" | "segment" | "media" | "audio-model" | "document";
 
 /** Where sealed bytes belong. */
@@ -82,5 +84,5 @@ export function keyIdOf(bytes: Uint8Array): KeyId {
 }
 
 function context({ scopeId, kind, subjectId, recordId }: Place): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(["vivavoce sealed", scopeId, kind, subjectId, recordId]));
+  return encoder.encode(JSON.stringify(["vivavoce sealed", scopeId, kind, subjectId, recordId]));
 }
