@@ -143,12 +143,31 @@ for (const set of sets) {
     );
   }
 }
+const { oneVoice } = await import("./one-voice.mjs");
+const voices = await oneVoice(
+  engine,
+  options.corpora,
+  sets.filter((set) => ["cvau-dev", "wuw-dev"].includes(set)),
+);
 await engine.close();
 
 if (options.report) writeFileSync(options.report, reportHtml("Accuracy on DEV", evaluations, new Date()));
-if (options.json) console.log(JSON.stringify({ speakers: rows, activity }, null, 2));
+if (options.json) console.log(JSON.stringify({ speakers: rows, voices, activity }, null, 2));
 else {
   showActivity();
+  console.log(
+    table(
+      ["set", "said beside the match", "of", ""],
+      voices.map(({ set, what, of, right, within, between }) => [
+        set,
+        what,
+        of,
+        right === undefined
+          ? `deviation ${within.toFixed(1)} within a speaker over sessions, ${between.toFixed(1)} between`
+          : rate(right / of),
+      ]),
+    ),
+  );
   const figures = rows.map(({ set, condition, summary, unscoredTrials }) => [
     set,
     condition,
