@@ -157,7 +157,7 @@ export async function findGroups(
 ): Promise<{ groups: Group[]; tag: string }> {
   const id = target.uniqueId?.value;
   if (id) {
-    const group = await deps.store.groups.get(scopeId, kind, id);
+    const group = await deps.groups.get(scopeId, kind, id);
     if (!group) throw notFound(`${field}.unique_id`, `there is no such ${kind} in this scope`);
     return { groups: [group], tag: target.tag };
   }

@@ -4,6 +4,7 @@ import type { CallOptions, Engine } from "../engine/port.js";
 import type { Store } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import type { Galleries } from "./galleries.js";
+import type { GroupCache } from "./group-cache.js";
 import type { PrintCache } from "./print-cache.js";
 
 export interface Clock {
@@ -46,6 +47,7 @@ export interface Dependencies {
   readonly configurationSets: ReadonlyMap<string, ConfigurationSet>;
   readonly galleries: Galleries;
   readonly prints: PrintCache;
+  readonly groups: GroupCache;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly retention: Retention;

@@ -28,7 +28,7 @@ interface Memory {
 }
 
 const same = (one: readonly Id[], other: readonly Id[]): boolean =>
-  one.length === other.length && one.every((id, i) => id === other[i]);
+  one === other || (one.length === other.length && one.every((id, i) => id === other[i]));
 
 /** Groups remembered for each gallery. */
 const mostRemembered = 16;

@@ -38,6 +38,7 @@ import { type ExportedProfile, exportProfile } from "./export-profile.js";
 import { Galleries } from "./galleries.js";
 import { getEnrollStatus } from "./get-enroll-status.js";
 import { getSessionDecision } from "./get-session-decision.js";
+import { GroupCache } from "./group-cache.js";
 import { addGroupMembers, createGroup, deleteGroup, getGroup, removeGroupMembers } from "./groups.js";
 import { identify } from "./identify.js";
 import { readJob, runJob, startJob } from "./jobs.js";
@@ -89,6 +90,7 @@ export class VoiceprintsProcessor {
       configurationSets: configurationSets(options.configurationSets),
       galleries: new Galleries(engine, store),
       prints: new PrintCache(store),
+      groups: new GroupCache(store),
       clock: options.clock ?? { now: () => Date.now() },
       ids: options.ids ?? { next: () => v7() },
       retention: { ...defaultRetention, ...options.retention },
@@ -349,6 +351,7 @@ export class VoiceprintsProcessor {
   async close(): Promise<void> {
     this.#deps.galleries.close();
     this.#deps.prints.clear();
+    this.#deps.groups.clear();
     await this.#onClose?.();
   }
 

@@ -45,6 +45,7 @@ interface Scope {
   readonly profileIdsByOwner: Map<Id, Set<Id>>;
   readonly segments: Map<Id, EnrollmentSegment[]>;
   readonly groups: Map<Id, Group>;
+  readonly groupVersions: Map<Id, number>;
   readonly jobs: Map<Id, Job>;
   printsVersion: number;
   /** The version at which each print last changed; erased ones stay, so that galleries learn of it. */
@@ -78,6 +79,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         profileIdsByOwner: new Map(),
         segments: new Map(),
         groups: new Map(),
+        groupVersions: new Map(),
         jobs: new Map(),
         printsVersion: 0,
         printChanges: new Map(),
@@ -314,6 +316,10 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       async get(scopeId, kind, id) {
         return copy(findGroup(scope(scopeId), kind, id));
       },
+      async version(scopeId, kind, id) {
+        const here = scope(scopeId);
+        return findGroup(here, kind, id) && (here.groupVersions.get(id) ?? 0);
+      },
       async list(scopeId, kind) {
         return select(scope(scopeId).groups, (group) => group.kind === kind);
       },
@@ -512,5 +518,6 @@ function changeMembers(
   const group = findGroup(here, kind, id);
   if (!group) return false;
   here.groups.set(id, { ...group, ...change(group) });
+  here.groupVersions.set(id, (here.groupVersions.get(id) ?? 0) + 1);
   return true;
 }

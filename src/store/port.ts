@@ -237,6 +237,8 @@ export interface Store {
   readonly groups: {
     create(group: Group): Promise<void>;
     get(scopeId: Id, kind: GroupKind, id: Id): Promise<Group | null>;
+    /** Grows when members are added or removed (not when one is erased): who keeps a large group compares it. `null` when there is none. */
+    version(scopeId: Id, kind: GroupKind, id: Id): Promise<number | null>;
     list(scopeId: Id, kind: GroupKind): Promise<Group[]>;
     delete(scopeId: Id, kind: GroupKind, id: Id): Promise<boolean>;
     addMembers(

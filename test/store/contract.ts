@@ -512,6 +512,15 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.groups.get(scope, "watchlist", group.id)).toBeNull();
         expect(await store.groups.get(newScope(), "group", group.id)).toBeNull();
         expect(await store.groups.list(scope, "group")).toEqual([stored]);
+        const versions = [await store.groups.version(scope, "group", stored.id)];
+        await store.groups.addMembers(scope, "group", stored.id, { profileIds: [], ownerIds: ["one more"] });
+        versions.push(await store.groups.version(scope, "group", stored.id));
+        await store.groups.removeMembers(scope, "group", stored.id, { profileIds: [], ownerIds: ["one more"] });
+        versions.push(await store.groups.version(scope, "group", stored.id));
+        expect(versions.every((version, i) => i === 0 || version! > versions[i - 1]!)).toBe(true);
+        expect(await store.groups.get(scope, "group", stored.id)).toEqual(stored);
+        expect(await store.groups.version(scope, "watchlist", stored.id)).toBeNull();
+        expect(await store.groups.version(newScope(), "group", stored.id)).toBeNull();
         expect(await store.groups.list(scope, "watchlist")).toEqual([watchlist]);
         const members = { profileIds: ["a", "b"], ownerIds: ["p"] };
         expect(await store.groups.addMembers(scope, "group", group.id, members)).toBe(true);

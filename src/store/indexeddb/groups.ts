@@ -1,10 +1,10 @@
 /** Groups and watchlists. */
 import type { Group, GroupKind, Id, Store } from "../port.js";
 import type { IdbContext } from "./context.js";
-import { inStoreWords, within } from "./schema.js";
+import { inStoreWords, type StoredGroup, within } from "./schema.js";
 
 export function createGroups({ db }: IdbContext): Store["groups"] {
-  async function find(scopeId: Id, kind: GroupKind, id: Id): Promise<Group | null> {
+  async function find(scopeId: Id, kind: GroupKind, id: Id): Promise<StoredGroup | null> {
     const group = await db.get("groups", [scopeId, id]);
     return group?.kind === kind ? group : null;
   }
@@ -21,7 +21,7 @@ export function createGroups({ db }: IdbContext): Store["groups"] {
     const found = group?.kind === kind;
     if (found) {
       const changed = next(group);
-      if (changed) await tx.store.put({ ...group, ...changed });
+      if (changed) await tx.store.put({ ...group, ...changed, version: (group.version ?? 0) + 1 });
       else await tx.store.delete([scopeId, id]);
     }
     await tx.done;
@@ -34,9 +34,16 @@ export function createGroups({ db }: IdbContext): Store["groups"] {
       const ownerIds = [...new Set(group.ownerIds)];
       await inStoreWords(group.id, db.add("groups", { ...group, profileIds, ownerIds }));
     },
-    get: find,
+    async get(scopeId, kind, id) {
+      const group = await find(scopeId, kind, id);
+      return group && plainGroup(group);
+    },
+    async version(scopeId, kind, id) {
+      const group = await find(scopeId, kind, id);
+      return group && (group.version ?? 0);
+    },
     async list(scopeId, kind) {
-      return (await db.getAll("groups", within(scopeId))).filter((group) => group.kind === kind);
+      return (await db.getAll("groups", within(scopeId))).filter((group) => group.kind === kind).map(plainGroup);
     },
     delete: (scopeId, kind, id) => change(scopeId, kind, id, () => null),
     addMembers: (scopeId, kind, id, { profileIds, ownerIds }) =>
@@ -50,4 +57,8 @@ export function createGroups({ db }: IdbContext): Store["groups"] {
         ownerIds: group.ownerIds.filter((member) => !ownerIds.includes(member)),
       })),
   };
+}
+
+function plainGroup({ version: _, ...group }: StoredGroup): Group {
+  return group;
 }

@@ -63,6 +63,9 @@ export interface StoredDocument {
 
 type Scoped = [Id, Id];
 
+/** Without a version: as it was made. */
+export type StoredGroup = Group & { readonly version?: number };
+
 export interface StoreSchema extends DBSchema {
   settings: { key: string; value: string };
   scopes: { key: Id; value: { scopeId: Id; printsVersion: number } };
@@ -83,7 +86,7 @@ export interface StoreSchema extends DBSchema {
     value: { scopeId: Id; profileId: Id; version: number };
     indexes: { version: [Id, number] };
   };
-  groups: { key: Scoped; value: Group };
+  groups: { key: Scoped; value: StoredGroup };
   jobs: { key: Scoped; value: StoredJob; indexes: { queued: number } };
   documents: { key: [string, string]; value: StoredDocument };
   doomedKeys: { key: KeyId; value: { keyId: KeyId; scopeId: Id } };

@@ -34,7 +34,7 @@ export function createGroups({ database }: SqlContext): Store["groups"] {
     return database.transaction(async (tx) => {
       const group = [keyOf(scopeId), escapeText(id)];
       const rows = await tx.query(
-        "SELECT 1 FROM vivavoce.groups WHERE scope = $1 AND id = $2 AND kind = $3 FOR UPDATE",
+        "UPDATE vivavoce.groups SET version = version + 1 WHERE scope = $1 AND id = $2 AND kind = $3 RETURNING 1",
         [...group, kind],
       );
       if (rows.length === 0) return false;
@@ -64,6 +64,13 @@ export function createGroups({ database }: SqlContext): Store["groups"] {
         kind,
       ]);
       return rows[0] ? readGroup(rows[0]) : null;
+    },
+    async version(scopeId, kind, id) {
+      const [row] = await database.query<{ version: number | string }>(
+        "SELECT version FROM vivavoce.groups WHERE scope = $1 AND id = $2 AND kind = $3",
+        [keyOf(scopeId), escapeText(id), kind],
+      );
+      return row ? Number(row.version) : null;
     },
     async list(scopeId, kind) {
       const rows = await database.query<GroupRow>(`${GROUP} WHERE g.scope = $1 AND g.kind = $2 ORDER BY g.position`, [

@@ -169,6 +169,9 @@ const MIGRATIONS: readonly string[] = [
   -- The last sign of life of the replica that works on it.
   ALTER TABLE vivavoce.jobs ADD COLUMN alive_at timestamptz;
   `,
+  `
+  ALTER TABLE vivavoce.groups ADD COLUMN version bigint NOT NULL DEFAULT 0;
+  `,
 ];
 
 /** Any number that no other program takes: replicas that start at once migrate one after the other. */
