@@ -195,8 +195,28 @@ export default async function frontEnd() {
     delete cases.meyda;
     out.push(absent(work, "meyda", error));
   }
+  try {
+    const { Essentia, EssentiaWASM } = require("essentia.js");
+    const essentia = new Essentia(EssentiaWASM.EssentiaWASM ?? EssentiaWASM);
+    const padded = new Float32Array(points);
+    cases["essentia.js"] = () => {
+      for (let f = 0; f < frames; f++) {
+        padded.set(samples.subarray(f * hop, f * hop + frame));
+        const vector = essentia.arrayToVector(padded);
+        const windowed = essentia.Windowing(vector, false, points, "hamming").frame;
+        const { spectrum } = essentia.Spectrum(windowed, points);
+        const { bands } = essentia.MelBands(spectrum, 7600, points / 2 + 1, true, 20, "unit_max", bins, rate, "power");
+        essentia.vectorToArray(bands);
+        for (const held of [vector, windowed, spectrum, bands]) held.delete();
+      }
+    };
+    cases["essentia.js"]();
+  } catch (error) {
+    delete cases["essentia.js"];
+    out.push(absent(work, "essentia.js", error));
+  }
   const timed = await compare(cases, "ours", { rounds: 31 });
-  const targets = { "pffft-wasm": 4, "fft.js": 9, meyda: 300 };
+  const targets = { "pffft-wasm": 4, "fft.js": 9, meyda: 300, "essentia.js": 300 };
   for (const [name, target] of Object.entries(targets)) {
     if (!timed[name]) continue;
     const detail = `${((timed.ours.ms * 1000) / frames).toFixed(2)} µs a frame, ${name} ${((timed[name].ms * 1000) / frames).toFixed(1)} µs`;
