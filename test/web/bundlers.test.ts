@@ -1,10 +1,10 @@
 /** The package in a page: from a plain script, and in projects of Vite and webpack that know nothing of it. */
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
-import { build } from "vite";
+import { build, createServer } from "vite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import webpack from "webpack";
 import { serveFolder } from "../../src/server/http/static-files.js";
@@ -22,13 +22,13 @@ const { netSpeechSeconds, validity } = await voices.analyze(recording);
 document.title = validity + " " + netSpeechSeconds.toFixed(1) + " " + (await voices.people()).length;
 `;
 const html = (script: string) =>
-  `<!doctype html><html lang="en"><title>…</title><script type="module" src="${script}"></script></html>`;
+  `<!doctype html><html lang="en"><meta charset="utf-8"><title>…</title><script type="module" src="${script}"></script></html>`;
 
 beforeAll(async () => {
   const installed = join(project, "node_modules/vivavoce");
-  mkdirSync(join(installed, "dist"), { recursive: true });
+  mkdirSync(installed, { recursive: true });
   cpSync(join(root, "package.json"), join(installed, "package.json"));
-  symlinkSync(join(root, "dist/browser"), join(installed, "dist/browser"));
+  cpSync(join(root, "dist/browser"), join(installed, "dist/browser"), { recursive: true });
   mkdirSync(join(project, "src"));
   writeFileSync(join(project, "package.json"), '{"type":"module"}');
   writeFileSync(join(project, "src/app.js"), app);
@@ -40,10 +40,19 @@ afterAll(async () => {
   rmSync(project, { recursive: true, force: true });
 });
 
-/** Opens a folder under the policy of the box; tells the title that the page gave itself, and what the policy refused. */
+/** Opens a folder under the policy of the box. */
 async function opened(folder: string): Promise<{ title: string; refused: string[] }> {
   writeFileSync(join(folder, "voice.wav"), recordingOf(1, 1, 3));
   const site = await serve(serveFolder(folder));
+  try {
+    return await visited(site.url);
+  } finally {
+    await site.close();
+  }
+}
+
+/** The title that the page gave itself, and what the policy refused. */
+async function visited(url: string): Promise<{ title: string; refused: string[] }> {
   const page = await browser.newPage();
   const refused: string[] = [];
   page.on("console", (message) => {
@@ -51,12 +60,11 @@ async function opened(folder: string): Promise<{ title: string; refused: string[
   });
   page.on("pageerror", (error) => refused.push(error.message));
   try {
-    await page.goto(site.url);
+    await page.goto(url);
     await page.waitForFunction(() => document.title !== "…", undefined, { timeout: 60_000 }).catch(() => {});
     return { title: await page.title(), refused: refused.filter((text) => !/favicon/.test(text)) };
   } finally {
     await page.close();
-    await site.close();
   }
 }
 
@@ -109,6 +117,24 @@ test("Vite", { timeout: 180_000 }, async () => {
   });
   writeFileSync(join(outDir, "favicon.ico"), "");
   expect(await opened(outDir)).toEqual(heard);
+});
+
+test("Vite's development server", { timeout: 180_000 }, async () => {
+  mkdirSync(join(project, "public"));
+  writeFileSync(join(project, "public/voice.wav"), recordingOf(1, 1, 3));
+  writeFileSync(join(project, "public/favicon.ico"), "");
+  const server = await createServer({
+    root: project,
+    configFile: false,
+    logLevel: "silent",
+    server: { host: "127.0.0.1", port: 0 },
+  });
+  try {
+    await server.listen();
+    expect(await visited(server.resolvedUrls!.local[0]!)).toEqual(heard);
+  } finally {
+    await server.close();
+  }
 });
 
 test("webpack", { timeout: 180_000 }, async () => {
