@@ -123,7 +123,11 @@ export function createNodeHandler(
     readonly origins: readonly string[];
   },
 ): NodeHandler {
-  const plain = getRequestListener(app.fetch as never, { overrideGlobalObjects: false });
+  const plain = getRequestListener(app.fetch as never, {
+    overrideGlobalObjects: false,
+    // What is left unread is ended for all transports alike, where they listen.
+    autoCleanupIncoming: false,
+  });
   const rpc = createRpcHandler(
     {
       dispatcher: parts.dispatcher,

@@ -45,12 +45,16 @@ interface MediaMessage extends Message {
   readonly chunk: Uint8Array;
 }
 
+const LEAST_MESSAGE_BYTES = 64;
+
 interface Timing {
   /** When the request was there as a whole; a recording counts from its beginning. */
   startedAt: number;
   queuedSeconds: number;
   workedSeconds: number;
   bytes: number;
+  /** Of the budget of uploads. */
+  charged: number;
 }
 
 /**
@@ -103,7 +107,7 @@ export class Dispatcher {
       try {
         return await this.#timed(method, received, call, timing, this.#parts.limits.mediaReadSeconds);
       } finally {
-        this.#parts.uploads.give(timing.bytes);
+        this.#parts.uploads.give(timing.charged);
         this.#parts.metrics.uploaded(timing.bytes);
       }
     });
@@ -130,10 +134,13 @@ export class Dispatcher {
     for await (const message of withoutLongPauses(messages, limits.mediaIdleSeconds)) {
       if (first || message.context !== undefined) checkScope(caller, message);
       first = false;
-      const bytes = message.chunk.length;
-      if (timing.bytes + bytes > limits.mediaBytes) throw tooLarge("the recording", limits.mediaBytes);
-      if (!uploads.take(bytes)) throw busy("too many recordings are being uploaded", 1);
-      timing.bytes += bytes;
+      // A message costs more than its bytes: without this, a recording of empty ones would never be too large.
+      const charge = Math.max(message.chunk.length, LEAST_MESSAGE_BYTES);
+      if (timing.charged + charge > limits.mediaBytes + LEAST_MESSAGE_BYTES)
+        throw tooLarge("the recording", limits.mediaBytes);
+      if (!uploads.take(charge)) throw busy("too many recordings are being uploaded", 1);
+      timing.charged += charge;
+      timing.bytes += message.chunk.length;
       yield message;
     }
   }
@@ -184,7 +191,7 @@ export class Dispatcher {
   async #observed(method: DescMethod, call: Call, run: (timing: Timing) => Promise<Message>): Promise<Message> {
     const { metrics, log } = this.#parts;
     const operation = method.name;
-    const timing: Timing = { startedAt: performance.now(), queuedSeconds: 0, workedSeconds: 0, bytes: 0 };
+    const timing: Timing = { startedAt: performance.now(), queuedSeconds: 0, workedSeconds: 0, bytes: 0, charged: 0 };
     let status = "OK";
     this.#running++;
     try {

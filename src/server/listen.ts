@@ -38,6 +38,8 @@ const IDLE_SESSION_MS = 300_000;
 export async function listen(options: ListenOptions): Promise<Listener> {
   const timed: NodeHandler = (request, response) => {
     limitReading(request, options.readSeconds(request));
+    // An HTTP/2 response says so only when its stream is closed, which is what may never happen.
+    ("stream" in request ? request.stream : response).once("finish", () => endUnread(request));
     options.handler(request, response);
   };
   return options.tls ? listenTls(options, options.tls, timed) : listenCleartext(options, timed);
@@ -49,6 +51,28 @@ function limitReading(request: NodeRequest, seconds: number): void {
   const done = () => clearTimeout(timer);
   request.once("end", done);
   request.once("close", done);
+}
+
+/** Time for an answer to arrive at one who is still sending. */
+const UNREAD_MS = 500;
+const UNREAD_BYTES = 64 * 1024 * 1024;
+
+/** Who is answered need not send the rest: HTTP/2 ends the stream, HTTP/1.1 the connection. */
+function endUnread(request: NodeRequest): void {
+  // A handler may have given the request up, and not the stream beneath it.
+  const source = "stream" in request ? request.stream : request;
+  if (!source || source.readableEnded || source.destroyed) return;
+  const end = () => {
+    if ("stream" in request) request.stream.close(http2.constants.NGHTTP2_NO_ERROR);
+    else request.socket.destroySoon();
+  };
+  const timer = setTimeout(end, UNREAD_MS);
+  let bytes = 0;
+  source.on("data", (chunk: Uint8Array) => {
+    bytes += chunk.length;
+    if (bytes > UNREAD_BYTES) end();
+  });
+  for (const event of ["end", "error", "close"]) source.once(event, () => clearTimeout(timer));
 }
 
 class Sessions {

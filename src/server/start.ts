@@ -73,6 +73,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     // The issuer is the address that callers see, and a free port makes it known only once the service listens. Both are
     // bound in the same turn in which that is heard of, before any request can be.
     let guard: Guard = openGuard;
+    let started = false;
     let tokenApp: TokenApp | null = null;
     let operatorApp: ReturnType<typeof createOperatorApp> | null = null;
     const page = servePage(config.page);
@@ -81,7 +82,10 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       guard: { admit: (authorization, address) => guard.admit(authorization, address) },
       log,
       version: VERSION,
-      ready: () => ready(store, engine),
+      ready: async () => {
+        if (!started) throw new Error("still starting");
+        await ready(store, engine);
+      },
       ...(page ? { page } : {}),
       ...(config.auth.ownIssuer
         ? {
@@ -133,6 +137,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     const looking = setInterval(() => service.metrics.load.sample(), LOOK_AT_QUEUE_EVERY_MS);
     looking.unref();
 
+    started = true;
     log.info("listening", {
       address: service.url,
       version: VERSION,

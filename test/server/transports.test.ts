@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
+import http2 from "node:http2";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -318,6 +319,67 @@ describe("callers who misbehave", () => {
     expect(kept).toBeLessThanOrEqual(1_000_000);
     const memory = process.memoryUsage().arrayBuffers;
     expect(memory).toBeLessThan(200e6);
+  });
+
+  describe("answers who sends on although refused, and ends it soon", () => {
+    const refusing = () =>
+      listening({
+        addMediaSegment: async (messages: AsyncIterable<AddMediaSegmentRequest>) => {
+          for await (const _ of messages) throw new StatusError({ statusCode: StatusCode.NOT_FOUND, message: "gone" });
+          return create(AddMediaSegmentResponseSchema, {});
+        },
+      });
+
+    it("over HTTP/1.1", async () => {
+      const { url } = await refusing();
+      const send = `head -c 1073741824 /dev/zero | curl -sS --max-time 60 -w ' %{http_code}' -X POST -H 'content-type: audio/wav' '${url}/v1/audios' -T - || true`;
+      const { stdout } = await run("bash", ["-c", send]);
+      expect(stdout).toContain("gone");
+      expect(stdout).toMatch(/ 404$/);
+    });
+
+    it.each([
+      ["HTTP/2", "/v1/audios", "audio/wav", { ":status": 404 }],
+      ["gRPC", "/vendor.biosec.v1.MediaProcessor/AddMediaSegment", "application/grpc", { "grpc-status": "5" }],
+    ])("over %s", async (_, path, type, expected) => {
+      const { url } = await refusing();
+      const session = http2.connect(url);
+      const stream = session.request({ ":method": "POST", ":path": path, "content-type": type });
+      let answered: http2.IncomingHttpHeaders = {};
+      const note = (headers: http2.IncomingHttpHeaders) => {
+        answered = { ...answered, ...headers };
+      };
+      stream
+        .on("response", note)
+        .on("trailers", note)
+        .on("error", () => {});
+      stream.resume();
+      const ended = new Promise<void>((resolve) => stream.once("close", () => resolve()));
+      // Without end, as fast as it is taken.
+      const zeros = Buffer.alloc(65_536);
+      const more = () => {
+        while (stream.writable && stream.write(zeros));
+      };
+      stream.on("drain", more);
+      more();
+      await ended;
+      expect(answered).toMatchObject(expected);
+      expect(stream.rstCode).toBe(http2.constants.NGHTTP2_NO_ERROR);
+      session.destroy();
+    });
+  });
+
+  it("says TOO_LARGE to a recording of ever so many empty messages", async () => {
+    const { url } = await listening({}, { limits: { mediaBytes: 10_000 } });
+    const error = await new Promise<grpc.ServiceError>((resolve) => {
+      const call = grpcClient("MediaProcessor", url).AddMediaSegment((failure: grpc.ServiceError) => resolve(failure));
+      call.on("error", () => {});
+      call.write({ context });
+      for (let i = 0; i < 200; i++) call.write({ chunk: Buffer.alloc(0) });
+      call.end();
+    });
+    expect(error.code).toBe(grpc.status.RESOURCE_EXHAUSTED);
+    expect(detailOf(error).statusCode).toBe(StatusCode.TOO_LARGE);
   });
 
   it("refuses a JSON body that is too large, and one that is packed", async () => {
