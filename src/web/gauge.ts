@@ -41,7 +41,7 @@ export class Gauge {
 
   show(llr: number, threshold: number): void {
     const part = Math.min(1, Math.max(0, 0.5 + (llr - threshold) / (2 * reach)));
-    this.#show(part, strings.verify.scoreOf(llr.toFixed(1), threshold.toFixed(1)), llr >= threshold);
+    this.#show(part, strings.verify.scoreOf(llr, threshold), llr >= threshold);
   }
 
   #show(part: number, text: string, reached: boolean): void {

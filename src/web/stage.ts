@@ -30,6 +30,9 @@ export interface Task {
 /** Nobody needs longer; a forgotten recording ends here. */
 const longestSeconds = 30;
 
+/** What is shown of a file: its end. */
+const shownSeconds = 6;
+
 interface Take {
   readonly pieces: Float32Array[];
   rateHz: number;
@@ -239,6 +242,7 @@ export class Stage {
       this.#take = take;
       this.#begin(take, audio.rateHz);
       this.#picture(audio);
+      this.#meters.level(levelOf(audio.samples.subarray(-shownSeconds * audio.rateHz)));
       take.hearing!.push(audio.samples);
       await this.#conclude(take);
     }
@@ -262,7 +266,7 @@ export class Stage {
   /** The end of a file, in pieces that a frame has time for. */
   #picture({ samples, rateHz }: Samples): void {
     const step = Math.round(rateHz / 25);
-    for (let at = Math.max(0, samples.length - 6 * rateHz); at < samples.length; at += step)
+    for (let at = Math.max(0, samples.length - shownSeconds * rateHz); at < samples.length; at += step)
       this.#pictures.push(samples.subarray(at, at + step));
   }
 

@@ -1,6 +1,8 @@
 /** Every word that the page says. Another language is another file of this shape. */
 
 const seconds = (value: number) => `${value.toFixed(1)} s`;
+/** A minus that is as wide as a plus. */
+const signed = (text: string) => text.replace("-", "−");
 const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1);
 
 export const strings = {
@@ -41,8 +43,7 @@ export const strings = {
     yes: (name: string) => `It is ${name}`,
     no: (name: string) => `It is not ${name}`,
     score: "Score",
-    needed: "needed",
-    scoreOf: (score: string, needed: string) => `Score ${score}, needed ${needed}`,
+    scoreOf: (score: number, needed: number) => signed(`${score.toFixed(1)}, needed `) + signed(needed.toFixed(1)),
   },
 
   identify: {
@@ -94,7 +95,7 @@ export const strings = {
     level: "Level",
     snr: "Speech over noise",
     clipping: "Clipping",
-    decibels: (value: number) => `${Math.round(value)} dB`,
+    decibels: (value: number) => signed(`${Math.round(value)} dB`),
     none: "–",
     clean: "none",
     clipped: "too loud",
