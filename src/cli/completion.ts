@@ -26,10 +26,12 @@ export function completionCommand(program: Command): void {
     .command("completion")
     .description("print the completion script of a shell: source <(vivavoce completion bash)")
     .argument("<shell>", "bash or zsh")
-    .action((shell: string) => {
+    .option("--json", "answer as JSON: the script as a string")
+    .action((shell: string, options: { readonly json?: boolean }) => {
       if (shell !== "bash" && shell !== "zsh")
         program.error(`error: no completion for ${shell}, only for bash and zsh`);
-      process.stdout.write(shell === "bash" ? bash(program) : zsh(program));
+      const script = shell === "bash" ? bash(program) : zsh(program);
+      process.stdout.write(options.json ? `${JSON.stringify({ shell, script })}\n` : script);
     });
 }
 

@@ -3,34 +3,83 @@ import { openRecording } from "../audio/file.js";
 import { recordingOfSamples } from "../audio/index.js";
 import type { Recording } from "../audio/port.js";
 import { AudioValidity } from "../contract/index.js";
-import { speak } from "../demo/voice.js";
+import { speak, wav } from "../demo/voice.js";
 import type { Engine, VoiceAnalysis } from "../engine/port.js";
 import { configurationSets } from "../voiceprint/configuration-set.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
-import { remedy } from "./calls.js";
+import { channelSelector, inSession, remedy, upload } from "./calls.js";
 import { CommandError } from "./command-error.js";
-import { createOutput, facts, words } from "./output.js";
+import { seconds } from "./enroll.js";
+import { openOperations } from "./operations.js";
+import { createOutput, facts, type Output, words } from "./output.js";
 import { createProgress } from "./progress.js";
-import { type AudioOptions, mediaFormat, withAudio } from "./shared-options.js";
+import { type AudioOptions, mediaFormat, type PlaceOptions, withAudio, withPlace } from "./shared-options.js";
 
-interface Options extends AudioOptions {
-  readonly json?: boolean;
-  readonly configset: string;
+interface Options extends PlaceOptions, AudioOptions {}
+
+/** What was measured; what a box does not tell is absent. */
+interface Measured {
+  readonly rateHz: number;
+  readonly channels: number;
+  readonly grossSeconds: number;
+  readonly netSpeechSeconds: number;
+  readonly snrDb: number | null;
+  readonly speechLevelDb: number | null;
+  readonly saturatedPerMinute: number;
+  readonly saturationRatio?: number;
+  readonly bandwidthHz?: number | null;
+  readonly speakers: number;
+  readonly voiceClass: number | null;
+  readonly model: string;
+  readonly verdicts: readonly { readonly purpose: "enroll" | "verify"; readonly validity: AudioValidity }[];
 }
 
 export function measureCommand(program: Command): void {
   withAudio(
-    program
-      .command("measure")
-      .description("measure a recording: speech, noise, level, clipping, and whether it is good enough")
-      .argument("[file]", "WAV file; without one a voice is synthesized")
-      .option("--configset <id>", "configuration set that judges", "ivr-text-dependent")
-      .option("--json", "answer as JSON"),
+    withPlace(
+      program
+        .command("measure")
+        .description("measure a recording: speech, noise, level, clipping, and whether it is good enough")
+        .argument("[file]", "WAV file; without one a voice is synthesized"),
+    ),
   ).action(measure);
 }
 
 async function measure(file: string | undefined, options: Options): Promise<void> {
   const output = createOutput(options.json ?? false);
+  const channel = options.channel ?? 0;
+  const measured = options.url ? await onBox(file, options) : await here(file, options, output);
+  const { verdicts, ...figures } = measured;
+  const answer = {
+    file: file ?? null,
+    channel,
+    ...figures,
+    verdict: Object.fromEntries(verdicts.map(({ purpose, validity }) => [purpose, AudioValidity[validity]!])),
+  };
+  output.answer(answer, () =>
+    facts([
+      ["recording", file ?? "synthesized voice (give a WAV file to measure yours)"],
+      ["rate", `${measured.rateHz} Hz`],
+      [
+        "channels",
+        measured.channels === 1 ? 1 : `${measured.channels} (${channel === 0 ? "mixed" : `channel ${channel}`})`,
+      ],
+      ["gross", `${measured.grossSeconds.toFixed(2)} s`],
+      ["net speech", `${measured.netSpeechSeconds.toFixed(2)} s`],
+      ["SNR", unit(measured.snrDb, "dB")],
+      ["speech level", unit(measured.speechLevelDb, "dBov")],
+      ["saturation", `${measured.saturatedPerMinute.toFixed(0)} samples a minute`],
+      ...(measured.bandwidthHz === undefined
+        ? []
+        : [["bandwidth", measured.bandwidthHz === null ? null : `${measured.bandwidthHz.toFixed(0)} Hz`] as const]),
+      ["speakers", measured.speakers > 1 ? "several" : measured.speakers],
+      ["voice class", measured.voiceClass?.toFixed(0)],
+      ...verdicts.map(({ purpose, validity }) => [`fit to ${purpose}`, verdictText(validity)] as const),
+    ]),
+  );
+}
+
+async function here(file: string | undefined, options: Options, output: Output): Promise<Measured> {
   const set = configurationSets().get(options.configset);
   if (!set) throw new CommandError(`no configuration set ${options.configset}`);
   const opened = file === undefined ? null : openRecording(file, rawOf(options));
@@ -42,17 +91,10 @@ async function measure(file: string | undefined, options: Options): Promise<void
     const channel = options.channel ?? 0;
     if (channel > recording.channels)
       throw new CommandError(`--channel ${channel}: the recording has ${recording.channels}`);
-    const analysis = await analyzed(engine, recording, channel, progress);
-    const { measures } = analysis;
-    const verdicts = (["enroll", "verify"] as const).map((purpose) => ({
-      purpose,
-      validity: audioValidity({ ...measures, speakers: analysis.speakers }, purpose, set),
-    }));
-    const answer = {
-      file: file ?? null,
+    const { measures, speakers, voiceClass, revision } = await analyzed(engine, recording, channel, progress);
+    return {
       rateHz: recording.rateHz,
       channels: recording.channels,
-      channel,
       grossSeconds: measures.grossSeconds,
       netSpeechSeconds: measures.netSpeechSeconds,
       snrDb: measures.snrDb,
@@ -60,34 +102,62 @@ async function measure(file: string | undefined, options: Options): Promise<void
       saturatedPerMinute: measures.saturatedPerMinute,
       saturationRatio: measures.saturationRatio,
       bandwidthHz: measures.bandwidthHz,
-      speakers: analysis.speakers,
-      voiceClass: analysis.voiceClass,
-      model: analysis.revision,
-      verdict: Object.fromEntries(verdicts.map(({ purpose, validity }) => [purpose, AudioValidity[validity]!])),
+      speakers,
+      voiceClass,
+      model: revision,
+      verdicts: (["enroll", "verify"] as const).map((purpose) => ({
+        purpose,
+        validity: audioValidity({ ...measures, speakers }, purpose, set),
+      })),
     };
-    output.answer(answer, () =>
-      facts([
-        ["recording", file ?? "synthesized voice (give a WAV file to measure yours)"],
-        ["rate", `${recording.rateHz} Hz`],
-        [
-          "channels",
-          recording.channels === 1 ? 1 : `${recording.channels} (${channel === 0 ? "mixed" : `channel ${channel}`})`,
-        ],
-        ["gross", `${measures.grossSeconds.toFixed(2)} s`],
-        ["net speech", `${measures.netSpeechSeconds.toFixed(2)} s`],
-        ["SNR", unit(measures.snrDb, "dB")],
-        ["speech level", unit(measures.speechLevelDb, "dBov")],
-        ["saturation", `${measures.saturatedPerMinute.toFixed(0)} samples a minute`],
-        ["bandwidth", measures.bandwidthHz === null ? null : `${measures.bandwidthHz.toFixed(0)} Hz`],
-        ["speakers", analysis.speakers > 1 ? "several" : analysis.speakers],
-        ["voice class", analysis.voiceClass?.toFixed(0)],
-        ...verdicts.map(({ purpose, validity }) => [`fit to ${purpose}`, verdictText(validity)] as const),
-      ]),
-    );
   } finally {
     progress.stop();
     opened?.close();
     await engine.close();
+  }
+}
+
+/** ProcessAudio measures on the way: once as for a check, once as for an enrollment. */
+async function onBox(file: string | undefined, options: Options): Promise<Measured> {
+  const { operations, close } = await openOperations(options);
+  try {
+    return await inSession(operations, options, async (context) => {
+      const format = mediaFormat(options);
+      const media =
+        file === undefined
+          ? (await operations.addMediaSegment(context, wav(speak(SYNTHESIZED), SYNTHESIZED.rateHz))).gkMediaSegmentId!
+              .value
+          : await upload(operations, context, file, format);
+      const process = async (isForEnrollment: boolean) =>
+        (
+          await operations.processAudio({
+            context,
+            input: { case: "gkMediaSegmentId", value: { value: media } },
+            isForEnrollment,
+            ...channelSelector(options.channel),
+          })
+        ).result!;
+      const [whole, forEnrollment] = [await process(false), await process(true)];
+      const details = whole.audioDetails;
+      return {
+        rateHz: details?.mediaSamplingRateHz ?? 0,
+        channels: details?.mediaNumberOfChannels ?? 0,
+        grossSeconds: seconds(details?.grossAudio),
+        netSpeechSeconds: seconds(details?.netAudio),
+        snrDb: details?.snrDb ?? null,
+        speechLevelDb: details?.speechLevel ?? null,
+        saturatedPerMinute: details?.saturationLevel ?? 0,
+        speakers: details?.numberOfDetectedSpeakers ?? 0,
+        voiceClass: whole.voiceClassScore ?? null,
+        model: whole.gkCalibrationModelRevisionId?.value ?? "",
+        verdicts: [
+          { purpose: "enroll", validity: forEnrollment.validity },
+          { purpose: "verify", validity: whole.validity },
+        ],
+      };
+    });
+  } finally {
+    await close();
   }
 }
 
@@ -105,10 +175,9 @@ function rawOf(options: AudioOptions) {
   return format && { encoding: format.encoding, rateHz: format.rate, channels: format.channels };
 }
 
-function synthesized(): Recording {
-  const rateHz = 16_000;
-  return recordingOfSamples(speak({ speaker: 1, seconds: 8, rateHz }), rateHz);
-}
+const SYNTHESIZED = { speaker: 1, seconds: 8, rateHz: 16_000 };
+
+const synthesized = (): Recording => recordingOfSamples(speak(SYNTHESIZED), SYNTHESIZED.rateHz);
 
 /** Streams, so that hours of audio fit. */
 async function analyzed(

@@ -58,7 +58,12 @@ export async function main(argv: readonly string[]): Promise<ExitCode> {
 }
 
 function reported(error: unknown, json: boolean): ExitCode {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return ExitCode.ok;
+    // People have been told already, on stderr.
+    if (json) process.stdout.write(`${JSON.stringify({ error: error.message.replace(/^error: /, "") })}\n`);
+    return ExitCode.usage;
+  }
   const { message, hint, exitCode } = described(error);
   if (json)
     process.stdout.write(`${JSON.stringify({ error: message, ...(hint ? { hint } : {}), ...statusOf(error) })}\n`);

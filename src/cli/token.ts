@@ -611,6 +611,7 @@ function paramsCommand(): Command {
     .argument("<kind>", "asr, nlu or dlg")
     .argument("<context-tag>")
     .argument("[language]", "as eng-USA; not for dlg")
+    .option("--json", "answer as JSON, as it always does")
     .action((kind: string, contextTag: string, language: string | undefined) => {
       if (kind !== "asr" && kind !== "nlu" && kind !== "dlg")
         throw new CommandError(`${kind} is none of asr, nlu, dlg`);

@@ -3,7 +3,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import type { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createProgram } from "../../src/cli/program.js";
 import { configSchema } from "../../src/server/config.js";
 import { jsonLog } from "../../src/server/log.js";
 import { type Box, startBox } from "../../src/server/start.js";
@@ -105,6 +107,15 @@ describe("enroll, verify, identify, watchlist against a box", () => {
     expect((await run("watchlist", "show", id, ...place)).code).toBe(4);
   });
 
+  it("measures", async () => {
+    const { code, json } = await run("measure", file("ada-4.wav"), ...place, "--json");
+    expect(code).toBe(0);
+    expect(json).toMatchObject({ rateHz, channels: 1, verdict: { enroll: "AUDIO_OK", verify: "AUDIO_OK" } });
+    expect(json.grossSeconds).toBeCloseTo(3.4, 6);
+    const people = await run("measure", file("silence.wav"), ...place);
+    expect(people.out).toMatch(/fit to verify +no, audio too short: speak longer/);
+  });
+
   it("demonstrates both workflows", async () => {
     const { code, json } = await run("demo", ...place, "--json");
     // The fixture's ears know no synthesized voice: only that every step is taken is tested here.
@@ -138,6 +149,16 @@ describe("what goes wrong is said plainly", () => {
     const ran = await run("verify", "nobody", file("ada-4.wav"), ...place, "--json");
     expect(ran.json.error).toMatch(/nobody/);
     expect(ran.json.hint).toMatch(/enroll/);
+    expect((await run("enroll", "ada", "--json")).json.error).toMatch(/missing required argument/);
+  });
+
+  it("every command can answer as JSON", async () => {
+    const leaves = (command: Command): Command[] =>
+      command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
+    const without = leaves(createProgram()).filter(({ options }) => !options.some(({ long }) => long === "--json"));
+    expect(without.map((command) => command.name())).toEqual([]);
+    expect((await run("completion", "bash", "--json")).json.script).toContain("complete -o filenames");
+    expect((await run("token", "params", "dlg", "bank", "--json")).json).toHaveProperty("urn");
   });
 
   it("says that nobody listens, and that credentials are wrong", async () => {
