@@ -5,6 +5,20 @@ import { bare, closeSession, enroll, openSession, type Takes, verify } from "./w
 
 const ids = (...values: string[]) => ({ unique_ids: values.map((value) => ({ value })) });
 
+const WAV_HEADER_BYTES = 44;
+
+/** Two recordings of one channel as one of two, without a header. */
+function interleaved(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const frames = (Math.min(first.length, second.length) - WAV_HEADER_BYTES) / 2;
+  const both = new Uint8Array(frames * 4);
+  for (let i = 0; i < frames; i++) {
+    const at = WAV_HEADER_BYTES + 2 * i;
+    both.set(first.subarray(at, at + 2), 4 * i);
+    both.set(second.subarray(at, at + 2), 4 * i + 2);
+  }
+  return both;
+}
+
 /** Registers the tests. `name` keeps the people of one run apart from those of another on the same store. */
 export function endToEnd(client: () => ContractClient, takes: Takes, name: string): void {
   const called = (who: string) => `${who} over ${name}`;
@@ -77,6 +91,23 @@ export function endToEnd(client: () => ContractClient, takes: Takes, name: strin
     });
     const session = await client().call("GetSessionDecision", { context });
     expect(session.result.decision).toBe("DECISION_FRAUD");
+    await closeSession(client(), context);
+  });
+
+  it("listen to the channel of a call that is asked for, in headerless audio", async () => {
+    const value = await enroll(client(), takes, called("ida"), 800);
+    const context = await openSession(client());
+    // The caller on the first channel, the agent on the second.
+    const format = { encoding: "pcm16", rate: 8000, channels: 2 };
+    const { gk_media_segment_id } = await client().upload(context, interleaved(takes(800, 4), takes(900, 4)), format);
+    const decided = async (channel: number) => {
+      const channel_selector = { channel: client().wrapsScalars ? { value: channel } : channel };
+      const request = { context, gk_voiceprint_profile_id: { value }, gk_media_segment_id, channel_selector };
+      return (await client().call("Verify", request)).result.decision;
+    };
+    expect(await decided(1)).toBe("DECISION_AUTHENTIC");
+    expect(await decided(2)).toBe("DECISION_NO_MATCH");
+    await expect(decided(3)).rejects.toThrow(/channel/);
     await closeSession(client(), context);
   });
 

@@ -2,10 +2,8 @@
 import { expect } from "vitest";
 import type { ContractClient, Json } from "./contract-client.js";
 
-export interface Takes {
-  /** A WAV file with somebody's voice; another one for another take. */
-  (speaker: number, take: number): Uint8Array;
-}
+/** A WAV file with somebody's voice; another one for another take. */
+export type Takes = (speaker: number, take: number) => Uint8Array;
 
 /** A wrapper is a message over gRPC, whose default value is left out, and bare over HTTP. */
 export const bare = (value: Json, absent: Json = false) =>

@@ -1,0 +1,30 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { ENVIRONMENT, loadConfig } from "../../src/server/config.js";
+
+const path = (name: string) => fileURLToPath(new URL(`../../deploy/${name}`, import.meta.url));
+const text = (name: string) => readFileSync(path(name), "utf8");
+
+describe("what deploy/ holds", () => {
+  it("systemd takes the unit without complaint", () => {
+    const said = execFileSync("systemd-analyze", ["verify", path("vivavoce.service")], {
+      encoding: "utf8",
+      stdio: "pipe",
+    });
+    expect(said).toBe("");
+  });
+
+  it("the box takes the configuration file", () => {
+    expect(loadConfig({ file: path("config.json"), env: {} })).toMatchObject({ host: "127.0.0.1", port: 8080 });
+  });
+
+  it("unit, Dockerfile and README name only settings that exist, and README all of them", () => {
+    for (const name of ["vivavoce.service", "Dockerfile", "README.md"]) {
+      for (const [variable] of text(name).matchAll(/VIVAVOCE_[A-Z_]+/g))
+        expect([...Object.keys(ENVIRONMENT), "VIVAVOCE_CONFIG"], name).toContain(variable);
+    }
+    for (const variable of Object.keys(ENVIRONMENT)) expect(text("README.md")).toContain(variable);
+  });
+});
