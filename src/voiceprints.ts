@@ -22,6 +22,7 @@ import {
   VoiceprintProfileStatus,
 } from "./contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "./contract/gen/vendor/rpc/status_pb.js";
+import { fieldViolation } from "./contract/mandatory.js";
 import { StatusError } from "./contract/status-error.js";
 import type { OperationOptions } from "./processor/dependencies.js";
 import type { ExportedProfile } from "./processor/export-profile.js";
@@ -265,15 +266,24 @@ export class Voiceprints {
     recordings: readonly Audio[],
     choices: CallChoices,
   ): Promise<Enrollment> {
+    if (!Array.isArray(recordings) || recordings.length === 0)
+      throw unfit("recordings", "empty", "recordings are a list of at least one");
+    assertName(name);
     return this.#inSession(kind === "person" ? name : "", async (context) => {
-      const gkVoiceprintProfileId = { value: await this.#profileIdOrNew(kind, name, choices.tag) };
+      // Made when the first recording turns out to be audio: a call that is refused leaves nobody behind.
+      let profileId: string | null = null;
+      const profile = async () => {
+        profileId ??= await this.#profileIdOrNew(kind, name, choices.tag);
+        return profileId;
+      };
       const segments: EnrolledSegment[] = [];
       for (const [index, recording] of recordings.entries()) {
-        const segment = await this.#enrollSegment(context, gkVoiceprintProfileId.value, recording, choices);
+        const segment = await this.#enrollSegment(context, profile, recording, choices);
         segments.push(segment);
         choices.onProgress?.({ step: "segment", index, total: recordings.length, segment });
       }
       choices.onProgress?.({ step: "train" });
+      const gkVoiceprintProfileId = { value: await profile() };
       const { result } = await this.processor.train({ context, gkVoiceprintProfileId }, callOptions(choices));
       return {
         trained: result!.reason === TrainReason.TRAIN_OK,
@@ -287,7 +297,7 @@ export class Voiceprints {
 
   async #enrollSegment(
     context: SessionContext,
-    profileId: string,
+    profile: () => Promise<string>,
     recording: Audio,
     choices: CallChoices,
   ): Promise<EnrolledSegment> {
@@ -305,7 +315,7 @@ export class Voiceprints {
     if (!gkProcessedAudioId)
       return { enrolled: false, reason: "INTERNAL_ERROR", validity: validityName, netSpeechSeconds: 0 };
     const { result } = await this.processor.enroll(
-      { context, gkVoiceprintProfileId: { value: profileId }, gkProcessedAudioId },
+      { context, gkVoiceprintProfileId: { value: await profile() }, gkProcessedAudioId },
       callOptions(choices),
     );
     const full = result!.enrollStatus === EnrollStatus.FULL && result!.enrolled !== true;
@@ -413,6 +423,7 @@ export class Voiceprints {
   }
 
   #owned(kind: OwnerKind, name: string, tag = "") {
+    assertName(name);
     const owner =
       kind === "person"
         ? ({ case: "personId", value: name } as const)
@@ -499,6 +510,17 @@ export class Listener {
 type SessionContext = Extract<MessageInitShape<typeof ContextSchema>, { $typeName?: never }> &
   Pick<Context, "gkEngagementId" | "gkSessionId">;
 
+const unfit = (field: string, violation: string, message: string): StatusError =>
+  new StatusError({
+    statusCode: StatusCode.INVALID_REQUEST,
+    message,
+    fieldViolations: [fieldViolation(field, violation, message)],
+  });
+
+function assertName(name: string): void {
+  if (typeof name !== "string" || name === "") throw unfit("name", "malformed", "a name is a text that is not empty");
+}
+
 const unknownName = (kind: OwnerKind, name: string): StatusError =>
   new StatusError({ statusCode: StatusCode.NOT_FOUND, message: `there is no ${kind} "${name}" with this tag` });
 
@@ -557,9 +579,19 @@ async function mediaOf(audio: Audio) {
   if (audio instanceof Uint8Array) return { chunk: audio };
   if (audio instanceof ArrayBuffer) return { chunk: new Uint8Array(audio) };
   if (audio instanceof Blob) return { chunk: new Uint8Array(await audio.arrayBuffer()) };
-  if ("samples" in audio) return { chunk: floatWav(audio.samples, audio.rateHz) };
-  const { bytes, encoding, rateHz, channels = 1 } = audio;
-  return { chunk: bytes, encoding, rate: rateHz, channels };
+  if (typeof audio === "object" && audio !== null) {
+    if ("samples" in audio && audio.samples instanceof Float32Array)
+      return { chunk: floatWav(audio.samples, audio.rateHz) };
+    if ("bytes" in audio && audio.bytes instanceof Uint8Array) {
+      const { bytes, encoding, rateHz, channels = 1 } = audio;
+      return { chunk: bytes, encoding, rate: rateHz, channels };
+    }
+  }
+  throw unfit(
+    "audio",
+    "not_audio",
+    "audio is a WAV file as Uint8Array, ArrayBuffer or Blob (a file must be read first), { samples: Float32Array, rateHz }, or { bytes, encoding, rateHz }",
+  );
 }
 
 /** Samples as a WAV file of 32-bit floats: nothing is lost on the way. */

@@ -2,7 +2,15 @@
  * The one place where requests are held to what the contract declares: mandatory fields, choices and context, and the
  * form of ids. Which of them exist is for the operation to find out.
  */
-import { create, type DescField, type DescMessage, getOption, hasOption, type Message } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  getOption,
+  hasOption,
+  type Message,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { ContextSchema, UniqueIdSchema } from "./gen/vendor/biosec/v1/common_pb.js";
 import { context_needs, mandatory, mandatory_choice } from "./gen/vendor/rpc/mandatory_pb.js";
@@ -37,7 +45,11 @@ function walk(message: ReflectMessage, path: string, violations: FieldViolation[
       if (isMandatory) violations.push(fieldViolation(fieldPath, "missing", `${fieldPath} is mandatory`));
       continue;
     }
-    if (field.fieldKind === "message") {
+    if (field.fieldKind === "scalar") {
+      const wanted = scalarType(field.scalar);
+      if (!isOfType(message.get(field), wanted))
+        violations.push(fieldViolation(fieldPath, "malformed", `${fieldPath} must be a ${wanted}`));
+    } else if (field.fieldKind === "message") {
       const inner = message.get(field) as ReflectMessage;
       if (field.message.typeName === UniqueIdSchema.typeName) checkForm(inner, field, fieldPath, violations);
       else walk(inner, `${fieldPath}.`, violations, contextNeeds(message.desc, field.message));
@@ -50,6 +62,33 @@ function walk(message: ReflectMessage, path: string, violations: FieldViolation[
       }
     }
   }
+}
+
+type ScalarName = "string" | "boolean" | "Uint8Array" | "bigint" | "number";
+
+/** What a caller's JavaScript may have put there instead: the types are for those who compile. */
+function scalarType(scalar: ScalarType): ScalarName {
+  switch (scalar) {
+    case ScalarType.STRING:
+      return "string";
+    case ScalarType.BOOL:
+      return "boolean";
+    case ScalarType.BYTES:
+      return "Uint8Array";
+    case ScalarType.INT64:
+    case ScalarType.UINT64:
+    case ScalarType.SINT64:
+    case ScalarType.FIXED64:
+    case ScalarType.SFIXED64:
+      return "bigint";
+    default:
+      return "number";
+  }
+}
+
+function isOfType(value: unknown, wanted: ScalarName): boolean {
+  if (wanted === "Uint8Array") return value instanceof Uint8Array;
+  return typeof value === wanted;
 }
 
 /** An id without a value, a list without ids and an empty string are not there. */

@@ -48,11 +48,17 @@ export function asStatusError(error: unknown): StatusError {
   return (
     callFailure(error) ??
     new StatusError(
-      { statusCode: StatusCode.INTERNAL_ERROR, message: "the operation failed for an internal reason" },
+      {
+        statusCode: StatusCode.INTERNAL_ERROR,
+        message: isClosed(error) ? "the store or the engine is closed" : "the operation failed for an internal reason",
+      },
       { cause: error },
     )
   );
 }
+
+const isClosed = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && (error.code === "closed" || error.code === "CLOSED");
 
 /** Runs work of the engine. Its own failure is a business outcome (`null`); the call's failure goes on. */
 export async function unlessEngineFails<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T | null> {

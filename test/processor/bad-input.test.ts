@@ -151,6 +151,20 @@ describe("mandatory fields and choices", () => {
     ]);
   });
 
+  test("a value of another type than the field's is named", async () => {
+    const { processor } = await world;
+    const context = { gkScopeId: { value: "bank" } };
+    const named = async (owner: object) =>
+      refusal(processor.createVoiceprintProfile({ context, owner, profileTag: 7 } as never));
+    expect(await named({ case: "personId", value: "alice" })).toMatchObject({
+      code: "INVALID_REQUEST",
+      fields: ["profile_tag malformed"],
+    });
+    expect((await named({ case: "personId", value: 7 })).fields).toContain("person_id malformed");
+    const media = processor.addMediaSegment({ context: { ...context }, chunk: "bytes" } as never);
+    expect((await refusal(media)).fields).toContain("chunk malformed");
+  });
+
   test("what is no request is BAD_REQUEST", async () => {
     const { processor } = await world;
     expect(await refusal(processor.verify(42 as never))).toMatchObject({ code: expect.stringMatching(/REQUEST$/) });

@@ -75,6 +75,32 @@ describe("the ten-line program", () => {
     expect(await voice.erase("nobody")).toBe(true);
   }, 120_000);
 
+  test.each([
+    ["no audio", undefined, ["audio not_audio"]],
+    ["a path", "alice.wav", ["audio not_audio"]],
+    ["a plain array of samples", { samples: [0, 0, 0], rateHz }, ["audio not_audio"]],
+    ["bytes that are text", { bytes: "RIFF", encoding: "pcm16", rateHz }, ["audio not_audio"]],
+    ["samples at no rate", { samples: new Float32Array(rateHz) }, ["rate not_audio"]],
+    ["nothing in it", new Uint8Array(0), ["chunk not_audio"]],
+  ])("%s is refused by name, and leaves nobody behind", async (_, audio, fields) => {
+    const expected = { code: "INVALID_REQUEST", fields };
+    expect(await refusal(voice.verify("bob", audio as never))).toMatchObject(expected);
+    expect(await refusal(voice.enroll("carol", [audio as never]))).toMatchObject(expected);
+    expect(await voice.people()).not.toContain("carol");
+  });
+
+  test("no recordings, one instead of a list, and names that are none are refused", async () => {
+    for (const recordings of [[], recorded(alice, 1), undefined])
+      expect(await refusal(voice.enroll("carol", recordings as never))).toMatchObject({ fields: ["recordings empty"] });
+    for (const name of ["", 7, undefined]) {
+      expect(await refusal(voice.enroll(name as never, [recorded(alice, 1)]))).toMatchObject({
+        fields: ["name malformed"],
+      });
+      expect(await refusal(voice.verify(name as never, recorded(alice, 1)))).toMatchObject({ code: "INVALID_REQUEST" });
+    }
+    expect(await voice.people()).not.toContain("carol");
+  });
+
   test("identifies, watches and analyzes", async () => {
     const found = await voice.identify(recorded(bob, 6));
     expect(found.candidates[0]!.name).toBe("bob");
