@@ -9,6 +9,7 @@ import { keepLastEvaluation, lastEvaluation } from "../evaluate/last-evaluation.
 import { readTrialSet, TrialSetError } from "../evaluate/trials.js";
 import { VoiceCache } from "../evaluate/voice-cache.js";
 import { evaluationFile } from "../server/config.js";
+import { VERSION } from "../server/version.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { createOutput, facts, table } from "./output.js";
@@ -120,7 +121,8 @@ async function keep(
 function cachePath(given: string | boolean, revision: string): string {
   if (typeof given === "string") return given;
   const root = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
-  return join(root, "vivavoce", "evaluate", `${revision.slice(0, 16)}.jsonl`);
+  // Another version's kernels may hear a little differently.
+  return join(root, "vivavoce", "evaluate", `${revision.slice(0, 16)}-${VERSION}.jsonl`);
 }
 
 function text(evaluation: Evaluation): string {
