@@ -19,6 +19,7 @@ import {
 import { type StatusError, StatusSchema } from "../contract/index.js";
 import { transportCodes } from "../contract/status-codes.js";
 import { asStatusError, type Call, type Dispatcher } from "./dispatch.js";
+import { createUnaryGrpc } from "./grpc-unary.js";
 import { requestIdOf } from "./http/transcoder.js";
 import type { NodeHandler } from "./listen.js";
 import type { Log } from "./log.js";
@@ -48,8 +49,14 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
   };
   const grpc = grpcHandlers(parts.dispatcher, options);
   const connect = connectHandlers(parts.dispatcher, options);
+  const unary = createUnaryGrpc(parts);
 
   return (request, response) => {
+    const method = unary.methodOf(request);
+    if (method) {
+      unary.handle(method, request, response, parts.addressOf(request));
+      return;
+    }
     const path = (request.url ?? "").split("?", 1)[0]!;
     const isGrpc = (request.headers["content-type"] ?? "").startsWith("application/grpc");
     const handle = (isGrpc ? grpc : connect).get(path);

@@ -1,0 +1,173 @@
+import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from "node:http2";
+import { type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { StatusCode } from "../contract/index.js";
+import { asStatusError, type Dispatcher } from "./dispatch.js";
+import { requestIdOf } from "./http/transcoder.js";
+import type { NodeRequest, NodeResponse } from "./listen.js";
+import type { Log } from "./log.js";
+import { METHODS } from "./operations.js";
+import { badRequest, Refusal, tooLarge } from "./refusal.js";
+import { connectErrorOf } from "./rpc.js";
+
+/**
+ * A plain unary gRPC call, straight on its HTTP/2 stream: the framework's pipeline costs more than everything else in a call. Taken is
+ * what nearly every client sends, one binary message that is not packed; all else goes the framework's way.
+ */
+export interface UnaryGrpc {
+  /** The method, where the call is one of these. */
+  methodOf(request: NodeRequest): DescMethod | undefined;
+  handle(method: DescMethod, request: NodeRequest, response: NodeResponse, address: string): void;
+}
+
+const PATHS: ReadonlyMap<string, DescMethod> = new Map(
+  METHODS.filter((method) => method.methodKind === "unary").map((method) => [
+    `/${method.parent.typeName}/${method.name}`,
+    method,
+  ]),
+);
+const TYPES = new Set(["application/grpc", "application/grpc+proto"]);
+const HEAD_BYTES = 5;
+const LONGEST_TIMEOUT_MS = 3_600_000;
+const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
+
+export function createUnaryGrpc(parts: {
+  readonly dispatcher: Dispatcher;
+  readonly messageBytes: number;
+  readonly log: Log;
+}): UnaryGrpc {
+  const { dispatcher, messageBytes, log } = parts;
+
+  async function answer(
+    method: DescMethod,
+    request: Http2ServerRequest,
+    response: Http2ServerResponse,
+    address: string,
+  ): Promise<void> {
+    const { headers, stream } = request;
+    const requestId = requestIdOf(one(headers["x-request-id"]));
+    const status = new Headers();
+    let body: Uint8Array | null = null;
+    const caller = watch(stream);
+    try {
+      const message = await dispatcher.unary(
+        method,
+        async () => {
+          caller.endAfter(timeoutMs(one(headers["grpc-timeout"])));
+          return messageOf(method, await onlyFrame(stream, messageBytes));
+        },
+        {
+          protocol: "grpc",
+          authorization: headers.authorization ?? null,
+          address,
+          requestId,
+          signal: caller.signal,
+        },
+      );
+      body = framed(toBinary(method.output, message));
+      status.set("grpc-status", "0");
+    } catch (error) {
+      setTrailerStatus(status, connectErrorOf(asStatusError(error)));
+    } finally {
+      caller.forget();
+    }
+    if (stream.destroyed || stream.closed) return;
+    response.addTrailers(Object.fromEntries(status));
+    stream.respond(
+      { ":status": 200, "content-type": "application/grpc+proto", "x-request-id": requestId },
+      { waitForTrailers: true },
+    );
+    stream.end(body ?? undefined);
+  }
+
+  return {
+    methodOf(request) {
+      if (!("stream" in request) || request.method !== "POST") return undefined;
+      if (!TYPES.has(request.headers["content-type"] ?? "")) return undefined;
+      if ((request.headers["grpc-encoding"] ?? "identity") !== "identity") return undefined;
+      return PATHS.get(request.url);
+    },
+    handle(method, request, response, address) {
+      answer(method, request as Http2ServerRequest, response as Http2ServerResponse, address).catch((error: unknown) =>
+        log.error("an answer could not be written", { stack: (error as Error).stack ?? String(error) }),
+      );
+    },
+  };
+}
+
+const one = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
+
+/** Whether the caller still waits, and how long it will. */
+function watch(stream: ServerHttp2Stream) {
+  const gone = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const closed = () => gone.abort(new ConnectError("the caller went away", Code.Canceled));
+  stream.once("close", closed);
+  return {
+    signal: gone.signal,
+    endAfter(ms: number | null): void {
+      if (ms === null) return;
+      timer = setTimeout(() => gone.abort(new ConnectError("the deadline passed", Code.DeadlineExceeded)), ms);
+    },
+    forget(): void {
+      clearTimeout(timer);
+      stream.off("close", closed);
+    },
+  };
+}
+
+function timeoutMs(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const [, value, unit] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? [];
+  if (value === undefined || unit === undefined) throw badRequest("grpc-timeout is malformed", "grpc-timeout");
+  return Math.min(LONGEST_TIMEOUT_MS, Number(value) * UNIT_MS[unit]!);
+}
+
+/** The one frame that a stream carries, without its head. */
+function onlyFrame(stream: ServerHttp2Stream, limit: number): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    const refuse = (error: Error) => {
+      stream.off("data", keep);
+      reject(error);
+    };
+    const keep = (chunk: Uint8Array) => {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > HEAD_BYTES + limit) refuse(tooLarge("the message", limit));
+    };
+    stream.on("data", keep);
+    stream.once("error", (error) => refuse(brokenOff(error)));
+    stream.once("close", () => refuse(brokenOff()));
+    stream.once("end", () => {
+      const all = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+      if (all.length === 0) return refuse(badRequest("one message expected, not none"));
+      if (all.length < HEAD_BYTES) return refuse(badRequest("the message broke off"));
+      const length = new DataView(all.buffer, all.byteOffset).getUint32(1);
+      if (all[0] !== 0) return refuse(badRequest("a message that is packed, or no message"));
+      if (length > limit) return refuse(tooLarge("the message", limit));
+      if (length > all.length - HEAD_BYTES) return refuse(badRequest("the message broke off"));
+      if (length < all.length - HEAD_BYTES) return refuse(badRequest("one message expected, not several"));
+      resolve(all.subarray(HEAD_BYTES));
+    });
+  });
+}
+
+const brokenOff = (cause?: unknown) => new Refusal(StatusCode.CANCELLED, "the message broke off", { cause });
+
+function messageOf(method: DescMethod, bytes: Uint8Array): Message {
+  try {
+    return fromBinary(method.input, bytes);
+  } catch (error) {
+    throw badRequest(`the message is no ${method.input.name}: ${(error as Error).message}`);
+  }
+}
+
+function framed(message: Uint8Array): Uint8Array {
+  const frame = new Uint8Array(HEAD_BYTES + message.length);
+  new DataView(frame.buffer).setUint32(1, message.length);
+  frame.set(message, HEAD_BYTES);
+  return frame;
+}
