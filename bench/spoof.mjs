@@ -16,7 +16,7 @@ const { wav } = await import(dist("demo/voice.js"));
 const { table } = await import(dist("cli/output.js"));
 
 /** Of Kokoro's lineage, which was trained on: reported apart from systems never heard in any form. */
-const known = (system) => /styletts|^kokoro-dev$/.test(system);
+const known = (system) => /-page\/styletts2?$|^kokoro-dev$/.test(system);
 const quiet = ["-hide_banner", "-loglevel", "error", "-y"];
 const lines = {
   none: null,
