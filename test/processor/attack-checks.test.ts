@@ -1,0 +1,48 @@
+/** Both attack checks from the easy door down to the kernels: the real engine with the package's own model. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openVoiceprints } from "../../dist/index.js";
+import { Decision } from "../../src/contract/gen/vendor/biosec/v1/common_pb.js";
+import type { Voiceprints } from "../../src/voiceprints.js";
+import { noise, speak, wav } from "../voice.js";
+
+const rateHz = 16_000;
+const both = { synthetic: true, playback: true };
+const recorded = (seconds: number) => wav(speak({ speaker: 8, seconds, rateHz, seed: 4 }), rateHz);
+
+let voice: Voiceprints;
+beforeAll(async () => {
+  voice = (await openVoiceprints({ engineOptions: { workers: 0 } })) as unknown as Voiceprints;
+}, 60_000);
+afterAll(() => voice.close());
+
+test("each check answers for itself, and the decision over all follows from them", async () => {
+  const { result, decision } = await voice.analyze(recorded(6), both);
+  const parts = [result.syntheticSpeechResult!, result.channelPlaybackResult!];
+  for (const part of parts) {
+    expect(Number.isFinite(part.score)).toBe(true);
+    expect([Decision.FRAUD, Decision.UNCERTAIN, Decision.NO_RISK_DETECTED]).toContain(part.decision);
+    expect(part.riskEngineResult).toBeDefined();
+    expect(part.gkCalibrationModelRevisionId!.value).not.toBe(result.gkCalibrationModelRevisionId!.value);
+  }
+  const said = parts.map((part) => part.decision);
+  const expected = said.includes(Decision.FRAUD)
+    ? "FRAUD"
+    : said.includes(Decision.UNCERTAIN)
+      ? "UNCERTAIN"
+      : "NO_RISK_DETECTED";
+  expect(decision).toBe(expected);
+  expect(await voice.analyze(recorded(6), both)).toMatchObject({
+    decision,
+    result: { syntheticSpeechResult: { score: parts[0]!.score } },
+  });
+}, 60_000);
+
+test("one check alone leaves the other out; audio without speech passes neither", async () => {
+  const { result } = await voice.analyze(recorded(6), { playback: true });
+  expect(result.syntheticSpeechResult).toBeUndefined();
+  expect(result.channelPlaybackResult).toBeDefined();
+  const hiss = await voice.analyze(wav(noise(5, rateHz, 1, -40), rateHz), both);
+  expect(hiss.decision).not.toBe("NO_RISK_DETECTED");
+  expect(hiss.result.syntheticSpeechResult).toMatchObject({ decision: Decision.UNCERTAIN });
+  expect(hiss.result.channelPlaybackResult).toMatchObject({ decision: Decision.UNCERTAIN });
+}, 60_000);
