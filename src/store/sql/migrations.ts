@@ -172,6 +172,11 @@ const MIGRATIONS: readonly string[] = [
   `
   ALTER TABLE vivavoce.groups ADD COLUMN version bigint NOT NULL DEFAULT 0;
   `,
+  `
+  -- Both are inserted from their session's row, which is never deleted: the constraints would only look for it again, at every check.
+  ALTER TABLE vivavoce.audio_models DROP CONSTRAINT audio_models_scope_session_fkey;
+  ALTER TABLE vivavoce.checks DROP CONSTRAINT checks_scope_session_fkey;
+  `,
 ];
 
 /** Any number that no other program takes: replicas that start at once migrate one after the other. */

@@ -75,11 +75,14 @@ export async function addAudioModel(
     write(
       `INSERT INTO vivavoce.audio_models (scope, id, session, media, data, voice)
        SELECT scope, $2, id, $4, $5, $6 FROM vivavoce.sessions
-       WHERE scope = $1 AND id = $3 AND model_key = $7 FOR SHARE RETURNING scope, session`,
+       WHERE scope = $1 AND id = $3 AND model_key = $7 ${heldAgainstOthers(context)} RETURNING scope, session`,
       [...recordKey(processed), media, JSON.stringify(plain), sealed, keyId],
     ),
   );
 }
+
+/** The session must not get another key before the insert is there to be seen; where nobody else can be, it need not be locked. */
+const heldAgainstOthers = ({ database }: SqlContext): string => (database.exclusive ? "" : "FOR SHARE");
 
 const recordKey = ({ scopeId, id, sessionId }: { scopeId: Id; id: Id; sessionId: Id }): string[] => [
   keyOf(scopeId),

@@ -1,4 +1,5 @@
 /** Engagements, sessions and their checks. */
+import { StoreError } from "../errors.js";
 import type { Session, Store } from "../port.js";
 import { inStoreWords, type SqlContext } from "./context.js";
 import type { Database } from "./database.js";
@@ -78,16 +79,15 @@ export function createSessions(context: SqlContext): Store["sessions"] {
         );
         return;
       }
-      await inStoreWords(
+      const rows = await inStoreWords(
         id,
-        database.query("INSERT INTO vivavoce.checks (scope, id, session, at, data) VALUES ($1, $2, $3, $4, $5)", [
-          keyOf(scopeId),
-          key,
-          escapeText(sessionId),
-          at,
-          data,
-        ]),
+        database.query(
+          `INSERT INTO vivavoce.checks (scope, id, session, at, data)
+           SELECT scope, $2, id, $4, $5 FROM vivavoce.sessions WHERE scope = $1 AND id = $3 RETURNING 1`,
+          [keyOf(scopeId), key, escapeText(sessionId), at, data],
+        ),
       );
+      if (rows.length === 0) throw new StoreError("unknown-parent", `there is no session ${sessionId}`);
     },
     async checks(scopeId, sessionId) {
       const rows = await database.query<{ data: string }>(
