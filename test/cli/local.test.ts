@@ -135,7 +135,15 @@ describe("an evaluation from the command line", () => {
     expect(summary.sameTrials).toBeGreaterThanOrEqual(8);
     expect(first.json.summary.equalErrorRate.value).toBeLessThan(0.2);
     expect(await readFile(join(folder, "report.html"), "utf8")).toContain("<svg");
-    const again = await vivavoce("evaluate", "set", "--resamples", "100");
+    // What a box's operator view shows: the same figures, and nothing of a recording.
+    const kept = join(folder, "data", "vivavoce", "last-evaluation.json");
+    const last = JSON.parse(await readFile(kept, "utf8"));
+    expect(last).toMatchObject({ name: "set", equalErrorRate: summary.equalErrorRate, speakers: 4 });
+    expect(last.curve.length).toBeGreaterThan(2);
+    expect(JSON.stringify(last)).not.toContain(".wav");
+    await rm(kept);
+    const again = await vivavoce("evaluate", "set", "--resamples", "100", "--no-keep");
+    await expect(readFile(kept)).rejects.toThrow("ENOENT");
     const { value, interval } = first.json.summary.equalErrorRate;
     const percent = (x: number) => (100 * x).toFixed(2);
     expect(again.out.replaceAll(/ +/g, " ")).toContain(
@@ -175,6 +183,9 @@ describe("a box", () => {
 
   it("prints lines at its first start that enroll and verify a voice, and its secret never again", async () => {
     await start();
+    expect(printed).toMatch(
+      /^Operator view: http:\/\/127\.0\.0\.1:\d+\/operator\/.*shown this once\.\n {2}user name +owner\n {2}password +\S{24}$/m,
+    );
     const lines = /^npx vivavoce demo[\s\S]*$/m.exec(printed)![0];
     const { out } = await execute("bash", ["-c", lines]);
     expect(out).toContain("TRAIN_STATUS_TRAINED");
@@ -185,7 +196,8 @@ describe("a box", () => {
     expect(taken).toMatchObject({ code: 2, err: expect.stringMatching(/in use.*\n.*--url/) });
     expect(await stop()).toBe(0);
     await start();
-    expect(printed).not.toMatch(/client secret/);
+    expect(printed).not.toMatch(/client secret|password/);
+    expect(printed).toContain("Operator view: ");
     expect(await stop()).toBe(0);
   });
 
