@@ -8,14 +8,14 @@ import { openEngine } from "../../dist/engine/index.js";
 import { utter } from "../voice.js";
 import { randomModel } from "./random-model.js";
 
-const model = randomModel();
+const model = randomModel({ attacks: ["synthetic", "playback"] });
 /** In 16 bits, so that the last bit of a host's sine does not matter. */
 const rounded = (samples: Float32Array) => samples.map((value) => Math.round(value * 32768) / 32768);
 const anna = rounded(utter({ speaker: 1, seconds: 9, rateHz: 16_000 }).samples);
 const bert = rounded(utter({ speaker: 2, seconds: 5, rateHz: 44_100 }).samples);
 
 /**
- * What is checked: bytes of measures, windows, embeddings, template and scores. Made once with Node; any engine on any machine
+ * What is checked: bytes of measures, windows, embeddings, template, scores and attack checks. Made once with Node; any engine on any machine
  * has to give the same. They change only with the kernels: then say in the commit which one, and why.
  */
 const golden = {
@@ -23,6 +23,7 @@ const golden = {
   bert: "99826cebc9cc12825b19b8dfdc81ea74",
   template: "227372db12d1181c181f66be9f814a74",
   scores: "05df653c719ac7a881f7cac8284b500d",
+  attacks: "82ae6a58579f977bd7ec8859cf46cabf",
 };
 
 /** Runs in Node and in the page alike: nothing from outside but its arguments. */
@@ -48,10 +49,20 @@ async function pass(
       ...(await engine.score([template!], voiceOf(one))),
       engine.threshold(0.003),
     ];
+    const attacks = [
+      await engine.attack("synthetic", voices.a.slice(), 16_000),
+      await engine.attack("playback", voices.b.slice(), 44_100),
+    ];
     // Numbers as their shortest exact text: equal text, equal bits.
     const text = (value: unknown) =>
       JSON.stringify(value, (_, part) => (part instanceof Float32Array ? Array.from(part) : part));
-    return { anna: text(one), bert: text(other), template: text([template, told]), scores: text(scores) };
+    return {
+      anna: text(one),
+      bert: text(other),
+      template: text([template, told]),
+      scores: text(scores),
+      attacks: text(attacks),
+    };
   } finally {
     await engine.close();
   }
