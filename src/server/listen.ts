@@ -47,15 +47,18 @@ export async function listen(options: ListenOptions): Promise<Listener> {
 
 /** A sender of one byte now and then holds a connection only so long. */
 function limitReading(request: NodeRequest, seconds: number): void {
-  const timer = setTimeout(() => request.destroy(), seconds * 1000);
+  const source = "stream" in request ? request.stream : request;
+  const timer = setTimeout(() => {
+    if ("stream" in request) request.stream.close(http2.constants.NGHTTP2_CANCEL);
+    request.destroy();
+  }, seconds * 1000);
   const done = () => clearTimeout(timer);
-  request.once("end", done);
-  request.once("close", done);
+  source.once("end", done);
+  source.once("close", done);
 }
 
 /** Time for an answer to arrive at one who is still sending. */
 const UNREAD_MS = 500;
-const UNREAD_BYTES = 64 * 1024 * 1024;
 
 /** Who is answered need not send the rest: HTTP/2 ends the stream, HTTP/1.1 the connection. */
 function endUnread(request: NodeRequest): void {
@@ -67,11 +70,7 @@ function endUnread(request: NodeRequest): void {
     else request.socket.destroySoon();
   };
   const timer = setTimeout(end, UNREAD_MS);
-  let bytes = 0;
-  source.on("data", (chunk: Uint8Array) => {
-    bytes += chunk.length;
-    if (bytes > UNREAD_BYTES) end();
-  });
+  source.resume();
   for (const event of ["end", "error", "close"]) source.once(event, () => clearTimeout(timer));
 }
 

@@ -75,7 +75,9 @@ export class Service {
     const { publicUrl, host, tls } = this.#config;
     if (publicUrl) return new URL(publicUrl).origin;
     const port = this.#listener?.port ?? this.#config.port;
-    return `${tls ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+    // Listening on every address is none that a caller could use.
+    const address = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+    return `${tls ? "https" : "http"}://${address.includes(":") ? `[${address}]` : address}:${port}`;
   }
 
   async listen(): Promise<void> {

@@ -423,6 +423,24 @@ describe("callers who misbehave", () => {
     clearInterval(drip);
   });
 
+  it.each([
+    ["HTTP", "/v1/sessions/start", "application/json"],
+    ["gRPC", "/vendor.biosec.v1.SessionsProcessor/StartSession", "application/grpc"],
+    ["gRPC-Web", "/vendor.biosec.v1.SessionsProcessor/StartSession", "application/grpc-web+proto"],
+    ["Connect", "/vendor.biosec.v1.SessionsProcessor/StartSession", "application/proto"],
+  ])("ends an HTTP/2 stream that sends a byte now and then, over %s", async (_, path, type) => {
+    const { url, service } = await listening({}, { limits: { readSeconds: 0.5 } });
+    const session = http2.connect(url);
+    const stream = session.request({ ":method": "POST", ":path": path, "content-type": type });
+    stream.on("error", () => {});
+    stream.resume();
+    const drip = setInterval(() => stream.writable && stream.write("x"), 100);
+    await new Promise<void>((resolve) => stream.once("close", () => resolve()));
+    clearInterval(drip);
+    session.destroy();
+    while (service.dispatcher.running > 0) await new Promise((wake) => setTimeout(wake, 10));
+  });
+
   it("bounds the queue: the rest is told BUSY and when to come back", async () => {
     const gate = withResolvers();
     const { url } = await listening(

@@ -77,9 +77,7 @@ export function jsonResponse(
 export function errorResponse(error: StatusError, requestId: string): Response {
   error.status.requestId = requestId;
   const json = { status: messageToJson(StatusSchema, error.status) };
-  // The rest of a body that was too large is not worth reading: the connection ends with the answer.
-  const close = error.code === StatusCode.TOO_LARGE ? { connection: "close" } : {};
-  return jsonResponse(json, transportCodes(error.code).http, requestId, { ...headersOf(error), ...close });
+  return jsonResponse(json, transportCodes(error.code).http, requestId, headersOf(error));
 }
 
 async function unaryMessage(
