@@ -47,6 +47,21 @@ describe("the queue", () => {
     await Promise.all([running, waiting]);
   });
 
+  it("tells everybody another time, so that they do not come back together, and nobody an endless one", async () => {
+    const queue = new WorkQueue(2, 0, () => 100);
+    const { open, opened } = gate();
+    const running = [queue.run(never, () => opened), queue.run(never, () => opened)];
+    const told: number[] = [];
+    for (let i = 0; i < 1000; i++) {
+      const refused = await queue.run(never, async () => {}).catch((error: unknown) => error);
+      told.push((refused as QueueFull).retryAfterSeconds);
+    }
+    for (let i = 1; i < 100; i++) expect(told[i]).toBeGreaterThan(told[i - 1]!);
+    expect(Math.max(...told)).toBe(30);
+    open();
+    await Promise.all(running);
+  });
+
   it("lets who goes away out of the queue at once, and never runs their work", async () => {
     const queue = new WorkQueue(1, 5);
     const { open, opened } = gate();

@@ -6,6 +6,8 @@ export class QueueFull extends Error {
   }
 }
 
+const LONGEST_WAIT_SECONDS = 30;
+
 interface Waiting {
   start(): void;
 }
@@ -19,6 +21,8 @@ export class WorkQueue {
   #running = 0;
   /** Moving average of how long a piece of work takes; what a retry time is guessed from. */
   #workSeconds = 0.25;
+  /** When the last of those who were refused was told to come back. */
+  #promisedUntil = 0;
 
   constructor(
     readonly concurrent: number,
@@ -34,17 +38,24 @@ export class WorkQueue {
     return this.#waiting.size;
   }
 
-  /** When a caller who finds the queue full may expect a place: about when what waits now has been half worked off. */
-  get retryAfterSeconds(): number {
-    const backlog = (this.#waiting.size + this.#running) / this.concurrent;
-    return Math.min(60, Math.max(0.1, (this.#workSeconds * backlog) / 2));
+  /**
+   * When a caller who finds the queue full may expect a place: about when what waits now has been half worked off, and after those who
+   * were told so before. Told the same time, all would come back at once and be refused again.
+   */
+  #promise(): number {
+    const now = this.now();
+    const each = this.#workSeconds / this.concurrent;
+    const backlog = each * (this.#waiting.size + this.#running);
+    this.#promisedUntil = Math.max(now + Math.max(0.1, backlog / 2), this.#promisedUntil + each);
+    this.#promisedUntil = Math.min(this.#promisedUntil, now + LONGEST_WAIT_SECONDS);
+    return this.#promisedUntil - now;
   }
 
   async run<T>(signal: AbortSignal, work: (queuedSeconds: number) => Promise<T>): Promise<T> {
     signal.throwIfAborted();
     const askedAt = this.now();
     if (this.#running >= this.concurrent) {
-      if (this.#waiting.size >= this.capacity) throw new QueueFull(this.retryAfterSeconds);
+      if (this.#waiting.size >= this.capacity) throw new QueueFull(this.#promise());
       await this.#turn(signal);
     } else {
       this.#running++;
