@@ -58,7 +58,7 @@ async function ours() {
 async function peer() {
   const { Provider } = await import("oidc-provider");
   const { generateKeyPair, exportJWK } = await import("jose");
-  const { privateKey } = await generateKeyPair("ES256", { extractable: true });
+  const { privateKey } = await generateKeyPair("RS256", { extractable: true });
   const provider = new Provider(ISSUER, {
     clients: [
       {
@@ -67,10 +67,10 @@ async function peer() {
         grant_types: ["client_credentials"],
         redirect_uris: [],
         response_types: [],
-        id_token_signed_response_alg: "ES256",
+        id_token_signed_response_alg: "RS256",
       },
     ],
-    jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: "k", use: "sig", alg: "ES256" }] },
+    jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: "k", use: "sig", alg: "RS256" }] },
     features: {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
@@ -82,7 +82,7 @@ async function peer() {
           audience: "bench",
           accessTokenFormat: "jwt",
           accessTokenTTL: 900,
-          jwt: { sign: { alg: "ES256" } },
+          jwt: { sign: { alg: "RS256" } },
         }),
       },
     },
@@ -119,7 +119,7 @@ async function benchToken({ requests = 300, verifications = 2000, rounds = 5 } =
     jwtVerify(token(), keys, {
       issuer: ISSUER,
       audience: service.audiences.runtime,
-      algorithms: ["ES256"],
+      algorithms: ["RS256"],
       typ: "at+jwt",
     });
   for (const warmUp of [request, peerRequest, verify, bareVerify]) await cpuMs(200, warmUp);

@@ -98,7 +98,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
   if (new Set(Object.values(audiences)).size !== 3)
     throw new TypeError("runtime, tooling and engagement need an audience each");
   const issuer = checkIssuer(options.issuer);
-  const algorithm = options.algorithm ?? "ES256";
+  const algorithm = options.algorithm ?? "RS256";
   const keyring = createKeyring({
     documents,
     clock,
