@@ -173,10 +173,10 @@ def threshold_at(table, rate):
     return np.interp(np.log(rate), np.log(r[::-1]), t[::-1])
 
 
-def line(title, llr, same, high, rare):
+def line(title, cosine, llr, same, high, rare):
     c, least = measure.cllr(llr, same), measure.min_cllr(llr, same)
     miss, false, seldom = (llr < high)[same == 1].mean(), (llr >= high)[same == 0].mean(), (llr >= rare)[same == 0].mean()
-    print(f"{title:28s} EER {measure.eer(llr, same):5.2f}  FNMR at FMR 1 % {measure.fnmr_at(llr, same):5.1f}  Cllr {c:.3f} of least {least:.3f}  target 1 %: FMR {100 * false:.2f} FNMR {100 * miss:.1f}  target 0.1 %: FMR {100 * seldom:.3f}", flush=True)
+    print(f"{title:28s} EER {measure.eer(llr, same):5.2f} (cosine {measure.eer(cosine, same):.2f})  FNMR at FMR 1 % {measure.fnmr_at(llr, same):5.1f}  Cllr {c:.3f} of least {least:.3f}  target 1 %: FMR {100 * false:.2f} FNMR {100 * miss:.1f}  target 0.1 %: FMR {100 * seldom:.3f}", flush=True)
 
 
 def dev_table(voices, dev, cohort):
@@ -212,7 +212,7 @@ def cross_validate(x, same, stratum, left, right):
         high[test], rare[test] = threshold_at(table, 0.01), threshold_at(table, 0.001)
     for g in np.unique(stratum):
         m = stratum == g
-        line(g, llr[m], same[m], high[m], rare[m])
+        line(g, x[m, FEATURES.index("cosine")], llr[m], same[m], high[m], rare[m])
 
 
 def write(out, weights, table, trust, levels):

@@ -63,7 +63,7 @@ const LONGEST_WINDOW: i32 = 1000;
 const WINDOW_SLACK: i32 = 64;
 /**
  * Frames around speech that go into the window with it: the pauses between words and their fading belong to a voice, and speech cut to the
- * bare frames and spliced is recognized worse (a third more errors on words of one second).
+ * bare frames and spliced is recognized worse (training/LOG.md 12).
  */
 const CONTEXT: i32 = 30;
 /** Frames that wait for their decision, and those that may yet become context; more than DELAY + PRE_ROLL + BATCH + CONTEXT. */

@@ -7,7 +7,7 @@
 export const BINS = 80;
 /**
  * Added to every mel power, as a share of the window's mean power (-60 dB): a band in which nothing was recorded, as a telephone's above 4 kHz, says
- * nothing then, whatever noise of rounding or filtering lies there, and no more does the quietest noise between words.
+ * nothing then, whatever noise of rounding or filtering lies there.
  */
 export const FLOOR: f32 = 1e-6;
 /** Activations are i16; a log-mel value is held in steps of 1/1024, so ±32: wider than any logarithm of 16-bit speech. */

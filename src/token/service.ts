@@ -98,11 +98,10 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
   if (new Set(Object.values(audiences)).size !== 3)
     throw new TypeError("runtime, tooling and engagement need an audience each");
   const issuer = checkIssuer(options.issuer);
-  const algorithm = options.algorithm ?? "RS256";
   const keyring = createKeyring({
     documents,
     clock,
-    algorithm,
+    ...(options.algorithm ? { algorithm: options.algorithm } : {}),
     longestTokenMs: (Math.max(...Object.values(LIFETIMES)) + OWN_SKEW_S) * 1000,
     ...options.keys,
   });

@@ -22,10 +22,10 @@ describe("a list of trials", () => {
   it("reads labels in words or digits, several enrolling files, comments", () => {
     const set = parseTrialList(
       "# made by hand\n1 a/s/1.wav,a/s/2.wav a/t/1.wav\nimpostor a/s/1.wav,a/s/2.wav b/t/1.wav\r\n\n",
-      "/root",
+      "/recordings",
     );
     expect(set.models).toEqual([[0, 1]]);
-    expect(set.files.map((file) => file.replace("/root/", ""))).toEqual([
+    expect(set.files.map((file) => file.replace("/recordings/", ""))).toEqual([
       "a/s/1.wav",
       "a/s/2.wav",
       "a/t/1.wav",
