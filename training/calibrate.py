@@ -4,7 +4,8 @@ DEV: extract.py's output; VOICES: what the engine made of it, the cache that `np
 recording under every condition). So the calibration sees the very numbers it will be used on.
 
 The ratio is a sum of a few terms, each a weight times the product of two features (README.md), fitted by logistic regression in which
-every condition and both kinds of trial weigh the same. The thresholds are read off impostors and drawn on with an exponential tail.
+every condition and both kinds of trial weigh the same. What one impostor in ten and one in a hundred exceed is fitted as well, each
+such a sum of terms of the quality alone; thresholds are read off impostors in steps from the one to the other, and drawn on with an exponential tail.
 Fitted on DEV, because training speakers have one session each and many sound alike (LOG.md); the figures printed are cross-validated, those of
 speakers it was not fitted on."""
 import base64, hashlib, json, sys
@@ -14,12 +15,15 @@ import measure, trials
 
 NEAREST = 200
 FEATURES = ["one", "cosine", "snorm", "znorm", "tnorm", "templateSpeech", "probeSpeech", "leastSpeech", "templateSnr", "probeSnr", "leastSnr", "templateWideness", "probeWideness", "leastWideness", "widenessDifference"]
-TERMS = [  # no s-norm, no SNR: LOG.md
-    ("one", "one"), ("cosine", "one"), ("templateSpeech", "one"), ("probeSpeech", "one"), ("cosine", "templateSpeech"), ("cosine", "probeSpeech"),
-    ("leastWideness", "one"), ("widenessDifference", "one"), ("cosine", "leastWideness"),
+TERMS = [  # no s-norm, no SNR; speech counts where the template is wide: LOG.md
+    ("one", "one"), ("cosine", "one"), ("templateSpeech", "templateWideness"), ("probeSpeech", "templateWideness"),
+    ("leastWideness", "one"), ("widenessDifference", "one"), ("cosine", "leastWideness"), ("cosine", "probeSpeech"),
 ]
+STRANGERS = [("one", "one"), ("leastWideness", "one"), ("widenessDifference", "one"), ("templateSpeech", "one"), ("probeSpeech", "one")]
+LEAST_STEP = 0.5  # from one stranger in ten to one in a hundred
+ENOUGH = 4000  # impostors of a stratum that these two are fitted on
 SETS = ("cvau-dev", "wuw-dev", "gsc-dev")
-SESSIONS = ("cvau-dev", "wuw-dev")  # sets with sessions: thresholds come from these
+SESSIONS = ("cvau-dev", "wuw-dev")  # sets with sessions
 CLEAN = "as recorded"
 FITTED = (CLEAN, "G.711 µ-law", "GSM 06.10", "noise 10 dB", "cut to 2 s")  # conditions fitted on
 FOLDS = 4
@@ -39,9 +43,9 @@ def near(x, cohort, nearest=NEAREST):
 
 def assemble(cosine, t_near, p_near, tq, pq):
     z, n = (cosine - t_near[0]) / t_near[1], (cosine - p_near[0]) / p_near[1]
-    speech = [np.log(np.clip(q[:, 0], 0.25, 60)) for q in (tq, pq)]
-    snr = [np.clip(q[:, 1], -5, 40) / 10 for q in (tq, pq)]
-    wide = [np.clip((q[:, 2] - 3600) / 3400, 0, 1) for q in (tq, pq)]
+    speech = [np.log(np.clip(q[:, 0], 0.5, 16)) for q in (tq, pq)]
+    snr = [np.clip(q[:, 1], -5, 20) / 10 for q in (tq, pq)]
+    wide = [np.clip((q[:, 2] - 4000) / 3000, 0, 1) for q in (tq, pq)]
     return np.stack([np.ones_like(cosine), cosine, (z + n) / 2, z, n, *speech, np.minimum(*speech), *snr, np.minimum(*snr), *wide, np.minimum(*wide), np.abs(wide[0] - wide[1])], 1)
 
 
@@ -61,7 +65,7 @@ def read_voices(path):
         file, _, condition = voice["key"].split(" ", 2)
         if voice["embedding"]:
             m = voice["measures"]
-            out[file, condition] = np.frombuffer(base64.b64decode(voice["embedding"]), "<f4"), m["netSpeechSeconds"], number(m["snrDb"], 15.0), number(m["bandwidthHz"], 3600.0)
+            out[file, condition] = np.frombuffer(base64.b64decode(voice["embedding"]), "<f4"), m["netSpeechSeconds"], number(m["snrDb"], 15.0), number(m["bandwidthHz"], 4000.0)
     return out
 
 
@@ -119,25 +123,58 @@ def fit(x, same, stratum, terms, ridge=1e-3):
     return logistic(products(x, terms), same, weight, ridge)
 
 
-def thresholds(llr, stratum):
-    """The ratio that impostors exceed at a rate, each stratum weighing the same; beyond the last rate that is measured, an exponential tail."""
-    order = np.argsort(-llr)
-    weight = np.zeros(len(llr))
-    for g in np.unique(stratum):
-        weight[stratum == g] = 1 / (stratum == g).sum()
-    mass = np.cumsum(weight[order]) / weight.sum()
-    at = lambda rate: float(llr[order][np.searchsorted(mass, rate)])
+def evenly(stratum):
+    """Weights under which every stratum counts the same."""
+    _, index, count = np.unique(stratum, return_inverse=True, return_counts=True)
+    return 1 / (count[index] * len(count))
+
+
+def quantile(z, y, weight, share, smooth=0.1, ridge=1e-4):
+    """Weights of the columns of z (the first is constant) whose sum exceeds `share` of y: a smoothed quantile regression."""
+    scale = z.std(0) + 1e-9
+    scale[0] = 1.0
+    z = z / scale
+
+    def cost(w):
+        above = y - z @ w
+        g = share - 1 / (1 + np.exp(np.clip(above / smooth, -50, 50)))
+        return (weight * (share * above + smooth * np.logaddexp(0, -above / smooth))).sum() + ridge * (w[1:] ** 2).sum() / 2, -z.T @ (weight * g) + ridge * np.r_[0, w[1:]]
+
+    return minimize(cost, np.r_[np.quantile(y, share), np.zeros(z.shape[1] - 1)], jac=True, method="L-BFGS-B", options=dict(maxiter=300)).x / scale
+
+
+def strangers(x, llr, stratum):
+    """-> weights of the ratio that one impostor in ten exceeds, and of that which one in a hundred does"""
+    weight = evenly(stratum)
+    some = np.random.RandomState(1).rand(len(llr)) < ENOUGH * len(np.unique(stratum)) * weight
+    z, y, weight = products(x[some], STRANGERS), llr[some], evenly(stratum[some])
+    return quantile(z, y, weight, 0.9), quantile(z, y, weight, 0.99)
+
+
+def among(x, llr, where):
+    """Where a ratio lies among those of strangers who are heard this well: 0 where one in ten exceeds it, 1 where one in a hundred does."""
+    ten, hundred = (products(x, STRANGERS) @ w for w in where)
+    return (llr - ten) / np.maximum(hundred - ten, LEAST_STEP)
+
+
+def thresholds(score, stratum):
+    """What impostors exceed at a rate, each stratum weighing the same; beyond the last rate that is measured, an exponential tail."""
+    order = np.argsort(-score)
+    mass = np.cumsum(evenly(stratum)[order])
+    at = lambda rate: float(score[order][np.searchsorted(mass, rate)])
     slope = (at(MEASURED) - at(10 * MEASURED)) / np.log(10)
     out = [(r, at(r) if r >= MEASURED else at(MEASURED) + slope * np.log(MEASURED / r)) for r in RATES]
     return [[r, round(t, 4)] for r, t in out]
 
 
 def reliability(x, same, stratum, accepted):
-    """How likely a genuine speaker is accepted at a false-accept rate of 1 %, from the quality alone."""
+    """How likely a genuine speaker is accepted at a false-accept rate of 1 %, from the quality alone. Each set has a level of its own in the
+    fit, and their mean is kept: that one set is harder than another says nothing about quality."""
     m = same == 1
     terms = [("one", "one"), ("leastSpeech", "one"), ("leastSnr", "one"), ("widenessDifference", "one")]
-    _, index, count = np.unique(stratum[m], return_inverse=True, return_counts=True)
-    weights = logistic(products(x[m], terms), accepted[m].astype(int), 1 / count[index], 1e-5)
+    own = np.stack([[g.startswith(name) for g in stratum[m]] for name in SETS[1:]], 1).astype(float)
+    weights = logistic(np.hstack([products(x[m], terms), own]), accepted[m].astype(int), evenly(stratum[m]), 1e-5)
+    weights[0] += weights[len(terms) :].sum() / len(SETS)
     return [[a, b, round(float(w), 4)] for (a, b), w in zip(terms, weights)]
 
 
@@ -173,9 +210,9 @@ def threshold_at(table, rate):
     return np.interp(np.log(rate), np.log(r[::-1]), t[::-1])
 
 
-def line(title, cosine, llr, same, high, rare):
+def line(title, cosine, llr, standing, same, high, rare):
     c, least = measure.cllr(llr, same), measure.min_cllr(llr, same)
-    miss, false, seldom = (llr < high)[same == 1].mean(), (llr >= high)[same == 0].mean(), (llr >= rare)[same == 0].mean()
+    miss, false, seldom = (standing < high)[same == 1].mean(), (standing >= high)[same == 0].mean(), (standing >= rare)[same == 0].mean()
     print(f"{title:28s} EER {measure.eer(llr, same):5.2f} (cosine {measure.eer(cosine, same):.2f})  FNMR at FMR 1 % {measure.fnmr_at(llr, same):5.1f}  Cllr {c:.3f} of least {least:.3f}  target 1 %: FMR {100 * false:.2f} FNMR {100 * miss:.1f}  target 0.1 %: FMR {100 * seldom:.3f}", flush=True)
 
 
@@ -192,8 +229,10 @@ def dev_table(voices, dev, cohort):
 def fit_dev(x, same, stratum):
     fitted = np.isin([g.split(": ")[1] for g in stratum], FITTED)
     weights = fit(x[fitted], same[fitted], stratum[fitted], TERMS)
-    m = fitted & (same == 0) & np.isin([g.split(": ")[0] for g in stratum], SESSIONS)
-    return weights, thresholds(products(x[m], TERMS) @ weights, stratum[m])
+    m = fitted & (same == 0)
+    llr = products(x[m], TERMS) @ weights
+    where = strangers(x[m], llr, stratum[m])
+    return weights, where, thresholds(among(x[m], llr, where), stratum[m])
 
 
 def fold_of(speaker):
@@ -204,29 +243,35 @@ def cross_validate(x, same, stratum, left, right):
     """Figures on speakers that neither weights nor thresholds have seen: a fold's models against everyone."""
     folds = {s: fold_of(s) for s in np.unique(np.concatenate([left, right]))}
     a, b = np.array([folds[s] for s in left]), np.array([folds[s] for s in right])
-    llr, high, rare = (np.zeros(len(same)) for _ in range(3))
+    llr, standing, high, rare = (np.zeros(len(same)) for _ in range(4))
     for k in range(FOLDS):
         seen, test = (a != k) & (b != k), a == k
-        weights, table = fit_dev(x[seen], same[seen], stratum[seen])
+        weights, where, table = fit_dev(x[seen], same[seen], stratum[seen])
         llr[test] = products(x[test], TERMS) @ weights
+        standing[test] = among(x[test], llr[test], where)
         high[test], rare[test] = threshold_at(table, 0.01), threshold_at(table, 0.001)
     for g in np.unique(stratum):
         m = stratum == g
-        line(g, x[m, FEATURES.index("cosine")], llr[m], same[m], high[m], rare[m])
+        line(g, x[m, FEATURES.index("cosine")], llr[m], standing[m], same[m], high[m], rare[m])
 
 
-def write(out, weights, table, trust, levels):
-    terms = [[a, b, round(float(w), 6)] for (a, b), w in zip(TERMS, weights)]
-    json.dump(dict(terms=terms, reliability=trust, thresholds=table, nearest=NEAREST, consistency=levels[0], speakers=dict(cosine=levels[1], seconds=2)), open(out, "w"), indent=1)
+def named(terms, weights):
+    return [[a, b, round(float(w), 6)] for (a, b), w in zip(terms, weights)]
 
 
 def main(dev, voices, cohort, out):
     voices, cohort = read_voices(voices), np.load(cohort)
     x, same, stratum, left, right = dev_table(voices, dev, cohort)
     cross_validate(x, same, stratum, left, right)
-    weights, table = fit_dev(x, same, stratum)
-    accepted = products(x, TERMS) @ weights >= threshold_at(table, 0.01)
-    write(out, weights, table, reliability(x, same, stratum, accepted), agreement(dev_triples(voices, dev)))
+    weights, where, table = fit_dev(x, same, stratum)
+    accepted = among(x, products(x, TERMS) @ weights, where) >= threshold_at(table, 0.01)
+    consistency, speakers = agreement(dev_triples(voices, dev))
+    calibration = dict(
+        terms=named(TERMS, weights), reliability=reliability(x, same, stratum, accepted),
+        strangers=dict(oneInTen=named(STRANGERS, where[0]), oneInHundred=named(STRANGERS, where[1])), thresholds=table,
+        nearest=NEAREST, consistency=consistency, speakers=dict(cosine=speakers, seconds=2),
+    )
+    json.dump(calibration, open(out, "w"), indent=1)
 
 
 if __name__ == "__main__":

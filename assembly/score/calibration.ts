@@ -4,7 +4,9 @@
  *     llr = Σ weight · feature[a] · feature[b]
  *
  * so that any score can count more or less where quality says so (the s-norm only in wideband, say), and the
- * training chooses which terms there are. Reliability is the logistic function of such a sum.
+ * training chooses which terms there are. Reliability is the logistic function of such a sum. What one in ten and one in a hundred
+ * of different people exceed who are heard this well are such sums too, of the quality alone: a threshold for a false-accept rate
+ * is measured in steps from the one to the other, because one ratio for all would let many strangers pass where voices are hard to tell apart.
  *
  * Features, by number (names in src/engine/calibration.ts). t is the template's side, p the probe's:
  *    0  1                              6  ln speech of p                     12  wideness of p
@@ -13,8 +15,8 @@
  *    3  (cosine - μt)/σt (z-norm)      9  SNR of p in 10 dB
  *    4  (cosine - μp)/σp (t-norm)     10  smaller of 8 and 9
  *    5  ln speech of t                11  wideness of t
- * Speech is in seconds, clamped to 0.25..60; SNR clamped to -5..40 dB; wideness is 0 at 3.6 kHz and below, 1 at 7 kHz and above.
- * What could not be measured is passed as NaN and taken as 15 dB, 3.6 kHz.
+ * Speech is in seconds, clamped to 0.5..16, what the calibration was fitted on; SNR to -5..20 dB; wideness is 0 at 4 kHz and below, 1 at 7 kHz and above.
+ * What could not be measured is passed as NaN and taken as 15 dB, 4 kHz.
  */
 import { reserve } from "../memory";
 
@@ -22,7 +24,7 @@ export const features: i32 = 15;
 const mostTerms: i32 = 64;
 
 let feature: usize = 0;
-/** { a i32, b i32, weight f64 }[]: first the ratio's terms, then the reliability's. */
+/** { a i32, b i32, weight f64 }[]: the ratio's terms, the reliability's, those of one stranger in ten and of one in a hundred. */
 let terms: usize = 0;
 
 export function reserveCalibration(): void {
@@ -53,17 +55,17 @@ function clamped(value: f64, low: f64, high: f64, missing: f64): f64 {
 }
 
 function wideness(bandwidthHz: f64): f64 {
-  return clamped((bandwidthHz - 3600) / 3400, 0, 1, 0);
+  return clamped((bandwidthHz - 4000) / 3000, 0, 1, 0);
 }
 
 /** The quality of both sides; NaN where it could not be measured. */
 export function setQuality(tSpeech: f64, tSnr: f64, tBandwidth: f64, pSpeech: f64, pSnr: f64, pBandwidth: f64): void {
   set(0, 1);
-  set(5, Math.log(clamped(tSpeech, 0.25, 60, 0.25)));
-  set(6, Math.log(clamped(pSpeech, 0.25, 60, 0.25)));
+  set(5, Math.log(clamped(tSpeech, 0.5, 16, 0.5)));
+  set(6, Math.log(clamped(pSpeech, 0.5, 16, 0.5)));
   set(7, min<f64>(get(5), get(6)));
-  set(8, clamped(tSnr, -5, 40, 15) / 10);
-  set(9, clamped(pSnr, -5, 40, 15) / 10);
+  set(8, clamped(tSnr, -5, 20, 15) / 10);
+  set(9, clamped(pSnr, -5, 20, 15) / 10);
   set(10, min<f64>(get(8), get(9)));
   set(11, wideness(tBandwidth));
   set(12, wideness(pBandwidth));
@@ -88,9 +90,9 @@ function sumOf(first: i32, n: i32): f64 {
   return total;
 }
 
-/** The log-likelihood ratio from terms[0..n). */
-export function calibratedRatio(n: i32): f64 {
-  return sumOf(0, n);
+/** A log-likelihood ratio from terms[first..first+n): the pair's own, or one that so many strangers exceed. */
+export function calibratedRatio(first: i32, n: i32): f64 {
+  return sumOf(first, n);
 }
 
 /** 0..1 from terms[first..first+n). */

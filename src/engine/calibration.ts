@@ -3,7 +3,9 @@
  *
  *   terms        [[feature, feature, weight], …]  llr = Σ weight · feature · feature
  *   reliability  [[feature, feature, weight], …]  reliability = logistic(Σ …)
- *   thresholds   [[false-accept rate, llr], …]    measured on different people; between them and beyond, straight in ln rate
+ *   strangers    { oneInTen, oneInHundred }: such terms, of the quality alone, of the ratio that so many different people exceed
+ *   thresholds   [[false-accept rate, steps], …]  measured on different people, in steps from oneInTen to oneInHundred; between them and
+ *                                                 beyond, straight in ln rate
  *   nearest      cohort voices that the s-norm looks at
  *   consistency  cosine below which a segment disagrees with the others
  *   speakers     { cosine, seconds }: two groups of windows less alike than this, each with this much speech, are two people
@@ -36,7 +38,8 @@ export type Term = readonly [FeatureName, FeatureName, number];
 export interface Calibration {
   readonly terms: readonly Term[];
   readonly reliability: readonly Term[];
-  readonly thresholds: readonly (readonly [rate: number, llr: number])[];
+  readonly strangers: { readonly oneInTen: readonly Term[]; readonly oneInHundred: readonly Term[] };
+  readonly thresholds: readonly (readonly [rate: number, steps: number])[];
   readonly nearest: number;
   readonly consistency: number;
   readonly speakers: { readonly cosine: number; readonly seconds: number };
@@ -58,6 +61,7 @@ const unfitted: Calibration = {
     ["leastSpeech", "one", 1.5],
     ["leastSnr", "one", 0.8],
   ],
+  strangers: { oneInTen: [], oneInHundred: [["one", "one", 1]] },
   thresholds: [],
   nearest: 200,
   consistency: 0.38,
@@ -86,18 +90,28 @@ function termsOf(value: unknown, fallback: readonly Term[], what: string): reado
   });
 }
 
+/** Before a comparison is made there is its quality, and no score. */
+const scores: readonly FeatureName[] = ["cosine", "snorm", "znorm", "tnorm"];
+
+function qualityTermsOf(value: unknown, fallback: readonly Term[], what: string): readonly Term[] {
+  const terms = termsOf(value, fallback, what);
+  const [a, b] = terms.find(([a, b]) => scores.includes(a) || scores.includes(b)) ?? [];
+  if (a) throw bad(`${what} is made of quality alone, not of ${a}, ${b}`);
+  return terms;
+}
+
 function thresholdsOf(value: unknown): Calibration["thresholds"] {
   if (value === undefined) return unfitted.thresholds;
   if (!Array.isArray(value) || value.length < 2) throw bad("thresholds are a list of at least two");
   const pairs = value.map((pair: unknown): [number, number] => {
-    const [rate, llr] = Array.isArray(pair) ? (pair as unknown[]) : [];
-    return [numberOf(rate, Number.NaN, "a rate"), numberOf(llr, Number.NaN, "a threshold")];
+    const [rate, steps] = Array.isArray(pair) ? (pair as unknown[]) : [];
+    return [numberOf(rate, Number.NaN, "a rate"), numberOf(steps, Number.NaN, "a threshold")];
   });
   pairs.sort(([a], [b]) => b - a);
-  for (const [i, [rate, llr]] of pairs.entries()) {
+  for (const [i, [rate, steps]] of pairs.entries()) {
     const before = pairs[i - 1];
     if (!(rate > 0 && rate <= 1)) throw bad(`${rate} is no false-accept rate`);
-    if (before && !(rate < before[0] && llr >= before[1])) throw bad("a smaller rate needs a higher threshold");
+    if (before && !(rate < before[0] && steps >= before[1])) throw bad("a smaller rate needs a higher threshold");
   }
   return pairs;
 }
@@ -105,9 +119,14 @@ function thresholdsOf(value: unknown): Calibration["thresholds"] {
 export function calibrationOf(section: Readonly<Record<string, unknown>> | null): Calibration {
   if (section === null) return unfitted;
   const speakers = (section.speakers ?? {}) as Record<string, unknown>;
+  const strangers = (section.strangers ?? {}) as Record<string, unknown>;
   return {
     terms: termsOf(section.terms, unfitted.terms, "terms"),
     reliability: termsOf(section.reliability, unfitted.reliability, "reliability"),
+    strangers: {
+      oneInTen: qualityTermsOf(strangers.oneInTen, unfitted.strangers.oneInTen, "one stranger in ten"),
+      oneInHundred: qualityTermsOf(strangers.oneInHundred, unfitted.strangers.oneInHundred, "one stranger in a hundred"),
+    },
     thresholds: thresholdsOf(section.thresholds),
     nearest: numberOf(section.nearest, unfitted.nearest, "nearest"),
     consistency: numberOf(section.consistency, unfitted.consistency, "consistency"),

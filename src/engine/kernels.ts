@@ -33,7 +33,7 @@ export interface KernelExports {
   calibrationTerms(): Pointer;
   setQuality(tSpeech: number, tSnr: number, tBand: number, pSpeech: number, pSnr: number, pBand: number): void;
   setScores(cosine: number, tMean: number, tDeviation: number, pMean: number, pDeviation: number): void;
-  calibratedRatio(terms: number): number;
+  calibratedRatio(first: number, terms: number): number;
   calibratedReliability(first: number, terms: number): number;
   logInterpolate(x: number, x0: number, y0: number, x1: number, y1: number): number;
   boundOfRate(rate: number): number;

@@ -84,6 +84,8 @@ export interface Score {
   readonly llr: number;
   /** 0..1: how far quality and amount of speech let the ratio be trusted. */
   readonly reliability: number;
+  /** The ratios that one in ten and one in a hundred of different people exceed who are heard as well as these two. */
+  readonly strangers: { readonly oneInTen: number; readonly oneInHundred: number };
 }
 
 export interface SegmentConsistency {
@@ -145,8 +147,8 @@ export interface Engine {
   /** Consistency, outlier rejection, speech-weighted mean. The order of segments does not change the template. */
   train(segments: readonly Voice[], options?: CallOptions): Promise<TrainedVoice>;
   score(templates: readonly Template[], probe: Voice, options?: CallOptions): Promise<Score[]>;
-  /** Log-likelihood ratio above which different people are accepted at this rate. Rates under 0.001 are extrapolated. */
-  threshold(falseAcceptRate: number): number;
+  /** The ratio that different people exceed at this rate, heard as well as in this score. Rates under 0.001 are extrapolated. */
+  threshold(falseAcceptRate: number, score: Pick<Score, "strangers">): number;
   gallery(): Gallery;
   /** Rejects with `NotSupportedError` when the model does not carry this attack network. */
   attack(kind: AttackKind, samples: Float32Array, rateHz: number, options?: CallOptions): Promise<AttackScore>;

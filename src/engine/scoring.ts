@@ -20,6 +20,9 @@ export interface Standing {
   readonly deviation: number;
 }
 
+/** From one stranger in ten to one in a hundred is a step at least this high, whatever the quality: a smaller rate is a higher threshold. */
+const leastStep = 0.5;
+
 /** A unit vector of the model's length, or an error: a score is never made of anything else. */
 export function checkEmbedding(embedding: Float32Array, dimensions: number): void {
   if (!(embedding instanceof Float32Array) || embedding.length !== dimensions) {
@@ -76,7 +79,8 @@ export class Scoring {
       kernels.writeFloats(run.voiceClassAxis(), voiceClass.axis);
       kernels.writeFloats(run.voiceClassQuantiles(), voiceClass.quantiles);
     }
-    this.#writeTerms([...calibration.terms, ...calibration.reliability]);
+    const { terms, reliability, strangers } = calibration;
+    this.#writeTerms([...terms, ...reliability, ...strangers.oneInTen, ...strangers.oneInHundred]);
   }
 
   #writeTerms(terms: readonly Term[]): void {
@@ -163,7 +167,9 @@ export class Scoring {
   ): Score[] {
     const { run } = this.#kernels;
     const { dimensions, calibration } = this.#model;
-    const { terms, reliability } = calibration;
+    const { terms, reliability, strangers } = calibration;
+    const tenth = terms.length + reliability.length;
+    const hundredth = tenth + strangers.oneInTen.length;
     try {
       checkEmbedding(probe.embedding, dimensions);
       this.#kernels.writeFloats(run.scoringProbe(), probe.embedding);
@@ -185,8 +191,12 @@ export class Scoring {
         );
         return {
           raw,
-          llr: run.calibratedRatio(terms.length),
+          llr: run.calibratedRatio(0, terms.length),
           reliability: run.calibratedReliability(terms.length, reliability.length),
+          strangers: {
+            oneInTen: run.calibratedRatio(tenth, strangers.oneInTen.length),
+            oneInHundred: run.calibratedRatio(hundredth, strangers.oneInHundred.length),
+          },
         };
       });
     } finally {
@@ -205,8 +215,13 @@ export class Scoring {
       throw new EngineError("OTHER_REVISION", "the template was made by another network: enroll or retrain it");
   }
 
-  /** The log-likelihood ratio that different people exceed at this rate. */
-  threshold(rate: number): number {
+  /** The log-likelihood ratio that different people exceed at this rate, heard as well as in this score. */
+  threshold(rate: number, { strangers }: Pick<Score, "strangers">): number {
+    const { oneInTen, oneInHundred } = strangers;
+    return oneInTen + Math.max(leastStep, oneInHundred - oneInTen) * this.#steps(rate);
+  }
+
+  #steps(rate: number): number {
     const { run } = this.#kernels;
     const { thresholds } = this.#model.calibration;
     if (!(rate > 0 && rate <= 1)) throw new EngineError("BAD_ARGUMENT", `a false-accept rate is above 0 and at most 1`);

@@ -74,8 +74,8 @@ export class VoiceEngine implements Engine {
     });
   }
 
-  threshold(falseAcceptRate: number): number {
-    return this.#scoring.threshold(falseAcceptRate);
+  threshold(falseAcceptRate: number, score: Pick<Score, "strangers">): number {
+    return this.#scoring.threshold(falseAcceptRate, score);
   }
 
   gallery(): Gallery {

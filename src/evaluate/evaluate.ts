@@ -110,7 +110,7 @@ export async function evaluate(
   }
 
   const { scored, unscored } = await scoreTrials(set, templates, probes, engine, signal, onProgress);
-  const summaryOptions = { resamples: options.resamples ?? 1000, threshold: (rate: number) => engine.threshold(rate) };
+  const summaryOptions = { resamples: options.resamples ?? 1000, threshold: engine.threshold.bind(engine) };
   // Bands are for reading trends: fewer resamples are enough.
   const bandOptions = { ...summaryOptions, resamples: Math.min(summaryOptions.resamples, 200) };
   return {
@@ -159,6 +159,7 @@ async function scoreTrials(
           same: trial.same,
           llr: scores[i]!.llr,
           raw: scores[i]!.raw,
+          strangers: scores[i]!.strangers,
           enrolledSpeaker: set.speakers[set.models[trial.model]![0]!]!,
           testedSpeaker: set.speakers[test]!,
           netSpeechSeconds: probe.netSpeechSeconds,

@@ -75,7 +75,7 @@ function promises(summary: Summary): string {
       `<tr><td>${100 * point.promisedRate} %</td><td>${point.threshold.toFixed(2)}</td><td>${rate(point.falseMatchRate)}</td><td>${rate(point.falseNonMatchRate)}</td></tr>`,
   );
   return `<h3>Does the threshold keep its promise?</h3>
-<table><tr><th>target false-accept rate</th><th>threshold (llr)</th><th>measured FMR</th><th>measured FNMR</th></tr>${rows.join("")}</table>`;
+<table><tr><th>target false-accept rate</th><th>threshold (llr, median)</th><th>measured FMR</th><th>measured FNMR</th></tr>${rows.join("")}</table>`;
 }
 
 function bandTable(title: string, bands: readonly BandSummary[]): string {

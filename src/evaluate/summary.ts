@@ -1,3 +1,4 @@
+import type { Engine, Score } from "../engine/port.js";
 import { type Interval, percentileInterval, resampledWeights, seededRandom, type TrialSpeakers } from "./bootstrap.js";
 import {
   actualDetectionCost,
@@ -19,6 +20,7 @@ export interface ScoredTrial {
   readonly same: boolean;
   readonly llr: number;
   readonly raw: number;
+  readonly strangers: Score["strangers"];
   readonly enrolledSpeaker: number;
   readonly testedSpeaker: number;
   readonly netSpeechSeconds: number;
@@ -38,9 +40,10 @@ export interface OperatingPoint {
   readonly resolved: boolean;
 }
 
-/** What happened at a threshold that was promised to give `promisedRate`. */
+/** What happened at thresholds that were promised to give `promisedRate`. */
 export interface PromisedPoint {
   readonly promisedRate: number;
+  /** The median of the comparisons' own thresholds. */
   readonly threshold: number;
   readonly falseMatchRate: number;
   readonly falseNonMatchRate: number;
@@ -64,8 +67,8 @@ export interface SummaryOptions {
   /** Resamples of the bootstrap; 0 gives no intervals. */
   readonly resamples?: number;
   readonly seed?: number;
-  /** The engine's threshold for a false-accept rate, to see whether it keeps its promise. */
-  readonly threshold?: (falseAcceptRate: number) => number;
+  /** The engine's threshold for a false-accept rate and the quality of a comparison, to see whether it keeps its promise. */
+  readonly threshold?: Engine["threshold"];
 }
 
 export const FALSE_MATCH_RATES = [0.01, 0.001, 0.0001] as const;
@@ -108,13 +111,25 @@ export function summarize(trials: readonly ScoredTrial[], options: SummaryOption
       resolved: differentTrials * falseMatchRate >= 1,
     })),
     promisedPoints: options.threshold
-      ? FALSE_MATCH_RATES.map((promisedRate) => {
-          const threshold = options.threshold!(promisedRate);
-          const { falseMatchRate, falseNonMatchRate } = ratesAt(sorted, threshold);
-          return { promisedRate, threshold, falseMatchRate, falseNonMatchRate };
-        })
+      ? FALSE_MATCH_RATES.map((rate) => promisedPoint(trials, rate, options.threshold!))
       : [],
   };
+}
+
+function promisedPoint(
+  trials: readonly ScoredTrial[],
+  promisedRate: number,
+  thresholdOf: Engine["threshold"],
+): PromisedPoint {
+  const thresholds = trials.map((trial) => thresholdOf(promisedRate, trial));
+  // Held against its own threshold, a trial's ratio is an excess over 0.
+  const excesses = sortTrials(
+    trials.map(({ llr }, i) => llr - thresholds[i]!),
+    trials.map(({ same }) => same),
+  );
+  const { falseMatchRate, falseNonMatchRate } = ratesAt(excesses, 0);
+  const threshold = thresholds.sort((a, b) => a - b)[Math.floor(thresholds.length / 2)]!;
+  return { promisedRate, threshold, falseMatchRate, falseNonMatchRate };
 }
 
 function numberSpeakers(trials: readonly ScoredTrial[]): TrialSpeakers {

@@ -123,7 +123,7 @@ export class Comparison {
     const best = scored[0];
     if (!best) return unscored(Decision.FAILED, DecisionReason.NO_SCORES);
     const looks = looksAt(this.#checkpoints[this.parts.indexOf(part)]!);
-    const threshold = deps.engine.threshold(rateOfOneComparison(part.targetRate, candidates.count, looks));
+    const threshold = deps.engine.threshold(rateOfOneComparison(part.targetRate, candidates.count, looks), best.score);
     const evidence = { llr: best.score.llr, reliability: best.score.reliability, threshold };
     return { outcome: decide(candidates.kind, evidence), evidence, scored };
   }

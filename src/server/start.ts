@@ -184,7 +184,7 @@ function createGuard(config: ServerConfig, tokens: TokenService | null): Guard {
 async function ready(store: Store, engine: Engine): Promise<void> {
   await store.documents.get("server", "first-run");
   // A threshold is computed from the loaded model: an engine that lost it cannot.
-  engine.threshold(0.01);
+  engine.threshold(0.01, { strangers: { oneInTen: 0, oneInHundred: 1 } });
 }
 
 /** The operator view lies in `dist/operator`; where it was not built, its data can still be asked for. */

@@ -18,7 +18,7 @@ export class VerifyMode implements Mode, Task {
   readonly #gauge = new Gauge(strings.verify.score);
   readonly #result = new ResultCard();
   #templates = new Map<string, Template>();
-  #threshold = 0;
+  #thresholdOf: (score: Score) => number = () => 0;
 
   constructor(voices: WhenReady) {
     this.#voices = voices;
@@ -42,7 +42,7 @@ export class VerifyMode implements Mode, Task {
       template ? [[name, template] as const] : [],
     );
     this.#templates = new Map(people);
-    this.#threshold = voices.threshold(1);
+    this.#thresholdOf = (score) => voices.threshold(score, 1);
     const before = this.#person.value;
     this.#person.replaceChildren(...people.map(([name]) => element("option", { value: name }, name)));
     this.#person.disabled = people.length === 0;
@@ -65,7 +65,7 @@ export class VerifyMode implements Mode, Task {
     this.#result.clear();
   }
   scored([score]: readonly Score[]): void {
-    if (score) this.#gauge.show(score.llr, this.#threshold);
+    if (score) this.#gauge.show(score.llr, this.#thresholdOf(score));
   }
 
   async taken(audio: Samples): Promise<void> {

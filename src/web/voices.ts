@@ -1,7 +1,7 @@
 /** The engine, the store of this browser and the easy door, wired for the page. Loaded behind it: this is the large part. */
 import { readRecording } from "../audio/index.js";
 import { openEngine } from "../engine/index.js";
-import type { Engine, Template } from "../engine/port.js";
+import type { Engine, Score, Template } from "../engine/port.js";
 import { openVoiceprints } from "../index.js";
 import type { ExportedProfile } from "../processor/export-profile.js";
 import { openIndexedDbStore } from "../store/indexeddb/store.js";
@@ -57,8 +57,8 @@ export class Voices {
   }
 
   /** The ratio that a check of one recording, heard to its end, has to reach: what the decision itself uses. */
-  threshold(candidates: number): number {
-    return this.engine.threshold(rateOfOneComparison(set.targetFalseAcceptRate.authentication, candidates, 1));
+  threshold(score: Score, candidates: number): number {
+    return this.engine.threshold(rateOfOneComparison(set.targetFalseAcceptRate.authentication, candidates, 1), score);
   }
 
   enroll(name: string, audio: Samples) {

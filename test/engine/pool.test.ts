@@ -68,7 +68,7 @@ describe("workers give what the calling thread gives", () => {
     expect(trained).toEqual(await inThread.train([voice, voice]));
     const scores = await engine.score([trained.template!], voice);
     expect(scores).toEqual(await inThread.score([trained.template!], voice));
-    expect(engine.threshold(0.01)).toBe(inThread.threshold(0.01));
+    expect(engine.threshold(0.01, scores[0]!)).toBe(inThread.threshold(0.01, scores[0]!));
     const gallery = engine.gallery();
     gallery.set("me", alone.embedding!);
     expect(gallery.top(alone.embedding!, 1)).toMatchObject([{ id: "me" }]);

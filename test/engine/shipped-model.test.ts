@@ -77,10 +77,21 @@ describe("the shipped model", () => {
     expect(await engine.attack("playback", hiss, 16_000)).toMatchObject(nothing);
   });
 
-  test("its thresholds rise as the rate falls", () => {
-    const thresholds = [0.1, 0.01, 0.001, 0.0001, 0.00001].map((rate) => engine.threshold(rate));
-    expect(thresholds).toEqual([...thresholds].sort((a, b) => a - b));
-    expect(new Set(thresholds).size).toBe(5);
+  test("its thresholds rise as the rate falls, for any quality that a call can have", async () => {
+    const { embedding } = voiceOf("1/1");
+    const qualities = [0.5, 2, 8, 60].flatMap((netSpeechSeconds) =>
+      [3400, 5000, 8000].map((bandwidthHz) => ({ netSpeechSeconds, bandwidthHz, snrDb: 20, embedding })),
+    );
+    for (const probe of qualities) {
+      for (const quality of qualities) {
+        const [score] = await engine.score([{ ...quality, revision: engine.model.revision }], probe);
+        const thresholds = [0.1, 0.01, 0.001, 0.0001, 0.00001].map((rate) => engine.threshold(rate, score!));
+        expect(thresholds).toEqual([...thresholds].sort((a, b) => a - b));
+        expect(new Set(thresholds).size).toBe(5);
+        // Between a coin's toss and what no recording could show.
+        expect(thresholds[1]! > -5 && thresholds[1]! < 12).toBe(true);
+      }
+    }
   });
 
   test("works within 32 MB", async () => {

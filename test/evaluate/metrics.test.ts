@@ -180,6 +180,8 @@ describe("properties", () => {
   });
 });
 
+const strangers = { oneInTen: 0, oneInHundred: 1 };
+
 describe("bootstrap over speakers", () => {
   it("counts a trial as often as its two speakers are drawn together", () => {
     const trials = sortTrials([1, 2], [1, 0]);
@@ -208,7 +210,7 @@ describe("bootstrap over speakers", () => {
     const population = (speakers: number) => {
       const offsets = Array.from({ length: speakers }, () => gauss());
       return offsets.flatMap((offset, speaker) => {
-        const base = { raw: 0, netSpeechSeconds: 4, snrDb: 20, enrolledSpeaker: speaker };
+        const base = { raw: 0, strangers, netSpeechSeconds: 4, snrDb: 20, enrolledSpeaker: speaker };
         const same = Array.from({ length: 6 }, () => ({
           ...base,
           same: true,
@@ -231,8 +233,27 @@ describe("bootstrap over speakers", () => {
     expect(covered).toBeGreaterThanOrEqual(51);
   });
 
+  it("holds each trial against the threshold of its own quality", () => {
+    const trial = (same: boolean, llr: number, oneInTen: number) => ({
+      raw: 0,
+      same,
+      llr,
+      strangers: { oneInTen, oneInHundred: 0 },
+      netSpeechSeconds: 4,
+      snrDb: 20,
+      enrolledSpeaker: 0,
+      testedSpeaker: same ? 0 : 1,
+    });
+    const trials = [trial(true, 3, 2), trial(true, 3, 4), trial(false, 3, 2), trial(false, 1, 2), trial(false, 1, 0)];
+    const [point] = summarize(trials, {
+      resamples: 0,
+      threshold: (_, { strangers }) => strangers.oneInTen,
+    })!.promisedPoints;
+    expect(point).toEqual({ promisedRate: 0.01, threshold: 2, falseMatchRate: 2 / 3, falseNonMatchRate: 0.5 });
+  });
+
   it("says when a false match rate is beyond what the trials can show", () => {
-    const trial = { raw: 0, netSpeechSeconds: 4, snrDb: 20 };
+    const trial = { raw: 0, strangers, netSpeechSeconds: 4, snrDb: 20 };
     const trials = [
       { ...trial, same: true, llr: 3, enrolledSpeaker: 0, testedSpeaker: 0 },
       ...Array.from({ length: 150 }, (_, i) => ({

@@ -30,6 +30,7 @@ describe("the report", () => {
       same,
       llr,
       raw: llr / 10,
+      strangers: { oneInTen: 0, oneInHundred: 1 },
       enrolledSpeaker,
       testedSpeaker: same ? enrolledSpeaker : (enrolledSpeaker + 1 + (i % 7)) % 10,
       netSpeechSeconds: 1 + (i % 8),

@@ -28,7 +28,7 @@ export interface FixtureBehavior {
   revision: string;
   /** Throws, where a test wants the engine to fail. */
   before: (operation: "analyze" | "train" | "score" | "attack") => void;
-  score: (raw: number, template: Template, probe: Voice) => Score;
+  score: (raw: number, template: Template, probe: Voice) => Omit<Score, "strangers">;
   threshold: (rate: number) => number;
   attacks: Partial<Record<AttackKind, number>>;
   attackReliability: number;
@@ -103,7 +103,10 @@ export function fixtureEngine(): Engine & { readonly behavior: FixtureBehavior }
       behavior.scoredAgainst.push(templates.length);
       for (const { revision } of templates)
         if (revision !== behavior.revision) throw new Error("a template of another revision was scored");
-      return templates.map((template) => behavior.score(cosine(template.embedding, probe.embedding), template, probe));
+      return templates.map((template) => ({
+        ...behavior.score(cosine(template.embedding, probe.embedding), template, probe),
+        strangers: { oneInTen: 0, oneInHundred: 1 },
+      }));
     },
     threshold: (rate) => behavior.threshold(rate),
     gallery: () => galleryOf(),

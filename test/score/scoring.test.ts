@@ -21,6 +21,13 @@ const fitted: Calibration = {
     ["one", "one", -2],
     ["leastSpeech", "one", 1],
   ],
+  strangers: {
+    oneInTen: [
+      ["one", "one", 1],
+      ["leastWideness", "one", 2],
+    ],
+    oneInHundred: [["one", "one", 5]],
+  },
   thresholds: [
     [0.1, 0],
     [0.01, 2],
@@ -153,19 +160,20 @@ describe("scores", () => {
       embedding: like(enrolled.embedding, 0.6, next),
       netSpeechSeconds: 2.5,
       snrDb: 12,
-      bandwidthHz: 5300,
+      bandwidthHz: 5500,
     };
     const [score] = scoring().scores([enrolled], probe);
     const raw = dot(enrolled.embedding, probe.embedding);
     const t = nearest(enrolled.embedding);
     const p = nearest(probe.embedding);
     const snorm = 0.5 * ((raw - t.mean) / t.deviation + (raw - p.mean) / p.deviation);
-    const wideness = (5300 - 3600) / 3400;
+    const wideness = (5500 - 4000) / 3000;
     const llr = -3 + 7 * raw + 0.5 * snorm * wideness + 0.25 * Math.log(2.5) - (1 - wideness) * raw + 0.125 * 1.2;
     expect(Math.abs(score!.raw - raw)).toBeLessThan(1e-6);
     // The cohort is scored in 8 by 16 bits: its deviation is good to four digits, and divides a score of about ten.
     expect(Math.abs(score!.llr - llr)).toBeLessThan(5e-3);
     expect(score!.reliability).toBeCloseTo(1 / (1 + Math.exp(2 - Math.log(2.5))), 12);
+    expect(score!.strangers).toEqual({ oneInTen: 1 + 2 * wideness, oneInHundred: 5 });
   });
 
   test("many templates at once score as each alone, and repeatably", () => {
@@ -209,7 +217,8 @@ describe("scores", () => {
     const unknown = { netSpeechSeconds: 0, snrDb: null, bandwidthHz: null };
     for (const other of [embedding, embedding.map((value) => -value)]) {
       const [score] = scoring().scores([{ embedding: other, revision, ...unknown }], { embedding, ...unknown });
-      expect(Object.values(score!).every(Number.isFinite)).toBe(true);
+      const { strangers, ...rest } = score!;
+      expect([...Object.values(rest), ...Object.values(strangers)].every(Number.isFinite)).toBe(true);
       expect(Math.abs(score!.raw)).toBeLessThanOrEqual(1);
     }
   });
@@ -224,27 +233,46 @@ describe("scores", () => {
 });
 
 describe("thresholds", () => {
+  const plain = { strangers: { oneInTen: 0, oneInHundred: 1 } };
+
   test("measured ones are met, between and beyond them straight in ln rate", () => {
-    const { threshold } = { threshold: (rate: number) => scoring().threshold(rate) };
+    const threshold = (rate: number) => scoring().threshold(rate, plain);
     expect([0.1, 0.01, 0.001].map(threshold)).toEqual([0, 2, 5]);
     expect(threshold(Math.sqrt(0.1 * 0.01))).toBeCloseTo(1, 12);
     expect(threshold(0.0001)).toBeCloseTo(8, 12);
     expect(threshold(1)).toBeCloseTo(-2, 12);
   });
 
-  test("a smaller rate never has a lower threshold", () => {
+  test("they stand where strangers of this quality do", () => {
+    const at = (rate: number) => scoring().threshold(rate, { strangers: { oneInTen: -1, oneInHundred: 3 } });
+    expect([0.1, 0.01, 0.001].map(at)).toEqual([-1, 7, 19]);
+  });
+
+  test("a smaller rate never has a lower threshold, whatever the quality", () => {
     const kernels = scoring();
     const rate = fc.double({ min: 1e-9, max: 1, noNaN: true });
+    const ratio = fc.double({ min: -50, max: 50, noNaN: true });
     fc.assert(
-      fc.property(rate, rate, (a, b) => kernels.threshold(Math.min(a, b)) >= kernels.threshold(Math.max(a, b))),
+      fc.property(rate, rate, fc.record({ oneInTen: ratio, oneInHundred: ratio }), (a, b, strangers) => {
+        const of = (rate: number) => kernels.threshold(rate, { strangers });
+        return of(Math.min(a, b)) >= of(Math.max(a, b));
+      }),
     );
   });
 
   test("rates that are none are refused; without measurements the bound of every calibrated ratio holds", () => {
     for (const rate of [0, -1, 1.5, Number.NaN]) {
-      expect(() => scoring().threshold(rate)).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT" }));
+      expect(() => scoring().threshold(rate, plain)).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT" }));
     }
-    expect(scoring({ calibration: calibrationOf(null) }).threshold(0.001)).toBeCloseTo(Math.log(1000), 12);
+    const unfitted = scoring({ calibration: calibrationOf(null) });
+    const embedding = voice(random(17));
+    const [score] = unfitted.scores([template(embedding)], segment(embedding));
+    expect(unfitted.threshold(0.001, score!)).toBeCloseTo(Math.log(1000), 12);
+  });
+
+  test("strangers are told by quality, never by the score", () => {
+    const section = { strangers: { oneInTen: [["cosine", "one", 1]] } };
+    expect(() => calibrationOf(section)).toThrow(/quality alone/);
   });
 });
 
