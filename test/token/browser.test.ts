@@ -6,22 +6,14 @@ import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import { getRequestListener } from "@hono/node-server";
 import * as oauth from "oauth4webapi";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createMemoryStore } from "../../src/store/memory.js";
 import { createTokenApp } from "../../src/token/app.js";
 import { createTokenService, type TokenService } from "../../src/token/service.js";
+import { launch } from "../chromium.js";
 
 const PASSWORD = "correct horse battery";
-const FLAGS = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
 const run = promisify(execFile);
 
 let browser: Browser;
@@ -51,7 +43,7 @@ beforeAll(async () => {
   });
   callback = `${await listening(application)}/callback`;
   await service.users.create({ name: "olga", role: "owner", password: PASSWORD });
-  browser = await chromium.launch({ executablePath: "/usr/bin/chromium", headless: true, args: FLAGS });
+  browser = await launch();
 });
 
 afterAll(async () => {

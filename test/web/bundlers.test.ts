@@ -8,7 +8,7 @@ import { build, createServer } from "vite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import webpack from "webpack";
 import { serveFolder } from "../../src/server/http/static-files.js";
-import { launch, recordingOf, serve } from "./chromium.js";
+import { launch, recordingOf, serve } from "../chromium.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const project = mkdtempSync(join(tmpdir(), "vivavoce-bundlers-"));

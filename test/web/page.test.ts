@@ -7,7 +7,7 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { serveFolder } from "../../src/server/http/static-files.js";
 import { strings } from "../../src/web/strings.js";
-import { launch, recordingOf, type Site, seriousViolations, serve } from "./chromium.js";
+import { launch, recordingOf, type Site, seriousViolations, serve } from "../chromium.js";
 
 const anna = 1;
 const bert = 3;
