@@ -1,13 +1,14 @@
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { StatusCode } from "../contract/index.js";
 import type { PeerAddress } from "../token/peer-address.js";
-import type { Dispatcher } from "./dispatch.js";
-import { asStatusError } from "./dispatch.js";
+import { asStatusError, type Dispatcher, stackOf } from "./dispatch.js";
 import type { Guard } from "./guard.js";
 import { withCors } from "./http/cors.js";
+import { answerOn } from "./http/node-request.js";
 import { openApi } from "./http/openapi.js";
-import { type Caller, createTranscoder, errorResponse, requestIdOf, type TranscoderLimits } from "./http/transcoder.js";
+import { errorAnswer, requestIdOf, type Transcoder } from "./http/transcoder.js";
+import { requestOf, responseOf } from "./http/web-request.js";
 import type { NodeHandler, NodeRequest } from "./listen.js";
 import type { Log } from "./log.js";
 import type { ServerMetrics } from "./metrics.js";
@@ -19,7 +20,7 @@ export interface AppParts {
   readonly guard: Guard;
   readonly metrics: ServerMetrics;
   readonly metricsAccess: "open" | "token" | "off";
-  readonly limits: TranscoderLimits & { readonly callSeconds: number };
+  readonly transcode: Transcoder;
   readonly version: string;
   readonly peerAddress: PeerAddress;
   /** The address that callers use. */
@@ -41,9 +42,10 @@ type Env = { Bindings: Partial<HttpBindings> };
 
 /** Everything that is plain HTTP. Runs without a port: `app.request(…)`. */
 export function createApp(parts: AppParts): Hono<Env> {
-  const { dispatcher, metrics, tokens } = parts;
-  const transcode = createTranscoder(dispatcher, parts.limits);
+  const { dispatcher, metrics, tokens, transcode } = parts;
   const app = new Hono<Env>();
+  const addressOf = ({ env, req }: Context<Env>) =>
+    parts.peerAddress(env?.incoming?.socket?.remoteAddress, req.header("x-forwarded-for"));
 
   app.get("/healthz", (c) => c.text("ok\n"));
   app.get("/readyz", async (c) => {
@@ -59,9 +61,9 @@ export function createApp(parts: AppParts): Hono<Env> {
     if (parts.metricsAccess === "off") return c.notFound();
     if (parts.metricsAccess === "token") {
       try {
-        await parts.guard.admit(c.req.header("authorization") ?? null, addressOf(c.req.raw, c.env, parts.peerAddress));
+        await parts.guard.admit(c.req.header("authorization") ?? null, addressOf(c));
       } catch (error) {
-        return errorResponse(asStatusError(error), requestIdOf(c.req.header("x-request-id")));
+        return refused(error, c);
       }
     }
     return c.body(await metrics.registry.metrics(), 200, { "content-type": metrics.registry.contentType });
@@ -77,68 +79,44 @@ export function createApp(parts: AppParts): Hono<Env> {
   }
   app.all("*", async (c) => {
     if (tokens?.owns(c.req.path)) return tokens.fetch(c.req.raw, c.env);
-    const caller = callerOf(c.req.raw, c.env, parts.peerAddress);
-    return (await transcode(c.req.raw, caller)) ?? parts.page?.(c.req.raw) ?? c.notFound();
+    const answer = await transcode(requestOf(c.req.raw, addressOf(c)));
+    return (answer && responseOf(answer)) ?? parts.page?.(c.req.raw) ?? c.notFound();
   });
   app.notFound((c) =>
-    errorResponse(
-      new Refusal(StatusCode.NOT_FOUND, "there is nothing at this path; /openapi.json lists what there is"),
-      requestIdOf(c.req.header("x-request-id")),
-    ),
+    refused(new Refusal(StatusCode.NOT_FOUND, "there is nothing at this path; /openapi.json lists what there is"), c),
   );
-  app.onError((error, c) => errorResponse(asStatusError(error), requestIdOf(c.req.header("x-request-id"))));
+  app.onError(refused);
   return app;
 }
 
-function addressOf(request: Request, env: Partial<HttpBindings> | undefined, peerAddress: PeerAddress): string {
-  return peerAddress(env?.incoming?.socket?.remoteAddress, request.headers.get("x-forwarded-for"));
-}
+const refused = (error: unknown, c: Context<Env>): Response =>
+  responseOf(errorAnswer(asStatusError(error), requestIdOf(c.req.header("x-request-id"))));
 
-function callerOf(request: Request, env: Partial<HttpBindings> | undefined, peerAddress: PeerAddress): Caller {
-  const incoming = env?.incoming;
-  return {
-    address: addressOf(request, env, peerAddress),
-    signal: callerSignal(request, env),
-    // Left open when reading ends early: the answer still has to go out.
-    ...(incoming ? { body: () => incoming.iterator({ destroyOnReturn: false }) } : {}),
-  };
-}
-
-/** Aborted when the caller goes away. Asked of the connection itself: asking the request would build all that a request can be. */
-function callerSignal(request: Request, env: Partial<HttpBindings> | undefined): AbortSignal {
-  const outgoing = env?.outgoing;
-  if (!outgoing) return request.signal;
-  const gone = new AbortController();
-  outgoing.once("close", () => {
-    if (!outgoing.writableFinished) gone.abort(new Error("the connection closed"));
-  });
-  return gone.signal;
-}
-
-/** gRPC, gRPC-Web and Connect where their paths are asked for, the app for everything else. */
+/**
+ * gRPC, gRPC-Web and Connect where their paths are asked for, then the contract's HTTP bindings, the app for everything else. The app
+ * knows the bindings too; a request and a response of its kind around a call would cost more than the call.
+ */
 export function createNodeHandler(
   app: Hono<Env>,
-  parts: Pick<AppParts, "dispatcher" | "limits" | "peerAddress"> & {
+  parts: Pick<AppParts, "dispatcher" | "transcode" | "peerAddress"> & {
+    readonly messageBytes: number;
     readonly log: Log;
     readonly origins: readonly string[];
   },
 ): NodeHandler {
+  const addressOf = (request: NodeRequest) => parts.peerAddress(request.socket?.remoteAddress, forwardedFor(request));
   const plain = getRequestListener(app.fetch as never, {
     overrideGlobalObjects: false,
     // What is left unread is ended for all transports alike, where they listen.
     autoCleanupIncoming: false,
   });
-  const rpc = createRpcHandler(
-    {
-      dispatcher: parts.dispatcher,
-      messageBytes: parts.limits.messageBytes,
-      log: parts.log,
-      addressOf: (request) => parts.peerAddress(request.socket?.remoteAddress, forwardedFor(request)),
-    },
-    (request, response) => {
-      void plain(request as never, response as never);
-    },
-  );
+  const { dispatcher, messageBytes, log } = parts;
+  const rpc = createRpcHandler({ dispatcher, messageBytes, log, addressOf }, (request, response) => {
+    const answered = answerOn(request, response, addressOf(request), parts.transcode);
+    if (answered)
+      answered.catch((error: unknown) => log.error("an answer could not be written", { stack: stackOf(error) }));
+    else void plain(request as never, response as never);
+  });
   return withCors(rpc, parts.origins);
 }
 

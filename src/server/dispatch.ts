@@ -18,8 +18,8 @@ export interface Call {
   /** Network address of the caller. */
   readonly address: string;
   readonly requestId: string;
-  /** Aborted when the caller went away or its deadline passed. */
-  readonly signal: AbortSignal;
+  /** Aborted by the transport, with a refusal, when the caller goes away or its deadline passes; by the dispatcher when time is over. */
+  readonly ended: AbortController;
 }
 
 export interface DispatchLimits {
@@ -154,14 +154,11 @@ export class Dispatcher {
     limitSeconds: number,
   ): Promise<Message> {
     const { operations, queue } = this.#parts;
-    const ended = new AbortController();
+    const { ended } = call;
     const timer = setTimeout(
       () => ended.abort(new Refusal(StatusCode.DEADLINE_EXCEEDED, `no answer within ${limitSeconds} s`)),
       limitSeconds * 1000,
     );
-    const gone = () => ended.abort(callerGone(call.signal.reason));
-    if (call.signal.aborted) gone();
-    else call.signal.addEventListener("abort", gone, { once: true });
 
     const work = async () => {
       const startedAt = performance.now();
@@ -183,7 +180,6 @@ export class Dispatcher {
       return await untilAborted(answer, ended.signal);
     } finally {
       clearTimeout(timer);
-      call.signal.removeEventListener("abort", gone);
     }
   }
 
@@ -289,11 +285,21 @@ function fromConnectError(error: ConnectError): StatusError {
   });
 }
 
-function callerGone(reason: unknown): StatusError {
+/** Why a call ends whose caller does not wait any longer. */
+export function callerGone(reason: unknown): StatusError {
   if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) {
     return new Refusal(StatusCode.DEADLINE_EXCEEDED, "the caller's deadline passed");
   }
   return new Refusal(StatusCode.CANCELLED, "the caller went away", { cause: reason });
+}
+
+/** For transports that know of it by a signal. */
+export function endedWith(signal: AbortSignal): AbortController {
+  const ended = new AbortController();
+  const end = () => ended.abort(callerGone(signal.reason));
+  if (signal.aborted) end();
+  else signal.addEventListener("abort", end, { once: true });
+  return ended;
 }
 
 /** The answer, or the reason for which nobody waits any longer; work that does not stop at once ends unheard. */
@@ -337,6 +343,6 @@ async function* withoutLongPauses<T>(messages: AsyncIterable<T>, seconds: number
   }
 }
 
-function stackOf(error: unknown): string {
+export function stackOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

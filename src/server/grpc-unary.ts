@@ -3,7 +3,7 @@ import { type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/p
 import { Code, ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { StatusCode } from "../contract/index.js";
-import { asStatusError, type Dispatcher } from "./dispatch.js";
+import { asStatusError, callerGone, type Dispatcher } from "./dispatch.js";
 import { requestIdOf } from "./http/transcoder.js";
 import type { NodeRequest, NodeResponse } from "./listen.js";
 import type { Log } from "./log.js";
@@ -62,7 +62,7 @@ export function createUnaryGrpc(parts: {
           authorization: headers.authorization ?? null,
           address,
           requestId,
-          signal: caller.signal,
+          ended: caller.ended,
         },
       );
       body = framed(toBinary(method.output, message));
@@ -100,15 +100,16 @@ const one = (value: string | string[] | undefined): string | undefined => (Array
 
 /** Whether the caller still waits, and how long it will. */
 function watch(stream: ServerHttp2Stream) {
-  const gone = new AbortController();
+  const ended = new AbortController();
   let timer: NodeJS.Timeout | undefined;
-  const closed = () => gone.abort(new ConnectError("the caller went away", Code.Canceled));
+  const end = (reason: ConnectError) => ended.abort(callerGone(reason));
+  const closed = () => end(new ConnectError("the caller went away", Code.Canceled));
   stream.once("close", closed);
   return {
-    signal: gone.signal,
+    ended,
     endAfter(ms: number | null): void {
       if (ms === null) return;
-      timer = setTimeout(() => gone.abort(new ConnectError("the deadline passed", Code.DeadlineExceeded)), ms);
+      timer = setTimeout(() => end(new ConnectError("the deadline passed", Code.DeadlineExceeded)), ms);
     },
     forget(): void {
       clearTimeout(timer);

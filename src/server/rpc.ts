@@ -18,7 +18,7 @@ import {
 } from "@connectrpc/connect-node";
 import { type StatusError, StatusSchema } from "../contract/index.js";
 import { transportCodes } from "../contract/status-codes.js";
-import { asStatusError, type Call, type Dispatcher } from "./dispatch.js";
+import { asStatusError, type Call, type Dispatcher, endedWith } from "./dispatch.js";
 import { createUnaryGrpc } from "./grpc-unary.js";
 import { requestIdOf } from "./http/transcoder.js";
 import type { NodeHandler } from "./listen.js";
@@ -158,7 +158,7 @@ async function answer(context: HandlerContext, dispatch: (call: Call) => Promise
       authorization: context.requestHeader.get("authorization"),
       address: context.values.get(address),
       requestId,
-      signal: context.signal,
+      ended: endedWith(context.signal),
     });
   } catch (error) {
     throw connectErrorOf(asStatusError(error));

@@ -3,6 +3,7 @@ import { type AppParts, createApp, createNodeHandler } from "./app.js";
 import type { ServerConfig } from "./config.js";
 import { Dispatcher } from "./dispatch.js";
 import type { Guard } from "./guard.js";
+import { createTranscoder, type Transcoder } from "./http/transcoder.js";
 import { CallRates } from "./limits/call-rates.js";
 import { UploadBudget } from "./limits/upload-budget.js";
 import { WorkQueue } from "./limits/work-queue.js";
@@ -31,6 +32,7 @@ export class Service {
   readonly #config: ServerConfig;
   readonly #parts: ServiceParts;
   readonly #peerAddress: PeerAddress;
+  readonly #transcode: Transcoder;
   #listener: Listener | null = null;
 
   constructor(config: ServerConfig, parts: ServiceParts) {
@@ -54,12 +56,13 @@ export class Service {
       log: parts.log,
       limits,
     });
+    this.#transcode = createTranscoder(this.dispatcher, limits);
     this.app = createApp({
       dispatcher: this.dispatcher,
       guard: parts.guard,
       metrics,
       metricsAccess: config.metrics.access,
-      limits,
+      transcode: this.#transcode,
       version: parts.version,
       peerAddress: this.#peerAddress,
       publicUrl: () => this.url,
@@ -90,7 +93,8 @@ export class Service {
       readSeconds: (request) => (isUpload(request) ? limits.mediaReadSeconds : limits.readSeconds),
       handler: createNodeHandler(this.app, {
         dispatcher: this.dispatcher,
-        limits,
+        transcode: this.#transcode,
+        messageBytes: limits.messageBytes,
         peerAddress: this.#peerAddress,
         log: this.#parts.log,
         origins: this.#config.cors.origins,

@@ -1,0 +1,46 @@
+import { endedWith } from "../dispatch.js";
+import { tooLarge } from "../refusal.js";
+import { brokenOff, type HttpAnswer, type HttpRequest } from "./transcoder.js";
+
+/** A `Request` as the bindings read it: for who asks the app without a connection. */
+export function requestOf(request: Request, address: string): HttpRequest {
+  const { pathname, search } = new URL(request.url);
+  return {
+    verb: request.method,
+    target: `${pathname}${search}`,
+    address,
+    ended: () => endedWith(request.signal),
+    header: (name) => request.headers.get(name) ?? undefined,
+    chunks: () => chunksOf(request.body),
+    async bytes(limit) {
+      const chunks: Uint8Array[] = [];
+      let bytes = 0;
+      for await (const chunk of chunksOf(request.body)) {
+        bytes += chunk.length;
+        if (bytes > limit) throw tooLarge("the body", limit);
+        chunks.push(chunk);
+      }
+      return Buffer.concat(chunks);
+    },
+  };
+}
+
+export const responseOf = ({ status, headers, body }: HttpAnswer): Response => new Response(body, { status, headers });
+
+async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array> {
+  if (!body) return;
+  const reader = body.getReader();
+  let ended = false;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch((error: unknown) => Promise.reject(brokenOff(error)));
+      if (done) {
+        ended = true;
+        return;
+      }
+      yield value;
+    }
+  } finally {
+    if (!ended) reader.cancel().catch(() => {});
+  }
+}
