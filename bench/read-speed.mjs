@@ -1,6 +1,9 @@
-// The fastest that WASM reads memory here: eight accumulators over one pass, compiled in the process that measures.
+// The fastest that WASM reads memory here: eight runs side by side (one alone is slower by half), an accumulator each, compiled in the
+// process that measures.
 import asc from "assemblyscript/asc";
 
+const runs = [0, 1, 2, 3, 4, 5, 6, 7];
+const all = (line) => runs.map(line).join(" ");
 const source = `
 export function prepare(bytes: i32): void {
   const missing = ((bytes + 0xffff) >> 16) + 1 - memory.size();
@@ -8,14 +11,19 @@ export function prepare(bytes: i32): void {
   memory.fill(65536, 1, bytes);
 }
 export function readAll(bytes: i32): i32 {
-  let a = i32x4.splat(0), b = a, c = a, d = a, e = a, f = a, g = a, h = a;
-  for (let p: usize = 65536, end: usize = p + bytes; p < end; p += 128) {
-    a = i32x4.add(a, v128.load(p)); b = i32x4.add(b, v128.load(p, 16)); c = i32x4.add(c, v128.load(p, 32));
-    d = i32x4.add(d, v128.load(p, 48)); e = i32x4.add(e, v128.load(p, 64)); f = i32x4.add(f, v128.load(p, 80));
-    g = i32x4.add(g, v128.load(p, 96)); h = i32x4.add(h, v128.load(p, 112));
+  const run = <usize>bytes / 8;
+  let p0: usize = 65536;
+  ${all((i) => (i ? `let p${i} = p${i - 1} + run;` : ""))}
+  ${all((i) => `let a${i} = i32x4.splat(0);`)}
+  for (const end = p0 + run; p0 < end; ) {
+    ${all((i) => `a${i} = i32x4.add(i32x4.add(a${i}, v128.load(p${i})), v128.load(p${i}, 16));`)}
+    ${all((i) => `p${i} += 32;`)}
   }
-  a = i32x4.add(i32x4.add(i32x4.add(a, b), i32x4.add(c, d)), i32x4.add(i32x4.add(e, f), i32x4.add(g, h)));
-  return i32x4.extract_lane(a, 0) + i32x4.extract_lane(a, 1) + i32x4.extract_lane(a, 2) + i32x4.extract_lane(a, 3);
+  ${runs
+    .slice(1)
+    .map((i) => `a0 = i32x4.add(a0, a${i});`)
+    .join(" ")}
+  return i32x4.extract_lane(a0, 0) + i32x4.extract_lane(a0, 1) + i32x4.extract_lane(a0, 2) + i32x4.extract_lane(a0, 3);
 }`;
 
 export async function readSpeedModule() {

@@ -4,17 +4,16 @@
  *
  *   input  [d] f32        one vector in: a new row, or the query     hits  [batch] { row i32, score f32 }
  *   query  [d] i16        the query in 16 bits                       listed [batch] i32  rows to look at, instead of a range
- *   scores [batch] f32                                               rows  [capacity] of stride8(d) or 4·d bytes
+ *   scores [batch] f32                                               rows   [capacity][d] f32, or as `row8` says
  */
 import { reserve } from "../memory";
-import { cosine, cosine8, cosines, cosines8, quantize16, storeRow8, stride8 } from "./cosine";
+import { bytes8, cosine, cosine8, cosines, cosines8, quantize16, quantize8, row8, scale8 } from "./cosine";
 
 /** Rows scored between two looks at the threshold: the scores stay in the first-level cache. */
 const batch: i32 = 4096;
 
 let dimensions: i32 = 0;
 let inBytes: bool = false;
-let stride: usize = 0;
 let rows: usize = 0;
 let capacity: i32 = 0;
 let input: usize = 0;
@@ -28,7 +27,6 @@ let hits: usize = 0;
 export function reserveGallery(d: i32, eightBits: bool): void {
   dimensions = d;
   inBytes = eightBits;
-  stride = eightBits ? stride8(d) : <usize>d << 2;
   input = reserve(<usize>d << 2);
   query = reserve(<usize>d << 1);
   scores = reserve(<usize>batch << 2);
@@ -37,9 +35,9 @@ export function reserveGallery(d: i32, eightBits: bool): void {
   rows = reserve(0);
 }
 
-/** Room for `more` rows behind those there are; more % 4 == 0. */
+/** Room for `more` rows behind those there are; more % 64 == 0. */
 export function galleryGrow(more: i32): void {
-  reserve(<usize>more * stride);
+  reserve(inBytes ? bytes8(more, dimensions) : <usize>(more * dimensions) << 2);
   capacity += more;
 }
 
@@ -62,18 +60,19 @@ export function galleryHits(): usize {
 // @ts-ignore: decorator
 @inline
 function rowAt(row: i32): usize {
-  return rows + <usize>row * stride;
+  return inBytes ? row8(rows, row, dimensions) : rows + (<usize>row * <usize>dimensions << 2);
 }
 
 /** rows[row] = input. */
 export function galleryStore(row: i32): void {
-  if (inBytes) storeRow8(rowAt(row), input, dimensions);
-  else memory.copy(rowAt(row), input, stride);
+  if (inBytes) store<f32>(scale8(rows, row, dimensions), quantize8(rowAt(row), input, dimensions));
+  else memory.copy(rowAt(row), input, <usize>dimensions << 2);
 }
 
 /** The row leaves the memory; it scores 0 until it is stored again. */
 export function galleryWipe(row: i32): void {
-  memory.fill(rowAt(row), 0, stride);
+  memory.fill(rowAt(row), 0, inBytes ? dimensions : <usize>dimensions << 2);
+  if (inBytes) store<f32>(scale8(rows, row, dimensions), 0);
 }
 
 /** The query of the searches that follow is `input`. */
@@ -81,9 +80,9 @@ export function galleryQuery(): void {
   if (inBytes) queryScale = quantize16(query, input, dimensions);
 }
 
-/** hits = the rows of first..first+n with a score of at least `floor`, in order; returns how many. n <= batch, first % 4 == 0. */
+/** hits = the rows of first..first+n with a score of at least `floor`, in order; returns how many. n <= batch, first % 64 == 0. */
 export function gallerySearch(first: i32, n: i32, floor: f32): i32 {
-  if (inBytes) cosines8(scores, query, queryScale, rowAt(first), n, dimensions);
+  if (inBytes) cosines8(scores, query, queryScale, scale8(rows, first, dimensions), n, dimensions);
   else cosines(scores, input, rowAt(first), n, dimensions);
   const lowest = f32x4.splat(floor);
   let found = 0;
@@ -106,7 +105,7 @@ export function gallerySearchListed(n: i32, floor: f32): i32 {
   for (let i = 0; i < n; i++) {
     const row = load<i32>(listed + (<usize>i << 2));
     const x = rowAt(row);
-    const score = inBytes ? cosine8(query, queryScale, x, dimensions) : cosine(input, x, dimensions);
+    const score = inBytes ? cosine8(query, queryScale, x, load<f32>(scale8(rows, row, dimensions)), dimensions) : cosine(input, x, dimensions);
     if (score < floor) continue;
     store<i32>(hits + (<usize>found << 3), row);
     store<f32>(hits + (<usize>found << 3), score, 4);

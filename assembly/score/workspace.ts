@@ -7,10 +7,10 @@
  *   matrix   [mostRows][mostRows] f32
  *   scores   [mostRows] f32      kept [mostRows] i32
  *   sum      [d] f64             mean [d] f32        probe [d] f32, [d] i16
- *   cohort   [c] rows of stride8(d) bytes   cohortScores [c] f32, best [c] f32
+ *   cohort   [c] rows as `row8` says   cohortScores [c] f32, best [c] f32
  */
 import { reserve } from "../memory";
-import { stride8 } from "./cosine";
+import { bytes8, row8, scale8 } from "./cosine";
 
 export const mostRows: i32 = 256;
 
@@ -34,7 +34,7 @@ export let best: usize = 0;
 export function reserveScoring(d: i32, c: i32): void {
   dimensions = d;
   cohortSize = c;
-  const room = <usize>((c + 3) & ~3);
+  const room = <usize>((c + 63) & ~63);
   rows = reserve(<usize>(mostRows * d) << 2);
   weights = reserve(<usize>mostRows << 2);
   order = reserve(<usize>mostRows << 2);
@@ -45,7 +45,7 @@ export function reserveScoring(d: i32, c: i32): void {
   mean = reserve(<usize>d << 2);
   probe = reserve(<usize>d << 2);
   probe16 = reserve(<usize>d << 1);
-  cohort = reserve(room * stride8(d));
+  cohort = reserve(bytes8(<i32>room, d));
   cohortScores = reserve(room << 2);
   best = reserve(room << 2);
 }
@@ -76,9 +76,8 @@ export function scoringProbe(): usize {
 }
 /** The cohort's row i = values[d] (i8) in `rows`, each times `scale`. */
 export function takeCohortRow(i: i32, scale: f32): void {
-  const row = cohort + <usize>i * stride8(dimensions);
-  memory.copy(row, rows, dimensions);
-  store<f32>(row + <usize>dimensions, scale);
+  memory.copy(row8(cohort, i, dimensions), rows, dimensions);
+  store<f32>(scale8(cohort, i, dimensions), scale);
 }
 
 // @ts-ignore: decorator

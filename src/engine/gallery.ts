@@ -84,7 +84,7 @@ export class WasmGallery implements Gallery {
   #grow(): void {
     const rows = Math.max(256, this.#ids.length >> 4);
     try {
-      this.#kernels!.run.galleryGrow((rows + 3) & ~3);
+      this.#kernels!.run.galleryGrow((rows + 63) & ~63);
     } catch (cause) {
       throw new EngineError("GALLERY_FULL", `no memory for more than ${this.size} voices in one gallery`, { cause });
     }
