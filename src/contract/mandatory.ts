@@ -6,6 +6,7 @@ import {
   create,
   type DescField,
   type DescMessage,
+  type DescOneof,
   getOption,
   hasOption,
   type Message,
@@ -30,9 +31,33 @@ export function fieldViolations(schema: DescMessage, message: Message): FieldVio
 export const fieldViolation = (field: string, violation: string, message: string): FieldViolation =>
   create(FieldViolationSchema, { field, violation, message });
 
+/** What the contract declares of a message; read once, because reading an option costs more than checking it. */
+interface Declared {
+  /** Those that are mandatory. */
+  readonly choices: readonly DescOneof[];
+  readonly fields: ReadonlySet<DescField>;
+  /** What a request needs of its context; `undefined` where that is all. */
+  readonly contextNeeds: readonly string[] | undefined;
+}
+
+const declared = new WeakMap<DescMessage, Declared>();
+
+function declaredOf(message: DescMessage): Declared {
+  let found = declared.get(message);
+  if (!found) {
+    found = {
+      choices: message.oneofs.filter((oneof) => hasOption(oneof, mandatory_choice)),
+      fields: new Set(message.fields.filter((field) => hasOption(field, mandatory))),
+      contextNeeds: hasOption(message, context_needs) ? getOption(message, context_needs) : undefined,
+    };
+    declared.set(message, found);
+  }
+  return found;
+}
+
 function walk(message: ReflectMessage, path: string, violations: FieldViolation[], needed?: readonly string[]): void {
-  for (const oneof of message.desc.oneofs) {
-    if (!hasOption(oneof, mandatory_choice)) continue;
+  const { choices, fields, contextNeeds } = declaredOf(message.desc);
+  for (const oneof of choices) {
     const choice = message.oneofCase(oneof);
     if (choice !== undefined && !isEmpty(message, choice)) continue;
     const names = oneof.fields.map((field) => field.name).join(" or ");
@@ -40,7 +65,7 @@ function walk(message: ReflectMessage, path: string, violations: FieldViolation[
   }
   for (const field of message.desc.fields) {
     const fieldPath = `${path}${field.name}`;
-    const isMandatory = hasOption(field, mandatory) && (needed === undefined || needed.includes(field.name));
+    const isMandatory = fields.has(field) && (needed === undefined || needed.includes(field.name));
     if (isEmpty(message, field)) {
       if (isMandatory) violations.push(fieldViolation(fieldPath, "missing", `${fieldPath} is mandatory`));
       continue;
@@ -52,7 +77,7 @@ function walk(message: ReflectMessage, path: string, violations: FieldViolation[
     } else if (field.fieldKind === "message") {
       const inner = message.get(field) as ReflectMessage;
       if (field.message.typeName === UniqueIdSchema.typeName) checkForm(inner, field, fieldPath, violations);
-      else walk(inner, `${fieldPath}.`, violations, contextNeeds(message.desc, field.message));
+      else walk(inner, `${fieldPath}.`, violations, isContext(field.message) ? contextNeeds : undefined);
     } else if (field.fieldKind === "list" && field.listKind === "message") {
       let i = 0;
       for (const inner of message.get(field) as Iterable<ReflectMessage>) {
@@ -112,7 +137,4 @@ function checkForm(id: ReflectMessage, field: DescField, path: string, violation
   );
 }
 
-function contextNeeds(request: DescMessage, inner: DescMessage): readonly string[] | undefined {
-  if (inner.typeName !== ContextSchema.typeName || !hasOption(request, context_needs)) return undefined;
-  return getOption(request, context_needs);
-}
+const isContext = (message: DescMessage): boolean => message.typeName === ContextSchema.typeName;

@@ -103,7 +103,7 @@ export class Dispatcher {
   clientStream(method: DescMethod, messages: AsyncIterable<Message>, call: Call): Promise<Message> {
     return this.#observed(method, call, async (timing) => {
       const caller = await this.#admit(call);
-      const received = this.#received(messages as AsyncIterable<MediaMessage>, caller, timing);
+      const received = this.#received(messages as AsyncIterable<MediaMessage>, caller, call, timing);
       try {
         return await this.#timed(method, received, call, timing, this.#parts.limits.mediaReadSeconds);
       } finally {
@@ -127,21 +127,29 @@ export class Dispatcher {
   async *#received(
     messages: AsyncIterable<MediaMessage>,
     caller: Caller,
+    { ended }: Call,
     timing: Timing,
   ): AsyncGenerator<MediaMessage> {
     const { limits, uploads } = this.#parts;
+    const pauses = endAtLongPause(ended, limits.mediaIdleSeconds);
     let first = true;
-    for await (const message of withoutLongPauses(messages, limits.mediaIdleSeconds)) {
-      if (first || message.context !== undefined) checkScope(caller, message);
-      first = false;
-      // A message costs more than its bytes: without this, a recording of empty ones would never be too large.
-      const charge = Math.max(message.chunk.length, LEAST_MESSAGE_BYTES);
-      if (timing.charged + charge > limits.mediaBytes + LEAST_MESSAGE_BYTES)
-        throw tooLarge("the recording", limits.mediaBytes);
-      if (!uploads.take(charge)) throw busy("too many recordings are being uploaded", 1);
-      timing.charged += charge;
-      timing.bytes += message.chunk.length;
-      yield message;
+    try {
+      for await (const message of messages) {
+        pauses.heard();
+        if (first || message.context !== undefined) checkScope(caller, message);
+        first = false;
+        // A message costs more than its bytes: without this, a recording of empty ones would never be too large.
+        const charge = Math.max(message.chunk.length, LEAST_MESSAGE_BYTES);
+        if (timing.charged + charge > limits.mediaBytes + LEAST_MESSAGE_BYTES)
+          throw tooLarge("the recording", limits.mediaBytes);
+        if (!uploads.take(charge)) throw busy("too many recordings are being uploaded", 1);
+        timing.charged += charge;
+        timing.bytes += message.chunk.length;
+        yield message;
+        pauses.waiting();
+      }
+    } finally {
+      pauses.forget();
     }
   }
 
@@ -314,33 +322,23 @@ function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
-async function* withoutLongPauses<T>(messages: AsyncIterable<T>, seconds: number): AsyncGenerator<T> {
-  const iterator = messages[Symbol.asyncIterator]();
-  let finished = false;
-  try {
-    for (;;) {
-      let timer: NodeJS.Timeout | undefined;
-      const pause = new Promise<never>((_, reject) => {
-        timer = setTimeout(
-          () => reject(new Refusal(StatusCode.DEADLINE_EXCEEDED, `nothing was sent for ${seconds} s`)),
-          seconds * 1000,
-        );
-      });
-      try {
-        const next = await Promise.race([iterator.next(), pause]);
-        if (next.done) {
-          finished = true;
-          return;
-        }
-        yield next.value;
-      } finally {
-        clearTimeout(timer);
-      }
-    }
-  } finally {
-    // Not awaited: a sender that stalls would hold the answer back.
-    if (!finished) iterator.return?.().catch(() => {});
-  }
+/** Ends a call whose sender pauses for so long; only while it is waited for. */
+function endAtLongPause(ended: AbortController, seconds: number) {
+  let isWaiting = true;
+  const timer = setTimeout(() => {
+    if (isWaiting) ended.abort(new Refusal(StatusCode.DEADLINE_EXCEEDED, `nothing was sent for ${seconds} s`));
+    else timer.refresh();
+  }, seconds * 1000);
+  return {
+    heard(): void {
+      isWaiting = false;
+    },
+    waiting(): void {
+      isWaiting = true;
+      timer.refresh();
+    },
+    forget: () => clearTimeout(timer),
+  };
 }
 
 export function stackOf(error: unknown): string {

@@ -2,7 +2,7 @@ import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 
 import { type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
-import { StatusCode } from "../contract/index.js";
+import { StatusCode, type StatusError } from "../contract/index.js";
 import { asStatusError, callerGone, type Dispatcher } from "./dispatch.js";
 import { requestIdOf } from "./http/transcoder.js";
 import type { NodeRequest, NodeResponse } from "./listen.js";
@@ -47,7 +47,7 @@ export function createUnaryGrpc(parts: {
   ): Promise<void> {
     const { headers, stream } = request;
     const requestId = requestIdOf(one(headers["x-request-id"]));
-    const status = new Headers();
+    let trailers: Readonly<Record<string, string>> = FINE;
     let body: Uint8Array | null = null;
     const caller = watch(stream);
     try {
@@ -66,14 +66,13 @@ export function createUnaryGrpc(parts: {
         },
       );
       body = framed(toBinary(method.output, message));
-      status.set("grpc-status", "0");
     } catch (error) {
-      setTrailerStatus(status, connectErrorOf(asStatusError(error)));
+      trailers = trailersOf(asStatusError(error));
     } finally {
       caller.forget();
     }
     if (stream.destroyed || stream.closed) return;
-    response.addTrailers(Object.fromEntries(status));
+    response.addTrailers(trailers);
     stream.respond(
       { ":status": 200, "content-type": "application/grpc+proto", "x-request-id": requestId },
       { waitForTrailers: true },
@@ -97,6 +96,14 @@ export function createUnaryGrpc(parts: {
 }
 
 const one = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
+
+const FINE = { "grpc-status": "0" };
+
+function trailersOf(error: StatusError): Record<string, string> {
+  const trailers = new Headers();
+  setTrailerStatus(trailers, connectErrorOf(error));
+  return Object.fromEntries(trailers);
+}
 
 /** Whether the caller still waits, and how long it will. */
 function watch(stream: ServerHttp2Stream) {
@@ -141,8 +148,10 @@ function onlyFrame(stream: ServerHttp2Stream, limit: number): Promise<Uint8Array
     };
     stream.on("data", keep);
     stream.once("error", (error) => refuse(brokenOff(error)));
-    stream.once("close", () => refuse(brokenOff()));
+    const closed = () => refuse(brokenOff());
+    stream.once("close", closed);
     stream.once("end", () => {
+      stream.off("close", closed);
       const all = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
       if (all.length === 0) return refuse(badRequest("one message expected, not none"));
       if (all.length < HEAD_BYTES) return refuse(badRequest("the message broke off"));

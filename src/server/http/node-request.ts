@@ -26,7 +26,8 @@ function requestOn(request: NodeRequest, response: NodeResponse, address: string
       const value = request.headers[name];
       return Array.isArray(value) ? value.join(", ") : value;
     },
-    chunks: () => chunksOf(request),
+    // Left open when reading ends early: the answer still has to go out.
+    chunks: () => request.iterator({ destroyOnReturn: false }),
     bytes: (limit) => bytesOf(request, limit),
   };
 }
@@ -40,19 +41,15 @@ function endedWith(response: NodeResponse): AbortController {
   return ended;
 }
 
-async function* chunksOf(request: NodeRequest): AsyncGenerator<Uint8Array> {
-  try {
-    // Left open when reading ends early: the answer still has to go out.
-    yield* request.iterator({ destroyOnReturn: false });
-  } catch (error) {
-    throw brokenOff(error);
-  }
-}
-
 /** By events: iterating over a small body costs more than everything else in a call. */
 function bytesOf(request: NodeRequest, limit: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     if (request.destroyed) return reject(brokenOff());
+    // A small body has come with its head.
+    if (request.complete) {
+      const all: Uint8Array = request.read() ?? new Uint8Array();
+      return all.length > limit ? reject(tooLarge("the body", limit)) : resolve(all);
+    }
     const chunks: Uint8Array[] = [];
     let bytes = 0;
     const keep = (chunk: Uint8Array) => {
@@ -65,8 +62,13 @@ function bytesOf(request: NodeRequest, limit: number): Promise<Uint8Array> {
     };
     request.on("data", keep);
     request.once("error", (error) => reject(brokenOff(error)));
-    request.once("close", () => reject(brokenOff()));
-    request.once("end", () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+    const closed = () => reject(brokenOff());
+    request.once("close", closed);
+    request.once("end", () => {
+      // Every request is closed in the end: an error made for each would cost more than reading it.
+      request.off("close", closed);
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+    });
   });
 }
 

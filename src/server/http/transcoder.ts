@@ -23,7 +23,7 @@ export interface HttpRequest {
   ended(): Call["ended"];
   /** Lower-case names. */
   header(name: string): string | undefined;
-  /** The body as it comes. Its errors are refusals. */
+  /** The body as it comes. */
   chunks(): AsyncIterable<Uint8Array>;
   /** The whole body; refused when it is longer than `limit`. */
   bytes(limit: number): Promise<Uint8Array>;
@@ -149,7 +149,11 @@ async function* mediaMessages(
   bindQuery(json, found, query, [field.name, field.jsonName]);
   bindPath(json, found);
   yield messageFromJson(input, json);
-  for await (const chunk of request.chunks()) yield create(input, { [field.localName]: chunk });
+  try {
+    for await (const chunk of request.chunks()) yield create(input, { [field.localName]: chunk });
+  } catch (error) {
+    throw brokenOff(error);
+  }
 }
 
 function bindQuery(
@@ -176,6 +180,8 @@ function bindPath(json: JsonObject, { binding, variables }: BindingMatch): void 
   }
 }
 
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
+
 async function jsonBody(request: HttpRequest, limit: number): Promise<JsonObject> {
   refuseEncodedBody(request);
   const type = request.header("content-type");
@@ -186,7 +192,7 @@ async function jsonBody(request: HttpRequest, limit: number): Promise<JsonObject
   const bytes = await request.bytes(limit);
   let text: string;
   try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    text = UTF8.decode(bytes);
   } catch {
     throw badRequest("the body is not UTF-8");
   }

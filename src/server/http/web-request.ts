@@ -15,11 +15,16 @@ export function requestOf(request: Request, address: string): HttpRequest {
     async bytes(limit) {
       const chunks: Uint8Array[] = [];
       let bytes = 0;
-      for await (const chunk of chunksOf(request.body)) {
-        bytes += chunk.length;
-        if (bytes > limit) throw tooLarge("the body", limit);
-        chunks.push(chunk);
+      try {
+        for await (const chunk of chunksOf(request.body)) {
+          bytes += chunk.length;
+          if (bytes > limit) break;
+          chunks.push(chunk);
+        }
+      } catch (error) {
+        throw brokenOff(error);
       }
+      if (bytes > limit) throw tooLarge("the body", limit);
       return Buffer.concat(chunks);
     },
   };
@@ -33,7 +38,7 @@ async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncGenerato
   let ended = false;
   try {
     for (;;) {
-      const { done, value } = await reader.read().catch((error: unknown) => Promise.reject(brokenOff(error)));
+      const { done, value } = await reader.read();
       if (done) {
         ended = true;
         return;
