@@ -45,10 +45,7 @@ else printTable(rows);
 process.exit(0);
 
 async function measureBox() {
-  const { speak, wav } = await import("../dist/demo/voice.js");
   const { grpcClient, httpClient } = await import("./server/clients.mjs");
-  const recording = wav(speak({ speaker: 1, seconds: 4, rateHz: 8000 }), 8000);
-  const encoded = Buffer.from(recording).toString("base64");
 
   const child = fork(here("./server/box-process.mjs"), [options.workers], { stdio: ["ignore", 2, 2, "ipc"] });
   const [{ url, application, queued }] = await once(child, "message");
@@ -60,8 +57,11 @@ async function measureBox() {
   if (chosen.includes("overhead")) {
     say("one call at a time …");
     const { prepare, requestOf } = await import("./server/world.mjs");
-    await ask("prepareInProcess", { wav: encoded });
-    const world = await prepare(http, recording);
+    await ask("prepareInProcess");
+    const world = await prepare(http);
+    const bare = await ask("bare");
+    const bareHttp = httpClient(bare.http, token, 1);
+    const bareGrpc = grpcClient(bare.grpc, token);
     figures.overhead = [];
     for (const operation of ["getEnrollStatus", "verify"]) {
       const request = requestOf(operation, world);
@@ -69,10 +69,14 @@ async function measureBox() {
       const found = await overhead(ask, operation, calls, {
         HTTP: () => http.call(operation, request),
         gRPC: () => grpc.call(operation, request),
+        "HTTP alone": () => bareHttp.call(operation, request),
+        "gRPC alone": () => bareGrpc.call(operation, request),
       });
       figures.overhead.push({ operation, ...found });
-      for (const [way, { addsMs, quartilesMs, medianMs }] of Object.entries(found.ways)) {
-        const detail = `in process ${found.inProcessMs.toFixed(2)}, over ${way} ${medianMs.toFixed(2)}; quartiles ${quartilesMs.map((ms) => ms.toFixed(2)).join(" to ")} ms`;
+      for (const way of ["HTTP", "gRPC"]) {
+        const { addsMs, quartilesMs, medianMs } = found.ways[way];
+        const alone = found.ways[`${way} alone`].addsMs;
+        const detail = `quartiles ${quartilesMs.map((ms) => ms.toFixed(2)).join(" to ")}; client and Node alone ${alone.toFixed(2)}; in process ${found.inProcessMs.toFixed(2)}, over ${way} ${medianMs.toFixed(2)} ms`;
         rows.push({
           group: "overhead",
           ...atMost(`${way} adds to ${operation}`, "the call in process", addsMs, 3, detail, " ms"),
@@ -86,11 +90,11 @@ async function measureBox() {
     const [seconds, callers] = [Number(options.seconds), Number(options.callers)];
     // Before and after, because a machine is not the same for minutes.
     say("the engine alone …");
-    const before = await ask("engineAlone", { seconds: 10, wav: encoded });
+    const before = await ask("engineAlone", { seconds: 10 });
     say(`${callers} callers …`);
-    const load = await underLoad({ client: http, recording, ask, seconds, callers });
+    const load = await underLoad({ client: http, ask, seconds, callers });
     say("the engine alone …");
-    const after = await ask("engineAlone", { seconds: 10, wav: encoded });
+    const after = await ask("engineAlone", { seconds: 10 });
     const alone = {
       perSecond: (before.done + after.done) / (before.seconds + after.seconds),
       cpuSecondsEach: (before.cpuSeconds + after.cpuSeconds) / (before.done + after.done),
@@ -173,6 +177,7 @@ function loadRows(load, alone, queued) {
   const boundMs = (1000 * (queued + Number(options.workers))) / load.perSecond;
   const title = `${load.callers} callers, ${load.seconds} s`;
   const percent = (share) => 100 * share;
+  const callersShare = (load.callersCpuSecondsEach * load.perSecond) / availableParallelism();
   return [
     atMost(
       `${title}: requests lost or failed`,
@@ -210,7 +215,7 @@ function loadRows(load, alone, queued) {
       "the engine alone",
       percent(load.perSecond / alone.perSecond),
       85,
-      `${load.perSecond.toFixed(1)} of ${alone.perSecond.toFixed(1)}, ${options.workers} workers, the callers on the same cores`,
+      `${load.perSecond.toFixed(1)} of ${alone.perSecond.toFixed(1)}, ${options.workers} workers; the callers took ${percent(callersShare).toFixed(0)} % of the cores`,
       " %",
     ),
   ];

@@ -5,7 +5,8 @@ import { VoiceprintsProcessor } from "../../dist/processor/voiceprints-processor
 import { configSchema } from "../../dist/server/config.js";
 import { startBox } from "../../dist/server/start.js";
 import { createMemoryStore } from "../../dist/store/memory.js";
-import { prepare, requestOf } from "./world.mjs";
+import { openBare } from "./bare.mjs";
+import { prepare, RECORDING, requestOf } from "./world.mjs";
 
 const workers = Number(process.argv[2]);
 const engine = await openEngine({ workers });
@@ -33,28 +34,34 @@ for (const name of ["verify", "getEnrollStatus"]) {
 const box = await startBox(config, { engine });
 const alone = new VoiceprintsProcessor({ engine, store: createMemoryStore(), readRecording });
 let world = null;
+const recording = readRecording(RECORDING);
+const samples = Float32Array.from([...recording.read(0)].flatMap((chunk) => [...chunk]));
 
 const handlers = {
-  async prepareInProcess({ wav }) {
+  async prepareInProcess() {
     const caller = {
       call: (name, request) => alone[name](request),
       upload: (context, bytes) => alone.addMediaSegment({ context, chunk: bytes }),
     };
-    world = await prepare(caller, Buffer.from(wav, "base64"));
+    world = await prepare(caller);
   },
   async inProcess({ operation }) {
     await alone[operation](requestOf(operation, world));
     return lastMs;
   },
   lastMs: () => lastMs,
+  bare: () =>
+    openBare(async (path) => {
+      const startedAt = performance.now();
+      if (/verif/i.test(path)) await engine.analyze(samples.slice(), recording.rateHz);
+      lastMs = performance.now() - startedAt;
+    }),
   cpuSeconds() {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1e6;
   },
   /** Recordings a second, all workers busy, nothing around them. */
-  async engineAlone({ seconds, wav }) {
-    const recording = readRecording(Buffer.from(wav, "base64"));
-    const samples = Float32Array.from([...recording.read(0)].flatMap((chunk) => [...chunk]));
+  async engineAlone({ seconds }) {
     const startedAt = performance.now();
     const until = startedAt + seconds * 1000;
     const cpuBefore = handlers.cpuSeconds();

@@ -1,12 +1,12 @@
 /** Many callers at once, as IVRs: a session, an upload, a check, the end; who is told BUSY waits as told and asks again. */
-import { median, quantile } from "../measure.mjs";
-import { prepare, requestOf } from "./world.mjs";
+import { cpuMs, median, quantile } from "../measure.mjs";
+import { prepare, RECORDING, requestOf } from "./world.mjs";
 
 /** Until all callers have joined in, nothing is counted. */
 const RAMP_SECONDS = 5;
 
-export async function underLoad({ client, recording, ask, seconds, callers }) {
-  const world = await prepare(client, recording);
+export async function underLoad({ client, ask, seconds, callers }) {
+  const world = await prepare(client);
   const counts = { answered: 0, busy: 0, failed: 0 };
   /** Checks answered while all callers were there: when, and after how long. */
   const checks = [];
@@ -41,7 +41,7 @@ export async function underLoad({ client, recording, ask, seconds, callers }) {
           context: { gkScopeId: world.context.gkScopeId },
         });
         context = { ...world.context, gkSessionId, gkEngagementId };
-        media = (await client.upload(context, recording)).gkMediaSegmentId;
+        media = (await client.upload(context, RECORDING)).gkMediaSegmentId;
       });
       if (begun === null) continue;
       // Told BUSY, the recording is there already: only the check is asked for again, until it is answered.
@@ -57,8 +57,10 @@ export async function underLoad({ client, recording, ask, seconds, callers }) {
   };
 
   const window = { from: Math.min(RAMP_SECONDS, seconds / 4), to: seconds };
-  const cpuAt = (second) =>
-    new Promise((resolve) => setTimeout(() => resolve(ask("cpuSeconds")), Math.max(0, second * 1000)));
+  const cpuAt = async (second) => {
+    await new Promise((wake) => setTimeout(wake, second * 1000));
+    return { box: await ask("cpuSeconds"), callers: cpuMs() / 1000 };
+  };
   const sampling = setInterval(async () => memory.push(await ask("memory")), 1000);
   const cpu = Promise.all([cpuAt(window.from), cpuAt(window.to)]);
   await Promise.all(Array.from({ length: callers }, caller));
@@ -77,7 +79,8 @@ export async function underLoad({ client, recording, ask, seconds, callers }) {
     seconds,
     ...counts,
     perSecond,
-    cpuSecondsEach: (cpuTo - cpuFrom) / counted.length,
+    cpuSecondsEach: (cpuTo.box - cpuFrom.box) / counted.length,
+    callersCpuSecondsEach: (cpuTo.callers - cpuFrom.callers) / counted.length,
     medianMs: median(checks.map(({ took }) => took)),
     p99Ms: quantile(
       checks.map(({ took }) => took),

@@ -1,17 +1,19 @@
 /** Callers of a box: over HTTP and over gRPC, with a token in every call. */
 import http from "node:http";
 import { fileURLToPath } from "node:url";
-import { create, toJson } from "@bufbuild/protobuf";
 import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
-import * as contract from "../../dist/contract/index.js";
 
-const SERVICES = [contract.VoiceprintsProcessor, contract.SessionsProcessor, contract.ProfilesProcessor];
 const PROTO = fileURLToPath(new URL("../../proto", import.meta.url));
 const definition = grpc.loadPackageDefinition(
   loadSync(`${PROTO}/vendor/biosec/v1/voiceprints.proto`, { includeDirs: [PROTO] }),
 );
-const METHODS = new Map(SERVICES.flatMap((service) => service.methods).map((method) => [method.localName, method]));
+
+/** A request as JSON and gRPC clients write it: a choice is the field that was chosen. */
+const flat = (request) =>
+  Object.fromEntries(
+    Object.entries(request).map(([name, value]) => (value.case ? [value.case, value.value] : [name, value])),
+  );
 
 /** Plain node:http on kept connections: what the load costs here is not there for the box, which shares the cores. */
 export function httpClient(url, token, connections) {
@@ -52,8 +54,7 @@ export function httpClient(url, token, connections) {
 
   return {
     async call(name, request) {
-      const method = METHODS.get(name);
-      const json = toJson(method.input, create(method.input, request));
+      const json = flat(request);
       const { verb, path } = bindingOf(name, json);
       return verb === "GET"
         ? send(verb, `${path}?${contextQuery(json.context)}`)
@@ -95,14 +96,10 @@ export function grpcClient(url, token) {
     new URL(url).host,
     grpc.credentials.createInsecure(),
   );
-  const names = {
-    getEnrollStatus: (request) => request,
-    verify: ({ audio, ...request }) => ({ ...request, [audio.case]: audio.value }),
-  };
   return {
     call: (name, request) =>
       new Promise((resolve, reject) => {
-        client[name](names[name](request), metadata, (error, answer) => (error ? reject(error) : resolve(answer)));
+        client[name](flat(request), metadata, (error, answer) => (error ? reject(error) : resolve(answer)));
       }),
     close: () => client.close(),
   };

@@ -1,5 +1,12 @@
 /** A trained profile and a recording to verify, made through any caller of the contract. */
-export async function prepare({ call, upload }, wav) {
+import { Decision } from "../../dist/contract/index.js";
+import { speak, wav } from "../../dist/demo/voice.js";
+
+const take = (seed) => wav(speak({ speaker: 1, seconds: 4, rateHz: 8000, seed }), 8000);
+/** What is verified: 4 s of speech. */
+export const RECORDING = take(0);
+
+export async function prepare({ call, upload }) {
   const scope = { gkScopeId: { value: "default" } };
   const { gkSessionId, gkEngagementId } = await call("startSession", { context: scope });
   const context = { ...scope, gkSessionId, gkEngagementId, configsetId: "ivr-text-dependent" };
@@ -7,8 +14,8 @@ export async function prepare({ call, upload }, wav) {
     context,
     owner: { case: "personId", value: `bench ${Math.random()}` },
   });
-  for (let i = 0; i < 3; i++) {
-    const { gkMediaSegmentId } = await upload(context, wav);
+  for (const seed of [1, 2, 3]) {
+    const { gkMediaSegmentId } = await upload(context, take(seed));
     const { result } = await call("processAudio", {
       context,
       input: { case: "gkMediaSegmentId", value: gkMediaSegmentId },
@@ -17,8 +24,13 @@ export async function prepare({ call, upload }, wav) {
     await call("enroll", { context, gkVoiceprintProfileId, gkProcessedAudioId: result.gkProcessedAudioId });
   }
   await call("train", { context, gkVoiceprintProfileId });
-  const { gkMediaSegmentId } = await upload(context, wav);
-  return { context, gkVoiceprintProfileId, gkMediaSegmentId };
+  const { gkMediaSegmentId } = await upload(context, RECORDING);
+  const world = { context, gkVoiceprintProfileId, gkMediaSegmentId };
+  const { decision } = (await call("verify", requestOf("verify", world))).result;
+  // A check that is refused before it is scored would cost less.
+  if (decision !== Decision.AUTHENTIC && decision !== "DECISION_AUTHENTIC")
+    throw new Error(`the check of the bench's own voice says ${decision}`);
+  return world;
 }
 
 /** The request of an operation on that world. */
