@@ -13,7 +13,8 @@
  *   | o0a o0b | o1a o1b | o2a o2b | o3a o3b |   | o4a o4b | … | o7a o7b |      i16 each
  *
  * which `i32x4.dot_i16x8_s` multiplies with the pair, broadcast. A tile is 4 rows × 8 outputs: 8 accumulators, 2 weights and
- * 1 input fit the 16 vector registers of every machine; unrolling further only spills.
+ * 1 input fit the 16 vector registers of every machine. Loops are unrolled with a way out between the steps: without it V8 loads for
+ * all steps first, and spills.
  *
  * The sum of |weight| · |activation| of one output must stay below 2³¹: the exporter checks it.
  */
@@ -86,14 +87,200 @@ export function emit(out: usize, residual: usize, s0: v128, s1: v128, g0: v128, 
   v128.store(out, i16x8.narrow_i32x4_s(requantized(s0, g0, b0, low, high), requantized(s1, g1, b1, low, high)));
 }
 
+/** Sums of tiles, i32 [4][8] each: one, or the six of `convolveQuads`. */
+export const TILE: usize = 128;
+export const TILES: usize = memory.data(6 * 128, 16);
+
+/** The last sums are of a voice, too. */
+export function wipeTiles(): void {
+  memory.fill(TILES, 0, 6 * TILE);
+}
+
+// @ts-ignore: decorator
+@inline
+function added(sum: v128, x: v128, w: v128): v128 {
+  return i32x4.add(sum, i32x4.dot_i16x8_s(x, w));
+}
+
 /**
- * Eight outputs from output `o` on, for `rows` rows: every multiplication of the network happens here.
- * `residual` (0 for none) is laid out as `out`, and may be `out`. Steps are bytes.
+ * sums[r][o] = Σ x[r][k][i] · w[o][k][i] over taps and their runs of `bytes`, for 8 outputs and 4 rows; where there are fewer, the
+ * last row again. Steps are bytes.
  */
+export function multiply(sums: usize, x: usize, rowStep: usize, rows: i32, tapStep: usize, taps: i32, bytes: usize, w: usize): void {
+  let s00 = i32x4.splat(0), s01 = i32x4.splat(0), s10 = i32x4.splat(0), s11 = i32x4.splat(0);
+  let s20 = i32x4.splat(0), s21 = i32x4.splat(0), s30 = i32x4.splat(0), s31 = i32x4.splat(0);
+  const step1 = rows > 1 ? rowStep : 0;
+  const step2 = rows > 2 ? rowStep : 0;
+  const step3 = rows > 3 ? rowStep : 0;
+  for (; taps > 0; taps--, x += tapStep, w += bytes << 3) {
+    let p0 = x;
+    let p1 = p0 + step1;
+    let p2 = p1 + step2;
+    let p3 = p2 + step3;
+    let v = w;
+    const end = p0 + bytes;
+    const last = end - 4;
+    do {
+      let w0 = v128.load(v);
+      let w1 = v128.load(v, 16);
+      let u = v128.load32_splat(p0);
+      s00 = added(s00, u, w0);
+      s01 = added(s01, u, w1);
+      u = v128.load32_splat(p1);
+      s10 = added(s10, u, w0);
+      s11 = added(s11, u, w1);
+      u = v128.load32_splat(p2);
+      s20 = added(s20, u, w0);
+      s21 = added(s21, u, w1);
+      u = v128.load32_splat(p3);
+      s30 = added(s30, u, w0);
+      s31 = added(s31, u, w1);
+      if (p0 >= last) break;
+      w0 = v128.load(v, 32);
+      w1 = v128.load(v, 48);
+      u = v128.load32_splat(p0, 4);
+      s00 = added(s00, u, w0);
+      s01 = added(s01, u, w1);
+      u = v128.load32_splat(p1, 4);
+      s10 = added(s10, u, w0);
+      s11 = added(s11, u, w1);
+      u = v128.load32_splat(p2, 4);
+      s20 = added(s20, u, w0);
+      s21 = added(s21, u, w1);
+      u = v128.load32_splat(p3, 4);
+      s30 = added(s30, u, w0);
+      s31 = added(s31, u, w1);
+      v += 64;
+      p0 += 8;
+      p1 += 8;
+      p2 += 8;
+      p3 += 8;
+    } while (p0 < end);
+  }
+  v128.store(sums, s00);
+  v128.store(sums, s01, 16);
+  v128.store(sums, s10, 32);
+  v128.store(sums, s11, 48);
+  v128.store(sums, s20, 64);
+  v128.store(sums, s21, 80);
+  v128.store(sums, s30, 96);
+  v128.store(sums, s31, 112);
+}
+
+/**
+ * Sums of the rows x and x1 for 16 outputs, of the pairs in list … end alone: u16 byte offsets in a row. A tile's rows 0 and 1 are the
+ * first eight outputs, 2 and 3 the others, whose panel lies `next` bytes on.
+ */
+function multiplyListed(sums: usize, x: usize, x1: usize, list: usize, end: usize, w: usize, next: usize): void {
+  let s00 = i32x4.splat(0), s01 = i32x4.splat(0), s10 = i32x4.splat(0), s11 = i32x4.splat(0);
+  let s20 = i32x4.splat(0), s21 = i32x4.splat(0), s30 = i32x4.splat(0), s31 = i32x4.splat(0);
+  for (; list < end; list += 8) {
+    let i = <usize>load<u16>(list);
+    let v = w + (i << 3);
+    let y0 = v128.load32_splat(x + i);
+    let y1 = v128.load32_splat(x1 + i);
+    let u = v128.load(v);
+    s00 = added(s00, y0, u);
+    s10 = added(s10, y1, u);
+    u = v128.load(v, 16);
+    s01 = added(s01, y0, u);
+    s11 = added(s11, y1, u);
+    v += next;
+    u = v128.load(v);
+    s20 = added(s20, y0, u);
+    s30 = added(s30, y1, u);
+    u = v128.load(v, 16);
+    s21 = added(s21, y0, u);
+    s31 = added(s31, y1, u);
+    if (list + 2 >= end) break;
+    i = <usize>load<u16>(list, 2);
+    v = w + (i << 3);
+    y0 = v128.load32_splat(x + i);
+    y1 = v128.load32_splat(x1 + i);
+    u = v128.load(v);
+    s00 = added(s00, y0, u);
+    s10 = added(s10, y1, u);
+    u = v128.load(v, 16);
+    s01 = added(s01, y0, u);
+    s11 = added(s11, y1, u);
+    v += next;
+    u = v128.load(v);
+    s20 = added(s20, y0, u);
+    s30 = added(s30, y1, u);
+    u = v128.load(v, 16);
+    s21 = added(s21, y0, u);
+    s31 = added(s31, y1, u);
+    if (list + 4 >= end) break;
+    i = <usize>load<u16>(list, 4);
+    v = w + (i << 3);
+    y0 = v128.load32_splat(x + i);
+    y1 = v128.load32_splat(x1 + i);
+    u = v128.load(v);
+    s00 = added(s00, y0, u);
+    s10 = added(s10, y1, u);
+    u = v128.load(v, 16);
+    s01 = added(s01, y0, u);
+    s11 = added(s11, y1, u);
+    v += next;
+    u = v128.load(v);
+    s20 = added(s20, y0, u);
+    s30 = added(s30, y1, u);
+    u = v128.load(v, 16);
+    s21 = added(s21, y0, u);
+    s31 = added(s31, y1, u);
+    if (list + 6 >= end) break;
+    i = <usize>load<u16>(list, 6);
+    v = w + (i << 3);
+    y0 = v128.load32_splat(x + i);
+    y1 = v128.load32_splat(x1 + i);
+    u = v128.load(v);
+    s00 = added(s00, y0, u);
+    s10 = added(s10, y1, u);
+    u = v128.load(v, 16);
+    s01 = added(s01, y0, u);
+    s11 = added(s11, y1, u);
+    v += next;
+    u = v128.load(v);
+    s20 = added(s20, y0, u);
+    s30 = added(s30, y1, u);
+    u = v128.load(v, 16);
+    s21 = added(s21, y0, u);
+    s31 = added(s31, y1, u);
+  }
+  v128.store(sums, s00);
+  v128.store(sums, s01, 16);
+  v128.store(sums, s10, 32);
+  v128.store(sums, s11, 48);
+  v128.store(sums, s20, 64);
+  v128.store(sums, s21, 80);
+  v128.store(sums, s30, 96);
+  v128.store(sums, s31, 112);
+}
+
+/** Sixteen outputs from output `o` on, of two rows at a time. */
+function listedPanel(out: usize, outStep: usize, x: usize, rowStep: usize, rows: i32, layer: Convolution, o: i32, lists: usize): void {
+  const weights = layer.weights + packedBytes(o, 1, layer.run);
+  const next = packedBytes(8, 1, layer.run);
+  const gain = layer.gain + (<usize>o << 2);
+  const bias = layer.bias + (<usize>o << 2);
+  const low = f32x4.splat(layer.low);
+  const high = f32x4.splat(layer.high);
+  for (; rows > 0; rows -= 2, x += rowStep << 1, lists += listBytes(layer.run)) {
+    const end = lists + 2 + load<u16>(lists);
+    if (rows > 1) multiplyListed(TILES, x, x + rowStep, lists + 2, end, weights, next);
+    else multiplyListed(TILES, x, x, lists + 2, end, weights, next);
+    for (let r: usize = 0; r < <usize>min(rows, 2); r++, out += outStep) {
+      const sums = TILES + r * 32;
+      emit(out, 0, v128.load(sums), v128.load(sums, 16), v128.load(gain), v128.load(gain, 16), v128.load(bias), v128.load(bias, 16), 0, low, high);
+      emit(out + 16, 0, v128.load(sums, 64), v128.load(sums, 80), v128.load(gain, 32), v128.load(gain, 48), v128.load(bias, 32), v128.load(bias, 48), 0, low, high);
+    }
+  }
+}
+
+/** Eight outputs from output `o` on, for `rows` rows. `residual` (0 for none) is laid out as `out`, and may be `out`. */
 function panel(out: usize, outStep: usize, x: usize, rowStep: usize, tapStep: usize, rows: i32, layer: Convolution, o: i32, gain: usize, residual: usize): void {
-  const taps = layer.taps;
   const bytes = <usize>layer.run << 1;
-  const weights = layer.weights + packedBytes(o, taps, layer.run);
+  const weights = layer.weights + packedBytes(o, layer.taps, layer.run);
   const at = <usize>o << 2;
   const r = layer.residualGain + at;
   const g0 = v128.load(gain + at);
@@ -102,68 +289,12 @@ function panel(out: usize, outStep: usize, x: usize, rowStep: usize, tapStep: us
   const b1 = v128.load(layer.bias + at, 16);
   const low = f32x4.splat(layer.low);
   const high = f32x4.splat(layer.high);
-  for (; rows >= 4; rows -= 4) {
-    let s00 = i32x4.splat(0), s01 = i32x4.splat(0), s10 = i32x4.splat(0), s11 = i32x4.splat(0);
-    let s20 = i32x4.splat(0), s21 = i32x4.splat(0), s30 = i32x4.splat(0), s31 = i32x4.splat(0);
-    let w = weights;
-    let tap = x;
-    for (let k = 0; k < taps; k++, tap += tapStep) {
-      let p0 = tap;
-      let p1 = p0 + rowStep;
-      let p2 = p1 + rowStep;
-      let p3 = p2 + rowStep;
-      const end = p0 + bytes;
-      do {
-        const w0 = v128.load(w);
-        const w1 = v128.load(w, 16);
-        const x0 = v128.load32_splat(p0);
-        s00 = i32x4.add(s00, i32x4.dot_i16x8_s(x0, w0));
-        s01 = i32x4.add(s01, i32x4.dot_i16x8_s(x0, w1));
-        const x1 = v128.load32_splat(p1);
-        s10 = i32x4.add(s10, i32x4.dot_i16x8_s(x1, w0));
-        s11 = i32x4.add(s11, i32x4.dot_i16x8_s(x1, w1));
-        const x2 = v128.load32_splat(p2);
-        s20 = i32x4.add(s20, i32x4.dot_i16x8_s(x2, w0));
-        s21 = i32x4.add(s21, i32x4.dot_i16x8_s(x2, w1));
-        const x3 = v128.load32_splat(p3);
-        s30 = i32x4.add(s30, i32x4.dot_i16x8_s(x3, w0));
-        s31 = i32x4.add(s31, i32x4.dot_i16x8_s(x3, w1));
-        w += 32;
-        p0 += 4;
-        p1 += 4;
-        p2 += 4;
-        p3 += 4;
-      } while (p0 < end);
+  for (; rows > 0; rows -= 4, x += rowStep << 2) {
+    multiply(TILES, x, rowStep, rows, tapStep, layer.taps, bytes, weights);
+    for (let sums = TILES, end = TILES + <usize>min(rows, 4) * 32; sums < end; sums += 32, out += outStep) {
+      emit(out, residual, v128.load(sums), v128.load(sums, 16), g0, g1, b0, b1, r, low, high);
+      if (residual) residual += outStep;
     }
-    x += rowStep << 2;
-    emit(out, residual, s00, s01, g0, g1, b0, b1, r, low, high);
-    out += outStep;
-    if (residual) residual += outStep;
-    emit(out, residual, s10, s11, g0, g1, b0, b1, r, low, high);
-    out += outStep;
-    if (residual) residual += outStep;
-    emit(out, residual, s20, s21, g0, g1, b0, b1, r, low, high);
-    out += outStep;
-    if (residual) residual += outStep;
-    emit(out, residual, s30, s31, g0, g1, b0, b1, r, low, high);
-    out += outStep;
-    if (residual) residual += outStep;
-  }
-  for (; rows > 0; rows--) {
-    let s0 = i32x4.splat(0), s1 = i32x4.splat(0);
-    let w = weights;
-    let tap = x;
-    for (let k = 0; k < taps; k++, tap += tapStep) {
-      for (let p = tap, end = tap + bytes; p < end; p += 4, w += 32) {
-        const x0 = v128.load32_splat(p);
-        s0 = i32x4.add(s0, i32x4.dot_i16x8_s(x0, v128.load(w)));
-        s1 = i32x4.add(s1, i32x4.dot_i16x8_s(x0, v128.load(w, 16)));
-      }
-    }
-    x += rowStep;
-    emit(out, residual, s0, s1, g0, g1, b0, b1, r, low, high);
-    out += outStep;
-    if (residual) residual += outStep;
   }
 }
 
@@ -180,6 +311,18 @@ export function convolveGained(out: usize, outStep: usize, x: usize, xStep: usiz
 
 export function convolve(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, stride: i32, dilation: i32, layer: Convolution): void {
   convolveGained(out, outStep, x, xStep, frames, stride, dilation, layer, layer.gain);
+}
+
+/** Bytes for the list of two rows of `channels`: u16 bytes of entries, then the entries. */
+// @ts-ignore: decorator
+@inline
+export function listBytes(channels: i32): usize {
+  return <usize>channels + 16;
+}
+
+/** `convolve` for one tap and stride 1, of what `preactivateListed` wrote, passing over the zeros. layer.outputs % 16 == 0. */
+export function convolveListed(out: usize, outStep: usize, x: usize, xStep: usize, lists: usize, frames: i32, layer: Convolution): void {
+  for (let o = 0; o < layer.outputs; o += 16) listedPanel(out + (<usize>o << 1), outStep, x, xStep, frames, layer, o, lists);
 }
 
 /**

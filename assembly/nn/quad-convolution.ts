@@ -14,7 +14,7 @@
  * Inputs are 0 … 4095 and weights within ±1365, so that u and v fit 16 bits. Sums may wrap on the way, because the outputs are
  * exact modulo 2³²; 24 times an output must stay below 2³¹: the exporter checks it.
  */
-import { Convolution, convolvePlane, emit, packWords, packedBytes } from "./convolution";
+import { Convolution, TILE, TILES, convolvePlane, emit, multiply, packWords, packedBytes } from "./convolution";
 
 const FACTORS = 6;
 
@@ -58,7 +58,8 @@ function transform(out: usize, d0: usize, bytes: usize): void {
   const d3 = d2 + bytes;
   const d4 = d3 + bytes;
   const d5 = d4 + bytes;
-  for (let i: usize = 0; i < bytes; i += 16) {
+  let i: usize = 0;
+  do {
     const b = v128.load(d1 + i);
     const c = v128.load(d2 + i);
     const d = v128.load(d3 + i);
@@ -75,7 +76,8 @@ function transform(out: usize, d0: usize, bytes: usize): void {
     v128.store(out + 3 * bytes + i, i16x8.sub(ec, bd2));
     v128.store(out + 4 * bytes + i, i16x8.add(ec, bd2));
     v128.store(out + 5 * bytes + i, i16x8.add(i16x8.sub(i16x8.shl(i16x8.sub(b, d), 2), d), v128.load(d5 + i)));
-  }
+    i += 16;
+  } while (i < bytes);
 }
 
 /** `convolvePlane` for 3 taps, bit for bit. Weights by `packQuads`; `scratch` holds 6 frames of x; xStep % 16 == 0. */
@@ -92,120 +94,64 @@ export function convolveQuads(out: usize, outStep: usize, x: usize, xStep: usize
   if (frames) convolvePlane(out, outStep, x, xStep, frames, bins, channels, binStride, layer, residual);
 }
 
-/** Tiles of 4 bins × 8 outputs, i32: m1 … m4, then 24 times the outputs of the four frames. */
-const TILE: usize = 128;
-const TILES: usize = memory.data(512, 16);
-
-/** The last tiles are of a voice, too. */
-export function wipeTiles(): void {
-  memory.fill(TILES, 0, 4 * TILE);
-}
-
+/** Eight outputs from output `o` on, for four frames of `bins`: the six products of 4 bins, then the outputs that they make. */
 function quadPanel(out: usize, outStep: usize, u: usize, uStep: usize, uBin: usize, bins: i32, layer: Convolution, o: i32, residual: usize): void {
   const outBin = <usize>layer.outputs << 1;
   const bytes = <usize>layer.run << 1;
   const v = packedBytes(8, 1, layer.run);
   const w = layer.weights + packedBytes(layer.outputs, 3, layer.run) + packedBytes(o, FACTORS, layer.run);
   for (; bins > 0; bins -= 4, u += uBin << 2, out += outBin << 2) {
-    const rows = min(bins, 4);
-    memory.fill(TILES, 0, 4 * TILE);
-    for (let k: usize = 0; k < 4; k++) accumulate(TILES + k * TILE, u + (k + 1) * uStep, uBin, bytes, w + (k + 1) * v, rows);
-    combine();
-    accumulate(TILES, u, uBin, bytes, w, rows);
-    accumulate(TILES + 3 * TILE, u + 5 * uStep, uBin, bytes, w + 5 * v, rows);
-    for (let k: usize = 0; k < 4; k++) emitTile(out + k * outStep, outBin, TILES + k * TILE, rows, layer, o, residual ? residual + k * outStep : 0);
+    for (let k: usize = 0; k < <usize>FACTORS; k++) multiply(TILES + k * TILE, u + k * uStep, uBin, bins, 0, 1, bytes, w + k * v);
+    emitQuads(out, outStep, outBin, min(bins, 4), layer, o, residual);
     if (residual) residual += outBin << 2;
   }
 }
 
-/** m1 … m4 to their share of the four outputs. */
-function combine(): void {
-  for (let i = TILES; i < TILES + TILE; i += 16) {
-    const m1 = v128.load(i);
-    const m2 = v128.load(i + TILE);
-    const m3 = v128.load(i + 2 * TILE);
-    const m4 = v128.load(i + 3 * TILE);
-    const even = i32x4.add(m1, m2);
-    const odd = i32x4.sub(m1, m2);
-    const even2 = i32x4.add(m3, m4);
-    const odd2 = i32x4.shl(i32x4.sub(m3, m4), 1);
-    v128.store(i, i32x4.add(even, even2));
-    v128.store(i + TILE, i32x4.add(odd, odd2));
-    v128.store(i + 2 * TILE, i32x4.add(even, i32x4.shl(even2, 2)));
-    v128.store(i + 3 * TILE, i32x4.add(odd, i32x4.shl(odd2, 2)));
-  }
-}
+// The inverse of 3 modulo 2³², in memory because engines copy a vector constant to each of its uses.
+const THIRD: usize = memory.data<i32>([0xaaaaaaab, 0xaaaaaaab, 0xaaaaaaab, 0xaaaaaaab], 16);
 
-/** sums[r][o] += Σ x[r][i] · w[o][i] for at most 4 rows. */
-function accumulate(sums: usize, x: usize, xBin: usize, bytes: usize, w: usize, rows: i32): void {
-  if (rows < 4) {
-    for (; rows > 0; rows--, sums += 32, x += xBin) {
-      let s0 = v128.load(sums), s1 = v128.load(sums, 16);
-      for (let p = x, v = w, end = x + bytes; p < end; p += 4, v += 32) {
-        const x0 = v128.load32_splat(p);
-        s0 = i32x4.add(s0, i32x4.dot_i16x8_s(x0, v128.load(v)));
-        s1 = i32x4.add(s1, i32x4.dot_i16x8_s(x0, v128.load(v, 16)));
-      }
-      v128.store(sums, s0);
-      v128.store(sums, s1, 16);
-    }
-    return;
-  }
-  let s00 = v128.load(sums), s01 = v128.load(sums, 16), s10 = v128.load(sums, 32), s11 = v128.load(sums, 48);
-  let s20 = v128.load(sums, 64), s21 = v128.load(sums, 80), s30 = v128.load(sums, 96), s31 = v128.load(sums, 112);
-  let p0 = x;
-  let p1 = p0 + xBin;
-  let p2 = p1 + xBin;
-  let p3 = p2 + xBin;
-  const end = p0 + bytes;
-  do {
-    const w0 = v128.load(w);
-    const w1 = v128.load(w, 16);
-    const x0 = v128.load32_splat(p0);
-    s00 = i32x4.add(s00, i32x4.dot_i16x8_s(x0, w0));
-    s01 = i32x4.add(s01, i32x4.dot_i16x8_s(x0, w1));
-    const x1 = v128.load32_splat(p1);
-    s10 = i32x4.add(s10, i32x4.dot_i16x8_s(x1, w0));
-    s11 = i32x4.add(s11, i32x4.dot_i16x8_s(x1, w1));
-    const x2 = v128.load32_splat(p2);
-    s20 = i32x4.add(s20, i32x4.dot_i16x8_s(x2, w0));
-    s21 = i32x4.add(s21, i32x4.dot_i16x8_s(x2, w1));
-    const x3 = v128.load32_splat(p3);
-    s30 = i32x4.add(s30, i32x4.dot_i16x8_s(x3, w0));
-    s31 = i32x4.add(s31, i32x4.dot_i16x8_s(x3, w1));
-    w += 32;
-    p0 += 4;
-    p1 += 4;
-    p2 += 4;
-    p3 += 4;
-  } while (p0 < end);
-  v128.store(sums, s00);
-  v128.store(sums, s01, 16);
-  v128.store(sums, s10, 32);
-  v128.store(sums, s11, 48);
-  v128.store(sums, s20, 64);
-  v128.store(sums, s21, 80);
-  v128.store(sums, s30, 96);
-  v128.store(sums, s31, 112);
-}
-
-/** x / 24 for multiples of 24: a shift for the 8, and for the 3 its inverse modulo 2³². */
+/** x / 24 for multiples of 24: a shift for the 8, and for the 3 its inverse. */
 // @ts-ignore: decorator
 @inline
 function divided(x: v128): v128 {
-  return i32x4.mul(i32x4.shr_s(x, 3), i32x4.splat(0xaaaaaaab));
+  return i32x4.mul(i32x4.shr_s(x, 3), v128.load(THIRD));
 }
 
-function emitTile(out: usize, outBin: usize, sums: usize, rows: i32, layer: Convolution, o: i32, residual: usize): void {
+/** The outputs of four frames and `rows` bins from their products m0 … m5. */
+function emitQuads(out: usize, outStep: usize, outBin: usize, rows: i32, layer: Convolution, o: i32, residual: usize): void {
   const at = <usize>o << 2;
   const g0 = v128.load(layer.gain + at);
   const g1 = v128.load(layer.gain + at, 16);
   const b0 = v128.load(layer.bias + at);
   const b1 = v128.load(layer.bias + at, 16);
+  const r = layer.residualGain + at;
   const low = f32x4.splat(layer.low);
   const high = f32x4.splat(layer.high);
-  for (; rows > 0; rows--, sums += 32, out += outBin) {
-    emit(out, residual, divided(v128.load(sums)), divided(v128.load(sums, 16)), g0, g1, b0, b1, layer.residualGain + at, low, high);
+  let m = TILES;
+  const end = m + <usize>rows * 32;
+  do {
+    const even0 = i32x4.add(v128.load(m, TILE), v128.load(m, 2 * TILE));
+    const even1 = i32x4.add(v128.load(m, TILE + 16), v128.load(m, 2 * TILE + 16));
+    const even20 = i32x4.add(v128.load(m, 3 * TILE), v128.load(m, 4 * TILE));
+    const even21 = i32x4.add(v128.load(m, 3 * TILE + 16), v128.load(m, 4 * TILE + 16));
+    const y00 = i32x4.add(v128.load(m), i32x4.add(even0, even20));
+    const y01 = i32x4.add(v128.load(m, 16), i32x4.add(even1, even21));
+    emit(out, residual, divided(y00), divided(y01), g0, g1, b0, b1, r, low, high);
+    const y20 = i32x4.add(even0, i32x4.shl(even20, 2));
+    const y21 = i32x4.add(even1, i32x4.shl(even21, 2));
+    emit(out + 2 * outStep, residual ? residual + 2 * outStep : 0, divided(y20), divided(y21), g0, g1, b0, b1, r, low, high);
+    const odd0 = i32x4.sub(v128.load(m, TILE), v128.load(m, 2 * TILE));
+    const odd1 = i32x4.sub(v128.load(m, TILE + 16), v128.load(m, 2 * TILE + 16));
+    const odd20 = i32x4.shl(i32x4.sub(v128.load(m, 3 * TILE), v128.load(m, 4 * TILE)), 1);
+    const odd21 = i32x4.shl(i32x4.sub(v128.load(m, 3 * TILE + 16), v128.load(m, 4 * TILE + 16)), 1);
+    const y10 = i32x4.add(odd0, odd20);
+    const y11 = i32x4.add(odd1, odd21);
+    emit(out + outStep, residual ? residual + outStep : 0, divided(y10), divided(y11), g0, g1, b0, b1, r, low, high);
+    const y30 = i32x4.add(v128.load(m, 5 * TILE), i32x4.add(odd0, i32x4.shl(odd20, 2)));
+    const y31 = i32x4.add(v128.load(m, 5 * TILE + 16), i32x4.add(odd1, i32x4.shl(odd21, 2)));
+    emit(out + 3 * outStep, residual ? residual + 3 * outStep : 0, divided(y30), divided(y31), g0, g1, b0, b1, r, low, high);
     if (residual) residual += outBin;
-  }
+    m += 32;
+    out += outBin;
+  } while (m < end);
 }

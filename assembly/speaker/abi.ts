@@ -18,7 +18,7 @@
  */
 import { finite } from "../nn/finite";
 import { Loading, complete, createLoading, take, tensorBytes } from "../nn/loading";
-import { wipeTiles } from "../nn/quad-convolution";
+import { wipeTiles } from "../nn/convolution";
 import { BINS, DIMENSIONS, MIN_FRAMES, MOST_FRAMES } from "./config";
 import { forward } from "./network";
 import { State, createState } from "./state";

@@ -1,8 +1,8 @@
 /** The forward pass, one line per layer. */
 import { exp4 } from "../math/exponential";
 import { log4 } from "../math/logarithm";
-import { preactivate, quantize } from "../nn/activation";
-import { Convolution, convolve, convolveGained, convolvePlane } from "../nn/convolution";
+import { preactivate, preactivateListed, quantize } from "../nn/activation";
+import { Convolution, convolve, convolveGained, convolveListed, convolvePlane } from "../nn/convolution";
 import { dense, normalize } from "../nn/dense";
 import { addMeans, gate, multiply } from "../nn/gate";
 import { convolveQuads } from "../nn/quad-convolution";
@@ -149,6 +149,14 @@ function norm(out: usize, x: usize, width: i32, steps: i32, n: Norm, high: i32):
   preactivate(out, <usize>n.channels << 1, x, <usize>width << 1, steps, n.channels, n.gain, n.bias, high);
 }
 
+/** out = layer(norm(x)) of a layer with one tap; s.wide holds norm(x), at most 1024 channels, and its lists behind. */
+function normed(out: usize, outStep: usize, x: usize, width: i32, s: State, steps: i32, n: Norm, layer: Convolution): void {
+  const row = <usize>n.channels << 1;
+  const lists = s.wide + <usize>steps * 2048;
+  preactivateListed(s.wide, row, lists, x, <usize>width << 1, steps, n.channels, n.gain, n.bias, ACTIVATION_HIGH);
+  convolveListed(out, outStep, s.wide, row, lists, steps, layer);
+}
+
 /** x has rows of `width` channels; each layer reads what is there and writes GROWTH channels behind it. */
 function denseBlock(x: usize, s: State, steps: i32, block: i32, channels: i32, width: i32, w: Weights): void {
   let at = w.layers;
@@ -160,11 +168,10 @@ function denseBlock(x: usize, s: State, steps: i32, block: i32, channels: i32, w
 
 function denseLayer(x: usize, s: State, steps: i32, channels: i32, width: i32, dilation: i32, l: DenseLayer): void {
   const row = BOTTLENECK << 1;
-  const padded = s.wide + ((<usize>(steps * 1024) << 1) + 63 & ~63);
+  const padded = s.wide + <usize>(steps + 4) * 2816;
   const inner = padded + <usize>(dilation * row);
-  norm(s.wide, x, width, steps, l.norm, ACTIVATION_HIGH);
+  normed(inner, row, x, width, s, steps, l.norm, l.bottleneck);
   memory.fill(padded, 0, dilation * row);
-  convolve(inner, row, s.wide, <usize>channels << 1, steps, 1, 1, l.bottleneck);
   memory.fill(inner + <usize>(steps * row), 0, dilation * row);
 
   sumFrames(s.sums, inner, row, steps, BOTTLENECK);
@@ -182,6 +189,5 @@ function denseLayer(x: usize, s: State, steps: i32, channels: i32, width: i32, d
 function transit(out: usize, outWidth: i32, x: usize, s: State, steps: i32, block: i32, w: Weights): void {
   const n = changetype<Norm>(load<usize>(w.transitNorms + <usize>block * sizeof<usize>()));
   const layer = changetype<Convolution>(load<usize>(w.transits + <usize>block * sizeof<usize>()));
-  norm(s.wide, x, n.channels, steps, n, ACTIVATION_HIGH);
-  convolve(out, <usize>outWidth << 1, s.wide, <usize>n.channels << 1, steps, 1, 1, layer);
+  normed(out, <usize>outWidth << 1, x, n.channels, s, steps, n, layer);
 }

@@ -13,7 +13,7 @@
  */
 import { Loading, complete, createLoading, take, tensorBytes } from "../nn/loading";
 import { finite } from "../nn/finite";
-import { wipeTiles } from "../nn/quad-convolution";
+import { wipeTiles } from "../nn/convolution";
 import { BINS, KINDS, MIN_FRAMES } from "./config";
 import { State, Weights, createState, createWeights, forward } from "./network";
 

@@ -340,6 +340,40 @@ test("pre-activation is exact in Q15, saturates, and leaves wider rows alone", (
   );
 });
 
+test("a convolution that passes over zeros gives the bits of one that does not", () => {
+  fc.assert(
+    fc.property(
+      fc.record({
+        seed: fc.integer(),
+        frames: fc.integer({ min: 1, max: 13 }),
+        channels: fc.constantFrom(8, 16, 72, 96),
+        // From all zero to hardly any.
+        lowest: fc.constantFrom(-32768, -32000, -8000, 0, 4000),
+      }),
+      ({ seed, frames, channels, lowest }) => {
+        const k = new Kernels(wasm);
+        const chance = new Chance(seed);
+        const width = channels + 8;
+        const l = layer(chance, 16, 1, channels, false, -32767, 32767);
+        const x = k.put(chance.words(frames * width, -2000, 2000));
+        const gain = k.put(chance.words(channels, -32767, 32767));
+        const bias = k.put(chance.words(channels, lowest, Math.max(lowest, 0) + 100));
+        const [row, step, at] = [channels * WORD, width * WORD, place(k, l)];
+        const [plain, listed] = [k.reserve(frames * row), k.reserve(frames * row)];
+        const lists = k.reserve(7 * (channels + 16));
+        const [wanted, got] = [k.reserve(frames * 16 * WORD), k.reserve(frames * 16 * WORD)];
+        k.run.preactivate!(plain, row, x, step, frames, channels, gain, bias, 4095);
+        k.run.convolve!(wanted, 16 * WORD, plain, row, frames, 1, 1, at);
+        k.run.preactivateListed!(listed, row, lists, x, step, frames, channels, gain, bias, 4095);
+        k.run.convolveListed!(got, 16 * WORD, listed, row, lists, frames, at);
+        expect(k.words(listed, frames * channels)).toEqual(k.words(plain, frames * channels));
+        expect(k.words(got, frames * 16)).toEqual(k.words(wanted, frames * 16));
+      },
+    ),
+    RUNS,
+  );
+});
+
 test("residual add, quantize and dequantize round to nearest", () => {
   const k = new Kernels(wasm);
   const chance = new Chance(11);
