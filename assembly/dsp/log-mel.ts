@@ -32,7 +32,7 @@ const FFT: i32 = 512;
 
 const work: usize = reserve(256 * 32); // 256 complex values, real and imaginary vector side by side
 const power: usize = reserve(257 * 16);
-const mels: usize = reserve(BINS * 16);
+const mels: usize = reserve((BINS + 1) * 16); // the first is what falls before the first peak: nothing
 const emphasized: usize = reserve(BATCH_SAMPLES * 4);
 const tail: usize = reserve(BATCH_SAMPLES * 4);
 const tailMels: usize = reserve(BATCH * BINS * 4);
@@ -42,8 +42,9 @@ const window: usize = reserve(FRAME * 4);
 const twiddles: usize = reserve((64 + 16 + 4) * 24); // per butterfly: w, w², w³
 const splits: usize = reserve(128 * 8);
 const order: usize = reserve(256 * 4); // byte offset in `work` of each frequency: digits to the base 4 reversed
-const triangles: usize = reserve(1024 * 4); // the weights of all bins, one after the other
-const spans: usize = reserve(BINS * 8); // per bin: byte offset in `power`, bytes of weights
+const slopes: usize = reserve(256 * 8); // per frequency: its weight in the bin that falls there, and in the next, which rises
+const spans: usize = reserve((BINS + 1) * 4); // bytes of power between two peaks: in the rise of a bin and the fall of the one before
+let lowest: usize = 0; // the first frequency of the first bin, as a byte offset in `power`
 
 function mel(hz: f64): f64 {
   return 1127.0 * Math.log(1.0 + hz / 700.0);
@@ -77,24 +78,19 @@ function makeTables(): void {
   }
   const low = mel(LOW_HZ);
   const width = (mel(HIGH_HZ) - low) / <f64>(BINS + 1);
-  at = triangles;
-  for (let m = 0; m < BINS; m++) {
+  let k = 0;
+  while (mel((<f64>k * RATE) / <f64>FFT) <= low) k++;
+  lowest = <usize>k << 4;
+  for (let m = 0; m <= BINS; m++) {
     const left = low + width * <f64>m;
-    const centre = left + width;
-    const right = centre + width;
-    let first = -1;
-    const start = at;
-    for (let k = 0; k < 256; k++) {
-      const x = mel((<f64>k * RATE) / <f64>FFT);
-      if (x <= left || x >= right) continue;
-      if (first < 0) first = k;
-      const weight = x <= centre ? (x - left) / width : (right - x) / width;
+    const right = left + width;
+    const start = k;
+    for (let x: f64; k < 256 && (x = mel((<f64>k * RATE) / <f64>FFT)) < right; k++) {
       // The power below is four times the true one: the split leaves out two halvings.
-      store<f32>(at, <f32>(0.25 * weight));
-      at += 4;
+      store<f32>(slopes + (<usize>k << 3), <f32>(0.25 * ((right - x) / width)));
+      store<f32>(slopes + (<usize>k << 3), <f32>(0.25 * ((x - left) / width)), 4);
     }
-    store<u32>(spans + (<usize>m << 3), max(first, 0) * 16);
-    store<u32>(spans + (<usize>m << 3), <u32>(at - start), 4);
+    store<u32>(spans + (<usize>m << 2), (k - start) << 4);
   }
 }
 makeTables();
@@ -192,34 +188,51 @@ function lastButterfly(p: usize): void {
   v128.store(p, f32x4.sub(t1i, t3i), 112);
 }
 
-/** 0.03 times the mean of a frame: what is left of its constant part after pre-emphasis. */
+/** 0.03 times the mean of a frame from its four sums: what is left of its constant part after pre-emphasis. */
 // @ts-ignore: decorator
 @inline
-function offset(x: usize): v128 {
-  let sum = v128.load(x);
-  for (let n: usize = 16; n < <usize>FRAME * 4; n += 16) sum = f32x4.add(sum, v128.load(x + n));
+function offset(sums: v128): v128 {
   const total =
-    f32x4.extract_lane(sum, 0) + f32x4.extract_lane(sum, 1) + (f32x4.extract_lane(sum, 2) + f32x4.extract_lane(sum, 3));
+    f32x4.extract_lane(sums, 0) + f32x4.extract_lane(sums, 1) + (f32x4.extract_lane(sums, 2) + f32x4.extract_lane(sums, 3));
   return f32x4.splat((total / <f32>FRAME) * (<f32>1.0 - EMPHASIS));
 }
 
-/** Mean removal, pre-emphasis and window of four frames, then transposed so that a vector holds one sample of each. */
+/**
+ * Mean removal, pre-emphasis and window of four frames, then transposed so that a vector holds one sample of each.
+ * Loops are left at their end: where they can be left before anything was done, V8 computes what they need anew in each round.
+ */
 function windowed(x: usize): void {
-  // Kaldi takes a frame's first sample as its own predecessor; the window is zero there, so any predecessor serves.
-  store<f32>(emphasized, 0);
-  const emphasis = f32x4.splat(EMPHASIS);
-  for (let n: usize = 4; n < 16; n += 4) store<f32>(emphasized + n, load<f32>(x + n) - EMPHASIS * load<f32>(x + n - 4));
-  for (let n: usize = 16; n < <usize>BATCH_SAMPLES * 4; n += 16) {
-    v128.store(emphasized + n, f32x4.sub(v128.load(x + n), f32x4.mul(emphasis, v128.load(x + n - 4))));
-  }
-  const hop: usize = HOP * 4;
-  const ma = offset(x);
-  const mb = offset(x + hop);
-  const mc = offset(x + 2 * hop);
-  const md = offset(x + 3 * hop);
   const e = emphasized;
-  for (let n: usize = 0; n < <usize>FRAME * 4; n += 16) {
-    const w = v128.load(window + n);
+  // Kaldi takes a frame's first sample as its own predecessor; the window is zero there, so any predecessor serves.
+  store<f32>(e, 0);
+  for (let n: usize = 4; n < 16; n += 4) store<f32>(e + n, load<f32>(x + n) - EMPHASIS * load<f32>(x + n - 4));
+  const emphasis = f32x4.splat(EMPHASIS);
+  let n: usize = 16;
+  do {
+    v128.store(e + n, f32x4.sub(v128.load(x + n), f32x4.mul(emphasis, v128.load(x + n - 4))));
+    n += 16;
+  } while (n < <usize>BATCH_SAMPLES * 4);
+  let sa = v128.load(x);
+  let sb = v128.load(x, HOP * 4);
+  let sc = v128.load(x, HOP * 8);
+  let sd = v128.load(x, HOP * 12);
+  n = 16;
+  do {
+    sa = f32x4.add(sa, v128.load(x + n));
+    sb = f32x4.add(sb, v128.load(x + n, HOP * 4));
+    sc = f32x4.add(sc, v128.load(x + n, HOP * 8));
+    sd = f32x4.add(sd, v128.load(x + n, HOP * 12));
+    n += 16;
+  } while (n < <usize>FRAME * 4);
+  const ma = offset(sa);
+  const mb = offset(sb);
+  const mc = offset(sc);
+  const md = offset(sd);
+  const weights = window;
+  let to = work;
+  n = 0;
+  do {
+    const w = v128.load(weights + n);
     const a = f32x4.mul(f32x4.sub(v128.load(e + n), ma), w);
     const b = f32x4.mul(f32x4.sub(v128.load(e + n, HOP * 4), mb), w);
     const c = f32x4.mul(f32x4.sub(v128.load(e + n, HOP * 8), mc), w);
@@ -228,39 +241,53 @@ function windowed(x: usize): void {
     const t1 = i32x4.shuffle(c, d, 0, 4, 1, 5);
     const t2 = i32x4.shuffle(a, b, 2, 6, 3, 7);
     const t3 = i32x4.shuffle(c, d, 2, 6, 3, 7);
-    const to = work + n * 4;
     v128.store(to, i64x2.shuffle(t0, t1, 0, 2));
     v128.store(to, i64x2.shuffle(t0, t1, 1, 3), 16);
     v128.store(to, i64x2.shuffle(t2, t3, 0, 2), 32);
     v128.store(to, i64x2.shuffle(t2, t3, 1, 3), 48);
-  }
+    to += 64;
+    n += 16;
+  } while (n < <usize>FRAME * 4);
 }
 
 /** 512 real samples as 256 complex ones through four radix-4 stages, then split into the real spectrum's power (times four). */
 function transform(): void {
-  for (let j: usize = 0; j < 8; j++) butterfly(work + j * 32, 64 * 32, twiddles + j * 24);
-  for (let j: usize = 8; j < 64; j++) butterflyOfThree(work + j * 32, 64 * 32, twiddles + j * 24);
-  for (let j: usize = 0; j < 16; j++) {
-    const w = twiddles + (64 + j) * 24;
-    for (let p = work + j * 32; p < work + 8192; p += 2048) butterfly(p, 16 * 32, w);
+  const z = work;
+  const end = z + 8192;
+  let w = twiddles;
+  let p = z;
+  for (; p < z + 8 * 32; p += 32, w += 24) butterfly(p, 64 * 32, w);
+  for (; p < z + 64 * 32; p += 32, w += 24) butterflyOfThree(p, 64 * 32, w);
+  for (let j = z; j < z + 16 * 32; j += 32, w += 24) {
+    for (p = j; p < end; p += 2048) butterfly(p, 16 * 32, w);
   }
-  for (let j: usize = 0; j < 4; j++) {
-    const w = twiddles + (80 + j) * 24;
-    for (let p = work + j * 32; p < work + 8192; p += 512) butterfly(p, 4 * 32, w);
+  for (let j = z; j < z + 4 * 32; j += 32, w += 24) {
+    for (p = j; p < end; p += 512) butterfly(p, 4 * 32, w);
   }
-  for (let p = work; p < work + 8192; p += 128) lastButterfly(p);
+  for (p = z; p < end; p += 128) lastButterfly(p);
 
-  const zr = v128.load(work);
-  const zi = v128.load(work, 16);
+  const zr = v128.load(z);
+  const zi = v128.load(z, 16);
   const first = f32x4.add(zr, zi);
-  v128.store(power, f32x4.mul(f32x4.splat(4), f32x4.mul(first, first)));
-  const middle = work + <usize>load<u32>(order + 128 * 4);
+  let low = power;
+  v128.store(low, f32x4.mul(f32x4.splat(4), f32x4.mul(first, first)));
+  const middle = z + <usize>load<u32>(order + 128 * 4);
   const hr = v128.load(middle);
   const hi = v128.load(middle, 16);
-  v128.store(power, f32x4.mul(f32x4.splat(4), f32x4.add(f32x4.mul(hr, hr), f32x4.mul(hi, hi))), 128 * 16);
-  for (let k: usize = 1; k < 128; k++) {
-    const p = work + <usize>load<u32>(order + k * 4);
-    const q = work + <usize>load<u32>(order + (256 - k) * 4);
+  v128.store(low, f32x4.mul(f32x4.splat(4), f32x4.add(f32x4.mul(hr, hr), f32x4.mul(hi, hi))), 128 * 16);
+  let up = order;
+  let down = up + 256 * 4;
+  let high = low + 256 * 16;
+  let split = splits;
+  const last = up + 127 * 4;
+  do {
+    up += 4;
+    down -= 4;
+    low += 16;
+    high -= 16;
+    split += 8;
+    const p = z + <usize>load<u32>(up);
+    const q = z + <usize>load<u32>(down);
     const pr = v128.load(p);
     const pi = v128.load(p, 16);
     const qr = v128.load(q);
@@ -269,32 +296,49 @@ function transform(): void {
     const ei = f32x4.sub(pi, qi);
     const or = f32x4.add(pi, qi);
     const oi = f32x4.sub(qr, pr);
-    const wr = v128.load32_splat(splits + k * 8);
-    const wi = v128.load32_splat(splits + k * 8, 4);
+    const wr = v128.load32_splat(split);
+    const wi = v128.load32_splat(split, 4);
     const vr = f32x4.sub(f32x4.mul(or, wr), f32x4.mul(oi, wi));
     const vi = f32x4.add(f32x4.mul(or, wi), f32x4.mul(oi, wr));
     let re = f32x4.add(er, vr);
     let im = f32x4.add(ei, vi);
-    v128.store(power + k * 16, f32x4.add(f32x4.mul(re, re), f32x4.mul(im, im)));
+    v128.store(low, f32x4.add(f32x4.mul(re, re), f32x4.mul(im, im)));
     re = f32x4.sub(er, vr);
     im = f32x4.sub(ei, vi);
-    v128.store(power + (256 - k) * 16, f32x4.add(f32x4.mul(re, re), f32x4.mul(im, im)));
-  }
+    v128.store(high, f32x4.add(f32x4.mul(re, re), f32x4.mul(im, im)));
+  } while (up < last);
 }
 
+/** Every power is read once: it falls to one bin and rises to the next. */
 function melLogs(out: usize): void {
-  let w = triangles;
+  const first = mels;
+  let p = power + lowest;
+  let w = slopes + (lowest >> 1);
+  let span = spans;
+  let rising = f32x4.splat(0);
+  let to = first;
+  const past = to + (BINS + 1) * 16;
+  do {
+    let falling = rising;
+    rising = f32x4.splat(0);
+    for (const end = p + <usize>load<u32>(span); p < end; p += 16, w += 8) {
+      const x = v128.load(p);
+      falling = f32x4.add(falling, f32x4.mul(x, v128.load32_splat(w)));
+      rising = f32x4.add(rising, f32x4.mul(x, v128.load32_splat(w, 4)));
+    }
+    v128.store(to, falling);
+    span += 4;
+    to += 16;
+  } while (to < past);
   const floor = v128.load(floors);
-  for (let m: usize = 0; m < <usize>BINS; m++) {
-    let p = power + <usize>load<u32>(spans + m * 8);
-    const end = w + <usize>load<u32>(spans + m * 8, 4);
-    let sum = f32x4.mul(v128.load(p), v128.load32_splat(w));
-    for (w += 4, p += 16; w < end; w += 4, p += 16) sum = f32x4.add(sum, f32x4.mul(v128.load(p), v128.load32_splat(w)));
-    v128.store(mels + m * 16, log4(f32x4.max(sum, floor)));
-  }
+  let m = first + 16;
+  do {
+    v128.store(m, log4(f32x4.max(v128.load(m), floor)));
+    m += 16;
+  } while (m < past);
   const row: usize = BINS * 4;
   for (let m: usize = 0; m < <usize>BINS; m += 4) {
-    const from = mels + m * 16;
+    const from = first + 16 + m * 16;
     const a = v128.load(from);
     const b = v128.load(from, 16);
     const c = v128.load(from, 32);
