@@ -71,7 +71,7 @@ export function galleryStore(row: i32): void {
 
 /** The row leaves the memory; it scores 0 until it is stored again. */
 export function galleryWipe(row: i32): void {
-  memory.fill(rowAt(row), 0, inBytes ? dimensions : <usize>dimensions << 2);
+  memory.fill(rowAt(row), 0, <usize>dimensions << (inBytes ? 0 : 2));
   if (inBytes) store<f32>(scale8(rows, row, dimensions), 0);
 }
 
