@@ -45,13 +45,13 @@ else printTable(rows);
 process.exit(0);
 
 async function measureBox() {
-  const { grpcClient, httpClient } = await import("./server/clients.mjs");
+  const { grpcClient, httpClient, leanHttpClient } = await import("./server/clients.mjs");
 
   const child = fork(here("./server/box-process.mjs"), [options.workers], { stdio: ["ignore", 2, 2, "ipc"] });
   const [{ url, application, queued }] = await once(child, "message");
   const ask = asking(child);
   const token = await tokenOf(url, application);
-  const http = httpClient(url, token, Number(options.callers));
+  const http = httpClient(url, token);
   const grpc = grpcClient(url, token);
 
   if (chosen.includes("overhead")) {
@@ -60,7 +60,7 @@ async function measureBox() {
     await ask("prepareInProcess");
     const world = await prepare(http);
     const bare = await ask("bare");
-    const bareHttp = httpClient(bare.http, token, 1);
+    const bareHttp = httpClient(bare.http, token);
     const bareGrpc = grpcClient(bare.grpc, token);
     figures.overhead = [];
     for (const operation of ["getEnrollStatus", "verify"]) {
@@ -92,7 +92,9 @@ async function measureBox() {
     say("the engine alone …");
     const before = await ask("engineAlone", { seconds: 10 });
     say(`${callers} callers …`);
-    const load = await underLoad({ client: http, ask, seconds, callers });
+    const client = leanHttpClient(url, token);
+    const load = await underLoad({ client, ask, seconds, callers });
+    client.close();
     say("the engine alone …");
     const after = await ask("engineAlone", { seconds: 10 });
     const alone = {

@@ -3,11 +3,13 @@ import { readRecording } from "../../dist/audio/index.js";
 import { openEngine } from "../../dist/engine/index.js";
 import { VoiceprintsProcessor } from "../../dist/processor/voiceprints-processor.js";
 import { configSchema } from "../../dist/server/config.js";
+import { collectSeldom } from "../../dist/server/heap.js";
 import { startBox } from "../../dist/server/start.js";
 import { createMemoryStore } from "../../dist/store/memory.js";
 import { openBare } from "./bare.mjs";
 import { prepare, RECORDING, requestOf } from "./world.mjs";
 
+collectSeldom();
 const workers = Number(process.argv[2]);
 const engine = await openEngine({ workers });
 const config = configSchema.parse({
@@ -60,15 +62,24 @@ const handlers = {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1e6;
   },
-  /** Recordings a second, all workers busy, nothing around them. */
+  /** Recordings a second, analyzed and scored as a check does, all workers busy, nothing around them. */
   async engineAlone({ seconds }) {
+    const voiceOf = ({ embedding, measures: { netSpeechSeconds, snrDb, bandwidthHz } }) => ({
+      embedding,
+      netSpeechSeconds,
+      snrDb,
+      bandwidthHz,
+    });
+    const known = await engine.analyze(samples.slice(), recording.rateHz);
+    const template = { ...voiceOf(known), revision: known.revision };
     const startedAt = performance.now();
     const until = startedAt + seconds * 1000;
     const cpuBefore = handlers.cpuSeconds();
     let done = 0;
     const work = async () => {
       while (performance.now() < until) {
-        await engine.analyze(samples.slice(), recording.rateHz);
+        const heard = await engine.analyze(samples.slice(), recording.rateHz);
+        await engine.score([template], voiceOf(heard));
         done++;
       }
     };

@@ -3,6 +3,7 @@ import http from "node:http";
 import { fileURLToPath } from "node:url";
 import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
+import { socketSender } from "./sockets.mjs";
 
 const PROTO = fileURLToPath(new URL("../../proto", import.meta.url));
 const definition = grpc.loadPackageDefinition(
@@ -15,52 +16,57 @@ const flat = (request) =>
     Object.entries(request).map(([name, value]) => (value.case ? [value.case, value.value] : [name, value])),
   );
 
-/** Plain node:http on kept connections: what the load costs here is not there for the box, which shares the cores. */
-export function httpClient(url, token, connections) {
-  const { hostname, port } = new URL(url);
-  const agent = new http.Agent({ keepAlive: true, maxSockets: connections });
-  const headers = { authorization: `Bearer ${token}` };
+/** The contract over HTTP, by the client that Node has. */
+export const httpClient = (url, token) => contractOver(nodeSender(url, token));
 
-  function send(method, path, type, body) {
-    return new Promise((resolve, reject) => {
-      const request = http.request({
-        agent,
-        hostname,
-        port,
-        method,
-        path,
-        headers: body ? { ...headers, "content-type": type, "content-length": body.length } : headers,
-      });
-      request.once("error", reject);
-      request.once("response", (response) => {
-        const chunks = [];
-        response.on("data", (chunk) => chunks.push(chunk));
-        response.once("error", reject);
-        response.once("end", () => {
-          const answer = JSON.parse(Buffer.concat(chunks).toString());
-          if (response.statusCode === 200) resolve(answer);
-          else
-            reject(
-              Object.assign(new Error(answer.status.message), {
-                status: response.statusCode,
-                retryAfter: answer.status.retryAfter,
-              }),
-            );
-        });
-      });
-      request.end(body);
-    });
-  }
+/** The same for callers in great numbers. */
+export const leanHttpClient = (url, token) => contractOver(socketSender(url, token));
 
+function contractOver({ send, close }) {
+  const ask = async (...request) => {
+    const { status, body } = await send(...request);
+    if (status === 200) return body;
+    throw Object.assign(new Error(body.status.message), { status, retryAfter: body.status.retryAfter });
+  };
   return {
-    async call(name, request) {
+    call(name, request) {
       const json = flat(request);
       const { verb, path } = bindingOf(name, json);
       return verb === "GET"
-        ? send(verb, `${path}?${contextQuery(json.context)}`)
-        : send(verb, path, "application/json", Buffer.from(JSON.stringify(json)));
+        ? ask(verb, `${path}?${contextQuery(json.context)}`)
+        : ask(verb, path, "application/json", Buffer.from(JSON.stringify(json)));
     },
-    upload: (context, bytes) => send("POST", `/v1/audios?${contextQuery(context)}`, "audio/wav", bytes),
+    upload: (context, bytes) => ask("POST", `/v1/audios?${contextQuery(context)}`, "audio/wav", bytes),
+    close,
+  };
+}
+
+function nodeSender(url, token) {
+  const { hostname, port } = new URL(url);
+  const agent = new http.Agent({ keepAlive: true });
+  const headers = { authorization: `Bearer ${token}` };
+  return {
+    send: (method, path, type, body) =>
+      new Promise((resolve, reject) => {
+        const request = http.request({
+          agent,
+          hostname,
+          port,
+          method,
+          path,
+          headers: body ? { ...headers, "content-type": type, "content-length": body.length } : headers,
+        });
+        request.once("error", reject);
+        request.once("response", (response) => {
+          const chunks = [];
+          response.on("data", (chunk) => chunks.push(chunk));
+          response.once("error", reject);
+          response.once("end", () =>
+            resolve({ status: response.statusCode, body: JSON.parse(Buffer.concat(chunks).toString()) }),
+          );
+        });
+        request.end(body);
+      }),
     close: () => agent.destroy(),
   };
 }

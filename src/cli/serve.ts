@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import { ConfigError, isLoopback, loadConfig } from "../server/config.js";
 import { curlLines } from "../server/first-run.js";
+import { collectSeldom } from "../server/heap.js";
 import type { Box } from "../server/start.js";
 import { StoreError } from "../store/errors.js";
 import { CommandError } from "./command-error.js";
@@ -68,6 +69,7 @@ async function serve(options: Options): Promise<void> {
   });
   // Heard from the beginning: who sees the greeting may stop the box at once.
   const asked = stopAsked();
+  collectSeldom();
   const { startBox } = await import("../server/start.js");
   const box = await startBox(config).catch((error: unknown) => {
     throw explained(error, config.store, config.host, config.port);
