@@ -26,7 +26,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "vivavoce-tls-"));
   ca = join(folder, "cert.pem");
   await certificate("first");
-  rehearsal = rehearse({}, { tls: { cert: ca, key: join(folder, "key.pem") }, limits: { headerSeconds: 1 } });
+  rehearsal = rehearse({}, { tls: { cert: ca, key: join(folder, "key.pem") } });
   await rehearsal.service.listen();
 });
 afterAll(async () => {
