@@ -10,76 +10,126 @@ export function cosine(x: usize, y: usize, d: i32): f32 {
 }
 
 /**
- * out[i] = x[d]·rows[i][d] for i < n, with the bits of `cosine`; n is rounded up to 4: rows and out have room for it.
- * Four rows at a time, one of each quarter of the rows: neighbours share a page, and the machine reads ahead along one path a page.
+ * out[i] = x[d]·rows[i][d] for i < n, with the bits of `cosine`; n is rounded up to 8: rows and out have room for it.
+ * Eight rows at a time, one of each eighth of the rows: neighbours share a page, and the machine reads ahead along one path a page.
  */
 export function cosines(out: usize, x: usize, rows: usize, n: i32, d: i32): void {
   const end = x + (<usize>d << 2);
-  const quarter = <usize>((n + 3) >> 2);
-  const far = quarter * (<usize>d << 2);
+  const eighth = <usize>((n + 7) >> 3);
+  const far = eighth * (<usize>d << 2);
   let p0 = rows;
   let p1 = p0 + far;
   let p2 = p1 + far;
   let p3 = p2 + far;
-  for (const last = out + (quarter << 2); out < last; out += 4) {
+  let p4 = p3 + far;
+  let p5 = p4 + far;
+  let p6 = p5 + far;
+  let p7 = p6 + far;
+  for (const last = out + (eighth << 2); out < last; out += 4) {
     let a = f32x4.splat(0);
     let b = a;
     let c = a;
     let e = a;
-    for (let p = x; p < end; p += 32) {
+    let f = a;
+    let g = a;
+    let h = a;
+    let j = a;
+    for (let p = x; p < end; p += 16) {
       const v = v128.load(p);
-      const w = v128.load(p, 16);
       a = f32x4.add(a, f32x4.mul(v, v128.load(p0)));
       b = f32x4.add(b, f32x4.mul(v, v128.load(p1)));
       c = f32x4.add(c, f32x4.mul(v, v128.load(p2)));
       e = f32x4.add(e, f32x4.mul(v, v128.load(p3)));
-      a = f32x4.add(a, f32x4.mul(w, v128.load(p0, 16)));
-      b = f32x4.add(b, f32x4.mul(w, v128.load(p1, 16)));
-      c = f32x4.add(c, f32x4.mul(w, v128.load(p2, 16)));
-      e = f32x4.add(e, f32x4.mul(w, v128.load(p3, 16)));
-      p0 += 32;
-      p1 += 32;
-      p2 += 32;
-      p3 += 32;
+      f = f32x4.add(f, f32x4.mul(v, v128.load(p4)));
+      g = f32x4.add(g, f32x4.mul(v, v128.load(p5)));
+      h = f32x4.add(h, f32x4.mul(v, v128.load(p6)));
+      j = f32x4.add(j, f32x4.mul(v, v128.load(p7)));
+      p0 += 16;
+      p1 += 16;
+      p2 += 16;
+      p3 += 16;
+      p4 += 16;
+      p5 += 16;
+      p6 += 16;
+      p7 += 16;
     }
-    const ab = f32x4.add(i32x4.shuffle(a, b, 0, 4, 1, 5), i32x4.shuffle(a, b, 2, 6, 3, 7));
-    const ce = f32x4.add(i32x4.shuffle(c, e, 0, 4, 1, 5), i32x4.shuffle(c, e, 2, 6, 3, 7));
-    storeFar(out, quarter, f32x4.add(i64x2.shuffle(ab, ce, 0, 2), i64x2.shuffle(ab, ce, 1, 3)));
+    storeFar(out, eighth, floatSums(a, b, c, e));
+    storeFar(out + eighth * 16, eighth, floatSums(f, g, h, j));
   }
 }
 
-/** out[k · quarter] = lane k. */
+/** The sums of the lanes of four vectors, in the order of `cosine`. */
 // @ts-ignore: decorator
 @inline
-function storeFar(out: usize, quarter: usize, lanes: v128): void {
-  v128.store_lane<f32>(out, lanes, 0);
-  v128.store_lane<f32>(out + quarter * 4, lanes, 1);
-  v128.store_lane<f32>(out + quarter * 8, lanes, 2);
-  v128.store_lane<f32>(out + quarter * 12, lanes, 3);
+function floatSums(a: v128, b: v128, c: v128, d: v128): v128 {
+  const ab = f32x4.add(i32x4.shuffle(a, b, 0, 4, 1, 5), i32x4.shuffle(a, b, 2, 6, 3, 7));
+  const cd = f32x4.add(i32x4.shuffle(c, d, 0, 4, 1, 5), i32x4.shuffle(c, d, 2, 6, 3, 7));
+  return f32x4.add(i64x2.shuffle(ab, cd, 0, 2), i64x2.shuffle(ab, cd, 1, 3));
 }
 
-/** out[d] = x[d] in 8 bits; returns the scale that gives x back: x ≈ scale·out. A row of zeros has scale 0. */
+// @ts-ignore: decorator
+@inline
+function integerSums(a: v128, b: v128, c: v128, d: v128): v128 {
+  const ab = i32x4.add(i32x4.shuffle(a, b, 0, 4, 1, 5), i32x4.shuffle(a, b, 2, 6, 3, 7));
+  const cd = i32x4.add(i32x4.shuffle(c, d, 0, 4, 1, 5), i32x4.shuffle(c, d, 2, 6, 3, 7));
+  return i32x4.add(i64x2.shuffle(ab, cd, 0, 2), i64x2.shuffle(ab, cd, 1, 3));
+}
+
+/** out[k · step] = lane k. */
+// @ts-ignore: decorator
+@inline
+function storeFar(out: usize, step: usize, lanes: v128): void {
+  v128.store_lane<f32>(out, lanes, 0);
+  v128.store_lane<f32>(out + step * 4, lanes, 1);
+  v128.store_lane<f32>(out + step * 8, lanes, 2);
+  v128.store_lane<f32>(out + step * 12, lanes, 3);
+}
+
+/**
+ * Numbers in 8 bits lie in pairs, the even one 128 higher: 0 to 255. Then the low and the high half of a word are one instruction away.
+ *
+ *   | even + 128 | odd |  u8, i8          a query in 16 bits, of 16 numbers: | 8 even ones | 8 odd ones |
+ */
+// @ts-ignore: decorator
+@inline
+function in8(value: i32, i: i32): u8 {
+  return <u8>(i & 1 ? value : value + 128);
+}
+
+// @ts-ignore: decorator
+@inline
+function in16(i: i32): usize {
+  return <usize>((i & ~15) | ((i & 1) << 3) | ((i & 15) >> 1)) << 1;
+}
+
+/** out[d] = x[d] (i8) as a row. */
+export function pack8(out: usize, x: usize, d: i32): void {
+  for (let i = 0; i < d; i++) store<u8>(out + i, in8(load<i8>(x + i), i));
+}
+
+/** out[d] = x[d] in 8 bits, as a row; returns the scale that gives x back: x ≈ scale·out. A row of zeros has scale 0. */
 export function quantize8(out: usize, x: usize, d: i32): f32 {
   const largest = largestMagnitude(x, d);
-  if (largest == 0) {
-    memory.fill(out, 0, d);
-    return 0;
-  }
-  for (let i = 0; i < d; i++) store<i8>(out + i, <i8>nearest<f32>((load<f32>(x + (<usize>i << 2)) / largest) * 127));
+  const most: f32 = largest == 0 ? 1 : largest;
+  for (let i = 0; i < d; i++) store<u8>(out + i, in8(<i32>nearest<f32>((load<f32>(x + (<usize>i << 2)) / most) * 127), i));
   return largest / 127;
 }
 
-/** out[d] = x[d] in 16 bits; returns the scale. 512 products of 15 by 7 bits still fit an i32. */
+/** out[d] = x[d] in 16 bits, as a query; returns the scale. 512 products of 15 by 7 bits still fit an i32. */
 export function quantize16(out: usize, x: usize, d: i32): f32 {
   const largest = largestMagnitude(x, d);
-  if (largest == 0) {
-    memory.fill(out, 0, <usize>d << 1);
-    return 0;
-  }
+  const most: f32 = largest == 0 ? 1 : largest;
   for (let i = 0; i < d; i++) {
-    store<i16>(out + (<usize>i << 1), <i16>nearest<f32>((load<f32>(x + (<usize>i << 2)) / largest) * 32767));
+    store<i16>(out + in16(i), <i16>nearest<f32>((load<f32>(x + (<usize>i << 2)) / most) * 32767));
   }
   return largest / 32767;
+}
+
+/** What a query's even numbers make of the 128 by which a row's are higher. */
+function excess(x: usize, d: i32): i32 {
+  let a = i32x4.splat(0);
+  for (const end = x + (<usize>d << 1); x < end; x += 32) a = i32x4.add(a, i32x4.dot_i16x8_s(v128.load(x), i16x8.splat(128)));
+  return i32x4.extract_lane(a, 0) + i32x4.extract_lane(a, 1) + i32x4.extract_lane(a, 2) + i32x4.extract_lane(a, 3);
 }
 
 function largestMagnitude(x: usize, d: i32): f32 {
@@ -89,10 +139,10 @@ function largestMagnitude(x: usize, d: i32): f32 {
 }
 
 /**
- * Rows in 8 bits lie in blocks of 16, their scales in front: f32 [16], i8 [16][d]. Loads that skip from row to row, or ahead, mislead the
+ * Rows in 8 bits lie in blocks of 8, their scales in front: f32 [8], u8 [8][d]. Loads that skip from row to row, or ahead, mislead the
  * machine's reading ahead: with the scale behind each row a search took half as long again.
  */
-const BLOCK: i32 = 16;
+const BLOCK: i32 = 8;
 
 /** Bytes of n rows in 8 bits, whole blocks. */
 export function bytes8(n: i32, d: i32): usize {
@@ -109,64 +159,99 @@ export function scale8(rows: usize, i: i32, d: i32): usize {
 
 /**
  * out[i] = scale·(x[d]·rows[i][d]) for i < n: x in 16 bits with its scale, rows in 8 with theirs; exact until the last two products.
- * Quarters as in `cosines`; `rows` is the start of a block, and n is rounded up to four blocks: rows and out have room for it. Error
+ * Eighths as in `cosines`; `rows` is the start of a block, and n is rounded up to eight blocks: rows and out have room for it. Error
  * against f32: under 0.004 for d = 256.
  */
 export function cosines8(out: usize, x: usize, scale: f32, rows: usize, n: i32, d: i32): void {
   const end = x + (<usize>d << 1);
-  const blocks = (n + 4 * BLOCK - 1) / (4 * BLOCK);
-  const quarter = <usize>(blocks * BLOCK);
+  const blocks = (n + 8 * BLOCK - 1) / (8 * BLOCK);
+  const eighth = <usize>(blocks * BLOCK);
   const far = bytes8(blocks * BLOCK, d);
+  const low = i16x8.splat(255);
+  const factor = f32x4.splat(scale);
+  const higher = i32x4.splat(excess(x, d));
   let p0 = rows;
   let p1 = p0 + far;
   let p2 = p1 + far;
   let p3 = p2 + far;
-  const factor = f32x4.splat(scale);
-  for (const last = out + (quarter << 2); out < last; ) {
+  let p4 = p3 + far;
+  let p5 = p4 + far;
+  let p6 = p5 + far;
+  let p7 = p6 + far;
+  for (const last = out + (eighth << 2); out < last; ) {
     let scales = p0;
     p0 += BLOCK * 4;
     p1 += BLOCK * 4;
     p2 += BLOCK * 4;
     p3 += BLOCK * 4;
+    p4 += BLOCK * 4;
+    p5 += BLOCK * 4;
+    p6 += BLOCK * 4;
+    p7 += BLOCK * 4;
     for (const next = out + BLOCK * 4; out < next; out += 4, scales += 4) {
       let a = i32x4.splat(0);
       let b = a;
       let c = a;
       let e = a;
-      for (let p = x; p < end; p += 32) {
+      let f = a;
+      let g = a;
+      let h = a;
+      let j = a;
+      let p = x;
+      do {
         const v = v128.load(p);
         const w = v128.load(p, 16);
-        a = i32x4.add(a, i32x4.dot_i16x8_s(v, v128.load8x8_s(p0)));
-        b = i32x4.add(b, i32x4.dot_i16x8_s(v, v128.load8x8_s(p1)));
-        c = i32x4.add(c, i32x4.dot_i16x8_s(v, v128.load8x8_s(p2)));
-        e = i32x4.add(e, i32x4.dot_i16x8_s(v, v128.load8x8_s(p3)));
-        a = i32x4.add(a, i32x4.dot_i16x8_s(w, v128.load8x8_s(p0, 8)));
-        b = i32x4.add(b, i32x4.dot_i16x8_s(w, v128.load8x8_s(p1, 8)));
-        c = i32x4.add(c, i32x4.dot_i16x8_s(w, v128.load8x8_s(p2, 8)));
-        e = i32x4.add(e, i32x4.dot_i16x8_s(w, v128.load8x8_s(p3, 8)));
+        a = i32x4.add(a, products8(v, w, v128.load(p0), low));
+        b = i32x4.add(b, products8(v, w, v128.load(p1), low));
+        c = i32x4.add(c, products8(v, w, v128.load(p2), low));
+        e = i32x4.add(e, products8(v, w, v128.load(p3), low));
+        f = i32x4.add(f, products8(v, w, v128.load(p4), low));
+        g = i32x4.add(g, products8(v, w, v128.load(p5), low));
+        h = i32x4.add(h, products8(v, w, v128.load(p6), low));
+        j = i32x4.add(j, products8(v, w, v128.load(p7), low));
+        p += 32;
         p0 += 16;
         p1 += 16;
         p2 += 16;
         p3 += 16;
-      }
-      let own = v128.load32_zero(scales);
-      own = v128.load_lane<f32>(scales + far, own, 1);
-      own = v128.load_lane<f32>(scales + far * 2, own, 2);
-      own = v128.load_lane<f32>(scales + far * 3, own, 3);
-      const ab = i32x4.add(i32x4.shuffle(a, b, 0, 4, 1, 5), i32x4.shuffle(a, b, 2, 6, 3, 7));
-      const ce = i32x4.add(i32x4.shuffle(c, e, 0, 4, 1, 5), i32x4.shuffle(c, e, 2, 6, 3, 7));
-      const products = f32x4.convert_i32x4_s(i32x4.add(i64x2.shuffle(ab, ce, 0, 2), i64x2.shuffle(ab, ce, 1, 3)));
-      storeFar(out, quarter, f32x4.mul(f32x4.mul(products, factor), own));
+        p4 += 16;
+        p5 += 16;
+        p6 += 16;
+        p7 += 16;
+      } while (p < end);
+      const first = f32x4.convert_i32x4_s(i32x4.sub(integerSums(a, b, c, e), higher));
+      const second = f32x4.convert_i32x4_s(i32x4.sub(integerSums(f, g, h, j), higher));
+      storeFar(out, eighth, f32x4.mul(f32x4.mul(first, factor), loadFar(scales, far)));
+      storeFar(out + eighth * 16, eighth, f32x4.mul(f32x4.mul(second, factor), loadFar(scales + far * 4, far)));
     }
   }
 }
 
+/** The even and the odd numbers of 16 of a query, v and w, times those of a row; `low` is 255 in each word. */
+// @ts-ignore: decorator
+@inline
+function products8(v: v128, w: v128, row: v128, low: v128): v128 {
+  return i32x4.add(i32x4.dot_i16x8_s(v, v128.and(row, low)), i32x4.dot_i16x8_s(w, i16x8.shr_s(row, 8)));
+}
+
+/** Lane k = x[k · step bytes]. */
+// @ts-ignore: decorator
+@inline
+function loadFar(x: usize, step: usize): v128 {
+  let lanes = v128.load32_zero(x);
+  lanes = v128.load_lane<f32>(x + step, lanes, 1);
+  lanes = v128.load_lane<f32>(x + step * 2, lanes, 2);
+  return v128.load_lane<f32>(x + step * 3, lanes, 3);
+}
+
 /** One row of `cosines8`, with the same bits. */
 export function cosine8(x: usize, scale: f32, row: usize, rowScale: f32, d: i32): f32 {
+  const higher = excess(x, d);
+  const low = i16x8.splat(255);
   let a = i32x4.splat(0);
-  for (const end = x + (<usize>d << 1); x < end; x += 16, row += 8) {
-    a = i32x4.add(a, i32x4.dot_i16x8_s(v128.load(x), v128.load8x8_s(row)));
+  for (const end = x + (<usize>d << 1); x < end; x += 32, row += 16) {
+    a = i32x4.add(a, products8(v128.load(x), v128.load(x, 16), v128.load(row), low));
   }
   const sum = i32x4.extract_lane(a, 0) + i32x4.extract_lane(a, 1) + i32x4.extract_lane(a, 2) + i32x4.extract_lane(a, 3);
-  return <f32>sum * scale * rowScale;
+  return <f32>(sum - higher) * scale * rowScale;
 }

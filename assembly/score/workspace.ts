@@ -10,7 +10,7 @@
  *   cohort   [c] rows as `row8` says   cohortScores [c] f32, best [c] f32
  */
 import { reserve } from "../memory";
-import { bytes8, row8, scale8 } from "./cosine";
+import { bytes8, pack8, row8, scale8 } from "./cosine";
 
 export const mostRows: i32 = 256;
 
@@ -76,7 +76,7 @@ export function scoringProbe(): usize {
 }
 /** The cohort's row i = values[d] (i8) in `rows`, each times `scale`. */
 export function takeCohortRow(i: i32, scale: f32): void {
-  memory.copy(row8(cohort, i, dimensions), rows, dimensions);
+  pack8(row8(cohort, i, dimensions), rows, dimensions);
   store<f32>(scale8(cohort, i, dimensions), scale);
 }
 
