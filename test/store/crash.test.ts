@@ -56,10 +56,11 @@ async function enrollAndKill(store: string): Promise<number> {
   while (!finished) {
     const first = acknowledged.size + 1;
     const child = startEnrolling("folder", store, seen, first, perLane);
-    // Spread over what is left; a few die while they open the store.
-    const share = Math.ceil((perLane - acknowledged.size) / (killsPerLane - kills + 1));
+    // Spread over what is left, but not so late that a fast process is done before it dies; a few die while they open the store.
+    const left = perLane - acknowledged.size;
+    const share = Math.ceil(left / (killsPerLane - kills + 1));
     const dying = kills < killsPerLane;
-    const dieAfter = Math.floor(Math.random() * 2 * share);
+    const dieAfter = Math.min(Math.floor(Math.random() * 2 * share), left - 10);
     const kill = () => child.process.kill("SIGKILL");
     if (dying && kills % 8 === 7) setTimeout(kill, Math.random() * 1_000);
     let acknowledgedHere = 0;
