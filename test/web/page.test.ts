@@ -67,9 +67,32 @@ async function record(): Promise<void> {
 async function drop(recording: Buffer, name = "recording.wav"): Promise<void> {
   const path = join(folder, name);
   writeFileSync(path, recording);
+  // Work may be over before anybody could look for it: what the ring was is seen in its changes.
+  const worked = await page.evaluateHandle(() => {
+    const done = new Promise<void>((resolve) => {
+      new MutationObserver((changes, observer) => {
+        if (!changes.some(({ oldValue }) => oldValue === "working")) return;
+        observer.disconnect();
+        resolve();
+      }).observe(document.querySelector(".ring")!, { attributeFilter: ["data-phase"], attributeOldValue: true });
+    });
+    return { done };
+  });
   await page.setInputFiles("#files", path);
-  await page.waitForSelector('.ring[data-phase="working"]');
+  await worked.evaluate(({ done }) => done);
   await atRest();
+}
+
+/** A take that the load of the machine has spoilt is refused, and asked for again. */
+async function enrollTake(answer: string): Promise<void> {
+  const refused: (string | null)[] = [];
+  while (refused.length < 3) {
+    await record();
+    const said = await headline();
+    if (said !== strings.enroll.refused) return expect(said).toBe(answer);
+    refused.push(await page.textContent(".outcome"));
+  }
+  throw new Error(`three takes were refused: ${refused.join("; ")}`);
 }
 
 test("enrolls a voice in three recordings", { timeout: 180_000 }, async () => {
@@ -78,12 +101,9 @@ test("enrolls a voice in three recordings", { timeout: 180_000 }, async () => {
   expect(await advice()).toBe(strings.enroll.nameMissing);
   await page.fill("#name", "Anna");
   expect(await seriousViolations(page)).toEqual([]);
-  await record();
-  expect(await headline()).toBe(strings.enroll.taken(2));
-  await record();
-  expect(await headline()).toBe(strings.enroll.taken(1));
-  await record();
-  expect(await headline()).toBe(strings.enroll.trained("Anna"));
+  await enrollTake(strings.enroll.taken(2));
+  await enrollTake(strings.enroll.taken(1));
+  await enrollTake(strings.enroll.trained("Anna"));
   await picture("enrolled");
 });
 
