@@ -3,7 +3,7 @@ import { type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/p
 import { Code, ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { StatusCode, type StatusError } from "../contract/index.js";
-import { asStatusError, callerGone, type Dispatcher } from "./dispatch.js";
+import { asStatusError, callerGone, type Dispatcher, stackOf } from "./dispatch.js";
 import { requestIdOf } from "./http/transcoder.js";
 import type { NodeRequest, NodeResponse } from "./listen.js";
 import type { Log } from "./log.js";
@@ -89,7 +89,7 @@ export function createUnaryGrpc(parts: {
     },
     handle(method, request, response, address) {
       answer(method, request as Http2ServerRequest, response as Http2ServerResponse, address).catch((error: unknown) =>
-        log.error("an answer could not be written", { stack: (error as Error).stack ?? String(error) }),
+        log.error("an answer could not be written", { stack: stackOf(error) }),
       );
     },
   };

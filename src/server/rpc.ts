@@ -18,7 +18,7 @@ import {
 } from "@connectrpc/connect-node";
 import { type StatusError, StatusSchema } from "../contract/index.js";
 import { transportCodes } from "../contract/status-codes.js";
-import { asStatusError, type Call, type Dispatcher, endedWith } from "./dispatch.js";
+import { asStatusError, type Call, type Dispatcher, endedWith, stackOf } from "./dispatch.js";
 import { createUnaryGrpc } from "./grpc-unary.js";
 import { requestIdOf } from "./http/transcoder.js";
 import type { NodeHandler } from "./listen.js";
@@ -70,7 +70,7 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
       .catch((error: unknown) => {
         // The caller went away before the answer was written.
         if (ConnectError.from(error).code === Code.Aborted) return;
-        parts.log.error("an answer could not be written", { stack: (error as Error).stack ?? String(error) });
+        parts.log.error("an answer could not be written", { stack: stackOf(error) });
       });
   };
 }
