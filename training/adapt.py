@@ -1,8 +1,9 @@
 """Adapts CAM++ to phones and rooms. It hears a short, spoilt crop and is asked for what the two teachers (CAM++ and ECAPA) together
-say of the clean chunk it came from; no label but the speaker's other chunks is needed.
+say of the clean chunk it came from; no label but the speaker's other chunks is needed. Or (`own`) an adapted network is asked for
+what it says itself of the same crop before it was spoilt, so that it stays where it is good.
 
 python3 adapt.py label BANK PUBLISHED             teachers' embeddings of the bank, once; prints the published networks on DEV
-python3 adapt.py train BANK PUBLISHED OUT.pt {"seconds": 240, …}   the fields of Recipe
+python3 adapt.py train BANK PUBLISHED OUT.pt {"seconds": 240, …} [OUT.pt {…} …]   the fields of Recipe, for one run after another
 """
 import glob, json, math, os, sys, time
 from dataclasses import dataclass
@@ -31,10 +32,17 @@ class Recipe:
     classes: float = 0.0  # and being nearest to one's own speaker among all
     coded: float = 0.4  # share of crops that came through a real codec
     clean: float = 0.1  # share of crops left as they are
-    telephone: float = 0.35
+    telephone: float = 0.35  # share of the others that go through the line of augment.py
+    places: float = 1.0  # factor of the chances of a room, noise, a microphone
+    noisiest: float = 0.0  # dB SNR
     average: float = 0.998  # of the weights, per step
     rounded: float = 0.25  # last part of the run with weights rounded to int8
     base: str = ""  # an adapted checkpoint to go on from
+    own: bool = False  # taught by the base, which hears the crop unspoilt; the front end is the one that ships
+    whole: float = 0.0  # with own: share of the base's embedding of the whole chunk (and of `centre`) in a spoilt crop's target
+    learn: str = ""  # beginnings of the names of the weights that learn, by comma; all of them where empty
+    hold: float = 0.0  # weights decay towards where they started, by rate · hold a step, instead of towards zero
+    warm: int = 300  # steps until the full rate
     compile: bool = True
     steps: int = 0  # stop after so many (0: by time)
 
@@ -74,24 +82,35 @@ def is_train(name):
     return not name.startswith("dev") and name != "esc50"
 
 
-@torch.no_grad()
-def teach(folder, published):
-    """Both teachers' unit embeddings of every chunk at every speed, kept in the folder."""
-    rows, plain, _ = load_bank(folder, is_train)
-    p, n = place(rows)
-    voices = [networks.load(kind, published).to(DEVICE) for kind in ("campplus", "ecapa")]
-    table, size = torch.empty(len(rows), len(SPEEDS), 2, 192, device=DEVICE), 384
-    for o in range(0, len(rows), size):
-        part = slice(o, o + size)
-        for k, s in enumerate(SPEEDS):
-            b = len(p[part])
-            x = crop(plain, p[part], n[part], torch.zeros(b, device=DEVICE), torch.full((b,), s, device=DEVICE), LABEL_SECONDS * RATE)
-            with torch.autocast(DEVICE, torch.bfloat16):
-                for t, voice in enumerate(voices):
-                    table[part, k, t] = voice(x)
-    torch.save(table.half().cpu(), folder + "/teachers.pt")
-    print("labelled", len(rows), flush=True)
-    return voices
+class Material:
+    """A bank's training speech, its copies through codecs, noise, and who speaks."""
+
+    def __init__(self, folder):
+        rows, self.plain, self.coded = load_bank(folder, is_train)
+        self.noise = load_bank(folder, lambda name: name == "esc50")[1]
+        self.p, self.n = place(rows)
+        names = {k: i for i, k in enumerate(sorted({(r["c"], r["s"]) for r in rows}))}
+        self.who = torch.tensor([names[r["c"], r["s"]] for r in rows], device=DEVICE)
+
+    @torch.no_grad()
+    def labels(self, voices, width):
+        """Unit embeddings of every chunk at every speed by every voice."""
+        p, n, size = self.p, self.n, 384
+        table = torch.empty(len(p), len(SPEEDS), len(voices), width, device=DEVICE)
+        for o in range(0, len(p), size):
+            part = slice(o, o + size)
+            for k, s in enumerate(SPEEDS):
+                b = len(p[part])
+                x = crop(self.plain, p[part], n[part], torch.zeros(b, device=DEVICE), torch.full((b,), s, device=DEVICE), LABEL_SECONDS * RATE)
+                with torch.autocast(DEVICE, torch.bfloat16):
+                    for t, voice in enumerate(voices):
+                        table[part, k, t] = voice(x)
+        return table
+
+    def chances(self):
+        """Of each chunk to be drawn: speakers by the root of their speech."""
+        total = torch.zeros(int(self.who.max()) + 1, device=DEVICE).index_add_(0, self.who, self.n.float())[self.who]
+        return self.n.float() / total * total.clamp(max=300 * RATE) ** 0.5
 
 
 class Dev:
@@ -132,13 +151,22 @@ class Dev:
 
 
 def label(folder, published):
-    cam, ecapa = teach(folder, published)
+    cam, ecapa = (networks.load(kind, published).to(DEVICE) for kind in ("campplus", "ecapa"))
+    table = Material(folder).labels([cam, ecapa], 192)
+    torch.save(table.half().cpu(), folder + "/teachers.pt")
+    print("labelled", len(table), flush=True)
     dev = Dev(folder)
     a, b = dev.embeddings(cam), dev.embeddings(ecapa)
     dev.report("campplus", a)
     dev.report("ecapa", b)
     for share in (0.35, 0.5, 0.65):
         dev.report(f"both {share}", {s: {k: np.concatenate([math.sqrt(1 - share) * a[s][k], math.sqrt(share) * b[s][k]], 1) for k in a[s]} for s in a})
+
+
+def centred(own, who, centre):
+    """Unit embeddings [chunk, speed, width] -> the same with a share of the speaker's mean, and the means."""
+    centres = F.normalize(torch.zeros(int(who.max()) + 1, *own.shape[1:], device=DEVICE).index_add_(0, who, own), dim=2)
+    return F.normalize((1 - centre) * own + centre * centres[who], dim=2), centres
 
 
 def targets(table, who, recipe):
@@ -148,51 +176,70 @@ def targets(table, who, recipe):
     mean = flat.mean(0)
     axes = torch.linalg.svd((flat - mean).T @ (flat - mean))[0][:, : networks.WIDTH]
     own = F.normalize((fused - mean) @ axes, dim=2)
-    centres = F.normalize(torch.zeros(int(who.max()) + 1, len(SPEEDS), networks.WIDTH, device=DEVICE).index_add_(0, who, own), dim=2)
-    target = F.normalize((1 - recipe.centre) * own + recipe.centre * centres[who], dim=2)
+    target, centres = centred(own, who, recipe.centre)
     x = torch.cat([table[:, :, 0].reshape(-1, 192), torch.ones(len(flat), 1, device=DEVICE)], 1)
     fit = torch.linalg.solve(x.T @ x + 1e-3 * torch.eye(193, device=DEVICE), x.T @ own.reshape(-1, networks.WIDTH))
     return target, centres, fit
 
 
-def train(folder, published, out, recipe):
-    rows, plain, coded = load_bank(folder, is_train)
-    noise = load_bank(folder, lambda name: name == "esc50")[1]
-    p, n = place(rows)
-    names = {k: i for i, k in enumerate(sorted({(r["c"], r["s"]) for r in rows}))}
-    who = torch.tensor([names[r["c"], r["s"]] for r in rows], device=DEVICE)
-    target, centres, fit = targets(torch.load(folder + "/teachers.pt", weights_only=True).to(DEVICE).float(), who, recipe)
-    classes = centres.reshape(-1, networks.WIDTH)
-
+def start(folder, published, material, recipe):
+    """-> the network to train, its targets [chunk, speed, 256] where it has such, speakers' means, and the base where that teaches."""
+    if recipe.own:
+        base = networks.load("adapted", published, recipe.base).to(DEVICE)
+        target = centred(material.labels([base], networks.WIDTH)[:, :, 0], material.who, recipe.centre)[0] if recipe.whole else None
+        return networks.load("adapted", published, recipe.base).network.to(DEVICE), target, None, base.network
+    target, centres, fit = targets(torch.load(folder + "/teachers.pt", weights_only=True).to(DEVICE).float(), material.who, recipe)
     net = networks.Adapted(networks.campplus_graph(published))
     net.n.load_state_dict(networks.weights(published + "/campplus.pt"))
     net.fc.weight.data, net.fc.bias.data = fit[:192].T.contiguous().cpu(), fit[192].clone().cpu()
     if recipe.base:
         net.load_state_dict(networks.weights(recipe.base))
-    net = net.to(DEVICE).eval()  # eval: batch norms keep their statistics; their scales still learn
-    forward = torch.compile(net) if recipe.compile else net
-    front, augment = networks.KaldiFbank().to(DEVICE), Augment(plain, noise, DEVICE, rooms=600 if DEVICE == "cuda" else 4, telephone=recipe.telephone)
+    return net.to(DEVICE).eval(), target, centres, None  # eval: batch norms keep their statistics; their scales still learn
 
-    total = torch.zeros(len(names), device=DEVICE).index_add_(0, who, n.float())
-    chance = n.float() / total[who] * total[who].clamp(max=300 * RATE) ** 0.5  # speakers by the root of their speech
+
+def train(folder, published, material, out, recipe):
+    if recipe.own and (not recipe.base or recipe.classes):
+        raise SystemExit("own needs a base to be taught by, and knows no classes")
+    if material.coded is None or material.noise is None:
+        raise SystemExit(f"{folder} lacks coded speech or noise (esc50)")
+    net, target, centres, teacher = start(folder, published, material, recipe)
+    for name, q in net.named_parameters():
+        q.requires_grad_(any(name.startswith(beginning) for beginning in recipe.learn.split(",")))
+    learning = [q for q in net.parameters() if q.requires_grad]
+    if not learning:
+        raise SystemExit(f"no weights begin with {recipe.learn}")
+    forward, listen = (torch.compile(m) if recipe.compile and m else m for m in (net, teacher))
+    front = networks.KaldiFbank(networks.FLOOR if recipe.own else 0.0).to(DEVICE)
+    augment = Augment(material.plain, material.noise, DEVICE, 600 if DEVICE == "cuda" else 4, recipe.telephone, recipe.places, recipe.noisiest)
+
+    p, n, chances = material.p, material.n, material.chances()
     kernels = [m.weight for m in net.modules() if isinstance(m, (nn.Conv1d, nn.Conv2d, nn.Linear))]
-    optimizer = torch.optim.AdamW(net.parameters(), lr=recipe.rate, weight_decay=recipe.decay, fused=DEVICE == "cuda")
-    averaged = [q.detach().clone() for q in net.parameters()]
+    optimizer = torch.optim.AdamW(learning, lr=recipe.rate, weight_decay=0.0 if recipe.hold else recipe.decay, fused=DEVICE == "cuda")
+    origin, averaged = ([q.detach().clone() for q in learning] for _ in range(2))
     speeds, size, samples = torch.tensor(SPEEDS, device=DEVICE), recipe.batch, int(recipe.crop * RATE)
     eye = torch.eye(size, dtype=torch.bool, device=DEVICE)
     u = lambda: torch.rand(size, 1, device=DEVICE)
 
     @torch.no_grad()
     def draw():
-        j = torch.multinomial(chance, size, replacement=True)
+        """-> features, targets, classes, and which crops are as recorded"""
+        j = torch.multinomial(chances, size, replacement=True)
         k = torch.multinomial(torch.tensor([0.3, 0.4, 0.3], device=DEVICE), size, replacement=True)
         speed = speeds[k] * (0.975 + 0.05 * u()[:, 0])
         content = torch.where(u()[:, 0] < 0.5, samples, RATE * (recipe.shortest + (recipe.crop - recipe.shortest) * u()[:, 0])).round()
         at = u()[:, 0] * (n[j].float() - content * speed).clamp(min=0)
-        through = u() < recipe.coded
-        x = torch.where(through, crop(coded, p[j], n[j], at, speed, samples, content), crop(plain, p[j], n[j], at, speed, samples, content))
-        x = torch.where(~through & (u() < recipe.clean / (1 - recipe.coded)), x, augment(x, through))
-        return front(x), target[j, k], who[j] * len(SPEEDS) + k
+        clean, through = crop(material.plain, p[j], n[j], at, speed, samples, content), u() < recipe.coded
+        x = torch.where(through, crop(material.coded, p[j], n[j], at, speed, samples, content), clean)
+        kept = ~through & (u() < recipe.clean / (1 - recipe.coded))
+        x = front(torch.where(kept, x, augment(x, through)))
+        if teacher is None:
+            return x, target[j, k], material.who[j] * len(SPEEDS) + k, kept
+        with torch.autocast(DEVICE, torch.bfloat16):
+            t = listen(front(clean))
+        t = F.normalize(t.float())
+        if recipe.whole:
+            t = torch.where(kept, t, F.normalize(t.lerp(target[j, k], recipe.whole)))
+        return x, t, None, kept
 
     started, step, log = None, 0, time.time()
     while True:
@@ -202,8 +249,8 @@ def train(folder, published, out, recipe):
         if done >= 1:
             break
         for g in optimizer.param_groups:
-            g["lr"] = recipe.rate * min(1, (step + 1) / 300) * (0.5 * (1 + math.cos(math.pi * done)) + 0.002)
-        x, t, c = draw()
+            g["lr"] = rate = recipe.rate * min(1, (step + 1) / recipe.warm) * (0.5 * (1 + math.cos(math.pi * done)) + 0.002)
+        x, t, c, kept = draw()
         rounding = done > 1 - recipe.rounded
         if rounding:  # forward and backward see int8 weights, the update goes to the exact ones
             exact = [w.data for w in kernels]
@@ -212,32 +259,38 @@ def train(folder, published, out, recipe):
         with torch.autocast(DEVICE, torch.bfloat16):
             e = forward(x)
         e = F.normalize(e.float())
-        distance = (1 - (e * t).sum(1)).mean()
+        cosine = (e * t).sum(1)
+        distance = (1 - cosine).mean()
         relation = F.kl_div(F.log_softmax((e @ e.T / 0.07).masked_fill(eye, -1e4), 1), F.softmax((t @ t.T / 0.07).masked_fill(eye, -1e4), 1), reduction="batchmean")
         loss = recipe.distance * distance + recipe.relation * relation
         if recipe.classes:
-            loss = loss + recipe.classes * F.cross_entropy(e @ classes.T / 0.05, c)
+            loss = loss + recipe.classes * F.cross_entropy(e @ centres.reshape(-1, networks.WIDTH).T / 0.05, c)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         if rounding:
             for w, data in zip(kernels, exact):
                 w.data = data
-        nn.utils.clip_grad_norm_(net.parameters(), 2.0)
+        nn.utils.clip_grad_norm_(learning, 2.0)
         optimizer.step()
-        torch._foreach_lerp_(averaged, [q.detach() for q in net.parameters()], 1 - min(recipe.average, (step + 1) / (step + 10)))
+        if recipe.hold:
+            torch._foreach_lerp_([q.detach() for q in learning], origin, rate * recipe.hold)
+        torch._foreach_lerp_(averaged, [q.detach() for q in learning], 1 - min(recipe.average, (step + 1) / (step + 10)))
         step += 1
         if started is None:  # the first step compiles
             print(f"first step {time.time() - log:.0f} s", flush=True)
             started = time.time()
-        if step % 200 == 0 or step == recipe.steps:
-            print(f"{step} {time.time() - started:.0f} s cosine {1 - distance.item():.3f} relation {relation.item():.3f}", flush=True)
+        if step % 100 == 0 or step in (1, recipe.steps):
+            as_recorded, spoilt = cosine[kept[:, 0]].mean().item(), cosine[~kept[:, 0]].mean().item()
+            print(f"{step} {time.time() - started:.0f} s cosine as recorded {as_recorded:.3f} spoilt {spoilt:.3f} relation {relation.item():.3f}", flush=True)
 
     with torch.no_grad():
-        for q, a in zip(net.parameters(), averaged):
+        for q, a in zip(learning, averaged):
             q.copy_(a)
-    torch.save({k: v.half() if v.is_floating_point() else v for k, v in net.state_dict().items()}, out)
+    torch.save({k: v.half() if v.is_floating_point() else v for k, v in net.state_dict().items()}, out + ".part")
+    os.replace(out + ".part", out)
+    print(f"{out} after {step} steps", flush=True)
     dev = Dev(folder)
-    voice = networks.Voice(networks.KaldiFbank(), networks.quantize(net)).to(DEVICE)
+    voice = networks.Voice(networks.KaldiFbank(front.floor), networks.quantize(net)).to(DEVICE)
     dev.report("adapted int8", dev.embeddings(voice))
 
 
@@ -245,4 +298,8 @@ if __name__ == "__main__":
     if sys.argv[1] == "label":
         label(*sys.argv[2:4])
     else:
-        train(*sys.argv[2:5], Recipe(**json.loads(sys.argv[5] if len(sys.argv) > 5 else "{}")))
+        folder, published, *runs = sys.argv[2:]
+        runs = [(out, Recipe(**json.loads(recipe))) for out, recipe in zip(runs[::2], runs[1::2], strict=True)]
+        material = Material(folder)
+        for out, recipe in runs:
+            train(folder, published, material, out, recipe)

@@ -32,10 +32,11 @@ def room(chance, device):
 
 
 class Augment:
-    """speech, noise: int16 banks on the device to cut babble and noise from."""
+    """speech, noise: int16 banks on the device to cut babble and noise from; telephone: chance of the 8 kHz line; places: factor of
+    the chances of a room, noise, a microphone; noisiest: dB SNR."""
 
-    def __init__(self, speech, noise, device, rooms=600, telephone=0.35):
-        self.speech, self.noise, self.device, self.telephone = speech, noise, device, telephone
+    def __init__(self, speech, noise, device, rooms=600, telephone=0.35, places=1.0, noisiest=0.0):
+        self.speech, self.noise, self.device, self.telephone, self.places, self.noisiest = speech, noise, device, telephone, places, noisiest
         chance = torch.Generator(device).manual_seed(7)
         r = torch.stack([room(chance, device) for _ in range(rooms)])
         self.rooms = r / r.norm(dim=1, keepdim=True)
@@ -57,11 +58,11 @@ class Augment:
         b, t = x.shape
         d, n = self.device, -(-(t + TAIL) // 4096) * 4096
         u = lambda lo, hi: torch.empty(b, 1, device=d).uniform_(lo, hi)
-        less = torch.where(coded, 0.35, 1.0)
+        less = torch.where(coded, 0.35, 1.0) * self.places
         f = torch.linspace(0, 8000, n // 2 + 1, device=d)
         spectrum = torch.fft.rfft(x, n)
         echo = torch.fft.rfft(self.rooms[torch.randint(0, len(self.rooms), (b,), device=d)], n)
-        x = torch.fft.irfft(torch.where((u(0, 1) < 0.4) & ~coded, spectrum * echo, spectrum), n)[:, :t]
+        x = torch.fft.irfft(torch.where((u(0, 1) < 0.4 * less) & ~coded, spectrum * echo, spectrum), n)[:, :t]
 
         def stretch(source):
             return source[torch.randint(0, len(source) - t - 1, (b, 1), device=d) + torch.arange(t, device=d)].float()
@@ -70,14 +71,14 @@ class Augment:
         noise = torch.where(noisy, stretch(self.noise), stretch(self.speech) + stretch(self.speech) + stretch(self.speech))
         hiss = u(0, 1) < 0.15
         noise = torch.where(hiss, torch.randn(b, t, device=d), noise)
-        snr = torch.where(noisy, u(0, 22), u(8, 22)) + torch.where(hiss, 8.0, 0.0) + torch.where(coded, 6.0, 0.0)
+        snr = torch.where(noisy, u(self.noisiest, 22), u(8, 22)) + torch.where(hiss, 8.0, 0.0) + torch.where(coded, 6.0, 0.0)
         gain = x.norm(dim=1, keepdim=True) / (noise.norm(dim=1, keepdim=True) + 1e-6) * 10 ** (-snr / 20)
         x = torch.where(u(0, 1) < 0.6 * less, x + gain * noise, x)
 
         response = 10 ** (F.interpolate(torch.randn(b, 1, 10, device=d) * u(0, 1)[..., None] * 5, size=len(f), mode="linear")[:, 0] / 20)
         response = torch.where(u(0, 1) < 0.5 * less, response, torch.ones_like(response))
         low = torch.sigmoid((u(3400, 7800) - f) / 60)
-        response = torch.where((u(0, 1) < 0.2) & ~coded, response * low, response)
+        response = torch.where((u(0, 1) < 0.2 * less) & ~coded, response * low, response)
         spectrum = torch.fft.rfft(x, n) * response
         x = torch.fft.irfft(torch.where((u(0, 1) < self.telephone) & ~coded, self.line(spectrum, n, u), spectrum), n)[:, :t]
         peak = torch.where(u(0, 1) < 0.1, u(1, 4), u(0.05, 1.0))  # above one: clipped
