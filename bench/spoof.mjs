@@ -119,11 +119,14 @@ const verdicts = (scores) => {
   return { above: share("above"), near: share("near"), below: share("below"), of: scores.length };
 };
 
-/** One check of a set of recordings: [{ system, label, score }]. Where no speech was heard there is no answer: such are counted apart. */
+/**
+ * One check of a set of recordings: [{ system, label, score }]. Where no speech was heard there is no answer: such are counted apart. So is
+ * recorded speech that a page shows through a codec of the lowest rates: no attack, but not as a caller is heard either.
+ */
 function figures(all) {
   const rows = all.filter(({ score }) => score.reliability > 0);
-  const of = (some, genuine) => some.filter(({ label }) => (label === "genuine") === genuine);
-  const [genuine, attacks] = [of(rows, true), of(rows, false)];
+  const of = (some, ...wanted) => some.filter(({ label }) => wanted.includes(label));
+  const [genuine, attacks, coded] = [of(rows, "genuine"), of(rows, "attack", "replay"), of(rows, "coded")];
   const llrs = (some) => some.map(({ score }) => score.llr);
   const bound = quantile(llrs(genuine), 0.95);
   const systems = [...new Set(attacks.map(({ system }) => system))].toSorted();
@@ -132,8 +135,9 @@ function figures(all) {
   return {
     genuine: genuine.length,
     attacks: attacks.length,
-    unheard: [of(all, true).length - genuine.length, of(all, false).length - attacks.length],
+    unheard: [of(all, "genuine").length - genuine.length, of(all, "attack", "replay").length - attacks.length],
     equalErrorRate: equalErrorRate(llrs(genuine), llrs(strangers)),
+    withCoded: coded.length > 0 ? equalErrorRate(llrs([...genuine, ...coded]), llrs(strangers)) : null,
     knownLineage: relatives.length > 0 ? equalErrorRate(llrs(genuine), llrs(relatives)) : null,
     all: equalErrorRate(llrs(genuine), llrs(attacks)),
     apcer: systems.map((system) => {
@@ -143,6 +147,7 @@ function figures(all) {
     decisions: {
       genuine: verdicts(genuine.map(({ score }) => score)),
       attacks: verdicts(attacks.map(({ score }) => score)),
+      coded: verdicts(coded.map(({ score }) => score)),
     },
   };
 }
@@ -155,7 +160,8 @@ export async function spoof({ corpora, callers, conditions, lengths, workers, mo
     .map((row) => row.split("\t"));
   const recordings = rows.map(([file, label, system]) => ({ label, system, ...read(join(corpora, file)) }));
   const scored = async (kind, some, seconds) => {
-    const wanted = some.filter(({ label }) => label === "genuine" || (label === "replay") === (kind === "playback"));
+    const kinds = kind === "playback" ? ["genuine", "replay"] : ["genuine", "coded", "attack"];
+    const wanted = some.filter(({ label }) => kinds.includes(label));
     return each(wanted, async ({ label, system, samples, rateHz }) => ({
       label,
       system,
@@ -219,17 +225,19 @@ function say({ revision, callers, ...kinds }) {
           "genuine / attacks",
           "unheard",
           "EER",
+          "with coded ones as genuine",
           "EER, known lineage",
           "EER, all",
           "genuine: FRAUD, uncertain",
           "attacks: FRAUD, uncertain",
         ],
         Object.entries(byCondition).map(
-          ([name, { genuine, attacks, unheard, equalErrorRate: error, knownLineage, all, decisions }]) => [
+          ([name, { genuine, attacks, unheard, equalErrorRate: error, withCoded, knownLineage, all, decisions }]) => [
             name,
             `${genuine} / ${attacks}`,
             unheard.join(" / "),
             percent(error),
+            withCoded === null ? "" : percent(withCoded),
             knownLineage === null ? "" : percent(knownLineage),
             percent(all),
             `${rate(decisions.genuine.above, genuine)}, ${percent(decisions.genuine.near / genuine)}`,

@@ -1,18 +1,20 @@
 """The shipped model against the float network it was made from.
 
 python3 golden.py parity CHECKPOINT.pt MODEL.vvm SPEECH     cosine of the engine's embedding and PyTorch's, over a folder of speech
+python3 golden.py rates CHECKPOINT.pt MODEL.vvm DEV         EER on the frozen lists by the engine's embeddings and by PyTorch's, of the same frames
 python3 golden.py write CHECKPOINT.pt MODEL.vvm OUT.json    PyTorch's embeddings of synthesized voices, for the tests
 
-The engine is the built one (`npm run build`); SPEECH as in export.py. `parity` exits with an error below the bar.
+The engine is the built one (`npm run build`); SPEECH as in export.py. `parity` and `rates` exit with an error below the bar.
 """
 import hashlib, json, os, struct, subprocess, sys
 import numpy as np, torch
+import evaluate, measure
 from export import features, network_of
 from folded import Folded
 from networks import FLOOR, KaldiFbank, weights
 
 EMBED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../bench/nn/embed.mjs")
-MEDIAN, WORST, VOICES, LONGEST = 0.997, 0.99, (1, 2, 3), 600
+MEDIAN, WORST, APART, VOICES, LONGEST = 0.997, 0.99, 0.1, (1, 2, 3), 600
 
 
 def engine(model, recordings):
@@ -31,6 +33,20 @@ def parity(checkpoint, model, speech):
         raise SystemExit(f"below the bar of {MEDIAN} and {WORST}")
 
 
+def rates(checkpoint, model, dev):
+    net, front, missed = Folded(weights(checkpoint)), KaldiFbank(FLOOR), []
+    for name in ("cvau-dev", "wuw-dev", "gsc-dev"):
+        _, models, rows, speech = evaluate.segments(dev, name)
+        heard = [front(torch.from_numpy(x).float()[None])[0][:LONGEST] for x in speech]
+        eer = lambda found: measure.eer(evaluate.score(found, found, models, rows), rows[:, 0])
+        ours, truth = eer(engine(model, heard)), eer(np.stack([net(x).numpy() for x in heard]))
+        print(f"{name}: {len(heard)} segments, {len(rows)} trials, EER {ours:.2f} % by the engine, {truth:.2f} % by PyTorch", flush=True)
+        if abs(ours - truth) > APART:
+            missed.append(name)
+    if missed:
+        raise SystemExit(f"further apart than {APART}: {', '.join(missed)}")
+
+
 def write(checkpoint, model, out):
     net, front, rows = Folded(weights(checkpoint)), KaldiFbank(FLOOR), []
     for seed in VOICES:
@@ -45,4 +61,4 @@ def write(checkpoint, model, out):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    {"parity": parity, "write": write}[sys.argv[1]](*sys.argv[2:])
+    {"parity": parity, "rates": rates, "write": write}[sys.argv[1]](*sys.argv[2:])

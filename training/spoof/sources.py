@@ -1,6 +1,7 @@
 """Which clip is genuine and which is an attack, and by what system: rows (split, label, system, key, read) of every source.
 
-split: train or dev. label: genuine or attack. system: what APCER is reported by. A system or a lineage that is in DEV is never in train.
+split: train, choose or dev. label: genuine, attack, or coded (recorded speech through a low-rate codec that a page compares with: neither). system: what APCER is reported by. A system or a lineage that is in DEV is never in train.
+choose: galleries of vocoders and converters that state no licence; nothing is trained on them, choices are made on them so that none is made on DEV.
 """
 import glob, os, re, subprocess
 
@@ -9,6 +10,8 @@ AUDIO = re.compile(r"\.(wav|mp3|flac|ogg)$", re.I)
 RECORDED = re.compile(r"(^|[/_.-])(gt|ground[_-]?truth|truth|real|ref|reference|3s_ref|orig|original|ori|source|target|prompt|prompts|human|natural|input|recording)s?([/_.0-9-]|$)", re.I)
 # Systems and lineages of DEV that also show up on training pages.
 DEV_LINEAGE = re.compile(r"styletts|flash|vall?e|yourtts|vits|naturalspeech|\bns[23]\b|clam|megatts|voicebox|freevc|vqmivc|pflow|encodec|dac", re.I)
+# Pages of google/tacotron whose recordings are not plainly recorded speech, or of speakers that are met elsewhere.
+UNSURE = re.compile(r"/(parrotron|speechssm|nat|semisupervised|speaker_adaptation|zero_shot_voice_transfer)/|atypical|vctk", re.I)
 
 
 def git_dir(mirror, repo):
@@ -28,27 +31,48 @@ def blob(mirror, repo, sha):
     return subprocess.run(["git", "--git-dir", git_dir(mirror, repo), "cat-file", "blob", sha], capture_output=True, check=True).stdout
 
 
-def gallery(mirror, repo, split, system, skip=None):
-    """system(path) names the attack, or None for recorded speech."""
+def gallery(mirror, repo, split, system, skip=None, coded=None):
+    """system(path) names the attack, or None for recorded speech; coded(path) is true where that went through a codec."""
     for sha, path in listing(mirror, repo):
         if skip and skip(path):
             continue
         name = system(path)
-        yield split, "attack" if name else "genuine", name or repo.split("+")[1], f"{repo}/{path}", lambda sha=sha: blob(mirror, repo, sha)
+        label = "attack" if name else "coded" if coded and coded(path) else "genuine"
+        yield split, label, name or repo.split("+")[1] + (" coded" if label == "coded" else ""), f"{repo}/{path}", lambda sha=sha: blob(mirror, repo, sha)
 
 
 def galleries(mirror):
     # google/tacotron (Apache-2.0): pages that are wholly synthetic, or whose file names tell recorded speech apart.
     yield from gallery(mirror, "google+tacotron", "train", lambda p: None if RECORDED.search(p) else "tacotron-" + p.split("/")[1][:24],
                        skip=lambda p: RECORDED.search(p) or DEV_LINEAGE.search(p) or not p.startswith("publications/") or "parrotron" in p or "speechssm" in p)
-    # e1tts (CC0): its own systems; the systems of DEV that it compares with are left out.
-    yield from gallery(mirror, "e1tts+e1tts.github.io", "train", lambda p: None if RECORDED.search(p) else "e1tts-" + p.split("/")[-2], skip=lambda p: DEV_LINEAGE.search(p))
+    # Recorded speech of the same pages: the same rooms, rates and hands as the attacks'.
+    yield from gallery(mirror, "google+tacotron", "train", lambda p: None,
+                       skip=lambda p: not RECORDED.search(p) or UNSURE.search(p) or not p.startswith("publications/") or "/png_bert/" in p and not re.search(r"recording|_gt\.wav$", p))
+    # e1tts (CC0): its own systems; its recordings (other pages show them too) and the systems of DEV that it compares with are left out.
+    yield from gallery(mirror, "e1tts+e1tts.github.io", "train", lambda p: "e1tts-" + p.split("/")[-2], skip=lambda p: DEV_LINEAGE.search(p) or p.split("/")[-2] in ("prompt", "gt", "ground_truth"))
+    yield from undecided(mirror)
     yield from gallery(mirror, "styletts2+styletts2.github.io", "dev", lambda p: None if RECORDED.search(p) else "styletts2-page/" + ("styletts2" if "StyleTTS2" in p or "/" + p.split("/")[-2] in ("/Long", "/abstract", "/LibriTTS", "/LJSpeech") else p.split("/")[-2].lower()),
                        skip=lambda p: "Ablation" in p)
     yield from gallery(mirror, "flashspeech+flashspeech.github.io", "dev", lambda p: None if RECORDED.search(p) else "flashspeech-page/" + re.sub(r"demo_s.*|norm|ours", "flashspeech", p.split("/")[-2]), skip=lambda p: "editing" in p)
     yield from gallery(mirror, "OlaWod+FreeVC-demo", "dev", lambda p: None if p.startswith("data/wavs/") else "freevc-page/" + p.split("/")[1], skip=lambda p: p.startswith("data/sr/"))
-    # Opus and Speex are telephone codecs over recorded speech: genuine, as a caller's would be.
-    yield from gallery(mirror, "exercise-book-yq+FreeCodec-Demo", "dev", lambda p: None if RECORDED.search(p) or "opus" in p or "speex" in p else "freecodec-page/" + p.split("/")[1])
+    # Opus and Speex at the lowest rates, over recorded speech.
+    line = re.compile("opus|speex").search
+    yield from gallery(mirror, "exercise-book-yq+FreeCodec-Demo", "dev", lambda p: None if RECORDED.search(p) or line(p) else "freecodec-page/" + p.split("/")[1], coded=line)
+
+
+def undecided(mirror):
+    """The galleries that choices are made on: file names or folders tell recorded speech apart."""
+    folder = lambda p: None if re.search(r"gt|ground.?truth", p.split("/")[-2], re.I) else p.split("/")[-2]
+    system = lambda page, name: lambda p: name(p) and f"{page}/{name(p)}"
+    music = re.compile(r"/(bass|dance|drum\d|guitar|hardcore|music|queen|spooky|vocal\d|wa)\.")
+    yield from gallery(mirror, "bigvgan-demo+bigvgan-demo.github.io", "choose", system("bigvgan", folder), skip=music.search)
+    yield from gallery(mirror, "jik876+hifi-gan-demo", "choose", system("hifigan", folder))
+    yield from gallery(mirror, "diffwave-demo+diffwave-demo.github.io", "choose", system("diffwave", folder), skip=lambda p: "/ljspeech-" not in p)
+    yield from gallery(mirror, "espnet+espnet-tts-sample", "choose", system("espnet", lambda p: None if "ground_truth" in p else p.split("/")[-2]))
+    yield from gallery(mirror, "auspicious3000+autovc-demo", "choose", system("autovc", folder))
+    spoken = re.compile(r"data/(tts|vc|valle|voicebox|speartts|emotion_new|cross_style|ablation_[^/]*)/\d+_([^/]*)\.wav$")
+    said = lambda p: None if RECORDED.search(p) else spoken.search(p)[2]
+    yield from gallery(mirror, "Make-A-Voice+Make-A-Voice.github.io", "choose", system("makeavoice", said), skip=lambda p: not spoken.search(p) or DEV_LINEAGE.search(p.split("_")[-1]))
 
 
 def synthesized(folder):

@@ -1,87 +1,183 @@
-"""Trains one attack network on a bank (bank.py).
+"""Trains attack networks on a bank (bank.py), several at once on the same batches.
 
-python3 train.py BANK OUT KIND [--steps N] [--seed N] [--without GROUP,GROUP] [--options JSON]
+python3 train.py BANK OUT KIND [--fronts mel,linear,linear+short] [--seconds N] [--seed N] [--without FAMILY,FAMILY] [--options JSON]
 
 KIND: synthetic or playback. Half of a batch is genuine. Of the attacks half are copies of the very clips beside them, on the same way to the
 detector, so that nothing but the vocoder tells the two apart; the other half are drawn by family, so that no large gallery decides. A tenth of
-the voices is left out, to follow the run and to calibrate. --without leaves whole groups of attacks out and measures on them: choices are
-made by that, never on DEV. OUT.pt and OUT.json are written as soon as the network is done.
+the voices is left out, to follow the run and to calibrate. --without leaves whole groups of attacks out and measures on them. Choices are made by
+that and on what sources.py calls `choose`, never on DEV. OUT-<fronts>.pt and .json are written as soon as the networks are done.
 """
-import argparse, json, math, time, zlib
+import argparse, glob, json, math, os, time, zlib
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
-from network import FLOOR, Attack, prepared
+from channel import Channel, mulaw
+from network import FLOOR, Attack, Fronts, prepared
 from rates import eer
 
 D = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-GROUPS = {"kokoro": "kokoro", "hibari": "kokoro", "hifigan-predicted": "hifigan", "espeak": "classic", "flite": "classic", "festival": "classic", "nanotts": "classic", "openjtalk": "classic",
-          "world": "parametric", "codec2": "parametric"}  # fmt: skip
-OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, bands=12, top=0.3, times=20, contrast=0.12, drop=0.3, floor=FLOOR)
+GROUPS = {"kokoro": "kokoro", "hibari": "kokoro", "espeak": "classic", "flite": "classic", "festival": "classic", "nanotts": "classic", "openjtalk": "classic",
+          "world": "parametric", "codec2": "parametric", "hifigan-16": "hifigan"}  # fmt: skip
+COLUMNS = {32: 4}  # of a frame, where a picture of so many bins has several
+OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, clean=0.7, coded=0.2, apart=0.5, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR)
 
 
 def group(family):
-    return GROUPS.get(family, family.split("-")[0] if family.startswith(("tacotron", "e1tts")) else family)
+    return GROUPS.get(family, family.split("-")[0] if family.startswith(("tacotron", "e1tts", "codec-", "spectral")) else family)
 
 
 def held_out(row):
     """By voice: a corpus's speaker, an engine's voice, a page of a gallery."""
-    key = row["key"] if row["pair"] >= 0 else row["key"].rsplit("/", 1)[0]
+    key = row["key"] if row["copied"] or row["label"] == "genuine" else row["key"].rsplit("/", 1)[0]
     return zlib.crc32(key.encode()) % 10 == 0
 
 
+def load(bank):
+    """-> rows, i16 [rows][samples], for each row where it lies among the coded (-1: nowhere), coded i16."""
+    rows, clips, coded, at, offset = [], [], [], [], 0
+    for path in [f"{bank}/genuine.npy", *sorted(glob.glob(bank + "/copies-*.npy")), f"{bank}/attacks.npy"]:
+        name = os.path.basename(path)[:-4]
+        found = json.load(open(f"{bank}/{name}.json"))
+        rows += [dict(r, label="genuine" if name == "genuine" else "attack", copied=r["pair"] >= 0) for r in found]
+        clips.append(torch.from_numpy(np.load(path)).to(D))
+        place = torch.full((len(found),), -1)
+        place[json.load(open(f"{bank}/coded-{name}.json"))] = torch.arange(offset, offset + len(json.load(open(f"{bank}/coded-{name}.json"))))
+        coded.append(torch.from_numpy(np.load(f"{bank}/coded-{name}.npy")).to(D))
+        at.append(place)
+        offset += len(coded[-1])
+    return rows, torch.cat(clips), torch.cat(at).to(D), torch.cat(coded)
+
+
 class Draw:
-    """Rows of a batch."""
+    """Rows of a batch: genuine, then attacks, copies opposite their originals."""
 
     def __init__(self, rows, without):
         keep = [i for i, r in enumerate(rows) if not held_out(r) and group(r["family"]) not in without]
-        self.genuine = torch.tensor([i for i in keep if rows[i]["label"] == "genuine"])
-        of = {(rows[i]["pair"], rows[i]["view"]): k for k, i in enumerate(self.genuine.tolist())}
-        copies = [[] for _ in self.genuine]
-        families = {}
+        genuine = [i for i in keep if rows[i]["label"] == "genuine"]
+        # a corpus weighs by the root of its clips; recordings of galleries' pages are what attacks come beside
+        corpus = [rows[i]["key"].split("/")[0] for i in genuine]
+        counts = {c: corpus.count(c) for c in set(corpus)}
+        self.genuine, self.share = torch.tensor(genuine), torch.tensor([(3.0 if c == "pages" or c.startswith("librispeech") else 1.0) / math.sqrt(counts[c]) for c in corpus])
+        copies, families = {}, {}
         for i in keep:
             r = rows[i]
-            if r["label"] == "attack" and r["pair"] >= 0:
-                copies[of[r["pair"], r["view"]]].append(i)
+            if r["copied"]:
+                copies.setdefault(r["family"], []).append((r["pair"], i))
             elif r["label"] == "attack":
                 families.setdefault(r["family"], []).append(i)
-        self.copied = torch.tensor([k for k, c in enumerate(copies) if c])
-        most = max((len(c) for c in copies), default=0)
-        self.copies = torch.tensor([[c[j % len(c)] for j in range(12 * most)] if c else [0] * 12 * most for c in copies]) if most else None
-        self.families = [torch.tensor(v) for v in families.values()]
+        self.copies, self.families = [torch.tensor(v) for v in copies.values()], [torch.tensor(v) for v in families.values()]
         sizes = {}
         for name in families:
             sizes[group(name)] = sizes.get(group(name), 0) + 1
         # a group weighs by the root of its families, a family by the root of its clips
         self.weight = torch.tensor([math.sqrt(len(v)) / math.sqrt(sizes[group(name)]) for name, v in families.items()])
 
+    def some(self, lists, weight, count):
+        chosen = torch.multinomial(weight, count, replacement=True)
+        return torch.stack([lists[k][torch.randint(0, len(lists[k]), (1,))[0]] for k in chosen.tolist()])
+
     def __call__(self, size, share):
-        pairs = 0 if self.copies is None else int(size // 2 * share) if self.families else size // 2
-        k = self.copied[torch.randint(0, len(self.copied), (pairs,))] if pairs else torch.zeros(0, dtype=torch.long)
-        bad = self.copies[k, torch.randint(0, self.copies.shape[1], (pairs,))] if pairs else k
-        good = torch.cat([self.genuine[k], self.genuine[torch.randint(0, len(self.genuine), (size // 2 - pairs,))]])
-        if pairs < size // 2:
-            chosen = torch.multinomial(self.weight, size // 2 - pairs, replacement=True).tolist()
-            bad = torch.cat([bad, torch.stack([self.families[f][torch.randint(0, len(self.families[f]), (1,))[0]] for f in chosen])])
-        return torch.cat([good, bad])
+        pairs = int(size // 2 * share) if self.copies else 0
+        alone = size // 2 - pairs
+        good, bad = [self.genuine[torch.multinomial(self.share, alone, replacement=True)]], [self.some(self.families, self.weight, alone)]
+        if pairs:
+            two = self.some(self.copies, torch.ones(len(self.copies)), pairs)
+            good, bad = [two[:, 0], *good], [two[:, 1], *bad]
+        return torch.cat(good), torch.cat(bad)
+
+
+def levelled(x):
+    return x / (x.std(1, keepdim=True) + 1e-6) * 0.06
+
+
+def net_speech(features):
+    """Frames as the engine's voice activity keeps them, roughly: loud ones and their surroundings, threshold and reach drawn for each clip.
+    -> for each place of a clip the frame that moves there, kept ones together and in turn; how many are kept."""
+    b, t, _ = features.shape
+    energy = torch.logsumexp(features, 2)
+    loud = energy.quantile(0.95, 1, keepdim=True) - torch.empty(b, 1, device=features.device).uniform_(4.5, 8.5)  # 20 to 37 dB
+    keep = (energy > loud).float()[:, None]
+    reach = torch.randint(0, 3, (b, 1), device=features.device)
+    near = [F.max_pool1d(keep, 2 * r + 1, 1, r)[:, 0] for r in (2, 6, 29)]
+    keep = torch.where(reach == 0, near[0], torch.where(reach == 1, near[1], near[2])) > 0
+    return torch.argsort((~keep).int(), dim=1, stable=True), keep.sum(1)
+
+
+def placed(features, order):
+    """Frames in a new order; a picture with several columns a frame moves them together."""
+    b, _, bins = features.shape
+    many = COLUMNS.get(bins, 1)
+    x = features.reshape(b, -1, many * bins)
+    return x.gather(1, order[..., None].expand(-1, -1, many * bins)).reshape(b, -1, bins)
+
+
+class Material:
+    """Batches of pictures of speech on its way to the detector."""
+
+    def __init__(self, bank, kind, fronts, without, o):
+        self.rows, self.clips, self.at, self.coded = load(bank)
+        self.draw, self.kind, self.o = Draw(self.rows, without), kind, o
+        self.genuine = torch.tensor([i for i, r in enumerate(self.rows) if r["label"] == "genuine"], device=D)
+        self.channel = Channel(self.clips[self.genuine].float() / 32768, D)
+        self.fronts = Fronts(fronts).to(D)
+
+    def speech(self, index, coded):
+        """`coded`: which of them come through a codec, where there is such a copy."""
+        at = self.at[index]
+        x = torch.where(((at >= 0) & coded)[:, None], self.coded[at.clamp(min=0)], self.clips[index])
+        return levelled(x.float() / 32768)
+
+    def way(self, x, replayed):
+        """A part as it is, the rest through rooms, backgrounds, lines."""
+        b, c = len(x), self.channel
+        clean = torch.rand(b, 1, device=D) < self.o["clean"]
+        y = c.others_background(c.near_speech(x, 0.7 if self.kind == "playback" else 0.5), 0.35)
+        y = torch.where(torch.rand(b, 1, device=D) < replayed, c.replay(y), y)  # callers and attacks alike may use a loudspeaker
+        y = c.call(y)
+        plain = x * 10 ** (torch.empty(b, 1, device=D).uniform_(-12, 12) / 20)
+        plain = plain.clamp(-1, 1) + torch.randn_like(x) * 10 ** (torch.empty(b, 1, device=D).uniform_(-110, -75) / 20)
+        return torch.where(clean, c.replay(plain) if replayed == 1 else plain, y)
+
+    @torch.no_grad()
+    def pictures(self, good, bad):
+        """Rows -> {front: [good + bad][318 (times columns)][bins]}, frames kept. Opposite rows take the same way."""
+        seed, out, kept = int(torch.randint(0, 1 << 30, (1,))), [], []
+        for index, attack in ((good, False), (bad, True)):
+            torch.manual_seed(seed)
+            x = self.speech(index.to(D), torch.rand(len(index), device=D) < self.o["coded"])
+            x = self.way(x, (1.0 if attack else 0.0) if self.kind == "playback" else 0.1)
+            torch.manual_seed(seed + 1)
+            found = self.fronts(x)
+            order, count = net_speech(found["mel"])
+            order = order.gather(1, torch.arange(order.shape[1], device=D)[None] % count[:, None].clamp(min=1))
+            out.append({k: placed(v, order) for k, v in found.items()})
+            kept.append(count)
+        return {k: torch.cat([p[k] for p in out]) for k in out[0]}, torch.cat(kept)
+
+    def batch(self, size):
+        good, bad = self.draw(size, self.o["copies"])
+        if self.kind == "playback":
+            bad = good.clone() if torch.rand(1) < 0.67 else bad
+        return self.pictures(good, bad)
+
+
+def cropped(x, kept, length):
+    """The same stretch of every picture."""
+    at = (torch.rand(len(kept), 1, device=D) * (kept[:, None] - length).clamp(min=1)).long() + torch.arange(length, device=D)
+    return {k: placed(v, at % 318) for k, v in x.items()}
 
 
 def spoilt(x, o):
-    """Crops of features with bands and times missing, in a stronger or weaker contrast."""
-    b, t, d = len(x), x.shape[1], x.device
+    """Bands and times missing, in a stronger or weaker contrast."""
+    b, t, bins, d = *x.shape, x.device
     x = prepared(x, o["floor"])
     x = x * (1 + o["contrast"] * (2 * torch.rand(b, 1, 1, device=d) - 1))
-    bins, frames = torch.arange(80, device=d)[None, None], torch.arange(t, device=d)[None, :, None]
+    bin_at, frames = torch.arange(bins, device=d)[None, None], torch.arange(t, device=d)[None, :, None]
     for _ in range(2):
-        at, wide = torch.randint(0, 78, (b, 1, 1), device=d), torch.randint(0, o["bands"] + 1, (b, 1, 1), device=d)
-        x = x.masked_fill((bins >= at) & (bins < at + wide), 0)
-        at, wide = torch.randint(0, t, (b, 1, 1), device=d), torch.randint(0, o["times"] + 1, (b, 1, 1), device=d)
+        at, wide = torch.randint(0, bins - 2, (b, 1, 1), device=d), torch.randint(0, int(o["bands"] * bins) + 1, (b, 1, 1), device=d)
+        x = x.masked_fill((bin_at >= at) & (bin_at < at + wide), 0)
+        at, wide = torch.randint(0, t, (b, 1, 1), device=d), torch.randint(0, o["times"] * COLUMNS.get(bins, 1) + 1, (b, 1, 1), device=d)
         x = x.masked_fill((frames >= at) & (frames < at + wide), 0)
-    top = torch.where(torch.rand(b, 1, 1, device=d) < o["top"], torch.randint(45, 80, (b, 1, 1), device=d), 80)
-    return x.masked_fill(bins >= top, 0)
-
-
-@torch.no_grad()
-def scores(net, features, floor):
-    return torch.cat([net(prepared(x.float(), floor)).float() for x in features.split(256)]).cpu().numpy()
+    top = torch.where(torch.rand(b, 1, 1, device=d) < o["top"], torch.randint(bins // 2, bins, (b, 1, 1), device=d), bins)
+    return x.masked_fill(bin_at >= top, 0)
 
 
 def platt(score, label, weight):
@@ -101,82 +197,129 @@ def platt(score, label, weight):
     return [float(v) for v in p.detach()]
 
 
-def measured(net, features, rows, without, floor):
-    """EER of each group against held-out genuine speech; groups left out are measured whole."""
-    groups = {}
+@torch.no_grad()
+def measured(nets, material, without, most=250):
+    """Each network's EER of each group against held-out genuine speech on the training's ways, and its calibration; groups left out are measured whole."""
+    rows, groups = material.rows, {}
     for i, r in enumerate(rows):
         if r["label"] == "attack" and (held_out(r) or group(r["family"]) in without):
             groups.setdefault(group(r["family"]), []).append(i)
     good = [i for i, r in enumerate(rows) if r["label"] == "genuine" and held_out(r)]
-    chance, result = np.random.RandomState(1), {}
-    genuine = scores(net, features[torch.tensor(good, device=D)], floor)
-    every, labels, weights = [genuine], [np.zeros(len(good))], [np.ones(len(good))]
-    for name, index in sorted(groups.items()):
-        index = chance.permutation(index)[:800]
-        attack = scores(net, features[torch.tensor(index, device=D)], floor)
-        result[name] = round(100 * eer(np.concatenate([genuine, attack]), np.concatenate([np.zeros(len(good)), np.ones(len(attack))])), 2)
-        if name not in without:
-            every, labels, weights = every + [attack], labels + [np.ones(len(attack))], weights + [np.ones(len(attack)) / len(attack)]
-    return result, platt(np.concatenate(every), np.concatenate(labels), np.concatenate(weights)) if len(every) > 1 else None
+    chance = np.random.RandomState(1)
+    torch.manual_seed(99)
+    names = list(groups) if material.kind == "synthetic" else ["replay"]
+    found = {name: {n: [] for n in names + ["genuine"]} for name in nets}
+    for n in names:
+        bad = chance.permutation(groups[n])[:most] if n != "replay" else chance.permutation(good)[:most]
+        for o in range(0, len(bad), 128):
+            part = torch.tensor(bad[o : o + 128])
+            x, _ = material.pictures(torch.tensor(chance.choice(good, len(part))), part)
+            for name, net in nets.items():
+                z = net({k: prepared(v, material.o["floor"]) for k, v in x.items()}).float().cpu().numpy()
+                found[name]["genuine"].append(z[: len(part)])
+                found[name][n].append(z[len(part) :])
+    out = {}
+    for name, f in found.items():
+        genuine = np.concatenate(f["genuine"])
+        attacks = {n: np.concatenate(f[n]) for n in names}
+        rates = {n: round(100 * eer(np.concatenate([genuine, a]), np.concatenate([np.zeros(len(genuine)), np.ones(len(a))])), 1) for n, a in sorted(attacks.items())}
+        heard = [a for n, a in attacks.items() if n not in without]
+        score = np.concatenate([genuine, *heard])
+        label = np.concatenate([np.zeros(len(genuine)), *[np.ones(len(a)) for a in heard]])
+        weight = np.concatenate([np.ones(len(genuine)), *[np.ones(len(a)) / len(a) for a in heard]])
+        out[name] = rates, platt(score, label, weight) if heard else None
+    return out
+
+
+@torch.no_grad()
+def chosen_by(nets, bank, material):
+    """EER in all and page by page on the galleries that choices are made on, as recorded and through G.711."""
+    out, rows, clips = {name: {} for name in nets}, [], []
+    for part in ("choose-genuine", "choose-attacks"):
+        found = json.load(open(f"{bank}/{part}.json"))
+        rows += [(r["key"].split("+")[0], part == "choose-attacks") for r in found]
+        clips.append(np.load(f"{bank}/{part}.npy"))
+    x, attack, page = levelled(torch.from_numpy(np.concatenate(clips)).to(D).float() / 32768), np.array([r[1] for r in rows]), np.array([r[0] for r in rows])
+    for line, through in (("plain", lambda x: x), ("G.711", mulaw)):
+        scores = {name: [] for name in nets}
+        for part in x.split(128):
+            found = material.fronts(through(part))
+            for name, net in nets.items():
+                scores[name].append(net({k: prepared(v, material.o["floor"]) for k, v in found.items() if k in net.names}).float().cpu().numpy())
+        for name in nets:
+            s = np.concatenate(scores[name])
+            rate = lambda keep: round(100 * eer(s[keep], attack[keep].astype(float)), 1)
+            out[name][line] = dict(all=rate(attack >= 0), **{p: rate(page == p) for p in sorted(set(page)) if attack[page == p].sum() > 20})
+    return out
 
 
 def main(a):
     o = {**OPTIONS, **json.loads(a.options)}
-    without = set(filter(None, a.without.split(",")))
+    without, start = set(filter(None, a.without.split(","))), time.time()
     torch.manual_seed(a.seed)
     np.random.seed(a.seed)
-    bank = torch.load(f"{a.bank}/{a.kind}.pt", mmap=True, weights_only=False)
-    rows, counts = bank["rows"], bank["counts"].to(D)
-    draw, features = Draw(rows, without), bank["features"].to(D)
-    net, average = Attack(o["drop"]).to(D), Attack(o["drop"]).to(D)
-    average.load_state_dict(net.state_dict())
-    optimizer, start, size = torch.optim.AdamW(net.parameters(), lr=o["rate"], weight_decay=o["decay"]), time.time(), o["size"]
-    y = torch.cat([torch.zeros(size // 2, device=D), torch.ones(size // 2, device=D)])
-    total = 0.0
-    for step in range(1, a.steps + 1):
-        for g in optimizer.param_groups:
-            g["lr"] = o["rate"] * min(1, step / 200) * (0.5 * (1 + math.cos(math.pi * step / a.steps)) + 0.002)
+    torch.set_num_threads(4)  # several of these run side by side: more threads would wait for each other for minutes
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
+    kinds = {name: tuple(name.split("+")) for name in a.fronts.split(",")}
+    material = Material(a.bank, a.kind, tuple(sorted({"mel", *(f for k in kinds.values() for f in k)})), without, o)
+    nets = {name: Attack(k, drop=o["drop"]).to(D, memory_format=torch.channels_last) for name, k in kinds.items()}
+    averages = {name: Attack(k, drop=o["drop"]).to(D) for name, k in kinds.items()}
+    optimizers = {}
+    for name, net in nets.items():
+        averages[name].load_state_dict(net.state_dict())
+        optimizers[name] = torch.optim.AdamW(net.parameters(), lr=o["rate"], weight_decay=o["decay"])
+    print(a.out, len(material.rows), f"clips, {time.time() - start:.0f} s", flush=True)
+    half = o["size"] // 2
+    y, total, step, start = torch.cat([torch.zeros(half, device=D), torch.ones(half, device=D)]), {name: 0.0 for name in nets}, 0, time.time()
+    pairs = int(half * o["copies"])
+    while (done := (time.time() - start) / a.seconds) < 1:
+        step += 1
         with torch.no_grad():
-            index = draw(size, o["copies"]).to(D)
-            length = int(np.random.choice([150, 220, 318]))
-            at = (torch.rand(size, 1, device=D) * (counts[index][:, None] - length).clamp(min=1)).long() + torch.arange(length, device=D)
-            x = spoilt(features[index[:, None], at % features.shape[1]].float(), o)
-            label = y * 0.96 + 0.02
-            if o["mixup"] and step % 2:
-                share = np.random.beta(o["mixup"], o["mixup"])
-                other = torch.randperm(size, device=D)
-                x, label = x * share + x[other] * (1 - share), label * share + label[other] * (1 - share)
-        with torch.autocast(D.type, torch.bfloat16):
-            z = net(x)
-        loss = F.binary_cross_entropy_with_logits(z.float(), label)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        nn.utils.clip_grad_norm_(net.parameters(), 2.0)
-        optimizer.step()
-        with torch.no_grad():
-            rate = min(0.998, step / (step + 100))
-            for m, n in zip(average.state_dict().values(), net.state_dict().values()):
-                m.lerp_(n, 1 - rate) if m.is_floating_point() else m.copy_(n)
-            total += loss.detach()
-        if step % 500 == 0:
-            print(a.out, step, f"loss {float(total) / 500:.3f} {time.time() - start:.0f} s", flush=True)
-            total = 0.0
-        if without and step in (a.steps // 4, a.steps // 2):
-            average.eval()
-            print(a.out, step, {k: v for k, v in measured(average, features, rows, without, o["floor"])[0].items() if k in without}, flush=True)
-    average.eval()
-    torch.save({k: v.half() if v.is_floating_point() else v for k, v in average.state_dict().items()}, a.out + ".pt")
-    result, calibration = measured(average, features, rows, without, o["floor"])
-    json.dump(dict(kind=a.kind, options=o, steps=a.steps, seed=a.seed, without=sorted(without), eer=result, calibration=calibration), open(a.out + ".json", "w"), indent=1)
-    print(a.out, {k: result[k] for k in without & set(result)} or result, flush=True)
+            x, kept = material.batch(o["size"])
+            x = cropped(x, kept, int(np.random.choice([150, 220, 318])))
+            x, label, mixed = {k: spoilt(v, o) for k, v in x.items()}, y * 0.96 + 0.02, o["mixup"] and step % 2
+            if mixed:
+                share, other = np.random.beta(o["mixup"], o["mixup"]), torch.randperm(o["size"], device=D)
+                x, label = {k: v * share + v[other] * (1 - share) for k, v in x.items()}, label * share + label[other] * (1 - share)
+        for name, net in nets.items():
+            for g in optimizers[name].param_groups:
+                g["lr"] = o["rate"] * min(1, step / 200) * (0.5 * (1 + math.cos(math.pi * done)) + 0.002)
+            with torch.autocast(D.type, torch.bfloat16):
+                z = net(x).float()
+            loss = F.binary_cross_entropy_with_logits(z, label)
+            if o["apart"] and pairs and not mixed:  # a copy further than its original
+                loss = loss + o["apart"] * F.softplus(1 - z[half : half + pairs] + z[:pairs]).mean()
+            optimizers[name].zero_grad(set_to_none=True)
+            loss.backward()
+            nn.utils.clip_grad_norm_(net.parameters(), 2.0)
+            optimizers[name].step()
+            with torch.no_grad():
+                rate = min(0.998, step / (step + 100))
+                mean, now = averages[name].state_dict(), net.state_dict()
+                floating = [k for k in now if now[k].is_floating_point()]
+                torch._foreach_lerp_([mean[k] for k in floating], [now[k] for k in floating], 1 - rate)
+                total[name] += loss.detach()
+        if step % 250 == 0:
+            print(a.out, step, f"{time.time() - start:.0f} s", {k: round(float(v) / 250, 3) for k, v in total.items()}, flush=True)
+            total = {name: 0.0 for name in nets}
+    for name, net in averages.items():
+        net.eval()
+        torch.save({k: v.half() if v.is_floating_point() else v for k, v in net.state_dict().items()}, f"{a.out}-{name}.pt")
+    choose = chosen_by(averages, a.bank, material) if a.kind == "synthetic" else {}
+    for name, found in choose.items():
+        print(a.out, name, found, flush=True)
+    for name, (rates, calibration) in measured(averages, material, without).items():
+        json.dump(dict(kind=a.kind, fronts=name, choose=choose.get(name), options=o, steps=step, seed=a.seed, without=sorted(without), eer=rates, calibration=calibration), open(f"{a.out}-{name}.json", "w"), indent=1)
+        print(a.out, name, step, rates, flush=True)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bank")
     parser.add_argument("out")
-    parser.add_argument("kind")
-    parser.add_argument("--steps", type=int, default=5000)
+    parser.add_argument("kind", choices=("synthetic", "playback"))
+    parser.add_argument("--fronts", default="mel")
+    parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--without", default="")
     parser.add_argument("--options", default="{}")

