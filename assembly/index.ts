@@ -74,6 +74,7 @@ export {
   attackWipe,
 } from "./spoof/abi";
 export { logMel, logMelFrames, removeMean } from "./dsp/log-mel";
+export { detail, detailBins } from "./dsp/detail";
 export {
   resampleInputCapacity,
   resampleInputPtr,
@@ -86,6 +87,7 @@ export {
 export {
   BAD_RATE,
   BAD_WINDOW,
+  DETAIL_ROWS,
   FINISHED,
   featureBins,
   inputCapacity,
@@ -95,6 +97,7 @@ export {
   marksPtr,
   measuresLength,
   measuresPtr,
+  MEL_ROWS,
   streamDecidedFrames,
   streamFinish,
   streamPeek,
@@ -108,6 +111,7 @@ export {
   streamTake,
   streamWipe,
   WINDOW_FULL,
+  windowBins,
   windowCapacity,
   windowFrames,
   windowPtr,

@@ -11,10 +11,11 @@
  *
  * Against kaldi-native-fbank: at most 2e-4 in the logarithm where a bin is above the floor (f32 on both sides).
  */
-import { log4 } from "../math/logarithm";
 import { reserve } from "../memory";
+import { BINS, createFilterBank, FFT, filterLogs, wipeFilterSums } from "./filter-bank";
+import { storeColumns } from "./lanes";
 
-export const BINS: i32 = 80;
+export { BINS };
 export const FRAME: i32 = 400;
 export const HOP: i32 = 160;
 /** Frames computed at once, and the samples they span. */
@@ -23,35 +24,29 @@ export const BATCH_SAMPLES: i32 = FRAME + (BATCH - 1) * HOP;
 /** ln of the smallest bin: what silence reads. */
 export const SILENCE: f32 = -15.942385;
 
-const FLOOR: f32 = 1.1920929e-7;
-const RATE: f64 = 16000;
-const LOW_HZ: f64 = 20;
-const HIGH_HZ: f64 = 8000;
+/** The powers below are so many times the true ones: the split of the transform leaves out two halvings. */
+export const POWER_GAIN: f64 = 4;
+
 const EMPHASIS: f32 = 0.97;
-const FFT: i32 = 512;
 
 const work: usize = reserve(256 * 32); // 256 complex values, real and imaginary vector side by side
-const power: usize = reserve(257 * 16);
-const mels: usize = reserve((BINS + 1) * 16); // the first is what falls before the first peak: nothing
-const emphasized: usize = reserve(BATCH_SAMPLES * 4);
+/** What spectra() leaves: the four frames' powers, a vector per frequency, and the batch's samples after pre-emphasis (but the first). */
+export const power: usize = reserve(257 * 16);
+export const emphasized: usize = reserve(BATCH_SAMPLES * 4);
 const tail: usize = reserve(BATCH_SAMPLES * 4);
 const tailMels: usize = reserve(BATCH * BINS * 4);
-const floors: usize = reserve(16);
 
 const window: usize = reserve(FRAME * 4);
 const twiddles: usize = reserve((64 + 16 + 4) * 24); // per butterfly: w, w², w³
 const splits: usize = reserve(128 * 8);
 const order: usize = reserve(256 * 4); // byte offset in `work` of each frequency: digits to the base 4 reversed
-const slopes: usize = reserve(256 * 8); // per frequency: its weight in the bin that falls there, and in the next, which rises
-const spans: usize = reserve((BINS + 1) * 4); // bytes of power between two peaks: in the rise of a bin and the fall of the one before
-let lowest: usize = 0; // the first frequency of the first bin, as a byte offset in `power`
 
 function mel(hz: f64): f64 {
   return 1127.0 * Math.log(1.0 + hz / 700.0);
 }
+const bank = createFilterBank(mel, 1.0 / POWER_GAIN);
 
 function makeTables(): void {
-  v128.store(floors, f32x4.splat(FLOOR));
   for (let i = 0; i < FRAME; i++) {
     const hann = 0.5 - 0.5 * Math.cos((2.0 * Math.PI * <f64>i) / <f64>(FRAME - 1));
     store<f32>(window + (<usize>i << 2), <f32>Math.pow(hann, 0.85));
@@ -75,22 +70,6 @@ function makeTables(): void {
   for (let k = 0; k < 256; k++) {
     const reversed = ((k & 3) << 6) | ((k & 12) << 2) | ((k & 48) >> 2) | (k >> 6);
     store<u32>(order + (<usize>k << 2), reversed * 32);
-  }
-  const low = mel(LOW_HZ);
-  const width = (mel(HIGH_HZ) - low) / <f64>(BINS + 1);
-  let k = 0;
-  while (mel((<f64>k * RATE) / <f64>FFT) <= low) k++;
-  lowest = <usize>k << 4;
-  for (let m = 0; m <= BINS; m++) {
-    const left = low + width * <f64>m;
-    const right = left + width;
-    const start = k;
-    for (let x: f64; k < 256 && (x = mel((<f64>k * RATE) / <f64>FFT)) < right; k++) {
-      // The power below is four times the true one: the split leaves out two halvings.
-      store<f32>(slopes + (<usize>k << 3), <f32>(0.25 * ((right - x) / width)));
-      store<f32>(slopes + (<usize>k << 3), <f32>(0.25 * ((x - left) / width)), 4);
-    }
-    store<u32>(spans + (<usize>m << 2), (k - start) << 4);
   }
 }
 makeTables();
@@ -237,14 +216,7 @@ function windowed(x: usize): void {
     const b = f32x4.mul(f32x4.sub(v128.load(e + n, HOP * 4), mb), w);
     const c = f32x4.mul(f32x4.sub(v128.load(e + n, HOP * 8), mc), w);
     const d = f32x4.mul(f32x4.sub(v128.load(e + n, HOP * 12), md), w);
-    const t0 = i32x4.shuffle(a, b, 0, 4, 1, 5);
-    const t1 = i32x4.shuffle(c, d, 0, 4, 1, 5);
-    const t2 = i32x4.shuffle(a, b, 2, 6, 3, 7);
-    const t3 = i32x4.shuffle(c, d, 2, 6, 3, 7);
-    v128.store(to, i64x2.shuffle(t0, t1, 0, 2));
-    v128.store(to, i64x2.shuffle(t0, t1, 1, 3), 16);
-    v128.store(to, i64x2.shuffle(t2, t3, 0, 2), 32);
-    v128.store(to, i64x2.shuffle(t2, t3, 1, 3), 48);
+    storeColumns(to, 16, a, b, c, d);
     to += 64;
     n += 16;
   } while (n < <usize>FRAME * 4);
@@ -309,57 +281,20 @@ function transform(): void {
   } while (up < last);
 }
 
-/** Every power is read once: it falls to one bin and rises to the next. */
-function melLogs(out: usize): void {
-  const first = mels;
-  let p = power + lowest;
-  let w = slopes + (lowest >> 1);
-  let span = spans;
-  let rising = f32x4.splat(0);
-  let to = first;
-  const past = to + (BINS + 1) * 16;
-  do {
-    let falling = rising;
-    rising = f32x4.splat(0);
-    for (const end = p + <usize>load<u32>(span); p < end; p += 16, w += 8) {
-      const x = v128.load(p);
-      falling = f32x4.add(falling, f32x4.mul(x, v128.load32_splat(w)));
-      rising = f32x4.add(rising, f32x4.mul(x, v128.load32_splat(w, 4)));
-    }
-    v128.store(to, falling);
-    span += 4;
-    to += 16;
-  } while (to < past);
-  const floor = v128.load(floors);
-  let m = first + 16;
-  do {
-    v128.store(m, log4(f32x4.max(v128.load(m), floor)));
-    m += 16;
-  } while (m < past);
-  const row: usize = BINS * 4;
-  for (let m: usize = 0; m < <usize>BINS; m += 4) {
-    const from = first + 16 + m * 16;
-    const a = v128.load(from);
-    const b = v128.load(from, 16);
-    const c = v128.load(from, 32);
-    const d = v128.load(from, 48);
-    const t0 = i32x4.shuffle(a, b, 0, 4, 1, 5);
-    const t1 = i32x4.shuffle(c, d, 0, 4, 1, 5);
-    const t2 = i32x4.shuffle(a, b, 2, 6, 3, 7);
-    const t3 = i32x4.shuffle(c, d, 2, 6, 3, 7);
-    const to = out + m * 4;
-    v128.store(to, i64x2.shuffle(t0, t1, 0, 2));
-    v128.store(to + row, i64x2.shuffle(t0, t1, 1, 3));
-    v128.store(to + 2 * row, i64x2.shuffle(t2, t3, 0, 2));
-    v128.store(to + 3 * row, i64x2.shuffle(t2, t3, 1, 3));
-  }
-}
-
-/** out[4][80] of the four frames in x[880]. */
-export function logMelBatch(out: usize, x: usize): void {
+/** Power spectra of the four frames in x[880]: what log-mel and the details of a frame are made of. */
+export function spectra(x: usize): void {
   windowed(x);
   transform();
-  melLogs(out);
+}
+
+/** out[4][80] of the four frames whose spectra were made last. */
+export function logMelOfSpectra(out: usize): void {
+  filterLogs(bank, out, BINS * 4, power);
+}
+
+function logMelBatch(out: usize, x: usize): void {
+  spectra(x);
+  logMelOfSpectra(out);
 }
 
 /** Frames in so many samples: none under 25 ms. */
@@ -394,4 +329,13 @@ export function removeMean(x: usize, frames: i32): void {
     const mean = f32x4.div(sum, f32x4.splat(<f32>frames));
     for (let p = x + m; p < end; p += row) v128.store(p, f32x4.sub(v128.load(p), mean));
   }
+}
+
+/** No voice stays in the scratch. */
+export function wipeSpectra(): void {
+  memory.fill(work, 0, 256 * 32);
+  memory.fill(power, 0, 257 * 16);
+  memory.fill(emphasized, 0, BATCH_SAMPLES * 4);
+  memory.fill(tailMels, 0, BATCH * BINS * 4);
+  wipeFilterSums();
 }

@@ -3,8 +3,10 @@
  *
  *   push ─► 256-sample blocks ─► saturation ─► resampler ─► speech level ─► log-mel ×4 ─► voice activity ─► decisions
  *                                                                                                 │
- *                                window [frames][80] ◄── speech and what lies close around it ◄──┤
+ *                              window [frames][bins] ◄── speech and what lies close around it ◄──┤
  *                                            spectrum (SNR, bandwidth)          ◄── all ◄─────────┘
+ *
+ * The rows of a window are log-mel's 80 bins or, where asked, the 208 of dsp/detail.ts; all else goes by log-mel either way.
  *
  * Everything works on blocks that begin at multiples of 256 samples and on batches of four frames, so the chunking of the input changes
  * no bit of any result. Nothing is allocated and nothing grows with the length: counters are 64 bits wide or good for 37 h.
@@ -14,11 +16,11 @@
  *
  * How a caller reads a recording:
  *
- *   streamStart(rateHz, windowFrames, limitFrames)           // 0, or a negative refusal
+ *   streamStart(rateHz, windowFrames, limitFrames, rows)     // 0, or a negative refusal
  *   for each chunk of at most inputCapacity() samples, copied to inputPtr():
  *     for (let at = 0; at < n; ) {
  *       at += streamPush(at, n - at)
- *       if (streamStatus() & WINDOW_FULL) { copy windowFrames() × 80 floats from windowPtr(), three doubles from windowTimesPtr(); streamTake() }
+ *       if (streamStatus() & WINDOW_FULL) { copy windowFrames() × windowBins() floats from windowPtr(), three doubles from windowTimesPtr(); streamTake() }
  *       if (streamStatus() & LIMIT_REACHED) break
  *     }
  *   streamPeek()                                             // any time: measures and the partial window, the stream goes on
@@ -42,7 +44,8 @@ import {
   VOICE_ACTIVITY_BYTES,
   voiceActivity,
 } from "../quality/voice-activity";
-import { BATCH, BATCH_SAMPLES, BINS, FRAME, HOP, logMelBatch, SILENCE } from "./log-mel";
+import { DETAIL_BINS, detailOfSpectra, wipeDetail } from "./detail";
+import { BATCH, BATCH_SAMPLES, BINS, FRAME, HOP, logMelOfSpectra, SILENCE, spectra, wipeSpectra } from "./log-mel";
 import { RESAMPLE_MOST, RESAMPLER_BYTES, rateIsSupported, resamplerPush, resamplerStart, resamplerWait } from "./resample";
 import { OUTPUT_HZ } from "./resample-table";
 
@@ -55,11 +58,16 @@ export const FINISHED: i32 = 4;
 export const BAD_RATE: i32 = -1;
 export const BAD_WINDOW: i32 = -2;
 
+/** What the rows of a window are. */
+export const MEL_ROWS: i32 = 0;
+export const DETAIL_ROWS: i32 = 1;
+
 const INPUT: i32 = 16384;
 const BLOCK: i32 = 256;
 const DEFAULT_WINDOW: i32 = 400;
 const SHORTEST_WINDOW: i32 = 50;
 const LONGEST_WINDOW: i32 = 1000;
+const LONGEST_DETAIL_WINDOW: i32 = 400;
 const WINDOW_SLACK: i32 = 64;
 /**
  * Frames around speech that go into the window with it: the pauses between words and their fading belong to a voice, and speech cut to the
@@ -72,6 +80,7 @@ const MARKS: i32 = 4096;
 /** Beyond any scale; samples are kept to it, so that squares and transforms stay finite. */
 const LOUDEST: f32 = 8;
 const ROW: usize = BINS * 4;
+const DETAIL_ROW: usize = DETAIL_BINS * 4;
 const AUDIO: i32 = BATCH_SAMPLES + RESAMPLE_MOST;
 
 @unmanaged
@@ -86,6 +95,8 @@ class Stream {
   /** Frames in the window, and those of them that are speech. */
   collected: i32;
   collectedSpeech: i32;
+  /** MEL_ROWS or DETAIL_ROWS. */
+  rows: i32;
   limitFrames: i64;
   samples: i64;
   invalidSamples: i64;
@@ -122,14 +133,20 @@ const FEATURES: usize = AUDIO_AT + aligned(AUDIO * 4);
 const SUMS: usize = FEATURES + aligned(<usize>RING * ROW);
 const SCORES: usize = SUMS + aligned(RING * offsetof<FrameSums>());
 const MARKS_AT: usize = SCORES + aligned(RING * 4);
-/** The window is last: only the part that is filled needs to be kept. */
-const WINDOW: usize = MARKS_AT + aligned(MARKS);
-const BYTES: usize = WINDOW + <usize>(LONGEST_WINDOW + WINDOW_SLACK) * ROW;
+/** The window is last: only the part that is filled needs to be kept. Where its rows are details, a ring of those lies before it. */
+const MEL_WINDOW: usize = MARKS_AT + aligned(MARKS);
+const DETAILS: usize = MEL_WINDOW;
+const DETAIL_WINDOW: usize = DETAILS + aligned(<usize>RING * DETAIL_ROW);
+const BYTES: usize = max(
+  MEL_WINDOW + <usize>(LONGEST_WINDOW + WINDOW_SLACK) * ROW,
+  DETAIL_WINDOW + <usize>(LONGEST_DETAIL_WINDOW + WINDOW_SLACK) * DETAIL_ROW,
+);
 
 const input: usize = reserve(INPUT * 4);
 const state: usize = reserve(BYTES);
-const aside: usize = reserve(WINDOW);
+const aside: usize = reserve(DETAIL_WINDOW);
 const batch: usize = reserve(<usize>BATCH * ROW);
+const detailBatch: usize = reserve(<usize>BATCH * DETAIL_ROW);
 const silentFrame: usize = reserve(ROW);
 const times: usize = reserve(3 * 8);
 const measures: usize = reserve(16 * 8);
@@ -143,6 +160,21 @@ function stream(): Stream {
   return changetype<Stream>(state);
 }
 
+// @ts-ignore: decorator
+@inline
+function isDetailed(): bool {
+  return stream().rows == DETAIL_ROWS;
+}
+
+/** Where the window begins, and how many bytes its rows have. */
+function windowAt(): usize {
+  return isDetailed() ? DETAIL_WINDOW : MEL_WINDOW;
+}
+
+function windowRow(): usize {
+  return isDetailed() ? DETAIL_ROW : ROW;
+}
+
 /** The slot that samples are copied to, f32 in -1..1, and how many it holds. */
 export function inputPtr(): usize {
   return input;
@@ -152,9 +184,14 @@ export function inputCapacity(): i32 {
   return INPUT;
 }
 
-/** Where the features of a window lie, [windowFrames()][80] f32, the mean not yet removed. */
+/** Where the features of a window lie, [windowFrames()][windowBins()] f32, the mean not yet removed. */
 export function windowPtr(): usize {
-  return state + WINDOW;
+  return state + windowAt();
+}
+
+/** Values in a row of this stream's windows: featureBins() or detailBins(). */
+export function windowBins(): i32 {
+  return isDetailed() ? DETAIL_BINS : BINS;
 }
 
 /** Frames (10 ms each) in the window that was reported last: by a push that filled it, a peek or a finish. */
@@ -162,11 +199,12 @@ export function windowFrames(): i32 {
   return reported;
 }
 
-/** The most frames that a window can have: what a network must be ready for. */
+/** The most frames that a window of this stream's rows can have: what a network must be ready for. */
 export function windowCapacity(): i32 {
-  return LONGEST_WINDOW + WINDOW_SLACK;
+  return (isDetailed() ? LONGEST_DETAIL_WINDOW : LONGEST_WINDOW) + WINDOW_SLACK;
 }
 
+/** Values in a row of log-mel. */
 export function featureBins(): i32 {
   return BINS;
 }
@@ -197,7 +235,7 @@ export function streamStatePtr(): usize {
 
 /** Bytes that hold the stream as it is now. */
 export function streamStateBytes(): usize {
-  return WINDOW + <usize>stream().collected * ROW;
+  return windowAt() + <usize>stream().collected * windowRow();
 }
 
 /** The most that streamStateBytes() can say. */
@@ -229,17 +267,21 @@ export function marksCapacity(): i32 {
 }
 
 /**
- * Begins a stream. windowFrames: 50..1000, or 0 for 400 (4 s). limitFrames: net speech after which nothing more is read, 0 for no limit.
+ * Begins a stream. windowFrames: 50..1000 (..400 of DETAIL_ROWS), or 0 for 400 (4 s). limitFrames: net speech after which nothing more is
+ * read, 0 for no limit. rows: MEL_ROWS or DETAIL_ROWS.
  * Returns 0, BAD_RATE (not 4,000..192,000 Hz) or BAD_WINDOW; on a refusal the previous stream stays as it was.
  */
-export function streamStart(rateHz: i32, windowFrames: i32, limitFrames: i32): i32 {
+export function streamStart(rateHz: i32, windowFrames: i32, limitFrames: i32, rows: i32): i32 {
   if (!rateIsSupported(rateHz)) return BAD_RATE;
+  if (rows != MEL_ROWS && rows != DETAIL_ROWS) return BAD_WINDOW;
   if (windowFrames == 0) windowFrames = DEFAULT_WINDOW;
-  if (windowFrames < SHORTEST_WINDOW || windowFrames > LONGEST_WINDOW || limitFrames < 0) return BAD_WINDOW;
+  const longest = rows == DETAIL_ROWS ? LONGEST_DETAIL_WINDOW : LONGEST_WINDOW;
+  if (windowFrames < SHORTEST_WINDOW || windowFrames > longest || limitFrames < 0) return BAD_WINDOW;
   memory.fill(state, 0, BYTES);
   const s = stream();
   s.rateHz = rateHz;
   s.windowFrames = windowFrames;
+  s.rows = rows;
   s.limitFrames = limitFrames == 0 ? i64.MAX_VALUE : <i64>limitFrames;
   resamplerStart(state + RESAMPLER, rateHz);
   speechLevelStart(state + LEVEL);
@@ -252,8 +294,11 @@ export function streamStart(rateHz: i32, windowFrames: i32, limitFrames: i32): i
 export function streamWipe(): void {
   memory.fill(input, 0, INPUT * 4);
   memory.fill(state, 0, BYTES);
-  memory.fill(aside, 0, WINDOW);
+  memory.fill(aside, 0, DETAIL_WINDOW);
   memory.fill(batch, 0, <usize>BATCH * ROW);
+  memory.fill(detailBatch, 0, <usize>BATCH * DETAIL_ROW);
+  wipeSpectra();
+  wipeDetail();
   memory.fill(times, 0, 24);
   memory.fill(measures, 0, 128);
   stream().status = FINISHED;
@@ -295,11 +340,12 @@ export function streamTake(): void {
 
 /** Measures and partial window as if the recording ended here; the stream goes on undisturbed. Returns the window's frames. */
 export function streamPeek(): i32 {
-  memory.copy(aside, state, WINDOW);
+  const kept = windowAt();
+  memory.copy(aside, state, kept);
   conclude();
   // Frames that the end added lie behind the window's own; they stay there until the next push.
-  memory.copy(state, aside, WINDOW);
-  memory.fill(aside, 0, WINDOW);
+  memory.copy(state, aside, kept);
+  memory.fill(aside, 0, kept);
   return reported;
 }
 
@@ -363,10 +409,14 @@ function pump(ending: bool): void {
 function features(frames: i32): void {
   const s = stream();
   const audio = state + AUDIO_AT;
-  logMelBatch(batch, audio);
+  const detailed = isDetailed();
+  spectra(audio);
+  logMelOfSpectra(batch);
+  if (detailed) detailOfSpectra(detailBatch);
   for (let f = 0; f < frames; f++) {
     const slot = <usize>((s.made + f) & (RING - 1));
     memory.copy(state + FEATURES + slot * ROW, batch + <usize>f * ROW, ROW);
+    if (detailed) memory.copy(state + DETAILS + slot * DETAIL_ROW, detailBatch + <usize>f * DETAIL_ROW, DETAIL_ROW);
     frameSums(changetype<FrameSums>(state + SUMS + slot * offsetof<FrameSums>()), audio + <usize>(f * HOP * 4));
   }
   s.made += frames;
@@ -377,6 +427,10 @@ function features(frames: i32): void {
 
 function featuresOf(frame: i64): usize {
   return state + FEATURES + <usize>(frame & (RING - 1)) * ROW;
+}
+
+function detailsOf(frame: i64): usize {
+  return state + DETAILS + <usize>(frame & (RING - 1)) * DETAIL_ROW;
 }
 
 /** The network hears the next frame, and so scores the one DELAY before it. */
@@ -413,8 +467,9 @@ function collect(): void {
   if (s.collected == 0) s.windowFirst = frame;
   s.windowLast = frame;
   s.collectedSpeech += load<u8>(state + MARKS_AT + <usize>(frame & (MARKS - 1)));
-  if (s.collected < LONGEST_WINDOW + WINDOW_SLACK) {
-    memory.copy(state + WINDOW + <usize>s.collected * ROW, featuresOf(frame), ROW);
+  if (s.collected < windowCapacity()) {
+    const row = windowRow();
+    memory.copy(windowPtr() + <usize>s.collected * row, isDetailed() ? detailsOf(frame) : featuresOf(frame), row);
     s.collected++;
   }
   if (s.collected == s.windowFrames) s.status |= WINDOW_FULL;

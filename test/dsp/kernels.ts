@@ -7,6 +7,8 @@ export interface Kernels {
   readonly LIMIT_REACHED: WebAssembly.Global;
   readonly BAD_RATE: WebAssembly.Global;
   readonly BAD_WINDOW: WebAssembly.Global;
+  readonly MEL_ROWS: WebAssembly.Global;
+  readonly DETAIL_ROWS: WebAssembly.Global;
   reserve(bytes: number): number;
   seal(): void;
   exp(out: number, x: number, n: number): void;
@@ -15,6 +17,8 @@ export interface Kernels {
   tanh(out: number, x: number, n: number): void;
   logMel(out: number, x: number, samples: number): number;
   logMelFrames(samples: number): number;
+  detail(out: number, x: number, samples: number): number;
+  detailBins(): number;
   removeMean(x: number, frames: number): void;
   resampleStart(rateHz: number): number;
   resampleInputPtr(): number;
@@ -26,6 +30,7 @@ export interface Kernels {
   inputCapacity(): number;
   windowPtr(): number;
   windowFrames(): number;
+  windowBins(): number;
   windowCapacity(): number;
   windowTimesPtr(): number;
   featureBins(): number;
@@ -33,7 +38,8 @@ export interface Kernels {
   measuresLength(): number;
   marksPtr(): number;
   marksCapacity(): number;
-  streamStart(rateHz: number, windowFrames: number, limitFrames: number): number;
+  /** Rows are log-mel's unless told. */
+  streamStart(rateHz: number, windowFrames: number, limitFrames: number, rows?: number): number;
   streamPush(at: number, n: number): number;
   streamStatus(): number;
   streamTake(): void;
@@ -115,6 +121,7 @@ export interface Listening {
   readonly windowFrames?: number;
   readonly limitFrames?: number;
   readonly chunks?: readonly number[];
+  readonly detail?: boolean;
 }
 
 export function measured(kernels: Kernels): Measured {
@@ -142,7 +149,7 @@ export function windowOf(kernels: Kernels): Window {
     kernels.windowTimesPtr(),
     3,
   );
-  const features = floats(kernels, kernels.windowPtr(), kernels.windowFrames() * kernels.featureBins()).slice();
+  const features = floats(kernels, kernels.windowPtr(), kernels.windowFrames() * kernels.windowBins()).slice();
   return { features, speechSeconds, startSeconds, endSeconds };
 }
 
@@ -176,8 +183,9 @@ export function push(
 
 /** A whole recording through a stream. */
 export function listen(kernels: Kernels, x: Float32Array, rateHz: number, options: Listening = {}): Heard {
-  const { windowFrames = 0, limitFrames = 0, chunks = [4096] } = options;
-  const refusal = kernels.streamStart(rateHz, windowFrames, limitFrames);
+  const { windowFrames = 0, limitFrames = 0, chunks = [4096], detail = false } = options;
+  const rows = (detail ? kernels.DETAIL_ROWS : kernels.MEL_ROWS).value as number;
+  const refusal = kernels.streamStart(rateHz, windowFrames, limitFrames, rows);
   if (refusal !== 0) throw new RangeError(`refused with ${refusal}`);
   const windows: Window[] = [];
   const marks: number[] = [];
