@@ -16,7 +16,7 @@ export async function checkAttack(
   signal: AbortSignal,
   pause: () => Promise<void>,
 ): Promise<AttackScore> {
-  const format: StreamFormat = { rateHz, mostSpeechSeconds: 0, windowFrames: attackWindowFrames };
+  const format: StreamFormat = { rateHz, mostSpeechSeconds: 0, windowFrames: attackWindowFrames, rows: model.rows };
   let state: StreamState | null = null;
   let sum = 0;
   let seconds = 0;

@@ -1,6 +1,7 @@
 /** The attack networks (assembly/spoof): whether a window of speech was made by a machine, or played by a loudspeaker. */
 import { EngineError, NotSupportedError } from "./engine-error.js";
 import type { Kernels } from "./kernels.js";
+import type { FrameRows } from "./listener.js";
 import type { ModelFile, ModelSection } from "./model-file.js";
 import { type NetworkWeights, weightsOf } from "./network.js";
 import type { AttackKind } from "./port.js";
@@ -9,6 +10,8 @@ import type { AttackKind } from "./port.js";
 export interface AttackModel {
   readonly kind: AttackKind;
   readonly revision: string;
+  /** What its windows are made of. */
+  readonly rows: FrameRows;
   readonly weights: NetworkWeights;
   /** llr = slope · score + offset. */
   readonly slope: number;
@@ -17,14 +20,18 @@ export interface AttackModel {
 
 /** The order is the kernels'. */
 const kinds: readonly AttackKind[] = ["synthetic", "playback"];
-const architecture = "attack-1";
+/** The rows that the networks of each architecture take. */
+const rowsOf: ReadonlyMap<unknown, FrameRows> = new Map([
+  ["attack-1", "mel"],
+  ["attack-2", "detail"],
+]);
 
 /** What the networks were trained on: clips of up to 3.2 s. */
 export const attackWindowFrames = 320;
 /** The end of a recording may add frames to its last window. */
 const slackFrames = 64;
 
-function attackModel(section: ModelSection): AttackModel {
+function attackModel(section: ModelSection, rows: FrameRows): AttackModel {
   const { attack, calibration } = section.description;
   if (!kinds.includes(attack as AttackKind)) throw new EngineError("BAD_MODEL", `an attack called ${String(attack)}`);
   const [slope, offset] = Array.isArray(calibration) ? (calibration as unknown[]) : [];
@@ -34,6 +41,7 @@ function attackModel(section: ModelSection): AttackModel {
   return {
     kind: attack as AttackKind,
     revision: section.revision,
+    rows,
     weights: weightsOf(section.tensors, (bytes) => new Uint8Array(bytes)),
     slope: slope as number,
     offset: offset as number,
@@ -41,9 +49,10 @@ function attackModel(section: ModelSection): AttackModel {
 }
 
 export function attackModelsOf(model: ModelFile): AttackModel[] {
-  return [...model.sections.values()]
-    .filter((section) => section.description.architecture === architecture)
-    .map(attackModel);
+  return [...model.sections.values()].flatMap((section) => {
+    const rows = rowsOf.get(section.description.architecture);
+    return rows ? [attackModel(section, rows)] : [];
+  });
 }
 
 export class AttackNetworks {
@@ -73,9 +82,9 @@ export class AttackNetworks {
   /** The network's score of one window: higher is more like an attack. `null` when the window is too short to tell. */
   score(kind: AttackKind, features: Float32Array): number | null {
     const { run } = this.#kernels;
-    if (!this.#models.some((model) => model.kind === kind))
-      throw new NotSupportedError(`no network for ${kind} attacks`);
-    const frames = features.length / run.featureBins();
+    const model = this.#models.find((known) => known.kind === kind);
+    if (!model) throw new NotSupportedError(`no network for ${kind} attacks`);
+    const frames = features.length / (model.rows === "detail" ? run.detailBins() : run.featureBins());
     if (frames < run.attackMinFrames()) return null;
     try {
       this.#kernels.writeFloats(run.attackFeatures(), features);

@@ -61,7 +61,9 @@ export interface KernelExports {
   inputPtr(): Pointer;
   inputCapacity(): number;
   featureBins(): number;
+  detailBins(): number;
   windowPtr(): Pointer;
+  windowBins(): number;
   windowFrames(): number;
   windowTimesPtr(): Pointer;
   measuresPtr(): Pointer;
@@ -71,7 +73,7 @@ export interface KernelExports {
   streamStateCapacity(): number;
   streamStatus(): number;
   streamSpeechFrames(): number;
-  streamStart(rateHz: number, windowFrames: number, limitFrames: number): number;
+  streamStart(rateHz: number, windowFrames: number, limitFrames: number, rows: number): number;
   streamPush(at: number, samples: number): number;
   streamTake(): void;
   streamPeek(): number;

@@ -8,7 +8,7 @@ export type StreamState = Uint8Array<ArrayBuffer>;
 
 /** One window of net speech, as the network takes it. */
 export interface WindowFeatures {
-  /** [frames][bins] */
+  /** [frames][bins], the bins those of the stream's rows. */
   readonly features: Float32Array<ArrayBuffer>;
   readonly speechSeconds: number;
   readonly startSeconds: number;
@@ -24,6 +24,9 @@ export interface Heard {
   readonly ended: boolean;
 }
 
+/** What a frame of a window is told by: 80 bins of log-mel, or the finer picture of assembly/dsp/detail.ts. */
+export type FrameRows = "mel" | "detail";
+
 /** What a stream is begun with. */
 export interface StreamFormat {
   readonly rateHz: number;
@@ -31,10 +34,16 @@ export interface StreamFormat {
   readonly mostSpeechSeconds: number;
   /** Frames of a window; the speaker network's unless told. */
   readonly windowFrames?: number;
+  /** Log-mel unless told. */
+  readonly rows?: FrameRows;
 }
+
+/** The order is the kernels'. */
+const rowsOfKernels: readonly FrameRows[] = ["mel", "detail"];
 
 const windowFull = 1;
 const limitReached = 2;
+const badWindow = -2;
 
 /** Frames are 10 ms apart. */
 const framesPerSecond = 100;
@@ -101,8 +110,11 @@ export class Listener {
       return;
     }
     const limitFrames = Math.round(format.mostSpeechSeconds * framesPerSecond);
-    const refused = run.streamStart(format.rateHz, format.windowFrames ?? this.#windowFrames, limitFrames);
+    const windowFrames = format.windowFrames ?? this.#windowFrames;
+    const rows = rowsOfKernels.indexOf(format.rows ?? "mel");
+    const refused = run.streamStart(format.rateHz, windowFrames, limitFrames, rows);
     if (refused === 0) return;
+    if (refused === badWindow) throw new EngineError("BAD_ARGUMENT", `no windows of ${windowFrames} frames`);
     throw new EngineError("BAD_RATE", `the sampling rate must be 4,000 to 192,000 Hz, not ${format.rateHz}`);
   }
 
@@ -114,7 +126,7 @@ export class Listener {
     const { run } = this.#kernels;
     const [speechSeconds, startSeconds, endSeconds] = this.#kernels.readDoubles(run.windowTimesPtr(), 3);
     return {
-      features: this.#kernels.readFloats(run.windowPtr(), run.windowFrames() * run.featureBins()),
+      features: this.#kernels.readFloats(run.windowPtr(), run.windowFrames() * run.windowBins()),
       speechSeconds: speechSeconds!,
       startSeconds: startSeconds!,
       endSeconds: endSeconds!,

@@ -1,0 +1,53 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { Kernels } from "../../src/engine/kernels.js";
+import { type FrameRows, Listener, type StreamFormat, type StreamState } from "../../src/engine/listener.js";
+import { utter } from "../voice.js";
+
+const module = new WebAssembly.Module(readFileSync(new URL("../../dist/engine/vivavoce.wasm", import.meta.url)));
+const { samples, rateHz } = utter({ speaker: 6, seconds: 9, rateHz: 8000 });
+
+/** What one thread, or several in turn, hear of the recording. */
+function heard(listeners: readonly Listener[], rows: FrameRows | undefined) {
+  const format: StreamFormat = { rateHz, mostSpeechSeconds: 0, windowFrames: 320, ...(rows && { rows }) };
+  const windows = [];
+  let state: StreamState | null = null;
+  for (let at = 0, turn = 0; at < samples.length; at += rateHz, turn++) {
+    const part = listeners[turn % listeners.length]!.hear(state, format, samples.subarray(at, at + rateHz));
+    state = part.state;
+    windows.push(...part.windows);
+  }
+  const { measures, tail } = listeners[0]!.peek(state, format);
+  return { measures, windows: tail ? [...windows, tail] : windows };
+}
+
+const listener = () => new Listener(new Kernels(module), 400);
+
+describe("windows", () => {
+  it("have rows of the kind that is asked for, log-mel unless told, cut at the same places", () => {
+    const [plain, mel, detail] = ([undefined, "mel", "detail"] as const).map((rows) => heard([listener()], rows));
+    expect(mel).toEqual(plain);
+    expect(plain!.windows[0]!.features.length).toBe(320 * 80);
+    expect(detail!.windows[0]!.features.length).toBe(320 * 208);
+    expect(detail!.measures).toEqual(plain!.measures);
+    const times = ({ windows }: typeof plain & object) => windows.map(({ features: _, ...rest }) => rest);
+    expect(times(detail!)).toEqual(times(plain!));
+  });
+
+  it("of details are the same when the stream goes from thread to thread", () => {
+    const alone = heard([listener()], "detail");
+    const inTurn = heard([listener(), listener(), listener()], "detail");
+    expect(inTurn.windows.length).toBe(alone.windows.length);
+    for (const [i, { features }] of inTurn.windows.entries()) {
+      expect(Buffer.compare(Buffer.from(features.buffer), Buffer.from(alone.windows[i]!.features.buffer))).toBe(0);
+    }
+  });
+
+  it("that the kernels do not make are refused", () => {
+    const format: StreamFormat = { rateHz, mostSpeechSeconds: 0, windowFrames: 401, rows: "detail" };
+    expect(() => listener().hear(null, format, samples)).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT" }));
+    expect(() => listener().hear(null, { ...format, rateHz: 1 }, samples)).toThrow(
+      expect.objectContaining({ code: "BAD_RATE" }),
+    );
+  });
+});
