@@ -37,3 +37,14 @@ def chinese(seed, count):
             yield "我的号码是" + "，".join("".join(chance.choice("零一二三四五六七八九") for _ in range(4)) for _ in range(3)) + "。"
         else:
             yield f"{chance.choice(CHINESE_PHRASES)}，{chance.choice(CHINESE_WHEN)}{chance.choice(CHINESE_DID)}。"
+
+
+RUSSIAN_WHO = "моя сестра|молодой врач|старый сосед|коллега из банка|наша учительница|водитель ночного автобуса|высокий незнакомец|каждый клиент".split("|")
+RUSSIAN_DID = "не помнит дорогу домой|читает прогноз погоды|снова открывает счёт в банке|ищет свой новый пароль|чинит эту странную машину|пишет длинное письмо|продаёт двести билетов|ждёт поезда на вокзале".split("|")
+RUSSIAN_WHEN = "вчера вечером|в четверг утром|перед сильным дождём|прошлой зимой|в четверть восьмого|когда все уже спали|как обычно|после долгого опоздания поезда".split("|")
+
+
+def russian(seed, count):
+    chance = random.Random(seed)
+    for _ in range(count):
+        yield f"{chance.choice(RUSSIAN_WHEN)} {chance.choice(RUSSIAN_WHO)} {chance.choice(RUSSIAN_DID)}.".capitalize()

