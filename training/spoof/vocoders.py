@@ -26,11 +26,11 @@ def resampled(x, samples):
     return torch.fft.irfft(F.pad(spectrum, (0, want - have)) if want > have else spectrum[:, :want], samples) * (samples / x.shape[1])
 
 
-def mel_basis(rate, points, bands, high, device):
+def mel_basis(rate, points, bands, high, device, low=0):
     """Slaney's scale, areas of one."""
     mel = lambda f: np.where(f < 1000, f * 3 / 200, 15 + 27 * np.log(np.maximum(f, 1) / 1000) / np.log(6.4))
     hz = lambda m: np.where(m < 15, m * 200 / 3, 1000 * np.exp((m - 15) * np.log(6.4) / 27))
-    edges, bins = hz(np.linspace(mel(np.array(0.0)), mel(np.array(float(high))), bands + 2)), np.linspace(0, rate / 2, points // 2 + 1)
+    edges, bins = hz(np.linspace(mel(np.array(float(low))), mel(np.array(float(high))), bands + 2)), np.linspace(0, rate / 2, points // 2 + 1)
     basis = np.stack([np.maximum(0, np.minimum((bins - l) / (c - l), (r - bins) / (r - c))) * 2 / (r - l) for l, c, r in zip(edges, edges[1:], edges[2:])])
     return torch.tensor(basis, dtype=torch.float32, device=device)
 
