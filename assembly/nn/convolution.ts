@@ -343,6 +343,74 @@ export function convolvePlane(out: usize, outStep: usize, x: usize, xStep: usize
 }
 
 /**
+ * `convolvePlane` for one channel, bit for bit: 3 taps, runs of 4, bins % 4 == 0. A tile has only six pairs to sum, so its sums stay in
+ * registers until they are written.
+ */
+export function convolveChannel(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, bins: i32, layer: Convolution): void {
+  const outBin = <usize>layer.outputs << 1;
+  const low = f32x4.splat(layer.low);
+  const high = f32x4.splat(layer.high);
+  for (let t = 0; t < frames; t++, out += outStep, x += xStep) {
+    for (let o = 0; o < layer.outputs; o += 8) {
+      const at = <usize>o << 2;
+      const weights = layer.weights + packedBytes(o, 3, 4);
+      let to = out + (<usize>o << 1);
+      for (let p = x, end = x + (<usize>bins << 1); p < end; p += 8) {
+        let s00 = i32x4.splat(0), s01 = i32x4.splat(0), s10 = i32x4.splat(0), s11 = i32x4.splat(0);
+        let s20 = i32x4.splat(0), s21 = i32x4.splat(0), s30 = i32x4.splat(0), s31 = i32x4.splat(0);
+        let q = p;
+        let w = weights;
+        const past = w + 192;
+        do {
+          let w0 = v128.load(w);
+          let w1 = v128.load(w, 16);
+          let u = v128.load32_splat(q);
+          s00 = added(s00, u, w0);
+          s01 = added(s01, u, w1);
+          u = v128.load32_splat(q, 2);
+          s10 = added(s10, u, w0);
+          s11 = added(s11, u, w1);
+          u = v128.load32_splat(q, 4);
+          s20 = added(s20, u, w0);
+          s21 = added(s21, u, w1);
+          u = v128.load32_splat(q, 6);
+          s30 = added(s30, u, w0);
+          s31 = added(s31, u, w1);
+          w0 = v128.load(w, 32);
+          w1 = v128.load(w, 48);
+          u = v128.load32_splat(q, 4);
+          s00 = added(s00, u, w0);
+          s01 = added(s01, u, w1);
+          u = v128.load32_splat(q, 6);
+          s10 = added(s10, u, w0);
+          s11 = added(s11, u, w1);
+          u = v128.load32_splat(q, 8);
+          s20 = added(s20, u, w0);
+          s21 = added(s21, u, w1);
+          u = v128.load32_splat(q, 10);
+          s30 = added(s30, u, w0);
+          s31 = added(s31, u, w1);
+          w += 64;
+          q += xStep;
+        } while (w < past);
+        const g0 = v128.load(layer.gain + at);
+        const g1 = v128.load(layer.gain + at, 16);
+        const b0 = v128.load(layer.bias + at);
+        const b1 = v128.load(layer.bias + at, 16);
+        emit(to, 0, s00, s01, g0, g1, b0, b1, 0, low, high);
+        to += outBin;
+        emit(to, 0, s10, s11, g0, g1, b0, b1, 0, low, high);
+        to += outBin;
+        emit(to, 0, s20, s21, g0, g1, b0, b1, 0, low, high);
+        to += outBin;
+        emit(to, 0, s30, s31, g0, g1, b0, b1, 0, low, high);
+        to += outBin;
+      }
+    }
+  }
+}
+
+/**
  * Depthwise: out[t][c] = Σ x[t·stride + k·dilation][c] · w[k][c], weights i16 [taps][channels] in `layer.weights`, layer.run ignored.
  * channels = layer.outputs, % 8 == 0.
  */

@@ -2,22 +2,23 @@
  * The attack networks as the host sees them; `kind` is 0 for synthetic speech, 1 for playback. Loading, once, before the memory is sealed:
  *
  *   attackReserve(maxFrames)                          places for both networks' weights and their scratch
- *   for i in 0 .. attackTensors()                     for each kind that the model carries, in the order of its section's tensors
- *     copy attackTensorBytes(i) bytes to attackStaging(), attackTake(kind, i)
+ *   for i in 0 .. attackTensors(kind)                 for each kind that the model carries, in the order of its section's tensors
+ *     copy attackTensorBytes(kind, i) bytes to attackStaging(), attackTake(kind, i)
  *
  * then, any number of times:
  *
- *   copy frames × 80 f32 log-mel values to attackFeatures(), attackScore(kind, frames), attackWipe()
+ *   copy the frames' f32 values to attackFeatures(), attackScore(kind, frames), attackWipe()
  *
+ * A frame has the 208 values of dsp/detail.ts for synthetic speech, the 80 of dsp/log-mel.ts for playback.
  * `attackScore` is NaN where it cannot answer: network not loaded, too few or too many frames, a value that is not finite.
  */
 import { Loading, complete, createLoading, take, tensorBytes } from "../nn/loading";
 import { finite } from "../nn/finite";
 import { wipeTiles } from "../nn/convolution";
-import { BINS, KINDS, MIN_FRAMES } from "./config";
+import { KINDS, MIN_FRAMES, frameValues } from "./config";
 import { State, Weights, createState, createWeights, forward } from "./network";
 
-const MOST_TENSORS = 32;
+const MOST_TENSORS = 40;
 const weights = memory.data(KINDS * sizeof<usize>());
 const loadings = memory.data(KINDS * sizeof<usize>());
 let state: usize = 0;
@@ -28,31 +29,39 @@ function loadingOf(kind: i32): Loading {
   return changetype<Loading>(load<usize>(loadings + <usize>kind * sizeof<usize>()));
 }
 
+// @ts-ignore: decorator
+@inline
+function known(kind: i32): bool {
+  return state != 0 && <u32>kind < <u32>KINDS;
+}
+
 export function attackReserve(maxFrames: i32): i32 {
   if (maxFrames < MIN_FRAMES || state) return 0;
+  let largest = 0;
   for (let kind = 0; kind < KINDS; kind++) {
     const loading = createLoading(MOST_TENSORS);
     store<usize>(loadings + <usize>kind * sizeof<usize>(), changetype<usize>(loading));
-    store<usize>(weights + <usize>kind * sizeof<usize>(), changetype<usize>(createWeights(loading)));
+    store<usize>(weights + <usize>kind * sizeof<usize>(), changetype<usize>(createWeights(loading, kind)));
+    largest = max(largest, loading.largest);
   }
-  state = changetype<usize>(createState(maxFrames, loadingOf(0).largest));
+  state = changetype<usize>(createState(maxFrames, largest));
   return 1;
 }
 
-export function attackTensors(): i32 {
-  return state ? loadingOf(0).tensors : 0;
+export function attackTensors(kind: i32): i32 {
+  return known(kind) ? loadingOf(kind).tensors : 0;
 }
 
-export function attackTensorBytes(i: i32): i32 {
-  return state ? tensorBytes(loadingOf(0), i) : 0;
+export function attackTensorBytes(kind: i32, i: i32): i32 {
+  return known(kind) ? tensorBytes(loadingOf(kind), i) : 0;
 }
 
 export function attackStaging(): usize {
-  return changetype<State>(state).even;
+  return changetype<State>(state).narrow;
 }
 
 export function attackTake(kind: i32, i: i32): i32 {
-  return state && <u32>kind < <u32>KINDS ? take(loadingOf(kind), i, changetype<State>(state).even) : 0;
+  return known(kind) ? take(loadingOf(kind), i, changetype<State>(state).narrow) : 0;
 }
 
 export function attackMinFrames(): i32 {
@@ -68,9 +77,9 @@ export function attackFeatures(): usize {
 }
 
 export function attackScore(kind: i32, frames: i32): f32 {
-  if (!state || <u32>kind >= <u32>KINDS || !complete(loadingOf(kind))) return NaN;
+  if (!known(kind) || !complete(loadingOf(kind))) return NaN;
   const s = changetype<State>(state);
-  if (frames < MIN_FRAMES || frames > s.maxFrames || !finite(s.features, frames * BINS)) return NaN;
+  if (frames < MIN_FRAMES || frames > s.maxFrames || !finite(s.features, frames * frameValues(kind))) return NaN;
   return forward(changetype<Weights>(load<usize>(weights + <usize>kind * sizeof<usize>())), s, frames);
 }
 

@@ -1,6 +1,19 @@
-/** The attack network: a narrow 2-D front and a 1-D tail over log-mel frames. `training/spoof/network.py` draws the same shape. */
+/** The attack networks: a narrow 2-D front for each picture of the speech, and a 1-D tail. `training/spoof/network.py` draws the same shapes. */
+
+/** Synthetic speech is looked for in two pictures, 80 bands of equal width and short columns; playback in 80 log-mel bins. */
+export const SYNTHETIC = 0;
+export const KINDS = 2;
 
 export const BINS = 80;
+/** Short columns of a frame, and their bins. */
+export const COLUMNS = 4;
+export const COLUMN_BINS = 32;
+
+/** f32 values of a frame of features. */
+export function frameValues(kind: i32): i32 {
+  return kind == SYNTHETIC ? BINS + COLUMNS * COLUMN_BINS : BINS;
+}
+
 /** As the speaker network's: a log-mel value in steps of 1/1024, activations of 12 bits. */
 export const FEATURE_GAIN: f32 = 1024;
 export const ACTIVATION_HIGH = 4095;
@@ -8,14 +21,15 @@ export const ACTIVATION_HIGH = 4095;
 /** Nothing lies further below the loud than this, natural logarithm of power (43 dB): rooms, lines and empty bands tell nothing there. */
 export const FLOOR: f32 = 10;
 
-/** Channels after each plane; the bins are 80, 40, 20, 10. */
+/** Channels after each plane; the bins are 80, 40, 20, 10, or 32, 16, 8, 4. */
 export const PLANE0 = 16;
 export const PLANE1 = 24;
 export const PLANE2 = 32;
 export const PLANE3 = 32;
 
-/** Channels after each layer of the tail. */
+/** Channels after each layer of the tail; the first is narrower for playback. */
 export const TAIL0 = 80;
+export const TAIL0_PLAYBACK = 48;
 export const TAIL1 = 64;
 export const TAIL2 = 64;
 
@@ -25,6 +39,3 @@ export const OUTPUTS = 4;
 
 /** One second: less tells nothing. */
 export const MIN_FRAMES = 100;
-
-/** Synthetic speech and playback. */
-export const KINDS = 2;

@@ -1,19 +1,53 @@
 /** An attack network's weights, scratch and forward pass. */
 import { create, reserve } from "../memory";
 import { quantize } from "../nn/activation";
-import { Convolution, convolve, convolvePlane } from "../nn/convolution";
+import { Convolution, convolve, convolveChannel, convolvePlane } from "../nn/convolution";
 import { Dense, dense, rectify } from "../nn/dense";
 import { Loading, createByteQuadConvolution, createConvolution, createDense } from "../nn/loading";
 import { meanDeviation } from "../nn/pooling";
 import { convolveQuads } from "../nn/quad-convolution";
-import { ACTIVATION_HIGH, BINS, FEATURE_GAIN, FLOOR, HIDDEN, OUTPUTS, PLANE0, PLANE1, PLANE2, PLANE3, TAIL0, TAIL1, TAIL2 } from "./config";
+import {
+  ACTIVATION_HIGH,
+  BINS,
+  COLUMNS,
+  COLUMN_BINS,
+  FEATURE_GAIN,
+  FLOOR,
+  HIDDEN,
+  OUTPUTS,
+  PLANE0,
+  PLANE1,
+  PLANE2,
+  PLANE3,
+  SYNTHETIC,
+  TAIL0,
+  TAIL0_PLAYBACK,
+  TAIL1,
+  TAIL2,
+  frameValues,
+} from "./config";
 
+/** A picture of the speech, `columns` of `bins` in every frame, and the planes that look at it. */
 @unmanaged
-export class Weights {
+export class Front {
+  columns: i32;
+  bins: i32;
+  /** Over time, of plane1 and of plane2: together they make one of a frame's columns. */
+  stride: i32;
   plane0: Convolution;
   plane1: Convolution;
   plane2: Convolution;
   plane3: Convolution;
+}
+
+@unmanaged
+export class Weights {
+  /** Values of a frame of features. */
+  values: i32;
+  /** The 80 bins that lie first in a frame: bands of equal width, or log-mel. */
+  bands: Front;
+  /** The columns that follow. */
+  short: Front | null;
   tail0: Convolution;
   tail1: Convolution;
   tail2: Convolution;
@@ -21,33 +55,54 @@ export class Weights {
   out: Dense;
 }
 
+/** Channels that the fronts give. */
+const BANDS = (BINS / 8) * PLANE3;
+const SHORT = (COLUMN_BINS / 8) * PLANE3;
+
 /** Reserves every weight. The order of calls is the order of tensors in the model file. */
-export function createWeights(loading: Loading): Weights {
+export function createWeights(loading: Loading, kind: i32): Weights {
   const w = create<Weights>();
-  w.plane0 = createConvolution(loading, PLANE0, 3, 4, true, 0, ACTIVATION_HIGH);
-  w.plane1 = createByteQuadConvolution(loading, PLANE1, 3 * PLANE0, 0, ACTIVATION_HIGH);
-  w.plane2 = createByteQuadConvolution(loading, PLANE2, 3 * PLANE1, 0, ACTIVATION_HIGH);
-  w.plane3 = createByteQuadConvolution(loading, PLANE3, 3 * PLANE2, 0, ACTIVATION_HIGH);
-  w.tail0 = createConvolution(loading, TAIL0, 3, 10 * PLANE3, false, 0, ACTIVATION_HIGH);
-  w.tail1 = createConvolution(loading, TAIL1, 3, TAIL0, false, 0, ACTIVATION_HIGH);
+  const tail0 = kind == SYNTHETIC ? TAIL0 : TAIL0_PLAYBACK;
+  w.values = frameValues(kind);
+  w.bands = createFront(loading, 1, BINS, 1);
+  w.short = kind == SYNTHETIC ? createFront(loading, COLUMNS, COLUMN_BINS, 2) : null;
+  w.tail0 = createConvolution(loading, tail0, 3, kind == SYNTHETIC ? BANDS + SHORT : BANDS, false, 0, ACTIVATION_HIGH);
+  w.tail1 = createConvolution(loading, TAIL1, 3, tail0, false, 0, ACTIVATION_HIGH);
   w.tail2 = createConvolution(loading, TAIL2, 3, TAIL1, false, 0, ACTIVATION_HIGH);
   w.hidden = createDense(loading, HIDDEN, 2 * TAIL2, true);
   w.out = createDense(loading, OUTPUTS, HIDDEN, true);
   return w;
 }
 
-/** i16 elements of a row of the input plane: 1 zero, the bins, 3 zeros, because a tap reads runs of 4. */
-const INPUT_ROW = BINS + 4;
+function createFront(loading: Loading, columns: i32, bins: i32, stride: i32): Front {
+  const f = create<Front>();
+  f.columns = columns;
+  f.bins = bins;
+  f.stride = stride;
+  f.plane0 = createConvolution(loading, PLANE0, 3, 4, true, 0, ACTIVATION_HIGH);
+  f.plane1 = createStrided(loading, PLANE1, 3 * PLANE0, stride);
+  f.plane2 = createStrided(loading, PLANE2, 3 * PLANE1, stride);
+  f.plane3 = createStrided(loading, PLANE3, 3 * PLANE2, 1);
+  return f;
+}
+
+function createStrided(loading: Loading, outputs: i32, run: i32, stride: i32): Convolution {
+  return stride == 1 ? createByteQuadConvolution(loading, outputs, run, 0, ACTIVATION_HIGH) : createConvolution(loading, outputs, 3, run, false, 0, ACTIVATION_HIGH);
+}
 
 @unmanaged
 export class State {
   maxFrames: i32;
-  /** f32 [maxFrames][BINS] */
+  /** f32 [maxFrames][values of a frame] */
   features: usize;
-  /** Two planes that the layers take turns in; the widest is 82 bins × PLANE0 or 42 × PLANE1 of i16 a frame. */
-  even: usize;
-  odd: usize;
-  /** Six frames of a plane. */
+  /** Two planes that the layers take turns in: i16, at most [4 · frames][32 bins][PLANE0] and [frames][40 bins][PLANE1] with their borders. */
+  wide: usize;
+  narrow: usize;
+  /** What the fronts give, i16 [1 + frames + 1][channels]. */
+  seen: usize;
+  /** f32 [BINS] */
+  means: usize;
+  /** Six rows of a plane. */
   quads: usize;
   statistics: usize;
   hidden: usize;
@@ -58,11 +113,12 @@ export class State {
 
 export function createState(maxFrames: i32, stagedBytes: i32): State {
   const s = create<State>();
-  const plane = <usize>((maxFrames + 8) * (BINS + 2) * PLANE0) << 1;
   s.maxFrames = maxFrames;
-  s.features = reserve(<usize>(maxFrames * BINS) << 2);
-  s.even = reserve(max(plane, <usize>stagedBytes));
-  s.odd = reserve(plane);
+  s.features = reserve(<usize>(maxFrames * frameValues(SYNTHETIC)) << 2);
+  s.wide = reserve(<usize>((COLUMNS * maxFrames + 2) * (COLUMN_BINS + 2) * PLANE0) << 1);
+  s.narrow = reserve(max(<usize>((maxFrames + 2) * (BINS / 2 + 2) * PLANE1) << 1, <usize>stagedBytes));
+  s.seen = reserve(<usize>((maxFrames + 2) * (BANDS + SHORT)) << 1);
+  s.means = reserve(BINS << 2);
   s.quads = reserve(<usize>(6 * (BINS + 2) * PLANE0) << 1);
   s.statistics = reserve((2 * TAIL2) << 2);
   s.hidden = reserve(HIDDEN << 2);
@@ -71,84 +127,129 @@ export function createState(maxFrames: i32, stagedBytes: i32): State {
   return s;
 }
 
-/** The score of `frames` log-mel frames of s.features: positive speaks for an attack. */
+/** The score of `frames` frames of s.features: positive speaks for an attack. */
 export function forward(w: Weights, s: State, frames: i32): f32 {
-  prepare(s, frames); //                                                            80 bins
-  firstPlane(s.odd, s.even, frames, w.plane0); //                                  80 bins × 16
-  plane(s.even, PLANE1, s.odd, s, (BINS + 2) * PLANE0, PLANE0, frames, 40, w.plane1); //  40 × 24
-  plane(s.odd, PLANE2, s.even, s, (40 + 2) * PLANE1, PLANE1, frames, 20, w.plane2); //    20 × 32
-  flat(s.even, s.odd, s, frames, w.plane3); //                                     10 × 32 = 320 channels
-  const steps = (frames + 1) >> 1; //                                              20 ms each
-  layer(s.odd, TAIL0, 2, s.even, 10 * PLANE3, steps, 2, 1, w.tail0);
-  layer(s.even, TAIL1, 4, s.odd, TAIL0, steps, 1, 2, w.tail1);
-  layer(s.odd, TAIL2, 0, s.even, TAIL1, steps, 1, 4, w.tail2);
-  meanDeviation(s.statistics, s.odd, TAIL2 << 1, steps, TAIL2);
+  const channels = w.tail0.run; //                                    320, or 448 with the columns
+  const row = <usize>channels << 1;
+  memory.fill(s.seen, 0, row);
+  see(s.seen + row, row, s, s.features, w.values, frames, w.bands);
+  const short = w.short;
+  if (short) see(s.seen + row + (BANDS << 1), row, s, s.features + (BINS << 2), w.values, frames, short);
+  memory.fill(s.seen + row * (frames + 1), 0, row);
+
+  const steps = (frames + 1) >> 1; //                                 20 ms each
+  layer(s.wide, 2, s.seen, steps, 2, 1, w.tail0);
+  layer(s.narrow, 4, s.wide, steps, 1, 2, w.tail1);
+  layer(s.wide, 0, s.narrow, steps, 1, 4, w.tail2);
+  meanDeviation(s.statistics, s.wide, TAIL2 << 1, steps, TAIL2);
   dense(s.hidden, s.statistics, w.hidden);
   rectify(s.hidden, HIDDEN);
   dense(s.out, s.hidden, w.out);
   return load<f32>(s.out);
 }
 
+/** One front over the picture that lies at `features`, in frames of `values`, to the frames of `out`, `outStep` bytes apart. */
+function see(out: usize, outStep: usize, s: State, features: usize, values: i32, frames: i32, f: Front): void {
+  const rows = frames * f.columns;
+  const bins = f.bins; //                                                                                        a frame of bands, of columns
+  prepare(s.narrow, s, features, values, frames, f.columns, bins); //                                               80 bins     4 × 32
+  firstPlane(s.wide, s.narrow, rows, bins, f.plane0); //                                                         80 × 16     4 × 32 × 16
+  plane(s.narrow, s.wide, s, rows / f.stride, bins / 2, PLANE0, f.stride, f.plane1); //                          40 × 24     2 × 16 × 24
+  plane(s.wide, s.narrow, s, frames, bins / 4, PLANE1, f.stride, f.plane2); //                                   20 × 32     8 × 32
+  convolveQuads(out, outStep, s.wide, rowBytes(bins / 4, PLANE2), frames, bins / 8, PLANE2, 2, f.plane3, 0, s.quads); // 10 × 32     4 × 32
+}
+
+/** A row of the input plane: 1 zero, the bins, 3 zeros, because a tap reads runs of 4. */
+// @ts-ignore: decorator
+@inline
+function inputBytes(bins: i32): usize {
+  return <usize>(bins + 4) << 1;
+}
+
+/** A row of a plane: the bins, with a zero bin on each side. */
+// @ts-ignore: decorator
+@inline
+function rowBytes(bins: i32, channels: i32): usize {
+  return <usize>((bins + 2) * channels) << 1;
+}
+
 /**
- * Features, none further than FLOOR below the loud (the mean over frames of each frame's loudest bin), less their mean over time, as
- * activations in a zero-padded plane.
+ * A picture, nothing of it further than FLOOR below the loud (the mean over columns of each column's loudest bin), less its mean over
+ * time, as activations in a zero-padded plane.
  */
-function prepare(s: State, frames: i32): void {
-  const row: usize = BINS << 2;
+function prepare(out: usize, s: State, features: usize, values: i32, frames: i32, columns: i32, bins: i32): void {
+  const frame = <usize>values << 2;
+  const column = <usize>bins << 2;
+  const width = column * columns;
+  const end = features + frame * frames;
+  const rows = frames * columns;
   let loud: f64 = 0;
-  for (let t = 0, p = s.features; t < frames; t++, p += row) loud += <f64>loudest(p);
-  const least = f32x4.splat(<f32>(loud / <f64>frames) - FLOOR);
-  for (let b: usize = 0; b < row; b += 16) {
-    let total = f32x4.splat(0);
-    for (let t = 0, p = s.features + b; t < frames; t++, p += row) {
-      const kept = f32x4.max(v128.load(p), least);
-      v128.store(p, kept);
-      total = f32x4.add(total, kept);
-    }
-    const mean = f32x4.div(total, f32x4.splat(<f32>frames));
-    for (let t = 0, p = s.features + b; t < frames; t++, p += row) v128.store(p, f32x4.sub(v128.load(p), mean));
+  for (let p = features; p < end; p += frame) {
+    for (let c = p; c < p + width; c += column) loud += <f64>loudest(c, column);
   }
-  memory.fill(s.even, 0, <usize>((frames + 2) * INPUT_ROW) << 1);
-  for (let t = 0; t < frames; t++) {
-    quantize(s.even + (<usize>((t + 1) * INPUT_ROW + 1) << 1), s.features + <usize>t * row, BINS, FEATURE_GAIN);
+  const least = f32x4.splat(<f32>(loud / <f64>rows) - FLOOR);
+  const means = s.means;
+  memory.fill(means, 0, column);
+  for (let p = features; p < end; p += frame) {
+    for (let c = p; c < p + width; c += column) {
+      for (let b: usize = 0; b < column; b += 16) {
+        const kept = f32x4.max(v128.load(c + b), least);
+        v128.store(c + b, kept);
+        v128.store(means + b, f32x4.add(v128.load(means + b), kept));
+      }
+    }
+  }
+  for (let b: usize = 0; b < column; b += 16) v128.store(means + b, f32x4.div(v128.load(means + b), f32x4.splat(<f32>rows)));
+  const row = inputBytes(bins);
+  memory.fill(out, 0, row * (rows + 2));
+  out += row + 2;
+  for (let p = features; p < end; p += frame) {
+    for (let c = p; c < p + width; c += column, out += row) {
+      for (let b: usize = 0; b < column; b += 16) v128.store(c + b, f32x4.sub(v128.load(c + b), v128.load(means + b)));
+      quantize(out, c, bins, FEATURE_GAIN);
+    }
   }
 }
 
-/** The largest of a frame's bins. */
-function loudest(frame: usize): f32 {
-  let most = v128.load(frame);
-  for (let b: usize = 16, row: usize = BINS << 2; b < row; b += 16) most = f32x4.max(most, v128.load(frame + b));
+/** The largest of a column's bins. */
+function loudest(column: usize, bytes: usize): f32 {
+  let most = v128.load(column);
+  for (let b: usize = 16; b < bytes; b += 16) most = f32x4.max(most, v128.load(column + b));
   return max(max(f32x4.extract_lane(most, 0), f32x4.extract_lane(most, 1)), max(f32x4.extract_lane(most, 2), f32x4.extract_lane(most, 3)));
 }
 
-/** To [1 + frames + 1][1 + 80 + 1][PLANE0], its border zero. */
-function firstPlane(out: usize, x: usize, frames: i32, weights: Convolution): void {
-  const bin: usize = PLANE0 << 1;
-  const row = <usize>(BINS + 2) * bin;
-  memory.fill(out, 0, row * (frames + 2));
-  convolvePlane(out + row + bin, row, x, INPUT_ROW << 1, frames, BINS, 1, 1, weights, 0);
+/** Zeroes the row before and after, and the bin below and above, of a plane; sizes are bytes. */
+function clearBorder(plane: usize, row: usize, rows: i32, bin: usize): void {
+  memory.fill(plane, 0, row);
+  // The last bin of a row and the first of the next are neighbours.
+  for (let p = plane + row - bin, end = p + row * (rows + 1); p < end; p += row) {
+    for (let b: usize = 0; b < bin << 1; b += 16) v128.store(p + b, i32x4.splat(0));
+  }
+  memory.fill(plane + row * (rows + 1), 0, row);
 }
 
-/** A 3 × 3 convolution of every second bin to [1 + frames + 1][1 + bins + 1][channels], its border zero. xRow is in elements. */
-function plane(out: usize, channels: i32, x: usize, s: State, xRow: i32, xChannels: i32, frames: i32, bins: i32, weights: Convolution): void {
-  const bin = <usize>channels << 1;
-  const row = <usize>(bins + 2) * bin;
-  memory.fill(out, 0, row * (frames + 2));
-  convolveQuads(out + row + bin, row, x, <usize>xRow << 1, frames, bins, xChannels, 2, weights, 0, s.quads);
+/** To [1 + rows + 1][1 + bins + 1][PLANE0], its border zero. */
+function firstPlane(out: usize, x: usize, rows: i32, bins: i32, weights: Convolution): void {
+  const row = rowBytes(bins, PLANE0);
+  clearBorder(out, row, rows, PLANE0 << 1);
+  convolveChannel(out + row + (PLANE0 << 1), row, x, inputBytes(bins), rows, bins, weights);
 }
 
-/** The last plane to [1 + frames + 1][320], the padding of the tail's first layer. */
-function flat(out: usize, x: usize, s: State, frames: i32, weights: Convolution): void {
-  const row: usize = (10 * PLANE3) << 1;
-  memory.fill(out, 0, row);
-  convolveQuads(out + row, row, x, ((20 + 2) * PLANE2) << 1, frames, 10, PLANE2, 2, weights, 0, s.quads);
-  memory.fill(out + row * (frames + 1), 0, row);
+/** A 3 × 3 convolution of every second bin, and of every row or every second, to [1 + rows + 1][1 + bins + 1][channels], its border zero. */
+function plane(out: usize, x: usize, s: State, rows: i32, bins: i32, xChannels: i32, stride: i32, weights: Convolution): void {
+  const row = rowBytes(bins, weights.outputs);
+  const xRow = rowBytes(2 * bins, xChannels);
+  const bin = <usize>weights.outputs << 1;
+  clearBorder(out, row, rows, bin);
+  out += row + bin;
+  if (stride == 1) convolveQuads(out, row, x, xRow, rows, bins, xChannels, 2, weights, 0, s.quads);
+  else for (let r = 0; r < rows; r++, out += row, x += xRow * stride) convolvePlane(out, row, x, xRow, 1, bins, xChannels, 2, weights, 0);
 }
 
-/** Three taps over time to [pad + steps + pad][channels]; x is padded by one dilation. */
-function layer(out: usize, channels: i32, pad: i32, x: usize, xChannels: i32, steps: i32, stride: i32, dilation: i32, weights: Convolution): void {
-  const row = <usize>channels << 1;
+/** Three taps over time to [pad + steps + pad][outputs]; x is padded by one dilation. */
+function layer(out: usize, pad: i32, x: usize, steps: i32, stride: i32, dilation: i32, weights: Convolution): void {
+  const row = <usize>weights.outputs << 1;
   memory.fill(out, 0, row * pad);
-  convolve(out + row * pad, row, x, <usize>xChannels << 1, steps, stride, dilation, weights);
+  convolve(out + row * pad, row, x, <usize>weights.run << 1, steps, stride, dilation, weights);
   memory.fill(out + row * (steps + pad), 0, row * pad);
 }

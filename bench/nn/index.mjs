@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { tensorValues } from "../../dist/engine/model-file.js";
 import { speakerTensors } from "../../dist/engine/speaker-tensors.js";
 import { absent, atLeast, atMost, compare, random } from "../measure.mjs";
+import { attacks } from "./attack.mjs";
 import { campplusGraph } from "./campplus-graph.mjs";
 import { graph, kernels, macs, ours } from "./convolutions.mjs";
 import { peak } from "./peak.mjs";
@@ -81,9 +82,10 @@ async function convolutionRows(peers, limit) {
 
 async function engine(bytes) {
   const wasm = readFileSync(fileURLToPath(new URL("../../dist/engine/vivavoce.wasm", import.meta.url)));
-  const { file, embed } = await speaker(bytes, wasm, FRAMES);
+  const loaded = await speaker(bytes, wasm, FRAMES);
+  const { file, embed } = loaded;
   const tensors = file.network.tensors.map((t) => [t.name, { shape: t.shape, values: tensorValues(t) }]);
-  return { embed, tensors: new Map(tensors) };
+  return { embed, tensors: new Map(tensors), attack: attacks(loaded, FRAMES) };
 }
 
 function modelBytes() {
@@ -117,10 +119,10 @@ const cosine = (a, b) => {
 };
 
 async function networkRows(peers, limit) {
-  const { embed: embedded, tensors } = await engine(modelBytes());
+  const { embed: embedded, tensors, attack } = await engine(modelBytes());
   const x = features(1);
   const embed = () => embedded(x);
-  const cases = { ours: embed, peak: limit.run };
+  const cases = { ours: embed, peak: limit.run, ...(attack && { attack }) };
   const cosines = {};
   const add = async (name, runtime, isWeb, eightBits) => {
     const { model, input, output } = campplusGraph(tensors, FRAMES, eightBits);
@@ -148,6 +150,10 @@ async function networkRows(peers, limit) {
     );
   } else rows.push(absent(work, "onnxruntime native f32", peers.reason));
   const share = ((GMACS * 1e9) / limit.macs) * times.peak.ratio * 100;
+  if (attack) {
+    const told = `${times.attack.ms.toFixed(1)} ms`;
+    rows.push(atMost("both attack networks, 4 s of speech", "CAM++", times.attack.ratio, 0.2, told, "× its time"));
+  }
   rows.push(atLeast(work, "peak of dot_i16x8", share, 85, "share, all layers and passes together", " %"));
   return rows;
 }

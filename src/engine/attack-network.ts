@@ -69,12 +69,14 @@ export class AttackNetworks {
       throw new EngineError("BAD_MODEL", "no attack networks");
     for (const { kind, weights } of models) {
       const { tensors } = weights;
-      if (tensors.length !== run.attackTensors()) throw new EngineError("BAD_MODEL", `the ${kind} network is another`);
+      const number = kinds.indexOf(kind);
+      if (tensors.length !== run.attackTensors(number))
+        throw new EngineError("BAD_MODEL", `the ${kind} network is another`);
       for (const [i, { offset, bytes }] of tensors.entries()) {
-        if (bytes !== run.attackTensorBytes(i))
+        if (bytes !== run.attackTensorBytes(number, i))
           throw new EngineError("BAD_MODEL", `tensor ${i} of the ${kind} network`);
         kernels.write(run.attackStaging(), weights.bytes.subarray(offset, offset + bytes));
-        if (run.attackTake(kinds.indexOf(kind), i) !== 1) throw new EngineError("BAD_MODEL", `the ${kind} network`);
+        if (run.attackTake(number, i) !== 1) throw new EngineError("BAD_MODEL", `the ${kind} network`);
       }
     }
   }

@@ -80,8 +80,8 @@ export interface KernelExports {
   streamWipe(): void;
 
   attackReserve(maxFrames: number): number;
-  attackTensors(): number;
-  attackTensorBytes(tensor: number): number;
+  attackTensors(kind: number): number;
+  attackTensorBytes(kind: number, tensor: number): number;
   attackStaging(): Pointer;
   attackTake(kind: number, tensor: number): number;
   attackMinFrames(): number;

@@ -97,16 +97,21 @@ function attackSection(kind: string, seed: number): Buffer {
     ];
     for (const spec of specs) tensors.push({ ...spec, data: values(spec, inputs, next) });
   };
-  layer("plane0", "i16", [16, 3, 4]);
-  layer("plane1", "i8", [24, 3, 48]);
-  layer("plane2", "i8", [32, 3, 72]);
-  layer("plane3", "i8", [32, 3, 96]);
-  layer("tail0", "i8", [80, 3, 320]);
-  layer("tail1", "i8", [64, 3, 80]);
+  const synthetic = kind === "synthetic";
+  for (const front of synthetic ? ["linear", "short"] : ["mel"]) {
+    layer(`${front}.plane0`, "i16", [16, 3, 4]);
+    layer(`${front}.plane1`, "i8", [24, 3, 48]);
+    layer(`${front}.plane2`, "i8", [32, 3, 72]);
+    layer(`${front}.plane3`, "i8", [32, 3, 96]);
+  }
+  const wide = synthetic ? 80 : 48;
+  layer("tail0", "i8", [wide, 3, synthetic ? 448 : 320]);
+  layer("tail1", "i8", [64, 3, wide]);
   layer("tail2", "i8", [64, 3, 64]);
   layer("hidden", "i16", [32, 128]);
   layer("out", "i16", [4, 32]);
-  return section({ architecture: "attack-1", attack: kind, calibration: [0.001, -1] }, tensors);
+  const architecture = synthetic ? "attack-2" : "attack-1";
+  return section({ architecture, attack: kind, calibration: [0.001, -1] }, tensors);
 }
 
 export interface RandomModel {

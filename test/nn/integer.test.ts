@@ -222,6 +222,31 @@ describe("convolution over a plane of time and bins", () => {
   });
 });
 
+test("a plane of one channel gives the bits of any plane", () => {
+  fc.assert(
+    fc.property(
+      fc.record({
+        seed: fc.integer(),
+        frames: fc.integer({ min: 1, max: 5 }),
+        bins: fc.constantFrom(4, 8, 32, 80),
+        panels: fc.integer({ min: 1, max: 3 }),
+      }),
+      ({ seed, frames, bins, panels }) => {
+        const k = new Kernels(wasm);
+        const chance = new Chance(seed);
+        const at = place(k, layer(chance, panels * 8, 3, 4, true, 0, 4095));
+        const step = bins * panels * 8 * WORD;
+        const x = k.put(chance.words((frames + 2) * (bins + 4), -32768, 32767));
+        const [any, one] = [k.reserve(frames * step), k.reserve(frames * step)];
+        k.run.convolvePlane!(any, step, x, (bins + 4) * WORD, frames, bins, 1, 1, at, 0);
+        k.run.convolveChannel!(one, step, x, (bins + 4) * WORD, frames, bins, at);
+        expect(k.words(one, (frames * step) / WORD)).toEqual(k.words(any, (frames * step) / WORD));
+      },
+    ),
+    RUNS,
+  );
+});
+
 test("four frames at once give the bits of frame after frame", () => {
   fc.assert(
     fc.property(

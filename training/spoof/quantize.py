@@ -1,8 +1,8 @@
-"""python3 quantize.py CHECKPOINT.pt CALIBRATION.json SPEECH OUT: an attack network as a folder that ../export.py takes with --section NAME=OUT.
+"""python3 quantize.py CHECKPOINT.pt KIND SPEECH OUT: an attack network as a folder that ../export.py takes with --section KIND=OUT.
 
+KIND: synthetic or playback. CHECKPOINT.json beside the checkpoint (train.py writes both) gives the log-likelihood ratio.
 SPEECH: a folder of .wav at 16 kHz the activations are calibrated on. Batch norms are folded, weights are i8 with one scale for each output
-(i16 for the first layer and the two small maps), activations 12 bits with a step for each channel, as in ../export.py.
-CALIBRATION.json: summary.json of train.py; the entry of the checkpoint's name gives the log-likelihood ratio.
+(i16 for the first layers and the two small maps), activations 12 bits with a step for each channel, as in ../export.py.
 """
 import glob, json, os, sys
 
@@ -10,72 +10,93 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import numpy as np, torch, torch.nn.functional as F
 import audio
 from export import ACTIVATION_HIGH, BYTE, CONCATENATION_HIGH, FEATURE_STEP, MARGIN, QUAD, WORD, rounded
-from network import HIDDEN, PLANES, TAIL, Attack, LogMel, prepared
+from network import HIDDEN, PLANES, TAIL, WIDE, Attack, Fronts, prepared
 
 INPUT_SCALE = 8  # network.py divides the features by this
+ARCHITECTURES = {("linear", "short"): "attack-2", ("mel",): "attack-1"}  # the shapes that assembly/spoof reads
 
 
-def features(folder):
-    front = LogMel()
+def restored(checkpoint):
+    """The float network; which fronts it has and how wide its tail is, the checkpoint's shapes tell."""
+    weights = {k: v.float() if v.is_floating_point() else v for k, v in torch.load(checkpoint, map_location="cpu").items()}
+    wide = weights["tail.0.0.weight"].shape[1]
+    fronts = next(names for names in ARCHITECTURES if sum(WIDE[name] for name in names) == wide)
+    net = Attack(fronts, tuple((len(weights[f"tail.{i}.0.weight"]), *layer[1:]) for i, layer in enumerate(TAIL)))
+    net.load_state_dict(weights)
+    return net.eval()
+
+
+def features(folder, names):
+    fronts = Fronts(names)
     for path in sorted(glob.glob(folder + "/*.wav")):
         x, rate = audio.read(open(path, "rb").read())
-        yield front(torch.from_numpy(audio.resample(x, rate))[None])
+        yield fronts(torch.from_numpy(audio.resample(x, rate))[None])
 
 
-def folded(net):
-    """Every convolution with its batch norm -> (weight, bias)."""
-    for conv, norm in [*net.planes, *net.tail]:
-        gain = norm.weight / torch.sqrt(norm.running_var + norm.eps)
-        yield (conv.weight * gain.reshape(-1, *[1] * (conv.weight.dim() - 1))).detach(), (norm.bias - norm.running_mean * gain).detach()
+def folded(layer):
+    """A convolution with its batch norm -> weight, bias."""
+    conv, norm = layer
+    gain = norm.weight / torch.sqrt(norm.running_var + norm.eps)
+    return (conv.weight * gain.reshape(-1, *[1] * (conv.weight.dim() - 1))).detach(), (norm.bias - norm.running_mean * gain).detach()
 
 
 @torch.no_grad()
 def peaks(net, speech):
-    """The largest activation of every channel after each layer, and of the pooled statistics' inputs."""
-    seen = [torch.zeros(1)] * (len(PLANES) + len(TAIL))
-    for x in speech:
-        x = prepared(x)[:, None] / INPUT_SCALE
-        for i, plane in enumerate(net.planes):
-            x = F.relu(plane(x))
-            seen[i] = torch.maximum(seen[i], x.amax((0, 2, 3)))
-        x = x.permute(0, 3, 1, 2).flatten(1, 2)
-        for i, layer in enumerate(net.tail, len(PLANES)):
+    """The largest activation of every channel after each layer: {"linear.plane0": …, "tail0": …}."""
+    seen = {}
+
+    def look(name, x):
+        peak = x.transpose(0, 1).flatten(1).amax(1)
+        seen[name] = torch.maximum(seen[name], peak) if name in seen else peak
+
+    for pictures in speech:
+        wide = []
+        for front, planes in zip(net.names, net.fronts):
+            x = prepared(pictures[front])[:, None] / INPUT_SCALE
+            for i, plane in enumerate(planes):
+                x = F.relu(plane(x))
+                look(f"{front}.plane{i}", x)
+            wide.append(x.permute(0, 3, 1, 2).flatten(1, 2))
+        x = torch.cat(wide, 1)
+        for i, layer in enumerate(net.tail):
             x = F.relu(layer(x))
-            seen[i] = torch.maximum(seen[i], x.amax((0, 2)))
+            look(f"tail{i}", x)
     return seen
 
 
 def tensors(net, seen):
-    out = []
+    out, steps = [], {name: (peak * MARGIN / ACTIVATION_HIGH).clamp(min=1e-9) for name, peak in seen.items()}
     put = lambda name, array, dtype: out.append((name, np.ascontiguousarray(array.numpy().astype(dtype))))
-    step = lambda peak, high: (peak * MARGIN / high).clamp(min=1e-9)
 
-    def convolution(name, weight, bias, in_step, out_step, most, high=ACTIVATION_HIGH, times=1):
+    def convolution(name, weight, bias, in_step, most, high=ACTIVATION_HIGH, times=1):
         """weight [outputs][taps][run], in_step of each element of a run; `times` the sum must fit."""
         q, s = rounded((weight * in_step).reshape(len(weight), -1), most)
         if (q.abs().sum(1) * high * times).max() >= 2**31:
             raise SystemExit(f"{name}: sums may overflow")
         put(name + ".weight", q.reshape(weight.shape), np.int8 if most == BYTE else np.int16)
-        put(name + ".gain", s / out_step, np.float32)
-        put(name + ".bias", bias / out_step, np.float32)
+        put(name + ".gain", s / steps[name], np.float32)
+        put(name + ".bias", bias / steps[name], np.float32)
 
-    layers = list(folded(net))
-    for i, (channels, outputs, _) in enumerate(PLANES):
-        weight, bias = layers[i]
-        weight = weight.permute(0, 2, 3, 1)  # [outputs][time][bin][channel]
-        if i == 0:  # one channel: a run is 3 bins and a zero
-            weight = torch.cat([weight.reshape(outputs, 3, 3), torch.zeros(outputs, 3, 1)], 2) / INPUT_SCALE
-            convolution("plane0", weight, bias, torch.full((4,), FEATURE_STEP), step(seen[0], ACTIVATION_HIGH), WORD, CONCATENATION_HIGH)
-        else:
-            convolution(f"plane{i}", weight.reshape(outputs, 3, 3 * channels), bias, step(seen[i - 1], ACTIVATION_HIGH).repeat(3), step(seen[i], ACTIVATION_HIGH), BYTE, times=QUAD)
-    for i, (channels, outputs, taps, _, _) in enumerate(TAIL):
-        at = len(PLANES) + i
-        weight, bias = layers[at]
-        before = step(seen[at - 1], ACTIVATION_HIGH)
-        weight = weight.permute(0, 2, 1)  # [outputs][taps][bin · channel], bins outermost as network.py flattens them
-        convolution(f"tail{i}", weight, bias, before.repeat(10) if i == 0 else before, step(seen[at], ACTIVATION_HIGH), BYTE)
-    last = step(seen[-1], ACTIVATION_HIGH)
-    for name, layer, in_step in (("hidden", net.hidden, last.repeat(2)), ("out", net.out, torch.ones(HIDDEN))):
+    for front, planes in zip(net.names, net.fronts):
+        for i, (channels, outputs, stride, _) in enumerate(PLANES[front]):
+            weight, bias = folded(planes[i])
+            weight = weight.permute(0, 2, 3, 1)  # [outputs][time][bin][channel]
+            if i == 0:  # one channel: a run is 3 bins and a zero
+                weight = torch.cat([weight.reshape(outputs, 3, 3), torch.zeros(outputs, 3, 1)], 2) / INPUT_SCALE
+                convolution(f"{front}.plane0", weight, bias, torch.full((4,), FEATURE_STEP), WORD, CONCATENATION_HIGH)
+            else:
+                before = steps[f"{front}.plane{i - 1}"].repeat(3)
+                convolution(f"{front}.plane{i}", weight.reshape(outputs, 3, 3 * channels), bias, before, BYTE, times=QUAD if stride == 1 else 1)
+    before = []
+    for front in net.names:  # bins outermost, as network.py flattens them
+        step = steps[f"{front}.plane{len(PLANES[front]) - 1}"]
+        before.append(step.repeat(WIDE[front] // len(step)))
+    before = torch.cat(before)
+    for i, layer in enumerate(net.tail):
+        weight, bias = folded(layer)
+        convolution(f"tail{i}", weight.permute(0, 2, 1), bias, before, BYTE)  # [outputs][taps][channel]
+        before = steps[f"tail{i}"]
+    for name, layer, in_step in (("hidden", net.hidden, before.repeat(2)), ("out", net.out, torch.ones(HIDDEN))):
         weight, bias = layer.weight.detach() * in_step, layer.bias.detach()
         if name == "out":  # outputs come in fours
             weight, bias = F.pad(weight, (0, 0, 0, 3)), F.pad(bias, (0, 3))
@@ -86,17 +107,14 @@ def tensors(net, seen):
     return out
 
 
-def main(checkpoint, summary, speech, out):
-    net = Attack()
-    net.load_state_dict({k: v.float() if v.is_floating_point() else v for k, v in torch.load(checkpoint, map_location="cpu").items()})
-    net.eval()
-    kind = os.path.basename(checkpoint).removesuffix(".pt")
+def main(checkpoint, kind, speech, out):
+    net, calibration = restored(checkpoint), json.load(open(checkpoint.removesuffix(".pt") + ".json"))["calibration"]
     os.makedirs(out, exist_ok=True)
-    written = tensors(net, peaks(net, features(speech)))
+    written = tensors(net, peaks(net, features(speech, net.names)))
     for name, array in written:
         np.save(f"{out}/{name}.npy", array)
     json.dump([name for name, _ in written], open(out + "/order.json", "w"))
-    json.dump({"architecture": "attack-1", "attack": kind, "calibration": json.load(open(summary))[kind]["calibration"]}, open(out + "/description.json", "w"))
+    json.dump({"architecture": ARCHITECTURES[net.names], "attack": kind, "calibration": calibration}, open(out + "/description.json", "w"))
     print(kind, sum(a.nbytes for _, a in written), "bytes")
 
 

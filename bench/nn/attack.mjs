@@ -1,0 +1,34 @@
+// The attack networks beside the speaker network, in one instance of the kernels.
+import { random } from "../measure.mjs";
+
+const KINDS = [
+  { kind: "synthetic", values: 208 },
+  { kind: "playback", values: 80 },
+];
+
+/** Values of the size that logarithms of power have. */
+function features(length) {
+  const next = random(2);
+  return Float32Array.from({ length }, () => 8 * next() - 10);
+}
+
+/** Scores `frames` frames by both networks; null where the model carries none. */
+export function attacks({ file, kernels }, frames) {
+  if (!KINDS.every(({ kind }) => file.sections.has(kind))) return null;
+  if (!kernels.attackReserve(frames)) throw new Error(`no room for ${frames} frames`);
+  const memory = (Kind, at, length) => new Kind(kernels.memory.buffer, at, length);
+  const networks = KINDS.map(({ kind, values }, number) => {
+    for (const [i, { bytes }] of file.sections.get(kind).tensors.entries()) {
+      memory(Uint8Array, kernels.attackStaging(), bytes.length).set(bytes);
+      if (!kernels.attackTake(number, i)) throw new Error(`tensor ${i} of the ${kind} network`);
+    }
+    const x = features(frames * values);
+    return () => {
+      memory(Float32Array, kernels.attackFeatures(), x.length).set(x);
+      if (!Number.isFinite(kernels.attackScore(number, frames))) throw new Error(`no score for ${kind}`);
+    };
+  });
+  return () => {
+    for (const score of networks) score();
+  };
+}
