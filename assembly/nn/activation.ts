@@ -73,6 +73,29 @@ export function quantize(out: usize, x: usize, n: i32, gain: f32): void {
   }
 }
 
+// 1.5 · 2²³, and what 16 bits hold: see `requantized` of convolution.ts.
+const ROUNDING: usize = memory.data<f32>([12582912, 12582912, 12582912, 12582912], 16);
+const LOWEST: usize = memory.data<f32>([-32768, -32768, -32768, -32768], 16);
+const HIGHEST: usize = memory.data<f32>([32767, 32767, 32767, 32767], 16);
+
+/** out[i] = round((max(x[i], least) - mean[i]) · gain), saturated; n % 8 == 0; x is finite. */
+export function quantizeAbove(out: usize, x: usize, least: f32, mean: usize, n: i32, gain: f32): void {
+  const g = f32x4.splat(gain);
+  const floor = f32x4.splat(least);
+  for (let end = out + (<usize>n << 1); out < end; out += 16, x += 32, mean += 32) {
+    const y0 = f32x4.mul(f32x4.sub(f32x4.pmax(floor, v128.load(x)), v128.load(mean)), g);
+    const y1 = f32x4.mul(f32x4.sub(f32x4.pmax(floor, v128.load(x, 16)), v128.load(mean, 16)), g);
+    v128.store(out, i16x8.narrow_i32x4_s(saturated(y0), saturated(y1)));
+  }
+}
+
+// @ts-ignore: decorator
+@inline
+function saturated(y: v128): v128 {
+  const rounding = v128.load(ROUNDING);
+  return i32x4.sub(f32x4.add(f32x4.pmin(v128.load(HIGHEST), f32x4.pmax(v128.load(LOWEST), y)), rounding), rounding);
+}
+
 /** out[i] = x[i] · gain: activations to floats. n % 8 == 0. */
 export function dequantize(out: usize, x: usize, n: i32, gain: f32): void {
   for (let end = x + (<usize>n << 1); x < end; x += 16, out += 32) {

@@ -98,7 +98,7 @@ export function wipeTiles(): void {
 
 // @ts-ignore: decorator
 @inline
-function added(sum: v128, x: v128, w: v128): v128 {
+export function added(sum: v128, x: v128, w: v128): v128 {
   return i32x4.add(sum, i32x4.dot_i16x8_s(x, w));
 }
 

@@ -5,6 +5,7 @@
 import { create, reserve } from "../memory";
 import { Convolution, packBytes, packWords, packedBytes } from "./convolution";
 import { Dense } from "./dense";
+import { packPairs, pairBytes } from "./pair-convolution";
 import { packQuads, quadBytes } from "./quad-convolution";
 
 /** How a staged tensor is put in its place. */
@@ -14,6 +15,7 @@ const PANELS_OF_WORDS = 2;
 const WIDENED = 3; // i8 to i16, same order
 const PANELS_AND_QUADS = 4; // of words
 const QUADS_OF_BYTES = 5; // the same, widened first
+const PAIRS_OF_BYTES = 6;
 
 @unmanaged
 class Slot {
@@ -105,6 +107,13 @@ export function createByteQuadConvolution(loading: Loading, outputs: i32, run: i
   return createSums(loading, outputs, 3, run, panels, low, high);
 }
 
+/** The same for `convolvePairs` and `convolvePlanePairs`: weight i8 [outputs][3][run], gain, bias. */
+export function createPairConvolution(loading: Loading, outputs: i32, run: i32, low: i32, high: i32): Convolution {
+  const panels = reserve(pairBytes(outputs, run));
+  expect(loading, PAIRS_OF_BYTES, outputs * 3 * run, panels, outputs, 3, run);
+  return createSums(loading, outputs, 3, run, panels, low, high);
+}
+
 /** weight (i8, or i16 where `words`) [outputs][inputs], gain f32[outputs], bias f32[outputs]. */
 export function createDense(loading: Loading, outputs: i32, inputs: i32, words: bool): Dense {
   const d = create<Dense>();
@@ -131,6 +140,7 @@ export function take(loading: Loading, i: i32, staged: usize): i32 {
   if (slot.how == PANELS_OF_BYTES) packBytes(slot.place, staged, slot.outputs, slot.taps, slot.run);
   else if (slot.how == PANELS_OF_WORDS) packWords(slot.place, staged, slot.outputs, slot.taps, slot.run);
   else if (slot.how == PANELS_AND_QUADS) packQuads(slot.place, staged, slot.outputs, slot.run);
+  else if (slot.how == PAIRS_OF_BYTES) packPairs(slot.place, staged, slot.outputs, slot.run);
   else if (slot.how == WIDENED) widen(slot.place, staged, slot.bytes);
   else if (slot.how == QUADS_OF_BYTES) {
     widen(staged, staged, slot.bytes);

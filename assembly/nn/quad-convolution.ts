@@ -14,7 +14,7 @@
  * Inputs are 0 … 4095 and weights within ±1365, so that u and v fit 16 bits. Sums may wrap on the way, because the outputs are
  * exact modulo 2³²; 24 times an output must stay below 2³¹: the exporter checks it.
  */
-import { Convolution, TILE, TILES, convolvePlane, emit, multiply, packWords, packedBytes } from "./convolution";
+import { Convolution, TILE, TILES, added, convolvePlane, emit, multiply, packWords, packedBytes } from "./convolution";
 
 const FACTORS = 6;
 
@@ -83,11 +83,21 @@ function transform(out: usize, d0: usize, bytes: usize): void {
 /** `convolvePlane` for 3 taps, bit for bit. Weights by `packQuads`; `scratch` holds 6 frames of x; xStep % 16 == 0. */
 export function convolveQuads(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, bins: i32, channels: i32, binStride: i32, layer: Convolution, residual: usize, scratch: usize): void {
   const xBin = <usize>(channels * binStride) << 1;
+  // One or two bins that are left over from tiles of four.
+  const rest = (bins & 3) < 3 && (layer.outputs & 15) == 0 ? bins & 3 : 0;
+  const tiled = bins - rest;
+  const restOut = (<usize>(tiled * layer.outputs)) << 1;
   for (; frames >= 4; frames -= 4, out += outStep << 2, x += xStep << 2) {
     transform(scratch, x, xStep);
     for (let o = 0; o < layer.outputs; o += 8) {
       const slice = <usize>o << 1;
-      quadPanel(out + slice, outStep, scratch, xStep, xBin, bins, layer, o, residual ? residual + slice : 0);
+      quadPanel(out + slice, outStep, scratch, xStep, xBin, tiled, layer, o, residual ? residual + slice : 0);
+    }
+    if (rest) {
+      for (let o = 0; o < layer.outputs; o += 16) {
+        const slice = restOut + (<usize>o << 1);
+        restPanels(out + slice, outStep, scratch + xBin * tiled, xStep, rest > 1 ? xBin : 0, rest, layer, o, residual ? residual + slice : 0);
+      }
     }
     if (residual) residual += outStep << 2;
   }
@@ -102,9 +112,56 @@ function quadPanel(out: usize, outStep: usize, u: usize, uStep: usize, uBin: usi
   const w = layer.weights + packedBytes(layer.outputs, 3, layer.run) + packedBytes(o, FACTORS, layer.run);
   for (; bins > 0; bins -= 4, u += uBin << 2, out += outBin << 2) {
     for (let k: usize = 0; k < <usize>FACTORS; k++) multiply(TILES + k * TILE, u + k * uStep, uBin, bins, 0, 1, bytes, w + k * v);
-    emitQuads(out, outStep, outBin, min(bins, 4), layer, o, residual);
+    emitQuads(out, outStep, outBin, TILES, min(bins, 4), layer, o, residual);
     if (residual) residual += outBin << 2;
   }
+}
+
+/** Sixteen outputs from output `o` on, for four frames of one or two bins. */
+function restPanels(out: usize, outStep: usize, u: usize, uStep: usize, uBin: usize, bins: i32, layer: Convolution, o: i32, residual: usize): void {
+  const outBin = <usize>layer.outputs << 1;
+  const bytes = <usize>layer.run << 1;
+  const v = packedBytes(8, 1, layer.run);
+  const w = layer.weights + packedBytes(layer.outputs, 3, layer.run) + packedBytes(o, FACTORS, layer.run);
+  for (let k: usize = 0; k < <usize>FACTORS; k++) multiplyTwo(TILES + k * TILE, u + k * uStep, u + k * uStep + uBin, bytes, w + k * v, v * FACTORS);
+  emitQuads(out, outStep, outBin, TILES, bins, layer, o, residual);
+  emitQuads(out + 16, outStep, outBin, TILES + TILE / 2, bins, layer, o + 8, residual ? residual + 16 : 0);
+}
+
+/** `multiply` for one tap of the rows x and x1 and 16 outputs: a tile's rows 0 and 1 are the first eight, 2 and 3 the others, `next` bytes on. */
+function multiplyTwo(sums: usize, x: usize, x1: usize, bytes: usize, w: usize, next: usize): void {
+  let s00 = i32x4.splat(0), s01 = i32x4.splat(0), s10 = i32x4.splat(0), s11 = i32x4.splat(0);
+  let s20 = i32x4.splat(0), s21 = i32x4.splat(0), s30 = i32x4.splat(0), s31 = i32x4.splat(0);
+  let w1 = w + next;
+  const end = x + bytes;
+  do {
+    const y0 = v128.load32_splat(x);
+    const y1 = v128.load32_splat(x1);
+    let v = v128.load(w);
+    s00 = added(s00, y0, v);
+    s10 = added(s10, y1, v);
+    v = v128.load(w, 16);
+    s01 = added(s01, y0, v);
+    s11 = added(s11, y1, v);
+    v = v128.load(w1);
+    s20 = added(s20, y0, v);
+    s30 = added(s30, y1, v);
+    v = v128.load(w1, 16);
+    s21 = added(s21, y0, v);
+    s31 = added(s31, y1, v);
+    x += 4;
+    x1 += 4;
+    w += 32;
+    w1 += 32;
+  } while (x < end);
+  v128.store(sums, s00);
+  v128.store(sums, s01, 16);
+  v128.store(sums, s10, 32);
+  v128.store(sums, s11, 48);
+  v128.store(sums, s20, 64);
+  v128.store(sums, s21, 80);
+  v128.store(sums, s30, 96);
+  v128.store(sums, s31, 112);
 }
 
 // The inverse of 3 modulo 2³², in memory because engines copy a vector constant to each of its uses.
@@ -117,8 +174,8 @@ function divided(x: v128): v128 {
   return i32x4.mul(i32x4.shr_s(x, 3), v128.load(THIRD));
 }
 
-/** The outputs of four frames and `rows` bins from their products m0 … m5. */
-function emitQuads(out: usize, outStep: usize, outBin: usize, rows: i32, layer: Convolution, o: i32, residual: usize): void {
+/** The outputs of four frames and `rows` bins from their products m0 … m5, of which the first begins at m. */
+function emitQuads(out: usize, outStep: usize, outBin: usize, m: usize, rows: i32, layer: Convolution, o: i32, residual: usize): void {
   const at = <usize>o << 2;
   const g0 = v128.load(layer.gain + at);
   const g1 = v128.load(layer.gain + at, 16);
@@ -127,7 +184,6 @@ function emitQuads(out: usize, outStep: usize, outBin: usize, rows: i32, layer: 
   const r = layer.residualGain + at;
   const low = f32x4.splat(layer.low);
   const high = f32x4.splat(layer.high);
-  let m = TILES;
   const end = m + <usize>rows * 32;
   do {
     const even0 = i32x4.add(v128.load(m, TILE), v128.load(m, 2 * TILE));

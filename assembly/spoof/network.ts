@@ -1,9 +1,10 @@
 /** An attack network's weights, scratch and forward pass. */
 import { create, reserve } from "../memory";
-import { quantize } from "../nn/activation";
-import { Convolution, convolve, convolveChannel, convolvePlane } from "../nn/convolution";
+import { quantizeAbove } from "../nn/activation";
+import { Convolution, convolve, convolveChannel } from "../nn/convolution";
 import { Dense, dense, rectify } from "../nn/dense";
-import { Loading, createByteQuadConvolution, createConvolution, createDense } from "../nn/loading";
+import { Loading, createByteQuadConvolution, createConvolution, createDense, createPairConvolution } from "../nn/loading";
+import { convolvePairs, convolvePlanePairs } from "../nn/pair-convolution";
 import { meanDeviation } from "../nn/pooling";
 import { convolveQuads } from "../nn/quad-convolution";
 import {
@@ -66,7 +67,7 @@ export function createWeights(loading: Loading, kind: i32): Weights {
   w.values = frameValues(kind);
   w.bands = createFront(loading, 1, BINS, 1);
   w.short = kind == SYNTHETIC ? createFront(loading, COLUMNS, COLUMN_BINS, 2) : null;
-  w.tail0 = createConvolution(loading, tail0, 3, kind == SYNTHETIC ? BANDS + SHORT : BANDS, false, 0, ACTIVATION_HIGH);
+  w.tail0 = createPairConvolution(loading, tail0, kind == SYNTHETIC ? BANDS + SHORT : BANDS, 0, ACTIVATION_HIGH);
   w.tail1 = createConvolution(loading, TAIL1, 3, tail0, false, 0, ACTIVATION_HIGH);
   w.tail2 = createConvolution(loading, TAIL2, 3, TAIL1, false, 0, ACTIVATION_HIGH);
   w.hidden = createDense(loading, HIDDEN, 2 * TAIL2, true);
@@ -87,7 +88,7 @@ function createFront(loading: Loading, columns: i32, bins: i32, stride: i32): Fr
 }
 
 function createStrided(loading: Loading, outputs: i32, run: i32, stride: i32): Convolution {
-  return stride == 1 ? createByteQuadConvolution(loading, outputs, run, 0, ACTIVATION_HIGH) : createConvolution(loading, outputs, 3, run, false, 0, ACTIVATION_HIGH);
+  return stride == 1 ? createByteQuadConvolution(loading, outputs, run, 0, ACTIVATION_HIGH) : createPairConvolution(loading, outputs, run, 0, ACTIVATION_HIGH);
 }
 
 @unmanaged
@@ -138,9 +139,9 @@ export function forward(w: Weights, s: State, frames: i32): f32 {
   memory.fill(s.seen + row * (frames + 1), 0, row);
 
   const steps = (frames + 1) >> 1; //                                 20 ms each
-  layer(s.wide, 2, s.seen, steps, 2, 1, w.tail0);
-  layer(s.narrow, 4, s.wide, steps, 1, 2, w.tail1);
-  layer(s.wide, 0, s.narrow, steps, 1, 4, w.tail2);
+  firstLayer(s.wide, s.seen, s.narrow, steps, w.tail0);
+  layer(s.narrow, 4, s.wide, steps, 2, w.tail1);
+  layer(s.wide, 0, s.narrow, steps, 4, w.tail2);
   meanDeviation(s.statistics, s.wide, TAIL2 << 1, steps, TAIL2);
   dense(s.hidden, s.statistics, w.hidden);
   rectify(s.hidden, HIDDEN);
@@ -187,15 +188,14 @@ function prepare(out: usize, s: State, features: usize, values: i32, frames: i32
   for (let p = features; p < end; p += frame) {
     for (let c = p; c < p + width; c += column) loud += <f64>loudest(c, column);
   }
-  const least = f32x4.splat(<f32>(loud / <f64>rows) - FLOOR);
+  const least = <f32>(loud / <f64>rows) - FLOOR;
+  const floor = f32x4.splat(least);
   const means = s.means;
   memory.fill(means, 0, column);
   for (let p = features; p < end; p += frame) {
     for (let c = p; c < p + width; c += column) {
       for (let b: usize = 0; b < column; b += 16) {
-        const kept = f32x4.max(v128.load(c + b), least);
-        v128.store(c + b, kept);
-        v128.store(means + b, f32x4.add(v128.load(means + b), kept));
+        v128.store(means + b, f32x4.add(v128.load(means + b), f32x4.pmax(floor, v128.load(c + b))));
       }
     }
   }
@@ -204,17 +204,14 @@ function prepare(out: usize, s: State, features: usize, values: i32, frames: i32
   memory.fill(out, 0, row * (rows + 2));
   out += row + 2;
   for (let p = features; p < end; p += frame) {
-    for (let c = p; c < p + width; c += column, out += row) {
-      for (let b: usize = 0; b < column; b += 16) v128.store(c + b, f32x4.sub(v128.load(c + b), v128.load(means + b)));
-      quantize(out, c, bins, FEATURE_GAIN);
-    }
+    for (let c = p; c < p + width; c += column, out += row) quantizeAbove(out, c, least, means, bins, FEATURE_GAIN);
   }
 }
 
 /** The largest of a column's bins. */
 function loudest(column: usize, bytes: usize): f32 {
   let most = v128.load(column);
-  for (let b: usize = 16; b < bytes; b += 16) most = f32x4.max(most, v128.load(column + b));
+  for (let b: usize = 16; b < bytes; b += 16) most = f32x4.pmax(most, v128.load(column + b));
   return max(max(f32x4.extract_lane(most, 0), f32x4.extract_lane(most, 1)), max(f32x4.extract_lane(most, 2), f32x4.extract_lane(most, 3)));
 }
 
@@ -243,13 +240,21 @@ function plane(out: usize, x: usize, s: State, rows: i32, bins: i32, xChannels: 
   clearBorder(out, row, rows, bin);
   out += row + bin;
   if (stride == 1) convolveQuads(out, row, x, xRow, rows, bins, xChannels, 2, weights, 0, s.quads);
-  else for (let r = 0; r < rows; r++, out += row, x += xRow * stride) convolvePlane(out, row, x, xRow, 1, bins, xChannels, 2, weights, 0);
+  else convolvePlanePairs(out, row, x, xRow, rows, bins, xChannels, 2, weights, s.quads);
+}
+
+/** Three taps over every second frame to [2 + steps + 2][outputs], the padding of the next layer. */
+function firstLayer(out: usize, x: usize, scratch: usize, steps: i32, weights: Convolution): void {
+  const row = <usize>weights.outputs << 1;
+  memory.fill(out, 0, row << 1);
+  convolvePairs(out + (row << 1), row, x, <usize>weights.run << 1, steps, weights, scratch);
+  memory.fill(out + row * (steps + 2), 0, row << 1);
 }
 
 /** Three taps over time to [pad + steps + pad][outputs]; x is padded by one dilation. */
-function layer(out: usize, pad: i32, x: usize, steps: i32, stride: i32, dilation: i32, weights: Convolution): void {
+function layer(out: usize, pad: i32, x: usize, steps: i32, dilation: i32, weights: Convolution): void {
   const row = <usize>weights.outputs << 1;
   memory.fill(out, 0, row * pad);
-  convolve(out + row * pad, row, x, <usize>weights.run << 1, steps, stride, dilation, weights);
+  convolve(out + row * pad, row, x, <usize>weights.run << 1, steps, 1, dilation, weights);
   memory.fill(out + row * (steps + pad), 0, row * pad);
 }
