@@ -7,7 +7,7 @@ const wasm = readFileSync(new URL("../../dist/engine/vivavoce.wasm", import.meta
 
 /**
  * Runs kernels on samples that are the same on every engine and returns every byte that they gave, in hexadecimal: elementary functions, resampled
- * audio, log-mel, and a stream's windows and measures. Self-contained, because it also runs inside a browser's page.
+ * audio, log-mel, details, and a stream's windows and measures. Self-contained, because it also runs inside a browser's page.
  */
 async function results(binary: string): Promise<Record<string, string>> {
   const bytes = Uint8Array.from(atob(binary), (c) => c.charCodeAt(0));
@@ -76,6 +76,7 @@ async function results(binary: string): Promise<Record<string, string>> {
   }
   new Float32Array(memory.buffer, x, 16000).set(babble(16000, 16000));
   out.logMel = hex(y, run("logMel", y, x, 16000) * 320);
+  out.detail = hex(y, run("detail", y, x, 12000) * 832);
   for (const rateHz of [8000, 16000, 16001, 44100]) {
     const samples = babble(rateHz * 4, rateHz);
     let audio = "";
@@ -120,6 +121,7 @@ describe("bit-exact kernels", () => {
   it("give the golden bits in Node", async () => {
     expect(hashes(await results(wasm.toString("base64")))).toMatchInlineSnapshot(`
       {
+        "detail": "621ea98f5132c274",
         "exp": "38c8036f092e76ad",
         "log": "ed3038dbacbb5833",
         "logMel": "f21c41ae373f58e9",
