@@ -12,6 +12,7 @@ MEL = ((1, 16, 1, 1), (16, 24, 1, 2), (24, 32, 1, 2), (32, 32, 1, 2))  # 80 -> 8
 PLANES = {"mel": MEL, "linear": MEL, "short": ((1, 16, 1, 1), (16, 24, 2, 2), (24, 32, 2, 2), (32, 32, 1, 2))}  # 32 -> 32 -> 16 -> 8 -> 4
 WIDE = {"mel": 320, "linear": 320, "short": 128}  # channels that a front gives
 TAIL = ((80, 3, 1, 2), (64, 3, 2, 1), (64, 3, 4, 1))  # channels out, taps, dilation, stride
+PLAYBACK_TAIL = ((48, 3, 1, 2), *TAIL[1:])  # both networks must fit into 300 kB
 HIDDEN = 32
 
 
