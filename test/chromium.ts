@@ -55,6 +55,11 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 
 /** What keeps people out, as an accessibility checker sees it. */
 export async function seriousViolations(page: Page): Promise<string[]> {
+  // A colour on its way to another is no colour that anybody reads by.
+  await page.evaluate(async () => {
+    const passing = document.getAnimations().filter((one) => one.effect?.getComputedTiming().endTime !== Infinity);
+    await Promise.all(passing.map((one) => one.finished.catch(() => {})));
+  });
   const { violations } = (await page.evaluate(
     // The page's policy lets no script in: the tool's is evaluated by the test.
     `(() => { ${axe}; return axe.run(document, { resultTypes: ["violations"] }); })()`,
