@@ -109,11 +109,9 @@ def copy(bank, folder, share, seconds):
         net, steps, loss = vocoders.train_vocoder(net, speech, seconds, getattr(vocoders, judge)(), 8192 if rebuilt else 16000, 24 if rebuilt else 48, rate=3e-4 if rebuilt else 8e-4)
         print(f"{time.time() - start:6.1f} s {family} {steps} steps, loss {loss:.2f}", flush=True)
         index = half_of(genuine, k)
-        cut = len(index) // 2 if options.get("into", "mel") == "mel" and kind != "Codec" else 0  # of what goes by mel bands, half as an acoustic model's
-        made = vocoders.copies(net, speech[index])
-        if cut:
-            made = torch.cat([made[:cut], vocoders.copies(net, speech[index[cut:]], True)])
-        save(family, k, made, index)
+        by_mel = options.get("into", "mel") == "mel" and kind != "Codec"  # of such copies half as from an acoustic model
+        made = [vocoders.copies(net, speech[part], by_mel and late) for late, part in enumerate(np.array_split(index, 2))]
+        save(family, k, torch.cat(made), index)
     for k, (rate, predicted) in enumerate(((22050, False), (22050, True), (16000, False), (19000, True), (25000, False)), len(MAKERS)):
         if k % of == mine and not os.path.exists(f"{bank}/copies-hifigan-{k}.json"):
             index = half_of(genuine, k)

@@ -12,6 +12,7 @@ import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 from channel import Channel, mulaw
 from network import FLOOR, PLAYBACK_TAIL, TAIL, Attack, Fronts, prepared
 from rates import eer
+from vocoders import levelled
 
 D = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 GROUPS = {"kokoro": "kokoro", "hibari": "kokoro", "espeak": "classic", "flite": "classic", "festival": "classic", "nanotts": "classic", "openjtalk": "classic",
@@ -82,10 +83,6 @@ class Draw:
             two = self.some(self.copies, torch.ones(len(self.copies)), pairs)
             good, bad = [two[:, 0], *good], [two[:, 1], *bad]
         return torch.cat(good), torch.cat(bad)
-
-
-def levelled(x):
-    return x / (x.std(1, keepdim=True) + 1e-6) * 0.06
 
 
 def net_speech(features):
