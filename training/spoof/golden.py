@@ -15,7 +15,7 @@ def main(model, out, *named):
     hashes, kinds = {s["name"]: s["sha256"] for s in header["sections"]}, []
     voices = [torch.from_numpy(np.frombuffer(subprocess.run(["node", EMBED, "--voice", str(v)], stdout=subprocess.PIPE, check=True).stdout, "<f4").copy()) for v in VOICES]
     for kind, checkpoint in (n.split("=", 1) for n in named):
-        net = restored(checkpoint)
+        net = restored(checkpoint, kind)
         fronts = Fronts(net.names)
         with torch.no_grad():
             scores = [round(float(net({name: prepared(x) for name, x in fronts(x[None]).items()})), 4) for x in voices]

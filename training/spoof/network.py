@@ -7,12 +7,16 @@ short    four frames of 4 ms in place of one of 25 ms, 32 bins of 250 Hz: pulses
 """
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 
+# Channels after each plane, by what is looked for: a loudspeaker is heard in a coarse picture, a vocoder's traces are finer.
+CHANNELS = {"synthetic": (16, 24, 40, 40), "playback": (8, 16, 16, 16)}
+LONG = ((1, 1), (1, 2), (1, 2), (1, 2))  # strides over time and bins: 80 -> 80 -> 40 -> 20 -> 10 bins
+STRIDES = {"mel": LONG, "linear": LONG, "short": ((1, 1), (2, 2), (2, 2), (1, 2))}  # 32 -> 32 -> 16 -> 8 -> 4
+BINS = {"mel": 10, "linear": 10, "short": 4}  # that a front leaves
 # channels in, out, stride over time, stride over bins
-MEL = ((1, 16, 1, 1), (16, 24, 1, 2), (24, 32, 1, 2), (32, 32, 1, 2))  # 80 -> 80 -> 40 -> 20 -> 10 bins
-PLANES = {"mel": MEL, "linear": MEL, "short": ((1, 16, 1, 1), (16, 24, 2, 2), (24, 32, 2, 2), (32, 32, 1, 2))}  # 32 -> 32 -> 16 -> 8 -> 4
-WIDE = {"mel": 320, "linear": 320, "short": 128}  # channels that a front gives
-TAIL = ((80, 3, 1, 2), (64, 3, 2, 1), (64, 3, 4, 1))  # channels out, taps, dilation, stride
-PLAYBACK_TAIL = ((48, 3, 1, 2), *TAIL[1:])  # both networks must fit into 300 kB
+PLANES = {kind: {front: tuple((i, o, *s) for i, o, s in zip((1, *c), c, strides)) for front, strides in STRIDES.items()} for kind, c in CHANNELS.items()}
+WIDE = {kind: {front: bins * c[-1] for front, bins in BINS.items()} for kind, c in CHANNELS.items()}  # channels that a front gives
+# channels out, taps, dilation, stride
+TAIL = {"synthetic": ((80, 3, 1, 2), (64, 3, 2, 1), (64, 3, 4, 1)), "playback": ((48, 3, 1, 2), (32, 3, 2, 1), (32, 3, 4, 1))}
 HIDDEN = 32
 
 
@@ -60,13 +64,13 @@ def prepared(features, floor=FLOOR):
 
 
 class Attack(nn.Module):
-    def __init__(self, fronts=("mel",), tail=TAIL, drop=0.3):
+    def __init__(self, kind, fronts, drop=0.3):
         super().__init__()
-        self.names = fronts
+        self.kind, self.names = kind, fronts
         plane = lambda i, o, t, s: nn.Sequential(nn.Conv2d(i, o, 3, (t, s), 1, bias=False), nn.BatchNorm2d(o))
-        self.fronts = nn.ModuleList(nn.ModuleList(plane(*p) for p in PLANES[name]) for name in fronts)
-        self.tail, channels = nn.ModuleList(), sum(WIDE[name] for name in fronts)
-        for o, k, d, s in tail:
+        self.fronts = nn.ModuleList(nn.ModuleList(plane(*p) for p in PLANES[kind][name]) for name in fronts)
+        self.tail, channels = nn.ModuleList(), sum(WIDE[kind][name] for name in fronts)
+        for o, k, d, s in TAIL[kind]:
             self.tail.append(nn.Sequential(nn.Conv1d(channels, o, k, s, d * (k - 1) // 2, d, bias=False), nn.BatchNorm1d(o)))
             channels = o
         self.hidden, self.out = nn.Linear(2 * channels, HIDDEN), nn.Linear(HIDDEN, 1)

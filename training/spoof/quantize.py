@@ -10,18 +10,17 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import numpy as np, torch, torch.nn.functional as F
 import audio
 from export import ACTIVATION_HIGH, BYTE, CONCATENATION_HIGH, FEATURE_STEP, MARGIN, QUAD, WORD, rounded
-from network import HIDDEN, PLANES, TAIL, WIDE, Attack, Fronts, prepared
+from network import HIDDEN, PLANES, WIDE, Attack, Fronts, prepared
 
 INPUT_SCALE = 8  # network.py divides the features by this
-ARCHITECTURES = {("linear", "short"): "attack-2", ("mel",): "attack-1"}  # the shapes that assembly/spoof reads
+FRONTS = {"synthetic": ("linear", "short"), "playback": ("mel",)}  # that assembly/spoof reads
+ARCHITECTURES = {"synthetic": "attack-2", "playback": "attack-1"}
 
 
-def restored(checkpoint):
-    """The float network; which fronts it has and how wide its tail is, the checkpoint's shapes tell."""
+def restored(checkpoint, kind):
+    """The float network."""
     weights = {k: v.float() if v.is_floating_point() else v for k, v in torch.load(checkpoint, map_location="cpu").items()}
-    wide = weights["tail.0.0.weight"].shape[1]
-    fronts = next(names for names in ARCHITECTURES if sum(WIDE[name] for name in names) == wide)
-    net = Attack(fronts, tuple((len(weights[f"tail.{i}.0.weight"]), *layer[1:]) for i, layer in enumerate(TAIL)))
+    net = Attack(kind, FRONTS[kind])
     net.load_state_dict(weights)
     return net.eval()
 
@@ -78,7 +77,7 @@ def tensors(net, seen):
         put(name + ".bias", bias / steps[name], np.float32)
 
     for front, planes in zip(net.names, net.fronts):
-        for i, (channels, outputs, stride, _) in enumerate(PLANES[front]):
+        for i, (channels, outputs, stride, _) in enumerate(PLANES[net.kind][front]):
             weight, bias = folded(planes[i])
             weight = weight.permute(0, 2, 3, 1)  # [outputs][time][bin][channel]
             if i == 0:  # one channel: a run is 3 bins and a zero
@@ -89,8 +88,8 @@ def tensors(net, seen):
                 convolution(f"{front}.plane{i}", weight.reshape(outputs, 3, 3 * channels), bias, before, BYTE, times=QUAD if stride == 1 else 1)
     before = []
     for front in net.names:  # bins outermost, as network.py flattens them
-        step = steps[f"{front}.plane{len(PLANES[front]) - 1}"]
-        before.append(step.repeat(WIDE[front] // len(step)))
+        step = steps[f"{front}.plane{len(PLANES[net.kind][front]) - 1}"]
+        before.append(step.repeat(WIDE[net.kind][front] // len(step)))
     before = torch.cat(before)
     for i, layer in enumerate(net.tail):
         weight, bias = folded(layer)
@@ -108,13 +107,13 @@ def tensors(net, seen):
 
 
 def main(checkpoint, kind, speech, out):
-    net, calibration = restored(checkpoint), json.load(open(checkpoint.removesuffix(".pt") + ".json"))["calibration"]
+    net, calibration = restored(checkpoint, kind), json.load(open(checkpoint.removesuffix(".pt") + ".json"))["calibration"]
     os.makedirs(out, exist_ok=True)
     written = tensors(net, peaks(net, features(speech, net.names)))
     for name, array in written:
         np.save(f"{out}/{name}.npy", array)
     json.dump([name for name, _ in written], open(out + "/order.json", "w"))
-    json.dump({"architecture": ARCHITECTURES[net.names], "attack": kind, "calibration": calibration}, open(out + "/description.json", "w"))
+    json.dump({"architecture": ARCHITECTURES[kind], "attack": kind, "calibration": calibration}, open(out + "/description.json", "w"))
     print(kind, sum(a.nbytes for _, a in written), "bytes")
 
 

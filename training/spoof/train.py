@@ -10,7 +10,7 @@ that and on what sources.py calls `choose`, never on DEV. OUT-<fronts>.pt and .j
 import argparse, glob, json, math, os, time, zlib
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 from channel import Channel, mulaw
-from network import FLOOR, PLAYBACK_TAIL, TAIL, Attack, Fronts, prepared
+from network import FLOOR, Attack, Fronts, prepared
 from rates import eer
 from vocoders import levelled
 
@@ -259,9 +259,8 @@ def main(a):
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
     kinds = {name: tuple(name.split("+")) for name in a.fronts.split(",")}
     material = Material(a.bank, a.kind, tuple(sorted({"mel", *(f for k in kinds.values() for f in k)})), without, o)
-    tail = PLAYBACK_TAIL if a.kind == "playback" else TAIL
-    nets = {name: Attack(k, tail, o["drop"]).to(D, memory_format=torch.channels_last) for name, k in kinds.items()}
-    averages = {name: Attack(k, tail, o["drop"]).to(D) for name, k in kinds.items()}
+    nets = {name: Attack(a.kind, k, o["drop"]).to(D, memory_format=torch.channels_last) for name, k in kinds.items()}
+    averages = {name: Attack(a.kind, k, o["drop"]).to(D) for name, k in kinds.items()}
     optimizers = {}
     for name, net in nets.items():
         averages[name].load_state_dict(net.state_dict())
