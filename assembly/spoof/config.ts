@@ -21,17 +21,18 @@ export const ACTIVATION_HIGH = 4095;
 /** Nothing lies further below the loud than this, natural logarithm of power (43 dB): rooms, lines and empty bands tell nothing there. */
 export const FLOOR: f32 = 10;
 
-/** Channels after each plane; the bins are 80, 40, 20, 10, or 32, 16, 8, 4. */
-export const PLANE0 = 16;
-export const PLANE1 = 24;
-export const PLANE2 = 32;
-export const PLANE3 = 32;
+const PLANES: usize = memory.data<i32>([16, 24, 40, 40, 8, 16, 16, 16]);
+const TAILS: usize = memory.data<i32>([80, 64, 64, 48, 32, 32]);
 
-/** Channels after each layer of the tail; the first is narrower for playback. */
-export const TAIL0 = 80;
-export const TAIL0_PLAYBACK = 48;
-export const TAIL1 = 64;
-export const TAIL2 = 64;
+/** Channels after plane 0 … 3; the bins are 80, 40, 20, 10, or 32, 16, 8, 4. */
+export function planeChannels(kind: i32, plane: i32): i32 {
+  return load<i32>(PLANES + (<usize>(4 * kind + plane) << 2));
+}
+
+/** Channels after layer 0 … 2 of the tail. */
+export function tailChannels(kind: i32, layer: i32): i32 {
+  return load<i32>(TAILS + (<usize>(3 * kind + layer) << 2));
+}
 
 export const HIDDEN = 32;
 /** One score; outputs come in fours. */

@@ -16,16 +16,10 @@ import {
   FLOOR,
   HIDDEN,
   OUTPUTS,
-  PLANE0,
-  PLANE1,
-  PLANE2,
-  PLANE3,
   SYNTHETIC,
-  TAIL0,
-  TAIL0_PLAYBACK,
-  TAIL1,
-  TAIL2,
   frameValues,
+  planeChannels,
+  tailChannels,
 } from "./config";
 
 /** A picture of the speech, `columns` of `bins` in every frame, and the planes that look at it. */
@@ -56,34 +50,42 @@ export class Weights {
   out: Dense;
 }
 
-/** Channels that the fronts give. */
-const BANDS = (BINS / 8) * PLANE3;
-const SHORT = (COLUMN_BINS / 8) * PLANE3;
+/** Channels that a front gives. */
+function seenChannels(f: Front): i32 {
+  return (f.bins / 8) * f.plane3.outputs;
+}
 
 /** Reserves every weight. The order of calls is the order of tensors in the model file. */
 export function createWeights(loading: Loading, kind: i32): Weights {
   const w = create<Weights>();
-  const tail0 = kind == SYNTHETIC ? TAIL0 : TAIL0_PLAYBACK;
+  const tail0 = tailChannels(kind, 0);
+  const tail1 = tailChannels(kind, 1);
+  const tail2 = tailChannels(kind, 2);
   w.values = frameValues(kind);
-  w.bands = createFront(loading, 1, BINS, 1);
-  w.short = kind == SYNTHETIC ? createFront(loading, COLUMNS, COLUMN_BINS, 2) : null;
-  w.tail0 = createPairConvolution(loading, tail0, kind == SYNTHETIC ? BANDS + SHORT : BANDS, 0, ACTIVATION_HIGH);
-  w.tail1 = createConvolution(loading, TAIL1, 3, tail0, false, 0, ACTIVATION_HIGH);
-  w.tail2 = createConvolution(loading, TAIL2, 3, TAIL1, false, 0, ACTIVATION_HIGH);
-  w.hidden = createDense(loading, HIDDEN, 2 * TAIL2, true);
+  w.bands = createFront(loading, kind, 1, BINS, 1);
+  let channels = seenChannels(w.bands);
+  if (kind == SYNTHETIC) {
+    const short = createFront(loading, kind, COLUMNS, COLUMN_BINS, 2);
+    channels += seenChannels(short);
+    w.short = short;
+  }
+  w.tail0 = createPairConvolution(loading, tail0, channels, 0, ACTIVATION_HIGH);
+  w.tail1 = createConvolution(loading, tail1, 3, tail0, false, 0, ACTIVATION_HIGH);
+  w.tail2 = createConvolution(loading, tail2, 3, tail1, false, 0, ACTIVATION_HIGH);
+  w.hidden = createDense(loading, HIDDEN, 2 * tail2, true);
   w.out = createDense(loading, OUTPUTS, HIDDEN, true);
   return w;
 }
 
-function createFront(loading: Loading, columns: i32, bins: i32, stride: i32): Front {
+function createFront(loading: Loading, kind: i32, columns: i32, bins: i32, stride: i32): Front {
   const f = create<Front>();
   f.columns = columns;
   f.bins = bins;
   f.stride = stride;
-  f.plane0 = createConvolution(loading, PLANE0, 3, 4, true, 0, ACTIVATION_HIGH);
-  f.plane1 = createStrided(loading, PLANE1, 3 * PLANE0, stride);
-  f.plane2 = createStrided(loading, PLANE2, 3 * PLANE1, stride);
-  f.plane3 = createStrided(loading, PLANE3, 3 * PLANE2, 1);
+  f.plane0 = createConvolution(loading, planeChannels(kind, 0), 3, 4, true, 0, ACTIVATION_HIGH);
+  f.plane1 = createStrided(loading, planeChannels(kind, 1), 3 * planeChannels(kind, 0), stride);
+  f.plane2 = createStrided(loading, planeChannels(kind, 2), 3 * planeChannels(kind, 1), stride);
+  f.plane3 = createStrided(loading, planeChannels(kind, 3), 3 * planeChannels(kind, 2), 1);
   return f;
 }
 
@@ -96,7 +98,7 @@ export class State {
   maxFrames: i32;
   /** f32 [maxFrames][values of a frame] */
   features: usize;
-  /** Two planes that the layers take turns in: i16, at most [4 · frames][32 bins][PLANE0] and [frames][40 bins][PLANE1] with their borders. */
+  /** Two planes that the layers take turns in: i16, at most plane 0 of [4 · frames][32 bins] and plane 1 of [frames][40 bins] with their borders. */
   wide: usize;
   narrow: usize;
   /** What the fronts give, i16 [1 + frames + 1][channels]. */
@@ -112,16 +114,20 @@ export class State {
   end: usize;
 }
 
+/** Scratch for either network: that for synthetic speech has no layer narrower than the other's. */
 export function createState(maxFrames: i32, stagedBytes: i32): State {
   const s = create<State>();
+  const plane0 = planeChannels(SYNTHETIC, 0);
+  const plane1 = planeChannels(SYNTHETIC, 1);
+  const seen = ((BINS + COLUMN_BINS) / 8) * planeChannels(SYNTHETIC, 3);
   s.maxFrames = maxFrames;
   s.features = reserve(<usize>(maxFrames * frameValues(SYNTHETIC)) << 2);
-  s.wide = reserve(<usize>((COLUMNS * maxFrames + 2) * (COLUMN_BINS + 2) * PLANE0) << 1);
-  s.narrow = reserve(max(<usize>((maxFrames + 2) * (BINS / 2 + 2) * PLANE1) << 1, <usize>stagedBytes));
-  s.seen = reserve(<usize>((maxFrames + 2) * (BANDS + SHORT)) << 1);
+  s.wide = reserve(<usize>((COLUMNS * maxFrames + 2) * (COLUMN_BINS + 2) * plane0) << 1);
+  s.narrow = reserve(max(<usize>((maxFrames + 2) * (BINS / 2 + 2) * plane1) << 1, <usize>stagedBytes));
+  s.seen = reserve(<usize>((maxFrames + 2) * seen) << 1);
   s.means = reserve(BINS << 2);
-  s.quads = reserve(<usize>(6 * (BINS + 2) * PLANE0) << 1);
-  s.statistics = reserve((2 * TAIL2) << 2);
+  s.quads = reserve(<usize>(6 * (BINS + 2) * plane0) << 1);
+  s.statistics = reserve((2 * tailChannels(SYNTHETIC, 2)) << 2);
   s.hidden = reserve(HIDDEN << 2);
   s.out = reserve(OUTPUTS << 2);
   s.end = reserve(0);
@@ -130,19 +136,18 @@ export function createState(maxFrames: i32, stagedBytes: i32): State {
 
 /** The score of `frames` frames of s.features: positive speaks for an attack. */
 export function forward(w: Weights, s: State, frames: i32): f32 {
-  const channels = w.tail0.run; //                                    320, or 448 with the columns
-  const row = <usize>channels << 1;
+  const row = <usize>w.tail0.run << 1;
   memory.fill(s.seen, 0, row);
   see(s.seen + row, row, s, s.features, w.values, frames, w.bands);
   const short = w.short;
-  if (short) see(s.seen + row + (BANDS << 1), row, s, s.features + (BINS << 2), w.values, frames, short);
+  if (short) see(s.seen + row + (<usize>seenChannels(w.bands) << 1), row, s, s.features + (BINS << 2), w.values, frames, short);
   memory.fill(s.seen + row * (frames + 1), 0, row);
 
   const steps = (frames + 1) >> 1; //                                 20 ms each
   firstLayer(s.wide, s.seen, s.narrow, steps, w.tail0);
   layer(s.narrow, 4, s.wide, steps, 2, w.tail1);
   layer(s.wide, 0, s.narrow, steps, 4, w.tail2);
-  meanDeviation(s.statistics, s.wide, TAIL2 << 1, steps, TAIL2);
+  meanDeviation(s.statistics, s.wide, <usize>w.tail2.outputs << 1, steps, w.tail2.outputs);
   dense(s.hidden, s.statistics, w.hidden);
   rectify(s.hidden, HIDDEN);
   dense(s.out, s.hidden, w.out);
@@ -152,12 +157,13 @@ export function forward(w: Weights, s: State, frames: i32): f32 {
 /** One front over the picture that lies at `features`, in frames of `values`, to the frames of `out`, `outStep` bytes apart. */
 function see(out: usize, outStep: usize, s: State, features: usize, values: i32, frames: i32, f: Front): void {
   const rows = frames * f.columns;
-  const bins = f.bins; //                                                                                        a frame of bands, of columns
-  prepare(s.narrow, s, features, values, frames, f.columns, bins); //                                               80 bins     4 × 32
-  firstPlane(s.wide, s.narrow, rows, bins, f.plane0); //                                                         80 × 16     4 × 32 × 16
-  plane(s.narrow, s.wide, s, rows / f.stride, bins / 2, PLANE0, f.stride, f.plane1); //                          40 × 24     2 × 16 × 24
-  plane(s.wide, s.narrow, s, frames, bins / 4, PLANE1, f.stride, f.plane2); //                                   20 × 32     8 × 32
-  convolveQuads(out, outStep, s.wide, rowBytes(bins / 4, PLANE2), frames, bins / 8, PLANE2, 2, f.plane3, 0, s.quads); // 10 × 32     4 × 32
+  const bins = f.bins; //                                               a frame of bands, of columns: 80 bins, 4 × 32
+  prepare(s.narrow, s, features, values, frames, f.columns, bins);
+  firstPlane(s.wide, s.narrow, rows, bins, f.plane0); //                                              80 bins, 4 × 32
+  plane(s.narrow, s.wide, s, rows / f.stride, bins / 2, f.plane0.outputs, f.stride, f.plane1); //     40 bins, 2 × 16
+  plane(s.wide, s.narrow, s, frames, bins / 4, f.plane1.outputs, f.stride, f.plane2); //              20 bins, 8
+  const channels = f.plane2.outputs;
+  convolveQuads(out, outStep, s.wide, rowBytes(bins / 4, channels), frames, bins / 8, channels, 2, f.plane3, 0, s.quads); // 10 bins, 4
 }
 
 /** A row of the input plane: 1 zero, the bins, 3 zeros, because a tap reads runs of 4. */
@@ -225,11 +231,12 @@ function clearBorder(plane: usize, row: usize, rows: i32, bin: usize): void {
   memory.fill(plane + row * (rows + 1), 0, row);
 }
 
-/** To [1 + rows + 1][1 + bins + 1][PLANE0], its border zero. */
+/** To [1 + rows + 1][1 + bins + 1][channels], its border zero. */
 function firstPlane(out: usize, x: usize, rows: i32, bins: i32, weights: Convolution): void {
-  const row = rowBytes(bins, PLANE0);
-  clearBorder(out, row, rows, PLANE0 << 1);
-  convolveChannel(out + row + (PLANE0 << 1), row, x, inputBytes(bins), rows, bins, weights);
+  const row = rowBytes(bins, weights.outputs);
+  const bin = <usize>weights.outputs << 1;
+  clearBorder(out, row, rows, bin);
+  convolveChannel(out + row + bin, row, x, inputBytes(bins), rows, bins, weights);
 }
 
 /** A 3 × 3 convolution of every second bin, and of every row or every second, to [1 + rows + 1][1 + bins + 1][channels], its border zero. */
