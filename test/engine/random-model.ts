@@ -98,17 +98,18 @@ function attackSection(kind: string, seed: number): Buffer {
     for (const spec of specs) tensors.push({ ...spec, data: values(spec, inputs, next) });
   };
   const synthetic = kind === "synthetic";
+  const [plane0, plane1, plane2, plane3] = synthetic ? [16, 24, 40, 40] : [8, 16, 16, 16];
+  const [tail0, tail1, tail2] = synthetic ? [80, 64, 64] : [48, 32, 32];
   for (const front of synthetic ? ["linear", "short"] : ["mel"]) {
-    layer(`${front}.plane0`, "i16", [16, 3, 4]);
-    layer(`${front}.plane1`, "i8", [24, 3, 48]);
-    layer(`${front}.plane2`, "i8", [32, 3, 72]);
-    layer(`${front}.plane3`, "i8", [32, 3, 96]);
+    layer(`${front}.plane0`, "i16", [plane0, 3, 4]);
+    layer(`${front}.plane1`, "i8", [plane1, 3, 3 * plane0]);
+    layer(`${front}.plane2`, "i8", [plane2, 3, 3 * plane1]);
+    layer(`${front}.plane3`, "i8", [plane3, 3, 3 * plane2]);
   }
-  const wide = synthetic ? 80 : 48;
-  layer("tail0", "i8", [wide, 3, synthetic ? 448 : 320]);
-  layer("tail1", "i8", [64, 3, wide]);
-  layer("tail2", "i8", [64, 3, 64]);
-  layer("hidden", "i16", [32, 128]);
+  layer("tail0", "i8", [tail0, 3, (synthetic ? 10 + 4 : 10) * plane3]);
+  layer("tail1", "i8", [tail1, 3, tail0]);
+  layer("tail2", "i8", [tail2, 3, tail1]);
+  layer("hidden", "i16", [32, 2 * tail2]);
   layer("out", "i16", [4, 32]);
   const architecture = synthetic ? "attack-2" : "attack-1";
   return section({ architecture, attack: kind, calibration: [0.001, -1] }, tensors);
