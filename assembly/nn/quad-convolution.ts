@@ -83,18 +83,19 @@ function transform(out: usize, d0: usize, bytes: usize): void {
 /** `convolvePlane` for 3 taps, bit for bit. Weights by `packQuads`; `scratch` holds 6 frames of x; xStep % 16 == 0. */
 export function convolveQuads(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, bins: i32, channels: i32, binStride: i32, layer: Convolution, residual: usize, scratch: usize): void {
   const xBin = <usize>(channels * binStride) << 1;
-  // One or two bins that are left over from tiles of four.
-  const rest = (bins & 3) < 3 && (layer.outputs & 15) == 0 ? bins & 3 : 0;
+  // One or two bins that are left over from tiles of four are a tile with sixteen outputs; eight outputs have them in a tile of their own.
+  const rest = (bins & 3) < 3 ? bins & 3 : 0;
   const tiled = bins - rest;
+  const paired = layer.outputs & ~15;
   const restOut = (<usize>(tiled * layer.outputs)) << 1;
   for (; frames >= 4; frames -= 4, out += outStep << 2, x += xStep << 2) {
     transform(scratch, x, xStep);
     for (let o = 0; o < layer.outputs; o += 8) {
       const slice = <usize>o << 1;
-      quadPanel(out + slice, outStep, scratch, xStep, xBin, tiled, layer, o, residual ? residual + slice : 0);
+      quadPanel(out + slice, outStep, scratch, xStep, xBin, o < paired ? tiled : bins, layer, o, residual ? residual + slice : 0);
     }
     if (rest) {
-      for (let o = 0; o < layer.outputs; o += 16) {
+      for (let o = 0; o < paired; o += 16) {
         const slice = restOut + (<usize>o << 1);
         restPanels(out + slice, outStep, scratch + xBin * tiled, xStep, rest > 1 ? xBin : 0, rest, layer, o, residual ? residual + slice : 0);
       }
