@@ -21,6 +21,7 @@ export const ACTIVATION_HIGH = 4095;
 /** Nothing lies further below the loud than this, natural logarithm of power (43 dB): rooms, lines and empty bands tell nothing there. */
 export const FLOOR: f32 = 10;
 
+/** Of synthetic speech, then of playback: a loudspeaker is heard in a coarser picture. Multiples of 8. */
 const PLANES: usize = memory.data<i32>([16, 24, 40, 40, 8, 16, 16, 16]);
 const TAILS: usize = memory.data<i32>([80, 64, 64, 48, 32, 32]);
 
