@@ -1,16 +1,17 @@
 """Training material for the voice-activity network: sequences of log-mel features with Silero's opinion of each frame.
 
-    MIRROR=… SILERO=silero_vad_v6.onnx MUSIC=folder-of-ogg SYNTHESIZED=folder python data.py OUT.npz HOURS [dev]
+    MIRROR=… SILERO=silero_vad_v6.onnx MUSIC=folder-of-ogg SYNTHESIZED=folder [SEED=7] python data.py OUT.npz HOURS [dev | hold]
 
 Speech comes from TRAIN of ../corpora.py (blobs of bare git repositories), noise from ESC-50 and from generators, music from
 free game soundtracks. `dev` takes speech from DEV and other noise clips instead: never trained on, and the hold music of
 Debian's asterisk-moh-opsound-wav stays out of both (it is what is measured on).
+`hold` is for train.py's HOLD, without labels: what the network heard well before it learnt of voice over IP, as the engine brings it.
 The label of a frame is the mean of Silero's probability on the mixture and on the clean speech; material without speech is 0.
 """
 import io, os, random, sys
 from math import gcd
 import numpy as np, onnxruntime, soundfile
-from scipy.signal import lfilter, resample_poly
+from scipy.signal import butter, fftconvolve, firwin, lfilter, resample, resample_poly, sosfilt
 
 sys.path.insert(0, os.environ.get("CORPORA", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")))
 sys.argv, arguments = sys.argv[:1], sys.argv[1:]
@@ -18,8 +19,9 @@ import corpora
 
 RATE, SECONDS = 16000, 12
 LENGTH = RATE * SECONDS
-rng = np.random.default_rng(7)
-random.seed(7)
+SEED = int(os.environ.get("SEED", 7))
+rng = np.random.default_rng(SEED)
+random.seed(SEED)
 
 
 def to16k(x, rate):
@@ -147,21 +149,61 @@ def tones(n):
     return x
 
 
-def telephone(x):
-    """300..3,400 Hz at 8 kHz, G.711-like quantisation, back to 16 kHz."""
-    y = resample_poly(x, 1, 2)
-    y = lfilter([1, -1], [1, -0.85], y) * 0.93
-    y = np.sign(y) * np.round(np.log1p(255 * np.minimum(np.abs(y), 1)) / np.log(256) * 127) / 127
-    y = np.sign(y) * (np.expm1(np.abs(y) * np.log(256)) / 255)
-    return resample_poly(y, 2, 1).astype(np.float32)
+def cut_above(hz):
+    """A low-pass, steep or gentle, deep or shallow: what is left above it tells equipment apart."""
+    taps = firwin(2 * int(rng.integers(24, 160)) + 1, hz, window=("kaiser", rng.uniform(3, 9)), fs=RATE)
+    return lambda x: fftconvolve(x, taps, "same")
+
+
+def cut_below(rate, share=0.5, lowest=50):
+    """A high-pass of a microphone or a telephone, or none: voice over IP and files keep the low frequencies."""
+    if rng.random() >= share:
+        return lambda x: x
+    filters = butter(int(rng.integers(1, 5)), rng.uniform(lowest, 350), "high", fs=rate, output="sos")
+    return lambda x: sosfilt(filters, x)
+
+
+def engine_filter():
+    """The taps of assembly/dsp/resample-table.ts for 8 kHz: nothing is left of the images, so the upper bins lie at the floor."""
+    half, beta = 112, 0.1102 * (86 - 8.7)
+    t = np.arange(-half, half + 1)
+    taps = np.sinc(0.95 * t / 2) * np.kaiser(2 * half + 1, beta)
+    return taps / taps.sum()
+
+
+def coded(x, how):
+    """Through a codec at 8 kHz; libsndfile has the real ones."""
+    if how is None:
+        return x
+    file = io.BytesIO()
+    soundfile.write(file, np.clip(x, -1, 1), 8000, subtype=how, format="WAV")
+    file.seek(0)
+    return soundfile.read(file)[0][: len(x)]
+
+
+def telephone(*lows):
+    """8 kHz, with and without the low frequencies, through a codec, and back to 16 kHz as the engine or as others do it."""
+    low, band = cut_below(8000, *lows), cut_above(rng.uniform(3300, 3950))
+    how = [None, "PCM_16", "ULAW", "ALAW", "GSM610"][rng.choice(5, p=[0.1, 0.2, 0.25, 0.25, 0.2])]
+    up = [lambda y: resample_poly(y, 2, 1, window=engine_filter()), lambda y: resample_poly(y, 2, 1), lambda y: resample(y, 2 * len(y))][
+        rng.choice(3, p=[0.6, 0.25, 0.15])
+    ]
+    return lambda x: up(coded(low(band(x)[::2]), how)).astype(np.float32)
+
+
+def line():
+    """A way from the microphone to the engine: 8 kHz, a band limit below 8 kHz in 16 kHz, or all of it."""
+    which = rng.random()
+    if which < 0.55:
+        return telephone()
+    low, band = cut_below(RATE), cut_above(rng.uniform(3400, 7900)) if which < 0.78 else lambda x: x
+    return lambda x: low(band(x)).astype(np.float32)
 
 
 def room(x):
     n = int(RATE * rng.uniform(0.1, 0.6))
     h = rng.standard_normal(n) * np.exp(-6.9 * np.arange(n) / n) * rng.uniform(0.02, 0.12)
     h[0] = 1
-    from scipy.signal import fftconvolve
-
     return fftconvolve(x, h)[: len(x)].astype(np.float32)
 
 
@@ -180,6 +222,10 @@ class Silero:
             p, state = self.net.run(None, {"input": np.concatenate([context, part], 1), "state": state, "sr": np.array(RATE, np.int64)})
             out[:, c], context = p[:, 0], part[:, -64:]
         return out
+
+
+def unheard(x):
+    return np.zeros((len(x), x.shape[1] // 512), np.float32)
 
 
 def logmel(x):
@@ -202,10 +248,10 @@ def per_frame(p, frames):
 
 def main():
     out, hours = arguments[0], float(arguments[1])
-    dev = "dev" in arguments[2:]
-    people = speech(corpora.DEV if dev else {k: v for k, v in corpora.TRAIN.items() if k not in ("malayalam", "alphanumeric")}, hours * 130)
+    dev, hold = "dev" in arguments[2:], "hold" in arguments[2:]
+    people = speech(corpora.DEV if dev else {k: v for k, v in corpora.TRAIN.items() if k not in ("malayalam", "alphanumeric")}, hours * 260)
     people += synthesized()
-    noises, songs, silero = esc50(dev), music(dev), Silero(os.environ["SILERO"])
+    noises, songs, silero = esc50(dev), music(dev), unheard if hold else Silero(os.environ["SILERO"])
     features, labels, kinds = [], [], []
     count, batch = int(hours * 3600 / SECONDS), 32
     for start in range(0, count, batch):
@@ -220,7 +266,8 @@ def main():
                     x = x[: LENGTH - at] * 10 ** (rng.normal(0, 3) / 20)
                     clean[b, at : at + len(x)] += x
                     at += len(x) + int(RATE * rng.exponential(0.5 if rng.random() < 0.7 else 2.5))
-                snr, kind[b] = rng.uniform(-8, 20) if rng.random() < 0.6 else rng.uniform(20, 45), 0
+                # Three in ten are as good as without noise, half of those quite.
+                snr, kind[b] = [rng.uniform(-8, 20), rng.uniform(20, 45), rng.uniform(45, 80), np.inf][rng.choice(4, p=[0.45, 0.25, 0.15, 0.15])], 0
                 if rng.random() < 0.3:
                     clean[b] = room(clean[b])
             else:
@@ -241,10 +288,8 @@ def main():
             level = 0.05 * np.sqrt(np.mean(clean[b] ** 2) / 0.0025 + 1e-12) if talks[b] else 0.05
             x = clean[b] + n[:LENGTH] * level * 10 ** (-snr / 20)
             gain = 10 ** (rng.uniform(-28, 14) / 20)
-            if rng.random() < 0.5:
-                x, clean[b] = telephone(x * gain), telephone(clean[b])
-            else:
-                x = x * gain
+            way = telephone(1, 200) if hold and rng.random() < 0.7 else cut_below(RATE) if hold else line()
+            x, clean[b] = way(x * gain), way(clean[b])
             if rng.random() < 0.5:
                 x = np.round(x * 32768) / 32768
             dirty[b] = np.clip(x, -1, 1)

@@ -1,8 +1,12 @@
-"""Writes the taught weights as AssemblyScript data: python export.py WEIGHTS.npz ../../assembly/quality/voice-activity-weights.ts"""
+"""Writes the taught weights, or the mean of several runs', as AssemblyScript data:
+
+    python export.py WEIGHTS.npz[,MORE.npz] ../../assembly/quality/voice-activity-weights.ts
+"""
 import sys
 import numpy as np
 
-w = np.load(sys.argv[1])
+runs = [np.load(p) for p in sys.argv[1].split(",")]
+w = {k: np.mean([run[k] for run in runs], 0) for k in runs[0]}
 hidden = len(w["denseBias"])
 assert w["dense"].shape == (hidden, 80) and w["recurrent"].shape == (3 * hidden, hidden) and hidden % 8 == 0
 rows = [(w[k], np.abs(w[k]).max(1, keepdims=True) / 127 + 1e-12) for k in ("dense", "input", "recurrent")]

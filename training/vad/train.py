@@ -1,10 +1,13 @@
 """Teaches the voice-activity network (a dense layer, a gated recurrent unit, one output) and writes its weights.
 
-    python train.py TRAIN.npz[,MORE.npz] DEV.npz EPOCHS WEIGHTS.npz [HIDDEN [START.npz]]
+    [PEAK=6e-3 KEEP=1 SILENT=1.5] python train.py TRAIN.npz[,MORE.npz] DEV.npz EPOCHS WEIGHTS.npz [HIDDEN [START [HOLD.npz[,MORE.npz]]]]
 
+START is a file of weights, or ../../assembly/quality/voice-activity-weights.ts itself. On the sequences of HOLD not Silero but START
+is the teacher: what it says there shall stay; KEEP times as many of them are drawn in a pass as there are others. SILENT is the weight
+of sequences without speech.
 The answer for a frame comes DELAY frames later, so that a word's beginning is not guessed from its first 25 ms.
 """
-import sys, time
+import os, re, sys, time
 import jax, jax.numpy as jnp, numpy as np, optax
 
 DELAY, BINS, SILENCE = 8, 80, -15.942385
@@ -14,6 +17,25 @@ labels = labels[..., 0]
 epochs, out = int(sys.argv[3]), sys.argv[4]
 hidden = int(sys.argv[5]) if len(sys.argv) > 5 else 32
 rng = np.random.default_rng(1)
+kept = np.concatenate([np.load(p)["features"] for p in sys.argv[7].split(",")]) if len(sys.argv) > 7 else features[:0]
+
+
+def read(path):
+    """Weights as train.py or as export.py wrote them."""
+    if path.endswith(".npz"):
+        return {k: jnp.asarray(v) for k, v in np.load(path).items()}
+    tables = re.findall(r"\(\[\n(.*?)\n\]", open(path).read(), re.S)
+    whole, scales, biases = (np.array(t.replace(",", " ").split(), np.float32) for t in tables)
+    shapes = {"dense": (hidden, BINS), "input": (3 * hidden, hidden), "recurrent": (3 * hidden, hidden)}
+    rest = {"denseBias": (hidden,), "inputBias": (3 * hidden,), "recurrentBias": (3 * hidden,), "out": (hidden,), "outBias": ()}
+    p = {}
+    for name, (rows, columns) in shapes.items():
+        p[name], whole = whole[: rows * columns].reshape(rows, columns) * scales[:rows, None], whole[rows * columns :]
+        scales = scales[rows:]
+    for name, shape in rest.items():
+        n = int(np.prod(shape))
+        p[name], biases = biases[:n].reshape(shape), biases[n:]
+    return {k: jnp.asarray(v) for k, v in p.items()}
 
 
 def start(key):
@@ -55,16 +77,19 @@ def rounded(p):
 
 def loss(p, x, y, weight):
     z = logits(rounded(p), x)[:, DELAY:]
-    y = y[:, :-DELAY]
     return (weight[:, None] * optax.sigmoid_binary_cross_entropy(z, y)).mean()
 
 
-steps = epochs * (len(features) // 32)
-optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(optax.cosine_onecycle_schedule(steps, 6e-3, 0.15), weight_decay=1e-4))
+count = len(features) + min(int(os.environ.get("KEEP", 1)) * len(features), len(kept))
+steps = epochs * (count // 32)
+optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(optax.cosine_onecycle_schedule(steps, float(os.environ.get("PEAK", 6e-3)), 0.15), weight_decay=1e-4))
 
 
 @jax.jit
-def update(p, s, x, y, weight):
+def update(p, s, x, y, weight, held):
+    y = y[:, :-DELAY]
+    if len(kept):
+        y = jnp.where(held[:, None], jax.nn.sigmoid(logits(rounded(first), x)[:, DELAY:]), y)
     l, g = jax.value_and_grad(loss)(p, x, y, weight)
     g, s = optimizer.update(g, s, p)
     return optax.apply_updates(p, g), s, l
@@ -84,18 +109,25 @@ def report(p):
     return "  ".join(line)
 
 
-p = {k: jnp.asarray(v) for k, v in np.load(sys.argv[6]).items()} if len(sys.argv) > 6 else start(jax.random.PRNGKey(0))
+p = first = read(sys.argv[6]) if len(sys.argv) > 6 else start(jax.random.PRNGKey(0))
 s = optimizer.init(p)
-weights = np.where(kinds == 0, 1.0, 1.5).astype(np.float32)
+weights = np.where(kinds == 0, 1.0, float(os.environ.get("SILENT", 1.5))).astype(np.float32)
+none = np.zeros(labels.shape[1:], np.float32)
+if len(kept):
+    print("before", report(p), flush=True)
 for epoch in range(epochs):
     began, total = time.time(), 0
-    order = rng.permutation(len(features))
+    order = np.concatenate([np.arange(len(features)), len(features) + rng.permutation(len(kept))])[:count]
+    order = rng.permutation(order)
     for i in range(0, len(order) - 31, 32):
         pick = np.sort(order[i : i + 32])
-        x = features[pick].astype(np.float32)
+        own, held = pick[pick < len(features)], pick >= len(features)
+        x = np.concatenate([features[own], kept[pick[held] - len(features)]]).astype(np.float32)
+        y = np.concatenate([labels[own].astype(np.float32), np.tile(none, (held.sum(), 1))])
+        weight = np.concatenate([weights[own], np.ones(held.sum(), np.float32)])
         # Another gain is a constant in the logarithm; what sinks under the floor stays at it.
         x = np.maximum(x + rng.uniform(-3, 3, (32, 1, 1)).astype(np.float32), SILENCE)
-        p, s, l = update(p, s, x, labels[pick].astype(np.float32), weights[pick])
+        p, s, l = update(p, s, x, y, weight, held)
         total += float(l)
     if epoch % 4 == 3 or epoch == epochs - 1:
         print(epoch, f"loss {total / (len(order) // 32):.4f} {time.time() - began:.1f} s", report(p), flush=True)
