@@ -125,7 +125,11 @@ export function calibrationOf(section: Readonly<Record<string, unknown>> | null)
     reliability: termsOf(section.reliability, unfitted.reliability, "reliability"),
     strangers: {
       oneInTen: qualityTermsOf(strangers.oneInTen, unfitted.strangers.oneInTen, "one stranger in ten"),
-      oneInHundred: qualityTermsOf(strangers.oneInHundred, unfitted.strangers.oneInHundred, "one stranger in a hundred"),
+      oneInHundred: qualityTermsOf(
+        strangers.oneInHundred,
+        unfitted.strangers.oneInHundred,
+        "one stranger in a hundred",
+      ),
     },
     thresholds: thresholdsOf(section.thresholds),
     nearest: numberOf(section.nearest, unfitted.nearest, "nearest"),

@@ -9,9 +9,9 @@ import { configSchema } from "../../dist/server/config.js";
 import { type Box, startBox } from "../../dist/server/start.js";
 import { keepLastEvaluation } from "../../src/evaluate/last-evaluation.js";
 import { strings } from "../../src/web/operator/strings.js";
+import { launch, recordingOf, seriousViolations } from "../chromium.js";
 import { type ContractClient, overHttp } from "../server/contract-client.js";
 import { enroll, openSession, verify } from "../server/workflows.js";
-import { launch, recordingOf, seriousViolations } from "../chromium.js";
 
 const anna = 1;
 const bert = 3;

@@ -20,23 +20,23 @@ STEP = 16  # of the samples in the pack: copies get the same
 CODED = ("gsm", "amr7", "amr4", "opus-6", "opus-8", "opus-12", "opus-24", "opus-narrow")
 BLOCK = 64  # genuine clips next to each other that share a codec
 
-# What copies half of the genuine clips each: family, what it is made of (vocoders.Rebuilt, Spectral, Codec), its judge. A family is left out as one.
+# What copies a part of the genuine clips each: family, what it is made of (vocoders.Rebuilt, Spectral, Codec), its judge, its share of the time that
+# a vocoder gets. A family is left out as one.
 MAKERS = (
-    ("hifigan-16", "Rebuilt", dict(), "Periods"),
-    ("bigvgan", "Rebuilt", dict(bands=100, activation="snake", rate=24000), "Judge"),
-    ("istftnet", "Rebuilt", dict(out="spectrum", rate=22050), "Periods"),
-    ("multiband", "Rebuilt", dict(out="bands", activation="elu"), "Judge"),
-    ("vits", "Rebuilt", dict(into="spectrum", hidden="noise", size=192, rate=22050), "Periods"),
-    ("freevc", "Rebuilt", dict(into="spectrum", hidden="noise", size=24), "Periods"),
-    ("codec-elu", "Rebuilt", dict(into="wave", hidden="steps", size=32, activation="elu"), "Judge"),
-    ("codec-snake", "Rebuilt", dict(into="wave", hidden="steps", size=12, steps=4, pace=2, activation="snake", rate=24000), "Judge"),
-    ("codec-mel", "Rebuilt", dict(hidden="steps", size=24, pace=2), "Periods"),
-    ("codec-istft", "Rebuilt", dict(into="spectrum", hidden="steps", size=16, out="spectrum"), "Judge"),
-    ("spectral-256", "Spectral", dict(hop=256), "Judge"),
-    ("spectral-200", "Spectral", dict(hop=200), "Periods"),
-    ("codec-320", "Codec", dict(size=24, steps=2), "Judge"),
-    ("codec-256", "Codec", dict(strides=(2, 4, 4, 8), size=48, steps=4, upsample=True), "Periods"),
+    ("codec-latent", "Rebuilt", dict(into="wave", hidden="noise", loud=0.1, size=64, activation="elu"), "Judge", 1.6),
+    ("codec-elu", "Rebuilt", dict(into="wave", hidden="steps", size=64, steps=4, activation="elu"), "Periods", 1.6),
+    ("vits", "Rebuilt", dict(into="spectrum", hidden="noise", loud=0.2, size=192, rate=22050), "Periods", 1.4),
+    ("codec-snake", "Rebuilt", dict(into="wave", hidden="steps", size=32, steps=8, activation="snake", rate=24000), "Judge", 1.4),
+    ("istftnet", "Rebuilt", dict(out="spectrum", rate=22050), "Periods", 1.0),
+    ("bigvgan", "Rebuilt", dict(bands=100, activation="snake", rate=24000), "Judge", 1.0),
+    ("codec-200", "Codec", dict(strides=(2, 4, 5, 5), size=64, steps=6, upsample=True, c=48), "Judge", 1.0),
+    ("spectral-256", "Spectral", dict(hop=256), "Judge", 0.6),
+    ("hifigan-16", "Rebuilt", dict(), "Periods", 0.6),
 )  # fmt: skip
+# HiFi-GAN itself: rate it works at, whether its mel is as an acoustic model's, by how much its weights are changed for every 64 clips.
+HIFIGANS = ((22050, False, 0), (22050, True, 0), (16000, False, 0), (19000, True, 0), (25000, False, 0), (22050, False, 0.1), (20000, True, 0.05), (24000, False, 0.15), (16000, True, 0.08))
+READ = ("librispeech", "pages")  # what synthesizers say too: in front, and copied more
+PARTS = 2, 5  # a maker copies one in so many clips of these, and of the others
 
 
 class _Info(C.Structure):
@@ -69,17 +69,17 @@ def decode(pack, bank):
         rows, clips = [r for p in parts for r in p[0]], np.concatenate([p[1] for p in parts])
         order = np.random.RandomState(5).permutation(len(rows))
         for name, label in names.items():
-            chosen = [i for i in order if rows[i]["label"] == label]
+            chosen = sorted((i for i in order if rows[i]["label"] == label), key=lambda i: not rows[i]["key"].startswith(READ))
             np.save(f"{bank}/{name}.npy", clips[chosen])
             json.dump([dict(family=rows[i]["system"], key=rows[i]["key"], pair=-1) for i in chosen], open(f"{bank}/{name}.json", "w"))
             print(name, len(chosen), flush=True)
 
 
-def half_of(genuine, k):
-    """Every maker copies half of the blocks, each another half."""
-    blocks = len(genuine) // BLOCK
-    chosen = np.sort(np.random.RandomState(k).permutation(blocks)[: blocks // 2])
-    return (chosen[:, None] * BLOCK + np.arange(BLOCK)).reshape(-1)
+def part_of(keys, k):
+    """Every maker copies a part of the blocks, each another."""
+    blocks, read, chance = len(keys) // BLOCK, sum(key.startswith(READ) for key in keys) // BLOCK, np.random.RandomState(k)
+    chosen = np.concatenate([chance.permutation(read)[: read // PARTS[0]], read + chance.permutation(blocks - read)[: (blocks - read) // PARTS[1]]])
+    return (np.sort(chosen)[:, None] * BLOCK + np.arange(BLOCK)).reshape(-1)
 
 
 def copy(bank, folder, share, seconds):
@@ -100,28 +100,29 @@ def copy(bank, folder, share, seconds):
         json.dump([dict(family=family, key=keys[i], pair=int(i)) for i in index], open(f"{bank}/copies-{family}-{k}.json", "w"))
         print(f"{time.time() - start:6.1f} s {family} {len(index)} copies, distance {far:.2f}", flush=True)
 
-    for k, (family, kind, options, judge) in enumerate(MAKERS):
+    for k, (family, kind, options, judge, share_of_time) in enumerate(MAKERS):
         if k % of != mine or os.path.exists(f"{bank}/copies-{family}-{k}.json"):
             continue
         base = () if kind != "Rebuilt" else (vocoders.generator(folder, folder + "/generator_universal.fp16.pt"),)
         net = getattr(vocoders, kind)(*base, **options).to(d)
         rebuilt = kind == "Rebuilt"
-        net, steps, loss = vocoders.train_vocoder(net, speech, seconds, getattr(vocoders, judge)(), 8192 if rebuilt else 16000, 24 if rebuilt else 48, rate=3e-4 if rebuilt else 8e-4)
+        net, steps, loss = vocoders.train_vocoder(net, speech, seconds * share_of_time, getattr(vocoders, judge)(), 8192 if rebuilt else 16000, 24 if rebuilt else 48)
         print(f"{time.time() - start:6.1f} s {family} {steps} steps, loss {loss:.2f}", flush=True)
-        index = half_of(genuine, k)
+        index = part_of(keys, k)
         by_mel = options.get("into", "mel") == "mel" and kind != "Codec"  # of such copies half as from an acoustic model
         made = [vocoders.copies(net, speech[part], by_mel and late) for late, part in enumerate(np.array_split(index, 2))]
         save(family, k, torch.cat(made), index)
-    for k, (rate, predicted) in enumerate(((22050, False), (22050, True), (16000, False), (19000, True), (25000, False)), len(MAKERS)):
-        if k % of == mine and not os.path.exists(f"{bank}/copies-hifigan-{k}.json"):
-            index = half_of(genuine, k)
-            save("hifigan", k, vocoders.hifigan(folder, speech[index], predicted, rate), index)
+    for k, (rate, predicted, changed) in enumerate(HIFIGANS, len(MAKERS)):
+        family = "hifigan-varied" if changed else "hifigan"
+        if k % of == mine and not os.path.exists(f"{bank}/copies-{family}-{k}.json"):
+            index = part_of(keys, k)
+            save(family, k, vocoders.hifigan(folder, speech[index], predicted, rate, changed), index)
     if mine == of - 1:
-        index = half_of(genuine, len(MAKERS) + 5)
+        index = part_of(keys, len(MAKERS) + len(HIFIGANS))
         save("griffin-lim", 0, vocoders.griffin_lim(speech[index], np.random.RandomState(3)), index)
-        for k, kind in enumerate(("mbmelgan", "melgan"), len(MAKERS) + 6):
+        for k, kind in enumerate(("mbmelgan", "melgan"), len(MAKERS) + len(HIFIGANS) + 1):
             if os.path.exists(f"{folder}/{kind}.pt"):
-                index = half_of(genuine, k)
+                index = part_of(keys, k)
                 save(kind, 0, melgans.copies(melgans.load(kind, f"{folder}/{kind}.pt", d), speech[index]), index)
 
 

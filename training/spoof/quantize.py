@@ -2,7 +2,8 @@
 
 KIND: synthetic or playback. CHECKPOINT.json beside the checkpoint (train.py writes both) gives the log-likelihood ratio.
 SPEECH: a folder of .wav at 16 kHz the activations are calibrated on. Batch norms are folded, weights are i8 with one scale for each output
-(i16 for the first layers and the two small maps), activations 12 bits with a step for each channel, as in ../export.py.
+(i16 for the first layers and the two small maps), as in ../export.py; activations 12 bits with one step for all channels of a layer, so that speech
+unlike SPEECH has room.
 """
 import glob, json, os, sys
 
@@ -64,7 +65,7 @@ def peaks(net, speech):
 
 
 def tensors(net, seen):
-    out, steps = [], {name: (peak * MARGIN / ACTIVATION_HIGH).clamp(min=1e-9) for name, peak in seen.items()}
+    out, steps = [], {name: (peak.amax() * MARGIN / ACTIVATION_HIGH).expand_as(peak) for name, peak in seen.items()}
     put = lambda name, array, dtype: out.append((name, np.ascontiguousarray(array.numpy().astype(dtype))))
 
     def convolution(name, weight, bias, in_step, most, high=ACTIVATION_HIGH, times=1):

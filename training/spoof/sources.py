@@ -14,6 +14,10 @@ DEV_LINEAGE = re.compile(r"styletts|flash|vall?e|yourtts|vits|naturalspeech|\bns
 UNSURE = re.compile(r"/(parrotron|speechssm|nat|semisupervised|speaker_adaptation|zero_shot_voice_transfer)/|atypical|vctk", re.I)
 
 
+# Pages of google/tacotron with numbers for names: the page itself says which are recorded.
+NUMBERED = ("capacitron", "end_to_end_prosody_transfer", "location_relative_attention", "very_attentive_tacotron", "wave-tacotron")
+
+
 def git_dir(mirror, repo):
     path = f"{mirror}/{repo}/repo"
     return path + "/.git" if os.path.isdir(path + "/.git") else path
@@ -41,13 +45,31 @@ def gallery(mirror, repo, split, system, skip=None, coded=None):
         yield split, label, name or repo.split("+")[1] + (" coded" if label == "coded" else ""), f"{repo}/{path}", lambda sha=sha: blob(mirror, repo, sha)
 
 
+def recorded_on(page):
+    """The files that a page shows as recorded: under the words Reference or Ground Truth, or first beside a sentence in a table with such a column."""
+    page = re.sub(r"<(style|script).*?</\1>", " ", page, flags=re.S)
+    parts = re.split(r"<[^>]*?[\"']([^\"'<>]*\.(?:wav|mp3))[\"'][^>]*>", page)
+    column, found = False, set()
+    for text, path in zip(parts[::2], parts[1::2]):
+        text = re.sub(r"(<[^>]*>|&nbsp;|\s)+", " ", text).strip()
+        column = "Text Ground Truth" in text or column and not re.search(r"\d\. [A-Z]", text)
+        if re.search(r"(Reference|Ground Truth):?$", text) or column and len(text.split()) > 2:
+            found.add(os.path.normpath(path))
+    return found
+
+
 def galleries(mirror):
+    numbered = {}
+    for page in NUMBERED:
+        html = subprocess.run(["git", "--git-dir", git_dir(mirror, "google+tacotron"), "show", f"HEAD:publications/{page}/index.html"], capture_output=True, check=True).stdout.decode()
+        numbered[page] = {f"publications/{page}/{path}" for path in recorded_on(html)}
+    recorded = lambda p: RECORDED.search(p) or p in numbered.get(p.split("/")[1], ())
     # google/tacotron (Apache-2.0): pages that are wholly synthetic, or whose file names tell recorded speech apart.
-    yield from gallery(mirror, "google+tacotron", "train", lambda p: None if RECORDED.search(p) else "tacotron-" + p.split("/")[1][:24],
-                       skip=lambda p: RECORDED.search(p) or DEV_LINEAGE.search(p) or not p.startswith("publications/") or "parrotron" in p or "speechssm" in p)
+    yield from gallery(mirror, "google+tacotron", "train", lambda p: "tacotron-" + p.split("/")[1][:24],
+                       skip=lambda p: not p.startswith("publications/") or recorded(p) or DEV_LINEAGE.search(p) or "parrotron" in p or "speechssm" in p)
     # Recorded speech of the same pages: the same rooms, rates and hands as the attacks'.
     yield from gallery(mirror, "google+tacotron", "train", lambda p: None,
-                       skip=lambda p: not RECORDED.search(p) or UNSURE.search(p) or not p.startswith("publications/") or "/png_bert/" in p and not re.search(r"recording|_gt\.wav$", p))
+                       skip=lambda p: not p.startswith("publications/") or not recorded(p) or UNSURE.search(p) or "/png_bert/" in p and not re.search(r"recording|_gt\.wav$", p))
     # e1tts (CC0): its own systems; its recordings (other pages show them too) and the systems of DEV that it compares with are left out.
     yield from gallery(mirror, "e1tts+e1tts.github.io", "train", lambda p: "e1tts-" + p.split("/")[-2], skip=lambda p: DEV_LINEAGE.search(p) or p.split("/")[-2] in ("prompt", "gt", "ground_truth"))
     yield from undecided(mirror)

