@@ -157,7 +157,7 @@ def cut_above(hz):
 
 def cut_below(rate, share=0.5, lowest=50):
     """A high-pass of a microphone or a telephone, or none: voice over IP and files keep the low frequencies."""
-    if rng.random() >= share:
+    if rng.random() < 1 - share:
         return lambda x: x
     filters = butter(int(rng.integers(1, 5)), rng.uniform(lowest, 350), "high", fs=rate, output="sos")
     return lambda x: sosfilt(filters, x)
