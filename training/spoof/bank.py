@@ -29,7 +29,7 @@ MAKERS = (
     ("codec-snake", "Rebuilt", dict(into="wave", hidden="steps", size=32, steps=8, activation="snake", rate=24000), "Judge", 1.4),
     ("istftnet", "Rebuilt", dict(out="spectrum", rate=22050), "Periods", 1.0),
     ("bigvgan", "Rebuilt", dict(bands=100, activation="snake", rate=24000), "Judge", 1.0),
-    ("codec-200", "Codec", dict(strides=(2, 4, 5, 5), size=64, steps=6, upsample=True, c=48), "Judge", 1.0),
+    ("codec-200", "Codec", dict(strides=(2, 4, 5, 5), size=64, steps=6, c=48), "Judge", 1.0),
     ("spectral-256", "Spectral", dict(hop=256), "Judge", 0.6),
     ("hifigan-16", "Rebuilt", dict(), "Periods", 0.6),
 )  # fmt: skip

@@ -51,7 +51,7 @@ class Families:
     """Rows by family, drawn more often the less the network finds of them."""
 
     def __init__(self, named, weight):
-        self.names, self.rows, self.weight, self.missed = list(named), [torch.tensor(v) for v in named.values()], weight, torch.ones(len(named))
+        self.rows, self.weight, self.missed = [torch.tensor(v) for v in named.values()], weight, torch.ones(len(named))
 
     def some(self, count):
         """-> rows, the families they are of."""

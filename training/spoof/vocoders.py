@@ -5,7 +5,7 @@ griffin_lim   phases found by iteration, for many resolutions and numbers of mel
 Spectral      our own: mel spectrum to magnitudes and phases (in the manner of Vocos), trained here within a minute
 Codec         our own: a convolutional codec with quantized code (in the manner of SoundStream and EnCodec), trained here within a minute
 Rebuilt       our own: another way into HiFi-GAN's stages (mel bands, a spectrum or the wave itself, through noise or a code) and another way out of
-              them (samples, short spectra, four bands), at another rate: the families that today's synthesizers are made of, tuned here within a minute
+              them (samples, short spectra), at another rate: the families that today's synthesizers are made of, tuned here within a minute
               from HiFi-GAN's weights
 """
 import glob, json, math, sys, time
@@ -138,7 +138,7 @@ class Spectral(nn.Module):
 class Codec(nn.Module):
     """Strided convolutions to a code of `size` channels in steps, and back."""
 
-    def __init__(self, strides=(2, 4, 5, 8), size=32, steps=3, upsample=False, c=32):
+    def __init__(self, strides, size, steps, c=32):
         super().__init__()
         layers, channels = [nn.Conv1d(1, c, 7, padding=3)], c
         for s in strides:
@@ -148,10 +148,7 @@ class Codec(nn.Module):
         layers = [nn.Conv1d(size, channels, 7, padding=3), Block(channels), Block(channels)]
         for s in reversed(strides):
             to = max(c, channels // 2)
-            if upsample:
-                layers += [nn.ELU(), nn.Upsample(scale_factor=s), nn.Conv1d(channels, to, 2 * (s // 2) + 3, padding=s // 2 + 1)]
-            else:
-                layers += [nn.ELU(), nn.ConvTranspose1d(channels, to, 2 * s, s, s // 2 + s % 2, output_padding=s % 2)]
+            layers += [nn.ELU(), nn.Upsample(scale_factor=s), nn.Conv1d(channels, to, 2 * (s // 2) + 3, padding=s // 2 + 1)]
             channels = to
             layers += [nn.ELU(), nn.Conv1d(channels, channels, 7, padding=3)]
         self.decoder = nn.Sequential(*layers, nn.ELU(), nn.Conv1d(channels, 1, 7, padding=3))
@@ -208,14 +205,14 @@ class Bands(nn.Module):
 class Rebuilt(nn.Module):
     """
     into: mel (80 or 100 bands), spectrum (513 magnitudes) or wave (strided convolutions), 256 samples a step
-    hidden: "" (nothing between), noise (a code with noise on it, `loud` beside its 1, as VITS and latent codecs have) or steps (a code in steps, as codecs have) of `size` channels; pace: code steps to a step
-    out: samples, spectrum (of 16 points, as iSTFTNet) or bands (as multi-band MelGAN)
+    hidden: "" (nothing between), noise (a code with noise on it, `loud` beside its 1, as VITS and latent codecs have) or steps (a code in steps, as codecs have) of `size` channels
+    out: samples, or spectrum (of 16 points, as iSTFTNet)
     rate: what the material is resampled to
     """
 
-    def __init__(self, base, into="mel", bands=80, hidden="", size=64, steps=2, loud=0.5, pace=1, activation="leaky", out="samples", rate=RATE):
+    def __init__(self, base, into="mel", bands=80, hidden="", size=64, steps=2, loud=0.5, activation="leaky", out="samples", rate=RATE):
         super().__init__()
-        self.into, self.hidden, self.steps, self.loud, self.pace, self.out, self.rate = into, hidden, steps, loud, pace, out, rate
+        self.into, self.hidden, self.steps, self.loud, self.out, self.rate = into, hidden, steps, loud, out, rate
         self.register_buffer("basis", mel_basis(rate, 1024, bands, 8000, "cpu"))
         self.register_buffer("window", torch.hann_window(1024))
         self.register_buffer("short", torch.hann_window(16))
@@ -235,8 +232,7 @@ class Rebuilt(nn.Module):
         stages = 4 if out == "samples" else 2
         self.ups, self.blocks = base.ups[:stages], base.resblocks[: 3 * stages]
         channels = 512 >> stages
-        self.last = base.conv_post if out == "samples" else nn.Conv1d(channels, 18 if out == "spectrum" else 4, 7, padding=3)
-        self.bank = Bands() if out == "bands" else None
+        self.last = base.conv_post if out == "samples" else nn.Conv1d(channels, 18, 7, padding=3)
         make = {"leaky": lambda c: nn.LeakyReLU(0.1), "elu": lambda c: nn.ELU(), "snake": Snake}[activation]
         self.act = nn.ModuleList(make(512 >> i) for i in range(stages + 1))
         self.inner = nn.ModuleList(make(256 >> i) for i in range(stages))
@@ -260,18 +256,17 @@ class Rebuilt(nn.Module):
         samples = x.shape[1]
         x = resampled(x, samples * self.rate // RATE) if self.rate != RATE else x
         wanted = x.shape[1]
-        x = F.pad(x, (0, -wanted % (256 * self.pace)))
+        x = F.pad(x, (0, -wanted % 256))
         with torch.autocast(x.device.type, torch.bfloat16, enabled=self.training):
             z = self.features(x, predicted)
             if self.hidden:
-                steps = z.shape[2]
-                z = F.group_norm(self.code(F.avg_pool1d(z, self.pace)), 1)
+                z = F.group_norm(self.code(z), 1)
                 if self.hidden == "noise":
                     z = z + self.loud * torch.randn_like(z)
                 else:
                     z = torch.tanh(z) * self.steps
                     z = z + (torch.round(z) - z).detach()
-                z = self.wide(F.interpolate(z, size=steps))
+                z = self.wide(z)
             z = self.first(z)
             for i, up in enumerate(self.ups):
                 z = up(self.act[i](z))
@@ -280,7 +275,7 @@ class Rebuilt(nn.Module):
         if self.out == "spectrum":
             y = torch.istft(torch.polar(torch.exp(z[:, :9].clamp(max=4)), math.pi * torch.sin(z[:, 9:])), 16, 4, 16, self.short, length=4 * (z.shape[2] - 1))
         else:
-            y = torch.tanh(self.bank(z) if self.bank else z)[:, 0]
+            y = torch.tanh(z)[:, 0]
         y = F.pad(y, (0, max(0, wanted - y.shape[1])))[:, :wanted]
         return resampled(y, samples) if self.rate != RATE else y
 
