@@ -19,6 +19,7 @@ import type {
   VoiceAnalysis,
   VoiceStream,
 } from "../../src/engine/port.js";
+import { gaussian, random } from "../voice.js";
 
 export const rateHz = 8000;
 const dimensions = 64;
@@ -202,19 +203,7 @@ export function voiceOf(speaker: number, takeNumber: number): Float32Array {
 }
 
 function directionOf(seed: number): Float32Array {
-  let state = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
-  const uniform = () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-  return unit(
-    Float32Array.from(
-      { length: dimensions },
-      () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform()),
-    ),
-  );
+  return unit(Float32Array.from({ length: dimensions }, gaussian(random(seed))));
 }
 
 function unit(vector: Float32Array): Float32Array {

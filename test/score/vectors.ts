@@ -1,23 +1,13 @@
 /** Random unit vectors with a seed of their own, and the compiled kernels. */
 import { readFileSync } from "node:fs";
 
+export { seededRandom as random } from "../../src/evaluate/bootstrap.js";
+
 export const dimensions = 256;
 
 export const kernelsModule = new WebAssembly.Module(
   readFileSync(new URL("../../dist/engine/vivavoce.wasm", import.meta.url)),
 );
-
-/** Uniform in 0..1: mulberry32. */
-export function random(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
 
 export function unit(values: Float32Array): Float32Array {
   const length = Math.sqrt(values.reduce((sum, value) => sum + value * value, 0));
