@@ -1,7 +1,16 @@
 /** One decision for a session, fused from the checks that ran in it. */
 import { Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { DecisionReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import { decide, decideAttack, generalDecision, type JudgedEvidence, type Outcome } from "./decision.js";
+import {
+  decide,
+  decideAttack,
+  generalDecision,
+  type JudgedEvidence,
+  judge,
+  judgeAttack,
+  type Outcome,
+  type Verdict,
+} from "./decision.js";
 import { fuseRisks, type Risk, riskOf } from "./risk.js";
 
 export interface CheckEvidence {
@@ -26,9 +35,9 @@ export interface SessionDecision extends Outcome {
 export function decideSession(checks: readonly SessionCheck[]): SessionDecision {
   const evidence: CheckEvidence = {
     authentication: agreed(checks),
-    fraud: strongest(checks, "fraud"),
-    synthetic: strongest(checks, "synthetic"),
-    playback: strongest(checks, "playback"),
+    fraud: strongest(checks, "fraud", judge),
+    synthetic: strongest(checks, "synthetic", judgeAttack),
+    playback: strongest(checks, "playback", judgeAttack),
   };
   const { authentication, fraud, synthetic, playback } = evidence;
   const outcome = generalDecision({
@@ -72,14 +81,15 @@ function agreed(checks: readonly SessionCheck[]): JudgedEvidence | undefined {
   };
 }
 
-/** One sign of fraud is not undone by checks that saw none. */
+const rank: Readonly<Record<Verdict, number>> = { below: 0, near: 1, above: 2 };
+
+/** One sign of fraud is not undone by checks that saw none, nor by one with a higher ratio that heard too little to tell. */
 function strongest(
   checks: readonly SessionCheck[],
   part: "fraud" | "synthetic" | "playback",
+  verdictOf: (evidence: JudgedEvidence) => Verdict,
 ): JudgedEvidence | undefined {
   const found = checks.flatMap((check) => check.evidence[part] ?? []);
-  if (found.length === 0) return undefined;
-  return found.reduce((worst, evidence) =>
-    evidence.llr - evidence.threshold > worst.llr - worst.threshold ? evidence : worst,
-  );
+  const excess = ({ llr, threshold }: JudgedEvidence) => llr - threshold;
+  return found.sort((one, other) => rank[verdictOf(other)] - rank[verdictOf(one)] || excess(other) - excess(one))[0];
 }

@@ -225,6 +225,50 @@ describe("a session", () => {
       }),
     );
   });
+
+  test("a check that found fraud is not undone by one of a higher ratio that heard too little to tell", () => {
+    const [sure, hasty] = [
+      { llr: 5, threshold: 4.6, reliability: 0.95 },
+      { llr: 5.5, threshold: 4.6, reliability: 0.3 },
+    ];
+    const outcomes = (part: "fraud" | "synthetic" | "playback") =>
+      [sure, hasty].map((given) => (part === "fraud" ? decide("fraudster", given) : decideAttack(part, given).general));
+    for (const part of ["fraud", "synthetic", "playback"] as const) {
+      const [found, unsure] = outcomes(part);
+      expect([found!.decision, unsure!.decision]).toEqual([Decision.FRAUD, Decision.UNCERTAIN]);
+      const checks = [sure, hasty].map((given, i) => ({
+        outcome: outcomes(part)[i]!,
+        profileId: null,
+        evidence: { [part]: given },
+      }));
+      expect(decideSession(checks)).toMatchObject(found!);
+      expect(decideSession(checks.toReversed())).toMatchObject(found!);
+    }
+  });
+
+  test("is as grave as the gravest of its risk checks", () => {
+    const grave = [Decision.NO_RISK_DETECTED, Decision.UNCERTAIN, Decision.FRAUD];
+    const part = fc.constantFrom("fraud" as const, "synthetic" as const, "playback" as const);
+    const near = fc.record({
+      llr: fc.integer({ min: -10, max: 10 }),
+      reliability: fc.integer({ min: 0, max: 10 }).map((tenths) => tenths / 10),
+      threshold: fc.constant(4.6),
+    });
+    fc.assert(
+      fc.property(part, fc.array(near, { minLength: 1, maxLength: 5 }), (part, given) => {
+        const outcomes = given.map((one) =>
+          part === "fraud" ? decide("fraudster", one) : decideAttack(part, one).general,
+        );
+        const checks = given.map((one, i) => ({
+          outcome: outcomes[i]!,
+          profileId: null,
+          evidence: { [part]: one },
+        }));
+        const gravest = Math.max(...outcomes.map(({ decision }) => grave.indexOf(decision)));
+        expect(decideSession(checks).decision).toBe(grave[gravest]);
+      }),
+    );
+  });
 });
 
 test("only checkpoints that the audio can reach are looks", () => {
