@@ -66,8 +66,11 @@ function endUnread(request: NodeRequest): void {
   const source = "stream" in request ? request.stream : request;
   if (!source || source.readableEnded || source.destroyed) return;
   const end = () => {
-    if ("stream" in request) request.stream.close(http2.constants.NGHTTP2_NO_ERROR);
-    else request.socket.destroySoon();
+    if ("stream" in request) {
+      request.stream.close(http2.constants.NGHTTP2_NO_ERROR);
+      // Closed without an error, it would wait for a reader of what has arrived, and its connection with it.
+      request.stream.destroy();
+    } else request.socket.destroySoon();
   };
   const timer = setTimeout(end, UNREAD_MS);
   source.resume();

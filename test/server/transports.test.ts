@@ -331,12 +331,16 @@ describe("callers who misbehave", () => {
 
   describe("answers who sends on although refused, and ends it soon", () => {
     const refusing = () =>
-      listening({
-        addMediaSegment: async (messages: AsyncIterable<AddMediaSegmentRequest>) => {
-          for await (const _ of messages) throw new StatusError({ statusCode: StatusCode.NOT_FOUND, message: "gone" });
-          return create(AddMediaSegmentResponseSchema, {});
+      listening(
+        {
+          addMediaSegment: async (messages: AsyncIterable<AddMediaSegmentRequest>) => {
+            for await (const _ of messages)
+              throw new StatusError({ statusCode: StatusCode.NOT_FOUND, message: "gone" });
+            return create(AddMediaSegmentResponseSchema, {});
+          },
         },
-      });
+        { limits: { stopSeconds: 5 } },
+      );
 
     it("over HTTP/1.1", async () => {
       const { url } = await refusing();
@@ -349,8 +353,8 @@ describe("callers who misbehave", () => {
     it.each([
       ["HTTP/2", "/v1/audios", "audio/wav", { ":status": 404 }],
       ["gRPC", "/vendor.biosec.v1.MediaProcessor/AddMediaSegment", "application/grpc", { "grpc-status": "5" }],
-    ])("over %s", async (_, path, type, expected) => {
-      const { url } = await refusing();
+    ])("over %s, and does not wait for it when stopping", async (_, path, type, expected) => {
+      const { url, service } = await refusing();
       const session = http2.connect(url);
       const stream = session.request({ ":method": "POST", ":path": path, "content-type": type });
       let answered: http2.IncomingHttpHeaders = {};
@@ -373,6 +377,7 @@ describe("callers who misbehave", () => {
       await ended;
       expect(answered).toMatchObject(expected);
       expect(stream.rstCode).toBe(http2.constants.NGHTTP2_NO_ERROR);
+      expect(await service.stop()).toBe(true);
       session.destroy();
     });
   });
