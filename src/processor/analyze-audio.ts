@@ -56,8 +56,7 @@ export async function analyzeAudio(
         : null;
   const targets = await analysisTargets(deps, context, request);
   const { heard, results } = await hearAndCompare(deps, context, source, request, partsOf(targets, set), options);
-  const read = media ? storedAudio(deps, media, heard) : () => null;
-  const attacks = await checkAttacks(deps, wanted, read, heard, set, options);
+  const attacks = media ? await checkAttacks(deps, wanted, storedAudio(deps, media, heard), heard, set, options) : {};
   return { result: await concludeAnalysis(deps, context, "AnalyzeAudio", targets, heard, results, attacks) };
 }
 

@@ -42,7 +42,7 @@ function assertAttackKnown(deps: Dependencies, kind: AttackKind): void {
     });
 }
 
-/** An attack is looked for in what was heard, and in no more than this. */
+/** An attack is looked for in the beginning of what was heard, and in no more than this. */
 export const longestAttackSeconds = 60;
 
 /** Which attacks a request asks about; refused when the model cannot tell. */
@@ -73,15 +73,16 @@ export async function checkAttacks(
   return results;
 }
 
-/** Samples of the audio, read anew for each check: the engine takes them over. */
-export type ReadAudio = (seconds: number) => { readonly samples: Float32Array; readonly rateHz: number } | null;
+/** Samples of audio that was heard, read anew for each check: the engine takes them over. */
+export type ReadAudio = (seconds: number) => { readonly samples: Float32Array; readonly rateHz: number };
 
 export const storedAudio =
   (deps: Dependencies, media: MediaSegment, { audio }: HeardAudio): ReadAudio =>
   (seconds) => {
     const recording = openRecording(deps, media);
+    if (recording === null) throw new Error("audio that was heard before cannot be read again");
     const channel = media.channels === 1 ? null : audio.channel;
-    return recording && { samples: readSamples(recording, channel, seconds), rateHz: recording.rateHz };
+    return { samples: readSamples(recording, channel, seconds), rateHz: recording.rateHz };
   };
 
 async function checkAttack(
@@ -93,10 +94,9 @@ async function checkAttack(
   options: OperationOptions,
 ): Promise<AttackResult> {
   if (heard.validity !== AudioValidity.AUDIO_OK || heard.analysis === null) return withoutScore(heard.validity);
-  const audio = read(Math.min(longestAttackSeconds, heard.analysis.measures.grossSeconds));
-  if (audio === null) return withoutScore(AudioValidity.INVALID_AUDIO);
   try {
-    const score = await deps.engine.attack(kind, audio.samples, audio.rateHz, engineOptions(options));
+    const { samples, rateHz } = read(Math.min(longestAttackSeconds, heard.analysis.measures.grossSeconds));
+    const score = await deps.engine.attack(kind, samples, rateHz, engineOptions(options));
     if (Number.isNaN(score.llr) || Number.isNaN(score.reliability)) throw new Error("the engine gave no attack score");
     const evidence = { ...score, threshold: attackThreshold(set.targetFalseAlarmRateForAttacks) };
     const { decision, reason, general } = decideAttack(kind, evidence);

@@ -40,8 +40,8 @@ export async function openLiveCheck(
   options: OperationOptions,
 ): Promise<LiveCheck> {
   const { rateHz, ...rest } = request;
-  if (!Number.isFinite(rateHz) || rateHz < 4_000 || rateHz > 192_000)
-    throw invalid("rate", "out_of_range", "the sampling rate must be 4,000 to 192,000 Hz");
+  if (!Number.isInteger(rateHz) || rateHz < 4_000 || rateHz > 192_000)
+    throw invalid("rate", "out_of_range", "the sampling rate must be a whole number from 4,000 to 192,000 Hz");
   const message = create(AnalyzeAudioRequestSchema, rest);
   const context = await openContext(deps, message.context);
   const wanted = wantedAttacks(deps, message);
@@ -100,7 +100,7 @@ export class LiveCheck {
     private readonly rateHz: number,
     private readonly options: OperationOptions,
   ) {
-    this.#first = new FirstSamples(wanted.length > 0 ? Math.ceil(longestAttackSeconds * rateHz) : 0);
+    this.#first = new FirstSamples(wanted.length > 0 ? longestAttackSeconds * rateHz : 0);
   }
 
   /** Mono samples in -1..1; the array is handed over. After an answer, more audio is not listened to. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { readRecording } from "../../src/audio/index.js";
 import { AudioValidity, Decision, DecisionReason } from "../../src/contract/index.js";
 import { joined, rateHz, silence, take } from "./fixture-engine.js";
 import { list, openWorld, pcm16, refusal, type World } from "./world.js";
@@ -383,6 +384,26 @@ describe("AnalyzeAudio", () => {
     expect(await refusal(ask(world, take(7, 4), request))).toMatchObject({ code: "INTERNAL_ERROR" });
     // Nothing of it is kept, so no decision rests on the parts that did run.
     expect(await world.store.sessions.checks("bank", world.context.gkSessionId.value)).toEqual([]);
+  });
+
+  test("audio that can no longer be read fails the check: a match of its stored voice is no pass", async () => {
+    let readable = true;
+    const world = await openWorld({
+      readRecording: (bytes, format) => {
+        if (readable) return readRecording(bytes, format);
+        throw new Error("no audio any more");
+      },
+    });
+    world.engine.behavior.attacks.playback = -12;
+    const gkVoiceprintProfileIds = list(await world.trained(7));
+    const processed = await world.process(take(7, 4), false);
+    const audio = { case: "gkProcessedAudioId", value: processed.gkProcessedAudioId! } as const;
+    const request = { context: world.context, audio, gkVoiceprintProfileIds };
+    readable = false;
+    const without = await world.processor.analyzeAudio(request);
+    expect(without.result!.decision).toBe(Decision.AUTHENTIC);
+    const call = world.processor.analyzeAudio({ ...request, channelPlaybackDetectionParameters: {} });
+    expect(await refusal(call)).toMatchObject({ code: "INTERNAL_ERROR" });
   });
 
   test("an attack check that heard too little to tell says so, and lowers the reliability: no silent pass", async () => {

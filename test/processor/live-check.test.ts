@@ -109,7 +109,8 @@ describe("a live check", () => {
     const open = (request: object) =>
       world.processor.listen({ context: world.context, gkVoiceprintProfileIds: list(profile), rateHz, ...request });
     expect(await refusal(open({ context: {} }))).toMatchObject({ code: "INVALID_REQUEST" });
-    expect(await refusal(open({ rateHz: 17 }))).toMatchObject({ fields: ["rate out_of_range"] });
+    for (const rate of [17, 8000.5, Number.NaN])
+      expect(await refusal(open({ rateHz: rate }))).toMatchObject({ fields: ["rate out_of_range"] });
     expect(await refusal(open({ gkVoiceprintProfileIds: list({ value: world.ids.next() }) }))).toMatchObject({
       code: "NOT_FOUND",
     });
