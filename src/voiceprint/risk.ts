@@ -1,5 +1,5 @@
 /** Risk as a calibrated probability, and the fusion of several. */
-import type { JudgedEvidence, PrintKind } from "./decision.js";
+import { type JudgedEvidence, judgeAttack, type PrintKind } from "./decision.js";
 
 export interface Risk {
   /** 0..1 */
@@ -23,10 +23,20 @@ const logistic = (x: number) => 1 / (1 + Math.exp(-x));
  * operating point implies (a threshold is the log odds at which both answers cost the same), so 500 of 1000 is exactly
  * where the decision turns.
  */
-export function riskOf(kind: PrintKind | "attack", { llr, threshold, reliability }: JudgedEvidence): Risk {
-  const excess = llr - threshold;
-  return { probability: logistic(kind === "person" ? -excess : excess), reliability };
+export function riskOf(kind: PrintKind | "attack", evidence: JudgedEvidence): Risk {
+  const excess = evidence.llr - evidence.threshold;
+  return {
+    probability: logistic(kind === "person" ? -excess : excess),
+    reliability: kind === "attack" ? attackReliability(evidence) : evidence.reliability,
+  };
 }
+
+/**
+ * Much speech can leave an attack as open as little: what sounds neither like a machine nor alive is not trusted more
+ * than a coin, however long it was heard.
+ */
+const attackReliability = (evidence: JudgedEvidence): number =>
+  judgeAttack(evidence) === "near" ? evidence.reliability / 2 : evidence.reliability;
 
 /**
  * Any one of independent risks makes the whole risky. A high risk is as reliable as the part that shows it; a low one

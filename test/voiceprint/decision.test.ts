@@ -145,6 +145,15 @@ describe("an attack check that cannot tell", () => {
   });
 });
 
+test("an attack check that leaves it open lowers the reliability of its risk and of all, however much it heard", () => {
+  const threshold = attackThreshold(0.01);
+  const match = riskOf("person", { llr: 20, reliability: 0.9, threshold: 7 });
+  const attack = (llr: number) => riskOf("attack", { llr, reliability: 0.95, threshold });
+  const all = (llr: number) => riskFigures(fuseRisks([match, attack(llr)])!).reliability;
+  expect([attack(-1), attack(2), attack(10)].map(({ reliability }) => reliability)).toEqual([0.95, 0.475, 0.95]);
+  expect([all(-1), all(2), all(10)]).toEqual([90, 48, 95]);
+});
+
 describe("the decision over all factors", () => {
   const match = { decision: Decision.AUTHENTIC, reason: DecisionReason.VOICEPRINT_MATCH };
   const fraud = { decision: Decision.FRAUD, reason: DecisionReason.FRAUDSTER_INDICATION };
