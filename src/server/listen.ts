@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import http, { type IncomingMessage, type ServerResponse } from "node:http";
 import http2, { type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Session } from "node:http2";
 import net, { type AddressInfo, type Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 export type NodeResponse = ServerResponse | Http2ServerResponse;
@@ -97,12 +98,50 @@ class Sessions {
   }
 }
 
+/** What HTTP/1.1 clients have open; when it closes, each ends after its answer in place of being kept for another request. */
+class Connections {
+  /** Nothing was asked on these yet. */
+  readonly #silent = new Set<Socket>();
+  readonly #unanswered = new Set<ServerResponse>();
+  #closing = false;
+
+  connected(socket: Socket): void {
+    this.#silent.add(socket);
+    socket.once("close", () => this.#silent.delete(socket));
+  }
+
+  /** Another protocol has it now. */
+  left(socket: Socket): void {
+    this.#silent.delete(socket);
+  }
+
+  asked(request: IncomingMessage, response: ServerResponse): void {
+    this.#silent.delete(request.socket);
+    this.#unanswered.add(response);
+    response.once("close", () => {
+      this.#unanswered.delete(response);
+      if (this.#closing) request.socket.destroySoon();
+    });
+    if (this.#closing) response.shouldKeepAlive = false;
+  }
+
+  close(): void {
+    this.#closing = true;
+    for (const socket of this.#silent) socket.destroy();
+    for (const response of this.#unanswered) response.shouldKeepAlive = false;
+  }
+}
+
 async function listenCleartext(options: ListenOptions, handler: NodeHandler): Promise<Listener> {
   const sessions = new Sessions();
+  const connections = new Connections();
   const sockets = new Set<Socket>();
   const http1 = http.createServer(
     { headersTimeout: options.headerSeconds * 1000, requestTimeout: 0, connectionsCheckingInterval: 1000 },
-    handler,
+    (request, response) => {
+      connections.asked(request, response);
+      handler(request, response);
+    },
   );
   const http2Server = http2.createServer(HTTP2_OPTIONS, handler);
   http2Server.on("session", (session) => sessions.track(session));
@@ -114,7 +153,9 @@ async function listenCleartext(options: ListenOptions, handler: NodeHandler): Pr
     socket.once("close", () => sockets.delete(socket));
     socket.on("error", () => socket.destroy());
     socket.setNoDelay(true);
+    connections.connected(socket);
     routeByFirstBytes(socket, options.headerSeconds, (isHttp2) => {
+      if (isHttp2) connections.left(socket);
       (isHttp2 ? http2Server : http1).emit("connection", socket);
     });
   });
@@ -125,6 +166,7 @@ async function listenCleartext(options: ListenOptions, handler: NodeHandler): Pr
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       http1.closeIdleConnections();
+      connections.close();
       sessions.close();
       await closed;
       stopChecking(http1);
@@ -168,6 +210,7 @@ async function listenTls(
   handler: NodeHandler,
 ): Promise<Listener> {
   const sessions = new Sessions();
+  const connections = new Connections();
   const sockets = new Set<Socket>();
   const context = () => ({ cert: readFileSync(files.cert), key: readFileSync(files.key) });
   const server = http2.createSecureServer(
@@ -178,7 +221,10 @@ async function listenTls(
       handshakeTimeout: options.headerSeconds * 1000,
       minVersion: "TLSv1.2",
     },
-    handler,
+    (request, response) => {
+      if (!("stream" in request)) connections.asked(request, response as unknown as ServerResponse);
+      handler(request, response);
+    },
   );
   // Present where HTTP/1.1 is allowed, though the types do not know them.
   Object.assign(server, { headersTimeout: options.headerSeconds * 1000, requestTimeout: 0 });
@@ -187,6 +233,9 @@ async function listenTls(
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
   });
+  server.on("secureConnection", (socket: TLSSocket) => {
+    if (socket.alpnProtocol !== "h2") connections.connected(socket);
+  });
   await listening(server, options);
   return {
     port: (server.address() as AddressInfo).port,
@@ -194,6 +243,7 @@ async function listenTls(
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       sessions.close();
+      connections.close();
       (server as unknown as { closeIdleConnections?: () => void }).closeIdleConnections?.();
       await closed;
     },

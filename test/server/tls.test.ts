@@ -1,7 +1,11 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import https from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import tls from "node:tls";
 import { promisify } from "node:util";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
@@ -59,5 +63,20 @@ describe("under TLS", () => {
     rehearsal.service.reloadTls();
     const { stderr } = await run("curl", ["-sSv", "--cacert", ca, `${rehearsal.service.url}/healthz`]);
     expect(stderr).toMatch(/CN=second/);
+  });
+
+  it("a stop waits for no connection that asks nothing", async () => {
+    const { service } = rehearse({}, { tls: { cert: ca, key: join(folder, "key.pem") }, limits: { stopSeconds: 4 } });
+    await service.listen();
+    const { port, hostname } = new URL(service.url);
+    const silent = tls.connect({ port: Number(port), host: hostname, ca: await readFile(ca) });
+    silent.on("error", () => {});
+    await once(silent, "secureConnect");
+    const agent = new https.Agent({ keepAlive: true, ca: await readFile(ca) });
+    const [response] = (await once(https.get(`${service.url}/healthz`, { agent }), "response")) as [IncomingMessage];
+    response.resume();
+    await once(response, "end");
+    expect(await service.stop()).toBe(true);
+    agent.destroy();
   });
 });

@@ -1,5 +1,7 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import http from "node:http";
 import http2 from "node:http2";
 import net from "node:net";
 import { tmpdir } from "node:os";
@@ -527,6 +529,36 @@ describe("stopping", () => {
     gate.resolve(undefined);
     expect((await accepted).status).toBe(200);
     expect(await stopped).toBe(true);
+  });
+
+  it("keeps no connection for requests that would be refused, and waits for none that asks nothing", async () => {
+    const gate = withResolvers();
+    const reached = withResolvers();
+    const { service, url } = await listening(
+      {
+        verify: async () => {
+          reached.resolve(undefined);
+          await gate.promise;
+          return create(VerifyResponseSchema, { status: { statusCode: StatusCode.OK } });
+        },
+      },
+      { limits: { stopSeconds: 4 } },
+    );
+    const silent = net.connect(Number(new URL(url).port), "127.0.0.1");
+    await once(silent, "connect");
+    const agent = new http.Agent({ keepAlive: true });
+    const call = http.request(`${url}/v1/voiceprints/p/verification`, { agent, method: "POST" }).end("{}");
+    const answered = once(call, "response");
+    await reached.promise;
+    const stopped = service.stop();
+    gate.resolve(undefined);
+    const [response] = (await answered) as [http.IncomingMessage];
+    response.resume();
+    expect(response.statusCode).toBe(200);
+    expect(response.headers.connection).toBe("close");
+    // Node keeps a connection for five seconds, and the box one without headers for ten.
+    expect(await stopped).toBe(true);
+    agent.destroy();
   });
 
   it("does not wait forever", async () => {
