@@ -1,7 +1,7 @@
 /** The attack networks (assembly/spoof): whether a window of speech was made by a machine, or played by a loudspeaker. */
 import { EngineError, NotSupportedError } from "./engine-error.js";
 import type { Kernels } from "./kernels.js";
-import type { FrameRows } from "./listener.js";
+import { type FrameRows, windowSlackFrames } from "./listener.js";
 import type { ModelFile, ModelSection } from "./model-file.js";
 import { type NetworkWeights, weightsOf } from "./network.js";
 import type { AttackKind } from "./port.js";
@@ -18,28 +18,28 @@ export interface AttackModel {
   readonly offset: number;
 }
 
-/** The order is the kernels'. */
-const kinds: readonly AttackKind[] = ["synthetic", "playback"];
-/** The rows that the networks of each architecture take. */
-const rowsOf: ReadonlyMap<unknown, FrameRows> = new Map([
-  ["attack-1", "mel"],
-  ["attack-2", "detail"],
-]);
+/** What the kernels take, in their order. */
+const shapes: readonly { readonly kind: AttackKind; readonly architecture: string; readonly rows: FrameRows }[] = [
+  { kind: "synthetic", architecture: "attack-2", rows: "detail" },
+  { kind: "playback", architecture: "attack-1", rows: "mel" },
+];
+const numberOf = (kind: AttackKind): number => shapes.findIndex((shape) => shape.kind === kind);
 
 /** What the networks were trained on: clips of up to 3.2 s. */
 export const attackWindowFrames = 320;
-/** The end of a recording may add frames to its last window. */
-const slackFrames = 64;
 
-function attackModel(section: ModelSection, rows: FrameRows): AttackModel {
-  const { attack, calibration } = section.description;
-  if (!kinds.includes(attack as AttackKind)) throw new EngineError("BAD_MODEL", `an attack called ${String(attack)}`);
+function attackModel(section: ModelSection): AttackModel {
+  const { architecture, attack, calibration } = section.description;
+  const shape = shapes.find(({ kind }) => kind === attack);
+  if (!shape) throw new EngineError("BAD_MODEL", `an attack called ${String(attack)}`);
+  const { kind, rows } = shape;
+  if (architecture !== shape.architecture) throw new EngineError("BAD_MODEL", `the ${kind} network is another`);
   const [slope, offset] = Array.isArray(calibration) ? (calibration as unknown[]) : [];
   if (!Number.isFinite(slope) || !Number.isFinite(offset)) {
-    throw new EngineError("BAD_MODEL", `the ${String(attack)} attack network is not calibrated`);
+    throw new EngineError("BAD_MODEL", `the ${kind} attack network is not calibrated`);
   }
   return {
-    kind: attack as AttackKind,
+    kind,
     revision: section.revision,
     rows,
     weights: weightsOf(section.tensors, (bytes) => new Uint8Array(bytes)),
@@ -49,10 +49,9 @@ function attackModel(section: ModelSection, rows: FrameRows): AttackModel {
 }
 
 export function attackModelsOf(model: ModelFile): AttackModel[] {
-  return [...model.sections.values()].flatMap((section) => {
-    const rows = rowsOf.get(section.description.architecture);
-    return rows ? [attackModel(section, rows)] : [];
-  });
+  const known = (section: ModelSection) =>
+    shapes.some(({ architecture }) => architecture === section.description.architecture);
+  return [...model.sections.values()].filter(known).map(attackModel);
 }
 
 export class AttackNetworks {
@@ -65,11 +64,11 @@ export class AttackNetworks {
     this.#kernels = kernels;
     this.#models = models;
     if (models.length === 0) return;
-    if (run.attackReserve(attackWindowFrames + slackFrames) !== 1)
+    if (run.attackReserve(attackWindowFrames + windowSlackFrames) !== 1)
       throw new EngineError("BAD_MODEL", "no attack networks");
     for (const { kind, weights } of models) {
       const { tensors } = weights;
-      const number = kinds.indexOf(kind);
+      const number = numberOf(kind);
       if (tensors.length !== run.attackTensors(number))
         throw new EngineError("BAD_MODEL", `the ${kind} network is another`);
       for (const [i, { offset, bytes }] of tensors.entries()) {
@@ -88,9 +87,11 @@ export class AttackNetworks {
     if (!model) throw new NotSupportedError(`no network for ${kind} attacks`);
     const frames = features.length / (model.rows === "detail" ? run.detailBins() : run.featureBins());
     if (frames < run.attackMinFrames()) return null;
+    if (frames > run.attackMaxFrames())
+      throw new EngineError("BAD_ARGUMENT", `a window of ${frames} frames is too long`);
     try {
       this.#kernels.writeFloats(run.attackFeatures(), features);
-      const score = run.attackScore(kinds.indexOf(kind), frames);
+      const score = run.attackScore(numberOf(kind), frames);
       if (Number.isNaN(score)) throw new EngineError("BAD_ARGUMENT", `a window of ${frames} frames gives no score`);
       return score;
     } finally {

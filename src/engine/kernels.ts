@@ -85,6 +85,7 @@ export interface KernelExports {
   attackStaging(): Pointer;
   attackTake(kind: number, tensor: number): number;
   attackMinFrames(): number;
+  attackMaxFrames(): number;
   attackFeatures(): Pointer;
   attackScore(kind: number, frames: number): number;
   attackWipe(): void;

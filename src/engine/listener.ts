@@ -48,6 +48,9 @@ const badWindow = -2;
 /** Frames are 10 ms apart. */
 const framesPerSecond = 100;
 
+/** So much longer than the others the last window may be: the end of a recording adds frames to it (assembly/dsp/stream.ts). */
+export const windowSlackFrames = 64;
+
 export class Listener {
   readonly #kernels: Kernels;
   readonly #windowFrames: number;

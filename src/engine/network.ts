@@ -1,6 +1,7 @@
 /** The speaker network (assembly/speaker): loaded once, then one window of features at a time becomes an embedding. */
 import { EngineError } from "./engine-error.js";
 import type { Kernels } from "./kernels.js";
+import { windowSlackFrames } from "./listener.js";
 
 /** The tensors of the network, in the order in which the kernels take them. Crosses threads. */
 export interface NetworkWeights {
@@ -24,16 +25,13 @@ export function weightsOf(
   return { bytes, tensors: places };
 }
 
-/** A last window may be a little longer than the others: the end of a recording adds frames to it. */
-const slackFrames = 64;
-
 export class Network {
   readonly #kernels: Kernels;
 
   /** Reserves its slots: the kernels must not be sealed yet. */
   constructor(kernels: Kernels, weights: NetworkWeights, windowFrames: number) {
     const { run } = kernels;
-    if (run.speakerReserve(windowFrames + slackFrames) !== 1) {
+    if (run.speakerReserve(windowFrames + windowSlackFrames) !== 1) {
       throw new EngineError("BAD_MODEL", `windows of ${windowFrames} frames are not possible`);
     }
     for (const [i, { offset, bytes }] of weights.tensors.entries()) {

@@ -62,6 +62,18 @@ test("bad input is refused as everywhere", async () => {
     code: "BAD_SAMPLES",
   });
   await expect(engine.attack("synthetic", samples.slice(), 1)).rejects.toMatchObject({ code: "BAD_RATE" });
-  const uncalibrated = randomModel({ attacks: ["lies"] });
-  await expect(openEngine({ workers: 0, model: uncalibrated })).rejects.toMatchObject({ code: "BAD_MODEL" });
+});
+
+test("a network of another attack or another shape is no model; one of a later architecture is left alone", async () => {
+  const open = (model: Uint8Array) => openEngine({ workers: 0, model });
+  for (const model of [
+    randomModel({ attacks: ["lies"] }),
+    randomModel({ attacks: ["synthetic"], attackArchitecture: "attack-1" }),
+    randomModel({ attacks: ["playback"], attackArchitecture: "attack-2" }),
+  ])
+    await expect(open(model)).rejects.toMatchObject({ code: "BAD_MODEL" });
+  const later = await open(randomModel({ attacks: ["synthetic"], attackArchitecture: "attack-9" }));
+  expect(later.model.attacks).toEqual([]);
+  await expect(later.attack("synthetic", samples.slice(), rateHz)).rejects.toMatchObject({ name: "NotSupportedError" });
+  await later.close();
 });

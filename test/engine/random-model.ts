@@ -84,7 +84,7 @@ function network(seed: number): Written[] {
 }
 
 /** An attack network as training/spoof writes it. */
-function attackSection(kind: string, seed: number): Buffer {
+function attackSection(kind: string, seed: number, architecture?: string): Buffer {
   const next = random(seed);
   const tensors: Written[] = [];
   const layer = (name: string, dtype: "i8" | "i16", shape: readonly number[]) => {
@@ -111,17 +111,20 @@ function attackSection(kind: string, seed: number): Buffer {
   layer("tail2", "i8", [tail2, 3, tail1]);
   layer("hidden", "i16", [32, 2 * tail2]);
   layer("out", "i16", [4, 32]);
-  const architecture = synthetic ? "attack-2" : "attack-1";
-  return section({ architecture, attack: kind, calibration: [0.001, -1] }, tensors);
+  const usual = synthetic ? "attack-2" : "attack-1";
+  return section({ architecture: architecture ?? usual, attack: kind, calibration: [0.001, -1] }, tensors);
 }
 
 export interface RandomModel {
   readonly seed?: number;
   readonly attacks?: readonly string[];
+  /** What the attack networks call themselves, in place of what they are. */
+  readonly attackArchitecture?: string;
   readonly calibration?: Record<string, unknown>;
 }
 
-export function randomModel({ seed = 1, calibration = {}, attacks = [] }: RandomModel = {}): Uint8Array {
+export function randomModel(chosen: RandomModel = {}): Uint8Array {
+  const { seed = 1, calibration = {}, attacks = [], attackArchitecture } = chosen;
   const next = random(seed + 1000);
   const cohort = Int8Array.from({ length: 300 * 256 }, () => Math.round(70 * (next() + next() + next() - 1.5)));
   const axis = Float32Array.from({ length: 256 }, () => next() - 0.5);
@@ -137,7 +140,10 @@ export function randomModel({ seed = 1, calibration = {}, attacks = [] }: Random
       ]),
     ],
     ["calibration", section({ consistency: 0.3, ...calibration }, [])],
-    ...attacks.map((kind, i): [string, Buffer] => [`attack-${kind}`, attackSection(kind, seed + i)]),
+    ...attacks.map((kind, i): [string, Buffer] => [
+      `attack-${kind}`,
+      attackSection(kind, seed + i, attackArchitecture),
+    ]),
   ];
   const head = (headerBytes: number) => {
     let offset = 16 + headerBytes;
