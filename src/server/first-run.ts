@@ -46,21 +46,24 @@ export async function firstOwner(service: TokenService, documents: Documents): P
   return { name, password };
 }
 
-/** Lines for a POSIX shell that get a token, enroll a voice and verify it, as printed after the first start. */
+/**
+ * Lines for a POSIX shell that get a token, enroll a voice and verify it, as printed after the first start. Each paste enrolls
+ * a person of its own: the lines work a second time, and beside an "ada" whom the command line enrolled.
+ */
 export function curlLines(url: string, { clientId, clientSecret, scope }: FirstApplication, voices = "voices"): string {
   const escaped = clientId.replaceAll(":", "%3A");
   return `npx vivavoce demo --wav ${voices}
 URL=${url}
-TOKEN=$(curl -s $URL/oauth2/token -u '${escaped}:${clientSecret}' -d grant_type=client_credentials -d scope=bio | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')
-call() { curl -s "$URL$1" -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' -d "{$CONTEXT$2}"; }
-send() { curl -s "$URL/v1/audios?context.gk_scope_id.value=${scope}&context.gk_engagement_id.value=$E&context.gk_session_id.value=$S" -H "authorization: Bearer $TOKEN" -H 'content-type: audio/wav' --data-binary "@$1"; }
+TOKEN=$(curl -sS $URL/oauth2/token -u '${escaped}:${clientSecret}' -d grant_type=client_credentials -d scope=bio | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')
+call() { curl -sS "$URL$1" -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' -d "{$CONTEXT$2}"; }
+send() { curl -sS "$URL/v1/audios?context.gk_scope_id.value=${scope}&context.gk_engagement_id.value=$E&context.gk_session_id.value=$S" -H "authorization: Bearer $TOKEN" -H 'content-type: audio/wav' --data-binary "@$1"; }
 id() { sed 's/.*"'$1'":{"value":"\\([^"]*\\)".*/\\1/'; }
 show() { grep -o '"\\(enrollStatus\\|trainStatus\\|decision\\|reason\\|message\\)":"[^"]*"' | tr '\\n' ' '; echo; }
 CONTEXT='"context":{"gk_scope_id":{"value":"${scope}"}}'
 STARTED=$(call /v1/sessions/start ',"session_type":"SESSION_TYPE_IVR"')
 S=$(echo "$STARTED" | id gkSessionId); E=$(echo "$STARTED" | id gkEngagementId)
 CONTEXT='"context":{"gk_scope_id":{"value":"${scope}"},"gk_engagement_id":{"value":"'$E'"},"gk_session_id":{"value":"'$S'"},"configset_id":"ivr-text-dependent"}'
-P=$(call /v1/voiceprints/profiles ',"person_id":"ada"' | id gkVoiceprintProfileId)
+P=$(call /v1/voiceprints/profiles ',"person_id":"ada-'$S'"' | id gkVoiceprintProfileId)
 for n in 1 2 3; do
   M=$(send ${voices}/ada-$n.wav | id gkMediaSegmentId)
   A=$(call /v1/audios/process ',"gk_media_segment_id":{"value":"'$M'"},"is_for_enrollment":true' | id gkProcessedAudioId)
