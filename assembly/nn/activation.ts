@@ -1,5 +1,10 @@
 /** Elementwise passes over rows of 16-bit activations. */
-import { listBytes } from "./convolution";
+import { listBytes, nearest } from "./convolution";
+
+/** Activations are i16; a logarithm of power is held in steps of 1/1024, so ±32: wider than any of 16-bit speech. */
+export const FEATURE_GAIN: f32 = 1024;
+/** Inputs of a convolution are rectified and clamped to this: 12 bits. */
+export const ACTIVATION_HIGH = 4095;
 
 /**
  * out[t][c] = min(high, max(0, x[t][c] · gain[c] + bias[c])): a folded batch norm and a rectifier in front of a convolution.
@@ -73,8 +78,7 @@ export function quantize(out: usize, x: usize, n: i32, gain: f32): void {
   }
 }
 
-// 1.5 · 2²³, and what 16 bits hold: see `requantized` of convolution.ts.
-const ROUNDING: usize = memory.data<f32>([12582912, 12582912, 12582912, 12582912], 16);
+// What 16 bits hold, in memory because engines copy a vector constant to each of its uses.
 const LOWEST: usize = memory.data<f32>([-32768, -32768, -32768, -32768], 16);
 const HIGHEST: usize = memory.data<f32>([32767, 32767, 32767, 32767], 16);
 
@@ -92,8 +96,7 @@ export function quantizeAbove(out: usize, x: usize, least: f32, mean: usize, n: 
 // @ts-ignore: decorator
 @inline
 function saturated(y: v128): v128 {
-  const rounding = v128.load(ROUNDING);
-  return i32x4.sub(f32x4.add(f32x4.pmin(v128.load(HIGHEST), f32x4.pmax(v128.load(LOWEST), y)), rounding), rounding);
+  return nearest(y, v128.load(LOWEST), v128.load(HIGHEST));
 }
 
 /** out[i] = x[i] · gain: activations to floats. n % 8 == 0. */

@@ -69,12 +69,18 @@ export function packWords(panels: usize, weights: usize, outputs: i32, taps: i32
 // because engines copy a vector constant to each of its uses.
 const ROUNDING: usize = memory.data<f32>([12582912, 12582912, 12582912, 12582912], 16);
 
+/** y as integers, kept to low..high. */
+// @ts-ignore: decorator
+@inline
+export function nearest(y: v128, low: v128, high: v128): v128 {
+  const rounding = v128.load(ROUNDING);
+  return i32x4.sub(f32x4.add(f32x4.pmin(high, f32x4.pmax(low, y)), rounding), rounding);
+}
+
 // @ts-ignore: decorator
 @inline
 function requantized(sum: v128, gain: v128, bias: v128, low: v128, high: v128): v128 {
-  const y = f32x4.add(f32x4.mul(f32x4.convert_i32x4_s(sum), gain), bias);
-  const rounding = v128.load(ROUNDING);
-  return i32x4.sub(f32x4.add(f32x4.pmin(high, f32x4.pmax(low, y)), rounding), rounding);
+  return nearest(f32x4.add(f32x4.mul(f32x4.convert_i32x4_s(sum), gain), bias), low, high);
 }
 
 // @ts-ignore: decorator

@@ -10,10 +10,6 @@ export const BINS = 80;
  * nothing then, whatever noise of rounding or filtering lies there.
  */
 export const FLOOR: f32 = 1e-6;
-/** Activations are i16; a log-mel value is held in steps of 1/1024, so ±32: wider than any logarithm of 16-bit speech. */
-export const FEATURE_GAIN: f32 = 1024;
-/** Inputs of a convolution are rectified and clamped to this: 12 bits. */
-export const ACTIVATION_HIGH = 4095;
 /** What only feeds elementwise passes may use all of i16. */
 export const CONCATENATION_HIGH = 32767;
 

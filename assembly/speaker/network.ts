@@ -1,20 +1,18 @@
 /** The forward pass, one line per layer. */
 import { exp4 } from "../math/exponential";
 import { log4 } from "../math/logarithm";
-import { preactivate, preactivateListed, quantize } from "../nn/activation";
+import { ACTIVATION_HIGH, FEATURE_GAIN, preactivate, preactivateListed, quantize } from "../nn/activation";
 import { Convolution, convolve, convolveGained, convolveListed, convolvePlane } from "../nn/convolution";
 import { dense, normalize } from "../nn/dense";
 import { addMeans, gate, multiply } from "../nn/gate";
 import { convolveQuads } from "../nn/quad-convolution";
 import { meanDeviation, sumFrames } from "../nn/pooling";
 import {
-  ACTIVATION_HIGH,
   BINS,
   BLOCKS,
   BOTTLENECK,
   CONCATENATION_HIGH,
   DIMENSIONS,
-  FEATURE_GAIN,
   FLOOR,
   FRONT_CHANNELS,
   GROWTH,

@@ -1,10 +1,10 @@
 /** The network's weights: `createWeights` walks the layers in the order of the model file and gives each tensor a place. */
 import { create, reserve } from "../memory";
+import { ACTIVATION_HIGH } from "../nn/activation";
 import { Convolution } from "../nn/convolution";
 import { Dense } from "../nn/dense";
 import { Loading, createConvolution, createDense, createQuadConvolution, expectCopy } from "../nn/loading";
 import {
-  ACTIVATION_HIGH,
   BLOCKS,
   BOTTLENECK,
   CONCATENATION_HIGH,

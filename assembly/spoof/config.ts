@@ -14,10 +14,6 @@ export function frameValues(kind: i32): i32 {
   return kind == SYNTHETIC ? BINS + COLUMNS * COLUMN_BINS : BINS;
 }
 
-/** As the speaker network's: a log-mel value in steps of 1/1024, activations of 12 bits. */
-export const FEATURE_GAIN: f32 = 1024;
-export const ACTIVATION_HIGH = 4095;
-
 /** Nothing lies further below the loud than this, natural logarithm of power (43 dB): rooms, lines and empty bands tell nothing there. */
 export const FLOOR: f32 = 10;
 

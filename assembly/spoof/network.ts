@@ -1,6 +1,6 @@
 /** An attack network's weights, scratch and forward pass. */
 import { create, reserve } from "../memory";
-import { quantizeAbove } from "../nn/activation";
+import { ACTIVATION_HIGH, FEATURE_GAIN, quantizeAbove } from "../nn/activation";
 import { Convolution, convolve, convolveChannel } from "../nn/convolution";
 import { Dense, dense, rectify } from "../nn/dense";
 import { Loading, createByteQuadConvolution, createConvolution, createDense, createPairConvolution } from "../nn/loading";
@@ -8,11 +8,9 @@ import { convolvePairs, convolvePlanePairs } from "../nn/pair-convolution";
 import { meanDeviation } from "../nn/pooling";
 import { convolveQuads } from "../nn/quad-convolution";
 import {
-  ACTIVATION_HIGH,
   BINS,
   COLUMNS,
   COLUMN_BINS,
-  FEATURE_GAIN,
   FLOOR,
   HIDDEN,
   OUTPUTS,

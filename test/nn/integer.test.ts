@@ -291,13 +291,13 @@ test("four frames at once give the bits of frame after frame", () => {
   );
 });
 
-/** A layer of 16 outputs and bytes, packed for pairs of frames; its plain panels lie first. */
-function placePairs(k: Kernels, chance: Chance, run: number, extreme: boolean): number {
-  const l = { ...layer(chance, 16, 3, run, true, 0, 4095), weights: chance.bytes(16 * 3 * run) };
+/** A layer of bytes, packed for pairs of frames; its plain panels lie first. */
+function placePairs(k: Kernels, chance: Chance, outputs: number, run: number, extreme: boolean): number {
+  const l = { ...layer(chance, outputs, 3, run, true, 0, 4095), weights: chance.bytes(outputs * 3 * run) };
   if (extreme) l.weights.fill(127, 0, 3 * run).fill(-127, 3 * run, 6 * run);
-  const panels = k.reserve(k.run.pairBytes!(16, run));
-  k.run.packPairs!(panels, k.put(l.weights), 16, run);
-  return k.record(16, 3, run, panels, k.put(l.gain), k.put(l.bias), 0, { f32: 0 }, { f32: 4095 });
+  const panels = k.reserve(k.run.pairBytes!(outputs, run));
+  k.run.packPairs!(panels, k.put(l.weights), outputs, run);
+  return k.record(outputs, 3, run, panels, k.put(l.gain), k.put(l.bias), 0, { f32: 0 }, { f32: 4095 });
 }
 
 test("two frames at once, of every second frame, give the bits of frame after frame", () => {
@@ -309,9 +309,10 @@ test("two frames at once, of every second frame, give the bits of frame after fr
         bins: fc.integer({ min: 1, max: 11 }),
         stride: fc.integer({ min: 1, max: 2 }),
         channels: fc.constantFrom(8, 16, 24),
+        outputs: fc.constantFrom(8, 16, 24, 40, 48, 80),
         extreme: fc.boolean(),
       }),
-      ({ seed, frames, bins, stride, channels, extreme }) => {
+      ({ seed, frames, bins, stride, channels, outputs, extreme }) => {
         const k = new Kernels(wasm);
         const chance = new Chance(seed);
         const rows = 2 * frames + 1;
@@ -321,8 +322,8 @@ test("two frames at once, of every second frame, give the bits of frame after fr
         };
 
         const width = (bins - 1) * stride + 3;
-        const [step, xStep, x] = [bins * 16 * WORD, width * channels * WORD, input(width * channels)];
-        const plane = placePairs(k, chance, 3 * channels, extreme);
+        const [step, xStep, x] = [bins * outputs * WORD, width * channels * WORD, input(width * channels)];
+        const plane = placePairs(k, chance, outputs, 3 * channels, extreme);
         const [one, two, scratch] = [k.reserve(frames * step), k.reserve(frames * step), k.reserve(2 * xStep)];
         for (let t = 0; t < frames; t++) {
           k.run.convolvePlane!(one + t * step, step, x + 2 * t * xStep, xStep, 1, bins, channels, stride, plane, 0);
@@ -330,12 +331,12 @@ test("two frames at once, of every second frame, give the bits of frame after fr
         k.run.convolvePlanePairs!(two, step, x, xStep, frames, bins, channels, stride, plane, scratch);
         expect(k.words(two, (frames * step) / WORD)).toEqual(k.words(one, (frames * step) / WORD));
 
-        const line = placePairs(k, chance, channels, extreme);
-        const [row, y] = [channels * WORD, input(channels)];
-        const [plain, paired] = [k.reserve(frames * 16 * WORD), k.reserve(frames * 16 * WORD)];
-        k.run.convolve!(plain, 16 * WORD, y, row, frames, 2, 1, line);
-        k.run.convolvePairs!(paired, 16 * WORD, y, row, frames, line, k.reserve(rows * row));
-        expect(k.words(paired, frames * 16)).toEqual(k.words(plain, frames * 16));
+        const line = placePairs(k, chance, outputs, channels, extreme);
+        const [row, y, out] = [channels * WORD, input(channels), outputs * WORD];
+        const [plain, paired] = [k.reserve(frames * out), k.reserve(frames * out)];
+        k.run.convolve!(plain, out, y, row, frames, 2, 1, line);
+        k.run.convolvePairs!(paired, out, y, row, frames, line, k.reserve(rows * row));
+        expect(k.words(paired, frames * outputs)).toEqual(k.words(plain, frames * outputs));
       },
     ),
     { numRuns: 80 },
