@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { AudioError } from "../audio/index.js";
 import type { MediaFormat, VoiceprintOperations } from "../client/operations.js";
 import {
   type AudioProcessingResult,
@@ -8,6 +9,7 @@ import {
   OwnerType as Owner,
   type OwnerType,
   SessionType,
+  StatusError,
 } from "../contract/index.js";
 import { CommandError } from "./command-error.js";
 
@@ -93,21 +95,22 @@ export async function ensureProfile(
   return created.gkVoiceprintProfileId!.value;
 }
 
-export async function readAudioFile(path: string): Promise<Uint8Array> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") throw new CommandError(`${path}: no such file`);
-    if (code === "EISDIR") throw new CommandError(`${path}: a folder, not a recording`);
-    throw error;
-  }
-}
+/** The fields of a request that carry a recording: what is wrong with them is wrong with the file. */
+const AUDIO_FIELDS = new Set(["chunk", "encoding", "rate", "channels"]);
 
-export interface UploadOptions {
-  readonly format?: MediaFormat | undefined;
-  /** 0 mixes all channels, 1 is the first. */
-  readonly channel?: number | undefined;
+/** The error with the name of the file, where it is the file that is at fault. */
+export function faultOf(path: string, error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === "ENOENT") return new CommandError(`${path}: no such file`);
+  if (code === "EISDIR") return new CommandError(`${path}: a folder, not a recording`);
+  if (code === "EACCES") return new CommandError(`${path}: may not be read`);
+  if (error instanceof AudioError) return new AudioError(error.code, `${path}: ${error.message}`);
+  if (error instanceof StatusError) {
+    const { fieldViolations } = error.status;
+    if (fieldViolations.length > 0 && fieldViolations.every(({ field }) => AUDIO_FIELDS.has(field)))
+      return new StatusError({ ...error.status, message: `${path}: ${error.message}`, fieldViolations: [] });
+  }
+  return error;
 }
 
 export async function upload(
@@ -116,26 +119,29 @@ export async function upload(
   path: string,
   format?: MediaFormat,
 ): Promise<string> {
-  const { gkMediaSegmentId } = await operations.addMediaSegment(context, await readAudioFile(path), format);
-  return gkMediaSegmentId!.value;
+  try {
+    const { gkMediaSegmentId } = await operations.addMediaSegment(context, await readFile(path), format);
+    return gkMediaSegmentId!.value;
+  } catch (error) {
+    throw faultOf(path, error);
+  }
 }
 
 export const channelSelector = (channel: number | undefined) =>
   channel === undefined ? {} : { channelSelector: { channel } };
 
-/** Uploads and processes a recording for enrollment. */
 export async function processForEnrollment(
   operations: VoiceprintOperations,
   context: Context,
-  path: string,
-  options: UploadOptions,
+  media: string,
+  /** 0 mixes all channels, 1 is the first. */
+  channel: number | undefined,
 ): Promise<AudioProcessingResult> {
-  const media = await upload(operations, context, path, options.format);
   const { result } = await operations.processAudio({
     context,
     input: { case: "gkMediaSegmentId", value: { value: media } },
     isForEnrollment: true,
-    ...channelSelector(options.channel),
+    ...channelSelector(channel),
   });
   return result!;
 }

@@ -8,7 +8,7 @@ import {
   TrainStatus,
   VoiceprintProfileStatus,
 } from "../contract/index.js";
-import { ensureProfile, fraudster, inSession, person, processForEnrollment, remedy } from "./calls.js";
+import { ensureProfile, fraudster, inSession, person, processForEnrollment, remedy, upload } from "./calls.js";
 import { ExitCode } from "./exit-code.js";
 import { openOperations } from "./operations.js";
 import { createOutput, table, words } from "./output.js";
@@ -41,13 +41,16 @@ async function enroll(name: string, files: string[], options: Options): Promise<
   try {
     const owner = options.fraudster ? fraudster(name, options.tag) : person(name, options.tag);
     await inSession(operations, options, async (context) => {
+      // All are read before anything is kept: a wrong name among them leaves no half of an enrollment.
+      const media = [];
+      for (const file of files) media.push(await upload(operations, context, file, format));
       const profile = await ensureProfile(operations, context, owner);
       const gkVoiceprintProfileId = { value: profile };
       const segments = [];
       let status = EnrollStatus.UNSPECIFIED;
       progress.start("enrolling", files.length);
       for (const [i, file] of files.entries()) {
-        const audio = await processForEnrollment(operations, context, file, { format, channel: options.channel });
+        const audio = await processForEnrollment(operations, context, media[i]!, options.channel);
         const { result } = await operations.enroll({
           context,
           gkVoiceprintProfileId,

@@ -7,7 +7,7 @@ import { speak, wav } from "../demo/voice.js";
 import type { Engine, VoiceAnalysis } from "../engine/port.js";
 import { configurationSets } from "../voiceprint/configuration-set.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
-import { channelSelector, inSession, remedy, upload } from "./calls.js";
+import { channelSelector, faultOf, inSession, remedy, upload } from "./calls.js";
 import { CommandError } from "./command-error.js";
 import { seconds } from "./enroll.js";
 import { openOperations } from "./operations.js";
@@ -48,7 +48,9 @@ export function measureCommand(program: Command): void {
 async function measure(file: string | undefined, options: Options): Promise<void> {
   const output = createOutput(options.json ?? false);
   const channel = options.channel ?? 0;
-  const measured = options.url ? await onBox(file, options) : await here(file, options, output);
+  const measured = await (options.url ? onBox(file, options) : here(file, options, output)).catch((error: unknown) => {
+    throw file === undefined ? error : faultOf(file, error);
+  });
   const { verdicts, ...figures } = measured;
   const answer = {
     file: file ?? null,

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -34,6 +34,8 @@ beforeAll(async () => {
   await writeFile(file("stereo.wav"), wav(take(100, 3.5), rateHz, 2));
   await writeFile(file("silence.wav"), wav(silence(3), rateHz));
   await writeFile(file("text.wav"), "this is no audio");
+  await writeFile(file("empty.wav"), "");
+  await mkdir(file("folder.wav"));
 });
 afterAll(async () => {
   await box?.stop();
@@ -128,9 +130,11 @@ describe("what goes wrong is said plainly", () => {
   it.each([
     [["verify", "nobody", "ada-4.wav"], 2, /no person "nobody" is known/],
     [["verify", "ada", "missing.wav"], 2, /missing\.wav: no such file/],
-    [["verify", "ada", "text.wav"], 2, /no WAV file/],
-    [["measure", "text.wav"], 2, /no WAV file/],
+    [["verify", "ada", "text.wav"], 2, /^error: \S*text\.wav: this is no WAV file[^\n]*\n$/],
+    [["measure", "text.wav"], 2, /text\.wav: this is no WAV file/],
     [["measure", "missing.wav"], 2, /no such file/],
+    [["measure", "folder.wav"], 2, /folder\.wav: a folder, not a recording/],
+    [["measure", "empty.wav"], 2, /empty\.wav: there is nothing to read/],
     [["evaluate", "missing"], 2, /no such folder/],
     [["identify", "ada-4.wav"], 2, /name the people/],
     [["verify", "ada", "stereo.wav", "--channel", "7"], 2, /channel/],
@@ -143,6 +147,12 @@ describe("what goes wrong is said plainly", () => {
     const ran = await run(...argv, ...(words.length > 2 || words[0] === "identify" ? place : []));
     expect(ran.err).toMatch(message);
     expect(ran.code).toBe(code);
+  });
+
+  it("keeps nothing of an enrollment with a file that is no recording, and names the file", async () => {
+    const half = await run("enroll", "half", ...voices("ada", 1), file("text.wav"), ...place, "--json");
+    expect(half).toMatchObject({ code: 2, json: { error: expect.stringContaining("text.wav: this is no WAV file") } });
+    expect((await run("verify", "half", ...voices("ada", 4), ...place)).err).toMatch(/no person "half" is known/);
   });
 
   it("answers errors as JSON too", async () => {
