@@ -30,20 +30,33 @@ const { values: options } = parseArgs({
     built: { type: "boolean", default: false },
   },
 });
-if (!options.corpora) {
-  console.error(
-    "--corpora DIR is needed: the folder that training/extract.py (for --spoof training/spoof/extract.py) wrote",
-  );
+function refuse(why) {
+  console.error(why);
   process.exit(2);
 }
 
+/** The names of a list, all of them known: a figure under a name that means nothing is worse than none. */
+function named(option, list, known) {
+  const names = list.split(",");
+  const others = names.filter((name) => !known.includes(name));
+  if (others.length > 0) refuse(`--${option} ${others.join(",")}: it may be ${known.join(", ")}`);
+  return names;
+}
+
+if (!options.corpora)
+  refuse("--corpora DIR is needed: the folder that training/extract.py (for --spoof training/spoof/extract.py) wrote");
+
 if (!options.built) execFileSync(process.execPath, ["scripts/build.mjs", "--if-stale"], { stdio: ["ignore", 2, 2] });
 if (options.spoof) {
-  const { spoof } = await import("./spoof.mjs");
+  const { lines, spoof } = await import("./spoof.mjs");
+  const known = Object.keys(lines);
+  const lengths = options.lengths.split(",");
+  if (!lengths.every((length) => length === "all" || Number(length) > 0))
+    refuse(`--lengths ${options.lengths}: "all", or seconds`);
   await spoof({
     ...options,
-    conditions: (options.conditions ?? "none,g711,gsm,opus").split(","),
-    lengths: options.lengths.split(","),
+    conditions: named("conditions", options.conditions ?? known.join(","), known),
+    lengths,
     workers: Number(options.workers),
   });
   process.exit();
@@ -59,7 +72,8 @@ const { percent, decimal, rate } = await import(dist("evaluate/format.js"));
 const conditions = await import(dist("evaluate/conditions.js"));
 const { table } = await import(dist("cli/output.js"));
 
-const wanted = (options.conditions ?? "clean,g711,gsm,noise,cut").split(",");
+const known = ["clean", "g711", "gsm", "noise", "cut"];
+const wanted = named("conditions", options.conditions ?? known.join(","), known);
 const gsm = wanted.includes("gsm") ? await conditions.gsm() : null;
 if (wanted.includes("gsm") && !gsm) console.error("no GSM: this machine's ffmpeg has no libgsm");
 const chosen = [
@@ -71,10 +85,7 @@ const chosen = [
 ];
 const found = readdirSync(options.corpora).flatMap((name) => /^(.+)\.trials\.txt$/.exec(name)?.[1] ?? []);
 const sets = options.sets ? options.sets.split(",") : found;
-if (sets.length === 0) {
-  console.error(`${options.corpora}: no <set>.trials.txt in it`);
-  process.exit(2);
-}
+if (sets.length === 0) refuse(`${options.corpora}: no <set>.trials.txt in it`);
 
 if (!existsSync(new URL("node_modules/@ricky0123/vad-web", import.meta.url)))
   execFileSync("npm", ["install", "--prefix", fileURLToPath(new URL(".", import.meta.url))], {
@@ -103,7 +114,7 @@ if (options.activity) {
 }
 
 const workers = Number(options.workers);
-const engine = await openEngine({ workers });
+const engine = await openEngine({ workers, ...(options.model ? { model: options.model } : {}) });
 // A voice is as the network and the kernels heard it.
 const kernels = createHash("sha256")
   .update(readFileSync(dist("engine/vivavoce.wasm")))

@@ -72,12 +72,13 @@ export async function oneVoice(engine, corpora, sets) {
       ["foreign", "two of one person, one of another: that one left out"],
     ])
       rows.push({ set, what, of: told[kind][0], right: told[kind][1] });
-    const classes = await Promise.all(
-      people.map(async (found) => {
-        const said = await Promise.all(found.map(async ([path]) => (await hear(read(path))).voiceClass));
-        return said.filter((value) => value !== null);
-      }),
-    );
+    const classes = [];
+    // One after the other: the engine's queue is bounded.
+    for (const found of people) {
+      const said = [];
+      for (const [path] of found) said.push((await hear(read(path))).voiceClass);
+      classes.push(said.filter((value) => value !== null));
+    }
     const several = classes.filter((values) => values.length > 1);
     rows.push({
       set,

@@ -18,7 +18,8 @@ const { table } = await import(dist("cli/output.js"));
 /** Of Kokoro's lineage, which was trained on: reported apart from systems never heard in any form. */
 const known = (system) => /-page\/styletts2?$|^kokoro-dev$/.test(system);
 const quiet = ["-hide_banner", "-loglevel", "error", "-y"];
-const lines = {
+/** A line by the name of its condition; `none` is as recorded. */
+export const lines = {
   none: null,
   g711: { rateHz: 8000, encode: ["-c:a", "pcm_mulaw"], file: "coded.wav" },
   gsm: { rateHz: 8000, encode: ["-c:a", "libgsm"], file: "coded.gsm" },
@@ -32,7 +33,7 @@ function coded(recordings, { rateHz, encode, file }) {
   const at = (name) => join(folder, name);
   try {
     for (const from of new Set(recordings.map((recording) => recording.rateHz))) {
-      const gap = new Float32Array(from / 2);
+      const gap = new Float32Array(Math.round(from / 2));
       const mine = recordings.filter((recording) => recording.rateHz === from);
       writeFileSync(at("all.wav"), wav(joined(mine.flatMap(({ samples }) => [samples, gap])), from));
       execFileSync("ffmpeg", [...quiet, "-i", at("all.wav"), "-ar", String(rateHz), ...encode, at(file)]);
