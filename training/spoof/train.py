@@ -11,7 +11,6 @@ import argparse, glob, json, math, os, time, zlib
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 from channel import Channel, mulaw
 from network import FLOOR, Attack, Fronts, prepared
-from rates import eer
 from vocoders import levelled, resampled
 
 D = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -212,6 +211,13 @@ def spoilt(x, o):
         x = x.masked_fill((frames >= at) & (frames < at + wide), 0)
     top = torch.where(torch.rand(b, 1, 1, device=d) < o["top"], torch.randint(bins // 2, bins, (b, 1, 1), device=d), bins)
     return x.masked_fill(bin_at >= top, 0)
+
+
+def eer(score, attack):
+    y = attack[np.argsort(score)]
+    miss, false = np.cumsum(y) / y.sum(), 1 - np.cumsum(1 - y) / (1 - y).sum()
+    i = np.argmin(np.abs(miss - false))
+    return float((miss[i] + false[i]) / 2)
 
 
 def platt(score, label, weight):
