@@ -92,7 +92,7 @@ export class AttackNetworks {
     try {
       this.#kernels.writeFloats(run.attackFeatures(), features);
       const score = run.attackScore(numberOf(kind), frames);
-      if (Number.isNaN(score)) throw new EngineError("BAD_ARGUMENT", `a window of ${frames} frames gives no score`);
+      if (!Number.isFinite(score)) throw new EngineError("BAD_ARGUMENT", `a window of ${frames} frames gives no score`);
       return score;
     } finally {
       run.attackWipe();

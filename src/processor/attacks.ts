@@ -8,7 +8,7 @@ import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { AnalyzeAudioRequest } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import { StatusError } from "../contract/status-error.js";
-import type { AttackKind } from "../engine/port.js";
+import type { AttackKind, VoiceAnalysis } from "../engine/port.js";
 import type { MediaSegment } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { attackThreshold, decideAttack, type JudgedEvidence, type Outcome } from "../voiceprint/decision.js";
@@ -42,8 +42,15 @@ function assertAttackKnown(deps: Dependencies, kind: AttackKind): void {
     });
 }
 
-/** An attack is looked for in the beginning of what was heard, and in no more than this. */
+/** An attack is looked for in what was heard, and in no more than this. */
 export const longestAttackSeconds = 60;
+/** Of longer audio that begins so much before its first speech: callers may wait for minutes before they speak. */
+const leadSeconds = 1;
+
+function spanOf({ windows, measures: { grossSeconds } }: VoiceAnalysis): { from: number; seconds: number } {
+  const from = grossSeconds > longestAttackSeconds ? Math.max(0, (windows[0]?.startSeconds ?? 0) - leadSeconds) : 0;
+  return { from, seconds: Math.min(longestAttackSeconds, grossSeconds - from) };
+}
 
 /** Which attacks a request asks about; refused when the model cannot tell. */
 export function wantedAttacks(
@@ -73,16 +80,16 @@ export async function checkAttacks(
   return results;
 }
 
-/** Samples of audio that was heard, read anew for each check: the engine takes them over. */
-export type ReadAudio = (seconds: number) => { readonly samples: Float32Array; readonly rateHz: number };
+/** Samples of audio that was heard, so many seconds from there on, read anew for each check: the engine takes them over. */
+export type ReadAudio = (from: number, seconds: number) => { readonly samples: Float32Array; readonly rateHz: number };
 
 export const storedAudio =
   (deps: Dependencies, media: MediaSegment, { audio }: HeardAudio): ReadAudio =>
-  (seconds) => {
+  (from, seconds) => {
     const recording = openRecording(deps, media);
     if (recording === null) throw new Error("audio that was heard before cannot be read again");
     const channel = media.channels === 1 ? null : audio.channel;
-    return { samples: readSamples(recording, channel, seconds), rateHz: recording.rateHz };
+    return { samples: readSamples(recording, channel, seconds, from), rateHz: recording.rateHz };
   };
 
 async function checkAttack(
@@ -95,9 +102,11 @@ async function checkAttack(
 ): Promise<AttackResult> {
   if (heard.validity !== AudioValidity.AUDIO_OK || heard.analysis === null) return withoutScore(heard.validity);
   try {
-    const { samples, rateHz } = read(Math.min(longestAttackSeconds, heard.analysis.measures.grossSeconds));
+    const { from, seconds } = spanOf(heard.analysis);
+    const { samples, rateHz } = read(from, seconds);
     const score = await deps.engine.attack(kind, samples, rateHz, engineOptions(options));
-    if (Number.isNaN(score.llr) || Number.isNaN(score.reliability)) throw new Error("the engine gave no attack score");
+    if (!Number.isFinite(score.llr) || Number.isNaN(score.reliability))
+      throw new Error("the engine gave no attack score");
     const evidence = { ...score, threshold: attackThreshold(set.targetFalseAlarmRateForAttacks) };
     const { decision, reason, general } = decideAttack(kind, evidence);
     return {

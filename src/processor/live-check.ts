@@ -15,6 +15,7 @@ import { Comparison } from "./check.js";
 import { type OpenContext, openContext } from "./context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
 import { asStatusError, invalid } from "./failures.js";
+import { samplesOf } from "./recorded-audio.js";
 
 /** AnalyzeAudio's request, less the audio. */
 export type LiveRequest = Pick<
@@ -52,32 +53,46 @@ export async function openLiveCheck(
   return new LiveCheck(deps, context, targets, wanted, comparison, stream, rateHz, options);
 }
 
-/** The beginning of what arrived, for the checks that need the audio itself. */
-class FirstSamples {
+/** More than voice activity needs to decide, and than the checks want before the first speech. */
+const keptBeforeSpeechSeconds = 3;
+
+/** What arrived, for the checks that need the audio itself: its beginning, less a long silence before the first speech. */
+class KeptSamples {
   readonly #chunks: Float32Array[] = [];
   #length = 0;
+  /** How many were let go before those that are kept. */
+  #gone = 0;
 
-  constructor(private readonly most: number) {}
+  constructor(private readonly rateHz: number) {}
 
-  add(samples: Float32Array): void {
-    const part = samples.slice(0, this.most - this.#length);
-    this.#length += part.length;
-    if (part.length > 0) this.#chunks.push(part);
+  /** `spoken`: there was speech in what was added before. */
+  add(samples: Float32Array, spoken: boolean): void {
+    const most = longestAttackSeconds * this.rateHz;
+    const before = keptBeforeSpeechSeconds * this.rateHz;
+    if (samples.length === 0 || (spoken && this.#length >= most + before)) return;
+    if (!spoken && this.#gone + this.#length >= most) this.#letGo(before);
+    this.#chunks.push(samples.slice());
+    this.#length += samples.length;
   }
 
-  read(most: number): Float32Array {
-    const samples = new Float32Array(Math.min(most, this.#length));
-    let filled = 0;
-    for (const chunk of this.#chunks) {
-      samples.set(chunk.subarray(0, samples.length - filled), filled);
-      filled = Math.min(samples.length, filled + chunk.length);
-    }
-    return samples;
+  read(from: number, seconds: number): Float32Array {
+    const skip = Math.max(0, Math.round(from * this.rateHz) - this.#gone);
+    return samplesOf(this.#chunks, skip, Math.round(seconds * this.rateHz));
   }
 
   wipe(): void {
     for (const chunk of this.#chunks) chunk.fill(0);
     this.#chunks.length = 0;
+  }
+
+  /** All but the last, `least` at least. */
+  #letGo(least: number): void {
+    while (this.#length - this.#chunks[0]!.length >= least) {
+      const chunk = this.#chunks.shift()!;
+      chunk.fill(0);
+      this.#length -= chunk.length;
+      this.#gone += chunk.length;
+    }
   }
 }
 
@@ -86,7 +101,8 @@ export class LiveCheck {
   #netSpeechSeconds = 0;
   #result: AnalyzeAudioResult | null = null;
   #closed = false;
-  readonly #first: FirstSamples;
+  /** `null` where no check needs the audio itself. */
+  readonly #kept: KeptSamples | null;
   /** Chunks are heard in the order in which they were pushed, whether or not the caller waits. */
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -100,14 +116,14 @@ export class LiveCheck {
     private readonly rateHz: number,
     private readonly options: OperationOptions,
   ) {
-    this.#first = new FirstSamples(wanted.length > 0 ? longestAttackSeconds * rateHz : 0);
+    this.#kept = wanted.length > 0 ? new KeptSamples(rateHz) : null;
   }
 
   /** Mono samples in -1..1; the array is handed over. After an answer, more audio is not listened to. */
   push(samples: Float32Array): Promise<LiveState> {
     return this.#next(async () => {
       if (this.#result === null) {
-        this.#first.add(samples);
+        this.#kept?.add(samples, this.#netSpeechSeconds > 0);
         this.#netSpeechSeconds = await this.stream.push(samples);
         const reached = this.comparison.checkpoints.filter((at) => this.#netSpeechSeconds >= at).length;
         if (reached > this.#passed) {
@@ -158,11 +174,17 @@ export class LiveCheck {
       speakers: analysis.speakers,
     };
     const heard = { audio, validity, analysis, unstored: null };
-    const read = (seconds: number) => ({
-      samples: this.#first.read(Math.round(seconds * this.rateHz)),
-      rateHz: this.rateHz,
-    });
-    const attacks = await checkAttacks(this.deps, this.wanted, read, heard, this.context.set, this.options);
+    const kept = this.#kept;
+    const attacks = kept
+      ? await checkAttacks(
+          this.deps,
+          this.wanted,
+          (from, seconds) => ({ samples: kept.read(from, seconds), rateHz: this.rateHz }),
+          heard,
+          this.context.set,
+          this.options,
+        )
+      : {};
     const result = await concludeAnalysis(this.deps, this.context, "LiveCheck", this.targets, heard, results, attacks);
     this.#result = create(AnalyzeAudioResultSchema, result);
     await this.#close();
@@ -172,7 +194,7 @@ export class LiveCheck {
   async #close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.#first.wipe();
+    this.#kept?.wipe();
     await this.stream.close();
   }
 }

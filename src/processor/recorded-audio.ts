@@ -150,21 +150,31 @@ export async function analyzeRecording(
   }
 }
 
-/** The samples of one channel, at most `seconds` of them. */
+/** The samples of one channel, at most `seconds` of them, `from` seconds on. */
 export function readSamples(
   recording: Recording,
   channel: number | null,
   seconds = Number.POSITIVE_INFINITY,
+  from = 0,
 ): Float32Array {
-  const samples = new Float32Array(Math.min(recording.frames, Math.round(seconds * recording.rateHz)));
+  const skip = Math.min(recording.frames, Math.round(from * recording.rateHz));
+  const count = Math.min(recording.frames - skip, Math.round(seconds * recording.rateHz));
+  return samplesOf(recording.read(channelToRead(channel)), skip, count);
+}
+
+/** `count` samples in one piece, after the first `skip`; fewer where the chunks hold fewer. */
+export function samplesOf(chunks: Iterable<Float32Array>, skip: number, count: number): Float32Array {
+  const samples = new Float32Array(count);
   let filled = 0;
-  for (const chunk of recording.read(channelToRead(channel))) {
-    const part = chunk.subarray(0, samples.length - filled);
+  let left = skip;
+  for (const chunk of chunks) {
+    const part = chunk.subarray(left, left + count - filled);
+    left = Math.max(0, left - chunk.length);
     samples.set(part, filled);
     filled += part.length;
-    if (filled === samples.length) break;
+    if (filled === count) break;
   }
-  return filled === samples.length ? samples : samples.slice(0, filled);
+  return filled === count ? samples : samples.slice(0, filled);
 }
 
 function* pieces(recording: Recording, channel: number | null): Generator<Float32Array> {

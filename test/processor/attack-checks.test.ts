@@ -46,3 +46,22 @@ test("one check alone leaves the other out; audio without speech passes neither"
   expect(hiss.result.syntheticSpeechResult).toMatchObject({ decision: Decision.UNCERTAIN });
   expect(hiss.result.channelPlaybackResult).toMatchObject({ decision: Decision.UNCERTAIN });
 }, 60_000);
+
+test("who speaks only after a minute is checked all the same, recorded or as it arrives", async () => {
+  const speech = speak({ speaker: 8, seconds: 5, rateHz, seed: 4 });
+  const late = new Float32Array(70 * rateHz + speech.length);
+  late.set(speech, 70 * rateHz);
+  const chunks = Array.from({ length: Math.ceil(late.length / rateHz) }, (_, i) =>
+    late.slice(i * rateHz, (i + 1) * rateHz),
+  );
+  const answers = [
+    await voice.analyze(wav(late, rateHz), both),
+    await (await voice.listen(both, rateHz)).follow(chunks),
+    await voice.analyze(wav(speech, rateHz), both),
+  ];
+  const [recorded, live, alone] = answers.map(({ result }) =>
+    [result.syntheticSpeechResult!, result.channelPlaybackResult!].map((part) => part.riskEngineResult!.reliability),
+  );
+  expect(Math.min(...alone!)).toBeGreaterThan(0);
+  expect([recorded, live]).toEqual([alone, alone]);
+}, 60_000);

@@ -382,8 +382,29 @@ describe("AnalyzeAudio", () => {
       if (operation === "attack") throw new Error("out of order");
     };
     expect(await refusal(ask(world, take(7, 4), request))).toMatchObject({ code: "INTERNAL_ERROR" });
+    world.engine.behavior.before = () => {};
+    for (const llr of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
+      world.engine.behavior.attacks.synthetic = llr;
+      expect(await refusal(ask(world, take(7, 4), request))).toMatchObject({ code: "INTERNAL_ERROR" });
+    }
     // Nothing of it is kept, so no decision rests on the parts that did run.
     expect(await world.store.sessions.checks("bank", world.context.gkSessionId.value)).toEqual([]);
+  });
+
+  test("attacks are looked for where the speech is, also after minutes without; of long speech in a minute", async () => {
+    const world = await openWorld();
+    world.engine.behavior.attacks.playback = -12;
+    const { attackSeconds } = world.engine.behavior;
+    const request = { channelPlaybackDetectionParameters: {} };
+    for (const samples of [
+      joined(silence(200), take(7, 5)),
+      joined(silence(200), take(7, 100)),
+      joined(silence(30), take(7, 5)),
+    ]) {
+      const { channelPlaybackResult } = await ask(world, samples, request);
+      expect(channelPlaybackResult!.decision).toBe(Decision.NO_RISK_DETECTED);
+    }
+    expect(attackSeconds).toEqual([6, 60, 35]);
   });
 
   test("audio that can no longer be read fails the check: a match of its stored voice is no pass", async () => {

@@ -116,7 +116,9 @@ export function fixtureEngine(): Engine & { readonly behavior: FixtureBehavior }
       behavior.attackSeconds.push(samples.length / rate);
       const llr = behavior.attacks[kind];
       if (llr === undefined) throw Object.assign(new Error("no such network"), { name: "NotSupportedError" });
-      return { llr, reliability: behavior.attackReliability, revision: "b".repeat(64) };
+      const revision = "b".repeat(64);
+      if (samples.every((x) => x === 0)) return { llr: 0, reliability: 0, revision };
+      return { llr, reliability: behavior.attackReliability, revision };
     },
     async close() {},
   };
@@ -186,11 +188,12 @@ function analysisOf(
   if (netSpeechSeconds < 0.5 || !main)
     return { measures, windows: [], embedding: null, voiceClass: null, speakers: speakers.size, revision };
   const embedding = voiceOf(main[0], speech);
+  const begins = given.findIndex((x) => x !== 0) / rate;
   const windows = Array.from({ length: Math.ceil(netSpeechSeconds / windowSeconds) }, (_, i) => ({
     embedding,
     speechSeconds: Math.min(windowSeconds, netSpeechSeconds - i * windowSeconds),
-    startSeconds: i * windowSeconds,
-    endSeconds: Math.min((i + 1) * windowSeconds, netSpeechSeconds),
+    startSeconds: begins + i * windowSeconds,
+    endSeconds: begins + Math.min((i + 1) * windowSeconds, netSpeechSeconds),
   }));
   return { measures, windows, embedding, voiceClass: main[0] % 101, speakers: Math.min(2, speakers.size), revision };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { AudioValidity, Decision, DecisionReason } from "../../src/contract/index.js";
-import { rateHz, take } from "./fixture-engine.js";
+import { joined, rateHz, silence, take } from "./fixture-engine.js";
 import { list, openWorld, refusal, type World } from "./world.js";
 
 const chunks = (samples: Float32Array) =>
@@ -88,6 +88,27 @@ describe("a live check", () => {
       if (operation === "attack") throw new Error("out of order");
     };
     expect(await refusal(hear(take(7, 4)))).toMatchObject({ code: "INTERNAL_ERROR" });
+  });
+
+  test("looks for attacks where the speech is, also after minutes without", async () => {
+    const world = await openWorld();
+    world.engine.behavior.attacks.synthetic = -12;
+    const hear = async (samples: Float32Array, pushed: (samples: Float32Array) => Float32Array[]) => {
+      const check = await world.processor.listen({
+        context: world.context,
+        rateHz,
+        syntheticSpeechDetectionParameters: {},
+      });
+      for (const chunk of pushed(samples)) await check.push(chunk);
+      return (await check.finish()).syntheticSpeechResult!.decision;
+    };
+    const late = joined(silence(200), take(7, 5));
+    const { attackSeconds } = world.engine.behavior;
+    expect(await hear(late, chunks)).toBe(Decision.NO_RISK_DETECTED);
+    expect(await hear(late, (whole) => [whole])).toBe(Decision.NO_RISK_DETECTED);
+    expect(await hear(joined(late, take(7, 100)), chunks)).toBe(Decision.NO_RISK_DETECTED);
+    expect(await hear(joined(silence(30), take(7, 5)), chunks)).toBe(Decision.NO_RISK_DETECTED);
+    expect(attackSeconds).toEqual([6, 6, 60, 35]);
   });
 
   test("who is erased while it listens is not scored", async () => {
