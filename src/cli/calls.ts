@@ -11,6 +11,7 @@ import {
   SessionType,
   StatusError,
 } from "../contract/index.js";
+import { fileFault } from "../server/file-fault.js";
 import { CommandError } from "./command-error.js";
 
 export type Context = MessageInitShape<typeof ContextSchema>;
@@ -100,10 +101,8 @@ const AUDIO_FIELDS = new Set(["chunk", "encoding", "rate", "channels"]);
 
 /** The error with the name of the file, where it is the file that is at fault. */
 export function faultOf(path: string, error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === "ENOENT") return new CommandError(`${path}: no such file`);
-  if (code === "EISDIR") return new CommandError(`${path}: a folder, not a recording`);
-  if (code === "EACCES") return new CommandError(`${path}: may not be read`);
+  const fault = fileFault(error);
+  if (fault) return new CommandError(`${path}: ${fault}`);
   if (error instanceof AudioError) return new AudioError(error.code, `${path}: ${error.message}`);
   if (error instanceof StatusError) {
     const { fieldViolations } = error.status;

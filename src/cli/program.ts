@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { AudioError } from "../audio/index.js";
 import { StatusCode, StatusError } from "../contract/index.js";
 import { ConfigError } from "../server/config.js";
+import { fileFault } from "../server/file-fault.js";
 import { VERSION } from "../server/version.js";
 import { identifyCommand, verifyCommand } from "./checks.js";
 import { CommandError } from "./command-error.js";
@@ -81,8 +82,9 @@ function described(error: unknown): { message: string; hint?: string | undefined
   if (error instanceof ConfigError) return { message: error.message, exitCode: ExitCode.usage };
   if (error instanceof AudioError) return { message: error.message, exitCode: ExitCode.usage };
   if (error instanceof StatusError) return describedStatus(error);
-  const { code, path } = error as NodeJS.ErrnoException;
-  if (code === "ENOENT" && path) return { message: `${path}: no such file`, exitCode: ExitCode.usage };
+  const { path } = error as NodeJS.ErrnoException;
+  const fault = fileFault(error);
+  if (fault && path) return { message: `${path}: ${fault}`, exitCode: ExitCode.usage };
   return { message: error instanceof Error ? error.message : String(error), exitCode: ExitCode.failed };
 }
 

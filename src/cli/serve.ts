@@ -153,6 +153,7 @@ function explained(error: unknown, store: string, host: string, port: number): u
   if (code === "EADDRINUSE") return new CommandError(`port ${port} on ${host} is taken`, "choose another with --port");
   if (code === "EACCES" && port > 0 && port < 1024)
     return new CommandError(`port ${port} needs rights that this user does not have`);
-  if (code === "EADDRNOTAVAIL") return new CommandError(`${host} is no address of this machine`);
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND")
+    return new CommandError(`${host} is no address of this machine`);
   return error;
 }

@@ -1,8 +1,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism, homedir } from "node:os";
 import { join } from "node:path";
+import { createSecureContext } from "node:tls";
 import { z } from "zod";
 import { createPeerAddress } from "../token/peer-address.js";
+import { type ConfigurationOverrides, configurationSets } from "../voiceprint/configuration-set.js";
+import { fileFault } from "./file-fault.js";
 
 /**
  * Settings of a box. One precedence everywhere: a flag beats an environment variable, which beats the configuration file,
@@ -143,6 +146,9 @@ export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
+export const reasonOf = (error: unknown): string =>
+  fileFault(error) ?? (error instanceof Error ? error.message : String(error));
+
 export function dataFolder(env: NodeJS.ProcessEnv = process.env): string {
   return join(env.XDG_DATA_HOME || join(homedir(), ".local", "share"), "vivavoce");
 }
@@ -240,10 +246,17 @@ export function loadConfig(sources: ConfigSources = {}): ServerConfig {
 function validated(settings: Json, from: ReadonlyMap<string, string>): ServerConfig {
   const parsed = configSchema.safeParse(settings);
   if (!parsed.success) {
-    const problems = parsed.error.issues.map((issue) => {
+    const sourceOf = (setting: string) =>
+      [...from].find(([name]) => name !== "" && (setting === name || setting.startsWith(`${name}.`)))?.[1] ??
+      from.get("") ??
+      "default";
+    const problems = parsed.error.issues.flatMap((issue) => {
       const setting = issue.path.join(".");
-      const source = [...from].find(([name]) => name !== "" && (setting === name || setting.startsWith(`${name}.`)));
-      return `${setting || "configuration"} (${source?.[1] ?? from.get("") ?? "default"}): ${issue.message}`;
+      if (issue.code !== "unrecognized_keys") return `${setting} (${sourceOf(setting)}): ${issue.message}`;
+      return issue.keys.map((key) => {
+        const unknown = [...issue.path, key].join(".");
+        return `${unknown} (${sourceOf(unknown)}): no such setting${nearest(unknown, Object.values(ENVIRONMENT))}`;
+      });
     });
     throw new ConfigError(problems.join("\n"));
   }
@@ -254,9 +267,8 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
   if (config.auth.required && !config.auth.ownIssuer && config.auth.issuers.length === 0) {
     throw new ConfigError("auth: tokens are required, but no issuer is accepted: set auth.ownIssuer or auth.issuers");
   }
-  for (const file of config.tls ? [config.tls.cert, config.tls.key] : []) {
-    if (!existsSync(file)) throw new ConfigError(`tls: ${file}: no such file`);
-  }
+  if (config.tls) checkTls(config.tls);
+  checkConfigsets(config.configsets);
   if (config.page && !existsSync(config.page)) throw new ConfigError(`page: ${config.page}: no such folder`);
   if (config.seal.keys && isPostgres(config.seal.keys) && !config.seal.masterKeyFile) {
     throw new ConfigError(
@@ -271,6 +283,29 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
   return config;
 }
 
+function checkTls({ cert, key }: { readonly cert: string; readonly key: string }): void {
+  const [certificate, secret] = [cert, key].map((file) => {
+    try {
+      return readFileSync(file);
+    } catch (error) {
+      throw new ConfigError(`tls: ${file}: ${reasonOf(error)}`);
+    }
+  });
+  try {
+    createSecureContext({ cert: certificate, key: secret });
+  } catch (error) {
+    throw new ConfigError(`tls: ${cert} and ${key} are no certificate (PEM) and its key: ${reasonOf(error)}`);
+  }
+}
+
+function checkConfigsets(sets: Readonly<Record<string, unknown>>): void {
+  try {
+    configurationSets(sets as Record<string, ConfigurationOverrides>);
+  } catch (error) {
+    throw new ConfigError(`configsets: ${reasonOf(error)}`);
+  }
+}
+
 const isPostgres = (location: string) => /^postgres(ql)?:/.test(location);
 
 export function isLoopback(host: string): boolean {
@@ -282,15 +317,13 @@ function readConfigFile(path: string): Json {
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    throw new ConfigError(
-      `${path}: ${(error as NodeJS.ErrnoException).code === "ENOENT" ? "no such file" : String(error)}`,
-    );
+    throw new ConfigError(`${path}: ${reasonOf(error)}`);
   }
   try {
     const value: unknown = JSON.parse(text);
     if (isObject(value)) return value;
   } catch (error) {
-    throw new ConfigError(`${path}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new ConfigError(`${path}: ${reasonOf(error)}`);
   }
   throw new ConfigError(`${path}: a JSON object expected`);
 }

@@ -1,23 +1,41 @@
 import { readFileSync } from "node:fs";
 import { openStore, parseMasterKey } from "../store/open.js";
 import type { Store } from "../store/port.js";
-import { ConfigError, type ServerConfig } from "./config.js";
+import { ConfigError, reasonOf, type ServerConfig } from "./config.js";
+import { fileFault } from "./file-fault.js";
 
 /** The store that a configuration names, with its keys. */
-export function openConfiguredStore({ store, seal }: Pick<ServerConfig, "store" | "seal">): Promise<Store> {
-  return openStore(store, {
+export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "store" | "seal">): Promise<Store> {
+  const options = {
     ...(seal.keys === undefined ? {} : { keys: seal.keys }),
     ...(seal.masterKeyFile === undefined ? {} : { masterKey: keyFrom(seal.masterKeyFile, "seal.masterKeyFile") }),
     ...(seal.previousMasterKeyFile === undefined
       ? {}
       : { previousMasterKey: keyFrom(seal.previousMasterKeyFile, "seal.previousMasterKeyFile") }),
-  });
+  };
+  try {
+    return await openStore(store, options);
+  } catch (error) {
+    const { code, path, address, port, hostname } = error as NodeJS.ErrnoException & Peer;
+    const fault = fileFault(error);
+    if (fault && path) throw new ConfigError(`store: ${path}: ${fault}`);
+    if (code === "ECONNREFUSED") throw new Error(`store: nobody listens at ${address}:${port}`, { cause: error });
+    if (code === "ENOTFOUND") throw new Error(`store: there is no host ${hostname}`, { cause: error });
+    throw error;
+  }
+}
+
+/** What errors of a connection carry. */
+interface Peer {
+  readonly address?: string;
+  readonly port?: number;
+  readonly hostname?: string;
 }
 
 function keyFrom(path: string, setting: string): Uint8Array {
   try {
     return parseMasterKey(readFileSync(path, "utf8"));
   } catch (error) {
-    throw new ConfigError(`${setting}: ${path}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new ConfigError(`${setting}: ${path}: ${reasonOf(error)}`);
   }
 }

@@ -1,6 +1,6 @@
 import { createPeerAddress, type PeerAddress } from "../token/peer-address.js";
 import { type AppParts, createApp, createNodeHandler } from "./app.js";
-import type { ServerConfig } from "./config.js";
+import { reasonOf, type ServerConfig } from "./config.js";
 import { Dispatcher } from "./dispatch.js";
 import type { Guard } from "./guard.js";
 import { createTranscoder, type Transcoder } from "./http/transcoder.js";
@@ -102,8 +102,13 @@ export class Service {
     });
   }
 
+  /** Takes up a new certificate; one that cannot be used leaves the old one in place. */
   reloadTls(): void {
-    this.#listener?.reloadTls();
+    try {
+      this.#listener?.reloadTls();
+    } catch (error) {
+      this.#parts.log.error("the certificate was not taken up", { reason: reasonOf(error) });
+    }
   }
 
   /** Answers what was accepted, refuses what is new, then closes. True when all was answered in time. */

@@ -133,7 +133,7 @@ describe("what goes wrong is said plainly", () => {
     [["verify", "ada", "text.wav"], 2, /^error: \S*text\.wav: this is no WAV file[^\n]*\n$/],
     [["measure", "text.wav"], 2, /text\.wav: this is no WAV file/],
     [["measure", "missing.wav"], 2, /no such file/],
-    [["measure", "folder.wav"], 2, /folder\.wav: a folder, not a recording/],
+    [["measure", "folder.wav"], 2, /folder\.wav: a folder, not a file/],
     [["measure", "empty.wav"], 2, /empty\.wav: there is nothing to read/],
     [["evaluate", "missing"], 2, /no such folder/],
     [["identify", "ada-4.wav"], 2, /name the people/],
@@ -147,6 +147,23 @@ describe("what goes wrong is said plainly", () => {
     const ran = await run(...argv, ...(words.length > 2 || words[0] === "identify" ? place : []));
     expect(ran.err).toMatch(message);
     expect(ran.code).toBe(code);
+  });
+
+  it.each([
+    [
+      ["keys", "rotate", "--store", "text.wav"],
+      2,
+      /^error: store: \S+text\.wav: a file is where a folder should be\n$/,
+    ],
+    [["serve", "--host", "nowhere.invalid", "--store", "memory"], 2, /nowhere\.invalid is no address of this machine/],
+    [
+      ["serve", "--store", "postgres://127.0.0.1:9/x", "--set", "seal.keys=keys.wav"],
+      4,
+      /^error: store: nobody listens at 127\.0\.0\.1:9\n$/,
+    ],
+  ])("%j exits %i", async (words, code, message) => {
+    const argv = words.map((word) => word.replace(/\w+\.wav$/, (name) => file(name)));
+    expect(await run(...argv)).toMatchObject({ code, err: expect.stringMatching(message) });
   });
 
   it("keeps nothing of an enrollment with a file that is no recording, and names the file", async () => {

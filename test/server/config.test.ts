@@ -60,7 +60,14 @@ describe("what cannot be used is refused before anything opens, by name and sour
     [{ flags: { "auth.ownIssuer": false } }, /no issuer is accepted/],
     [{ flags: { "tls.cert": "/nowhere/c", "tls.key": "/nowhere/k" } }, /tls: \/nowhere\/c: no such file/],
     [{ flags: { "tls.cert": "/nowhere/c" } }, /tls\.key/],
+    [
+      { flags: { "limits.queudAudio": 1 } },
+      /queudAudio \(the command line\): no such setting \(did you mean limits\.queuedAudio\?\)/,
+    ],
+    [{ env: { VIVAVOCE_CONFIGSETS: '{"bank":{"basedOn":"nope"}}' } }, /configsets: .*"bank".*no built-in set "nope"/],
+    [{ flags: { configsets: { bank: { minSnr: 3 } } } }, /configsets: .*minSnr/],
     [{ file: "/nowhere/config.json" }, /no such file/],
+    [{ file: "/" }, /^\/: a folder, not a file$/],
     [{ flags: { store: "postgres://a/b" } }, /seal\.keys/],
     [{ flags: { store: "postgres://a/b", "seal.keys": "postgres://c/d" } }, /seal\.masterKeyFile/],
   ])("%j", (sources, message) => {

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import https from "node:https";
 import { tmpdir } from "node:os";
@@ -11,6 +11,7 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SessionsProcessor } from "../../src/contract/index.js";
+import { loadConfig } from "../../src/server/config.js";
 import { type Rehearsal, rehearse } from "./rehearsal.js";
 
 const run = promisify(execFile);
@@ -63,6 +64,20 @@ describe("under TLS", () => {
     rehearsal.service.reloadTls();
     const { stderr } = await run("curl", ["-sSv", "--cacert", ca, `${rehearsal.service.url}/healthz`]);
     expect(stderr).toMatch(/CN=second/);
+  });
+
+  it("a certificate that cannot be used is refused at the start, and leaves the old one in place later", async () => {
+    const broken = join(folder, "broken.pem");
+    await writeFile(broken, "no certificate");
+    const flags = { "tls.cert": broken, "tls.key": join(folder, "key.pem") };
+    expect(() => loadConfig({ env: {}, flags })).toThrow(/broken\.pem and \S+key\.pem are no certificate/);
+    const good = await readFile(ca);
+    await writeFile(ca, "no certificate");
+    rehearsal.service.reloadTls();
+    expect(rehearsal.logged.at(-1)).toMatchObject({ message: "the certificate was not taken up" });
+    await writeFile(ca, good);
+    const { stdout } = await run("curl", ["-sS", "--cacert", ca, `${rehearsal.service.url}/healthz`]);
+    expect(stdout).toBe("ok\n");
   });
 
   it("a stop waits for no connection that asks nothing", async () => {
