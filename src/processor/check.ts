@@ -9,7 +9,14 @@ import type { VoiceAnalysis } from "../engine/port.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import { endsEarly, looksAt, reachableCheckpoints } from "../voiceprint/checkpoints.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
-import { decide, type JudgedEvidence, type Outcome, rateOfOneComparison } from "../voiceprint/decision.js";
+import {
+  decide,
+  type JudgedEvidence,
+  judge,
+  type Outcome,
+  rateOfOneComparison,
+  strongestFirst,
+} from "../voiceprint/decision.js";
 import { audioValidity, isUnreadable, outcomeForValidity } from "../voiceprint/quality-gate.js";
 import type { CheckEvidence } from "../voiceprint/session-decision.js";
 import { analysisOf, measuredAudio, voiceOf } from "./audio-model.js";
@@ -120,12 +127,19 @@ export class Comparison {
     const voice = voiceOf(analysis, analysis.embedding);
     const scored = await unlessEngineFails(() => candidates.score(voice, engineOptions(options)), options.signal);
     if (scored === null) return unscored(Decision.FAILED, DecisionReason.INTERNAL_ERROR);
-    const best = scored[0];
-    if (!best) return unscored(Decision.FAILED, DecisionReason.NO_SCORES);
+    if (scored.length === 0) return unscored(Decision.FAILED, DecisionReason.NO_SCORES);
     const looks = looksAt(this.#checkpoints[this.parts.indexOf(part)]!);
-    const threshold = deps.engine.threshold(rateOfOneComparison(part.targetRate, candidates.count, looks), best.score);
-    const evidence = { llr: best.score.llr, reliability: best.score.reliability, threshold };
-    return { outcome: decide(candidates.kind, evidence), evidence, scored };
+    const rate = rateOfOneComparison(part.targetRate, candidates.count, looks);
+    // Each is held against a threshold of its own: the highest ratio need not be the strongest evidence.
+    const strongest = strongestFirst(judge);
+    const judged = scored
+      .map((one) => {
+        const { llr, reliability } = one.score;
+        return { one, evidence: { llr, reliability, threshold: deps.engine.threshold(rate, one.score) } };
+      })
+      .sort((one, other) => strongest(one.evidence, other.evidence));
+    const { evidence } = judged[0]!;
+    return { outcome: decide(candidates.kind, evidence), evidence, scored: judged.map(({ one }) => one) };
   }
 }
 

@@ -48,6 +48,17 @@ export function judge({ llr, reliability, threshold }: JudgedEvidence): Verdict 
   return llr < threshold - half ? "below" : "near";
 }
 
+const rank: Readonly<Record<Verdict, number>> = { below: 0, near: 1, above: 2 };
+
+/**
+ * Sorts evidence, the strongest first. One that is clearly above its threshold goes before a higher ratio that is not:
+ * thresholds differ with how well each was heard.
+ */
+export const strongestFirst =
+  (verdictOf: (evidence: JudgedEvidence) => Verdict) =>
+  (one: JudgedEvidence, other: JudgedEvidence): number =>
+    rank[verdictOf(other)] - rank[verdictOf(one)] || other.llr - other.threshold - (one.llr - one.threshold);
+
 const outcomes: Readonly<Record<PrintKind, Readonly<Record<Verdict, Outcome>>>> = {
   person: {
     above: { decision: Decision.AUTHENTIC, reason: DecisionReason.VOICEPRINT_MATCH },

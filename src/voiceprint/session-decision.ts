@@ -9,6 +9,7 @@ import {
   judge,
   judgeAttack,
   type Outcome,
+  strongestFirst,
   type Verdict,
 } from "./decision.js";
 import { fuseRisks, type Risk, riskOf } from "./risk.js";
@@ -81,15 +82,11 @@ function agreed(checks: readonly SessionCheck[]): JudgedEvidence | undefined {
   };
 }
 
-const rank: Readonly<Record<Verdict, number>> = { below: 0, near: 1, above: 2 };
-
 /** One sign of fraud is not undone by checks that saw none, nor by one with a higher ratio that heard too little to tell. */
 function strongest(
   checks: readonly SessionCheck[],
   part: "fraud" | "synthetic" | "playback",
   verdictOf: (evidence: JudgedEvidence) => Verdict,
 ): JudgedEvidence | undefined {
-  const found = checks.flatMap((check) => check.evidence[part] ?? []);
-  const excess = ({ llr, threshold }: JudgedEvidence) => llr - threshold;
-  return found.sort((one, other) => rank[verdictOf(other)] - rank[verdictOf(one)] || excess(other) - excess(one))[0];
+  return checks.flatMap((check) => check.evidence[part] ?? []).sort(strongestFirst(verdictOf))[0];
 }

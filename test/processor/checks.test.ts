@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { readRecording } from "../../src/audio/index.js";
 import { AudioValidity, Decision, DecisionReason } from "../../src/contract/index.js";
+import type { Score } from "../../src/engine/port.js";
 import { joined, rateHz, silence, take } from "./fixture-engine.js";
 import { list, openWorld, pcm16, refusal, type World } from "./world.js";
 
@@ -192,6 +193,29 @@ describe("what a result carries", () => {
     expect(scores).toEqual([...scores].sort((a, b) => b - a));
     expect(result!.voiceprintResults[0]!.score.case).toBe("authenticationScore");
   });
+
+  test.each(["Identify", "DetectKnownFraudsters"] as const)(
+    "%s: who is above the own threshold is found, though a print that was heard worse has the higher ratio",
+    async (name) => {
+      const world = await openWorld();
+      const { processor, context, engine } = world;
+      const kind = kindOf(name);
+      const [worse, found] = [await world.trained(7, kind), await world.trained(9, kind)];
+      engine.behavior.score = (raw) => ({ raw, llr: raw > 0.5 ? 6 : 8, reliability: 1 });
+      engine.threshold = (_, score) => ((score as Score).llr === 8 ? 10 : 4);
+      const audio = await world.heard(take(9, 4));
+      const target = { case: "gkVoiceprintProfileIds", value: list(worse, found) } as const;
+      const { result } = await (name === "Identify"
+        ? processor.identify({ context, audio, target })
+        : processor.detectKnownFraudsters({ context, audio, target }));
+      expect(result!.decision).toBe(kind === "person" ? Decision.AUTHENTIC : Decision.FRAUD);
+      expect(result!.voiceprintDetails!.gkVoiceprintProfileId).toMatchObject(found);
+      expect(result!.voiceprintResults.map((one) => one.gkVoiceprintProfileId!.value)).toEqual([
+        found.value,
+        worse.value,
+      ]);
+    },
+  );
 
   test("number_of_prints counts the valid ones", async () => {
     const world = await openWorld();
