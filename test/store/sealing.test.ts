@@ -1,9 +1,20 @@
 import "fake-indexeddb/auto";
-import { appendFileSync, mkdtempSync, readdirSync, rmSync, truncateSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { type FileHandle, open as openFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import fc from "fast-check";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { parseMasterKey } from "../../src/store/open.js";
 import { type Aead, webAead } from "../../src/store/seal/aead.js";
 import { nodeAead } from "../../src/store/seal/aead-node.js";
@@ -204,6 +215,89 @@ describe("the slots of a key folder", () => {
     const { statSync } = await import("node:fs");
     expect(statSync(keyFile(folder)).size).toBe(128);
   });
+
+  test("lose no key that is made, and none comes back that is destroyed, while they are replaced", async () => {
+    const folder = join(root, newId("keys"));
+    const shelf = await open(folder);
+    const ring = new KeyRing(shelf, nodeAead);
+    const kept = await ring.create("scope", "profile");
+    for (let round = 0; round < 20; round++) {
+      const doomed = await ring.create("scope", "profile");
+      const [wrapped] = (await shelf.find("scope", [kept.id])).values();
+      // All in one step: the writes wait together with the replacement.
+      const [made] = await Promise.all([
+        ring.create("scope", "profile"),
+        ring.destroy("scope", [doomed.id]),
+        shelf.rewrap("scope", [wrapped!]),
+        shelf.rewrap("scope", [wrapped!]),
+      ]);
+      expect(stateOf(folder, made.id)).toBe("live");
+      expect(stateOf(folder, doomed.id)).toBe("destroyed");
+    }
+    await ring.close();
+  });
+
+  test("keep a key that could not be overwritten, until it can be", async () => {
+    const folder = join(root, newId("keys"));
+    const ring = new KeyRing(await open(folder), nodeAead);
+    const [profile, session] = [await ring.create("scope", "profile"), await ring.create("scope", "session")];
+    const ids = [profile.id, session.id];
+    const probe = await openFile(join(folder, "ring.json"));
+    const handle: FileHandle = Object.getPrototypeOf(probe);
+    await probe.close();
+    const full = vi.spyOn(handle, "datasync").mockRejectedValueOnce(new Error("the disk is full"));
+    const write = vi.spyOn(handle, "write").mockRejectedValueOnce(new Error("the disk is full"));
+    try {
+      await expect(ring.destroy("scope", ids)).rejects.toThrow("full");
+    } finally {
+      write.mockRestore();
+    }
+    await expect(ring.destroy("scope", ids)).rejects.toThrow("full");
+    full.mockRestore();
+    await ring.destroy("scope", ids);
+    expect(stateOf(folder, profile.id)).toBe("destroyed");
+    expect(stateOf(folder, session.id)).toBe("missing");
+    await ring.close();
+  });
+
+  test("are copied nowhere by a replacement that was cut off", async () => {
+    const folder = join(root, newId("keys"));
+    const ring = new KeyRing(await open(folder), nodeAead);
+    const { id } = await ring.create("scope", "profile");
+    await ring.close();
+    // As far as a crash leaves it: the new files are written, and have not got their names.
+    const names = [keyFile(folder), join(folder, "ring.json")];
+    for (const name of names) writeFileSync(`${name}.0123456789abcdef`, readFileSync(name));
+    const again = new KeyRing(await open(folder), nodeAead);
+    expect((await again.open("scope", [id])).size).toBe(1);
+    await again.close();
+    expect(readdirSync(folder).sort()).toEqual(names.map((name) => basename(name)).sort());
+  });
+
+  test("can be opened later when they could not be at first", async () => {
+    const folder = join(root, newId("keys"));
+    const shelf = await open(folder);
+    const ring = new KeyRing(shelf, nodeAead);
+    const { id } = await ring.create("scope", "profile");
+    await ring.close();
+    const path = keyFile(folder);
+    const bytes = readFileSync(path);
+    rmSync(path);
+    mkdirSync(path);
+    const again = new KeyRing(await open(folder), nodeAead);
+    await expect(again.open("scope", [id])).rejects.toMatchObject({ code: "EISDIR" });
+    rmdirSync(path);
+    writeFileSync(path, bytes);
+    expect((await again.open("scope", [id])).size).toBe(1);
+    await again.close();
+  });
+
+  function stateOf(folder: string, id: string): "live" | "destroyed" | "missing" {
+    const bytes = readFileSync(keyFile(folder));
+    const at = bytes.indexOf(fromHex(id));
+    if (at < 0) return "missing";
+    return bytes[at - 8] === 1 ? "live" : "destroyed";
+  }
 });
 
 test("a master key is 32 bytes in hexadecimal or base64", () => {

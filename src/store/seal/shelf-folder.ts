@@ -10,7 +10,7 @@
  *   slot | state, u8 | purpose, u8 | zeros, 2 | generation, u32 | id, 16 bytes | wrapped key, 60 bytes | zeros | checksum, 4 bytes |
  */
 import { createHash } from "node:crypto";
-import { type FileHandle, mkdir, open, readFile, rename, unlink } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, readFile, rename, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SealError } from "../errors.js";
 import { lockFolder } from "../folder-lock.js";
@@ -59,6 +59,7 @@ async function openLocked(
   release: () => Promise<void>,
 ): Promise<KeyShelf> {
   const master = await createMasterSeal(aead, options);
+  await removeUnfinished(folder);
   const ringPath = join(folder, "ring.json");
   let ring = await openRing(ringPath, master);
 
@@ -69,6 +70,8 @@ async function openLocked(
       const name = createHash("sha256").update(scopeId).digest("hex").slice(0, 32);
       file = SlotFile.open(join(folder, `${name}.keys`));
       files.set(scopeId, file);
+      // What kept it from opening may pass: the next who asks tries again.
+      file.catch(() => files.delete(scopeId));
     }
     return file;
   };
@@ -218,18 +221,25 @@ async function replaceFile(path: string, content: string | Uint8Array): Promise<
   const beside = `${path}.${toHex(randomBytes(8))}`;
   const file = await open(beside, "wx", 0o600);
   try {
-    await file.writeFile(content);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  try {
+    try {
+      await file.writeFile(content);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
     await rename(beside, path);
   } catch (error) {
     await unlink(beside);
     throw error;
   }
   await syncFolder(dirname(path));
+}
+
+const UNFINISHED = /^(ring\.json|[0-9a-f]{32}\.keys)\.[0-9a-f]{16}$/;
+
+/** What a process that died left of `replaceFile`: a copy of keys that nobody would overwrite when they are destroyed. */
+async function removeUnfinished(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) if (UNFINISHED.test(name)) await unlink(join(folder, name));
 }
 
 /** Makes a new name durable. Windows cannot open folders, and needs no such call. */
@@ -253,7 +263,8 @@ class SlotFile {
   #file: FileHandle;
   #waiting: { slot: number; bytes: Uint8Array }[] = [];
   #flush: Promise<void> | null = null;
-  #flushing: Promise<void> = Promise.resolve();
+  /** Whoever writes to the file takes turns: the batches of slots, and who replaces it. */
+  #turn: Promise<unknown> = Promise.resolve();
 
   private constructor(path: string, file: FileHandle) {
     this.#path = path;
@@ -302,62 +313,71 @@ class SlotFile {
 
   /** A live key is never written over in place: a write that a power cut tore would lose it. The file is replaced. */
   async rewrap(keys: readonly WrappedKey[]): Promise<void> {
-    const replaced = this.#flushing.then(async () => {
+    const anew = new Map(keys.map((key) => [key.id, key]));
+    await this.#inTurn(async () => {
+      const bytes = new Uint8Array(await readFile(this.#path));
+      for (const { slot, key } of this.#keys.values()) {
+        // Keys added since the last flush lie beyond the end, and are written when their turn comes.
+        if ((slot + 1) * SLOT_BYTES > bytes.length) continue;
+        bytes.set(slotOf(LIVE, anew.get(key.id) ?? key), slot * SLOT_BYTES);
+      }
+      await replaceFile(this.#path, bytes);
       for (const key of keys) {
         const held = this.#keys.get(key.id);
         if (held) this.#keys.set(key.id, { slot: held.slot, key });
       }
-      const bytes = new Uint8Array(await readFile(this.#path));
-      for (const { slot, key } of this.#keys.values()) {
-        // Keys added since the last flush lie beyond the end, and are written when their turn comes.
-        if ((slot + 1) * SLOT_BYTES <= bytes.length) bytes.set(slotOf(LIVE, key), slot * SLOT_BYTES);
-      }
-      await replaceFile(this.#path, bytes);
       await this.#file.close();
       this.#file = await open(this.#path, "r+");
     });
-    this.#flushing = replaced.catch(() => {});
-    await replaced;
   }
 
   async destroy(ids: readonly KeyId[]): Promise<void> {
-    const writes: { slot: number; bytes: Uint8Array }[] = [];
-    const freed: number[] = [];
+    const doomed: { slot: number; key: WrappedKey }[] = [];
     for (const id of ids) {
       const held = this.#keys.get(id);
       if (!held) continue;
-      const { slot, key } = held;
       this.#keys.delete(id);
-      if (key.purpose === "profile") {
-        this.#destroyed.add(id);
-        writes.push({ slot, bytes: slotOf(DESTROYED, key) });
-      } else {
-        writes.push({ slot, bytes: new Uint8Array(SLOT_BYTES) });
-        freed.push(slot);
-      }
+      doomed.push(held);
     }
-    await this.#write(writes);
-    this.#free.push(...freed);
+    try {
+      await this.#write(
+        doomed.map(({ slot, key }) => ({
+          slot,
+          bytes: key.purpose === "profile" ? slotOf(DESTROYED, key) : new Uint8Array(SLOT_BYTES),
+        })),
+      );
+    } catch (error) {
+      // They are still on the disk: who tries again must find them.
+      for (const held of doomed) this.#keys.set(held.key.id, held);
+      throw error;
+    }
+    for (const { slot, key } of doomed) {
+      if (key.purpose === "profile") this.#destroyed.add(key.id);
+      else this.#free.push(slot);
+    }
   }
 
   async close(): Promise<void> {
-    await this.#flush;
-    await this.#flushing;
+    await this.#turn;
     await this.#file.close();
   }
 
   /** Writes that arrive while a sync is under way share the next one. */
   #write(writes: { slot: number; bytes: Uint8Array }[]): Promise<void> {
     this.#waiting.push(...writes);
-    this.#flush ??= this.#flushing.then(() => {
+    this.#flush ??= this.#inTurn(() => {
       const batch = this.#waiting;
       this.#waiting = [];
       this.#flush = null;
-      const done = this.#writeAll(batch);
-      this.#flushing = done.catch(() => {});
-      return done;
+      return this.#writeAll(batch);
     });
     return this.#flush;
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
   }
 
   async #writeAll(batch: { slot: number; bytes: Uint8Array }[]): Promise<void> {
