@@ -4,6 +4,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openPostgresStore } from "../../src/postgres.js";
+import { openPostgresDatabase } from "../../src/store/sql/database-pg.js";
 import { startEnrolling } from "./child-process.js";
 import { describeStoreContract } from "./contract.js";
 import { enrollPerson, newId, profileOf, templateOf } from "./fixtures.js";
@@ -110,6 +111,32 @@ describe("replicas", () => {
     expect((await two!.profiles.printsChangedSince(scope, version)).ids).toContain(alice.profile.id);
     await Promise.all([one!.close(), two!.close()]);
   });
+});
+
+test("a connection that breaks between two statements of a transaction fails the transaction alone", async () => {
+  const url = await server.createDatabase();
+  const database = await openPostgresDatabase(url);
+  const other = new pg.Client({ connectionString: url });
+  await other.connect();
+  // Nobody listens to a connection at rest in a transaction: what breaks it then would end the process.
+  const uncaught: unknown[] = [];
+  const note = (error: unknown) => uncaught.push(error);
+  process.on("uncaughtException", note);
+  const transaction = database.transaction(async (tx) => {
+    const [{ pid } = {}] = await tx.query("SELECT pg_backend_pid() AS pid");
+    await other.query("SELECT pg_terminate_backend($1)", [pid]);
+    await expect
+      .poll(async () => (await other.query("SELECT 1 FROM pg_stat_activity WHERE pid = $1", [pid])).rowCount)
+      .toBe(0);
+    await new Promise((wake) => setTimeout(wake, 50));
+    await tx.query("SELECT 1");
+  });
+  await expect(transaction).rejects.toThrow();
+  expect(await database.query("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+  process.off("uncaughtException", note);
+  expect(uncaught).toEqual([]);
+  await other.end();
+  await database.close();
 });
 
 test("two processes that enroll and train the same profile lose no segment", async () => {

@@ -48,6 +48,11 @@ export async function openPostgresDatabase(url: string): Promise<Database> {
 async function runTransaction<T>(pool: pg.Pool, work: (queries: Queries) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
+  // A connection may break between two statements, when none is there to be told; without a listener that would end the process.
+  const onError = (error: Error) => {
+    broken = error;
+  };
+  client.on("error", onError);
   try {
     await client.query("BEGIN");
     const result = await work(queriesOf(client));
@@ -60,6 +65,7 @@ async function runTransaction<T>(pool: pg.Pool, work: (queries: Queries) => Prom
     });
     throw error;
   } finally {
+    client.off("error", onError);
     client.release(broken);
   }
 }
