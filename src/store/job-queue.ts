@@ -33,15 +33,22 @@ export class JobQueue {
   }
 
   #start(): void {
-    if (this.#handler && !this.#running) this.#running = this.#drain().finally(() => (this.#running = null));
+    if (this.#handler && !this.#running) this.#running = this.#drain();
   }
 
   async #drain(): Promise<void> {
-    while (this.#open) {
-      const next = this.#waiting.shift();
-      if (!next) return;
-      await this.#try(next);
+    // Not before who starts it has noted that it runs.
+    await null;
+    try {
+      for (let next = this.#next(); next; next = this.#next()) await this.#try(next);
+    } finally {
+      // In the same step that found nothing: a job that comes now starts it again.
+      this.#running = null;
     }
+  }
+
+  #next(): QueuedJob | undefined {
+    return this.#open ? this.#waiting.shift() : undefined;
   }
 
   async #try(queued: QueuedJob): Promise<void> {
