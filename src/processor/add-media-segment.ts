@@ -8,7 +8,7 @@ import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import { fieldViolation } from "../contract/mandatory.js";
 import { StatusError } from "../contract/status-error.js";
 import type { MediaSegment } from "../store/port.js";
-import { assertRunning, configurationSetOf, sessionOf } from "./context.js";
+import { assertRunning, assertStillRunning, configurationSetOf, sessionOf } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { invalid } from "./failures.js";
 import { uniqueId } from "./messages.js";
@@ -27,6 +27,7 @@ export async function addMediaSegment(
   assertRunning(session);
   const audio = await collect(deps, first.chunk, rest, options);
   const recording = readable(deps, audio, { encoding, rateHz: first.rate, channels: first.channels });
+  await assertStillRunning(deps, session);
   const id = deps.ids.next();
   await deps.store.media.add({
     id,

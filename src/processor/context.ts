@@ -40,6 +40,12 @@ export function assertRunning(session: Session): void {
   if (session.stoppedAt !== null) throw invalid("context.gk_session_id", "stopped", "the session has stopped");
 }
 
+/** For what took a while: audio that is kept after its session stopped would outlast it. */
+export async function assertStillRunning(deps: Dependencies, { scopeId, id }: Session): Promise<void> {
+  const session = await deps.store.sessions.get(scopeId, id);
+  if (session) assertRunning(session);
+}
+
 export async function engagementOf(deps: Dependencies, context: Context | undefined): Promise<Engagement> {
   const engagement = await deps.store.engagements.get(scopeOf(context), context!.gkEngagementId!.value);
   if (!engagement) throw notFound("context.gk_engagement_id", "there is no such engagement in this scope");

@@ -48,10 +48,18 @@ export async function stopEngagement(
 ): Promise<MessageInitShape<typeof StopEngagementResponseSchema>> {
   const { id, scopeId } = await engagementOf(deps, request.context);
   const at = deps.clock.now();
+  // Before the engagement: where this fails midway, it can be asked for again.
+  await stopSessions(deps, scopeId, id, at);
   if (!(await deps.store.engagements.stop(scopeId, id, at)))
     throw invalid("context.gk_engagement_id", "stopped", "the engagement has stopped");
-  const open = (await deps.store.sessions.ofEngagement(scopeId, id)).filter((session) => session.stoppedAt === null);
-  for (const session of open) await deps.store.sessions.stop(scopeId, session.id, at);
-  if (open.length > 0) await expireAudio(deps, scopeId);
+  // And those that began meanwhile.
+  await stopSessions(deps, scopeId, id, at);
   return { gkEngagementId: uniqueId(id) };
+}
+
+async function stopSessions(deps: Dependencies, scopeId: Id, engagementId: Id, at: number): Promise<void> {
+  const { sessions } = deps.store;
+  const open = (await sessions.ofEngagement(scopeId, engagementId)).filter((session) => session.stoppedAt === null);
+  for (const session of open) await sessions.stop(scopeId, session.id, at);
+  if (open.length > 0) await expireAudio(deps, scopeId, at);
 }

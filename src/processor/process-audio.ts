@@ -9,7 +9,7 @@ import type { MediaSegment } from "../store/port.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { measuredAudio } from "./audio-model.js";
 import { newProcessedAudio } from "./check.js";
-import { openContext } from "./context.js";
+import { assertStillRunning, openContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { audioDetails, describedAudio, ifKnown, uniqueId } from "./messages.js";
 import {
@@ -73,7 +73,10 @@ export async function processAudio(
     forEnrollment && recording && analysis
       ? usedPart(deps, media, session.id, recording, channel, analysis.measures.grossSeconds)
       : media;
-  if (used !== media) await deps.store.media.add(used);
+  if (used !== media) {
+    await assertStillRunning(deps, session);
+    await deps.store.media.add(used);
+  }
   const processed = newProcessedAudio(
     deps,
     used,

@@ -53,8 +53,8 @@ export async function stopSession(
 ): Promise<MessageInitShape<typeof StopSessionResponseSchema>> {
   const session = await sessionOf(deps, request.context);
   assertRunning(session);
-  if (!(await deps.store.sessions.stop(session.scopeId, session.id, deps.clock.now())))
-    assertRunning({ ...session, stoppedAt: deps.clock.now() });
-  await expireAudio(deps, session.scopeId);
+  const at = deps.clock.now();
+  if (!(await deps.store.sessions.stop(session.scopeId, session.id, at))) assertRunning({ ...session, stoppedAt: at });
+  await expireAudio(deps, session.scopeId, at);
   return { gkSessionId: uniqueId(session.id) };
 }

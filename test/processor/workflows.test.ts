@@ -7,8 +7,8 @@ import {
   VoiceprintProfilesStatusJobState as State,
   VoiceprintProfileStatus,
 } from "../../src/contract/index.js";
-import { take } from "./fixture-engine.js";
-import { list, openWorld, refusal, type World } from "./world.js";
+import { rateHz, take } from "./fixture-engine.js";
+import { list, openWorld, pcm16, refusal, type World } from "./world.js";
 
 describe("engagements and sessions", () => {
   test("StartEngagement needs the scope alone", async () => {
@@ -65,6 +65,78 @@ describe("engagements and sessions", () => {
     await processor.stopEngagement({ context });
     expect(await world.store.media.get("bank", media.value)).toBeNull();
     expect(await refusal(world.media(take(7, 2)))).toMatchObject({ fields: ["context.gk_session_id stopped"] });
+  });
+});
+
+describe("stopping when something goes wrong", () => {
+  test("an engagement whose sessions could not be stopped can be stopped again", async () => {
+    const world = await openWorld();
+    const { processor, context, store } = world;
+    const media = await world.media(take(7, 3));
+    const { stop } = store.sessions;
+    store.sessions.stop = async () => {
+      store.sessions.stop = stop;
+      throw new Error("the disk is gone");
+    };
+    expect(await refusal(processor.stopEngagement({ context }))).toMatchObject({ code: "INTERNAL_ERROR" });
+    await processor.stopEngagement({ context });
+    expect((await store.sessions.get("bank", context.gkSessionId.value))!.stoppedAt).not.toBeNull();
+    expect(await store.media.get("bank", media.value)).toBeNull();
+  });
+
+  test("a session that begins while its engagement stops is stopped with it", async () => {
+    const world = await openWorld();
+    const { processor, context, store } = world;
+    const { stop } = store.engagements;
+    let late = "";
+    store.engagements.stop = async (...which) => {
+      const { gkScopeId, gkEngagementId } = context;
+      const { gkSessionId } = await processor.startSession({ context: { gkScopeId, gkEngagementId } });
+      late = gkSessionId!.value;
+      return stop(...which);
+    };
+    await processor.stopEngagement({ context });
+    expect((await store.sessions.get("bank", late))!.stoppedAt).not.toBeNull();
+  });
+
+  test("audio goes with its session also when the clock is set back", async () => {
+    const world = await openWorld();
+    const { processor, context, store, clock } = world;
+    const media = await world.media(take(7, 3));
+    const { stop } = store.sessions;
+    store.sessions.stop = (...which) => {
+      clock.at -= 3_600_000;
+      return stop(...which);
+    };
+    await processor.stopSession({ context });
+    expect(await store.media.get("bank", media.value)).toBeNull();
+  });
+
+  test("audio that arrives, or is cut, when its session has stopped is not kept", async () => {
+    const stopped = { code: "INVALID_REQUEST", fields: ["context.gk_session_id stopped"] };
+    const world = await openWorld();
+    const { processor, store } = world;
+    const [one, other] = [await world.open(), await world.open()];
+    async function* upload() {
+      yield { context: one, encoding: "pcm16", rate: rateHz, channels: 1 };
+      await processor.stopSession({ context: one });
+      yield { chunk: pcm16([take(7, 3)]) };
+    }
+    const added: string[] = [];
+    const { add } = store.media;
+    store.media.add = (segment) => {
+      added.push(segment.id);
+      return add(segment);
+    };
+    expect(await refusal(processor.addMediaSegment(upload()))).toMatchObject(stopped);
+    expect(added).toEqual([]);
+    const input = await world.heard(take(7, 30), other);
+    const cut = processor.processAudio(
+      { context: other, input, isForEnrollment: true },
+      { onProgress: () => void processor.stopSession({ context: other }) },
+    );
+    expect(await refusal(cut)).toMatchObject(stopped);
+    expect(added).toHaveLength(1);
   });
 });
 
