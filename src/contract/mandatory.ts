@@ -70,8 +70,8 @@ function walk(message: ReflectMessage, path: string, violations: FieldViolation[
       if (isMandatory) violations.push(fieldViolation(fieldPath, "missing", `${fieldPath} is mandatory`));
       continue;
     }
-    if (field.fieldKind === "scalar") {
-      const wanted = scalarType(field.scalar);
+    if (field.fieldKind === "scalar" || field.fieldKind === "enum") {
+      const wanted = field.fieldKind === "enum" ? "whole number" : scalarType(field.scalar);
       if (!isOfType(message.get(field), wanted))
         violations.push(fieldViolation(fieldPath, "malformed", `${fieldPath} must be a ${wanted}`));
     } else if (field.fieldKind === "message") {
@@ -89,7 +89,7 @@ function walk(message: ReflectMessage, path: string, violations: FieldViolation[
   }
 }
 
-type ScalarName = "string" | "boolean" | "Uint8Array" | "bigint" | "number";
+type ScalarName = "string" | "boolean" | "Uint8Array" | "bigint" | "number" | "whole number";
 
 /** What a caller's JavaScript may have put there instead: the types are for those who compile. */
 function scalarType(scalar: ScalarType): ScalarName {
@@ -106,13 +106,17 @@ function scalarType(scalar: ScalarType): ScalarName {
     case ScalarType.FIXED64:
     case ScalarType.SFIXED64:
       return "bigint";
-    default:
+    case ScalarType.FLOAT:
+    case ScalarType.DOUBLE:
       return "number";
+    default:
+      return "whole number";
   }
 }
 
 function isOfType(value: unknown, wanted: ScalarName): boolean {
   if (wanted === "Uint8Array") return value instanceof Uint8Array;
+  if (wanted === "whole number") return Number.isInteger(value);
   return typeof value === wanted;
 }
 

@@ -63,6 +63,9 @@ export async function attempt<T>(
   }
 }
 
+/** A timer that is set for longer goes off at once. */
+const longestTimeoutMs = 2 ** 31 - 1;
+
 /** One signal for cancellation and time limit, whose reason says which of the two it was. */
 function watchOver({ signal, timeoutMs }: OperationOptions): { signal: AbortSignal; end(): void } {
   const controller = new AbortController();
@@ -73,7 +76,10 @@ function watchOver({ signal, timeoutMs }: OperationOptions): { signal: AbortSign
   const timer =
     timeoutMs === undefined
       ? undefined
-      : setTimeout(() => controller.abort(new DOMException("out of time", "TimeoutError")), timeoutMs);
+      : setTimeout(
+          () => controller.abort(new DOMException("out of time", "TimeoutError")),
+          Math.min(timeoutMs, longestTimeoutMs),
+        );
   return {
     signal: controller.signal,
     end() {

@@ -35,6 +35,7 @@ import { detectKnownFraudsters } from "./detect-known-fraudsters.js";
 import { startEngagement, stopEngagement } from "./engagements.js";
 import { enroll } from "./enroll.js";
 import { type ExportedProfile, exportProfile } from "./export-profile.js";
+import { invalid } from "./failures.js";
 import { Galleries } from "./galleries.js";
 import { getEnrollStatus } from "./get-enroll-status.js";
 import { getSessionDecision } from "./get-session-decision.js";
@@ -408,6 +409,9 @@ async function* nothing(): AsyncGenerator<Uint8Array> {}
 async function* chunksOf(
   stream: AsyncIterator<Request<typeof media.AddMediaSegmentRequestSchema>>,
 ): AsyncGenerator<Uint8Array> {
-  for (let next = await stream.next(); !next.done; next = await stream.next())
-    yield next.value.chunk ?? new Uint8Array();
+  for (let next = await stream.next(); !next.done; next = await stream.next()) {
+    const chunk = next.value.chunk ?? new Uint8Array();
+    if (!(chunk instanceof Uint8Array)) throw invalid("chunk", "malformed", "chunk must be a Uint8Array");
+    yield chunk;
+  }
 }

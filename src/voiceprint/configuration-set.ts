@@ -5,6 +5,8 @@
 import * as z from "zod";
 
 const seconds = z.number().positive().max(3600);
+/** The engine trains from no more: a fuller profile could never be trained again. */
+const segments = z.int().min(1).max(256);
 const rate = z.number().gt(0).lt(1);
 const checkpoints = z
   .array(seconds)
@@ -17,8 +19,8 @@ const shape = z
     /** Net speech of one enrollment segment, seconds. */
     minNetAudioForEnroll: seconds,
     maxNetAudioForEnroll: seconds,
-    minSegmentsForTrain: z.int().min(1).max(1000),
-    maxEnrollmentSegments: z.int().min(1).max(1000),
+    minSegmentsForTrain: segments,
+    maxEnrollmentSegments: segments,
     /** Net speech of all segments together, seconds. */
     minNetAudioForTrain: seconds,
     optimalNetAudioForTrain: seconds,
@@ -118,7 +120,8 @@ export function configurationSet(id: string, overrides: ConfigurationOverrides):
   const refuse = (reason: string) => new ConfigurationError(`Configuration set "${id}": ${reason}`);
   if (id === "") throw refuse("the id is empty");
   if (typeof overrides !== "object" || overrides === null) throw refuse("is not an object");
-  const { basedOn = id in builtInConfigurationSets ? id : defaultConfigurationSetId, ...changes } = overrides;
+  const { basedOn = Object.hasOwn(builtInConfigurationSets, id) ? id : defaultConfigurationSetId, ...changes } =
+    overrides;
   const base = Object.hasOwn(builtInConfigurationSets, basedOn) ? builtInConfigurationSets[basedOn] : undefined;
   if (!base) throw refuse(`basedOn: there is no built-in set "${basedOn}"`);
   const merged = {

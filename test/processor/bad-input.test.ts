@@ -163,6 +163,15 @@ describe("mandatory fields and choices", () => {
     expect((await named({ case: "personId", value: 7 })).fields).toContain("person_id malformed");
     const media = processor.addMediaSegment({ context: { ...context }, chunk: "bytes" } as never);
     expect((await refusal(media)).fields).toContain("chunk malformed");
+    const session = processor.startSession({ context, sessionType: "IVR" } as never);
+    expect((await refusal(session)).fields).toEqual(["session_type malformed"]);
+  });
+
+  test.each([1.5, Number.NaN])("a channel of %d is no channel", async (channel) => {
+    const { processor, context, heard } = await world;
+    const input = await heard([take(7, 3), take(9, 3)]);
+    const call = processor.processAudio({ context, input, channelSelector: { channel } });
+    expect((await refusal(call)).fields).toEqual(["channel_selector.channel.value malformed"]);
   });
 
   test("what is no request is BAD_REQUEST", async () => {
@@ -353,5 +362,10 @@ describe("AddMediaSegment", () => {
       yield { chunk };
     })();
     expect(await refusal(world.processor.addMediaSegment(withoutContext))).toMatchObject({ code: "INVALID_REQUEST" });
+    async function* text() {
+      yield { context: world.context, encoding: "pcm16", rate: rateHz, channels: 1 };
+      yield { chunk: "bytes" as never };
+    }
+    expect((await refusal(world.processor.addMediaSegment(text()))).fields).toEqual(["chunk malformed"]);
   });
 });

@@ -535,6 +535,18 @@ describe("cancelling", () => {
     expect(await refusal(world.processor.verify(request))).toMatchObject({ code: "BUSY" });
   });
 
+  test.each([2 ** 31, Number.POSITIVE_INFINITY])("a time limit of %d ms is not over at once", async (timeoutMs) => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const request = { context: world.context, audio: await world.heard(take(7, 4)), gkVoiceprintProfileId: profile };
+    const { stream } = world.engine;
+    world.engine.stream = async (...given) => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return stream(...given);
+    };
+    expect((await world.processor.verify(request, { timeoutMs })).result!.decision).toBe(Decision.AUTHENTIC);
+  });
+
   test("the request's id comes back, in answers and in refusals", async () => {
     const world = await openWorld();
     const { context } = world;

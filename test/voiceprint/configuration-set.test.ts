@@ -65,6 +65,10 @@ test("a user-defined set changes what it names, and nothing else", () => {
   });
 });
 
+test("a set may have any name", () => {
+  for (const id of ["constructor", "toString"]) expect(configurationSet(id, {})).toEqual(configurationSet("mine", {}));
+});
+
 test.each([
   ["an unknown key", { minNetAudioForVerfy: 2 }, /minNetAudioForVerfy/],
   ["an unknown nested key", { minSnrDb: { enrol: 2 } }, /minSnrDb.*enrol/],
@@ -76,6 +80,7 @@ test.each([
   ["half a segment", { minSegmentsForTrain: 1.5 }, /minSegmentsForTrain/],
   ["a minimum above its maximum", { minNetAudioForEnroll: 11 }, /minNetAudioForEnroll: is above maxNetAudioForEnroll/],
   ["more segments needed than fit", { minSegmentsForTrain: 51 }, /minSegmentsForTrain: is above/],
+  ["more segments than can be trained from", { maxEnrollmentSegments: 257 }, /maxEnrollmentSegments/],
   ["training above optimal", { minNetAudioForTrain: 9 }, /minNetAudioForTrain: is above/],
   [
     "more speech than a full profile holds",
