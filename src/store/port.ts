@@ -194,6 +194,7 @@ export interface Store {
     create(profile: Omit<Profile, "generation">): Promise<Profile | null>;
     get(scopeId: Id, id: Id): Promise<Profile | null>;
     find(scopeId: Id, kind: OwnerKind, externalId: string, tag: string): Promise<Profile | null>;
+    /** By id. Fewer than `limit` is the end. */
     list(scopeId: Id, after: Id | null, limit: number): Promise<Profile[]>;
     /** How many the scope has. */
     count(scopeId: Id): Promise<number>;

@@ -1,6 +1,28 @@
 import "fake-indexeddb/auto";
+import { expect, test } from "vitest";
 import { openIndexedDbStore } from "../../src/store/indexeddb/store.js";
+import { openIndexedDbShelf } from "../../src/store/seal/shelf-indexeddb.js";
 import { describeStoreContract } from "./contract.js";
-import { newId } from "./fixtures.js";
+import { newId, profileOf, templateOf } from "./fixtures.js";
 
 describeStoreContract("IndexedDB", { open: (options) => openIndexedDbStore(newId("store"), options) });
+
+test("profiles erased while they are listed do not look like the end of the list", async () => {
+  const name = newId("store");
+  const [store, otherPage] = [await openIndexedDbStore(name), await openIndexedDbStore(name)];
+  const shelf = await openIndexedDbShelf(`${name}-keys`);
+  const ids: string[] = [];
+  for (let i = 0; i < 4; i++) {
+    ids.push((await store.profiles.create(profileOf("scope", `person ${i}`, { template: templateOf(i) })))!.id);
+    // As a page leaves it that erases them between the reading of the records and the search for their keys.
+    if (i === 1)
+      for await (const keys of shelf.all("scope"))
+        await shelf.destroy(
+          "scope",
+          keys.map(({ id }) => id),
+        );
+  }
+  expect((await otherPage.profiles.list("scope", null, 2)).map(({ id }) => id)).toEqual([ids[2], ids[3]]);
+  expect(await otherPage.profiles.list("scope", ids[3]!, 2)).toEqual([]);
+  await Promise.all([store.close(), otherPage.close(), shelf.close()]);
+});

@@ -3,10 +3,11 @@ import { openEmbeddedMemoryStore } from "../../src/postgres.js";
 import { nodeAead } from "../../src/store/seal/aead-node.js";
 import type { KeyShelf } from "../../src/store/seal/key-ring.js";
 import { createMemoryShelf } from "../../src/store/seal/shelf-memory.js";
+import type { Database } from "../../src/store/sql/database.js";
 import { openEmbeddedDatabase } from "../../src/store/sql/database-pglite.js";
 import { createSqlStore } from "../../src/store/sql/store.js";
 import { describeStoreContract } from "./contract.js";
-import { enrollPerson } from "./fixtures.js";
+import { enrollPerson, profileOf, templateOf } from "./fixtures.js";
 
 describeStoreContract("embedded PostgreSQL", { open: openEmbeddedMemoryStore });
 
@@ -37,5 +38,52 @@ test("keys that could not be destroyed at once are destroyed later", { timeout: 
   away = false;
   await store.media.expire(null, 0);
   expect(await keysLeft()).toBe(0);
+  await store.close();
+});
+
+test("profiles erased while they are listed do not look like the end of the list", { timeout: 180_000 }, async () => {
+  const [database, shelf] = [await openEmbeddedDatabase(null), createMemoryShelf(nodeAead)];
+  const [store, replica] = [await createSqlStore(database, shelf), await createSqlStore(database, shelf)];
+  const ids: string[] = [];
+  for (let i = 0; i < 5; i++) {
+    ids.push((await store.profiles.create(profileOf("scope", `person ${i}`, { template: templateOf(i) })))!.id);
+  }
+  // As another replica leaves it that erases them between the reading of the rows and the search for their keys.
+  for await (const keys of shelf.all("scope")) {
+    await shelf.destroy(
+      "scope",
+      [keys[0]!, keys[1]!, keys[3]!].map(({ id }) => id),
+    );
+  }
+  const listed = async (after: string | null) =>
+    (await replica.profiles.list("scope", after, 2)).map((profile) => profile.id);
+  expect(await listed(null)).toEqual([ids[2], ids[4]]);
+  expect(await listed(ids[2]!)).toEqual([ids[4]]);
+  expect(await listed(ids[4]!)).toEqual([]);
+  await store.close();
+  await replica.close();
+});
+
+test("a profile can be used that was written as the connection broke", { timeout: 180_000 }, async () => {
+  const database = await openEmbeddedDatabase(null);
+  let breaks = false;
+  const flaky: Database = {
+    ...database,
+    async transaction(work) {
+      const result = await database.transaction(work);
+      if (breaks) throw Object.assign(new Error("the connection broke after COMMIT"), { code: "EPIPE" });
+      return result;
+    },
+  };
+  const store = await createSqlStore(flaky, createMemoryShelf(nodeAead));
+  const given = profileOf("scope", "alice");
+  breaks = true;
+  await expect(store.profiles.create(given)).rejects.toThrow("broke");
+  breaks = false;
+  // Whoever tries again is told that it is there.
+  expect(await store.profiles.create(profileOf("scope", "alice"))).toBeNull();
+  const trained = { template: templateOf(1), status: 2, printVersion: 1 };
+  expect(await store.profiles.train("scope", given.id, 0, trained)).toBe(true);
+  expect((await store.profiles.get("scope", given.id))!.template).toEqual(trained.template);
   await store.close();
 });

@@ -103,9 +103,17 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
     },
 
     async list(scopeId, after, limit) {
-      if (limit <= 0) return [];
-      const range = after === null ? within(scopeId) : IDBKeyRange.bound([scopeId, after], [scopeId, []], true);
-      return readAll(scopeId, await db.getAll("profiles", range, limit));
+      const found: Profile[] = [];
+      let range = after === null ? within(scopeId) : IDBKeyRange.bound([scopeId, after], [scopeId, []], true);
+      while (found.length < limit) {
+        const wanted = limit - found.length;
+        const stored = await db.getAll("profiles", range, wanted);
+        found.push(...(await readAll(scopeId, stored)));
+        // Fewer than asked for is the end. Those erased meanwhile are left out, and must not look like it.
+        if (stored.length < wanted) break;
+        range = IDBKeyRange.bound([scopeId, stored.at(-1)!.id], [scopeId, []], true);
+      }
+      return found;
     },
 
     count: (scopeId) => db.count("profiles", within(scopeId)),

@@ -19,8 +19,17 @@ export interface Database extends Queries {
 export const UNIQUE_VIOLATION = "23505";
 export const FOREIGN_KEY_VIOLATION = "23503";
 
-/** PostgreSQL's five-character code, where the error is one of its own. */
+/** PostgreSQL's five-character code, where the error is one of its own (EPIPE is the system's: none of PostgreSQL's begins with E). */
 export function sqlState(error: unknown): string | null {
   const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === "string" && code.length === 5 ? code : null;
+  return typeof code === "string" && /^(?!E)[0-9A-Z]{5}$/.test(code) ? code : null;
+}
+
+/** Trouble with the connection, or a server that stops: what it was asked last may have been done, and nobody was told. */
+const CONNECTION_LOST = /^(08|57P)/;
+
+/** Whether PostgreSQL said no, so that nothing of the transaction stays. */
+export function wasRefused(error: unknown): boolean {
+  const state = sqlState(error);
+  return state !== null && !CONNECTION_LOST.test(state);
 }

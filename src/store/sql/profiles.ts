@@ -4,7 +4,7 @@ import type { EnrollmentSegment, Id, Owner, Print, Profile, Store } from "../por
 import type { DataKey, KeyId } from "../seal/key-ring.js";
 import type { Place } from "../seal/vault.js";
 import { destroyDoomed, inStoreWords, type SqlContext } from "./context.js";
-import type { Queries } from "./database.js";
+import { type Queries, wasRefused } from "./database.js";
 import { eraseRows } from "./erasure.js";
 import { markPrintChanged } from "./print-changes.js";
 import { joinProcessed, type PlainProcessed, splitProcessed } from "./recordings.js";
@@ -68,19 +68,17 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
       // A key that is made and not used leaves a trace in the ring: ask first. The answer that counts is the transaction's.
       if (await isTaken(database, scopeId, given.owner, given.tag)) return null;
       const key = await vault.ring.create(scopeId, "profile");
-      try {
-        const template = given.template && (await sealTemplate(context, key, scopeId, id, given.template));
-        const profile = await inStoreWords(
-          id,
-          database.transaction((tx) => insertProfile(tx, given, key.id, template)),
-        );
-        if (profile) return profile;
-      } catch (error) {
-        await vault.ring.destroy(scopeId, [key.id]);
-        throw error;
-      }
-      await vault.ring.destroy(scopeId, [key.id]);
-      return null;
+      const template = given.template && (await sealTemplate(context, key, scopeId, id, given.template));
+      const insert = database
+        .transaction((tx) => insertProfile(tx, given, key.id, template))
+        .catch(async (error) => {
+          // Only where it surely is not there: without its key, a profile that was written after all could never be used.
+          if (wasRefused(error)) await vault.ring.destroy(scopeId, [key.id]);
+          throw error;
+        });
+      const profile = await inStoreWords(id, insert);
+      if (!profile) await vault.ring.destroy(scopeId, [key.id]);
+      return profile;
     },
 
     async get(scopeId, id) {
@@ -98,12 +96,22 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
       return profile ?? null;
     },
 
-    list: (scopeId, after, limit) =>
-      select("WHERE scope = $1 AND id > $2 ORDER BY id LIMIT $3", [
-        keyOf(scopeId),
-        escapeText(after ?? ""),
-        Math.max(0, limit),
-      ]),
+    async list(scopeId, after, limit) {
+      const found: Profile[] = [];
+      for (let last = after ?? ""; found.length < limit; ) {
+        const wanted = limit - found.length;
+        const rows = await database.query<ProfileRow>(`${PROFILE} WHERE scope = $1 AND id > $2 ORDER BY id LIMIT $3`, [
+          keyOf(scopeId),
+          escapeText(last),
+          wanted,
+        ]);
+        found.push(...(await readProfiles(context, rows)));
+        // Fewer than asked for is the end. Those erased meanwhile are left out, and must not look like it.
+        if (rows.length < wanted) break;
+        last = plainOf(rows.at(-1)!).id;
+      }
+      return found;
+    },
 
     async count(scopeId) {
       const [row] = await database.query<{ profiles: number | string }>(
