@@ -182,6 +182,24 @@ describe("keys", () => {
     await expect(openWith(url, keysUrl, masterKey)).rejects.toMatchObject({ code: "wrong-key" });
   });
 
+  test("are made by nobody who holds a master key that was replaced", async () => {
+    const [url, keysUrl] = [await server.createDatabase(), await server.createDatabase()];
+    const [known, unknown] = [newId("scope"), newId("scope")];
+    const before = await openWith(url, keysUrl, masterKey);
+    await enrollPerson(before, known, "alice", 1);
+    const next = new Uint8Array(32).fill(8);
+    const after = await openWith(url, keysUrl, next, masterKey);
+    // A scope that it has open goes on; a key for a new one could be opened by no replica after it.
+    const bob = (await before.profiles.create(profileOf(known, "bob", { template: templateOf(2) })))!;
+    expect(await after.profiles.get(known, bob.id)).toEqual(bob);
+    await expect(before.profiles.create(profileOf(unknown, "carol"))).rejects.toMatchObject({ code: "wrong-key" });
+    const carol = (await after.profiles.create(profileOf(unknown, "carol", { template: templateOf(3) })))!;
+    await Promise.all([before.close(), after.close()]);
+    const later = await openWith(url, keysUrl, next);
+    expect(await later.profiles.get(unknown, carol.id)).toEqual(carol);
+    await later.close();
+  });
+
   test("of another store are refused, and a key database without a master key", async () => {
     const [url, foreignKeys] = [await server.createDatabase(), await server.createDatabase()];
     await (await openWith(url, keys, masterKey)).close();

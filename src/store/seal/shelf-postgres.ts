@@ -59,25 +59,27 @@ export async function openPostgresShelf(database: Database, aead: Aead, keys: Ma
 
 async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<KeyShelf> {
   const master = await createMasterSeal(aead, keys);
-  const identity = await database.transaction(async (tx) => {
+  const { identity, check } = await database.transaction(async (tx) => {
     await tx.query("SELECT pg_advisory_xact_lock($1)", [SETUP_LOCK]);
     await tx.foreign(TABLES);
     const [ring] = await tx.query<{ identity: string; master_check: string }>(
-      "SELECT identity, master_check FROM vivavoce_keys.ring",
+      "SELECT identity, master_check FROM vivavoce_keys.ring FOR UPDATE",
     );
     if (!ring) {
       const made = toHex(randomBytes(16));
-      await tx.query("INSERT INTO vivavoce_keys.ring (identity, master_check) VALUES ($1, $2)", [
-        made,
-        await master.check(made),
-      ]);
-      return made;
+      const madeCheck = await master.check(made);
+      await tx.query("INSERT INTO vivavoce_keys.ring (identity, master_check) VALUES ($1, $2)", [made, madeCheck]);
+      return { identity: made, check: madeCheck };
     }
-    if (await master.isOutdated(ring.identity, ring.master_check)) await wrapScopeKeysAnew(tx, ring.identity);
-    return ring.identity;
+    const outdated = await master.isOutdated(ring.identity, ring.master_check);
+    return {
+      identity: ring.identity,
+      check: outdated ? await wrapScopeKeysAnew(tx, ring.identity) : ring.master_check,
+    };
   });
 
-  async function wrapScopeKeysAnew(tx: Queries, ringIdentity: string): Promise<void> {
+  /** What tells from now on which master key it was. */
+  async function wrapScopeKeysAnew(tx: Queries, ringIdentity: string): Promise<string | null> {
     const rows = await tx.query<{ scope: string; scope_id: string; generation: number; wrapped: string }>(
       "SELECT scope, scope_id, generation, wrapped FROM vivavoce_keys.scope_keys FOR UPDATE",
     );
@@ -90,7 +92,9 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
         await master.wrap(scopeId, generation, raw),
       ]);
     }
-    await tx.query("UPDATE vivavoce_keys.ring SET master_check = $1", [await master.check(ringIdentity)]);
+    const nextCheck = await master.check(ringIdentity);
+    await tx.query("UPDATE vivavoce_keys.ring SET master_check = $1", [nextCheck]);
+    return nextCheck;
   }
 
   async function unwrap(scopeId: string, generation: number, wrapped: string): Promise<ScopeKey> {
@@ -115,16 +119,19 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
     },
     async addScopeKey(scopeId, generation) {
       const made = await master.wrap(scopeId, generation, randomBytes(KEY_BYTES));
+      // Not once another replica has replaced the master key: nobody after us could open it.
       await database.query(
-        `INSERT INTO vivavoce_keys.scope_keys (scope, scope_id, generation, wrapped) VALUES ($1, $2, $3, $4)
+        `INSERT INTO vivavoce_keys.scope_keys (scope, scope_id, generation, wrapped)
+         SELECT $1, $2, $3::integer, $4 FROM vivavoce_keys.ring WHERE master_check = $5 FOR SHARE
          ON CONFLICT DO NOTHING`,
-        [keyOf(scopeId), JSON.stringify(scopeId), generation, made],
+        [keyOf(scopeId), JSON.stringify(scopeId), generation, made, check],
       );
       const [row] = await database.query<{ wrapped: string }>(
         "SELECT wrapped FROM vivavoce_keys.scope_keys WHERE scope = $1 AND generation = $2",
         [keyOf(scopeId), generation],
       );
-      return unwrap(scopeId, generation, row!.wrapped);
+      if (!row) throw new SealError("wrong-key", "the master key was replaced: open the store with the new one");
+      return unwrap(scopeId, generation, row.wrapped);
     },
     removeScopeKey: (scopeId, generation) =>
       unlessReferenced(
