@@ -11,7 +11,7 @@ import type { Engine } from "./engine/port.js";
 import { VoiceprintsProcessor, type VoiceprintsProcessorOptions } from "./processor/voiceprints-processor.js";
 import { createMemoryStore } from "./store/memory.js";
 import type { Store } from "./store/port.js";
-import { ConfigurationError, defaultConfigurationSetId } from "./voiceprint/configuration-set.js";
+import { ConfigurationError, configurationSets, defaultConfigurationSetId } from "./voiceprint/configuration-set.js";
 import { Voiceprints } from "./voiceprints.js";
 
 export * from "./audio/index.js";
@@ -79,9 +79,14 @@ export interface OpenOptions extends CreateProcessorOptions {
   readonly configset?: string;
 }
 
-/** Opens the easy door: engine and store as given, or an engine with workers and a store in memory. */
+/**
+ * Opens the easy door: engine and store as given, or an engine with workers and a store in memory. Its `close` closes what was not
+ * given; a store or an engine of yours is closed by you, afterwards.
+ */
 export async function openVoiceprints(options: OpenOptions = {}): Promise<Voiceprints> {
   const { engineOptions, scope = "default", configset = defaultConfigurationSetId, ...rest } = options;
+  if (!configurationSets(options.configurationSets).has(configset))
+    throw new ConfigurationError(`there is no configuration set "${configset}"`);
   const engine = options.engine ?? (await openEngine(engineOptions));
   const store = options.store ?? createMemoryStore();
   const processor = await createVoiceprintsProcessor({
@@ -94,7 +99,5 @@ export async function openVoiceprints(options: OpenOptions = {}): Promise<Voicep
       if (!options.engine) await engine.close();
     },
   });
-  if (!processor.configurationSets.has(configset))
-    throw new ConfigurationError(`there is no configuration set "${configset}"`);
   return new Voiceprints(processor, store, { scope, configset });
 }

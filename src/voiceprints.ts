@@ -10,6 +10,7 @@ import {
   type ContextSchema,
   Decision,
   TrainReason,
+  type UniqueId,
 } from "./contract/gen/vendor/biosec/v1/common_pb.js";
 import { SessionType } from "./contract/gen/vendor/biosec/v1/sessions_pb.js";
 import {
@@ -270,15 +271,17 @@ export class Voiceprints {
       throw unfit("recordings", "empty", "recordings are a list of at least one");
     assertName(name);
     return this.#inSession(kind === "person" ? name : "", async (context) => {
-      // Made when the first recording turns out to be audio: a call that is refused leaves nobody behind.
+      // All are read before anything is kept: a call that is refused leaves nobody, and no half of an enrollment, behind.
+      const media: Media[] = [];
+      for (const recording of recordings) media.push(await this.#media(context, recording, choices));
       let profileId: string | null = null;
       const profile = async () => {
         profileId ??= await this.#profileIdOrNew(kind, name, choices.tag);
         return profileId;
       };
       const segments: EnrolledSegment[] = [];
-      for (const [index, recording] of recordings.entries()) {
-        const segment = await this.#enrollSegment(context, profile, recording, choices);
+      for (const [index, input] of media.entries()) {
+        const segment = await this.#enrollSegment(context, profile, input, choices);
         segments.push(segment);
         choices.onProgress?.({ step: "segment", index, total: recordings.length, segment });
       }
@@ -298,13 +301,13 @@ export class Voiceprints {
   async #enrollSegment(
     context: SessionContext,
     profile: () => Promise<string>,
-    recording: Audio,
+    input: Media,
     choices: CallChoices,
   ): Promise<EnrolledSegment> {
     const processed = await this.processor.processAudio(
       {
         context,
-        input: await this.#media(context, recording, choices),
+        input,
         isForEnrollment: true,
         ...(choices.channel !== undefined && { channelSelector: { channel: choices.channel } }),
       },
@@ -352,12 +355,12 @@ export class Voiceprints {
     await this.processor.stopEngagement({ context });
   }
 
-  async #media(context: SessionContext, audio: Audio, choices: CallChoices) {
+  async #media(context: SessionContext, audio: Audio, choices: CallChoices): Promise<Media> {
     const { gkMediaSegmentId } = await this.processor.addMediaSegment(
       { context, ...(await mediaOf(audio)) },
       callOptions(choices),
     );
-    return { case: "gkMediaSegmentId", value: gkMediaSegmentId! } as const;
+    return { case: "gkMediaSegmentId", value: gkMediaSegmentId! };
   }
 
   async #targets({ persons, fraudsters, tag }: Target & CallChoices) {
@@ -505,6 +508,12 @@ export class Listener {
     this.#open = false;
     await this.onEnd();
   }
+}
+
+/** What was sent, as requests name it. */
+interface Media {
+  readonly case: "gkMediaSegmentId";
+  readonly value: UniqueId;
 }
 
 type SessionContext = Extract<MessageInitShape<typeof ContextSchema>, { $typeName?: never }> &

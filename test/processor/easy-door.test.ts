@@ -86,6 +86,7 @@ describe("the ten-line program", () => {
     const expected = { code: "INVALID_REQUEST", fields };
     expect(await refusal(voice.verify("bob", audio as never))).toMatchObject(expected);
     expect(await refusal(voice.enroll("carol", [audio as never]))).toMatchObject(expected);
+    expect(await refusal(voice.enroll("carol", [recorded(alice, 1), audio as never]))).toMatchObject(expected);
     expect(await voice.people()).not.toContain("carol");
   });
 
@@ -148,5 +149,7 @@ describe("the ten-line program", () => {
 });
 
 test("a configuration set that does not exist is refused at once", async () => {
-  await expect(openVoiceprints({ engineOptions: { workers: 0 }, configset: "mine" })).rejects.toThrow(/"mine"/);
+  // Before the engine is opened: nobody would close it.
+  const engineOptions = { workers: 0, model: new Uint8Array(1) };
+  await expect(openVoiceprints({ engineOptions, configset: "mine" })).rejects.toThrow(/"mine"/);
 });
