@@ -3,6 +3,7 @@ import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { EnrollReason, EnrollStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { ConfigurationSet } from "./configuration-set.js";
 import { audioValidity, isUnreadable, type MeasuredAudio } from "./quality-gate.js";
+import { totalNet } from "./template.js";
 
 /** An audio model, as far as enrollment looks at it. */
 export interface AudioModel {
@@ -22,16 +23,13 @@ export const usableSegments = <T extends Pick<AudioModel, "revision" | "embeddin
   revision: string,
 ): T[] => segments.filter((segment) => segment.revision === revision && segment.embedding !== null);
 
-export const netAudio = (segments: readonly Pick<AudioModel, "audio">[]): number =>
-  segments.reduce((sum, segment) => sum + segment.audio.netSpeechSeconds, 0);
-
 export function enrollStatus(
   segments: readonly Pick<AudioModel, "revision" | "embedding" | "audio">[],
   revision: string,
   set: ConfigurationSet,
 ): EnrollStatus {
   const usable = usableSegments(segments, revision);
-  const net = netAudio(usable);
+  const net = totalNet(usable.map(({ audio }) => audio));
   if (usable.length >= set.maxEnrollmentSegments) return EnrollStatus.FULL;
   if (usable.length < set.minSegmentsForTrain || net < set.minNetAudioForTrain) return EnrollStatus.TRAIN_NOT_POSSIBLE;
   return net < set.optimalNetAudioForTrain ? EnrollStatus.TRAIN_POSSIBLE : EnrollStatus.TRAIN_SUGGESTED;

@@ -35,5 +35,9 @@ export const trainedStatus = (netSpeechSeconds: number, set: ConfigurationSet): 
 export const consistencyDecision = (consistent: boolean): ConsistencyDecision =>
   consistent ? ConsistencyDecision.CONSISTENT : ConsistencyDecision.INCONSISTENT;
 
+/**
+ * In whole milliseconds, as durations are told: what adding fractions loses, in one order of the segments and not in
+ * another, must not decide.
+ */
 export const totalNet = (segments: readonly Pick<TrainingSegment, "netSpeechSeconds">[]): number =>
-  segments.reduce((sum, segment) => sum + segment.netSpeechSeconds, 0);
+  Math.round(1000 * segments.reduce((sum, segment) => sum + segment.netSpeechSeconds, 0)) / 1000;

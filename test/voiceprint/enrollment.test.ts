@@ -77,6 +77,23 @@ describe("the enrollment status", () => {
     );
   });
 
+  test("speech of exactly the minimum is enough in every order, and for training as for the status", () => {
+    // Frames of 10 ms; three segments of together 3 s.
+    const frames = fc.integer({ min: 90, max: 110 });
+    fc.assert(
+      fc.property(frames, frames, (one, other) => {
+        const lengths = [one / 100, other / 100, (300 - one - other) / 100];
+        for (const order of [lengths, [...lengths].reverse(), [lengths[1]!, lengths[0]!, lengths[2]!]]) {
+          const segments = order.map((length, i) => model(String(i), length));
+          expect(enrollStatus(segments, "r", set)).toBe(EnrollStatus.TRAIN_POSSIBLE);
+          const consistent = order.map((netSpeechSeconds) => ({ netSpeechSeconds, consistent: true }));
+          expect(trainReason(consistent, set)).toBe(TrainReason.TRAIN_OK);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
   test("segments of another model do not count, nor do they fill the print or block the same audio", () => {
     const old = Array.from({ length: 50 }, (_, i) => model(String(i), 5, "old"));
     expect(enrollStatus(old, "r", set)).toBe(EnrollStatus.TRAIN_NOT_POSSIBLE);
