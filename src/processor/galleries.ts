@@ -124,6 +124,8 @@ export class Galleries {
     if (slot.version < 0) {
       // The version is read first: what changes while the prints are read is read once more at the next refresh.
       const version = await profiles.printsVersion(scopeId);
+      // A load that broke off may have left some that were erased since.
+      for (const id of [...slot.members.keys()]) slot.remove(id);
       for await (const print of profiles.prints(scopeId, kind)) this.#put(slot, print);
       slot.version = version;
       return;

@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { Galleries } from "../../src/processor/galleries.js";
+import { openWorld } from "./world.js";
+
+test("a load that broke off leaves nobody in the gallery who was erased before the next", async () => {
+  const { trained, engine, store } = await openWorld();
+  const [erased, kept] = [await trained(7), await trained(9)];
+  const { prints } = store.profiles;
+  store.profiles.prints = async function* (...which) {
+    store.profiles.prints = prints;
+    for await (const print of prints(...which)) {
+      yield print;
+      throw new Error("the connection is gone");
+    }
+  };
+  const galleries = new Galleries(engine, store);
+  const members = () =>
+    galleries.search("bank", "person", (loaded) => ({ ids: [...loaded.members.keys()], size: loaded.gallery.size }));
+  await expect(members()).rejects.toThrow("the connection is gone");
+  // By another replica: nobody tells this one.
+  await store.profiles.erase("bank", erased.value);
+  expect(await members()).toEqual({ ids: [kept.value], size: 1 });
+  galleries.close();
+});
