@@ -85,13 +85,16 @@ export function createAgents({ documents, clock }: { documents: Documents; clock
     },
 
     async remove(siteId, businessUnitId, agentId) {
-      let found = false;
-      const unit = await modify(siteId, businessUnitId, (before) => {
-        found = before.agents.some((agent) => agent.id === agentId);
-        return { ...before, agents: before.agents.filter((agent) => agent.id !== agentId) };
+      let without: BusinessUnit | undefined;
+      await units.update(key(siteId, businessUnitId), (unit) => {
+        // One that nobody made is not made by it.
+        without = unit?.agents.some((agent) => agent.id === agentId)
+          ? { ...unit, agents: unit.agents.filter((agent) => agent.id !== agentId) }
+          : undefined;
+        return without;
       });
-      if (!found) throw new OAuthError("not_found", "there is no such agent");
-      return unit;
+      if (!without) throw new OAuthError("not_found", "there is no such agent");
+      return without;
     },
 
     async setHours(siteId, businessUnitId, hours) {

@@ -171,6 +171,14 @@ describe("agentAvailability", () => {
     expect(await (await availability(box, later)).json()).toMatchObject({ availability: false, status: "busy" });
   });
 
+  test("removing an agent that is not there makes no business unit", async () => {
+    const { agents } = createBox().service;
+    const before = await agents.availability("306", 19001);
+    await expect(agents.remove("306", 19001, "ann")).rejects.toThrow("there is no such agent");
+    expect(await agents.availability("306", 19001)).toEqual(before);
+    expect(await agents.list()).toEqual([]);
+  });
+
   test("an expired token: 401, Access Token Expired", async () => {
     const box = createBox();
     const { clientId, secret } = await registered(box);
