@@ -200,7 +200,11 @@ export async function hearAndCompare(
   const validity = analysis ? audioValidity(measuredAudio(analysis), "verify", set) : outcome.failure;
   const results = await comparison.conclude(analysis, validity);
   const processed = newProcessedAudio(deps, media, session.id, channel, set, "check", validity, analysis);
-  return { heard: { audio: describedAudio(processed), validity, analysis, unstored: processed }, results };
+  const audio = describedAudio(processed);
+  // The audio may be good: nothing is kept of it when the engine failed, so that it is heard again.
+  return validity === AudioValidity.INTERNAL_ERROR
+    ? { heard: { audio: { ...audio, processedAudioId: null }, validity, analysis, unstored: null }, results }
+    : { heard: { audio, validity, analysis, unstored: processed }, results };
 }
 
 function asProcessed(processed: ProcessedAudio, set: ConfigurationSet): HeardAudio {

@@ -10,7 +10,7 @@ import type { Dependencies } from "./dependencies.js";
 import { asJson, type JobRequest, profilesOf } from "./job-profiles.js";
 import { uniqueId } from "./messages.js";
 import { isTrained } from "./profiles.js";
-import { analyzeRecording, openRecording } from "./recorded-audio.js";
+import { hearRecording, openRecording } from "./recorded-audio.js";
 import { trainTemplate } from "./training.js";
 
 /** After a model update: makes new templates where the audio was kept, and says who must enroll again. */
@@ -50,6 +50,7 @@ async function retrain(
     const renewed: EnrollmentSegment[] = [];
     for (const segment of stored) {
       const fresh = await renew(deps, segment, set);
+      if (fresh === "failed") return { outcome: RetrainingOutcome.FAILED, printVersion };
       if (fresh) renewed.push(fresh);
     }
     const { template, reason, consistency } = await trainTemplate(
@@ -68,24 +69,21 @@ async function retrain(
   }
 }
 
-/** The segment as the present model hears it; `null` when its audio was not kept or is no longer fit. */
+/** The segment as the present model hears it; `null` when its audio was not kept or is no longer fit, "failed" when the engine did. */
 async function renew(
   deps: Dependencies,
   segment: EnrollmentSegment,
   set: ConfigurationSet,
-): Promise<EnrollmentSegment | null> {
+): Promise<EnrollmentSegment | "failed" | null> {
   const { processed } = segment;
   if (processed.revision === deps.engine.model.revision) return segment;
   const media = await deps.store.media.get(processed.scopeId, processed.mediaSegmentId);
-  const recording = media && openRecording(deps, media);
-  if (!media || !recording) return null;
+  if (!media) return null;
   const { channel } = processed;
-  const analysis = await analyzeRecording(
-    deps.engine,
-    recording,
-    { channel, maxNetSpeechSeconds: set.maxNetAudioForEnroll },
-    {},
-  );
+  const listening = { channel, maxNetSpeechSeconds: set.maxNetAudioForEnroll };
+  const heard = await hearRecording(deps, openRecording(deps, media), listening, {});
+  const { analysis } = heard;
+  if (!analysis) return heard.failure === AudioValidity.INTERNAL_ERROR ? "failed" : null;
   const validity = audioValidity(measuredAudio(analysis), "enroll", set);
   if (validity !== AudioValidity.AUDIO_OK) return null;
   const { measures, speakers, voiceClass, revision, windows, embedding } = analysis;

@@ -244,6 +244,32 @@ describe("what a result carries", () => {
     expect(fresh).toMatchObject(outcome(Decision.FAILED, DecisionReason.NO_SCORES));
   });
 
+  test("nothing is kept of audio when the engine failed: it can be heard again", async () => {
+    const world = await openWorld();
+    const { store, engine } = world;
+    const profile = await world.trained(7);
+    const kept: string[] = [];
+    const { addCheck } = store.sessions;
+    store.sessions.addCheck = (check, heard) => {
+      if (heard) kept.push(heard.id);
+      return addCheck(check, heard);
+    };
+    engine.behavior.before = (operation) => {
+      if (operation === "analyze") throw new Error("out of order");
+    };
+    const failed = await world.verify(profile, take(7, 4));
+    expect(failed).toMatchObject(outcome(Decision.FAILED, DecisionReason.INTERNAL_ERROR));
+    expect(failed.gkProcessedAudioId).toBeUndefined();
+    expect(failed.audioDetails!.gkProcessedAudioId).toBeUndefined();
+    expect(failed.gkMediaSegmentId).toBeDefined();
+    expect(kept).toEqual([]);
+    engine.behavior.before = () => {};
+    const audio = { case: "gkMediaSegmentId", value: failed.gkMediaSegmentId! } as const;
+    const again = await world.processor.verify({ context: world.context, audio, gkVoiceprintProfileId: profile });
+    expect(again.result!.decision).toBe(Decision.AUTHENTIC);
+    expect(kept).toEqual([again.result!.gkProcessedAudioId!.value]);
+  });
+
   test("processed audio of another model whose media is gone is NOT_FOUND", async () => {
     const world = await openWorld();
     const profile = await world.trained(7);

@@ -479,4 +479,23 @@ describe("a model update", () => {
     expect((await world.verify(gone, take(9, 4), { context: third })).decision).toBe(Decision.AUTHENTIC);
     await world.store.close();
   });
+
+  test("what one profile's audio does to the engine does not keep the others from being retrained", async () => {
+    const world = await openWorld();
+    const [unfit, breaking, good] = [await world.trained(7), await world.trained(8), await world.trained(9)];
+    world.engine.behavior.revision = "c".repeat(64);
+    const { analyze } = world.engine;
+    world.engine.analyze = async (samples, ...rest) => {
+      const speaker = Math.round(samples[0]! * 1000);
+      if (speaker === 7) throw Object.assign(new Error("no numbers"), { code: "BAD_SAMPLES" });
+      if (speaker === 8) throw new Error("out of order");
+      return analyze(samples, ...rest);
+    };
+    const job = await retrained(world);
+    const outcomes = new Map(job.profiles.map((one) => [one.gkVoiceprintProfileId!.value, one.outcome]));
+    expect(outcomes.get(unfit.value)).toBe(RetrainingOutcome.ENROLLMENT_NEEDED);
+    expect(outcomes.get(breaking.value)).toBe(RetrainingOutcome.FAILED);
+    expect(outcomes.get(good.value)).toBe(RetrainingOutcome.RETRAINED);
+    await world.store.close();
+  });
 });
