@@ -3,7 +3,7 @@
  * On the same host the process table tells; for a holder on another host (a shared volume) the lock's age does, refreshed while it is held.
  */
 import { readFileSync } from "node:fs";
-import { mkdir, open, readFile, rename, stat, unlink, utimes } from "node:fs/promises";
+import { mkdir, open, readFile, stat, unlink, utimes } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { StoreError } from "./errors.js";
@@ -24,7 +24,10 @@ const REFRESH_MS = 5_000;
 const OTHER_HOST_STALE_MS = 30_000;
 /** A holder writes its name right after making the file; an older empty file was left by one that died in between. */
 const UNSIGNED_STALE_MS = 2_000;
-const TRIES = 50;
+/** Removing a dead holder's lock takes a few file operations. */
+const TAKEOVER_STALE_MS = 10_000;
+const TAKEOVER_WAIT_MS = 100;
+const TRIES = 200;
 
 /** Nonces of the locks this process holds: a lock with our process id but none of these is from a former life (containers reuse ids). */
 const heldHere = new Set<string>();
@@ -112,18 +115,41 @@ async function isAlive(path: string, holder: Holder): Promise<boolean> {
   return holder.processStartedAt === null || holder.processStartedAt === processStart(holder.pid);
 }
 
-/** Moves the lock away and looks again: of two that take over at once, one may have moved the other's new lock, and puts it back. */
+/** One at a time, and only after another look: who was faster may have put a lock of its own there. */
 async function removeStale(path: string, nonce: string | null): Promise<void> {
-  const aside = `${path}.${crypto.randomUUID()}`;
+  const takeover = `${path}.takeover`;
+  if (!(await createEmpty(takeover))) {
+    // Somebody is at it; or died in it.
+    const { mtimeMs } = await stat(takeover).catch(() => ({ mtimeMs: Date.now() }));
+    if (Date.now() - mtimeMs > TAKEOVER_STALE_MS) await unlinkIfThere(takeover);
+    else await new Promise((wake) => setTimeout(wake, TAKEOVER_WAIT_MS));
+    return;
+  }
   try {
-    await rename(path, aside);
+    const found = await readHolder(path);
+    const same = typeof found === "object" ? found.nonce === nonce : found === "unsigned-stale" && nonce === null;
+    if (same) await unlinkIfThere(path);
+  } finally {
+    await unlinkIfThere(takeover);
+  }
+}
+
+async function createEmpty(path: string): Promise<boolean> {
+  try {
+    await (await open(path, "wx", 0o600)).close();
+    return true;
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return;
+    if (codeOf(error) === "EEXIST") return false;
     throw error;
   }
-  const moved = await readHolder(aside);
-  if (typeof moved === "object" && moved.nonce !== nonce) await rename(aside, path);
-  else await unlink(aside);
+}
+
+async function unlinkIfThere(path: string): Promise<void> {
+  try {
+    await unlink(path);
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") throw error;
+  }
 }
 
 /** Linux counts the clock ticks from boot to a process's start; other systems are asked nothing. */
