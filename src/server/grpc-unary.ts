@@ -4,6 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { StatusCode, type StatusError } from "../contract/index.js";
 import { asStatusError, callerGone, type Dispatcher, stackOf } from "./dispatch.js";
+import { plainMessage } from "./grpc-message.js";
 import { requestIdOf } from "./http/transcoder.js";
 import type { NodeRequest, NodeResponse } from "./listen.js";
 import type { Log } from "./log.js";
@@ -102,6 +103,7 @@ const FINE = { "grpc-status": "0" };
 function trailersOf(error: StatusError): Record<string, string> {
   const trailers = new Headers();
   setTrailerStatus(trailers, connectErrorOf(error));
+  plainMessage(trailers);
   return Object.fromEntries(trailers);
 }
 

@@ -19,6 +19,7 @@ import {
 import { type StatusError, StatusSchema } from "../contract/index.js";
 import { transportCodes } from "../contract/status-codes.js";
 import { asStatusError, type Call, type Dispatcher, endedWith, stackOf } from "./dispatch.js";
+import { plainMessage } from "./grpc-message.js";
 import { createUnaryGrpc } from "./grpc-unary.js";
 import { requestIdOf } from "./http/transcoder.js";
 import type { NodeHandler } from "./listen.js";
@@ -91,7 +92,7 @@ function grpcHandlers(dispatcher: Dispatcher, options: ConnectRouterOptions): Ma
         : streaming(dispatcher, method);
     router.rpc({ ...method, methodKind: "client_streaming" } as DescMethod, implementation as never);
   }
-  return new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+  return new Map(router.handlers.map((handler) => [handler.requestPath, withPlainMessage(handler)]));
 }
 
 function connectHandlers(dispatcher: Dispatcher, options: ConnectRouterOptions): Map<string, Handle> {
@@ -111,6 +112,20 @@ function connectHandlers(dispatcher: Dispatcher, options: ConnectRouterOptions):
       handler.method.methodKind === "unary" ? withStatus(handler) : handler,
     ]),
   );
+}
+
+/** The trailers are known when the body has ended. */
+function withPlainMessage(handler: UniversalHandler): Handle {
+  return async (request) => {
+    const response = await handler(request);
+    const { body, trailer } = response;
+    if (!trailer) return response;
+    const whole = async function* () {
+      if (body) yield* body as AsyncIterable<Uint8Array>;
+      plainMessage(trailer);
+    };
+    return { ...response, body: whole() };
+  };
 }
 
 const streaming =

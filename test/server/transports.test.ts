@@ -384,6 +384,29 @@ describe("callers who misbehave", () => {
     });
   });
 
+  it("gives a gRPC client the message as it was written, of one message and of many", async () => {
+    const message = "no 100 %; für alle, 日本 too";
+    const refuse = () => {
+      throw new StatusError({ statusCode: StatusCode.INVALID_REQUEST, message });
+    };
+    const { url } = await listening({ verify: refuse, addMediaSegment: refuse });
+    const details = await Promise.all([
+      new Promise((resolve) =>
+        grpcClient("VoiceprintsProcessor", url).Verify({ context }, (error: grpc.ServiceError) =>
+          resolve(error.details),
+        ),
+      ),
+      new Promise((resolve) => {
+        const call = grpcClient("MediaProcessor", url).AddMediaSegment((error: grpc.ServiceError) =>
+          resolve(error.details),
+        );
+        call.on("error", () => {});
+        call.end({ context });
+      }),
+    ]);
+    expect(details).toEqual([message, message]);
+  });
+
   it("says TOO_LARGE to a recording of ever so many empty messages", async () => {
     const { url } = await listening({}, { limits: { mediaBytes: 10_000 } });
     const error = await new Promise<grpc.ServiceError>((resolve) => {

@@ -1,0 +1,12 @@
+/**
+ * gRPC sends printable ASCII as it is, but for `%`. The framework escapes commas and semicolons too, and clients that decode only what
+ * must be escaped (grpc-js) would show those to people.
+ */
+export function plainMessage(trailers: Headers): void {
+  const escaped = trailers.get("grpc-message");
+  if (escaped === null) return;
+  trailers.set(
+    "grpc-message",
+    decodeURIComponent(escaped).replace(/[^\x20-\x24\x26-\x7e]+/g, (rest) => encodeURIComponent(rest)),
+  );
+}
