@@ -53,21 +53,34 @@ export interface CreateProcessorOptions extends WithoutReader {
 
 /** A processor that is ready, and works on jobs. Its `close` also closes the engine and the store that it was not given. */
 export async function createVoiceprintsProcessor(options: CreateProcessorOptions = {}): Promise<VoiceprintsProcessor> {
-  const engine = options.engine ?? (await openEngine());
+  return (await openProcessor(options, undefined)).processor;
+}
+
+/** What it opens it closes: with the processor, or at once when there will be none. */
+async function openProcessor(options: CreateProcessorOptions, engineOptions: EngineOptions | undefined) {
+  const engine = options.engine ?? (await openEngine(engineOptions));
   const store = options.store ?? createMemoryStore();
-  const processor = new VoiceprintsProcessor({
-    ...options,
-    engine,
-    store,
-    readRecording,
-    async onClose() {
-      await options.onClose?.();
-      if (!options.store) await store.close();
-      if (!options.engine) await engine.close();
-    },
-  });
-  await processor.workOnJobs();
-  return processor;
+  const closeOwn = async () => {
+    if (!options.store) await store.close();
+    if (!options.engine) await engine.close();
+  };
+  try {
+    const processor = new VoiceprintsProcessor({
+      ...options,
+      engine,
+      store,
+      readRecording,
+      async onClose() {
+        await options.onClose?.();
+        await closeOwn();
+      },
+    });
+    await processor.workOnJobs();
+    return { processor, store };
+  } catch (error) {
+    await closeOwn();
+    throw error;
+  }
 }
 
 export interface OpenOptions extends CreateProcessorOptions {
@@ -87,17 +100,6 @@ export async function openVoiceprints(options: OpenOptions = {}): Promise<Voicep
   const { engineOptions, scope = "default", configset = defaultConfigurationSetId, ...rest } = options;
   if (!configurationSets(options.configurationSets).has(configset))
     throw new ConfigurationError(`there is no configuration set "${configset}"`);
-  const engine = options.engine ?? (await openEngine(engineOptions));
-  const store = options.store ?? createMemoryStore();
-  const processor = await createVoiceprintsProcessor({
-    ...rest,
-    engine,
-    store,
-    async onClose() {
-      await options.onClose?.();
-      if (!options.store) await store.close();
-      if (!options.engine) await engine.close();
-    },
-  });
+  const { processor, store } = await openProcessor(rest, engineOptions);
   return new Voiceprints(processor, store, { scope, configset });
 }

@@ -13,6 +13,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { ContextSchema, UniqueIdSchema } from "./gen/vendor/biosec/v1/common_pb.js";
 import { context_needs, mandatory, mandatory_choice } from "./gen/vendor/rpc/mandatory_pb.js";
 import { type FieldViolation, FieldViolationSchema } from "./gen/vendor/rpc/status_pb.js";
@@ -71,12 +72,11 @@ function walk(message: ReflectMessage, path: string, violations: FieldViolation[
       continue;
     }
     if (field.fieldKind === "scalar" || field.fieldKind === "enum") {
-      const wanted = field.fieldKind === "enum" ? "whole number" : scalarType(field.scalar);
-      if (!isOfType(message.get(field), wanted))
-        violations.push(fieldViolation(fieldPath, "malformed", `${fieldPath} must be a ${wanted}`));
+      checkType(message, field, fieldPath, violations);
     } else if (field.fieldKind === "message") {
       const inner = message.get(field) as ReflectMessage;
       if (field.message.typeName === UniqueIdSchema.typeName) checkForm(inner, field, fieldPath, violations);
+      else if (isWrapperDesc(field.message)) checkType(inner, field.message.fields[0], fieldPath, violations);
       else walk(inner, `${fieldPath}.`, violations, isContext(field.message) ? contextNeeds : undefined);
     } else if (field.fieldKind === "list" && field.listKind === "message") {
       let i = 0;
@@ -87,6 +87,12 @@ function walk(message: ReflectMessage, path: string, violations: FieldViolation[
       }
     }
   }
+}
+
+function checkType(message: ReflectMessage, field: DescField, path: string, violations: FieldViolation[]): void {
+  const wanted = field.fieldKind === "scalar" ? scalarType(field.scalar) : "whole number";
+  if (isOfType(message.get(field), wanted)) return;
+  violations.push(fieldViolation(path, "malformed", `${path} must be a ${wanted}`));
 }
 
 type ScalarName = "string" | "boolean" | "Uint8Array" | "bigint" | "number" | "whole number";

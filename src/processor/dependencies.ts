@@ -2,7 +2,7 @@
 import type { RawFormat, Recording } from "../audio/port.js";
 import type { CallOptions, Engine } from "../engine/port.js";
 import type { Store } from "../store/port.js";
-import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
+import { ConfigurationError, type ConfigurationSet } from "../voiceprint/configuration-set.js";
 import type { Galleries } from "./galleries.js";
 import type { GroupCache } from "./group-cache.js";
 import type { PrintCache } from "./print-cache.js";
@@ -39,6 +39,21 @@ export interface Limits {
 }
 
 export const defaultLimits: Limits = { mediaBytes: 256 * 1024 * 1024, customData: 65_536 };
+
+/**
+ * The defaults, with what was given in their place. What is no amount is refused: an expiry that reckoned with it would
+ * take the audio of sessions that still run.
+ */
+export function withDefaults<T extends object>(name: string, defaults: T, given: Partial<T> = {}): T {
+  const all = { ...defaults };
+  for (const key of Object.keys(defaults) as (keyof T & string)[]) {
+    const amount: unknown = given[key] ?? defaults[key];
+    if (typeof amount !== "number" || !(amount >= 0))
+      throw new ConfigurationError(`${name}.${key}: must be a number, and not below 0`);
+    all[key] = amount as T[typeof key];
+  }
+  return all;
+}
 
 export interface Dependencies {
   readonly engine: Engine;

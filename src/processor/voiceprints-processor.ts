@@ -30,6 +30,7 @@ import {
   type Limits,
   type OperationOptions,
   type Retention,
+  withDefaults,
 } from "./dependencies.js";
 import { detectKnownFraudsters } from "./detect-known-fraudsters.js";
 import { startEngagement, stopEngagement } from "./engagements.js";
@@ -94,8 +95,8 @@ export class VoiceprintsProcessor {
       groups: new GroupCache(store),
       clock: options.clock ?? { now: () => Date.now() },
       ids: options.ids ?? { next: () => v7() },
-      retention: { ...defaultRetention, ...options.retention },
-      limits: { ...defaultLimits, ...options.limits },
+      retention: withDefaults("retention", defaultRetention, options.retention),
+      limits: withDefaults("limits", defaultLimits, options.limits),
     };
   }
 

@@ -171,7 +171,7 @@ describe("mandatory fields and choices", () => {
     const { processor, context, heard } = await world;
     const input = await heard([take(7, 3), take(9, 3)]);
     const call = processor.processAudio({ context, input, channelSelector: { channel } });
-    expect((await refusal(call)).fields).toEqual(["channel_selector.channel.value malformed"]);
+    expect((await refusal(call)).fields).toEqual(["channel_selector.channel malformed"]);
   });
 
   test("what is no request is BAD_REQUEST", async () => {

@@ -167,6 +167,21 @@ describe("retention", () => {
     expect(await world.processor.expire()).toEqual({ media: 0, models: 1 });
   });
 
+  test.each([Number.NaN, -1, "3600"])(
+    "%j seconds are refused: they would take audio of sessions that run",
+    async (wrong) => {
+      for (const name of ["audioSeconds", "audioModelSeconds", "abandonedSessionSeconds"])
+        await expect(openWorld({ retention: { [name]: wrong as number } })).rejects.toThrow(`retention.${name}`);
+    },
+  );
+
+  test("what is left undefined is as if not named", async () => {
+    const world = await openWorld({ retention: { audioSeconds: undefined } as never });
+    const running = await world.media(take(7, 3));
+    await world.processor.stopSession({ context: await world.open() });
+    expect(await world.store.media.get("bank", running.value)).not.toBeNull();
+  });
+
   test("a session that nobody stopped does not keep its audio for ever", async () => {
     const world = await openWorld();
     await world.media(take(7, 4));

@@ -1,0 +1,41 @@
+/** What was opened for a processor that cannot be made is closed again. */
+import { beforeEach, expect, test, vi } from "vitest";
+import { createVoiceprintsProcessor, openVoiceprints } from "../../src/index.js";
+import { fixtureEngine } from "./fixture-engine.js";
+
+const open = vi.hoisted(() => ({ engines: 0 }));
+
+vi.mock("../../src/engine/index.js", () => ({
+  async openEngine() {
+    open.engines++;
+    return {
+      ...fixtureEngine(),
+      async close() {
+        open.engines--;
+      },
+    };
+  },
+}));
+
+beforeEach(() => {
+  open.engines = 0;
+});
+
+const unfit = [
+  { configurationSets: { mine: { minNetAudioForVerfy: 2 } as never } },
+  { retention: { audioSeconds: Number.NaN } },
+];
+
+test.each(unfit)("%j leaves no engine behind", async (options) => {
+  await expect(createVoiceprintsProcessor(options)).rejects.toThrow(/minNetAudioForVerfy|audioSeconds/);
+  await expect(openVoiceprints(options)).rejects.toThrow(/minNetAudioForVerfy|audioSeconds/);
+  expect(open.engines).toBe(0);
+});
+
+test("what works is open until it is closed", async () => {
+  const [processor, voice] = [await createVoiceprintsProcessor(), await openVoiceprints()];
+  expect(open.engines).toBe(2);
+  await processor.close();
+  await voice.close();
+  expect(open.engines).toBe(0);
+});
