@@ -3,6 +3,8 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { OPERATOR_PAGE } from "../../src/token/own-pages.js";
 import { type Box, basic, createBox, form, ISSUER } from "./box.js";
 
+/** What the library has a model for that we use, and what we keep beside. */
+const KEPT = ["Session", "session-uid", "Interaction", "Grant", "grant-members", "AuthorizationCode", "AccessToken"];
 const REDIRECT = "https://app.example/callback";
 const PASSWORD = "correct horse battery";
 
@@ -120,6 +122,15 @@ describe("authorization code with PKCE", () => {
     const log = JSON.stringify(box.audited);
     for (const hidden of [PASSWORD, secret, verifier, result.access_token]) expect(log).not.toContain(hidden);
     expect(box.audited.map(({ event }) => event)).toEqual(["sign-in", "token-issued"]);
+  });
+
+  test("nothing of an authorization stays for good", async () => {
+    await redeem(await allow());
+    const kept = async () =>
+      (await Promise.all(KEPT.map((name) => box.service.documents.list(`oidc.${name}`)))).flat().length;
+    expect(await kept()).toBeGreaterThan(0);
+    box.advance(3 * 3_600_000);
+    expect(await kept()).toBe(0);
   });
 
   test("who is signed in is asked for consent alone, unless the client wants the password again", async () => {

@@ -9,10 +9,14 @@ interface GrantMembers {
 
 export const GRANTS = "oidc.Grant";
 
-/** What the library keeps (sessions, codes, grants), in the store's documents; clients are the profile credentials and our own pages. */
+/**
+ * What the library keeps (sessions, codes, grants), in the store's documents; clients are the profile credentials and our own pages.
+ * `grantSeconds` is how long a grant lives.
+ */
 export function createAdapterFactory(
   options: Pick<TokenService, "documents" | "clock" | "credentials" | "issuer" | "ownPage">,
   errors: typeof LibraryErrors,
+  grantSeconds: number,
 ): AdapterFactory {
   const { documents, clock, credentials, issuer } = options;
   const membersOf = collection<GrantMembers>(documents, "oidc.grant-members");
@@ -26,6 +30,8 @@ export function createAdapterFactory(
         const expiresAt = expiresIn ? clock.now() + expiresIn * 1000 : null;
         if (payload.uid && model === "Session") await idByUid.put(payload.uid, id, expiresAt);
         if (payload.grantId) {
+          // What is there keeps its expiry; made here, an entry has one: a grant's members go with it at the latest.
+          await membersOf.insert(payload.grantId, { members: [] }, clock.now() + grantSeconds * 1000);
           await membersOf.update(payload.grantId, (before) => ({
             members: [...(before?.members ?? []).filter((other) => other.id !== id), { model, id }],
           }));

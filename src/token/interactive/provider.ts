@@ -14,6 +14,7 @@ import { createAdapterFactory, GRANTS } from "./provider-adapter.js";
 
 const INTERACTION_S = 600;
 const CODE_S = 60;
+const GRANT_S = LIFETIMES.tooling + INTERACTION_S;
 const SESSION_COOKIE = "vivavoce_authorization";
 
 /** What a signed-in user is asked, or has answered. */
@@ -88,7 +89,7 @@ async function createProvider(service: TokenService): Promise<Provider> {
   await cookieKeys.insert("current", { keys: [Buffer.from(service.random.bytes(32)).toString("base64url")] });
 
   return new library.Provider(issuer, {
-    adapter: createAdapterFactory(service, library.errors),
+    adapter: createAdapterFactory(service, library.errors, GRANT_S),
     jwks: jwks as never,
     clientDefaults: { id_token_signed_response_alg: algorithm as never },
     enabledJWA: { idTokenSigningAlgValues: [algorithm as never] },
@@ -115,7 +116,7 @@ async function createProvider(service: TokenService): Promise<Provider> {
     ttl: {
       AccessToken: LIFETIMES.tooling,
       AuthorizationCode: CODE_S,
-      Grant: LIFETIMES.tooling + INTERACTION_S,
+      Grant: GRANT_S,
       Interaction: INTERACTION_S,
       Session: INTERACTION_S,
       IdToken: CODE_S,
