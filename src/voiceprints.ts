@@ -172,16 +172,22 @@ export class Voiceprints {
   /** Which of these persons is it, if any? Without names: of all that are enrolled. */
   identify(audio: Audio, persons?: readonly string[], choices: CallChoices = {}): Promise<Identification> {
     return this.#inSession("", async (context) => {
-      const profiles = await this.#profiles("person", persons, choices.tag);
-      const { result } = await this.processor.identify(
-        {
-          context,
-          audio: await this.#media(context, audio, choices),
-          target: { case: "gkVoiceprintProfileIds", value: { uniqueIds: profiles.map(({ id }) => ({ value: id })) } },
-          ...heard(choices),
-        },
-        operationOptions(choices),
-      );
+      let media: Media | null = null;
+      const { profiles, result } = await unlessErased(persons === undefined, async () => {
+        const profiles = await this.#profiles("person", persons, choices.tag);
+        media ??= await this.#media(context, audio, choices);
+        const uniqueIds = profiles.map(({ id }) => ({ value: id }));
+        const { result } = await this.processor.identify(
+          {
+            context,
+            audio: media,
+            target: { case: "gkVoiceprintProfileIds", value: { uniqueIds } },
+            ...heard(choices),
+          },
+          operationOptions(choices),
+        );
+        return { profiles, result };
+      });
       const names = new Map(profiles.map((profile) => [profile.id, profile.owner.externalId]));
       const candidates = result!.voiceprintResults.flatMap(({ gkVoiceprintProfileId, score }) => {
         const name = names.get(gkVoiceprintProfileId?.value ?? "");
@@ -201,18 +207,16 @@ export class Voiceprints {
   /** Several checks at once, or, with none asked for, what the audio is like. */
   analyze(audio: Audio, choices: AnalysisChoices = {}): Promise<Analysis> {
     return this.#inSession("", async (context) => {
-      const targets = await this.#targets(choices);
-      const { result } = await this.processor.analyzeAudio(
-        {
-          context,
-          audio: await this.#media(context, audio, choices),
-          ...targets.request,
-          ...heard(choices),
-          ...attacks(choices),
-        },
-        operationOptions(choices),
-      );
-      return analysisOf(result!, targets.names);
+      let media: Media | null = null;
+      return unlessErased(choices.fraudsters === true, async () => {
+        const targets = await this.#targets(choices);
+        media ??= await this.#media(context, audio, choices);
+        const { result } = await this.processor.analyzeAudio(
+          { context, audio: media, ...targets.request, ...heard(choices), ...attacks(choices) },
+          operationOptions(choices),
+        );
+        return analysisOf(result!, targets.names);
+      });
     });
   }
 
@@ -436,9 +440,15 @@ export class Voiceprints {
 
   async #erase(kind: OwnerKind, name: string): Promise<number> {
     const context = { gkScopeId: { value: this.settings.scope } };
-    const erased = await this.#eachProfile(kind, name, (id) =>
-      this.processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: { value: id } }),
-    );
+    const erased = await this.#eachProfile(kind, name, async (id) => {
+      try {
+        return await this.processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: { value: id } });
+      } catch (error) {
+        // Somebody erased it at the same moment: the others are still to go.
+        if (error instanceof StatusError && error.code === StatusCode.NOT_FOUND) return null;
+        throw error;
+      }
+    });
     return erased.length;
   }
 
@@ -474,7 +484,7 @@ export class Listener {
   /** Mono samples in -1..1; the array is handed over. Resolves to the answer when there is one. */
   async push(samples: Float32Array): Promise<Analysis | null> {
     if (this.#answer) return this.#answer;
-    const { result } = await this.check.push(samples);
+    const { result } = await this.#orStop(this.check.push(samples));
     return result && this.#end(result);
   }
 
@@ -488,7 +498,7 @@ export class Listener {
   }
 
   async finish(): Promise<Analysis> {
-    return this.#answer ?? this.#end(await this.check.finish());
+    return this.#answer ?? this.#end(await this.#orStop(this.check.finish()));
   }
 
   /** Ends without an answer. */
@@ -503,10 +513,38 @@ export class Listener {
     return this.#answer;
   }
 
+  /** A check that failed has ended, and its session with it. */
+  async #orStop<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      await this.#stop();
+      throw error;
+    }
+  }
+
   async #stop(): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
     await this.onEnd();
+  }
+}
+
+/**
+ * Who is compared because all are may be erased before it comes to it: that is no fault of the caller's, and the work is
+ * done again without them. Who was named and is gone is said to be.
+ */
+async function unlessErased<T>(all: boolean, work: () => Promise<T>): Promise<T> {
+  for (let triesLeft = 8; ; triesLeft--) {
+    try {
+      return await work();
+    } catch (error) {
+      const gone =
+        error instanceof StatusError &&
+        error.code === StatusCode.NOT_FOUND &&
+        error.status.fieldViolations.some(({ field }) => field.startsWith("gk_voiceprint_profile_ids"));
+      if (!all || !gone || triesLeft === 0) throw error;
+    }
   }
 }
 

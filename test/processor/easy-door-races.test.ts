@@ -1,0 +1,77 @@
+/** The easy door where others use the same store, or the engine fails: on the fixture engine, which can be made to. */
+import { expect, test } from "vitest";
+import { Voiceprints } from "../../src/voiceprints.js";
+import { rateHz, take } from "./fixture-engine.js";
+import { openWorld, refusal, scopeA } from "./world.js";
+
+async function openDoor() {
+  const world = await openWorld();
+  const settings = { scope: scopeA, configset: "ivr-text-dependent" };
+  return { world, voice: new Voiceprints(world.processor, world.store, settings) };
+}
+
+test("erasing at the same time: one has erased, the other found nothing, and no print stays", async () => {
+  const { voice } = await openDoor();
+  const recordings = [3, 3.1, 3.2].map((seconds) => ({ samples: take(7, seconds), rateHz }));
+  for (const tag of ["", "mobile"]) await voice.enroll("alice", recordings, { tag });
+  const both = await Promise.all([voice.erase("alice"), voice.erase("alice")]);
+  expect(both).toContain(true);
+  expect(await voice.people()).toEqual([]);
+});
+
+test("who is erased while all are compared is left out; who was named and is gone is said to be", async () => {
+  const { world, voice } = await openDoor();
+  const recordings = [3, 3.1, 3.2];
+  const said = (speaker: number) => recordings.map((seconds) => ({ samples: take(speaker, seconds), rateHz }));
+  const enrollAll = async () => {
+    for (const [name, speaker] of Object.entries({ alice: 7, bob: 9 })) await voice.enroll(name, said(speaker));
+    for (const [name, speaker] of Object.entries({ mallory: 11, trudy: 13 }))
+      await voice.enrollFraudster(name, said(speaker));
+  };
+  await enrollAll();
+  const { add } = world.store.media;
+  const eraseMeanwhile = () => {
+    world.store.media.add = async (segment) => {
+      world.store.media.add = add;
+      await voice.erase("bob");
+      await voice.eraseFraudster("trudy");
+      return add(segment);
+    };
+  };
+  const call = { samples: take(7, 4), rateHz };
+  eraseMeanwhile();
+  const found = await voice.identify(call);
+  expect(found.person).toBe("alice");
+  expect(found.candidates.map(({ name }) => name)).toEqual(["alice"]);
+  await enrollAll();
+  eraseMeanwhile();
+  expect((await voice.watch(call)).likeliestFraudster).toBe("mallory");
+  await enrollAll();
+  eraseMeanwhile();
+  expect(await refusal(voice.identify(call, ["alice", "bob"]))).toMatchObject({ code: "NOT_FOUND" });
+});
+
+test("a live check that fails ends its session", async () => {
+  const { world, voice } = await openDoor();
+  await voice.enroll(
+    "alice",
+    [3, 3.1, 3.2].map((seconds) => ({ samples: take(7, seconds), rateHz })),
+  );
+  const stopped: string[] = [];
+  const { stop } = world.store.sessions;
+  world.store.sessions.stop = (scopeId, id, at) => {
+    stopped.push(id);
+    return stop(scopeId, id, at);
+  };
+  const pushed = await voice.listen({ persons: ["alice"] }, rateHz);
+  const finished = await voice.listen({ persons: ["alice"] }, rateHz);
+  await finished.push(take(7, 1));
+  world.engine.behavior.before = () => {
+    throw new Error("out of order");
+  };
+  expect(await refusal(pushed.push(take(7, 3)))).toMatchObject({ code: "INTERNAL_ERROR" });
+  expect(await refusal(finished.finish())).toMatchObject({ code: "INTERNAL_ERROR" });
+  expect(stopped).toHaveLength(2);
+  await pushed.close();
+  expect(stopped).toHaveLength(2);
+});
