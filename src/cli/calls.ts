@@ -72,10 +72,11 @@ export async function findProfile(
 export async function profileOf(operations: VoiceprintOperations, context: Context, owner: OwnerName): Promise<string> {
   const id = await findProfile(operations, context, owner);
   if (id === null) {
-    const kind = owner.type === Owner.FRAUDSTER ? "fraudster" : "person";
+    const isFraudster = owner.type === Owner.FRAUDSTER;
+    const kind = isFraudster ? "fraudster" : "person";
     throw new CommandError(
       `no ${kind} "${owner.id}"${owner.tag ? ` with tag "${owner.tag}"` : ""} is known here`,
-      `enroll first: vivavoce enroll ${owner.id} a.wav b.wav c.wav`,
+      `enroll first: vivavoce enroll ${isFraudster ? "--fraudster " : ""}${owner.id} a.wav b.wav c.wav`,
     );
   }
   return id;

@@ -89,7 +89,10 @@ function described(error: unknown): { message: string; hint?: string | undefined
 }
 
 function describedStatus(error: StatusError): { message: string; hint?: string; exitCode: ExitCode } {
-  const violations = error.status.fieldViolations.map(({ field, message }) => `\n  ${field}: ${message}`).join("");
+  const violations = error.status.fieldViolations
+    .filter((violation) => violation.message !== error.message)
+    .map(({ field, message }) => `\n  ${field}: ${message}`)
+    .join("");
   const message = `${error.message}${violations}`;
   switch (error.code) {
     case StatusCode.NOT_AUTHORIZED:
