@@ -1,6 +1,6 @@
 /** Everything that is kept of one profile, for its owner: plain values that JSON can carry. */
-import type { Measures } from "../engine/port.js";
-import type { Id } from "../store/port.js";
+import type { Template, VoiceWindow } from "../engine/port.js";
+import type { Id, ProcessedAudio } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";
 
 export interface ExportedProfile {
@@ -10,20 +10,25 @@ export interface ExportedProfile {
   readonly printType: string | null;
   readonly printVersion: number;
   readonly createdAt: string;
-  readonly template: {
-    readonly revision: string;
-    readonly netSpeechSeconds: number;
-    readonly embedding: number[];
-  } | null;
-  readonly segments: readonly {
-    readonly mediaSegmentId: Id;
-    readonly addedAt: string;
-    readonly revision: string;
-    readonly voiceClass: number | null;
-    readonly measures: Measures;
-    readonly embedding: number[] | null;
-  }[];
+  readonly template: Exported<Template> | null;
+  readonly segments: readonly ExportedSegment[];
 }
+
+interface ExportedSegment extends Omit<ProcessedAudio, "id" | "scopeId" | "createdAt" | "voice"> {
+  readonly processedAudioId: Id;
+  readonly createdAt: string;
+  readonly addedAt: string;
+  readonly embedding: number[] | null;
+  readonly windows: readonly Exported<VoiceWindow>[];
+}
+
+/** An embedding as JSON can carry it, and what it came with. */
+type Exported<T extends { readonly embedding: Float32Array }> = Omit<T, "embedding"> & { readonly embedding: number[] };
+
+const exported = <T extends { readonly embedding: Float32Array }>(one: T): Exported<T> => ({
+  ...one,
+  embedding: Array.from(one.embedding),
+});
 
 export async function exportProfile(deps: Dependencies, scopeId: Id, profileId: Id): Promise<ExportedProfile | null> {
   const profile = await deps.store.profiles.get(scopeId, profileId);
@@ -37,18 +42,14 @@ export async function exportProfile(deps: Dependencies, scopeId: Id, profileId: 
     printType: profile.printType,
     printVersion: profile.printVersion,
     createdAt: new Date(profile.createdAt).toISOString(),
-    template: template && {
-      revision: template.revision,
-      netSpeechSeconds: template.netSpeechSeconds,
-      embedding: Array.from(template.embedding),
-    },
-    segments: segments.map(({ processed, addedAt }) => ({
-      mediaSegmentId: processed.mediaSegmentId,
+    template: template && exported(template),
+    segments: segments.map(({ processed: { id, scopeId: _, createdAt, voice, ...kept }, addedAt }) => ({
+      processedAudioId: id,
+      ...kept,
+      createdAt: new Date(createdAt).toISOString(),
       addedAt: new Date(addedAt).toISOString(),
-      revision: processed.revision,
-      voiceClass: processed.voiceClass,
-      measures: processed.measures,
-      embedding: processed.voice.embedding && Array.from(processed.voice.embedding),
+      embedding: voice.embedding && Array.from(voice.embedding),
+      windows: voice.windows.map(exported),
     })),
   };
 }

@@ -240,6 +240,26 @@ describe("profiles", () => {
   });
 });
 
+test("an export holds all that is kept of a profile, as plain values", async () => {
+  const world = await openWorld();
+  const profile = await world.trained(7);
+  const exported = (await world.processor.exportProfile("bank", profile.value))!;
+  expect(JSON.parse(JSON.stringify(exported))).toEqual(exported);
+  const { template } = (await world.store.profiles.get("bank", profile.value))!;
+  expect(exported.template).toEqual({ ...template, embedding: Array.from(template!.embedding) });
+  const stored = await world.store.profiles.segments("bank", profile.value);
+  expect(exported.segments).toHaveLength(stored.length);
+  for (const [i, { processed }] of stored.entries()) {
+    const { id, scopeId: _, createdAt, voice, ...kept } = processed;
+    const segment = exported.segments[i]!;
+    expect(segment).toMatchObject({ ...kept, processedAudioId: id, createdAt: new Date(createdAt).toISOString() });
+    expect(segment.windows.length).toBeGreaterThan(1);
+    expect(segment.windows).toEqual(
+      voice.windows.map((window) => ({ ...window, embedding: Array.from(window.embedding) })),
+    );
+  }
+});
+
 describe("groups and watchlists", () => {
   test("members by profile and by owner, filtered by tag", async () => {
     const world = await openWorld();
