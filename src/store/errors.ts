@@ -8,6 +8,8 @@ export type StoreErrorCode =
   | "locked"
   /** A newer version of vivavoce wrote this store. */
   | "newer-schema"
+  /** The database of a folder does not start. */
+  | "damaged"
   | "closed";
 
 export class StoreError extends Error {

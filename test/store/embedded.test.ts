@@ -50,6 +50,19 @@ describe("a folder", () => {
     await again.close();
   });
 
+  test("whose database does not start is said to be damaged, and stays free for the next", async () => {
+    const folder = newFolder();
+    writeFileSync(join(folder, "database", "PG_VERSION"), "1\n");
+    for (const _ of [1, 2])
+      await expect(openEmbeddedStore(folder)).rejects.toMatchObject({
+        name: "StoreError",
+        code: "damaged",
+        message: expect.stringContaining(join(folder, "database")),
+      });
+    writeFileSync(join(folder, "database", "PG_VERSION"), readFileSync(join(pristine, "database", "PG_VERSION")));
+    await (await openEmbeddedStore(folder)).close();
+  });
+
   test("opens for one at a time", async () => {
     const folder = newFolder();
     const store = await openEmbeddedStore(folder);

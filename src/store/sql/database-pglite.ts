@@ -1,11 +1,20 @@
 /** PostgreSQL compiled to WebAssembly, in this process: a folder, or memory. One session, so everything takes its turn. */
 import { Mutex, PGlite } from "@electric-sql/pglite";
+import { StoreError } from "../errors.js";
 import type { Database, Queries, Row } from "./database.js";
 import { PreparedSession } from "./prepared-session.js";
 
 /** `folder` must be locked by the caller; `null` keeps everything in memory. */
 export async function openEmbeddedDatabase(folder: string | null): Promise<Database> {
-  const pglite = await PGlite.create(folder === null ? "memory://" : `file://${folder}`);
+  const pglite = await PGlite.create(folder === null ? "memory://" : `file://${folder}`).catch((error: Error) => {
+    // What the system says of a file is clear by itself; the database engine says only that it gave up.
+    if (folder === null || "syscall" in error) throw error;
+    throw new StoreError(
+      "damaged",
+      `the database in ${folder} does not start (${error.message}): it is damaged or of another version, and must come from a backup`,
+      { cause: error },
+    );
+  });
   const session = new PreparedSession(pglite);
   const turn = new Mutex();
   let closing: Promise<void> | null = null;
