@@ -4,6 +4,8 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openPostgresStore } from "../../src/postgres.js";
+import { nodeAead } from "../../src/store/seal/aead-node.js";
+import { openPostgresShelf } from "../../src/store/seal/shelf-postgres.js";
 import { openPostgresDatabase } from "../../src/store/sql/database-pg.js";
 import { startEnrolling } from "./child-process.js";
 import { describeStoreContract } from "./contract.js";
@@ -110,6 +112,60 @@ describe("replicas", () => {
     expect(await two!.profiles.get(scope, alice.profile.id)).toBeNull();
     expect((await two!.profiles.printsChangedSince(scope, version)).ids).toContain(alice.profile.id);
     await Promise.all([one!.close(), two!.close()]);
+  });
+});
+
+describe("locks are taken in one order, so that nobody holds what the other waits for", () => {
+  /** Another process in its transaction: what it holds, `work` comes to wait for; what it asks for then, it must get. */
+  async function whileHeld(
+    url: string,
+    held: [string, string[]],
+    work: () => Promise<void>,
+    asked: [string, string[]],
+  ) {
+    const [client, watch] = [new pg.Client({ connectionString: url }), new pg.Client({ connectionString: url })];
+    await Promise.all([client.connect(), watch.connect()]);
+    await client.query("BEGIN; SET LOCAL lock_timeout = '500ms'");
+    expect((await client.query(...held)).rowCount).toBe(1);
+    const working = work();
+    const waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    await expect.poll(async () => (await watch.query(waiting)).rowCount).toBe(1);
+    const answer = await client.query(...asked).then(
+      ({ rowCount }) => rowCount,
+      (error) => error.message,
+    );
+    await client.query("ROLLBACK");
+    await working;
+    await Promise.all([client.end(), watch.end()]);
+    expect(answer).toBe(1);
+  }
+
+  test("by who erases a profile, and who expires recordings", async () => {
+    const [url, keysUrl] = [await server.createDatabase(), await server.createDatabase()];
+    const store = await openPostgresStore(url, { keys: keysUrl, masterKey });
+    const { profile, media } = await enrollPerson(store, "scope", "alice", 1);
+    await whileHeld(
+      url,
+      ["SELECT 1 FROM vivavoce.sessions WHERE id = $1 FOR UPDATE", [media.sessionId]],
+      async () => expect(await store.profiles.erase("scope", profile.id)).toBe(true),
+      ["DELETE FROM vivavoce.media WHERE session = $1", [media.sessionId]],
+    );
+    expect(await store.media.get("scope", media.id)).toBeNull();
+    await store.close();
+  });
+
+  test("by who destroys keys, and who wraps them anew", async () => {
+    const url = await server.createDatabase();
+    const shelf = await openPostgresShelf(await openPostgresDatabase(url), nodeAead, { masterKey });
+    const { generation } = await shelf.addScopeKey("scope", 1);
+    // As rows lie in a table, the other way round.
+    const ids = ["bb".repeat(16), "aa".repeat(16)];
+    const wrapped = new Uint8Array(60);
+    for (const id of ids) await shelf.add("scope", { id, purpose: "session", generation, wrapped });
+    const lock = "SELECT 1 FROM vivavoce_keys.data_keys WHERE id = $1 FOR UPDATE";
+    await whileHeld(url, [lock, [ids[1]!]], () => shelf.destroy("scope", ids), [lock, [ids[0]!]]);
+    expect((await shelf.find("scope", ids)).size).toBe(0);
+    await shelf.close();
   });
 });
 

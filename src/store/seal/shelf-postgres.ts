@@ -182,6 +182,11 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
     async destroy(scopeId, ids) {
       const which = [keyOf(scopeId), ids];
       await database.transaction(async (tx) => {
+        // In the order of who wraps them anew: otherwise each could hold what the other waits for.
+        await tx.query(
+          "SELECT 1 FROM vivavoce_keys.data_keys WHERE scope = $1 AND id = ANY($2::text[]) ORDER BY id FOR UPDATE",
+          which,
+        );
         await tx.query(
           `UPDATE vivavoce_keys.data_keys SET wrapped = NULL, generation = NULL
            WHERE scope = $1 AND id = ANY($2::text[]) AND purpose = 'profile'`,

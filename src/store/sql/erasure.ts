@@ -54,22 +54,36 @@ export async function eraseRows(
   return doomed;
 }
 
+/** Of the profile $2 in the scope $1. */
+const RECORDINGS = `
+  enrolled AS (
+    SELECT audio_model, media FROM vivavoce.segments WHERE scope = $1 AND profile = $2
+  ), roots AS (
+    SELECT DISTINCT coalesce(m.part_of, e.media) AS id FROM enrolled e
+    LEFT JOIN vivavoce.media m ON m.scope = $1 AND m.id = e.media
+  ), family AS (
+    SELECT id FROM roots UNION
+    SELECT media FROM enrolled UNION
+    SELECT m.id FROM vivavoce.media m JOIN roots r ON m.part_of = r.id WHERE m.scope = $1
+  )`;
+
 /**
  * The recordings that a profile was enrolled from, whole (an enrolled part, what it was cut from, its other parts), and every audio model
  * made of them, but those that another profile was enrolled from: they hold another voice. Returns the sessions they belonged to.
  */
 async function eraseRecordings(tx: Queries, profile: readonly string[]): Promise<Id[]> {
+  // The sessions first, as who expires recordings does: otherwise each could hold what the other waits for.
+  await tx.query(
+    `WITH ${RECORDINGS}
+     SELECT 1 FROM vivavoce.sessions WHERE scope = $1 AND id IN (
+       SELECT a.session FROM vivavoce.audio_models a
+       WHERE a.scope = $1 AND (a.id IN (SELECT audio_model FROM enrolled) OR a.media IN (SELECT id FROM family)) UNION
+       SELECT m.session FROM vivavoce.media m WHERE m.scope = $1 AND m.id IN (SELECT id FROM family)
+     ) ORDER BY id FOR UPDATE`,
+    profile,
+  );
   const rows = await tx.query<{ session: string }>(
-    `WITH enrolled AS (
-       SELECT audio_model, media FROM vivavoce.segments WHERE scope = $1 AND profile = $2
-     ), roots AS (
-       SELECT DISTINCT coalesce(m.part_of, e.media) AS id FROM enrolled e
-       LEFT JOIN vivavoce.media m ON m.scope = $1 AND m.id = e.media
-     ), family AS (
-       SELECT id FROM roots UNION
-       SELECT media FROM enrolled UNION
-       SELECT m.id FROM vivavoce.media m JOIN roots r ON m.part_of = r.id WHERE m.scope = $1
-     ), models AS (
+    `WITH ${RECORDINGS}, models AS (
        DELETE FROM vivavoce.audio_models a
        WHERE a.scope = $1 AND (a.id IN (SELECT audio_model FROM enrolled) OR a.media IN (SELECT id FROM family))
          AND NOT EXISTS (
