@@ -152,11 +152,15 @@ async function unlinkIfThere(path: string): Promise<void> {
   }
 }
 
-/** Linux counts the clock ticks from boot to a process's start; other systems are asked nothing. */
+/**
+ * Linux counts the clock ticks from boot to a process's start; other systems are asked nothing. A process that ended and that its parent
+ * has not asked about yet (in containers nobody may ever) still has its number, but holds nothing any more.
+ */
 function processStart(pid: number): string | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return text.slice(text.lastIndexOf(")") + 2).split(" ")[19] ?? null;
+    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    return fields[0] === "Z" ? null : (fields[19] ?? null);
   } catch {
     return null;
   }

@@ -1,4 +1,6 @@
 /** The store in a folder: who may open it, what lies in its files, what erasing leaves. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -74,6 +76,25 @@ describe("a folder", () => {
     await store.close();
     await (await openEmbeddedStore(folder)).close();
   });
+
+  test.runIf(process.platform === "linux")(
+    "is taken over from a process that ended and was not waited for",
+    async () => {
+      const folder = newFolder();
+      // The shell becomes a program that never asks about the child that it was given.
+      const parent = spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep 600"]);
+      try {
+        const pid = Number(String((await once(parent.stdout, "data"))[0]));
+        const stat = () => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
+        await vi.waitFor(() => expect(stat()[0]).toBe("Z"), { timeout: 60_000 });
+        const holder = { pid, host: hostname(), processStartedAt: stat()[19], nonce: "another" };
+        writeFileSync(join(folder, "store.lock"), JSON.stringify(holder));
+        await (await openEmbeddedStore(folder)).close();
+      } finally {
+        parent.kill();
+      }
+    },
+  );
 
   test("is taken over from a process that is gone, from a former life with our number, and from a lock never signed", async () => {
     const folder = newFolder();
