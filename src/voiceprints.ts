@@ -154,7 +154,7 @@ export class Voiceprints {
 
   /** Is it this person? */
   verify(person: string, audio: Audio, choices: CallChoices = {}): Promise<Answer<VerifyResult>> {
-    return this.#inSession(person, async (context) => {
+    return this.#inSession(async (context) => {
       const profileId = await this.#profileId("person", person, choices.tag);
       const { result } = await this.processor.verify(
         {
@@ -171,7 +171,7 @@ export class Voiceprints {
 
   /** Which of these persons is it, if any? Without names: of all that are enrolled. */
   identify(audio: Audio, persons?: readonly string[], choices: CallChoices = {}): Promise<Identification> {
-    return this.#inSession("", async (context) => {
+    return this.#inSession(async (context) => {
       let media: Media | null = null;
       const { profiles, result } = await unlessErased(persons === undefined, async () => {
         const profiles = await this.#profiles("person", persons, choices.tag);
@@ -206,7 +206,7 @@ export class Voiceprints {
 
   /** Several checks at once, or, with none asked for, what the audio is like. */
   analyze(audio: Audio, choices: AnalysisChoices = {}): Promise<Analysis> {
-    return this.#inSession("", async (context) => {
+    return this.#inSession(async (context) => {
       let media: Media | null = null;
       return unlessErased(choices.fraudsters === true, async () => {
         const targets = await this.#targets(choices);
@@ -223,7 +223,7 @@ export class Voiceprints {
   /** Listens to audio that is still arriving: `push` chunks until `answer` is there, or `finish`. */
   async listen(target: Target & AttackChoices, rateHz: number, choices: CallChoices = {}): Promise<Listener> {
     const targets = await this.#targets({ ...choices, ...target });
-    const session = await this.#startSession(target.persons?.length === 1 ? target.persons[0]! : "");
+    const session = await this.#startSession();
     try {
       const ignoreCheckpoints = choices.ignoreCheckpoints ?? false;
       const check = await this.processor.listen(
@@ -274,7 +274,7 @@ export class Voiceprints {
     if (!Array.isArray(recordings) || recordings.length === 0)
       throw unfit("recordings", "empty", "recordings are a list of at least one");
     assertName(name);
-    return this.#inSession(kind === "person" ? name : "", async (context) => {
+    return this.#inSession(async (context) => {
       // All are read before anything is kept: a call that is refused leaves nobody, and no half of an enrollment, behind.
       const media: Media[] = [];
       for (const recording of recordings) media.push(await this.#media(context, recording, choices));
@@ -335,8 +335,8 @@ export class Voiceprints {
   }
 
   /** Every call is a session of its own, so that its audio goes when it has been answered. */
-  async #inSession<T>(claimedPersonId: string, work: (context: SessionContext) => Promise<T>): Promise<T> {
-    const context = await this.#startSession(claimedPersonId);
+  async #inSession<T>(work: (context: SessionContext) => Promise<T>): Promise<T> {
+    const context = await this.#startSession();
     try {
       return await work(context);
     } finally {
@@ -344,13 +344,13 @@ export class Voiceprints {
     }
   }
 
-  async #startSession(claimedPersonId: string): Promise<SessionContext> {
+  /** It names nobody: sessions outlast who is erased. */
+  async #startSession(): Promise<SessionContext> {
     const { scope, configset } = this.settings;
     const scopeOnly = { gkScopeId: { value: scope } };
     const { gkSessionId, gkEngagementId } = await this.processor.startSession({
       context: scopeOnly,
       sessionType: SessionType.OTHER,
-      claimedPersonId,
     });
     return { ...scopeOnly, gkSessionId: gkSessionId!, gkEngagementId: gkEngagementId!, configsetId: configset };
   }

@@ -51,6 +51,24 @@ test("who is erased while all are compared is left out; who was named and is gon
   expect(await refusal(voice.identify(call, ["alice", "bob"]))).toMatchObject({ code: "NOT_FOUND" });
 });
 
+test("no session that stays names who was erased", async () => {
+  const { world, voice } = await openDoor();
+  const opened: unknown[] = [];
+  const { create } = world.store.sessions;
+  world.store.sessions.create = (session) => {
+    opened.push(session);
+    return create(session);
+  };
+  await voice.enroll(
+    "alice",
+    [3, 3.1, 3.2].map((seconds) => ({ samples: take(7, seconds), rateHz })),
+  );
+  await voice.verify("alice", { samples: take(7, 4), rateHz });
+  await (await voice.listen({ persons: ["alice"] }, rateHz)).close();
+  expect(opened).toHaveLength(3);
+  expect(JSON.stringify(opened)).not.toContain("alice");
+});
+
 test("a live check that fails ends its session", async () => {
   const { world, voice } = await openDoor();
   await voice.enroll(
