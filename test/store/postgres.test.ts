@@ -5,6 +5,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openPostgresStore } from "../../src/postgres.js";
 import { nodeAead } from "../../src/store/seal/aead-node.js";
+import { KeyRing } from "../../src/store/seal/key-ring.js";
 import { openPostgresShelf } from "../../src/store/seal/shelf-postgres.js";
 import { openPostgresDatabase } from "../../src/store/sql/database-pg.js";
 import { startEnrolling } from "./child-process.js";
@@ -254,6 +255,19 @@ describe("keys", () => {
     const later = await openWith(url, keysUrl, next);
     expect(await later.profiles.get(unknown, carol.id)).toEqual(carol);
     await later.close();
+  });
+
+  test("are wrapped by nobody with a scope key that a later rotation removed", async () => {
+    const shelf = await openPostgresShelf(await openPostgresDatabase(await server.createDatabase()), nodeAead, {
+      masterKey,
+    });
+    const ring = new KeyRing(shelf, nodeAead);
+    const { id } = await ring.create("scope", "profile");
+    const [before] = (await shelf.find("scope", [id])).values();
+    await Promise.all([ring.rotate("scope"), new KeyRing(shelf, nodeAead).rotate("scope")]);
+    await shelf.rewrap("scope", [before!]);
+    expect((await new KeyRing(shelf, nodeAead).open("scope", [id])).size).toBe(1);
+    await shelf.close();
   });
 
   test("of another store are refused, and a key database without a master key", async () => {

@@ -166,6 +166,34 @@ describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
       }
     }));
 
+  test("rotates twice at once: everything opens", () =>
+    withVault(async (vault, ring) => {
+      const sealed: Uint8Array[] = [];
+      for (let i = 0; i < 20; i++) sealed.push(await vault.seal(await ring.create("scope", "profile"), place, plain));
+      for (let round = 0; round < 5; round++) {
+        const rotations = [0, 1, 2, 3].map(async (steps) => {
+          for (let step = 0; step < steps * (round + 1); step++) await new Promise((wake) => setImmediate(wake));
+          return ring.rotate("scope");
+        });
+        expect(await Promise.all(rotations)).toEqual([true, true, true, true]);
+        const opened = await new Vault(new KeyRing(ring.shelf, aead)).openAll(
+          "scope",
+          sealed.map((bytes) => ({ place, bytes })),
+        );
+        expect(opened).toEqual(sealed.map(() => plain));
+        expect(await ring.shelf.scopeKeys("scope")).toHaveLength(1);
+      }
+    }));
+
+  test("wraps nothing anew with a scope key that a later rotation removed", () =>
+    withVault(async (_vault, ring) => {
+      const { id } = await ring.create("scope", "profile");
+      const [before] = (await ring.shelf.find("scope", [id])).values();
+      await ring.rotate("scope");
+      await ring.shelf.rewrap("scope", [before!]);
+      expect((await new KeyRing(ring.shelf, aead).open("scope", [id])).size).toBe(1);
+    }));
+
   test("finishes a rotation that was cut off", () =>
     withVault(async (vault, ring) => {
       const old = await ring.create("scope", "profile");

@@ -42,7 +42,7 @@ export interface KeyShelf {
   removeScopeKey(scopeId: string, generation: number): Promise<boolean>;
   /** Durable when it resolves. `false` when the scope's key of that generation is gone: wrap again with the current one. */
   add(scopeId: string, key: WrappedKey): Promise<boolean>;
-  /** Replaces wrapped bytes of keys that are still there. */
+  /** Replaces wrapped bytes of keys that are still there; of none whose scope key is gone: a later rotation was faster. */
   rewrap(scopeId: string, keys: readonly WrappedKey[]): Promise<void>;
   find(scopeId: string, ids: readonly KeyId[]): Promise<Map<KeyId, WrappedKey>>;
   /** A scope's keys, in batches. */
@@ -67,6 +67,8 @@ export class KeyRing {
   readonly aead: Aead;
   readonly #scopeKeys = new Map<string, ScopeKey[]>();
   readonly #held = new Map<string, AeadKey>();
+  /** Rotations of this process take turns. */
+  #rotating: Promise<unknown> = Promise.resolve();
 
   constructor(shelf: KeyShelf, aead: Aead) {
     this.shelf = shelf;
@@ -120,7 +122,13 @@ export class KeyRing {
    * A new scope key; every key of the scope is wrapped anew, then the old scope key is dropped. Safe to repeat after a crash.
    * `false` for a scope that has no keys.
    */
-  async rotate(scopeId: string): Promise<boolean> {
+  rotate(scopeId: string): Promise<boolean> {
+    const rotated = this.#rotating.then(() => this.#rotate(scopeId));
+    this.#rotating = rotated.catch(() => {});
+    return rotated;
+  }
+
+  async #rotate(scopeId: string): Promise<boolean> {
     const before = await this.shelf.scopeKeys(scopeId);
     if (before.length === 0) return false;
     const { generation, key } = await this.shelf.addScopeKey(scopeId, before.at(-1)!.generation + 1);

@@ -77,6 +77,9 @@ async function openLocked(
   };
   /** Generation and scope of the scope keys that are being removed. */
   const retiring = new Set<string>();
+  const mayWrap = (scopeId: string, key: WrappedKey): boolean =>
+    keysOf(ring, scopeId).some(({ generation }) => generation === key.generation) &&
+    !retiring.has(`${key.generation} ${scopeId}`);
   // Changes of ring.json, one after the other.
   let writing: Promise<unknown> = Promise.resolve();
   const changeScope = <T>(change: (current: RingFile) => Promise<{ next: RingFile | null; answer: T }>): Promise<T> => {
@@ -135,13 +138,13 @@ async function openLocked(
     },
     async add(scopeId, key) {
       const file = await fileOf(scopeId);
-      const known = keysOf(ring, scopeId).some(({ generation }) => generation === key.generation);
-      if (!known || retiring.has(`${key.generation} ${scopeId}`)) return false;
+      if (!mayWrap(scopeId, key)) return false;
       await file.add(key);
       return true;
     },
     async rewrap(scopeId, keys) {
-      await (await fileOf(scopeId)).rewrap(keys);
+      const file = await fileOf(scopeId);
+      await file.rewrap(keys.filter((key) => mayWrap(scopeId, key)));
     },
     async find(scopeId, ids) {
       const file = await fileOf(scopeId);

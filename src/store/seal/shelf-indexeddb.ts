@@ -61,9 +61,12 @@ export async function openIndexedDbShelf(name: string): Promise<KeyShelf> {
       return scopeKey !== undefined;
     },
     async rewrap(scopeId, keys) {
-      const tx = db.transaction("keys", "readwrite", { durability: "strict" });
+      const tx = db.transaction(["scopeKeys", "keys"], "readwrite", { durability: "strict" });
+      const store = tx.objectStore("keys");
       for (const key of keys) {
-        if (await tx.store.getKey([scopeId, key.id])) await tx.store.put({ ...key, scopeId });
+        const there = await store.getKey([scopeId, key.id]);
+        const scopeKey = await tx.objectStore("scopeKeys").getKey([scopeId, key.generation]);
+        if (there && scopeKey) await store.put({ ...key, scopeId });
       }
       await tx.done;
     },

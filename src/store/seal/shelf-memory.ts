@@ -38,7 +38,8 @@ export function createMemoryShelf(aead: Aead): KeyShelf {
     },
     async rewrap(scopeId, rewrapped) {
       const known = keysOf(scopeId);
-      for (const key of rewrapped) if (known.has(key.id)) known.set(key.id, key);
+      const generations = new Set(scopeKeys.get(scopeId)?.map(({ generation }) => generation));
+      for (const key of rewrapped) if (known.has(key.id) && generations.has(key.generation)) known.set(key.id, key);
     },
     async find(scopeId, ids) {
       const known = keysOf(scopeId);

@@ -148,7 +148,7 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
         ),
       ),
     async rewrap(scopeId, rewrapped) {
-      await database.transaction(async (tx) => {
+      const update = database.transaction(async (tx) => {
         for (const { id, generation, wrapped } of rewrapped) {
           await tx.query(
             `UPDATE vivavoce_keys.data_keys SET generation = $3, wrapped = $4
@@ -157,6 +157,7 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
           );
         }
       });
+      await unlessReferenced(update);
     },
     async find(scopeId, ids) {
       const rows = await database.query<KeyRow>(
