@@ -154,13 +154,15 @@ async function unlinkIfThere(path: string): Promise<void> {
 
 /**
  * Linux counts the clock ticks from boot to a process's start; other systems are asked nothing. A process that ended and that its parent
- * has not asked about yet (in containers nobody may ever) still has its number, but holds nothing any more.
+ * has not asked about yet (in containers nobody may ever) still has its number, but holds nothing any more: not before its last thread
+ * has ended, which may be in the middle of a write when the first is gone.
  */
 function processStart(pid: number): string | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
     const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-    return fields[0] === "Z" ? null : (fields[19] ?? null);
+    const [state, threads, startedAt] = [fields[0], Number(fields[17]), fields[19]];
+    return state === "Z" && threads <= 1 ? null : (startedAt ?? null);
   } catch {
     return null;
   }

@@ -65,6 +65,12 @@ describe("a folder", () => {
     await (await openEmbeddedStore(folder)).close();
   });
 
+  test("opens after a process that was killed as its database made its own lock", async () => {
+    const folder = newFolder();
+    writeFileSync(join(folder, "database", "postmaster.pid"), "");
+    await (await openEmbeddedStore(folder)).close();
+  });
+
   test("opens for one at a time", async () => {
     const folder = newFolder();
     const store = await openEmbeddedStore(folder);

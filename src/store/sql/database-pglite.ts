@@ -1,4 +1,6 @@
 /** PostgreSQL compiled to WebAssembly, in this process: a folder, or memory. One session, so everything takes its turn. */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { Mutex, PGlite } from "@electric-sql/pglite";
 import { StoreError } from "../errors.js";
 import type { Database, Queries, Row } from "./database.js";
@@ -6,6 +8,8 @@ import { PreparedSession } from "./prepared-session.js";
 
 /** `folder` must be locked by the caller; `null` keeps everything in memory. */
 export async function openEmbeddedDatabase(folder: string | null): Promise<Database> {
+  // PostgreSQL's own lock: one that a process left empty, killed as it made it, would keep the database from starting for good.
+  if (folder !== null) await rm(join(folder, "postmaster.pid"), { force: true });
   const pglite = await PGlite.create(folder === null ? "memory://" : `file://${folder}`).catch((error: Error) => {
     // What the system says of a file is clear by itself; the database engine says only that it gave up.
     if (folder === null || "syscall" in error) throw error;
