@@ -88,10 +88,13 @@ describe("a folder", () => {
     async () => {
       const folder = newFolder();
       // The shell becomes a program that never asks about the child that it was given.
-      const parent = spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep 600"]);
+      const parent = spawn("sh", ["-c", "sleep 600 & echo $!; exec sleep 600"]);
       try {
         const pid = Number(String((await once(parent.stdout, "data"))[0]));
         const stat = () => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
+        const parentName = () => readFileSync(`/proc/${parent.pid}/comm`, "utf8").trim();
+        await vi.waitFor(() => expect(parentName()).toBe("sleep"), { timeout: 60_000 });
+        process.kill(pid, "SIGKILL");
         await vi.waitFor(() => expect(stat()[0]).toBe("Z"), { timeout: 60_000 });
         const holder = { pid, host: hostname(), processStartedAt: stat()[19], nonce: "another" };
         writeFileSync(join(folder, "store.lock"), JSON.stringify(holder));
