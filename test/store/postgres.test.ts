@@ -130,7 +130,7 @@ describe("locks are taken in one order, so that nobody holds what the other wait
     expect((await client.query(...held)).rowCount).toBe(1);
     const working = work();
     const waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    await expect.poll(async () => (await watch.query(waiting)).rowCount).toBe(1);
+    await expect.poll(async () => (await watch.query(waiting)).rowCount, { timeout: 30_000 }).toBe(1);
     const answer = await client.query(...asked).then(
       ({ rowCount }) => rowCount,
       (error) => error.message,
@@ -183,7 +183,9 @@ test("a connection that breaks between two statements of a transaction fails the
     const [{ pid } = {}] = await tx.query("SELECT pg_backend_pid() AS pid");
     await other.query("SELECT pg_terminate_backend($1)", [pid]);
     await expect
-      .poll(async () => (await other.query("SELECT 1 FROM pg_stat_activity WHERE pid = $1", [pid])).rowCount)
+      .poll(async () => (await other.query("SELECT 1 FROM pg_stat_activity WHERE pid = $1", [pid])).rowCount, {
+        timeout: 30_000,
+      })
       .toBe(0);
     await new Promise((wake) => setTimeout(wake, 50));
     await tx.query("SELECT 1");
