@@ -5,7 +5,7 @@ import { createSecureContext } from "node:tls";
 import { z } from "zod";
 import { createPeerAddress } from "../token/peer-address.js";
 import { type ConfigurationOverrides, configurationSets } from "../voiceprint/configuration-set.js";
-import { fileFault } from "./file-fault.js";
+import { reasonOf } from "./file-fault.js";
 
 /**
  * Settings of a box. One precedence everywhere: a flag beats an environment variable, which beats the configuration file,
@@ -145,9 +145,6 @@ export type ServerConfigInput = z.input<typeof configSchema>;
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
-
-export const reasonOf = (error: unknown): string =>
-  fileFault(error) ?? (error instanceof Error ? error.message : String(error));
 
 export function dataFolder(env: NodeJS.ProcessEnv = process.env): string {
   return join(env.XDG_DATA_HOME || join(homedir(), ".local", "share"), "vivavoce");

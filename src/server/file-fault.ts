@@ -14,3 +14,7 @@ export function fileFault(error: unknown): string | null {
   const { code } = error as NodeJS.ErrnoException;
   return (code !== undefined && WORDS[code]) || null;
 }
+
+/** The same, or what the error says itself. */
+export const reasonOf = (error: unknown): string =>
+  fileFault(error) ?? (error instanceof Error ? error.message : String(error));

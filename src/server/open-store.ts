@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { openStore, parseMasterKey } from "../store/open.js";
 import type { Store } from "../store/port.js";
-import { ConfigError, reasonOf, type ServerConfig } from "./config.js";
-import { fileFault } from "./file-fault.js";
+import { ConfigError, type ServerConfig } from "./config.js";
+import { fileFault, reasonOf } from "./file-fault.js";
 
 /** The store that a configuration names, with its keys. */
 export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "store" | "seal">): Promise<Store> {

@@ -1,7 +1,8 @@
 import { createPeerAddress, type PeerAddress } from "../token/peer-address.js";
 import { type AppParts, createApp, createNodeHandler } from "./app.js";
-import { reasonOf, type ServerConfig } from "./config.js";
+import type { ServerConfig } from "./config.js";
 import { Dispatcher } from "./dispatch.js";
+import { reasonOf } from "./file-fault.js";
 import type { Guard } from "./guard.js";
 import { createTranscoder, type Transcoder } from "./http/transcoder.js";
 import { CallRates } from "./limits/call-rates.js";
