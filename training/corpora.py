@@ -3,7 +3,7 @@ names the speaker. `python3 corpora.py MIRROR` counts what is there.
 
 MIRROR holds the repositories as git directories, OWNER+NAME/repo (bare) or OWNER+NAME/repo/.git. A row is (blob id, speaker,
 session). TRAIN may become weights that ship (CC BY, CC BY-SA, CC0, MIT, public domain). DEV is measured on and never
-trained on; of C-VAU and Speech Commands it is half of the speakers, the other half stays unseen.
+trained on; of C-VAU, Harper Valley and Speech Commands it is half of the speakers, the other half stays unseen.
 """
 import csv, hashlib, io, json, os, re, subprocess, sys
 from collections import Counter
@@ -90,6 +90,20 @@ def wuw_groups():
     return {speaker: group for speaker, group in json.load(open(HERE + "/wuw-dev.json")).values()}
 
 
+def harper_valley(repo):
+    """Contact-centre calls at 8 kHz, agent and caller on a file each; the other party's turns are silence there. Session = campaign,
+    so other sessions lie days or months apart."""
+    metadata = [(blob, path) for blob, path in files(repo) if path.startswith("data/metadata/")]
+    who = {}
+    for (_, path), data in zip(metadata, blobs(repo, (blob for blob, _ in metadata))):
+        call = json.loads(data)
+        for role in ("agent", "caller"):
+            who[f"data/audio/{role}/{os.path.basename(path)[:-5]}.wav"] = f"hv{call[role]['speaker_id']}", str(call["session"])
+    for blob, path in files(repo):
+        if path in who:
+            yield blob, *who[path]
+
+
 def by(pattern, revision="HEAD"):
     return partial(paths, pattern=pattern, revision=revision)
 
@@ -113,6 +127,7 @@ TRAIN = {  # name: (repository, rows of it)                                     
 DEV = {
     "cvau-dev": ("matthias-wolff+C-VAU", lambda repo: half(paths(repo, r"^common/sig/(?P<e>s\d\d|none/002)/(?:.*/)?(?P<s>[A-Z]{3})_[^/]*\.wav$"), "cvau")),  # sessions months apart, MIT
     "wuw-dev": ("wake-up-word+wuw-corpus-ii", wuw),  # telephone, several calls a speaker, CC BY-SA 4.0
+    "hv-dev": ("cricketclub+gridspace-stanford-harper-valley", lambda repo: half(harper_valley(repo), "hv")),  # contact centre, 8 kHz, CC BY 4.0
     "gsc-dev": (GSC, lambda repo: half(paths(repo, GSC_WORD), "gsc")),  # one-second commands, CC BY 4.0
     "fsdd": ("Jakobovski+free-spoken-digit-dataset", by(r"^recordings/\d_(?P<s>\w+)_(?P<e>\d+)\.wav$")),  # 6, 8 kHz digits, CC BY-SA 4.0
 }

@@ -1,4 +1,4 @@
-"""The frozen DEV trial lists. `python3 trials.py MIRROR` made trials/NAME.txt once, before anything was adapted; they do not change.
+"""The frozen DEV trial lists. `python3 trials.py MIRROR [name …]` made trials/NAME.txt once, before anything was adapted; they do not change.
 
 A segment is about 4 s of trimmed speech of one session (four one-second words in gsc-dev): whole utterances in the order of
 their hash, cut at 4 s. A line of a list is `speaker group session segment blob,blob,…`, all but the blobs hashed or counted;
@@ -21,7 +21,7 @@ def hashed(*words):
 
 def session_of(name, session, blob):
     """Where the corpus has no sessions its utterances are split in two by hash."""
-    return session if name in ("cvau-dev", "wuw-dev") else str(int(hashlib.sha256(blob.encode()).hexdigest(), 16) % 2)
+    return session if name in ("cvau-dev", "wuw-dev", "hv-dev") else str(int(hashlib.sha256(blob.encode()).hexdigest(), 16) % 2)
 
 
 def speech(name, blobs):
@@ -92,7 +92,7 @@ def trials(name):
 if __name__ == "__main__":
     corpora.MIRROR = sys.argv[1]
     os.makedirs(FOLDER, exist_ok=True)
-    for name in corpora.DEV:
+    for name in sys.argv[2:] or corpora.DEV:
         freeze(name)
         keys, models, rows = trials(name)
         print(f"{name:9s} speakers {len({k[0] for k in keys}):4d} sessions {len({k[:2] for k in keys}):4d} segments {len(keys):5d} models {len(models):4d} genuine {rows[:, 0].sum():5d} impostor {(1 - rows[:, 0]).sum():6d}")
