@@ -1,5 +1,5 @@
 """python3 evaluate.py DEV PUBLISHED NETWORK [condition …]: measures a network on the frozen lists. DEV: extract.py's output;
-NETWORK: campplus, ecapa, fused, or an adapted checkpoint (`.pt`; `.pt:8` rounds its weights to int8 first);
+NETWORK: campplus, ecapa, resnet34, several by `+` (scores added), or an adapted checkpoint (`.pt`; `.pt:8` rounds its weights to int8 first);
 conditions: clean mulaw gsm amr opus noise10 cut2 cut1 (applied to the test side; codecs to both where `both:` stands before)."""
 import json, os, sys
 import numpy as np, soundfile, torch
@@ -10,9 +10,10 @@ CONDITIONS = ["clean", "mulaw", "gsm", "noise10", "cut2", "cut1"]
 
 
 def load(network, published):
-    if network == "fused":
-        return networks.Fused(networks.load("campplus", published), networks.load("ecapa", published))
-    if network in ("campplus", "ecapa"):
+    if "+" in network:
+        kinds = network.split("+")
+        return networks.Fused([(load(kind, published), 1 / len(kinds)) for kind in kinds])
+    if network in networks.PUBLISHED:
         return networks.load(network, published)
     path, _, bits = network.partition(":")
     voice = networks.load("adapted", published, path)

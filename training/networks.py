@@ -2,19 +2,21 @@
 written here, its attribute names following the published checkpoint's keys."""
 import math, os, sys
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
+from resnet import ResNet34
 
 RATE, WIDTH = 16000, 256
+PUBLISHED = ("campplus", "ecapa", "resnet34")
 EPSILON = 1.1920929e-07  # floor of a mel power, samples in -1..1
 FLOOR = 1e-6  # of the adapted network: added to every mel power, as a share of the mean power
 
 
 class KaldiFbank(nn.Module):
-    """CAM++ and the shipped engine: samples in -1..1, frames of 400 every 160 (none padded), frame mean removed, pre-emphasis
-    0.97, Povey window, 512-point power spectrum, 80 triangles in mel from 20 to 8000 Hz, natural logarithm of
+    """CAM++, ResNet34 and the shipped engine: samples in -1..1, frames of 400 every 160 (none padded), frame mean removed, pre-emphasis
+    0.97, Povey window (ResNet34: Hamming), 512-point power spectrum, 80 triangles in mel from 20 to 8000 Hz, natural logarithm of
     max(power, 2^-23), then the mean over time of each bin removed. No dither. What ships adds `floor` times the window's mean power to each
     power first: bands in which nothing was recorded (a telephone's above 4 kHz) then say nothing, whatever a resampler left there."""
 
-    def __init__(self, floor=0.0):
+    def __init__(self, floor=0.0, window="povey"):
         super().__init__()
         self.floor = floor
         mel = lambda f: 1127 * np.log(1 + f / 700)
@@ -22,7 +24,8 @@ class KaldiFbank(nn.Module):
         bank = np.zeros((80, 257), np.float32)
         bank[:, :256] = [np.maximum(0, np.minimum((at - l) / (c - l), (r - at) / (r - c))) for l, c, r in zip(edges, edges[1:], edges[2:])]
         self.register_buffer("mel", torch.tensor(bank), persistent=False)
-        self.register_buffer("window", torch.hann_window(400, periodic=False) ** 0.85, persistent=False)
+        shape = torch.hamming_window(400, periodic=False) if window == "hamming" else torch.hann_window(400, periodic=False) ** 0.85
+        self.register_buffer("window", shape, persistent=False)
 
     def forward(self, x):
         f = x.unfold(1, 400, 160)
@@ -176,25 +179,30 @@ def campplus_graph(folder):
 
 
 def load(kind, folder, checkpoint=None):
-    """kind: campplus, ecapa, or adapted with its checkpoint."""
+    """kind: campplus, ecapa or resnet34 as published, or adapted with its checkpoint: of CAM++ or, by its weights' names, of ResNet34."""
+    state = weights(checkpoint or os.path.join(folder, kind + ".pt"))
+    floor = FLOOR if kind == "adapted" else 0.0
     if kind == "ecapa":
         net, front = Ecapa(), DecibelFbank()
+    elif "stem.weight" in state:
+        net, front = ResNet34(), KaldiFbank(floor, "hamming")
     else:
-        net, front = campplus_graph(folder), KaldiFbank(FLOOR if kind == "adapted" else 0.0)
+        net, front = campplus_graph(folder), KaldiFbank(floor)
         net = Adapted(net) if kind == "adapted" else net
-    net.load_state_dict(weights(checkpoint or os.path.join(folder, kind + ".pt")))
+    net.load_state_dict(state)
     return Voice(front, net)
 
 
 class Fused(nn.Module):
-    """Both teachers' unit embeddings side by side: the cosine is share · ECAPA's + (1 - share) · CAM++'s."""
+    """Several networks' unit embeddings side by side: the cosine is the mean of theirs, weighted by their shares."""
 
-    def __init__(self, campplus, ecapa, share=0.5):
+    def __init__(self, parts):
+        """parts: [(voice, share)], shares adding up to 1"""
         super().__init__()
-        self.campplus, self.ecapa, self.share = campplus, ecapa, share
+        self.voices, self.shares = nn.ModuleList(v for v, _ in parts), [s for _, s in parts]
 
     def forward(self, x):
-        return torch.cat([math.sqrt(1 - self.share) * self.campplus(x), math.sqrt(self.share) * self.ecapa(x)], 1)
+        return torch.cat([math.sqrt(s) * v(x) for v, s in zip(self.voices, self.shares)], 1)
 
 
 def quantized(w, bits=8):
