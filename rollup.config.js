@@ -4,6 +4,7 @@ import { copyFileSync, existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import resolve from "@rollup/plugin-node-resolve";
 import terser from "@rollup/plugin-terser";
+import { shippedModel } from "./dist/engine/shipped-model.js";
 import { operatorBundle, siteBundles } from "./scripts/site.mjs";
 
 const file = (path) => fileURLToPath(new URL(path, import.meta.url));
@@ -29,7 +30,7 @@ const inlined = {
   },
   renderChunk(code) {
     // The other platform's half is shaken off, or a bundler would go looking for these files.
-    if (/vivavoce(-1)?\.(wasm|vvm)["']/.test(code) || /["']\.\/worker\.js["']/.test(code))
+    if (/vivavoce\.(wasm|vvm)["']/.test(code) || /["']\.\/worker\.js["']/.test(code))
       this.error("the inlined build names a file beside it");
     return null;
   },
@@ -57,13 +58,13 @@ const noEval = {
 };
 
 /** Another model for a build of one's own. */
-const model = process.env.VIVAVOCE_MODEL ?? file("models/vivavoce-1.vvm");
+const model = process.env.VIVAVOCE_MODEL ?? file(`models/${shippedModel}`);
 
 const assets = {
   name: "assets",
   writeBundle() {
     copyFileSync(file("dist/engine/vivavoce.wasm"), file("dist/browser/vivavoce.wasm"));
-    if (existsSync(model)) copyFileSync(model, file("dist/browser/vivavoce-1.vvm"));
+    if (existsSync(model)) copyFileSync(model, file("dist/browser/vivavoce.vvm"));
     else this.warn(`${model} is missing: the bundle needs a model of its own`);
   },
 };

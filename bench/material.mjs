@@ -2,11 +2,12 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { utter } from "../dist/demo/voice.js";
+import { shippedModel } from "../dist/engine/shipped-model.js";
 import { speakerTensors } from "../dist/engine/speaker-tensors.js";
 import { randomModel } from "./nn/random-model.mjs";
 
 export function modelBytes() {
-  const path = process.env.VIVAVOCE_MODEL ?? fileURLToPath(new URL("../models/vivavoce-1.vvm", import.meta.url));
+  const path = process.env.VIVAVOCE_MODEL ?? fileURLToPath(new URL(`../models/${shippedModel}`, import.meta.url));
   return existsSync(path) ? new Uint8Array(readFileSync(path)) : randomModel(speakerTensors());
 }
 

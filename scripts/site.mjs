@@ -76,7 +76,7 @@ const assembled = (model) => ({
     renameSync(parts, join(made, assets));
 
     const modelBytes = readFileSync(model);
-    const modelName = `models/vivavoce-1-${digest(modelBytes)}.vvm`;
+    const modelName = `models/${basename(model, ".vvm")}-${digest(modelBytes)}.vvm`;
     writeFileSync(join(made, modelName), modelBytes);
 
     const words = { ...strings, policy, assets, model: modelName, modelBytes: String(modelBytes.length) };

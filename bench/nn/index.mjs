@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { tensorValues } from "../../dist/engine/model-file.js";
+import { shippedModel } from "../../dist/engine/shipped-model.js";
 import { speakerTensors } from "../../dist/engine/speaker-tensors.js";
 import { absent, atLeast, atMost, compare, random } from "../measure.mjs";
 import { attacks } from "./attack.mjs";
@@ -90,7 +91,7 @@ async function engine(bytes) {
 }
 
 function modelBytes() {
-  const shipped = process.env.VIVAVOCE_MODEL ?? fileURLToPath(new URL("../../models/vivavoce-1.vvm", import.meta.url));
+  const shipped = process.env.VIVAVOCE_MODEL ?? fileURLToPath(new URL(`../../models/${shippedModel}`, import.meta.url));
   return existsSync(shipped) ? new Uint8Array(readFileSync(shipped)) : randomModel(speakerTensors());
 }
 

@@ -16,7 +16,7 @@ export async function compileKernels(): Promise<WebAssembly.Module> {
 }
 
 export async function readModel(location?: string | URL): Promise<Uint8Array> {
-  const response = await fetched(location ?? new URL("./vivavoce-1.vvm", import.meta.url));
+  const response = await fetched(location ?? new URL("./vivavoce.vvm", import.meta.url));
   return new Uint8Array(await response.arrayBuffer());
 }
 

@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
+import { shippedModel } from "./shipped-model.js";
 
 /** A thread as the pool sees it. */
 export interface Thread {
@@ -22,8 +23,8 @@ export async function compileKernels(): Promise<WebAssembly.Module> {
 /** A checkout has it in models/; the package carries it once, beside the browser bundle. */
 function ownModel(): string | URL {
   // Not with `new URL`: bundlers for servers would take it for a file that must be there, and a package has none.
-  const ofCheckout = import.meta.url.replace(/[^/]+\/engine\/[^/]+$/, "models/vivavoce-1.vvm");
-  return existsSync(fileURLToPath(ofCheckout)) ? ofCheckout : new URL("../browser/vivavoce-1.vvm", import.meta.url);
+  const ofCheckout = import.meta.url.replace(/[^/]+\/engine\/[^/]+$/, `models/${shippedModel}`);
+  return existsSync(fileURLToPath(ofCheckout)) ? ofCheckout : new URL("../browser/vivavoce.vvm", import.meta.url);
 }
 
 /** The model's bytes: from `location` (a path or URL), else $VIVAVOCE_MODEL, else the package's own. */

@@ -129,7 +129,7 @@ export interface Gallery {
 }
 
 export interface ModelInfo {
-  /** `vivavoce-1` */
+  /** Such as `vivavoce-1`. */
   readonly calibrationModelId: string;
   /** SHA-256 (hex) of network and front end: templates of another revision are obsolete. */
   readonly revision: string;

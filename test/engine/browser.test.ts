@@ -92,7 +92,7 @@ beforeAll(async () => {
       <script type="module">import * as vivavoce from "/bundle/vivavoce.js"; window.vivavoce = vivavoce;</script>`,
     "/anna": bytesOf(anna),
     "/bert": bytesOf(bert),
-    "/bundle/vivavoce-1.vvm": model,
+    "/bundle/vivavoce.vvm": model,
   };
   server = createServer((request, response) => {
     const path = new URL(request.url!, "http://x").pathname;
@@ -126,7 +126,7 @@ async function inPage(workers: number, source: string) {
     async ({ workers, source }) => {
       const { openEngine } = (window as never as Window).vivavoce;
       const floats = async (path: string) => new Float32Array(await (await fetch(path)).arrayBuffer());
-      const modelBytes = new Uint8Array(await (await fetch("/bundle/vivavoce-1.vvm")).arrayBuffer());
+      const modelBytes = new Uint8Array(await (await fetch("/bundle/vivavoce.vvm")).arrayBuffer());
       const pass = new Function(`return (${source})`)();
       return pass(openEngine, workers, modelBytes, { a: await floats("/anna"), b: await floats("/bert") });
     },
@@ -161,7 +161,7 @@ describe("in a browser", () => {
     });
     expect(id).toBe("random-1");
     const bundle = requested.filter((path) => path.startsWith("/bundle/"));
-    expect(new Set(bundle)).toEqual(new Set(["/bundle/vivavoce.wasm", "/bundle/vivavoce-1.vvm", "/bundle/worker.js"]));
+    expect(new Set(bundle)).toEqual(new Set(["/bundle/vivavoce.wasm", "/bundle/vivavoce.vvm", "/bundle/worker.js"]));
   });
 
   test("errors keep their codes; a time limit replaces the worker", async () => {

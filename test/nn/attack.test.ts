@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { syntheticVoice } from "../../bench/nn/voices.mjs";
 import { readModelFile } from "../../src/engine/model-file.js";
+import { shippedModel } from "../../src/engine/shipped-model.js";
 import { Kernels } from "./kernels.js";
 
 const here = (path: string) => new URL(path, import.meta.url);
@@ -15,7 +16,7 @@ const golden = JSON.parse(readFileSync(here("golden/attacks.json"), "utf8")) as 
 const k = new Kernels(new Uint8Array(readFileSync(here("../../dist/engine/vivavoce.wasm"))));
 
 test("both attack networks of the shipped model, from samples to score, are the float networks'", async () => {
-  const file = await readModelFile(new Uint8Array(readFileSync(here("../../models/vivavoce-1.vvm"))));
+  const file = await readModelFile(new Uint8Array(readFileSync(here(`../../models/${shippedModel}`))));
   expect(golden.map(({ kind }) => kind)).toEqual(["synthetic", "playback"]);
   expect(k.run.attackReserve!(400)).toBe(1);
   for (const [number, { kind, revision, scores }] of golden.entries()) {

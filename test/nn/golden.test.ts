@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { syntheticVoice } from "../../bench/nn/voices.mjs";
 import { readModelFile } from "../../src/engine/model-file.js";
+import { shippedModel } from "../../src/engine/shipped-model.js";
 import { Kernels } from "./kernels.js";
 
 const here = (path: string) => new URL(path, import.meta.url);
@@ -10,7 +11,7 @@ const golden = JSON.parse(readFileSync(here("golden/embeddings.json"), "utf8")) 
   revision: string;
   voices: { voice: number; embedding: number[] }[];
 };
-const model = here("../../models/vivavoce-1.vvm");
+const model = here(`../../models/${shippedModel}`);
 
 const k = new Kernels(new Uint8Array(readFileSync(here("../../dist/engine/vivavoce.wasm"))));
 

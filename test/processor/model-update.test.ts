@@ -12,13 +12,14 @@ import {
   VoiceprintProfilesStatusJobState as State,
 } from "../../src/contract/index.js";
 import type { Engine } from "../../src/engine/port.js";
+import { shippedModel } from "../../src/engine/shipped-model.js";
 import { openEmbeddedMemoryStore, type SealedStore } from "../../src/postgres.js";
 import { VoiceprintsProcessor } from "../../src/processor/voiceprints-processor.js";
 import { speak, wav } from "../voice.js";
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
-const shipped = new URL("../../models/vivavoce-1.vvm", import.meta.url);
+const shipped = new URL(`../../models/${shippedModel}`, import.meta.url);
 const rateHz = 8_000;
 const [alice, bob] = [3, 8];
 const scope = { gkScopeId: { value: "bank" } };

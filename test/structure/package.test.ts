@@ -10,9 +10,10 @@ import {
   symlinkSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { shippedModel } from "../../src/engine/shipped-model.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const manifest = JSON.parse(readFileSync(`${root}package.json`, "utf8"));
@@ -58,8 +59,8 @@ test("every entry point is in it", () => {
 });
 
 test("the model is in it once, beside the browser bundle", () => {
-  expect(existsSync(`${root}models/vivavoce-1.vvm`)).toBe(true);
-  expect(paths.filter((path) => path.endsWith(".vvm"))).toEqual(["dist/browser/vivavoce-1.vvm"]);
+  expect(existsSync(`${root}models/${shippedModel}`)).toBe(true);
+  expect(paths.filter((path) => path.endsWith(".vvm"))).toEqual(["dist/browser/vivavoce.vvm"]);
 });
 
 test("what was packed works where nothing else is", async () => {
@@ -88,7 +89,7 @@ test("what was packed works where nothing else is", async () => {
       encoding: "utf8",
       env,
     });
-    expect(said).toBe("vivavoce-1 1\n");
+    expect(said).toBe(`${basename(shippedModel, ".vvm")} 1\n`);
 
     // The box's page finds the model though it is not beside it.
     const { servePage } = (await import(

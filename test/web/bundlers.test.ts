@@ -7,6 +7,7 @@ import type { Browser } from "playwright-core";
 import { build, createServer } from "vite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import webpack from "webpack";
+import { shippedModel } from "../../src/engine/shipped-model.js";
 import { serveFolder } from "../../src/server/http/static-files.js";
 import { launch, recordingOf, serve } from "../chromium.js";
 
@@ -83,7 +84,7 @@ test("one file, with kernels and worker inside", { timeout: 120_000 }, async () 
   const folder = join(project, "inline");
   mkdirSync(folder);
   cpSync(join(root, "dist/browser/vivavoce-inline.js"), join(folder, "vivavoce-inline.js"));
-  cpSync(join(root, "models/vivavoce-1.vvm"), join(folder, "my-model.vvm"));
+  cpSync(join(root, `models/${shippedModel}`), join(folder, "my-model.vvm"));
   const inline = (options: string) =>
     app
       .replace('"vivavoce"', '"./vivavoce-inline.js"')

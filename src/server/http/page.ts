@@ -13,7 +13,7 @@ export function servePage(given?: string): ((request: Request) => Response | nul
 /** The package carries its model once, beside the browser bundle: there the address leads that its page has for it. */
 function packageModel(folder: string): Record<string, string> {
   const page = join(folder, "index.html");
-  const model = fileURLToPath(new URL("../../browser/vivavoce-1.vvm", import.meta.url));
+  const model = fileURLToPath(new URL("../../browser/vivavoce.vvm", import.meta.url));
   if (!existsSync(page) || !existsSync(model)) return {};
   const named = /<meta name="vivavoce-model" content="([^"]+)"/.exec(readFileSync(page, "utf8"))?.[1];
   return named === undefined || existsSync(join(folder, named)) ? {} : { [`/${named}`]: model };
