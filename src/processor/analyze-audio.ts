@@ -11,7 +11,7 @@ import { generalDecision, type Outcome } from "../voiceprint/decision.js";
 import { outcomeForValidity } from "../voiceprint/quality-gate.js";
 import { fuseRisks, riskFigures } from "../voiceprint/risk.js";
 import { risksOf } from "../voiceprint/session-decision.js";
-import { type AttackResults, checkAttacks, storedAudio, wantedAttacks } from "./attacks.js";
+import { type AttackResults, wantedAttacks } from "./attacks.js";
 import { type Candidates, candidatesByGroup, candidatesOf, findProfiles } from "./candidates.js";
 import {
   authenticationPart,
@@ -26,7 +26,7 @@ import { partRisk, scoreOf, voiceprintResult } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { audioDetails, calibrationModel, idIfAny, ifKnown, printDetails, riskResult, uniqueId } from "./messages.js";
-import { findAudio, findMedia } from "./recorded-audio.js";
+import { findAudio } from "./recorded-audio.js";
 
 export interface AnalysisTargets {
   readonly persons: Candidates | null;
@@ -48,15 +48,9 @@ export async function analyzeAudio(
   const { scopeId, set } = context;
   const wanted = wantedAttacks(deps, request);
   const source = await findAudio(deps, scopeId, request.audio);
-  const media =
-    source.from === "media"
-      ? source.media
-      : wanted.length > 0
-        ? await findMedia(deps, scopeId, source.processed.mediaSegmentId, "gk_processed_audio_id")
-        : null;
   const targets = await analysisTargets(deps, context, request);
-  const { heard, results } = await hearAndCompare(deps, context, source, request, partsOf(targets, set), options);
-  const attacks = media ? await checkAttacks(deps, wanted, storedAudio(deps, media, heard), heard, set, options) : {};
+  const parts = partsOf(targets, set);
+  const { heard, results, attacks } = await hearAndCompare(deps, context, source, request, parts, options, wanted);
   return { result: await concludeAnalysis(deps, context, "AnalyzeAudio", targets, heard, results, attacks) };
 }
 
@@ -72,20 +66,25 @@ export async function concludeAnalysis(
 ): Promise<MessageInitShape<typeof AnalyzeAudioResultSchema>> {
   const authentication = persons && results[0]!;
   const fraud = fraudsters && results.at(-1)!;
-  const evidence = {
-    authentication: authentication?.evidence ?? undefined,
-    fraud: fraud?.evidence ?? undefined,
-    synthetic: synthetic?.evidence,
-    playback: playback?.evidence,
-  };
+  const risk = fuseRisks(
+    risksOf({
+      authentication: authentication?.evidence ?? undefined,
+      fraud: fraud?.evidence ?? undefined,
+      synthetic: synthetic?.evidence,
+      playback: playback?.evidence,
+    }),
+  );
+  const figures = risk && riskFigures(risk);
   const attacks = [synthetic, playback].filter((part) => part !== undefined);
   const outcome =
-    generalDecision({
-      authentication: authentication?.outcome,
-      fraud: fraud?.outcome,
-      attacks: attacks.map((part) => part.outcome),
-    }) ?? withoutChecks(heard.validity);
-  const risk = fuseRisks(risksOf(evidence));
+    generalDecision(
+      {
+        authentication: authentication?.outcome,
+        fraud: fraud?.outcome,
+        attacks: attacks.map((part) => part.outcome),
+      },
+      figures?.risk ?? null,
+    ) ?? withoutChecks(heard.validity);
   const topPerson = authentication?.scored[0];
   const topFraudster = fraud?.scored[0];
   await recordCheck(
@@ -94,8 +93,8 @@ export async function concludeAnalysis(
     operation,
     heard,
     outcome,
-    risk && riskFigures(risk),
-    evidence,
+    figures,
+    { authentication, fraud, synthetic, playback },
     topPerson?.print.profileId ?? topFraudster?.print.profileId ?? null,
   );
   return {

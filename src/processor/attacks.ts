@@ -4,17 +4,22 @@ import {
   DecisionReason,
   type SyntheticSpeechDetectionResultSchema,
 } from "../contract/gen/vendor/biosec/v1/audio/attacks_pb.js";
-import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { AnalyzeAudioRequest } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import { StatusError } from "../contract/status-error.js";
 import type { AttackKind, VoiceAnalysis } from "../engine/port.js";
 import type { MediaSegment } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
-import { attackThreshold, decideAttack, type JudgedEvidence, type Outcome } from "../voiceprint/decision.js";
+import {
+  attackThreshold,
+  decideAttack,
+  type JudgedEvidence,
+  type Outcome,
+  rateOfOneComparison,
+} from "../voiceprint/decision.js";
 import { outcomeForValidity } from "../voiceprint/quality-gate.js";
 import { riskOf } from "../voiceprint/risk.js";
-import type { HeardAudio } from "./check.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
 import { callFailure } from "./failures.js";
 import { riskResult, uniqueId } from "./messages.js";
@@ -67,28 +72,68 @@ export function wantedAttacks(
 
 export type AttackResults = Partial<Record<AttackKind, AttackResult>>;
 
-export async function checkAttacks(
-  deps: Dependencies,
-  kinds: readonly AttackKind[],
-  read: ReadAudio,
-  heard: HeardAudio,
-  set: ConfigurationSet,
-  options: OperationOptions,
-): Promise<AttackResults> {
-  const results: AttackResults = {};
-  for (const kind of kinds) results[kind] = await checkAttack(deps, kind, read, heard, set, options);
-  return results;
+/**
+ * Net speech after which more changes little: what the networks' figures are given for. A checkpoint before it ends the
+ * hearing only when the checks are sure already.
+ */
+const enoughSeconds = 8;
+
+/** The attack checks of one call: looks where the comparisons look, then the end. */
+export class AttackChecks {
+  #latest: { readonly analysis: VoiceAnalysis; readonly results: AttackResults } | null = null;
+
+  constructor(
+    private readonly deps: Dependencies,
+    private readonly kinds: readonly AttackKind[],
+    /** `null` where no check needs the audio itself. */
+    private readonly read: ReadAudio | null,
+    private readonly set: ConfigurationSet,
+    private readonly options: OperationOptions,
+  ) {}
+
+  /** Where to look beside `others`, which are the checkpoints of the comparisons. */
+  checkpoints(others: readonly number[]): number[] {
+    return this.kinds.length > 0 && others.some((at) => at < enoughSeconds) ? [enoughSeconds] : [];
+  }
+
+  /** Of `looks` in this call. */
+  async heardEnough(analysis: VoiceAnalysis, looks: number): Promise<boolean> {
+    const results = await this.#check(analysis, AudioValidity.AUDIO_OK, looks);
+    return (
+      analysis.measures.netSpeechSeconds >= enoughSeconds ||
+      Object.values(results).every(({ outcome }) => outcome.decision !== Decision.UNCERTAIN)
+    );
+  }
+
+  async conclude(analysis: VoiceAnalysis | null, validity: AudioValidity, looks: number): Promise<AttackResults> {
+    return this.#latest && this.#latest.analysis === analysis
+      ? this.#latest.results
+      : this.#check(analysis, validity, looks);
+  }
+
+  async #check(analysis: VoiceAnalysis | null, validity: AudioValidity, looks: number): Promise<AttackResults> {
+    const { deps, read, options } = this;
+    const rate = rateOfOneComparison(this.set.targetFalseAlarmRateForAttacks, 1, looks);
+    const results: AttackResults = {};
+    for (const kind of this.kinds)
+      results[kind] =
+        analysis && validity === AudioValidity.AUDIO_OK
+          ? await checkAttack(deps, kind, read!, analysis, attackThreshold(rate), options)
+          : withoutScore(validity);
+    if (analysis) this.#latest = { analysis, results };
+    return results;
+  }
 }
 
 /** Samples of audio that was heard, so many seconds from there on, read anew for each check: the engine takes them over. */
 export type ReadAudio = (from: number, seconds: number) => { readonly samples: Float32Array; readonly rateHz: number };
 
 export const storedAudio =
-  (deps: Dependencies, media: MediaSegment, { audio }: HeardAudio): ReadAudio =>
+  (deps: Dependencies, media: MediaSegment, heardChannel: number | null): ReadAudio =>
   (from, seconds) => {
     const recording = openRecording(deps, media);
     if (recording === null) throw new Error("audio that was heard before cannot be read again");
-    const channel = media.channels === 1 ? null : audio.channel;
+    const channel = media.channels === 1 ? null : heardChannel;
     return { samples: readSamples(recording, channel, seconds, from), rateHz: recording.rateHz };
   };
 
@@ -96,18 +141,17 @@ async function checkAttack(
   deps: Dependencies,
   kind: AttackKind,
   read: ReadAudio,
-  heard: HeardAudio,
-  set: ConfigurationSet,
+  analysis: VoiceAnalysis,
+  threshold: number,
   options: OperationOptions,
 ): Promise<AttackResult> {
-  if (heard.validity !== AudioValidity.AUDIO_OK || heard.analysis === null) return withoutScore(heard.validity);
   try {
-    const { from, seconds } = spanOf(heard.analysis);
+    const { from, seconds } = spanOf(analysis);
     const { samples, rateHz } = read(from, seconds);
     const score = await deps.engine.attack(kind, samples, rateHz, engineOptions(options));
     if (!Number.isFinite(score.llr) || Number.isNaN(score.reliability))
       throw new Error("the engine gave no attack score");
-    const evidence = { ...score, threshold: attackThreshold(set.targetFalseAlarmRateForAttacks) };
+    const evidence = { ...score, threshold };
     const { decision, reason, general } = decideAttack(kind, evidence);
     return {
       outcome: general,

@@ -5,7 +5,7 @@
 import type { AudioChannelSelector } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { DecisionReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import type { VoiceAnalysis } from "../engine/port.js";
+import type { AttackKind, VoiceAnalysis } from "../engine/port.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import { endsEarly, looksAt, reachableCheckpoints } from "../voiceprint/checkpoints.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
@@ -18,7 +18,8 @@ import {
   strongestFirst,
 } from "../voiceprint/decision.js";
 import { audioValidity, isUnreadable, outcomeForValidity } from "../voiceprint/quality-gate.js";
-import type { CheckEvidence } from "../voiceprint/session-decision.js";
+import { type CheckEvidence, type CheckFailures, type CheckPart, checkParts } from "../voiceprint/session-decision.js";
+import { AttackChecks, type AttackResults, storedAudio } from "./attacks.js";
 import { analysisOf, measuredAudio, voiceOf } from "./audio-model.js";
 import type { Candidates, ScoredPrint } from "./candidates.js";
 import type { OpenContext } from "./context.js";
@@ -64,6 +65,8 @@ export const fraudPart = (candidates: Candidates, set: ConfigurationSet): Part =
 
 /** The comparisons of one call while audio is heard: looks at checkpoints, then the end. */
 export class Comparison {
+  /** Of all parts and of the attack checks, ascending. */
+  readonly checkpoints: readonly number[];
   readonly #checkpoints: readonly (readonly number[])[];
   readonly #settled = new Map<Part, PartResult>();
   readonly #passed = new Map<Part, number>();
@@ -73,20 +76,19 @@ export class Comparison {
     private readonly deps: Dependencies,
     private readonly set: ConfigurationSet,
     private readonly parts: readonly Part[],
+    private readonly attacks: AttackChecks,
     private readonly options: OperationOptions,
     seconds: number | null,
     ignoreCheckpoints: boolean,
   ) {
+    const reachable = (at: readonly number[]) => reachableCheckpoints(at, seconds ?? Number.POSITIVE_INFINITY);
     this.#checkpoints = parts.map((part) =>
-      ignoreCheckpoints || part.candidates.count === 0
-        ? []
-        : reachableCheckpoints(part.checkpoints, seconds ?? Number.POSITIVE_INFINITY),
+      ignoreCheckpoints || part.candidates.count === 0 ? [] : reachable(part.checkpoints),
     );
-  }
-
-  /** All checkpoints of all parts, ascending. */
-  get checkpoints(): number[] {
-    return [...new Set(this.#checkpoints.flat())].sort((one, other) => one - other);
+    const compared = this.#checkpoints.flat();
+    this.checkpoints = [...new Set([...compared, ...reachable(attacks.checkpoints(compared))])].sort(
+      (one, other) => one - other,
+    );
   }
 
   /** True when nothing more needs to be heard. */
@@ -99,18 +101,20 @@ export class Comparison {
       const result = await this.#score(part, analysis);
       if (endsEarly(result.outcome.decision)) this.#settled.set(part, result);
     }
-    const settled = [...this.#settled.values()];
-    return (
-      settled.some(({ outcome }) => outcome.decision === Decision.FRAUD) ||
-      this.parts.every((part) => this.#settled.has(part) || part.candidates.count === 0)
-    );
+    // A known fraudster is FRAUD whatever the other parts would still hear.
+    if ([...this.#settled.values()].some(({ outcome }) => outcome.decision === Decision.FRAUD)) return true;
+    const settled = this.parts.every((part) => this.#settled.has(part) || part.candidates.count === 0);
+    return settled && (await this.attacks.heardEnough(analysis, looksAt(this.checkpoints)));
   }
 
-  /** One result for each part, in their order. */
-  async conclude(analysis: VoiceAnalysis | null, validity: AudioValidity): Promise<PartResult[]> {
+  /** One result for each part, in their order, and those of the attack checks. */
+  async conclude(
+    analysis: VoiceAnalysis | null,
+    validity: AudioValidity,
+  ): Promise<{ results: PartResult[]; attacks: AttackResults }> {
     const results: PartResult[] = [];
     for (const part of this.parts) results.push(await this.#conclude(part, analysis, validity));
-    return results;
+    return { results, attacks: await this.attacks.conclude(analysis, validity, looksAt(this.checkpoints)) };
   }
 
   async #conclude(part: Part, analysis: VoiceAnalysis | null, validity: AudioValidity): Promise<PartResult> {
@@ -170,22 +174,27 @@ export async function hearAndCompare(
   request: { readonly channelSelector?: AudioChannelSelector | undefined; readonly ignoreCheckpoints: boolean },
   parts: readonly Part[],
   options: OperationOptions,
-): Promise<{ heard: HeardAudio; results: PartResult[] }> {
+  wanted: readonly AttackKind[] = [],
+): Promise<{ heard: HeardAudio; results: PartResult[]; attacks: AttackResults }> {
+  const attacksIn = (media: MediaSegment | null, channel: number | null) =>
+    new AttackChecks(deps, wanted, media && storedAudio(deps, media, channel), set, options);
+  const mediaOf = ({ mediaSegmentId }: ProcessedAudio) =>
+    findMedia(deps, scopeId, mediaSegmentId, "gk_processed_audio_id");
   if (source.from === "processed" && source.processed.revision === deps.engine.model.revision) {
-    const heard = asProcessed(source.processed, set);
-    const comparison = new Comparison(deps, set, parts, options, null, true);
-    return { heard, results: await comparison.conclude(heard.analysis, heard.validity) };
+    const { processed } = source;
+    const heard = asProcessed(processed, set);
+    const attacks = attacksIn(wanted.length > 0 ? await mediaOf(processed) : null, processed.channel);
+    const comparison = new Comparison(deps, set, parts, attacks, options, null, true);
+    return { heard, ...(await comparison.conclude(heard.analysis, heard.validity)) };
   }
-  const media =
-    source.from === "media"
-      ? source.media
-      : await findMedia(deps, scopeId, source.processed.mediaSegmentId, "gk_processed_audio_id");
+  const media = source.from === "media" ? source.media : await mediaOf(source.processed);
   const channel = source.from === "media" ? selectChannel(media, request.channelSelector) : source.processed.channel;
   const recording = openRecording(deps, media);
   const comparison = new Comparison(
     deps,
     set,
     parts,
+    attacksIn(media, channel),
     options,
     recording && secondsOf(recording),
     request.ignoreCheckpoints || recording === null,
@@ -198,13 +207,13 @@ export async function hearAndCompare(
   );
   const { analysis } = outcome;
   const validity = analysis ? audioValidity(measuredAudio(analysis), "verify", set) : outcome.failure;
-  const results = await comparison.conclude(analysis, validity);
+  const concluded = await comparison.conclude(analysis, validity);
   const processed = newProcessedAudio(deps, media, session.id, channel, set, "check", validity, analysis);
   const audio = describedAudio(processed);
   // The audio may be good: nothing is kept of it when the engine failed, so that it is heard again.
   return validity === AudioValidity.INTERNAL_ERROR
-    ? { heard: { audio: { ...audio, processedAudioId: null }, validity, analysis, unstored: null }, results }
-    : { heard: { audio, validity, analysis, unstored: processed }, results };
+    ? { heard: { audio: { ...audio, processedAudioId: null }, validity, analysis, unstored: null }, ...concluded }
+    : { heard: { audio, validity, analysis, unstored: processed }, ...concluded };
 }
 
 function asProcessed(processed: ProcessedAudio, set: ConfigurationSet): HeardAudio {
@@ -249,6 +258,14 @@ export function newProcessedAudio(
   };
 }
 
+/** The parts of a check, as far as they were asked for. */
+export type CheckedParts = {
+  readonly [part in CheckPart]?:
+    | { readonly outcome: Outcome; readonly evidence: JudgedEvidence | null | undefined }
+    | null
+    | undefined;
+};
+
 /** Keeps what was heard, and what a session's decision is later fused from. */
 export async function recordCheck(
   deps: Dependencies,
@@ -257,15 +274,18 @@ export async function recordCheck(
   { unstored }: HeardAudio,
   outcome: Outcome,
   figures: { readonly risk: number; readonly reliability: number } | null,
-  evidence: CheckEvidence,
+  parts: CheckedParts,
   profileId: Id | null,
 ): Promise<void> {
   const flat: Record<string, number> = {};
-  for (const [part, judged] of Object.entries(evidence) as [string, JudgedEvidence | undefined][]) {
-    if (!judged) continue;
-    flat[part] = judged.llr;
-    flat[`${part}Threshold`] = judged.threshold;
-    flat[`${part}Reliability`] = judged.reliability;
+  for (const part of checkParts) {
+    const checked = parts[part];
+    if (checked?.outcome.decision === Decision.FAILED) flat[`${part}Failed`] = checked.outcome.reason;
+    if (!checked?.evidence) continue;
+    const { llr, threshold, reliability } = checked.evidence;
+    flat[part] = llr;
+    flat[`${part}Threshold`] = threshold;
+    flat[`${part}Reliability`] = reliability;
   }
   const check = {
     id: deps.ids.next(),
@@ -284,17 +304,18 @@ export async function recordCheck(
 }
 
 /** The reverse of what `recordCheck` flattened. */
-export function evidenceOf(flat: Readonly<Record<string, number>>): CheckEvidence {
-  const part = (name: string): JudgedEvidence | undefined => {
-    const [llr, threshold, reliability] = [flat[name], flat[`${name}Threshold`], flat[`${name}Reliability`]];
-    return llr === undefined || threshold === undefined || reliability === undefined
-      ? undefined
-      : { llr, threshold, reliability };
-  };
-  return {
-    authentication: part("authentication"),
-    fraud: part("fraud"),
-    synthetic: part("synthetic"),
-    playback: part("playback"),
-  };
+export function partsOfCheck(flat: Readonly<Record<string, number>>): {
+  evidence: CheckEvidence;
+  failures: CheckFailures;
+} {
+  const evidence: { [part in CheckPart]?: JudgedEvidence } = {};
+  const failures: { [part in CheckPart]?: DecisionReason } = {};
+  for (const part of checkParts) {
+    const [llr, threshold, reliability] = [flat[part], flat[`${part}Threshold`], flat[`${part}Reliability`]];
+    const failed: DecisionReason | undefined = flat[`${part}Failed`];
+    if (llr !== undefined && threshold !== undefined && reliability !== undefined)
+      evidence[part] = { llr, threshold, reliability };
+    if (failed !== undefined) failures[part] = failed;
+  }
+  return { evidence, failures };
 }

@@ -37,7 +37,7 @@ export async function detectKnownFraudsters(
     heard,
     result.outcome,
     risk && riskFigures(risk),
-    { fraud: result.evidence ?? undefined },
+    { fraud: result },
     best?.print.profileId ?? null,
   );
   return {

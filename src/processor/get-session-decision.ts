@@ -4,31 +4,39 @@ import type {
   GetSessionDecisionRequest,
   GetSessionDecisionResponseSchema,
 } from "../contract/gen/vendor/biosec/v1/sessions_pb.js";
+import type { Id, Session } from "../store/port.js";
 import { decideSession } from "../voiceprint/session-decision.js";
-import { evidenceOf } from "./check.js";
+import { partsOfCheck } from "./check.js";
 import { sessionOf } from "./context.js";
 import type { Dependencies } from "./dependencies.js";
-import { riskResult, uniqueId } from "./messages.js";
+import { idIfAny, riskResult } from "./messages.js";
 
 /** Fuses the checks that ran in a session. A stopped session can still be asked. */
 export async function getSessionDecision(
   deps: Dependencies,
   request: GetSessionDecisionRequest,
 ): Promise<MessageInitShape<typeof GetSessionDecisionResponseSchema>> {
-  const { scopeId, id } = await sessionOf(deps, request.context);
+  const session = await sessionOf(deps, request.context);
+  const { scopeId, id, claimedPersonId } = session;
   const checks = await deps.store.sessions.checks(scopeId, id);
-  const { decision, reason, risk } = decideSession(
+  const { decision, reason, risk, profileId, matchedProfileId } = decideSession(
     checks.map((check) => ({
       outcome: { decision: check.decision, reason: check.reason },
       profileId: check.profileId,
-      evidence: evidenceOf(check.evidence),
+      ...partsOfCheck(check.evidence),
     })),
+    await claimedPrints(deps, session),
   );
+  const personOf = async (print: Id | null) =>
+    print === null ? "" : ((await deps.store.profiles.get(scopeId, print))?.owner.externalId ?? "");
   return {
     result: {
       decision,
       reason,
       riskEngineResult: riskResult(risk),
+      personId: claimedPersonId || (await personOf(profileId)),
+      gkVoiceprintProfileId: idIfAny(profileId),
+      matchedPersonId: await personOf(matchedProfileId),
       checks: checks.map((check) => ({
         operation: check.operation,
         time: timestampFromMs(check.at),
@@ -38,8 +46,19 @@ export async function getSessionDecision(
           check.risk === null || check.reliability === null
             ? undefined
             : { risk: check.risk, reliability: check.reliability },
-        gkVoiceprintProfileId: check.profileId === null ? undefined : uniqueId(check.profileId),
+        gkVoiceprintProfileId: idIfAny(check.profileId),
       })),
     },
   };
+}
+
+/** `null` when the caller claimed to be nobody. Whoever is not known has no prints: nothing can match them. */
+async function claimedPrints(
+  deps: Dependencies,
+  { scopeId, claimedPersonId }: Session,
+): Promise<ReadonlySet<Id> | null> {
+  if (claimedPersonId === "") return null;
+  const owner = await deps.store.owners.find(scopeId, "person", claimedPersonId);
+  const profiles = owner ? await deps.store.profiles.ofOwner(scopeId, owner.id) : [];
+  return new Set(profiles.map((profile) => profile.id));
 }

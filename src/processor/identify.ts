@@ -34,7 +34,7 @@ export async function identify(
     heard,
     result.outcome,
     risk && riskFigures(risk),
-    { authentication: result.evidence ?? undefined },
+    { authentication: result },
     best?.print.profileId ?? null,
   );
   return {

@@ -6,10 +6,10 @@ import {
   type AnalyzeAudioResult,
   AnalyzeAudioResultSchema,
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import type { AttackKind, VoiceAnalysis, VoiceStream } from "../engine/port.js";
+import type { VoiceAnalysis, VoiceStream } from "../engine/port.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { type AnalysisTargets, analysisTargets, concludeAnalysis, partsOf } from "./analyze-audio.js";
-import { checkAttacks, longestAttackSeconds, wantedAttacks } from "./attacks.js";
+import { AttackChecks, longestAttackSeconds, type ReadAudio, wantedAttacks } from "./attacks.js";
 import { measuredAudio } from "./audio-model.js";
 import { Comparison } from "./check.js";
 import { type OpenContext, openContext } from "./context.js";
@@ -48,9 +48,12 @@ export async function openLiveCheck(
   const wanted = wantedAttacks(deps, message);
   const targets = await analysisTargets(deps, context, message);
   const parts = partsOf(targets, context.set);
-  const comparison = new Comparison(deps, context.set, parts, options, null, message.ignoreCheckpoints);
+  const kept = wanted.length > 0 ? new KeptSamples(rateHz) : null;
+  const read: ReadAudio | null = kept && ((from, seconds) => ({ samples: kept.read(from, seconds), rateHz }));
+  const attacks = new AttackChecks(deps, wanted, read, context.set, options);
+  const comparison = new Comparison(deps, context.set, parts, attacks, options, null, message.ignoreCheckpoints);
   const stream = await deps.engine.stream(rateHz, engineOptions(options));
-  return new LiveCheck(deps, context, targets, wanted, comparison, stream, rateHz, options);
+  return new LiveCheck(deps, context, targets, comparison, kept, stream, rateHz);
 }
 
 /** More than voice activity needs to decide, and than the checks want before the first speech. */
@@ -101,8 +104,6 @@ export class LiveCheck {
   #netSpeechSeconds = 0;
   #result: AnalyzeAudioResult | null = null;
   #closed = false;
-  /** `null` where no check needs the audio itself. */
-  readonly #kept: KeptSamples | null;
   /** Chunks are heard in the order in which they were pushed, whether or not the caller waits. */
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -110,20 +111,17 @@ export class LiveCheck {
     private readonly deps: Dependencies,
     private readonly context: OpenContext,
     private readonly targets: AnalysisTargets,
-    private readonly wanted: readonly AttackKind[],
     private readonly comparison: Comparison,
+    private readonly kept: KeptSamples | null,
     private readonly stream: VoiceStream,
     private readonly rateHz: number,
-    private readonly options: OperationOptions,
-  ) {
-    this.#kept = wanted.length > 0 ? new KeptSamples(rateHz) : null;
-  }
+  ) {}
 
   /** Mono samples in -1..1; the array is handed over. After an answer, more audio is not listened to. */
   push(samples: Float32Array): Promise<LiveState> {
     return this.#next(async () => {
       if (this.#result === null) {
-        this.#kept?.add(samples, this.#netSpeechSeconds > 0);
+        this.kept?.add(samples, this.#netSpeechSeconds > 0);
         this.#netSpeechSeconds = await this.stream.push(samples);
         const reached = this.comparison.checkpoints.filter((at) => this.#netSpeechSeconds >= at).length;
         if (reached > this.#passed) {
@@ -163,7 +161,7 @@ export class LiveCheck {
 
   async #conclude(analysis: VoiceAnalysis): Promise<AnalyzeAudioResult> {
     const validity: AudioValidity = audioValidity(measuredAudio(analysis), "verify", this.context.set);
-    const results = await this.comparison.conclude(analysis, validity);
+    const { results, attacks } = await this.comparison.conclude(analysis, validity);
     const audio = {
       mediaSegmentId: null,
       processedAudioId: null,
@@ -174,17 +172,6 @@ export class LiveCheck {
       speakers: analysis.speakers,
     };
     const heard = { audio, validity, analysis, unstored: null };
-    const kept = this.#kept;
-    const attacks = kept
-      ? await checkAttacks(
-          this.deps,
-          this.wanted,
-          (from, seconds) => ({ samples: kept.read(from, seconds), rateHz: this.rateHz }),
-          heard,
-          this.context.set,
-          this.options,
-        )
-      : {};
     const result = await concludeAnalysis(this.deps, this.context, "LiveCheck", this.targets, heard, results, attacks);
     this.#result = create(AnalyzeAudioResultSchema, result);
     await this.#close();
@@ -194,7 +181,7 @@ export class LiveCheck {
   async #close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.#kept?.wipe();
+    this.kept?.wipe();
     await this.stream.close();
   }
 }

@@ -34,7 +34,7 @@ export async function verify(
     heard,
     result.outcome,
     risk && riskFigures(risk),
-    { authentication: result.evidence ?? undefined },
+    { authentication: result },
     id,
   );
   return {

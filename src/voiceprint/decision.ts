@@ -135,13 +135,33 @@ export interface PartDecisions {
   readonly attacks: readonly Outcome[];
 }
 
-/** The decision over all factors. `null` when nothing was checked. */
-export function generalDecision({ authentication, fraud, attacks }: PartDecisions): Outcome | null {
-  if (fraud?.decision === Decision.FRAUD) return fraud;
-  const attack = attacks.find(({ decision }) => decision === Decision.FRAUD);
-  if (attack) return attack;
-  if (authentication) return authentication;
-  // Only risk checks ran: no risk is an answer only when each of them could give one.
+/**
+ * The decision over all factors; `risk` is theirs together, 0..1000. `null` when nothing was checked.
+ * A part that was asked for and failed leaves nothing but a sign of fraud certain.
+ */
+export function generalDecision(
+  { authentication, fraud, attacks }: PartDecisions,
+  risk: number | null,
+): Outcome | null {
   const risks = fraud ? [fraud, ...attacks] : attacks;
-  return risks.find(({ decision }) => decision !== Decision.NO_RISK_DETECTED) ?? risks[0] ?? null;
+  const indicated = risks.find(({ decision }) => decision === Decision.FRAUD);
+  if (indicated) return indicated;
+  // Where only risk checks ran, no risk is an answer only when each of them could give one.
+  const outcome =
+    authentication ?? risks.find(({ decision }) => decision !== Decision.NO_RISK_DETECTED) ?? risks[0] ?? null;
+  const parts = authentication ? [authentication, ...risks] : risks;
+  const failed = parts.find(({ decision }) => decision === Decision.FAILED);
+  if (outcome === null || outcome.decision === Decision.UNCERTAIN) return outcome;
+  if (failed) return parts.every(({ decision }) => decision === Decision.FAILED) ? failed : unclear(failed.reason);
+  return isReassuring(outcome) && risk !== null && risk > turningRisk
+    ? unclear(DecisionReason.LOW_RELIABILITY)
+    : outcome;
 }
+
+/** Where the decision turns, of 1000: a caller above it is more likely a risk than not. */
+const turningRisk = 500;
+
+const isReassuring = ({ decision }: Outcome): boolean =>
+  decision === Decision.AUTHENTIC || decision === Decision.NO_RISK_DETECTED;
+
+const unclear = (reason: DecisionReason): Outcome => ({ decision: Decision.UNCERTAIN, reason });

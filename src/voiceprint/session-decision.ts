@@ -12,49 +12,68 @@ import {
   strongestFirst,
   type Verdict,
 } from "./decision.js";
-import { fuseRisks, type Risk, riskOf } from "./risk.js";
+import { fuseRisks, type Risk, riskFigures, riskOf } from "./risk.js";
 
-export interface CheckEvidence {
-  readonly authentication?: JudgedEvidence | undefined;
-  readonly fraud?: JudgedEvidence | undefined;
-  readonly synthetic?: JudgedEvidence | undefined;
-  readonly playback?: JudgedEvidence | undefined;
-}
+export const checkParts = ["authentication", "fraud", "synthetic", "playback"] as const;
+export type CheckPart = (typeof checkParts)[number];
+
+/** Of the parts that gave a score. */
+export type CheckEvidence = { readonly [part in CheckPart]?: JudgedEvidence | undefined };
+/** Of the parts that were asked for and failed: why. */
+export type CheckFailures = { readonly [part in CheckPart]?: DecisionReason | undefined };
 
 export interface SessionCheck {
   readonly outcome: Outcome;
   /** The person print with the best score. */
   readonly profileId: string | null;
   readonly evidence: CheckEvidence;
+  readonly failures?: CheckFailures;
 }
 
 export interface SessionDecision extends Outcome {
   readonly risk: Risk | null;
+  /** The print that the decision on the person rests on. */
+  readonly profileId: string | null;
+  /** The person print that the latest comparison matched. */
+  readonly matchedProfileId: string | null;
 }
 
-/** `checks` oldest first. */
-export function decideSession(checks: readonly SessionCheck[]): SessionDecision {
+/** `checks` oldest first; `claimed` are the prints of the person whom the caller claims to be, `null` without a claim. */
+export function decideSession(
+  checks: readonly SessionCheck[],
+  claimed: ReadonlySet<string> | null = null,
+): SessionDecision {
+  const latest = checks.findLast((check) => check.evidence.authentication);
+  const matchedProfileId = latest && judge(latest.evidence.authentication!) === "above" ? latest.profileId : null;
+  const { authentication, profileId } = speakingNow(checks, claimed);
   const evidence: CheckEvidence = {
-    authentication: agreed(checks),
+    authentication,
     fraud: strongest(checks, "fraud", judge),
     synthetic: strongest(checks, "synthetic", judgeAttack),
     playback: strongest(checks, "playback", judgeAttack),
   };
-  const { authentication, fraud, synthetic, playback } = evidence;
-  const outcome = generalDecision({
-    authentication: authentication && decide("person", authentication),
-    fraud: fraud && decide("fraudster", fraud),
-    attacks: [
-      ...(synthetic ? [decideAttack("synthetic", synthetic).general] : []),
-      ...(playback ? [decideAttack("playback", playback).general] : []),
-    ],
-  });
-  if (outcome === null) {
-    // Nothing was scored: the latest check says why.
-    const last = checks.at(-1)?.outcome ?? { decision: Decision.FAILED, reason: DecisionReason.NO_SCORES };
-    return { ...last, risk: null };
-  }
-  return { ...outcome, risk: fuseRisks(risksOf(evidence)) };
+  const risk = fuseRisks(risksOf(evidence));
+  const failures = standingFailures(checks);
+  const outcomeOf = (part: CheckPart, of: (judged: JudgedEvidence) => Outcome): Outcome | undefined => {
+    const judged = evidence[part];
+    const outcome = judged && of(judged);
+    const failure = failures[part];
+    // Signs of fraud that were seen are not undone by a later check that failed.
+    if (failure === undefined || outcome?.decision === Decision.FRAUD) return outcome;
+    return { decision: Decision.FAILED, reason: failure };
+  };
+  const attack = (kind: "synthetic" | "playback") => outcomeOf(kind, (judged) => decideAttack(kind, judged).general);
+  const outcome = generalDecision(
+    {
+      authentication: outcomeOf("authentication", (judged) => decide("person", judged)),
+      fraud: outcomeOf("fraud", (judged) => decide("fraudster", judged)),
+      attacks: [attack("synthetic"), attack("playback")].filter((part) => part !== undefined),
+    },
+    risk ? riskFigures(risk).risk : null,
+  );
+  // Nothing was scored: the latest check says why.
+  const last = checks.at(-1)?.outcome ?? { decision: Decision.FAILED, reason: DecisionReason.NO_SCORES };
+  return { ...(outcome ?? last), risk, profileId, matchedProfileId };
 }
 
 export const risksOf = ({ authentication, fraud, synthetic, playback }: CheckEvidence): Risk[] => [
@@ -64,22 +83,75 @@ export const risksOf = ({ authentication, fraud, synthetic, playback }: CheckEvi
   ...(playback ? [riskOf("attack", playback)] : []),
 ];
 
+interface Speaker {
+  readonly authentication: JudgedEvidence | undefined;
+  readonly profileId: string | null;
+}
+
 /**
- * A session is about one person: the one compared last. Looks at the same voice in the same call are not independent,
- * so their excess over the threshold is averaged by reliability, not summed.
+ * Is the person speaking now? Looks at the same voice in the same call are not independent, so their excess over the
+ * threshold is averaged by reliability, not summed. A clear no-match after matches is another voice: what was heard
+ * before it does not count. Matches after it are averaged with it, so that trying again gains an impostor nothing.
  */
-function agreed(checks: readonly SessionCheck[]): JudgedEvidence | undefined {
-  const scored = checks.filter((check) => check.evidence.authentication);
-  const person = scored.at(-1)?.profileId;
-  const same = scored.filter((check) => check.profileId === person).map((check) => check.evidence.authentication!);
-  if (same.length === 0) return undefined;
+function speakingNow(checks: readonly SessionCheck[], claimed: ReadonlySet<string> | null): Speaker {
+  const compared = claimed ? ofClaimed(checks, claimed) : ofLast(checks);
+  const since = compared.findLastIndex(({ evidence }) => judge(evidence) === "below");
+  const heard = compared.slice(Math.max(0, since)).map(({ evidence }) => evidence);
+  if (heard.length === 0) return { authentication: undefined, profileId: null };
   const weight = (evidence: JudgedEvidence) => Math.max(evidence.reliability, 1e-3);
-  const weights = same.reduce((sum, evidence) => sum + weight(evidence), 0);
-  return {
-    llr: same.reduce((sum, evidence) => sum + weight(evidence) * (evidence.llr - evidence.threshold), 0) / weights,
+  const weights = heard.reduce((sum, evidence) => sum + weight(evidence), 0);
+  const authentication = {
+    llr: heard.reduce((sum, evidence) => sum + weight(evidence) * (evidence.llr - evidence.threshold), 0) / weights,
     threshold: 0,
-    reliability: Math.max(...same.map((evidence) => evidence.reliability)),
+    reliability: Math.max(...heard.map((evidence) => evidence.reliability)),
   };
+  return { authentication, profileId: compared.at(-1)!.profileId };
+}
+
+interface Compared {
+  readonly evidence: JudgedEvidence;
+  readonly profileId: string | null;
+}
+
+const comparedIn = (checks: readonly SessionCheck[]): Compared[] =>
+  checks.flatMap(({ evidence: { authentication }, profileId }) =>
+    authentication ? [{ evidence: authentication, profileId }] : [],
+  );
+
+/** Without a claim, a session is about the person compared last. */
+function ofLast(checks: readonly SessionCheck[]): Compared[] {
+  const compared = comparedIn(checks);
+  const person = compared.at(-1)?.profileId;
+  return compared.filter(({ profileId }) => profileId === person);
+}
+
+/**
+ * Who matches another person is not the claimed one, as surely as they match. Who does not match another may still be
+ * the claimed one: such a comparison counts only where there is no other, and then it is no match.
+ */
+function ofClaimed(checks: readonly SessionCheck[], claimed: ReadonlySet<string>): Compared[] {
+  const compared = comparedIn(checks);
+  const telling = compared.flatMap((one) => {
+    if (one.profileId !== null && claimed.has(one.profileId)) return [one];
+    if (judge(one.evidence) !== "above") return [];
+    const { llr, threshold } = one.evidence;
+    return [{ ...one, evidence: { ...one.evidence, llr: threshold - (llr - threshold) - justBelow } }];
+  });
+  return telling.length > 0 ? telling : compared.slice(-1);
+}
+
+/** A match right at the threshold must not turn into one of the claimed person. */
+const justBelow = 1e-6;
+
+/** Parts whose latest check failed. */
+function standingFailures(checks: readonly SessionCheck[]): CheckFailures {
+  const failures: { [part in CheckPart]?: DecisionReason | undefined } = {};
+  for (const { evidence, failures: failed } of checks)
+    for (const part of checkParts) {
+      if (failed?.[part] !== undefined) failures[part] = failed[part];
+      else if (evidence[part]) failures[part] = undefined;
+    }
+  return failures;
 }
 
 /** One sign of fraud is not undone by checks that saw none, nor by one with a higher ratio that heard too little to tell. */

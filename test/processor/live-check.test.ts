@@ -90,6 +90,35 @@ describe("a live check", () => {
     expect(await refusal(hear(take(7, 4)))).toMatchObject({ code: "INTERNAL_ERROR" });
   });
 
+  test("hears on after a clear match until the attack check is sure, or has heard eight seconds", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const { behavior } = world.engine;
+    const request = {
+      context: world.context,
+      gkVoiceprintProfileIds: list(profile),
+      syntheticSpeechDetectionParameters: {},
+    };
+    const live = async () => {
+      const check = await world.processor.listen({ ...request, rateHz });
+      for (const chunk of chunks(take(7, 20))) if ((await check.push(chunk)).result) break;
+      return Number((await check.finish()).audioDetails!.grossAudio!.seconds);
+    };
+    const recorded = async () => {
+      const audio = await world.heard(take(7, 20));
+      const { result } = await world.processor.analyzeAudio({ ...request, audio });
+      return Number(result!.audioDetails!.grossAudio!.seconds);
+    };
+    for (const [llr, heard] of [
+      [-12, 2],
+      [12, 2],
+      [1, 8],
+    ] as const) {
+      behavior.attacks.synthetic = llr;
+      expect([await live(), await recorded()]).toEqual([heard, heard]);
+    }
+  });
+
   test("looks for attacks where the speech is, also after minutes without", async () => {
     const world = await openWorld();
     world.engine.behavior.attacks.synthetic = -12;

@@ -395,6 +395,54 @@ describe("GetSessionDecision", () => {
     expect(decided.checks).toHaveLength(3);
   });
 
+  test("names whom it is about; a match with another than the claimed person is no match", async () => {
+    const world = await openWorld();
+    const [alice, bob] = [await world.trained(7), await world.trained(9)];
+    const { gkScopeId } = world.context;
+    const claiming = async (claimedPersonId: string, samples: Float32Array, profile: { value: string }) => {
+      const { gkSessionId, gkEngagementId } = await world.processor.startSession({
+        context: { gkScopeId },
+        claimedPersonId,
+      });
+      const context = { ...world.context, gkSessionId: gkSessionId!, gkEngagementId: gkEngagementId! };
+      await world.verify(profile, samples, { context });
+      return decisionOf({ ...world, context });
+    };
+    expect(await claiming("person-7", take(7, 4), alice)).toMatchObject({
+      decision: Decision.AUTHENTIC,
+      personId: "person-7",
+      gkVoiceprintProfileId: { value: alice.value },
+      matchedPersonId: "person-7",
+    });
+    const other = await claiming("person-7", take(9, 4), bob);
+    expect(other).toMatchObject({ decision: Decision.NO_MATCH, personId: "person-7", matchedPersonId: "person-9" });
+    expect(other.riskEngineResult!.risk).toBeGreaterThan(500);
+    expect((await claiming("nobody known", take(7, 4), alice)).decision).toBe(Decision.NO_MATCH);
+    expect(await claiming("", take(9, 4), alice)).toMatchObject({
+      decision: Decision.NO_MATCH,
+      personId: "person-7",
+      matchedPersonId: "",
+    });
+  });
+
+  test("a no-match after matches is a no-match; a fraud check that failed leaves it open", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    for (const extra of [0, 0.1, 0.2]) await world.verify(profile, take(7, 4 + extra));
+    expect((await decisionOf(world)).decision).toBe(Decision.AUTHENTIC);
+    await world.verify(profile, take(9, 4));
+    expect((await decisionOf(world)).decision).toBe(Decision.NO_MATCH);
+    const second = { ...world, context: await world.open() };
+    const { result } = await world.processor.analyzeAudio({
+      context: second.context,
+      audio: await world.heard(take(7, 4)),
+      gkVoiceprintProfileIds: list(profile, await world.fraudster("untrained")),
+    });
+    const open = { decision: Decision.UNCERTAIN, reason: DecisionReason.NO_SCORES };
+    expect(result).toMatchObject({ ...open, authenticationResult: { decision: Decision.AUTHENTIC } });
+    expect(await decisionOf(second)).toMatchObject(open);
+  });
+
   test("is about the person compared last", async () => {
     const world = await openWorld();
     const [own, other] = [await world.trained(7), await world.trained(9)];

@@ -14,7 +14,7 @@ import {
   uncertainHalfWidth,
 } from "../../src/voiceprint/decision.js";
 import { fuseRisks, riskFigures, riskOf } from "../../src/voiceprint/risk.js";
-import { decideSession } from "../../src/voiceprint/session-decision.js";
+import { decideSession, risksOf } from "../../src/voiceprint/session-decision.js";
 
 const rate = fc.double({ min: 1e-6, max: 0.5, noNaN: true });
 const llr = fc.double({ min: -50, max: 50, noNaN: true });
@@ -160,18 +160,48 @@ describe("the decision over all factors", () => {
   const clear = { decision: Decision.NO_RISK_DETECTED, reason: DecisionReason.NO_RISK_DETECTED };
   const unsure = { decision: Decision.UNCERTAIN, reason: DecisionReason.LOW_RELIABILITY };
   const none = { decision: Decision.FAILED, reason: DecisionReason.NO_SCORES };
+  const missing = { decision: Decision.UNCERTAIN, reason: DecisionReason.NO_SCORES };
+  const noMatch = { decision: Decision.NO_MATCH, reason: DecisionReason.VOICEPRINT_NO_MATCH };
 
   test.each([
     ["fraud outweighs a match", { authentication: match, fraud, attacks: [] }, fraud],
     ["an attack outweighs a match", { authentication: match, fraud: clear, attacks: [clear, fraud] }, fraud],
     ["else authentication decides", { authentication: match, fraud: clear, attacks: [clear] }, match],
-    ["even when a risk check could not", { authentication: match, fraud: none, attacks: [unsure] }, match],
+    ["even when an attack check could not tell", { authentication: match, fraud: clear, attacks: [unsure] }, match],
+    ["a part that failed leaves it open", { authentication: match, fraud: none, attacks: [clear] }, missing],
+    ["whichever part it was", { authentication: none, fraud: clear, attacks: [] }, missing],
+    ["also where it is no match", { authentication: noMatch, fraud: none, attacks: [] }, missing],
+    ["but fraud stays fraud", { authentication: none, fraud, attacks: [] }, fraud],
+    ["when every part failed, so did the whole", { authentication: none, fraud: none, attacks: [] }, none],
     ["no risk when only risk checks ran", { fraud: clear, attacks: [clear] }, clear],
     ["but not when one of them could not tell", { fraud: clear, attacks: [unsure] }, unsure],
-    ["or had nothing to compare with", { fraud: none, attacks: [clear] }, none],
+    ["or had nothing to compare with", { fraud: none, attacks: [clear] }, missing],
     ["nothing checked, nothing decided", { attacks: [] }, null],
   ])("%s", (_, parts, expected) => {
-    expect(generalDecision(parts)).toEqual(expected);
+    expect(generalDecision(parts, null)).toEqual(expected);
+  });
+
+  test("never contradicts the risk of all parts together", () => {
+    const parts = fc.record({ authentication: evidence, fraud: evidence, attack: evidence });
+    fc.assert(
+      fc.property(parts, ({ authentication, fraud, attack }) => {
+        const judged = { authentication, fraud, synthetic: attack };
+        const { risk } = riskFigures(fuseRisks(risksOf(judged))!);
+        const outcomes = {
+          authentication: decide("person", authentication),
+          fraud: decide("fraudster", fraud),
+          attacks: [decideAttack("synthetic", attack).general],
+        };
+        const { decision } = generalDecision(outcomes, risk)!;
+        if (decision === Decision.AUTHENTIC) expect(risk).toBeLessThanOrEqual(500);
+        if (decision === Decision.NO_MATCH || decision === Decision.FRAUD) expect(risk).toBeGreaterThanOrEqual(500);
+        const whole = decideSession([{ outcome: outcomes.authentication, profileId: "a", evidence: judged }]);
+        expect(whole.decision).toBe(decision);
+      }),
+      { numRuns: 1000 },
+    );
+    expect(generalDecision({ authentication: match, attacks: [unsure] }, 819)).toEqual(unsure);
+    expect(generalDecision({ fraud: clear, attacks: [clear] }, 640)).toEqual(unsure);
   });
 });
 
@@ -222,6 +252,65 @@ describe("a session", () => {
     const weak = check({ llr: 5, threshold: 7, reliability: 0.1 });
     expect(decideSession([weak, strong]).decision).toBe(Decision.AUTHENTIC);
     expect(decideSession([strong, weak]).decision).toBe(Decision.AUTHENTIC);
+  });
+
+  const match = check({ llr: 20, threshold: 7, reliability: 1 });
+  const noMatch = check({ llr: -8, threshold: 7, reliability: 1 });
+
+  test("is of who speaks now: a clear no-match after any number of matches", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 12 }), (matches) => {
+        const { decision, risk, matchedProfileId } = decideSession([...Array(matches).fill(match), noMatch]);
+        expect([decision, riskFigures(risk!).risk, matchedProfileId]).toEqual([Decision.NO_MATCH, 1000, null]);
+      }),
+    );
+  });
+
+  test("trying again gains an impostor nothing: a match must outweigh the no-match before it", () => {
+    const barely = check({ llr: 8, threshold: 7, reliability: 1 });
+    expect(decideSession([noMatch, barely]).decision).toBe(Decision.NO_MATCH);
+    expect(decideSession([noMatch, match, match]).decision).toBe(Decision.AUTHENTIC);
+  });
+
+  test("with a claimed person, only a match with that person is authentic", () => {
+    const other = (llr: number) => check({ llr, threshold: 7, reliability: 1 }, "b");
+    const claimed = new Set(["a", "a-mobile"]);
+    expect(decideSession([match], claimed)).toMatchObject({ decision: Decision.AUTHENTIC, matchedProfileId: "a" });
+    const mobile = check({ llr: 20, threshold: 7, reliability: 1 }, "a-mobile");
+    expect(decideSession([mobile], claimed)).toMatchObject({ decision: Decision.AUTHENTIC, profileId: "a-mobile" });
+    const stranger = decideSession([match, other(20)], claimed);
+    expect(stranger).toMatchObject({ decision: Decision.NO_MATCH, matchedProfileId: "b" });
+    expect(riskFigures(stranger.risk!).risk).toBe(1000);
+    // Right at the threshold too, and where the claimed person has no print.
+    expect(decideSession([other(7)], claimed).decision).toBe(Decision.NO_MATCH);
+    expect(decideSession([match], new Set()).decision).toBe(Decision.NO_MATCH);
+    // Not being somebody else says nothing against being the claimed person.
+    expect(decideSession([match, other(-20)], claimed).decision).toBe(Decision.AUTHENTIC);
+    expect(decideSession([other(-20)], claimed).decision).toBe(Decision.NO_MATCH);
+    fc.assert(
+      fc.property(fc.array(evidence, { minLength: 1, maxLength: 5 }), (given) => {
+        const { decision } = decideSession(
+          given.map((one) => check(one, "b")),
+          claimed,
+        );
+        expect(decision).not.toBe(Decision.AUTHENTIC);
+      }),
+    );
+  });
+
+  test("a part whose latest check failed leaves all but fraud open", () => {
+    const broken = {
+      outcome: { decision: Decision.UNCERTAIN, reason: DecisionReason.NO_SCORES },
+      profileId: "a",
+      evidence: match.evidence,
+      failures: { fraud: DecisionReason.NO_SCORES },
+    };
+    const open = { decision: Decision.UNCERTAIN, reason: DecisionReason.NO_SCORES };
+    expect(decideSession([broken])).toMatchObject(open);
+    expect(decideSession([broken, match])).toMatchObject(open);
+    const fraud = (llr: number) => ({ ...match, evidence: { fraud: { llr, threshold: 9, reliability: 1 } } });
+    expect(decideSession([broken, fraud(-5)]).decision).toBe(Decision.AUTHENTIC);
+    expect(decideSession([fraud(20), broken]).decision).toBe(Decision.FRAUD);
   });
 
   test("fraud once is fraud, whatever comes after", () => {
