@@ -13,6 +13,7 @@ import type { Database } from "./store/sql/database.js";
 import { createSqlStore, type SealedStore, type SqlStoreOptions } from "./store/sql/store.js";
 
 export { SealError, type SealErrorCode, StoreError, type StoreErrorCode } from "./store/errors.js";
+export { type OpenStoreOptions, openStore, parseMasterKey } from "./store/open.js";
 export type { Store } from "./store/port.js";
 export type { SealedStore, SqlStoreOptions } from "./store/sql/store.js";
 

@@ -2,7 +2,13 @@
  * The easy door: voices by name, in one line each. It is built on the same operations as everything else, so what it
  * answers is what the contract answers.
  */
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type DescMessage,
+  type MessageInitShape,
+  type MessageJsonType,
+  type MessageShape,
+  toJson,
+} from "@bufbuild/protobuf";
 import type { RawEncoding } from "./audio/port.js";
 import {
   AudioValidity,
@@ -15,11 +21,16 @@ import {
 import { SessionType } from "./contract/gen/vendor/biosec/v1/sessions_pb.js";
 import {
   type AnalyzeAudioResult,
+  type AnalyzeAudioResultJson,
+  AnalyzeAudioResultSchema,
   DecisionReason,
   EnrollReason,
   EnrollStatus,
-  type IdentifyResult,
+  type IdentifyResultJson,
+  IdentifyResultSchema,
   type VerifyResult,
+  type VerifyResultJson,
+  VerifyResultSchema,
   VoiceprintProfileStatus,
 } from "./contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "./contract/gen/vendor/rpc/status_pb.js";
@@ -52,7 +63,7 @@ export interface Answer<Result> {
   /** 0..100 */
   readonly reliability: number | null;
   readonly netSpeechSeconds: number;
-  /** The contract's result, with all it says. */
+  /** The contract's result as it stands in JSON, with all it says. */
   readonly result: Result;
 }
 
@@ -61,14 +72,14 @@ export interface NamedScore {
   readonly score: number;
 }
 
-export interface Identification extends Answer<IdentifyResult> {
+export interface Identification extends Answer<IdentifyResultJson> {
   /** Who it is; `null` unless the decision is AUTHENTIC. */
   readonly person: string | null;
   /** Best first. */
   readonly candidates: readonly NamedScore[];
 }
 
-export interface Analysis extends Answer<AnalyzeAudioResult> {
+export interface Analysis extends Answer<AnalyzeAudioResultJson> {
   readonly validity: keyof typeof AudioValidity;
   /** The most likely person and fraudster that were compared, whatever the decision. */
   readonly likeliestPerson: string | null;
@@ -153,7 +164,7 @@ export class Voiceprints {
   }
 
   /** Is it this person? */
-  verify(person: string, audio: Audio, choices: CallChoices = {}): Promise<Answer<VerifyResult>> {
+  verify(person: string, audio: Audio, choices: CallChoices = {}): Promise<Answer<VerifyResultJson>> {
     return this.#inSession(async (context) => {
       const profileId = await this.#profileId("person", person, choices.tag);
       const { result } = await this.processor.verify(
@@ -165,7 +176,12 @@ export class Voiceprints {
         },
         operationOptions(choices),
       );
-      return answerOf(result!, result!.authenticationScore?.biometricScore, result!.riskEngineResult);
+      return answerOf(
+        VerifyResultSchema,
+        result!,
+        result!.authenticationScore?.biometricScore,
+        result!.riskEngineResult,
+      );
     });
   }
 
@@ -193,7 +209,12 @@ export class Voiceprints {
         const name = names.get(gkVoiceprintProfileId?.value ?? "");
         return name === undefined ? [] : [{ name, score: score.value?.biometricScore ?? Number.NaN }];
       });
-      const answer = answerOf(result!, result!.authenticationScore?.biometricScore, result!.riskEngineResult);
+      const answer = answerOf(
+        IdentifyResultSchema,
+        result!,
+        result!.authenticationScore?.biometricScore,
+        result!.riskEngineResult,
+      );
       const person = answer.decision === "AUTHENTIC" ? (candidates[0]?.name ?? null) : null;
       return { ...answer, person, candidates };
     });
@@ -594,11 +615,12 @@ const attacks = ({ synthetic, playback }: AttackChoices) => ({
 const seconds = (duration: { seconds: bigint; nanos: number } | undefined): number =>
   duration ? Number(duration.seconds) + duration.nanos / 1e9 : 0;
 
-function answerOf<Result extends Pick<VerifyResult, "decision" | "reason" | "audioDetails">>(
-  result: Result,
+function answerOf<Schema extends DescMessage>(
+  schema: Schema,
+  result: MessageShape<Schema> & Pick<VerifyResult, "decision" | "reason" | "audioDetails">,
   score: number | undefined,
   risk: VerifyResult["riskEngineResult"],
-): Answer<Result> {
+): Answer<MessageJsonType<Schema>> {
   return {
     decision: Decision[result.decision] as DecisionName,
     reason: DecisionReason[result.reason] as ReasonName,
@@ -606,7 +628,7 @@ function answerOf<Result extends Pick<VerifyResult, "decision" | "reason" | "aud
     risk: risk?.risk ?? null,
     reliability: risk?.reliability ?? null,
     netSpeechSeconds: seconds(result.audioDetails?.netAudio),
-    result,
+    result: toJson(schema, result) as MessageJsonType<Schema>,
   };
 }
 
@@ -615,7 +637,7 @@ function analysisOf(result: AnalyzeAudioResult, names: ReadonlyMap<string, strin
   const score = person?.authenticationScore?.biometricScore ?? fraudster?.fraudDetectionScore?.biometricScore;
   const nameOf = (id: string | undefined) => (id === undefined ? null : (names.get(id) ?? null));
   return {
-    ...answerOf(result, score, result.riskEngineGlobalResult),
+    ...answerOf(AnalyzeAudioResultSchema, result, score, result.riskEngineGlobalResult),
     validity: AudioValidity[result.validity] as keyof typeof AudioValidity,
     likeliestPerson: nameOf(person?.topPersonVoiceprintDetails?.gkVoiceprintProfileId?.value),
     likeliestFraudster: nameOf(fraudster?.topFraudsterVoiceprintDetails?.gkVoiceprintProfileId?.value),

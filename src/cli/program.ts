@@ -11,6 +11,7 @@ import { demoCommand } from "./demo.js";
 import { enrollCommand } from "./enroll.js";
 import { evaluateCommand } from "./evaluate.js";
 import { ExitCode } from "./exit-code.js";
+import { healthCommand } from "./health.js";
 import { keysCommand } from "./keys.js";
 import { measureCommand } from "./measure.js";
 import { serveCommand } from "./serve.js";
@@ -35,6 +36,7 @@ export function createProgram(): Command {
   measureCommand(program);
   evaluateCommand(program);
   serveCommand(program);
+  healthCommand(program);
   keysCommand(program);
   program.addCommand(tokenCommand());
   demoCommand(program);

@@ -1,11 +1,11 @@
 import { type Command, Option } from "commander";
-import { ConfigError, isLoopback, loadConfig } from "../server/config.js";
-import { curlLines } from "../server/first-run.js";
+import { ConfigError, isLoopback, loadConfig, type ServerConfig } from "../server/config.js";
 import { collectSeldom } from "../server/heap.js";
 import type { Box } from "../server/start.js";
 import { StoreError } from "../store/errors.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
+import { firstStartLines, kept } from "./first-start.js";
 import { wholeNumber } from "./shared-options.js";
 
 interface Options {
@@ -82,7 +82,7 @@ async function serve(options: Options): Promise<void> {
           application: box.firstApplication,
           owner: box.firstOwner,
         })}\n`
-      : greeting(box, config.auth.required, config.host),
+      : await greeting(box, config),
   );
   process.on("SIGHUP", () => box.reloadTls());
   await asked;
@@ -113,35 +113,18 @@ function settingsOf(pairs: readonly string[]): Record<string, string> {
   );
 }
 
-function greeting(box: Box, guarded: boolean, host: string): string {
+async function greeting(box: Box, config: ServerConfig): Promise<string> {
   const lines = [`vivavoce serves ${box.url} (HTTP, gRPC, gRPC-Web and Connect; ${box.url}/openapi.json describes it)`];
-  if (!guarded) lines.push("WARNING: tokens are off. Anybody on this machine may use the service.");
-  else if (!isLoopback(host) && box.url.startsWith("http:"))
+  if (!config.auth.required) lines.push("WARNING: tokens are off. Anybody on this machine may use the service.");
+  else if (!isLoopback(config.host) && box.url.startsWith("http:"))
     lines.push("WARNING: tokens travel in cleartext; set tls.cert and tls.key.");
-  const { firstApplication, firstOwner, operatorUrl } = box;
-  if (operatorUrl && firstOwner) {
+  if (box.operatorUrl) {
     lines.push(
-      `Operator view: ${operatorUrl}, where an owner signs in. One was created; the password is shown this once.`,
-      `  user name      ${firstOwner.name}`,
-      `  password       ${firstOwner.password}`,
-    );
-  } else if (operatorUrl) {
-    lines.push(
-      `Operator view: ${operatorUrl}, where an owner signs in ("vivavoce token user" makes and changes users).`,
+      `Operator view: ${box.operatorUrl}, where an owner signs in ("vivavoce token user" makes and changes users).`,
     );
   }
-  if (firstApplication) {
-    lines.push(
-      "",
-      "This is the first start: an application was created. Its secret is shown this once.",
-      `  client id      ${firstApplication.clientId}`,
-      `  client secret  ${firstApplication.clientSecret}`,
-      "",
-      "Paste these lines into a shell to get a token, enroll a voice and verify it:",
-      "",
-      curlLines(box.url, firstApplication),
-    );
-  }
+  const first = firstStartLines(box);
+  if (first.length > 0) lines.push(...(process.stdout.isTTY ? first : await kept(first, config)));
   return `${lines.join("\n")}\n`;
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { z } from "zod";
 import { detCurve } from "./det.js";
@@ -58,6 +58,8 @@ export async function keepLastEvaluation(file: string, evaluation: LastEvaluatio
   await mkdir(dirname(file), { recursive: true });
   const unfinished = `${file}.${process.pid}.new`;
   await writeFile(unfinished, JSON.stringify(evaluation));
+  // A box runs as another user than who evaluates, and rates and counts are nobody's secret.
+  await chmod(unfinished, 0o644);
   await rename(unfinished, file);
 }
 

@@ -42,14 +42,17 @@ async function newest(request: Request): Promise<Response> {
   try {
     return await fetch(request);
   } catch (error) {
-    const page = await caches.match(request, { ignoreSearch: true });
+    const page = await caches.match(request, { ignoreSearch: true, ignoreVary: true });
     if (page) return page;
     throw error;
   }
 }
 
-/** Everything else has an address that changes with its content. */
+/**
+ * Everything else has an address that changes with its content. A box says that answers vary with `origin`, which module scripts send
+ * and the requests that filled the cache did not; these files are the same for every origin.
+ */
 async function kept(request: Request): Promise<Response> {
   const cache = await caches.open(shelf);
-  return (await cache.match(request)) ?? fetch(request);
+  return (await cache.match(request, { ignoreVary: true })) ?? fetch(request);
 }

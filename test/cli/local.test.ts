@@ -1,6 +1,6 @@
 /** The built command in processes of its own, with the shipped model and an embedded store: what a user gets. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -181,12 +181,17 @@ describe("a box", () => {
       box.kill("SIGTERM");
     });
 
-  it("prints lines at its first start that enroll and verify a voice, and its secret never again", async () => {
+  it("leaves lines at its first start that enroll and verify a voice where only its user can read them", async () => {
     await start();
-    expect(printed).toMatch(
-      /^Operator view: http:\/\/127\.0\.0\.1:\d+\/operator\/.*shown this once\.\n {2}user name +owner\n {2}password +\S{24}$/m,
+    expect(printed).not.toMatch(/client secret|password/);
+    const file = join(folder, "box/first-start.txt");
+    expect(printed).toContain(`in ${file}.`);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const secrets = readFileSync(file, "utf8");
+    expect(secrets).toMatch(
+      /^An owner was created.* http:\/\/127\.0\.0\.1:\d+\/operator\/.*shown this once\.\n {2}user name +owner\n {2}password +\S{24}$/m,
     );
-    const lines = /^npx vivavoce demo[\s\S]*$/m.exec(printed)![0];
+    const lines = /^npx vivavoce demo[\s\S]*$/m.exec(secrets)![0];
     const { out } = await execute("bash", ["-c", lines]);
     expect(out).toContain("TRAIN_STATUS_TRAINED");
     const decisions = [...out.matchAll(/"decision":"(\w+)"/g)].map(([, decision]) => decision);

@@ -36,6 +36,12 @@ describe("the ten-line program", () => {
     expect(genuine.risk!).toBeLessThan(impostor.risk!);
     expect(["AUTHENTIC", "UNCERTAIN"]).toContain(genuine.decision);
     expect(["NO_MATCH", "UNCERTAIN"]).toContain(impostor.decision);
+    const travelled = JSON.parse(JSON.stringify(genuine));
+    expect(travelled).toEqual(genuine);
+    expect(travelled.result).toMatchObject({
+      decision: `DECISION_${genuine.decision}`,
+      audioDetails: { netAudio: expect.stringMatching(/^\d+(\.\d+)?s$/) },
+    });
     expect(genuine.result.voiceClassScore === undefined || genuine.result.voiceClassScore <= 100).toBe(true);
   }, 120_000);
 

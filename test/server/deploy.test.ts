@@ -20,6 +20,11 @@ describe("what deploy/ holds", () => {
     expect(loadConfig({ file: path("config.json"), env: {} })).toMatchObject({ host: "127.0.0.1", port: 8080 });
   });
 
+  it("the container asks the box by the settings that started it, and the unit reads the evaluation in its own folder", () => {
+    expect(text("Dockerfile")).toMatch(/HEALTHCHECK[\s\S]*CMD \["vivavoce", "health"\]/);
+    expect(text("vivavoce.service")).toContain("VIVAVOCE_EVALUATION=/var/lib/vivavoce/");
+  });
+
   it("unit, Dockerfile and README name only settings that exist, and README all of them", () => {
     for (const name of ["vivavoce.service", "Dockerfile", "README.md"]) {
       for (const [variable] of text(name).matchAll(/VIVAVOCE_[A-Z_]+/g))

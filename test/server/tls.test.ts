@@ -9,9 +9,10 @@ import tls from "node:tls";
 import { promisify } from "node:util";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { SessionsProcessor } from "../../src/contract/index.js";
 import { loadConfig } from "../../src/server/config.js";
+import { run as vivavoce } from "../cli/run.js";
 import { type Rehearsal, rehearse } from "./rehearsal.js";
 
 const run = promisify(execFile);
@@ -53,6 +54,21 @@ describe("under TLS", () => {
       context: { gkScopeId: { value: "s" } },
     });
     expect(status!.requestId).not.toBe("");
+  });
+
+  it("`vivavoce health` finds it by the settings that started it, and says when nobody is there", async () => {
+    vi.stubEnv("VIVAVOCE_TLS_CERT", ca);
+    vi.stubEnv("VIVAVOCE_TLS_KEY", join(folder, "key.pem"));
+    vi.stubEnv("VIVAVOCE_HOST", "0.0.0.0");
+    const { port } = new URL(rehearsal.service.url);
+    vi.stubEnv("VIVAVOCE_PORT", port);
+    expect(await vivavoce("health")).toMatchObject({ code: 0, out: `https://127.0.0.1:${port}/readyz is ready\n` });
+    vi.stubEnv("VIVAVOCE_PORT", "1");
+    expect(await vivavoce("health", "--json")).toMatchObject({
+      code: 4,
+      json: { error: expect.stringMatching(/^cannot connect to https:\/\/127\.0\.0\.1:1\/readyz: .*ECONNREFUSED/) },
+    });
+    vi.unstubAllEnvs();
   });
 
   it("cleartext is not", async () => {

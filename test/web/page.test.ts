@@ -1,22 +1,22 @@
-/** The page in a real browser, with a synthesized voice as its microphone. */
+/** The page of a box in a real browser, with a synthesized voice as its microphone. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { serveFolder } from "../../src/server/http/static-files.js";
+import { type Box, startBox } from "../../dist/server/start.js";
+import { loadConfig } from "../../src/server/config.js";
 import { strings } from "../../src/web/strings.js";
-import { launch, recordingOf, type Site, seriousViolations, serve } from "../chromium.js";
+import { launch, recordingOf, seriousViolations } from "../chromium.js";
 
 const anna = 1;
 const bert = 3;
-const built = fileURLToPath(new URL("../../dist/page", import.meta.url));
 const artefacts = fileURLToPath(new URL("../../test-artefacts/web", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "vivavoce-page-"));
 const microphone = join(folder, "microphone.wav");
 
-let site: Site;
+let box: Box;
 let browser: Browser;
 let context: BrowserContext;
 let page: Page;
@@ -24,19 +24,19 @@ const violations: string[] = [];
 
 beforeAll(async () => {
   mkdirSync(artefacts, { recursive: true });
-  site = await serve(serveFolder(built));
+  box = await startBox(loadConfig({ env: {}, flags: { store: "memory", port: 0, "log.level": "error" } }));
   browser = await launch(microphone);
   context = await browser.newContext({ viewport: { width: 900, height: 1250 }, acceptDownloads: true });
   page = await context.newPage();
   page.on("console", (message) => {
     if (/Content Security Policy/.test(message.text())) violations.push(message.text());
   });
-  await page.goto(site.url);
+  await page.goto(box.url);
 }, 120_000);
 afterAll(async () => {
   await browser?.close();
-  // Closed already where the tests went that far.
-  await site?.close();
+  // Stopped already where the tests went that far.
+  await box?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -202,7 +202,7 @@ test("explains a refused and an unplugged microphone; fits a phone in the dark",
     };
     Object.assign(globalThis, { unplug: () => given.at(-1)!.getTracks()[0]!.dispatchEvent(new Event("ended")) });
   });
-  await phone.goto(site.url);
+  await phone.goto(box.url);
   await phone.fill("#name", "Ann");
   await phone.click(".ring-button");
   await phone.waitForFunction(
@@ -226,7 +226,7 @@ test("explains a refused and an unplugged microphone; fits a phone in the dark",
 test("works after a reload, with the network off", { timeout: 180_000 }, async () => {
   await page.evaluate(() => navigator.serviceWorker.ready.then(() => {}));
   await context.setOffline(true);
-  await site.close();
+  await box.stop();
   await page.reload();
   await ready();
   await page.click("#tab-verify");

@@ -1,0 +1,54 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { dataFolder, type ServerConfig } from "../server/config.js";
+import { reasonOf } from "../server/file-fault.js";
+import { curlLines } from "../server/first-run.js";
+import type { Box } from "../server/start.js";
+
+/** What a first start created, secrets included; empty afterwards. */
+export function firstStartLines({ url, firstApplication, firstOwner, operatorUrl }: Box): string[] {
+  const lines: string[] = [];
+  if (firstOwner) {
+    lines.push(
+      `An owner was created, who can sign in at ${operatorUrl}. The password is shown this once.`,
+      `  user name      ${firstOwner.name}`,
+      `  password       ${firstOwner.password}`,
+    );
+  }
+  if (firstApplication) {
+    lines.push(
+      "",
+      "This is the first start: an application was created. Its secret is shown this once.",
+      `  client id      ${firstApplication.clientId}`,
+      `  client secret  ${firstApplication.clientSecret}`,
+      "",
+      "Paste these lines into a shell to get a token, enroll a voice and verify it:",
+      "",
+      curlLines(url, firstApplication),
+    );
+  }
+  return lines;
+}
+
+/**
+ * Writes them to a file that only this user can read, and says where. Output that is no terminal ends up in a journal or a log, which
+ * others read. Where the file cannot be written they are shown after all: nobody could learn them any more.
+ */
+export async function kept(lines: readonly string[], config: Pick<ServerConfig, "store">): Promise<readonly string[]> {
+  const file = firstStartFile(config.store);
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    rmSync(file, { force: true });
+    writeFileSync(file, `${lines.join("\n").trim()}\n`, { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    return [`WARNING: ${file} cannot be written (${reasonOf(error)}): the secrets are shown here.`, ...lines];
+  }
+  return [`First start: the secrets of the application and the owner are in ${file}. Read it, then delete it.`];
+}
+
+/** In the store's own folder; beside the data of this user, or of the systemd unit, where the store is no folder. */
+function firstStartFile(store: string): string {
+  const isFolder = store !== "memory" && !/^postgres(ql)?:/.test(store);
+  return join(isFolder ? resolve(store) : (process.env.STATE_DIRECTORY ?? dataFolder()), "first-start.txt");
+}

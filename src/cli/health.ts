@@ -1,0 +1,53 @@
+import { request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import type { Command } from "commander";
+import { loadConfig, type ServerConfig } from "../server/config.js";
+import { CommandError } from "./command-error.js";
+import { ExitCode } from "./exit-code.js";
+import { createOutput } from "./output.js";
+
+interface Options {
+  readonly config?: string;
+  readonly port?: string;
+  readonly json?: boolean;
+}
+
+const TIMEOUT_MS = 3000;
+
+/** For containers and supervisors: asks the box that these settings start. */
+export function healthCommand(program: Command): void {
+  program
+    .command("health")
+    .description("is the box on this machine ready? Reads the settings that `serve` reads")
+    .option("--config <file>", "configuration file (JSON)")
+    .option("--port <n>", "the box's port, where a flag of `serve` set it")
+    .option("--json", "answer as JSON")
+    .action(async (options: Options) => {
+      const config = loadConfig({
+        ...(options.config ? { file: options.config } : {}),
+        flags: { port: options.port },
+      });
+      const { url, status } = await readiness(config);
+      if (status !== 200)
+        throw new CommandError(`${url} answers ${status}: the box is not ready`, undefined, ExitCode.failed);
+      createOutput(options.json ?? false).answer({ url, ready: true }, () => `${url} is ready`);
+    });
+}
+
+/** Its certificate names the address that clients use, not this machine's: it is not checked, and nothing secret is sent. */
+function readiness({ host, port, tls }: ServerConfig): Promise<{ url: string; status: number }> {
+  const address = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "[::1]" : host.includes(":") ? `[${host}]` : host;
+  const url = `${tls ? "https" : "http"}://${address}:${port}/readyz`;
+  return new Promise((resolve, reject) => {
+    const request = tls ? httpsRequest(url, { rejectUnauthorized: false }) : httpRequest(url);
+    request.setTimeout(TIMEOUT_MS, () => request.destroy(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)));
+    request.on("response", (response) => {
+      response.resume();
+      resolve({ url, status: response.statusCode ?? 0 });
+    });
+    request.on("error", (error) =>
+      reject(new CommandError(`cannot connect to ${url}: ${error.message}`, undefined, ExitCode.failed)),
+    );
+    request.end();
+  });
+}
