@@ -7,8 +7,9 @@ import {
 import type { ProcessedAudio, Profile } from "../store/port.js";
 import { type AudioModel, enrollReason, enrollStatus } from "../voiceprint/enrollment.js";
 import { audioModel } from "./audio-model.js";
+import { untilUncontended } from "./contention.js";
 import { openContext } from "./context.js";
-import type { Dependencies } from "./dependencies.js";
+import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { invalid, notFound } from "./failures.js";
 import { audioDetails, describedAudio, profileDetails } from "./messages.js";
 import { findProfile } from "./profiles.js";
@@ -17,13 +18,14 @@ import { findProfile } from "./profiles.js";
 export async function enroll(
   deps: Dependencies,
   request: EnrollRequest,
+  options: OperationOptions,
 ): Promise<MessageInitShape<typeof EnrollResponseSchema>> {
   const { scopeId, set } = await openContext(deps, request.context);
   const { profiles } = deps.store;
   const { revision } = deps.engine.model;
   const processed = await deps.store.processed.get(scopeId, request.gkProcessedAudioId!.value);
   const candidate = processed && audioModel(processed);
-  for (;;) {
+  return untilUncontended(options.signal, async () => {
     const profile = await findProfile(deps, scopeId, request.gkVoiceprintProfileId);
     if (!processed || !candidate)
       throw notFound("gk_processed_audio_id", "there is no such processed audio in this scope");
@@ -51,9 +53,9 @@ export async function enroll(
       case "moved":
       case "missing":
         // Somebody wrote first, or erased the profile: read again.
-        continue;
+        return undefined;
     }
-  }
+  });
 }
 
 const segmentOf = (deps: Dependencies, profile: Profile, processed: ProcessedAudio) => ({

@@ -32,6 +32,11 @@ export function callFailure(error: unknown): StatusError | null {
     return new StatusError({ statusCode: StatusCode.CANCELLED, message: "the caller gave up" }, { cause: error });
   if (error.name === "TimeoutError" || code === "TIMEOUT")
     return new StatusError({ statusCode: StatusCode.DEADLINE_EXCEEDED, message: "out of time" }, { cause: error });
+  if (code === "contended")
+    return new StatusError(
+      { statusCode: StatusCode.BUSY, message: error.message, retryAfter: duration(1) },
+      { cause: error },
+    );
   if (code === "QUEUE_FULL")
     return new StatusError(
       { statusCode: StatusCode.BUSY, message: "too much work is waiting", retryAfter: duration(retrySeconds(error)) },
@@ -50,15 +55,20 @@ export function asStatusError(error: unknown): StatusError {
     new StatusError(
       {
         statusCode: StatusCode.INTERNAL_ERROR,
-        message: isClosed(error) ? "the store or the engine is closed" : "the operation failed for an internal reason",
+        message: internalReason(error),
       },
       { cause: error },
     )
   );
 }
 
-const isClosed = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && (error.code === "closed" || error.code === "CLOSED");
+function internalReason(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "closed" || code === "CLOSED") return "the store or the engine is closed";
+  // Names the profile that was asked for, and what a person must do about it.
+  if (code === "key-lost") return (error as Error).message;
+  return "the operation failed for an internal reason";
+}
 
 /** Runs work of the engine. Its own failure is a business outcome (`null`); the call's failure goes on. */
 export async function unlessEngineFails<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T | null> {

@@ -6,6 +6,7 @@ import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { totalNet, trainedStatus } from "../voiceprint/template.js";
 import { measuredAudio } from "./audio-model.js";
+import { untilUncontended } from "./contention.js";
 import type { Dependencies } from "./dependencies.js";
 import { asJson, type JobRequest, profilesOf } from "./job-profiles.js";
 import { uniqueId } from "./messages.js";
@@ -42,7 +43,8 @@ async function retrain(
   set: ConfigurationSet,
 ): Promise<{ outcome: RetrainingOutcome; printVersion: number }> {
   const { profiles } = deps.store;
-  for (let profile: Profile | null = given; ; profile = await profiles.get(given.scopeId, given.id)) {
+  return untilUncontended(undefined, async () => {
+    const profile = await profiles.get(given.scopeId, given.id);
     if (!profile) return { outcome: RetrainingOutcome.NOT_NEEDED, printVersion: given.printVersion };
     const { scopeId, id, generation, printVersion } = profile;
     if (!profile.template || isTrained(deps, profile)) return { outcome: RetrainingOutcome.NOT_NEEDED, printVersion };
@@ -66,7 +68,8 @@ async function retrain(
     const next = { template, status, printVersion: printVersion + 1, segments: renewed };
     if (await profiles.train(scopeId, id, generation, next))
       return { outcome: RetrainingOutcome.RETRAINED, printVersion: printVersion + 1 };
-  }
+    return undefined;
+  });
 }
 
 /** The segment as the present model hears it; `null` when its audio was not kept or is no longer fit, "failed" when the engine did. */

@@ -10,6 +10,7 @@ import {
 import type { SegmentConsistency } from "../engine/port.js";
 import type { ProcessedAudio } from "../store/port.js";
 import { consistencyDecision, totalNet, trainedStatus } from "../voiceprint/template.js";
+import { untilUncontended } from "./contention.js";
 import { openContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { audioDetails, describedAudio, duration, ifKnown, profileDetails, uniqueId } from "./messages.js";
@@ -23,7 +24,7 @@ export async function train(
   options: OperationOptions,
 ): Promise<MessageInitShape<typeof TrainResponseSchema>> {
   const { scopeId, set } = await openContext(deps, request.context);
-  for (;;) {
+  return untilUncontended(options.signal, async () => {
     const profile = await findProfile(deps, scopeId, request.gkVoiceprintProfileId);
     const segments = (await deps.store.profiles.segments(scopeId, profile.id)).map(({ processed }) => processed);
     const { template, reason, consistency } = await trainTemplate(deps, segments, set, options);
@@ -33,7 +34,8 @@ export async function train(
       status: trainedStatus(totalNet(used.map(({ measures }) => measures)), set),
       printVersion: profile.printVersion + 1,
     };
-    if (trained && !(await deps.store.profiles.train(scopeId, profile.id, profile.generation, trained))) continue;
+    if (trained && !(await deps.store.profiles.train(scopeId, profile.id, profile.generation, trained)))
+      return undefined;
     const standing = isTrained(deps, profile) ? profile.status : VoiceprintProfileStatus.NOT_TRAINED;
     return {
       result: {
@@ -52,7 +54,7 @@ export async function train(
         ),
       },
     };
-  }
+  });
 }
 
 function segmentDetails(

@@ -10,6 +10,8 @@ export type StoreErrorCode =
   | "newer-schema"
   /** The database of a folder does not start. */
   | "damaged"
+  /** Others kept writing the same record; nothing was written. */
+  | "contended"
   | "closed";
 
 export class StoreError extends Error {
@@ -27,6 +29,8 @@ export type SealErrorCode =
   | "wrong-key"
   /** The key was destroyed: what it sealed is erased for good. */
   | "key-destroyed"
+  /** The key is neither there nor was it destroyed: the keys are damaged, or older than the database. */
+  | "key-lost"
   /** The sealed bytes were changed, or moved to another place. */
   | "damaged";
 

@@ -1,4 +1,5 @@
 /** Keyed documents, sealed as in the SQL store. */
+import { untilUncontended } from "../contention.js";
 import type { Store } from "../port.js";
 import type { DataKey } from "../seal/key-ring.js";
 import type { Place } from "../seal/vault.js";
@@ -11,7 +12,7 @@ const KEY_SETTING = "document-key";
 
 export function createDocuments({ db, vault, now }: IdbContext): Store["documents"] {
   async function documentKey(): Promise<DataKey> {
-    for (;;) {
+    return untilUncontended("the key of the documents", async () => {
       const id = await db.get("settings", KEY_SETTING);
       const known = id && (await vault.key(DOCUMENT_SCOPE, id));
       if (known) return known;
@@ -22,7 +23,7 @@ export function createDocuments({ db, vault, now }: IdbContext): Store["document
       await tx.done;
       if (free) return made;
       await vault.ring.destroy(DOCUMENT_SCOPE, [made.id]);
-    }
+    });
   }
 
   async function seal(collection: string, id: string, document: unknown): Promise<Uint8Array> {
@@ -56,11 +57,11 @@ export function createDocuments({ db, vault, now }: IdbContext): Store["document
       return free;
     },
     async update(collection, id, change) {
-      for (;;) {
+      await untilUncontended(`document ${id}`, async () => {
         const read = await db.get("documents", [collection, id]);
         const before = isLive(read) ? read : null;
         const next = change(before && (await open(before)));
-        if (next === undefined) return;
+        if (next === undefined) return true;
         const sealed = next === null ? null : await seal(collection, id, next);
         const tx = db.transaction("documents", "readwrite");
         const unchanged = sameBytes((await tx.store.get([collection, id]))?.sealed, read?.sealed);
@@ -70,8 +71,8 @@ export function createDocuments({ db, vault, now }: IdbContext): Store["document
           await tx.store.delete([collection, id]);
         }
         await tx.done;
-        if (unchanged) return;
-      }
+        return unchanged || undefined;
+      });
     },
     async delete(collection, id) {
       const tx = db.transaction("documents", "readwrite");

@@ -2,6 +2,7 @@
  * Erasing a profile takes two transactions, because what stays of its calls must be sealed anew in between: the first removes the rows and
  * notes the profile's key as doomed; the second gives the calls new keys, unless somebody changed them meanwhile, and dooms the old ones.
  */
+import { untilUncontended } from "../contention.js";
 import type { Id } from "../port.js";
 import { type DoomedKey, destroyDoomed, type IdbContext } from "./context.js";
 import { type RecordingKind, recordingPlace } from "./recordings.js";
@@ -108,7 +109,8 @@ async function finishRekeying(context: IdbContext): Promise<void> {
   for (const name of names) {
     const [scopeId, sessionId]: [Id, Id] = JSON.parse(name.slice(REKEY_PREFIX.length));
     for (const kind of ["media", "processed"] as const) {
-      while (!(await replaceSessionKey(context, kind, scopeId, sessionId)));
+      const replaced = async () => (await replaceSessionKey(context, kind, scopeId, sessionId)) || undefined;
+      await untilUncontended(`session ${sessionId}`, replaced);
     }
     await context.db.delete("settings", name);
   }

@@ -137,8 +137,12 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
 
     async addSegment(scopeId, id, generation, segment) {
       const known = await db.get("profiles", [scopeId, id]);
-      const key = known && (await vault.key(scopeId, known.keyId));
-      if (!key) return "missing";
+      if (!known) return "missing";
+      const key = await vault.key(scopeId, known.keyId);
+      if (!key) {
+        await vault.assertDestroyed(scopeId, id, known.keyId);
+        return "missing";
+      }
       const stored = await sealSegment(key, scopeId, id, segment);
       const tx = db.transaction(["profiles", "segments"], "readwrite");
       const answer = await (async () => {
@@ -160,8 +164,12 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
 
     async train(scopeId, id, generation, { template, status, printVersion, segments }) {
       const known = await db.get("profiles", [scopeId, id]);
-      const key = known?.generation === generation && (await vault.key(scopeId, known.keyId));
-      if (!key) return false;
+      if (known?.generation !== generation) return false;
+      const key = await vault.key(scopeId, known.keyId);
+      if (!key) {
+        await vault.assertDestroyed(scopeId, id, known.keyId);
+        return false;
+      }
       const sealed = await sealTemplate(key, scopeId, id, template);
       const stored: Omit<StoredSegment, "position">[] = [];
       for (const segment of segments ?? []) stored.push(await sealSegment(key, scopeId, id, segment));

@@ -1,4 +1,5 @@
 /** Media and audio models: sealed with keys of their session, which go when the session's recordings go. */
+import { untilUncontended } from "../contention.js";
 import { decodeVoice, encodeVoice } from "../encoding.js";
 import { StoreError } from "../errors.js";
 import type { Check, Id, ProcessedAudio, Store } from "../port.js";
@@ -84,18 +85,18 @@ async function add(
   check?: Check,
 ): Promise<void> {
   const { db, vault } = context;
-  for (;;) {
+  await untilUncontended(`session ${record.sessionId}`, async () => {
     const key = await sessionKey(context, kind, record.scopeId, record.sessionId);
     const sealed = await vault.seal(key, recordingPlace(kind, record), content);
     const tx = db.transaction(check ? ["sessions", kind, "checks"] : ["sessions", kind], "readwrite");
     const session = await tx.objectStore("sessions").get([record.scopeId, record.sessionId]);
     // Only under the key that the session still has: it may have been replaced by an erasure or an expiry since.
-    if (session?.[KEY[kind]] !== key.id) continue;
+    if (session?.[KEY[kind]] !== key.id) return;
     const added: Promise<unknown>[] = [tx.objectStore(kind).add(stored(sealed) as StoredMedia & StoredProcessed)];
     if (check) added.push(tx.objectStore("checks").add(check));
     await inStoreWords(record.id, Promise.all([...added, tx.done]));
-    return;
-  }
+    return true;
+  });
 }
 
 /** The session's key for this kind, made on first use. */
@@ -105,7 +106,7 @@ async function sessionKey(
   scopeId: Id,
   sessionId: Id,
 ): Promise<DataKey> {
-  for (;;) {
+  return untilUncontended(`session ${sessionId}`, async () => {
     const session = await db.get("sessions", [scopeId, sessionId]);
     if (!session) throw new StoreError("unknown-parent", `there is no session ${sessionId}`);
     const keyId = session[KEY[kind]];
@@ -119,7 +120,7 @@ async function sessionKey(
     await tx.done;
     if (current && free) return made;
     await vault.ring.destroy(scopeId, [made.id]);
-  }
+  });
 }
 
 async function expire(

@@ -5,6 +5,7 @@
  *
  * `KeyRing` is the cryptography; a `KeyShelf` is where the wrapped keys lie (a folder, another PostgreSQL, a browser's own database, memory).
  */
+import { untilUncontended } from "../contention.js";
 import { SealError } from "../errors.js";
 import { type Aead, type AeadKey, KEY_BYTES, randomBytes } from "./aead.js";
 
@@ -51,6 +52,8 @@ export interface KeyShelf {
   destroy(scopeId: string, ids: readonly KeyId[]): Promise<void>;
   /** The profile keys that were destroyed, in batches. */
   destroyed(scopeId: string): AsyncIterable<KeyId[]>;
+  /** Those of these ids that are profile keys and were destroyed. */
+  destroyedOf(scopeId: string, ids: readonly KeyId[]): Promise<Set<KeyId>>;
   close(): Promise<void>;
 }
 
@@ -80,7 +83,7 @@ export class KeyRing {
     const raw = randomBytes(KEY_BYTES);
     try {
       const key = await this.aead.importKey(raw);
-      for (;;) {
+      return await untilUncontended(`the key of scope ${scopeId}`, async () => {
         const { generation, key: scopeKey } = await this.#current(scopeId);
         const wrapped = await this.aead.seal(scopeKey, raw, wrapContext(scopeId, id));
         if (await this.shelf.add(scopeId, { id, purpose, generation, wrapped })) {
@@ -88,7 +91,7 @@ export class KeyRing {
           return { id, key };
         }
         this.#scopeKeys.delete(scopeId);
-      }
+      });
     } finally {
       raw.fill(0);
     }

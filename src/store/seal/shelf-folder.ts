@@ -165,6 +165,10 @@ async function openLocked(
     async *destroyed(scopeId) {
       yield (await fileOf(scopeId)).destroyed();
     },
+    async destroyedOf(scopeId, ids) {
+      const file = await fileOf(scopeId);
+      return new Set(ids.filter((id) => file.wasDestroyed(id)));
+    },
     async close() {
       await writing;
       for (const file of files.values()) await (await file).close();
@@ -289,9 +293,10 @@ class SlotFile {
     for (let slot = 0; slot < this.#slots; slot++) {
       const part = bytes.subarray(slot * SLOT_BYTES, (slot + 1) * SLOT_BYTES);
       const read = readSlot(part);
-      // A torn slot was never acknowledged to anybody: it is free.
-      if (read === null) this.#free.push(slot);
-      else if (read.state === DESTROYED) this.#destroyed.add(read.key.id);
+      // A slot that does not check out was torn by a power cut, or damaged: it is left as it is, for who can repair it.
+      if (read === null) {
+        if (part.every((byte) => byte === 0)) this.#free.push(slot);
+      } else if (read.state === DESTROYED) this.#destroyed.add(read.key.id);
       else this.#keys.set(read.key.id, { slot, key: read.key });
     }
   }
@@ -302,6 +307,10 @@ class SlotFile {
 
   destroyed(): KeyId[] {
     return [...this.#destroyed];
+  }
+
+  wasDestroyed(id: KeyId): boolean {
+    return this.#destroyed.has(id);
   }
 
   *live(): Iterable<WrappedKey> {

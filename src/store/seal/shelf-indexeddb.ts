@@ -92,6 +92,10 @@ export async function openIndexedDbShelf(name: string): Promise<KeyShelf> {
     async *destroyed(scopeId) {
       yield (await db.getAll("destroyed", within(scopeId))).map(({ id }) => id);
     },
+    async destroyedOf(scopeId, ids) {
+      const known = await Promise.all(ids.map((id) => db.getKey("destroyed", [scopeId, id])));
+      return new Set(ids.filter((_, i) => known[i] !== undefined));
+    },
     async close() {
       db.close();
     },

@@ -60,6 +60,9 @@ export function createMemoryShelf(aead: Aead): KeyShelf {
     async *destroyed(scopeId) {
       yield [...(destroyed.get(scopeId) ?? [])];
     },
+    async destroyedOf(scopeId, ids) {
+      return new Set(ids.filter((id) => destroyed.get(scopeId)?.has(id)));
+    },
     async close() {},
   };
 }

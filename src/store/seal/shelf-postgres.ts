@@ -212,6 +212,13 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
         after = rows.at(-1)!.id;
       }
     },
+    async destroyedOf(scopeId, ids) {
+      const rows = await database.query<{ id: KeyId }>(
+        "SELECT id FROM vivavoce_keys.data_keys WHERE scope = $1 AND id = ANY($2::text[]) AND wrapped IS NULL",
+        [keyOf(scopeId), ids],
+      );
+      return new Set(rows.map(({ id }) => id));
+    },
     close: () => database.close(),
   };
 }

@@ -71,6 +71,16 @@ export class Vault {
     return key ? { id, key } : null;
   }
 
+  /** A profile whose key is not there has been erased; otherwise the key was lost, which nobody may take for an erasure. */
+  async assertDestroyed(scopeId: string, profileId: string, keyId: KeyId): Promise<void> {
+    if ((await this.ring.shelf.destroyedOf(scopeId, [keyId])).has(keyId)) return;
+    throw new SealError(
+      "key-lost",
+      `the key of profile ${profileId} is missing (the key files are damaged, or older than the database): ` +
+        "restore the keys from a backup, or delete the profile and enroll the person again",
+    );
+  }
+
   async #openWith(key: AeadKey, place: Place, bytes: Uint8Array): Promise<Uint8Array> {
     const plain = await this.ring.aead.open(key, bytes.subarray(HEADER_BYTES), context(place));
     if (!plain) throw new SealError("damaged", `the sealed ${place.kind} ${place.recordId} was changed or moved`);

@@ -1,4 +1,6 @@
 /** Documents of the token and engagement services. They hold signing keys and secrets' hashes, so they are sealed as well. */
+import { untilUncontended } from "../contention.js";
+import { SealError } from "../errors.js";
 import type { Store } from "../port.js";
 import type { DataKey } from "../seal/key-ring.js";
 import type { Place } from "../seal/vault.js";
@@ -99,7 +101,7 @@ export function createDocuments(context: SqlContext): Store["documents"] {
       // Before the transaction, because an embedded database has one session, which the transaction takes.
       await documentKey();
       const changed = (tx: Queries) => changeLocked(tx, at, collection, id, change);
-      while (!(await database.transaction(changed)));
+      await untilUncontended(`document ${id}`, async () => (await database.transaction(changed)) || undefined);
     },
     async delete(collection, id) {
       const rows = await database.query<{ live: boolean }>(
@@ -152,19 +154,30 @@ function placeOf(collection: string, id: string): Place {
 
 /** One key for all documents, made by the first that writes one. */
 async function readKey({ database, vault }: SqlContext): Promise<DataKey> {
-  for (;;) {
+  return untilUncontended("the key of the documents", async () => {
     const [row] = await database.query<{ value: string }>("SELECT value FROM vivavoce.settings WHERE name = $1", [
       KEY_SETTING,
     ]);
     const known = row && (await vault.key(DOCUMENT_SCOPE, row.value));
     if (known) return known;
+    if (row)
+      throw new SealError(
+        "key-lost",
+        "the key of the token services' documents is missing (the key files are damaged, or older than the database): " +
+          "restore the keys from a backup",
+      );
     const made = await vault.ring.create(DOCUMENT_SCOPE, "session");
     const rows = await database.query(
-      `INSERT INTO vivavoce.settings AS s (name, value) VALUES ($1, $2)
-       ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE s.value = $3 RETURNING 1`,
-      [KEY_SETTING, made.id, row?.value ?? null],
+      "INSERT INTO vivavoce.settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING 1",
+      [KEY_SETTING, made.id],
     );
     if (rows.length > 0) return made;
     await vault.ring.destroy(DOCUMENT_SCOPE, [made.id]);
-  }
+  });
+}
+
+/** Throws "key-lost" where documents were written and their key is not there. */
+export async function assertDocumentKey(context: SqlContext): Promise<void> {
+  const rows = await context.database.query("SELECT 1 FROM vivavoce.settings WHERE name = $1", [KEY_SETTING]);
+  if (rows.length > 0) await readKey(context);
 }

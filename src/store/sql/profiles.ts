@@ -2,7 +2,7 @@
 import { decodeTemplate, encodeTemplate, encodeVoice } from "../encoding.js";
 import type { EnrollmentSegment, Id, Owner, Print, Profile, Store } from "../port.js";
 import type { DataKey, KeyId } from "../seal/key-ring.js";
-import type { Place } from "../seal/vault.js";
+import { keyIdOf, type Place } from "../seal/vault.js";
 import { destroyDoomed, inStoreWords, type SqlContext } from "./context.js";
 import { type Queries, wasRefused } from "./database.js";
 import { eraseRows } from "./erasure.js";
@@ -48,6 +48,15 @@ export function createOwners({ database }: SqlContext): Store["owners"] {
 export function createProfiles(context: SqlContext): Store["profiles"] {
   const { database, vault } = context;
 
+  /** A lost key is an error where one profile is asked for; lists leave such a profile out, so that the others can be used. */
+  async function selectOne(scopeId: Id, where: string, values: readonly unknown[]): Promise<Profile | null> {
+    const [row] = await database.query<ProfileRow>(`${PROFILE} ${where}`, values);
+    if (!row) return null;
+    const [profile] = await readProfiles(context, [row]);
+    if (!profile) await vault.assertDestroyed(scopeId, plainOf(row).id, row.key_id);
+    return profile ?? null;
+  }
+
   async function select(where: string, values: readonly unknown[]): Promise<Profile[]> {
     return readProfiles(context, await database.query<ProfileRow>(`${PROFILE} ${where}`, values));
   }
@@ -81,20 +90,15 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
       return profile;
     },
 
-    async get(scopeId, id) {
-      const [profile] = await select("WHERE scope = $1 AND id = $2", [keyOf(scopeId), escapeText(id)]);
-      return profile ?? null;
-    },
+    get: (scopeId, id) => selectOne(scopeId, "WHERE scope = $1 AND id = $2", [keyOf(scopeId), escapeText(id)]),
 
-    async find(scopeId, kind, externalId, tag) {
-      const [profile] = await select(`WHERE scope = $1 AND owner = ${OWNER_ID} AND tag = $4`, [
+    find: (scopeId, kind, externalId, tag) =>
+      selectOne(scopeId, `WHERE scope = $1 AND owner = ${OWNER_ID} AND tag = $4`, [
         keyOf(scopeId),
         kind,
         keyOf(externalId),
         keyOf(tag),
-      ]);
-      return profile ?? null;
-    },
+      ]),
 
     async list(scopeId, after, limit) {
       const found: Profile[] = [];
@@ -135,6 +139,8 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
         bytes: voice,
       }));
       const opened = await vault.openAll(scopeId, sealed);
+      const unopened = opened.indexOf(null);
+      if (unopened >= 0) await vault.assertDestroyed(scopeId, id, keyIdOf(sealed[unopened]!.bytes));
       return plain.flatMap(({ addedAt, processed }, i) => {
         const voice = opened[i];
         return voice ? [{ profileId: id, addedAt, processed: joinProcessed(processed, voice) }] : [];
@@ -147,8 +153,12 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
         "SELECT key_id FROM vivavoce.profiles WHERE scope = $1 AND id = $2",
         profile,
       );
-      const key = known && (await vault.key(scopeId, known.key_id));
-      if (!key) return "missing";
+      if (!known) return "missing";
+      const key = await vault.key(scopeId, known.key_id);
+      if (!key) {
+        await vault.assertDestroyed(scopeId, id, known.key_id);
+        return "missing";
+      }
       const row = await sealSegment(context, key, scopeId, id, segment);
       return database.transaction(async (tx) => {
         const [at] = await tx.query<{ print_type: string | null; generation: number | string; there: boolean }>(
@@ -179,7 +189,10 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
       );
       if (!known || Number(known.generation) !== generation) return false;
       const key = await vault.key(scopeId, known.key_id);
-      if (!key) return false;
+      if (!key) {
+        await vault.assertDestroyed(scopeId, id, known.key_id);
+        return false;
+      }
       const sealed = await sealTemplate(context, key, scopeId, id, template);
       const rows: SegmentRow[] = [];
       for (const segment of segments ?? []) rows.push(await sealSegment(context, key, scopeId, id, segment));

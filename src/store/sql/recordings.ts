@@ -1,4 +1,5 @@
 /** Media and audio models: sealed with keys of their session, which go when the session's recordings go. */
+import { untilUncontended } from "../contention.js";
 import { decodeVoice, encodeVoice, type VoiceModel } from "../encoding.js";
 import { StoreError } from "../errors.js";
 import type { Id, MediaSegment, ProcessedAudio, Store } from "../port.js";
@@ -120,22 +121,23 @@ export async function underSessionKey(
 ): Promise<void> {
   const { vault, sessionKeyIds } = context;
   const session = `${kind.table} ${keyOf(scopeId)} ${sessionId}`;
-  for (;;) {
+  const noted = await untilUncontended(`session ${sessionId}`, async () => {
     const guess = sessionKeyIds.get(session);
     const guessed = guess === undefined ? null : await vault.key(scopeId, guess);
     const key = guessed ?? (await sessionKey(context, kind, scopeId, sessionId));
     const sealed = await vault.seal(key, placeOf(kind, scopeId, sessionId, id), content);
     const rows = await inStoreWords(id, insert(sealed, key.id));
-    if (rows.length > 0) return sessionKeyIds.note(session, key.id);
+    if (rows.length > 0) return key.id;
     sessionKeyIds.forget(session);
-  }
+  });
+  sessionKeyIds.note(session, noted);
 }
 
 /** The session's key for this kind, made on first use. */
 async function sessionKey(context: SqlContext, kind: RecordingKind, scopeId: Id, sessionId: Id): Promise<DataKey> {
   const { database, vault } = context;
   const session = [keyOf(scopeId), escapeText(sessionId)];
-  for (;;) {
+  return untilUncontended(`session ${sessionId}`, async () => {
     const [row] = await database.query<{ key_id: KeyId | null }>(
       `SELECT ${kind.keyColumn} AS key_id FROM vivavoce.sessions WHERE scope = $1 AND id = $2`,
       session,
@@ -152,7 +154,7 @@ async function sessionKey(context: SqlContext, kind: RecordingKind, scopeId: Id,
     );
     if (rows.length > 0) return made;
     await vault.ring.destroy(scopeId, [made.id]);
-  }
+  });
 }
 
 async function get<Plain extends { readonly sessionId: Id }>(

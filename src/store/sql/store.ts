@@ -7,10 +7,11 @@ import { KeyRing, type KeyShelf } from "../seal/key-ring.js";
 import { Vault } from "../seal/vault.js";
 import { readDoomed, SessionKeyIds, type SqlContext } from "./context.js";
 import type { Database } from "./database.js";
-import { createDocuments } from "./documents.js";
+import { assertDocumentKey, createDocuments } from "./documents.js";
 import { finishErasures } from "./erasure.js";
 import { createGroups } from "./groups.js";
 import { createJobs } from "./jobs.js";
+import { findLostKeys, type LostKeys } from "./lost-keys.js";
 import { migrate } from "./migrations.js";
 import { createOwners, createProfiles } from "./profiles.js";
 import { createMedia, createProcessed } from "./recordings.js";
@@ -35,6 +36,8 @@ export interface SealedStore extends Store {
     rotate(scopeId: string): Promise<boolean>;
     /** The same for every scope, and for the key of the documents. Returns how many there were. */
     rotateAll(): Promise<number>;
+    /** What the keys no longer open, as it was found when the store was opened. */
+    readonly lost: LostKeys;
   };
 }
 
@@ -53,12 +56,15 @@ export async function createSqlStore(
   };
   const { jobs, stop } = createJobs(context, options.deadReplicaSeconds ?? DEAD_REPLICA_SECONDS);
   let open = true;
+  let lost: LostKeys;
   let closing: Promise<void> | null = null;
 
   try {
     await migrate(database);
     await bindKeys(database, shelf);
+    await assertDocumentKey(context);
     await finishErasures(context, await readDoomed(context));
+    lost = await findLostKeys(context);
   } catch (error) {
     await database.close();
     await ring.close();
@@ -76,10 +82,10 @@ export async function createSqlStore(
     groups: guarded(createGroups(context)),
     jobs: guarded(jobs),
     documents: guarded(createDocuments(context)),
-    keys: guarded({
-      rotate: (scopeId: string) => ring.rotate(scopeId),
-      rotateAll: () => ring.rotateAll(),
-    }),
+    keys: {
+      ...guarded({ rotate: (scopeId: string) => ring.rotate(scopeId), rotateAll: () => ring.rotateAll() }),
+      lost,
+    },
     close() {
       closing ??= (async () => {
         // The job at hand still needs the store.

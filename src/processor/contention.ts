@@ -1,0 +1,24 @@
+import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
+import { StatusError } from "../contract/status-error.js";
+import { duration } from "./messages.js";
+
+/** Callers that enroll or train the same profile at the same moment meet a few times; more is a fault. */
+const TRIES = 100;
+
+/** Reads and writes again while somebody else wrote first (`undefined`): not for ever, and not for a caller who gave up. */
+export async function untilUncontended<T>(
+  signal: AbortSignal | undefined,
+  attempt: () => Promise<T | undefined>,
+): Promise<T> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    signal?.throwIfAborted();
+    const done = await attempt();
+    if (done !== undefined) return done;
+    await new Promise((resume) => setTimeout(resume, 0));
+  }
+  throw new StatusError({
+    statusCode: StatusCode.BUSY,
+    message: `the profile was written by others ${TRIES} times in a row; try again`,
+    retryAfter: duration(1),
+  });
+}

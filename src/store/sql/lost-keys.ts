@@ -1,0 +1,44 @@
+/** Profiles whose keys are not there: a damaged key file, or keys older than the database. Found at the start, so that a person hears of it. */
+import type { Id } from "../port.js";
+import type { KeyId } from "../seal/key-ring.js";
+import type { SqlContext } from "./context.js";
+import { unescapeText } from "./text.js";
+
+export interface LostKeys {
+  readonly profiles: number;
+  /** The first few. */
+  readonly examples: readonly { readonly scopeId: Id; readonly profileId: Id }[];
+}
+
+const AT_ONCE = 10_000;
+const EXAMPLES = 5;
+
+export async function findLostKeys({ database, vault }: SqlContext): Promise<LostKeys> {
+  const { shelf } = vault.ring;
+  const examples: { scopeId: Id; profileId: Id }[] = [];
+  let profiles = 0;
+  const scopes = await database.query<{ scope: string; scope_id: string }>(
+    "SELECT scope, scope_id FROM vivavoce.scopes",
+  );
+  for (const { scope, scope_id } of scopes) {
+    const scopeId: Id = JSON.parse(scope_id);
+    for (let after = "", rows = AT_ONCE; rows === AT_ONCE; ) {
+      const page = await database.query<{ id: string; key_id: KeyId }>(
+        `SELECT id, key_id FROM vivavoce.profiles WHERE scope = $1 AND id > $2 ORDER BY id LIMIT ${AT_ONCE}`,
+        [scope, after],
+      );
+      rows = page.length;
+      after = page.at(-1)?.id ?? after;
+      const there = await shelf.find(
+        scopeId,
+        page.map(({ key_id }) => key_id),
+      );
+      for (const { id, key_id } of page) {
+        if (there.has(key_id)) continue;
+        profiles++;
+        if (examples.length < EXAMPLES) examples.push({ scopeId, profileId: unescapeText(id) });
+      }
+    }
+  }
+  return { profiles, examples };
+}
