@@ -38,22 +38,17 @@ export function serveFolder(
     if (url.endsWith("/index.html")) files.set(url.slice(0, -"index.html".length), path);
   }
 
-  /** What shrinks, shrunk once. A model hardly does, and who shows progress needs its length. */
-  const shrunk = new Map<string, Buffer>();
-  function gzipped(path: string, bytes: Buffer): Buffer {
-    const made = shrunk.get(path) ?? gzipSync(bytes);
-    shrunk.set(path, made);
-    return made;
-  }
+  const loaded = new Map<string, LoadedFile>();
 
   return (request) => {
     if (request.method !== "GET" && request.method !== "HEAD") return null;
     const { pathname } = new URL(request.url);
     const path = files.get(pathname);
     if (path === undefined) return null;
-    const bytes = readFileSync(path);
-    const tag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
+    const file = loaded.get(path) ?? loadFile(path);
+    loaded.set(path, file);
     const type = TYPES[/\.\w+$/.exec(path)?.[0] ?? ""] ?? "application/octet-stream";
+    // A model hardly shrinks, and who shows progress needs its length.
     const zip = type !== "application/octet-stream" && /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
     const headers = {
       "content-type": type,
@@ -63,7 +58,7 @@ export function serveFolder(
       "cache-control": /^(assets|models)\//.test(pathname.slice(at.length))
         ? "public, max-age=31536000, immutable"
         : "no-cache",
-      etag: tag,
+      etag: file.tag,
       "content-security-policy": CONTENT_SECURITY_POLICY,
       // With both, a page may share one copy of the model among its workers.
       "cross-origin-opener-policy": "same-origin",
@@ -71,10 +66,49 @@ export function serveFolder(
       "referrer-policy": "no-referrer",
       "x-content-type-options": "nosniff",
     };
-    if (request.headers.get("if-none-match") === tag) return new Response(null, { status: 304, headers });
-    const body = zip ? gzipped(path, bytes) : bytes;
-    return new Response(request.method === "HEAD" ? null : new Uint8Array(body), {
+    if (request.headers.get("if-none-match") === file.tag) return new Response(null, { status: 304, headers });
+    const body = zip ? file.gzipped() : file.bytes;
+    return new Response(request.method === "HEAD" ? null : inChunks(body), {
       headers: { ...headers, "content-length": String(body.length) },
     });
   };
+}
+
+interface LoadedFile {
+  readonly bytes: Buffer;
+  readonly tag: string;
+  gzipped(): Buffer;
+}
+
+/** Read, hashed and shrunk once for all who ask: anybody may, as often as they like. */
+function loadFile(path: string): LoadedFile {
+  const bytes = readFileSync(path);
+  const tag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
+  let shrunk: Buffer | null = null;
+  return {
+    bytes,
+    tag,
+    gzipped() {
+      shrunk ??= gzipSync(bytes);
+      return shrunk;
+    },
+  };
+}
+
+const CHUNK_BYTES = 65_536;
+
+/** Views of the one copy, each handed over when the one before was taken: a caller that does not read costs no memory. */
+function inChunks(bytes: Buffer): ReadableStream<Uint8Array> {
+  let at = 0;
+  return new ReadableStream(
+    {
+      pull(controller) {
+        const chunk = bytes.subarray(at, at + CHUNK_BYTES);
+        at += CHUNK_BYTES;
+        if (chunk.length > 0) controller.enqueue(chunk);
+        if (at >= bytes.length) controller.close();
+      },
+    },
+    { highWaterMark: 0 },
+  );
 }
