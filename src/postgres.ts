@@ -42,7 +42,10 @@ export async function openEmbeddedStore(folder: string, options: EmbeddedStoreOp
   const lock = await lockFolder(folder, "store.lock");
   try {
     const shelf = await openShelf({ ...options, keys: options.keys ?? join(folder, "keys") });
-    const store = await createOver(shelf, () => openEmbeddedDatabase(join(folder, "database")), options);
+    const store = await createOver(shelf, () => openEmbeddedDatabase(join(folder, "database")), {
+      ...options,
+      lost: lock.lost,
+    });
     return {
       ...store,
       async close() {
@@ -82,7 +85,7 @@ export function isPostgresUrl(location: string): boolean {
 async function createOver(
   shelf: KeyShelf,
   openDatabase: () => Promise<Database>,
-  options: SqlStoreOptions,
+  options: SqlStoreOptions & { readonly lost?: AbortSignal },
 ): Promise<SealedStore> {
   let database: Database;
   try {

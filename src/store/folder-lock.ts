@@ -1,66 +1,92 @@
 /**
- * One process at a time in a folder. A lock file names its holder; when that process is gone (kill -9, power cut) the next one takes over.
- * On the same host the process table tells; for a holder on another host (a shared volume) the lock's age does, refreshed while it is held.
+ * One process at a time in a folder. A lock file names its holder, and a socket beside it shows that the holder lives: the kernel closes it
+ * when the last thread of the process is gone, and lets others connect to it from whatever container they are in. Process numbers would
+ * not do: containers that share a folder see the same ones.
+ *
+ * Another kernel (a volume shared over a network) or a file system without sockets knows nothing of the socket: there a holder counts as
+ * alive while it refreshes the lock's time. One that was held up for longer, and finds another's name in the lock, has lost it.
  */
-import { readFileSync } from "node:fs";
-import { mkdir, open, readFile, stat, unlink, utimes } from "node:fs/promises";
+import { closeSync, openSync, readFileSync, type Stats } from "node:fs";
+import { mkdir, open, readdir, readFile, stat, unlink, utimes } from "node:fs/promises";
+import net from "node:net";
 import { hostname } from "node:os";
-import { join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { StoreError } from "./errors.js";
 
 interface Holder {
   readonly pid: number;
   readonly host: string;
-  /** Tells a process from a later one with the same number; `null` where the system does not say. */
-  readonly processStartedAt: string | null;
+  /** The run of the kernel that the socket lives in; `null` where the system does not say. */
+  readonly boot: string | null;
+  /** File name of the socket; `null` where none could be made. */
+  readonly socket: string | null;
   readonly nonce: string;
 }
 
 export interface FolderLock {
+  /** Aborted when another process took the lock: nothing may be written any more. */
+  readonly lost: AbortSignal;
   release(): Promise<void>;
 }
 
-const REFRESH_MS = 5_000;
-const OTHER_HOST_STALE_MS = 30_000;
+export interface LockTimes {
+  readonly refreshMs: number;
+  /** A lock that was not refreshed for so long, as seen by who waits for it, is a dead process's. */
+  readonly deadMs: number;
+}
+
+const TIMES: LockTimes = { refreshMs: 5_000, deadMs: 30_000 };
 /** A holder writes its name right after making the file; an older empty file was left by one that died in between. */
 const UNSIGNED_STALE_MS = 2_000;
 /** Removing a dead holder's lock takes a few file operations. */
 const TAKEOVER_STALE_MS = 10_000;
 const TAKEOVER_WAIT_MS = 100;
 const TRIES = 200;
+const CONNECT_MS = 5_000;
+/** Left by a process that died before it signed a lock. Nobody takes this long to sign one. */
+const SOCKET_STALE_MS = 3_600_000;
+/** Longer addresses of sockets are cut off without a word. */
+const LONGEST_SOCKET_PATH = 100;
 
-/** Nonces of the locks this process holds: a lock with our process id but none of these is from a former life (containers reuse ids). */
-const heldHere = new Set<string>();
-
-export async function lockFolder(folder: string, name: string): Promise<FolderLock> {
+export async function lockFolder(folder: string, name: string, times: LockTimes = TIMES): Promise<FolderLock> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = join(resolve(folder), name);
+  const nonce = crypto.randomUUID();
+  const socket = await openSocket(join(dirname(path), `${name}.${nonce.slice(0, 8)}.sock`));
   const holder: Holder = {
     pid: process.pid,
     host: hostname(),
-    processStartedAt: processStart(process.pid),
-    nonce: crypto.randomUUID(),
+    boot: bootId(),
+    socket: socket && basename(socket.path),
+    nonce,
   };
-  for (let tries = 0; tries < TRIES; tries++) {
-    if (await take(path, holder)) return hold(path, holder);
-    const found = await readHolder(path);
-    if (found === "gone") continue;
-    if (found === "unsigned") {
-      await new Promise((wake) => setTimeout(wake, UNSIGNED_STALE_MS / 10));
-      continue;
+  try {
+    for (let tries = 0; tries < TRIES; tries++) {
+      if (await take(path, holder)) {
+        await removeOldSockets(path, holder.socket);
+        return hold(path, holder, socket, times);
+      }
+      const found = await readHolder(path);
+      if (found === "gone") continue;
+      if (found === "unsigned") {
+        await sleep(UNSIGNED_STALE_MS / 10);
+        continue;
+      }
+      if (found !== "unsigned-stale" && (await isAlive(path, found, times))) {
+        throw new StoreError("locked", `${folder} is open in process ${found.pid} on ${found.host}`);
+      }
+      await removeStale(path, found === "unsigned-stale" ? null : found);
     }
-    if (found !== "unsigned-stale" && (await isAlive(path, found))) {
-      throw new StoreError("locked", `${folder} is open in process ${found.pid} on ${found.host}`);
-    }
-    await removeStale(path, found === "unsigned-stale" ? null : found.nonce);
+    throw new StoreError("locked", `${folder} is being opened by other processes`);
+  } catch (error) {
+    await socket?.close();
+    throw error;
   }
-  throw new StoreError("locked", `${folder} is being opened by other processes`);
 }
 
 async function take(path: string, holder: Holder): Promise<boolean> {
   try {
     const file = await open(path, "wx", 0o600);
-    heldHere.add(holder.nonce);
     try {
       await file.writeFile(JSON.stringify(holder));
     } finally {
@@ -73,15 +99,27 @@ async function take(path: string, holder: Holder): Promise<boolean> {
   }
 }
 
-function hold(path: string, { nonce }: Holder): FolderLock {
-  const refresh = setInterval(() => utimes(path, new Date(), new Date()).catch(() => {}), REFRESH_MS);
+function hold(path: string, { nonce }: Holder, socket: LifeSocket | null, { refreshMs }: LockTimes): FolderLock {
+  const lost = new AbortController();
+  const isOurs = async () => {
+    const found = await readHolder(path);
+    return typeof found === "object" && found.nonce === nonce;
+  };
+  const refresh = setInterval(async () => {
+    try {
+      if (await isOurs()) await utimes(path, new Date(), new Date());
+      else lost.abort(new StoreError("locked", `${dirname(path)} was taken over by another process`));
+    } catch {
+      // A disk that does not answer now is asked again at the next turn.
+    }
+  }, refreshMs);
   refresh.unref();
   return {
+    lost: lost.signal,
     async release() {
       clearInterval(refresh);
-      if (!heldHere.delete(nonce)) return;
-      const found = await readHolder(path);
-      if (typeof found === "object" && found.nonce === nonce) await unlink(path);
+      if (await isOurs()) await unlinkIfThere(path);
+      await socket?.close();
     },
   };
 }
@@ -101,34 +139,116 @@ async function readHolder(path: string): Promise<Holder | "gone" | "unsigned" | 
   }
 }
 
-async function isAlive(path: string, holder: Holder): Promise<boolean> {
-  if (holder.host !== hostname()) {
-    const age = Date.now() - (await stat(path).catch(() => ({ mtimeMs: 0 }))).mtimeMs;
-    return age < OTHER_HOST_STALE_MS;
+async function isAlive(path: string, holder: Holder, times: LockTimes): Promise<boolean> {
+  const sameKernel = holder.boot !== null && holder.boot === bootId();
+  if (sameKernel && holder.socket) return answers(join(dirname(path), holder.socket));
+  return isRefreshed(path, times);
+}
+
+/**
+ * Whether the lock's time moves while we look. A clock, another's or our own after it was set, decides only how long: what looks old
+ * has been missed by its holder for long, or will be refreshed at the holder's next turn.
+ */
+async function isRefreshed(path: string, { refreshMs, deadMs }: LockTimes): Promise<boolean> {
+  const first = await statIfThere(path);
+  const looksOld = first !== null && Date.now() - first.mtimeMs > deadMs;
+  const watchMs = looksOld ? 2 * refreshMs : deadMs;
+  for (let waited = 0; waited < watchMs; waited += refreshMs / 2) {
+    await sleep(refreshMs / 2);
+    const now = await statIfThere(path);
+    if (now?.mtimeMs !== first?.mtimeMs) return now !== null;
   }
-  if (holder.pid === process.pid) return heldHere.has(holder.nonce);
+  return false;
+}
+
+interface LifeSocket {
+  readonly path: string;
+  close(): Promise<void>;
+}
+
+/** Nothing is said over it. `null` where the file system or the system has none. */
+async function openSocket(path: string): Promise<LifeSocket | null> {
+  const server = net.createServer((connection) => connection.destroy());
+  server.unref();
   try {
-    process.kill(holder.pid, 0);
+    await withShortPath(path, (address) => {
+      return new Promise<void>((opened, failed) => {
+        server.once("error", failed);
+        server.listen(address, () => opened());
+      });
+    });
   } catch (error) {
-    if (codeOf(error) === "ESRCH") return false;
+    if (codeOf(error) === "EACCES" || codeOf(error) === "EROFS" || codeOf(error) === "ENOSPC") throw error;
+    return null;
   }
-  return holder.processStartedAt === null || holder.processStartedAt === processStart(holder.pid);
+  return {
+    path,
+    async close() {
+      await new Promise<void>((closed) => server.close(() => closed()));
+      await unlinkIfThere(path);
+    },
+  };
+}
+
+/** The kernel answers for a process that is stopped or busy, and refuses for one that is gone. */
+async function answers(path: string): Promise<boolean> {
+  try {
+    await withShortPath(path, (address) => {
+      return new Promise<void>((connected, refused) => {
+        const connection = net.connect(address);
+        connection.setTimeout(CONNECT_MS, () => connection.destroy(new Error("no answer")));
+        connection.once("connect", () => {
+          connection.destroy();
+          connected();
+        });
+        connection.once("error", refused);
+      });
+    });
+    return true;
+  } catch (error) {
+    const code = codeOf(error);
+    return code !== "ECONNREFUSED" && code !== "ENOENT";
+  }
+}
+
+/** Of a folder with a long path, Linux offers a short one through an open descriptor. */
+async function withShortPath<T>(path: string, use: (address: string) => Promise<T>): Promise<T> {
+  if (process.platform === "win32") return use(`\\\\.\\pipe\\vivavoce-${basename(path)}`);
+  if (Buffer.byteLength(path) <= LONGEST_SOCKET_PATH) return use(path);
+  if (process.platform !== "linux") throw new RangeError("the path is too long for a socket");
+  const folder = openSync(dirname(path), "r");
+  try {
+    return await use(`/proc/self/fd/${folder}/${basename(path)}`);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+async function removeOldSockets(path: string, own: string | null): Promise<void> {
+  const [folder, name] = [dirname(path), basename(path)];
+  for (const each of await readdir(folder)) {
+    if (!each.startsWith(`${name}.`) || !each.endsWith(".sock") || each === own) continue;
+    const left = await statIfThere(join(folder, each));
+    if (left && Date.now() - left.mtimeMs > SOCKET_STALE_MS) await unlinkIfThere(join(folder, each));
+  }
 }
 
 /** One at a time, and only after another look: who was faster may have put a lock of its own there. */
-async function removeStale(path: string, nonce: string | null): Promise<void> {
+async function removeStale(path: string, dead: Holder | null): Promise<void> {
   const takeover = `${path}.takeover`;
   if (!(await createEmpty(takeover))) {
     // Somebody is at it; or died in it.
-    const { mtimeMs } = await stat(takeover).catch(() => ({ mtimeMs: Date.now() }));
-    if (Date.now() - mtimeMs > TAKEOVER_STALE_MS) await unlinkIfThere(takeover);
-    else await new Promise((wake) => setTimeout(wake, TAKEOVER_WAIT_MS));
+    const made = await statIfThere(takeover);
+    if (made && Date.now() - made.mtimeMs > TAKEOVER_STALE_MS) await unlinkIfThere(takeover);
+    else await sleep(TAKEOVER_WAIT_MS);
     return;
   }
   try {
     const found = await readHolder(path);
-    const same = typeof found === "object" ? found.nonce === nonce : found === "unsigned-stale" && nonce === null;
-    if (same) await unlinkIfThere(path);
+    const same = typeof found === "object" ? found.nonce === dead?.nonce : found === "unsigned-stale" && dead === null;
+    if (!same) return;
+    await unlinkIfThere(path);
+    if (dead?.socket) await unlinkIfThere(join(dirname(path), basename(dead.socket)));
   } finally {
     await unlinkIfThere(takeover);
   }
@@ -152,21 +272,25 @@ async function unlinkIfThere(path: string): Promise<void> {
   }
 }
 
-/**
- * Linux counts the clock ticks from boot to a process's start; other systems are asked nothing. A process that ended and that its parent
- * has not asked about yet (in containers nobody may ever) still has its number, but holds nothing any more: not before its last thread
- * has ended, which may be in the middle of a write when the first is gone.
- */
-function processStart(pid: number): string | null {
+async function statIfThere(path: string): Promise<Stats | null> {
   try {
-    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-    const [state, threads, startedAt] = [fields[0], Number(fields[17]), fields[19]];
-    return state === "Z" && threads <= 1 ? null : (startedAt ?? null);
-  } catch {
-    return null;
+    return await stat(path);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return null;
+    throw error;
   }
 }
+
+/** The same in every container of a machine, and another after it started anew. */
+function bootId(): string | null {
+  try {
+    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  } catch {
+    return process.platform === "linux" ? null : `${process.platform} ${hostname()}`;
+  }
+}
+
+const sleep = (ms: number) => new Promise<void>((wake) => setTimeout(wake, ms));
 
 function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code;

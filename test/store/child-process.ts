@@ -14,10 +14,19 @@ export interface Child {
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null; errors: string }>;
 }
 
-export function startEnrolling(...args: (string | number)[]): Child {
+/** As a container does: a process there has numbers of its own. Ends all in it when it is ended. */
+export const OWN_PROCESS_NUMBERS = [
+  "unshare",
+  ...(process.getuid?.() === 0 ? [] : ["--user", "--map-root-user"]),
+].concat(["--pid", "--fork", "--kill-child", "--mount-proc"]);
+
+export const startEnrolling = (...args: (string | number)[]): Child => startEnrollingIn([], ...args);
+
+export function startEnrollingIn(wrapper: readonly string[], ...args: (string | number)[]): Child {
   if (!existsSync(BUILT)) throw new Error("this test runs the built package: node scripts/build.mjs");
   // The optimizing compiler of WebAssembly costs more than these short lives win by it.
-  const child = spawn(process.execPath, ["--liftoff-only", SCRIPT, ...args.map(String)], {
+  const [command, ...rest] = [...wrapper, process.execPath, "--liftoff-only", SCRIPT, ...args.map(String)];
+  const child = spawn(command!, rest, {
     stdio: ["ignore", "pipe", "pipe"],
   });
   let errors = "";

@@ -1,8 +1,6 @@
 /** The store in a folder: who may open it, what lies in its files, what erasing leaves. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { hostname, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -11,7 +9,7 @@ import { nodeAead } from "../../src/store/seal/aead-node.js";
 import { KeyRing } from "../../src/store/seal/key-ring.js";
 import { openFolderShelf } from "../../src/store/seal/shelf-folder.js";
 import { keyIdOf, Vault } from "../../src/store/seal/vault.js";
-import { startEnrolling } from "./child-process.js";
+import { OWN_PROCESS_NUMBERS, startEnrolling, startEnrollingIn } from "./child-process.js";
 import { filesIn, filesWith, fragmentsOf } from "./files.js";
 import { enrollPerson, newId, templateOf } from "./fixtures.js";
 
@@ -83,45 +81,35 @@ describe("a folder", () => {
   });
 
   test.runIf(process.platform === "linux")(
-    "is taken over from a process that ended and was not waited for",
+    "stays closed to a process that cannot see the holder's number: another container on the same machine",
     async () => {
       const folder = newFolder();
-      // The shell becomes a program that never asks about the child that it was given.
-      const parent = spawn("sh", ["-c", "sleep 600 & echo $!; exec sleep 600"]);
-      try {
-        const pid = Number(String((await once(parent.stdout, "data"))[0]));
-        const stat = () => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
-        const parentName = () => readFileSync(`/proc/${parent.pid}/comm`, "utf8").trim();
-        await vi.waitFor(() => expect(parentName()).toBe("sleep"), { timeout: 60_000 });
-        process.kill(pid, "SIGKILL");
-        await vi.waitFor(() => expect(stat()[0]).toBe("Z"), { timeout: 60_000 });
-        const holder = { pid, host: hostname(), processStartedAt: stat()[19], nonce: "another" };
-        writeFileSync(join(folder, "store.lock"), JSON.stringify(holder));
-        await (await openEmbeddedStore(folder)).close();
-      } finally {
-        parent.kill();
-      }
+      const store = await openEmbeddedStore(folder);
+      const child = startEnrollingIn(OWN_PROCESS_NUMBERS, "folder", folder, 1, 1, 0);
+      const { code, errors } = await child.ended;
+      expect(errors).toContain(`is open in process ${process.pid}`);
+      expect(code).not.toBe(0);
+      await store.close();
+      await (await openEmbeddedStore(folder)).close();
     },
   );
 
-  test("is taken over from a process that is gone, from a former life with our number, and from a lock never signed", async () => {
+  test.runIf(process.platform === "linux")("is taken over from a container that was killed", async () => {
     const folder = newFolder();
-    const lock = join(folder, "store.lock");
-    const holder = { pid: 2 ** 22 + 1, host: hostname(), processStartedAt: "1", nonce: "another" };
-    const old = new Date(Date.now() - 60_000);
-    for (const left of [holder, { ...holder, pid: process.pid }, { ...holder, pid: 1, processStartedAt: "never" }]) {
-      writeFileSync(lock, JSON.stringify(left));
-      await (await openEmbeddedStore(folder)).close();
+    const child = startEnrollingIn(OWN_PROCESS_NUMBERS, "folder", folder, 1, 1, 1_000);
+    let locked: Error | null = null;
+    for await (const message of child.messages) {
+      if (!("enrolled" in message)) continue;
+      locked = await openEmbeddedStore(folder).then(
+        () => null,
+        (error: Error) => error,
+      );
+      child.process.kill("SIGKILL");
+      break;
     }
-    writeFileSync(lock, "");
-    const { utimesSync } = await import("node:fs");
-    utimesSync(lock, old, old);
-    await (await openEmbeddedStore(folder)).close();
-    // Another host's lock counts for as long as it is refreshed.
-    writeFileSync(lock, JSON.stringify({ ...holder, host: "another host" }));
-    await expect(openEmbeddedStore(folder)).rejects.toMatchObject({ code: "locked" });
-    utimesSync(lock, old, old);
-    await (await openEmbeddedStore(folder)).close();
+    expect(locked).toMatchObject({ code: "locked" });
+    await child.ended;
+    await vi.waitFor(async () => (await openEmbeddedStore(folder)).close(), { timeout: 60_000, interval: 500 });
   });
 
   test("opened by many at once is opened by one", async () => {

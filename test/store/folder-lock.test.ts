@@ -1,5 +1,5 @@
 /** Who takes over a folder from a process that is gone, on a disk so slow that everybody meets everybody else in between. */
-import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import type * as FileSystem from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,8 +22,15 @@ vi.mock("node:fs/promises", async (original) => {
 const root = mkdtempSync(join(tmpdir(), "vivavoce-lock-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** A lock of this process's number from a former life. */
-const DEAD = { pid: process.pid, host: hostname(), processStartedAt: null, nonce: "dead" };
+/** A lock of this process's number from a former life, whose socket is gone. */
+const DEAD = {
+  pid: process.pid,
+  host: hostname(),
+  boot: readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(),
+  socket: "store.lock.dead.sock",
+  nonce: "dead",
+};
+const FAST = { refreshMs: 100, deadMs: 1_500 };
 
 function abandonedFolder(): string {
   const folder = mkdtempSync(join(root, "store-"));
@@ -54,4 +61,34 @@ test("a process that died as it took over keeps nobody out", async () => {
   utimesSync(takeover, aMinuteAgo, aMinuteAgo);
   await (await lockFolder(folder, "store.lock")).release();
   expect(readdirSync(folder)).toEqual([]);
+});
+
+test("a folder with a path too long for a socket is locked as well", async () => {
+  const folder = join(mkdtempSync(join(root, "store-")), "x".repeat(120));
+  const lock = await lockFolder(folder, "store.lock");
+  expect(readdirSync(folder).some((name) => name.endsWith(".sock"))).toBe(true);
+  await expect(lockFolder(folder, "store.lock")).rejects.toMatchObject({ code: "locked" });
+  await lock.release();
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("another machine's lock counts while it is refreshed, whatever the clocks say, and is taken over afterwards", async () => {
+  const folder = mkdtempSync(join(root, "store-"));
+  const path = join(folder, "store.lock");
+  writeFileSync(path, JSON.stringify({ ...DEAD, boot: "another kernel", host: "another machine" }));
+  let turns = 0;
+  const refreshing = setInterval(() => utimesSync(path, 1_000 + ++turns, 1_000 + turns), 50);
+  await expect(lockFolder(folder, "store.lock", FAST)).rejects.toMatchObject({ code: "locked" });
+  clearInterval(refreshing);
+  await (await lockFolder(folder, "store.lock", FAST)).release();
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("a holder that was held up, and finds another's name in the lock, knows that it lost it", async () => {
+  const folder = mkdtempSync(join(root, "store-"));
+  const lock = await lockFolder(folder, "store.lock", FAST);
+  writeFileSync(join(folder, "store.lock"), JSON.stringify({ ...DEAD, nonce: "another" }));
+  await vi.waitFor(() => expect(lock.lost.aborted).toBe(true), { timeout: 10_000 });
+  await lock.release();
+  expect(readFileSync(join(folder, "store.lock"), "utf8")).toContain("another");
 });

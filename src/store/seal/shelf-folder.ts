@@ -13,7 +13,7 @@ import { createHash } from "node:crypto";
 import { type FileHandle, mkdir, open, readdir, readFile, rename, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SealError } from "../errors.js";
-import { lockFolder } from "../folder-lock.js";
+import { type FolderLock, lockFolder } from "../folder-lock.js";
 import { type Aead, KEY_BYTES, NONCE_BYTES, randomBytes, TAG_BYTES } from "./aead.js";
 import { fromHex, type KeyId, type KeyShelf, type ScopeKey, toHex, type WrappedKey } from "./key-ring.js";
 import { createMasterSeal, type MasterSeal } from "./master-key.js";
@@ -45,7 +45,7 @@ const [FREE, LIVE, DESTROYED] = [0, 1, 2];
 export async function openFolderShelf(folder: string, aead: Aead, options: FolderShelfOptions = {}): Promise<KeyShelf> {
   const lock = await lockFolder(folder, "ring.lock");
   try {
-    return await openLocked(folder, aead, options, () => lock.release());
+    return await openLocked(folder, aead, options, lock);
   } catch (error) {
     await lock.release();
     throw error;
@@ -56,7 +56,7 @@ async function openLocked(
   folder: string,
   aead: Aead,
   options: FolderShelfOptions,
-  release: () => Promise<void>,
+  lock: FolderLock,
 ): Promise<KeyShelf> {
   const master = await createMasterSeal(aead, options);
   await removeUnfinished(folder);
@@ -84,6 +84,7 @@ async function openLocked(
   let writing: Promise<unknown> = Promise.resolve();
   const changeScope = <T>(change: (current: RingFile) => Promise<{ next: RingFile | null; answer: T }>): Promise<T> => {
     const done = writing.then(async () => {
+      lock.lost.throwIfAborted();
       const { next, answer } = await change(ring);
       if (next) {
         await replaceFile(ringPath, JSON.stringify(next));
@@ -138,6 +139,7 @@ async function openLocked(
     },
     async add(scopeId, key) {
       const file = await fileOf(scopeId);
+      lock.lost.throwIfAborted();
       if (!mayWrap(scopeId, key)) return false;
       await file.add(key);
       return true;
@@ -173,7 +175,7 @@ async function openLocked(
       await writing;
       for (const file of files.values()) await (await file).close();
       files.clear();
-      await release();
+      await lock.release();
     },
   };
 }

@@ -45,7 +45,8 @@ export interface SealedStore extends Store {
 export async function createSqlStore(
   database: Database,
   shelf: KeyShelf,
-  options: SqlStoreOptions = {},
+  /** `lost`: another process has taken the folder, and nothing may be done to it any more. */
+  options: SqlStoreOptions & { readonly lost?: AbortSignal } = {},
 ): Promise<SealedStore> {
   const ring = new KeyRing(shelf, nodeAead);
   const context: SqlContext = {
@@ -71,7 +72,8 @@ export async function createSqlStore(
     throw error;
   }
 
-  const guarded = <T extends object>(part: T): T => refuseWhenClosed(part, () => !open);
+  const guarded = <T extends object>(part: T): T =>
+    refuseWhenClosed(part, () => !open || options.lost?.aborted === true);
   return {
     engagements: guarded(createEngagements(context)),
     sessions: guarded(createSessions(context)),
