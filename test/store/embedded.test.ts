@@ -1,4 +1,5 @@
 /** The store in a folder: who may open it, what lies in its files, what erasing leaves. */
+import { randomBytes } from "node:crypto";
 import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +12,7 @@ import { openFolderShelf } from "../../src/store/seal/shelf-folder.js";
 import { keyIdOf, Vault } from "../../src/store/seal/vault.js";
 import { OWN_PROCESS_NUMBERS, startEnrolling, startEnrollingIn } from "./child-process.js";
 import { filesIn, filesWith, fragmentsOf } from "./files.js";
-import { enrollPerson, newId, templateOf } from "./fixtures.js";
+import { enrollPerson, mediaOf, newId, startSession, templateOf } from "./fixtures.js";
 
 /** Each opens a store several times, which takes a second on a quiet machine. */
 vi.setConfig({ testTimeout: 180_000 });
@@ -110,6 +111,25 @@ describe("a folder", () => {
     expect(locked).toMatchObject({ code: "locked" });
     await child.ended;
     await vi.waitFor(async () => (await openEmbeddedStore(folder)).close(), { timeout: 60_000, interval: 500 });
+  });
+
+  test("gives space back: what was uploaded and expired does not stay on the disk", async () => {
+    const folder = newFolder();
+    const sizeMb = () => filesIn(folder).reduce((sum, path) => sum + statSync(path).size, 0) / 2 ** 20;
+    const before = sizeMb();
+    const store = await openEmbeddedStore(folder);
+    let most = 0;
+    for (let round = 0; round < 12; round++) {
+      const session = await startSession(store, "space");
+      for (let i = 0; i < 16; i++) await store.media.add(mediaOf("space", session.id, { audio: randomBytes(2 ** 20) }));
+      await store.sessions.stop("space", session.id, 5_000);
+      await store.media.expire("space", 6_000);
+      most = Math.max(most, sizeMb() - before);
+    }
+    await store.close();
+    // 192 MB went through. At any time: what lives, what was removed since the last round of housekeeping, and its log.
+    expect(most).toBeLessThan(200);
+    expect(sizeMb() - before).toBeLessThan(120);
   });
 
   test("opened by many at once is opened by one", async () => {

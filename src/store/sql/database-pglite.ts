@@ -4,10 +4,14 @@ import { join } from "node:path";
 import { Mutex, PGlite } from "@electric-sql/pglite";
 import { StoreError } from "../errors.js";
 import type { Database, Queries, Row } from "./database.js";
+import { HOUSEKEEPING, Housekeeping, type HousekeepingLimits } from "./housekeeping.js";
 import { PreparedSession } from "./prepared-session.js";
 
 /** `folder` must be locked by the caller; `null` keeps everything in memory. */
-export async function openEmbeddedDatabase(folder: string | null): Promise<Database> {
+export async function openEmbeddedDatabase(
+  folder: string | null,
+  limits: HousekeepingLimits = HOUSEKEEPING,
+): Promise<Database> {
   // PostgreSQL's own lock: one that a process left empty, killed as it made it, would keep the database from starting for good.
   if (folder !== null) await rm(join(folder, "postmaster.pid"), { force: true });
   const pglite = await PGlite.create(folder === null ? "memory://" : `file://${folder}`).catch((error: Error) => {
@@ -19,14 +23,23 @@ export async function openEmbeddedDatabase(folder: string | null): Promise<Datab
       { cause: error },
     );
   });
+  // What the log no longer needs is removed, not kept for later use: it holds what was erased.
+  await pglite.exec("SET wal_recycle = off; SET maintenance_work_mem = '8MB'");
   const session = new PreparedSession(pglite);
   const turn = new Mutex();
+  const housekeeping = new Housekeeping(limits, async () => {
+    for (const statement of ["VACUUM", "CHECKPOINT"]) await turn.runExclusive(() => pglite.exec(statement));
+  });
   let closing: Promise<void> | null = null;
 
   /** For who has the turn. */
   const queries: Queries = {
-    query: (text, values) => session.query(text, values),
+    query(text, values) {
+      housekeeping.noteStatement(text, values);
+      return session.query(text, values);
+    },
     async foreign(text, values) {
+      housekeeping.noteStatement(text, values);
       if (values?.length) return (await pglite.query<Row>(text, [...values])).rows;
       return ((await pglite.exec(text)).at(-1)?.rows as Row[] | undefined) ?? [];
     },
@@ -58,6 +71,7 @@ export async function openEmbeddedDatabase(folder: string | null): Promise<Datab
         }
       }),
     close() {
+      housekeeping.stop();
       closing ??= turn.runExclusive(() => pglite.close());
       return closing;
     },
