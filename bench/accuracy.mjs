@@ -46,7 +46,7 @@ function named(option, list, known) {
 if (!options.corpora)
   refuse("--corpora DIR is needed: the folder that training/extract.py (for --spoof training/spoof/extract.py) wrote");
 
-if (!options.built) execFileSync(process.execPath, ["scripts/build.mjs", "--if-stale"], { stdio: ["ignore", 2, 2] });
+if (!options.built) execFileSync(process.execPath, ["scripts/build.mjs"], { stdio: ["ignore", 2, 2] });
 if (options.spoof) {
   const { lines, spoof } = await import("./spoof.mjs");
   const known = Object.keys(lines);

@@ -16,7 +16,7 @@ if (!existsSync(here("node_modules/hnswlib-node/build"))) {
     npm("rebuild", "hnswlib-node", "--ignore-scripts=false", "--prefix", here("."));
   } catch {}
 }
-execFileSync(process.execPath, [here("../scripts/build.mjs"), "--if-stale"], {
+execFileSync(process.execPath, [here("../scripts/build.mjs")], {
   cwd: here(".."),
   stdio: ["ignore", 2, 2],
 });

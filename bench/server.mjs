@@ -27,7 +27,7 @@ const { values: options } = parseArgs({
 const chosen = options.only.split(",");
 const say = (text) => options.json || console.error(text);
 if (!options.built)
-  execFileSync(process.execPath, [here("../scripts/build.mjs"), "--if-stale"], {
+  execFileSync(process.execPath, [here("../scripts/build.mjs")], {
     cwd: here(".."),
     stdio: ["ignore", 2, 2],
   });

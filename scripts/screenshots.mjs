@@ -1,6 +1,6 @@
 // The pictures of the page and of the operator view: docs/images/*.png. A box runs, a synthesized voice speaks into a real browser's
 // microphone, and calls come in.
-//   node scripts/build.mjs --if-stale && node scripts/screenshots.mjs
+//   node scripts/build.mjs && node scripts/screenshots.mjs
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

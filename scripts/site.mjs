@@ -12,7 +12,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const parts = "dist/.page-parts";
@@ -58,6 +58,11 @@ const script = (input, name, plugins) => ({
 /** Runs with the last of them, when all files are there. */
 const assembled = (model) => ({
   name: "site",
+  buildStart() {
+    const pieces = ["dist/browser/worker.js", "dist/engine/vivavoce.wasm", "dist/web/strings.js", model];
+    for (const path of [...pieces, ...["index.html", "style.css", "icon.svg"].map((name) => join("src/web", name))])
+      this.addWatchFile(resolve(path));
+  },
   async writeBundle() {
     if (!existsSync(model)) return this.warn(`${model} is missing: the page cannot be built without a model`);
     const { strings } = await import(pathToFileURL("dist/web/strings.js"));
@@ -131,6 +136,11 @@ export const operatorBundle = (plugins) => ({
     ...plugins,
     {
       name: "operator",
+      buildStart() {
+        const pieces = ["style.css", "icon.svg", "operator/operator.css", "operator/index.html"];
+        this.addWatchFile(resolve("dist/web/operator/strings.js"));
+        for (const name of pieces) this.addWatchFile(resolve("src/web", name));
+      },
       async writeBundle() {
         const { strings } = await import(pathToFileURL("dist/web/operator/strings.js"));
         for (const name of ["style.css", "icon.svg", "operator/operator.css"])

@@ -1,5 +1,5 @@
 // The package inside a Next.js project that knows nothing of it: built with webpack and with Turbopack, opened in a browser.
-//   node scripts/build.mjs --if-stale && node scripts/try-next.mjs [folder]
+//   node scripts/build.mjs && node scripts/try-next.mjs [folder]
 // Not part of `npm test`: it installs Next.js (several hundred MB) from the registry. A folder that is named is kept, and not
 // installed into again.
 import { execFileSync, spawn } from "node:child_process";

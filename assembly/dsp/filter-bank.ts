@@ -35,7 +35,9 @@ export function createFilterBank(scale: (hz: f64) => f64, gain: f64): FilterBank
     const left = low + width * <f64>m;
     const right = left + width;
     const start = k;
-    for (let x: f64; k < 256 && (x = scale((<f64>k * RATE) / <f64>FFT)) < right; k++) {
+    for (; k < 256; k++) {
+      const x = scale((<f64>k * RATE) / <f64>FFT);
+      if (x >= right) break;
       store<f32>(bank.slopes + (<usize>k << 3), <f32>(gain * ((right - x) / width)));
       store<f32>(bank.slopes + (<usize>k << 3), <f32>(gain * ((x - left) / width)), 4);
     }

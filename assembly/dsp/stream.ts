@@ -47,7 +47,6 @@ import {
 import { DETAIL_BINS, detailOfSpectra, wipeDetail } from "./detail";
 import { BATCH, BATCH_SAMPLES, BINS, FRAME, HOP, logMelOfSpectra, SILENCE, spectra, wipeSpectra } from "./log-mel";
 import { RESAMPLE_MOST, RESAMPLER_BYTES, rateIsSupported, resamplerPush, resamplerStart, resamplerWait } from "./resample";
-import { OUTPUT_HZ } from "./resample-table";
 
 /** Bits of streamStatus(). */
 export const WINDOW_FULL: i32 = 1;

@@ -3,7 +3,7 @@
 // The coefficients live in memory, because engines copy a vector constant to each of its uses.
 // Cephes expf: range, 1/ln 2, ln 2 in two parts, then (exp(r) - 1 - r)/r².
 const E: usize = memory.data<f32>([
-  -87.33, 88.02, 1.44269504088896341, 0.693359375, -2.1219444e-4, 1.98756915e-4, 1.3981999507e-3, 8.3334519073e-3,
+  -87.33, 88.02, 1.4426950408889634, 0.693359375, -2.1219444e-4, 1.98756915e-4, 1.3981999507e-3, 8.3334519073e-3,
   4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1.0,
 ]);
 // Cephes tanhf for |x| < 0.625: (tanh(x)/x - 1)/x² in x².

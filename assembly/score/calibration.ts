@@ -51,7 +51,7 @@ function get(i: i32): f64 {
 }
 
 function clamped(value: f64, low: f64, high: f64, missing: f64): f64 {
-  return value == value ? min<f64>(high, max<f64>(low, value)) : missing;
+  return isNaN(value) ? missing : min<f64>(high, max<f64>(low, value));
 }
 
 function wideness(bandwidthHz: f64): f64 {

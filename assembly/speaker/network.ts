@@ -9,7 +9,6 @@ import { convolveQuads } from "../nn/quad-convolution";
 import { meanDeviation, sumFrames } from "../nn/pooling";
 import {
   BINS,
-  BLOCKS,
   BOTTLENECK,
   CONCATENATION_HIGH,
   DIMENSIONS,

@@ -100,7 +100,10 @@ export function section(description, tensors) {
   return joined(Buffer.concat([word, text]), tensors);
 }
 
-/** sections: [{ name, bytes }] */
+/**
+ * @param {readonly { name: string, bytes: Uint8Array }[]} sections
+ * @param {{ version?: number, [name: string]: unknown }} header
+ */
 export function modelFile(sections, { version = 1, ...header } = {}) {
   const size = sections.reduce((sum, { bytes }) => sum + aligned(bytes.length), 0);
   const text = settled((from) => ({

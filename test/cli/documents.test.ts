@@ -1,6 +1,5 @@
 /** The lines of README.md and docs/tokens.md, run as they stand: in a folder of a user who installed the package, against a real box. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -115,7 +114,6 @@ async function openShell(name: string): Promise<Shell> {
 
 beforeAll(async () => {
   const main = join(ROOT, "dist", "cli", "main.js");
-  if (!existsSync(main)) throw new Error("build first: node scripts/build.mjs");
   folder = await mkdtemp(join(tmpdir(), "vivavoce-documents-"));
   await mkdir(join(folder, "node_modules", ".bin"), { recursive: true });
   await symlink(ROOT, join(folder, "node_modules", "vivavoce"));

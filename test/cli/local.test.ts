@@ -1,6 +1,6 @@
 /** The built command in processes of its own, with the shipped model and an embedded store: what a user gets. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,7 +41,6 @@ const vivavoce = (...args: string[]) => execute(process.execPath, [MAIN, ...args
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 beforeAll(async () => {
-  if (!existsSync(MAIN)) throw new Error("build first: node scripts/build.mjs");
   folder = await mkdtemp(join(tmpdir(), "vivavoce-local-"));
   environment = {
     PATH: process.env.PATH,

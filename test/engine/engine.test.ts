@@ -124,7 +124,7 @@ describe("bad input: a named error or a measured verdict", () => {
     ["all at negative full scale", new Float32Array(3 * second).fill(-1)],
     ["a square wave at full scale", Float32Array.from({ length: 3 * second }, (_, i) => (i % 160 < 80 ? 1 : -1))],
     ["numbers beyond any scale", new Float32Array(second).fill(3e38)],
-    ["white noise", noise(3, second, "white", -30)],
+    ["white noise", noise(3, second, 1, -30, "white")],
     ["the smallest numbers", new Float32Array(second).fill(1e-45)],
   ];
   for (const [name, samples] of verdicts) {
@@ -275,7 +275,7 @@ describe("in the calling thread", () => {
 
   test("ten hours stream through a memory that does not grow", async () => {
     const before = await engine.memoryBytes();
-    const minute = noise(60, 8000, "pink", -60);
+    const minute = noise(60, 8000, 1, -60, "pink");
     const spoken = utter({ speaker: 3, seconds: 60, rateHz: 8000 }).samples;
     const stream = await engine.stream(8000);
     let net = 0;

@@ -60,7 +60,7 @@ test("who speaks only after a minute is checked all the same, recorded or as it 
     await voice.analyze(wav(speech, rateHz), both),
   ];
   const [recorded, live, alone] = answers.map(({ result }) =>
-    [result.syntheticSpeechResult!, result.channelPlaybackResult!].map((part) => part.riskEngineResult!.reliability),
+    [result.syntheticSpeechResult!, result.channelPlaybackResult!].map((part) => part.riskEngineResult!.reliability!),
   );
   expect(Math.min(...alone!)).toBeGreaterThan(0);
   expect([recorded, live]).toEqual([alone, alone]);

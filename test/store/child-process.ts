@@ -1,11 +1,9 @@
 /** Starts test/store/enrolling-process.mjs and listens to what it says. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 const SCRIPT = fileURLToPath(new URL("./enrolling-process.mjs", import.meta.url));
-const BUILT = fileURLToPath(new URL("../../dist/postgres.js", import.meta.url));
 
 export interface Child {
   readonly process: ChildProcess;
@@ -23,7 +21,6 @@ export const OWN_PROCESS_NUMBERS = [
 export const startEnrolling = (...args: (string | number)[]): Child => startEnrollingIn([], ...args);
 
 export function startEnrollingIn(wrapper: readonly string[], ...args: (string | number)[]): Child {
-  if (!existsSync(BUILT)) throw new Error("this test runs the built package: node scripts/build.mjs");
   // The optimizing compiler of WebAssembly costs more than these short lives win by it.
   const [command, ...rest] = [...wrapper, process.execPath, "--liftoff-only", SCRIPT, ...args.map(String)];
   const child = spawn(command!, rest, {

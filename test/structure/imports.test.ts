@@ -97,14 +97,3 @@ describe("who imports whom", () => {
     ).toEqual([]);
   });
 });
-
-describe("the browser bundle", () => {
-  for (const name of ["vivavoce.js", "vivavoce-inline.js", "worker.js"]) {
-    test(`${name} has no import of Node, no server and no token code`, () => {
-      const code = readFileSync(join(root, "dist/browser", name), "utf8");
-      expect(ts.preProcessFile(code, true, true).importedFiles).toEqual([]);
-      expect(code).not.toMatch(/["'`]node:/);
-      expect(code).not.toMatch(/client_credentials|grant_type|PgBoss|createSecureServer/);
-    });
-  }
-});

@@ -37,7 +37,7 @@ test("the package ships what users need and nothing else", () => {
   expect(paths.filter((path) => !wanted.test(path))).toEqual([]);
   expect(
     paths.filter((path) =>
-      /\.built|\.map$|\.tsbuildinfo|\.test\.|(^|\/)(test|bench|training|assembly|scripts)\//.test(path),
+      /\.build|\.map$|\.tsbuildinfo|\.test\.|(^|\/)(test|bench|training|assembly|scripts)\//.test(path),
     ),
   ).toEqual([]);
 });
@@ -104,6 +104,18 @@ test("what was packed works where nothing else is", async () => {
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test("the lock names the optional packages of every platform, or `npm ci` refuses it (node scripts/complete-lock.mjs)", () => {
+  const { packages } = JSON.parse(readFileSync(`${root}package-lock.json`, "utf8")) as {
+    packages: Record<string, { optionalDependencies?: Record<string, string> }>;
+  };
+  const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies).filter(
+      (name) => !packages[`${path}/node_modules/${name}`] && !packages[`node_modules/${name}`],
+    ),
+  );
+  expect(missing).toEqual([]);
 });
 
 test("nothing runs at install, and nothing is native", () => {

@@ -1,13 +1,13 @@
-// The browser bundle: dist/browser/vivavoce.js, the worker's script beside it, and the files that both look for there.
-// Then the page that is built on it: dist/page.
+// What rollup builds: dist/browser (the library for browsers, its worker's script and the files that both look for there), the page
+// that is built on it, dist/page, and the operator view, dist/operator.
 import { copyFileSync, existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import resolve from "@rollup/plugin-node-resolve";
 import terser from "@rollup/plugin-terser";
-import { shippedModel } from "./dist/engine/shipped-model.js";
-import { operatorBundle, siteBundles } from "./scripts/site.mjs";
+import { shippedModel } from "../dist/engine/shipped-model.js";
+import { operatorBundle, siteBundles } from "./site.mjs";
 
-const file = (path) => fileURLToPath(new URL(path, import.meta.url));
+const file = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
 /** Node's platform file stays out of the bundle: another one takes its place. */
 const platform = (kind) => ({
@@ -21,6 +21,9 @@ const platform = (kind) => ({
 /** What lies beside the other bundle is inside this one. Its worker's script is built before. */
 const inlined = {
   name: "inlined",
+  buildStart() {
+    for (const path of ["dist/engine/vivavoce.wasm", "dist/browser/worker.js"]) this.addWatchFile(file(path));
+  },
   transform(code, id) {
     if (!id.endsWith("/engine/platform.inline.js")) return null;
     const kernels = readFileSync(file("dist/engine/vivavoce.wasm")).toString("base64");
@@ -62,14 +65,15 @@ const model = process.env.VIVAVOCE_MODEL ?? file(`models/${shippedModel}`);
 
 const assets = {
   name: "assets",
+  buildStart() {
+    for (const path of [file("dist/engine/vivavoce.wasm"), model]) this.addWatchFile(path);
+  },
   writeBundle() {
     copyFileSync(file("dist/engine/vivavoce.wasm"), file("dist/browser/vivavoce.wasm"));
     if (existsSync(model)) copyFileSync(model, file("dist/browser/vivavoce.vvm"));
     else this.warn(`${model} is missing: the bundle needs a model of its own`);
   },
 };
-
-const hasEntry = existsSync("dist/index.js") && readFileSync("dist/index.js", "utf8").includes("export");
 
 const minified = terser({ format: { comments: /@license|@preserve/ } });
 const forBrowsers = (kind) => [noNode, platform(kind), noEval, resolve({ browser: true }), minified];
@@ -82,13 +86,29 @@ function bundle(input, output, plugins) {
   };
 }
 
-const entry = hasEntry ? "dist/index.js" : "dist/engine/index.js";
 const browser = forBrowsers("browser");
+const inBrowserFolder = (...names) => names.map((name) => `dist/browser/${name}`);
 
-export default [
-  bundle(entry, "vivavoce.js", [...browser, assets]),
-  bundle("dist/engine/worker.js", "worker.js", browser),
-  bundle(entry, "vivavoce-inline.js", [inlined, ...forBrowsers("inline")]),
-  ...siteBundles(browser, model),
-  operatorBundle(browser),
+/** In the order in which they need each other. */
+export const groups = [
+  {
+    name: "worker",
+    outputs: inBrowserFolder("worker.js"),
+    configs: [bundle("dist/engine/worker.js", "worker.js", browser)],
+  },
+  {
+    name: "browser",
+    outputs: inBrowserFolder("vivavoce.js", "vivavoce.wasm", "vivavoce.vvm"),
+    configs: [bundle("dist/index.js", "vivavoce.js", [...browser, assets])],
+  },
+  {
+    name: "inline",
+    outputs: inBrowserFolder("vivavoce-inline.js"),
+    configs: [bundle("dist/index.js", "vivavoce-inline.js", [inlined, ...forBrowsers("inline")])],
+  },
+  { name: "page", outputs: ["dist/page"], configs: siteBundles(browser, model) },
+  { name: "operator", outputs: ["dist/operator"], configs: [operatorBundle(browser)] },
 ];
+
+/** What every bundle depends on besides its own modules. */
+export const configuration = ["scripts/bundles.mjs", "scripts/site.mjs", "package-lock.json"];

@@ -1,0 +1,3 @@
+import { build } from "../../scripts/build.mjs";
+
+export default () => build("kernels");
