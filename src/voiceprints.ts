@@ -476,7 +476,7 @@ export class Voiceprints {
   async #eachProfile<T>(kind: OwnerKind, name: string, work: (id: string) => Promise<T | null>): Promise<T[]> {
     const { scope } = this.settings;
     const owner = await this.store.owners.find(scope, kind, name);
-    const profiles = owner ? await this.store.profiles.ofOwner(scope, owner.id) : [];
+    const profiles = owner ? await this.store.profiles.ofOwners(scope, [owner.id]) : [];
     const done: T[] = [];
     for (const profile of profiles) {
       const one = await work(profile.id);

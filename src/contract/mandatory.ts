@@ -23,6 +23,11 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
 const scopeName = /^[^\u0000-\u001f\u007f]{1,128}$/;
 
+/** More would make an answer many times as long as what was asked. */
+const MOST_VIOLATIONS = 20;
+/** Ids in one list: far more than the 100 that are advised, and few enough to be looked up at once. */
+export const MOST_IDS = 10_000;
+
 export function fieldViolations(schema: DescMessage, message: Message): FieldViolation[] {
   const violations: FieldViolation[] = [];
   walk(reflect(schema, message), "", violations);
@@ -80,7 +85,14 @@ function walk(message: ReflectMessage, path: string, violations: FieldViolation[
       else walk(inner, `${fieldPath}.`, violations, isContext(field.message) ? contextNeeds : undefined);
     } else if (field.fieldKind === "list" && field.listKind === "message") {
       let i = 0;
-      for (const inner of message.get(field) as Iterable<ReflectMessage>) {
+      const items = message.get(field) as Iterable<ReflectMessage> & { readonly size: number };
+      if (items.size > MOST_IDS) {
+        const problem = `${fieldPath} has ${items.size} entries; at most ${MOST_IDS} are allowed`;
+        violations.push(fieldViolation(fieldPath, "too_many", problem));
+        continue;
+      }
+      for (const inner of items) {
+        if (violations.length >= MOST_VIOLATIONS) return;
         const itemPath = `${fieldPath}[${i++}]`;
         if (inner.desc.typeName === UniqueIdSchema.typeName) checkForm(inner, field, itemPath, violations);
         else walk(inner, `${itemPath}.`, violations);

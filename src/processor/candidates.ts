@@ -46,14 +46,13 @@ export async function candidatesByIds(
 /** The one profile that a field names. */
 export async function findOneProfile(deps: Dependencies, scopeId: Id, id: Id, field: string): Promise<FoundProfile> {
   const [print] = await deps.prints.get(scopeId, [id]);
-  return print ?? (await findUntrained(deps, scopeId, id, field));
-}
-
-async function findUntrained(deps: Dependencies, scopeId: Id, id: Id, field: string): Promise<FoundProfile> {
+  if (print) return print;
   const profile = await deps.store.profiles.get(scopeId, id);
-  if (!profile) throw notFound(field, "there is no such profile in this scope");
+  if (!profile) throw unknownProfile(field);
   return asFound(profile);
 }
+
+const unknownProfile = (field: string) => notFound(field, "there is no such profile in this scope");
 
 export function assertKind(profile: FoundProfile, kind: OwnerKind, field: string): void {
   if (profile.kind !== kind) throw invalid(field, "wrong_kind", `the profile is not one of a ${kind}`);
@@ -72,10 +71,17 @@ export async function findProfiles(
   field: string,
 ): Promise<FoundProfile[]> {
   const ids = list.uniqueIds.map((id) => id.value);
-  const prints = new Map((await deps.prints.get(scopeId, ids)).map((print) => [print.profileId, print]));
-  return Promise.all(
-    ids.map((id, i) => prints.get(id) ?? findUntrained(deps, scopeId, id, `${field}.unique_ids[${i}]`)),
-  );
+  const found = new Map<Id, FoundProfile>();
+  for (const print of await deps.prints.get(scopeId, ids)) found.set(print.profileId, print);
+  const untrained = ids.filter((id) => !found.has(id));
+  if (untrained.length > 0)
+    for (const profile of await deps.store.profiles.getMany(scopeId, untrained))
+      found.set(profile.id, asFound(profile));
+  return ids.map((id, i) => {
+    const one = found.get(id);
+    if (!one) throw unknownProfile(`${field}.unique_ids[${i}]`);
+    return one;
+  });
 }
 
 export const detailsOf = (found: FoundProfile) => (isPrint(found) ? printDetails(found) : profileDetails(found));
@@ -177,10 +183,10 @@ export async function membersOf(
   const { profiles } = deps.store;
   const prints = await deps.prints.get(scopeId, [...profileIds]);
   const trained = new Set(prints.map((print) => print.profileId));
-  const others = [...profileIds].filter((id) => !trained.has(id)).map((id) => profiles.get(scopeId, id));
-  const owned = [...ownerIds].map((id) => profiles.ofOwner(scopeId, id));
-  const found = [...(await Promise.all(others)), ...(await Promise.all(owned)).flat()];
-  return [...prints, ...found.flatMap((profile) => (profile ? [asFound(profile)] : []))];
+  const untrained = [...profileIds].filter((id) => !trained.has(id));
+  const others = untrained.length > 0 ? await profiles.getMany(scopeId, untrained) : [];
+  const owned = ownerIds.size > 0 ? await profiles.ofOwners(scopeId, [...ownerIds]) : [];
+  return [...prints, ...[...others, ...owned].map(asFound)];
 }
 
 function asFound(profile: Profile): FoundProfile {

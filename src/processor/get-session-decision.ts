@@ -59,6 +59,6 @@ async function claimedPrints(
 ): Promise<ReadonlySet<Id> | null> {
   if (claimedPersonId === "") return null;
   const owner = await deps.store.owners.find(scopeId, "person", claimedPersonId);
-  const profiles = owner ? await deps.store.profiles.ofOwner(scopeId, owner.id) : [];
+  const profiles = owner ? await deps.store.profiles.ofOwners(scopeId, [owner.id]) : [];
   return new Set(profiles.map((profile) => profile.id));
 }

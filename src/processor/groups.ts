@@ -114,9 +114,12 @@ async function existingMembers(deps: Dependencies, scopeId: Id, kind: GroupKind,
     const found = await findProfiles(deps, scopeId, given.gkVoiceprintProfileIds, field);
     for (const [i, profile] of found.entries()) assertKind(profile, wanted, `${field}.unique_ids[${i}]`);
   }
+  const ownerIds = ids(given.gkOwnerIds);
+  const owners = ownerIds.length > 0 ? await deps.store.owners.getMany(scopeId, ownerIds) : [];
+  const known = new Map(owners.map((owner) => [owner.id, owner]));
   for (const [i, id] of (given.gkOwnerIds?.uniqueIds ?? []).entries()) {
     const field = `gk_owner_ids.unique_ids[${i}]`;
-    const owner = await deps.store.owners.get(scopeId, id.value);
+    const owner = known.get(id.value);
     if (!owner) throw notFound(field, "there is no such owner in this scope");
     if (owner.kind !== wanted) throw invalid(field, "wrong_kind", `the owner is not a ${wanted}`);
   }

@@ -200,8 +200,9 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       async find(scopeId, kind, externalId) {
         return copy(findOwner(scope(scopeId), kind, externalId));
       },
-      async get(scopeId, id) {
-        return read(scope(scopeId).owners, id);
+      async getMany(scopeId, ids) {
+        const { owners } = scope(scopeId);
+        return [...new Set(ids)].flatMap((id) => read(owners, id) ?? []);
       },
     },
 
@@ -222,6 +223,10 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       async get(scopeId, id) {
         return read(scope(scopeId).profiles, id);
       },
+      async getMany(scopeId, ids) {
+        const { profiles } = scope(scopeId);
+        return [...new Set(ids)].flatMap((id) => read(profiles, id) ?? []);
+      },
       async find(scopeId, kind, externalId, tag) {
         const here = scope(scopeId);
         const owner = findOwner(here, kind, externalId);
@@ -235,8 +240,9 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       async count(scopeId) {
         return scope(scopeId).profiles.size;
       },
-      async ofOwner(scopeId, ownerId) {
-        return copy(profilesOf(scope(scopeId), ownerId));
+      async ofOwners(scopeId, ownerIds) {
+        const here = scope(scopeId);
+        return [...new Set(ownerIds)].flatMap((id) => copy(profilesOf(here, id)));
       },
       async segments(scopeId, id) {
         return copy(scope(scopeId).segments.get(id) ?? []);

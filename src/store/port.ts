@@ -187,18 +187,22 @@ export interface Store {
   };
   readonly owners: {
     find(scopeId: Id, kind: OwnerKind, externalId: string): Promise<Owner | null>;
-    get(scopeId: Id, id: Id): Promise<Owner | null>;
+    /** Those of these ids that are there, in any order. */
+    getMany(scopeId: Id, ids: readonly Id[]): Promise<Owner[]>;
   };
   readonly profiles: {
     /** Creates the owner where it is new. `null` when the owner has a profile with this tag. */
     create(profile: Omit<Profile, "generation">): Promise<Profile | null>;
     get(scopeId: Id, id: Id): Promise<Profile | null>;
+    /** Those of these ids that are there, in any order. */
+    getMany(scopeId: Id, ids: readonly Id[]): Promise<Profile[]>;
     find(scopeId: Id, kind: OwnerKind, externalId: string, tag: string): Promise<Profile | null>;
     /** By id. Fewer than `limit` is the end. */
     list(scopeId: Id, after: Id | null, limit: number): Promise<Profile[]>;
     /** How many the scope has. */
     count(scopeId: Id): Promise<number>;
-    ofOwner(scopeId: Id, ownerId: Id): Promise<Profile[]>;
+    /** In the order in which they were made. */
+    ofOwners(scopeId: Id, ownerIds: readonly Id[]): Promise<Profile[]>;
     segments(scopeId: Id, id: Id): Promise<EnrollmentSegment[]>;
     /**
      * One atomic write. Adds the segment when the profile is at `generation`, it is not there yet and the print type fits.

@@ -249,14 +249,18 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(fraudster?.owner.id).not.toBe(alice.owner.id);
         expect(await store.profiles.create(profileOf(newScope(), "alice"))).not.toBeNull();
         expect(await store.owners.find(scope, "person", "alice")).toEqual(alice.owner);
-        expect(await store.owners.get(scope, alice.owner.id)).toEqual(alice.owner);
-        expect(await store.owners.get(newScope(), alice.owner.id)).toBeNull();
+        expect(await store.owners.getMany(scope, [alice.owner.id, "nobody", alice.owner.id])).toEqual([alice.owner]);
+        expect(await store.owners.getMany(newScope(), [alice.owner.id])).toEqual([]);
         expect(await store.owners.find(scope, "person", "bob")).toBeNull();
         expect(await store.profiles.find(scope, "person", "alice", "phone")).toEqual(phone);
         expect(await store.profiles.find(scope, "person", "alice", "desk")).toBeNull();
         expect(await store.profiles.find(scope, "fraudster", "alice", "default")).toEqual(fraudster);
-        expect(await store.profiles.ofOwner(scope, alice.owner.id)).toEqual([created, phone]);
+        expect(await store.profiles.ofOwners(scope, [alice.owner.id, alice.owner.id])).toEqual([created, phone]);
         expect(await store.profiles.get(newScope(), alice.id)).toBeNull();
+        const byId = await store.profiles.getMany(scope, [alice.id, "nobody", phone!.id, alice.id]);
+        expect(byId.map(({ id }) => id).sort()).toEqual([alice.id, phone!.id].sort());
+        expect(byId.find(({ id }) => id === alice.id)).toEqual(created);
+        expect(await store.profiles.getMany(newScope(), [alice.id])).toEqual([]);
       });
 
       test("of one name made at once: one is made", async () => {
@@ -448,7 +452,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.profiles.segments(scope, alice.profile.id)).toEqual([]);
         expect(await store.profiles.printsOf(scope, [alice.profile.id])).toEqual([]);
         expect(await store.owners.find(scope, "person", "alice")).toBeNull();
-        expect(await store.owners.get(scope, alice.profile.owner.id)).toBeNull();
+        expect(await store.owners.getMany(scope, [alice.profile.owner.id])).toEqual([]);
         for (const { id } of [alice.media, part]) expect(await store.media.get(scope, id)).toBeNull();
         for (const { id } of [alice.processed, check]) expect(await store.processed.get(scope, id)).toBeNull();
         expect(await store.groups.get(scope, "group", group.id)).toEqual({

@@ -15,8 +15,9 @@ export function createOwners({ db }: IdbContext): Store["owners"] {
     async find(scopeId, kind, externalId) {
       return (await db.getFromIndex("owners", "name", [scopeId, kind, externalId])) ?? null;
     },
-    async get(scopeId, id) {
-      return (await db.get("owners", [scopeId, id])) ?? null;
+    async getMany(scopeId, ids) {
+      const found = await Promise.all([...new Set(ids)].map((id) => db.get("owners", [scopeId, id])));
+      return found.flatMap((owner) => owner ?? []);
     },
   };
 }
@@ -97,6 +98,14 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
       return (stored && (await readAll(scopeId, [stored]))[0]) ?? null;
     },
 
+    async getMany(scopeId, ids) {
+      const stored = await Promise.all([...new Set(ids)].map((id) => db.get("profiles", [scopeId, id])));
+      return readAll(
+        scopeId,
+        stored.flatMap((profile) => profile ?? []),
+      );
+    },
+
     async find(scopeId, kind, externalId, tag) {
       const stored = await findStored(scopeId, kind, externalId, tag);
       return (stored && (await readAll(scopeId, [stored]))[0]) ?? null;
@@ -118,9 +127,9 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
 
     count: (scopeId) => db.count("profiles", within(scopeId)),
 
-    async ofOwner(scopeId, ownerId) {
-      const stored = await db.getAllFromIndex("profiles", "owner", [scopeId, ownerId]);
-      return readAll(scopeId, stored);
+    async ofOwners(scopeId, ownerIds) {
+      const each = [...new Set(ownerIds)].map((id) => db.getAllFromIndex("profiles", "owner", [scopeId, id]));
+      return readAll(scopeId, (await Promise.all(each)).flat());
     },
 
     async segments(scopeId, id) {

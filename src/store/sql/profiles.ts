@@ -35,12 +35,12 @@ export function createOwners({ database }: SqlContext): Store["owners"] {
       );
       return row ? JSON.parse(row.data) : null;
     },
-    async get(scopeId, id) {
-      const [row] = await database.query<{ data: string }>(
-        "SELECT data FROM vivavoce.owners WHERE scope = $1 AND id = $2",
-        [keyOf(scopeId), escapeText(id)],
+    async getMany(scopeId, ids) {
+      const rows = await database.query<{ data: string }>(
+        "SELECT data FROM vivavoce.owners WHERE scope = $1 AND id = ANY($2::text[])",
+        [keyOf(scopeId), [...new Set(ids)].map(escapeText)],
       );
-      return row ? JSON.parse(row.data) : null;
+      return rows.map(({ data }) => JSON.parse(data));
     },
   };
 }
@@ -92,6 +92,9 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
 
     get: (scopeId, id) => selectOne(scopeId, "WHERE scope = $1 AND id = $2", [keyOf(scopeId), escapeText(id)]),
 
+    getMany: (scopeId, ids) =>
+      select("WHERE scope = $1 AND id = ANY($2::text[])", [keyOf(scopeId), [...new Set(ids)].map(escapeText)]),
+
     find: (scopeId, kind, externalId, tag) =>
       selectOne(scopeId, `WHERE scope = $1 AND owner = ${OWNER_ID} AND tag = $4`, [
         keyOf(scopeId),
@@ -125,8 +128,11 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
       return Number(row!.profiles);
     },
 
-    ofOwner: (scopeId, ownerId) =>
-      select("WHERE scope = $1 AND owner = $2 ORDER BY position", [keyOf(scopeId), escapeText(ownerId)]),
+    ofOwners: (scopeId, ownerIds) =>
+      select("WHERE scope = $1 AND owner = ANY($2::text[]) ORDER BY position", [
+        keyOf(scopeId),
+        [...new Set(ownerIds)].map(escapeText),
+      ]),
 
     async segments(scopeId, id) {
       const rows = await database.query<{ data: string; voice: Uint8Array }>(

@@ -1,0 +1,74 @@
+/** One request costs a few queries, however many ids it lists; what is too long is refused, and the refusal is short. */
+import { expect, test } from "vitest";
+import { createMemoryStore } from "../../src/store/memory.js";
+import type { Store } from "../../src/store/port.js";
+import { take } from "./fixture-engine.js";
+import { openWorld, refusal } from "./world.js";
+
+const unknown = (count: number) => ({
+  uniqueIds: Array.from({ length: count }, (_, i) => ({
+    value: `01900000-0000-7000-9000-${i.toString(16).padStart(12, "0")}`,
+  })),
+});
+
+/** The store, with a count of what it is asked. */
+function counting(store: Store): { store: Store; asked: () => number } {
+  let asked = 0;
+  const watched = Object.fromEntries(
+    Object.entries(store).map(([name, part]) => [
+      name,
+      typeof part !== "object"
+        ? part
+        : Object.fromEntries(
+            Object.entries(part).map(([method, call]) => [
+              method,
+              (...values: unknown[]) => {
+                asked++;
+                return (call as (...values: unknown[]) => unknown)(...values);
+              },
+            ]),
+          ),
+    ]),
+  ) as unknown as Store;
+  return { store: watched, asked: () => asked };
+}
+
+test("ten thousand ids are a few queries", async () => {
+  const { store, asked } = counting(createMemoryStore());
+  const world = await openWorld({ store });
+  const { processor, context } = world;
+  const audio = await world.heard(take(7, 4));
+  const list = unknown(10_000);
+  const person = await world.person("alice");
+  const owner = (await store.profiles.get("bank", person.value))!.owner.id;
+  const manyOwners = { uniqueIds: Array.from({ length: 10_000 }, () => ({ value: owner })) };
+  const calls = [
+    () => processor.identify({ context, audio, target: { case: "gkVoiceprintProfileIds", value: list } }),
+    () => processor.createGroup({ context, tag: "g", gkVoiceprintProfileIds: list }),
+    () => processor.createGroup({ context, tag: "g", gkOwnerIds: list }),
+    () => processor.startVoiceprintProfilesStatusJob({ context, gkVoiceprintProfileIds: list }),
+  ];
+  for (const call of calls) {
+    const before = asked();
+    expect(await refusal(call())).toMatchObject({ code: "NOT_FOUND" });
+    expect(asked() - before).toBeLessThan(12);
+  }
+  const before = asked();
+  await processor.createGroup({ context, tag: "g", gkOwnerIds: manyOwners });
+  expect(asked() - before).toBeLessThan(12);
+});
+
+test("longer lists are refused, and malformed ones with a few examples", async () => {
+  const { processor, context, heard } = await openWorld();
+  const audio = await heard(take(7, 4));
+  const identify = (value: { uniqueIds: { value: string }[] }) =>
+    processor.identify({ context, audio, target: { case: "gkVoiceprintProfileIds", value } });
+  expect(await refusal(identify(unknown(10_001)))).toMatchObject({
+    code: "INVALID_REQUEST",
+    fields: ["gk_voiceprint_profile_ids.unique_ids too_many"],
+  });
+  const malformed = { uniqueIds: Array.from({ length: 9_000 }, () => ({ value: "x".repeat(200) })) };
+  const { code, fields } = await refusal(identify(malformed));
+  expect(code).toBe("INVALID_REQUEST");
+  expect(fields.length).toBeLessThanOrEqual(20);
+});
