@@ -2,6 +2,7 @@ import { Command, Option } from "commander";
 import { isLoopback, loadConfig } from "../server/config.js";
 import { openConfiguredStore } from "../server/open-store.js";
 import { StoreError } from "../store/errors.js";
+import { SERVICES } from "../token/applications.js";
 import {
   administerService,
   createManagementClient,
@@ -229,20 +230,21 @@ function applicationCommands(): Command {
     .option("--nlu <host:port>", "interpretation service")
     .option("--tts <host:port>", "synthesis service")
     .option("--dlg <host:port>", "dialog service")
+    .option("--bio <host:port>", "voiceprint service")
     .action(
       (
         id: string,
         geography: string,
         options: Place & { oauthScope?: string[]; oauthServerUrl?: string } & Partial<
-            Record<"asr" | "nlu" | "tts" | "dlg", string>
+            Record<(typeof SERVICES)[number], string>
           >,
       ) =>
         withAdministration(options, async ({ applications }, output) => {
-          const { asr, nlu, tts, dlg } = options;
+          const named = SERVICES.flatMap((service) => (options[service] ? [[service, options[service]]] : []));
           const application = await applications.putGeography(id, geography, {
             ...(options.oauthScope && { scopes: options.oauthScope }),
             ...(options.oauthServerUrl && { oauthServerUrl: options.oauthServerUrl }),
-            endpoints: { ...(asr && { asr }), ...(nlu && { nlu }), ...(tts && { tts }), ...(dlg && { dlg }) },
+            endpoints: Object.fromEntries(named),
           });
           output.answer(application, () => JSON.stringify(application.geographies[geography], null, 2));
         }),

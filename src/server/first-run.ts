@@ -19,7 +19,7 @@ export interface FirstOwner {
 export const FIRST_SCOPE = "default";
 
 /**
- * On a store that has never served, creates an application whose client may use the voiceprint service. `null` afterwards.
+ * On a store that has never served, creates an application whose client may use every runtime service. `null` afterwards.
  * Of replicas that start together one does it.
  */
 export async function firstRun(service: TokenService, documents: Documents): Promise<FirstApplication | null> {
@@ -29,7 +29,6 @@ export async function firstRun(service: TokenService, documents: Documents): Pro
     name: "vivavoce",
     environment: "production",
     geography: "local",
-    scopes: ["bio"],
     gkScopes: [FIRST_SCOPE],
   });
   const client = application.clients[0]!;

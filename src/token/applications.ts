@@ -6,13 +6,11 @@ import { OAuthError } from "./errors.js";
 import { isRuntimeScope, RUNTIME_SCOPES, type RuntimeScope } from "./scopes.js";
 import type { Secrets } from "./secret.js";
 
-/** Addresses (`host:port`) of the runtime services in one geography of an environment. */
-export interface Endpoints {
-  readonly asr: string;
-  readonly nlu: string;
-  readonly tts: string;
-  readonly dlg: string;
-}
+/** Runtime services with an address of their own; `bio` is the voiceprint service. */
+export const SERVICES = ["asr", "nlu", "tts", "dlg", "bio"] as const;
+
+/** Addresses (`host:port`) of the runtime services that exist in one geography of an environment. */
+export type Endpoints = { readonly [service in (typeof SERVICES)[number]]?: string };
 
 export interface Geography {
   readonly oauthServerUrl: string;
@@ -51,7 +49,7 @@ export interface NewApplication {
   readonly geography: string;
   readonly scopes?: readonly string[];
   readonly oauthServerUrl?: string;
-  readonly endpoints?: Partial<Endpoints>;
+  readonly endpoints?: Endpoints;
   /** Biometric scopes of the default client. */
   readonly gkScopes?: readonly string[];
 }
@@ -71,7 +69,7 @@ export interface Applications {
   putGeography(
     applicationId: string,
     geography: string,
-    settings: { scopes?: readonly string[]; oauthServerUrl?: string; endpoints?: Partial<Endpoints> },
+    settings: { scopes?: readonly string[]; oauthServerUrl?: string; endpoints?: Endpoints },
   ): Promise<Application>;
   createClient(
     applicationId: string,
@@ -133,7 +131,7 @@ export function createApplications(options: {
   const applications = collection<StoredApplication>(options.documents, "token.applications");
 
   const settings = (
-    given: { scopes?: readonly string[]; oauthServerUrl?: string; endpoints?: Partial<Endpoints> },
+    given: { scopes?: readonly string[]; oauthServerUrl?: string; endpoints?: Endpoints },
     before?: Geography,
   ): Geography => ({
     oauthServerUrl: given.oauthServerUrl ?? before?.oauthServerUrl ?? defaults.oauthServerUrl,

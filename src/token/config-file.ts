@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Application } from "./applications.js";
+import { type Application, SERVICES } from "./applications.js";
 import { OAuthError } from "./errors.js";
 import { formatUrn, isLanguage, parseUrn, UrnError } from "./urn.js";
 
@@ -11,10 +11,13 @@ export interface CredentialBlock {
   readonly oauth_server_url: string;
   /** Separated by spaces. */
   readonly oauth_scopes: string;
-  readonly asr_endpoint: string;
-  readonly nlu_endpoint: string;
-  readonly tts_endpoint: string;
-  readonly dlg_endpoint: string;
+  /** `host:port` of each service that exists there. */
+  readonly asr_endpoint?: string;
+  readonly nlu_endpoint?: string;
+  readonly tts_endpoint?: string;
+  readonly dlg_endpoint?: string;
+  /** The voiceprint service. */
+  readonly bio_endpoint?: string;
 }
 
 /** A block of its own for each client id of the geography. */
@@ -28,16 +31,21 @@ export function credentialBlocks(application: Application, geography: string): C
       client_secret: "",
       oauth_server_url: settings.oauthServerUrl,
       oauth_scopes: settings.scopes.join(" "),
-      asr_endpoint: settings.endpoints.asr,
-      nlu_endpoint: settings.endpoints.nlu,
-      tts_endpoint: settings.endpoints.tts,
-      dlg_endpoint: settings.endpoints.dlg,
+      ...Object.fromEntries(
+        SERVICES.flatMap((service) => {
+          const address = settings.endpoints[service];
+          return address ? [[`${service}_endpoint`, address]] : [];
+        }),
+      ),
     }));
 }
 
 export const writeConfig = (blocks: readonly CredentialBlock[]): string => `${JSON.stringify(blocks, null, 2)}\n`;
 
-const endpoint = z.string().regex(/^(?:\[[0-9A-Fa-f:.]+\]|[^\s:/]+):\d{1,5}$/, "must be host:port");
+const endpoint = z
+  .string()
+  .regex(/^(?:\[[0-9A-Fa-f:.]+\]|[^\s:/]+):\d{1,5}$/, "must be host:port")
+  .exactOptional();
 const block = z.object({
   client_id: z.string().min(1),
   client_secret: z.string(),
@@ -47,6 +55,7 @@ const block = z.object({
   nlu_endpoint: endpoint,
   tts_endpoint: endpoint,
   dlg_endpoint: endpoint,
+  bio_endpoint: endpoint,
 });
 
 export class ConfigError extends Error {

@@ -14,7 +14,7 @@ type ManagementEnv = Env & { Variables: { user: User } };
 
 const strings = z.array(z.string().max(256)).max(100);
 const address = z.string().exactOptional();
-const endpoints = z.strictObject({ asr: address, nlu: address, tts: address, dlg: address });
+const endpoints = z.strictObject({ asr: address, nlu: address, tts: address, dlg: address, bio: address });
 const geography = z.strictObject({
   scopes: strings.exactOptional(),
   oauthServerUrl: z.url().exactOptional(),

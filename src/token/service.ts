@@ -32,7 +32,7 @@ export interface TokenServiceOptions {
   readonly algorithm?: SigningAlgorithm;
   /** Pages of this box that sign users in. */
   readonly pages?: readonly OwnPage[];
-  /** Runtime services of environments that name none: this box. */
+  /** Runtime services of environments that name none: the voiceprint service of this box. */
   readonly endpoints?: Endpoints;
   /** What checking a password costs whoever guesses at it. */
   readonly passwordCost?: Cost;
@@ -89,8 +89,7 @@ function checkIssuer(issuer: string): string {
 
 function thisBox(issuer: string): Endpoints {
   const { hostname, port, protocol } = new URL(issuer);
-  const address = `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
-  return { asr: address, nlu: address, tts: address, dlg: address };
+  return { bio: `${hostname}:${port || (protocol === "https:" ? 443 : 80)}` };
 }
 
 export function createTokenService(options: TokenServiceOptions): TokenService {
@@ -127,9 +126,9 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     audience: audiences[audience],
     algorithms: ["ES256", "RS256", "EdDSA"],
     type: "at+jwt",
+    clockSkewS: OWN_SKEW_S,
   });
-  const verifier = (audience: keyof Audiences): Verifier =>
-    createVerifier({ issuers: [trusted(audience)], clock, clockSkewS: OWN_SKEW_S });
+  const verifier = (audience: keyof Audiences): Verifier => createVerifier({ issuers: [trusted(audience)], clock });
 
   return {
     issuer,

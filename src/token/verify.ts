@@ -28,6 +28,8 @@ export interface TrustedIssuer {
   readonly scopeClaim?: string;
   /** The header's `typ` to insist on, as `at+jwt` for our own. Default: none. */
   readonly type?: string;
+  /** Allowed between our clock and this issuer's, where it differs from the verifier's; at most 300. */
+  readonly clockSkewS?: number;
 }
 
 export interface VerifierOptions {
@@ -187,17 +189,18 @@ function refusal(error: unknown): string | null {
 export function createVerifier(options: VerifierOptions): Verifier {
   const { issuers, clock = systemClock, clockSkewS = DEFAULT_SKEW_S, realm = "vivavoce" } = options;
   if (issuers.length === 0) throw new TypeError("a verifier needs at least one issuer");
-  if (!(clockSkewS >= 0 && clockSkewS <= LONGEST_SKEW_S))
-    throw new RangeError(`clockSkewS must be 0 to ${LONGEST_SKEW_S}, got ${clockSkewS}`);
 
-  const trusted = new Map<string, { keys: IssuerKeys; algorithms: string[]; from: TrustedIssuer }>();
+  const trusted = new Map<string, { keys: IssuerKeys; algorithms: string[]; skewS: number; from: TrustedIssuer }>();
   for (const from of issuers) {
     const algorithms = [...(from.algorithms ?? ALGORITHMS)];
     const wrong = algorithms.find((algorithm) => !SIGNATURES.test(algorithm));
     if (wrong !== undefined) throw new TypeError(`algorithm ${wrong} is not a public-key signature`);
     if (from.audience.length === 0) throw new TypeError(`issuer ${from.issuer} needs an audience`);
     if (trusted.has(from.issuer)) throw new TypeError(`issuer ${from.issuer} is named twice`);
-    trusted.set(from.issuer, { keys: keysOf(from.keys, clock), algorithms, from });
+    const skewS = from.clockSkewS ?? clockSkewS;
+    if (!(skewS >= 0 && skewS <= LONGEST_SKEW_S))
+      throw new RangeError(`clockSkewS must be 0 to ${LONGEST_SKEW_S}, got ${skewS}`);
+    trusted.set(from.issuer, { keys: keysOf(from.keys, clock), algorithms, skewS, from });
   }
 
   const refuse = (description: string): never => {
@@ -217,8 +220,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
     return null;
   }
 
-  async function remember(token: string, verified: VerifiedToken, keys: IssuerKeys): Promise<void> {
-    const until = Math.min(clock.now() + REMEMBER_MS, (verified.expiresAt + clockSkewS) * 1000);
+  async function remember(token: string, verified: VerifiedToken, keys: IssuerKeys, skewS: number): Promise<void> {
+    const until = Math.min(clock.now() + REMEMBER_MS, (verified.expiresAt + skewS) * 1000);
     remembered.set(token, { verified, keys, version: await keys.version(), until });
     if (remembered.size > REMEMBERED) remembered.delete(remembered.keys().next().value as string);
   }
@@ -239,14 +242,14 @@ export function createVerifier(options: VerifierOptions): Verifier {
       refuse("the token is malformed");
     }
     const issuer = trusted.get(named ?? "") ?? refuse("the token's issuer is not trusted here");
-    const { from } = issuer;
+    const { from, skewS } = issuer;
     let payload: JWTPayload;
     try {
       ({ payload } = await jwtVerify(token, issuer.keys.get, {
         issuer: from.issuer,
         audience: from.audience as string | string[],
         algorithms: issuer.algorithms,
-        clockTolerance: clockSkewS,
+        clockTolerance: skewS,
         currentDate: new Date(clock.now()),
         requiredClaims: ["exp"],
         ...(from.type === undefined ? {} : { typ: from.type }),
@@ -260,7 +263,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
         headers: { "Retry-After": "5" },
       });
     }
-    if (payload.iat !== undefined && payload.iat > clock.now() / 1000 + clockSkewS)
+    if (payload.iat !== undefined && payload.iat > clock.now() / 1000 + skewS)
       refuse("the token's iat is in the future");
     const scopes = words(payload[from.scopeClaim ?? (payload.scope === undefined ? "scp" : "scope")]);
     const verified: VerifiedToken = {
@@ -278,7 +281,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
       jti: payload.jti ?? null,
       claims: payload,
     };
-    await remember(token, verified, issuer.keys);
+    await remember(token, verified, issuer.keys, skewS);
     return verified;
   }
 

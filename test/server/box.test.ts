@@ -85,6 +85,17 @@ describe.each(["gRPC", "HTTP"])("the workflows over %s, with a token", (protocol
   endToEnd(() => client, takes, protocol);
 });
 
+test("the first application may ask for every runtime scope", async () => {
+  const { clientId, clientSecret } = box.firstApplication!;
+  const scope = "asr asr.wordset nlu nlu.wordset dlg tts log bio";
+  const response = await fetch(`${box.url}/oauth2/token`, {
+    method: "POST",
+    headers: { authorization: `Basic ${btoa(`${encodeURIComponent(clientId)}:${clientSecret}`)}` },
+    body: new URLSearchParams({ grant_type: "client_credentials", scope }),
+  });
+  expect(await response.json()).toMatchObject({ scope, expires_in: 900 });
+});
+
 describe("the lines that a first start prints", () => {
   it("get a token, enroll a voice and verify it when pasted into a shell, also a second time", async () => {
     const voices = join(folder, "voices");

@@ -141,10 +141,9 @@ describe("config.json", () => {
         client_secret: "",
         oauth_server_url: "https://box.example/oauth2/token",
         oauth_scopes: "asr tts",
+        // Of the services only those that exist: what was named, and the voiceprint service of this box.
         asr_endpoint: "asr.example:443",
-        nlu_endpoint: "box.example:443",
-        tts_endpoint: "box.example:443",
-        dlg_endpoint: "box.example:443",
+        bio_endpoint: "box.example:443",
       })),
     );
     expect(credentialBlocks(application, "us").map((block) => block.client_id)).toEqual([

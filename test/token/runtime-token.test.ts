@@ -1,6 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { describe, expect, test } from "vitest";
 import { createTokenService } from "../../src/token/service.js";
+import { createVerifier } from "../../src/token/verify.js";
 import { type Box, basic, createBox, createRuntimeClient, form, ISSUER } from "./box.js";
 
 const insecure = (box: Box) =>
@@ -47,6 +48,20 @@ describe("the runtime token endpoint", () => {
     await expect(
       oauth.validateJwtAccessToken(server, request, box.service.audiences.tooling, insecure(box)),
     ).rejects.toThrow();
+  });
+
+  test("lives 900 s and five more for clocks that differ, also beside issuers with a wider skew", async () => {
+    const box = createBox();
+    const { clientId, secret } = await createRuntimeClient(box);
+    const token = String((await tokenOf(box, clientId, secret, "bio")).body.access_token);
+    const foreign = { issuer: "https://other.example", keys: { keys: [] }, audience: "voice" };
+    const clock = { now: box.now };
+    const guard = createVerifier({ issuers: [box.service.runtimeIssuer, foreign], clock });
+    box.advance(904_000);
+    await guard.verify(token, "bio");
+    box.advance(2_000);
+    await expect(guard.verify(token, "bio")).rejects.toThrow("Access Token Expired");
+    await expect(createVerifier({ issuers: [box.service.runtimeIssuer], clock }).verify(token)).rejects.toThrow();
   });
 
   test("answers with the contract's four fields and no more, not to be stored", async () => {

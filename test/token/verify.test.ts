@@ -65,6 +65,7 @@ describe("a good token", () => {
     await refused(await sign({ ...base, iat: S + 31 })).toMatchObject({ code: "invalid_token" });
     await refused(await sign({ ...base, nbf: S + 31 })).toMatchObject({ code: "invalid_token" });
     expect(() => createVerifier({ issuers: [trusted], clockSkewS: 301 })).toThrow(RangeError);
+    expect(() => createVerifier({ issuers: [{ ...trusted, clockSkewS: -1 }] })).toThrow(RangeError);
   });
 });
 
