@@ -75,6 +75,8 @@ export interface Voice extends Quality {
 
 export interface Template extends Voice {
   readonly revision: string;
+  /** Name of the model that made it; absent where it was not noted. */
+  readonly calibrationModelId?: string;
 }
 
 export interface Score {

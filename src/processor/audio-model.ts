@@ -1,5 +1,5 @@
 /** What is stored of processed audio, as the domain and the engine look at it. */
-import type { Voice, VoiceAnalysis } from "../engine/port.js";
+import type { Voice, VoiceAnalysis, VoiceWindow } from "../engine/port.js";
 import type { ProcessedAudio } from "../store/port.js";
 import type { AudioModel } from "../voiceprint/enrollment.js";
 import type { MeasuredAudio } from "../voiceprint/quality-gate.js";
@@ -14,6 +14,40 @@ export const audioModel = (processed: ProcessedAudio): AudioModel => ({
   audio: { ...processed.measures, speakers: processed.speakers },
   embedding: processed.voice.embedding,
 });
+
+/** How much more speech than the limit is heard before a recording that is still read ends. */
+const overhearSeconds = 1;
+
+/**
+ * The audio model of the first `maxNetSpeechSeconds` of speech, in whole windows: what a limit leaves of audio that was
+ * processed without one.
+ */
+export function limitedTo(processed: ProcessedAudio, maxNetSpeechSeconds: number): ProcessedAudio {
+  const { measures, voice } = processed;
+  if (measures.netSpeechSeconds <= maxNetSpeechSeconds + overhearSeconds) return processed;
+  const windows: VoiceWindow[] = [];
+  let netSpeechSeconds = 0;
+  for (const window of voice.windows) {
+    if (windows.length > 0 && netSpeechSeconds + window.speechSeconds > maxNetSpeechSeconds) break;
+    windows.push(window);
+    netSpeechSeconds += window.speechSeconds;
+  }
+  const grossSeconds = windows.at(-1)?.endSeconds ?? measures.grossSeconds;
+  return {
+    ...processed,
+    measures: { ...measures, netSpeechSeconds, grossSeconds },
+    voice: { windows, embedding: voice.embedding && meanVoice(windows) },
+  };
+}
+
+/** Mean of the windows weighted by their speech, unit length. */
+function meanVoice(windows: readonly VoiceWindow[]): Float32Array {
+  const sum = new Float64Array(windows[0]!.embedding.length);
+  for (const { embedding, speechSeconds } of windows)
+    for (const [i, x] of embedding.entries()) sum[i]! += x * speechSeconds;
+  const length = Math.sqrt(sum.reduce((squares, x) => squares + x * x, 0)) || 1;
+  return Float32Array.from(sum, (x) => x / length);
+}
 
 export const measuredAudio = ({ measures, speakers }: Pick<VoiceAnalysis, "measures" | "speakers">): MeasuredAudio => ({
   ...measures,

@@ -5,6 +5,7 @@ import { fieldViolations } from "../contract/mandatory.js";
 import { StatusError } from "../contract/status-error.js";
 import type { Ids, OperationOptions } from "./dependencies.js";
 import { asStatusError, callFailure } from "./failures.js";
+import { inSinglePrecision } from "./single-precision.js";
 
 /** The generated message, or its plain shape. */
 export type Request<T extends DescMessage> = MessageInitShape<T>;
@@ -41,7 +42,7 @@ export async function answer<T extends DescMessage>(
   const requestId = options.requestId ?? ids.next();
   const body = await attempt(options, requestId, work);
   const status = create(StatusSchema, { statusCode: StatusCode.OK, requestId });
-  return create(schema, { ...body, status } as MessageInitShape<T>);
+  return inSinglePrecision(schema, create(schema, { ...body, status } as MessageInitShape<T>));
 }
 
 /** Whatever goes wrong is thrown as a `StatusError` that carries the request's id. */

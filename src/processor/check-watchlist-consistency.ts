@@ -34,10 +34,14 @@ export async function checkWatchlistConsistency(
   return {
     totalNumberOfCompatiblePrints: compatible,
     totalNumberOfIncompatiblePrints: incompatible,
-    incompatiblePrints: listed.map(({ found: one, revision }) => ({
+    incompatiblePrints: listed.map(({ found: one }) => ({
       voiceprintDetails: detailsOf(one),
-      incompatibleCalibrationModel:
-        revision === null ? undefined : { gkCalibrationModelRevisionId: uniqueId(revision), calibrationModelId: "" },
+      incompatibleCalibrationModel: isPrint(one)
+        ? {
+            gkCalibrationModelRevisionId: uniqueId(one.template.revision),
+            calibrationModelId: one.template.calibrationModelId ?? "",
+          }
+        : undefined,
       fraudsterId: isPrint(one) ? one.ownerExternalId : one.owner.externalId,
     })),
     requiredCalibrationModel: calibrationModel(deps.engine.model),

@@ -261,7 +261,12 @@ export function newProcessedAudio(
 /** The parts of a check, as far as they were asked for. */
 export type CheckedParts = {
   readonly [part in CheckPart]?:
-    | { readonly outcome: Outcome; readonly evidence: JudgedEvidence | null | undefined }
+    | {
+        readonly outcome: Outcome;
+        readonly evidence: JudgedEvidence | null | undefined;
+        /** Best first; absent where nothing is compared with prints. */
+        readonly scored?: readonly ScoredPrint[];
+      }
     | null
     | undefined;
 };
@@ -271,7 +276,7 @@ export async function recordCheck(
   deps: Dependencies,
   { scopeId, session }: OpenContext,
   operation: string,
-  { unstored }: HeardAudio,
+  { audio, unstored }: HeardAudio,
   outcome: Outcome,
   figures: { readonly risk: number; readonly reliability: number } | null,
   parts: CheckedParts,
@@ -299,8 +304,16 @@ export async function recordCheck(
     reliability: figures?.reliability ?? null,
     evidence: flat,
     profileId,
+    audioModelId: audio.processedAudioId,
+    matchedProfileIds: [parts.authentication, parts.fraud].flatMap((part) => matchedBy(part) ?? []),
   };
   await deps.store.sessions.addCheck(check, unstored ?? undefined);
+}
+
+/** The print that a part clearly matched. */
+function matchedBy(part: CheckedParts["authentication"]): Id | null {
+  const matched = part && endsEarly(part.outcome.decision);
+  return (matched && part.scored?.[0]?.print.profileId) || null;
 }
 
 /** The reverse of what `recordCheck` flattened. */

@@ -6,7 +6,7 @@ import {
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { ProcessedAudio, Profile } from "../store/port.js";
 import { type AudioModel, enrollReason, enrollStatus } from "../voiceprint/enrollment.js";
-import { audioModel } from "./audio-model.js";
+import { audioModel, limitedTo } from "./audio-model.js";
 import { untilUncontended } from "./contention.js";
 import { openContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
@@ -23,7 +23,8 @@ export async function enroll(
   const { scopeId, set } = await openContext(deps, request.context);
   const { profiles } = deps.store;
   const { revision } = deps.engine.model;
-  const processed = await deps.store.processed.get(scopeId, request.gkProcessedAudioId!.value);
+  const given = await deps.store.processed.get(scopeId, request.gkProcessedAudioId!.value);
+  const processed = given && limitedTo(given, set.maxNetAudioForEnroll);
   const candidate = processed && audioModel(processed);
   return untilUncontended(options.signal, async () => {
     const profile = await findProfile(deps, scopeId, request.gkVoiceprintProfileId);
@@ -38,7 +39,7 @@ export async function enroll(
         voiceprintDetails: profileDetails(profile),
         enrolled: reason === EnrollReason.ENROLL_OK,
         reason,
-        audioDetails: audioDetails(describedAudio(processed)),
+        audioDetails: audioDetails(describedAudio(given!)),
       },
     });
     const reason = enrollReason(candidate, segments, profile.printType, revision, set);

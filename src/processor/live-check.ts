@@ -16,6 +16,7 @@ import { type OpenContext, openContext } from "./context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
 import { asStatusError, invalid } from "./failures.js";
 import { samplesOf } from "./recorded-audio.js";
+import { inSinglePrecision } from "./single-precision.js";
 
 /** AnalyzeAudio's request, less the audio. */
 export type LiveRequest = Pick<
@@ -173,7 +174,7 @@ export class LiveCheck {
     };
     const heard = { audio, validity, analysis, unstored: null };
     const result = await concludeAnalysis(this.deps, this.context, "LiveCheck", this.targets, heard, results, attacks);
-    this.#result = create(AnalyzeAudioResultSchema, result);
+    this.#result = inSinglePrecision(AnalyzeAudioResultSchema, create(AnalyzeAudioResultSchema, result));
     await this.#close();
     return this.#result;
   }

@@ -5,7 +5,7 @@ import type {
   ProcessAudioRequest,
   ProcessAudioResponseSchema,
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import type { MediaSegment } from "../store/port.js";
+import type { MediaSegment, ProcessedAudio } from "../store/port.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { measuredAudio } from "./audio-model.js";
 import { newProcessedAudio } from "./check.js";
@@ -31,12 +31,11 @@ export async function processAudio(
 ): Promise<MessageInitShape<typeof ProcessAudioResponseSchema>> {
   const { scopeId, session, set } = await openContext(deps, request.context);
   const source = await findAudio(deps, scopeId, request.input);
-  const media =
-    source.from === "media"
-      ? source.media
-      : await findMedia(deps, scopeId, source.processed.mediaSegmentId, "gk_processed_audio_id");
-  const channel = source.from === "media" ? selectChannel(media, request.channelSelector) : source.processed.channel;
   const forEnrollment = request.isForEnrollment === true;
+  const { media, channel } =
+    source.from === "media"
+      ? { media: source.media, channel: selectChannel(source.media, request.channelSelector) }
+      : await processedMedia(deps, source.processed, forEnrollment);
   const recording = openRecording(deps, media);
   const heard = await hearRecording(
     deps,
@@ -100,6 +99,17 @@ export async function processAudio(
   };
 }
 
+/** What audio was processed from: the part that an enrollment cut, or else all that is available. */
+async function processedMedia(
+  deps: Dependencies,
+  { scopeId, mediaSegmentId, channel }: ProcessedAudio,
+  forEnrollment: boolean,
+): Promise<{ media: MediaSegment; channel: number | null }> {
+  const media = await findMedia(deps, scopeId, mediaSegmentId, "gk_processed_audio_id");
+  const whole = forEnrollment || media.partOf === null ? null : await deps.store.media.get(scopeId, media.partOf);
+  return whole ? { media: whole, channel: media.partOfChannel ?? null } : { media, channel };
+}
+
 /** The media itself when all of it was used; else a segment of its own with the part that was. */
 function usedPart(
   deps: Dependencies,
@@ -115,6 +125,7 @@ function usedPart(
     scopeId: media.scopeId,
     sessionId,
     partOf: media.partOf ?? media.id,
+    partOfChannel: media.partOf === null ? channel : (media.partOfChannel ?? null),
     rateHz: recording.rateHz,
     channels: 1,
     encoding: "pcm16",

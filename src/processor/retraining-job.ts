@@ -55,7 +55,7 @@ async function retrain(
       if (fresh === "failed") return { outcome: RetrainingOutcome.FAILED, printVersion };
       if (fresh) renewed.push(fresh);
     }
-    const { template, reason, consistency } = await trainTemplate(
+    const { template, reason, valid } = await trainTemplate(
       deps,
       renewed.map(({ processed }) => processed),
       set,
@@ -63,7 +63,7 @@ async function retrain(
     );
     if (reason === TrainReason.INTERNAL_ERROR) return { outcome: RetrainingOutcome.FAILED, printVersion };
     if (!template) return { outcome: RetrainingOutcome.ENROLLMENT_NEEDED, printVersion };
-    const used = renewed.filter(({ processed }) => consistency.get(processed.id)?.consistent);
+    const used = renewed.filter(({ processed }) => valid.has(processed.id));
     const status = trainedStatus(totalNet(used.map(({ processed }) => processed.measures)), set);
     const next = { template, status, printVersion: printVersion + 1, segments: renewed };
     if (await profiles.train(scopeId, id, generation, next))

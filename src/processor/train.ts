@@ -27,11 +27,12 @@ export async function train(
   return untilUncontended(options.signal, async () => {
     const profile = await findProfile(deps, scopeId, request.gkVoiceprintProfileId);
     const segments = (await deps.store.profiles.segments(scopeId, profile.id)).map(({ processed }) => processed);
-    const { template, reason, consistency } = await trainTemplate(deps, segments, set, options);
-    const used = template ? segments.filter((segment) => consistency.get(segment.id)?.consistent) : [];
+    const { template, reason, consistency, valid } = await trainTemplate(deps, segments, set, options);
+    const counted = segments.filter(({ id }) => valid.has(id));
+    const net = totalNet(counted.map(({ measures }) => measures));
     const trained = template && {
       template,
-      status: trainedStatus(totalNet(used.map(({ measures }) => measures)), set),
+      status: trainedStatus(net, set),
       printVersion: profile.printVersion + 1,
     };
     if (trained && !(await deps.store.profiles.train(scopeId, profile.id, profile.generation, trained)))
@@ -45,9 +46,9 @@ export async function train(
         voiceprintDetails: profileDetails({ ...profile, printVersion: trained?.printVersion ?? profile.printVersion }),
         gkCalibrationModelRevisionId: uniqueId(deps.engine.model.revision),
         totalSegments: segments.length,
-        totalValidSegments: used.length,
+        totalValidSegments: counted.length,
         minSegmentsRequired: set.minSegmentsForTrain,
-        totalNetAudio: duration(totalNet(used.map(({ measures }) => measures))),
+        totalNetAudio: duration(net),
         minNetAudioRequired: duration(set.minNetAudioForTrain),
         enrollmentSegmentsDetails: segments.map((segment) =>
           segmentDetails(segment, consistency.get(segment.id), template !== null),

@@ -15,6 +15,8 @@ export interface Training {
   readonly template: Template | null;
   /** By the id of the audio model; those that the present model cannot use are not in it. */
   readonly consistency: ReadonlyMap<string, SegmentConsistency>;
+  /** Ids of the audio models that count: usable and, where that could be told, agreeing with the others. */
+  readonly valid: ReadonlySet<string>;
 }
 
 export async function trainTemplate(
@@ -26,17 +28,22 @@ export async function trainTemplate(
   const models = segments.map((processed) => ({ ...audioModel(processed), measures: processed.measures }));
   const usable = inTrainingOrder(usableSegments(models, deps.engine.model.revision));
   const net = usable.map(({ audio }) => ({ netSpeechSeconds: audio.netSpeechSeconds }));
+  const usableIds = new Set(usable.map(({ id }) => id));
   if (!enoughForTraining(net, set))
-    return { reason: TrainReason.NOT_READY_TO_TRAIN, template: null, consistency: new Map() };
+    return { reason: TrainReason.NOT_READY_TO_TRAIN, template: null, consistency: new Map(), valid: usableIds };
   const voices = usable.map((model) => voiceOf(model, model.embedding!));
   const trained = await unlessEngineFails(() => deps.engine.train(voices, engineOptions(options)), options.signal);
   if (trained === null || trained.segments.length !== usable.length)
-    return { reason: TrainReason.INTERNAL_ERROR, template: null, consistency: new Map() };
+    return { reason: TrainReason.INTERNAL_ERROR, template: null, consistency: new Map(), valid: usableIds };
   const consistency = new Map(usable.map((model, i) => [model.id, trained.segments[i]!]));
   const judged = trainReason(
     usable.map((model) => ({ ...model.audio, consistent: consistency.get(model.id)!.consistent })),
     set,
   );
   const reason = judged === TrainReason.TRAIN_OK && trained.template === null ? TrainReason.INCONSISTENCY : judged;
-  return { reason, template: reason === TrainReason.TRAIN_OK ? trained.template : null, consistency };
+  const { calibrationModelId } = deps.engine.model;
+  const template =
+    reason === TrainReason.TRAIN_OK && trained.template ? { ...trained.template, calibrationModelId } : null;
+  const valid = new Set([...usableIds].filter((id) => consistency.get(id)!.consistent));
+  return { reason, template, consistency, valid };
 }

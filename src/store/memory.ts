@@ -492,7 +492,7 @@ function markChanged(here: Scope, id: Id): void {
 }
 
 /**
- * The recordings that a profile was enrolled from, whole (an enrolled part, what it was cut from, its other parts), and every audio model
+ * The recordings that a profile was enrolled from and those that it matched, whole (an enrolled part, what it was cut from, its other parts), and every audio model
  * made of them, but those that another profile was enrolled from: they hold another voice.
  */
 function eraseRecordings(here: Scope, profileId: Id): void {
@@ -501,7 +501,11 @@ function eraseRecordings(here: Scope, profileId: Id): void {
     if (owner !== profileId) for (const { processed } of segments) enrolledElsewhere.add(processed.id);
   }
   const rootOf = (mediaId: Id) => here.media.get(mediaId)?.partOf ?? mediaId;
-  const own = here.segments.get(profileId)!.map(({ processed }) => processed);
+  const matched = [...here.checks.values()]
+    .filter((check) => check.matchedProfileIds?.includes(profileId))
+    .flatMap(({ audioModelId }) => here.processed.get(audioModelId ?? "") ?? [])
+    .filter(({ id }) => !enrolledElsewhere.has(id));
+  const own = [...here.segments.get(profileId)!.map(({ processed }) => processed), ...matched];
   const roots = new Set(own.map(({ mediaSegmentId }) => rootOf(mediaSegmentId)));
   const ownIds = new Set(own.map(({ id }) => id));
   for (const { id, mediaSegmentId } of here.processed.values()) {

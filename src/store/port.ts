@@ -44,6 +44,10 @@ export interface Check {
   /** Log-likelihood ratios that the decision rests on, for fusion. */
   readonly evidence: Readonly<Record<string, number>>;
   readonly profileId: Id | null;
+  /** The audio model that was checked, where one is kept. */
+  readonly audioModelId?: Id | null;
+  /** Prints that it matched: erasing one erases the audio model, which is that voice. */
+  readonly matchedProfileIds?: readonly Id[];
 }
 
 export interface MediaSegment {
@@ -52,6 +56,8 @@ export interface MediaSegment {
   readonly sessionId: Id;
   /** Set when this is the part of another segment that was used for enrollment. */
   readonly partOf: Id | null;
+  /** Of a part: the channel that it was cut from. */
+  readonly partOfChannel?: number | null;
   readonly rateHz: number;
   readonly channels: number;
   readonly encoding: "wav" | "pcm16" | "alaw" | "mulaw";
@@ -226,7 +232,7 @@ export interface Store {
       trained: { template: Template; status: number; printVersion: number; segments?: readonly EnrollmentSegment[] },
     ): Promise<boolean>;
     /**
-     * Erases profile, segments, their audio models and media, group memberships, and the key that sealed them; with an owner's last
+     * Erases profile, segments, audio models and media of those and of checks that it matched, group memberships, and the key that sealed them; with an owner's last
      * profile the owner goes too.
      */
     erase(scopeId: Id, id: Id): Promise<boolean>;

@@ -51,9 +51,10 @@ export function enrollReason(
     ? candidate.validity
     : audioValidity(candidate.audio, "enroll", set);
   if (validity === AudioValidity.AUDIO_TOO_SHORT) return EnrollReason.TOO_SHORT;
-  if (validity !== AudioValidity.AUDIO_OK || candidate.revision !== revision || candidate.embedding === null)
-    return EnrollReason.MISSING_MODEL;
-  return EnrollReason.ENROLL_OK;
+  if (validity === AudioValidity.INTERNAL_ERROR) return EnrollReason.INTERNAL_ERROR;
+  if (validity !== AudioValidity.AUDIO_OK || candidate.revision !== revision) return EnrollReason.MISSING_MODEL;
+  // Speech that was fit for a voice and gave none: something failed here, not with the caller.
+  return candidate.embedding === null ? EnrollReason.INTERNAL_ERROR : EnrollReason.ENROLL_OK;
 }
 
 /** The engine is bit-exact: equal embeddings mean the same recording, even when it was uploaded twice. */

@@ -284,6 +284,69 @@ describe("Enroll", () => {
   });
 });
 
+describe("what is enrolled of audio", () => {
+  test("re-processing an enrolled part for anything else sees all of the audio, of its channel", async () => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    const media = await world.media([take(9, 25), take(7, 25)]);
+    const part = (
+      await processor.processAudio({
+        context,
+        input: { case: "gkMediaSegmentId", value: media },
+        isForEnrollment: true,
+        channelSelector: { channel: 2 },
+      })
+    ).result!;
+    const input = { case: "gkProcessedAudioId", value: part.gkProcessedAudioId! } as const;
+    const again = (await processor.processAudio({ context, input, isForEnrollment: true })).result!;
+    expect(seconds(again.audioDetails!.netAudio)).toBe(10);
+    const whole = (await processor.processAudio({ context, input })).result!;
+    expect(seconds(whole.audioDetails!.netAudio)).toBe(25);
+    expect(whole).toMatchObject({ voiceClassScore: 7, gkMediaSegmentId: { value: media.value } });
+    // Where the rest is gone, the part is all that is available.
+    const { get } = world.store.media;
+    world.store.media.get = async (scope, id) => (id === media.value ? null : get(scope, id));
+    const left = (await processor.processAudio({ context, input })).result!;
+    expect(seconds(left.audioDetails!.netAudio)).toBe(10);
+  });
+
+  test("Enroll takes no more speech of audio that was processed whole than the configured maximum", async () => {
+    const world = await openWorld();
+    const profile = await world.person("alice");
+    const whole = await world.process(take(7, 25), false);
+    const { result } = await world.processor.enroll({
+      context: world.context,
+      gkVoiceprintProfileId: profile,
+      gkProcessedAudioId: whole.gkProcessedAudioId!,
+    });
+    expect(result).toMatchObject({ enrolled: true, reason: EnrollReason.ENROLL_OK });
+    expect(seconds(result!.audioDetails!.netAudio)).toBe(25);
+    const [segment] = await world.store.profiles.segments("bank", profile.value);
+    expect(segment!.processed.measures).toMatchObject({ netSpeechSeconds: 10, grossSeconds: 10 });
+    expect(segment!.processed.voice.windows).toHaveLength(5);
+    const squares = segment!.processed.voice.embedding!.reduce((sum, x) => sum + x * x, 0);
+    expect(squares).toBeCloseTo(1, 6 /* 32-bit floats */);
+  });
+
+  test("a model without a voice, where there was speech enough, is an internal error", async () => {
+    const world = await openWorld();
+    const profile = await world.person("alice");
+    const { gkProcessedAudioId } = await world.process(take(7, 4));
+    const { get } = world.store.processed;
+    world.store.processed.get = async (...which) => {
+      const found = await get(...which);
+      return found && { ...found, voice: { windows: [], embedding: null } };
+    };
+    const { result } = await world.processor.enroll({
+      context: world.context,
+      gkVoiceprintProfileId: profile,
+      gkProcessedAudioId: gkProcessedAudioId!,
+    });
+    expect(result).toMatchObject({ enrolled: false, reason: EnrollReason.INTERNAL_ERROR });
+    expect(await world.store.profiles.segments("bank", profile.value)).toEqual([]);
+  });
+});
+
 describe("Train", () => {
   test("makes a template, says what of, and increments print_version each time", async () => {
     const world = await openWorld();
@@ -329,9 +392,13 @@ describe("Train", () => {
     const profile = await world.person("alice");
     for (const length of [2, 2.1]) await world.enroll(profile, take(7, length));
     const failed = { trainStatus: TrainStatus.FAILED, status: VoiceprintProfileStatus.NOT_TRAINED };
-    expect(await world.train(profile)).toMatchObject({ ...failed, reason: TrainReason.NOT_READY_TO_TRAIN });
+    // It says how much valid speech there is, beside what is needed.
+    const valid = { totalValidSegments: 2, minSegmentsRequired: 3, totalNetAudio: { seconds: 4n, nanos: 100_000_000 } };
+    const early = await world.train(profile);
+    expect(early).toMatchObject({ ...failed, ...valid, reason: TrainReason.NOT_READY_TO_TRAIN });
+    expect(early.enrollmentSegmentsDetails.some((segment) => segment.usedForTrain)).toBe(false);
     await world.enroll(profile, take(9, 2));
-    expect(await world.train(profile)).toMatchObject({ ...failed, reason: TrainReason.INCONSISTENCY });
+    expect(await world.train(profile)).toMatchObject({ ...failed, ...valid, reason: TrainReason.INCONSISTENCY });
     expect(await world.store.profiles.get("bank", profile.value)).toMatchObject({ template: null, printVersion: 0 });
   });
 

@@ -228,6 +228,21 @@ describe("profiles", () => {
     });
   });
 
+  test("deleting erases the audio models of checks that matched, and leaves those that did not", async () => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    const [profile, other] = [await world.trained(7), await world.trained(9)];
+    const matched = await world.verify(profile, take(7, 4));
+    const stranger = await world.verify(profile, take(11, 4));
+    const others = await world.verify(other, take(9, 4));
+    await processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: profile });
+    const kept = ({ gkProcessedAudioId }: typeof matched) =>
+      world.store.processed.get("bank", gkProcessedAudioId!.value);
+    expect(await kept(matched)).toBeNull();
+    expect(await kept(stranger)).not.toBeNull();
+    expect(await kept(others)).not.toBeNull();
+  });
+
   test("deleting erases segments, audio models and template, and drops the print from galleries", async () => {
     const world = await openWorld();
     const { processor, context } = world;
@@ -335,7 +350,10 @@ describe("CheckWatchlistConsistency", () => {
     });
     const [first] = answer.incompatiblePrints.filter((print) => print.fraudsterId === "fraudster-7");
     expect(first!.voiceprintDetails!.gkVoiceprintProfileId!.value).toBe(old[0]!.value);
-    expect(first!.incompatibleCalibrationModel!.gkCalibrationModelRevisionId!.value).toBe(oldRevision);
+    expect(first!.incompatibleCalibrationModel).toMatchObject({
+      gkCalibrationModelRevisionId: { value: oldRevision },
+      calibrationModelId: "fixture-1",
+    });
     const short = await world.open("short");
     const truncated = await processor.checkWatchlistConsistency({ context: short, target });
     expect(truncated.totalNumberOfIncompatiblePrints).toBe(4);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
 import { connect } from "../../src/client/index.js";
 import { StatusCode, StatusError } from "../../src/contract/index.js";
 import { configSchema } from "../../src/server/config.js";

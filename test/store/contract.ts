@@ -467,6 +467,45 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.profiles.create(profileOf(scope, "alice"))).not.toBeNull();
       });
 
+      test("takes the recordings of checks that it matched, and not of those that it did not", async () => {
+        const scope = newScope();
+        const alice = await enrollPerson(store, scope, "alice", 1);
+        const bob = await enrollPerson(store, scope, "bob", 2);
+        const session = alice.session.id;
+        const heard = async (seed: number, matched: readonly string[], apart: boolean) => {
+          const media = mediaOf(scope, session);
+          const model = processedOf(scope, session, seed, { mediaSegmentId: media.id, source: "check" });
+          await store.media.add(media);
+          const check = checkOf(scope, session, { audioModelId: model.id, matchedProfileIds: matched });
+          // The audio model is new with the check, or was there before it.
+          if (apart) await store.processed.add(model);
+          await store.sessions.addCheck(check, apart ? undefined : model);
+          return { media, model };
+        };
+        const [own, earlier, both, others] = [
+          await heard(3, [alice.profile.id], false),
+          await heard(4, [alice.profile.id], true),
+          await heard(5, [bob.profile.id, alice.profile.id], false),
+          await heard(6, [bob.profile.id], false),
+        ];
+        // A voice that another was enrolled from stays theirs.
+        const enrolled = await heard(7, [alice.profile.id], true);
+        const segment = segmentOf(bob.profile.id, enrolled.model);
+        const { generation } = (await store.profiles.get(scope, bob.profile.id))!;
+        expect(await store.profiles.addSegment(scope, bob.profile.id, generation, segment)).toBe("added");
+        const checks = await store.sessions.checks(scope, session);
+        await store.profiles.erase(scope, alice.profile.id);
+        for (const { media, model } of [own, earlier, both]) {
+          expect(await store.processed.get(scope, model.id)).toBeNull();
+          expect(await store.media.get(scope, media.id)).toBeNull();
+        }
+        for (const { media, model } of [others, enrolled]) {
+          expect(await store.processed.get(scope, model.id)).toEqual(model);
+          expect(await store.media.get(scope, media.id)).toEqual(media);
+        }
+        expect(await store.sessions.checks(scope, session)).toEqual(checks);
+      });
+
       test("leaves what others were enrolled from, and an owner that has another profile", async () => {
         const scope = newScope();
         const alice = await enrollPerson(store, scope, "alice", 1);

@@ -30,6 +30,7 @@ async function removeRows({ db }: IdbContext, scopeId: Id, id: Id): Promise<{ ke
       "groups",
       "media",
       "processed",
+      "checks",
       "scopes",
       "printChanges",
       "doomedKeys",
@@ -49,13 +50,23 @@ async function removeRows({ db }: IdbContext, scopeId: Id, id: Id): Promise<{ ke
   ];
   const sessionIds = new Set<Id>();
 
-  // The recordings it was enrolled from, whole, and every audio model made of them but those that another profile was enrolled from.
-  const own = await segments.getAll(within(scopeId, id));
-  const roots = new Set<Id>();
-  for (const { processed: enrolled } of own) {
-    roots.add((await media.get([scopeId, enrolled.mediaSegmentId]))?.root ?? enrolled.mediaSegmentId);
+  // The recordings it was enrolled from and those that it matched, whole, and every audio model made of them but those that another
+  // profile was enrolled from.
+  const enrolledElsewhere = async (modelId: Id) =>
+    (await segments.index("audioModel").getAll([scopeId, modelId])).some(({ profileId }) => profileId !== id);
+  const own = (await segments.getAll(within(scopeId, id))).map(({ audioModelId, processed: { mediaSegmentId } }) => ({
+    audioModelId,
+    mediaSegmentId,
+  }));
+  for (const check of await tx.objectStore("checks").getAll()) {
+    if (check.scopeId !== scopeId || !check.audioModelId || !check.matchedProfileIds?.includes(id)) continue;
+    const model = await processed.get([scopeId, check.audioModelId]);
+    if (model && !(await enrolledElsewhere(model.id)))
+      own.push({ audioModelId: model.id, mediaSegmentId: model.mediaSegmentId });
   }
-  const family = new Set<Id>(own.map(({ processed: enrolled }) => enrolled.mediaSegmentId));
+  const roots = new Set<Id>();
+  for (const { mediaSegmentId } of own) roots.add((await media.get([scopeId, mediaSegmentId]))?.root ?? mediaSegmentId);
+  const family = new Set<Id>(own.map(({ mediaSegmentId }) => mediaSegmentId));
   for (const root of roots) {
     family.add(root);
     for (const part of await media.index("root").getAll([scopeId, root])) family.add(part.id);
@@ -65,8 +76,7 @@ async function removeRows({ db }: IdbContext, scopeId: Id, id: Id): Promise<{ ke
     for (const model of await processed.index("media").getAll([scopeId, mediaId])) modelIds.add(model.id);
   }
   for (const modelId of modelIds) {
-    const enrolled = await segments.index("audioModel").getAll([scopeId, modelId]);
-    if (enrolled.some(({ profileId }) => profileId !== id)) continue;
+    if (await enrolledElsewhere(modelId)) continue;
     const model = await processed.get([scopeId, modelId]);
     if (!model) continue;
     sessionIds.add(model.sessionId);

@@ -30,6 +30,7 @@ export async function eraseRows(
   if (!owner || !found) return null;
 
   const sessions = await eraseRecordings(tx, profile);
+  await tx.query("DELETE FROM vivavoce.matches WHERE scope = $1 AND profile = $2", profile);
   await tx.query("DELETE FROM vivavoce.segments WHERE scope = $1 AND profile = $2", profile);
   await tx.query("DELETE FROM vivavoce.group_members WHERE scope = $1 AND kind = 'profile' AND member = $2", profile);
   await tx.query("DELETE FROM vivavoce.profiles WHERE scope = $1 AND id = $2", profile);
@@ -54,10 +55,15 @@ export async function eraseRows(
   return doomed;
 }
 
-/** Of the profile $2 in the scope $1. */
+/** Of the profile $2 in the scope $1: what it was enrolled from, and what it matched and no other was enrolled from. */
 const RECORDINGS = `
   enrolled AS (
-    SELECT audio_model, media FROM vivavoce.segments WHERE scope = $1 AND profile = $2
+    SELECT audio_model, media FROM vivavoce.segments WHERE scope = $1 AND profile = $2 UNION
+    SELECT a.id, a.media FROM vivavoce.matches c
+    JOIN vivavoce.audio_models a ON a.scope = c.scope AND a.id = c.audio_model
+    WHERE c.scope = $1 AND c.profile = $2 AND NOT EXISTS (
+      SELECT 1 FROM vivavoce.segments s WHERE s.scope = $1 AND s.audio_model = a.id AND s.profile <> $2
+    )
   ), roots AS (
     SELECT DISTINCT coalesce(m.part_of, e.media) AS id FROM enrolled e
     LEFT JOIN vivavoce.media m ON m.scope = $1 AND m.id = e.media
@@ -68,7 +74,7 @@ const RECORDINGS = `
   )`;
 
 /**
- * The recordings that a profile was enrolled from, whole (an enrolled part, what it was cut from, its other parts), and every audio model
+ * The recordings that a profile was enrolled from and those that it matched, whole (an enrolled part, what it was cut from, its other parts), and every audio model
  * made of them, but those that another profile was enrolled from: they hold another voice. Returns the sessions they belonged to.
  */
 async function eraseRecordings(tx: Queries, profile: readonly string[]): Promise<Id[]> {

@@ -177,6 +177,13 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE vivavoce.audio_models DROP CONSTRAINT audio_models_scope_session_fkey;
   ALTER TABLE vivavoce.checks DROP CONSTRAINT checks_scope_session_fkey;
   `,
+  `
+  -- Audio models of checks that a print matched: they are erased with it.
+  CREATE TABLE vivavoce.matches (
+    scope text COLLATE "C", profile text COLLATE "C", audio_model text COLLATE "C",
+    PRIMARY KEY (scope, profile, audio_model)
+  );
+  `,
 ];
 
 /** Any number that no other program takes: replicas that start at once migrate one after the other. */

@@ -68,13 +68,15 @@ export function createSessions(context: SqlContext): Store["sessions"] {
     async addCheck(check, heard) {
       const { scopeId, id, sessionId, at } = check;
       const [key, data] = [escapeText(id), JSON.stringify(check)];
+      const { audioModelId, matchedProfileIds = [] } = check;
+      const matches = [escapeText(audioModelId ?? ""), audioModelId ? matchedProfileIds.map(escapeText) : []];
       if (heard) {
         await addAudioModel(context, heard, (insert, values) =>
           database.query(
-            `WITH model AS (${insert})
+            `WITH model AS (${insert}), matched AS (${insertMatches("model", 11)})
              INSERT INTO vivavoce.checks (scope, id, session, at, data) SELECT scope, $8, session, $9, $10 FROM model
              RETURNING 1`,
-            [...values, key, at, data],
+            [...values, key, at, data, ...matches],
           ),
         );
         return;
@@ -82,9 +84,11 @@ export function createSessions(context: SqlContext): Store["sessions"] {
       const rows = await inStoreWords(
         id,
         database.query(
-          `INSERT INTO vivavoce.checks (scope, id, session, at, data)
-           SELECT scope, $2, id, $4, $5 FROM vivavoce.sessions WHERE scope = $1 AND id = $3 RETURNING 1`,
-          [keyOf(scopeId), key, escapeText(sessionId), at, data],
+          `WITH open AS (SELECT scope, id AS session FROM vivavoce.sessions WHERE scope = $1 AND id = $3),
+             matched AS (${insertMatches("open", 6)})
+           INSERT INTO vivavoce.checks (scope, id, session, at, data)
+           SELECT scope, $2, session, $4, $5 FROM open RETURNING 1`,
+          [keyOf(scopeId), key, escapeText(sessionId), at, data, ...matches],
         ),
       );
       if (rows.length === 0) throw new StoreError("unknown-parent", `there is no session ${sessionId}`);
@@ -105,6 +109,11 @@ export function createSessions(context: SqlContext): Store["sessions"] {
     },
   };
 }
+
+/** `from` has the scope; the audio model and the prints that it matched are the parameters from `first` on. */
+const insertMatches = (from: string, first: number): string =>
+  `INSERT INTO vivavoce.matches (scope, profile, audio_model)
+   SELECT scope, unnest($${first + 1}::text[]), $${first} FROM ${from} ON CONFLICT DO NOTHING`;
 
 async function stop(
   database: Database,

@@ -1,0 +1,62 @@
+/**
+ * A float of the contract has 32 bits, a number here 64. Answers are rounded before anybody sees them, so that JSON, gRPC
+ * and a caller in process are told the same number.
+ */
+import { type DescField, type DescMessage, type MessageShape, ScalarType } from "@bufbuild/protobuf";
+
+type Round = (message: Record<string, unknown>) => void;
+
+const rounders = new Map<DescMessage, Round | null>();
+
+/** Changes the message itself. */
+export function inSinglePrecision<T extends DescMessage>(schema: T, message: MessageShape<T>): MessageShape<T> {
+  rounderOf(schema)?.(message as Record<string, unknown>);
+  return message;
+}
+
+/** `null` for messages that hold no float at any depth. */
+function rounderOf(schema: DescMessage): Round | null {
+  const known = rounders.get(schema);
+  if (known !== undefined) return known;
+  // No message of the contract holds itself; if one came to, its floats inside itself would stay as they are.
+  rounders.set(schema, null);
+  const rounds = schema.fields.flatMap((field) => roundField(field) ?? []);
+  const round: Round | null =
+    rounds.length === 0
+      ? null
+      : (message) => {
+          for (const one of rounds) one(message);
+        };
+  rounders.set(schema, round);
+  return round;
+}
+
+function roundField(field: DescField): Round | null {
+  const { localName, oneof } = field;
+  const round = roundValue(field);
+  if (!round) return null;
+  return (message) => {
+    const holder = oneof ? (message[oneof.localName] as { case?: string; value?: unknown }) : undefined;
+    if (holder) {
+      if (holder.case === localName) holder.value = round(holder.value);
+    } else if (message[localName] !== undefined) message[localName] = round(message[localName]);
+  };
+}
+
+function roundValue(field: DescField): ((value: unknown) => unknown) | null {
+  if (field.fieldKind === "list" && field.message) {
+    const inner = rounderOf(field.message);
+    return inner && ((list) => (list as Record<string, unknown>[]).map((one) => roundInside(inner, one)));
+  }
+  if (field.scalar === ScalarType.FLOAT)
+    return (value) => (typeof value === "number" ? Math.fround(value) : (value as number[]).map(Math.fround));
+  if (field.fieldKind !== "message") return null;
+  if (field.message.typeName === "google.protobuf.FloatValue") return (value) => Math.fround(value as number);
+  const inner = rounderOf(field.message);
+  return inner && ((value) => roundInside(inner, value as Record<string, unknown>));
+}
+
+function roundInside(round: Round, message: Record<string, unknown>): Record<string, unknown> {
+  round(message);
+  return message;
+}

@@ -1,0 +1,26 @@
+import { fromBinary, fromJson, toBinary, toJson } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { AnalyzeAudioResponseSchema, TrainResponseSchema } from "../../src/contract/index.js";
+import { take } from "./fixture-engine.js";
+import { list, openWorld } from "./world.js";
+
+test("an answer in process, as JSON and over gRPC tells the same numbers", async () => {
+  const world = await openWorld();
+  const profile = await world.trained(7);
+  world.engine.behavior.score = (raw) => ({ raw, llr: 12, reliability: 1 });
+  const analyzed = await world.processor.analyzeAudio({
+    context: world.context,
+    audio: await world.heard(take(7, 4)),
+    gkVoiceprintProfileIds: list(profile, await world.trained(9, "fraudster")),
+  });
+  const trained = await world.processor.train({ context: world.context, gkVoiceprintProfileId: profile });
+  expect(fromBinary(AnalyzeAudioResponseSchema, toBinary(AnalyzeAudioResponseSchema, analyzed))).toEqual(analyzed);
+  expect(fromJson(AnalyzeAudioResponseSchema, toJson(AnalyzeAudioResponseSchema, analyzed))).toEqual(analyzed);
+  expect(fromBinary(TrainResponseSchema, toBinary(TrainResponseSchema, trained))).toEqual(trained);
+  // A score that 32 bits cannot hold as it was, or the test would show nothing.
+  const score = analyzed.result!.authenticationResult!.authenticationScore!.biometricScore!;
+  expect(Math.fround(score)).toBe(score);
+  expect(analyzed.result!.voiceprintResults.map(({ score }) => score.value!.biometricScore)).toContain(score);
+  const [segment] = trained.result!.enrollmentSegmentsDetails;
+  expect(Math.fround(segment!.consistencyScore!)).toBe(segment!.consistencyScore);
+});
