@@ -102,6 +102,7 @@ export {
   streamFinish,
   streamPeek,
   streamPush,
+  streamPushUntil,
   streamSpeechFrames,
   streamStart,
   streamStateBytes,

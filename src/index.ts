@@ -27,7 +27,7 @@ export {
 export type * from "./engine/port.js";
 export type { Clock, Ids, Limits, OperationOptions, Progress, Retention } from "./processor/dependencies.js";
 export type { ExportedProfile } from "./processor/export-profile.js";
-export type { LiveCheck, LiveRequest, LiveState } from "./processor/live-check.js";
+export type { LiveCheck, LiveRequest, LiveState } from "./processor/live/live-check.js";
 export { VoiceprintsProcessor, type VoiceprintsProcessorOptions } from "./processor/voiceprints-processor.js";
 export { SealError, StoreError } from "./store/errors.js";
 export { type IndexedDbStore, type IndexedDbStoreOptions, openIndexedDbStore } from "./store/indexeddb/store.js";

@@ -38,7 +38,7 @@ import { fieldViolation } from "./contract/mandatory.js";
 import { StatusError } from "./contract/status-error.js";
 import type { OperationOptions } from "./processor/dependencies.js";
 import type { ExportedProfile } from "./processor/export-profile.js";
-import type { LiveCheck } from "./processor/live-check.js";
+import type { LiveCheck } from "./processor/live/live-check.js";
 import type { VoiceprintsProcessor } from "./processor/voiceprints-processor.js";
 import type { OwnerKind, Profile, Store } from "./store/port.js";
 
@@ -247,7 +247,7 @@ export class Voiceprints {
     const session = await this.#startSession();
     try {
       const ignoreCheckpoints = choices.ignoreCheckpoints ?? false;
-      const check = await this.processor.listen(
+      const check = await this.processor.openLiveAnalysis(
         { context: session, rateHz, ignoreCheckpoints, ...targets.request, ...attacks(target) },
         operationOptions(choices),
       );
@@ -492,7 +492,7 @@ export class Listener {
   #open = true;
 
   constructor(
-    private readonly check: LiveCheck,
+    private readonly check: LiveCheck<AnalyzeAudioResult>,
     private readonly analysisOf: (result: AnalyzeAudioResult) => Analysis,
     private readonly onEnd: () => Promise<void>,
   ) {}

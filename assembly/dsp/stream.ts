@@ -309,12 +309,20 @@ export function streamWipe(): void {
  * reached, see streamStatus(). None are taken while a window waits, or after the end.
  */
 export function streamPush(at: i32, n: i32): i32 {
+  return streamPushUntil(at, n, f64.MAX_VALUE);
+}
+
+/**
+ * As streamPush, and stops at the end of the block in which so many frames of speech are reached. Blocks lie where they lie in any
+ * chunking, so what a caller finds there is the same in any chunking.
+ */
+export function streamPushUntil(at: i32, n: i32, speechFrames: f64): i32 {
   at = max(0, min(at, INPUT));
   n = max(0, min(n, INPUT - at));
   const s = stream();
   let taken = 0;
   pump(false);
-  while (taken < n && s.status == 0) {
+  while (taken < n && s.status == 0 && <f64>s.speech < speechFrames) {
     const part = min(n - taken, BLOCK - s.gathered);
     memory.copy(state + BLOCK_AT + <usize>s.gathered * 4, input + <usize>(at + taken) * 4, <usize>part * 4);
     s.gathered += part;

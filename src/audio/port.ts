@@ -1,6 +1,7 @@
 /** A recording that can be read in bounded memory, whatever its length. */
 
-export type RawEncoding = "pcm16" | "alaw" | "mulaw";
+/** `pcm16` and `float32` are little-endian, `l16` is 16 bits big-endian as RTP sends it. */
+export type RawEncoding = "pcm16" | "l16" | "alaw" | "mulaw" | "float32";
 
 /** How headerless bytes are to be read. */
 export interface RawFormat {

@@ -1,4 +1,4 @@
-/** Encodings in which every sample stands alone in a fixed number of bytes, little-endian. */
+/** Encodings in which every sample stands alone in a fixed number of bytes, little-endian but for l16. */
 import { AudioError } from "./audio-error.js";
 import { alaw, mulaw } from "./g711.js";
 
@@ -48,6 +48,16 @@ export const sampleEncodings = {
       }
       for (let i = 0, at = first; i < out.length; i++, at += stride) {
         out[i] = (((bytes[at]! | (bytes[at + 1]! << 8)) << 16) >> 16) / 32768;
+      }
+    },
+  },
+  /** The one that is big-endian. */
+  l16: {
+    bytesPerSample: 2,
+    decode(out, bytes, first, stride) {
+      for (let i = 0, at = first; i < out.length; i++, at += stride) {
+        out[i] = (((bytes[at]! << 8) | bytes[at + 1]!) << 16) >> 16;
+        out[i]! /= 32768;
       }
     },
   },

@@ -1,6 +1,6 @@
 import { AudioError, checkLayout } from "./audio-error.js";
 import type { ByteSource } from "./byte-source.js";
-import type { RawFormat, Recording } from "./port.js";
+import type { RawEncoding, RawFormat, Recording } from "./port.js";
 import { recordingOf } from "./recording.js";
 import { type SampleEncoding, sampleEncodings } from "./sample-encoding.js";
 
@@ -28,12 +28,15 @@ export function recordingOfBytes(
   });
 }
 
+const rawEncodings: readonly RawEncoding[] = ["pcm16", "l16", "alaw", "mulaw", "float32"];
+
 /** Headerless bytes, as the caller says they are to be read. */
 export function recordingOfRaw(source: ByteSource, format: RawFormat): Recording {
   const { rateHz, channels, encoding: name } = format;
   checkLayout(rateHz, channels);
-  if (name !== "pcm16" && name !== "alaw" && name !== "mulaw") {
-    throw new AudioError("UNSUPPORTED_ENCODING", `headerless audio is pcm16, alaw or mulaw, not ${String(name)}`);
+  if (!rawEncodings.includes(name)) {
+    const known = rawEncodings.join(", ");
+    throw new AudioError("UNSUPPORTED_ENCODING", `headerless audio is one of ${known}; got ${String(name)}`);
   }
   const encoding = sampleEncodings[name];
   const bytesPerFrame = encoding.bytesPerSample * channels;

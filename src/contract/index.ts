@@ -5,6 +5,7 @@ export * as audio from "./gen/vendor/biosec/v1/audio/attacks_pb.js";
 export * from "./gen/vendor/biosec/v1/common_pb.js";
 export * from "./gen/vendor/biosec/v1/engagements_pb.js";
 export * from "./gen/vendor/biosec/v1/groups_pb.js";
+export * from "./gen/vendor/biosec/v1/live_pb.js";
 export * from "./gen/vendor/biosec/v1/media_pb.js";
 export * from "./gen/vendor/biosec/v1/profiles_pb.js";
 export * from "./gen/vendor/biosec/v1/sessions_pb.js";

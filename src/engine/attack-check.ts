@@ -1,8 +1,8 @@
 /** One recording checked for one kind of attack: every window of its speech is scored, the mean by speech is calibrated. */
 import { type AttackModel, attackWindowFrames } from "./attack-network.js";
-import type { StreamFormat, StreamState, WindowFeatures } from "./listener.js";
-import { piece } from "./listening.js";
+import { piece } from "./engine-stream.js";
 import type { AttackScore } from "./port.js";
+import type { StreamFormat, StreamState, WindowFeatures } from "./stream-kernel.js";
 import type { Threads } from "./threads.js";
 
 /** Seconds of speech at which half of what can be known is known. */

@@ -1,10 +1,10 @@
 /** The attack networks (assembly/spoof): whether a window of speech was made by a machine, or played by a loudspeaker. */
 import { EngineError, NotSupportedError } from "./engine-error.js";
 import type { Kernels } from "./kernels.js";
-import { type FrameRows, windowSlackFrames } from "./listener.js";
 import type { ModelFile, ModelSection } from "./model-file.js";
 import { type NetworkWeights, weightsOf } from "./network.js";
 import type { AttackKind } from "./port.js";
+import { type FrameRows, windowSlackFrames } from "./stream-kernel.js";
 
 /** One network as the model carries it. Crosses threads. */
 export interface AttackModel {

@@ -74,7 +74,7 @@ export interface KernelExports {
   streamStatus(): number;
   streamSpeechFrames(): number;
   streamStart(rateHz: number, windowFrames: number, limitFrames: number, rows: number): number;
-  streamPush(at: number, samples: number): number;
+  streamPushUntil(at: number, samples: number, speechFrames: number): number;
   streamTake(): void;
   streamPeek(): number;
   streamWipe(): void;

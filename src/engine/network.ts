@@ -1,7 +1,7 @@
 /** The speaker network (assembly/speaker): loaded once, then one window of features at a time becomes an embedding. */
 import { EngineError } from "./engine-error.js";
 import type { Kernels } from "./kernels.js";
-import { windowSlackFrames } from "./listener.js";
+import { windowSlackFrames } from "./stream-kernel.js";
 
 /** The tensors of the network, in the order in which the kernels take them. Crosses threads. */
 export interface NetworkWeights {

@@ -52,10 +52,24 @@ export interface AnalyzeOptions extends CallOptions {
   readonly maxNetSpeechSeconds?: number;
 }
 
+/** When a stream is looked at while it arrives. The place is the same in any chunking, and so is what is found there. */
+export interface Checkpoints {
+  /** Net speech, ascending. */
+  readonly seconds: readonly number[];
+  /** True ends the stream: it reads nothing more, and what was heard so far is its analysis. */
+  readonly look: (analysis: VoiceAnalysis) => Promise<boolean>;
+}
+
+export interface StreamOptions extends AnalyzeOptions {
+  readonly checkpoints?: Checkpoints;
+}
+
 /** A recording that arrives in chunks. The same samples give the same analysis in any chunking, and as one shot. */
 export interface VoiceStream {
-  /** Mono samples in -1..1 at the stream's rate. Resolves to the net speech heard so far. */
+  /** Mono samples in -1..1 at the stream's rate. Resolves to the net speech heard so far, after the looks that it led to. */
   push(samples: Float32Array): Promise<number>;
+  /** A look ended it, or the limit of net speech: nothing more is read. */
+  readonly ended: boolean;
   measures(): Promise<Measures>;
   /** The analysis of what was pushed so far; the stream goes on. */
   analysis(): Promise<VoiceAnalysis>;
@@ -145,7 +159,7 @@ export interface Engine {
   readonly model: ModelInfo;
   /** Mono samples in -1..1 at any rate from 4 to 192 kHz. */
   analyze(samples: Float32Array, rateHz: number, options?: AnalyzeOptions): Promise<VoiceAnalysis>;
-  stream(rateHz: number, options?: AnalyzeOptions): Promise<VoiceStream>;
+  stream(rateHz: number, options?: StreamOptions): Promise<VoiceStream>;
   /** Consistency, outlier rejection, speech-weighted mean. The order of segments does not change the template. */
   train(segments: readonly Voice[], options?: CallOptions): Promise<TrainedVoice>;
   score(templates: readonly Template[], probe: Voice, options?: CallOptions): Promise<Score[]>;

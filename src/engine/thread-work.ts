@@ -1,10 +1,16 @@
 /** Everything that one thread can do: an instance of the kernels with the model in it. Synchronous, one call at a time. */
 import { type AttackModel, AttackNetworks } from "./attack-network.js";
 import { Kernels } from "./kernels.js";
-import { type Heard, Listener, type StreamFormat, type StreamState, type WindowFeatures } from "./listener.js";
 import { Network, type NetworkWeights } from "./network.js";
 import type { AttackKind, Measures, Score, Template, TrainedVoice, Voice, VoiceWindow } from "./port.js";
 import { Scoring, type ScoringModel, type Standing } from "./scoring.js";
+import {
+  type StreamFormat,
+  StreamKernel,
+  type StreamState,
+  type StreamStep,
+  type WindowFeatures,
+} from "./stream-kernel.js";
 
 /** What a thread needs of a model. Crosses threads. */
 export interface ThreadModel {
@@ -22,7 +28,7 @@ export interface VoiceSummary {
 }
 
 export class ThreadWork {
-  readonly #listener: Listener;
+  readonly #streams: StreamKernel;
   readonly #network: Network;
   readonly #attacks: AttackNetworks;
   readonly #scoring: Scoring;
@@ -31,19 +37,24 @@ export class ThreadWork {
   constructor(module: WebAssembly.Module, model: ThreadModel) {
     const kernels = new Kernels(module);
     this.#kernels = kernels;
-    this.#listener = new Listener(kernels, model.windowFrames);
+    this.#streams = new StreamKernel(kernels, model.windowFrames);
     this.#network = new Network(kernels, model.network, model.windowFrames);
     this.#attacks = new AttackNetworks(kernels, model.attacks);
     this.#scoring = new Scoring(kernels, model.scoring);
     kernels.run.seal();
   }
 
-  hear(state: StreamState | null, format: StreamFormat, samples: Float32Array): Heard {
-    return this.#listener.hear(state, format, samples);
+  hear(
+    state: StreamState | null,
+    format: StreamFormat,
+    samples: Float32Array,
+    untilSpeechSeconds?: number,
+  ): StreamStep {
+    return this.#streams.hear(state, format, samples, untilSpeechSeconds);
   }
 
   peek(state: StreamState | null, format: StreamFormat): { measures: Measures; tail: WindowFeatures | null } {
-    return this.#listener.peek(state, format);
+    return this.#streams.peek(state, format);
   }
 
   embed(features: Float32Array): Float32Array {

@@ -2,9 +2,9 @@ import { checkAttack } from "./attack-check.js";
 import type { AttackModel } from "./attack-network.js";
 import { inCall } from "./call.js";
 import { EngineError, NotSupportedError } from "./engine-error.js";
+import { checkRate, EngineStream } from "./engine-stream.js";
 import { WasmGallery } from "./gallery.js";
 import { Kernels } from "./kernels.js";
-import { checkRate, Listening } from "./listening.js";
 import type {
   AnalyzeOptions,
   AttackKind,
@@ -14,6 +14,7 @@ import type {
   Gallery,
   ModelInfo,
   Score,
+  StreamOptions,
   Template,
   TrainedVoice,
   Voice,
@@ -48,16 +49,16 @@ export class VoiceEngine implements Engine {
 
   async analyze(samples: Float32Array, rateHz: number, options: AnalyzeOptions = {}): Promise<VoiceAnalysis> {
     checkInput(samples, rateHz);
-    const listening = new Listening(this.#threads, rateHz, this.model.revision, options);
+    const stream = new EngineStream(this.#threads, rateHz, this.model.revision, options);
     return inCall(this.#threads, options, async (signal, pause) => {
-      await listening.hear(samples, signal, pause);
-      return listening.conclude(signal);
+      await stream.hear(samples, signal, pause);
+      return stream.conclude(signal);
     });
   }
 
-  async stream(rateHz: number, options: AnalyzeOptions = {}): Promise<VoiceStream> {
+  async stream(rateHz: number, options: StreamOptions = {}): Promise<VoiceStream> {
     if (this.#closed) throw new EngineError("CLOSED", "the engine is closed");
-    return new Listening(this.#threads, rateHz, this.model.revision, options);
+    return new EngineStream(this.#threads, rateHz, this.model.revision, options);
   }
 
   async train(segments: readonly Voice[], options: CallOptions = {}): Promise<TrainedVoice> {

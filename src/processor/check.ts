@@ -5,7 +5,7 @@
 import type { AudioChannelSelector } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { DecisionReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import type { AttackKind, VoiceAnalysis } from "../engine/port.js";
+import type { AttackKind, Checkpoints, VoiceAnalysis } from "../engine/port.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import { endsEarly, looksAt, reachableCheckpoints } from "../voiceprint/checkpoints.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
@@ -66,10 +66,11 @@ export const fraudPart = (candidates: Candidates, set: ConfigurationSet): Part =
 /** The comparisons of one call while audio is heard: looks at checkpoints, then the end. */
 export class Comparison {
   /** Of all parts and of the attack checks, ascending. */
-  readonly checkpoints: readonly number[];
+  readonly #allCheckpoints: readonly number[];
   readonly #checkpoints: readonly (readonly number[])[];
   readonly #settled = new Map<Part, PartResult>();
   readonly #passed = new Map<Part, number>();
+  readonly #looked = new Map<Part, PartResult>();
 
   /** `seconds` of audio there will be, `null` when it is not known; checkpoints that it cannot reach cost no look. */
   constructor(
@@ -86,9 +87,19 @@ export class Comparison {
       ignoreCheckpoints || part.candidates.count === 0 ? [] : reachable(part.checkpoints),
     );
     const compared = this.#checkpoints.flat();
-    this.checkpoints = [...new Set([...compared, ...reachable(attacks.checkpoints(compared))])].sort(
+    this.#allCheckpoints = [...new Set([...compared, ...reachable(attacks.checkpoints(compared))])].sort(
       (one, other) => one - other,
     );
+  }
+
+  /** All checkpoints, those of the attack checks too. */
+  get checkpoints(): Checkpoints {
+    return { seconds: this.#allCheckpoints, look: (analysis) => this.look(analysis) };
+  }
+
+  /** What the last look at each part said; absent for one that was not looked at. */
+  get lastLook(): ReadonlyMap<Part, PartResult> {
+    return this.#looked;
   }
 
   /** True when nothing more needs to be heard. */
@@ -99,12 +110,13 @@ export class Comparison {
       if (this.#settled.has(part) || reached <= (this.#passed.get(part) ?? 0)) continue;
       this.#passed.set(part, reached);
       const result = await this.#score(part, analysis);
+      this.#looked.set(part, result);
       if (endsEarly(result.outcome.decision)) this.#settled.set(part, result);
     }
     // A known fraudster is FRAUD whatever the other parts would still hear.
     if ([...this.#settled.values()].some(({ outcome }) => outcome.decision === Decision.FRAUD)) return true;
     const settled = this.parts.every((part) => this.#settled.has(part) || part.candidates.count === 0);
-    return settled && (await this.attacks.heardEnough(analysis, looksAt(this.checkpoints)));
+    return settled && (await this.attacks.heardEnough(analysis, looksAt(this.#allCheckpoints)));
   }
 
   /** One result for each part, in their order, and those of the attack checks. */
@@ -114,7 +126,7 @@ export class Comparison {
   ): Promise<{ results: PartResult[]; attacks: AttackResults }> {
     const results: PartResult[] = [];
     for (const part of this.parts) results.push(await this.#conclude(part, analysis, validity));
-    return { results, attacks: await this.attacks.conclude(analysis, validity, looksAt(this.checkpoints)) };
+    return { results, attacks: await this.attacks.conclude(analysis, validity, looksAt(this.#allCheckpoints)) };
   }
 
   async #conclude(part: Part, analysis: VoiceAnalysis | null, validity: AudioValidity): Promise<PartResult> {
@@ -199,12 +211,7 @@ export async function hearAndCompare(
     recording && secondsOf(recording),
     request.ignoreCheckpoints || recording === null,
   );
-  const outcome = await hearRecording(
-    deps,
-    recording,
-    { channel, checkpoints: comparison.checkpoints, look: (soFar) => comparison.look(soFar) },
-    options,
-  );
+  const outcome = await hearRecording(deps, recording, { channel, checkpoints: comparison.checkpoints }, options);
   const { analysis } = outcome;
   const validity = analysis ? audioValidity(measuredAudio(analysis), "verify", set) : outcome.failure;
   const concluded = await comparison.conclude(analysis, validity);

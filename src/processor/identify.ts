@@ -1,10 +1,15 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { IdentifyRequest, IdentifyResponseSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type {
+  IdentifyRequest,
+  IdentifyResponseSchema,
+  IdentifyResultSchema,
+} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { Id } from "../store/port.js";
 import { riskFigures } from "../voiceprint/risk.js";
-import { candidatesByGroup, candidatesByIds } from "./candidates.js";
-import { authenticationPart, hearAndCompare, recordCheck } from "./check.js";
+import { type Candidates, candidatesByGroup, candidatesByIds } from "./candidates.js";
+import { authenticationPart, type HeardAudio, hearAndCompare, type PartResult, recordCheck } from "./check.js";
 import { checkResult, partRisk, scoreOf, voiceprintResult } from "./check-result.js";
-import { openContext } from "./context.js";
+import { type OpenContext, openContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { findAudio } from "./recorded-audio.js";
 
@@ -18,19 +23,26 @@ export async function identify(
   const { scopeId, set } = context;
   const { target } = request;
   const source = await findAudio(deps, scopeId, request.audio);
-  const candidates =
-    target.case === "group"
-      ? await candidatesByGroup(deps, scopeId, "person", target.value, "group")
-      : await candidatesByIds(deps, scopeId, target.value!, "person", "gk_voiceprint_profile_ids");
+  const candidates = await identificationTargets(deps, scopeId, target);
   const part = authenticationPart(candidates, set);
   const { heard, results } = await hearAndCompare(deps, context, source, request, [part], options);
-  const result = results[0]!;
+  return { result: await concludeIdentification(deps, context, "Identify", heard, results[0]!) };
+}
+
+/** The result, kept for the session's decision. */
+export async function concludeIdentification(
+  deps: Dependencies,
+  context: OpenContext,
+  operation: string,
+  heard: HeardAudio,
+  result: PartResult,
+): Promise<MessageInitShape<typeof IdentifyResultSchema>> {
   const risk = partRisk("person", result);
   const best = result.scored[0];
   await recordCheck(
     deps,
     context,
-    "Identify",
+    operation,
     heard,
     result.outcome,
     risk && riskFigures(risk),
@@ -38,10 +50,17 @@ export async function identify(
     best?.print.profileId ?? null,
   );
   return {
-    result: {
-      ...checkResult(deps, heard, result, "person"),
-      authenticationScore: scoreOf(best),
-      voiceprintResults: result.scored.map(voiceprintResult),
-    },
+    ...checkResult(deps, heard, result, "person"),
+    authenticationScore: scoreOf(best),
+    voiceprintResults: result.scored.map(voiceprintResult),
   };
 }
+
+export const identificationTargets = (
+  deps: Dependencies,
+  scopeId: Id,
+  target: IdentifyRequest["target"],
+): Promise<Candidates> =>
+  target.case === "group"
+    ? candidatesByGroup(deps, scopeId, "person", target.value, "group")
+    : candidatesByIds(deps, scopeId, target.value!, "person", "gk_voiceprint_profile_ids");

@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Recording } from "../audio/port.js";
 import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import type {
+  AudioProcessingResultSchema,
   ProcessAudioRequest,
   ProcessAudioResponseSchema,
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
@@ -44,7 +45,6 @@ export async function processAudio(
     options,
   );
   const { analysis } = heard;
-  const revision = uniqueId(deps.engine.model.revision);
   if (!analysis && heard.failure === AudioValidity.INTERNAL_ERROR) {
     // The audio may be good: nothing is kept, so that it can be processed again.
     const described = {
@@ -61,7 +61,7 @@ export async function processAudio(
         gkMediaSegmentId: uniqueId(media.id),
         validity: AudioValidity.INTERNAL_ERROR,
         audioDetails: audioDetails(described),
-        gkCalibrationModelRevisionId: revision,
+        gkCalibrationModelRevisionId: uniqueId(deps.engine.model.revision),
       },
     };
   }
@@ -87,16 +87,7 @@ export async function processAudio(
     analysis,
   );
   await deps.store.processed.add(processed);
-  return {
-    result: {
-      gkMediaSegmentId: uniqueId(used.id),
-      gkProcessedAudioId: uniqueId(processed.id),
-      validity,
-      audioDetails: audioDetails(describedAudio(processed)),
-      voiceClassScore: ifKnown(processed.voiceClass),
-      gkCalibrationModelRevisionId: revision,
-    },
-  };
+  return { result: processingResult(processed) };
 }
 
 /** What audio was processed from: the part that an enrollment cut, or else all that is available. */
@@ -109,6 +100,15 @@ async function processedMedia(
   const whole = forEnrollment || media.partOf === null ? null : await deps.store.media.get(scopeId, media.partOf);
   return whole ? { media: whole, channel: media.partOfChannel ?? null } : { media, channel };
 }
+
+export const processingResult = (processed: ProcessedAudio): MessageInitShape<typeof AudioProcessingResultSchema> => ({
+  gkMediaSegmentId: uniqueId(processed.mediaSegmentId),
+  gkProcessedAudioId: uniqueId(processed.id),
+  validity: processed.validity,
+  audioDetails: audioDetails(describedAudio(processed)),
+  voiceClassScore: ifKnown(processed.voiceClass),
+  gkCalibrationModelRevisionId: uniqueId(processed.revision),
+});
 
 /** The media itself when all of it was used; else a segment of its own with the part that was. */
 function usedPart(
@@ -134,7 +134,7 @@ function usedPart(
   };
 }
 
-function pcm16(samples: Float32Array): Uint8Array {
+export function pcm16(samples: Float32Array): Uint8Array {
   const bytes = new DataView(new ArrayBuffer(samples.length * 2));
   for (const [i, sample] of samples.entries())
     bytes.setInt16(i * 2, Math.max(-32768, Math.min(32767, Math.round(sample * 32768))), true);

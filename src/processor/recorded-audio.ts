@@ -1,7 +1,7 @@
 /** Stored audio: found, decoded, and handed to the engine in bounded memory. */
 import type { RawFormat, Recording } from "../audio/port.js";
 import { type AudioChannelSelector, AudioValidity, type UniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import type { Engine, Measures, VoiceAnalysis } from "../engine/port.js";
+import type { Checkpoints, Engine, Measures, VoiceAnalysis } from "../engine/port.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { callFailure, invalid, notFound } from "./failures.js";
@@ -65,29 +65,27 @@ export const noMeasures = (rateHz: number): Measures => ({
 
 export const secondsOf = (recording: Recording): number => recording.frames / recording.rateHz;
 
-export interface Listening {
+/** Which part of a recording is heard. */
+export interface Hearing {
   readonly channel: number | null;
   readonly maxNetSpeechSeconds?: number | undefined;
-  /** Ascending amounts of net speech at which `look` is asked whether to go on. */
-  readonly checkpoints?: readonly number[];
-  /** True ends the reading: what was heard so far is the analysis. */
-  readonly look?: (analysis: VoiceAnalysis) => Promise<boolean>;
+  readonly checkpoints?: Checkpoints;
 }
 
 /** What became of stored audio: an analysis, or which of the two failed, the audio or the engine. */
-export type Heard =
+export type HearingOutcome =
   | { readonly analysis: VoiceAnalysis; readonly recording: Recording }
   | { readonly analysis: null; readonly failure: AudioValidity.INVALID_AUDIO | AudioValidity.INTERNAL_ERROR };
 
 export async function hearRecording(
   deps: Dependencies,
   recording: Recording | null,
-  listening: Listening,
+  hearing: Hearing,
   options: OperationOptions,
-): Promise<Heard> {
+): Promise<HearingOutcome> {
   if (recording === null) return { analysis: null, failure: AudioValidity.INVALID_AUDIO };
   try {
-    return { analysis: await analyzeRecording(deps.engine, recording, listening, options), recording };
+    return { analysis: await analyzeRecording(deps.engine, recording, hearing, options), recording };
   } catch (error) {
     options.signal?.throwIfAborted();
     const failure = callFailure(error);
@@ -105,44 +103,37 @@ const isAudioAtFault = (error: unknown): boolean =>
 
 /** Longer recordings are streamed, so that they are never in memory as samples. */
 const longestInOneShotSeconds = 120;
-/** How finely a stream is cut: a checkpoint is seen at most this much too late. */
+/** How finely a stream is cut: progress is told so often. */
 const pushSeconds = 0.5;
 
 export async function analyzeRecording(
   engine: Engine,
   recording: Recording,
-  listening: Listening,
+  hearing: Hearing,
   options: OperationOptions,
 ): Promise<VoiceAnalysis> {
-  const { maxNetSpeechSeconds, checkpoints = [] } = listening;
+  const { maxNetSpeechSeconds, checkpoints } = hearing;
   const seconds = secondsOf(recording);
   const limits = {
     ...(options.signal && { signal: options.signal }),
     ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs }),
     ...(maxNetSpeechSeconds !== undefined && { maxNetSpeechSeconds }),
   };
-  if (checkpoints.length === 0 && seconds <= longestInOneShotSeconds) {
-    const analysis = await engine.analyze(readSamples(recording, listening.channel), recording.rateHz, limits);
+  if (!checkpoints?.seconds.length && seconds <= longestInOneShotSeconds) {
+    const analysis = await engine.analyze(readSamples(recording, hearing.channel), recording.rateHz, limits);
     const { netSpeechSeconds, grossSeconds } = analysis.measures;
     options.onProgress?.({ netSpeechSeconds, grossSeconds, totalSeconds: seconds });
     return analysis;
   }
-  const stream = await engine.stream(recording.rateHz, limits);
+  const stream = await engine.stream(recording.rateHz, { ...limits, ...(checkpoints && { checkpoints }) });
   try {
-    let passed = 0;
     let frames = 0;
-    for (const samples of pieces(recording, listening.channel)) {
+    for (const samples of pieces(recording, hearing.channel)) {
       options.signal?.throwIfAborted();
       frames += samples.length;
       const netSpeechSeconds = await stream.push(samples);
       options.onProgress?.({ netSpeechSeconds, grossSeconds: frames / recording.rateHz, totalSeconds: seconds });
-      const reached = checkpoints.filter((at) => netSpeechSeconds >= at).length;
-      if (reached > passed && frames < recording.frames) {
-        passed = reached;
-        const analysis = await stream.analysis();
-        if (await listening.look?.(analysis)) return analysis;
-      }
-      if (maxNetSpeechSeconds !== undefined && netSpeechSeconds >= maxNetSpeechSeconds) break;
+      if (stream.ended) break;
     }
     return await stream.analysis();
   } finally {

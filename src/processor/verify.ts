@@ -1,10 +1,14 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { VerifyRequest, VerifyResponseSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type {
+  VerifyRequest,
+  VerifyResponseSchema,
+  VerifyResultSchema,
+} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { riskFigures } from "../voiceprint/risk.js";
-import { assertKind, candidatesOf, detailsOf, findOneProfile } from "./candidates.js";
-import { authenticationPart, hearAndCompare, recordCheck } from "./check.js";
+import { assertKind, candidatesOf, detailsOf, type FoundProfile, findOneProfile, isPrint } from "./candidates.js";
+import { authenticationPart, type HeardAudio, hearAndCompare, type PartResult, recordCheck } from "./check.js";
 import { checkResult, partRisk, scoreOf } from "./check-result.js";
-import { openContext } from "./context.js";
+import { type OpenContext, openContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { findAudio } from "./recorded-audio.js";
 
@@ -24,24 +28,33 @@ export async function verify(
   assertKind(profile, "person", "gk_voiceprint_profile_id");
   const part = authenticationPart(candidatesOf(deps, scopeId, "person", [profile]), set);
   const { heard, results } = await hearAndCompare(deps, context, source, request, [part], options);
-  const result = results[0]!;
+  return { result: await concludeVerification(deps, context, "Verify", profile, heard, results[0]!) };
+}
+
+/** The result, kept for the session's decision. */
+export async function concludeVerification(
+  deps: Dependencies,
+  context: OpenContext,
+  operation: string,
+  profile: FoundProfile,
+  heard: HeardAudio,
+  result: PartResult,
+): Promise<MessageInitShape<typeof VerifyResultSchema>> {
   const best = result.scored[0];
   const risk = partRisk("person", result);
   await recordCheck(
     deps,
     context,
-    "Verify",
+    operation,
     heard,
     result.outcome,
     risk && riskFigures(risk),
     { authentication: result },
-    id,
+    isPrint(profile) ? profile.profileId : profile.id,
   );
   return {
-    result: {
-      ...checkResult(deps, heard, result, "person"),
-      voiceprintDetails: detailsOf(best?.print ?? profile),
-      authenticationScore: scoreOf(best),
-    },
+    ...checkResult(deps, heard, result, "person"),
+    voiceprintDetails: detailsOf(best?.print ?? profile),
+    authenticationScore: scoreOf(best),
   };
 }

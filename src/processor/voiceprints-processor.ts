@@ -1,14 +1,15 @@
 /** The contract, in process: every operation as a method that takes the request and answers the response. */
-import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import { create, type DescMessage, type MessageInitShape, type MessageShape } from "@bufbuild/protobuf";
 import { v7 } from "uuid";
 import type { RawFormat, Recording } from "../audio/port.js";
 import * as engagements from "../contract/gen/vendor/biosec/v1/engagements_pb.js";
 import * as groups from "../contract/gen/vendor/biosec/v1/groups_pb.js";
+import * as live from "../contract/gen/vendor/biosec/v1/live_pb.js";
 import * as media from "../contract/gen/vendor/biosec/v1/media_pb.js";
 import * as profiles from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
 import * as sessions from "../contract/gen/vendor/biosec/v1/sessions_pb.js";
 import * as voiceprints from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
+import { StatusCode, StatusSchema } from "../contract/gen/vendor/rpc/status_pb.js";
 import { StatusError } from "../contract/status-error.js";
 import type { Engine } from "../engine/port.js";
 import type { Store } from "../store/port.js";
@@ -36,7 +37,7 @@ import { detectKnownFraudsters } from "./detect-known-fraudsters.js";
 import { startEngagement, stopEngagement } from "./engagements.js";
 import { enroll } from "./enroll.js";
 import { type ExportedProfile, exportProfile } from "./export-profile.js";
-import { invalid } from "./failures.js";
+import { asStatusError, callFailure, invalid } from "./failures.js";
 import { Galleries } from "./galleries.js";
 import { getEnrollStatus } from "./get-enroll-status.js";
 import { getSessionDecision } from "./get-session-decision.js";
@@ -44,11 +45,13 @@ import { GroupCache } from "./group-cache.js";
 import { addGroupMembers, createGroup, deleteGroup, getGroup, removeGroupMembers } from "./groups.js";
 import { identify } from "./identify.js";
 import { readJob, runJob, startJob } from "./jobs.js";
-import { type LiveCheck, type LiveRequest, openLiveCheck } from "./live-check.js";
+import { listen } from "./live/listen.js";
+import { type LiveCheck, type LiveRequest, openLiveAnalysis } from "./live/live-check.js";
 import { PrintCache } from "./print-cache.js";
 import { processAudio } from "./process-audio.js";
 import { expireAudio } from "./retention.js";
 import { startSession, stopSession } from "./sessions.js";
+import { inSinglePrecision } from "./single-precision.js";
 import { train } from "./train.js";
 import { verify } from "./verify.js";
 import { createVoiceprintProfile, deleteVoiceprintProfile, getGkVoiceprintProfileId } from "./voiceprint-profiles.js";
@@ -274,6 +277,35 @@ export class VoiceprintsProcessor {
     });
   }
 
+  // LiveProcessor
+
+  /** A call as it is spoken: the first message starts it, the others carry its audio. */
+  async *listen(
+    requests: AsyncIterable<Request<typeof live.ListenRequestSchema>>,
+    options: OperationOptions = {},
+  ): AsyncGenerator<live.ListenResponse> {
+    const requestId = options.requestId ?? this.#deps.ids.next();
+    const stream = requests[Symbol.asyncIterator]();
+    const status = create(StatusSchema, { statusCode: StatusCode.OK, requestId });
+    try {
+      const { done, value } = await stream.next();
+      if (done) throw badStream("the stream ended before its first message");
+      const { content } = parseRequest(live.ListenRequestSchema, value);
+      if (content.case !== "start") throw badStream(`the first message must be start, got ${content.case}`);
+      for await (const response of listen(this.#deps, content.value, listenRequests(stream), options))
+        yield inSinglePrecision(
+          live.ListenResponseSchema,
+          create(live.ListenResponseSchema, { ...response, status }),
+        );
+    } catch (error) {
+      const failure = (options.signal?.aborted && callFailure(options.signal.reason)) || asStatusError(error);
+      failure.status.requestId = requestId;
+      throw failure;
+    } finally {
+      await stream.return?.();
+    }
+  }
+
   // GroupsProcessor
 
   createGroup(request: Request<typeof groups.CreateGroupRequestSchema>, options?: OperationOptions) {
@@ -318,14 +350,17 @@ export class VoiceprintsProcessor {
 
   // Beyond the contract's messages: what a library can do and a request cannot say.
 
-  /** A check of audio that is still arriving, with an answer as soon as a checkpoint gives a clear one. */
-  listen(request: LiveRequest, options: OperationOptions = {}): Promise<LiveCheck> {
+  /** AnalyzeAudio on audio that is still arriving, as an object to push samples into. */
+  openLiveAnalysis(
+    request: LiveRequest,
+    options: OperationOptions = {},
+  ): Promise<LiveCheck<voiceprints.AnalyzeAudioResult>> {
     const requestId = options.requestId ?? this.#deps.ids.next();
     const { rateHz: _, ...rest } = request;
     // The signal outlives this call: it ends the check itself.
     return attempt(options, requestId, () => {
       parseRequest(voiceprints.AnalyzeAudioRequestSchema, rest, (violation) => violation.field === "audio");
-      return openLiveCheck(this.#deps, request, options);
+      return openLiveAnalysis(this.#deps, request, options);
     });
   }
 
@@ -404,6 +439,15 @@ export class VoiceprintsProcessor {
 }
 
 type GroupKind = "group" | "watchlist";
+
+const badStream = (message: string): StatusError => new StatusError({ statusCode: StatusCode.BAD_REQUEST, message });
+
+async function* listenRequests(
+  stream: AsyncIterator<Request<typeof live.ListenRequestSchema>>,
+): AsyncGenerator<live.ListenRequest> {
+  for (let next = await stream.next(); !next.done; next = await stream.next())
+    yield create(live.ListenRequestSchema, next.value);
+}
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 

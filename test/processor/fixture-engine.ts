@@ -79,16 +79,32 @@ export function fixtureEngine(): Engine & { readonly behavior: FixtureBehavior }
       const chunks: Float32Array[] = [];
       let frames = 0;
       let speech = 0;
+      let passed = 0;
+      let ended = false;
+      const { seconds, look } = options?.checkpoints ?? { seconds: [], look: async () => false };
+      const limit = options?.maxNetSpeechSeconds ?? Number.POSITIVE_INFINITY;
+      const analysis = async () => analyze(joined(...chunks), rate, options);
       return {
         async push(samples) {
           options?.signal?.throwIfAborted();
-          chunks.push(samples);
-          frames += samples.length;
-          for (const x of samples) if (x !== 0) speech++;
-          return Math.min(speech / rate, options?.maxNetSpeechSeconds ?? Number.POSITIVE_INFINITY);
+          for (let at = 0; at < samples.length && !ended; ) {
+            const first = at;
+            const until = Math.min(limit, seconds[passed] ?? limit);
+            while (at < samples.length && speech < until * rate) if (samples[at++] !== 0) speech++;
+            chunks.push(samples.slice(first, at));
+            frames += at - first;
+            ended = speech >= limit * rate;
+            if (!(speech >= seconds[passed]! * rate)) continue;
+            passed++;
+            if (await look(await analysis())) ended = true;
+          }
+          return speech / rate;
+        },
+        get ended() {
+          return ended;
         },
         measures: async () => analyze(joined(...chunks), rate, options).measures,
-        analysis: async () => analyze(joined(...chunks), rate, options),
+        analysis,
         async close() {
           behavior.heardSeconds.push(frames / rate);
         },

@@ -7,7 +7,7 @@ const chunks = (samples: Float32Array) =>
   Array.from({ length: Math.ceil(samples.length / 2000) }, (_, i) => samples.slice(i * 2000, (i + 1) * 2000));
 
 const listen = async (world: World, ...profiles: { value: string }[]) =>
-  world.processor.listen({ context: world.context, gkVoiceprintProfileIds: list(...profiles), rateHz });
+  world.processor.openLiveAnalysis({ context: world.context, gkVoiceprintProfileIds: list(...profiles), rateHz });
 
 describe("a live check", () => {
   test("answers at the first checkpoint that gives a clear match, and hears no more", async () => {
@@ -27,7 +27,7 @@ describe("a live check", () => {
     expect(await check.finish()).toBe(state.result);
     const { result } = await world.processor.getSessionDecision({ context: world.context });
     expect(result).toMatchObject({ decision: Decision.AUTHENTIC });
-    expect(result!.checks.map((one) => one.operation)).toEqual(["LiveCheck"]);
+    expect(result!.checks.map((one) => one.operation)).toEqual(["Listen"]);
   });
 
   test("says at the end what it could not say earlier; chunks keep their order without waiting", async () => {
@@ -61,7 +61,7 @@ describe("a live check", () => {
     const world = await openWorld();
     const gkVoiceprintProfileIds = list(await world.trained(7));
     const open = () =>
-      world.processor.listen({
+      world.processor.openLiveAnalysis({
         context: world.context,
         gkVoiceprintProfileIds,
         rateHz,
@@ -123,7 +123,7 @@ describe("a live check", () => {
     const world = await openWorld();
     world.engine.behavior.attacks.synthetic = -12;
     const hear = async (samples: Float32Array, pushed: (samples: Float32Array) => Float32Array[]) => {
-      const check = await world.processor.listen({
+      const check = await world.processor.openLiveAnalysis({
         context: world.context,
         rateHz,
         syntheticSpeechDetectionParameters: {},
@@ -157,7 +157,12 @@ describe("a live check", () => {
     const world = await openWorld();
     const profile = await world.trained(7);
     const open = (request: object) =>
-      world.processor.listen({ context: world.context, gkVoiceprintProfileIds: list(profile), rateHz, ...request });
+      world.processor.openLiveAnalysis({
+        context: world.context,
+        gkVoiceprintProfileIds: list(profile),
+        rateHz,
+        ...request,
+      });
     expect(await refusal(open({ context: {} }))).toMatchObject({ code: "INVALID_REQUEST" });
     for (const rate of [17, 8000.5, Number.NaN])
       expect(await refusal(open({ rateHz: rate }))).toMatchObject({ fields: ["rate out_of_range"] });
@@ -168,7 +173,7 @@ describe("a live check", () => {
     await check.close();
     expect(await refusal(check.push(take(7, 1)))).toMatchObject({ code: "INVALID_REQUEST" });
     const given = new AbortController();
-    const aborted = await world.processor.listen(
+    const aborted = await world.processor.openLiveAnalysis(
       { context: world.context, gkVoiceprintProfileIds: list(profile), rateHz },
       { signal: given.signal },
     );

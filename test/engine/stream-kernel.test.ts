@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { Kernels } from "../../src/engine/kernels.js";
-import { type FrameRows, Listener, type StreamFormat, type StreamState } from "../../src/engine/listener.js";
+import { type FrameRows, type StreamFormat, StreamKernel, type StreamState } from "../../src/engine/stream-kernel.js";
 import { utter } from "../voice.js";
 
 const module = new WebAssembly.Module(readFileSync(new URL("../../dist/engine/vivavoce.wasm", import.meta.url)));
 const { samples, rateHz } = utter({ speaker: 6, seconds: 9, rateHz: 8000 });
 
 /** What one thread, or several in turn, hear of the recording. */
-function heard(listeners: readonly Listener[], rows: FrameRows | undefined) {
+function heard(listeners: readonly StreamKernel[], rows: FrameRows | undefined) {
   const format: StreamFormat = { rateHz, mostSpeechSeconds: 0, windowFrames: 320, ...(rows && { rows }) };
   const windows = [];
   let state: StreamState | null = null;
@@ -21,7 +21,7 @@ function heard(listeners: readonly Listener[], rows: FrameRows | undefined) {
   return { measures, windows: tail ? [...windows, tail] : windows };
 }
 
-const listener = () => new Listener(new Kernels(module), 400);
+const listener = () => new StreamKernel(new Kernels(module), 400);
 
 describe("windows", () => {
   it("have rows of the kind that is asked for, log-mel unless told, cut at the same places", () => {

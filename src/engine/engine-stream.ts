@@ -1,8 +1,8 @@
 /** One recording as it is heard: its state travels to whichever thread is free, its windows are embedded on all of them. */
 import { inCall } from "./call.js";
 import { EngineError } from "./engine-error.js";
-import type { StreamFormat, StreamState, WindowFeatures } from "./listener.js";
-import type { AnalyzeOptions, Measures, VoiceAnalysis, VoiceStream, VoiceWindow } from "./port.js";
+import type { Measures, StreamOptions, VoiceAnalysis, VoiceStream, VoiceWindow } from "./port.js";
+import type { StreamFormat, StreamState, StreamStep, WindowFeatures } from "./stream-kernel.js";
 import type { Threads } from "./threads.js";
 
 /** Samples that one piece of work listens to: the longest that a thread does not look up. */
@@ -13,10 +13,10 @@ export function checkRate(rateHz: number): void {
   throw new EngineError("BAD_RATE", `the sampling rate must be 4,000 to 192,000 Hz, not ${rateHz}`);
 }
 
-export class Listening implements VoiceStream {
+export class EngineStream implements VoiceStream {
   readonly #threads: Threads;
   readonly #format: StreamFormat;
-  readonly #options: AnalyzeOptions;
+  readonly #options: StreamOptions;
   readonly #revision: string;
   #state: StreamState | null = null;
   /** In the order of the recording. */
@@ -25,12 +25,14 @@ export class Listening implements VoiceStream {
   #embedded = 0;
   #netSpeechSeconds = 0;
   #ended = false;
+  /** Checkpoints that are behind. */
+  #passed = 0;
   /** Pushes and questions are answered one after the other. */
   #before: Promise<unknown> = Promise.resolve();
   /** What broke the stream: a recording with a gap in it is never analyzed. */
   #broken: { readonly reason: unknown } | null = null;
 
-  constructor(threads: Threads, rateHz: number, revision: string, options: AnalyzeOptions) {
+  constructor(threads: Threads, rateHz: number, revision: string, options: StreamOptions) {
     const { maxNetSpeechSeconds = 0 } = options;
     checkRate(rateHz);
     if (!(maxNetSpeechSeconds >= 0 && maxNetSpeechSeconds < 1e6)) {
@@ -40,6 +42,10 @@ export class Listening implements VoiceStream {
     this.#format = { rateHz, mostSpeechSeconds: maxNetSpeechSeconds };
     this.#options = options;
     this.#revision = revision;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
   }
 
   push(samples: Float32Array): Promise<number> {
@@ -70,16 +76,38 @@ export class Listening implements VoiceStream {
       await pause();
       const whole = samples.length <= piece && samples.byteLength === samples.buffer.byteLength;
       const part = whole ? samples : samples.slice(first, first + piece);
-      const moved = [part.buffer, ...(this.#state ? [this.#state.buffer] : [])] as ArrayBuffer[];
-      const heard = await this.#threads.call("hear", [this.#state, this.#format, part], moved, signal);
-      this.#state = heard.state;
-      this.#ended = heard.ended;
-      this.#netSpeechSeconds = heard.netSpeechSeconds;
-      for (const window of heard.windows) {
+      await this.#hearPart(part, signal, pause);
+    }
+  }
+
+  /** As far as the next checkpoint, where there is a look; then on. */
+  async #hearPart(part: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
+    for (let left: Float32Array | null = part; left !== null && !this.#ended; ) {
+      const moved = [left.buffer, ...(this.#state ? [this.#state.buffer] : [])] as ArrayBuffer[];
+      const until = this.#options.checkpoints?.seconds[this.#passed];
+      const step: StreamStep = await this.#threads.call(
+        "hear",
+        [this.#state, this.#format, left, until],
+        moved,
+        signal,
+      );
+      this.#state = step.state;
+      this.#ended = step.ended;
+      this.#netSpeechSeconds = step.netSpeechSeconds;
+      left = step.rest;
+      for (const window of step.windows) {
         await this.#room(pause);
         this.#windows.push(this.#embed(window, signal));
       }
+      if (until !== undefined && step.netSpeechSeconds >= until) await this.#look(signal);
     }
+  }
+
+  /** One look for all checkpoints that are reached. */
+  async #look(signal: AbortSignal): Promise<void> {
+    const { seconds, look } = this.#options.checkpoints!;
+    while (this.#passed < seconds.length && seconds[this.#passed]! <= this.#netSpeechSeconds) this.#passed++;
+    if (await look(await this.conclude(signal))) this.#ended = true;
   }
 
   async conclude(signal: AbortSignal): Promise<VoiceAnalysis> {

@@ -15,11 +15,13 @@ export interface WindowFeatures {
   readonly endSeconds: number;
 }
 
-export interface Heard {
+export interface StreamStep {
   readonly state: StreamState;
   /** Those that became full. */
   readonly windows: readonly WindowFeatures[];
   readonly netSpeechSeconds: number;
+  /** The samples behind the place where so much net speech as asked for was reached; `null` when all were read. */
+  readonly rest: Float32Array<ArrayBuffer> | null;
   /** The limit of net speech is reached: nothing more is read. */
   readonly ended: boolean;
 }
@@ -51,7 +53,7 @@ const framesPerSecond = 100;
 /** So much longer than the others the last window may be: the end of a recording adds frames to it (assembly/dsp/stream.ts). */
 export const windowSlackFrames = 64;
 
-export class Listener {
+export class StreamKernel {
   readonly #kernels: Kernels;
   readonly #windowFrames: number;
 
@@ -60,8 +62,13 @@ export class Listener {
     this.#windowFrames = windowFrames;
   }
 
-  /** Goes on with `state`, or begins. */
-  hear(state: StreamState | null, format: StreamFormat, samples: Float32Array): Heard {
+  /** Goes on with `state`, or begins. Stops where `untilSpeechSeconds` of net speech are reached, the same place in any chunking. */
+  hear(
+    state: StreamState | null,
+    format: StreamFormat,
+    samples: Float32Array,
+    untilSpeechSeconds = Number.MAX_VALUE,
+  ): StreamStep {
     const kernels = this.#kernels;
     const { run } = kernels;
     checkSamples(samples);
@@ -69,11 +76,14 @@ export class Listener {
       this.#resume(state, format);
       const windows: WindowFeatures[] = [];
       const capacity = run.inputCapacity();
-      for (let first = 0; first < samples.length && !this.#ended(); first += capacity) {
+      const untilFrames = untilSpeechSeconds * framesPerSecond;
+      const stops = () => this.#ended() || run.streamSpeechFrames() >= untilFrames;
+      let read = 0;
+      for (let first = 0; first < samples.length && !stops(); first += capacity) {
         const chunk = samples.subarray(first, first + capacity);
         kernels.writeFloats(run.inputPtr(), chunk);
-        for (let at = 0; at < chunk.length && !this.#ended(); ) {
-          at += run.streamPush(at, chunk.length - at);
+        for (let at = 0; at < chunk.length && !stops(); read = first + at) {
+          at += run.streamPushUntil(at, chunk.length - at, untilFrames);
           if ((run.streamStatus() & windowFull) === 0) continue;
           windows.push(this.#window());
           run.streamTake();
@@ -83,6 +93,7 @@ export class Listener {
         state: kernels.read(run.streamStatePtr(), run.streamStateBytes()),
         windows,
         netSpeechSeconds: run.streamSpeechFrames() / framesPerSecond,
+        rest: read < samples.length && !this.#ended() ? samples.slice(read) : null,
         ended: this.#ended(),
       };
     } finally {

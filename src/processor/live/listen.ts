@@ -1,0 +1,351 @@
+/** A call as it is spoken: each party's audio goes to its task, and what the tasks say comes back as it happens. */
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type {
+  ListenParty,
+  ListenRequest,
+  ListenResponseSchema,
+  ListenStart,
+} from "../../contract/gen/vendor/biosec/v1/live_pb.js";
+import { IdentifyResultSchema, VerifyResultSchema } from "../../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { assertKind, candidatesOf, findOneProfile } from "../candidates.js";
+import { authenticationPart, type Part, type PartResult } from "../check.js";
+import { partRisk } from "../check-result.js";
+import { type OpenContext, openContext } from "../context.js";
+import type { Dependencies, OperationOptions } from "../dependencies.js";
+import { invalid } from "../failures.js";
+import { concludeIdentification, identificationTargets } from "../identify.js";
+import { duration, ifKnown, riskResult } from "../messages.js";
+import { findProfile } from "../profiles.js";
+import { concludeVerification } from "../verify.js";
+import { DtmfDetector, isDtmfDigit } from "./dtmf.js";
+import { joinedSamples, LiveAudio, liveFormat } from "./live-audio.js";
+import {
+  analysisPlan,
+  type CheckPlan,
+  type LiveCheck,
+  type LiveSource,
+  liveOperation,
+  openLiveCheck,
+} from "./live-check.js";
+import { LiveEnrollment } from "./live-enrollment.js";
+import type { LiveEvent, LiveResult, LiveTask, TellEvent } from "./live-task.js";
+
+type Response = MessageInitShape<typeof ListenResponseSchema>;
+
+/** Packets of a call are small; they are heard together, so that a hundred calls do not cross threads each twenty milliseconds. */
+const batchSeconds = 0.1;
+/** A longer gap says no more than this much silence. */
+const longestGapSeconds = 0.2;
+const shortestProgressSeconds = 0.1;
+
+export async function* listen(
+  deps: Dependencies,
+  start: ListenStart,
+  requests: AsyncIterable<ListenRequest>,
+  options: OperationOptions,
+): AsyncGenerator<Response> {
+  const call = await LiveCall.open(deps, start, options);
+  try {
+    yield { event: { case: "started", value: {} } };
+    for await (const request of requests) {
+      options.signal?.throwIfAborted();
+      await call.take(request);
+      yield* call.told();
+      if (call.isDone) return;
+      if (request.content.case === "end") break;
+    }
+    await call.finish();
+    yield* call.told();
+  } finally {
+    await call.close();
+  }
+}
+
+interface OpenParty {
+  readonly name: string;
+  readonly channel: number;
+  readonly task: LiveTask;
+  readonly keys: DtmfDetector;
+  waiting: Float32Array[];
+  waitingSamples: number;
+  heardSamples: number;
+  reportedSamples: number;
+  result: LiveResult | null;
+}
+
+class LiveCall {
+  readonly #events: Response[] = [];
+  #lostSamples = 0;
+
+  private constructor(
+    private readonly audio: LiveAudio,
+    private readonly rateHz: number,
+    private readonly progressSamples: number,
+    private readonly parties: OpenParty[],
+  ) {}
+
+  static async open(deps: Dependencies, start: ListenStart, options: OperationOptions): Promise<LiveCall> {
+    const format = liveFormat(start);
+    checkParties(start.parties, format.channels);
+    const context = await openContext(deps, start.context);
+    const parties: OpenParty[] = [];
+    const progress = Math.max(shortestProgressSeconds, secondsOf(start.progressInterval) ?? 1);
+    const call = new LiveCall(
+      new LiveAudio(deps.readRecording, format),
+      format.rateHz,
+      Math.round(progress * format.rateHz),
+      parties,
+    );
+    try {
+      for (const [index, party] of start.parties.entries()) {
+        const channel = party.channelSelector?.channel ?? 0;
+        const source = {
+          rateHz: format.rateHz,
+          channels: format.channels,
+          channel: format.channels === 1 ? null : channel,
+        };
+        const tell: TellEvent = (event) => call.#tell(party.name, event);
+        parties.push({
+          name: party.name,
+          channel: format.channels === 1 ? 1 : channel,
+          task: await openTask(deps, context, start, party, `parties[${index}]`, source, options, tell),
+          keys: new DtmfDetector(format.rateHz),
+          waiting: [],
+          waitingSamples: 0,
+          heardSamples: 0,
+          reportedSamples: 0,
+          result: null,
+        });
+      }
+    } catch (error) {
+      await call.close();
+      throw error;
+    }
+    return call;
+  }
+
+  get isDone(): boolean {
+    return this.parties.every((party) => party.result !== null);
+  }
+
+  /** What happened since it was last asked. */
+  *told(): Generator<Response> {
+    yield* this.#events.splice(0);
+  }
+
+  async take({ content }: ListenRequest): Promise<void> {
+    switch (content.case) {
+      case "audio":
+        return this.#hear(
+          this.audio.samples(
+            content.value,
+            this.#open().map(({ channel }) => channel),
+          ),
+        );
+      case "lostSamples": {
+        if (!(content.value >= 0)) throw invalid("lost_samples", "out_of_range", "lost_samples must not be negative");
+        this.#lostSamples += content.value;
+        const gap = Math.min(content.value, Math.round(longestGapSeconds * this.rateHz));
+        return this.#hear(this.#open().map(() => new Float32Array(gap)));
+      }
+      case "dtmf": {
+        if (!isDtmfDigit(content.value))
+          throw invalid("dtmf", "malformed", `a key is one of 0 to 9, *, # and A to D, got "${content.value}"`);
+        const at = duration((this.parties[0]!.heardSamples + this.parties[0]!.waitingSamples) / this.rateHz);
+        return this.#tell("", { case: "dtmf", value: { digit: content.value, at, inBand: false } });
+      }
+      case "end":
+        return;
+      case "start":
+        throw invalid("start", "repeated", "only the first message starts");
+      default:
+        throw invalid("content", "missing", "exactly one of audio, lost_samples, dtmf or end is mandatory");
+    }
+  }
+
+  async finish(): Promise<void> {
+    for (const party of this.#open()) {
+      if (party.waitingSamples > 0) await this.#push(party);
+      if (party.result === null) this.#result(party, await party.task.finish());
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const party of this.parties) {
+      for (const samples of party.waiting) samples.fill(0);
+      party.waiting = [];
+      await party.task.close();
+    }
+  }
+
+  #open(): OpenParty[] {
+    return this.parties.filter((party) => party.result === null);
+  }
+
+  async #hear(channels: readonly Float32Array[]): Promise<void> {
+    for (const [i, party] of this.#open().entries()) {
+      const samples = channels[i]!;
+      for (const { digit, atSeconds } of party.keys.push(samples))
+        this.#tell(party.name, { case: "dtmf", value: { digit, at: duration(atSeconds), inBand: true } });
+      party.waiting.push(samples);
+      party.waitingSamples += samples.length;
+      if (party.waitingSamples >= batchSeconds * this.rateHz) await this.#push(party);
+    }
+  }
+
+  async #push(party: OpenParty): Promise<void> {
+    const samples = joinedSamples(party.waiting, party.waitingSamples);
+    party.waiting = [];
+    party.heardSamples += party.waitingSamples;
+    party.waitingSamples = 0;
+    const result = await party.task.push(samples);
+    if (result !== null) return this.#result(party, result);
+    if (party.heardSamples - party.reportedSamples < this.progressSamples) return;
+    party.reportedSamples = party.heardSamples;
+    const { netSpeechSeconds, snrDb, speechLevelDb } = await party.task.measures();
+    this.#tell(party.name, {
+      case: "progress",
+      value: {
+        grossAudio: duration(party.heardSamples / this.rateHz),
+        netAudio: duration(netSpeechSeconds),
+        lostAudio: duration(this.#lostSamples / this.rateHz),
+        snrDb: ifKnown(snrDb),
+        speechLevel: ifKnown(speechLevelDb),
+        biometricScore: ifKnown(party.task.score),
+      },
+    });
+  }
+
+  #result(party: OpenParty, result: LiveResult): void {
+    party.result = result;
+    const lostAudio = duration(this.#lostSamples / this.rateHz);
+    this.#tell(party.name, { case: "result", value: { result, lostAudio } });
+  }
+
+  #tell(party: string, event: LiveEvent): void {
+    this.#events.push({ party, event });
+  }
+}
+
+function checkParties(parties: readonly ListenParty[], channels: number): void {
+  if (parties.length > 2)
+    throw invalid("start.parties", "too_many", `a call has one or two parties, got ${parties.length}`);
+  const names = new Set(parties.map(({ name }) => name));
+  if (names.size < parties.length)
+    throw invalid("start.parties", "ambiguous", "two parties must have two different names");
+  for (const [i, { channelSelector }] of parties.entries()) {
+    const channel = channelSelector?.channel ?? 0;
+    if (channel < 0 || channel > channels)
+      throw invalid(
+        `start.parties[${i}].channel_selector.channel`,
+        "out_of_range",
+        `the audio has ${channels === 1 ? "1 channel" : `${channels} channels`}, got channel ${channel}`,
+      );
+  }
+}
+
+async function openTask(
+  deps: Dependencies,
+  context: OpenContext,
+  start: ListenStart,
+  { task, ignoreCheckpoints }: ListenParty,
+  field: string,
+  source: LiveSource,
+  options: OperationOptions,
+  tell: TellEvent,
+): Promise<LiveTask> {
+  const { scopeId, set } = context;
+  const onLook = (netSpeechSeconds: number, result: PartResult, part: Part, isFinal: boolean) =>
+    tell({ case: "checkpoint", value: checkpointOf(netSpeechSeconds, result, part, isFinal) });
+  const check = async <Result>(plan: CheckPlan<Result>, asResult: (result: Result) => LiveResult) =>
+    new CheckTask(await openLiveCheck(deps, context, { ...plan, onLook }, source, options), asResult);
+  switch (task.case) {
+    case "verify": {
+      const path = `start.${field}.verify.gk_voiceprint_profile_id`;
+      const profile = await findOneProfile(deps, scopeId, task.value.gkVoiceprintProfileId!.value, path);
+      assertKind(profile, "person", path);
+      return check(
+        {
+          parts: [authenticationPart(candidatesOf(deps, scopeId, "person", [profile]), set)],
+          attacks: [],
+          ignoreCheckpoints,
+          conclude: async (heard, [result]) =>
+            create(
+              VerifyResultSchema,
+              await concludeVerification(deps, context, liveOperation, profile, heard, result!),
+            ),
+        },
+        (value) => ({ case: "verify", value }),
+      );
+    }
+    case "identify": {
+      const candidates = await identificationTargets(deps, scopeId, task.value.target);
+      return check(
+        {
+          parts: [authenticationPart(candidates, set)],
+          attacks: [],
+          ignoreCheckpoints,
+          conclude: async (heard, [result]) =>
+            create(IdentifyResultSchema, await concludeIdentification(deps, context, liveOperation, heard, result!)),
+        },
+        (value) => ({ case: "identify", value }),
+      );
+    }
+    case "analyze":
+      return check(await analysisPlan(deps, context, { ...task.value, ignoreCheckpoints }), (value) => ({
+        case: "analyze",
+        value,
+      }));
+    case "enroll": {
+      const profileId = task.value.gkVoiceprintProfileId!;
+      await findProfile(deps, scopeId, profileId);
+      return new LiveEnrollment(deps, context, { context: start.context!, profileId }, source.rateHz, options, tell);
+    }
+    default:
+      throw invalid(
+        `start.${field}.task`,
+        "missing",
+        "exactly one of verify, identify, analyze or enroll is mandatory",
+      );
+  }
+}
+
+class CheckTask<Result> implements LiveTask {
+  constructor(
+    private readonly check: LiveCheck<Result>,
+    private readonly asResult: (result: Result) => LiveResult,
+  ) {}
+
+  get score(): number | null {
+    return this.check.score;
+  }
+
+  async push(samples: Float32Array): Promise<LiveResult | null> {
+    const { result } = await this.check.push(samples);
+    return result && this.asResult(result);
+  }
+
+  async finish(): Promise<LiveResult> {
+    return this.asResult(await this.check.finish());
+  }
+
+  close(): Promise<void> {
+    return this.check.close();
+  }
+
+  measures() {
+    return this.check.measures();
+  }
+}
+
+const checkpointOf = (netSpeechSeconds: number, result: PartResult, { candidates }: Part, isFinal: boolean) => ({
+  netAudio: duration(netSpeechSeconds),
+  decision: result.outcome.decision,
+  reason: result.outcome.reason,
+  biometricScore: ifKnown(result.scored[0]?.score.raw),
+  riskEngineResult: riskResult(partRisk(candidates.kind, result)),
+  isFinal,
+});
+
+const secondsOf = (time: { readonly seconds: bigint; readonly nanos: number } | undefined): number | undefined =>
+  time && Number(time.seconds) + time.nanos / 1e9;

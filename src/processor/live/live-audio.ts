@@ -1,0 +1,79 @@
+/** What bytes of a live stream mean: whole samples of each channel, whatever pieces they arrive in. */
+import type { RawEncoding, RawFormat } from "../../audio/port.js";
+import type { ListenStart } from "../../contract/gen/vendor/biosec/v1/live_pb.js";
+import type { Dependencies } from "../dependencies.js";
+import { invalid } from "../failures.js";
+
+const bytesPerSample: Readonly<Record<RawEncoding, number>> = { pcm16: 2, l16: 2, alaw: 1, mulaw: 1, float32: 4 };
+
+export const lowestLiveRateHz = 8_000;
+export const highestLiveRateHz = 48_000;
+
+export function liveFormat({
+  encoding,
+  rate,
+  channels,
+}: Pick<ListenStart, "encoding" | "rate" | "channels">): RawFormat {
+  if (!Object.hasOwn(bytesPerSample, encoding))
+    throw invalid(
+      "start.encoding",
+      "unknown",
+      `the encodings are ${Object.keys(bytesPerSample).join(", ")}, got "${encoding}"`,
+    );
+  if (!Number.isInteger(rate) || rate < lowestLiveRateHz || rate > highestLiveRateHz)
+    throw invalid(
+      "start.rate",
+      "out_of_range",
+      `the sampling rate must be a whole number from 8,000 to 48,000 Hz, got ${rate}`,
+    );
+  const count = channels === 0 ? 1 : channels;
+  if (count !== 1 && count !== 2)
+    throw invalid("start.channels", "out_of_range", `a live call has 1 or 2 channels, got ${channels}`);
+  return { encoding: encoding as RawEncoding, rateHz: rate, channels: count };
+}
+
+export class LiveAudio {
+  readonly #frameBytes: number;
+  /** Less than a frame: the rest of it comes with the next piece. */
+  #rest = new Uint8Array();
+
+  constructor(
+    private readonly readRecording: Dependencies["readRecording"],
+    private readonly format: RawFormat,
+  ) {
+    this.#frameBytes = bytesPerSample[format.encoding] * format.channels;
+  }
+
+  /** The samples of each of these channels (0 mixes all), as many as are whole. */
+  samples(bytes: Uint8Array, channels: readonly number[]): Float32Array[] {
+    const all = this.#rest.length === 0 ? bytes : joined(this.#rest, bytes);
+    const whole = all.length - (all.length % this.#frameBytes);
+    this.#rest = all.slice(whole);
+    if (whole === 0) return channels.map(() => new Float32Array());
+    try {
+      const recording = this.readRecording(all.subarray(0, whole), this.format);
+      return channels.map((channel) => joinedSamples([...recording.read(channel)], recording.frames));
+    } catch (error) {
+      throw invalid("audio", "not_audio", error instanceof Error ? error.message : "the bytes are not audio");
+    }
+  }
+}
+
+function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
+  const both = new Uint8Array(one.length + other.length);
+  both.set(one);
+  both.set(other, one.length);
+  return both;
+}
+
+/** In one array of its own. */
+export function joinedSamples(chunks: readonly Float32Array[], length: number): Float32Array {
+  if (chunks.length === 1) return chunks[0]!;
+  const all = new Float32Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, at);
+    at += chunk.length;
+  }
+  return all;
+}

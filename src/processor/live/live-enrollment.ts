@@ -1,0 +1,174 @@
+/** Enrolls from audio that is still arriving: stretch after stretch of good speech, until training is at its best. */
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { Context, UniqueId } from "../../contract/gen/vendor/biosec/v1/common_pb.js";
+import { AudioValidity, TrainStatus } from "../../contract/gen/vendor/biosec/v1/common_pb.js";
+import type { ListenSegmentSchema } from "../../contract/gen/vendor/biosec/v1/live_pb.js";
+import {
+  EnrollRequestSchema,
+  EnrollStatus,
+  TrainRequestSchema,
+  type TrainResultSchema,
+} from "../../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { Measures, VoiceAnalysis, VoiceStream } from "../../engine/port.js";
+import type { MediaSegment } from "../../store/port.js";
+import type { ConfigurationSet } from "../../voiceprint/configuration-set.js";
+import { audioValidity } from "../../voiceprint/quality-gate.js";
+import { measuredAudio } from "../audio-model.js";
+import { newProcessedAudio } from "../check.js";
+import { assertStillRunning, type OpenContext } from "../context.js";
+import { type Dependencies, engineOptions, type OperationOptions } from "../dependencies.js";
+import { enroll } from "../enroll.js";
+import { getEnrollStatus } from "../get-enroll-status.js";
+import { pcm16, processingResult } from "../process-audio.js";
+import { train } from "../train.js";
+import type { LiveResult, LiveTask, TellEvent } from "./live-task.js";
+
+/** A stretch ends here even where little was said: its audio is in memory. */
+const longestStretchSeconds = 120;
+
+/** Three stretches make the best training, where a configuration set allows it. */
+const stretchSpeechSeconds = (set: ConfigurationSet): number =>
+  Math.min(set.maxNetAudioForEnroll, Math.max(set.minNetAudioForEnroll, set.optimalNetAudioForTrain / 3));
+
+export class LiveEnrollment implements LiveTask {
+  readonly score = null;
+  #stream: VoiceStream | null = null;
+  #chunks: Float32Array[] = [];
+  #samples = 0;
+  #enrolled = 0;
+  #training: MessageInitShape<typeof TrainResultSchema> | undefined;
+  #status = EnrollStatus.UNSPECIFIED;
+  #done: LiveResult | null = null;
+
+  constructor(
+    private readonly deps: Dependencies,
+    private readonly context: OpenContext,
+    private readonly request: { readonly context: Context; readonly profileId: UniqueId },
+    private readonly rateHz: number,
+    private readonly options: OperationOptions,
+    private readonly tell: TellEvent,
+  ) {}
+
+  async push(samples: Float32Array): Promise<LiveResult | null> {
+    if (this.#done) return this.#done;
+    this.#chunks.push(samples.slice());
+    this.#samples += samples.length;
+    const stream = await this.#open();
+    const spoken = await stream.push(samples);
+    // Silence before the first word is not worth its memory.
+    if (spoken === 0 && this.#samples > 3 * this.rateHz) await this.#drop();
+    else if (stream.ended || this.#samples > longestStretchSeconds * this.rateHz) await this.#endStretch(stream);
+    return this.#done;
+  }
+
+  async finish(): Promise<LiveResult> {
+    if (!this.#done && this.#stream) await this.#endStretch(this.#stream);
+    return this.#done ?? (await this.#conclude());
+  }
+
+  async close(): Promise<void> {
+    await this.#drop();
+  }
+
+  async measures(): Promise<Measures> {
+    return (await this.#open()).measures();
+  }
+
+  async #open(): Promise<VoiceStream> {
+    this.#stream ??= await this.deps.engine.stream(this.rateHz, {
+      ...engineOptions(this.options),
+      maxNetSpeechSeconds: stretchSpeechSeconds(this.context.set),
+    });
+    return this.#stream;
+  }
+
+  async #endStretch(stream: VoiceStream): Promise<void> {
+    const analysis = await stream.analysis();
+    const audio = pcm16(this.#heard(analysis));
+    await this.#drop();
+    if (analysis.measures.netSpeechSeconds === 0) return;
+    this.tell({ case: "segment", value: await this.#enroll(analysis, audio) });
+    if (this.#status === EnrollStatus.TRAIN_SUGGESTED || this.#status === EnrollStatus.FULL) await this.#conclude();
+  }
+
+  /** What the engine read: the rest of the last chunk is behind the limit. */
+  #heard({ measures }: VoiceAnalysis): Float32Array {
+    const length = Math.min(this.#samples, Math.round(measures.grossSeconds * this.rateHz));
+    const samples = new Float32Array(length);
+    let at = 0;
+    for (const chunk of this.#chunks) {
+      samples.set(chunk.subarray(0, length - at), at);
+      at = Math.min(length, at + chunk.length);
+    }
+    return samples;
+  }
+
+  async #enroll(analysis: VoiceAnalysis, audio: Uint8Array): Promise<MessageInitShape<typeof ListenSegmentSchema>> {
+    const { deps, context } = this;
+    const { scopeId, session, set } = context;
+    await assertStillRunning(deps, session);
+    const media: MediaSegment = {
+      id: deps.ids.next(),
+      scopeId,
+      sessionId: session.id,
+      partOf: null,
+      rateHz: this.rateHz,
+      channels: 1,
+      encoding: "pcm16",
+      createdAt: deps.clock.now(),
+      audio,
+    };
+    const validity = audioValidity(measuredAudio(analysis), "enroll", set);
+    const processed = newProcessedAudio(deps, media, session.id, null, set, "process-audio", validity, analysis);
+    await deps.store.media.add(media);
+    await deps.store.processed.add(processed);
+    const processing = processingResult(processed);
+    if (validity !== AudioValidity.AUDIO_OK) return { processing };
+    const request = { context: this.request.context, gkVoiceprintProfileId: this.request.profileId };
+    const { result: enrollment } = await enroll(
+      deps,
+      create(EnrollRequestSchema, { ...request, gkProcessedAudioId: { value: processed.id } }),
+      this.options,
+    );
+    if (enrollment?.enrolled) this.#enrolled++;
+    this.#status = enrollment?.enrollStatus ?? this.#status;
+    if (this.#status === EnrollStatus.TRAIN_NOT_POSSIBLE || !enrollment?.enrolled)
+      return { processing, ...(enrollment && { enrollment }) };
+    const { result: training } = await train(deps, create(TrainRequestSchema, request), this.options);
+    this.#training = training;
+    // Segments that disagree do not become a better print by being many.
+    if (training?.trainStatus !== TrainStatus.TRAINED && this.#status === EnrollStatus.TRAIN_SUGGESTED)
+      this.#status = EnrollStatus.TRAIN_POSSIBLE;
+    return { processing, enrollment, ...(training && { training }) };
+  }
+
+  async #conclude(): Promise<LiveResult> {
+    if (this.#status === EnrollStatus.UNSPECIFIED) {
+      const { context, profileId } = this.request;
+      const { result } = await getEnrollStatus(this.deps, {
+        $typeName: "vendor.biosec.v1.GetEnrollStatusRequest",
+        context,
+        gkVoiceprintProfileId: profileId,
+      });
+      this.#status = result ?? EnrollStatus.UNSPECIFIED;
+    }
+    this.#done = {
+      case: "enroll",
+      value: {
+        enrollStatus: this.#status,
+        enrolledSegments: this.#enrolled,
+        ...(this.#training && { training: this.#training }),
+      },
+    };
+    return this.#done;
+  }
+
+  async #drop(): Promise<void> {
+    for (const chunk of this.#chunks) chunk.fill(0);
+    this.#chunks = [];
+    this.#samples = 0;
+    const stream = this.#stream;
+    this.#stream = null;
+    await stream?.close();
+  }
+}
