@@ -122,6 +122,16 @@ export const configSchema = z.strictObject({
       mediaReadSeconds: seconds.default(900),
       /** Silence on the wire in the middle of a recording. */
       mediaIdleSeconds: seconds.default(20),
+      /** Live calls at a time; one more is told BUSY. */
+      liveCalls: z.number().int().min(0).max(100_000).default(200),
+      /** What one live call may send; a faster sender waits. 48 kHz stereo floats need 384,000. */
+      liveBytesPerSecond: bytes.default(800_000),
+      /** A whole live call. */
+      liveCallSeconds: seconds.default(14_400),
+      /** Nothing arrives of a live call for so long: it ends. */
+      liveIdleSeconds: seconds.default(20),
+      /** Nobody speaks in a live call for so long: its results are due. */
+      liveSilenceSeconds: seconds.default(300),
       /** Calls of one client per second, over a while; 0 sets no limit. */
       callsPerSecond: z.number().min(0).default(200),
       /** Calls of one client at once, before the rate counts. */
@@ -189,6 +199,11 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
   VIVAVOCE_READ_SECONDS: "limits.readSeconds",
   VIVAVOCE_MEDIA_READ_SECONDS: "limits.mediaReadSeconds",
   VIVAVOCE_MEDIA_IDLE_SECONDS: "limits.mediaIdleSeconds",
+  VIVAVOCE_LIVE_CALLS: "limits.liveCalls",
+  VIVAVOCE_LIVE_BYTES_PER_SECOND: "limits.liveBytesPerSecond",
+  VIVAVOCE_LIVE_CALL_SECONDS: "limits.liveCallSeconds",
+  VIVAVOCE_LIVE_IDLE_SECONDS: "limits.liveIdleSeconds",
+  VIVAVOCE_LIVE_SILENCE_SECONDS: "limits.liveSilenceSeconds",
   VIVAVOCE_CALLS_PER_SECOND: "limits.callsPerSecond",
   VIVAVOCE_CALL_BURST: "limits.callBurst",
   VIVAVOCE_STOP_SECONDS: "limits.stopSeconds",

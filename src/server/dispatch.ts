@@ -1,11 +1,13 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { Decision, StatusCode, StatusError } from "../contract/index.js";
+import { Decision, type ListenRequest, type ListenResponse, StatusCode, StatusError } from "../contract/index.js";
 import type { Caller, Guard } from "./guard.js";
 import type { CallRates } from "./limits/call-rates.js";
+import type { LiveCallEntry, LiveCalls } from "./limits/live-calls.js";
 import type { UploadBudget } from "./limits/upload-budget.js";
 import { QueueFull, type WorkQueue } from "./limits/work-queue.js";
+import { LiveRequests } from "./live-requests.js";
 import type { Log } from "./log.js";
 import type { Protocol, ServerMetrics } from "./metrics.js";
 import { AUDIO_OPERATIONS, type Operations } from "./operations.js";
@@ -18,6 +20,8 @@ export interface Call {
   /** Network address of the caller. */
   readonly address: string;
   readonly requestId: string;
+  /** Set where the transport has found out by itself who calls. */
+  readonly caller?: Caller;
   /** Aborted by the transport, with a refusal, when the caller goes away or its deadline passes; by the dispatcher when time is over. */
   readonly ended: AbortController;
 }
@@ -27,7 +31,16 @@ export interface DispatchLimits {
   readonly mediaBytes: number;
   readonly mediaIdleSeconds: number;
   readonly mediaReadSeconds: number;
+  readonly liveBytesPerSecond: number;
+  readonly liveCallSeconds: number;
+  readonly liveIdleSeconds: number;
+  readonly liveSilenceSeconds: number;
 }
+
+type ListenOperation = (
+  requests: AsyncIterable<ListenRequest>,
+  options: { readonly signal: AbortSignal; readonly requestId: string },
+) => AsyncIterable<ListenResponse>;
 
 export interface DispatchParts {
   readonly operations: Operations;
@@ -35,6 +48,7 @@ export interface DispatchParts {
   readonly queue: WorkQueue;
   readonly rates: CallRates;
   readonly uploads: UploadBudget;
+  readonly liveCalls: LiveCalls;
   readonly metrics: ServerMetrics;
   readonly log: Log;
   readonly limits: DispatchLimits;
@@ -79,13 +93,15 @@ export class Dispatcher {
     return this.#stopping;
   }
 
-  /** Takes no new call; resolves when those accepted are answered. */
-  async stop(): Promise<void> {
+  /** Takes no new call; resolves when those accepted are answered. Live calls go on for so long, then answer with what they have heard. */
+  async stop(liveSeconds: number): Promise<void> {
     this.#stopping = true;
     if (this.#running === 0) return;
+    const timer = setTimeout(() => this.#parts.liveCalls.endAll(), liveSeconds * 1000);
     await new Promise<void>((resolve) => {
       this.#whenIdle = resolve;
     });
+    clearTimeout(timer);
   }
 
   /** One message, read only when its sender was let in. */
@@ -113,9 +129,49 @@ export class Dispatcher {
     });
   }
 
+  /** A call as it is spoken: messages and answers as they come. */
+  async *live(
+    method: DescMethod,
+    messages: AsyncIterable<Message>,
+    call: Call,
+    from: string = call.protocol,
+  ): AsyncGenerator<ListenResponse> {
+    const { operations, liveCalls } = this.#parts;
+    const observation = this.#observe(method, call);
+    let entry: LiveCallEntry | null = null;
+    try {
+      const caller = await this.#admit(call);
+      const requests = new LiveRequests(
+        messages as AsyncIterable<ListenRequest>,
+        call.ended,
+        this.#parts.limits,
+        (start) => checkScope(caller, start),
+      );
+      entry = liveCalls.enter(call.requestId, from, () => requests.endAudio());
+      if (!entry) throw busy(`${liveCalls.capacity} live calls are under way, and no more are taken`, 5);
+      const listen = operations[method.localName] as unknown as ListenOperation;
+      const options = { signal: call.ended.signal, requestId: call.requestId };
+      try {
+        for await (const response of listen.call(operations, requests.received(), options)) {
+          entry.observe(response);
+          if (entry.silentSeconds > this.#parts.limits.liveSilenceSeconds) requests.endAudio();
+          this.#measureLive(method.name, response);
+          yield response;
+        }
+      } finally {
+        observation.timing.bytes = requests.bytes;
+      }
+    } catch (error) {
+      throw observation.failed(call.ended.signal.aborted ? call.ended.signal.reason : error);
+    } finally {
+      entry?.leave();
+      observation.ended();
+    }
+  }
+
   async #admit(call: Call): Promise<Caller> {
     if (this.#stopping) throw busy("this server is stopping", 1);
-    const caller = await this.#parts.guard.admit(call.authorization, call.address);
+    const caller = call.caller ?? (await this.#parts.guard.admit(call.authorization, call.address));
     const wait = this.#parts.rates.take(caller.id);
     if (wait !== null) {
       throw new Refusal(StatusCode.RATE_EXCEEDED, "too many calls of this client", { retryAfterSeconds: wait });
@@ -193,39 +249,59 @@ export class Dispatcher {
 
   /** Counts, measures and logs a call, and gives every error its one shape. */
   async #observed(method: DescMethod, call: Call, run: (timing: Timing) => Promise<Message>): Promise<Message> {
+    const observation = this.#observe(method, call);
+    try {
+      const response = await run(observation.timing);
+      stamp(response, call.requestId);
+      this.#measure(method.name, response, observation.timing);
+      return response;
+    } catch (error) {
+      throw observation.failed(error);
+    } finally {
+      observation.ended();
+    }
+  }
+
+  #observe(method: DescMethod, call: Call) {
     const { metrics, log } = this.#parts;
     const operation = method.name;
     const timing: Timing = { startedAt: performance.now(), queuedSeconds: 0, workedSeconds: 0, bytes: 0, charged: 0 };
     let status = "OK";
     this.#running++;
-    try {
-      const response = await run(timing);
-      stamp(response, call.requestId);
-      this.#measure(operation, response, timing);
-      return response;
-    } catch (error) {
-      const refused = asStatusError(error);
-      refused.status.requestId = call.requestId;
-      status = StatusCode[refused.code] ?? "UNSPECIFIED";
-      if (refused.code === StatusCode.INTERNAL_ERROR) {
-        log.error("an operation failed", { requestId: call.requestId, operation, stack: stackOf(error) });
-      }
-      throw refused;
-    } finally {
-      this.#running--;
-      const seconds = (performance.now() - timing.startedAt) / 1000;
-      metrics.call(operation, call.protocol, status, seconds);
-      log.info("call", {
-        requestId: call.requestId,
-        operation,
-        protocol: call.protocol,
-        status,
-        milliseconds: Math.round(seconds * 1000),
-        ...(timing.queuedSeconds > 0 ? { queuedMilliseconds: Math.round(timing.queuedSeconds * 1000) } : {}),
-        ...(timing.bytes > 0 ? { bytes: timing.bytes } : {}),
-      });
-      if (this.#running === 0) this.#whenIdle?.();
-    }
+    return {
+      timing,
+      failed: (error: unknown): StatusError => {
+        const refused = asStatusError(error);
+        refused.status.requestId = call.requestId;
+        status = StatusCode[refused.code] ?? "UNSPECIFIED";
+        if (refused.code === StatusCode.INTERNAL_ERROR) {
+          log.error("an operation failed", { requestId: call.requestId, operation, stack: stackOf(error) });
+        }
+        return refused;
+      },
+      ended: (): void => {
+        this.#running--;
+        const seconds = (performance.now() - timing.startedAt) / 1000;
+        metrics.call(operation, call.protocol, status, seconds);
+        log.info("call", {
+          requestId: call.requestId,
+          operation,
+          protocol: call.protocol,
+          status,
+          milliseconds: Math.round(seconds * 1000),
+          ...(timing.queuedSeconds > 0 ? { queuedMilliseconds: Math.round(timing.queuedSeconds * 1000) } : {}),
+          ...(timing.bytes > 0 ? { bytes: timing.bytes } : {}),
+        });
+        if (this.#running === 0) this.#whenIdle?.();
+      },
+    };
+  }
+
+  #measureLive(operation: string, { event }: ListenResponse): void {
+    if (event.case !== "result") return;
+    const { result } = event.value;
+    if (result.case === undefined || result.case === "enroll") return;
+    this.#parts.metrics.decision(operation, Decision[result.value.decision] ?? String(result.value.decision));
   }
 
   #measure(operation: string, response: Message, timing: Timing): void {

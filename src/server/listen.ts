@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import http, { type IncomingMessage, type ServerResponse } from "node:http";
 import http2, { type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Session } from "node:http2";
 import net, { type AddressInfo, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
@@ -16,9 +17,14 @@ export interface ListenOptions {
   /** How long a request may take to arrive as a whole. */
   readonly readSeconds: (request: NodeRequest) => number;
   readonly handler: NodeHandler;
+  /** A connection that asks to be a WebSocket (HTTP/1.1). */
+  readonly upgrade: UpgradeHandler;
 }
 
-export interface Listener {
+export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+
+/** A port that is listened on. */
+export interface OpenPort {
   readonly port: number;
   /** No new connection; those that are idle end, busy ones after their answers. Resolves when all are gone. */
   close(): Promise<void>;
@@ -36,7 +42,7 @@ const HTTP2_OPTIONS: http2.ServerOptions = {
 const IDLE_SESSION_MS = 300_000;
 
 /** One port for HTTP/1.1 and HTTP/2: by ALPN under TLS, by the first bytes in cleartext. */
-export async function listen(options: ListenOptions): Promise<Listener> {
+export async function listen(options: ListenOptions): Promise<OpenPort> {
   const timed: NodeHandler = (request, response) => {
     limitReading(request, options.readSeconds(request));
     // An HTTP/2 response says so only when its stream is closed, which is what may never happen.
@@ -132,7 +138,7 @@ class Connections {
   }
 }
 
-async function listenCleartext(options: ListenOptions, handler: NodeHandler): Promise<Listener> {
+async function listenCleartext(options: ListenOptions, handler: NodeHandler): Promise<OpenPort> {
   const sessions = new Sessions();
   const connections = new Connections();
   const sockets = new Set<Socket>();
@@ -143,6 +149,10 @@ async function listenCleartext(options: ListenOptions, handler: NodeHandler): Pr
       handler(request, response);
     },
   );
+  http1.on("upgrade", (request, socket, head) => {
+    connections.left(request.socket);
+    options.upgrade(request, socket, head);
+  });
   const http2Server = http2.createServer(HTTP2_OPTIONS, handler);
   http2Server.on("session", (session) => sessions.track(session));
   // Node starts its check of slow headers when a server listens; this one is only handed connections.
@@ -208,7 +218,7 @@ async function listenTls(
   options: ListenOptions,
   files: { readonly cert: string; readonly key: string },
   handler: NodeHandler,
-): Promise<Listener> {
+): Promise<OpenPort> {
   const sessions = new Sessions();
   const connections = new Connections();
   const sockets = new Set<Socket>();
@@ -232,6 +242,10 @@ async function listenTls(
   server.on("connection", (socket: Socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
+  });
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    connections.left(request.socket);
+    options.upgrade(request, socket, head);
   });
   server.on("secureConnection", (socket: TLSSocket) => {
     if (socket.alpnProtocol !== "h2") connections.connected(socket);

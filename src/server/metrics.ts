@@ -3,7 +3,7 @@ import type { WorkQueue } from "./limits/work-queue.js";
 import { AUDIO_OPERATIONS } from "./operations.js";
 import { LoadHistory } from "./operator/load-history.js";
 
-export type Protocol = "http" | "grpc" | "grpc-web" | "connect";
+export type Protocol = "http" | "grpc" | "grpc-web" | "connect" | "websocket" | "telephony";
 
 /** What Prometheus reads at /metrics. Labels are names of the contract, never ids of people. */
 export class ServerMetrics {

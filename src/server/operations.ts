@@ -2,6 +2,7 @@ import type { DescMethod, DescService, Message } from "@bufbuild/protobuf";
 import {
   EngagementsProcessor,
   GroupsProcessor,
+  LiveProcessor,
   MediaProcessor,
   ProfilesProcessor,
   SessionsProcessor,
@@ -16,6 +17,7 @@ export const SERVICES: readonly DescService[] = [
   ProfilesProcessor,
   MediaProcessor,
   GroupsProcessor,
+  LiveProcessor,
 ];
 
 export const METHODS: readonly DescMethod[] = SERVICES.flatMap((service) => service.methods);
@@ -27,7 +29,7 @@ export interface OperationOptions {
 
 /**
  * What carries the operations out, by the name of the contract in lower camel case: `verify`, `startSession`, …
- * A streaming operation takes the messages as they come.
+ * A streaming operation takes the messages as they come; `listen` also answers with several, as they happen.
  */
 export type Operations = Readonly<Record<string, (request: never, options: OperationOptions) => Promise<Message>>>;
 

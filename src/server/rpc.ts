@@ -85,6 +85,10 @@ type Handle = (...request: Parameters<UniversalHandler>) => ReturnType<Universal
 function grpcHandlers(dispatcher: Dispatcher, options: ConnectRouterOptions): Map<string, Handle> {
   const router = createConnectRouter({ ...options, connect: false });
   for (const method of METHODS) {
+    if (method.methodKind === "bidi_streaming") {
+      router.rpc(method, live(dispatcher, method) as never);
+      continue;
+    }
     const implementation =
       method.methodKind === "unary"
         ? (requests: AsyncIterable<Message>, context: HandlerContext) =>
@@ -99,6 +103,10 @@ function connectHandlers(dispatcher: Dispatcher, options: ConnectRouterOptions):
   // Answers are not packed: they are small, and an error's must be read again below.
   const router = createConnectRouter({ ...options, grpc: false, grpcWeb: false, compressMinBytes: 0xffffffff });
   for (const method of METHODS) {
+    if (method.methodKind === "bidi_streaming") {
+      router.rpc(method, live(dispatcher, method) as never);
+      continue;
+    }
     const implementation =
       method.methodKind === "unary"
         ? (request: Message, context: HandlerContext) =>
@@ -132,6 +140,15 @@ const streaming =
   (dispatcher: Dispatcher, method: DescMethod) => (requests: AsyncIterable<Message>, context: HandlerContext) =>
     answer(context, (call) => dispatcher.clientStream(method, requests, call));
 
+const live = (dispatcher: Dispatcher, method: DescMethod) =>
+  async function* (requests: AsyncIterable<Message>, context: HandlerContext): AsyncGenerator<Message> {
+    try {
+      yield* dispatcher.live(method, requests, callOf(context));
+    } catch (error) {
+      throw connectErrorOf(asStatusError(error));
+    }
+  };
+
 async function onlyMessage(messages: AsyncIterable<Message>): Promise<Message> {
   let only: Message | null = null;
   for await (const message of messages) {
@@ -164,17 +181,21 @@ function withStatus(handler: UniversalHandler): Handle {
   };
 }
 
-async function answer(context: HandlerContext, dispatch: (call: Call) => Promise<Message>): Promise<Message> {
+function callOf(context: HandlerContext): Call {
   const requestId = requestIdOf(context.requestHeader.get("x-request-id"));
   context.responseHeader.set("x-request-id", requestId);
+  return {
+    protocol: context.protocolName as Protocol,
+    authorization: context.requestHeader.get("authorization"),
+    address: context.values.get(address),
+    requestId,
+    ended: endedWith(context.signal),
+  };
+}
+
+async function answer(context: HandlerContext, dispatch: (call: Call) => Promise<Message>): Promise<Message> {
   try {
-    return await dispatch({
-      protocol: context.protocolName as Protocol,
-      authorization: context.requestHeader.get("authorization"),
-      address: context.values.get(address),
-      requestId,
-      ended: endedWith(context.signal),
-    });
+    return await dispatch(callOf(context));
   } catch (error) {
     throw connectErrorOf(asStatusError(error));
   }

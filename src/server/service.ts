@@ -6,12 +6,16 @@ import { reasonOf } from "./file-fault.js";
 import type { Guard } from "./guard.js";
 import { createTranscoder, type Transcoder } from "./http/transcoder.js";
 import { CallRates } from "./limits/call-rates.js";
+import { LiveCalls } from "./limits/live-calls.js";
 import { UploadBudget } from "./limits/upload-budget.js";
 import { WorkQueue } from "./limits/work-queue.js";
-import { type Listener, listen, type NodeRequest } from "./listen.js";
+import { listen, type NodeRequest, type OpenPort } from "./listen.js";
 import type { Log } from "./log.js";
 import { ServerMetrics } from "./metrics.js";
 import { missingOperations, type Operations } from "./operations.js";
+
+import { LIVE_PATH, liveSocketRoute } from "./websocket/live-socket.js";
+import { Sockets } from "./websocket/sockets.js";
 
 export interface ServiceParts {
   readonly operations: Operations;
@@ -28,13 +32,15 @@ export interface ServiceParts {
 export class Service {
   readonly dispatcher: Dispatcher;
   readonly queue: WorkQueue;
+  readonly liveCalls: LiveCalls;
   readonly metrics: ServerMetrics;
   readonly app: ReturnType<typeof createApp>;
+  readonly sockets: Sockets;
   readonly #config: ServerConfig;
   readonly #parts: ServiceParts;
   readonly #peerAddress: PeerAddress;
   readonly #transcode: Transcoder;
-  #listener: Listener | null = null;
+  #openPort: OpenPort | null = null;
 
   constructor(config: ServerConfig, parts: ServiceParts) {
     const missing = missingOperations(parts.operations);
@@ -46,6 +52,7 @@ export class Service {
     const queue = new WorkQueue(limits.concurrentAudio, limits.queuedAudio);
     const metrics = new ServerMetrics(queue);
     this.queue = queue;
+    this.liveCalls = new LiveCalls(limits.liveCalls);
     this.metrics = metrics;
     this.dispatcher = new Dispatcher({
       operations: parts.operations,
@@ -53,10 +60,20 @@ export class Service {
       queue,
       rates: new CallRates(limits.callsPerSecond, limits.callBurst),
       uploads: new UploadBudget(limits.uploadingBytes),
+      liveCalls: this.liveCalls,
       metrics,
       log: parts.log,
       limits,
     });
+    this.sockets = new Sockets({
+      log: parts.log,
+      messageBytes: limits.messageBytes,
+      addressOf: (request) =>
+        this.#peerAddress(request.socket.remoteAddress, String(request.headers["x-forwarded-for"] ?? "")),
+      origins: config.cors.origins,
+      publicUrl: () => this.url,
+    });
+    this.sockets.route(LIVE_PATH, liveSocketRoute(this.dispatcher, parts.guard));
     this.#transcode = createTranscoder(this.dispatcher, limits);
     this.app = createApp({
       dispatcher: this.dispatcher,
@@ -78,7 +95,7 @@ export class Service {
   get url(): string {
     const { publicUrl, host, tls } = this.#config;
     if (publicUrl) return new URL(publicUrl).origin;
-    const port = this.#listener?.port ?? this.#config.port;
+    const port = this.#openPort?.port ?? this.#config.port;
     // Listening on every address is none that a caller could use.
     const address = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
     return `${tls ? "https" : "http"}://${address.includes(":") ? `[${address}]` : address}:${port}`;
@@ -86,12 +103,13 @@ export class Service {
 
   async listen(): Promise<void> {
     const { limits, host, port, tls } = this.#config;
-    this.#listener = await listen({
+    this.#openPort = await listen({
       host,
       port,
       tls,
       headerSeconds: limits.headerSeconds,
-      readSeconds: (request) => (isUpload(request) ? limits.mediaReadSeconds : limits.readSeconds),
+      readSeconds: (request) => readSeconds(request, limits),
+      upgrade: this.sockets.upgrade,
       handler: createNodeHandler(this.app, {
         dispatcher: this.dispatcher,
         transcode: this.#transcode,
@@ -106,7 +124,7 @@ export class Service {
   /** Takes up a new certificate; one that cannot be used leaves the old one in place. */
   reloadTls(): void {
     try {
-      this.#listener?.reloadTls();
+      this.#openPort?.reloadTls();
     } catch (error) {
       this.#parts.log.error("the certificate was not taken up", { reason: reasonOf(error) });
     }
@@ -121,18 +139,24 @@ export class Service {
       timer = setTimeout(() => resolve(false), stopSeconds * 1000);
     });
     const answered = (async () => {
-      await Promise.all([this.dispatcher.stop(), this.#listener?.close()]);
+      await Promise.all([this.dispatcher.stop(stopSeconds * LIVE_SHARE_OF_STOP), this.#openPort?.close()]);
       return true as const;
     })();
     const inTime = await Promise.race([answered, late]);
     clearTimeout(timer);
     if (!inTime) this.#parts.log.warn("not all was answered in time", { running: this.dispatcher.running });
-    this.#listener?.destroy();
+    this.sockets.destroy();
+    this.#openPort?.destroy();
     return inTime;
   }
 }
 
-function isUpload(request: NodeRequest): boolean {
+function readSeconds(request: NodeRequest, limits: ServerConfig["limits"]): number {
   const path = (request.url ?? "").split("?")[0]!;
-  return path === "/v1/audios" || path.endsWith(".MediaProcessor/AddMediaSegment");
+  if (path.endsWith(".LiveProcessor/Listen")) return limits.liveCallSeconds;
+  const isUpload = path === "/v1/audios" || path.endsWith(".MediaProcessor/AddMediaSegment");
+  return isUpload ? limits.mediaReadSeconds : limits.readSeconds;
 }
+
+/** Of the time that a stop may take, what live calls may go on for; the rest is for their answers. */
+const LIVE_SHARE_OF_STOP = 0.8;

@@ -1,0 +1,95 @@
+/** The messages of a live call on their way to the operation, within the limits on time and speed. */
+import { create } from "@bufbuild/protobuf";
+import { type ListenRequest, ListenRequestSchema, type ListenStart, StatusCode } from "../contract/index.js";
+import { ByteRate } from "./limits/byte-rate.js";
+import { Refusal } from "./refusal.js";
+
+export interface LiveLimits {
+  readonly liveBytesPerSecond: number;
+  readonly liveCallSeconds: number;
+  readonly liveIdleSeconds: number;
+}
+
+/** A message costs more than its bytes: without this, empty ones would be free. */
+const LEAST_MESSAGE_BYTES = 32;
+
+export class LiveRequests {
+  readonly #rate: ByteRate;
+  #audioEnded = false;
+  /** Settles the wait for the next message by something else than a message. */
+  #interrupt: (() => void) | null = null;
+  bytes = 0;
+
+  constructor(
+    private readonly messages: AsyncIterable<ListenRequest>,
+    private readonly ended: AbortController,
+    private readonly limits: LiveLimits,
+    /** Throws where the caller may not do what the first message asks for. */
+    private readonly checkStart: (start: ListenStart) => void,
+  ) {
+    this.#rate = new ByteRate(limits.liveBytesPerSecond);
+  }
+
+  /** As if the sender had ended the audio. */
+  endAudio(): void {
+    this.#audioEnded = true;
+    this.#interrupt?.();
+  }
+
+  async *received(): AsyncGenerator<ListenRequest> {
+    const { liveCallSeconds, liveIdleSeconds } = this.limits;
+    const messages = this.messages[Symbol.asyncIterator]();
+    const longest = setTimeout(() => this.endAudio(), liveCallSeconds * 1000);
+    // One timer for the whole call: it looks how long ago the last message came.
+    let heardAt = performance.now();
+    let isWaiting = true;
+    const idle = setInterval(
+      () => {
+        if (isWaiting && performance.now() - heardAt > liveIdleSeconds * 1000)
+          this.ended.abort(new Refusal(StatusCode.DEADLINE_EXCEEDED, `nothing was sent for ${liveIdleSeconds} s`));
+      },
+      Math.min(1000, liveIdleSeconds * 250),
+    );
+    const interrupt = () => this.#interrupt?.();
+    this.ended.signal.addEventListener("abort", interrupt);
+    try {
+      for (;;) {
+        const received = await this.#uninterrupted(() => messages.next());
+        if (received === null) {
+          yield create(ListenRequestSchema, { content: { case: "end", value: {} } });
+          return;
+        }
+        if (received.done) return;
+        const { content } = received.value;
+        if (content.case === "start") this.checkStart(content.value);
+        const size = content.case === "audio" ? content.value.length : 0;
+        this.bytes += size;
+        isWaiting = false;
+        yield received.value;
+        const wait = this.#rate.take(Math.max(size, LEAST_MESSAGE_BYTES));
+        if (wait > 0) await this.#uninterrupted(() => pause(wait));
+        heardAt = performance.now();
+        isWaiting = true;
+      }
+    } finally {
+      clearTimeout(longest);
+      clearInterval(idle);
+      this.ended.signal.removeEventListener("abort", interrupt);
+      // Not waited for: a sender that is silent would hold what it should free.
+      void messages.return?.().catch(() => {});
+    }
+  }
+
+  /** `null` where the audio was ended meanwhile. A race of promises would keep something of every message until the call ends. */
+  #uninterrupted<T>(work: () => Promise<T>): Promise<T | null> {
+    const { signal } = this.ended;
+    return new Promise((resolve, reject) => {
+      const settle = () => (signal.aborted ? reject(signal.reason) : resolve(null));
+      if (signal.aborted || this.#audioEnded) return settle();
+      this.#interrupt = settle;
+      work().then(resolve, reject);
+    });
+  }
+}
+
+const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));

@@ -1,0 +1,76 @@
+/** What a socket hands over, as something to iterate over. Bounded: a sender that is faster than its reader is paused. */
+export class MessageQueue<T> implements AsyncIterable<T> {
+  readonly #waiting: T[] = [];
+  #reader: { readonly resolve: (next: IteratorResult<T>) => void; readonly reject: (reason: unknown) => void } | null =
+    null;
+  #ending: { readonly error: unknown | null } | null = null;
+  #isPaused = false;
+
+  constructor(
+    private readonly capacity: number,
+    /** Asks the socket to stop or to go on; a queue without it drops what does not fit. */
+    private readonly flow: { pause(): void; resume(): void } | null,
+  ) {}
+
+  /** False when it was dropped. */
+  push(message: T): boolean {
+    if (this.#ending) return false;
+    const reader = this.#reader;
+    if (reader) {
+      this.#reader = null;
+      reader.resolve({ done: false, value: message });
+      return true;
+    }
+    if (this.#waiting.length >= this.capacity && !this.flow) return false;
+    this.#waiting.push(message);
+    if (this.#waiting.length >= this.capacity && !this.#isPaused) {
+      this.#isPaused = true;
+      this.flow?.pause();
+    }
+    return true;
+  }
+
+  /** What waits is still read. */
+  end(): void {
+    this.#settle({ error: null });
+  }
+
+  /** What waits is not read any more. */
+  fail(error: unknown): void {
+    this.#waiting.length = 0;
+    this.#settle({ error });
+  }
+
+  #settle(ending: { readonly error: unknown | null }): void {
+    this.#ending ??= ending;
+    const reader = this.#reader;
+    this.#reader = null;
+    if (reader) void this.#next().then(reader.resolve, reader.reject);
+  }
+
+  #next(): Promise<IteratorResult<T>> {
+    const message = this.#waiting.shift();
+    if (message !== undefined) {
+      if (this.#isPaused && this.#waiting.length <= this.capacity / 2) {
+        this.#isPaused = false;
+        this.flow?.resume();
+      }
+      return Promise.resolve({ done: false, value: message });
+    }
+    if (this.#ending?.error) return Promise.reject(this.#ending.error);
+    if (this.#ending) return Promise.resolve({ done: true, value: undefined });
+    return new Promise((resolve, reject) => {
+      this.#reader = { resolve, reject };
+    });
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<T> {
+    return {
+      next: () => this.#next(),
+      return: async () => {
+        this.fail(new Error("nobody reads any more"));
+        return { done: true, value: undefined };
+      },
+    };
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * Listen over WebSocket, at /v1/live: text frames are `ListenRequest`s and `ListenResponse`s as JSON, binary frames are audio. The token
+ * comes in the header, or, from a browser, as a second subprotocol `bearer.TOKEN`.
+ */
+import { create, type DescMethod } from "@bufbuild/protobuf";
+import type { WebSocket } from "ws";
+import {
+  type ListenRequest,
+  ListenRequestSchema,
+  ListenResponseSchema,
+  LiveProcessor,
+  StatusCode,
+  type StatusError,
+} from "../../contract/index.js";
+import { asStatusError, callerGone, type Dispatcher } from "../dispatch.js";
+import type { Guard } from "../guard.js";
+import { messageFromJson, messageToJson } from "../http/message-json.js";
+import { MessageQueue } from "../message-queue.js";
+import { badRequest } from "../refusal.js";
+import type { SocketRoute } from "./sockets.js";
+
+export const LIVE_PATH = "/v1/live";
+export const LIVE_PROTOCOL = "vivavoce.live.v1";
+const BEARER = "bearer.";
+const WAITING_MESSAGES = 64;
+
+const LISTEN: DescMethod = LiveProcessor.method.listen;
+
+export function liveSocketRoute(dispatcher: Dispatcher, guard: Guard): SocketRoute {
+  return {
+    protocol: (offered) => (offered.has(LIVE_PROTOCOL) ? LIVE_PROTOCOL : false),
+    async open({ request, address, requestId }) {
+      const authorization = request.headers.authorization ?? bearerOf(request.headers["sec-websocket-protocol"]);
+      const caller = await guard.admit(authorization ?? null, address);
+      return (socket) => {
+        const ended = new AbortController();
+        const call = { protocol: "websocket", authorization: null, caller, address, requestId, ended } as const;
+        void converse(socket, (messages) => dispatcher.live(LISTEN, messages, call), ended);
+      };
+    },
+  };
+}
+
+function bearerOf(offered: string | undefined): string | undefined {
+  const token = offered?.split(",").find((name) => name.trim().startsWith(BEARER));
+  return token && `Bearer ${token.trim().slice(BEARER.length)}`;
+}
+
+async function converse(
+  socket: WebSocket,
+  listen: (messages: AsyncIterable<ListenRequest>) => ReturnType<Dispatcher["live"]>,
+  ended: AbortController,
+): Promise<void> {
+  const messages = new MessageQueue<ListenRequest>(WAITING_MESSAGES, socket);
+  socket.on("message", (data: Buffer, isBinary) => {
+    try {
+      messages.push(isBinary ? audioMessage(data) : jsonMessage(data));
+    } catch (error) {
+      messages.fail(error);
+    }
+  });
+  socket.on("close", () => ended.abort(callerGone(new Error("the connection closed"))));
+  try {
+    for await (const response of listen(messages))
+      socket.send(JSON.stringify(messageToJson(ListenResponseSchema, response)));
+    socket.close(1000);
+  } catch (error) {
+    const refused = asStatusError(error);
+    if (socket.readyState === socket.OPEN)
+      socket.send(
+        JSON.stringify(messageToJson(ListenResponseSchema, create(ListenResponseSchema, { status: refused.status }))),
+      );
+    socket.close(closeCode(refused));
+  }
+}
+
+const audioMessage = (data: Buffer): ListenRequest =>
+  create(ListenRequestSchema, { content: { case: "audio", value: new Uint8Array(data) } });
+
+function jsonMessage(data: Buffer): ListenRequest {
+  let json: unknown;
+  try {
+    json = JSON.parse(data.toString("utf8"));
+  } catch {
+    throw badRequest("a text frame must be a ListenRequest as JSON");
+  }
+  return messageFromJson(ListenRequestSchema, json as never) as ListenRequest;
+}
+
+/** RFC 6455 §7.4.1 and the registry: policy, try again later, internal error. */
+function closeCode({ code }: StatusError): number {
+  if (code === StatusCode.BUSY || code === StatusCode.RATE_EXCEEDED) return 1013;
+  return code === StatusCode.INTERNAL_ERROR ? 1011 : 1008;
+}

@@ -1,0 +1,128 @@
+/** WebSockets on the box's one port: which path is whose, who may come in, and what all of them share. */
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { type WebSocket, WebSocketServer } from "ws";
+import { StatusCode } from "../../contract/index.js";
+import { asStatusError } from "../dispatch.js";
+import { errorAnswer, requestIdOf } from "../http/transcoder.js";
+import type { UpgradeHandler } from "../listen.js";
+import type { Log } from "../log.js";
+import { Refusal } from "../refusal.js";
+
+export interface SocketRequest {
+  readonly path: string;
+  readonly request: IncomingMessage;
+  readonly address: string;
+  readonly requestId: string;
+}
+
+export interface SocketRoute {
+  /** Throws a `StatusError` for who may not come in, else says what is done with the open socket. */
+  open(request: SocketRequest): Promise<(socket: WebSocket) => void>;
+  /** Which of the offered subprotocols is spoken. */
+  readonly protocol?: (offered: ReadonlySet<string>) => string | false;
+}
+
+export interface SocketParts {
+  readonly log: Log;
+  readonly messageBytes: number;
+  readonly addressOf: (request: IncomingMessage) => string;
+  /** Pages of other origins that may connect. */
+  readonly origins: readonly string[];
+  readonly publicUrl: () => string;
+}
+
+/** A peer that does not answer so many pings is gone. */
+const PING_EVERY_MS = 15_000;
+/** A peer that does not read is gone, too. */
+const MOST_UNSENT_BYTES = 1 << 20;
+
+export class Sockets {
+  readonly #routes = new Map<string, SocketRoute>();
+  readonly #parts: SocketParts;
+  readonly #server: WebSocketServer;
+  readonly #open = new Set<WebSocket>();
+
+  constructor(parts: SocketParts) {
+    this.#parts = parts;
+    this.#server = new WebSocketServer({
+      noServer: true,
+      maxPayload: parts.messageBytes,
+      perMessageDeflate: false,
+      clientTracking: false,
+      handleProtocols: (offered, request) => {
+        const route = this.#routes.get(pathOf(request));
+        return route?.protocol ? route.protocol(offered) : (offered.values().next().value ?? false);
+      },
+    });
+  }
+
+  route(path: string, route: SocketRoute): void {
+    this.#routes.set(path, route);
+  }
+
+  readonly upgrade: UpgradeHandler = (request, socket, head) => {
+    socket.on("error", () => socket.destroy());
+    this.#upgrade(request, socket, head).catch((error: unknown) => refuse(socket, request, error));
+  };
+
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const path = pathOf(request);
+    const route = this.#routes.get(path);
+    if (!route) throw new Refusal(StatusCode.NOT_FOUND, `there is no WebSocket at ${path}`);
+    const { origin } = request.headers;
+    // A page elsewhere must not reach a box that asks for no token, over a browser that can.
+    if (origin !== undefined && origin !== this.#parts.publicUrl() && !this.#parts.origins.includes(origin))
+      throw new Refusal(
+        StatusCode.PERMISSION_DENIED,
+        `pages of ${origin} may not connect; cors.origins lists those that may`,
+      );
+    const requestId = requestIdOf(one(request.headers["x-request-id"]));
+    const use = await route.open({ path, request, address: this.#parts.addressOf(request), requestId });
+    if (socket.destroyed) return;
+    this.#server.handleUpgrade(request, socket, head, (webSocket) => {
+      this.#watch(webSocket);
+      use(webSocket);
+    });
+  }
+
+  #watch(socket: WebSocket): void {
+    this.#open.add(socket);
+    let isAlive = true;
+    socket.on("pong", () => {
+      isAlive = true;
+    });
+    const ping = setInterval(() => {
+      if (!isAlive || socket.bufferedAmount > MOST_UNSENT_BYTES) return socket.terminate();
+      isAlive = false;
+      socket.ping();
+    }, PING_EVERY_MS);
+    socket.on("close", () => {
+      clearInterval(ping);
+      this.#open.delete(socket);
+    });
+    socket.on("error", (error) => {
+      this.#parts.log.debug("a WebSocket broke", { reason: error.message });
+    });
+  }
+
+  destroy(): void {
+    for (const socket of this.#open) socket.terminate();
+  }
+}
+
+function pathOf(request: IncomingMessage): string {
+  return (request.url ?? "").split("?", 1)[0]!;
+}
+
+const one = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
+
+/** Before there is a WebSocket, an answer is one of HTTP. */
+function refuse(socket: Duplex, request: IncomingMessage, error: unknown): void {
+  if (socket.destroyed) return;
+  const answer = errorAnswer(asStatusError(error), requestIdOf(one(request.headers["x-request-id"])));
+  const body = Buffer.from(answer.body);
+  const headers = Object.entries({ ...answer.headers, "content-length": body.length, connection: "close" });
+  const head = [`HTTP/1.1 ${answer.status} Refused`, ...headers.map(([name, value]) => `${name}: ${value}`)];
+  socket.end(Buffer.concat([Buffer.from(`${head.join("\r\n")}\r\n\r\n`), body]));
+}
