@@ -203,7 +203,7 @@ function analysisOf(
   const [main] = [...speakers].sort((a, b) => b[1] - a[1]);
   if (netSpeechSeconds < 0.5 || !main)
     return { measures, windows: [], embedding: null, voiceClass: null, speakers: speakers.size, revision };
-  const embedding = voiceOf(main[0], speech);
+  const embedding = voiceOf(main[0], read);
   const begins = given.findIndex((x) => x !== 0) / rate;
   const windows = Array.from({ length: Math.ceil(netSpeechSeconds / windowSeconds) }, (_, i) => ({
     embedding,

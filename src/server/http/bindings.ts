@@ -18,6 +18,8 @@ export interface HttpBinding {
 /** All bindings of these methods. A method without one is an error of the contract. */
 export function httpBindings(methods: readonly DescMethod[]): HttpBinding[] {
   return methods.flatMap((method) => {
+    // What is answered while it is asked goes over WebSocket.
+    if (method.methodKind === "bidi_streaming") return [];
     if (!hasOption(method, http)) throw new TypeError(`${method.name} has no HTTP binding`);
     const rule = getOption(method, http);
     return [rule, ...rule.additionalBindings].map((one) => bindingOf(method, one));

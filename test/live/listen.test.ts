@@ -1,0 +1,265 @@
+/** Listen, over every transport that carries it, in every encoding and layout. */
+import { once } from "node:events";
+import { join } from "node:path";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { create, toJson } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import * as grpc from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import {
+  ContextSchema,
+  Decision,
+  EnrollStatus,
+  type ListenRequestSchema,
+  type ListenResponse,
+  LiveProcessor,
+} from "../../src/contract/index.js";
+import { joined, rateHz, silence, take } from "../processor/fixture-engine.js";
+import { pcm16 } from "../processor/world.js";
+import { bytesOf, type LiveBox, pieces, startLiveBox, stopLiveBoxes } from "./live-box.js";
+
+type Request = MessageInitShape<typeof ListenRequestSchema>;
+type Start = Extract<NonNullable<Request["content"]>, { case: "start" }>["value"];
+
+let live: LiveBox;
+let ada: { value: string };
+
+beforeAll(async () => {
+  live = await startLiveBox();
+  ada = await live.enroll("ada", 100);
+});
+afterAll(stopLiveBoxes);
+
+const format = { encoding: "pcm16", rate: rateHz, channels: 1 };
+const verifyAda = () => ({ name: "caller", task: { case: "verify", value: { gkVoiceprintProfileId: ada } } }) as const;
+
+/** Over Connect. */
+async function listened(start: Start, audio: Uint8Array, more: Request[] = []): Promise<ListenResponse[]> {
+  const client = createClient(LiveProcessor, createConnectTransport({ baseUrl: live.box.url, httpVersion: "2" }));
+  const requests = async function* (): AsyncGenerator<Request> {
+    yield { content: { case: "start", value: start } };
+    for (const piece of pieces(audio, 333)) yield { content: { case: "audio", value: piece } };
+    yield* more;
+  };
+  const responses: ListenResponse[] = [];
+  for await (const response of client.listen(requests())) responses.push(response);
+  return responses;
+}
+
+const cases = (responses: readonly ListenResponse[]) => responses.map(({ event }) => event.case);
+const resultOf = (responses: readonly ListenResponse[], party = "caller") => {
+  const found = responses.find((response) => response.party === party && response.event.case === "result")?.event;
+  return found?.case === "result" ? found.value.result : undefined;
+};
+
+describe("a call", () => {
+  it("is decided at the first checkpoint that is clear, and told how far it is on the way", async () => {
+    const responses = await listened(
+      { context: await live.openSession(), ...format, parties: [verifyAda()] },
+      bytesOf(take(100, 8)),
+    );
+    expect(cases(responses)).toEqual(["started", "progress", "checkpoint", "result"]);
+    const [, progress, checkpoint] = responses;
+    expect(progress!.event.value).toMatchObject({ grossAudio: { seconds: 1n }, netAudio: { seconds: 1n }, snrDb: 30 });
+    expect(checkpoint!.event.value).toMatchObject({ decision: Decision.AUTHENTIC, isFinal: true });
+    const result = resultOf(responses);
+    expect(result).toMatchObject({ case: "verify", value: { decision: Decision.AUTHENTIC } });
+    if (result?.case === "verify") expect(result.value.audioDetails!.grossAudio).toMatchObject({ seconds: 2n });
+  });
+
+  it("that ends before is answered on what was heard; who it is not is told", async () => {
+    const context = await live.openSession();
+    const other = await listened({ context, ...format, parties: [verifyAda()] }, bytesOf(take(200, 6)));
+    expect(cases(other).filter((name) => name !== "progress")).toEqual([
+      "started",
+      "checkpoint",
+      "checkpoint",
+      "result",
+    ]);
+    expect(resultOf(other)).toMatchObject({ value: { decision: Decision.NO_MATCH } });
+    const { result } = await live.operations.getSessionDecision({ context });
+    expect(result!.checks.map(({ operation }) => operation)).toEqual(["Listen"]);
+    const short = await listened({ context, ...format, parties: [verifyAda()] }, bytesOf(take(100, 0.4)), [
+      { content: { case: "end", value: {} } },
+    ]);
+    expect(resultOf(short)).toMatchObject({ value: { decision: Decision.UNCERTAIN } });
+  });
+
+  it("identifies, analyzes, and hears two parties in two channels", async () => {
+    const context = await live.openSession();
+    const both = pcm16([take(100, 6), take(300, 6)]);
+    const responses = await listened(
+      {
+        context,
+        ...format,
+        channels: 2,
+        parties: [
+          {
+            name: "caller",
+            channelSelector: { channel: 1 },
+            task: {
+              case: "identify",
+              value: { target: { case: "gkVoiceprintProfileIds", value: { uniqueIds: [ada] } } },
+            },
+          },
+          {
+            name: "agent",
+            channelSelector: { channel: 2 },
+            task: { case: "analyze", value: { gkVoiceprintProfileIds: { uniqueIds: [ada] } } },
+          },
+        ],
+      },
+      both,
+    );
+    expect(resultOf(responses, "caller")).toMatchObject({ case: "identify", value: { decision: Decision.AUTHENTIC } });
+    const agent = resultOf(responses, "agent");
+    expect(agent).toMatchObject({ case: "analyze", value: { decision: Decision.NO_MATCH } });
+    if (agent?.case === "analyze")
+      expect(agent.value.audioDetails).toMatchObject({ mediaNumberOfChannels: 2, selectedChannel: { channel: 2 } });
+  });
+
+  it("enrolls a person as enough good speech comes in", async () => {
+    const bea = await live.enroll("bea", 500, false);
+    const context = await live.openSession();
+    const start = {
+      context,
+      ...format,
+      parties: [{ name: "caller", task: { case: "enroll", value: { gkVoiceprintProfileId: bea } } } as const],
+    };
+    const audio = bytesOf(joined(silence(10), take(500, 2.9), silence(2), take(500, 4), silence(1), take(500, 20)));
+    const responses = await listened(start, audio);
+    expect(cases(responses).filter((name) => name === "segment")).toHaveLength(3);
+    expect(resultOf(responses)).toMatchObject({
+      case: "enroll",
+      value: { enrollStatus: EnrollStatus.TRAIN_SUGGESTED, enrolledSegments: 3, training: { reason: 1 } },
+    });
+    const parties = [{ name: "caller", task: { case: "verify", value: { gkVoiceprintProfileId: bea } } } as const];
+    const verified = await listened({ context, ...format, parties }, bytesOf(take(500, 4)));
+    expect(resultOf(verified)).toMatchObject({ value: { decision: Decision.AUTHENTIC } });
+  });
+
+  it("that says too little enrolls nobody, and says what is missing", async () => {
+    const cid = await live.enroll("cid", 600, false);
+    const start = {
+      context: await live.openSession(),
+      ...format,
+      parties: [{ name: "caller", task: { case: "enroll", value: { gkVoiceprintProfileId: cid } } } as const],
+    };
+    expect(resultOf(await listened(start, bytesOf(take(600, 1.5))))).toMatchObject({
+      value: { enrollStatus: EnrollStatus.TRAIN_NOT_POSSIBLE, enrolledSegments: 1 },
+    });
+    expect(resultOf(await listened(start, bytesOf(silence(3))))).toMatchObject({ value: { enrolledSegments: 0 } });
+  });
+
+  it("tells keys and lost audio", async () => {
+    const responses = await listened(
+      { context: await live.openSession(), ...format, parties: [verifyAda()] },
+      bytesOf(take(200, 1)),
+      [{ content: { case: "dtmf", value: "7" } }, { content: { case: "lostSamples", value: 800 } }],
+    );
+    const key = responses.find(({ event }) => event.case === "dtmf")!;
+    expect(key.event.value).toMatchObject({ digit: "7", inBand: false, at: { seconds: 1n } });
+    const last = responses.at(-1)!.event;
+    expect(last.value).toMatchObject({ lostAudio: { nanos: 100_000_000 } });
+  });
+});
+
+describe("what cannot be right is refused by name", () => {
+  const refused = async (start: object, more: Request[] = []) => {
+    const whole = { context: await live.openSession(), ...format, parties: [verifyAda()], ...start };
+    return listened(whole as Start, bytesOf(take(200, 1)), more).then(
+      () => null,
+      (error: Error) => error.message,
+    );
+  };
+  it.each([
+    [{ encoding: "opus" }, /encodings are pcm16, l16, alaw, mulaw, float32, got "opus"/],
+    [{ rate: 7999 }, /8,000 to 48,000 Hz, got 7999/],
+    [{ channels: 3 }, /1 or 2 channels, got 3/],
+    [{ parties: [] }, /parties is mandatory/],
+    [{ parties: [{ name: "caller" }] }, /verify or identify or analyze or enroll is mandatory/],
+    [{ context: {} }, /context/],
+  ])("%j", async (start, message) => {
+    expect(await refused(start)).toMatch(message);
+  });
+
+  it("a channel that is not there, two parties of one name, an unknown profile, a second start, a key that is none", async () => {
+    expect(await refused({ parties: [{ ...verifyAda(), channelSelector: { channel: 2 } }] })).toMatch(/got channel 2/);
+    expect(await refused({ parties: [verifyAda(), verifyAda()] })).toMatch(/different names/);
+    const unknown = { value: "01900000-0000-7000-8000-000000000000" };
+    const parties = [{ name: "x", task: { case: "verify", value: { gkVoiceprintProfileId: unknown } } }];
+    expect(await refused({ parties })).toMatch(/no such profile/);
+    const start = { context: await live.openSession(), ...format, parties: [verifyAda()] };
+    expect(await refused({}, [{ content: { case: "start", value: start } }])).toMatch(/only the first message/);
+    expect(await refused({}, [{ content: { case: "dtmf", value: "77" } }])).toMatch(/got "77"/);
+  });
+});
+
+describe("other clients", () => {
+  it("grpc-js, from the .proto alone, both directions at once", async () => {
+    const proto = join(import.meta.dirname, "..", "..", "proto");
+    const options = {
+      includeDirs: [proto],
+      keepCase: true,
+      enums: String,
+      longs: Number,
+      defaults: false,
+      oneofs: true,
+    };
+    // biome-ignore lint/suspicious/noExplicitAny: a client made from the .proto at run time has no types
+    const loaded = grpc.loadPackageDefinition(loadSync(join(proto, "vendor/biosec/v1/live.proto"), options)) as any;
+    const client = new loaded.vendor.biosec.v1.LiveProcessor(
+      new URL(live.box.url).host,
+      grpc.credentials.createInsecure(),
+    );
+    const call = client.Listen();
+    const context = toJson(ContextSchema, create(ContextSchema, await live.openSession())) as Record<string, unknown>;
+    const snake = Object.fromEntries(
+      Object.entries(context).map(([key, value]) => [key.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`), value]),
+    );
+    call.write({
+      start: { context: snake, ...format, parties: [{ name: "caller", verify: { gk_voiceprint_profile_id: ada } }] },
+    });
+    const [started] = await once(call, "data");
+    expect(started.started).toEqual({});
+    const answers: { event: string }[] = [];
+    call.on("data", (answer: { event: string }) => answers.push(answer));
+    for (const piece of pieces(bytesOf(take(100, 4)), 3200)) call.write({ audio: piece });
+    await once(call, "end");
+    expect(answers.map(({ event }) => event)).toEqual(["progress", "checkpoint", "result"]);
+    client.close();
+  });
+
+  it("WebSocket: JSON and binary frames; what is wrong is told before it closes", async () => {
+    const url = `${live.box.url.replace("http", "ws")}/v1/live`;
+    const socket = new WebSocket(url, "vivavoce.live.v1");
+    const answers: Record<string, unknown>[] = [];
+    socket.on("message", (data) => answers.push(JSON.parse(String(data))));
+    await once(socket, "open");
+    const context = toJson(ContextSchema, create(ContextSchema, await live.openSession()));
+    const parties = [{ name: "caller", verify: { gkVoiceprintProfileId: ada } }];
+    socket.send(JSON.stringify({ start: { context, ...format, parties } }));
+    for (const piece of pieces(bytesOf(take(100, 4)), 320)) socket.send(piece);
+    const [code] = await once(socket, "close");
+    expect(code).toBe(1000);
+    expect(answers.map((answer) => Object.keys(answer).at(-1))).toEqual([
+      "started",
+      "progress",
+      "checkpoint",
+      "result",
+    ]);
+    expect(answers.at(-1)).toMatchObject({ party: "caller", result: { verify: { decision: "DECISION_AUTHENTIC" } } });
+
+    for (const wrong of ["{", "[]", '{"begin":{}}', '{"end":{}}']) {
+      const refused = new WebSocket(url, "vivavoce.live.v1");
+      await once(refused, "open");
+      const told = once(refused, "message");
+      refused.send(wrong);
+      expect(JSON.parse(String((await told)[0]))).toMatchObject({ status: { statusCode: "BAD_REQUEST" } });
+      expect((await once(refused, "close"))[0]).toBe(1008);
+    }
+  });
+});
