@@ -100,7 +100,7 @@ describe("a live check", () => {
       syntheticSpeechDetectionParameters: {},
     };
     const live = async () => {
-      const check = await world.processor.listen({ ...request, rateHz });
+      const check = await world.processor.openLiveAnalysis({ ...request, rateHz });
       for (const chunk of chunks(take(7, 20))) if ((await check.push(chunk)).result) break;
       return Number((await check.finish()).audioDetails!.grossAudio!.seconds);
     };
