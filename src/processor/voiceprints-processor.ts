@@ -293,10 +293,7 @@ export class VoiceprintsProcessor {
       const { content } = parseRequest(live.ListenRequestSchema, value);
       if (content.case !== "start") throw badStream(`the first message must be start, got ${content.case}`);
       for await (const response of listen(this.#deps, content.value, listenRequests(stream), options))
-        yield inSinglePrecision(
-          live.ListenResponseSchema,
-          create(live.ListenResponseSchema, { ...response, status }),
-        );
+        yield inSinglePrecision(live.ListenResponseSchema, create(live.ListenResponseSchema, { ...response, status }));
     } catch (error) {
       const failure = (options.signal?.aborted && callFailure(options.signal.reason)) || asStatusError(error);
       failure.status.requestId = requestId;
