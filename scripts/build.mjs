@@ -71,7 +71,7 @@ async function bundles() {
     });
   }
   const wanted = groups.flatMap(({ outputs }) => outputs);
-  for (const path of filesUnder("dist/browser")) if (!wanted.includes(path)) rmSync(path);
+  for (const path of filesUnder("dist/browser")) if (!wanted.includes(path) && !existsSync(sourceOf(path))) rmSync(path);
 }
 
 /** `make` gets the record of the last build and returns what it made from what, or null when there was nothing to do. */
@@ -108,14 +108,14 @@ function filesUnder(path) {
   return readdirSync(path).flatMap((name) => filesUnder(join(path, name)));
 }
 
-/** The folders of dist/ that rollup fills, not tsc. */
-const bundled = ["browser", "page", "operator"];
+/** The folders of dist/ that rollup fills, not tsc. In dist/browser bundles lie beside what tsc compiled. */
+const bundled = ["page", "operator"];
 
 function compiledFiles() {
   return readdirSync("dist", { withFileTypes: true })
     .filter(({ name }) => !name.startsWith(".") && !bundled.includes(name))
     .flatMap(({ name }) => filesUnder(join("dist", name)))
-    .filter((path) => /\.(js|d\.ts)$/.test(path));
+    .filter((path) => /\.(js|d\.ts)$/.test(path) && !(path.startsWith("dist/browser/") && !existsSync(sourceOf(path))));
 }
 
 const sourceOf = (path) => path.replace(/^dist/, "src").replace(/(\.d\.ts|\.js)$/, ".ts");

@@ -13,7 +13,7 @@ const file = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 const platform = (kind) => ({
   name: "platform",
   resolveId(source, importer) {
-    if (source.endsWith("/platform.js") && importer?.includes("engine")) return file(`dist/engine/platform.${kind}.js`);
+    if (source.endsWith("/platform.js") && importer?.includes("engine")) return file(`dist/browser/${kind}.js`);
     return null;
   },
 });
@@ -25,7 +25,7 @@ const inlined = {
     for (const path of ["dist/engine/vivavoce.wasm", "dist/browser/worker.js"]) this.addWatchFile(file(path));
   },
   transform(code, id) {
-    if (!id.endsWith("/engine/platform.inline.js")) return null;
+    if (!id.endsWith("/browser/inline.js")) return null;
     const kernels = readFileSync(file("dist/engine/vivavoce.wasm")).toString("base64");
     const worker = readFileSync(file("dist/browser/worker.js"), "utf8");
     const constants = `const KERNELS=${JSON.stringify(kernels)},WORKER=${JSON.stringify(worker)};\n`;
@@ -86,7 +86,7 @@ function bundle(input, output, plugins) {
   };
 }
 
-const browser = forBrowsers("browser");
+const browser = forBrowsers("platform");
 const inBrowserFolder = (...names) => names.map((name) => `dist/browser/${name}`);
 
 /** In the order in which they need each other. */

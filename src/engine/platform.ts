@@ -1,4 +1,4 @@
-/** What differs between Node and a browser. This is Node's; the browser bundle takes platform.browser.ts in its place. */
+/** What differs between Node and a browser. This is Node's; browsers get src/browser/platform.ts in its place. */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";

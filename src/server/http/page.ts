@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { serveFolder } from "./static-files.js";
@@ -10,11 +11,12 @@ export function servePage(given?: string): ((request: Request) => Response | nul
   return serveFolder(folder, "/", packageModel(folder));
 }
 
-/** The package carries its model once, beside the browser bundle: there the address leads that its page has for it. */
+/** The library carries the model once: there the address leads that the page of a package has for it. */
 function packageModel(folder: string): Record<string, string> {
   const page = join(folder, "index.html");
-  const model = fileURLToPath(new URL("../../browser/vivavoce.vvm", import.meta.url));
-  if (!existsSync(page) || !existsSync(model)) return {};
+  if (!existsSync(page)) return {};
   const named = /<meta name="vivavoce-model" content="([^"]+)"/.exec(readFileSync(page, "utf8"))?.[1];
-  return named === undefined || existsSync(join(folder, named)) ? {} : { [`/${named}`]: model };
+  return named === undefined || existsSync(join(folder, named))
+    ? {}
+    : { [`/${named}`]: createRequire(import.meta.url).resolve("vivavoce/vivavoce.vvm") };
 }

@@ -1,5 +1,8 @@
-/** platform.ts for browsers: the files lie beside the bundle. */
-import type { Thread } from "./platform.js";
+/**
+ * The engine's platform.ts for browsers, by the field `browser` of the manifest. Kernels, model and worker lie beside this file in the
+ * package, and beside the bundle where there is one.
+ */
+import type { Thread } from "../engine/platform.js";
 
 export async function fetched(url: URL | string): Promise<Response> {
   const response = await fetch(url);

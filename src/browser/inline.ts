@@ -1,9 +1,9 @@
 /** platform.ts for browsers, all in one file: kernels and the worker's script are part of it, a model is handed over. */
-import { EngineError } from "./engine-error.js";
-import { fetched, threadOf } from "./platform.browser.js";
-import type { Thread } from "./platform.js";
+import { EngineError } from "../engine/engine-error.js";
+import type { Thread } from "../engine/platform.js";
+import { fetched, threadOf } from "./platform.js";
 
-export { firstMessage, parallelism, shared } from "./platform.browser.js";
+export { firstMessage, parallelism, shared } from "./platform.js";
 
 /** Written in by the build: the kernels as base64, the worker's script as text. */
 declare const KERNELS: string;

@@ -1,0 +1,94 @@
+// Packs the two packages that are made of this repository, into a folder: `vivavoce`, the library, as the root manifest says, and
+// `vivavoce-box`, everything else that was built: the box and the command line, on top of the library.
+//   npm run build && node scripts/pack.mjs FOLDER
+import { execFileSync } from "node:child_process";
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, posix, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const root = fileURLToPath(new URL("../", import.meta.url));
+const manifestOf = (folder) => JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+
+function npmPack(cwd, ...args) {
+  const options = { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] };
+  return JSON.parse(execFileSync("npm", ["pack", "--json", "--ignore-scripts", ...args], options))[0];
+}
+
+/** The files of the library, by their paths from the root. */
+export const libraryFiles = () => npmPack(root, "--dry-run").files.map(({ path }) => path);
+
+/** Both tarballs; their paths. */
+export function pack(folder) {
+  mkdirSync(folder, { recursive: true });
+  const staged = mkdtempSync(join(tmpdir(), "vivavoce-box-"));
+  try {
+    stageBox(staged);
+    return [root, staged].map((cwd) =>
+      join(resolve(folder), npmPack(cwd, "--pack-destination", resolve(folder)).filename),
+    );
+  } finally {
+    rmSync(staged, { recursive: true, force: true });
+  }
+}
+
+/** What is built for pages only, and the model that the library carries. */
+const left = /^dist\/(\.|web\/|browser\/|page\/models\/)/;
+
+function stageBox(folder) {
+  const library = new Set(libraryFiles());
+  const built = readdirSync(join(root, "dist"), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) =>
+      posix.join("dist", join(entry.parentPath, entry.name).slice(join(root, "dist").length).replaceAll("\\", "/")),
+    )
+    .filter((path) => !left.test(path) && !library.has(path) && !path.endsWith(".tsbuildinfo"));
+  for (const path of built) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    if (/\.(js|d\.ts)$/.test(path) && !/^dist\/(page|operator)\//.test(path))
+      writeFileSync(join(folder, path), onLibrary(readFileSync(join(root, path), "utf8"), path, library));
+    else copyFileSync(join(root, path), join(folder, path));
+  }
+  for (const name of ["LICENSE", "NOTICE", "CHANGELOG.md", "deploy"])
+    cpSync(join(root, name), join(folder, name), { recursive: true });
+  copyFileSync(join(root, "src/box/README.md"), join(folder, "README.md"));
+  const { private: _, ...manifest } = manifestOf(join(root, "src/box"));
+  const { name, version } = manifestOf(root);
+  writeFileSync(
+    join(folder, "package.json"),
+    JSON.stringify(
+      {
+        ...manifest,
+        bin: { vivavoce: "dist/cli/main.js" },
+        dependencies: { [name]: version, ...manifest.dependencies },
+      },
+      null,
+      2,
+    ),
+  );
+}
+
+/** A relative import of a file that the library has becomes one from the library. */
+function onLibrary(code, path, library) {
+  return code.replace(/\b(from|import\(?)(\s*)"(\.[^"]+)"/g, (whole, word, space, target) => {
+    const wanted = posix.join(posix.dirname(path), target);
+    if (library.has(wanted)) return `${word}${space}"vivavoce/internal/${wanted.slice("dist/".length)}"`;
+    if (!existsSync(join(root, wanted))) throw new Error(`${path} imports ${target}, which was not built`);
+    return whole;
+  });
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const [folder = "."] = process.argv.slice(2);
+  for (const tarball of pack(folder)) console.log(tarball);
+}
