@@ -71,7 +71,8 @@ async function bundles() {
     });
   }
   const wanted = groups.flatMap(({ outputs }) => outputs);
-  for (const path of filesUnder("dist/browser")) if (!wanted.includes(path) && !existsSync(sourceOf(path))) rmSync(path);
+  for (const path of filesUnder("dist/browser"))
+    if (!wanted.includes(path) && !existsSync(sourceOf(path))) rmSync(path);
 }
 
 /** `make` gets the record of the last build and returns what it made from what, or null when there was nothing to do. */

@@ -1,5 +1,5 @@
 /**
- * Stores that outlive the process: `vivavoce/postgres`. A folder needs no server; replicas share a PostgreSQL.
+ * Stores that outlive the process: `vivavoce-box/postgres`. A folder needs no server; replicas share a PostgreSQL.
  * How data is sealed, kept and erased: docs/storing.md.
  */
 import { join } from "node:path";

@@ -3,7 +3,7 @@ import { createMemoryStore } from "./memory.js";
 import type { Store } from "./port.js";
 
 export interface OpenStoreOptions {
-  /** See `KeyOptions` of `vivavoce/postgres`. */
+  /** See `KeyOptions` of `vivavoce-box/postgres`. */
   readonly keys?: string;
   readonly masterKey?: Uint8Array;
   readonly previousMasterKey?: Uint8Array;

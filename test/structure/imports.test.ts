@@ -12,6 +12,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
  */
 const allowed: Record<string, readonly string[]> = {
   audio: [],
+  browser: ["engine"],
   engine: [],
   contract: [],
   store: ["engine/port", "contract", "./postgres"],
@@ -23,7 +24,7 @@ const allowed: Record<string, readonly string[]> = {
 };
 
 /** Folders that run in a browser as well, or decide without touching the world. */
-const withoutNode = ["voiceprint", "processor", "contract", "audio", "engine"];
+const withoutNode = ["browser", "voiceprint", "processor", "contract", "audio", "engine"];
 /** Node's half of a part; the browser bundle takes another file or none. */
 const nodeOnly = ["engine/platform.ts", "audio/file.ts"];
 

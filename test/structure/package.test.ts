@@ -1,61 +1,121 @@
-import { execFileSync } from "node:child_process";
+/** The two packages as they are published: the library, and the box on top of it. */
+import { execFile, execFileSync } from "node:child_process";
 import {
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, test } from "vitest";
+import { promisify } from "node:util";
+import ts from "typescript";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { libraryFiles, pack } from "../../scripts/pack.mjs";
 import { shippedModel } from "../../src/engine/shipped-model.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
-const manifest = JSON.parse(readFileSync(`${root}package.json`, "utf8"));
+const read = (path: string) => JSON.parse(readFileSync(join(root, path), "utf8"));
+const manifest = read("package.json");
+const box = read("src/box/package.json");
+const paths = libraryFiles();
+const folder = mkdtempSync(join(tmpdir(), "vivavoce-pack-"));
+/** A project with the library and its dependencies from the registry, and one with the box on dependencies of this checkout. */
+const [withLibrary, withBox] = [join(folder, "library"), join(folder, "box")];
 
-interface Packed {
-  readonly files: readonly { readonly path: string; readonly size: number }[];
+beforeAll(async () => {
+  const [library, boxTarball] = pack(folder);
+  mkdirSync(withLibrary);
+  writeFileSync(join(withLibrary, "package.json"), "{}");
+  await promisify(execFile)("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", library!], {
+    cwd: withLibrary,
+  });
+  for (const [name, tarball] of [
+    ["vivavoce", library],
+    ["vivavoce-box", boxTarball],
+  ] as const) {
+    const place = join(withBox, "node_modules", name);
+    mkdirSync(place, { recursive: true });
+    execFileSync("tar", ["xzf", tarball!, "-C", place, "--strip-components=1"]);
+  }
+  for (const name of Object.keys({ ...manifest.dependencies, ...box.dependencies })) {
+    const place = join(withBox, "node_modules", name);
+    mkdirSync(dirname(place), { recursive: true });
+    symlinkSync(join(root, "node_modules", name), place);
+  }
+}, 300_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function node(cwd: string, script: string): string {
+  const env = { ...process.env, VIVAVOCE_MODEL: "" };
+  return execFileSync(process.execPath, ["--input-type=module", "-e", script], { cwd, encoding: "utf8", env });
 }
 
-const [packed] = JSON.parse(
-  execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
-    cwd: root,
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "ignore"],
-  }),
-) as [Packed];
-const paths = packed.files.map(({ path }) => path);
-
-test("the package ships what users need and nothing else", () => {
+test("the library ships what users need and nothing else", () => {
   const wanted =
-    /^(dist\/.+\.(js|d\.ts|wasm|vvm|html|css|json|svg|webmanifest)|models\/.+|proto\/.+\.proto|package\.json|README\.md|CHANGELOG\.md|LICENSE|NOTICE)$/;
+    /^(dist\/.+\.(js|d\.ts|wasm|vvm)|docs\/.+\.(md|png)|models\/(CARD\.md|NOTICE)|training\/.+\.(md|txt)|proto\/.+\.proto|package\.json|README\.md|CHANGELOG\.md|LICENSE|NOTICE)$/;
   expect(paths.filter((path) => !wanted.test(path))).toEqual([]);
-  expect(
-    paths.filter((path) =>
-      /\.build|\.map$|\.tsbuildinfo|\.test\.|(^|\/)(test|bench|training|assembly|scripts)\//.test(path),
-    ),
-  ).toEqual([]);
+  expect(paths.filter((path) => /\.build|\.map$|\.tsbuildinfo|\.test\./.test(path))).toEqual([]);
 });
 
 test("every entry point is in it", () => {
   const entries = Object.values(manifest.exports as Record<string, string | Record<string, string>>).flatMap((entry) =>
     typeof entry === "string" ? [entry] : Object.values(entry),
   );
-  for (const entry of [...entries, `./${manifest.bin.vivavoce}`])
+  for (const entry of entries.filter((path) => !path.includes("*")))
     expect(paths, entry).toContain(entry.replace("./", ""));
+  for (const [from, to] of Object.entries(manifest.browser as Record<string, string>))
+    for (const path of [from, to]) expect(paths).toContain(path.replace("./", ""));
   for (const path of [
     "dist/engine/vivavoce.wasm",
     "dist/engine/worker.js",
     "dist/browser/worker.js",
     "dist/browser/vivavoce.wasm",
-  ]) {
+  ])
     expect(paths).toContain(path);
-  }
+});
+
+test("the library knows nothing of the box: its files import each other and its few dependencies alone", () => {
+  const known = [...Object.keys(manifest.dependencies as object), "node:"];
+  const strangers = paths
+    .filter((path) => /^dist\/.+\.(js|d\.ts)$/.test(path))
+    .flatMap((path) =>
+      ts
+        .preProcessFile(readFileSync(join(root, path), "utf8"), true, true)
+        .importedFiles.map(({ fileName }) => ({ path, fileName })),
+    )
+    .filter(({ path, fileName }) =>
+      fileName.startsWith(".")
+        ? !paths.includes(posix.join(posix.dirname(path), fileName))
+        : !known.some((name) => fileName.startsWith(name)),
+    );
+  expect(strangers).toEqual([]);
+});
+
+test("both packages ask for the same versions, and the box for what it imports", () => {
+  expect(box.version).toBe(manifest.version);
+  for (const [name, version] of Object.entries(manifest.dependencies as Record<string, string>))
+    expect([version, undefined]).toContain(box.dependencies[name] ?? version);
+  const place = join(withBox, "node_modules/vivavoce-box");
+  const published = JSON.parse(readFileSync(join(place, "package.json"), "utf8"));
+  expect(published).toMatchObject({
+    dependencies: { vivavoce: manifest.version },
+    bin: { vivavoce: "dist/cli/main.js" },
+  });
+  expect(published.private).toBeUndefined();
+  const asked = readdirSync(join(place, "dist"), { recursive: true, encoding: "utf8" })
+    .filter((path) => /\.(js|d\.ts)$/.test(path) && !/^(page|operator)\//.test(path))
+    .flatMap((path) => ts.preProcessFile(readFileSync(join(place, "dist", path), "utf8"), true, true).importedFiles)
+    .map(({ fileName }) => /^(@[^/]+\/[^/]+|[^./@][^/]*)/.exec(fileName)?.[0])
+    .filter((name) => name !== undefined && !name.startsWith("node:"));
+  // Plots are bundled into the operator view; the page's own parts are not in the package.
+  expect([...new Set(asked)].filter((name) => !(name! in published.dependencies))).toEqual([]);
 });
 
 test("the model is in it once, beside the browser bundle", () => {
@@ -63,48 +123,63 @@ test("the model is in it once, beside the browser bundle", () => {
   expect(paths.filter((path) => path.endsWith(".vvm"))).toEqual(["dist/browser/vivavoce.vvm"]);
 });
 
-test("what was packed works where nothing else is", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "vivavoce-pack-"));
-  try {
-    execFileSync("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], { cwd: root, stdio: "ignore" });
-    const [tarball] = readdirSync(folder);
-    execFileSync("tar", ["xzf", tarball!], { cwd: folder });
-    // The dependencies as an installation would put them.
-    const modules = join(folder, "app", "node_modules");
-    mkdirSync(modules, { recursive: true });
-    for (const name of Object.keys(manifest.dependencies as object)) {
-      mkdirSync(dirname(join(modules, name)), { recursive: true });
-      symlinkSync(join(root, "node_modules", name), join(modules, name));
-    }
-    renameSync(join(folder, "package"), join(modules, "vivavoce"));
-    const script = `
-      import { openEngine } from "vivavoce";
-      const engine = await openEngine({ workers: 1 });
-      const { measures } = await engine.analyze(new Float32Array(16000), 16000);
-      console.log(engine.model.calibrationModelId, measures.grossSeconds);
-      await engine.close();`;
-    const env = { ...process.env, VIVAVOCE_MODEL: "" };
-    const said = execFileSync(process.execPath, ["--input-type=module", "-e", script], {
-      cwd: join(folder, "app"),
-      encoding: "utf8",
-      env,
-    });
-    expect(said).toBe(`${basename(shippedModel, ".vvm")} 1\n`);
-
-    // The box's page finds the model though it is not beside it.
-    const { servePage } = (await import(
-      join(modules, "vivavoce/dist/server/http/page.js")
-    )) as typeof import("../../dist/server/http/page.js");
-    const page = servePage()!;
-    const html = await page(new Request("http://box/"))!.text();
-    const named = /<meta name="vivavoce-model" content="([^"]+)" data-bytes="(\d+)"/.exec(html)!;
-    const model = page(new Request(`http://box/${named[1]}`))!;
-    expect(model.headers.get("content-length")).toBe(named[2]);
-    expect(model.headers.get("cache-control")).toContain("immutable");
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+test("every link of the README leads to a file of the package, or of the box's", () => {
+  const links = [...readFileSync(join(root, "README.md"), "utf8").matchAll(/\]\((?!https?:)([^)#]+)/g)];
+  expect(links.length).toBeGreaterThan(10);
+  const boxHas = (path: string) => existsSync(join(withBox, "node_modules/vivavoce-box", path));
+  const dead = links.filter(
+    ([, path]) => !paths.some((one) => one === path || one.startsWith(`${path}/`)) && !boxHas(path!),
+  );
+  expect(dead.map(([, path]) => path)).toEqual([]);
 });
+
+test("installing the library in an empty folder brings at most 20 packages and 30 MB, and it works", () => {
+  const { packages } = JSON.parse(readFileSync(join(withLibrary, "node_modules/.package-lock.json"), "utf8"));
+  expect(Object.keys(packages).length).toBeLessThanOrEqual(20);
+  const bytes = readdirSync(join(withLibrary, "node_modules"), { recursive: true, encoding: "utf8" })
+    .map((path) => lstatSync(join(withLibrary, "node_modules", path)))
+    .reduce((sum, entry) => sum + (entry.isFile() ? entry.size : 0), 0);
+  expect(bytes).toBeLessThanOrEqual(30e6);
+  const said = node(
+    withLibrary,
+    `import { openEngine } from "vivavoce";
+    const engine = await openEngine({ workers: 1 });
+    const { measures } = await engine.analyze(new Float32Array(16000), 16000);
+    console.log(engine.model.calibrationModelId, measures.grossSeconds);
+    await engine.close();`,
+  );
+  expect(said).toBe(`${basename(shippedModel, ".vvm")} 1\n`);
+});
+
+test("the box runs on the library beside it: page, model, operator view, stores, command line", () => {
+  const said = node(
+    withBox,
+    `import { StoreError } from "vivavoce";
+    import { loadConfig, startBox } from "vivavoce-box/server";
+    import { openStore, StoreError as StoreErrorOfBox } from "vivavoce-box/postgres";
+    import { createTokenCache } from "vivavoce-box/token";
+    const box = await startBox(loadConfig({ env: {}, flags: { store: "memory", port: 0, "log.level": "error" } }));
+    const html = await (await fetch(box.url)).text();
+    const [, path, bytes] = /<meta name="vivavoce-model" content="([^"]+)" data-bytes="(\\d+)"/.exec(html);
+    const model = await fetch(box.url + "/" + path);
+    await (await openStore("memory")).close();
+    console.log(JSON.stringify({
+      model: model.headers.get("content-length") === bytes && model.headers.get("cache-control"),
+      operator: (await fetch(box.operatorUrl)).status,
+      oneStoreError: StoreError === StoreErrorOfBox,
+      tokens: typeof createTokenCache,
+    }));
+    await box.stop();`,
+  );
+  expect(JSON.parse(said)).toEqual({
+    model: expect.stringContaining("immutable"),
+    operator: 200,
+    oneStoreError: true,
+    tokens: "function",
+  });
+  const command = join(withBox, "node_modules/vivavoce-box/dist/cli/main.js");
+  expect(execFileSync(process.execPath, [command, "--version"], { encoding: "utf8" })).toBe(`${manifest.version}\n`);
+}, 120_000);
 
 test("the lock names the optional packages of every platform, or `npm ci` refuses it (node scripts/complete-lock.mjs)", () => {
   const { packages } = JSON.parse(readFileSync(`${root}package-lock.json`, "utf8")) as {

@@ -1,12 +1,16 @@
-/** The package in a page: from a plain script, and in projects of Vite and webpack that know nothing of it. */
+/** The library in a page: from a plain script, and in projects of bundlers that know nothing of it. */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import resolve from "@rollup/plugin-node-resolve";
+import { build as bundle } from "esbuild";
 import type { Browser } from "playwright-core";
+import { rollup } from "rollup";
 import { build, createServer } from "vite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import webpack from "webpack";
+import { libraryFiles } from "../../scripts/pack.mjs";
 import { shippedModel } from "../../src/engine/shipped-model.js";
 import { serveFolder } from "../../src/server/http/static-files.js";
 import { launch, recordingOf, serve } from "../chromium.js";
@@ -26,10 +30,11 @@ const html = (script: string) =>
   `<!doctype html><html lang="en"><meta charset="utf-8"><title>…</title><script type="module" src="${script}"></script></html>`;
 
 beforeAll(async () => {
-  const installed = join(project, "node_modules/vivavoce");
-  mkdirSync(installed, { recursive: true });
-  cpSync(join(root, "package.json"), join(installed, "package.json"));
-  cpSync(join(root, "dist/browser"), join(installed, "dist/browser"), { recursive: true });
+  const modules = join(project, "node_modules");
+  for (const path of libraryFiles()) cpSync(join(root, path), join(modules, "vivavoce", path));
+  // The dependencies as an installation would put them: for `/client` nothing here asks.
+  for (const name of ["@bufbuild/protobuf", "comlink", "idb", "uuid", "zod"])
+    cpSync(join(root, "node_modules", name), join(modules, name), { recursive: true });
   mkdirSync(join(project, "src"));
   writeFileSync(join(project, "package.json"), '{"type":"module"}');
   writeFileSync(join(project, "src/app.js"), app);
@@ -156,4 +161,53 @@ test("webpack", { timeout: 180_000 }, async () => {
   writeFileSync(join(path, "index.html"), html("./app.js"));
   writeFileSync(join(path, "favicon.ico"), "");
   expect(await opened(path)).toEqual(heard);
+});
+
+/** Bundlers that leave `new URL("./worker.js", import.meta.url)` as it is need what lies there copied beside what they write. */
+const besides = ["worker.js", "vivavoce.wasm", "vivavoce.vvm"];
+function copyBeside(folder: string): void {
+  for (const name of besides) cpSync(join(project, "node_modules/vivavoce/dist/browser", name), join(folder, name));
+  writeFileSync(join(folder, "index.html"), html("./app.js"));
+  writeFileSync(join(folder, "favicon.ico"), "");
+}
+
+test("esbuild, with three files copied", { timeout: 180_000 }, async () => {
+  const folder = join(project, "esbuild");
+  await bundle({
+    entryPoints: [join(project, "src/app.js")],
+    outfile: join(folder, "app.js"),
+    bundle: true,
+    format: "esm",
+  });
+  copyBeside(folder);
+  expect(await opened(folder)).toEqual(heard);
+});
+
+test("Rollup, with three files copied", { timeout: 180_000 }, async () => {
+  const folder = join(project, "rollup");
+  const made = await rollup({
+    input: join(project, "src/app.js"),
+    plugins: [resolve({ browser: true })],
+    logLevel: "silent",
+  });
+  await made.write({ file: join(folder, "app.js"), format: "es" });
+  await made.close();
+  copyBeside(folder);
+  expect(await opened(folder)).toEqual(heard);
+});
+
+test.each([
+  ["readRecording", 30_000],
+  ["openEngine", 120_000],
+])("what is not used shakes out: %s alone is at most %i bytes", async (name, most) => {
+  const entry = join(project, `src/${name}.js`);
+  writeFileSync(entry, `export { ${name} } from "vivavoce";`);
+  const { outputFiles } = await bundle({
+    entryPoints: [entry],
+    bundle: true,
+    minify: true,
+    format: "esm",
+    write: false,
+  });
+  expect(outputFiles[0]!.contents.length).toBeLessThanOrEqual(most);
 });
