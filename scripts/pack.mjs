@@ -25,10 +25,17 @@ function npmPack(cwd, ...args) {
   return JSON.parse(execFileSync("npm", ["pack", "--json", "--ignore-scripts", ...args], options))[0];
 }
 
-/** The files of the library, by their paths from the root. */
+/**
+ * The files of the library, by their paths from the root.
+ * @returns {string[]}
+ */
 export const libraryFiles = () => npmPack(root, "--dry-run").files.map(({ path }) => path);
 
-/** Both tarballs; their paths. */
+/**
+ * Both tarballs; their paths.
+ * @param {string} folder
+ * @returns {string[]}
+ */
 export function pack(folder) {
   mkdirSync(folder, { recursive: true });
   const staged = mkdtempSync(join(tmpdir(), "vivavoce-box-"));
