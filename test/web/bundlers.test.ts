@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import resolve from "@rollup/plugin-node-resolve";
+import { nodeResolve } from "@rollup/plugin-node-resolve";
 import { build as bundle } from "esbuild";
 import type { Browser } from "playwright-core";
 import { rollup } from "rollup";
@@ -187,7 +187,7 @@ test("Rollup, with three files copied", { timeout: 180_000 }, async () => {
   const folder = join(project, "rollup");
   const made = await rollup({
     input: join(project, "src/app.js"),
-    plugins: [resolve({ browser: true })],
+    plugins: [nodeResolve({ browser: true })],
     logLevel: "silent",
   });
   await made.write({ file: join(folder, "app.js"), format: "es" });
