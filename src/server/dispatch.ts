@@ -417,6 +417,12 @@ function endAtLongPause(ended: AbortController, seconds: number) {
   };
 }
 
+const MOST_CAUSES = 5;
+
+/** An error's stack and those of its causes: the outermost says that something failed, the innermost why. */
 export function stackOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  const stacks: string[] = [];
+  for (let at = error; at !== undefined && at !== null && stacks.length < MOST_CAUSES; at = (at as Error).cause)
+    stacks.push(at instanceof Error ? (at.stack ?? at.message) : String(at));
+  return stacks.join("\ncaused by: ");
 }

@@ -1,0 +1,300 @@
+/**
+ * Many callers for a long time: calls of an IVR (session, upload, enrollment or check, end), reads, people who are erased again; beside
+ * them clients that send slowly, that never read, that go away in the middle, and bursts. Memory and descriptors must stay flat, every
+ * answer must be one of the contract, and scopes must be served alike.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import http from "node:http";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { speak, wav } from "../dist/demo/voice.js";
+import { startBoxProcess, tokenOf } from "./parts/box.mjs";
+import { randomOf } from "./parts/random.mjs";
+
+const SAMPLE_EVERY_MS = 5_000;
+/** The time a caller waits before it counts as hung: longer than the box's own limit of a call. */
+const HUNG_MS = 180_000;
+/** What a run may grow by between its second and its last third. */
+const GROWTH = { share: 1.15, mb: 24, descriptors: 40 };
+
+export async function campaign({ seconds = 60, callers = 200, seed, store, log }) {
+  const folder = mkdtempSync(join(tmpdir(), "vivavoce-load-"));
+  const box = await startBoxProcess({
+    port: 0,
+    store: store ?? join(folder, "store"),
+    log: { level: "error" },
+    limits: { callsPerSecond: 0, concurrentAudio: 1 },
+  });
+  const violations = [];
+  const violate = (text) => {
+    if (violations.length < 1000) violations.push(text);
+  };
+  const counts = {
+    calls: 0,
+    answered: 0,
+    checks: 0,
+    busy: 0,
+    late: 0,
+    erased: 0,
+    slow: 0,
+    dead: 0,
+    gone: 0,
+    bursts: 0,
+  };
+  const tookMs = [];
+  const until = performance.now() + seconds * 1000;
+  const isOver = () => performance.now() >= until;
+  const agent = new http.Agent({ keepAlive: true, maxSockets: callers + 50 });
+  let token = await tokenOf(box.url, box.application);
+  const renewing = setInterval(async () => {
+    token = await tokenOf(box.url, box.application).catch(() => token);
+  }, 300_000);
+
+  /** `null` when the box said that it is busy; what is no answer of the contract is a violation. */
+  async function call(method, path, body, type = "application/json") {
+    counts.calls++;
+    const from = performance.now();
+    const { status, json, retryAfter } = await send({ agent, url: box.url, token, method, path, body, type });
+    if (status === 200) {
+      counts.answered++;
+      tookMs.push(performance.now() - from);
+      return json;
+    }
+    const code = json?.status?.statusCode;
+    if ((status === 503 && code === "BUSY") || (status === 429 && code === "RATE_EXCEEDED")) {
+      counts.busy++;
+      await sleep(Math.min(30, Number(retryAfter ?? 1)) * 1000 * (0.75 + Math.random() / 2));
+      return null;
+    }
+    if (status === 504 && code === "DEADLINE_EXCEEDED") {
+      counts.late++;
+      return null;
+    }
+    if (!isOver() || status !== 0)
+      violate(`${method} ${path.split("?")[0]}: ${status} ${JSON.stringify(json)?.slice(0, 200)}`);
+    return null;
+  }
+  const again = async (...request) => {
+    for (let tries = 0; tries < 50; tries++) {
+      const answer = await call(...request);
+      if (answer || isOver()) return answer;
+    }
+    return null;
+  };
+
+  const recordings = [1, 2, 3].map((take) => wav(speak({ speaker: 1, seconds: 3, rateHz: 8000, seed: take }), 8000));
+  const strangers = wav(speak({ speaker: 2, seconds: 3, rateHz: 8000, seed: 9 }), 8000);
+  const perCaller = new Array(callers).fill(0);
+
+  async function caller(index) {
+    const random = randomOf(seed * 1_000_003 + index);
+    await sleep((index / callers) * Math.min(10_000, seconds * 100));
+    while (!isOver()) {
+      const scope = { gk_scope_id: { value: "default" } };
+      const started = await again("POST", "/v1/sessions/start", { context: scope, session_type: 2 });
+      if (!started) continue;
+      const context = {
+        ...scope,
+        gk_session_id: started.gkSessionId,
+        gk_engagement_id: started.gkEngagementId,
+        configset_id: "ivr-text-dependent",
+      };
+      await conversation(random, context, index);
+      await again("POST", "/v1/sessions/stop", { context });
+      perCaller[index]++;
+      await sleep(random.below(2_000));
+    }
+  }
+
+  async function conversation(random, context, index) {
+    const query = `context.gk_scope_id.value=default&context.gk_session_id.value=${context.gk_session_id.value}&context.gk_engagement_id.value=${context.gk_engagement_id.value}`;
+    const upload = async (bytes) =>
+      (await again("POST", `/v1/audios?${query}`, bytes, "audio/wav"))?.gkMediaSegmentId ?? null;
+    const person = `caller-${index}-${random.below(1e9)}`;
+    const created = await again("POST", "/v1/voiceprints/profiles", { context, person_id: person });
+    if (!created) return;
+    const id = created.gkVoiceprintProfileId.value;
+    if (random.chance(0.5)) {
+      await again("GET", `/v1/voiceprints/${id}/enrollment-status?${query}&context.configset_id=ivr-text-dependent`);
+    } else {
+      for (const recording of recordings) {
+        if (isOver()) return;
+        const media = await upload(recording);
+        if (!media) return;
+        const processed = await again("POST", "/v1/audios/process", {
+          context,
+          gk_media_segment_id: media,
+          is_for_enrollment: true,
+        });
+        const audio = processed?.result?.gkProcessedAudioId;
+        if (audio) await again("POST", `/v1/voiceprints/${id}/enrollment`, { context, gk_processed_audio_id: audio });
+      }
+      const trained = await again("POST", `/v1/voiceprints/${id}/training`, { context });
+      const media = await upload(random.chance(0.5) ? recordings[0] : strangers);
+      if (trained?.result?.trainStatus === "TRAIN_STATUS_TRAINED" && media) {
+        const checked = await again("POST", `/v1/voiceprints/${id}/verification`, {
+          context,
+          gk_media_segment_id: media,
+        });
+        if (checked) counts.checks++;
+        if (checked?.result?.decision === "DECISION_FAILED")
+          violate(`a check FAILED: ${JSON.stringify(checked.result)}`);
+      }
+    }
+    if (await again("DELETE", `/v1/voiceprints/${id}?${query}`)) counts.erased++;
+  }
+
+  /** Clients that do not behave: each opens a connection, does its mischief, and the box must let go of it. */
+  async function mischief(random) {
+    while (!isOver()) {
+      await sleep(500 + random.below(2_000));
+      const socket = net.connect(Number(new URL(box.url).port), "127.0.0.1");
+      socket.on("error", () => {});
+      const head = `POST /v1/audios?context.gk_scope_id.value=default HTTP/1.1\r\nhost: box\r\nauthorization: Bearer ${token}\r\ncontent-type: audio/wav\r\n`;
+      switch (random.pick(["slow", "dead", "gone", "burst"])) {
+        case "slow":
+          counts.slow++;
+          socket.write(`${head}content-length: 100000\r\n\r\n`);
+          for (let i = 0; i < 20 && !isOver() && !socket.destroyed; i++) {
+            socket.write("x");
+            await sleep(500);
+          }
+          break;
+        case "dead":
+          counts.dead++;
+          socket.pause();
+          socket.write("GET / HTTP/1.1\r\nhost: box\r\n\r\n".repeat(50));
+          await sleep(10_000);
+          break;
+        case "gone":
+          counts.gone++;
+          socket.write(`${head}transfer-encoding: chunked\r\n\r\n400\r\n${"y".repeat(500)}`);
+          await sleep(random.below(50));
+          break;
+        case "burst":
+          counts.bursts++;
+          await Promise.all(
+            Array.from({ length: 100 }, () =>
+              send({ agent, url: box.url, token: "", method: "GET", path: "/healthz" }),
+            ),
+          );
+          break;
+      }
+      socket.destroy();
+    }
+  }
+
+  const samples = [];
+  const sampling = setInterval(
+    async () => {
+      try {
+        samples.push(await box.ask("state"));
+      } catch {
+        // The box ended: told below.
+      }
+    },
+    Math.min(SAMPLE_EVERY_MS, seconds * 20),
+  );
+  const telling = setInterval(() => {
+    const last = samples.at(-1);
+    log(
+      `${Math.round((until - performance.now()) / 1000)} s left: ${JSON.stringify(counts)} ${Math.round(last?.rssMb ?? 0)} MB ${last?.descriptors} descriptors`,
+    );
+  }, 60_000);
+  const work = [
+    ...Array.from({ length: callers }, (_, i) => caller(i)),
+    ...Array.from({ length: 4 }, (_, i) => mischief(randomOf(seed + i))),
+  ];
+  const died = box.ended.then(({ code, signal, log: text }) =>
+    violate(`the box ended (${code ?? signal}): ${text.slice(-500)}`),
+  );
+  await Promise.race([Promise.all(work), died]);
+  clearInterval(sampling);
+  clearInterval(telling);
+  clearInterval(renewing);
+  agent.destroy();
+  const errors = box
+    .log()
+    .split("\n")
+    .filter((line) => line.includes('"level":"error"'));
+  for (const line of errors.slice(0, 20)) violate(`the log says: ${line.slice(0, 300)}`);
+  if (box.process.connected) {
+    if (!(await box.ask("stop"))) violate("the box did not stop cleanly");
+    await box.ended;
+    violations.splice(0, violations.length, ...violations.filter((text) => !/^the box ended \(0\)/.test(text)));
+  }
+  rmSync(folder, { recursive: true, force: true });
+
+  const flat = judgeGrowth(samples, seconds, violate);
+  tookMs.sort((a, b) => a - b);
+  const quantile = (share) => Math.round(tookMs[Math.floor(share * (tookMs.length - 1))] ?? 0);
+  if (quantile(0.99) > HUNG_MS) violate(`p99 is ${quantile(0.99)} ms`);
+  const fair = [Math.min(...perCaller), Math.max(...perCaller)];
+  return {
+    counts: {
+      callers,
+      ...counts,
+      medianMs: quantile(0.5),
+      p99Ms: quantile(0.99),
+      slowestMs: quantile(1),
+      ...flat,
+      conversationsOfACaller: fair,
+    },
+    violations,
+  };
+}
+
+/** Only a run that is long enough to have warmed up is judged. */
+function judgeGrowth(samples, seconds, violate) {
+  const third = Math.floor(samples.length / 3);
+  const least = (part, name) => Math.min(...part.map((sample) => sample[name]));
+  const middle = samples.slice(third, 2 * third);
+  const last = samples.slice(2 * third);
+  if (third === 0) return {};
+  const [liveFrom, liveTo] = [least(middle, "liveMb"), least(last, "liveMb")];
+  const [openFrom, openTo] = [least(middle, "descriptors"), least(last, "descriptors")];
+  if (seconds >= 300) {
+    if (liveTo > liveFrom * GROWTH.share + GROWTH.mb) violate(`memory grew from ${liveFrom} to ${liveTo} MB`);
+    if (openTo > openFrom + GROWTH.descriptors) violate(`descriptors grew from ${openFrom} to ${openTo}`);
+  }
+  const round = (value) => Math.round(value);
+  return {
+    liveMb: [round(liveFrom), round(liveTo)],
+    mostRssMb: round(Math.max(...samples.map(({ rssMb }) => rssMb))),
+    descriptors: [openFrom, openTo],
+  };
+}
+
+function send({ agent, url, token, method, path, body, type }) {
+  return new Promise((resolve) => {
+    const payload = body === undefined ? undefined : body instanceof Uint8Array ? body : JSON.stringify(body);
+    const request = http.request(`${url}${path}`, {
+      agent,
+      method,
+      headers: {
+        ...(token ? { authorization: `Bearer ${token}` } : {}),
+        ...(payload === undefined ? {} : { "content-type": type, "content-length": Buffer.byteLength(payload) }),
+      },
+    });
+    request.setTimeout(HUNG_MS, () => request.destroy(new Error(`no answer within ${HUNG_MS} ms`)));
+    request.once("error", (error) => resolve({ status: 0, json: { error: error.message } }));
+    request.once("response", (response) => {
+      const chunks = [];
+      response.on("data", (chunk) => chunks.push(chunk));
+      response.once("error", (error) => resolve({ status: 0, json: { error: error.message } }));
+      response.once("end", () => {
+        let json = null;
+        try {
+          json = JSON.parse(Buffer.concat(chunks).toString());
+        } catch {
+          // Not JSON: the caller sees null.
+        }
+        resolve({ status: response.statusCode, json, retryAfter: response.headers["retry-after"] });
+      });
+    });
+    request.end(payload);
+  });
+}
+
+const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms));

@@ -1,0 +1,49 @@
+import { fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+const PROCESS = fileURLToPath(new URL("./box-process.mjs", import.meta.url));
+
+/** Starts a box in a process of its own; `ask` reaches it over IPC, `ended` tells how it ended. */
+export async function startBoxProcess(config) {
+  const child = fork(PROCESS, [JSON.stringify(config)], {
+    execArgv: ["--expose-gc"],
+    stdio: ["ignore", "ignore", "pipe", "ipc"],
+  });
+  let log = "";
+  child.stderr.on("data", (chunk) => {
+    log = (log + chunk).slice(-1_000_000);
+  });
+  const ended = new Promise((resolve) => child.once("close", (code, signal) => resolve({ code, signal, log })));
+  const waiting = new Map();
+  let asked = 0;
+  const started = await new Promise((resolve, reject) => {
+    child.once("message", resolve);
+    ended.then(({ code, signal }) => reject(new Error(`the box ended (${code ?? signal}): ${log.slice(-2000)}`)));
+  });
+  child.on("message", ({ id, value }) => {
+    waiting.get(id)?.(value);
+    waiting.delete(id);
+  });
+  const ask = (name) =>
+    new Promise((resolve, reject) => {
+      const id = ++asked;
+      waiting.set(id, resolve);
+      ended.then(() => reject(new Error("the box ended")));
+      child.send({ id, name });
+    });
+  return { ...started, process: child, ask, ended, log: () => log };
+}
+
+export async function tokenOf(url, { clientId, clientSecret }) {
+  const response = await fetch(`${url}/oauth2/token`, {
+    method: "POST",
+    headers: {
+      authorization: `Basic ${Buffer.from(`${encodeURIComponent(clientId)}:${clientSecret}`).toString("base64")}`,
+      "content-type": "application/x-www-form-urlencoded",
+    },
+    body: "grant_type=client_credentials&scope=bio",
+  });
+  const body = await response.json();
+  if (!body.access_token) throw new Error(`no token: ${JSON.stringify(body)}`);
+  return body.access_token;
+}

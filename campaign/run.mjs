@@ -1,0 +1,55 @@
+// npm run campaign -- crash|fuzz|load|tokens|erase [--seconds 60] [--count 1000] [--seed 1] [--json]
+// Tries to break the built package, on this machine alone, until the time or the count is used up. Prints what it did and what it broke;
+// ends with 1 when anything was.
+import { parseArgs } from "node:util";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+
+// What is left after a collection is what tells of growth.
+setFlagsFromString("--expose-gc");
+globalThis.gc = runInNewContext("gc");
+
+const CAMPAIGNS = ["crash", "fuzz", "load", "tokens", "erase"];
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seconds: { type: "string" },
+    count: { type: "string" },
+    seed: { type: "string" },
+    callers: { type: "string" },
+    store: { type: "string" },
+    json: { type: "boolean", default: false },
+  },
+});
+const [name] = positionals;
+if (positionals.length !== 1 || !CAMPAIGNS.includes(name)) {
+  console.error(`usage: npm run campaign -- ${CAMPAIGNS.join("|")} [--seconds n] [--count n] [--seed n] [--json]`);
+  process.exit(2);
+}
+const number = (option) => {
+  if (values[option] === undefined) return undefined;
+  const value = Number(values[option]);
+  if (Number.isFinite(value) && value > 0) return value;
+  console.error(`--${option} must be a number above 0, got ${values[option]}`);
+  process.exit(2);
+};
+const options = {
+  seconds: number("seconds"),
+  count: number("count"),
+  seed: number("seed") ?? 1,
+  callers: number("callers"),
+  store: values.store,
+  log: (line) => values.json || console.log(line),
+};
+const { campaign } = await import(`./${name}.mjs`);
+const startedAt = performance.now();
+const { counts, violations } = await campaign(options);
+const seconds = Math.round((performance.now() - startedAt) / 1000);
+const report = { campaign: name, seed: options.seed, seconds, ...counts, violations: violations.length };
+if (values.json) console.log(JSON.stringify({ ...report, violations }));
+else {
+  console.log(report);
+  for (const violation of violations.slice(0, 50)) console.log(`VIOLATION ${violation}`);
+}
+process.exit(violations.length > 0 ? 1 : 0);
