@@ -1,0 +1,195 @@
+// A process that works on a store until it is killed. Tells on stdout, one JSON value a line, what it finds, what it begins and what is
+// done: nothing is said to be done before it is.
+//   node crash-process.mjs <folder or postgres url> <keys url or -> <prefix of its people> <first number> <seed>
+import { openEmbeddedStore, openPostgresStore } from "../../dist/postgres.js";
+import { randomOf } from "./random.mjs";
+
+const [location, keys, prefix, first, seed] = process.argv.slice(2);
+const SCOPE = "scope";
+const REVISION = "5e".repeat(32);
+const random = randomOf(Number(seed));
+const say = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
+
+/** The voice of a person's segment: who reads it back knows whose it is. */
+const voiceOf = (person, segment) => {
+  const from = [...`${person}/${segment}`].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0, 7);
+  return Float32Array.from({ length: 256 }, (_, i) => Math.fround(Math.sin(from + i)));
+};
+const same = (one, other) => Buffer.from(one.buffer, one.byteOffset, one.byteLength).equals(Buffer.from(other.buffer));
+
+const store = location.startsWith("postgres:")
+  ? await openPostgresStore(location, { keys, masterKey: new Uint8Array(32).fill(7), deadReplicaSeconds: 4 })
+  : await openEmbeddedStore(location);
+
+const idOf = (person) => `profile-${person}`;
+const sessionId = `session-${prefix}`;
+
+async function stock() {
+  const found = {};
+  for (let after = null; ; ) {
+    const page = await store.profiles.list(SCOPE, after, 500);
+    for (const profile of page) {
+      const person = profile.owner.externalId;
+      if (!person.startsWith(prefix)) continue;
+      const segments = await store.profiles.segments(SCOPE, profile.id);
+      found[person] = {
+        segments: segments.length,
+        printVersion: profile.printVersion,
+        whole:
+          segments.every(({ processed }) =>
+            same(processed.voice.embedding, voiceOf(person, processed.mediaSegmentId.split("/")[1])),
+          ) &&
+          (profile.template === null) === (profile.printVersion === 0) &&
+          (profile.template === null ||
+            same(profile.template.embedding, voiceOf(person, `template-${profile.printVersion}`))),
+      };
+    }
+    if (page.length < 500) break;
+    after = page.at(-1).id;
+  }
+  // Recordings of people who are gone must be gone with them.
+  const left = {};
+  for (const person of JSON.parse(process.env.ERASED ?? "[]")) {
+    for (const segment of [1, 2]) {
+      if (await store.media.get(SCOPE, `media-${person}/${segment}`)) left[person] = "media";
+      if (await store.processed.get(SCOPE, `processed-${person}/${segment}`)) left[person] = "audio model";
+    }
+  }
+  return { found, left };
+}
+
+async function addSegment(person, segment) {
+  const mediaSegmentId = `media-${person}/${segment}`;
+  const common = { scopeId: SCOPE, sessionId, createdAt: 1 };
+  await store.media.add({
+    ...common,
+    id: mediaSegmentId,
+    partOf: null,
+    rateHz: 8000,
+    channels: 1,
+    encoding: "pcm16",
+    audio: new Uint8Array(4000).fill(segment),
+  });
+  const processed = {
+    ...common,
+    id: `processed-${person}/${segment}`,
+    mediaSegmentId,
+    channel: null,
+    mediaChannels: 1,
+    mediaRateHz: 8000,
+    printType: "text-dependent",
+    source: "process-audio",
+    validity: 1,
+    measures: { rateHz: 8000, netSpeechSeconds: 3 },
+    speakers: 1,
+    voiceClass: 50,
+    revision: REVISION,
+    voice: { windows: [], embedding: voiceOf(person, String(segment)) },
+  };
+  await store.processed.add(processed);
+  const { generation } = await store.profiles.get(SCOPE, idOf(person));
+  await store.profiles.addSegment(SCOPE, idOf(person), generation, { profileId: idOf(person), processed, addedAt: 1 });
+}
+
+async function train(person, segments) {
+  const { generation, printVersion } = await store.profiles.get(SCOPE, idOf(person));
+  const embedding = voiceOf(person, `template-${printVersion + 1}`);
+  const template = { embedding, netSpeechSeconds: 9, snrDb: 20, bandwidthHz: 3400, revision: REVISION };
+  const renewed = segments ? { segments: await store.profiles.segments(SCOPE, idOf(person)) } : {};
+  await store.profiles.train(SCOPE, idOf(person), generation, {
+    template,
+    status: 2,
+    printVersion: printVersion + 1,
+    ...renewed,
+  });
+}
+
+const operations = {
+  async create(person) {
+    await store.profiles.create({
+      id: idOf(person),
+      scopeId: SCOPE,
+      owner: { id: `owner-${person}`, scopeId: SCOPE, kind: "person", externalId: person },
+      tag: "",
+      printType: null,
+      printVersion: 0,
+      template: null,
+      status: 1,
+      createdAt: 1,
+    });
+  },
+  enroll: (person) => addSegment(person, 1),
+  enrollAgain: (person) => addSegment(person, 2),
+  train: (person) => train(person, false),
+  retrain: (person) => train(person, true),
+  erase: (person) => store.profiles.erase(SCOPE, idOf(person)),
+};
+
+async function work(person) {
+  const run = async (name) => {
+    say({ begin: name, person });
+    await operations[name](person);
+    say({ done: name, person });
+  };
+  for (const name of ["create", "enroll", "train"]) await run(name);
+  if (random.chance(0.4)) await run("enrollAgain");
+  if (random.chance(0.4)) await run("retrain");
+  if (random.chance(0.1)) {
+    say({ begin: "rotate" });
+    await store.keys.rotate(SCOPE);
+    say({ done: "rotate" });
+  }
+  if (random.chance(0.3)) await check();
+  if (random.chance(0.7)) await run("erase");
+}
+
+let checks = 0;
+async function check() {
+  const id = `check-${prefix}-${first}-${++checks}`;
+  await store.sessions.addCheck({
+    id,
+    scopeId: SCOPE,
+    sessionId,
+    operation: "Verify",
+    at: checks,
+    decision: 1,
+    reason: 1,
+    risk: null,
+    evidence: {},
+    profileId: null,
+    processedAudioId: null,
+  });
+  say({ check: id });
+}
+
+say({ stock: await stock() });
+if (!(await store.sessions.get(SCOPE, sessionId))) {
+  const engagement = {
+    id: `engagement-${prefix}`,
+    scopeId: SCOPE,
+    externalId: "",
+    customData: "",
+    startedAt: 1,
+    stoppedAt: null,
+  };
+  await store.engagements.create(engagement).catch(() => {});
+  await store.sessions.create({
+    id: sessionId,
+    scopeId: SCOPE,
+    engagementId: engagement.id,
+    type: 2,
+    externalId: "",
+    claimedPersonId: null,
+    startedAt: Date.now(),
+    stoppedAt: null,
+  });
+}
+for (let number = Number(first); ; number++) {
+  try {
+    await work(`${prefix}${number}`);
+  } catch (error) {
+    // The database went away in the middle: what was under way may have been done or not, as after a kill.
+    say({ failed: String(error.message ?? error).slice(0, 200), code: error.code });
+    await new Promise((wake) => setTimeout(wake, 200));
+  }
+}
