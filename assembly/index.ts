@@ -73,7 +73,7 @@ export {
   attackTensors,
   attackWipe,
 } from "./spoof/abi";
-export { logMel, logMelFrames, removeMean } from "./dsp/log-mel";
+export { hammingLogMel, logMel, logMelFrames, removeMean } from "./dsp/log-mel";
 export { detail, detailBins } from "./dsp/detail";
 export {
   resampleInputCapacity,
@@ -90,6 +90,7 @@ export {
   DETAIL_ROWS,
   FINISHED,
   featureBins,
+  HAMMING_ROWS,
   inputCapacity,
   inputPtr,
   LIMIT_REACHED,

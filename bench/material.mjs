@@ -8,7 +8,7 @@ import { randomModel } from "./nn/random-model.mjs";
 
 export function modelBytes() {
   const path = process.env.VIVAVOCE_MODEL ?? fileURLToPath(new URL(`../models/${shippedModel}`, import.meta.url));
-  return existsSync(path) ? new Uint8Array(readFileSync(path)) : randomModel(speakerTensors());
+  return existsSync(path) ? new Uint8Array(readFileSync(path)) : randomModel(speakerTensors("campplus-1"));
 }
 
 export function speech(seconds, rateHz = 16_000) {

@@ -1,7 +1,8 @@
 """python3 export.py CHECKPOINT.pt SPEECH OUT.vvm [--cohort cohort.npy] [--voice-class voice_class.json] [--calibration calibration.json]
 [--section NAME=folder …] [--window-seconds 4] [--family vivavoce-1] [--training-data name …]
 
-Turns a checkpoint (networks.Adapted: `n.*`, `fc.*`) into the model file that the engine reads (src/engine/model-file.ts).
+Turns a checkpoint (networks.Adapted: `n.*`, `fc.*`; or resnet.ResNet34: `stem.*`, `blocks.*`, `fc.*`) into the model file that the engine
+reads (src/engine/model-file.ts).
 CHECKPOINT may also be a model file: then its network is taken as it is, SPEECH is not read, and the sections are put beside it.
 SPEECH is a folder of speech the activations are calibrated on: .npy features [frames][80], or .wav.
 
@@ -18,7 +19,7 @@ from networks import FLOOR, KaldiFbank, weights
 
 ACTIVATION_HIGH, CONCATENATION_HIGH, FEATURE_STEP = 4095, 32767, 1 / 1024
 BYTE, WORD = 127, 1023  # largest weights
-QUAD = 24  # 3 x 3 convolutions hold 24 times their sums (assembly/nn/quad-convolution.ts)
+QUAD = 8  # so many times the sums of 3 x 3 convolutions stay below 2^31 (assembly/nn/quad-convolution.ts)
 MARGIN = 1.3  # over the largest activation seen
 HEADROOM = 2.0  # the same for what has bits to spare
 BALANCED = 0.9  # share of the channels that get the step they would like
@@ -26,9 +27,9 @@ DAMPING = 0.01
 FRONT_END = {"rateHz": 16000, "frameSamples": 400, "shiftSamples": 160, "bins": 80, "lowHz": 20, "highHz": 8000, "preemphasis": 0.97, "window": "povey", "fftPoints": 512, "floor": 2.0**-23, "relativeFloor": FLOOR, "mean": "removed over the window"}
 
 
-def features(folder):
-    """Every recording of the folder as [frames][80], in the order of names."""
-    front = KaldiFbank(FLOOR)
+def features(folder, window="povey"):
+    """Every recording of the folder as [frames][80], in the order of names; .npy is taken as it is."""
+    front = KaldiFbank(FLOOR, window)
     for path in sorted(glob.glob(folder + "/**/*", recursive=True)):
         if path.endswith(".npy"):
             yield torch.from_numpy(np.load(path).astype(np.float32))
@@ -40,21 +41,27 @@ def features(folder):
 
 
 class Seen:
-    """What enters each layer, over all speech: the peak of every channel, and second moments for the rounding of weights."""
+    """What enters each layer, over all speech: the peak of every channel, and second moments for the rounding of weights. `rows_of(name, x)`
+    gives the layer's inputs [inputs][positions], or None where its weights are rounded to the nearest."""
 
-    def __init__(self):
-        self.peak, self.moment, self.count = {}, {}, {}
+    def __init__(self, rows_of):
+        self.peak, self.moment, self.rows_of = {}, {}, rows_of
 
     def __call__(self, name, x):
-        flat = x.reshape(len(x), -1)
-        peak = flat.abs().amax(1)
+        peak = x.reshape(len(x), -1).abs().amax(1)
         self.peak[name] = torch.maximum(self.peak[name], peak) if name in self.peak else peak
-        if name.endswith((".bottleneck", ".linear", ".local", "tdnn", ".squeeze", ".excite", "dense")):
-            taps, dilation, stride = taps_of(name)
-            rows = flat if taps == 1 else torch.cat([flat[:, k * dilation : flat.shape[1] - (taps - 1 - k) * dilation : stride] for k in range(taps)])
+        rows = self.rows_of(name, x)
+        if rows is not None:
             moment = (rows @ rows.T).double()
             self.moment[name] = self.moment[name] + moment if name in self.moment else moment
         return x
+
+
+def campplus_rows(name, x):
+    if not name.endswith((".bottleneck", ".linear", ".local", "tdnn", ".squeeze", ".excite", "dense")):
+        return None
+    flat, (taps, dilation, stride) = x.reshape(len(x), -1), taps_of(name)
+    return flat if taps == 1 else torch.cat([flat[:, k * dilation : flat.shape[1] - (taps - 1 - k) * dilation : stride] for k in range(taps)])
 
 
 def taps_of(name):
@@ -96,36 +103,60 @@ def rounded(weight, most, moment=None, least=0.0):
     return out.float(), step
 
 
-def quantize(net, seen):
-    """-> [(name, array)] in the order in which the engine takes them."""
-    L, P, out = net.layers, seen.peak, []
-    fine = lambda peaks: (peaks * HEADROOM / CONCATENATION_HIGH).clamp(min=1e-9)
+def largest(w, high):
+    """The largest sum of inputs 0..high, or of inputs -high..high where they may be negative."""
+    positive, negative = w.clamp(min=0).sum(1), -w.clamp(max=0).sum(1)
+    return high * (positive + negative) if high == CONCATENATION_HIGH else high * torch.maximum(positive, negative)
 
-    def put(name, array, dtype):
-        out.append((name, np.ascontiguousarray(np.asarray(array.numpy() if torch.is_tensor(array) else array).astype(dtype))))
 
-    def sums(name, step, bias, out_step):
-        put(name + ".gain", step / out_step, np.float32)
-        put(name + ".bias", bias / out_step, np.float32)
+class Tensors:
+    """[(name, array)] in the order in which the engine takes them, from layers {name: (weight, bias)} and what was seen to enter them."""
 
-    def largest(w, high):
-        """The largest sum of inputs 0..high, or of inputs -high..high where they may be negative."""
-        positive, negative = w.clamp(min=0).sum(1), -w.clamp(max=0).sum(1)
-        return high * torch.maximum(positive, negative) if high == ACTIVATION_HIGH else high * (positive + negative)
+    def __init__(self, layers, seen):
+        self.layers, self.seen, self.out = layers, seen, []
 
-    def convolution(name, weight, in_step, out_step, most, high=ACTIVATION_HIGH, times=1):
+    def put(self, name, array, dtype):
+        self.out.append((name, np.ascontiguousarray(np.asarray(array.numpy() if torch.is_tensor(array) else array).astype(dtype))))
+
+    def sums(self, name, step, bias, out_step):
+        self.put(name + ".gain", step / out_step, np.float32)
+        self.put(name + ".bias", bias / out_step, np.float32)
+
+    def moment(self, name, in_step):
+        """Second moments of a layer's inputs in their steps."""
+        moment, s = self.seen.moment.get(name), in_step.double()
+        return None if moment is None else moment / s[:, None] / s[None]
+
+    def convolution(self, name, weight, in_step, out_step, most, high=ACTIVATION_HIGH, times=1):
         """weight [outputs][taps][run], in_step of each element of a run; `times` the sum must stay below 2^31."""
         scaled = (weight * in_step).reshape(len(weight), -1)
-        least = largest(scaled, high) * times / (2**31 * 0.99)
-        moment = seen.moment.get(name)
-        if moment is not None:
-            s = in_step.double().repeat(weight.shape[1])
-            moment = moment / s[:, None] / s[None]
-        q, step = rounded(scaled, most, moment, least)
+        q, step = rounded(scaled, most, self.moment(name, in_step.repeat(weight.shape[1])), largest(scaled, high) * times / (2**31 * 0.99))
         if largest(q.double(), high).max() * times >= 2**31:
             raise SystemExit(f"{name}: sums may overflow")
-        put(name + ".weight", q.reshape(weight.shape), np.int8 if most == BYTE else np.int16)
-        sums(name, step, L[name][1], out_step)
+        self.put(name + ".weight", q.reshape(weight.shape), np.int8 if most == BYTE else np.int16)
+        self.sums(name, step, self.layers[name][1], out_step)
+
+    def dense(self, name, in_step, most, dtype, out_step=1.0):
+        weight, bias = self.layers[name]
+        q, step = rounded(weight * in_step, most, self.moment(name, in_step))
+        self.put(name + ".weight", q, dtype)
+        self.sums(name, step, bias, torch.ones(len(bias)) * out_step)
+
+
+def fine(peaks):
+    """Steps of what only enters elementwise passes."""
+    return (peaks * HEADROOM / CONCATENATION_HIGH).clamp(min=1e-9)
+
+
+def stem(weight):
+    """A first convolution [outputs][1][3 bins][3 frames]: one channel, so a run is 3 bins and a zero."""
+    return torch.cat([weight[:, 0].transpose(1, 2), torch.zeros(len(weight), 3, 1)], 2)
+
+
+def quantize(net, seen):
+    """CAM++ -> [(name, array)]."""
+    L, P, made = net.layers, seen.peak, Tensors(net.layers, seen)
+    put, convolution, dense = made.put, made.convolution, made.dense
 
     def plane(name, in_step, out_step):
         weight = L[name][0].permute(0, 3, 2, 1)  # [outputs][time][bin][channel]
@@ -142,20 +173,9 @@ def quantize(net, seen):
         step = balanced(weight, P[name], ACTIVATION_HIGH)
         return torch.maximum(step, torch.maximum(gain.abs() * in_step * 1.0001, bias.abs() / 32000))
 
-    def dense(name, in_step, most, dtype, out_step=1.0):
-        weight, bias = L[name]
-        moment = seen.moment.get(name)
-        if moment is not None:
-            moment = moment / in_step.double()[:, None] / in_step.double()[None]
-        q, step = rounded(weight * in_step, most, moment)
-        put(name + ".weight", q, dtype)
-        sums(name, step, bias, torch.ones(len(bias)) * out_step)
-
     held = lambda name: (P[name] * MARGIN / ACTIVATION_HIGH).clamp(min=1e-9)
 
-    first = L["front.conv1"][0].permute(0, 3, 2, 1)  # one channel: a run is 3 bins and a zero
-    first = torch.cat([first.reshape(32, 3, 3), torch.zeros(32, 3, 1)], 2)
-    convolution("front.conv1", first, torch.full((4,), FEATURE_STEP), held("front.stage1.0.conv1"), WORD, CONCATENATION_HIGH)
+    convolution("front.conv1", stem(L["front.conv1"][0]), torch.full((4,), FEATURE_STEP), held("front.stage1.0.conv1"), WORD, CONCATENATION_HIGH)
     names = ["front.stage1.0", "front.stage1.1", "front.stage2.0", "front.stage2.1"]
     for i, name in enumerate(names):
         x, h = held(name + ".conv1"), held(name + ".conv2")
@@ -200,7 +220,7 @@ def quantize(net, seen):
     norm("out.norm", fine(P["out.norm"]), step)
     dense("dense", step.repeat(2), BYTE, np.int8)
     dense("map", torch.ones(192), 32767, np.int16)
-    return out
+    return made.out
 
 
 def padded(data):
@@ -255,16 +275,22 @@ def network_of(path):
 
 
 def quantized(checkpoint, speech, window_seconds, plain):
-    net, seen, count = Folded(weights(checkpoint)), Seen(), 0
-    for x in features(speech):
+    """Section `network` of a checkpoint: CAM++ and its map, or a ResNet34 (resnet.py)."""
+    import residual
+
+    state, count = weights(checkpoint), 0
+    if "stem.weight" in state:
+        architecture, window, net, rows_of, write = "resnet34-1", "hamming", residual.Walk(state), residual.rows, residual.quantize
+    else:
+        architecture, window, net, rows_of, write = "campplus-1", "povey", Folded(state), campplus_rows, quantize
+    seen = Seen((lambda name, x: None) if plain else rows_of)
+    for x in features(speech, window):
         net(x, seen)
         count += 1
     if not count:
         raise SystemExit(f"no speech in {speech}")
-    if plain:
-        seen.moment.clear()
     print(f"calibrated on {count} recordings")
-    return section({"architecture": "campplus-1", "dimensions": 256, "windowSeconds": window_seconds, "frontEnd": FRONT_END}, quantize(net, seen))
+    return section({"architecture": architecture, "dimensions": 256, "windowSeconds": window_seconds, "frontEnd": {**FRONT_END, "window": window}}, write(net, seen))
 
 
 def main():

@@ -12,9 +12,16 @@ import evaluate, measure
 from export import features, network_of
 from folded import Folded
 from networks import FLOOR, KaldiFbank, weights
+from residual import Walk
 
 EMBED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../bench/nn/embed.mjs")
 MEDIAN, WORST, APART, VOICES, LONGEST = 0.997, 0.99, 0.1, (1, 2, 3), 600
+
+
+def truth_of(checkpoint):
+    """The float network, and the window its features are under."""
+    state = weights(checkpoint)
+    return (Walk(state), "hamming") if "stem.weight" in state else (Folded(state), "povey")
 
 
 def engine(model, recordings):
@@ -24,8 +31,8 @@ def engine(model, recordings):
 
 
 def parity(checkpoint, model, speech):
-    net = Folded(weights(checkpoint))
-    recordings = [x[:LONGEST] for x in features(speech) if len(x) >= 50]
+    net, window = truth_of(checkpoint)
+    recordings = [x[:LONGEST] for x in features(speech, window) if len(x) >= 50]
     truth = np.stack([net(x).numpy() for x in recordings])
     cosine = (truth * engine(model, recordings)).sum(1)
     print(f"{len(cosine)} recordings: cosine median {np.median(cosine):.5f}, tenth {np.quantile(cosine, 0.1):.5f}, worst {cosine.min():.5f}")
@@ -34,7 +41,8 @@ def parity(checkpoint, model, speech):
 
 
 def rates(checkpoint, model, dev):
-    net, front, missed = Folded(weights(checkpoint)), KaldiFbank(FLOOR), []
+    (net, window), missed = truth_of(checkpoint), []
+    front = KaldiFbank(FLOOR, window)
     for name in ("cvau-dev", "wuw-dev", "gsc-dev"):
         _, models, rows, speech = evaluate.segments(dev, name)
         heard = [front(torch.from_numpy(x).float()[None])[0][:LONGEST] for x in speech]
@@ -48,7 +56,8 @@ def rates(checkpoint, model, dev):
 
 
 def write(checkpoint, model, out):
-    net, front, rows = Folded(weights(checkpoint)), KaldiFbank(FLOOR), []
+    (net, window), rows = truth_of(checkpoint), []
+    front = KaldiFbank(FLOOR, window)
     for seed in VOICES:
         samples = subprocess.run(["node", EMBED, "--voice", str(seed)], stdout=subprocess.PIPE, check=True).stdout
         x = front(torch.from_numpy(np.frombuffer(samples, "<f4").copy())[None])[0]

@@ -1,7 +1,9 @@
 /**
  * Kaldi's log-mel filter bank: 25 ms frames every 10 ms at 16 kHz, no padding at the edges ("snip_edges"), mean removed per frame,
- * pre-emphasis 0.97, Povey window, 512-point FFT, 80 triangles from 20 to 8,000 Hz on the mel scale, natural logarithm of the
+ * pre-emphasis 0.97, Povey or Hamming window, 512-point FFT, 80 triangles from 20 to 8,000 Hz on the mel scale, natural logarithm of the
  * power, floored. Samples in -1..1. Four frames at once, one per lane.
+ *
+ * Voice activity, measures and attack networks hear through the Povey window; a speaker network through the one it was trained with.
  *
  *   samples  |<------------- 880 = 400 + 3·160 ------------->|
  *   frame 0  |<------ 400 ------>|
@@ -36,7 +38,8 @@ export const emphasized: usize = reserve(BATCH_SAMPLES * 4);
 const tail: usize = reserve(BATCH_SAMPLES * 4);
 const tailMels: usize = reserve(BATCH * BINS * 4);
 
-const window: usize = reserve(FRAME * 4);
+const povey: usize = reserve(FRAME * 4);
+const hamming: usize = reserve(FRAME * 4);
 const twiddles: usize = reserve((64 + 16 + 4) * 24); // per butterfly: w, w², w³
 const splits: usize = reserve(128 * 8);
 const order: usize = reserve(256 * 4); // byte offset in `work` of each frequency: digits to the base 4 reversed
@@ -48,8 +51,9 @@ const bank = createFilterBank(mel, 1.0 / POWER_GAIN);
 
 function makeTables(): void {
   for (let i = 0; i < FRAME; i++) {
-    const hann = 0.5 - 0.5 * Math.cos((2.0 * Math.PI * <f64>i) / <f64>(FRAME - 1));
-    store<f32>(window + (<usize>i << 2), <f32>Math.pow(hann, 0.85));
+    const turn = Math.cos((2.0 * Math.PI * <f64>i) / <f64>(FRAME - 1));
+    store<f32>(povey + (<usize>i << 2), <f32>Math.pow(0.5 - 0.5 * turn, 0.85));
+    store<f32>(hamming + (<usize>i << 2), <f32>(0.54 - 0.46 * turn));
   }
   let at = twiddles;
   for (let quarter = 64; quarter >= 4; quarter >>= 2) {
@@ -180,9 +184,8 @@ function offset(sums: v128): v128 {
  * Mean removal, pre-emphasis and window of four frames, then transposed so that a vector holds one sample of each.
  * Loops are left at their end: where they can be left before anything was done, V8 computes what they need anew in each round.
  */
-function windowed(x: usize): void {
+function windowed(x: usize, window: usize): void {
   const e = emphasized;
-  // Kaldi takes a frame's first sample as its own predecessor; the window is zero there, so any predecessor serves.
   store<f32>(e, 0);
   for (let n: usize = 4; n < 16; n += 4) store<f32>(e + n, load<f32>(x + n) - EMPHASIS * load<f32>(x + n - 4));
   const emphasis = f32x4.splat(EMPHASIS);
@@ -207,11 +210,10 @@ function windowed(x: usize): void {
   const mb = offset(sb);
   const mc = offset(sc);
   const md = offset(sd);
-  const weights = window;
   let to = work;
   n = 0;
   do {
-    const w = v128.load(weights + n);
+    const w = v128.load(window + n);
     const a = f32x4.mul(f32x4.sub(v128.load(e + n), ma), w);
     const b = f32x4.mul(f32x4.sub(v128.load(e + n, HOP * 4), mb), w);
     const c = f32x4.mul(f32x4.sub(v128.load(e + n, HOP * 8), mc), w);
@@ -220,6 +222,13 @@ function windowed(x: usize): void {
     to += 64;
     n += 16;
   } while (n < <usize>FRAME * 4);
+  // Kaldi takes a frame's first sample as its own predecessor. The Povey window is zero there, so any predecessor serves.
+  if (window == hamming) {
+    const first = f32x4(load<f32>(x), load<f32>(x, HOP * 4), load<f32>(x, HOP * 8), load<f32>(x, HOP * 12));
+    const means = i64x2.shuffle(i32x4.shuffle(ma, mb, 0, 4, 0, 4), i32x4.shuffle(mc, md, 0, 4, 0, 4), 0, 2);
+    const emphasis = f32x4.splat(<f32>1.0 - EMPHASIS);
+    v128.store(work, f32x4.mul(f32x4.sub(f32x4.mul(first, emphasis), means), v128.load32_splat(window)));
+  }
 }
 
 /** 512 real samples as 256 complex ones through four radix-4 stages, then split into the real spectrum's power (times four). */
@@ -283,7 +292,13 @@ function transform(): void {
 
 /** Power spectra of the four frames in x[880]: what log-mel and the details of a frame are made of. */
 export function spectra(x: usize): void {
-  windowed(x);
+  windowed(x, povey);
+  transform();
+}
+
+/** The same under a Hamming window. */
+export function hammingSpectra(x: usize): void {
+  windowed(x, hamming);
   transform();
 }
 
@@ -292,8 +307,9 @@ export function logMelOfSpectra(out: usize): void {
   filterLogs(bank, out, BINS * 4, power);
 }
 
-function logMelBatch(out: usize, x: usize): void {
-  spectra(x);
+function logMelBatch(out: usize, x: usize, window: usize): void {
+  windowed(x, window);
+  transform();
   logMelOfSpectra(out);
 }
 
@@ -304,14 +320,23 @@ export function logMelFrames(samples: i32): i32 {
 
 /** out[frames][80] of x[samples] at 16 kHz; returns frames. The same bits as the stream gives. */
 export function logMel(out: usize, x: usize, samples: i32): i32 {
+  return logMelUnder(povey, out, x, samples);
+}
+
+/** The same under a Hamming window. */
+export function hammingLogMel(out: usize, x: usize, samples: i32): i32 {
+  return logMelUnder(hamming, out, x, samples);
+}
+
+function logMelUnder(window: usize, out: usize, x: usize, samples: i32): i32 {
   const frames = logMelFrames(samples);
   let f = 0;
-  for (; f + BATCH <= frames; f += BATCH) logMelBatch(out + <usize>(f * BINS * 4), x + <usize>(f * HOP * 4));
+  for (; f + BATCH <= frames; f += BATCH) logMelBatch(out + <usize>(f * BINS * 4), x + <usize>(f * HOP * 4), window);
   if (f < frames) {
     const rest = min(samples - f * HOP, BATCH_SAMPLES);
     memory.copy(tail, x + <usize>(f * HOP * 4), <usize>rest * 4);
     memory.fill(tail + <usize>rest * 4, 0, <usize>(BATCH_SAMPLES - rest) * 4);
-    logMelBatch(tailMels, tail);
+    logMelBatch(tailMels, tail, window);
     memory.copy(out + <usize>(f * BINS * 4), tailMels, <usize>((frames - f) * BINS * 4));
     memory.fill(tail, 0, <usize>BATCH_SAMPLES * 4);
   }

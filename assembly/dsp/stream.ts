@@ -6,7 +6,8 @@
  *                              window [frames][bins] ◄── speech and what lies close around it ◄──┤
  *                                            spectrum (SNR, bandwidth)          ◄── all ◄─────────┘
  *
- * The rows of a window are log-mel's 80 bins or, where asked, the 208 of dsp/detail.ts; all else goes by log-mel either way.
+ * The rows of a window are log-mel's 80 bins or, where asked, the 208 of dsp/detail.ts, or log-mel's under a Hamming window; all else goes by
+ * log-mel either way.
  *
  * Everything works on blocks that begin at multiples of 256 samples and on batches of four frames, so the chunking of the input changes
  * no bit of any result. Nothing is allocated and nothing grows with the length: counters are 64 bits wide or good for 37 h.
@@ -45,7 +46,7 @@ import {
   voiceActivity,
 } from "../quality/voice-activity";
 import { DETAIL_BINS, detailOfSpectra, wipeDetail } from "./detail";
-import { BATCH, BATCH_SAMPLES, BINS, FRAME, HOP, logMelOfSpectra, SILENCE, spectra, wipeSpectra } from "./log-mel";
+import { BATCH, BATCH_SAMPLES, BINS, FRAME, hammingSpectra, HOP, logMelOfSpectra, SILENCE, spectra, wipeSpectra } from "./log-mel";
 import { RESAMPLE_MOST, RESAMPLER_BYTES, rateIsSupported, resamplerPush, resamplerStart, resamplerWait } from "./resample";
 
 /** Bits of streamStatus(). */
@@ -60,6 +61,7 @@ export const BAD_WINDOW: i32 = -2;
 /** What the rows of a window are. */
 export const MEL_ROWS: i32 = 0;
 export const DETAIL_ROWS: i32 = 1;
+export const HAMMING_ROWS: i32 = 2;
 
 const INPUT: i32 = 16384;
 const BLOCK: i32 = 256;
@@ -94,7 +96,7 @@ class Stream {
   /** Frames in the window, and those of them that are speech. */
   collected: i32;
   collectedSpeech: i32;
-  /** MEL_ROWS or DETAIL_ROWS. */
+  /** MEL_ROWS, DETAIL_ROWS or HAMMING_ROWS. */
   rows: i32;
   limitFrames: i64;
   samples: i64;
@@ -132,12 +134,13 @@ const FEATURES: usize = AUDIO_AT + aligned(AUDIO * 4);
 const SUMS: usize = FEATURES + aligned(<usize>RING * ROW);
 const SCORES: usize = SUMS + aligned(RING * offsetof<FrameSums>());
 const MARKS_AT: usize = SCORES + aligned(RING * 4);
-/** The window is last: only the part that is filled needs to be kept. Where its rows are details, a ring of those lies before it. */
+/** The window is last: only the part that is filled needs to be kept. Where its rows are not log-mel's, a ring of those lies before it. */
 const MEL_WINDOW: usize = MARKS_AT + aligned(MARKS);
-const DETAILS: usize = MEL_WINDOW;
-const DETAIL_WINDOW: usize = DETAILS + aligned(<usize>RING * DETAIL_ROW);
+const OWN_ROWS: usize = MEL_WINDOW;
+const HAMMING_WINDOW: usize = OWN_ROWS + aligned(<usize>RING * ROW);
+const DETAIL_WINDOW: usize = OWN_ROWS + aligned(<usize>RING * DETAIL_ROW);
 const BYTES: usize = max(
-  MEL_WINDOW + <usize>(LONGEST_WINDOW + WINDOW_SLACK) * ROW,
+  HAMMING_WINDOW + <usize>(LONGEST_WINDOW + WINDOW_SLACK) * ROW,
   DETAIL_WINDOW + <usize>(LONGEST_DETAIL_WINDOW + WINDOW_SLACK) * DETAIL_ROW,
 );
 
@@ -145,7 +148,7 @@ const input: usize = reserve(INPUT * 4);
 const state: usize = reserve(BYTES);
 const aside: usize = reserve(DETAIL_WINDOW);
 const batch: usize = reserve(<usize>BATCH * ROW);
-const detailBatch: usize = reserve(<usize>BATCH * DETAIL_ROW);
+const ownBatch: usize = reserve(<usize>BATCH * DETAIL_ROW);
 const silentFrame: usize = reserve(ROW);
 const times: usize = reserve(3 * 8);
 const measures: usize = reserve(16 * 8);
@@ -167,7 +170,8 @@ function isDetailed(): bool {
 
 /** Where the window begins, and how many bytes its rows have. */
 function windowAt(): usize {
-  return isDetailed() ? DETAIL_WINDOW : MEL_WINDOW;
+  const rows = stream().rows;
+  return rows == MEL_ROWS ? MEL_WINDOW : rows == DETAIL_ROWS ? DETAIL_WINDOW : HAMMING_WINDOW;
 }
 
 function windowRow(): usize {
@@ -267,12 +271,12 @@ export function marksCapacity(): i32 {
 
 /**
  * Begins a stream. windowFrames: 50..1000 (..400 of DETAIL_ROWS), or 0 for 400 (4 s). limitFrames: net speech after which nothing more is
- * read, 0 for no limit. rows: MEL_ROWS or DETAIL_ROWS.
+ * read, 0 for no limit. rows: MEL_ROWS, DETAIL_ROWS or HAMMING_ROWS.
  * Returns 0, BAD_RATE (not 4,000..192,000 Hz) or BAD_WINDOW; on a refusal the previous stream stays as it was.
  */
 export function streamStart(rateHz: i32, windowFrames: i32, limitFrames: i32, rows: i32): i32 {
   if (!rateIsSupported(rateHz)) return BAD_RATE;
-  if (rows != MEL_ROWS && rows != DETAIL_ROWS) return BAD_WINDOW;
+  if (rows != MEL_ROWS && rows != DETAIL_ROWS && rows != HAMMING_ROWS) return BAD_WINDOW;
   if (windowFrames == 0) windowFrames = DEFAULT_WINDOW;
   const longest = rows == DETAIL_ROWS ? LONGEST_DETAIL_WINDOW : LONGEST_WINDOW;
   if (windowFrames < SHORTEST_WINDOW || windowFrames > longest || limitFrames < 0) return BAD_WINDOW;
@@ -295,7 +299,7 @@ export function streamWipe(): void {
   memory.fill(state, 0, BYTES);
   memory.fill(aside, 0, DETAIL_WINDOW);
   memory.fill(batch, 0, <usize>BATCH * ROW);
-  memory.fill(detailBatch, 0, <usize>BATCH * DETAIL_ROW);
+  memory.fill(ownBatch, 0, <usize>BATCH * DETAIL_ROW);
   wipeSpectra();
   wipeDetail();
   memory.fill(times, 0, 24);
@@ -416,14 +420,19 @@ function pump(ending: bool): void {
 function features(frames: i32): void {
   const s = stream();
   const audio = state + AUDIO_AT;
-  const detailed = isDetailed();
+  const row = windowRow();
+  const own = s.rows != MEL_ROWS;
   spectra(audio);
   logMelOfSpectra(batch);
-  if (detailed) detailOfSpectra(detailBatch);
+  if (s.rows == DETAIL_ROWS) detailOfSpectra(ownBatch);
+  if (s.rows == HAMMING_ROWS) {
+    hammingSpectra(audio);
+    logMelOfSpectra(ownBatch);
+  }
   for (let f = 0; f < frames; f++) {
     const slot = <usize>((s.made + f) & (RING - 1));
     memory.copy(state + FEATURES + slot * ROW, batch + <usize>f * ROW, ROW);
-    if (detailed) memory.copy(state + DETAILS + slot * DETAIL_ROW, detailBatch + <usize>f * DETAIL_ROW, DETAIL_ROW);
+    if (own) memory.copy(state + OWN_ROWS + slot * row, ownBatch + <usize>f * row, row);
     frameSums(changetype<FrameSums>(state + SUMS + slot * offsetof<FrameSums>()), audio + <usize>(f * HOP * 4));
   }
   s.made += frames;
@@ -436,8 +445,9 @@ function featuresOf(frame: i64): usize {
   return state + FEATURES + <usize>(frame & (RING - 1)) * ROW;
 }
 
-function detailsOf(frame: i64): usize {
-  return state + DETAILS + <usize>(frame & (RING - 1)) * DETAIL_ROW;
+/** Where a frame's row of the window is taken from. */
+function rowOf(frame: i64): usize {
+  return stream().rows == MEL_ROWS ? featuresOf(frame) : state + OWN_ROWS + <usize>(frame & (RING - 1)) * windowRow();
 }
 
 /** The network hears the next frame, and so scores the one DELAY before it. */
@@ -476,7 +486,7 @@ function collect(): void {
   s.collectedSpeech += load<u8>(state + MARKS_AT + <usize>(frame & (MARKS - 1)));
   if (s.collected < windowCapacity()) {
     const row = windowRow();
-    memory.copy(windowPtr() + <usize>s.collected * row, isDetailed() ? detailsOf(frame) : featuresOf(frame), row);
+    memory.copy(windowPtr() + <usize>s.collected * row, rowOf(frame), row);
     s.collected++;
   }
   if (s.collected == s.windowFrames) s.status |= WINDOW_FULL;

@@ -93,13 +93,14 @@ export function emit(out: usize, residual: usize, s0: v128, s1: v128, g0: v128, 
   v128.store(out, i16x8.narrow_i32x4_s(requantized(s0, g0, b0, low, high), requantized(s1, g1, b1, low, high)));
 }
 
-/** Sums of tiles, i32 [4][8] each: one, or the six of `convolveQuads`. */
+/** Sums of tiles, i32 [4][8] each: one, the six of `convolveQuads`, or the 24 and six of `convolvePatches`. */
 export const TILE: usize = 128;
-export const TILES: usize = memory.data(6 * 128, 16);
+const MOST_TILES = 30;
+export const TILES: usize = memory.data(MOST_TILES * 128, 16);
 
 /** The last sums are of a voice, too. */
 export function wipeTiles(): void {
-  memory.fill(TILES, 0, 6 * TILE);
+  memory.fill(TILES, 0, TILE * MOST_TILES);
 }
 
 // @ts-ignore: decorator

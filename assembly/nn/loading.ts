@@ -5,7 +5,8 @@
 import { create, reserve } from "../memory";
 import { Convolution, packBytes, packWords, packedBytes } from "./convolution";
 import { Dense } from "./dense";
-import { packPairs, pairBytes } from "./pair-convolution";
+import { packPairBytes, packPairWords, pairBytes } from "./pair-convolution";
+import { packPatchBytes, packPatchWords, patchBytes } from "./patch-convolution";
 import { packQuads, quadBytes } from "./quad-convolution";
 
 /** How a staged tensor is put in its place. */
@@ -16,6 +17,9 @@ const WIDENED = 3; // i8 to i16, same order
 const PANELS_AND_QUADS = 4; // of words
 const QUADS_OF_BYTES = 5; // the same, widened first
 const PAIRS_OF_BYTES = 6;
+const PAIRS_OF_WORDS = 7;
+const PATCHES_OF_BYTES = 8;
+const PATCHES_OF_WORDS = 9;
 
 @unmanaged
 class Slot {
@@ -107,11 +111,25 @@ export function createByteQuadConvolution(loading: Loading, outputs: i32, run: i
   return createSums(loading, outputs, 3, run, panels, low, high);
 }
 
-/** The same for `convolvePairs` and `convolvePlanePairs`: weight i8 [outputs][3][run], gain, bias. */
-export function createPairConvolution(loading: Loading, outputs: i32, run: i32, low: i32, high: i32): Convolution {
+/** The same for `convolvePairs` and `convolvePlanePairs`: weight (i8, or i16 where `words`) [outputs][3][run], gain, bias. */
+export function createPairConvolution(loading: Loading, outputs: i32, run: i32, words: bool, low: i32, high: i32): Convolution {
   const panels = reserve(pairBytes(outputs, run));
-  expect(loading, PAIRS_OF_BYTES, outputs * 3 * run, panels, outputs, 3, run);
+  expect(loading, words ? PAIRS_OF_WORDS : PAIRS_OF_BYTES, (outputs * 3 * run) << <i32>words, panels, outputs, 3, run);
   return createSums(loading, outputs, 3, run, panels, low, high);
+}
+
+/** The same for `convolvePatches`: weight (i8, or i16 where `words`) [outputs][3][3 · channels], gain, bias. */
+export function createPatchConvolution(loading: Loading, outputs: i32, channels: i32, words: bool, low: i32, high: i32): Convolution {
+  const panels = reserve(patchBytes(outputs, channels));
+  const run = 3 * channels;
+  expect(loading, words ? PATCHES_OF_WORDS : PATCHES_OF_BYTES, (outputs * 3 * run) << <i32>words, panels, outputs, 3, run);
+  return createSums(loading, outputs, 3, run, panels, low, high);
+}
+
+/** Then, for a convolution that something is added to: residual gain f32[outputs]. */
+export function expectResidual(loading: Loading, c: Convolution): void {
+  c.residualGain = reserve(<usize>c.outputs << 2);
+  expectCopy(loading, c.residualGain, c.outputs << 2);
 }
 
 /** weight (i8, or i16 where `words`) [outputs][inputs], gain f32[outputs], bias f32[outputs]. */
@@ -140,7 +158,10 @@ export function take(loading: Loading, i: i32, staged: usize): i32 {
   if (slot.how == PANELS_OF_BYTES) packBytes(slot.place, staged, slot.outputs, slot.taps, slot.run);
   else if (slot.how == PANELS_OF_WORDS) packWords(slot.place, staged, slot.outputs, slot.taps, slot.run);
   else if (slot.how == PANELS_AND_QUADS) packQuads(slot.place, staged, slot.outputs, slot.run);
-  else if (slot.how == PAIRS_OF_BYTES) packPairs(slot.place, staged, slot.outputs, slot.run);
+  else if (slot.how == PAIRS_OF_BYTES) packPairBytes(slot.place, staged, slot.outputs, slot.run);
+  else if (slot.how == PAIRS_OF_WORDS) packPairWords(slot.place, staged, slot.outputs, slot.run);
+  else if (slot.how == PATCHES_OF_BYTES) packPatchBytes(slot.place, staged, slot.outputs, slot.run / 3);
+  else if (slot.how == PATCHES_OF_WORDS) packPatchWords(slot.place, staged, slot.outputs, slot.run / 3);
   else if (slot.how == WIDENED) widen(slot.place, staged, slot.bytes);
   else if (slot.how == QUADS_OF_BYTES) {
     widen(staged, staged, slot.bytes);

@@ -7,29 +7,37 @@
  *   y(t)   = d0·g0 + e0·g1 + d1·g2  =  (d0 - d1)·g0 + e0·g1 + m
  *   y(t+1) = d1·g0 + e1·g1 + d2·g2  =  e1·g1 + (d2 - d1)·g2 + m          m = d1·(g0 + g2)
  *
- * Inputs are 0 … 4095 and weights bytes, so that differences and sums fit 16 bits.
+ * Inputs are 0 … 4095 and weights within ±16383, so that differences and sums fit 16 bits.
  */
-import { Convolution, TILE, TILES, convolve, convolvePlane, emit, multiply, packBytes, packedBytes } from "./convolution";
+import { Convolution, TILE, TILES, convolve, convolvePlane, emit, multiply, pack, packedBytes } from "./convolution";
 
 /** Bytes of the plain panels of [outputs][3][run] weights and, behind them, those of g0 + g2. */
 export function pairBytes(outputs: i32, run: i32): usize {
   return packedBytes(outputs, 4, run);
 }
 
-/** Packs i8 weights both ways. */
-export function packPairs(panels: usize, weights: usize, outputs: i32, run: i32): void {
-  packBytes(panels, weights, outputs, 3, run);
+/** Packs weights of T (i8 or i16) both ways. */
+function packBoth<T>(panels: usize, weights: usize, outputs: i32, run: i32): void {
+  pack<T>(panels, weights, outputs, 3, run);
   let out = panels + packedBytes(outputs, 3, run);
   for (let o = 0; o < outputs; o += 8) {
     for (let i = 0; i < run; i += 2) {
       for (let j = 0; j < 8; j++) {
         for (let u = 0; u < 2; u++, out += 2) {
-          const w = weights + <usize>((o + j) * 3 * run + i + u);
-          store<i16>(out, <i16>load<i8>(w) + <i16>load<i8>(w + 2 * run));
+          const w = weights + <usize>((o + j) * 3 * run + i + u) * sizeof<T>();
+          store<i16>(out, <i16>load<T>(w) + <i16>load<T>(w + <usize>(2 * run) * sizeof<T>()));
         }
       }
     }
   }
+}
+
+export function packPairBytes(panels: usize, weights: usize, outputs: i32, run: i32): void {
+  packBoth<i8>(panels, weights, outputs, run);
+}
+
+export function packPairWords(panels: usize, weights: usize, outputs: i32, run: i32): void {
+  packBoth<i16>(panels, weights, outputs, run);
 }
 
 /** out = a - b, each of `bytes`. */
@@ -38,7 +46,7 @@ function subtract(out: usize, a: usize, b: usize, bytes: usize): void {
 }
 
 /**
- * `convolvePlane` for 3 taps and stride 2 in time, without a residual. Weights by `packPairs`; `scratch` holds 2 frames of x;
+ * `convolvePlane` for 3 taps and stride 2 in time, without a residual. Weights by `packPairBytes` or `packPairWords`; `scratch` holds 2 frames of x;
  * xStep % 16 == 0.
  */
 export function convolvePlanePairs(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, bins: i32, channels: i32, binStride: i32, layer: Convolution, scratch: usize): void {
@@ -54,7 +62,7 @@ export function convolvePlanePairs(out: usize, outStep: usize, x: usize, xStep: 
   if (frames) convolvePlane(out, outStep, x, xStep, 1, bins, channels, binStride, layer, 0);
 }
 
-/** `convolve` for 3 taps, stride 2 and dilation 1. Weights by `packPairs`; `scratch` is as large as x; xStep = 2 · layer.run, % 16 == 0. */
+/** `convolve` for 3 taps, stride 2 and dilation 1. Weights by `packPairBytes` or `packPairWords`; `scratch` is as large as x; xStep = 2 · layer.run, % 16 == 0. */
 export function convolvePairs(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, layer: Convolution, scratch: usize): void {
   const pairs = frames >> 1;
   for (let p = 0, u = scratch, d0 = x; p < pairs; p++, u += xStep << 2, d0 += xStep << 2) {

@@ -11,19 +11,22 @@
  *   u4 =        2·d1  -   d2 - 2·d3 + d4         v4 =    g0 - 2·g1 + 4·g2
  *   u5 =        4·d1         - 5·d3        + d5  v5 = 24·g2
  *
- * Inputs are 0 … 4095 and weights within ±1365, so that u and v fit 16 bits. Sums may wrap on the way, because the outputs are
- * exact modulo 2³²; 24 times an output must stay below 2³¹: the exporter checks it.
+ * Inputs are 0 … 4095 and weights within ±1365, so that u and v fit 16 bits. Sums may wrap on the way, because they are exact modulo 2³².
+ * So are the outputs times 8, for 3 has an inverse there: an output must stay below 2²⁸. The exporter checks it.
  */
 import { Convolution, TILE, TILES, added, convolvePlane, emit, multiply, packWords, packedBytes } from "./convolution";
 
-const FACTORS = 6;
+export const FACTORS = 6;
+/** 24 is 3 · 2³. */
+const EIGHTH = 3;
 
 /** Bytes of the plain panels of [outputs][3][run] weights and, behind them, those for four frames. */
 export function quadBytes(outputs: i32, run: i32): usize {
   return packedBytes(outputs, 3, run) + packedBytes(outputs, FACTORS, run);
 }
 
-function factor(v: i32, g0: i32, g1: i32, g2: i32): i32 {
+/** v0 … v5 of the taps g0 g1 g2. */
+export function factor(v: i32, g0: i32, g1: i32, g2: i32): i32 {
   if (v == 0) return 6 * g0;
   if (v == 1) return -4 * (g0 + g1 + g2);
   if (v == 2) return -4 * (g0 - g1 + g2);
@@ -52,7 +55,7 @@ export function packQuads(panels: usize, weights: usize, outputs: i32, run: i32)
 }
 
 /** u0 … u5 of the frames d0 … d5, each of `bytes`. */
-function transform(out: usize, d0: usize, bytes: usize): void {
+export function transform(out: usize, d0: usize, bytes: usize): void {
   const d1 = d0 + bytes;
   const d2 = d1 + bytes;
   const d3 = d2 + bytes;
@@ -168,15 +171,21 @@ function multiplyTwo(sums: usize, x: usize, x1: usize, bytes: usize, w: usize, n
 // The inverse of 3 modulo 2³², in memory because engines copy a vector constant to each of its uses.
 const THIRD: usize = memory.data<i32>([0xaaaaaaab, 0xaaaaaaab, 0xaaaaaaab, 0xaaaaaaab], 16);
 
-/** x / 24 for multiples of 24: a shift for the 8, and for the 3 its inverse. */
+/** x / (3 · 2ⁿ) of what is a multiple of that modulo 2³²: for the 3 its inverse, for the rest a shift. */
 // @ts-ignore: decorator
 @inline
-function divided(x: v128): v128 {
-  return i32x4.mul(i32x4.shr_s(x, 3), v128.load(THIRD));
+function divided(x: v128, n: i32): v128 {
+  return i32x4.shr_s(i32x4.mul(x, v128.load(THIRD)), n);
 }
 
-/** The outputs of four frames and `rows` bins from their products m0 … m5, of which the first begins at m. */
 function emitQuads(out: usize, outStep: usize, outBin: usize, m: usize, rows: i32, layer: Convolution, o: i32, residual: usize): void {
+  emitFrames(out, outStep, outBin, m, rows, layer, o, residual, EIGHTH);
+}
+
+/** The outputs of four frames and `rows` bins from their products m0 … m5, of which the first begins at m: 3 · 2ⁿ times the sums. */
+// @ts-ignore: decorator
+@inline
+export function emitFrames(out: usize, outStep: usize, outBin: usize, m: usize, rows: i32, layer: Convolution, o: i32, residual: usize, n: i32): void {
   const at = <usize>o << 2;
   const g0 = v128.load(layer.gain + at);
   const g1 = v128.load(layer.gain + at, 16);
@@ -193,20 +202,20 @@ function emitQuads(out: usize, outStep: usize, outBin: usize, m: usize, rows: i3
     const even21 = i32x4.add(v128.load(m, 3 * TILE + 16), v128.load(m, 4 * TILE + 16));
     const y00 = i32x4.add(v128.load(m), i32x4.add(even0, even20));
     const y01 = i32x4.add(v128.load(m, 16), i32x4.add(even1, even21));
-    emit(out, residual, divided(y00), divided(y01), g0, g1, b0, b1, r, low, high);
+    emit(out, residual, divided(y00, n), divided(y01, n), g0, g1, b0, b1, r, low, high);
     const y20 = i32x4.add(even0, i32x4.shl(even20, 2));
     const y21 = i32x4.add(even1, i32x4.shl(even21, 2));
-    emit(out + 2 * outStep, residual ? residual + 2 * outStep : 0, divided(y20), divided(y21), g0, g1, b0, b1, r, low, high);
+    emit(out + 2 * outStep, residual ? residual + 2 * outStep : 0, divided(y20, n), divided(y21, n), g0, g1, b0, b1, r, low, high);
     const odd0 = i32x4.sub(v128.load(m, TILE), v128.load(m, 2 * TILE));
     const odd1 = i32x4.sub(v128.load(m, TILE + 16), v128.load(m, 2 * TILE + 16));
     const odd20 = i32x4.shl(i32x4.sub(v128.load(m, 3 * TILE), v128.load(m, 4 * TILE)), 1);
     const odd21 = i32x4.shl(i32x4.sub(v128.load(m, 3 * TILE + 16), v128.load(m, 4 * TILE + 16)), 1);
     const y10 = i32x4.add(odd0, odd20);
     const y11 = i32x4.add(odd1, odd21);
-    emit(out + outStep, residual ? residual + outStep : 0, divided(y10), divided(y11), g0, g1, b0, b1, r, low, high);
+    emit(out + outStep, residual ? residual + outStep : 0, divided(y10, n), divided(y11, n), g0, g1, b0, b1, r, low, high);
     const y30 = i32x4.add(v128.load(m, 5 * TILE), i32x4.add(odd0, i32x4.shl(odd20, 2)));
     const y31 = i32x4.add(v128.load(m, 5 * TILE + 16), i32x4.add(odd1, i32x4.shl(odd21, 2)));
-    emit(out + 3 * outStep, residual ? residual + 3 * outStep : 0, divided(y30), divided(y31), g0, g1, b0, b1, r, low, high);
+    emit(out + 3 * outStep, residual ? residual + 3 * outStep : 0, divided(y30, n), divided(y31, n), g0, g1, b0, b1, r, low, high);
     if (residual) residual += outBin;
     m += 32;
     out += outBin;

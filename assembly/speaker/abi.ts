@@ -1,7 +1,7 @@
 /**
  * The speaker network as the host sees it. Loading, once, before the memory is sealed:
  *
- *   speakerReserve(maxFrames)                         places for weights and scratch; 0 when maxFrames is out of range
+ *   speakerReserve(architecture, maxFrames, floor)    places for weights and scratch; 0 when one of them is out of range
  *   for i in 0 .. speakerTensors()                    in the order of the model file's network tensors
  *     copy speakerTensorBytes(i) bytes to speakerStaging()
  *     speakerTake(i)
@@ -20,9 +20,17 @@ import { finite } from "../nn/finite";
 import { Loading, complete, createLoading, take, tensorBytes } from "../nn/loading";
 import { wipeTiles } from "../nn/convolution";
 import { BINS, DIMENSIONS, MIN_FRAMES, MOST_FRAMES } from "./config";
-import { forward } from "./network";
-import { State, createState } from "./state";
-import { Weights, createWeights } from "./weights";
+import { forward as forwardCampplus } from "./campplus/network";
+import { State as CampplusState, createState as createCampplusState } from "./campplus/state";
+import { Weights as CampplusWeights, createWeights as createCampplusWeights } from "./campplus/weights";
+import { forward as forwardResnet } from "./resnet/network";
+import { State as ResnetState, createState as createResnetState } from "./resnet/state";
+import { Weights as ResnetWeights, createWeights as createResnetWeights } from "./resnet/weights";
+import { State } from "./state";
+
+/** Architectures. */
+const CAMPPLUS = 0;
+const RESNET34 = 1;
 
 /** Reasons of `speakerEmbed`. */
 const EMBEDDED = 0;
@@ -31,6 +39,7 @@ const TOO_FEW_FRAMES = 2;
 const TOO_MANY_FRAMES = 3;
 const NOT_FINITE = 4;
 
+let architecture: i32 = CAMPPLUS;
 let weights: usize = 0;
 let state: usize = 0;
 let loading: usize = 0;
@@ -38,12 +47,20 @@ let loading: usize = 0;
 /** All tensors of the network fit. */
 const MOST_TENSORS = 1024;
 
-export function speakerReserve(maxFrames: i32): i32 {
+export function speakerReserve(kind: i32, maxFrames: i32, floor: f32): i32 {
   if (maxFrames < MIN_FRAMES || maxFrames > MOST_FRAMES || weights) return 0;
+  // A floor that is NaN is none, too.
+  if ((kind != CAMPPLUS && kind != RESNET34) || !(floor >= 0 && floor < 1)) return 0;
   const l = createLoading(MOST_TENSORS);
+  architecture = kind;
   loading = changetype<usize>(l);
-  weights = changetype<usize>(createWeights(l));
-  state = changetype<usize>(createState(maxFrames, l.largest));
+  if (kind == CAMPPLUS) {
+    weights = changetype<usize>(createCampplusWeights(l));
+    state = changetype<usize>(createCampplusState(maxFrames, floor, l.largest));
+  } else {
+    weights = changetype<usize>(createResnetWeights(l));
+    state = changetype<usize>(createResnetState(maxFrames, floor, l.largest));
+  }
   return 1;
 }
 
@@ -56,12 +73,12 @@ export function speakerTensorBytes(i: i32): i32 {
 }
 
 export function speakerStaging(): usize {
-  return changetype<State>(state).wide;
+  return changetype<State>(state).staging;
 }
 
 /** Tensors are taken in order, each once: 1, or 0 for any other i. */
 export function speakerTake(i: i32): i32 {
-  return loading ? take(changetype<Loading>(loading), i, changetype<State>(state).wide) : 0;
+  return loading ? take(changetype<Loading>(loading), i, changetype<State>(state).staging) : 0;
 }
 
 export function speakerReady(): i32 {
@@ -98,7 +115,8 @@ export function speakerEmbed(frames: i32): i32 {
   if (frames < MIN_FRAMES) return TOO_FEW_FRAMES;
   if (frames > s.maxFrames) return TOO_MANY_FRAMES;
   if (!finite(s.features, frames * BINS)) return NOT_FINITE;
-  forward(changetype<Weights>(weights), s, frames);
+  if (architecture == CAMPPLUS) forwardCampplus(changetype<CampplusWeights>(weights), changetype<CampplusState>(state), frames);
+  else forwardResnet(changetype<ResnetWeights>(weights), changetype<ResnetState>(state), frames);
   return EMBEDDED;
 }
 

@@ -67,7 +67,7 @@ export function createWeights(loading: Loading, kind: i32): Weights {
     channels += seenChannels(short);
     w.short = short;
   }
-  w.tail0 = createPairConvolution(loading, tail0, channels, 0, ACTIVATION_HIGH);
+  w.tail0 = createPairConvolution(loading, tail0, channels, false, 0, ACTIVATION_HIGH);
   w.tail1 = createConvolution(loading, tail1, 3, tail0, false, 0, ACTIVATION_HIGH);
   w.tail2 = createConvolution(loading, tail2, 3, tail1, false, 0, ACTIVATION_HIGH);
   w.hidden = createDense(loading, HIDDEN, 2 * tail2, true);
@@ -88,7 +88,7 @@ function createFront(loading: Loading, kind: i32, columns: i32, bins: i32, strid
 }
 
 function createStrided(loading: Loading, outputs: i32, run: i32, stride: i32): Convolution {
-  return stride == 1 ? createByteQuadConvolution(loading, outputs, run, 0, ACTIVATION_HIGH) : createPairConvolution(loading, outputs, run, 0, ACTIVATION_HIGH);
+  return stride == 1 ? createByteQuadConvolution(loading, outputs, run, 0, ACTIVATION_HIGH) : createPairConvolution(loading, outputs, run, false, 0, ACTIVATION_HIGH);
 }
 
 @unmanaged

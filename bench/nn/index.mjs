@@ -92,7 +92,7 @@ async function engine(bytes) {
 
 function modelBytes() {
   const shipped = process.env.VIVAVOCE_MODEL ?? fileURLToPath(new URL(`../../models/${shippedModel}`, import.meta.url));
-  return existsSync(shipped) ? new Uint8Array(readFileSync(shipped)) : randomModel(speakerTensors());
+  return existsSync(shipped) ? new Uint8Array(readFileSync(shipped)) : randomModel(speakerTensors("campplus-1"));
 }
 
 /** Log-mel like values: a walk in every bin. */

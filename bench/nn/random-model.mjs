@@ -14,6 +14,8 @@ export function random(seed) {
 const KINDS = { i8: Int8Array, i16: Int16Array, f32: Float32Array };
 const ACTIVATION = 800; // what a rectified activation is on average, of 4095
 const CONCATENATED = 6000; // of 32767
+const PATCHED = 600; // of 2047: what ResNet34's planes hold
+const SHORTCUT = 1500; // what is added there
 const WORD = 300; // 24 times the largest sum of a 3 × 3 convolution stays below 2³¹
 
 function fill(name, array, weights, next) {
@@ -29,19 +31,21 @@ function fill(name, array, weights, next) {
   else if (array instanceof Int16Array)
     name.endsWith(".gain") ? spread(2000, 7000) : spread(-300, 600); // a norm, Q15
   else if (name.endsWith(".bias")) {
-    const size = /squeeze|excite|dense|map/.test(layer) ? 0.5 : concatenated ? 500 : 300;
+    const size = /squeeze|excite|dense|map|^fc$/.test(layer) ? 0.5 : concatenated ? 500 : 300;
     spread(-size, size);
   } else {
     const { most, inputs } = weights.get(layer);
     const sum = Math.sqrt(inputs) * most * 0.577; // of unit inputs
-    const scale = /excite|map/.test(layer) ? 1 / sum : /squeeze|dense/.test(layer) ? 1 / (sum * ACTIVATION) : 0;
-    const wanted = concatenated ? CONCATENATED : ACTIVATION * 1.5;
-    const heard = layer === "front.conv1" ? 2000 : ACTIVATION * 1.5;
+    const scale = /excite|map/.test(layer) ? 1 / sum : /squeeze|dense|^fc$/.test(layer) ? 1 / (sum * ACTIVATION) : 0;
+    const isPatch = /^stem$|^blocks\./.test(layer);
+    const held = isPatch ? PATCHED : ACTIVATION * 1.5;
+    const wanted = concatenated ? (isPatch ? SHORTCUT : CONCATENATED) : held;
+    const heard = /^front\.conv1$|^stem$/.test(layer) ? 2000 : held;
     spread(0.7 * (scale || wanted / (sum * heard)), 1.3 * (scale || wanted / (sum * heard)));
   }
 }
 
-/** specs: `speakerTensors()` of src/engine/speaker-tensors.ts -> [{ name, dtype, shape, bytes: Uint8Array }] */
+/** specs: `speakerTensors(architecture)` of src/engine/speaker-tensors.ts -> [{ name, dtype, shape, bytes: Uint8Array }] */
 export function randomTensors(specs, seed) {
   const next = random(seed);
   const weights = new Map();
@@ -134,6 +138,12 @@ export const NETWORK = {
   frontEnd: { rateHz: 16000, bins: 80 },
 };
 
-export function randomModel(specs, seed = 1) {
-  return modelFile([{ name: "network", bytes: section(NETWORK, randomTensors(specs, seed)) }]);
+export const RESNET = {
+  ...NETWORK,
+  architecture: "resnet34-1",
+  frontEnd: { ...NETWORK.frontEnd, window: "hamming" },
+};
+
+export function randomModel(specs, seed = 1, network = NETWORK) {
+  return modelFile([{ name: "network", bytes: section(network, randomTensors(specs, seed)) }]);
 }

@@ -1,10 +1,13 @@
 // The speaker network alone, without the engine around it.
 import { readModelFile } from "../../dist/engine/model-file.js";
+import { SPEAKER_ARCHITECTURES } from "../../dist/engine/speaker-tensors.js";
 
 export async function speaker(model, wasm, maxFrames) {
   const file = await readModelFile(model);
   const kernels = new WebAssembly.Instance(new WebAssembly.Module(wasm), {}).exports;
-  if (!kernels.speakerReserve(maxFrames)) throw new Error(`no room for ${maxFrames} frames`);
+  const architecture = SPEAKER_ARCHITECTURES.indexOf(file.architecture);
+  if (!kernels.speakerReserve(architecture, maxFrames, file.frontEnd.floor))
+    throw new Error(`no room for ${maxFrames} frames`);
   for (const [i, tensor] of file.network.tensors.entries()) {
     new Uint8Array(kernels.memory.buffer).set(tensor.bytes, kernels.speakerStaging());
     kernels.speakerTake(i);

@@ -90,7 +90,7 @@ export interface KernelExports {
   attackScore(kind: number, frames: number): number;
   attackWipe(): void;
 
-  speakerReserve(maxFrames: number): number;
+  speakerReserve(architecture: number, maxFrames: number, floor: number): number;
   speakerTensors(): number;
   speakerTensorBytes(tensor: number): number;
   speakerStaging(): Pointer;

@@ -20,26 +20,17 @@
  * To load the network into the kernels: for each of `network.tensors`, in order, copy `bytes` to the staging slot and take it
  * (assembly/speaker/abi.ts). The table was checked against the architecture, so that every size agrees.
  */
-import { type Dtype, SPEAKER_ARCHITECTURE, speakerTensors } from "./speaker-tensors.js";
+import { type FrontEnd, frontEndOf } from "./front-end.js";
+import { ModelFileError } from "./model-file-error.js";
+import {
+  type Dtype,
+  isSpeakerArchitecture,
+  SPEAKER_ARCHITECTURES,
+  type SpeakerArchitecture,
+  speakerTensors,
+} from "./speaker-tensors.js";
 
-export type ModelFileErrorCode =
-  | "NOT_A_MODEL"
-  | "OTHER_VERSION"
-  | "TRUNCATED"
-  | "ALTERED"
-  | "MALFORMED"
-  | "OTHER_ARCHITECTURE"
-  | "NO_DIGEST";
-
-export class ModelFileError extends Error {
-  override readonly name = "ModelFileError";
-  constructor(
-    readonly code: ModelFileErrorCode,
-    message: string,
-  ) {
-    super(message);
-  }
-}
+export { ModelFileError, type ModelFileErrorCode } from "./model-file-error.js";
 
 export interface Tensor {
   readonly name: string;
@@ -79,6 +70,8 @@ export interface ModelFile {
   /** SHA-256 (hex) of section `network`. */
   readonly revision: string;
   readonly network: ModelSection;
+  readonly architecture: SpeakerArchitecture;
+  readonly frontEnd: FrontEnd;
   readonly sections: ReadonlyMap<string, ModelSection>;
   readonly cohort: Cohort | null;
   readonly voiceClass: VoiceClassAxis | null;
@@ -104,13 +97,16 @@ export async function readModelFile(given: Uint8Array): Promise<ModelFile> {
   for (const entry of header.sections) sections.set(entry.name, await readSection(body, entry));
   const network = sections.get("network");
   if (!network) throw malformed("it has no section `network`");
-  checkNetwork(network);
+  const architecture = architectureOf(network);
+  checkTensors(network, architecture);
   return {
     family: header.family,
     licence: header.licence,
     trainingData: header.trainingData,
     revision: network.revision,
     network,
+    architecture,
+    frontEnd: frontEndOf(record(network.description.frontEnd, "the front end")),
     sections,
     cohort: readCohort(sections.get("cohort")),
     voiceClass: readVoiceClass(sections.get("voice-class")),
@@ -209,16 +205,18 @@ function readTensor(section: Uint8Array, from: number, sectionName: string, row:
   return { name, dtype, shape, bytes: section.subarray(offset, offset + bytes) };
 }
 
-function checkNetwork(network: ModelSection): void {
-  const { architecture, frontEnd } = network.description;
-  if (architecture !== SPEAKER_ARCHITECTURE) {
-    throw new ModelFileError(
-      "OTHER_ARCHITECTURE",
-      `the model's network is ${String(architecture)}, this engine runs ${SPEAKER_ARCHITECTURE}`,
-    );
-  }
-  record(frontEnd, "the front end");
-  const wanted = speakerTensors();
+function architectureOf({ description }: ModelSection): SpeakerArchitecture {
+  const { architecture } = description;
+  if (isSpeakerArchitecture(architecture)) return architecture;
+  const known = SPEAKER_ARCHITECTURES.join(" and ");
+  throw new ModelFileError(
+    "OTHER_ARCHITECTURE",
+    `the model's network is ${String(architecture)}, this engine runs ${known}`,
+  );
+}
+
+function checkTensors(network: ModelSection, architecture: SpeakerArchitecture): void {
+  const wanted = speakerTensors(architecture);
   if (network.tensors.length !== wanted.length) {
     throw malformed(`the network has ${network.tensors.length} tensors, not ${wanted.length}`);
   }

@@ -1,12 +1,21 @@
 /** The speaker network (assembly/speaker): loaded once, then one window of features at a time becomes an embedding. */
 import { EngineError } from "./engine-error.js";
+import type { FrontEnd } from "./front-end.js";
 import type { Kernels } from "./kernels.js";
+import { SPEAKER_ARCHITECTURES, type SpeakerArchitecture } from "./speaker-tensors.js";
 import { windowSlackFrames } from "./stream-kernel.js";
 
 /** The tensors of the network, in the order in which the kernels take them. Crosses threads. */
 export interface NetworkWeights {
   readonly bytes: Uint8Array;
   readonly tensors: readonly { readonly offset: number; readonly bytes: number }[];
+}
+
+/** The speaker network as the model carries it. Crosses threads. */
+export interface SpeakerModel {
+  readonly architecture: SpeakerArchitecture;
+  readonly frontEnd: FrontEnd;
+  readonly weights: NetworkWeights;
 }
 
 /** Tensors in one piece, in the room that is given for so many bytes. */
@@ -29,9 +38,10 @@ export class Network {
   readonly #kernels: Kernels;
 
   /** Reserves its slots: the kernels must not be sealed yet. */
-  constructor(kernels: Kernels, weights: NetworkWeights, windowFrames: number) {
+  constructor(kernels: Kernels, { architecture, frontEnd, weights }: SpeakerModel, windowFrames: number) {
     const { run } = kernels;
-    if (run.speakerReserve(windowFrames + windowSlackFrames) !== 1) {
+    const kind = SPEAKER_ARCHITECTURES.indexOf(architecture);
+    if (run.speakerReserve(kind, windowFrames + windowSlackFrames, frontEnd.floor) !== 1) {
       throw new EngineError("BAD_MODEL", `windows of ${windowFrames} frames are not possible`);
     }
     for (const [i, { offset, bytes }] of weights.tensors.entries()) {

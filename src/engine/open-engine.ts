@@ -53,7 +53,11 @@ export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngi
       voiceClass: model.voiceClass,
       calibration: calibrationOf(model.calibration),
     },
-    network: weightsOf(model.network.tensors, shared),
+    speaker: {
+      architecture: model.architecture,
+      frontEnd: model.frontEnd,
+      weights: weightsOf(model.network.tensors, shared),
+    },
     windowFrames: Math.round(windowSeconds * 100),
     attacks: attackModelsOf(model),
   };

@@ -1,4 +1,4 @@
-/** The tensors of the speaker network in the order in which the kernels take them; assembly/speaker/weights.ts walks the same layers. */
+/** The tensors of each speaker network in the order in which the kernels take them; each weights.ts of assembly/speaker walks the same layers. */
 
 export type Dtype = "i8" | "i16" | "f32";
 
@@ -8,7 +8,13 @@ export interface TensorSpec {
   readonly shape: readonly number[];
 }
 
-export const SPEAKER_ARCHITECTURE = "campplus-1";
+/** In the kernels' order (assembly/speaker/abi.ts). */
+export const SPEAKER_ARCHITECTURES = ["campplus-1", "resnet34-1"] as const;
+export type SpeakerArchitecture = (typeof SPEAKER_ARCHITECTURES)[number];
+
+export function isSpeakerArchitecture(value: unknown): value is SpeakerArchitecture {
+  return (SPEAKER_ARCHITECTURES as readonly unknown[]).includes(value);
+}
 
 const FRONT_CHANNELS = 32;
 const GROWTH = 32;
@@ -42,14 +48,18 @@ function norm(name: string, channels: number): TensorSpec[] {
   ];
 }
 
-function residualBlock(name: string, shortcut: boolean): TensorSpec[] {
+/** Two 3 × 3 convolutions, and one of 1 × 1 where the input cannot be added as it is. */
+function residualBlock(name: string, dtype: Dtype, inputs: number, channels: number, shortcut: boolean): TensorSpec[] {
   return [
-    ...convolution(`${name}.conv1`, "i16", FRONT_CHANNELS, 3, 3 * FRONT_CHANNELS),
-    ...(shortcut ? convolution(`${name}.shortcut`, "i16", FRONT_CHANNELS, 1, FRONT_CHANNELS) : []),
-    ...convolution(`${name}.conv2`, "i16", FRONT_CHANNELS, 3, 3 * FRONT_CHANNELS),
-    vector(`${name}.conv2.residual`, FRONT_CHANNELS),
+    ...convolution(`${name}.conv1`, dtype, channels, 3, 3 * inputs),
+    ...(shortcut ? convolution(`${name}.shortcut`, dtype, channels, 1, inputs) : []),
+    ...convolution(`${name}.conv2`, dtype, channels, 3, 3 * channels),
+    vector(`${name}.conv2.residual`, channels),
   ];
 }
+
+const frontBlock = (name: string, shortcut: boolean): TensorSpec[] =>
+  residualBlock(name, "i16", FRONT_CHANNELS, FRONT_CHANNELS, shortcut);
 
 function denseLayer(name: string, channels: number): TensorSpec[] {
   return [
@@ -61,13 +71,17 @@ function denseLayer(name: string, channels: number): TensorSpec[] {
   ];
 }
 
-export function speakerTensors(): TensorSpec[] {
+export function speakerTensors(architecture: SpeakerArchitecture): TensorSpec[] {
+  return architecture === "campplus-1" ? campplusTensors() : resnetTensors();
+}
+
+function campplusTensors(): TensorSpec[] {
   const tensors = [
     ...convolution("front.conv1", "i16", FRONT_CHANNELS, 3, 4),
-    ...residualBlock("front.stage1.0", true),
-    ...residualBlock("front.stage1.1", false),
-    ...residualBlock("front.stage2.0", true),
-    ...residualBlock("front.stage2.1", false),
+    ...frontBlock("front.stage1.0", true),
+    ...frontBlock("front.stage1.1", false),
+    ...frontBlock("front.stage2.0", true),
+    ...frontBlock("front.stage2.1", false),
     ...convolution("front.conv2", "i16", FRONT_CHANNELS, 3, 3 * FRONT_CHANNELS),
     ...convolution("tdnn", "i8", 128, 5, 10 * FRONT_CHANNELS),
   ];
@@ -85,4 +99,24 @@ export function speakerTensors(): TensorSpec[] {
     ...dense("map", "i16", 256, 192),
   );
   return tensors;
+}
+
+const STAGES = [
+  { blocks: 3, channels: 32, dtype: "i16" },
+  { blocks: 4, channels: 64, dtype: "i16" },
+  { blocks: 6, channels: 128, dtype: "i8" },
+  { blocks: 3, channels: 256, dtype: "i8" },
+] as const;
+
+function resnetTensors(): TensorSpec[] {
+  const tensors = convolution("stem", "i16", 32, 3, 4);
+  let inputs = 32;
+  let number = 0;
+  for (const { blocks, channels, dtype } of STAGES) {
+    for (let i = 0; i < blocks; i++, number++) {
+      tensors.push(...residualBlock(`blocks.${number}`, dtype, inputs, channels, inputs !== channels));
+      inputs = channels;
+    }
+  }
+  return [...tensors, ...dense("fc", "i8", 256, 2 * 10 * 256)];
 }

@@ -26,8 +26,8 @@ export interface StreamStep {
   readonly ended: boolean;
 }
 
-/** What a frame of a window is told by: 80 bins of log-mel, or the finer picture of assembly/dsp/detail.ts. */
-export type FrameRows = "mel" | "detail";
+/** What a frame of a window is told by: 80 bins of log-mel, the finer picture of assembly/dsp/detail.ts, or log-mel under a Hamming window. */
+export type FrameRows = "mel" | "detail" | "hamming";
 
 /** What a stream is begun with. */
 export interface StreamFormat {
@@ -36,12 +36,12 @@ export interface StreamFormat {
   readonly mostSpeechSeconds: number;
   /** Frames of a window; the speaker network's unless told. */
   readonly windowFrames?: number;
-  /** Log-mel unless told. */
+  /** The speaker network's unless told. */
   readonly rows?: FrameRows;
 }
 
 /** The order is the kernels'. */
-const rowsOfKernels: readonly FrameRows[] = ["mel", "detail"];
+const rowsOfKernels: readonly FrameRows[] = ["mel", "detail", "hamming"];
 
 const windowFull = 1;
 const limitReached = 2;
@@ -56,10 +56,13 @@ export const windowSlackFrames = 64;
 export class StreamKernel {
   readonly #kernels: Kernels;
   readonly #windowFrames: number;
+  readonly #rows: FrameRows;
 
-  constructor(kernels: Kernels, windowFrames: number) {
+  /** What the speaker network hears. */
+  constructor(kernels: Kernels, windowFrames: number, rows: FrameRows) {
     this.#kernels = kernels;
     this.#windowFrames = windowFrames;
+    this.#rows = rows;
   }
 
   /** Goes on with `state`, or begins. Stops where `untilSpeechSeconds` of net speech are reached, the same place in any chunking. */
@@ -125,7 +128,7 @@ export class StreamKernel {
     }
     const limitFrames = Math.round(format.mostSpeechSeconds * framesPerSecond);
     const windowFrames = format.windowFrames ?? this.#windowFrames;
-    const rows = rowsOfKernels.indexOf(format.rows ?? "mel");
+    const rows = rowsOfKernels.indexOf(format.rows ?? this.#rows);
     const refused = run.streamStart(format.rateHz, windowFrames, limitFrames, rows);
     if (refused === 0) return;
     if (refused === badWindow) throw new EngineError("BAD_ARGUMENT", `no windows of ${windowFrames} frames`);

@@ -1,7 +1,7 @@
 /** Everything that one thread can do: an instance of the kernels with the model in it. Synchronous, one call at a time. */
 import { type AttackModel, AttackNetworks } from "./attack-network.js";
 import { Kernels } from "./kernels.js";
-import { Network, type NetworkWeights } from "./network.js";
+import { Network, type SpeakerModel } from "./network.js";
 import type { AttackKind, Measures, Score, Template, TrainedVoice, Voice, VoiceWindow } from "./port.js";
 import { Scoring, type ScoringModel, type Standing } from "./scoring.js";
 import {
@@ -15,7 +15,7 @@ import {
 /** What a thread needs of a model. Crosses threads. */
 export interface ThreadModel {
   readonly scoring: ScoringModel;
-  readonly network: NetworkWeights;
+  readonly speaker: SpeakerModel;
   readonly windowFrames: number;
   readonly attacks: readonly AttackModel[];
 }
@@ -37,8 +37,8 @@ export class ThreadWork {
   constructor(module: WebAssembly.Module, model: ThreadModel) {
     const kernels = new Kernels(module);
     this.#kernels = kernels;
-    this.#streams = new StreamKernel(kernels, model.windowFrames);
-    this.#network = new Network(kernels, model.network, model.windowFrames);
+    this.#streams = new StreamKernel(kernels, model.windowFrames, model.speaker.frontEnd.rows);
+    this.#network = new Network(kernels, model.speaker, model.windowFrames);
     this.#attacks = new AttackNetworks(kernels, model.attacks);
     this.#scoring = new Scoring(kernels, model.scoring);
     kernels.run.seal();

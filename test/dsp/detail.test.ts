@@ -174,7 +174,7 @@ describe("a stream of details", () => {
     for (const frames of [-1, 49, 401, 1000]) {
       expect(kernels.streamStart(16000, frames, 0, detailRows)).toBe(kernels.BAD_WINDOW.value);
     }
-    for (const rows of [-1, 2]) expect(kernels.streamStart(16000, 100, 0, rows)).toBe(kernels.BAD_WINDOW.value);
+    for (const rows of [-1, 3]) expect(kernels.streamStart(16000, 100, 0, rows)).toBe(kernels.BAD_WINDOW.value);
     expect(kernels.windowBins()).toBe(BINS);
     const { windows } = listen(kernels, recording, 8000, { windowFrames: 400, detail: true });
     expect(windows[0]?.features.length).toBe(400 * BINS);

@@ -9,6 +9,7 @@ export interface Kernels {
   readonly BAD_WINDOW: WebAssembly.Global;
   readonly MEL_ROWS: WebAssembly.Global;
   readonly DETAIL_ROWS: WebAssembly.Global;
+  readonly HAMMING_ROWS: WebAssembly.Global;
   reserve(bytes: number): number;
   seal(): void;
   exp(out: number, x: number, n: number): void;
@@ -16,6 +17,7 @@ export interface Kernels {
   sigmoid(out: number, x: number, n: number): void;
   tanh(out: number, x: number, n: number): void;
   logMel(out: number, x: number, samples: number): number;
+  hammingLogMel(out: number, x: number, samples: number): number;
   logMelFrames(samples: number): number;
   detail(out: number, x: number, samples: number): number;
   detailBins(): number;
@@ -122,6 +124,8 @@ export interface Listening {
   readonly limitFrames?: number;
   readonly chunks?: readonly number[];
   readonly detail?: boolean;
+  /** Windows of log-mel under a Hamming window. */
+  readonly hamming?: boolean;
 }
 
 export function measured(kernels: Kernels): Measured {
@@ -183,8 +187,9 @@ export function push(
 
 /** A whole recording through a stream. */
 export function listen(kernels: Kernels, x: Float32Array, rateHz: number, options: Listening = {}): Heard {
-  const { windowFrames = 0, limitFrames = 0, chunks = [4096], detail = false } = options;
-  const rows = (detail ? kernels.DETAIL_ROWS : kernels.MEL_ROWS).value as number;
+  const { windowFrames = 0, limitFrames = 0, chunks = [4096], detail = false, hamming = false } = options;
+  const kind = detail ? kernels.DETAIL_ROWS : hamming ? kernels.HAMMING_ROWS : kernels.MEL_ROWS;
+  const rows = kind.value as number;
   const refusal = kernels.streamStart(rateHz, windowFrames, limitFrames, rows);
   if (refusal !== 0) throw new RangeError(`refused with ${refusal}`);
   const windows: Window[] = [];

@@ -13,9 +13,11 @@ const input = kernels.reserve(SAMPLES * 4);
 const output = kernels.reserve((SAMPLES / 160) * BINS * 4);
 kernels.seal();
 
-function logMel(x: Float32Array): Float32Array {
+type Shape = "povey" | "hamming";
+
+function logMel(x: Float32Array, shape: Shape = "povey"): Float32Array {
   floats(kernels, input, x.length).set(x);
-  const frames = kernels.logMel(output, input, x.length);
+  const frames = kernels[shape === "povey" ? "logMel" : "hammingLogMel"](output, input, x.length);
   return floats(kernels, output, frames * BINS).slice();
 }
 
@@ -24,7 +26,7 @@ function golden(name: string): Buffer {
 }
 
 /** Kaldi's definition in f64, one frame at a time, with fft.js as the transform. */
-function reference(x: Float32Array): number[] {
+function reference(x: Float32Array, shape: Shape): number[] {
   const mel = (hz: number) => 1127 * Math.log(1 + hz / 700);
   const low = mel(20);
   const width = (mel(8000) - low) / (BINS + 1);
@@ -38,7 +40,9 @@ function reference(x: Float32Array): number[] {
     const windowed = new Array<number>(512).fill(0);
     for (let i = 0; i < 400; i++) {
       const before = centred[Math.max(0, i - 1)] ?? 0;
-      windowed[i] = ((centred[i] ?? 0) - 0.97 * before) * (0.5 - 0.5 * Math.cos((2 * Math.PI * i) / 399)) ** 0.85;
+      const turn = Math.cos((2 * Math.PI * i) / 399);
+      const weight = shape === "povey" ? (0.5 - 0.5 * turn) ** 0.85 : 0.54 - 0.46 * turn;
+      windowed[i] = ((centred[i] ?? 0) - 0.97 * before) * weight;
     }
     const spectrum = fft.createComplexArray();
     fft.realTransform(spectrum, windowed);
@@ -63,13 +67,16 @@ function furthest(got: ArrayLike<number>, expected: ArrayLike<number>): number {
 }
 
 describe("log-mel", () => {
-  it("agrees with kaldi-native-fbank", () => {
+  it.each([
+    ["povey", "fbank.f32"],
+    ["hamming", "fbank-hamming.f32"],
+  ] as const)("agrees with kaldi-native-fbank under a %s window", (shape, name) => {
     const pcm = golden("fbank.i16");
-    const features = golden("fbank.f32");
+    const features = golden(name);
     const x = Float32Array.from({ length: pcm.length / 2 }, (_, i) => pcm.readInt16LE(2 * i) / 32768);
     const expected = Float32Array.from({ length: features.length / 4 }, (_, i) => features.readFloatLE(4 * i));
     // Both sum 257 powers in f32; the worst bins lie near the floor beside loud ones.
-    expect(furthest(logMel(x), expected)).toBeLessThanOrEqual(2e-4);
+    expect(furthest(logMel(x, shape), expected)).toBeLessThanOrEqual(2e-4);
   });
 
   it.each([
@@ -78,9 +85,11 @@ describe("log-mel", () => {
     ["noise", noise(1, 16000, 5, -20)],
     ["brown noise", noise(1, 16000, 6, -12, "brown")],
   ])("agrees with the definition in f64 on %s", (_, x) => {
-    expect(furthest(logMel(x), reference(x))).toBeLessThanOrEqual(
-      5e-4 /* f32 against f64, bins 70 dB under the strongest */,
-    );
+    for (const shape of ["povey", "hamming"] as const) {
+      expect(furthest(logMel(x, shape), reference(x, shape)), shape).toBeLessThanOrEqual(
+        5e-4 /* f32 against f64, bins 70 dB under the strongest */,
+      );
+    }
   });
 
   it("is at the floor in silence and does not mind a constant", () => {
@@ -109,12 +118,24 @@ describe("log-mel", () => {
 
   it("gives the same bits as the stream does, for speech and the 300 ms around it", () => {
     const x = speak({ speaker: 2, seconds: 3.5 });
-    const all = logMel(x);
-    const { windows, marks } = listen(kernels, x, 16000, { windowFrames: 1000, chunks: [333] });
-    const near = (f: number) => marks.slice(Math.max(0, f - 30), f + 31).includes(1);
-    const kept = marks.flatMap((_, f) => (near(f) ? [...all.subarray(f * BINS, (f + 1) * BINS)] : []));
-    expect(kept.length).toBeGreaterThan(100 * BINS);
-    expect(windows.flatMap((w) => [...w.features])).toEqual(kept);
+    for (const shape of ["povey", "hamming"] as const) {
+      const all = logMel(x, shape);
+      const hamming = shape === "hamming";
+      const { windows, marks } = listen(kernels, x, 16000, { windowFrames: 1000, chunks: [333], hamming });
+      const near = (f: number) => marks.slice(Math.max(0, f - 30), f + 31).includes(1);
+      const kept = marks.flatMap((_, f) => (near(f) ? [...all.subarray(f * BINS, (f + 1) * BINS)] : []));
+      expect(kept.length).toBeGreaterThan(100 * BINS);
+      expect(windows.flatMap((w) => [...w.features])).toEqual(kept);
+    }
+  });
+
+  it("under a Hamming window changes nothing that is measured or heard as speech", () => {
+    const x = speak({ speaker: 2, seconds: 3.5 });
+    const [plain, other] = [false, true].map((hamming) => listen(kernels, x, 16000, { windowFrames: 120, hamming }));
+    expect(other!.measured).toEqual(plain!.measured);
+    expect(other!.marks).toEqual(plain!.marks);
+    expect(other!.windows.map((w) => w.features.length)).toEqual(plain!.windows.map((w) => w.features.length));
+    expect(other!.windows[0]!.features).not.toEqual(plain!.windows[0]!.features);
   });
 
   it("removes the mean of every bin", () => {

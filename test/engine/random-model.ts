@@ -3,7 +3,7 @@
  * that a trained network has. Golden hashes made with it do not change when the shipped model does.
  */
 import { createHash } from "node:crypto";
-import { speakerTensors, type TensorSpec } from "../../src/engine/speaker-tensors.js";
+import { type SpeakerArchitecture, speakerTensors, type TensorSpec } from "../../src/engine/speaker-tensors.js";
 import { random } from "../voice.js";
 
 interface Written {
@@ -50,34 +50,37 @@ function values({ name, dtype, shape }: TensorSpec, inputs: number, next: () => 
   const length = shape.reduce((product, size) => product * size, 1);
   const fill = (most: number) => () => Math.round((2 * next() - 1) * most);
   if (name.endsWith(".weight")) {
-    return dtype === "i8" ? Int8Array.from({ length }, fill(127)) : Int16Array.from({ length }, fill(1000));
+    if (dtype === "i8") return Int8Array.from({ length }, fill(127));
+    return Int16Array.from({ length }, fill(name.startsWith("blocks.") ? 127 : 1000));
   }
   if (dtype === "i16") return Int16Array.from({ length }, fill(name.endsWith(".gain") ? 9000 : 600));
   if (name.endsWith(".residual")) return new Float32Array(length).fill(0.5);
   // The last two layers have none: it would be the same part of every embedding.
-  if (/^(dense|map)\.bias/.test(name)) return new Float32Array(length);
+  if (/^(dense|map|fc)\.bias/.test(name)) return new Float32Array(length);
   if (name.endsWith(".bias")) return Float32Array.from({ length }, () => 400 * next() - 100);
   const wide = /\.local|transit|tdnn|shortcut/.test(name) ? 8 : 1;
   return new Float32Array(length).fill(wide / Math.sqrt(inputs) / 73);
 }
 
-const networks = new Map<number, Buffer>();
+const networks = new Map<string, Buffer>();
 
 /** Seven million weights take a second to draw: once is enough. */
-function networkSection(seed: number): Buffer {
-  let bytes = networks.get(seed);
+function networkSection(seed: number, architecture: SpeakerArchitecture): Buffer {
+  const key = `${architecture} ${seed}`;
+  let bytes = networks.get(key);
   if (!bytes) {
-    const description = { architecture: "campplus-1", dimensions: 256, windowSeconds: 4, frontEnd: {} };
-    bytes = section(description, network(seed));
-    networks.set(seed, bytes);
+    const frontEnd = architecture === "resnet34-1" ? { window: "hamming" } : {};
+    const description = { architecture, dimensions: 256, windowSeconds: 4, frontEnd };
+    bytes = section(description, network(seed, architecture));
+    networks.set(key, bytes);
   }
   return bytes;
 }
 
-function network(seed: number): Written[] {
+function network(seed: number, architecture: SpeakerArchitecture): Written[] {
   const next = random(seed);
   let inputs = 1;
-  return speakerTensors().map((spec) => {
+  return speakerTensors(architecture).map((spec) => {
     if (spec.name.endsWith(".weight")) inputs = spec.shape.slice(1).reduce((product, size) => product * size, 1);
     return { ...spec, data: values(spec, inputs, next) };
   });
@@ -117,6 +120,7 @@ function attackSection(kind: string, seed: number, architecture?: string): Buffe
 
 export interface RandomModel {
   readonly seed?: number;
+  readonly architecture?: SpeakerArchitecture;
   readonly attacks?: readonly string[];
   /** What the attack networks call themselves, in place of what they are. */
   readonly attackArchitecture?: string;
@@ -124,13 +128,13 @@ export interface RandomModel {
 }
 
 export function randomModel(chosen: RandomModel = {}): Uint8Array {
-  const { seed = 1, calibration = {}, attacks = [], attackArchitecture } = chosen;
+  const { seed = 1, architecture = "campplus-1", calibration = {}, attacks = [], attackArchitecture } = chosen;
   const next = random(seed + 1000);
   const cohort = Int8Array.from({ length: 300 * 256 }, () => Math.round(70 * (next() + next() + next() - 1.5)));
   const axis = Float32Array.from({ length: 256 }, () => next() - 0.5);
   const quantiles = Float32Array.from({ length: 101 }, (_, i) => (i - 50) / 50);
   const sections: [string, Buffer][] = [
-    ["network", networkSection(seed)],
+    ["network", networkSection(seed, architecture)],
     ["cohort", section({ scale: 1 / 35 / 16 }, [{ name: "rows", dtype: "i8", shape: [300, 256], data: cohort }])],
     [
       "voice-class",

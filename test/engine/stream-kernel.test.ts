@@ -21,7 +21,7 @@ function heard(listeners: readonly StreamKernel[], rows: FrameRows | undefined) 
   return { measures, windows: tail ? [...windows, tail] : windows };
 }
 
-const listener = () => new StreamKernel(new Kernels(module), 400);
+const listener = () => new StreamKernel(new Kernels(module), 400, "mel");
 
 describe("windows", () => {
   it("have rows of the kind that is asked for, log-mel unless told, cut at the same places", () => {

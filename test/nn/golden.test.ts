@@ -18,7 +18,7 @@ const k = new Kernels(new Uint8Array(readFileSync(here("../../dist/engine/vivavo
 test("the shipped model, from samples to embedding, is the float network's", async () => {
   const file = await readModelFile(new Uint8Array(readFileSync(model)));
   expect(file.revision, "golden.json is of another model: run training/golden.py").toBe(golden.revision);
-  expect(k.run.speakerReserve!(400)).toBe(1);
+  expect(k.run.speakerReserve!(0, 400, file.frontEnd.floor)).toBe(1);
   for (const [i, tensor] of file.network.tensors.entries()) {
     k.write(k.run.speakerStaging!(), new Int8Array(tensor.bytes.slice().buffer));
     expect(k.run.speakerTake!(i)).toBe(1);

@@ -7,6 +7,7 @@ beforeAll(async () => {
   wasm = await compile(
     "nn/convolution",
     "nn/pair-convolution",
+    "nn/patch-convolution",
     "nn/quad-convolution",
     "nn/activation",
     "nn/dense",
@@ -291,12 +292,63 @@ test("four frames at once give the bits of frame after frame", () => {
   );
 });
 
-/** A layer of bytes, packed for pairs of frames; its plain panels lie first. */
+test("patches of four frames and two bins give the bits of frame after frame", () => {
+  fc.assert(
+    fc.property(
+      fc.record({
+        seed: fc.integer(),
+        frames: fc.integer({ min: 1, max: 21 }),
+        columns: fc.integer({ min: 1, max: 7 }),
+        channels: fc.constantFrom(8, 32, 64, 72),
+        outputs: fc.constantFrom(8, 16, 24),
+        words: fc.boolean(),
+        extreme: fc.boolean(),
+        kind: fc.constantFrom("none", "in place"),
+      }),
+      ({ seed, frames, columns, channels, outputs, words, extreme, kind }) => {
+        const k = new Kernels(wasm);
+        const chance = new Chance(seed);
+        const bins = 2 * columns;
+        const rows = Math.ceil(frames / 4) * 4;
+        // The largest sums of 9 · channels products of 2047 that stay below 2²⁷.
+        const most = Math.min(words ? 455 : 127, Math.floor((2 ** 27 - 1) / (9 * channels * 2047)));
+        const weights = chance.words(outputs * 9 * channels, -most, most);
+        if (extreme) weights.fill(most, 0, 9 * channels).fill(-most, 9 * channels, 18 * channels);
+        const l: Layer = {
+          ...layer(chance, outputs, 3, 3 * channels, true, 0, 2047),
+          weights: words ? weights : Int8Array.from(weights),
+        };
+        const x = chance.words((rows + 2) * (bins + 2) * channels, 0, 2047);
+        if (extreme) x.fill(2047, 0, x.length >> 1);
+        const residual = chance.words(rows * bins * outputs, -20000, 20000);
+        const added = kind === "in place";
+        const [step, xStep, slot] = [bins * outputs * WORD, (bins + 2) * channels * WORD, k.put(x)];
+
+        const one = k.put(residual);
+        k.run.convolvePlane!(one, step, slot, xStep, frames, bins, channels, 1, place(k, l), added ? one : 0);
+        const panels = k.reserve(k.run.patchBytes!(outputs, channels));
+        (words ? k.run.packPatchWords! : k.run.packPatchBytes!)(panels, k.put(l.weights), outputs, channels);
+        const [gain, bias, gained] = [k.put(l.gain), k.put(l.bias), k.put(l.residualGain)];
+        const at = k.record(outputs, 3, 3 * channels, panels, gain, bias, gained, { f32: 0 }, { f32: 2047 });
+        const patched = k.put(residual);
+        const scratch = k.reserve(k.run.patchScratchBytes!(bins, channels));
+        k.run.convolvePatches!(patched, step, slot, xStep, frames, bins, channels, at, added ? patched : 0, scratch);
+        expect(k.words(patched, frames * bins * outputs)).toEqual(k.words(one, frames * bins * outputs));
+      },
+    ),
+    { numRuns: 80 },
+  );
+});
+
+/** A layer of bytes or words, packed for pairs of frames; its plain panels lie first. */
 function placePairs(k: Kernels, chance: Chance, outputs: number, run: number, extreme: boolean): number {
-  const l = { ...layer(chance, outputs, 3, run, true, 0, 4095), weights: chance.bytes(outputs * 3 * run) };
-  if (extreme) l.weights.fill(127, 0, 3 * run).fill(-127, 3 * run, 6 * run);
+  const words = chance.next() < 0.5;
+  const most = words ? 1000 : 127;
+  const weights = words ? chance.words(outputs * 3 * run, -most, most) : chance.bytes(outputs * 3 * run);
+  if (extreme) weights.fill(most, 0, 3 * run).fill(-most, 3 * run, 6 * run);
+  const l: Layer = { ...layer(chance, outputs, 3, run, words, 0, 4095), weights };
   const panels = k.reserve(k.run.pairBytes!(outputs, run));
-  k.run.packPairs!(panels, k.put(l.weights), outputs, run);
+  (words ? k.run.packPairWords! : k.run.packPairBytes!)(panels, k.put(l.weights), outputs, run);
   return k.record(outputs, 3, run, panels, k.put(l.gain), k.put(l.bias), 0, { f32: 0 }, { f32: 4095 });
 }
 

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { modelFile, NETWORK, randomTensors, section } from "../../bench/nn/random-model.mjs";
+import { modelFile, NETWORK, RESNET, randomModel, randomTensors, section } from "../../bench/nn/random-model.mjs";
 import { ModelFileError, type ModelFileErrorCode, readModelFile, tensorValues } from "../../src/engine/model-file.js";
 import { speakerTensors } from "../../src/engine/speaker-tensors.js";
 
-const tensors = randomTensors(speakerTensors(), 1);
+const tensors = randomTensors(speakerTensors("campplus-1"), 1);
 const network = { name: "network", bytes: section(NETWORK, tensors) };
 const rows = Int8Array.from({ length: 3 * 256 }, (_, i) => (i % 255) - 127);
 const floats = (name: string, values: number[]) => ({
@@ -66,7 +66,7 @@ describe("a model file", () => {
     expect(alone.revision).toBe((await readModelFile(whole)).revision);
     expect(alone.cohort).toBeNull();
     expect(alone.calibration).toBeNull();
-    const other = { name: "network", bytes: section(NETWORK, randomTensors(speakerTensors(), 2)) };
+    const other = { name: "network", bytes: section(NETWORK, randomTensors(speakerTensors("campplus-1"), 2)) };
     expect((await readModelFile(modelFile([other]))).revision).not.toBe(alone.revision);
   });
 
@@ -77,6 +77,12 @@ describe("a model file", () => {
       (await readModelFile(whole)).revision,
     );
   });
+});
+
+test("a model file of a ResNet34 says what it is and what it hears", async () => {
+  const model = await readModelFile(randomModel(speakerTensors("resnet34-1"), 1, RESNET));
+  expect(model).toMatchObject({ architecture: "resnet34-1", frontEnd: { rows: "hamming", floor: 1e-6 } });
+  expect(await readModelFile(whole)).toMatchObject({ architecture: "campplus-1", frontEnd: { rows: "mel" } });
 });
 
 describe("refused, with the reason:", () => {
@@ -141,6 +147,25 @@ describe("refused, with the reason:", () => {
   test("another architecture", async () => {
     const other = section({ ...NETWORK, architecture: "resnet-34" }, tensors);
     expect(await refusal(modelFile([{ name: "network", bytes: other }]))).toBe("OTHER_ARCHITECTURE");
+  });
+
+  test("the tensors of the other architecture", async () => {
+    const other = section({ ...NETWORK, architecture: "resnet34-1" }, tensors);
+    expect(await refusal(modelFile([{ name: "network", bytes: other }]))).toBe("MALFORMED");
+  });
+
+  test.each([
+    [{ window: "hann" }, "window hann, this engine computes povey and hamming"],
+    [{ window: "constructor" }, "window constructor, this engine computes povey and hamming"],
+    [{ rateHz: 8000 }, "rateHz 8000, this engine computes 16000"],
+    [{ bins: 64 }, "bins 64, this engine computes 80"],
+    [{ relativeFloor: -1 }, "relativeFloor -1, expected a number from 0 to 1"],
+    [{ relativeFloor: null }, "relativeFloor null, expected a number from 0 to 1"],
+  ])("a front end with %j", async (frontEnd, words) => {
+    const other = section({ ...NETWORK, frontEnd }, tensors);
+    await expect(readModelFile(modelFile([{ name: "network", bytes: other }]))).rejects.toThrow(
+      `the model's front end has ${words}`,
+    );
   });
 
   test.each([

@@ -1,15 +1,14 @@
 /** The network's weights: `createWeights` walks the layers in the order of the model file and gives each tensor a place. */
-import { create, reserve } from "../memory";
-import { ACTIVATION_HIGH } from "../nn/activation";
-import { Convolution } from "../nn/convolution";
-import { Dense } from "../nn/dense";
-import { Loading, createConvolution, createDense, createQuadConvolution, expectCopy } from "../nn/loading";
+import { create, reserve } from "../../memory";
+import { ACTIVATION_HIGH } from "../../nn/activation";
+import { Convolution } from "../../nn/convolution";
+import { Dense } from "../../nn/dense";
+import { Loading, createConvolution, createDense, createQuadConvolution, expectCopy, expectResidual } from "../../nn/loading";
+import { CONCATENATION_HIGH, DIMENSIONS } from "../config";
 import {
   BLOCKS,
   BOTTLENECK,
-  CONCATENATION_HIGH,
   CONTEXT,
-  DIMENSIONS,
   FRONT_CHANNELS,
   GROWTH,
   SPEAKER_CHANNELS,
@@ -68,19 +67,12 @@ function createPlane(loading: Loading): Convolution {
   return createQuadConvolution(loading, FRONT_CHANNELS, 3 * FRONT_CHANNELS, 0, ACTIVATION_HIGH);
 }
 
-/** … then residual gain f32[outputs]. */
-function createResidual(loading: Loading): Convolution {
-  const c = createPlane(loading);
-  c.residualGain = reserve(FRONT_CHANNELS << 2);
-  expectCopy(loading, c.residualGain, FRONT_CHANNELS << 2);
-  return c;
-}
-
 function createResidualBlock(loading: Loading, shortcut: bool): ResidualBlock {
   const b = create<ResidualBlock>();
   b.conv1 = createPlane(loading);
   b.shortcut = shortcut ? createConvolution(loading, FRONT_CHANNELS, 1, FRONT_CHANNELS, true, -CONCATENATION_HIGH, CONCATENATION_HIGH) : null;
-  b.conv2 = createResidual(loading);
+  b.conv2 = createPlane(loading);
+  expectResidual(loading, b.conv2);
   return b;
 }
 

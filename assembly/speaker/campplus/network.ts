@@ -1,18 +1,15 @@
 /** The forward pass, one line per layer. */
-import { exp4 } from "../math/exponential";
-import { log4 } from "../math/logarithm";
-import { ACTIVATION_HIGH, FEATURE_GAIN, preactivate, preactivateListed, quantize } from "../nn/activation";
-import { Convolution, convolve, convolveGained, convolveListed, convolvePlane } from "../nn/convolution";
-import { dense, normalize } from "../nn/dense";
-import { addMeans, gate, multiply } from "../nn/gate";
-import { convolveQuads } from "../nn/quad-convolution";
-import { meanDeviation, sumFrames } from "../nn/pooling";
+import { ACTIVATION_HIGH, preactivate, preactivateListed } from "../../nn/activation";
+import { Convolution, convolve, convolveGained, convolveListed, convolvePlane } from "../../nn/convolution";
+import { dense, normalize } from "../../nn/dense";
+import { addMeans, gate, multiply } from "../../nn/gate";
+import { convolveQuads } from "../../nn/quad-convolution";
+import { meanDeviation, sumFrames } from "../../nn/pooling";
+import { BINS, CONCATENATION_HIGH, DIMENSIONS } from "../config";
+import { prepare } from "../features";
+import { PLANE_ROW } from "../state";
 import {
-  BINS,
   BOTTLENECK,
-  CONCATENATION_HIGH,
-  DIMENSIONS,
-  FLOOR,
   FRONT_CHANNELS,
   GROWTH,
   SEGMENT_FRAMES,
@@ -21,7 +18,7 @@ import {
   blockDilation,
   blockLayers,
 } from "./config";
-import { PLANE_ROW, State } from "./state";
+import { State } from "./state";
 import { DenseLayer, Norm, ResidualBlock, Weights } from "./weights";
 
 /** Bytes of a bin, and of a frame of bins with a zero bin on each side. */
@@ -59,35 +56,6 @@ export function forward(w: Weights, s: State, frames: i32): void {
   normalize(s.speaker, SPEAKER_CHANNELS);
   dense(s.embedding, s.speaker, w.map); //                                                  256
   normalize(s.embedding, DIMENSIONS);
-}
-
-/** Log-mel values above a floor, less their mean over time, as activations in the zero-padded input plane. */
-function prepare(s: State, frames: i32): void {
-  const row: usize = BINS << 2;
-  const end = s.features + <usize>frames * row;
-  let power = f32x4.splat(0);
-  for (let p = s.features; p < end; p += 16) power = f32x4.add(power, exp4(v128.load(p)));
-  const floor = f32x4.splat((FLOOR * sum(power)) / <f32>(frames * BINS));
-  for (let b: usize = 0; b < row; b += 16) {
-    let total = f32x4.splat(0);
-    for (let p = s.features + b; p < end; p += row) {
-      const x = log4(f32x4.add(exp4(v128.load(p)), floor));
-      v128.store(p, x);
-      total = f32x4.add(total, x);
-    }
-    const mean = f32x4.div(total, f32x4.splat(<f32>frames));
-    for (let p = s.features + b; p < end; p += row) v128.store(p, f32x4.sub(v128.load(p), mean));
-  }
-  memory.fill(s.plane, 0, <usize>((frames + 2) * PLANE_ROW) << 1);
-  for (let t = 0; t < frames; t++) {
-    quantize(s.plane + (<usize>((t + 1) * PLANE_ROW + 1) << 1), s.features + <usize>t * row, BINS, FEATURE_GAIN);
-  }
-}
-
-// @ts-ignore: decorator
-@inline
-function sum(x: v128): f32 {
-  return f32x4.extract_lane(x, 0) + f32x4.extract_lane(x, 1) + (f32x4.extract_lane(x, 2) + f32x4.extract_lane(x, 3));
 }
 
 /** Zeroes the frame before and after, and the bin below and above, of a [frames][bins] plane of FRONT_CHANNELS. */

@@ -1,0 +1,45 @@
+/** What a speaker network hears, as its model file describes it; the kernels compute one filter bank under either of two windows. */
+import { ModelFileError } from "./model-file-error.js";
+import type { FrameRows } from "./stream-kernel.js";
+
+export interface FrontEnd {
+  /** What its windows are made of. */
+  readonly rows: FrameRows;
+  /** Added to every mel power, as a share of the window's mean power. */
+  readonly floor: number;
+}
+
+/** assembly/dsp/log-mel.ts */
+const fixed: Readonly<Record<string, number>> = {
+  rateHz: 16000,
+  frameSamples: 400,
+  shiftSamples: 160,
+  bins: 80,
+  lowHz: 20,
+  highHz: 8000,
+  preemphasis: 0.97,
+  fftPoints: 512,
+  floor: 2 ** -23,
+};
+
+const rowsOfWindow: Readonly<Record<string, FrameRows>> = { povey: "mel", hamming: "hamming" };
+const usualFloor = 1e-6;
+
+/** Refuses what this engine does not compute. What is not said is as in `vivavoce-1`. */
+export function frontEndOf(described: Readonly<Record<string, unknown>>): FrontEnd {
+  for (const [name, value] of Object.entries(fixed)) {
+    if (described[name] === undefined || described[name] === value) continue;
+    throw refused(`${name} ${String(described[name])}, this engine computes ${value}`);
+  }
+  const { window = "povey", relativeFloor = usualFloor } = described;
+  const rows = Object.hasOwn(rowsOfWindow, String(window)) ? rowsOfWindow[String(window)] : undefined;
+  if (!rows) throw refused(`window ${String(window)}, this engine computes povey and hamming`);
+  if (typeof relativeFloor !== "number" || !(relativeFloor >= 0 && relativeFloor < 1)) {
+    throw refused(`relativeFloor ${String(relativeFloor)}, expected a number from 0 to 1`);
+  }
+  return { rows, floor: relativeFloor };
+}
+
+function refused(detail: string): ModelFileError {
+  return new ModelFileError("OTHER_ARCHITECTURE", `the model's front end has ${detail}`);
+}
