@@ -31,6 +31,8 @@ export interface AppParts {
   readonly page?: (request: Request) => Response | null;
   /** Everything under /operator; absent where tokens come from elsewhere. */
   readonly operator?: (request: Request) => Response | Promise<Response>;
+  /** Calls that are announced to telephone lines; `null` for a path that is none of theirs. */
+  readonly announce?: (path: string, request: Request, address: string) => Promise<Response> | null;
   /** Token, engagement and management endpoints; absent where tokens come from elsewhere. */
   readonly tokens?: {
     readonly owns: (path: string) => boolean;
@@ -77,6 +79,7 @@ export function createApp(parts: AppParts): Hono<Env> {
     const operator = parts.operator;
     app.on(["GET", "HEAD"], ["/operator", "/operator/*"], (c) => operator(c.req.raw));
   }
+  app.post("/telephony/*", async (c) => (await parts.announce?.(c.req.path, c.req.raw, addressOf(c))) ?? c.notFound());
   app.all("*", async (c) => {
     if (tokens?.owns(c.req.path)) return tokens.fetch(c.req.raw, c.env);
     const answer = await transcode(requestOf(c.req.raw, addressOf(c)));

@@ -3,6 +3,7 @@ import { availableParallelism, homedir } from "node:os";
 import { join } from "node:path";
 import { createSecureContext } from "node:tls";
 import { z } from "zod";
+import { lineSchema } from "../telephony/line.js";
 import { createPeerAddress } from "../token/peer-address.js";
 import { type ConfigurationOverrides, configurationSets } from "../voiceprint/configuration-set.js";
 import { reasonOf } from "./file-fault.js";
@@ -140,6 +141,8 @@ export const configSchema = z.strictObject({
       stopSeconds: seconds.default(30),
     })
     .prefault({}),
+  /** Lines on which calls of telephone systems come in by themselves. */
+  telephony: z.array(lineSchema).default([]),
   log: z.strictObject({ level: z.enum(["debug", "info", "warn", "error", "silent"]).default("info") }).prefault({}),
   metrics: z.strictObject({ access: z.enum(["open", "token", "off"]).default("open") }).prefault({}),
   /** Audio of a stopped session is kept this much longer. */
@@ -185,6 +188,7 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
   VIVAVOCE_AUTH_REQUIRED: "auth.required",
   VIVAVOCE_AUTH_OWN_ISSUER: "auth.ownIssuer",
   VIVAVOCE_AUTH_ISSUERS: "auth.issuers",
+  VIVAVOCE_TELEPHONY: "telephony",
   VIVAVOCE_LOG_LEVEL: "log.level",
   VIVAVOCE_METRICS_ACCESS: "metrics.access",
   VIVAVOCE_MEDIA_RETENTION_SECONDS: "mediaRetentionSeconds",
@@ -280,6 +284,10 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
     throw new ConfigError("auth: tokens are required, but no issuer is accepted: set auth.ownIssuer or auth.issuers");
   }
   if (config.tls) checkTls(config.tls);
+  const names = config.telephony.map(({ name }) => name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined)
+    throw new ConfigError(`telephony: two lines are named "${twice}"; each needs a name of its own`);
   checkConfigsets(config.configsets);
   if (config.page && !existsSync(config.page)) throw new ConfigError(`page: ${config.page}: no such folder`);
   if (config.seal.keys && isPostgres(config.seal.keys) && !config.seal.masterKeyFile) {

@@ -16,6 +16,8 @@ export interface LogFields {
   readonly version?: string;
   readonly store?: string;
   readonly model?: string;
+  /** Name of a telephone line. */
+  readonly line?: string;
   /** Why a file of the operator's cannot be used. */
   readonly reason?: string;
   /** An unexpected error's stack: ours, never a caller's data. */

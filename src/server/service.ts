@@ -28,6 +28,7 @@ export interface ServiceParts {
   readonly tokens?: AppParts["tokens"];
   readonly page?: AppParts["page"];
   readonly operator?: AppParts["operator"];
+  readonly announce?: AppParts["announce"];
 }
 
 /** Operations behind every transport, not yet listening. */
@@ -90,6 +91,7 @@ export class Service {
       ...(parts.tokens ? { tokens: parts.tokens } : {}),
       ...(parts.page ? { page: parts.page } : {}),
       ...(parts.operator ? { operator: parts.operator } : {}),
+      ...(parts.announce ? { announce: parts.announce } : {}),
     });
   }
 

@@ -22,6 +22,7 @@ import { openConfiguredStore } from "./open-store.js";
 import type { Operations } from "./operations.js";
 import { createOperatorApp } from "./operator/operator-routes.js";
 import { Service } from "./service.js";
+import { createTelephony, routeLines } from "./telephony.js";
 import { VERSION } from "./version.js";
 
 export interface Box {
@@ -34,6 +35,8 @@ export interface Box {
   readonly firstOwner: FirstOwner | null;
   /** `null` where tokens come from elsewhere. */
   readonly operatorUrl: string | null;
+  /** Of the telephone lines that have a port of their own, by name. */
+  readonly linePorts: ReadonlyMap<string, number>;
   reloadTls(): void;
   /** Finishes what was accepted, then closes all. True when nothing was cut off. */
   stop(): Promise<boolean>;
@@ -58,7 +61,9 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
   try {
     const store = await openConfiguredStore(config);
     opened.push(() => store.close());
-    const engine = parts.engine ?? (await openEngine({ workers: config.limits.concurrentAudio }));
+    const { concurrentAudio, liveCalls } = config.limits;
+    const engine =
+      parts.engine ?? (await openEngine({ workers: concurrentAudio, mostCalls: 64 * concurrentAudio + 4 * liveCalls }));
     if (!parts.engine) opened.push(() => engine.close());
     const processor = new VoiceprintsProcessor({
       engine,
@@ -77,9 +82,18 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     let tokenApp: TokenApp | null = null;
     let operatorApp: ReturnType<typeof createOperatorApp> | null = null;
     const page = servePage(config.page);
-    const service = new Service(config, {
+    const boxGuard: Guard = { admit: (authorization, address) => guard.admit(authorization, address) };
+    const telephony = createTelephony(config, {
+      processor,
+      dispatcher: () => service.dispatcher,
+      guard: boxGuard,
+      log,
+      publicUrl: () => service.url,
+    });
+    const service: Service = new Service(config, {
       operations: processor as unknown as Operations,
-      guard: { admit: (authorization, address) => guard.admit(authorization, address) },
+      guard: boxGuard,
+      announce: telephony.announce,
       log,
       version: VERSION,
       ready: async () => {
@@ -98,6 +112,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
           }
         : {}),
     });
+    routeLines(service, telephony);
     await service.listen();
     const tokens = config.auth.ownIssuer
       ? createTokenService({
@@ -139,6 +154,10 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     const looking = setInterval(() => service.metrics.load.sample(), LOOK_AT_QUEUE_EVERY_MS);
     looking.unref();
 
+    const { switchboard } = telephony;
+    opened.push(() => switchboard.destroy());
+    await switchboard.start();
+
     started = true;
     log.info("listening", {
       address: service.url,
@@ -154,12 +173,16 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       firstApplication,
       firstOwner: owner,
       operatorUrl: tokens && `${service.url}${OPERATOR_PAGE.path}`,
+      linePorts: switchboard.ports,
       reloadTls: () => service.reloadTls(),
       async stop() {
         clearInterval(expiry);
         clearInterval(looking);
-        opened.pop(); // the service itself, whose outcome is told
+        opened.splice(-2); // the lines, and the service itself, whose outcome is told
+        const callsOver = switchboard.stop();
         const clean = await service.stop();
+        switchboard.destroy();
+        await callsOver;
         await closeAll();
         return clean;
       },

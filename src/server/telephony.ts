@@ -1,0 +1,89 @@
+/** Puts telephone lines on a box: their calls are answered by the same operations as everybody's, on behalf of the line. */
+import type { DescMethod } from "@bufbuild/protobuf";
+import { LiveProcessor, StatusCode, type StatusError } from "../contract/index.js";
+import type { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
+import type { Exchange } from "../telephony/exchange.js";
+import type { Line } from "../telephony/line.js";
+import { fieldsOf, isObject } from "../telephony/port.js";
+import { Switchboard } from "../telephony/switchboard.js";
+import type { ServerConfig } from "./config.js";
+import { asStatusError, type Dispatcher } from "./dispatch.js";
+import type { Guard } from "./guard.js";
+import { errorAnswer, requestIdOf } from "./http/transcoder.js";
+import { responseOf } from "./http/web-request.js";
+import type { Log } from "./log.js";
+import { badRequest, Refusal } from "./refusal.js";
+import type { Service } from "./service.js";
+
+const LISTEN: DescMethod = LiveProcessor.method.listen;
+
+export interface Telephony {
+  readonly switchboard: Switchboard;
+  announce(path: string, request: Request, address: string): Promise<Response> | null;
+}
+
+export function createTelephony(
+  config: ServerConfig,
+  parts: {
+    readonly processor: VoiceprintsProcessor;
+    readonly dispatcher: () => Dispatcher;
+    readonly guard: Guard;
+    readonly log: Log;
+    readonly publicUrl: () => string;
+  },
+): Telephony {
+  const switchboard = new Switchboard({
+    lines: config.telephony,
+    log: parts.log,
+    publicUrl: parts.publicUrl,
+    idleSeconds: config.limits.liveIdleSeconds,
+    exchangeOf: (line) => exchangeOf(line, parts.processor, parts.dispatcher),
+  });
+  const announcing = new Map(switchboard.announcing.map((line) => [line.path, line]));
+  return {
+    switchboard,
+    announce(path, request, address) {
+      const line = announcing.get(path);
+      if (!line) return null;
+      const answer = async () => {
+        const caller = await parts.guard.admit(request.headers.get("authorization"), address);
+        if (!caller.mayTouch(line.scope))
+          throw new Refusal(StatusCode.PERMISSION_DENIED, `the token does not open the scope of this line`);
+        const body = await request.json().catch(() => null);
+        if (!isObject(body)) throw badRequest("the body must be a JSON object with the fields of the call");
+        return Response.json(await line.announce(fieldsOf(body)));
+      };
+      return answer().catch((error: unknown) => refused(asStatusError(error), request));
+    },
+  };
+}
+
+const refused = (error: StatusError, request: Request): Response =>
+  responseOf(errorAnswer(error, requestIdOf(request.headers.get("x-request-id") ?? undefined)));
+
+/** Every WebSocket line gets its place on the box's port. */
+export function routeLines(service: Service, { switchboard }: Telephony): void {
+  for (const { path, protocols, open } of switchboard.sockets)
+    service.sockets.route(path, {
+      open: async ({ request }) => open(request),
+      protocol: (offered) => protocols.find((name) => offered.has(name)) ?? false,
+    });
+}
+
+function exchangeOf(line: Line, processor: VoiceprintsProcessor, dispatcher: () => Dispatcher): Exchange {
+  const caller = { id: `line:${line.name}`, mayTouch: (scope: string) => scope === line.scope };
+  return {
+    startEngagement: (request) => processor.startEngagement(request),
+    startSession: (request) => processor.startSession(request),
+    stopEngagement: (request) => processor.stopEngagement(request),
+    getGkVoiceprintProfileId: (request) => processor.getGkVoiceprintProfileId(request),
+    createVoiceprintProfile: (request) => processor.createVoiceprintProfile(request),
+    listen: (requests, ended) =>
+      dispatcher().live(
+        LISTEN,
+        requests,
+        { protocol: "telephony", authorization: null, caller, address: "", requestId: requestIdOf(undefined), ended },
+        line.name,
+      ),
+  };
+}

@@ -1,0 +1,40 @@
+/** Calls that are about to come in on lines whose dialect tells too little of them, or asks for no password. */
+
+const MOST_ANNOUNCED = 10_000;
+
+export class Announcements<T> {
+  readonly #open = new Map<string, { readonly value: T; readonly until: number }>();
+
+  constructor(
+    private readonly seconds: number,
+    private readonly now: () => number = () => Date.now() / 1000,
+  ) {}
+
+  /** False when too many are waiting. */
+  add(id: string, value: T): boolean {
+    this.#forget();
+    if (this.#open.size >= MOST_ANNOUNCED) return false;
+    this.#open.set(id, { value, until: this.now() + this.seconds });
+    return true;
+  }
+
+  get(id: string): T | null {
+    this.#forget();
+    return this.#open.get(id)?.value ?? null;
+  }
+
+  /** A call comes in once. */
+  take(id: string): T | null {
+    const value = this.get(id);
+    this.#open.delete(id);
+    return value;
+  }
+
+  /** In the order in which they came, so the oldest are first. */
+  #forget(): void {
+    for (const [id, { until }] of this.#open) {
+      if (until > this.now()) return;
+      this.#open.delete(id);
+    }
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * jambonz's `listen` and FreeSWITCH's mod_audio_fork: one text frame with what is known of the call, then binary frames of L16, which both
+ * send little-endian. https://docs.jambonz.org/verbs/verbs/listen
+ */
+import type { ListenResponse } from "../../contract/index.js";
+import {
+  type CallFields,
+  type CallFormat,
+  DialectError,
+  type DialectSession,
+  events,
+  type Frame,
+  fieldsOf,
+  isRate,
+  type Json,
+  jsonOf,
+  nothing,
+  type Received,
+} from "../port.js";
+import { toldOf } from "../told.js";
+
+export class AudioForkSession implements DialectSession {
+  #isStarted = false;
+
+  /** What FreeSWITCH does not tell: its metadata are what the dialplan wrote. */
+  constructor(
+    private readonly query: CallFields,
+    private readonly presumed: { readonly rate: number; readonly channels: 1 | 2 },
+  ) {}
+
+  receive(frame: Frame): Received {
+    if (typeof frame !== "string") {
+      if (this.#isStarted) return events({ kind: "audio", bytes: frame });
+      // Without metadata, FreeSWITCH begins with the audio.
+      const started = this.#start({});
+      return { events: [...started.events, { kind: "audio", bytes: frame }], replies: [] };
+    }
+    const message = jsonOf(frame);
+    if (!this.#isStarted) return this.#start(message);
+    if (message.event === "dtmf" && typeof message.dtmf === "string")
+      return events({ kind: "key", digit: message.dtmf });
+    return nothing;
+  }
+
+  #start(message: Json): Received {
+    this.#isStarted = true;
+    const rate = message.sampleRate === undefined ? this.presumed.rate : Number(message.sampleRate);
+    if (!isRate(rate)) throw new DialectError(`sampleRate must be 8000 to 48000, got ${String(message.sampleRate)}`);
+    const channels = message.mixType === undefined ? this.presumed.channels : message.mixType === "stereo" ? 2 : 1;
+    const told = { ...fieldsOf(message), ...this.query };
+    const format: CallFormat = { encoding: "pcm16", rate, channels };
+    return events({
+      kind: "start",
+      fields: { ...told, callId: told.callSid ?? told.callId ?? told.uuid ?? "" },
+      format,
+    });
+  }
+
+  accepted(): readonly Frame[] {
+    return [];
+  }
+
+  /** FreeSWITCH raises it as the event mod_audio_fork::json. */
+  tell(response: ListenResponse): readonly Frame[] {
+    const told = toldOf(response);
+    return told ? [JSON.stringify({ type: "json", data: told })] : [];
+  }
+
+  refuse(): readonly Frame[] {
+    return this.leave();
+  }
+
+  leave(): readonly Frame[] {
+    return ['{"type":"disconnect"}'];
+  }
+}

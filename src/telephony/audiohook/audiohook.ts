@@ -1,0 +1,137 @@
+/**
+ * Genesys AudioHook, version 2: JSON text frames for the conversation about the call, binary frames of µ-law, caller first.
+ * https://developer.genesys.cloud/devapps/audiohook/
+ */
+import type { ListenResponse, StatusError } from "../../contract/index.js";
+import { StatusCode } from "../../contract/index.js";
+import {
+  type CallFormat,
+  DialectError,
+  type DialectSession,
+  type Frame,
+  fieldsOf,
+  isObject,
+  type Json,
+  jsonOf,
+  nothing,
+  type Received,
+} from "../port.js";
+import { toldOf } from "../told.js";
+
+interface Media {
+  readonly type: "audio";
+  readonly format: "PCMU" | "L16";
+  readonly channels: readonly string[];
+  readonly rate: 8000;
+}
+
+/** Genesys tests a configuration with a conversation of this id, and sends no audio. */
+const PROBE_ID = "00000000-0000-0000-0000-000000000000";
+
+export class AudioHookSession implements DialectSession {
+  #id: string | null = null;
+  #seq = 0;
+  #clientSeq = 0;
+  #media: Media | null = null;
+
+  receive(frame: Frame): Received {
+    if (typeof frame !== "string") {
+      if (this.#media === null) throw new DialectError("audio came before open");
+      return { events: [{ kind: "audio", bytes: frame }], replies: [] };
+    }
+    const message = jsonOf(frame);
+    const { type, id, seq } = message;
+    if (message.version !== "2" || typeof type !== "string" || typeof id !== "string")
+      throw new DialectError("expected an AudioHook message of version 2, with type and id");
+    if (typeof seq !== "number" || seq !== this.#clientSeq + 1)
+      throw new DialectError(`expected message ${this.#clientSeq + 1}, got ${String(seq)}`);
+    if (this.#id !== null && id !== this.#id) throw new DialectError("the id changed during the session");
+    this.#clientSeq = seq;
+    this.#id = id;
+    const parameters = isObject(message.parameters) ? message.parameters : {};
+    switch (type) {
+      case "open":
+        return this.#open(parameters);
+      case "close":
+        return { events: [{ kind: "end" }], replies: [this.#message("closed", {})] };
+      case "ping":
+        return { events: [], replies: [this.#message("pong", {})] };
+      case "dtmf":
+        return typeof parameters.digit === "string"
+          ? { events: [{ kind: "key", digit: parameters.digit }], replies: [] }
+          : nothing;
+      case "discarded":
+        return this.#discarded(parameters);
+      case "update":
+        return { events: [], replies: [this.#message("updated", {})] };
+      default:
+        // paused, resumed, error, playback_… and those to come.
+        return nothing;
+    }
+  }
+
+  #open(parameters: Json): Received {
+    if (this.#media !== null) throw new DialectError("open came twice");
+    const offered = Array.isArray(parameters.media) ? parameters.media.filter(isMedia) : [];
+    // Both channels where they are offered: who speaks is told by them.
+    const media =
+      offered.find(({ channels }) => channels.length === 2) ?? offered.find(({ channels }) => channels.length === 1);
+    const fields = fieldsOf({ ...parameters, media: undefined });
+    const isProbe = fields.conversationId === PROBE_ID;
+    if (isProbe)
+      return { events: [], replies: [this.#message("opened", { media: media ? [media] : [], startPaused: false })] };
+    if (!media) throw new DialectError("none of the offered media is PCMU or L16 at 8000 Hz with 1 or 2 channels");
+    this.#media = media;
+    const format: CallFormat = {
+      encoding: media.format === "PCMU" ? "mulaw" : "pcm16",
+      rate: 8_000,
+      channels: media.channels.length as 1 | 2,
+    };
+    const known = {
+      ...fields,
+      callId: fields.conversationId ?? this.#id ?? "",
+      from: fields["participant.ani"] ?? "",
+      to: fields["participant.dnis"] ?? "",
+    };
+    return { events: [{ kind: "start", fields: known, format }], replies: [] };
+  }
+
+  #discarded({ discarded }: Json): Received {
+    const seconds = typeof discarded === "string" ? /^PT(\d+(?:\.\d+)?)S$/.exec(discarded)?.[1] : undefined;
+    const samples = Math.round(Number(seconds ?? 0) * 8_000);
+    return samples > 0 ? { events: [{ kind: "lost", samples }], replies: [] } : nothing;
+  }
+
+  accepted(): readonly Frame[] {
+    return [this.#message("opened", { media: this.#media ? [this.#media] : [], startPaused: false })];
+  }
+
+  tell(response: ListenResponse): readonly Frame[] {
+    const told = toldOf(response);
+    return told ? [this.#message("event", { entities: [{ type: "vivavoce", data: told }] })] : [];
+  }
+
+  refuse(error: StatusError): readonly Frame[] {
+    const isForbidden = error.code === StatusCode.NOT_AUTHORIZED || error.code === StatusCode.PERMISSION_DENIED;
+    return [this.#message("disconnect", { reason: isForbidden ? "unauthorized" : "error", info: error.message })];
+  }
+
+  leave(): readonly Frame[] {
+    return [this.#message("disconnect", { reason: "completed" })];
+  }
+
+  #message(type: string, parameters: object): string {
+    this.#seq++;
+    return JSON.stringify({ version: "2", type, seq: this.#seq, clientseq: this.#clientSeq, id: this.#id, parameters });
+  }
+}
+
+function isMedia(value: unknown): value is Media {
+  if (!isObject(value) || value.type !== "audio" || value.rate !== 8_000) return false;
+  const { format, channels } = value;
+  return (
+    (format === "PCMU" || format === "L16") &&
+    Array.isArray(channels) &&
+    channels.every((name) => typeof name === "string")
+  );
+}

@@ -1,0 +1,51 @@
+/** The HTTP signature of an AudioHook connection (draft of RFC 9421, HMAC-SHA256 over named parts of the request). */
+import { createHmac, timingSafeEqual } from "node:crypto";
+
+export interface SignedRequest {
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+/** Without these the signature would not bind what is trusted. */
+const NEEDED = [
+  "@request-target",
+  "audiohook-session-id",
+  "audiohook-organization-id",
+  "audiohook-correlation-id",
+  "x-api-key",
+];
+const CLOCK_SKEW_SECONDS = 10;
+
+/** `null` when it is signed with the secret now, else why not. */
+export function signatureFault(
+  { target, headers }: SignedRequest,
+  secret: Uint8Array,
+  apiKey: string,
+  nowSeconds: number,
+): string | null {
+  const header = (name: string) => {
+    const value = headers[name];
+    return Array.isArray(value) ? value.join(", ") : value;
+  };
+  if (header("x-api-key") !== apiKey) return "the API key is unknown";
+  const [, label, parameters] = /^\s*([a-z][\w-]*)=(\(.*)$/.exec(header("signature-input") ?? "") ?? [];
+  const [, list, rest] = /^\(([^)]*)\)(.*)$/.exec(parameters ?? "") ?? [];
+  if (label === undefined || list === undefined) return "Signature-Input is missing or malformed";
+  const names = [...list.matchAll(/"([^"]+)"/g)].map(([, name]) => name!);
+  const missing = NEEDED.filter((name) => !names.includes(name));
+  if (missing.length > 0) return `the signature does not cover ${missing.join(", ")}`;
+  const number = (name: string) => Number(new RegExp(`;\\s*${name}=(\\d+)`).exec(rest ?? "")?.[1] ?? Number.NaN);
+  if (!(number("created") <= nowSeconds + CLOCK_SKEW_SECONDS)) return "the signature is of the future";
+  if (!(number("expires") >= nowSeconds - CLOCK_SKEW_SECONDS)) return "the signature has expired";
+  const lines = names.map((name) => {
+    const value = name === "@request-target" ? target : name === "@authority" ? header("host") : header(name);
+    return value === undefined ? null : `"${name}": ${value}`;
+  });
+  if (lines.includes(null)) return "a signed header is absent";
+  const due = createHmac("sha256", secret)
+    .update([...lines, `"@signature-params": ${parameters}`].join("\n"))
+    .digest();
+  const [, sent] = new RegExp(`(?:^|,)\\s*${label}=:([A-Za-z0-9+/=]*):`).exec(header("signature") ?? "") ?? [];
+  const given = Buffer.from(sent ?? "", "base64");
+  return given.length === due.length && timingSafeEqual(given, due) ? null : "the signature is wrong";
+}

@@ -1,0 +1,114 @@
+/**
+ * Asterisk AudioSocket over TCP: packets of kind (1 byte), length (2 bytes, big-endian) and payload.
+ * https://docs.asterisk.org/Configuration/Channel-Drivers/AudioSocket/
+ */
+import {
+  type CallEvent,
+  type CallFields,
+  DialectError,
+  type DialectSession,
+  type Frame,
+  type Received,
+} from "../port.js";
+
+const HANGUP = 0x00;
+const UUID = 0x01;
+const DTMF = 0x03;
+const ERROR = 0xff;
+/** Signed linear, 16 bits, little-endian, by kind. */
+const RATES: ReadonlyMap<number, number> = new Map([
+  [0x10, 8_000],
+  [0x11, 12_000],
+  [0x12, 16_000],
+  [0x13, 24_000],
+  [0x14, 32_000],
+  [0x15, 44_100],
+  [0x16, 48_000],
+]);
+const HEAD_BYTES = 3;
+
+export class AudioSocketSession implements DialectSession {
+  #rest: Uint8Array = new Uint8Array();
+  #uuid: string | null = null;
+  #rate: number | null = null;
+
+  /** What is known of an announced call by its UUID; `null` refuses it. */
+  constructor(private readonly announced: (uuid: string) => CallFields | null) {}
+
+  receive(frame: Frame): Received {
+    const events: CallEvent[] = [];
+    this.#rest = joined(this.#rest, frame as Uint8Array);
+    for (let at = 0; ; ) {
+      const left = this.#rest.subarray(at);
+      const length = left.length < HEAD_BYTES ? Number.POSITIVE_INFINITY : (left[1]! << 8) | left[2]!;
+      if (left.length < HEAD_BYTES + length) {
+        this.#rest = left.slice();
+        return { events, replies: [] };
+      }
+      this.#packet(left[0]!, left.slice(HEAD_BYTES, HEAD_BYTES + length), events);
+      at += HEAD_BYTES + length;
+    }
+  }
+
+  #packet(kind: number, payload: Uint8Array, events: CallEvent[]): void {
+    if (kind === UUID) this.#identify(payload);
+    else if (kind === HANGUP) events.push({ kind: "end" });
+    else if (kind === ERROR) events.push({ kind: "end" });
+    else if (kind === DTMF) {
+      if (payload.length !== 1) throw new DialectError(`a DTMF packet has 1 byte, got ${payload.length}`);
+      events.push({ kind: "key", digit: String.fromCharCode(payload[0]!) });
+    } else this.#audio(kind, payload, events);
+  }
+
+  #identify(payload: Uint8Array): void {
+    if (payload.length !== 16) throw new DialectError(`a UUID packet has 16 bytes, got ${payload.length}`);
+    if (this.#uuid !== null) throw new DialectError("the UUID was sent twice");
+    const hex = Buffer.from(payload).toString("hex");
+    this.#uuid = [0, 8, 12, 16, 20].map((from, i) => hex.slice(from, [8, 12, 16, 20, 32][i])).join("-");
+    if (this.announced(this.#uuid) === null) throw new DialectError(`no call ${this.#uuid} was announced`);
+  }
+
+  #audio(kind: number, payload: Uint8Array, events: CallEvent[]): void {
+    const rate = RATES.get(kind);
+    if (rate === undefined) throw new DialectError(`unknown packet kind 0x${kind.toString(16).padStart(2, "0")}`);
+    if (this.#uuid === null) throw new DialectError("audio came before the UUID");
+    if (this.#rate === null) {
+      this.#rate = rate;
+      const fields = { ...this.announced(this.#uuid), callId: this.#uuid };
+      events.push({ kind: "start", fields, format: { encoding: "pcm16", rate, channels: 1 } });
+    }
+    if (rate !== this.#rate) throw new DialectError("the sampling rate changed during the call");
+    events.push({ kind: "audio", bytes: payload });
+  }
+
+  accepted(): readonly Frame[] {
+    return [];
+  }
+
+  tell(): readonly Frame[] {
+    return [];
+  }
+
+  refuse(): readonly Frame[] {
+    return [packet(ERROR, new Uint8Array([0x01])), packet(HANGUP)];
+  }
+
+  leave(): readonly Frame[] {
+    return [packet(HANGUP)];
+  }
+}
+
+export function packet(kind: number, payload: Uint8Array = new Uint8Array()): Uint8Array {
+  const bytes = new Uint8Array(HEAD_BYTES + payload.length);
+  bytes.set([kind, payload.length >> 8, payload.length & 0xff]);
+  bytes.set(payload, HEAD_BYTES);
+  return bytes;
+}
+
+function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
+  if (one.length === 0) return other;
+  const both = new Uint8Array(one.length + other.length);
+  both.set(one);
+  both.set(other, one.length);
+  return both;
+}

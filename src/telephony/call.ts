@@ -1,0 +1,250 @@
+/** One call on a line: its frames go in, its session is opened and stopped, and what is found goes where its program can use it. */
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type ContextSchema,
+  type ListenPartySchema,
+  type ListenRequest,
+  ListenRequestSchema,
+  SessionType,
+  StatusCode,
+  StatusError,
+} from "../contract/index.js";
+import { MessageQueue } from "../server/message-queue.js";
+import type { Exchange, TelephonyLog } from "./exchange.js";
+import { filled, type Line } from "./line.js";
+import {
+  type CallEvent,
+  type CallFields,
+  type CallFormat,
+  DialectError,
+  type DialectSession,
+  type Frame,
+} from "./port.js";
+import { toldOf } from "./told.js";
+import type { Webhook } from "./webhook.js";
+
+/** The connection under a call. */
+export interface CallSocket {
+  send(frame: Frame): void;
+  /** `isBusy` where a later attempt may succeed. */
+  close(isBusy: boolean): void;
+  /** `null` where it cannot be held back, as with UDP. */
+  readonly flow: { pause(): void; resume(): void } | null;
+}
+
+export interface CallParts {
+  readonly line: Line;
+  readonly exchange: Exchange;
+  readonly webhook: Webhook;
+  readonly log: TelephonyLog;
+}
+
+const WAITING_MESSAGES = 256;
+
+type Party = MessageInitShape<typeof ListenPartySchema>;
+
+export class Call {
+  readonly #requests: MessageQueue<ListenRequest>;
+  readonly #ended = new AbortController();
+  #phase: "waiting" | "open" | "over" = "waiting";
+  #format: CallFormat | null = null;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly parts: CallParts,
+    private readonly session: DialectSession,
+    private readonly socket: CallSocket,
+    /** The connection is gone and all is done. */
+    private readonly onOver: () => void,
+  ) {
+    this.#requests = new MessageQueue(WAITING_MESSAGES, socket.flow);
+  }
+
+  /** A frame of the connection; whatever is wrong with it ends the call and nothing else. */
+  receive(frame: Frame): void {
+    try {
+      const { events, replies } = this.session.receive(frame);
+      for (const reply of replies) this.socket.send(reply);
+      for (const event of events) this.#take(event);
+    } catch (error) {
+      if (!(error instanceof DialectError)) throw error;
+      this.parts.log.info("a call was refused", { line: this.parts.line.name, reason: error.message });
+      this.#refuse(new StatusError({ statusCode: StatusCode.BAD_REQUEST, message: error.message }));
+    }
+  }
+
+  /** The connection is gone, or has never said anything. Results of what was heard still go to session and webhook. */
+  hangUp(): void {
+    if (this.#phase === "waiting") this.#phase = "over";
+    this.#requests.end();
+    void this.#running.then(this.onOver);
+  }
+
+  /** Resolves when nothing is left of the call. */
+  get whenOver(): Promise<void> {
+    return this.#running;
+  }
+
+  #take(event: CallEvent): void {
+    if (this.#phase === "over") return;
+    if (event.kind === "start") {
+      if (this.#phase !== "waiting") return;
+      this.#phase = "open";
+      this.#format = event.format;
+      this.#running = this.#run(event.fields, event.format).catch((error: unknown) => this.#fail(error));
+    } else if (event.kind === "end") this.#requests.end();
+    else if (this.#format) this.#requests.push(requestOf(event, this.#format));
+  }
+
+  async #run(fields: CallFields, format: CallFormat): Promise<void> {
+    const { exchange, line, webhook } = this.parts;
+    const context = await this.#openSession(fields);
+    try {
+      const parties = await this.#parties(context, fields, format);
+      if (parties.length === 0)
+        throw new StatusError({
+          statusCode: StatusCode.NOT_FOUND,
+          message: "nobody is claimed who has a print, and nothing else is asked",
+        });
+      const start = { context, encoding: format.encoding, rate: format.rate, channels: format.channels, parties };
+      const requests = startedWith(
+        create(ListenRequestSchema, { content: { case: "start", value: start } }),
+        this.#requests,
+      );
+      for await (const response of exchange.listen(requests, this.#ended)) {
+        if (response.event.case === "started") for (const frame of this.session.accepted()) this.socket.send(frame);
+        for (const frame of this.session.tell(response)) this.socket.send(frame);
+        const told = toldOf(response);
+        if (told) webhook.tell(fields, told);
+      }
+    } finally {
+      await exchange.stopEngagement({ context });
+    }
+    this.#phase = "over";
+    if (line.onResult === "stay") return;
+    for (const frame of this.session.leave()) this.socket.send(frame);
+    this.socket.close(false);
+  }
+
+  async #openSession(fields: CallFields): Promise<SessionContext> {
+    const { exchange, line } = this.parts;
+    const scope = { gkScopeId: { value: line.scope } };
+    const { gkEngagementId } = await exchange.startEngagement({
+      context: scope,
+      externalId: filled(line.engagement, fields),
+    });
+    const engaged = { ...scope, gkEngagementId: { value: gkEngagementId!.value } };
+    const { gkSessionId } = await exchange.startSession({
+      context: engaged,
+      sessionType: SessionType.CALL_CENTER,
+      externalId: filled(line.session, fields),
+      claimedPersonId: filled(line.claimedPerson, fields),
+    });
+    return { ...engaged, gkSessionId: { value: gkSessionId!.value }, configsetId: line.configset };
+  }
+
+  /** The caller, and where the agent is known, the agent. */
+  async #parties(context: SessionContext, fields: CallFields, { channels }: CallFormat): Promise<Party[]> {
+    const { line } = this.parts;
+    const person = filled(line.claimedPerson, fields);
+    const agent = filled(line.agent, fields);
+    const profile = person === "" ? null : await this.#profileOf(context, person);
+    const agentProfile = agent === "" ? null : await this.#profileOf(context, agent);
+    const channel = (selected: number) => (channels === 2 ? { channelSelector: { channel: selected } } : {});
+    const others = agentProfile && channels === 1 ? { otherVoiceprintProfileIds: { uniqueIds: [agentProfile] } } : {};
+    const task = profile || line.watchlist || line.syntheticSpeech || line.playback ? this.#check(profile) : null;
+    const enrollment =
+      !profile && person !== "" && line.unknownCaller === "enroll" ? await this.#enrollment(context, person) : null;
+    const caller = enrollment ?? task;
+    return [
+      ...(caller ? [{ name: "caller", ...channel(line.callerChannel), task: caller, ...others }] : []),
+      ...(agentProfile && channels === 2
+        ? [
+            {
+              name: "agent",
+              ...channel(3 - line.callerChannel),
+              task: { case: "verify", value: { gkVoiceprintProfileId: agentProfile } } as const,
+            },
+          ]
+        : []),
+    ];
+  }
+
+  #check(profile: { readonly value: string } | null): Party["task"] {
+    const { watchlist, syntheticSpeech, playback } = this.parts.line;
+    if (profile && !watchlist && !syntheticSpeech && !playback)
+      return { case: "verify", value: { gkVoiceprintProfileId: profile } };
+    return {
+      case: "analyze",
+      value: {
+        ...(profile && { gkVoiceprintProfileIds: { uniqueIds: [profile] } }),
+        ...(watchlist !== undefined && { watchlist: { uniqueId: { value: watchlist } } }),
+        ...(syntheticSpeech && { syntheticSpeechDetectionParameters: {} }),
+        ...(playback && { channelPlaybackDetectionParameters: {} }),
+      },
+    };
+  }
+
+  async #enrollment(context: SessionContext, person: string): Promise<Party["task"]> {
+    const owner = { case: "personId", value: person } as const;
+    const { gkVoiceprintProfileId } = await this.parts.exchange.createVoiceprintProfile({ context, owner });
+    return { case: "enroll", value: { gkVoiceprintProfileId: { value: gkVoiceprintProfileId!.value } } };
+  }
+
+  async #profileOf(context: SessionContext, person: string): Promise<{ value: string } | null> {
+    const owner = { case: "personId", value: person } as const;
+    const { gkVoiceprintProfileId } = await this.parts.exchange.getGkVoiceprintProfileId({ context, owner });
+    return gkVoiceprintProfileId ? { value: gkVoiceprintProfileId.value } : null;
+  }
+
+  #fail(error: unknown): void {
+    const status =
+      error instanceof StatusError
+        ? error
+        : new StatusError({ statusCode: StatusCode.INTERNAL_ERROR, message: "an internal error" }, { cause: error });
+    this.parts.log.warn("a call was not heard to its end", {
+      line: this.parts.line.name,
+      reason: `${StatusCode[status.code]}: ${status.message}`,
+    });
+    this.#refuse(status);
+  }
+
+  #refuse(error: StatusError): void {
+    if (this.#phase === "over") return;
+    this.#phase = "over";
+    this.#ended.abort(error);
+    this.#requests.end();
+    for (const frame of this.session.refuse(error)) this.socket.send(frame);
+    this.socket.close(error.code === StatusCode.BUSY);
+  }
+}
+
+type SessionContext = Extract<MessageInitShape<typeof ContextSchema>, { $typeName?: never }>;
+
+async function* startedWith(first: ListenRequest, rest: AsyncIterable<ListenRequest>): AsyncGenerator<ListenRequest> {
+  yield first;
+  yield* rest;
+}
+
+/** Silence, as each encoding writes it. */
+const SILENT_BYTE = { pcm16: 0, l16: 0, alaw: 0xd5, mulaw: 0xff } as const;
+const LONGEST_SILENCE_SECONDS = 1;
+
+function requestOf(event: Exclude<CallEvent, { kind: "start" | "end" }>, format: CallFormat): ListenRequest {
+  switch (event.kind) {
+    case "audio":
+      return create(ListenRequestSchema, { content: { case: "audio", value: event.bytes } });
+    case "lost":
+      return create(ListenRequestSchema, {
+        content: { case: "lostSamples", value: Math.min(event.samples, 2 ** 31 - 1) },
+      });
+    case "key":
+      return create(ListenRequestSchema, { content: { case: "dtmf", value: event.digit } });
+    case "silence": {
+      const { encoding, rate, channels } = format;
+      const samples = Math.min(event.samples, LONGEST_SILENCE_SECONDS * rate) * channels;
+      const bytes = new Uint8Array(encoding === "pcm16" || encoding === "l16" ? 2 * samples : samples);
+      return create(ListenRequestSchema, { content: { case: "audio", value: bytes.fill(SILENT_BYTE[encoding]) } });
+    }
+  }
+}

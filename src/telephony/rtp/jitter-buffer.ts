@@ -1,0 +1,80 @@
+/** Puts packets that the network has mixed up in order, and says where some are missing. */
+import type { RtpPacket } from "./packet.js";
+
+export type Ordered =
+  | { readonly kind: "packet"; readonly packet: RtpPacket }
+  /** Packets that did not come in time, and the samples between those around them. */
+  | { readonly kind: "gap"; readonly packets: number; readonly samples: number }
+  /** Nothing is missing, but time went by: the sender keeps silent. */
+  | { readonly kind: "pause"; readonly samples: number };
+
+const LONGEST_GAP = 1000;
+
+export class JitterBuffer {
+  readonly #waiting = new Map<number, RtpPacket>();
+  /** The next sequence number that is due. */
+  #due: number | null = null;
+  /** The timestamp that it should have. */
+  #dueTimestamp = 0;
+
+  constructor(
+    /** How many later packets are waited for before one counts as lost: 60 ms of 20 ms packets. */
+    private readonly patience: number,
+    private readonly samplesOf: (packet: RtpPacket) => number,
+  ) {}
+
+  push(packet: RtpPacket): Ordered[] {
+    if (this.#due === null) this.#begin(packet);
+    const ahead = distance(this.#due!, packet.sequence);
+    if (Math.abs(ahead) > LONGEST_GAP) {
+      // The sender began anew: what waits belongs to what was before.
+      const before = this.flush();
+      this.#begin(packet);
+      return [...before, ...this.push(packet)];
+    }
+    if (ahead < 0 || this.#waiting.has(packet.sequence)) return [];
+    this.#waiting.set(packet.sequence, packet);
+    const ordered = this.#inOrder();
+    while (this.#waiting.size > this.patience) ordered.push(...this.#skip());
+    return ordered;
+  }
+
+  /** What waits, whatever is missing. */
+  flush(): Ordered[] {
+    const ordered: Ordered[] = [];
+    while (this.#waiting.size > 0) ordered.push(...this.#skip());
+    return ordered;
+  }
+
+  #begin(packet: RtpPacket): void {
+    this.#due = packet.sequence;
+    this.#dueTimestamp = packet.timestamp;
+  }
+
+  #inOrder(): Ordered[] {
+    const ordered: Ordered[] = [];
+    for (let packet = this.#waiting.get(this.#due!); packet; packet = this.#waiting.get(this.#due!)) {
+      this.#waiting.delete(packet.sequence);
+      const silent = (packet.timestamp - this.#dueTimestamp) >>> 0;
+      if (silent > 0 && silent < 0x7fffffff) ordered.push({ kind: "pause", samples: silent });
+      ordered.push({ kind: "packet", packet });
+      this.#due = (packet.sequence + 1) & 0xffff;
+      this.#dueTimestamp = (packet.timestamp + this.samplesOf(packet)) >>> 0;
+    }
+    return ordered;
+  }
+
+  /** Gives up on what is due and goes on with what is there. */
+  #skip(): Ordered[] {
+    let nearest: RtpPacket | null = null;
+    for (const packet of this.#waiting.values())
+      if (!nearest || distance(this.#due!, packet.sequence) < distance(this.#due!, nearest.sequence)) nearest = packet;
+    const packets = distance(this.#due!, nearest!.sequence);
+    const samples = (nearest!.timestamp - this.#dueTimestamp) >>> 0;
+    this.#begin(nearest!);
+    return [{ kind: "gap", packets, samples: samples < 0x7fffffff ? samples : 0 }, ...this.#inOrder()];
+  }
+}
+
+/** How far `to` is behind `from`, in numbers of 16 bits that begin again at 0. */
+const distance = (from: number, to: number): number => (((to - from + 0x8000) & 0xffff) >>> 0) - 0x8000;

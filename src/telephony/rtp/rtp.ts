@@ -1,0 +1,105 @@
+/** Plain RTP, as Asterisk's `externalMedia` sends it: G.711 or L16, keys by RFC 4733, comfort noise by RFC 3389. */
+import {
+  type CallEvent,
+  type CallFields,
+  type CallFormat,
+  type DialectSession,
+  type Frame,
+  nothing,
+  type Received,
+} from "../port.js";
+import { JitterBuffer, type Ordered } from "./jitter-buffer.js";
+import { keyOf, type RtpPacket, rtpPacketOf } from "./packet.js";
+
+export type RtpFormat = "ulaw" | "alaw" | "slin" | "slin16" | "slin48";
+
+/** Payload types as Asterisk numbers them; L16 of a rate without a static number may come as any dynamic one. */
+const FORMATS: Readonly<Record<RtpFormat, CallFormat & { readonly payloadType: number | null }>> = {
+  ulaw: { encoding: "mulaw", rate: 8_000, channels: 1, payloadType: 0 },
+  alaw: { encoding: "alaw", rate: 8_000, channels: 1, payloadType: 8 },
+  slin: { encoding: "l16", rate: 8_000, channels: 1, payloadType: null },
+  slin16: { encoding: "l16", rate: 16_000, channels: 1, payloadType: null },
+  slin48: { encoding: "l16", rate: 48_000, channels: 1, payloadType: null },
+};
+export const rtpFormats = Object.keys(FORMATS) as readonly RtpFormat[];
+
+const COMFORT_NOISE = 13;
+const FIRST_DYNAMIC = 96;
+const PATIENCE_PACKETS = 3;
+
+export class RtpSession implements DialectSession {
+  readonly #format: (typeof FORMATS)[RtpFormat];
+  readonly #buffer: JitterBuffer;
+  #source: number | null = null;
+  #isStarted = false;
+  #lastKeyAt = -1;
+
+  constructor(
+    format: RtpFormat,
+    private readonly fields: CallFields,
+    /** Of telephone events; 101 is the custom. */
+    private readonly keyPayloadType = 101,
+  ) {
+    this.#format = FORMATS[format];
+    const bytesPerSample = this.#format.encoding === "l16" ? 2 : 1;
+    this.#buffer = new JitterBuffer(PATIENCE_PACKETS, ({ payloadType, payload }) =>
+      this.#isAudio(payloadType) ? payload.length / bytesPerSample : 0,
+    );
+  }
+
+  receive(frame: Frame): Received {
+    const packet = rtpPacketOf(frame as Uint8Array);
+    // Another sender on the same port, or a kind of packet that nobody announced, is not part of the call.
+    if (this.#source !== null && packet.source !== this.#source) return nothing;
+    if (
+      !this.#isAudio(packet.payloadType) &&
+      packet.payloadType !== this.keyPayloadType &&
+      packet.payloadType !== COMFORT_NOISE
+    )
+      return nothing;
+    this.#source = packet.source;
+    const events: CallEvent[] = [];
+    if (!this.#isStarted) {
+      this.#isStarted = true;
+      const { payloadType: _, ...format } = this.#format;
+      events.push({ kind: "start", fields: this.fields, format });
+    }
+    for (const ordered of this.#buffer.push(packet)) events.push(...this.#eventsOf(ordered));
+    return { events, replies: [] };
+  }
+
+  #isAudio(payloadType: number): boolean {
+    const own = this.#format.payloadType;
+    if (payloadType === this.keyPayloadType) return false;
+    return own === null ? payloadType >= FIRST_DYNAMIC || payloadType === 11 : payloadType === own;
+  }
+
+  #eventsOf(ordered: Ordered): CallEvent[] {
+    if (ordered.kind === "gap") return ordered.samples > 0 ? [{ kind: "lost", samples: ordered.samples }] : [];
+    if (ordered.kind === "pause") return [{ kind: "silence", samples: ordered.samples }];
+    const { packet } = ordered;
+    if (packet.payloadType === COMFORT_NOISE) return [];
+    return packet.payloadType === this.keyPayloadType ? this.#key(packet) : [{ kind: "audio", bytes: packet.payload }];
+  }
+
+  /** The end of an event is sent three times, with one timestamp. */
+  #key({ payload, timestamp }: RtpPacket): CallEvent[] {
+    const digit = keyOf(payload);
+    if (digit === null || timestamp === this.#lastKeyAt) return [];
+    this.#lastKeyAt = timestamp;
+    return [{ kind: "key", digit }];
+  }
+
+  accepted(): readonly Frame[] {
+    return [];
+  }
+  tell(): readonly Frame[] {
+    return [];
+  }
+  refuse(): readonly Frame[] {
+    return [];
+  }
+  leave(): readonly Frame[] {
+    return [];
+  }
+}

@@ -1,0 +1,307 @@
+/** All lines of a box: their sockets on the box's port, their own ports, and the calls that are announced to them. */
+import { randomUUID, timingSafeEqual } from "node:crypto";
+import { createSocket, type Socket as UdpSocket } from "node:dgram";
+import type { IncomingMessage } from "node:http";
+import net, { type AddressInfo } from "node:net";
+import type { WebSocket } from "ws";
+import { StatusCode, StatusError } from "../contract/index.js";
+import { Announcements } from "./announcements.js";
+import { AsteriskWebSocketSession } from "./asterisk-websocket/asterisk-websocket.js";
+import { AudioForkSession } from "./audio-fork/audio-fork.js";
+import { AudioHookSession } from "./audiohook/audiohook.js";
+import { signatureFault } from "./audiohook/signature.js";
+import { AudioSocketSession } from "./audiosocket/audiosocket.js";
+import { Call, type CallParts, type CallSocket } from "./call.js";
+import type { Exchange, TelephonyLog } from "./exchange.js";
+import { type Line, type LineOf, pathOf } from "./line.js";
+import type { CallFields, DialectSession } from "./port.js";
+import { type RtpFormat, RtpSession } from "./rtp/rtp.js";
+import { isSignedByTwilio, TwilioSession } from "./twilio/twilio.js";
+import { Webhook } from "./webhook.js";
+
+export interface SwitchboardParts {
+  readonly lines: readonly Line[];
+  readonly exchangeOf: (line: Line) => Exchange;
+  readonly log: TelephonyLog;
+  /** The address that callers use; signatures are over it. */
+  readonly publicUrl: () => string;
+  /** Nothing arrives for so long: the connection ends. */
+  readonly idleSeconds: number;
+}
+
+/** A WebSocket whose peer may come in. */
+export interface SocketEntry {
+  readonly path: string;
+  /** Throws a `StatusError` for who may not. */
+  open(request: IncomingMessage): (socket: WebSocket) => void;
+  readonly protocols: readonly string[];
+}
+
+/** A line that calls are announced to, and what is answered to who announces one. */
+export interface AnnouncingLine {
+  readonly path: string;
+  readonly scope: string;
+  announce(fields: CallFields): Promise<Readonly<Record<string, string | number>>>;
+}
+
+const SUBPROTOCOLS: Partial<Record<Line["dialect"], readonly string[]>> = {
+  jambonz: ["audio.jambonz.org", "audio.drachtio.org"],
+  freeswitch: ["audio.drachtio.org"],
+  "asterisk-websocket": ["media"],
+};
+
+export class Switchboard {
+  readonly sockets: readonly SocketEntry[];
+  readonly announcing: readonly AnnouncingLine[];
+  readonly #calls = new Set<Call>();
+  readonly #webhooks: Webhook[] = [];
+  readonly #servers: net.Server[] = [];
+  readonly #tcp = new Set<net.Socket>();
+  readonly #udp = new Set<UdpSocket>();
+  readonly #starts: (() => Promise<void>)[] = [];
+
+  constructor(private readonly parts: SwitchboardParts) {
+    const sockets: SocketEntry[] = [];
+    const announcing: AnnouncingLine[] = [];
+    for (const line of parts.lines) {
+      const webhook = new Webhook(line, parts.log);
+      this.#webhooks.push(webhook);
+      const call = { line, exchange: parts.exchangeOf(line), webhook, log: parts.log };
+      if (line.dialect === "audiosocket") announcing.push(this.#audioSocket(line, call));
+      else if (line.dialect === "rtp") announcing.push(this.#rtp(line, call));
+      else sockets.push(this.#webSocket(line, call));
+    }
+    this.sockets = sockets;
+    this.announcing = announcing;
+  }
+
+  /** Opens the ports that lines have of their own. */
+  async start(): Promise<void> {
+    for (const start of this.#starts) await start();
+  }
+
+  /** Ports of the lines that have one, by name. */
+  readonly ports = new Map<string, number>();
+
+  /** No new call; resolves when those under way are over. */
+  async stop(): Promise<void> {
+    for (const server of this.#servers) server.close();
+    await Promise.all([...this.#calls].map((call) => call.whenOver));
+  }
+
+  destroy(): void {
+    for (const call of this.#calls) call.hangUp();
+    for (const socket of this.#tcp) socket.destroy();
+    for (const socket of this.#udp) socket.close();
+    this.#udp.clear();
+    for (const webhook of this.#webhooks) webhook.stop();
+  }
+
+  #webSocket(line: Exclude<Line, { dialect: "audiosocket" | "rtp" }>, parts: CallParts): SocketEntry {
+    return {
+      path: pathOf(line),
+      protocols: SUBPROTOCOLS[line.dialect] ?? [],
+      open: (request) => {
+        const fault = this.#fault(line, request);
+        if (fault !== null) throw new StatusError({ statusCode: StatusCode.NOT_AUTHORIZED, message: fault });
+        const session = sessionOf(line, queryOf(request));
+        return (socket) => {
+          const call = this.#begin(parts, session, {
+            send: (frame) => socket.send(frame),
+            close: (isBusy) => socket.close(isBusy ? 1013 : 1000),
+            flow: socket,
+          });
+          socket.on("message", (data: Buffer, isBinary) =>
+            call.receive(isBinary ? new Uint8Array(data) : data.toString("utf8")),
+          );
+          socket.on("close", () => call.hangUp());
+          // Who connects and then says nothing holds a place.
+          const silent = setTimeout(() => socket.terminate(), this.parts.idleSeconds * 1000);
+          socket.once("message", () => clearTimeout(silent));
+          socket.once("close", () => clearTimeout(silent));
+        };
+      },
+    };
+  }
+
+  /** Why the peer may not come in; `null` when it may. */
+  #fault(
+    line: Exclude<Line, { dialect: "audiosocket" | "rtp" }>,
+    { headers, url = "" }: IncomingMessage,
+  ): string | null {
+    switch (line.dialect) {
+      case "twilio": {
+        const address = `${this.parts.publicUrl().replace(/^http/, "ws")}${url}`;
+        const signature = headers["x-twilio-signature"];
+        return isSignedByTwilio(line.authToken, String(signature), address) ? null : "the X-Twilio-Signature is wrong";
+      }
+      case "audiohook":
+        return signatureFault(
+          { target: url, headers },
+          Buffer.from(line.clientSecret, "base64"),
+          line.apiKey,
+          Date.now() / 1000,
+        );
+      default: {
+        const due = `Basic ${Buffer.from(`${line.user}:${line.password}`).toString("base64")}`;
+        return isSame(headers.authorization ?? "", due)
+          ? null
+          : "user name and password of the line are needed (HTTP Basic)";
+      }
+    }
+  }
+
+  #audioSocket(line: LineOf<"audiosocket">, parts: CallParts): AnnouncingLine {
+    const announced = new Announcements<CallFields>(line.announcedSeconds);
+    const server = net.createServer((socket) => {
+      this.#tcp.add(socket);
+      socket.setNoDelay(true);
+      socket.setTimeout(this.parts.idleSeconds * 1000, () => socket.destroy());
+      socket.on("error", () => socket.destroy());
+      let fields: CallFields | null = null;
+      const session = new AudioSocketSession((uuid) => {
+        fields ??= announced.take(uuid);
+        return fields;
+      });
+      const call = this.#begin(parts, session, {
+        send: (frame) => socket.write(frame),
+        close: () => socket.destroySoon(),
+        flow: socket,
+      });
+      socket.on("data", (bytes) => call.receive(new Uint8Array(bytes)));
+      socket.on("close", () => {
+        this.#tcp.delete(socket);
+        call.hangUp();
+      });
+    });
+    this.#servers.push(server);
+    this.#starts.push(async () => {
+      await new Promise<void>((resolve, reject) => {
+        server.once("error", reject);
+        server.listen(line.port, line.host, resolve);
+      });
+      this.ports.set(line.name, (server.address() as AddressInfo).port);
+    });
+    return {
+      path: `${pathOf(line)}/calls`,
+      scope: line.scope,
+      announce: async (fields) => {
+        const uuid = fields.uuid?.toLowerCase() ?? randomUUID();
+        if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(uuid))
+          throw new StatusError({
+            statusCode: StatusCode.INVALID_REQUEST,
+            message: `uuid must be a UUID, got "${uuid}"`,
+          });
+        if (!announced.add(uuid, fields)) throw tooMany();
+        return { uuid, port: this.ports.get(line.name)! };
+      },
+    };
+  }
+
+  #rtp(line: LineOf<"rtp">, parts: CallParts): AnnouncingLine {
+    let next = line.ports[0];
+    const [first, last] = line.ports;
+    return {
+      path: `${pathOf(line)}/calls`,
+      scope: line.scope,
+      announce: async (fields) => {
+        for (let tries = 0; tries <= last - first; tries++) {
+          const port = next;
+          next = next >= last ? first : next + 1;
+          const socket = createSocket(line.host.includes(":") ? "udp6" : "udp4");
+          if (await bound(socket, port, line.host)) {
+            this.#hearUdp(line, parts, socket, fields);
+            return { host: line.host, port: socket.address().port, format: fields.format ?? line.format };
+          }
+        }
+        throw tooMany();
+      },
+    };
+  }
+
+  #hearUdp(line: LineOf<"rtp">, parts: CallParts, socket: UdpSocket, fields: CallFields): void {
+    this.#udp.add(socket);
+    let isOpen = true;
+    const close = () => {
+      if (!isOpen) return;
+      isOpen = false;
+      clearInterval(idle);
+      this.#udp.delete(socket);
+      socket.close();
+      call.hangUp();
+    };
+    const format = (fields.format ?? line.format) as RtpFormat;
+    const callId = fields.callId ?? randomUUID();
+    const call = this.#begin(parts, new RtpSession(format, { ...fields, callId }), {
+      send: () => {},
+      close,
+      flow: null,
+    });
+    // UDP has no end: silence on the wire is one.
+    let heardAt = Date.now();
+    let isHeard = false;
+    const idle = setInterval(() => {
+      const patience = isHeard ? Math.min(2, this.parts.idleSeconds) : line.announcedSeconds;
+      if (Date.now() - heardAt > patience * 1000) close();
+    }, 250);
+    let peer: string | null = null;
+    socket.on("message", (bytes, { address, port }) => {
+      // The first who sends is the sender.
+      peer ??= `${address}:${port}`;
+      if (peer !== `${address}:${port}`) return;
+      heardAt = Date.now();
+      isHeard = true;
+      call.receive(new Uint8Array(bytes));
+    });
+    socket.on("error", close);
+  }
+
+  #begin(parts: CallParts, session: DialectSession, socket: CallSocket): Call {
+    const call: Call = new Call(parts, session, socket, () => this.#calls.delete(call));
+    this.#calls.add(call);
+    return call;
+  }
+}
+
+function sessionOf(line: Exclude<Line, { dialect: "audiosocket" | "rtp" }>, query: CallFields): DialectSession {
+  switch (line.dialect) {
+    case "twilio":
+      return new TwilioSession();
+    case "audiohook":
+      return new AudioHookSession();
+    case "asterisk-websocket":
+      return new AsteriskWebSocketSession(query);
+    case "jambonz":
+      return new AudioForkSession(query, { rate: 8_000, channels: 1 });
+    case "freeswitch":
+      return new AudioForkSession(query, { rate: line.rate, channels: line.channels });
+  }
+}
+
+const queryOf = ({ url = "" }: IncomingMessage): CallFields =>
+  Object.fromEntries(new URL(url, "http://box").searchParams);
+
+function isSame(given: string, due: string): boolean {
+  const [one, other] = [Buffer.from(given), Buffer.from(due)];
+  return one.length === other.length && timingSafeEqual(one, other);
+}
+
+const tooMany = () =>
+  new StatusError({
+    statusCode: StatusCode.BUSY,
+    message: "too many calls are announced",
+    retryAfter: { seconds: 1n, nanos: 0 },
+  });
+
+function bound(socket: UdpSocket, port: number, host: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    socket.once("error", () => {
+      socket.close();
+      resolve(false);
+    });
+    socket.bind(port, host, () => {
+      socket.removeAllListeners("error");
+      resolve(true);
+    });
+  });
+}

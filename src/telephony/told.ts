@@ -1,0 +1,45 @@
+/** What a program beside the call is told of an answer: in a webhook, and in dialects that carry JSON. */
+import { type JsonValue, toJson } from "@bufbuild/protobuf";
+import { Decision, EnrollStatus, type ListenResponse, ListenResultSchema } from "../contract/index.js";
+
+export interface Told {
+  readonly type: "checkpoint" | "result" | "dtmf";
+  readonly party: string;
+  readonly decision?: string;
+  readonly enrollStatus?: string;
+  readonly digit?: string;
+  readonly isFinal?: boolean;
+  readonly score?: number;
+  /** The contract's result, as its JSON. */
+  readonly result?: JsonValue;
+}
+
+/** `null` for what only says that time goes by. */
+export function toldOf({ party, event }: ListenResponse): Told | null {
+  switch (event.case) {
+    case "checkpoint": {
+      const { decision, isFinal, biometricScore: score } = event.value;
+      return {
+        type: "checkpoint",
+        party,
+        decision: Decision[decision]!,
+        isFinal,
+        ...(score !== undefined && { score }),
+      };
+    }
+    case "dtmf":
+      return { type: "dtmf", party, digit: event.value.digit };
+    case "result": {
+      const { result } = event.value;
+      const outcome =
+        result.case === "enroll"
+          ? { enrollStatus: EnrollStatus[result.value.enrollStatus]! }
+          : result.case === undefined
+            ? {}
+            : { decision: Decision[result.value.decision]! };
+      return { type: "result", party, ...outcome, result: toJson(ListenResultSchema, event.value) };
+    }
+    default:
+      return null;
+  }
+}

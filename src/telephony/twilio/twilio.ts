@@ -1,0 +1,104 @@
+/**
+ * Twilio Media Streams: JSON text frames, audio as base64 of µ-law.
+ * https://www.twilio.com/docs/voice/media-streams/websocket-messages
+ */
+import { createHmac, timingSafeEqual } from "node:crypto";
+import {
+  DialectError,
+  type DialectSession,
+  events,
+  type Frame,
+  fieldsOf,
+  isObject,
+  type Json,
+  jsonOf,
+  nothing,
+  type Received,
+} from "../port.js";
+
+export class TwilioSession implements DialectSession {
+  #isStarted = false;
+  /** Media are numbered in each track: a hole is lost audio. */
+  #chunk = 0;
+  #chunkSamples = 0;
+
+  constructor(private readonly track: "inbound" | "outbound" = "inbound") {}
+
+  receive(frame: Frame): Received {
+    const message = jsonOf(frame);
+    switch (message.event) {
+      case "start":
+        return this.#start(message);
+      case "media":
+        return this.#media(message);
+      case "dtmf":
+        return isObject(message.dtmf) && typeof message.dtmf.digit === "string"
+          ? events({ kind: "key", digit: message.dtmf.digit })
+          : nothing;
+      case "stop":
+        return events({ kind: "end" });
+      case "connected":
+      case "mark":
+        return nothing;
+      default:
+        throw new DialectError(`unknown event ${JSON.stringify(message.event)}`);
+    }
+  }
+
+  #start({ start }: Json): Received {
+    if (this.#isStarted) throw new DialectError("start came twice");
+    if (!isObject(start) || !isObject(start.mediaFormat)) throw new DialectError("start has no mediaFormat");
+    const { encoding, sampleRate, channels } = start.mediaFormat;
+    if (encoding !== "audio/x-mulaw" || Number(sampleRate) !== 8_000 || Number(channels) !== 1)
+      throw new DialectError("the media format must be audio/x-mulaw, 8000 Hz, 1 channel");
+    this.#isStarted = true;
+    const { customParameters, mediaFormat: _, ...rest } = start;
+    const own = fieldsOf(rest);
+    const fields = { ...fieldsOf(customParameters), ...own, callId: own.callSid ?? own.streamSid ?? "" };
+    return events({ kind: "start", fields, format: { encoding: "mulaw", rate: 8_000, channels: 1 } });
+  }
+
+  #media({ media }: Json): Received {
+    if (!this.#isStarted) throw new DialectError("media came before start");
+    if (!isObject(media) || typeof media.payload !== "string") throw new DialectError("media has no payload");
+    if ((media.track ?? this.track) !== this.track) return nothing;
+    const bytes = new Uint8Array(Buffer.from(media.payload, "base64"));
+    const chunk = Number(media.chunk);
+    const missing = Number.isInteger(chunk) && this.#chunk > 0 ? chunk - this.#chunk - 1 : 0;
+    if (missing < 0) return nothing;
+    const lost = missing > 0 && missing < 10_000 ? missing * this.#chunkSamples : 0;
+    this.#chunk = Number.isInteger(chunk) ? chunk : 0;
+    this.#chunkSamples = bytes.length;
+    return lost > 0
+      ? events({ kind: "lost", samples: lost }, { kind: "audio", bytes })
+      : events({ kind: "audio", bytes });
+  }
+
+  accepted(): readonly Frame[] {
+    return [];
+  }
+
+  /** Twilio takes audio, marks and clears, none of which its application would see. */
+  tell(): readonly Frame[] {
+    return [];
+  }
+
+  refuse(): readonly Frame[] {
+    return [];
+  }
+
+  leave(): readonly Frame[] {
+    return [];
+  }
+}
+
+/** X-Twilio-Signature of a WebSocket: HMAC-SHA1 of the address as Twilio was told it. https://www.twilio.com/docs/usage/security */
+export function isSignedByTwilio(authToken: string, signature: string | undefined, url: string): boolean {
+  if (signature === undefined) return false;
+  const sent = Buffer.from(signature, "base64");
+  // Twilio signs the address as it was written: with or without the slash at its end.
+  return [url, url.endsWith("/") ? url.slice(0, -1) : `${url}/`].some((address) => {
+    const due = createHmac("sha1", authToken).update(address).digest();
+    return sent.length === due.length && timingSafeEqual(sent, due);
+  });
+}

@@ -1,0 +1,86 @@
+/** Tells a program beside the call what the box has found: signed, tried again, and never more than so many at a time. */
+import { createHmac } from "node:crypto";
+import type { TelephonyLog } from "./exchange.js";
+import type { Line } from "./line.js";
+import type { Told } from "./told.js";
+
+const MOST_WAITING = 1000;
+const FIRST_PAUSE_MS = 500;
+
+export const SIGNATURE_HEADER = "x-vivavoce-signature";
+
+/** `t=…,v1=…`: the time in seconds, and the HMAC-SHA256 of time, a dot and the body. Compare both; refuse what is old. */
+export function signatureOf(secret: string, seconds: number, body: string): string {
+  return `t=${seconds},v1=${createHmac("sha256", secret).update(`${seconds}.${body}`).digest("hex")}`;
+}
+
+export class Webhook {
+  #waiting = 0;
+  readonly #stopped = new AbortController();
+
+  constructor(
+    private readonly line: Line,
+    private readonly log: TelephonyLog,
+    private readonly fetch: typeof globalThis.fetch = globalThis.fetch,
+  ) {}
+
+  /** Does not wait: a slow program must not hold a call. */
+  tell(call: Readonly<Record<string, string>>, told: Told): void {
+    const { webhook, name } = this.line;
+    if (!webhook || (told.type !== "result" && !webhook.everything)) return;
+    if (this.#waiting >= MOST_WAITING) {
+      this.log.warn("a webhook was dropped: too many are waiting", { line: name });
+      return;
+    }
+    this.#waiting++;
+    const body = JSON.stringify({ line: name, call, ...told });
+    this.#deliver(body)
+      .catch((error: unknown) => this.log.warn("a webhook was not delivered", { line: name, reason: String(error) }))
+      .finally(() => {
+        this.#waiting--;
+      });
+  }
+
+  /** Nothing is tried again. */
+  stop(): void {
+    this.#stopped.abort();
+  }
+
+  async #deliver(body: string): Promise<void> {
+    const { url, secret, attempts, timeoutSeconds } = this.line.webhook!;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const signature = signatureOf(secret, Math.floor(Date.now() / 1000), body);
+        const response = await this.fetch(url, {
+          method: "POST",
+          headers: { "content-type": "application/json", [SIGNATURE_HEADER]: signature },
+          body,
+          redirect: "error",
+          signal: AbortSignal.any([this.#stopped.signal, AbortSignal.timeout(timeoutSeconds * 1000)]),
+        });
+        await response.body?.cancel();
+        if (response.ok) return;
+        if (response.status < 500 && response.status !== 429 && response.status !== 408)
+          throw new Refused(`HTTP ${response.status}`);
+        if (attempt >= attempts) throw new Error(`HTTP ${response.status}`);
+      } catch (error) {
+        if (error instanceof Refused || attempt >= attempts || this.#stopped.signal.aborted) throw error;
+      }
+      await pause(FIRST_PAUSE_MS * 2 ** (attempt - 1) * (0.75 + Math.random() / 2), this.#stopped.signal);
+    }
+  }
+}
+
+/** The program has read it and does not want it. */
+class Refused extends Error {}
+
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    const stop = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    signal.addEventListener("abort", stop, { once: true });
+  });
+}

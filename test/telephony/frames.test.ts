@@ -1,0 +1,355 @@
+/** What each dialect reads, by the vendors' documented messages and by packets that other people's software wrote. */
+import { encodeFrame, FrameType } from "asterisk-audiosocket";
+import { packets } from "rtp.js";
+import twilio from "twilio";
+import { describe, expect, it } from "vitest";
+import { AsteriskWebSocketSession } from "../../src/telephony/asterisk-websocket/asterisk-websocket.js";
+import { AudioForkSession } from "../../src/telephony/audio-fork/audio-fork.js";
+import { AudioHookSession } from "../../src/telephony/audiohook/audiohook.js";
+import { signatureFault } from "../../src/telephony/audiohook/signature.js";
+import { AudioSocketSession } from "../../src/telephony/audiosocket/audiosocket.js";
+import { filled } from "../../src/telephony/line.js";
+import { DialectError, type DialectSession } from "../../src/telephony/port.js";
+import { RtpSession } from "../../src/telephony/rtp/rtp.js";
+import { isSignedByTwilio, TwilioSession } from "../../src/telephony/twilio/twilio.js";
+
+const kinds = (session: DialectSession, ...frames: (string | Uint8Array)[]) =>
+  frames.flatMap((frame) => session.receive(frame).events.map(({ kind }) => kind));
+
+describe("AudioSocket", () => {
+  const uuid = "40325ec2-5efd-4bd3-805f-53576e581d13";
+  const idBytes = Buffer.from(uuid.replaceAll("-", ""), "hex");
+  const slin = Buffer.alloc(320, 1);
+
+  it("reads packets that another implementation wrote, however TCP cuts them", () => {
+    const wire = Buffer.concat([
+      encodeFrame(FrameType.UUID, idBytes),
+      encodeFrame(FrameType.AUDIO, slin),
+      Buffer.from([0x03, 0, 1, 0x35]),
+      encodeFrame(FrameType.AUDIO, slin),
+      encodeFrame(FrameType.HANGUP, Buffer.alloc(0)),
+    ]);
+    for (const size of [1, 2, 7, 323, wire.length]) {
+      const session = new AudioSocketSession((id) => (id === uuid ? { from: "+4930" } : null));
+      const pieces = Array.from({ length: Math.ceil(wire.length / size) }, (_, i) =>
+        wire.subarray(i * size, (i + 1) * size),
+      );
+      const events = pieces.flatMap((piece) => session.receive(new Uint8Array(piece)).events);
+      expect(events.map(({ kind }) => kind)).toEqual(["start", "audio", "key", "audio", "end"]);
+      expect(events[0]).toMatchObject({
+        fields: { from: "+4930", callId: uuid },
+        format: { encoding: "pcm16", rate: 8000, channels: 1 },
+      });
+      expect(events[2]).toEqual({ kind: "key", digit: "5" });
+    }
+  });
+
+  it("takes the higher rates by their kind, and refuses what was not announced or is no packet", () => {
+    const wide = new AudioSocketSession(() => ({}));
+    wide.receive(encodeFrame(FrameType.UUID, idBytes));
+    expect(wide.receive(Buffer.from([0x12, 0, 2, 1, 2])).events[0]).toMatchObject({ format: { rate: 16_000 } });
+    expect(() => new AudioSocketSession(() => null).receive(encodeFrame(FrameType.UUID, idBytes))).toThrow(/announced/);
+    expect(() => new AudioSocketSession(() => ({})).receive(encodeFrame(FrameType.AUDIO, slin))).toThrow(DialectError);
+    expect(() => new AudioSocketSession(() => ({})).receive(Buffer.from([0x42, 0, 0]))).toThrow(/0x42/);
+  });
+});
+
+describe("Twilio", () => {
+  // https://www.twilio.com/docs/voice/media-streams/websocket-messages
+  const start = {
+    event: "start",
+    sequenceNumber: "1",
+    start: {
+      accountSid: "ACXXXX",
+      streamSid: "MZXXXX",
+      callSid: "CAXXXX",
+      tracks: ["inbound"],
+      mediaFormat: { encoding: "audio/x-mulaw", sampleRate: 8000, channels: 1 },
+      customParameters: { FirstName: "Jane", from: "+15551234" },
+    },
+    streamSid: "MZXXXX",
+  };
+  const media = (chunk: number, track = "inbound") =>
+    JSON.stringify({
+      event: "media",
+      media: { track, chunk: String(chunk), timestamp: "5", payload: Buffer.alloc(160, 0xff).toString("base64") },
+    });
+
+  it("reads the documented messages; a hole in the numbers is lost audio", () => {
+    const session = new TwilioSession();
+    session.receive(JSON.stringify({ event: "connected", protocol: "Call", version: "1.0.0" }));
+    expect(session.receive(JSON.stringify(start)).events).toEqual([
+      {
+        kind: "start",
+        fields: expect.objectContaining({
+          callId: "CAXXXX",
+          from: "+15551234",
+          FirstName: "Jane",
+          streamSid: "MZXXXX",
+        }),
+        format: { encoding: "mulaw", rate: 8000, channels: 1 },
+      },
+    ]);
+    expect(kinds(session, media(1), media(2), media(2, "outbound"))).toEqual(["audio", "audio"]);
+    expect(session.receive(media(5)).events[0]).toEqual({ kind: "lost", samples: 320 });
+    expect(kinds(session, media(4), media(6))).toEqual(["audio"]);
+    const dtmf = {
+      event: "dtmf",
+      streamSid: "MZXXXX",
+      sequenceNumber: "5",
+      dtmf: { track: "inbound_track", digit: "1" },
+    };
+    expect(
+      kinds(session, JSON.stringify(dtmf), JSON.stringify({ event: "stop", stop: { callSid: "CAXXXX" } })),
+    ).toEqual(["key", "end"]);
+  });
+
+  it("custom parameters cannot take the place of what Twilio itself says", () => {
+    const forged = structuredClone(start);
+    Object.assign(forged.start.customParameters, { callSid: "CAother" });
+    expect(new TwilioSession().receive(JSON.stringify(forged)).events[0]).toMatchObject({
+      fields: { callId: "CAXXXX" },
+    });
+  });
+
+  it("checks signatures as Twilio's own library makes them", () => {
+    const [token, url] = ["12345678901234567890123456789012", "wss://voice.example.com/telephony/sales"];
+    const signature = twilio.getExpectedTwilioSignature(token, url, {});
+    expect(isSignedByTwilio(token, signature, url)).toBe(true);
+    expect(isSignedByTwilio(token, signature, `${url}/`)).toBe(true);
+    expect(isSignedByTwilio(token, signature, `${url}2`)).toBe(false);
+    expect(isSignedByTwilio(`${token.slice(1)}0`, signature, url)).toBe(false);
+    expect(isSignedByTwilio(token, undefined, url)).toBe(false);
+    expect(isSignedByTwilio(token, "", url)).toBe(false);
+  });
+});
+
+describe("Asterisk's WebSocket channel", () => {
+  it("reads events as JSON and as lines", () => {
+    const json = {
+      event: "MEDIA_START",
+      connection_id: "media_connection1",
+      channel: "WebSocket/media_connection1/0x5140001a0040",
+      channel_id: "1761245643.1",
+      format: "ulaw",
+      optimal_frame_size: 160,
+      ptime: 20,
+      channel_variables: { DIALEDPEERNUMBER: "media_connection1/c(ulaw)" },
+    };
+    const session = new AsteriskWebSocketSession({ from: "+4930" });
+    expect(session.receive(JSON.stringify(json)).events[0]).toMatchObject({
+      fields: {
+        callId: "1761245643.1",
+        from: "+4930",
+        "channel_variables.DIALEDPEERNUMBER": "media_connection1/c(ulaw)",
+      },
+      format: { encoding: "mulaw", rate: 8000 },
+    });
+    expect(session.leave()).toEqual(['{"command":"HANGUP"}']);
+    const lines = new AsteriskWebSocketSession({});
+    const line = "MEDIA_START connection_id:m1 channel:WebSocket/m1/0x51 format:slin16 optimal_frame_size:640";
+    expect(lines.receive(line).events[0]).toMatchObject({
+      fields: { callId: "m1" },
+      format: { encoding: "pcm16", rate: 16_000 },
+    });
+    expect(kinds(lines, new Uint8Array(640), "DTMF_END digit:7", "MEDIA_XOFF", "QUEUE_DRAINED")).toEqual([
+      "audio",
+      "key",
+    ]);
+    expect(lines.leave()).toEqual(["HANGUP"]);
+    expect(() => new AsteriskWebSocketSession({}).receive("MEDIA_START format:opus")).toThrow(/got "opus"/);
+    expect(() => new AsteriskWebSocketSession({}).receive(new Uint8Array(2))).toThrow(DialectError);
+  });
+});
+
+describe("jambonz and FreeSWITCH", () => {
+  it("read metadata, then samples", () => {
+    const metadata = {
+      callSid: "c1",
+      from: "+4930",
+      to: "+4931",
+      direction: "inbound",
+      sampleRate: 16_000,
+      mixType: "stereo",
+    };
+    const session = new AudioForkSession({}, { rate: 8000, channels: 1 });
+    expect(session.receive(JSON.stringify(metadata)).events[0]).toMatchObject({
+      fields: { callId: "c1", from: "+4930" },
+      format: { encoding: "pcm16", rate: 16_000, channels: 2 },
+    });
+    expect(kinds(session, new Uint8Array(640), '{"event":"dtmf","dtmf":"2","duration":"1600"}')).toEqual([
+      "audio",
+      "key",
+    ]);
+    const bare = new AudioForkSession({ uuid: "u1", from: "100" }, { rate: 8000, channels: 1 });
+    expect(bare.receive(new Uint8Array(320)).events).toMatchObject([
+      { kind: "start", fields: { callId: "u1", from: "100" } },
+      { kind: "audio" },
+    ]);
+    const wrong = new AudioForkSession({}, { rate: 8000, channels: 1 });
+    expect(() => wrong.receive('{"sampleRate":64000}')).toThrow(/64000/);
+  });
+});
+
+describe("AudioHook", () => {
+  const open = (seq: number, parameters: object = {}) =>
+    JSON.stringify({
+      version: "2",
+      type: "open",
+      seq,
+      serverseq: 0,
+      id: "30b0e395-84d3-4570-ac13-9a62d8f514c0",
+      position: "PT0S",
+      parameters: {
+        organizationId: "d7934305-0972-4844-938e-9060eef73d05",
+        conversationId: "090eaa2f-72fa-480a-83e0-8667ff89c0ec",
+        participant: {
+          id: "883efee8-3d6c-4537-b500-6d7ca4b92fa0",
+          ani: "+1-555-555-1234",
+          aniName: "John Doe",
+          dnis: "+1-800-555-6789",
+        },
+        media: [
+          { type: "audio", format: "PCMU", channels: ["external", "internal"], rate: 8000 },
+          { type: "audio", format: "PCMU", channels: ["external"], rate: 8000 },
+        ],
+        ...parameters,
+      },
+    });
+  const message = (type: string, seq: number, parameters = {}) =>
+    JSON.stringify({
+      version: "2",
+      type,
+      seq,
+      serverseq: 0,
+      id: "30b0e395-84d3-4570-ac13-9a62d8f514c0",
+      position: "PT1S",
+      parameters,
+    });
+
+  it("opens, answers pings, counts what was discarded, and closes", () => {
+    const session = new AudioHookSession();
+    expect(session.receive(open(1)).events[0]).toMatchObject({
+      fields: { callId: "090eaa2f-72fa-480a-83e0-8667ff89c0ec", from: "+1-555-555-1234", to: "+1-800-555-6789" },
+      format: { encoding: "mulaw", rate: 8000, channels: 2 },
+    });
+    expect(JSON.parse(session.accepted()[0] as string)).toEqual({
+      version: "2",
+      type: "opened",
+      seq: 1,
+      clientseq: 1,
+      id: "30b0e395-84d3-4570-ac13-9a62d8f514c0",
+      parameters: {
+        media: [{ type: "audio", format: "PCMU", channels: ["external", "internal"], rate: 8000 }],
+        startPaused: false,
+      },
+    });
+    expect(JSON.parse(session.receive(message("ping", 2)).replies[0] as string)).toMatchObject({
+      type: "pong",
+      seq: 2,
+      clientseq: 2,
+    });
+    expect(session.receive(new Uint8Array(3200)).events[0]!.kind).toBe("audio");
+    expect(session.receive(message("discarded", 3, { start: "PT1S", discarded: "PT0.5S" })).events).toEqual([
+      { kind: "lost", samples: 4000 },
+    ]);
+    const closing = session.receive(message("close", 4, { reason: "end" }));
+    expect(closing.events).toEqual([{ kind: "end" }]);
+    expect(JSON.parse(closing.replies[0] as string)).toMatchObject({ type: "closed", seq: 3, clientseq: 4 });
+    expect(() => session.receive(message("ping", 9))).toThrow(/expected message 5, got 9/);
+  });
+
+  it("answers the probe of a configuration without a call", () => {
+    const { events, replies } = new AudioHookSession().receive(
+      open(1, { conversationId: "00000000-0000-0000-0000-000000000000" }),
+    );
+    expect(events).toEqual([]);
+    expect(JSON.parse(replies[0] as string)).toMatchObject({ type: "opened" });
+  });
+
+  it("checks signatures by the documented example", () => {
+    // https://developer.genesys.cloud/devapps/audiohook/session-walkthrough
+    const apiKey = "SGVsbG8sIEkgYW0gdGhlIEFQSSBrZXkh";
+    const secret = Buffer.from("TXlTdXBlclNlY3JldEtleVRlbGxOby0xITJAMyM0JDU=", "base64");
+    const headers = {
+      host: "audiohook.example.com",
+      "audiohook-organization-id": "d7934305-0972-4844-938e-9060eef73d05",
+      "audiohook-correlation-id": "e160e428-53e2-487c-977d-96989bf5c99d",
+      "audiohook-session-id": "30b0e395-84d3-4570-ac13-9a62d8f514c0",
+      "x-api-key": apiKey,
+      signature: "sig1=:NZBwyBHRRyRoeLqy1IzOa9VYBuI8TgMFt2GRDkDuJh4=:",
+      "signature-input":
+        'sig1=("@request-target" "@authority" "audiohook-organization-id" "audiohook-session-id" "audiohook-correlation-id" "x-api-key");keyid="SGVsbG8sIEkgYW0gdGhlIEFQSSBrZXkh";nonce="VGhpc0lzQVVuaXF1ZU5vbmNl";alg="hmac-sha256";created=1641013200;expires=3282026430',
+    };
+    const target = "/api/v1/voicebiometrics/ws";
+    const fault = (changes: object = {}, now = 1_700_000_000, at = target) =>
+      signatureFault({ target: at, headers: { ...headers, ...changes } }, secret, apiKey, now);
+    expect(fault()).toBeNull();
+    expect(fault({ "audiohook-session-id": "40b0e395-84d3-4570-ac13-9a62d8f514c0" })).toBe("the signature is wrong");
+    expect(fault({ host: "other.example.com" })).toBe("the signature is wrong");
+    expect(fault({}, 1_700_000_000, "/other")).toBe("the signature is wrong");
+    expect(fault({ "x-api-key": "x" })).toBe("the API key is unknown");
+    expect(fault({}, 1_641_013_000)).toBe("the signature is of the future");
+    expect(fault({}, 3_300_000_000)).toBe("the signature has expired");
+    expect(fault({ signature: undefined })).toBe("the signature is wrong");
+    const bare = headers["signature-input"].replace('"@request-target" ', "");
+    expect(fault({ "signature-input": bare })).toBe("the signature does not cover @request-target");
+    for (const input of ["", "x", "sig1=", "sig1=()", "sig1=(((", 'sig1=("@request-target"'])
+      expect(fault({ "signature-input": input })).not.toBeNull();
+  });
+});
+
+describe("RTP", () => {
+  function packet(
+    sequence: number,
+    timestamp: number,
+    payload = Buffer.alloc(160, sequence & 0x7f),
+    payloadType = 0,
+  ): Uint8Array {
+    const made = new packets.RtpPacket();
+    made.setPayloadType(payloadType);
+    made.setSequenceNumber(sequence & 0xffff);
+    made.setTimestamp(timestamp >>> 0);
+    made.setSsrc(7);
+    made.setPayload(new DataView(payload.buffer, payload.byteOffset, payload.length));
+    const view = made.getView();
+    return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+  }
+
+  it("reads packets that another implementation wrote, puts them in order and counts what is lost", () => {
+    const session = new RtpSession("ulaw", { callId: "c" });
+    const numbers = [65_533, 65_535, 65_534, 0, 0, 1, 3, 4, 5, 6, 2, 8, 7];
+    const base = 65_533;
+    const events = numbers.flatMap((n) => {
+      const index = (n - base + 65_536) % 65_536;
+      return session.receive(packet(n, 1000 + 160 * index)).events;
+    });
+    const heard = events.flatMap((event) =>
+      event.kind === "audio" ? [event.bytes[0]] : event.kind === "lost" ? [`lost ${event.samples}`] : [],
+    );
+    expect(heard).toEqual([...[65_533, 65_534, 65_535, 0, 1].map((n) => n & 0x7f), "lost 160", 3, 4, 5, 6, 7, 8]);
+  });
+
+  it("fills the silence that a sender leaves out, tells keys once, and hears one sender alone", () => {
+    const session = new RtpSession("alaw", { callId: "c" });
+    expect(kinds(session, packet(1, 0, Buffer.alloc(160), 8))).toEqual(["start", "audio"]);
+    expect(session.receive(packet(2, 1760, Buffer.alloc(160), 8)).events).toMatchObject([
+      { kind: "silence", samples: 1600 },
+      { kind: "audio" },
+    ]);
+    const key = (end: number) => Buffer.from([11, end | 10, 1, 64]);
+    expect(
+      kinds(session, packet(3, 1920, key(0), 101), packet(4, 1920, key(0x80), 101), packet(5, 1920, key(0x80), 101)),
+    ).toEqual(["key"]);
+    const stranger = packet(6, 2000, Buffer.alloc(160), 8);
+    stranger[11] = 9;
+    expect(kinds(session, stranger, packet(6, 1920, Buffer.alloc(160), 0))).toEqual([]);
+    expect(() => session.receive(new Uint8Array(5))).toThrow(DialectError);
+    expect(() => session.receive(new Uint8Array(12))).toThrow(/version/);
+  });
+});
+
+it("templates take the call's fields, and nothing else", () => {
+  expect(filled("crm-{from}-{x}", { from: "+49" })).toBe("crm-+49-");
+  expect(filled("{constructor}{__proto__}", {})).toBe("");
+});

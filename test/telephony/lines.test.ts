@@ -1,0 +1,294 @@
+/** Calls on every line of a running box: heard, decided, told to a webhook, and gone afterwards. */
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import net, { type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { promisify } from "node:util";
+import { encodeFrame, FrameType } from "asterisk-audiosocket";
+import twilio from "twilio";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { mulaw } from "../../src/audio/g711.js";
+import { SIGNATURE_HEADER, signatureOf } from "../../src/telephony/webhook.js";
+import { bytesOf, type LiveBox, pieces, scope, startLiveBox, stopLiveBoxes } from "../live/live-box.js";
+import { rateHz, take } from "../processor/fixture-engine.js";
+import { wav } from "../voice.js";
+
+/** A voice of the fixture engine that µ-law carries unchanged. */
+const code = mulaw.findIndex((value) => value > 0.1 && value < 0.9 && (value * 1000) % 1 < 0.15);
+const speaker = Math.floor(mulaw[code]! * 1000);
+const spoken = (seconds: number) => new Uint8Array(Math.round(seconds * rateHz)).fill(code);
+const samples = (seconds: number) => new Float32Array(Math.round(seconds * rateHz)).fill(mulaw[code]!);
+
+const secret = "a webhook's secret";
+const authToken = "12345678901234567890123456789012";
+const basic = { user: "pbx", password: "a long password" };
+const basicHeader = `Basic ${Buffer.from(`${basic.user}:${basic.password}`).toString("base64")}`;
+
+interface Heard {
+  readonly line: string;
+  readonly type: string;
+  readonly decision?: string;
+  readonly enrollStatus?: string;
+  readonly call: Record<string, string>;
+}
+const heard: Heard[] = [];
+const hook = createServer((request, response) => {
+  const chunks: Buffer[] = [];
+  request.on("data", (chunk) => chunks.push(chunk));
+  request.on("end", () => {
+    const body = Buffer.concat(chunks).toString();
+    const signature = String(request.headers[SIGNATURE_HEADER]);
+    const seconds = Number(/^t=(\d+),/.exec(signature)?.[1]);
+    if (signature !== signatureOf(secret, seconds, body)) response.statusCode = 403;
+    else if (failures-- > 0) response.statusCode = 503;
+    else heard.push(JSON.parse(body));
+    response.end();
+  });
+});
+let failures = 0;
+let live: LiveBox;
+
+beforeAll(async () => {
+  hook.listen(0);
+  await once(hook, "listening");
+  const webhook = { url: `http://127.0.0.1:${(hook.address() as AddressInfo).port}/`, secret };
+  const line = { scope, configset: "ivr-text-dependent", webhook };
+  live = await startLiveBox({
+    limits: { liveCalls: 4, liveIdleSeconds: 2, stopSeconds: 3 },
+    telephony: [
+      { ...line, name: "audiosocket", dialect: "audiosocket", port: 0, onResult: "leave" },
+      { ...line, name: "rtp", dialect: "rtp", ports: [0, 0], format: "ulaw" },
+      { ...line, name: "channel", dialect: "asterisk-websocket", ...basic, onResult: "leave" },
+      { ...line, name: "twilio", dialect: "twilio", authToken },
+      { ...line, name: "jambonz", dialect: "jambonz", ...basic },
+      { ...line, name: "enrolling", dialect: "freeswitch", ...basic, unknownCaller: "enroll" },
+      {
+        ...line,
+        name: "audiohook",
+        dialect: "audiohook",
+        apiKey: "SGVsbG8sIEkgYW0gdGhlIEFQSSBrZXkh",
+        clientSecret: "TXlTdXBlclNlY3JldEtleVRlbGxOby0xITJAMyM0JDU=",
+      },
+    ],
+  });
+  await live.enroll("+4930", speaker);
+});
+afterAll(async () => {
+  await stopLiveBoxes();
+  hook.close();
+});
+
+/** What the webhook is told of this call. */
+async function told(line: string, callId: string): Promise<Heard> {
+  for (let i = 0; i < 100; i++) {
+    const found = heard.find((one) => one.line === line && one.call.callId === callId);
+    if (found) return found;
+    await wait(50);
+  }
+  throw new Error(`nothing was told of ${callId}; heard ${JSON.stringify(heard)}`);
+}
+
+const socketTo = async (line: string, headers: Record<string, string>, query = "", protocol?: string) => {
+  const socket = new WebSocket(
+    `${live.box.url.replace("http", "ws")}/telephony/${line}${query}`,
+    protocol ? [protocol] : [],
+    { headers },
+  );
+  await once(socket, "open");
+  return socket;
+};
+const announce = async (line: string, fields: object) => {
+  const response = await fetch(`${live.box.url}/telephony/${line}/calls`, {
+    method: "POST",
+    body: JSON.stringify(fields),
+  });
+  return { status: response.status, ...((await response.json()) as Record<string, string | number>) };
+};
+const refusedWith = async (line: string, headers: Record<string, string>) => {
+  const socket = new WebSocket(`${live.box.url.replace("http", "ws")}/telephony/${line}`, { headers });
+  const [, response] = await once(socket, "unexpected-response");
+  socket.on("error", () => {});
+  socket.terminate();
+  return response.statusCode;
+};
+
+describe("AudioSocket", () => {
+  const idBytes = (uuid: string) => Buffer.from(uuid.replaceAll("-", ""), "hex");
+  it("an announced call is decided, and its dialplan goes on", async () => {
+    const { uuid, port } = await announce("audiosocket", { from: "+4930" });
+    const socket = net.connect(Number(port), "127.0.0.1");
+    const answered: Buffer[] = [];
+    socket.on("data", (chunk) => answered.push(chunk));
+    socket.write(encodeFrame(FrameType.UUID, idBytes(String(uuid))));
+    for (const piece of pieces(bytesOf(samples(4)), 320))
+      socket.write(encodeFrame(FrameType.AUDIO, Buffer.from(piece)));
+    await once(socket, "close");
+    expect(Buffer.concat(answered)).toEqual(Buffer.from([0, 0, 0]));
+    expect(await told("audiosocket", String(uuid))).toMatchObject({ type: "result", decision: "AUTHENTIC" });
+  });
+
+  it("a call that nobody announced, or a second one with the same UUID, is refused in the dialect's own way", async () => {
+    const socket = net.connect(live.box.linePorts.get("audiosocket")!, "127.0.0.1");
+    const answered: Buffer[] = [];
+    socket.on("data", (chunk) => answered.push(chunk));
+    socket.write(encodeFrame(FrameType.UUID, idBytes("40325ec2-5efd-4bd3-805f-53576e581d13")));
+    await once(socket, "close");
+    expect(Buffer.concat(answered)).toEqual(Buffer.from([0xff, 0, 1, 1, 0, 0, 0]));
+  });
+
+  it("a peer that says nothing is let go", async () => {
+    const socket = net.connect(live.box.linePorts.get("audiosocket")!, "127.0.0.1");
+    await once(socket, "connect");
+    await once(socket, "close");
+  });
+});
+
+describe("RTP", () => {
+  it("a call that ffmpeg sends is heard", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "vivavoce-rtp-"));
+    try {
+      const file = join(folder, "call.wav");
+      await writeFile(file, wav(samples(4), rateHz));
+      const { port } = await announce("rtp", { from: "+4930", callId: "ffmpeg-call" });
+      const args = [
+        "-nostdin",
+        "-loglevel",
+        "error",
+        "-re",
+        "-i",
+        file,
+        "-c:a",
+        "pcm_mulaw",
+        "-f",
+        "rtp",
+        `rtp://127.0.0.1:${port}`,
+      ];
+      await promisify(execFile)("ffmpeg", args);
+      expect(await told("rtp", "ffmpeg-call")).toMatchObject({ decision: "AUTHENTIC" });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
+describe("WebSocket lines", () => {
+  it("Twilio: signed by its library, decided, and told again where the program was busy", async () => {
+    failures = 2;
+    const url = `${live.box.url.replace("http", "ws")}/telephony/twilio`;
+    const socket = await socketTo("twilio", {
+      "x-twilio-signature": twilio.getExpectedTwilioSignature(authToken, url, {}),
+    });
+    const send = (message: object) => socket.send(JSON.stringify(message));
+    send({ event: "connected", protocol: "Call", version: "1.0.0" });
+    const mediaFormat = { encoding: "audio/x-mulaw", sampleRate: 8000, channels: 1 };
+    send({
+      event: "start",
+      start: { callSid: "CA1", streamSid: "MZ1", mediaFormat, customParameters: { from: "+4930" } },
+    });
+    for (const [i, piece] of pieces(spoken(4), 160).entries())
+      send({
+        event: "media",
+        media: { track: "inbound", chunk: String(i + 1), payload: Buffer.from(piece).toString("base64") },
+      });
+    expect(await told("twilio", "CA1")).toMatchObject({ decision: "AUTHENTIC" });
+    expect(socket.readyState).toBe(socket.OPEN);
+    send({ event: "stop", stop: { callSid: "CA1" } });
+    socket.close();
+  });
+
+  it("jambonz: messages on the same socket", async () => {
+    const socket = await socketTo("jambonz", { authorization: basicHeader }, "", "audio.jambonz.org");
+    expect(socket.protocol).toBe("audio.jambonz.org");
+    const messages: Record<string, never>[] = [];
+    socket.on("message", (data) => messages.push(JSON.parse(String(data))));
+    socket.send(JSON.stringify({ callSid: "jb1", from: "+4930", sampleRate: 8000, mixType: "mono" }));
+    for (const piece of pieces(bytesOf(take(700, 4)), 320)) socket.send(piece);
+    socket.close();
+    expect(await told("jambonz", "jb1")).toMatchObject({ decision: "NO_MATCH" });
+    expect(messages[0]).toMatchObject({
+      type: "json",
+      data: { type: "checkpoint", decision: "NO_MATCH", isFinal: false },
+    });
+  });
+
+  it("FreeSWITCH: somebody without a print is enrolled as they speak", async () => {
+    const speech = new Float32Array(20 * rateHz);
+    for (const [at, length] of [
+      [0, 3],
+      [3.5, 4],
+      [8, 3],
+      [12, 7],
+    ] as const)
+      speech.fill(mulaw[code]!, at * rateHz, (at + length) * rateHz);
+    const socket = await socketTo("enrolling", { authorization: basicHeader }, "?from=%2B4931&uuid=fs1");
+    for (const piece of pieces(bytesOf(speech), 3200)) socket.send(piece);
+    expect(await told("enrolling", "fs1")).toMatchObject({ enrollStatus: "TRAIN_SUGGESTED" });
+    socket.close();
+  });
+
+  it("Asterisk's channel: hangs up when it is decided", async () => {
+    const socket = await socketTo("channel", { authorization: basicHeader }, "?from=%2B4930", "media");
+    const commands: string[] = [];
+    socket.on("message", (data) => commands.push(String(data)));
+    socket.send(
+      "MEDIA_START connection_id:m1 channel:WebSocket/m1 channel_id:17.1 format:ulaw optimal_frame_size:160 ptime:20",
+    );
+    for (const piece of pieces(spoken(4), 160)) socket.send(piece);
+    expect((await once(socket, "close"))[0]).toBe(1000);
+    expect(commands).toEqual(["HANGUP"]);
+    expect(await told("channel", "17.1")).toMatchObject({ decision: "AUTHENTIC" });
+  });
+
+  it("nobody comes in without what the dialect asks for", async () => {
+    expect(await refusedWith("twilio", { "x-twilio-signature": "AAAA" })).toBe(401);
+    expect(await refusedWith("jambonz", {})).toBe(401);
+    expect(await refusedWith("channel", { authorization: `${basicHeader}x` })).toBe(401);
+    expect(await refusedWith("audiohook", { "x-api-key": "SGVsbG8sIEkgYW0gdGhlIEFQSSBrZXkh" })).toBe(401);
+    expect(await refusedWith("nowhere", {})).toBe(404);
+  });
+
+  it("a frame that is none of the dialect's ends the call, and the box goes on", async () => {
+    const socket = await socketTo("jambonz", { authorization: basicHeader });
+    socket.send("not JSON");
+    await once(socket, "close");
+    expect((await fetch(`${live.box.url}/healthz`)).status).toBe(200);
+  });
+});
+
+describe("limits", () => {
+  it("a full box says BUSY in the dialect's own way; those who hang up make room", async () => {
+    const open = await Promise.all(
+      [1, 2, 3, 4].map(async (n) => {
+        const socket = await socketTo("jambonz", { authorization: basicHeader });
+        socket.send(JSON.stringify({ callSid: `full${n}`, from: "+4930", sampleRate: 8000 }));
+        socket.send(new Uint8Array(320));
+        return socket;
+      }),
+    );
+    await wait(300);
+    const fifth = await socketTo("jambonz", { authorization: basicHeader });
+    fifth.send(JSON.stringify({ callSid: "full5", from: "+4930", sampleRate: 8000 }));
+    const [message] = await once(fifth, "message");
+    expect(JSON.parse(String(message))).toEqual({ type: "disconnect" });
+    expect((await once(fifth, "close"))[0]).toBe(1013);
+    for (const socket of open) socket.terminate();
+    await wait(300);
+    const sixth = await socketTo("jambonz", { authorization: basicHeader });
+    sixth.send(JSON.stringify({ callSid: "full6", from: "+4930", sampleRate: 8000 }));
+    for (const piece of pieces(bytesOf(samples(4)), 320)) sixth.send(piece);
+    expect(await told("jambonz", "full6")).toMatchObject({ decision: "AUTHENTIC" });
+    sixth.close();
+  });
+
+  it("a call that goes silent on the wire is ended", async () => {
+    const socket = await socketTo("jambonz", { authorization: basicHeader });
+    socket.send(JSON.stringify({ callSid: "idle", from: "+4930", sampleRate: 8000 }));
+    socket.send(new Uint8Array(320));
+    await once(socket, "close");
+  });
+});
