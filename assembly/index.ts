@@ -26,22 +26,19 @@ export {
   scoringRows,
   scoringScores,
   scoringWeights,
-  takeCohortRow,
   wipeScoring,
 } from "./score/workspace";
 export { addRowsToMean, clearMean, finishMean, trainTemplate } from "./score/template";
 export { cosine } from "./score/cosine";
-export { cohortDeviation, cohortMean, nearCohort } from "./score/cohort";
 export {
-  boundOfRate,
+  calibratedQuality,
   calibratedRatio,
   calibratedReliability,
-  calibrationMostTerms,
+  calibrationMaxTerms,
   calibrationTerms,
-  logInterpolate,
+  impostorCosine,
   reserveCalibration,
   setQuality,
-  setScores,
 } from "./score/calibration";
 export { reserveVoiceClass, voiceClass, voiceClassAxis, voiceClassQuantiles } from "./score/voice-class";
 export { splitSmallerSpeech, splitVoices } from "./score/speakers";

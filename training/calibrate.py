@@ -1,56 +1,52 @@
-"""python3 calibrate.py DEV VOICES.jsonl COHORT.npy OUT.json: from scores to log-likelihood ratios, and from a false-accept rate to a threshold.
+"""python3 calibrate.py DEV VOICES.jsonl OUT.json: from scores to log-likelihood ratios, and from a false-accept rate to a threshold.
 
-DEV: extract.py's output; VOICES: what the engine made of it, the cache that `npm run bench:accuracy` leaves (embeddings and measured quality of every
-recording under every condition). So the calibration sees the very numbers it will be used on.
+DEV: extract.py's output; VOICES: what the engine made of it (`node bench/voices.mjs`): embeddings and measured quality of every recording
+under every condition. So the calibration sees the very numbers it will be used on.
 
-The ratio is a sum of a few terms, each a weight times the product of two features (README.md), fitted by logistic regression in which
-every condition and both kinds of trial weigh the same. What one impostor in ten and one in a hundred exceed is fitted as well, each
-such a sum of terms of the quality alone; thresholds are read off impostors in steps from the one to the other, and drawn on with an exponential tail.
-Fitted on DEV, because training speakers have one session each and many sound alike (LOG.md); the figures printed are cross-validated, those of
-speakers it was not fitted on."""
-import base64, hashlib, json, sys
+The ratio is a sum of a few terms, each a weight times the product of two features (README.md), fitted by logistic regression in which every
+set and both kinds of trial weigh the same. atanh of impostors' cosine is normal in its upper tail; where one in ten and one in a hundred of them lie is
+fitted by quantile regression, and center and spread follow. How quality moves impostors is read off within sets alone: between sets, quality and population
+are confounded, and what is fitted there fails on the next set (LOG.md 22).
+
+Prints the figures of every set with the calibration fitted without it: that is what other sets may expect."""
+import base64, hashlib, itertools, json, sys
+from collections import Counter
 import numpy as np
 from scipy.optimize import minimize
+from scipy.stats import norm
 import measure, trials
 
-NEAREST = 200
-FEATURES = ["one", "cosine", "snorm", "znorm", "tnorm", "templateSpeech", "probeSpeech", "leastSpeech", "templateSnr", "probeSnr", "leastSnr", "templateWideness", "probeWideness", "leastWideness", "widenessDifference"]
-TERMS = [  # no s-norm, no SNR; speech counts where the template is wide: LOG.md
-    ("one", "one"), ("cosine", "one"), ("templateSpeech", "templateWideness"), ("probeSpeech", "templateWideness"),
-    ("leastWideness", "one"), ("widenessDifference", "one"), ("cosine", "leastWideness"), ("cosine", "probeSpeech"),
+FEATURES = ["one", "cosine", "templateSpeech", "probeSpeech", "leastSpeech", "templateSnr", "probeSnr", "leastSnr", "templateBandwidth", "probeBandwidth", "leastBandwidth", "bandwidthDifference"]
+TERMS = [  # of the template's quality nothing: candidates of one call keep the order of their cosines (LOG.md 22)
+    ("one", "one"), ("cosine", "one"), ("probeBandwidth", "one"), ("cosine", "probeBandwidth"), ("probeSpeech", "one"), ("cosine", "probeSpeech"),
 ]
-STRANGERS = [("one", "one"), ("leastWideness", "one"), ("widenessDifference", "one"), ("templateSpeech", "one"), ("probeSpeech", "one")]
-LEAST_STEP = 0.5  # from one stranger in ten to one in a hundred
-ENOUGH = 4000  # impostors of a stratum that these two are fitted on
-SETS = ("cvau-dev", "wuw-dev", "gsc-dev")
-SESSIONS = ("cvau-dev", "wuw-dev")  # sets with sessions
-CLEAN = "as recorded"
-FITTED = (CLEAN, "G.711 µ-law", "GSM 06.10", "noise 10 dB", "cut to 2 s")  # conditions fitted on
-FOLDS = 4
-RATES = [0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 1e-4, 1e-5, 1e-6]
-MEASURED = 0.001  # rates below are extrapolated
+IMPOSTORS = [("templateSpeech", "one"), ("probeSpeech", "one")]  # slopes, within sets; the level is over all
+SHARES = (0.9, 0.99)
+ENOUGH = 3000  # trials of a kind and a stratum that are fitted on
+LEAST_SPREAD = 0.05
+SETS = {"cvau-dev": 1.0, "wuw-dev": 1.0, "hv-dev": 1.0, "gsc-dev": 1.0, "fsdd": 0.3}  # six speakers say less
+SESSIONS = ("cvau-dev", "wuw-dev")  # sets whose sessions are one person each beyond doubt
+CLEAN, MULAW = "as recorded", "G.711 µ-law"
+TESTED = (CLEAN, MULAW, "GSM 06.10", "noise 10 dB", "cut to 2 s")
 
 
 def unit(x):
     return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
-def near(x, cohort, nearest=NEAREST):
-    """Mean and deviation of each voice's best cohort scores."""
-    best = -np.partition(-(x @ cohort.T), nearest, 1)[:, :nearest]
-    return best.mean(1), best.std(1, ddof=1)
-
-
-def assemble(cosine, t_near, p_near, tq, pq):
-    z, n = (cosine - t_near[0]) / t_near[1], (cosine - p_near[0]) / p_near[1]
+def assemble(cosine, tq, pq):
     speech = [np.log(np.clip(q[:, 0], 0.5, 16)) for q in (tq, pq)]
     snr = [np.clip(q[:, 1], -5, 20) / 10 for q in (tq, pq)]
-    wide = [np.clip((q[:, 2] - 4000) / 3000, 0, 1) for q in (tq, pq)]
-    return np.stack([np.ones_like(cosine), cosine, (z + n) / 2, z, n, *speech, np.minimum(*speech), *snr, np.minimum(*snr), *wide, np.minimum(*wide), np.abs(wide[0] - wide[1])], 1)
+    band = [np.clip((q[:, 2] - 4000) / 3000, 0, 1) for q in (tq, pq)]
+    return np.stack([np.ones_like(cosine), cosine, *speech, np.minimum(*speech), *snr, np.minimum(*snr), *band, np.minimum(*band), np.abs(band[0] - band[1])], 1)
 
 
 def products(x, terms):
     return np.stack([x[:, FEATURES.index(a)] * x[:, FEATURES.index(b)] for a, b in terms], 1)
+
+
+def fisher(x):
+    return np.arctanh(np.clip(x[:, 1], -0.9999, 0.9999))
 
 
 def number(value, missing):
@@ -69,34 +65,64 @@ def read_voices(path):
     return out
 
 
-def files(dev, name):
-    """sha256 of every segment of a list, in its order."""
-    return [hashlib.sha256(open("{}/{}/{}/{}/{}.wav".format(dev, name, *key), "rb").read()).hexdigest() for key in trials.trials(name)[0]]
-
-
 def template(voices):
-    """Segments of one session as one: embeddings averaged by their speech, speech added up, SNR and bandwidth averaged."""
+    """Segments of one session as one: embeddings averaged by their speech, speech added up, SNR and bandwidth averaged by it."""
     e, speech, snr, band = map(np.array, zip(*voices))
-    return unit((e * speech[:, None]).sum(0)), np.array([speech.sum(), snr.mean(), band.mean()])
+    return unit((e * speech[:, None]).sum(0)), np.array([speech.sum(), (snr * speech).sum() / speech.sum(), (band * speech).sum() / speech.sum()])
 
 
-def dev_trials(voices, dev, name, cohort, tested, enrolled=CLEAN):
-    """-> features, same, left and right speakers of the trials whose both sides have enough speech"""
-    keys, models, rows = trials.trials(name)
-    of = files(dev, name)
-    made = {m: template(found) for m, ks in enumerate(models) if (found := [voices[of[k], enrolled] for k in ks if (of[k], enrolled) in voices])}
-    rows = np.array([r for r in rows if r[1] in made and (of[r[2]], tested) in voices])
-    place = {m: i for i, m in enumerate(made)}
-    me, mq = (np.stack(part) for part in zip(*made.values()))
-    there = sorted({r[2] for r in rows})
-    probe = {k: i for i, k in enumerate(there)}
-    te, *q = zip(*(voices[of[k], tested] for k in there))
-    te, tq = np.stack(te), np.stack(q, 1)
-    a, b = np.array([place[m] for m in rows[:, 1]]), np.array([probe[k] for k in rows[:, 2]])
-    m_near, t_near = near(me, cohort), near(te, cohort)
-    x = assemble((me[a] * te[b]).sum(1), (m_near[0][a], m_near[1][a]), (t_near[0][b], t_near[1][b]), mq[a], tq[b])
-    who = np.array([key[0] for key in keys])
-    return x, rows[:, 0], who[[models[m][0] for m in rows[:, 1]]], who[rows[:, 2]]
+class Sets:
+    """Trials of the DEV sets, with both sides as the engine heard them."""
+
+    def __init__(self, voices, dev):
+        self.voices, self.lists, self.files = voices, {}, {}
+        for name in SETS:
+            self.lists[name] = trials.trials(name)
+            self.files[name] = [hashlib.sha256(open("{}/{}/{}/{}/{}.wav".format(dev, name, *key), "rb").read()).hexdigest() for key in self.lists[name][0]]
+
+    def trials(self, name, enrolled, tested, segments):
+        """-> features, same; None where too few recordings were heard under these conditions"""
+        (_, models, rows), of, heard = self.lists[name], self.files[name], self.voices
+        enrolling = {m: ks[:segments] for m, ks in enumerate(models) if all((of[k], enrolled) in heard for k in ks[:segments])}
+        rows = np.array([r for r in rows if r[1] in enrolling and (of[r[2]], tested) in heard])
+        if len(rows) < 500 or not 20 < rows[:, 0].sum() < len(rows) - 500:
+            return None
+        made = {m: template([heard[of[k], enrolled] for k in enrolling[m]]) for m in np.unique(rows[:, 1])}
+        probe = {k: heard[of[k], tested] for k in np.unique(rows[:, 2])}
+        e, f = np.stack([made[m][0] for m in rows[:, 1]]), np.stack([probe[k][0] for k in rows[:, 2]])
+        return assemble((e * f).sum(1), np.stack([made[m][1] for m in rows[:, 1]]), np.array([probe[k][1:] for k in rows[:, 2]])), rows[:, 0]
+
+    def strata(self):
+        """-> {(set, enrolled, tested, segments): (features, same)}: clean enrollments against every condition, calls against calls, one segment and all three"""
+        out = {}
+        for name, (enrolled, tested), segments in itertools.product(SETS, [*((CLEAN, c) for c in TESTED), (MULAW, MULAW)], (1, 3)):
+            if segments == 1 and name == "gsc-dev":  # one enrolls there
+                continue
+            if found := self.trials(name, enrolled, tested, segments):
+                out[name, enrolled, tested, segments] = found
+        return out
+
+    def triples(self):
+        """The three enrollment segments of a session of every speaker (one session each, so that foreign means foreign)."""
+        out = []
+        for name in SESSIONS:
+            (keys, models, _), of, first = self.lists[name], self.files[name], {}
+            for ks in models:
+                if all((of[k], CLEAN) in self.voices for k in ks):
+                    first.setdefault(keys[ks[0]][0], [self.voices[of[k], CLEAN][0] for k in ks])
+            out += first.values()
+        return np.stack(out)
+
+
+def drawn(strata, kinds):
+    """-> features, same, weight, set: at most ENOUGH trials of each kind and stratum; every set weighs as SETS says, its strata and kinds the same."""
+    chance, count, out = np.random.RandomState(1), Counter(key[0] for key in strata), []
+    for key, (x, same) in strata.items():
+        for kind in kinds:
+            some = chance.permutation(np.flatnonzero(same == kind))[:ENOUGH]
+            out.append((x[some], same[some], np.full(len(some), SETS[key[0]] / len(some) / count[key[0]]), np.full(len(some), key[0])))
+    x, same, weight, name = (np.concatenate(column) for column in zip(*out))
+    return x, same, weight / weight.sum(), name
 
 
 def logistic(z, same, weight, ridge):
@@ -113,23 +139,7 @@ def logistic(z, same, weight, ridge):
     return minimize(cost, np.zeros(z.shape[1]), jac=True, method="L-BFGS-B", options=dict(maxiter=500)).x / scale
 
 
-def fit(x, same, stratum, terms, ridge=1e-3):
-    """The ratio's weights; every stratum weighs the same, and in it genuine trials as much as impostors."""
-    weight = np.zeros(len(same))
-    for g in np.unique(stratum):
-        for label in (0, 1):
-            m = (stratum == g) & (same == label)
-            weight[m] = 1 / max(1, m.sum())
-    return logistic(products(x, terms), same, weight, ridge)
-
-
-def evenly(stratum):
-    """Weights under which every stratum counts the same."""
-    _, index, count = np.unique(stratum, return_inverse=True, return_counts=True)
-    return 1 / (count[index] * len(count))
-
-
-def quantile(z, y, weight, share, smooth=0.1, ridge=1e-4):
+def quantile(z, y, weight, share, smooth=0.02, ridge=1e-5):
     """Weights of the columns of z (the first is constant) whose sum exceeds `share` of y: a smoothed quantile regression."""
     scale = z.std(0) + 1e-9
     scale[0] = 1.0
@@ -143,39 +153,40 @@ def quantile(z, y, weight, share, smooth=0.1, ridge=1e-4):
     return minimize(cost, np.r_[np.quantile(y, share), np.zeros(z.shape[1] - 1)], jac=True, method="L-BFGS-B", options=dict(maxiter=300)).x / scale
 
 
-def strangers(x, llr, stratum):
-    """-> weights of the ratio that one impostor in ten exceeds, and of that which one in a hundred does"""
-    weight = evenly(stratum)
-    some = np.random.RandomState(1).rand(len(llr)) < ENOUGH * len(np.unique(stratum)) * weight
-    z, y, weight = products(x[some], STRANGERS), llr[some], evenly(stratum[some])
-    return quantile(z, y, weight, 0.9), quantile(z, y, weight, 0.99)
+def impostors(strata):
+    """-> weights of center and spread over [one, *IMPOSTORS]. Slopes with a level for each set; then one level for all of them."""
+    x, _, weight, name = drawn(strata, (0,))
+    u, z, one = fisher(x), products(x, IMPOSTORS), np.ones((len(x), 1))
+    own = np.stack([name == s for s in np.unique(name)[1:]], 1).astype(float)
+    lines = []
+    for share in SHARES:
+        slopes = quantile(np.hstack([one, z, own]), u, weight, share)[1 : 1 + len(IMPOSTORS)]
+        lines.append(np.r_[quantile(one, u - z @ slopes, weight, share), slopes])
+    low, high = norm.ppf(SHARES)
+    spread = (lines[1] - lines[0]) / (high - low)
+    return lines[0] - low * spread, spread
 
 
-def among(x, llr, where):
-    """Where a ratio lies among those of strangers who are heard this well: 0 where one in ten exceeds it, 1 where one in a hundred does."""
-    ten, hundred = (products(x, STRANGERS) @ w for w in where)
-    return (llr - ten) / np.maximum(hundred - ten, LEAST_STEP)
+def threshold(x, where, rate):
+    """What impostors' atanh cosine exceeds at this rate."""
+    z = products(x, [("one", "one"), *IMPOSTORS])
+    return z @ where[0] + np.maximum(z @ where[1], LEAST_SPREAD) * norm.ppf(1 - rate)
 
 
-def thresholds(score, stratum):
-    """What impostors exceed at a rate, each stratum weighing the same; beyond the last rate that is measured, an exponential tail."""
-    order = np.argsort(-score)
-    mass = np.cumsum(evenly(stratum)[order])
-    at = lambda rate: float(score[order][np.searchsorted(mass, rate)])
-    slope = (at(MEASURED) - at(10 * MEASURED)) / np.log(10)
-    out = [(r, at(r) if r >= MEASURED else at(MEASURED) + slope * np.log(MEASURED / r)) for r in RATES]
-    return [[r, round(t, 4)] for r, t in out]
+def fit(strata):
+    x, same, weight, _ = drawn(strata, (0, 1))
+    return logistic(products(x, TERMS), same, weight, 1e-3), impostors(strata)
 
 
-def reliability(x, same, stratum, accepted):
+def reliability(strata, where):
     """How likely a genuine speaker is accepted at a false-accept rate of 1 %, from the quality alone. Each set has a level of its own in the
     fit, and their mean is kept: that one set is harder than another says nothing about quality."""
-    m = same == 1
-    terms = [("one", "one"), ("leastSpeech", "one"), ("leastSnr", "one"), ("widenessDifference", "one")]
-    own = np.stack([[g.startswith(name) for g in stratum[m]] for name in SETS[1:]], 1).astype(float)
-    weights = logistic(np.hstack([products(x[m], terms), own]), accepted[m].astype(int), evenly(stratum[m]), 1e-5)
+    x, _, weight, name = drawn(strata, (1,))
+    terms = [("one", "one"), ("leastSpeech", "one"), ("leastSnr", "one"), ("bandwidthDifference", "one")]
+    own = np.stack([name == s for s in list(SETS)[1:]], 1).astype(float)
+    weights = logistic(np.hstack([products(x, terms), own]), (fisher(x) >= threshold(x, where, 0.01)).astype(int), weight, 1e-5)
     weights[0] += weights[len(terms) :].sum() / len(SETS)
-    return [[a, b, round(float(w), 4)] for (a, b), w in zip(terms, weights)]
+    return named(terms, weights[: len(terms)])
 
 
 def agreement(triples):
@@ -192,84 +203,36 @@ def agreement(triples):
     return out
 
 
-def dev_triples(voices, dev):
-    """The three enrollment segments of a session of every speaker (one session each, so that foreign means foreign)."""
-    out = []
-    for name in SESSIONS:
-        keys, models, _ = trials.trials(name)
-        of, first = files(dev, name), {}
-        for ks in models:
-            if all((of[k], CLEAN) in voices for k in ks):
-                first.setdefault(keys[ks[0]][0], [voices[of[k], CLEAN][0] for k in ks])
-        out += first.values()
-    return np.stack(out)
-
-
-def threshold_at(table, rate):
-    r, t = np.array(table).T
-    return np.interp(np.log(rate), np.log(r[::-1]), t[::-1])
-
-
-def line(title, cosine, llr, standing, same, high, rare):
-    c, least = measure.cllr(llr, same), measure.min_cllr(llr, same)
-    miss, false, seldom = (standing < high)[same == 1].mean(), (standing >= high)[same == 0].mean(), (standing >= rare)[same == 0].mean()
-    print(f"{title:28s} EER {measure.eer(llr, same):5.2f} (cosine {measure.eer(cosine, same):.2f})  FNMR at FMR 1 % {measure.fnmr_at(llr, same):5.1f}  Cllr {c:.3f} of least {least:.3f}  target 1 %: FMR {100 * false:.2f} FNMR {100 * miss:.1f}  target 0.1 %: FMR {100 * seldom:.3f}", flush=True)
-
-
-def dev_table(voices, dev, cohort):
-    """-> features, same, stratum (set, condition), left and right speakers, of all DEV sets and conditions"""
-    out = []
-    for name in SETS:
-        for tested in sorted({condition for _, condition in voices}):
-            x, same, left, right = dev_trials(voices, dev, name, cohort, tested)
-            out.append((x, same, np.full(len(same), f"{name}: {tested}"), left, right))
-    return [np.concatenate(column) for column in zip(*out)]
-
-
-def fit_dev(x, same, stratum):
-    fitted = np.isin([g.split(": ")[1] for g in stratum], FITTED)
-    weights = fit(x[fitted], same[fitted], stratum[fitted], TERMS)
-    m = fitted & (same == 0)
-    llr = products(x[m], TERMS) @ weights
-    where = strangers(x[m], llr, stratum[m])
-    return weights, where, thresholds(among(x[m], llr, where), stratum[m])
-
-
-def fold_of(speaker):
-    return int(hashlib.sha256(speaker.encode()).hexdigest(), 16) % FOLDS
-
-
-def cross_validate(x, same, stratum, left, right):
-    """Figures on speakers that neither weights nor thresholds have seen: a fold's models against everyone."""
-    folds = {s: fold_of(s) for s in np.unique(np.concatenate([left, right]))}
-    a, b = np.array([folds[s] for s in left]), np.array([folds[s] for s in right])
-    llr, standing, high, rare = (np.zeros(len(same)) for _ in range(4))
-    for k in range(FOLDS):
-        seen, test = (a != k) & (b != k), a == k
-        weights, where, table = fit_dev(x[seen], same[seen], stratum[seen])
-        llr[test] = products(x[test], TERMS) @ weights
-        standing[test] = among(x[test], llr[test], where)
-        high[test], rare[test] = threshold_at(table, 0.01), threshold_at(table, 0.001)
-    for g in np.unique(stratum):
-        m = stratum == g
-        line(g, x[m, FEATURES.index("cosine")], llr[m], standing[m], same[m], high[m], rare[m])
+def line(key, x, same, weights, where):
+    name, enrolled, tested, segments = key
+    llr, u = products(x, TERMS) @ weights, fisher(x)
+    cells = []
+    for rate in (0.01, 0.001):
+        t = threshold(x, where, rate)
+        met, missed = (u >= t)[same == 0].mean(), (u < t)[same == 1].mean()
+        oracle = (u[same == 1] <= np.quantile(u[same == 0], 1 - met)).mean()
+        cells.append(f"target {100 * rate:g} %: FMR {100 * met:.3f} FNMR {100 * missed:.1f} (oracle {100 * oracle:.1f})")
+    print(f"{name:8s} {enrolled:11s} > {tested:11s} {segments} EER {measure.eer(u, same):5.2f} Cllr {measure.cllr(llr, same):.3f} of least {measure.min_cllr(llr, same):.3f}  {'  '.join(cells)}", flush=True)
 
 
 def named(terms, weights):
     return [[a, b, round(float(w), 6)] for (a, b), w in zip(terms, weights)]
 
 
-def main(dev, voices, cohort, out):
-    voices, cohort = read_voices(voices), np.load(cohort)
-    x, same, stratum, left, right = dev_table(voices, dev, cohort)
-    cross_validate(x, same, stratum, left, right)
-    weights, where, table = fit_dev(x, same, stratum)
-    accepted = among(x, products(x, TERMS) @ weights, where) >= threshold_at(table, 0.01)
-    consistency, speakers = agreement(dev_triples(voices, dev))
+def main(dev, voices, out):
+    sets = Sets(read_voices(voices), dev)
+    strata = sets.strata()
+    for left_out in SETS:
+        weights, where = fit({key: found for key, found in strata.items() if key[0] != left_out})
+        for key, (x, same) in strata.items():
+            if key[0] == left_out:
+                line(key, x, same, weights, where)
+    weights, where = fit(strata)
+    consistency, speakers = agreement(sets.triples())
     calibration = dict(
-        terms=named(TERMS, weights), reliability=reliability(x, same, stratum, accepted),
-        strangers=dict(oneInTen=named(STRANGERS, where[0]), oneInHundred=named(STRANGERS, where[1])), thresholds=table,
-        nearest=NEAREST, consistency=consistency, speakers=dict(cosine=speakers, seconds=2),
+        terms=named(TERMS, weights), reliability=reliability(strata, where),
+        impostors={what: named([("one", "one"), *IMPOSTORS], w) for what, w in zip(("center", "spread"), where)},
+        consistency=consistency, speakers=dict(cosine=speakers, seconds=2),
     )
     json.dump(calibration, open(out, "w"), indent=1)
 

@@ -3,36 +3,35 @@
  *
  *     llr = Σ weight · feature[a] · feature[b]
  *
- * so that any score can count more or less where quality says so (the s-norm only in wideband, say), and the
- * training chooses which terms there are. Reliability is the logistic function of such a sum. What one in ten and one in a hundred
- * of different people exceed who are heard this well are such sums too, of the quality alone: a threshold for a false-accept rate
- * is measured in steps from the one to the other, because one ratio for all would let many strangers pass where voices are hard to tell apart.
+ * and the training chooses which terms there are; the cosine occurs in it at most once in a product, so that the ratio is a straight
+ * line in the cosine. Reliability is the logistic function of such a sum.
+ *
+ * Where impostors lie is told by two such sums of the quality alone: atanh of their cosine is normal in its upper tail, with this center and this
+ * spread. So the cosine that they exceed at a rate is tanh(center + spread · probit(1 - rate)): below 1 at any rate.
  *
  * Features, by number (names in src/engine/calibration.ts). t is the template's side, p the probe's:
- *    0  1                              6  ln speech of p                     12  wideness of p
- *    1  cosine                         7  smaller of 5 and 6                 13  smaller of 11 and 12
- *    2  adaptive s-norm                8  SNR of t in 10 dB                  14  |wideness of t - wideness of p|
- *    3  (cosine - μt)/σt (z-norm)      9  SNR of p in 10 dB
- *    4  (cosine - μp)/σp (t-norm)     10  smaller of 8 and 9
- *    5  ln speech of t                11  wideness of t
- * Speech is in seconds, clamped to 0.5..16, what the calibration was fitted on; SNR to -5..20 dB; wideness is 0 at 4 kHz and below, 1 at 7 kHz and above.
+ *    0  1                              4  smaller of 2 and 3                  8  bandwidth of t
+ *    1  cosine                         5  SNR of t in 10 dB                   9  bandwidth of p
+ *    2  ln speech of t                 6  SNR of p in 10 dB                  10  smaller of 8 and 9
+ *    3  ln speech of p                 7  smaller of 5 and 6                 11  |bandwidth of t - bandwidth of p|
+ * Speech is in seconds, clamped to 0.5..16, what the calibration was fitted on; SNR to -5..20 dB; bandwidth is 0 at 4 kHz and below, 1 at 7 kHz and above.
  * What could not be measured is passed as NaN and taken as 15 dB, 4 kHz.
  */
 import { reserve } from "../memory";
 
-export const features: i32 = 15;
-const mostTerms: i32 = 64;
+export const features: i32 = 12;
+const maxTerms: i32 = 64;
 
 let feature: usize = 0;
-/** { a i32, b i32, weight f64 }[]: the ratio's terms, the reliability's, those of one stranger in ten and of one in a hundred. */
+/** { a i32, b i32, weight f64 }[]: the ratio's terms, the reliability's, those of the impostors' center and of their spread. */
 let terms: usize = 0;
 
 export function reserveCalibration(): void {
   feature = reserve(<usize>features << 3);
-  terms = reserve(<usize>mostTerms << 4);
+  terms = reserve(<usize>maxTerms << 4);
 }
-export function calibrationMostTerms(): i32 {
-  return mostTerms;
+export function calibrationMaxTerms(): i32 {
+  return maxTerms;
 }
 export function calibrationTerms(): usize {
   return terms;
@@ -54,31 +53,23 @@ function clamped(value: f64, low: f64, high: f64, missing: f64): f64 {
   return isNaN(value) ? missing : min<f64>(high, max<f64>(low, value));
 }
 
-function wideness(bandwidthHz: f64): f64 {
-  return clamped((bandwidthHz - 4000) / 3000, 0, 1, 0);
+function bandwidth(hz: f64): f64 {
+  return clamped((hz - 4000) / 3000, 0, 1, 0);
 }
 
 /** The quality of both sides; NaN where it could not be measured. */
 export function setQuality(tSpeech: f64, tSnr: f64, tBandwidth: f64, pSpeech: f64, pSnr: f64, pBandwidth: f64): void {
   set(0, 1);
-  set(5, Math.log(clamped(tSpeech, 0.5, 16, 0.5)));
-  set(6, Math.log(clamped(pSpeech, 0.5, 16, 0.5)));
+  set(2, Math.log(clamped(tSpeech, 0.5, 16, 0.5)));
+  set(3, Math.log(clamped(pSpeech, 0.5, 16, 0.5)));
+  set(4, min<f64>(get(2), get(3)));
+  set(5, clamped(tSnr, -5, 20, 15) / 10);
+  set(6, clamped(pSnr, -5, 20, 15) / 10);
   set(7, min<f64>(get(5), get(6)));
-  set(8, clamped(tSnr, -5, 20, 15) / 10);
-  set(9, clamped(pSnr, -5, 20, 15) / 10);
+  set(8, bandwidth(tBandwidth));
+  set(9, bandwidth(pBandwidth));
   set(10, min<f64>(get(8), get(9)));
-  set(11, wideness(tBandwidth));
-  set(12, wideness(pBandwidth));
-  set(13, min<f64>(get(11), get(12)));
-  set(14, abs<f64>(get(11) - get(12)));
-}
-
-/** The score, with mean and deviation of each side's nearest cohort scores. */
-export function setScores(cosine: f64, tMean: f64, tDeviation: f64, pMean: f64, pDeviation: f64): void {
-  set(1, cosine);
-  set(3, (cosine - tMean) / tDeviation);
-  set(4, (cosine - pMean) / pDeviation);
-  set(2, 0.5 * (get(3) + get(4)));
+  set(11, abs<f64>(get(8) - get(9)));
 }
 
 function sumOf(first: i32, n: i32): f64 {
@@ -90,8 +81,14 @@ function sumOf(first: i32, n: i32): f64 {
   return total;
 }
 
-/** A log-likelihood ratio from terms[first..first+n): the pair's own, or one that so many strangers exceed. */
-export function calibratedRatio(first: i32, n: i32): f64 {
+/** The log-likelihood ratio of this cosine from terms[first..first+n). */
+export function calibratedRatio(cosine: f64, first: i32, n: i32): f64 {
+  set(1, cosine);
+  return sumOf(first, n);
+}
+
+/** A sum of the quality from terms[first..first+n). */
+export function calibratedQuality(first: i32, n: i32): f64 {
   return sumOf(first, n);
 }
 
@@ -100,12 +97,33 @@ export function calibratedReliability(first: i32, n: i32): f64 {
   return 1 / (1 + Math.exp(-sumOf(first, n)));
 }
 
-/** y at x on the line through (x0, y0) and (x1, y1), x on a logarithmic scale. */
-export function logInterpolate(x: f64, x0: f64, y0: f64, x1: f64, y1: f64): f64 {
-  return y0 + (y1 - y0) * ((Math.log(x) - Math.log(x0)) / (Math.log(x1) - Math.log(x0)));
+/** The cosine that impostors exceed at this rate. */
+export function impostorCosine(rate: f64, center: f64, spread: f64): f64 {
+  return Math.tanh(center - spread * probit(rate));
 }
 
-/** -ln rate: a calibrated ratio exceeds it for different people at most at this rate, whatever the distribution. */
-export function boundOfRate(rate: f64): f64 {
-  return -Math.log(rate);
+// Acklam's rational approximation of the inverse of the normal distribution: relative error below 1.2e-9.
+const edge: f64 = 0.02425;
+
+/** z with P(Z < z) = p, 0 < p < 1. */
+export function probit(p: f64): f64 {
+  if (p < edge) return tail(p);
+  if (p > 1 - edge) return -tail(1 - p);
+  const q = p - 0.5;
+  const r = q * q;
+  const above =
+    ((((-3.969683028665376e1 * r + 2.209460984245205e2) * r - 2.759285104469687e2) * r + 1.38357751867269e2) * r - 3.066479806614716e1) * r +
+    2.506628277459239;
+  const below =
+    ((((-5.447609879822406e1 * r + 1.615858368580409e2) * r - 1.556989798598866e2) * r + 6.680131188771972e1) * r - 1.328068155288572e1) * r + 1;
+  return (q * above) / below;
+}
+
+function tail(p: f64): f64 {
+  const q = Math.sqrt(-2 * Math.log(p));
+  const above =
+    ((((-7.784894002430293e-3 * q - 3.223964580411365e-1) * q - 2.400758277161838) * q - 2.549732539343734) * q + 4.374664141464968) * q +
+    2.938163982698783;
+  const below = (((7.784695709041462e-3 * q + 3.224671290700398e-1) * q + 2.445134137142996) * q + 3.754408661907416) * q + 1;
+  return above / below;
 }

@@ -102,11 +102,6 @@ function in16(i: i32): usize {
   return <usize>((i & ~15) | ((i & 1) << 3) | ((i & 15) >> 1)) << 1;
 }
 
-/** out[d] = x[d] (i8) as a row. */
-export function pack8(out: usize, x: usize, d: i32): void {
-  for (let i = 0; i < d; i++) store<u8>(out + i, in8(load<i8>(x + i), i));
-}
-
 /** out[d] = x[d] in 8 bits, as a row; returns the scale that gives x back: x ≈ scale·out. A row of zeros has scale 0. */
 export function quantize8(out: usize, x: usize, d: i32): f32 {
   const largest = largestMagnitude(x, d);

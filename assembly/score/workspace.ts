@@ -6,11 +6,9 @@
  *   order    [mostRows] i32      the rows in an order that does not depend on how they came
  *   matrix   [mostRows][mostRows] f32
  *   scores   [mostRows] f32      kept [mostRows] i32
- *   sum      [d] f64             mean [d] f32        probe [d] f32, [d] i16
- *   cohort   [c] rows as `row8` says   cohortScores [c] f32, best [c] f32
+ *   sum      [d] f64             mean [d] f32        probe [d] f32
  */
 import { reserve } from "../memory";
-import { bytes8, pack8, row8, scale8 } from "./cosine";
 
 export const mostRows: i32 = 256;
 
@@ -24,17 +22,10 @@ export let kept: usize = 0;
 export let sum: usize = 0;
 export let mean: usize = 0;
 export let probe: usize = 0;
-export let probe16: usize = 0;
-export let cohort: usize = 0;
-export let cohortSize: i32 = 0;
-export let cohortScores: usize = 0;
-export let best: usize = 0;
 
-/** d % 16 == 0; a model without a cohort has c == 0. */
-export function reserveScoring(d: i32, c: i32): void {
+/** d % 16 == 0. */
+export function reserveScoring(d: i32): void {
   dimensions = d;
-  cohortSize = c;
-  const room = <usize>((c + 63) & ~63);
   rows = reserve(<usize>(mostRows * d) << 2);
   weights = reserve(<usize>mostRows << 2);
   order = reserve(<usize>mostRows << 2);
@@ -44,10 +35,6 @@ export function reserveScoring(d: i32, c: i32): void {
   sum = reserve(<usize>d << 3);
   mean = reserve(<usize>d << 2);
   probe = reserve(<usize>d << 2);
-  probe16 = reserve(<usize>d << 1);
-  cohort = reserve(bytes8(<i32>room, d));
-  cohortScores = reserve(room << 2);
-  best = reserve(room << 2);
 }
 
 export function scoringMostRows(): i32 {
@@ -74,11 +61,6 @@ export function scoringMean(): usize {
 export function scoringProbe(): usize {
   return probe;
 }
-/** The cohort's row i = values[d] (i8) in `rows`, each times `scale`. */
-export function takeCohortRow(i: i32, scale: f32): void {
-  pack8(row8(cohort, i, dimensions), rows, dimensions);
-  store<f32>(scale8(cohort, i, dimensions), scale);
-}
 
 // @ts-ignore: decorator
 @inline
@@ -86,9 +68,7 @@ export function rowOf(i: i32): usize {
   return rows + (<usize>(i * dimensions) << 2);
 }
 
-/** No voice stays behind: everything but the cohort is zeroed. */
+/** No voice stays behind. */
 export function wipeScoring(): void {
-  memory.fill(rows, 0, cohort - rows);
-  memory.fill(cohortScores, 0, <usize>cohortSize << 2);
-  memory.fill(best, 0, <usize>cohortSize << 2);
+  memory.fill(rows, 0, probe + (<usize>dimensions << 2) - rows);
 }

@@ -1,12 +1,10 @@
 /**
- * What the section `calibration` of a model file says, as `training/` writes it:
+ * What the section `calibration` of a model file says, and a calibration file of an operator:
  *
- *   terms        [[feature, feature, weight], …]  llr = Σ weight · feature · feature
+ *   terms        [[feature, feature, weight], …]  llr = Σ weight · feature · feature, straight in the cosine
  *   reliability  [[feature, feature, weight], …]  reliability = logistic(Σ …)
- *   strangers    { oneInTen, oneInHundred }: such terms, of the quality alone, of the ratio that so many different people exceed
- *   thresholds   [[false-accept rate, steps], …]  measured on different people, in steps from oneInTen to oneInHundred; between them and
- *                                                 beyond, straight in ln rate
- *   nearest      cohort voices that the s-norm looks at
+ *   impostors    { center, spread }: such terms, of the quality alone; atanh of impostors' cosine is normal in its upper tail, with this center
+ *                and this spread
  *   consistency  cosine below which a segment disagrees with the others
  *   speakers     { cosine, seconds }: two groups of windows less alike than this, each with this much speech, are two people
  *
@@ -17,19 +15,16 @@ import { EngineError } from "./engine-error.js";
 export const featureNames = [
   "one",
   "cosine",
-  "snorm",
-  "znorm",
-  "tnorm",
   "templateSpeech",
   "probeSpeech",
   "leastSpeech",
   "templateSnr",
   "probeSnr",
   "leastSnr",
-  "templateWideness",
-  "probeWideness",
-  "leastWideness",
-  "widenessDifference",
+  "templateBandwidth",
+  "probeBandwidth",
+  "leastBandwidth",
+  "bandwidthDifference",
 ] as const;
 
 export type FeatureName = (typeof featureNames)[number];
@@ -38,9 +33,7 @@ export type Term = readonly [FeatureName, FeatureName, number];
 export interface Calibration {
   readonly terms: readonly Term[];
   readonly reliability: readonly Term[];
-  readonly strangers: { readonly oneInTen: readonly Term[]; readonly oneInHundred: readonly Term[] };
-  readonly thresholds: readonly (readonly [rate: number, steps: number])[];
-  readonly nearest: number;
+  readonly impostors: { readonly center: readonly Term[]; readonly spread: readonly Term[] };
   readonly consistency: number;
   readonly speakers: { readonly cosine: number; readonly seconds: number };
 }
@@ -49,7 +42,7 @@ export interface Calibration {
  * For a network whose calibration has not been fitted yet: cosines of 0.3 mean nothing either way, more speech counts more.
  * Ratios made with it are not calibrated; a released model carries its own. The two cosines were read off development speech
  * (18 wideband, 20 telephone speakers, 4 s each): of one recording's windows none fell under 0.45, of two people's pairs 7 % wideband
- * and 9 % telephone stayed above; a segment of another session agreed by less than 0.38 in 0 % and 5 %, a stranger's by more in 11 % and 9 %.
+ * and 9 % telephone stayed above; a segment of another session agreed by less than 0.38 in 0 % and 5 %, an impostor's by more in 11 % and 9 %.
  */
 const unfitted: Calibration = {
   terms: [
@@ -61,78 +54,81 @@ const unfitted: Calibration = {
     ["leastSpeech", "one", 1.5],
     ["leastSnr", "one", 0.8],
   ],
-  strangers: { oneInTen: [], oneInHundred: [["one", "one", 1]] },
-  thresholds: [],
-  nearest: 200,
+  impostors: { center: [["one", "one", 0.2]], spread: [["one", "one", 0.17]] },
   consistency: 0.38,
   speakers: { cosine: 0.45, seconds: 2 },
 };
 
 function bad(what: string): EngineError {
-  return new EngineError("BAD_MODEL", `the model's calibration is not usable: ${what}`);
+  return new EngineError("BAD_MODEL", `the calibration is not usable: ${what}`);
 }
 
 function numberOf(value: unknown, fallback: number, what: string): number {
   if (value === undefined) return fallback;
-  if (typeof value !== "number" || !Number.isFinite(value)) throw bad(`${what} is no number`);
+  if (typeof value !== "number" || !Number.isFinite(value)) throw bad(`${what} is not a number`);
   return value;
 }
 
 function termsOf(value: unknown, fallback: readonly Term[], what: string): readonly Term[] {
   if (value === undefined) return fallback;
-  if (!Array.isArray(value)) throw bad(`${what} is no list`);
+  if (!Array.isArray(value)) throw bad(`${what} is not a list`);
   return value.map((term: unknown): Term => {
     const [a, b, weight] = Array.isArray(term) ? (term as unknown[]) : [];
     if (!featureNames.includes(a as FeatureName) || !featureNames.includes(b as FeatureName)) {
-      throw bad(`${what} names a feature that does not exist: ${String(a)}, ${String(b)}`);
+      throw bad(`${what} names an unknown feature: ${String(a)}, ${String(b)}`);
     }
     return [a as FeatureName, b as FeatureName, numberOf(weight, Number.NaN, what)];
   });
 }
 
-/** Before a comparison is made there is its quality, and no score. */
-const scores: readonly FeatureName[] = ["cosine", "snorm", "znorm", "tnorm"];
+/** What each feature of the quality can be, clamped. */
+const ranges: Readonly<Record<Exclude<FeatureName, "cosine">, readonly [number, number]>> = {
+  one: [1, 1],
+  templateSpeech: [Math.log(0.5), Math.log(16)],
+  probeSpeech: [Math.log(0.5), Math.log(16)],
+  leastSpeech: [Math.log(0.5), Math.log(16)],
+  templateSnr: [-0.5, 2],
+  probeSnr: [-0.5, 2],
+  leastSnr: [-0.5, 2],
+  templateBandwidth: [0, 1],
+  probeBandwidth: [0, 1],
+  leastBandwidth: [0, 1],
+  bandwidthDifference: [0, 1],
+};
 
-function qualityTermsOf(value: unknown, fallback: readonly Term[], what: string): readonly Term[] {
-  const terms = termsOf(value, fallback, what);
-  const [a, b] = terms.find(([a, b]) => scores.includes(a) || scores.includes(b)) ?? [];
-  if (a) throw bad(`${what} is made of quality alone, not of ${a}, ${b}`);
+/** The ratio is straight in the cosine, and rises with it at any quality. */
+function ratioTermsOf(value: unknown): readonly Term[] {
+  const terms = termsOf(value, unfitted.terms, "terms");
+  let least = 0;
+  for (const [a, b, weight] of terms) {
+    if (a === "cosine" && b === "cosine") throw bad("the ratio is not straight in the cosine");
+    const other = a === "cosine" ? b : b === "cosine" ? a : null;
+    if (other === null || other === "cosine") continue;
+    const [low, high] = ranges[other];
+    least += Math.min(weight * low, weight * high);
+  }
+  if (!(least > 0)) throw bad("a higher cosine would not always give a higher ratio");
   return terms;
 }
 
-function thresholdsOf(value: unknown): Calibration["thresholds"] {
-  if (value === undefined) return unfitted.thresholds;
-  if (!Array.isArray(value) || value.length < 2) throw bad("thresholds are a list of at least two");
-  const pairs = value.map((pair: unknown): [number, number] => {
-    const [rate, steps] = Array.isArray(pair) ? (pair as unknown[]) : [];
-    return [numberOf(rate, Number.NaN, "a rate"), numberOf(steps, Number.NaN, "a threshold")];
-  });
-  pairs.sort(([a], [b]) => b - a);
-  for (const [i, [rate, steps]] of pairs.entries()) {
-    const before = pairs[i - 1];
-    if (!(rate > 0 && rate <= 1)) throw bad(`${rate} is no false-accept rate`);
-    if (before && !(rate < before[0] && steps >= before[1])) throw bad("a smaller rate needs a higher threshold");
-  }
-  return pairs;
+function qualityTermsOf(value: unknown, fallback: readonly Term[], what: string): readonly Term[] {
+  const terms = termsOf(value, fallback, what);
+  const [a, b] = terms.find(([a, b]) => a === "cosine" || b === "cosine") ?? [];
+  if (a) throw bad(`${what} is made of the quality alone, not of ${a}, ${b}`);
+  return terms;
 }
 
 export function calibrationOf(section: Readonly<Record<string, unknown>> | null): Calibration {
   if (section === null) return unfitted;
   const speakers = (section.speakers ?? {}) as Record<string, unknown>;
-  const strangers = (section.strangers ?? {}) as Record<string, unknown>;
+  const impostors = (section.impostors ?? {}) as Record<string, unknown>;
   return {
-    terms: termsOf(section.terms, unfitted.terms, "terms"),
-    reliability: termsOf(section.reliability, unfitted.reliability, "reliability"),
-    strangers: {
-      oneInTen: qualityTermsOf(strangers.oneInTen, unfitted.strangers.oneInTen, "one stranger in ten"),
-      oneInHundred: qualityTermsOf(
-        strangers.oneInHundred,
-        unfitted.strangers.oneInHundred,
-        "one stranger in a hundred",
-      ),
+    terms: ratioTermsOf(section.terms),
+    reliability: qualityTermsOf(section.reliability, unfitted.reliability, "reliability"),
+    impostors: {
+      center: qualityTermsOf(impostors.center, unfitted.impostors.center, "the impostors' center"),
+      spread: qualityTermsOf(impostors.spread, unfitted.impostors.spread, "the impostors' spread"),
     },
-    thresholds: thresholdsOf(section.thresholds),
-    nearest: numberOf(section.nearest, unfitted.nearest, "nearest"),
     consistency: numberOf(section.consistency, unfitted.consistency, "consistency"),
     speakers: {
       cosine: numberOf(speakers.cosine, unfitted.speakers.cosine, "speakers.cosine"),

@@ -9,7 +9,7 @@ export interface KernelExports {
   reserve(bytes: number): Pointer;
   seal(): void;
 
-  reserveScoring(dimensions: number, cohort: number): void;
+  reserveScoring(dimensions: number): void;
   scoringMostRows(): number;
   scoringRows(): Pointer;
   scoringWeights(): Pointer;
@@ -18,25 +18,20 @@ export interface KernelExports {
   scoringKept(): Pointer;
   scoringMean(): Pointer;
   scoringProbe(): Pointer;
-  takeCohortRow(row: number, scale: number): void;
   wipeScoring(): void;
   trainTemplate(rows: number, floor: number): number;
   clearMean(): void;
   addRowsToMean(rows: number): void;
   finishMean(): number;
   cosine(x: Pointer, y: Pointer, dimensions: number): number;
-  nearCohort(x: Pointer, nearest: number): void;
-  cohortMean(): number;
-  cohortDeviation(): number;
   reserveCalibration(): void;
-  calibrationMostTerms(): number;
+  calibrationMaxTerms(): number;
   calibrationTerms(): Pointer;
   setQuality(tSpeech: number, tSnr: number, tBand: number, pSpeech: number, pSnr: number, pBand: number): void;
-  setScores(cosine: number, tMean: number, tDeviation: number, pMean: number, pDeviation: number): void;
-  calibratedRatio(first: number, terms: number): number;
+  calibratedRatio(cosine: number, first: number, terms: number): number;
+  calibratedQuality(first: number, terms: number): number;
   calibratedReliability(first: number, terms: number): number;
-  logInterpolate(x: number, x0: number, y0: number, x1: number, y1: number): number;
-  boundOfRate(rate: number): number;
+  impostorCosine(rate: number, center: number, spread: number): number;
   reserveVoiceClass(dimensions: number, quantiles: number): void;
   voiceClassAxis(): Pointer;
   voiceClassQuantiles(): Pointer;

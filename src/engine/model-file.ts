@@ -15,7 +15,7 @@
  *   …   tensors, 16-byte aligned; offsets count from the start of the section
  *
  * Section `network` holds the speaker network and its front end: its revision is the model's, and templates of another are
- * obsolete. All others (`cohort`, `voice-class`, `calibration`, attack networks) may change without making a template obsolete.
+ * obsolete. All others (`voice-class`, `calibration`, attack networks) may change without making a template obsolete.
  *
  * To load the network into the kernels: for each of `network.tensors`, in order, copy `bytes` to the staging slot and take it
  * (assembly/speaker/abi.ts). The table was checked against the architecture, so that every size agrees.
@@ -48,15 +48,6 @@ export interface ModelSection {
   readonly tensors: readonly Tensor[];
 }
 
-/** Training speakers that scores are normalised against: unit vectors as int8 rows, value = byte × scale. */
-export interface Cohort {
-  readonly revision: string;
-  readonly rows: Int8Array;
-  readonly count: number;
-  readonly dimensions: number;
-  readonly scale: number;
-}
-
 /** A direction of the embedding and the values that the training speakers take along it, ascending, at equal shares. */
 export interface VoiceClassAxis {
   readonly axis: Float32Array;
@@ -73,7 +64,6 @@ export interface ModelFile {
   readonly architecture: SpeakerArchitecture;
   readonly frontEnd: FrontEnd;
   readonly sections: ReadonlyMap<string, ModelSection>;
-  readonly cohort: Cohort | null;
   readonly voiceClass: VoiceClassAxis | null;
   /** What `training/` fitted, as it wrote it; `null` where the model has none. */
   readonly calibration: Readonly<Record<string, unknown>> | null;
@@ -108,7 +98,6 @@ export async function readModelFile(given: Uint8Array): Promise<ModelFile> {
     architecture,
     frontEnd: frontEndOf(record(network.description.frontEnd, "the front end")),
     sections,
-    cohort: readCohort(sections.get("cohort")),
     voiceClass: readVoiceClass(sections.get("voice-class")),
     calibration: sections.get("calibration")?.description ?? null,
   };
@@ -226,15 +215,6 @@ function checkTensors(network: ModelSection, architecture: SpeakerArchitecture):
       throw malformed(`tensor ${i} is ${name} ${dtype}[${shape}], not ${spec.name} ${spec.dtype}[${spec.shape}]`);
     }
   }
-}
-
-function readCohort(section: ModelSection | undefined): Cohort | null {
-  if (!section) return null;
-  const rows = named(section, "rows", "i8", 2);
-  const scale = section.description.scale;
-  if (typeof scale !== "number" || !(scale > 0)) throw malformed("the cohort has no scale");
-  const [count, dimensions] = rows.shape as [number, number];
-  return { revision: section.revision, rows: tensorValues(rows) as Int8Array, count, dimensions, scale };
 }
 
 function readVoiceClass(section: ModelSection | undefined): VoiceClassAxis | null {

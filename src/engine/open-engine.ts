@@ -49,7 +49,6 @@ export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngi
     scoring: {
       dimensions,
       revision: model.revision,
-      cohort: model.cohort,
       voiceClass: model.voiceClass,
       calibration: calibrationOf(model.calibration),
     },

@@ -100,9 +100,14 @@ export interface Score {
   readonly llr: number;
   /** 0..1: how far quality and amount of speech let the ratio be trusted. */
   readonly reliability: number;
-  /** The ratios that one in ten and one in a hundred of different people exceed who are heard as well as these two. */
-  readonly strangers: { readonly oneInTen: number; readonly oneInHundred: number };
+  /** The ratio of a cosine of 0, and of 1 (an identical recording), heard as well as these two; it is straight between them. */
+  readonly ratios: { readonly unlike: number; readonly identical: number };
+  /** Where impostors lie who are heard as well as these two: atanh of their cosine is normal in its upper tail. */
+  readonly impostors: { readonly center: number; readonly spread: number };
 }
+
+/** What a threshold follows from, besides the rate. */
+export type Expectation = Pick<Score, "ratios" | "impostors">;
 
 export interface SegmentConsistency {
   /** Mean cosine to the other consistent segments. */
@@ -163,8 +168,8 @@ export interface Engine {
   /** Consistency, outlier rejection, speech-weighted mean. The order of segments does not change the template. */
   train(segments: readonly Voice[], options?: CallOptions): Promise<TrainedVoice>;
   score(templates: readonly Template[], probe: Voice, options?: CallOptions): Promise<Score[]>;
-  /** The ratio that different people exceed at this rate, heard as well as in this score. Rates under 0.001 are extrapolated. */
-  threshold(falseAcceptRate: number, score: Pick<Score, "strangers">): number;
+  /** The ratio that impostors exceed at this rate, heard as well as in this score: below that of an identical recording. */
+  threshold(falseAcceptRate: number, score: Expectation): number;
   gallery(): Gallery;
   /** Rejects with `NotSupportedError` when the model does not carry this attack network. */
   attack(kind: AttackKind, samples: Float32Array, rateHz: number, options?: CallOptions): Promise<AttackScore>;

@@ -2,26 +2,19 @@
 import { type Calibration, featureNames, type Term } from "./calibration.js";
 import { EngineError } from "./engine-error.js";
 import type { Kernels } from "./kernels.js";
-import type { Cohort, VoiceClassAxis } from "./model-file.js";
+import type { VoiceClassAxis } from "./model-file.js";
 import type { Score, Template, TrainedVoice, Voice, VoiceWindow } from "./port.js";
 
 /** What scoring needs of a model. Crosses threads. */
 export interface ScoringModel {
   readonly dimensions: number;
   readonly revision: string;
-  readonly cohort: Cohort | null;
   readonly voiceClass: VoiceClassAxis | null;
   readonly calibration: Calibration;
 }
 
-/** Where a voice stands among the cohort: mean and deviation of its scores against those nearest to it. */
-export interface Standing {
-  readonly mean: number;
-  readonly deviation: number;
-}
-
-/** From one stranger in ten to one in a hundred is a step at least this high, whatever the quality: a smaller rate is a higher threshold. */
-const leastStep = 0.5;
+/** However alike impostors of a quality were when the calibration was fitted: a smaller rate is a higher threshold. */
+const leastSpread = 0.05;
 
 /** A unit vector of the model's length, or an error: a score is never made of anything else. */
 export function checkEmbedding(embedding: Float32Array, dimensions: number): void {
@@ -57,20 +50,12 @@ export class Scoring {
   /** Reserves its slots: the kernels must not be sealed yet. */
   constructor(kernels: Kernels, model: ScoringModel) {
     const { run } = kernels;
-    const { dimensions, cohort, voiceClass, calibration } = model;
+    const { dimensions, voiceClass, calibration } = model;
     if (dimensions % 16 !== 0 || dimensions > 512) throw new EngineError("BAD_MODEL", "embeddings of this length");
-    if (cohort && cohort.dimensions !== dimensions) {
-      throw new EngineError("BAD_MODEL", `the cohort has ${cohort.dimensions} dimensions, the network ${dimensions}`);
-    }
     this.#kernels = kernels;
     this.#model = model;
-    run.reserveScoring(dimensions, cohort?.count ?? 0);
+    run.reserveScoring(dimensions);
     run.reserveCalibration();
-    for (let i = 0; i < (cohort?.count ?? 0); i++) {
-      const row = cohort!.rows.subarray(i * dimensions, (i + 1) * dimensions);
-      kernels.write(run.scoringRows(), new Uint8Array(row.buffer, row.byteOffset, row.length));
-      run.takeCohortRow(i, cohort!.scale);
-    }
     if (voiceClass) {
       if (voiceClass.axis.length !== dimensions || voiceClass.quantiles.length < 2) {
         throw new EngineError("BAD_MODEL", "the voice class axis does not fit the network");
@@ -79,13 +64,13 @@ export class Scoring {
       kernels.writeFloats(run.voiceClassAxis(), voiceClass.axis);
       kernels.writeFloats(run.voiceClassQuantiles(), voiceClass.quantiles);
     }
-    const { terms, reliability, strangers } = calibration;
-    this.#writeTerms([...terms, ...reliability, ...strangers.oneInTen, ...strangers.oneInHundred]);
+    const { terms, reliability, impostors } = calibration;
+    this.#writeTerms([...terms, ...reliability, ...impostors.center, ...impostors.spread]);
   }
 
   #writeTerms(terms: readonly Term[]): void {
     const { run } = this.#kernels;
-    if (terms.length > run.calibrationMostTerms()) {
+    if (terms.length > run.calibrationMaxTerms()) {
       throw new EngineError("BAD_MODEL", `the calibration has ${terms.length} terms, more than there is room for`);
     }
     const bytes = new DataView(new ArrayBuffer(16 * terms.length));
@@ -149,38 +134,20 @@ export class Scoring {
     }
   }
 
-  /** A template's standing changes with nothing but the template, and takes most of the time of a comparison. */
-  standing(template: Template): Standing {
-    this.#assertOfThisNetwork(template);
-    try {
-      this.#writeRows([template], [template.netSpeechSeconds]);
-      return this.#standingAt(this.#kernels.run.scoringRows());
-    } finally {
-      this.#kernels.run.wipeScoring();
-    }
-  }
-
-  scores(
-    templates: readonly Template[],
-    probe: Voice,
-    standings: readonly Standing[] = templates.map((template) => this.standing(template)),
-  ): Score[] {
+  scores(templates: readonly Template[], probe: Voice): Score[] {
     const { run } = this.#kernels;
     const { dimensions, calibration } = this.#model;
-    const { terms, reliability, strangers } = calibration;
-    const tenth = terms.length + reliability.length;
-    const hundredth = tenth + strangers.oneInTen.length;
+    const { terms, reliability, impostors } = calibration;
+    const center = terms.length + reliability.length;
+    const spread = center + impostors.center.length;
     try {
       checkEmbedding(probe.embedding, dimensions);
       this.#kernels.writeFloats(run.scoringProbe(), probe.embedding);
-      const ofProbe = this.#standingAt(run.scoringProbe());
-      return templates.map((template, i): Score => {
+      return templates.map((template): Score => {
         this.#assertOfThisNetwork(template);
-        const ofTemplate = standings[i]!;
         this.#writeRows([template], [template.netSpeechSeconds]);
         const cosine = run.cosine(run.scoringRows(), run.scoringProbe(), dimensions);
         const raw = cosine > 1 ? 1 : Math.max(cosine, -1);
-        run.setScores(raw, ofTemplate.mean, ofTemplate.deviation, ofProbe.mean, ofProbe.deviation);
         run.setQuality(
           template.netSpeechSeconds,
           measured(template.snrDb),
@@ -191,11 +158,15 @@ export class Scoring {
         );
         return {
           raw,
-          llr: run.calibratedRatio(0, terms.length),
+          llr: run.calibratedRatio(raw, 0, terms.length),
           reliability: run.calibratedReliability(terms.length, reliability.length),
-          strangers: {
-            oneInTen: run.calibratedRatio(tenth, strangers.oneInTen.length),
-            oneInHundred: run.calibratedRatio(hundredth, strangers.oneInHundred.length),
+          ratios: {
+            unlike: run.calibratedRatio(0, 0, terms.length),
+            identical: run.calibratedRatio(1, 0, terms.length),
+          },
+          impostors: {
+            center: run.calibratedQuality(center, impostors.center.length),
+            spread: Math.max(leastSpread, run.calibratedQuality(spread, impostors.spread.length)),
           },
         };
       });
@@ -204,33 +175,15 @@ export class Scoring {
     }
   }
 
-  #standingAt(embedding: number): Standing {
-    const { run } = this.#kernels;
-    run.nearCohort(embedding, this.#model.calibration.nearest);
-    return { mean: run.cohortMean(), deviation: run.cohortDeviation() };
-  }
-
   #assertOfThisNetwork({ revision }: Template): void {
     if (revision !== this.#model.revision)
       throw new EngineError("OTHER_REVISION", "the template was made by another network: enroll or retrain it");
   }
 
-  /** The log-likelihood ratio that different people exceed at this rate, heard as well as in this score. */
-  threshold(rate: number, { strangers }: Pick<Score, "strangers">): number {
-    const { oneInTen, oneInHundred } = strangers;
-    return oneInTen + Math.max(leastStep, oneInHundred - oneInTen) * this.#steps(rate);
-  }
-
-  #steps(rate: number): number {
-    const { run } = this.#kernels;
-    const { thresholds } = this.#model.calibration;
-    if (!(rate > 0 && rate <= 1)) throw new EngineError("BAD_ARGUMENT", `a false-accept rate is above 0 and at most 1`);
-    if (thresholds.length < 2) return run.boundOfRate(rate);
-    let right = thresholds.findIndex(([known]) => known <= rate);
-    right = right < 0 ? thresholds.length - 1 : Math.max(1, right);
-    const [x0, y0] = thresholds[right - 1]!;
-    const [x1, y1] = thresholds[right]!;
-    return run.logInterpolate(rate, x0, y0, x1, y1);
+  threshold(rate: number, { ratios, impostors }: Pick<Score, "ratios" | "impostors">): number {
+    if (!(rate > 0 && rate < 1)) throw new EngineError("BAD_ARGUMENT", "a false-accept rate lies between 0 and 1");
+    const cosine = this.#kernels.run.impostorCosine(rate, impostors.center, impostors.spread);
+    return ratios.unlike + cosine * (ratios.identical - ratios.unlike);
   }
 
   /** The voice of a recording: mean of its windows by their speech, class, and whether they are one person's. */

@@ -3,7 +3,7 @@ import { type AttackModel, AttackNetworks } from "./attack-network.js";
 import { Kernels } from "./kernels.js";
 import { Network, type SpeakerModel } from "./network.js";
 import type { AttackKind, Measures, Score, Template, TrainedVoice, Voice, VoiceWindow } from "./port.js";
-import { Scoring, type ScoringModel, type Standing } from "./scoring.js";
+import { Scoring, type ScoringModel } from "./scoring.js";
 import {
   type StreamFormat,
   StreamKernel,
@@ -73,14 +73,8 @@ export class ThreadWork {
     return this.#scoring.train(segments);
   }
 
-  /** `known` are the templates' standings, `null` where one is to be found. */
-  scores(
-    templates: readonly Template[],
-    probe: Voice,
-    known: readonly (Standing | null)[],
-  ): { scores: Score[]; standings: Standing[] } {
-    const standings = templates.map((template, i) => known[i] ?? this.#scoring.standing(template));
-    return { scores: this.#scoring.scores(templates, probe, standings), standings };
+  scores(templates: readonly Template[], probe: Voice): Score[] {
+    return this.#scoring.scores(templates, probe);
   }
 
   /** WebAssembly memory of the thread, sealed after loading. */

@@ -11,6 +11,7 @@ import type {
   AttackScore,
   CallOptions,
   Engine,
+  Expectation,
   Gallery,
   ModelInfo,
   Score,
@@ -22,7 +23,6 @@ import type {
   VoiceStream,
 } from "./port.js";
 import { Scoring } from "./scoring.js";
-import { Standings } from "./standings.js";
 import type { ThreadModel } from "./thread-work.js";
 import type { Threads } from "./threads.js";
 
@@ -34,12 +34,11 @@ export class VoiceEngine implements Engine {
   readonly #scoring: Scoring;
   readonly #attacks: readonly AttackModel[];
   readonly #galleries = new Set<WasmGallery>();
-  readonly #standings = new Standings();
   #closed = false;
 
   constructor(model: ModelInfo, { scoring, attacks }: ThreadModel, module: WebAssembly.Module, threads: Threads) {
     const kernels = new Kernels(module);
-    this.#scoring = new Scoring(kernels, { ...scoring, cohort: null });
+    this.#scoring = new Scoring(kernels, scoring);
     kernels.run.seal();
     this.model = model;
     this.#attacks = attacks;
@@ -66,16 +65,12 @@ export class VoiceEngine implements Engine {
   }
 
   async score(templates: readonly Template[], probe: Voice, options: CallOptions = {}): Promise<Score[]> {
-    return inCall(this.#threads, options, async (signal) => {
-      const known = templates.map(({ embedding }) => this.#standings.get(embedding));
-      const found = await this.#threads.call("scores", [templates, probe, known], [], signal);
-      for (const [i, { embedding }] of templates.entries())
-        if (!known[i]) this.#standings.set(embedding, found.standings[i]!);
-      return found.scores;
-    });
+    return inCall(this.#threads, options, (signal) =>
+      this.#threads.call("scores", [templates, probe], [], signal),
+    );
   }
 
-  threshold(falseAcceptRate: number, score: Pick<Score, "strangers">): number {
+  threshold(falseAcceptRate: number, score: Expectation): number {
     return this.#scoring.threshold(falseAcceptRate, score);
   }
 

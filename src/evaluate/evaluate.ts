@@ -94,7 +94,7 @@ export async function evaluate(
   await inParallel(wanted, options.concurrency ?? 4, async ({ file, as }) => {
     signal?.throwIfAborted();
     const path = set.files[file]!;
-    const outcome = await voiceOf(path, as === "enrolling" ? CLEAN : condition, parts, signal);
+    const outcome = await voiceOfFile(path, as === "enrolling" ? CLEAN : condition, parts, signal);
     if ("reason" in outcome) unusable.push({ file: path, reason: outcome.reason });
     else (as === "enrolling" ? enrolled : probes).set(file, outcome);
     onProgress({ phase: "recordings", done: ++done, total: wanted.length });
@@ -159,7 +159,8 @@ async function scoreTrials(
           same: trial.same,
           llr: scores[i]!.llr,
           raw: scores[i]!.raw,
-          strangers: scores[i]!.strangers,
+          ratios: scores[i]!.ratios,
+          impostors: scores[i]!.impostors,
           enrolledSpeaker: set.speakers[set.models[trial.model]![0]!]!,
           testedSpeaker: set.speakers[test]!,
           netSpeechSeconds: probe.netSpeechSeconds,
@@ -179,7 +180,7 @@ function asVoice(cached: CachedVoice | undefined): Voice | null {
   return { embedding: cached.embedding, netSpeechSeconds, snrDb, bandwidthHz };
 }
 
-async function voiceOf(
+export async function voiceOfFile(
   path: string,
   condition: Condition,
   { engine, decode, cache }: EvaluationParts,
@@ -221,7 +222,7 @@ export function mono(recording: Recording): Pcm {
   return { samples: at < samples.length ? samples.slice(0, at) : samples, rateHz: recording.rateHz };
 }
 
-async function inParallel<T extends object>(
+export async function inParallel<T extends object>(
   items: readonly T[],
   width: number,
   work: (item: T) => Promise<void>,

@@ -1,4 +1,4 @@
-import type { Engine, Score } from "../engine/port.js";
+import type { Engine, Expectation } from "../engine/port.js";
 import { type Interval, percentileInterval, resampledWeights, seededRandom, type TrialSpeakers } from "./bootstrap.js";
 import {
   actualDetectionCost,
@@ -16,11 +16,10 @@ import {
 } from "./metrics.js";
 
 /** One scored comparison. */
-export interface ScoredTrial {
+export interface ScoredTrial extends Expectation {
   readonly same: boolean;
   readonly llr: number;
   readonly raw: number;
-  readonly strangers: Score["strangers"];
   readonly enrolledSpeaker: number;
   readonly testedSpeaker: number;
   readonly netSpeechSeconds: number;

@@ -12,10 +12,8 @@ import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import {
   decide,
   type JudgedEvidence,
-  judge,
+  judgedEvidence,
   type Outcome,
-  rateOfOneComparison,
-  strongestFirst,
 } from "../voiceprint/decision.js";
 import { audioValidity, isUnreadable, outcomeForValidity } from "../voiceprint/quality-gate.js";
 import { type CheckEvidence, type CheckFailures, type CheckPart, checkParts } from "../voiceprint/session-decision.js";
@@ -126,7 +124,6 @@ export class Comparison {
   ): Promise<{ results: PartResult[]; attacks: AttackResults }> {
     const results: PartResult[] = [];
     for (const part of this.parts) results.push(await this.#conclude(part, analysis, validity));
-    for (const [i, part] of this.parts.entries()) this.#count(part.candidates, results[i]!);
     return { results, attacks: await this.attacks.conclude(analysis, validity, looksAt(this.#allCheckpoints)) };
   }
 
@@ -135,13 +132,6 @@ export class Comparison {
     if (validity !== AudioValidity.AUDIO_OK)
       return { outcome: outcomeForValidity(validity), evidence: null, scored: [] };
     return this.#settled.get(part) ?? (await this.#score(part, analysis!));
-  }
-
-  /** One candidate of a person is a verification: the caller most likely is that person, no impostor. */
-  #count({ kind, count }: Candidates, { outcome, scored }: PartResult): void {
-    if (scored.length === 0 || (kind === "person" && count === 1)) return;
-    const matched = endsEarly(outcome.decision) ? scored[0]! : null;
-    this.deps.fieldRates.count(kind === "person" ? "group" : "watchlist", scored, count, matched);
   }
 
   async #score(part: Part, analysis: VoiceAnalysis): Promise<PartResult> {
@@ -153,17 +143,10 @@ export class Comparison {
     if (scored === null) return unscored(Decision.FAILED, DecisionReason.INTERNAL_ERROR);
     if (scored.length === 0) return unscored(Decision.FAILED, DecisionReason.NO_SCORES);
     const looks = looksAt(this.#checkpoints[this.parts.indexOf(part)]!);
-    const rate = rateOfOneComparison(part.targetRate, candidates.count, looks);
-    // Each is held against a threshold of its own: the highest ratio need not be the strongest evidence.
-    const strongest = strongestFirst(judge);
-    const judged = scored
-      .map((one) => {
-        const { llr, reliability } = one.score;
-        return { one, evidence: { llr, reliability, threshold: deps.engine.threshold(rate, one.score) } };
-      })
-      .sort((one, other) => strongest(one.evidence, other.evidence));
-    const { evidence } = judged[0]!;
-    return { outcome: decide(candidates.kind, evidence), evidence, scored: judged.map(({ one }) => one) };
+    const { score } = scored[0]!;
+    const comparisons = { targetRate: part.targetRate, candidates: candidates.count, looks };
+    const evidence = judgedEvidence(score, comparisons, (rate) => deps.engine.threshold(rate, score));
+    return { outcome: decide(candidates.kind, evidence), evidence, scored };
   }
 }
 
@@ -302,10 +285,11 @@ export async function recordCheck(
     const checked = parts[part];
     if (checked?.outcome.decision === Decision.FAILED) flat[`${part}Failed`] = checked.outcome.reason;
     if (!checked?.evidence) continue;
-    const { llr, threshold, reliability } = checked.evidence;
+    const { llr, threshold, reliability, halfWidth } = checked.evidence;
     flat[part] = llr;
     flat[`${part}Threshold`] = threshold;
     flat[`${part}Reliability`] = reliability;
+    if (halfWidth !== undefined) flat[`${part}HalfWidth`] = halfWidth;
   }
   const check = {
     id: deps.ids.next(),
@@ -340,9 +324,10 @@ export function partsOfCheck(flat: Readonly<Record<string, number>>): {
   const failures: { [part in CheckPart]?: DecisionReason } = {};
   for (const part of checkParts) {
     const [llr, threshold, reliability] = [flat[part], flat[`${part}Threshold`], flat[`${part}Reliability`]];
+    const halfWidth = flat[`${part}HalfWidth`];
     const failed: DecisionReason | undefined = flat[`${part}Failed`];
     if (llr !== undefined && threshold !== undefined && reliability !== undefined)
-      evidence[part] = { llr, threshold, reliability };
+      evidence[part] = { llr, threshold, reliability, ...(halfWidth === undefined ? {} : { halfWidth }) };
     if (failed !== undefined) failures[part] = failed;
   }
   return { evidence, failures };

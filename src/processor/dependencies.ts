@@ -3,7 +3,6 @@ import type { RawFormat, Recording } from "../audio/port.js";
 import type { CallOptions, Engine } from "../engine/port.js";
 import type { Store } from "../store/port.js";
 import { ConfigurationError, type ConfigurationSet } from "../voiceprint/configuration-set.js";
-import type { FieldRates } from "./field-rates.js";
 import type { Galleries } from "./galleries.js";
 import type { GroupCache } from "./group-cache.js";
 import type { PrintCache } from "./print-cache.js";
@@ -64,7 +63,6 @@ export interface Dependencies {
   readonly galleries: Galleries;
   readonly prints: PrintCache;
   readonly groups: GroupCache;
-  readonly fieldRates: FieldRates;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly retention: Retention;

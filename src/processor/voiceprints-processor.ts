@@ -18,7 +18,6 @@ import {
   type ConfigurationSet,
   configurationSets,
 } from "../voiceprint/configuration-set.js";
-import type { FieldRate } from "../voiceprint/field-rates.js";
 import { addMediaSegment } from "./add-media-segment.js";
 import { analyzeAudio } from "./analyze-audio.js";
 import { answer, attempt, parseRequest, type Request } from "./call.js";
@@ -39,7 +38,6 @@ import { startEngagement, stopEngagement } from "./engagements.js";
 import { enroll } from "./enroll.js";
 import { type ExportedProfile, exportProfile } from "./export-profile.js";
 import { asStatusError, callFailure, invalid } from "./failures.js";
-import { FieldRates } from "./field-rates.js";
 import { Galleries } from "./galleries.js";
 import { getEnrollStatus } from "./get-enroll-status.js";
 import { getSessionDecision } from "./get-session-decision.js";
@@ -90,7 +88,6 @@ export class VoiceprintsProcessor {
   constructor(options: VoiceprintsProcessorOptions) {
     const { engine, store, readRecording } = options;
     this.#onClose = options.onClose;
-    const clock = options.clock ?? { now: () => Date.now() };
     this.#deps = {
       engine,
       store,
@@ -99,8 +96,7 @@ export class VoiceprintsProcessor {
       galleries: new Galleries(engine, store),
       prints: new PrintCache(store),
       groups: new GroupCache(store),
-      fieldRates: new FieldRates(engine, store, clock),
-      clock,
+      clock: options.clock ?? { now: () => Date.now() },
       ids: options.ids ?? { next: () => v7() },
       retention: withDefaults("retention", defaultRetention, options.retention),
       limits: withDefaults("limits", defaultLimits, options.limits),
@@ -385,14 +381,8 @@ export class VoiceprintsProcessor {
     return this.#deps.configurationSets;
   }
 
-  /** How often impostors exceeded the thresholds of 10, 1 and 0.1 % in comparisons with watchlists and groups, on all replicas. */
-  fieldRates(): Promise<FieldRate[]> {
-    return this.#deps.fieldRates.read();
-  }
-
-  /** Keeps what was counted, and forgets the prints that were loaded. */
+  /** Forgets the prints that were loaded. */
   async close(): Promise<void> {
-    await this.#deps.fieldRates.keep().catch(() => {});
     this.#deps.galleries.close();
     this.#deps.prints.clear();
     this.#deps.groups.clear();

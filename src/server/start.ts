@@ -100,7 +100,6 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
         if (!started) throw new Error("still starting");
         await ready(store, engine);
       },
-      fieldRates: () => processor.fieldRates(),
       ...(page ? { page } : {}),
       ...(config.auth.ownIssuer
         ? {
@@ -131,7 +130,6 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
         store,
         queue: service.queue,
         load: service.metrics.load,
-        fieldRates: () => processor.fieldRates(),
         toolingUser: tokenApp.toolingUser,
         applications: tokens.applications,
         openScopes: config.auth.required ? [] : [FIRST_SCOPE],
@@ -209,7 +207,7 @@ function createGuard(config: ServerConfig, tokens: TokenService | null): Guard {
 async function ready(store: Store, engine: Engine): Promise<void> {
   await store.documents.get("server", "first-run");
   // A threshold is computed from the loaded model: an engine that lost it cannot.
-  engine.threshold(0.01, { strangers: { oneInTen: 0, oneInHundred: 1 } });
+  engine.threshold(0.01, { ratios: { unlike: 0, identical: 1 }, impostors: { center: 0, spread: 1 } });
 }
 
 /** The operator view lies in `dist/operator`; where it was not built, its data can still be asked for. */

@@ -82,7 +82,7 @@ const ivrTextDependent: ConfigurationSet = {
   minSpeechLevelDb: -45,
   checkpointsForAuthentication: [2, 5],
   checkpointsForFraudDetection: [5, 10],
-  targetFalseAcceptRate: { authentication: 0.001, fraud: 0.0001 },
+  targetFalseAcceptRate: { authentication: 0.01, fraud: 0.01 },
   targetFalseAlarmRateForAttacks: 0.01,
   maxIncompatiblePrintsListed: 100,
 };

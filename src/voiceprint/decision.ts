@@ -13,7 +13,10 @@ export interface Evidence {
 
 /** Evidence beside the threshold it was held against. */
 export interface JudgedEvidence extends Evidence {
+  /** Where the decision turns: the middle of a band in which none is made. */
   readonly threshold: number;
+  /** Of that band; what the reliability gives unless told. */
+  readonly halfWidth?: number;
 }
 
 export interface Outcome {
@@ -23,13 +26,15 @@ export interface Outcome {
 
 export type PrintKind = "person" | "fraudster";
 
+/** A further look hears the same voice again: two looks let as many impostors pass as 1.2 to 1.6 independent ones (training/LOG.md 22). */
+const weightOfFurtherLook = 0.5;
+
 /**
  * The rate for one comparison, so that the call as a whole keeps the target: a call compares with every candidate at
- * every look, and any of them may falsely accept. Exact when comparisons are independent, on the safe side when they
- * are alike.
+ * every look, and any of them may falsely accept.
  */
 export function rateOfOneComparison(targetRate: number, candidates: number, looks: number): number {
-  const comparisons = Math.max(1, candidates) * Math.max(1, looks);
+  const comparisons = Math.max(1, candidates) * (1 + weightOfFurtherLook * Math.max(0, looks - 1));
   return -Math.expm1(Math.log1p(-targetRate) / comparisons);
 }
 
@@ -40,10 +45,43 @@ export function rateOfOneComparison(targetRate: number, candidates: number, look
 export const uncertainHalfWidth = (reliability: number): number =>
   (1 - Math.min(1, Math.max(0, reliability))) * Math.LN10;
 
+export const halfWidthOf = ({ reliability, halfWidth }: JudgedEvidence): number =>
+  halfWidth ?? uncertainHalfWidth(reliability);
+
+/** A candidate of a list whom so many times the target rate would let pass is not cleared. */
+const suspicion = 10;
+
+export interface Comparisons {
+  /** Of false accepts, for the call as a whole. */
+  readonly targetRate: number;
+  readonly candidates: number;
+  readonly looks: number;
+}
+
+/**
+ * The best candidate of a call against what impostors reach in such calls. Its ratio is a match from `thresholdAt(rate)` on, so the rate is kept
+ * whatever the reliability; below it lies the band in which nothing is decided: as wide as the reliability says, and for a list as
+ * far down as a candidate is suspect.
+ */
+export function judgedEvidence(
+  { llr, reliability }: Evidence,
+  { targetRate, candidates, looks }: Comparisons,
+  thresholdAt: (rate: number) => number,
+): JudgedEvidence {
+  const accepted = thresholdAt(rateOfOneComparison(targetRate, candidates, looks));
+  const suspect =
+    candidates > 1
+      ? thresholdAt(rateOfOneComparison(Math.min(0.5, suspicion * targetRate), candidates, looks))
+      : accepted;
+  const halfWidth = Math.max(uncertainHalfWidth(reliability), (accepted - suspect) / 2);
+  return { llr, reliability, threshold: accepted - halfWidth, halfWidth };
+}
+
 export type Verdict = "above" | "below" | "near";
 
-export function judge({ llr, reliability, threshold }: JudgedEvidence): Verdict {
-  const half = uncertainHalfWidth(reliability);
+export function judge(evidence: JudgedEvidence): Verdict {
+  const { llr, threshold } = evidence;
+  const half = halfWidthOf(evidence);
   if (llr >= threshold + half) return "above";
   return llr < threshold - half ? "below" : "near";
 }

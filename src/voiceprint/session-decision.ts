@@ -5,6 +5,7 @@ import {
   decide,
   decideAttack,
   generalDecision,
+  halfWidthOf,
   type JudgedEvidence,
   judge,
   judgeAttack,
@@ -104,6 +105,7 @@ function speakingNow(checks: readonly SessionCheck[], claimed: ReadonlySet<strin
     llr: heard.reduce((sum, evidence) => sum + weight(evidence) * (evidence.llr - evidence.threshold), 0) / weights,
     threshold: 0,
     reliability: Math.max(...heard.map((evidence) => evidence.reliability)),
+    halfWidth: Math.min(...heard.map(halfWidthOf)),
   };
   return { authentication, profileId: compared.at(-1)!.profileId };
 }

@@ -130,12 +130,10 @@ export interface RandomModel {
 export function randomModel(chosen: RandomModel = {}): Uint8Array {
   const { seed = 1, architecture = "campplus-1", calibration = {}, attacks = [], attackArchitecture } = chosen;
   const next = random(seed + 1000);
-  const cohort = Int8Array.from({ length: 300 * 256 }, () => Math.round(70 * (next() + next() + next() - 1.5)));
   const axis = Float32Array.from({ length: 256 }, () => next() - 0.5);
   const quantiles = Float32Array.from({ length: 101 }, (_, i) => (i - 50) / 50);
   const sections: [string, Buffer][] = [
     ["network", networkSection(seed, architecture)],
-    ["cohort", section({ scale: 1 / 35 / 16 }, [{ name: "rows", dtype: "i8", shape: [300, 256], data: cohort }])],
     [
       "voice-class",
       section({}, [

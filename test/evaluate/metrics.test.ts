@@ -180,7 +180,7 @@ describe("properties", () => {
   });
 });
 
-const strangers = { oneInTen: 0, oneInHundred: 1 };
+const expectation = { ratios: { unlike: -6, identical: 14 }, impostors: { center: 0, spread: 1 } };
 
 describe("bootstrap over speakers", () => {
   it("counts a trial as often as its two speakers are drawn together", () => {
@@ -210,7 +210,7 @@ describe("bootstrap over speakers", () => {
     const population = (speakers: number) => {
       const offsets = Array.from({ length: speakers }, () => gauss());
       return offsets.flatMap((offset, speaker) => {
-        const base = { raw: 0, strangers, netSpeechSeconds: 4, snrDb: 20, enrolledSpeaker: speaker };
+        const base = { raw: 0, ...expectation, netSpeechSeconds: 4, snrDb: 20, enrolledSpeaker: speaker };
         const same = Array.from({ length: 6 }, () => ({
           ...base,
           same: true,
@@ -234,11 +234,12 @@ describe("bootstrap over speakers", () => {
   });
 
   it("holds each trial against the threshold of its own quality", () => {
-    const trial = (same: boolean, llr: number, oneInTen: number) => ({
+    const trial = (same: boolean, llr: number, center: number) => ({
       raw: 0,
       same,
       llr,
-      strangers: { oneInTen, oneInHundred: 0 },
+      ratios: { unlike: -6, identical: 14 },
+      impostors: { center, spread: 1 },
       netSpeechSeconds: 4,
       snrDb: 20,
       enrolledSpeaker: 0,
@@ -247,13 +248,13 @@ describe("bootstrap over speakers", () => {
     const trials = [trial(true, 3, 2), trial(true, 3, 4), trial(false, 3, 2), trial(false, 1, 2), trial(false, 1, 0)];
     const [point] = summarize(trials, {
       resamples: 0,
-      threshold: (_, { strangers }) => strangers.oneInTen,
+      threshold: (_, { impostors }) => impostors.center,
     })!.promisedPoints;
     expect(point).toEqual({ promisedRate: 0.01, threshold: 2, falseMatchRate: 2 / 3, falseNonMatchRate: 0.5 });
   });
 
   it("says when a false match rate is beyond what the trials can show", () => {
-    const trial = { raw: 0, strangers, netSpeechSeconds: 4, snrDb: 20 };
+    const trial = { raw: 0, ...expectation, netSpeechSeconds: 4, snrDb: 20 };
     const trials = [
       { ...trial, same: true, llr: 3, enrolledSpeaker: 0, testedSpeaker: 0 },
       ...Array.from({ length: 150 }, (_, i) => ({

@@ -7,25 +7,18 @@ import { speakerTensors } from "../../src/engine/speaker-tensors.js";
 
 const tensors = randomTensors(speakerTensors("campplus-1"), 1);
 const network = { name: "network", bytes: section(NETWORK, tensors) };
-const rows = Int8Array.from({ length: 3 * 256 }, (_, i) => (i % 255) - 127);
 const floats = (name: string, values: number[]) => ({
   name,
   dtype: "f32",
   shape: [values.length],
   bytes: new Uint8Array(Float32Array.from(values).buffer),
 });
-const cohort = {
-  name: "cohort",
-  bytes: section({ scale: 0.004 }, [
-    { name: "rows", dtype: "i8", shape: [3, 256], bytes: new Uint8Array(rows.buffer) },
-  ]),
-};
 const voiceClass = {
   name: "voice-class",
   bytes: section({}, [floats("axis", [0.5, -0.5]), floats("quantiles", [-1, 0, 1])]),
 };
 const calibration = { name: "calibration", bytes: section({ terms: [["one", "one", -3]] }, []) };
-const whole: Uint8Array = modelFile([network, cohort, voiceClass, calibration]);
+const whole: Uint8Array = modelFile([network, voiceClass, calibration]);
 
 async function refusal(bytes: Uint8Array): Promise<ModelFileErrorCode> {
   try {
@@ -54,17 +47,14 @@ describe("a model file", () => {
       expect(Buffer.compare(tensor.bytes, tensors[i]!.bytes), tensor.name).toBe(0);
       expect((tensor.bytes.byteOffset - whole.byteOffset) % 16).toBe(0);
     }
-    expect(model.cohort).toMatchObject({ count: 3, dimensions: 256, scale: 0.004 });
-    expect(model.cohort!.rows).toEqual(rows);
     expect(model.voiceClass).toEqual({ axis: Float32Array.of(0.5, -0.5), quantiles: Float32Array.of(-1, 0, 1) });
     expect(model.calibration).toMatchObject({ terms: [["one", "one", -3]] });
     expect(tensorValues(model.network.tensors[0]!)).toEqual(new Int16Array(tensors[0]!.bytes.buffer));
   });
 
-  test("has the same revision with another cohort, and another with another weight", async () => {
+  test("has the same revision with another calibration, and another with another weight", async () => {
     const alone = await readModelFile(modelFile([network]));
     expect(alone.revision).toBe((await readModelFile(whole)).revision);
-    expect(alone.cohort).toBeNull();
     expect(alone.calibration).toBeNull();
     const other = { name: "network", bytes: section(NETWORK, randomTensors(speakerTensors("campplus-1"), 2)) };
     expect((await readModelFile(modelFile([other]))).revision).not.toBe(alone.revision);
@@ -169,7 +159,7 @@ describe("refused, with the reason:", () => {
   });
 
   test.each([
-    ["no network", () => modelFile([cohort])],
+    ["no network", () => modelFile([voiceClass])],
     ["a missing tensor", () => modelFile([{ name: "network", bytes: section(NETWORK, tensors.slice(1)) }])],
     [
       "tensors in another order",
@@ -189,18 +179,7 @@ describe("refused, with the reason:", () => {
         return modelFile([{ name: "network", bytes: section(NETWORK, [{ ...first, shape: [32, 3, 5] }, ...rest]) }]);
       },
     ],
-    ["a section twice", () => modelFile([network, cohort, cohort])],
-    [
-      "a cohort without a scale",
-      () =>
-        modelFile([
-          network,
-          {
-            name: "cohort",
-            bytes: section({}, [{ name: "rows", dtype: "i8", shape: [3, 256], bytes: new Uint8Array(768) }]),
-          },
-        ]),
-    ],
+    ["a section twice", () => modelFile([network, voiceClass, voiceClass])],
     ["a header without sections", () => modelFile([network], { sections: null })],
     [
       "sections beyond the file",

@@ -29,7 +29,7 @@ export interface FixtureBehavior {
   revision: string;
   /** Throws, where a test wants the engine to fail. */
   before: (operation: "analyze" | "train" | "score" | "attack") => void;
-  score: (raw: number, template: Template, probe: Voice) => Omit<Score, "strangers">;
+  score: (raw: number, template: Template, probe: Voice) => Omit<Score, "ratios" | "impostors">;
   threshold: (rate: number) => number;
   attacks: Partial<Record<AttackKind, number>>;
   attackReliability: number;
@@ -122,7 +122,8 @@ export function fixtureEngine(): Engine & { readonly behavior: FixtureBehavior }
         if (revision !== behavior.revision) throw new Error("a template of another revision was scored");
       return templates.map((template) => ({
         ...behavior.score(cosine(template.embedding, probe.embedding), template, probe),
-        strangers: { oneInTen: 0, oneInHundred: 1 },
+        ratios: { unlike: -20, identical: 20 },
+        impostors: { center: 0.2, spread: 0.2 },
       }));
     },
     threshold: (rate) => behavior.threshold(rate),

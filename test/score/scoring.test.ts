@@ -4,7 +4,6 @@ import { type Calibration, calibrationOf } from "../../src/engine/calibration.js
 import { Kernels } from "../../src/engine/kernels.js";
 import type { Template, Voice } from "../../src/engine/port.js";
 import { Scoring, type ScoringModel } from "../../src/engine/scoring.js";
-import { Standings } from "../../src/engine/standings.js";
 import { dimensions, dot, kernelsModule, like, random, unit, voice } from "./vectors.js";
 
 const revision = "a".repeat(64);
@@ -12,48 +11,28 @@ const fitted: Calibration = {
   terms: [
     ["one", "one", -3],
     ["cosine", "one", 7],
-    ["snorm", "leastWideness", 0.5],
     ["probeSpeech", "one", 0.25],
-    ["widenessDifference", "cosine", -1],
+    ["bandwidthDifference", "cosine", -1],
     ["leastSnr", "one", 0.125],
   ],
   reliability: [
     ["one", "one", -2],
     ["leastSpeech", "one", 1],
   ],
-  strangers: {
-    oneInTen: [
-      ["one", "one", 1],
-      ["leastWideness", "one", 2],
+  impostors: {
+    center: [
+      ["one", "one", 0.1],
+      ["leastBandwidth", "one", 0.2],
     ],
-    oneInHundred: [["one", "one", 5]],
+    spread: [["one", "one", 0.15]],
   },
-  thresholds: [
-    [0.1, 0],
-    [0.01, 2],
-    [0.001, 5],
-  ],
-  nearest: 20,
   consistency: 0.4,
   speakers: { cosine: 0.4, seconds: 2 },
 };
 
-const cohortVoices = (() => {
-  const next = random(99);
-  return Array.from({ length: 203 }, () => voice(next));
-})();
-const cohortScale = 0.35 / 127;
-const cohort = {
-  revision: "c",
-  count: cohortVoices.length,
-  dimensions,
-  scale: cohortScale,
-  rows: Int8Array.from(cohortVoices.flatMap((row) => [...row].map((value) => Math.round(value / cohortScale)))),
-};
-
 function scoring(change: Partial<ScoringModel> = {}): Scoring {
   const kernels = new Kernels(kernelsModule);
-  const made = new Scoring(kernels, { dimensions, revision, cohort, voiceClass: null, calibration: fitted, ...change });
+  const made = new Scoring(kernels, { dimensions, revision, voiceClass: null, calibration: fitted, ...change });
   kernels.run.seal();
   return made;
 }
@@ -142,18 +121,7 @@ describe("training", () => {
 });
 
 describe("scores", () => {
-  function nearest(embedding: Float32Array): { mean: number; deviation: number } {
-    const rows = cohortVoices.map((row) => row.map((value) => Math.round(value / cohortScale) * cohortScale));
-    const best = rows
-      .map((row) => dot(row, embedding))
-      .sort((a, b) => b - a)
-      .slice(0, fitted.nearest);
-    const mean = best.reduce((sum, value) => sum + value, 0) / best.length;
-    const square = best.reduce((sum, value) => sum + (value - mean) ** 2, 0);
-    return { mean, deviation: Math.sqrt(square / (best.length - 1)) };
-  }
-
-  test("cosine, s-norm and calibration as written down", () => {
+  test("cosine and calibration as written down", () => {
     const next = random(11);
     const enrolled: Template = { ...template(voice(next)), netSpeechSeconds: 12, snrDb: 25, bandwidthHz: 7500 };
     const probe: Voice = {
@@ -164,16 +132,14 @@ describe("scores", () => {
     };
     const [score] = scoring().scores([enrolled], probe);
     const raw = dot(enrolled.embedding, probe.embedding);
-    const t = nearest(enrolled.embedding);
-    const p = nearest(probe.embedding);
-    const snorm = 0.5 * ((raw - t.mean) / t.deviation + (raw - p.mean) / p.deviation);
-    const wideness = (5500 - 4000) / 3000;
-    const llr = -3 + 7 * raw + 0.5 * snorm * wideness + 0.25 * Math.log(2.5) - (1 - wideness) * raw + 0.125 * 1.2;
+    const bandwidth = (5500 - 4000) / 3000;
+    const llr = -3 + 7 * raw + 0.25 * Math.log(2.5) - (1 - bandwidth) * raw + 0.125 * 1.2;
     expect(Math.abs(score!.raw - raw)).toBeLessThan(1e-6);
-    // The cohort is scored in 8 by 16 bits: its deviation is good to four digits, and divides a score of about ten.
-    expect(Math.abs(score!.llr - llr)).toBeLessThan(5e-3);
+    expect(Math.abs(score!.llr - llr)).toBeLessThan(1e-5);
     expect(score!.reliability).toBeCloseTo(1 / (1 + Math.exp(2 - Math.log(2.5))), 12);
-    expect(score!.strangers).toEqual({ oneInTen: 1 + 2 * wideness, oneInHundred: 5 });
+    expect(score!.impostors).toEqual({ center: 0.1 + 0.2 * bandwidth, spread: 0.15 });
+    const { unlike, identical } = score!.ratios;
+    expect(unlike + score!.raw * (identical - unlike)).toBeCloseTo(score!.llr, 12 /* rounding */);
   });
 
   test("many templates at once score as each alone, and repeatably", () => {
@@ -187,38 +153,14 @@ describe("scores", () => {
     expect(kernels.scores([], probe)).toEqual([]);
   });
 
-  test("a standing that is known gives the bits of one that is found, and is known until the embedding changes", () => {
-    const next = random(16);
-    const templates = Array.from({ length: 5 }, () => template(voice(next)));
-    const probe = segment(like(templates[2]!.embedding, 0.7, next));
-    const kernels = scoring();
-    const standings = templates.map((one) => kernels.standing(one));
-    expect(kernels.scores(templates, probe, standings)).toEqual(kernels.scores(templates, probe));
-    const known = new Standings();
-    const { embedding } = templates[0]!;
-    expect(known.get(embedding)).toBeNull();
-    known.set(embedding, standings[0]!);
-    expect(known.get(embedding)).toEqual(standings[0]);
-    expect(known.get(embedding.slice())).toBeNull();
-    [embedding[0], embedding[1]] = [embedding[1]!, embedding[0]!];
-    expect(known.get(embedding)).toBeNull();
-  });
-
-  test("without a cohort the s-norm is the cosine", () => {
-    const next = random(13);
-    const calibration: Calibration = { ...fitted, terms: [["snorm", "one", 1]] };
-    const probe = segment(voice(next));
-    const [score] = scoring({ cohort: null, calibration }).scores([template(voice(next))], probe);
-    expect(score!.llr).toBe(score!.raw);
-  });
-
   test("never NaN: a voice against itself, against its opposite, with nothing measured", () => {
     const embedding = voice(random(14));
     const unknown = { netSpeechSeconds: 0, snrDb: null, bandwidthHz: null };
     for (const other of [embedding, embedding.map((value) => -value)]) {
       const [score] = scoring().scores([{ embedding: other, revision, ...unknown }], { embedding, ...unknown });
-      const { strangers, ...rest } = score!;
-      expect([...Object.values(rest), ...Object.values(strangers)].every(Number.isFinite)).toBe(true);
+      const { ratios, impostors, ...rest } = score!;
+      const told = [rest, ratios, impostors].flatMap((part): number[] => Object.values(part));
+      expect(told.every(Number.isFinite)).toBe(true);
       expect(Math.abs(score!.raw)).toBeLessThanOrEqual(1);
     }
   });
@@ -233,46 +175,97 @@ describe("scores", () => {
 });
 
 describe("thresholds", () => {
-  const plain = { strangers: { oneInTen: 0, oneInHundred: 1 } };
-
-  test("measured ones are met, between and beyond them straight in ln rate", () => {
-    const threshold = (rate: number) => scoring().threshold(rate, plain);
-    expect([0.1, 0.01, 0.001].map(threshold)).toEqual([0, 2, 5]);
-    expect(threshold(Math.sqrt(0.1 * 0.01))).toBeCloseTo(1, 12);
-    expect(threshold(0.0001)).toBeCloseTo(8, 12);
-    expect(threshold(1)).toBeCloseTo(-2, 12);
+  const rate = fc.double({ min: 1e-9, max: 0.5, noNaN: true });
+  const expectation = fc.record({
+    ratios: fc.record({
+      unlike: fc.double({ min: -20, max: 0, noNaN: true }),
+      identical: fc.double({ min: 1, max: 30, noNaN: true }),
+    }),
+    impostors: fc.record({
+      center: fc.double({ min: -0.5, max: 0.8, noNaN: true }),
+      spread: fc.double({ min: 0.05, max: 0.3, noNaN: true }),
+    }),
   });
 
-  test("they stand where strangers of this quality do", () => {
-    const at = (rate: number) => scoring().threshold(rate, { strangers: { oneInTen: -1, oneInHundred: 3 } });
-    expect([0.1, 0.01, 0.001].map(at)).toEqual([-1, 7, 19]);
-  });
+  /** P(Z > z) by its continued fraction and, near 0, its series: not the kernel's way. */
+  function normalTail(z: number): number {
+    const density = Math.exp(-0.5 * z * z) / Math.sqrt(2 * Math.PI);
+    if (z < 2.5) {
+      let term = z;
+      let sum = z;
+      for (let n = 1; n < 80; n++) {
+        term *= (z * z) / (2 * n + 1);
+        sum += term;
+      }
+      return 0.5 - density * sum;
+    }
+    let fraction = 0;
+    for (let n = 80; n > 0; n--) fraction = n / (z + fraction);
+    return density / (z + fraction);
+  }
 
-  test("a smaller rate never has a lower threshold, whatever the quality", () => {
+  test("impostors whose atanh of the cosine is normal exceed them at the rate", () => {
     const kernels = scoring();
-    const rate = fc.double({ min: 1e-9, max: 1, noNaN: true });
-    const ratio = fc.double({ min: -50, max: 50, noNaN: true });
     fc.assert(
-      fc.property(rate, rate, fc.record({ oneInTen: ratio, oneInHundred: ratio }), (a, b, strangers) => {
-        const of = (rate: number) => kernels.threshold(rate, { strangers });
-        return of(Math.min(a, b)) >= of(Math.max(a, b));
+      fc.property(rate, expectation, (given, { ratios, impostors }) => {
+        const at = kernels.threshold(given, { ratios, impostors });
+        const cosine = (at - ratios.unlike) / (ratios.identical - ratios.unlike);
+        const z = (Math.atanh(cosine) - impostors.center) / impostors.spread;
+        expect(Math.abs(normalTail(z) / given - 1)).toBeLessThan(1e-5);
       }),
     );
   });
 
-  test("rates that are none are refused; without measurements the bound of every calibrated ratio holds", () => {
-    for (const rate of [0, -1, 1.5, Number.NaN]) {
-      expect(() => scoring().threshold(rate, plain)).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT" }));
-    }
-    const unfitted = scoring({ calibration: calibrationOf(null) });
-    const embedding = voice(random(17));
-    const [score] = unfitted.scores([template(embedding)], segment(embedding));
-    expect(unfitted.threshold(0.001, score!)).toBeCloseTo(Math.log(1000), 12);
+  test("a smaller rate has a higher threshold, and an identical recording passes any", () => {
+    const kernels = scoring();
+    fc.assert(
+      fc.property(rate, rate, expectation, (a, b, given) => {
+        const [strict, lax] = [Math.min(a, b), Math.max(a, b)].map((one) => kernels.threshold(one, given));
+        expect(strict!).toBeGreaterThanOrEqual(lax!);
+        expect(strict!).toBeLessThan(given.ratios.identical);
+      }),
+    );
   });
 
-  test("strangers are told by quality, never by the score", () => {
-    const section = { strangers: { oneInTen: [["cosine", "one", 1]] } };
+  test("more likeness is more evidence, whatever the quality", () => {
+    const kernels = scoring();
+    const next = random(31);
+    const embedding = voice(next);
+    const quality = fc.record({
+      netSpeechSeconds: fc.double({ min: 0.1, max: 300, noNaN: true }),
+      snrDb: fc.option(fc.double({ min: -20, max: 60, noNaN: true })),
+      bandwidthHz: fc.option(fc.double({ min: 1000, max: 24_000, noNaN: true })),
+    });
+    fc.assert(
+      fc.property(quality, quality, (t, p) => {
+        const llrs = [0.2, 0.5, 0.8].map((likeness) => {
+          const probe = { ...p, embedding: like(embedding, likeness, random(5)) };
+          const [score] = kernels.scores([{ ...t, embedding, revision }], probe);
+          return [score!.raw, score!.llr] as const;
+        });
+        const byLlr = [...llrs].sort(([, a], [, b]) => a - b);
+        expect(byLlr).toEqual([...llrs].sort(([a], [b]) => a - b));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("rates that are none are refused", () => {
+    const plain = { ratios: { unlike: -6, identical: 14 }, impostors: { center: 0.2, spread: 0.17 } };
+    for (const none of [0, -1, 1, 1.5, Number.NaN]) {
+      expect(() => scoring().threshold(none, plain)).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT" }));
+    }
+  });
+
+  test("a calibration that would count likeness against a person, or know the score beforehand, is refused", () => {
+    const section = { impostors: { center: [["cosine", "one", 1]] } };
     expect(() => calibrationOf(section)).toThrow(/quality alone/);
+    const falling = [
+      ["cosine", "one", 5],
+      ["cosine", "probeBandwidth", -6],
+    ];
+    expect(() => calibrationOf({ terms: falling })).toThrow(/higher cosine/);
+    expect(() => calibrationOf({ terms: [["cosine", "cosine", 5]] })).toThrow(/straight/);
   });
 });
 
@@ -342,24 +335,6 @@ describe("a calibration that is not usable is refused with its reason", () => {
     ["a feature that does not exist", { terms: [["cosines", "one", 1]] }],
     ["a weight that is no number", { terms: [["cosine", "one", "1"]] }],
     ["terms that are no list", { terms: 3 }],
-    [
-      "a threshold that falls",
-      {
-        thresholds: [
-          [0.1, 2],
-          [0.01, 1],
-        ],
-      },
-    ],
-    [
-      "a rate of 0",
-      {
-        thresholds: [
-          [0.1, 2],
-          [0, 3],
-        ],
-      },
-    ],
     ["a consistency that is no number", { consistency: Number.NaN }],
   ];
   for (const [name, section] of cases) {

@@ -6,7 +6,6 @@ import { type Guard, openGuard } from "../../src/server/guard.js";
 import { jsonLog } from "../../src/server/log.js";
 import { METHODS, type OperationOptions, type Operations } from "../../src/server/operations.js";
 import { Service } from "../../src/server/service.js";
-import { countOfCall, fieldRates } from "../../src/voiceprint/field-rates.js";
 
 export type Answer = (request: never, options: OperationOptions) => Promise<Message> | Message;
 
@@ -45,8 +44,6 @@ export function rehearse(
     log: jsonLog("info", (line) => logged.push(JSON.parse(line))),
     version: "0.0.0",
     ready: async () => {},
-    fieldRates: async () =>
-      fieldRates("watchlist", [countOfCall(1000, 300), countOfCall(1000, 10), countOfCall(1000, 0)]),
   });
   return { service, seen, logged };
 }

@@ -22,7 +22,7 @@ describe("the two built in", () => {
       minSpeechLevelDb: -45,
       checkpointsForAuthentication: [2, 5],
       checkpointsForFraudDetection: [5, 10],
-      targetFalseAcceptRate: { authentication: 0.001, fraud: 0.0001 },
+      targetFalseAcceptRate: { authentication: 0.01, fraud: 0.01 },
       maxIncompatiblePrintsListed: 100,
     });
   });
@@ -40,7 +40,7 @@ describe("the two built in", () => {
       minSnrDb: { enroll: 8, verify: 3 },
       checkpointsForAuthentication: [5, 10],
       checkpointsForFraudDetection: [10, 30],
-      targetFalseAcceptRate: { authentication: 0.001, fraud: 0.0001 },
+      targetFalseAcceptRate: { authentication: 0.01, fraud: 0.01 },
       maxIncompatiblePrintsListed: 100,
     });
   });
@@ -55,12 +55,12 @@ describe("the two built in", () => {
 test("a user-defined set changes what it names, and nothing else", () => {
   const set = configurationSet("bank", {
     basedOn: "text-independent",
-    targetFalseAcceptRate: { fraud: 0.01 },
+    targetFalseAcceptRate: { fraud: 0.001 },
     minSnrDb: { verify: 6 },
   });
   expect(set).toEqual({
     ...builtInConfigurationSets["text-independent"],
-    targetFalseAcceptRate: { authentication: 0.001, fraud: 0.01 },
+    targetFalseAcceptRate: { authentication: 0.01, fraud: 0.001 },
     minSnrDb: { enroll: 8, verify: 6 },
   });
 });

@@ -10,6 +10,7 @@ import {
   generalDecision,
   judge,
   judgeAttack,
+  judgedEvidence,
   rateOfOneComparison,
   uncertainHalfWidth,
 } from "../../src/voiceprint/decision.js";
@@ -24,7 +25,7 @@ const evidence = fc.record({ llr, reliability: unitInterval, threshold: llr });
 const threshold = (r: number) => -Math.log(r);
 
 describe("the rate of one comparison", () => {
-  test("keeps the target for the call: 1 - (1 - r)^n", () => {
+  test("keeps the target for the call: 1 - (1 - r)^n, a further look counting half", () => {
     fc.assert(
       fc.property(
         rate,
@@ -32,7 +33,7 @@ describe("the rate of one comparison", () => {
         fc.integer({ min: 1, max: 8 }),
         (target, candidates, looks) => {
           const one = rateOfOneComparison(target, candidates, looks);
-          const call = -Math.expm1(candidates * looks * Math.log1p(-one));
+          const call = -Math.expm1(candidates * (1 + (looks - 1) / 2) * Math.log1p(-one));
           expect(Math.abs(call / target - 1)).toBeLessThan(1e-9 /* rounding of two logarithms */);
         },
       ),
@@ -67,8 +68,8 @@ describe("deciding", () => {
         fc.constantFrom("person", "fraudster"),
         (a, b, ratio, reliability, candidates, looks, kind) => {
           const accepts = (target: number) => {
-            const at = threshold(rateOfOneComparison(target, candidates, looks));
-            const { decision } = decide(kind, { llr: ratio, reliability, threshold: at });
+            const comparisons = { targetRate: target, candidates, looks };
+            const { decision } = decide(kind, judgedEvidence({ llr: ratio, reliability }, comparisons, threshold));
             return decision === Decision.AUTHENTIC || decision === Decision.FRAUD;
           };
           if (accepts(Math.min(a, b))) expect(accepts(Math.max(a, b))).toBe(true);
@@ -86,6 +87,31 @@ describe("deciding", () => {
         if (judge(given) === "near") expect(judge(less)).toBe("near");
       }),
     );
+  });
+
+  test("a match is what keeps the rate, whatever the reliability; below it lies the band", () => {
+    fc.assert(
+      fc.property(rate, unitInterval, fc.integer({ min: 1, max: 100_000 }), (targetRate, reliability, candidates) => {
+        const comparisons = { targetRate, candidates, looks: 1 };
+        const accepted = threshold(rateOfOneComparison(targetRate, candidates, 1));
+        const at = (ratio: number) => judge(judgedEvidence({ llr: ratio, reliability }, comparisons, threshold));
+        expect(at(accepted + 1e-9)).toBe("above");
+        expect(at(accepted - 1e-9)).not.toBe("above");
+        expect(at(accepted - 2 * Math.LN10 - 1e-9)).toBe("below");
+      }),
+    );
+  });
+
+  test("a strong candidate that misses the list's threshold is not cleared", () => {
+    const comparisons = { targetRate: 0.01, candidates: 1000, looks: 1 };
+    const at = (target: number) => threshold(rateOfOneComparison(target, 1000, 1));
+    for (const kind of ["person", "fraudster"] as const) {
+      const decided = (ratio: number) =>
+        decide(kind, judgedEvidence({ llr: ratio, reliability: 1 }, comparisons, threshold)).decision;
+      expect(decided(at(0.01) - 0.01)).toBe(Decision.UNCERTAIN);
+      expect(decided(at(0.1) + 0.01)).toBe(Decision.UNCERTAIN);
+      expect(decided(at(0.1) - 0.01)).not.toBe(Decision.UNCERTAIN);
+    }
   });
 
   test("full reliability leaves no band; none leaves a factor of ten either way", () => {

@@ -1,4 +1,5 @@
-"""python3 insert.py MODEL.vvm OUT.vvm NAME=FOLDER…: puts sections (quantize.py's folders; calibrate.py's JSON) into a model file, or in the place of those of that name.
+"""python3 insert.py MODEL.vvm OUT.vvm NAME=FOLDER…: puts sections (quantize.py's folders; calibrate.py's JSON) into a model file, or in the place of those of that name;
+NAME= takes one out.
 
 Everything else of the file stays as it is, byte for byte, so the revision of network and templates stays too. OUT may be MODEL.
 """
@@ -16,6 +17,9 @@ def main(source, out, *named):
     header = json.loads(data[16 : 16 + struct.unpack_from("<I", data, 12)[0]])
     sections = {s["name"]: data[s["offset"] : s["offset"] + s["bytes"]] for s in header["sections"]}
     for name, folder in (n.split("=", 1) for n in named):
+        if not folder:
+            sections.pop(name, None)
+            continue
         if folder.endswith(".json"):
             sections[name] = section(json.load(open(folder)), [])
             continue

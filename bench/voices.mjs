@@ -1,0 +1,86 @@
+// What the engine makes of every recording that calibrate.py and the open-set figures need, as one file: embeddings and measured quality
+// of the DEV segments under every condition that is fitted on, and of the list members as recorded and through G.711.
+//   node bench/voices.mjs --corpora DIR [--model FILE] [--out VOICES.jsonl] [--workers N]
+// An interrupted run goes on where it stopped. DIR: what training/extract.py and training/members.py wrote.
+import { existsSync, readdirSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { readRecording } from "../dist/audio/index.js";
+import { openEngine } from "../dist/engine/index.js";
+import * as conditions from "../dist/evaluate/conditions.js";
+import { inParallel, voiceOfFile } from "../dist/evaluate/evaluate.js";
+import { VoiceCache } from "../dist/evaluate/voice-cache.js";
+
+const { values: options } = parseArgs({
+  options: {
+    corpora: { type: "string" },
+    model: { type: "string" },
+    out: { type: "string" },
+    workers: { type: "string", default: String(availableParallelism()) },
+  },
+});
+if (!options.corpora || !options.out) {
+  console.error("--corpora DIR and --out FILE are needed");
+  process.exit(2);
+}
+
+const gsm = await conditions.gsm();
+if (!gsm) {
+  console.error("GSM is needed: this machine's ffmpeg has no libgsm");
+  process.exit(2);
+}
+const clean = { name: "as recorded", apply: (pcm) => pcm };
+const mulaw = conditions.g711("mulaw");
+const noise = conditions.noisy(10);
+const cut = conditions.cut(2);
+// A telephone call is narrow and coded already.
+const narrow = ["wuw-dev", "hv-dev", "fsdd"];
+/** Recordings that enroll a list member. */
+const enrolling = 2;
+/** Of a set whose speakers said a word or two each, so many are enough. */
+const mostMembers = 400;
+
+const folders = (path) => readdirSync(path).sort();
+const wavFiles = (folder) =>
+  readdirSync(folder, { withFileTypes: true })
+    .sort((one, other) => (one.name < other.name ? -1 : 1))
+    .flatMap((entry) => (entry.isDirectory() ? wavFiles(join(folder, entry.name)) : join(folder, entry.name)))
+    .filter((path) => path.endsWith(".wav"));
+const developed = folders(options.corpora)
+  .filter((name) => existsSync(join(options.corpora, `${name}.trials.txt`)))
+  .flatMap((set) => wavFiles(join(options.corpora, set)).map((path) => ({ path, set })));
+const memberFolder = join(options.corpora, "members");
+const members = (existsSync(memberFolder) ? folders(memberFolder) : []).flatMap((set) =>
+  folders(join(memberFolder, set))
+    .slice(0, mostMembers)
+    .map((speaker, i) => ({ files: wavFiles(join(memberFolder, set, speaker)).slice(0, enrolling), third: i % 3 === 0 })),
+);
+const everySecond = developed.filter((_, i) => i % 2 === 0);
+const wide = ({ set }) => !narrow.includes(set);
+const through = (condition, recordings) => recordings.map(({ path }) => ({ path, condition }));
+// In the order in which they are needed most. G.711 is needed of all: both sides may be calls.
+const work = [
+  ...through(clean, developed),
+  ...through(mulaw, developed.filter(wide)),
+  ...through(cut, everySecond),
+  ...members.map(({ files }) => ({ path: files[0], condition: clean })),
+  ...members.flatMap(({ files }) => files.slice(1).map((path) => ({ path, condition: clean }))),
+  ...through(noise, everySecond),
+  ...through(gsm, everySecond.filter(wide)),
+  ...members.filter(({ third }) => third).flatMap(({ files }) => files.map((path) => ({ path, condition: mulaw }))),
+];
+
+const workers = Number(options.workers);
+const engine = await openEngine({ workers, ...(options.model ? { model: options.model } : {}) });
+const parts = { engine, decode: (bytes) => readRecording(bytes), cache: await VoiceCache.open(options.out) };
+let done = 0;
+let said = Date.now();
+await inParallel(work, workers * 2, async ({ path, condition }) => {
+  await voiceOfFile(path, condition, parts);
+  done++;
+  if (Date.now() - said < 10_000) return;
+  said = Date.now();
+  console.error(`${done} of ${work.length}`);
+});
+await engine.close();
