@@ -54,7 +54,10 @@ const memberFolder = join(options.corpora, "members");
 const members = (existsSync(memberFolder) ? folders(memberFolder) : []).flatMap((set) =>
   folders(join(memberFolder, set))
     .slice(0, mostMembers)
-    .map((speaker, i) => ({ files: wavFiles(join(memberFolder, set, speaker)).slice(0, enrolling), third: i % 3 === 0 })),
+    .map((speaker, i) => ({
+      files: wavFiles(join(memberFolder, set, speaker)).slice(0, enrolling),
+      third: i % 3 === 0,
+    })),
 );
 const everySecond = developed.filter((_, i) => i % 2 === 0);
 const wide = ({ set }) => !narrow.includes(set);

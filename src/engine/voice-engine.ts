@@ -65,9 +65,7 @@ export class VoiceEngine implements Engine {
   }
 
   async score(templates: readonly Template[], probe: Voice, options: CallOptions = {}): Promise<Score[]> {
-    return inCall(this.#threads, options, (signal) =>
-      this.#threads.call("scores", [templates, probe], [], signal),
-    );
+    return inCall(this.#threads, options, (signal) => this.#threads.call("scores", [templates, probe], [], signal));
   }
 
   threshold(falseAcceptRate: number, score: Expectation): number {

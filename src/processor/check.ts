@@ -9,12 +9,7 @@ import type { AttackKind, Checkpoints, VoiceAnalysis } from "../engine/port.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import { endsEarly, looksAt, reachableCheckpoints } from "../voiceprint/checkpoints.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
-import {
-  decide,
-  type JudgedEvidence,
-  judgedEvidence,
-  type Outcome,
-} from "../voiceprint/decision.js";
+import { decide, type JudgedEvidence, judgedEvidence, type Outcome } from "../voiceprint/decision.js";
 import { audioValidity, isUnreadable, outcomeForValidity } from "../voiceprint/quality-gate.js";
 import { type CheckEvidence, type CheckFailures, type CheckPart, checkParts } from "../voiceprint/session-decision.js";
 import { AttackChecks, type AttackResults, storedAudio } from "./attacks.js";
