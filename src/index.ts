@@ -8,6 +8,7 @@
 import { readRecording } from "./audio/index.js";
 import { type EngineOptions, openEngine } from "./engine/index.js";
 import type { Engine } from "./engine/port.js";
+import { localAccess } from "./local-access.js";
 import { VoiceprintsProcessor, type VoiceprintsProcessorOptions } from "./processor/voiceprints-processor.js";
 import { createMemoryStore } from "./store/memory.js";
 import type { Store } from "./store/port.js";
@@ -25,7 +26,7 @@ export {
   openEngine,
 } from "./engine/index.js";
 export type * from "./engine/port.js";
-export type { Clock, Ids, Limits, OperationOptions, Progress, Retention } from "./processor/dependencies.js";
+export type { Clock, Ids, Limits, Retention } from "./processor/dependencies.js";
 export type { ExportedProfile } from "./processor/export-profile.js";
 export type { LiveCheck, LiveRequest, LiveState } from "./processor/live/live-check.js";
 export { VoiceprintsProcessor, type VoiceprintsProcessorOptions } from "./processor/voiceprints-processor.js";
@@ -86,20 +87,20 @@ async function openProcessor(options: CreateProcessorOptions, engineOptions: Eng
 export interface OpenOptions extends CreateProcessorOptions {
   /** Which model and how many workers (`workers: 0` works in the calling thread), where no engine is given. */
   readonly engineOptions?: EngineOptions;
-  /** Voices of one scope know nothing of those of another; `default` unless told. */
+  /** Voices of one scope know nothing of those of another; `default` by default. */
   readonly scope?: string;
-  /** The configuration set: `ivr-text-dependent` unless told. */
+  /** The configuration set: `ivr-text-dependent` by default. */
   readonly configset?: string;
 }
 
 /**
  * Opens the easy door: engine and store as given, or an engine with workers and a store in memory. Its `close` closes what was not
- * given; a store or an engine of yours is closed by you, afterwards.
+ * given; a store or an engine of yours is closed by you, afterwards. To work on a box, use `connectVoiceprints` of `vivavoce/client`.
  */
 export async function openVoiceprints(options: OpenOptions = {}): Promise<Voiceprints> {
   const { engineOptions, scope = "default", configset = defaultConfigurationSetId, ...rest } = options;
   if (!configurationSets(options.configurationSets).has(configset))
     throw new ConfigurationError(`there is no configuration set "${configset}"`);
   const { processor, store } = await openProcessor(rest, engineOptions);
-  return new Voiceprints(processor, store, { scope, configset });
+  return new Voiceprints(processor, { scope, configset }, localAccess(processor, store, scope));
 }

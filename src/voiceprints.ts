@@ -2,23 +2,9 @@
  * The easy door: voices by name, in one line each. It is built on the same operations as everything else, so what it
  * answers is what the contract answers.
  */
-import {
-  type DescMessage,
-  type MessageInitShape,
-  type MessageJsonType,
-  type MessageShape,
-  toJson,
-} from "@bufbuild/protobuf";
+import { type DescMessage, type MessageJsonType, type MessageShape, toJson } from "@bufbuild/protobuf";
 import type { RawEncoding } from "./audio/port.js";
-import {
-  AudioValidity,
-  type Context,
-  type ContextSchema,
-  Decision,
-  TrainReason,
-  type UniqueId,
-} from "./contract/gen/vendor/biosec/v1/common_pb.js";
-import { SessionType } from "./contract/gen/vendor/biosec/v1/sessions_pb.js";
+import { AudioValidity, Decision, TrainReason } from "./contract/gen/vendor/biosec/v1/common_pb.js";
 import {
   type AnalyzeAudioResult,
   type AnalyzeAudioResultJson,
@@ -35,19 +21,39 @@ import {
 } from "./contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "./contract/gen/vendor/rpc/status_pb.js";
 import { fieldViolation } from "./contract/mandatory.js";
+import type { OperationOptions, Operations } from "./contract/operations.js";
 import { StatusError } from "./contract/status-error.js";
-import type { OperationOptions } from "./processor/dependencies.js";
 import type { ExportedProfile } from "./processor/export-profile.js";
-import type { LiveCheck } from "./processor/live/live-check.js";
-import type { VoiceprintsProcessor } from "./processor/voiceprints-processor.js";
-import type { OwnerKind, Profile, Store } from "./store/port.js";
+import type { LiveCheck, LiveRequest } from "./processor/live/live-check.js";
+import {
+  channelSelector,
+  existingProfile,
+  findOrCreateProfile,
+  findProfile,
+  inSession,
+  type Media,
+  type Owner,
+  type Recording,
+  type SessionContext,
+  type Settings,
+  secondsOf,
+  startSession,
+  stopSession,
+  upload,
+} from "./workflow.js";
 
-/** A WAV file, headerless bytes, or mono samples in -1..1. */
+/** A WAV file, headerless bytes, or mono samples in -1..1. A `File`, or the `name` of bytes, is named in errors. */
 export type Audio =
   | Uint8Array
   | ArrayBuffer
   | Blob
-  | { readonly bytes: Uint8Array; readonly encoding: RawEncoding; readonly rateHz: number; readonly channels?: number }
+  | {
+      readonly bytes: Uint8Array;
+      readonly encoding: RawEncoding;
+      readonly rateHz: number;
+      readonly channels?: number;
+      readonly name?: string;
+    }
   | { readonly samples: Float32Array; readonly rateHz: number };
 
 export type DecisionName = keyof typeof Decision;
@@ -91,6 +97,9 @@ export interface EnrolledSegment {
   readonly reason: keyof typeof EnrollReason;
   readonly validity: keyof typeof AudioValidity;
   readonly netSpeechSeconds: number;
+  readonly snrDb: number | null;
+  /** Whether the print was trained from it; `null` when no training took place. */
+  readonly usedForTraining: boolean | null;
 }
 
 export interface Enrollment {
@@ -99,6 +108,11 @@ export interface Enrollment {
   readonly reason: keyof typeof TrainReason;
   readonly status: keyof typeof VoiceprintProfileStatus;
   readonly printVersion: number;
+  /** Of everything that was enrolled, not of this call alone. */
+  readonly enrollStatus: keyof typeof EnrollStatus;
+  /** Of the speech that the print was trained from. */
+  readonly netSpeechSeconds: number;
+  readonly profileId: string;
   /** One for each recording given. */
   readonly segments: readonly EnrolledSegment[];
 }
@@ -140,39 +154,56 @@ export interface AttackChoices {
 
 export interface AnalysisChoices extends CallChoices, Target, AttackChoices {}
 
-export interface VoiceprintsSettings {
-  readonly scope: string;
-  readonly configset: string;
+export interface EnrollChoices extends CallChoices {
+  /** `false` adds the recordings only; a later call trains. */
+  readonly train?: boolean;
+}
+
+/** A profile, by the name of its owner. */
+export interface NamedProfile {
+  readonly id: string;
+  readonly name: string;
+  readonly tag: string;
+}
+
+/** What the contract has no operation for, and only the process with the store and the engine can do. */
+export interface LocalAccess {
+  profiles(kind: Owner["kind"]): Promise<NamedProfile[]>;
+  profilesOf(kind: Owner["kind"], name: string): Promise<NamedProfile[]>;
+  listen(request: LiveRequest, options: OperationOptions): Promise<LiveCheck<AnalyzeAudioResult>>;
+  exportProfile(profileId: string): Promise<ExportedProfile | null>;
+  close(): Promise<void>;
 }
 
 export class Voiceprints {
   constructor(
-    /** For everything that the easy door has no word for. */
-    readonly processor: VoiceprintsProcessor,
-    private readonly store: Store,
-    private readonly settings: VoiceprintsSettings,
+    /** The contract's operations, for everything that the easy door has no word for. */
+    readonly operations: Operations,
+    private readonly settings: Settings,
+    /** `null`: the operations are those of a box. */
+    private readonly local: LocalAccess | null = null,
   ) {}
 
   /** Adds recordings to a person's print and trains it when there is enough. Can be called again with more. */
-  enroll(person: string, recordings: readonly Audio[], choices: CallChoices = {}): Promise<Enrollment> {
+  enroll(person: string, recordings: readonly Audio[], choices: EnrollChoices = {}): Promise<Enrollment> {
     return this.#enroll("person", person, recordings, choices);
   }
 
   /** As `enroll`, for somebody to be watched for. */
-  enrollFraudster(fraudster: string, recordings: readonly Audio[], choices: CallChoices = {}): Promise<Enrollment> {
+  enrollFraudster(fraudster: string, recordings: readonly Audio[], choices: EnrollChoices = {}): Promise<Enrollment> {
     return this.#enroll("fraudster", fraudster, recordings, choices);
   }
 
   /** Is it this person? */
   verify(person: string, audio: Audio, choices: CallChoices = {}): Promise<Answer<VerifyResultJson>> {
     return this.#inSession(async (context) => {
-      const profileId = await this.#profileId("person", person, choices.tag);
-      const { result } = await this.processor.verify(
+      const profileId = await this.#existingProfile("person", person, choices.tag);
+      const { result } = await this.operations.verify(
         {
           context,
           audio: await this.#media(context, audio, choices),
           gkVoiceprintProfileId: { value: profileId },
-          ...heard(choices),
+          ...listening(choices),
         },
         operationOptions(choices),
       );
@@ -193,18 +224,18 @@ export class Voiceprints {
         const profiles = await this.#profiles("person", persons, choices.tag);
         media ??= await this.#media(context, audio, choices);
         const uniqueIds = profiles.map(({ id }) => ({ value: id }));
-        const { result } = await this.processor.identify(
+        const { result } = await this.operations.identify(
           {
             context,
             audio: media,
             target: { case: "gkVoiceprintProfileIds", value: { uniqueIds } },
-            ...heard(choices),
+            ...listening(choices),
           },
           operationOptions(choices),
         );
         return { profiles, result };
       });
-      const names = new Map(profiles.map((profile) => [profile.id, profile.owner.externalId]));
+      const names = new Map(profiles.map(({ id, name }) => [id, name]));
       const candidates = result!.voiceprintResults.flatMap(({ gkVoiceprintProfileId, score }) => {
         const name = names.get(gkVoiceprintProfileId?.value ?? "");
         return name === undefined ? [] : [{ name, score: score.value?.biometricScore ?? Number.NaN }];
@@ -232,8 +263,8 @@ export class Voiceprints {
       return unlessErased(choices.fraudsters === true, async () => {
         const targets = await this.#targets(choices);
         media ??= await this.#media(context, audio, choices);
-        const { result } = await this.processor.analyzeAudio(
-          { context, audio: media, ...targets.request, ...heard(choices), ...attacks(choices) },
+        const { result } = await this.operations.analyzeAudio(
+          { context, audio: media, ...targets.request, ...listening(choices), ...attacks(choices) },
           operationOptions(choices),
         );
         return analysisOf(result!, targets.names);
@@ -243,54 +274,58 @@ export class Voiceprints {
 
   /** Listens to audio that is still arriving: `push` chunks until `answer` is there, or `finish`. */
   async listen(target: Target & AttackChoices, rateHz: number, choices: CallChoices = {}): Promise<Listener> {
+    const { listen } = this.#local(
+      "a server has no operation for audio that is still arriving: send the recording whole",
+    );
     const targets = await this.#targets({ ...choices, ...target });
-    const session = await this.#startSession();
+    const session = await startSession(this.operations, this.settings);
     try {
       const ignoreCheckpoints = choices.ignoreCheckpoints ?? false;
-      const check = await this.processor.openLiveAnalysis(
+      const check = await listen(
         { context: session, rateHz, ignoreCheckpoints, ...targets.request, ...attacks(target) },
         operationOptions(choices),
       );
       return new Listener(
         check,
         (result) => analysisOf(result, targets.names),
-        () => this.#stopSession(session),
+        () => stopSession(this.operations, session),
       );
     } catch (error) {
-      await this.#stopSession(session);
+      await stopSession(this.operations, session);
       throw error;
     }
   }
 
   /** All that is kept of a person, for them to see: one entry for each of their prints. */
-  export(person: string): Promise<ExportedProfile[]> {
-    return this.#eachProfile("person", person, (id) => this.processor.exportProfile(this.settings.scope, id));
+  async export(person: string): Promise<ExportedProfile[]> {
+    const local = this.#local("a server has no operation that exports what is kept of a person");
+    return each(await local.profilesOf("person", person), ({ id }) => local.exportProfile(id));
   }
 
-  /** Erases a person: prints, recordings, keys. False when there was nothing. */
-  async erase(person: string): Promise<boolean> {
-    return (await this.#erase("person", person)) > 0;
+  /** Erases a person: prints, recordings, keys; with a tag only that print. False when there was nothing. */
+  erase(person: string, choices: { readonly tag?: string } = {}): Promise<boolean> {
+    return this.#erase("person", person, choices.tag);
   }
 
-  async eraseFraudster(fraudster: string): Promise<boolean> {
-    return (await this.#erase("fraudster", fraudster)) > 0;
+  eraseFraudster(fraudster: string, choices: { readonly tag?: string } = {}): Promise<boolean> {
+    return this.#erase("fraudster", fraudster, choices.tag);
   }
 
   /** The names of all persons that have a profile. */
   async people(): Promise<string[]> {
-    const profiles = await this.#all("person");
-    return [...new Set(profiles.map((profile) => profile.owner.externalId))].sort();
+    const profiles = await this.#local("a server has no operation that lists people").profiles("person");
+    return [...new Set(profiles.map(({ name }) => name))].sort();
   }
 
-  close(): Promise<void> {
-    return this.processor.close();
+  async close(): Promise<void> {
+    await this.local?.close();
   }
 
   async #enroll(
-    kind: OwnerKind,
+    kind: Owner["kind"],
     name: string,
     recordings: readonly Audio[],
-    choices: CallChoices,
+    choices: EnrollChoices,
   ): Promise<Enrollment> {
     if (!Array.isArray(recordings) || recordings.length === 0)
       throw unfit("recordings", "empty", "recordings are a list of at least one");
@@ -301,24 +336,36 @@ export class Voiceprints {
       for (const recording of recordings) media.push(await this.#media(context, recording, choices));
       let profileId: string | null = null;
       const profile = async () => {
-        profileId ??= await this.#profileIdOrNew(kind, name, choices.tag);
+        profileId ??= await findOrCreateProfile(this.operations, this.settings.scope, {
+          kind,
+          name,
+          tag: choices.tag ?? "",
+        });
         return profileId;
       };
-      const segments: EnrolledSegment[] = [];
+      const heard: HeardSegment[] = [];
       for (const [index, input] of media.entries()) {
-        const segment = await this.#enrollSegment(context, profile, input, choices);
-        segments.push(segment);
-        choices.onProgress?.({ step: "segment", index, total: recordings.length, segment });
+        const one = await this.#enrollSegment(context, profile, input, choices);
+        heard.push(one);
+        choices.onProgress?.({ step: "segment", index, total: recordings.length, segment: one.segment });
       }
-      choices.onProgress?.({ step: "train" });
       const gkVoiceprintProfileId = { value: await profile() };
-      const { result } = await this.processor.train({ context, gkVoiceprintProfileId }, callOptions(choices));
+      const enrollStatus = heard.at(-1)!.enrollStatus;
+      const enrolled = { profileId: gkVoiceprintProfileId.value, enrollStatus };
+      if (choices.train === false) return { ...UNTRAINED, ...enrolled, segments: heard.map(({ segment }) => segment) };
+      choices.onProgress?.({ step: "train" });
+      const { result } = await this.operations.train({ context, gkVoiceprintProfileId }, callOptions(choices));
+      const used = new Map(
+        result!.enrollmentSegmentsDetails.map((one) => [one.gkProcessedAudioId?.value, one.usedForTrain ?? false]),
+      );
       return {
+        ...enrolled,
         trained: result!.reason === TrainReason.TRAIN_OK,
         reason: TrainReason[result!.reason] as keyof typeof TrainReason,
         status: VoiceprintProfileStatus[result!.status] as keyof typeof VoiceprintProfileStatus,
         printVersion: result!.voiceprintDetails?.printVersion ?? 0,
-        segments,
+        netSpeechSeconds: secondsOf(result!.totalNetAudio),
+        segments: heard.map(({ segment, id }) => ({ ...segment, usedForTraining: used.get(id) ?? null })),
       };
     });
   }
@@ -328,64 +375,48 @@ export class Voiceprints {
     profile: () => Promise<string>,
     input: Media,
     choices: CallChoices,
-  ): Promise<EnrolledSegment> {
-    const processed = await this.processor.processAudio(
-      {
-        context,
-        input,
-        isForEnrollment: true,
-        ...(choices.channel !== undefined && { channelSelector: { channel: choices.channel } }),
-      },
+  ): Promise<HeardSegment> {
+    const processed = await this.operations.processAudio(
+      { context, input, isForEnrollment: true, ...channelSelector(choices.channel) },
       operationOptions(choices),
     );
-    const { gkProcessedAudioId, validity } = processed.result!;
-    const validityName = AudioValidity[validity] as keyof typeof AudioValidity;
-    if (!gkProcessedAudioId)
-      return { enrolled: false, reason: "INTERNAL_ERROR", validity: validityName, netSpeechSeconds: 0 };
-    const { result } = await this.processor.enroll(
+    const { gkProcessedAudioId, validity, audioDetails } = processed.result!;
+    const measured = {
+      validity: AudioValidity[validity] as keyof typeof AudioValidity,
+      netSpeechSeconds: secondsOf(audioDetails?.netAudio),
+      snrDb: audioDetails?.snrDb ?? null,
+      usedForTraining: null,
+    };
+    if (!gkProcessedAudioId) {
+      const segment = { ...measured, enrolled: false, reason: "INTERNAL_ERROR" } as const;
+      return { segment, id: undefined, enrollStatus: "UNSPECIFIED" };
+    }
+    const { result } = await this.operations.enroll(
       { context, gkVoiceprintProfileId: { value: await profile() }, gkProcessedAudioId },
       callOptions(choices),
     );
     const full = result!.enrollStatus === EnrollStatus.FULL && result!.enrolled !== true;
+    const reason = full ? "UNSPECIFIED" : (EnrollReason[result!.reason] as keyof typeof EnrollReason);
     return {
-      enrolled: result!.enrolled === true,
-      reason: full ? "UNSPECIFIED" : (EnrollReason[result!.reason] as keyof typeof EnrollReason),
-      validity: validityName,
-      netSpeechSeconds: seconds(processed.result!.audioDetails?.netAudio),
+      segment: { ...measured, enrolled: result!.enrolled === true, reason },
+      id: gkProcessedAudioId.value,
+      enrollStatus: EnrollStatus[result!.enrollStatus] as keyof typeof EnrollStatus,
     };
   }
 
   /** Every call is a session of its own, so that its audio goes when it has been answered. */
-  async #inSession<T>(work: (context: SessionContext) => Promise<T>): Promise<T> {
-    const context = await this.#startSession();
-    try {
-      return await work(context);
-    } finally {
-      await this.#stopSession(context);
-    }
-  }
-
-  /** It names nobody: sessions outlast who is erased. */
-  async #startSession(): Promise<SessionContext> {
-    const { scope, configset } = this.settings;
-    const scopeOnly = { gkScopeId: { value: scope } };
-    const { gkSessionId, gkEngagementId } = await this.processor.startSession({
-      context: scopeOnly,
-      sessionType: SessionType.OTHER,
-    });
-    return { ...scopeOnly, gkSessionId: gkSessionId!, gkEngagementId: gkEngagementId!, configsetId: configset };
-  }
-
-  async #stopSession(context: SessionContext): Promise<void> {
-    await this.processor.stopEngagement({ context });
+  #inSession<T>(work: (context: SessionContext) => Promise<T>): Promise<T> {
+    return inSession(this.operations, this.settings, work);
   }
 
   async #media(context: SessionContext, audio: Audio, choices: CallChoices): Promise<Media> {
-    const { gkMediaSegmentId } = await this.processor.addMediaSegment(
-      { context, ...(await mediaOf(audio)) },
-      callOptions(choices),
-    );
-    return { case: "gkMediaSegmentId", value: gkMediaSegmentId! };
+    return upload(this.operations, context, await recordingOf(audio), callOptions(choices));
+  }
+
+  /** `refusal`: what to say where the operations are those of a server. */
+  #local(refusal: string): LocalAccess {
+    if (this.local) return this.local;
+    throw new StatusError({ statusCode: StatusCode.NOT_IMPLEMENTED, message: refusal });
   }
 
   async #targets({ persons, fraudsters, tag }: Target & CallChoices) {
@@ -397,94 +428,76 @@ export class Voiceprints {
         message: "no fraudster is enrolled to be watched for",
       });
     const found = [...(persons ? await this.#profiles("person", persons, tag) : []), ...(watched ?? [])];
-    const names = new Map(found.map((profile) => [profile.id, profile.owner.externalId]));
+    const names = new Map(found.map(({ id, name }) => [id, name]));
     const uniqueIds = found.map(({ id }) => ({ value: id }));
     return { names, request: uniqueIds.length > 0 ? { gkVoiceprintProfileIds: { uniqueIds } } : {} };
   }
 
-  async #profiles(kind: OwnerKind, names: readonly string[] | undefined, tag: string | undefined): Promise<Profile[]> {
-    if (names === undefined)
-      return (await this.#all(kind)).filter((profile) => tag === undefined || profile.tag === tag);
-    const found: Profile[] = [];
-    for (const name of names) {
-      const profile = await this.store.profiles.find(this.settings.scope, kind, name, tag ?? "");
-      if (!profile) throw unknownName(kind, name);
-      found.push(profile);
+  async #profiles(
+    kind: Owner["kind"],
+    names: readonly string[] | undefined,
+    tag: string | undefined,
+  ): Promise<Pick<NamedProfile, "id" | "name">[]> {
+    if (names === undefined) {
+      const all = await this.#local(
+        `a server has no operation that lists its ${kind}s: name those to compare with`,
+      ).profiles(kind);
+      return all.filter((profile) => tag === undefined || profile.tag === tag);
     }
-    return found;
+    return each(names, async (name) => ({ id: await this.#existingProfile(kind, name, tag), name }));
   }
 
-  async #all(kind: OwnerKind): Promise<Profile[]> {
-    const pageSize = 512;
-    const found: Profile[] = [];
-    for (let after: string | null = null; ; ) {
-      const page: Profile[] = await this.store.profiles.list(this.settings.scope, after, pageSize);
-      found.push(...page.filter((profile) => profile.owner.kind === kind));
-      if (page.length < pageSize) return found;
-      after = page.at(-1)!.id;
-    }
-  }
-
-  async #profileId(kind: OwnerKind, name: string, tag: string | undefined): Promise<string> {
-    const id = await this.#findProfileId(kind, name, tag);
-    if (id === null) throw unknownName(kind, name);
-    return id;
-  }
-
-  async #profileIdOrNew(kind: OwnerKind, name: string, tag: string | undefined): Promise<string> {
-    const found = await this.#findProfileId(kind, name, tag);
-    if (found !== null) return found;
-    try {
-      const { gkVoiceprintProfileId } = await this.processor.createVoiceprintProfile(this.#owned(kind, name, tag));
-      return gkVoiceprintProfileId!.value;
-    } catch (error) {
-      // Somebody created it at the same moment.
-      if (error instanceof StatusError && error.code === StatusCode.ALREADY_EXISTS)
-        return this.#profileId(kind, name, tag);
-      throw error;
-    }
-  }
-
-  async #findProfileId(kind: OwnerKind, name: string, tag: string | undefined): Promise<string | null> {
-    const { gkVoiceprintProfileId } = await this.processor.getGkVoiceprintProfileId(this.#owned(kind, name, tag));
-    return gkVoiceprintProfileId?.value ?? null;
-  }
-
-  #owned(kind: OwnerKind, name: string, tag = "") {
+  #existingProfile(kind: Owner["kind"], name: string, tag = ""): Promise<string> {
     assertName(name);
-    const owner =
-      kind === "person"
-        ? ({ case: "personId", value: name } as const)
-        : ({ case: "fraudsterId", value: name } as const);
-    return { context: { gkScopeId: { value: this.settings.scope } }, owner, profileTag: tag };
+    return existingProfile(this.operations, this.settings.scope, { kind, name, tag });
   }
 
-  async #erase(kind: OwnerKind, name: string): Promise<number> {
-    const context = { gkScopeId: { value: this.settings.scope } };
-    const erased = await this.#eachProfile(kind, name, async (id) => {
+  async #erase(kind: Owner["kind"], name: string, tag: string | undefined): Promise<boolean> {
+    assertName(name);
+    const { scope } = this.settings;
+    const ids =
+      tag === undefined
+        ? await this.#local("a server erases one print at a time: give its tag").profilesOf(kind, name)
+        : [{ id: await findProfile(this.operations, scope, { kind, name, tag }) }];
+    const erased = await each(ids, async ({ id }) => {
+      if (id === null) return null;
       try {
-        return await this.processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: { value: id } });
+        const context = { gkScopeId: { value: scope } };
+        return await this.operations.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: { value: id } });
       } catch (error) {
         // Somebody erased it at the same moment: the others are still to go.
         if (error instanceof StatusError && error.code === StatusCode.NOT_FOUND) return null;
         throw error;
       }
     });
-    return erased.length;
-  }
-
-  async #eachProfile<T>(kind: OwnerKind, name: string, work: (id: string) => Promise<T | null>): Promise<T[]> {
-    const { scope } = this.settings;
-    const owner = await this.store.owners.find(scope, kind, name);
-    const profiles = owner ? await this.store.profiles.ofOwners(scope, [owner.id]) : [];
-    const done: T[] = [];
-    for (const profile of profiles) {
-      const one = await work(profile.id);
-      if (one !== null) done.push(one);
-    }
-    return done;
+    return erased.length > 0;
   }
 }
+
+/** One after the other, without those that gave nothing. */
+async function each<T, R>(all: readonly T[], work: (one: T) => Promise<R | null>): Promise<R[]> {
+  const done: R[] = [];
+  for (const one of all) {
+    const result = await work(one);
+    if (result !== null) done.push(result);
+  }
+  return done;
+}
+
+/** A segment as it was enrolled, with the id of its processed audio. */
+interface HeardSegment {
+  readonly segment: EnrolledSegment;
+  readonly id: string | undefined;
+  readonly enrollStatus: keyof typeof EnrollStatus;
+}
+
+const UNTRAINED = {
+  trained: false,
+  reason: "UNSPECIFIED",
+  status: "UNSPECIFIED",
+  printVersion: 0,
+  netSpeechSeconds: 0,
+} as const;
 
 /** A live check and its session. */
 export class Listener {
@@ -569,15 +582,6 @@ async function unlessErased<T>(all: boolean, work: () => Promise<T>): Promise<T>
   }
 }
 
-/** What was sent, as requests name it. */
-interface Media {
-  readonly case: "gkMediaSegmentId";
-  readonly value: UniqueId;
-}
-
-type SessionContext = Extract<MessageInitShape<typeof ContextSchema>, { $typeName?: never }> &
-  Pick<Context, "gkEngagementId" | "gkSessionId">;
-
 const unfit = (field: string, violation: string, message: string): StatusError =>
   new StatusError({
     statusCode: StatusCode.INVALID_REQUEST,
@@ -589,9 +593,6 @@ function assertName(name: string): void {
   if (typeof name !== "string" || name === "") throw unfit("name", "malformed", "a name is a text that is not empty");
 }
 
-const unknownName = (kind: OwnerKind, name: string): StatusError =>
-  new StatusError({ statusCode: StatusCode.NOT_FOUND, message: `there is no ${kind} "${name}" with this tag` });
-
 const callOptions = ({ signal, timeoutMs }: CallChoices): OperationOptions => ({
   ...(signal && { signal }),
   ...(timeoutMs !== undefined && { timeoutMs }),
@@ -602,18 +603,15 @@ const operationOptions = (choices: CallChoices): OperationOptions => ({
   onProgress: (progress) => choices.onProgress?.({ step: "listen", ...progress }),
 });
 
-const heard = ({ channel, ignoreCheckpoints }: CallChoices) => ({
+const listening = ({ channel, ignoreCheckpoints }: CallChoices) => ({
   ignoreCheckpoints: ignoreCheckpoints ?? false,
-  ...(channel !== undefined && { channelSelector: { channel } }),
+  ...channelSelector(channel),
 });
 
 const attacks = ({ synthetic, playback }: AttackChoices) => ({
   ...(synthetic && { syntheticSpeechDetectionParameters: {} }),
   ...(playback && { channelPlaybackDetectionParameters: {} }),
 });
-
-const seconds = (duration: { seconds: bigint; nanos: number } | undefined): number =>
-  duration ? Number(duration.seconds) + duration.nanos / 1e9 : 0;
 
 function answerOf<Schema extends DescMessage>(
   schema: Schema,
@@ -627,7 +625,7 @@ function answerOf<Schema extends DescMessage>(
     score: score ?? null,
     risk: risk?.risk ?? null,
     reliability: risk?.reliability ?? null,
-    netSpeechSeconds: seconds(result.audioDetails?.netAudio),
+    netSpeechSeconds: secondsOf(result.audioDetails?.netAudio),
     result: toJson(schema, result) as MessageJsonType<Schema>,
   };
 }
@@ -644,16 +642,19 @@ function analysisOf(result: AnalyzeAudioResult, names: ReadonlyMap<string, strin
   };
 }
 
-async function mediaOf(audio: Audio) {
+async function recordingOf(audio: Audio): Promise<Recording> {
   if (audio instanceof Uint8Array) return { chunk: audio };
   if (audio instanceof ArrayBuffer) return { chunk: new Uint8Array(audio) };
-  if (audio instanceof Blob) return { chunk: new Uint8Array(await audio.arrayBuffer()) };
+  if (audio instanceof Blob) {
+    const chunk = new Uint8Array(await audio.arrayBuffer());
+    return audio instanceof File ? { chunk, name: audio.name } : { chunk };
+  }
   if (typeof audio === "object" && audio !== null) {
     if ("samples" in audio && audio.samples instanceof Float32Array)
       return { chunk: floatWav(audio.samples, audio.rateHz) };
     if ("bytes" in audio && audio.bytes instanceof Uint8Array) {
-      const { bytes, encoding, rateHz, channels = 1 } = audio;
-      return { chunk: bytes, encoding, rate: rateHz, channels };
+      const { bytes, encoding, rateHz, channels = 1, name } = audio;
+      return { chunk: bytes, encoding, rate: rateHz, channels, ...(name !== undefined && { name }) };
     }
   }
   throw unfit(

@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import type { VoiceprintOperations } from "../client/operations.js";
 import {
   Decision,
   DecisionReason,
@@ -7,9 +6,10 @@ import {
   type IdentifyResult,
   type VerifyResult,
 } from "../contract/index.js";
-import { type Context, channelSelector, inSession, person, profileOf, upload } from "./calls.js";
+import type { Operations } from "../contract/operations.js";
+import { channelSelector, inSession, type Media, type SessionContext, secondsOf, upload } from "../workflow.js";
+import { person, profileOf, recordingOf } from "./calls.js";
 import { CommandError } from "./command-error.js";
-import { seconds } from "./enroll.js";
 import { ExitCode } from "./exit-code.js";
 import { openOperations } from "./operations.js";
 import { createOutput, facts, words } from "./output.js";
@@ -36,7 +36,7 @@ export function verifyCommand(program: Command): void {
       .option("--tag <tag>", "which of the person's voiceprints", ""),
   ).action(async (name: string, file: string, options: CheckOptions & { tag: string }) => {
     await check(options, file, async ({ operations, context, audio }) => {
-      const profile = await profileOf(operations, context, person(name, options.tag));
+      const profile = await profileOf(operations, options.scope, person(name, options.tag));
       const { result } = await operations.verify({ context, gkVoiceprintProfileId: { value: profile }, ...audio });
       return { subject: name, result: result!, score: result!.authenticationScore?.biometricScore ?? null };
     });
@@ -57,7 +57,7 @@ export function identifyCommand(program: Command): void {
     if (people.length > 0 && options.group) throw new CommandError("name people or a --group, not both");
     await check(options, file, async ({ operations, context, audio }) => {
       const names = new Map<string, string>();
-      for (const name of people) names.set(await profileOf(operations, context, person(name, options.tag)), name);
+      for (const name of people) names.set(await profileOf(operations, options.scope, person(name, options.tag)), name);
       const { result } = await operations.identify({
         context,
         target: options.group
@@ -81,11 +81,11 @@ export function identifyCommand(program: Command): void {
 }
 
 interface CheckCall {
-  readonly operations: VoiceprintOperations;
-  readonly context: Context;
+  readonly operations: Operations;
+  readonly context: SessionContext;
   /** The fields of the request that say what to listen to. */
   readonly audio: {
-    readonly audio: { readonly case: "gkMediaSegmentId"; readonly value: { readonly value: string } };
+    readonly audio: Media;
     readonly ignoreCheckpoints: boolean;
     readonly channelSelector?: { readonly channel: number };
   };
@@ -109,16 +109,16 @@ export async function check(
   run: (call: CheckCall) => Promise<Checked>,
 ): Promise<void> {
   const output = createOutput(options.json ?? false);
-  const format = mediaFormat(options);
+  const recording = await recordingOf(file, mediaFormat(options));
   const { operations, close } = await openOperations(options);
   try {
     await inSession(operations, options, async (context) => {
-      const media = await upload(operations, context, file, format);
+      const audio = await upload(operations, context, recording);
       const checked = await run({
         operations,
         context,
         audio: {
-          audio: { case: "gkMediaSegmentId", value: { value: media } },
+          audio,
           ignoreCheckpoints: options.ignoreCheckpoints ?? false,
           ...channelSelector(options.channel),
         },
@@ -133,7 +133,7 @@ export async function check(
         score,
         risk: risk ?? null,
         reliability: reliability ?? null,
-        netSpeechSeconds: seconds(result.audioDetails?.netAudio),
+        netSpeechSeconds: secondsOf(result.audioDetails?.netAudio),
         snrDb: result.audioDetails?.snrDb ?? null,
         ...(candidates ? { candidates } : {}),
       };

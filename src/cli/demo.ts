@@ -1,7 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Command } from "commander";
-import type { VoiceprintOperations } from "../client/operations.js";
 import {
   Decision,
   DecisionReason,
@@ -10,9 +9,10 @@ import {
   TrainStatus,
   VoiceprintProfileStatus,
 } from "../contract/index.js";
+import type { Operations } from "../contract/operations.js";
 import { mix, noise, speak, wav } from "../demo/voice.js";
-import { type Context, ensureProfile, findProfile, fraudster, inSession, type OwnerName, person } from "./calls.js";
-import { seconds } from "./enroll.js";
+import { findOrCreateProfile, findProfile, inSession, type Owner, secondsOf, upload } from "../workflow.js";
+import { fraudster, person } from "./calls.js";
 import { ExitCode } from "./exit-code.js";
 import { openOperations } from "./operations.js";
 import { createOutput, table, words } from "./output.js";
@@ -149,16 +149,15 @@ async function demonstrate(options: PlaceOptions): Promise<void> {
 }
 
 /** The enrollment workflow: profile, three phrases, training. */
-async function enrollment(operations: VoiceprintOperations, place: PlaceOptions, owner: OwnerName, speaker: number) {
+async function enrollment(operations: Operations, place: PlaceOptions, owner: Owner, speaker: number) {
   return inSession(operations, place, async (context) => {
-    const gkVoiceprintProfileId = { value: await ensureProfile(operations, context, owner) };
+    const gkVoiceprintProfileId = { value: await findOrCreateProfile(operations, place.scope, owner) };
     await operations.getEnrollStatus({ context, gkVoiceprintProfileId });
     let status = EnrollStatus.UNSPECIFIED;
     for (let take = 1; take <= PHRASES; take++) {
-      const { gkMediaSegmentId } = await operations.addMediaSegment(context, phrase(speaker, take));
       const { result: audio } = await operations.processAudio({
         context,
-        input: { case: "gkMediaSegmentId", value: gkMediaSegmentId! },
+        input: await upload(operations, context, { chunk: phrase(speaker, take) }),
         isForEnrollment: true,
       });
       const { result } = await operations.enroll({
@@ -170,44 +169,43 @@ async function enrollment(operations: VoiceprintOperations, place: PlaceOptions,
     }
     const { result } = await operations.train({ context, gkVoiceprintProfileId });
     return {
-      name: owner.id,
+      name: owner.name,
       phrases: PHRASES,
       enrollStatus: EnrollStatus[status]!,
       training: TrainStatus[result!.trainStatus]!,
       profile: VoiceprintProfileStatus[result!.status]!,
-      netSpeechSeconds: seconds(result!.totalNetAudio),
+      netSpeechSeconds: secondsOf(result!.totalNetAudio),
     };
   });
 }
 
 /** The verification workflow: engagement, session, profile, status, check, decision of the session. */
 async function verification(
-  operations: VoiceprintOperations,
+  operations: Operations,
   place: PlaceOptions,
   claimed: string,
   caller: { readonly name: string; readonly speaker: number },
 ): Promise<Row> {
-  const scope: Context = { gkScopeId: { value: place.scope } };
+  const scope = { gkScopeId: { value: place.scope } };
   const { gkEngagementId } = await operations.startEngagement({ context: scope });
   const { gkSessionId } = await operations.startSession({
     context: { ...scope, gkEngagementId: gkEngagementId! },
     sessionType: SessionType.IVR,
     claimedPersonId: claimed,
   });
-  const context: Context = {
+  const context = {
     ...scope,
     gkEngagementId: gkEngagementId!,
     gkSessionId: gkSessionId!,
     configsetId: place.configset,
   };
-  const profile = (await findProfile(operations, context, person(claimed, "demo")))!;
+  const profile = (await findProfile(operations, place.scope, person(claimed, "demo")))!;
   const gkVoiceprintProfileId = { value: profile };
   await operations.getEnrollStatus({ context, gkVoiceprintProfileId });
-  const { gkMediaSegmentId } = await operations.addMediaSegment(context, phrase(caller.speaker, PHRASES + 1));
   const { result } = await operations.verify({
     context,
     gkVoiceprintProfileId,
-    audio: { case: "gkMediaSegmentId", value: gkMediaSegmentId! },
+    audio: await upload(operations, context, { chunk: phrase(caller.speaker, PHRASES + 1) }),
   });
   const { result: session } = await operations.getSessionDecision({ context });
   await operations.stopSession({ context });
@@ -225,13 +223,13 @@ async function verification(
 }
 
 async function watch(
-  operations: VoiceprintOperations,
+  operations: Operations,
   place: PlaceOptions,
   callers: readonly { readonly name: string; readonly speaker: number }[],
   onProgress: (done: number) => void,
 ): Promise<Row[]> {
   return inSession(operations, place, async (context) => {
-    const fraudsterProfile = (await findProfile(operations, context, fraudster(MALLORY.name, "demo")))!;
+    const fraudsterProfile = (await findProfile(operations, place.scope, fraudster(MALLORY.name, "demo")))!;
     const { gkGroupId } = await operations.createWatchlist({
       context,
       tag: "demo",
@@ -239,10 +237,9 @@ async function watch(
     });
     const rows: Row[] = [];
     for (const caller of callers) {
-      const { gkMediaSegmentId } = await operations.addMediaSegment(context, phrase(caller.speaker, PHRASES + 2, 12));
       const { result } = await operations.detectKnownFraudsters({
         context,
-        audio: { case: "gkMediaSegmentId", value: gkMediaSegmentId! },
+        audio: await upload(operations, context, { chunk: phrase(caller.speaker, PHRASES + 2, 12) }),
         target: { case: "watchlist", value: { uniqueId: gkGroupId! } },
       });
       rows.push({

@@ -1,14 +1,10 @@
 import { basename } from "node:path";
 import type { Command } from "commander";
-import {
-  AudioValidity,
-  EnrollReason,
-  EnrollStatus,
-  TrainReason,
-  TrainStatus,
-  VoiceprintProfileStatus,
-} from "../contract/index.js";
-import { ensureProfile, fraudster, inSession, person, processForEnrollment, remedy, upload } from "./calls.js";
+import type { RawEncoding } from "../audio/port.js";
+import { AudioValidity, TrainStatus } from "../contract/index.js";
+import { type Audio, type Enrollment, Voiceprints, type VoiceprintsProgress } from "../voiceprints.js";
+import type { Recording } from "../workflow.js";
+import { recordingOf, remedy } from "./calls.js";
 import { ExitCode } from "./exit-code.js";
 import { openOperations } from "./operations.js";
 import { createOutput, table, words } from "./output.js";
@@ -39,87 +35,78 @@ async function enroll(name: string, files: string[], options: Options): Promise<
   const format = mediaFormat(options);
   const { operations, close } = await openOperations(options);
   try {
-    const owner = options.fraudster ? fraudster(name, options.tag) : person(name, options.tag);
-    await inSession(operations, options, async (context) => {
-      // All are read before anything is kept: a wrong name among them leaves no half of an enrollment.
-      const media = [];
-      for (const file of files) media.push(await upload(operations, context, file, format));
-      const profile = await ensureProfile(operations, context, owner);
-      const gkVoiceprintProfileId = { value: profile };
-      const segments = [];
-      let status = EnrollStatus.UNSPECIFIED;
-      progress.start("enrolling", files.length);
-      for (const [i, file] of files.entries()) {
-        const audio = await processForEnrollment(operations, context, media[i]!, options.channel);
-        const { result } = await operations.enroll({
-          context,
-          gkVoiceprintProfileId,
-          gkProcessedAudioId: audio.gkProcessedAudioId!,
-        });
-        status = result!.enrollStatus;
-        segments.push({ file, audio, enrolled: result!.enrolled ?? false, reason: result!.reason });
-        progress.set(i + 1);
-      }
-      progress.stop();
+    const voices = new Voiceprints(operations, options);
+    // All are read before anything is kept: a wrong name among them leaves no half of an enrollment.
+    const recordings = [];
+    for (const file of files) recordings.push(audioOf(await recordingOf(file, format)));
+    progress.start("enrolling", files.length);
+    const choices = {
+      tag: options.tag,
+      train: options.train,
+      ...(options.channel === undefined ? {} : { channel: options.channel }),
+      onProgress(at: VoiceprintsProgress) {
+        if (at.step === "segment") progress.set(at.index + 1);
+      },
+    };
+    const enrollment = await (options.fraudster
+      ? voices.enrollFraudster(name, recordings, choices)
+      : voices.enroll(name, recordings, choices));
+    progress.stop();
 
-      const canTrain = status !== EnrollStatus.TRAIN_NOT_POSSIBLE && status !== EnrollStatus.UNSPECIFIED;
-      const trained =
-        options.train && canTrain ? (await operations.train({ context, gkVoiceprintProfileId })).result! : null;
-      const used = new Map(
-        trained?.enrollmentSegmentsDetails.map((segment) => [segment.gkProcessedAudioId?.value, segment]),
+    const { enrollStatus, profileId, netSpeechSeconds, printVersion, status, reason, trained } = enrollment;
+    const rows = enrollment.segments.map((segment, i) => ({
+      file: files[i]!,
+      ...segment,
+      remedy: remedy(AudioValidity[segment.validity]),
+    }));
+    const wasReady = options.train && reason !== "NOT_READY_TO_TRAIN";
+    const answer = {
+      person: name,
+      profileId,
+      enrollStatus,
+      segments: rows,
+      training: wasReady
+        ? {
+            status: TrainStatus[trained ? TrainStatus.TRAINED : TrainStatus.FAILED]!,
+            reason,
+            profile: status,
+            printVersion: printVersion || null,
+            netSpeechSeconds,
+          }
+        : null,
+    };
+    output.answer(answer, () => {
+      const list = table(
+        ["file", "net speech", "SNR", "audio", "added", "used"],
+        rows.map((row) => [
+          basename(row.file),
+          `${row.netSpeechSeconds.toFixed(1)} s`,
+          row.snrDb === null ? null : `${row.snrDb.toFixed(0)} dB`,
+          row.remedy ? `${words(row.validity)}: ${row.remedy}` : words(row.validity),
+          row.enrolled ? "yes" : `no, ${words(row.reason)}`,
+          row.usedForTraining === null ? null : row.usedForTraining ? "yes" : "no",
+        ]),
       );
-      const rows = segments.map(({ file, audio, enrolled, reason }) => ({
-        file,
-        netSpeechSeconds: seconds(audio.audioDetails?.netAudio),
-        snrDb: audio.audioDetails?.snrDb ?? null,
-        validity: AudioValidity[audio.validity]!,
-        enrolled,
-        reason: EnrollReason[reason]!,
-        usedForTraining: used.get(audio.gkProcessedAudioId?.value)?.usedForTrain ?? null,
-        remedy: remedy(audio.validity),
-      }));
-      const answer = {
-        person: name,
-        profileId: profile,
-        enrollStatus: EnrollStatus[status]!,
-        segments: rows,
-        training: trained && {
-          status: TrainStatus[trained.trainStatus]!,
-          reason: TrainReason[trained.reason]!,
-          profile: VoiceprintProfileStatus[trained.status]!,
-          printVersion: trained.voiceprintDetails?.printVersion ?? null,
-          netSpeechSeconds: seconds(trained.totalNetAudio),
-        },
-      };
-      output.answer(answer, () => {
-        const list = table(
-          ["file", "net speech", "SNR", "audio", "added", "used"],
-          rows.map((row) => [
-            basename(row.file),
-            `${row.netSpeechSeconds.toFixed(1)} s`,
-            row.snrDb === null ? null : `${row.snrDb.toFixed(0)} dB`,
-            row.remedy ? `${words(row.validity)}: ${row.remedy}` : words(row.validity),
-            row.enrolled ? "yes" : `no, ${words(row.reason)}`,
-            row.usedForTraining === null ? null : row.usedForTraining ? "yes" : "no",
-          ]),
-        );
-        const outcome = !trained
-          ? options.train
-            ? `${name} cannot be trained yet: ${words(EnrollStatus[status]!)}. Add more recordings.`
-            : `${name}: ${words(EnrollStatus[status]!)}.`
-          : trained.trainStatus === TrainStatus.TRAINED
-            ? `${name} is enrolled: ${words(VoiceprintProfileStatus[trained.status]!)}, ${seconds(trained.totalNetAudio).toFixed(1)} s of speech, print version ${trained.voiceprintDetails?.printVersion}.`
-            : `${name} was not trained: ${words(TrainReason[trained.reason]!)}.`;
-        return `${list}\n${outcome}`;
-      });
-      if (options.train && trained?.trainStatus !== TrainStatus.TRAINED) process.exitCode = ExitCode.undecided;
+      return `${list}\n${outcome(name, enrollment, options.train)}`;
     });
+    if (options.train && !trained) process.exitCode = ExitCode.undecided;
   } finally {
     progress.stop();
     await close();
   }
 }
 
-export function seconds(duration: { seconds: bigint; nanos: number } | undefined): number {
-  return duration ? Number(duration.seconds) + duration.nanos / 1e9 : 0;
+function outcome(name: string, enrollment: Enrollment, train: boolean): string {
+  const { enrollStatus, netSpeechSeconds, printVersion, reason, status, trained } = enrollment;
+  if (!train) return `${name}: ${words(enrollStatus)}.`;
+  if (trained)
+    return `${name} is enrolled: ${words(status)}, ${netSpeechSeconds.toFixed(1)} s of speech, print version ${printVersion}.`;
+  if (reason === "NOT_READY_TO_TRAIN")
+    return `${name} cannot be trained yet: ${words(enrollStatus)}. Add more recordings.`;
+  return `${name} was not trained: ${words(reason)}.`;
+}
+
+function audioOf({ chunk, name, encoding, rate, channels }: Recording): Audio {
+  if (!encoding) return new File([chunk as BlobPart], name!);
+  return { bytes: chunk, name: name!, encoding: encoding as RawEncoding, rateHz: rate!, channels: channels! };
 }

@@ -7,9 +7,9 @@ import { speak, wav } from "../demo/voice.js";
 import type { Engine, VoiceAnalysis } from "../engine/port.js";
 import { configurationSets } from "../voiceprint/configuration-set.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
-import { channelSelector, faultOf, inSession, remedy, upload } from "./calls.js";
+import { channelSelector, inSession, secondsOf, upload } from "../workflow.js";
+import { faultOf, recordingOf, remedy } from "./calls.js";
 import { CommandError } from "./command-error.js";
-import { seconds } from "./enroll.js";
 import { openOperations } from "./operations.js";
 import { createOutput, facts, type Output, words } from "./output.js";
 import { createProgress } from "./progress.js";
@@ -121,20 +121,19 @@ async function here(file: string | undefined, options: Options, output: Output):
 
 /** ProcessAudio measures on the way: once as for a check, once as for an enrollment. */
 async function onBox(file: string | undefined, options: Options): Promise<Measured> {
+  const recording =
+    file === undefined
+      ? { chunk: wav(speak(SYNTHESIZED), SYNTHESIZED.rateHz) }
+      : await recordingOf(file, mediaFormat(options));
   const { operations, close } = await openOperations(options);
   try {
     return await inSession(operations, options, async (context) => {
-      const format = mediaFormat(options);
-      const media =
-        file === undefined
-          ? (await operations.addMediaSegment(context, wav(speak(SYNTHESIZED), SYNTHESIZED.rateHz))).gkMediaSegmentId!
-              .value
-          : await upload(operations, context, file, format);
+      const input = await upload(operations, context, recording);
       const process = async (isForEnrollment: boolean) =>
         (
           await operations.processAudio({
             context,
-            input: { case: "gkMediaSegmentId", value: { value: media } },
+            input,
             isForEnrollment,
             ...channelSelector(options.channel),
           })
@@ -144,8 +143,8 @@ async function onBox(file: string | undefined, options: Options): Promise<Measur
       return {
         rateHz: details?.mediaSamplingRateHz ?? 0,
         channels: details?.mediaNumberOfChannels ?? 0,
-        grossSeconds: seconds(details?.grossAudio),
-        netSpeechSeconds: seconds(details?.netAudio),
+        grossSeconds: secondsOf(details?.grossAudio),
+        netSpeechSeconds: secondsOf(details?.netAudio),
         snrDb: details?.snrDb ?? null,
         speechLevelDb: details?.speechLevel ?? null,
         saturatedPerMinute: details?.saturationLevel ?? 0,

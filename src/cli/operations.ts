@@ -1,12 +1,11 @@
-import type { VoiceprintOperations } from "../client/operations.js";
-import type { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
+import type { Operations } from "../contract/operations.js";
 import { loadConfig } from "../server/config.js";
 import { StoreError } from "../store/errors.js";
 import { CommandError } from "./command-error.js";
 import type { PlaceOptions } from "./shared-options.js";
 
 export interface OpenOperations {
-  readonly operations: VoiceprintOperations;
+  readonly operations: Operations;
   close(): Promise<void>;
 }
 
@@ -54,29 +53,11 @@ async function local(location: string | undefined): Promise<OpenOperations> {
     configurationSets: config.configsets as never,
   });
   return {
-    operations: inProcess(processor),
+    operations: processor,
     async close() {
       processor.close();
       await engine.close();
       await store.close();
     },
   };
-}
-
-/** The processor's operations in the shape that a client of a box has. */
-export function inProcess(processor: VoiceprintsProcessor): VoiceprintOperations {
-  return new Proxy(processor, {
-    get(target, name) {
-      if (name === "addMediaSegment") {
-        const add: VoiceprintOperations["addMediaSegment"] = (context, bytes, format, options) =>
-          target.addMediaSegment(
-            { context, chunk: bytes, ...format },
-            options?.signal ? { signal: options.signal } : {},
-          );
-        return add;
-      }
-      const member = Reflect.get(target, name, target) as unknown;
-      return typeof member === "function" ? member.bind(target) : member;
-    },
-  }) as unknown as VoiceprintOperations;
 }

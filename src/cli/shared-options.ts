@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import type { MediaFormat } from "../client/operations.js";
+import type { RawEncoding } from "../audio/port.js";
 import { CommandError } from "./command-error.js";
 
 /** Options of every command that works on voiceprints, here or on a box. */
@@ -30,9 +30,16 @@ export function withPlace(command: Command): Command {
     .option("--json", "answer as JSON");
 }
 
+/** How headerless bytes are to be read. */
+export interface RawOptions {
+  readonly encoding: RawEncoding;
+  readonly rate: number;
+  readonly channels: number;
+}
+
 export interface AudioOptions {
   readonly channel?: number;
-  readonly encoding?: MediaFormat["encoding"];
+  readonly encoding?: RawEncoding;
   readonly rate?: number;
   readonly channels?: number;
 }
@@ -47,7 +54,7 @@ export function withAudio(command: Command): Command {
     .option("--channels <n>", "channels of headerless files", wholeNumber(1, 64));
 }
 
-export function mediaFormat({ encoding, rate, channels }: AudioOptions): MediaFormat | undefined {
+export function mediaFormat({ encoding, rate, channels }: AudioOptions): RawOptions | undefined {
   if (encoding === undefined) {
     if (rate !== undefined || channels !== undefined)
       throw new CommandError("--rate and --channels describe headerless files: give --encoding too");

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
-import type { VoiceprintOperations } from "../client/operations.js";
-import { type Context, fraudster, inSession, profileOf } from "./calls.js";
+import type { Operations } from "../contract/operations.js";
+import { inSession, type SessionContext } from "../workflow.js";
+import { fraudster, profileOf } from "./calls.js";
 import { type CheckOptions, check, withCheck } from "./checks.js";
 import { ExitCode } from "./exit-code.js";
 import { openOperations } from "./operations.js";
@@ -18,7 +19,7 @@ export function watchlistCommand(program: Command): void {
       .option("--tag <tag>", "name of the list", ""),
   ).action((names: string[], options: PlaceOptions & { tag: string }) =>
     onList(options, async ({ operations, context, output }) => {
-      const ids = await profilesOf(operations, context, names);
+      const ids = await profilesOf(operations, options.scope, names);
       const { gkGroupId } = await operations.createWatchlist({
         context,
         tag: options.tag,
@@ -40,7 +41,7 @@ export function watchlistCommand(program: Command): void {
         .argument("<fraudsters...>", "whom"),
     ).action((id: string, names: string[], options: PlaceOptions) =>
       onList(options, async ({ operations, context, output }) => {
-        const ids = await profilesOf(operations, context, names);
+        const ids = await profilesOf(operations, options.scope, names);
         await operations[operation]({ context, gkGroupId: { value: id }, gkVoiceprintProfileIds: ids });
         output.answer(
           { watchlistId: id, changed: names },
@@ -135,8 +136,8 @@ export function watchlistCommand(program: Command): void {
 }
 
 interface ListCall {
-  readonly operations: VoiceprintOperations;
-  readonly context: Context;
+  readonly operations: Operations;
+  readonly context: SessionContext;
   readonly output: Output;
 }
 
@@ -150,8 +151,8 @@ async function onList(options: PlaceOptions, work: (call: ListCall) => Promise<v
   }
 }
 
-async function profilesOf(operations: VoiceprintOperations, context: Context, names: readonly string[]) {
+async function profilesOf(operations: Operations, scope: string, names: readonly string[]) {
   const uniqueIds = [];
-  for (const name of names) uniqueIds.push({ value: await profileOf(operations, context, fraudster(name)) });
+  for (const name of names) uniqueIds.push({ value: await profileOf(operations, scope, fraudster(name)) });
   return { uniqueIds };
 }

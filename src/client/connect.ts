@@ -1,19 +1,15 @@
-import { type DescService, fromJson, type JsonValue } from "@bufbuild/protobuf";
-import { type CallOptions, type Client, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
+import { type DescMethod, fromJson, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
+import { type CallOptions, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import {
+  type AddMediaSegmentRequestSchema,
   AddMediaSegmentResponseSchema,
-  EngagementsProcessor,
-  GroupsProcessor,
-  ProfilesProcessor,
-  SessionsProcessor,
   StatusCode,
   StatusError,
   StatusSchema,
-  VoiceprintsProcessor,
 } from "../contract/index.js";
+import { type OperationOptions, type Operations, SERVICES } from "../contract/operations.js";
 import { createTokenCache, TokenRequestError } from "../token/cache.js";
-import type { MediaFormat, VoiceprintOperations } from "./operations.js";
 import { retrying } from "./retry.js";
 
 /** Client credentials of an application, as a box prints them at its first start. */
@@ -37,7 +33,8 @@ export interface ConnectOptions {
   readonly timeoutMs?: number;
 }
 
-export function connect(options: ConnectOptions): VoiceprintOperations {
+/** The operations of a box: the same interface that a processor has in process. */
+export function connect(options: ConnectOptions): Operations {
   const url = options.url.replace(/\/+$/, "");
   const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
   const tokens = tokenSource(options, url, fetch);
@@ -67,44 +64,60 @@ export function connect(options: ConnectOptions): VoiceprintOperations {
   });
 
   /** Fetch cannot stream a request everywhere; the recording goes whole, over the contract's HTTP binding. */
-  const addMediaSegment: VoiceprintOperations["addMediaSegment"] = (context, bytes, format, callOptions) =>
-    retry(async () => {
+  const addMediaSegment: Operations["addMediaSegment"] = async (request, callOptions = {}) => {
+    const { query, bytes } = await wholeRecording(request);
+    const limits = [callOptions.signal, timeLimit(callOptions.timeoutMs ?? options.timeoutMs)].filter(
+      (signal) => !!signal,
+    );
+    const signal = limits.length > 1 ? AbortSignal.any(limits) : limits[0];
+    return retry(async () => {
       const token = await tokens.next();
-      const response = await fetch(`${url}/v1/audios?${mediaQuery(context, format)}`, {
+      const response = await fetch(`${url}/v1/audios?${query}`, {
         method: "POST",
         body: bytes as BodyInit,
         headers: {
-          "content-type": format ? "application/octet-stream" : "audio/wav",
+          "content-type": query.has("encoding") ? "application/octet-stream" : "audio/wav",
           ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+          ...requestIdHeader(callOptions),
         },
-        ...(callOptions?.signal ? { signal: callOptions.signal } : {}),
+        ...(signal ? { signal } : {}),
       }).catch((error: unknown) => Promise.reject(statusErrorOf(error)));
       return mediaAnswer(response);
-    }, callOptions?.signal);
+    }, signal);
+  };
 
   /** The framework wraps whatever is thrown inside it, so statuses are unwrapped and calls made again around it. */
-  const client = <S extends DescService>(service: S): Client<S> => {
-    const plain = createClient(service, transport) as Record<string, UnaryCall>;
-    const wrapped = Object.entries(plain).map(([name, call]): [string, UnaryCall] => [
-      name,
-      (request, callOptions) =>
-        retry(
-          () => call(request, callOptions).catch((error: unknown) => Promise.reject(statusErrorOf(error))),
-          callOptions?.signal,
-        ),
-    ]);
-    return Object.fromEntries(wrapped) as Client<S>;
+  const call = (method: DescMethod, send: UnaryCall) => {
+    const operation = (request: object, callOptions: OperationOptions = {}) =>
+      retry(
+        () =>
+          send(request, {
+            headers: requestIdHeader(callOptions),
+            ...(callOptions.signal && { signal: callOptions.signal }),
+            ...(callOptions.timeoutMs !== undefined && { timeoutMs: callOptions.timeoutMs }),
+          }).catch((error: unknown) => Promise.reject(statusErrorOf(error))),
+        callOptions.signal,
+      );
+    return [method.localName, operation] as const;
   };
-
-  return {
-    ...client(VoiceprintsProcessor),
-    ...client(EngagementsProcessor),
-    ...client(SessionsProcessor),
-    ...client(ProfilesProcessor),
-    ...client(GroupsProcessor),
-    addMediaSegment,
-  };
+  const unary = SERVICES.flatMap((service) => {
+    const client = createClient(service, transport) as Record<string, UnaryCall>;
+    return service.methods
+      .filter(({ methodKind }) => methodKind === "unary")
+      .map((method) => call(method, client[method.localName]!));
+  });
+  // Every unary method of the descriptors, which is all of the interface but the one upload.
+  return { ...(Object.fromEntries(unary) as Omit<Operations, "addMediaSegment">), addMediaSegment };
 }
+
+const requestIdHeader = ({ requestId }: OperationOptions): Record<string, string> =>
+  requestId === undefined ? {} : { "x-request-id": requestId };
+
+/** A timer that is set for longer goes off at once. */
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
+
+const timeLimit = (ms: number | undefined): AbortSignal | undefined =>
+  ms === undefined ? undefined : AbortSignal.timeout(Math.min(ms, LONGEST_TIMEOUT_MS));
 
 interface TokenSource {
   /** `null`: the box is asked without one. */
@@ -161,23 +174,35 @@ async function mediaAnswer(response: Response) {
   return answer;
 }
 
-function mediaQuery(
-  context: Parameters<VoiceprintOperations["addMediaSegment"]>[0],
-  format?: MediaFormat,
-): URLSearchParams {
-  const query = new URLSearchParams();
-  const set = (name: string, value: string | undefined) => {
-    if (value) query.set(name, value);
-  };
-  set("context.gk_engagement_id.value", context.gkEngagementId?.value);
-  set("context.gk_session_id.value", context.gkSessionId?.value);
-  set("context.gk_scope_id.value", context.gkScopeId?.value);
-  set("context.configset_id", context.configsetId);
-  if (format) {
-    set("encoding", format.encoding);
-    set("rate", String(format.rate));
-    set("channels", String(format.channels));
+type MediaRequest = MessageInitShape<typeof AddMediaSegmentRequestSchema>;
+
+/** One request, or a stream of them: the first carries everything but the bytes of the others. */
+async function wholeRecording(request: MediaRequest | AsyncIterable<MediaRequest>) {
+  if (!(Symbol.asyncIterator in request))
+    return { query: mediaQuery(request), bytes: request.chunk ?? new Uint8Array() };
+  let first: MediaRequest | null = null;
+  const chunks: Uint8Array[] = [];
+  for await (const part of request) {
+    first ??= part;
+    chunks.push(part.chunk ?? new Uint8Array());
   }
+  if (first === null)
+    throw new StatusError({ statusCode: StatusCode.BAD_REQUEST, message: "the stream ended before its context" });
+  return { query: mediaQuery(first), bytes: new Uint8Array(await new Blob(chunks as BlobPart[]).arrayBuffer()) };
+}
+
+function mediaQuery({ context, encoding, rate, channels }: MediaRequest): URLSearchParams {
+  const query = new URLSearchParams();
+  const set = (name: string, value: string | number | undefined) => {
+    if (value) query.set(name, String(value));
+  };
+  set("context.gk_engagement_id.value", context?.gkEngagementId?.value);
+  set("context.gk_session_id.value", context?.gkSessionId?.value);
+  set("context.gk_scope_id.value", context?.gkScopeId?.value);
+  set("context.configset_id", context?.configsetId);
+  set("encoding", encoding);
+  set("rate", rate);
+  set("channels", channels);
   return query;
 }
 
@@ -200,6 +225,12 @@ export function statusErrorOf(error: unknown): StatusError {
     };
     return new StatusError(
       { statusCode: codes[error.code] ?? StatusCode.INTERNAL_ERROR, message: messageOf(error) },
+      { cause: error },
+    );
+  }
+  if (error instanceof Error && error.name === "TimeoutError") {
+    return new StatusError(
+      { statusCode: StatusCode.DEADLINE_EXCEEDED, message: "the call took too long" },
       { cause: error },
     );
   }

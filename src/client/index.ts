@@ -1,6 +1,23 @@
 /** A typed client of a box, for Node and browsers: the operations of the contract, by their names. */
+import { defaultConfigurationSetId } from "../voiceprint/configuration-set.js";
+import { Voiceprints } from "../voiceprints.js";
+import { type ConnectOptions, connect } from "./connect.js";
 
 export { StatusCode, StatusError } from "../contract/index.js";
+export type { OperationOptions, Operations } from "../contract/operations.js";
 export { createTokenCache, grpcMetadataGenerator, type TokenCache, type TokenCacheOptions } from "../token/cache.js";
+export type * from "../voiceprints.js";
 export { type ConnectOptions, type Credentials, connect } from "./connect.js";
-export type { MediaFormat, VoiceprintOperations } from "./operations.js";
+
+export interface ConnectVoiceprintsOptions extends ConnectOptions {
+  /** `default` by default. */
+  readonly scope?: string;
+  /** `ivr-text-dependent` by default. */
+  readonly configset?: string;
+}
+
+/** The easy door to a box: voices by name, in one line each. What needs the store itself (`people`, `export`) it refuses. */
+export function connectVoiceprints(options: ConnectVoiceprintsOptions): Voiceprints {
+  const { scope = "default", configset = defaultConfigurationSetId, ...connection } = options;
+  return new Voiceprints(connect(connection), { scope, configset });
+}

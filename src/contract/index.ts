@@ -11,4 +11,5 @@ export * from "./gen/vendor/biosec/v1/profiles_pb.js";
 export * from "./gen/vendor/biosec/v1/sessions_pb.js";
 export * from "./gen/vendor/biosec/v1/voiceprints_pb.js";
 export * from "./gen/vendor/rpc/status_pb.js";
+export type { OperationOptions, Operations, Progress } from "./operations.js";
 export { StatusError } from "./status-error.js";

@@ -1,11 +1,14 @@
 /** What the operations are made of: ports and policies, handed in by whoever composes them. */
 import type { RawFormat, Recording } from "../audio/port.js";
+import type { OperationOptions } from "../contract/operations.js";
 import type { CallOptions, Engine } from "../engine/port.js";
 import type { Store } from "../store/port.js";
 import { ConfigurationError, type ConfigurationSet } from "../voiceprint/configuration-set.js";
 import type { Galleries } from "./galleries.js";
 import type { GroupCache } from "./group-cache.js";
 import type { PrintCache } from "./print-cache.js";
+
+export type { OperationOptions } from "../contract/operations.js";
 
 export interface Clock {
   /** Milliseconds since 1970. */
@@ -67,22 +70,6 @@ export interface Dependencies {
   readonly ids: Ids;
   readonly retention: Retention;
   readonly limits: Limits;
-}
-
-/** What comes with one call, beside its request. */
-export interface OperationOptions {
-  readonly signal?: AbortSignal;
-  /** Repeated in the status; made up when absent. */
-  readonly requestId?: string;
-  readonly timeoutMs?: number;
-  readonly onProgress?: (progress: Progress) => void;
-}
-
-export interface Progress {
-  readonly netSpeechSeconds: number;
-  readonly grossSeconds: number;
-  /** Of the whole recording; `null` when its end is not known. */
-  readonly totalSeconds: number | null;
 }
 
 export const engineOptions = ({ signal }: OperationOptions): CallOptions => (signal ? { signal } : {});

@@ -2,14 +2,22 @@
 import { create, type DescMessage, type MessageInitShape, type MessageShape } from "@bufbuild/protobuf";
 import { v7 } from "uuid";
 import type { RawFormat, Recording } from "../audio/port.js";
-import * as engagements from "../contract/gen/vendor/biosec/v1/engagements_pb.js";
-import * as groups from "../contract/gen/vendor/biosec/v1/groups_pb.js";
+import { EngagementsProcessor } from "../contract/gen/vendor/biosec/v1/engagements_pb.js";
+import { GroupsProcessor } from "../contract/gen/vendor/biosec/v1/groups_pb.js";
 import * as live from "../contract/gen/vendor/biosec/v1/live_pb.js";
-import * as media from "../contract/gen/vendor/biosec/v1/media_pb.js";
-import * as profiles from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
-import * as sessions from "../contract/gen/vendor/biosec/v1/sessions_pb.js";
-import * as voiceprints from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { MediaProcessor } from "../contract/gen/vendor/biosec/v1/media_pb.js";
+import {
+  ProfilesProcessor,
+  VoiceprintProfileRetrainingSchema,
+  VoiceprintProfileStatusDetailsSchema,
+} from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
+import { SessionsProcessor } from "../contract/gen/vendor/biosec/v1/sessions_pb.js";
+import {
+  type AnalyzeAudioResult,
+  VoiceprintsProcessor as VoiceprintsService,
+} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode, StatusSchema } from "../contract/gen/vendor/rpc/status_pb.js";
+import type { LiveOperations, OperationOptions, OperationRequest, Operations } from "../contract/operations.js";
 import { StatusError } from "../contract/status-error.js";
 import type { Engine } from "../engine/port.js";
 import type { Store } from "../store/port.js";
@@ -20,7 +28,7 @@ import {
 } from "../voiceprint/configuration-set.js";
 import { addMediaSegment } from "./add-media-segment.js";
 import { analyzeAudio } from "./analyze-audio.js";
-import { answer, attempt, parseRequest, type Request } from "./call.js";
+import { answer, attempt, parseRequest } from "./call.js";
 import { checkWatchlistConsistency } from "./check-watchlist-consistency.js";
 import {
   type Clock,
@@ -29,7 +37,6 @@ import {
   defaultRetention,
   type Ids,
   type Limits,
-  type OperationOptions,
   type Retention,
   withDefaults,
 } from "./dependencies.js";
@@ -71,17 +78,71 @@ export interface VoiceprintsProcessorOptions {
   readonly onClose?: () => Promise<void>;
 }
 
-type Operation<I extends DescMessage, O extends DescMessage> = (
+type Implementation<I extends DescMessage, O extends DescMessage> = (
   deps: Dependencies,
   request: MessageShape<I>,
   options: OperationOptions,
 ) => Promise<MessageInitShape<O>>;
 
+const { method: voiceprint } = VoiceprintsService;
+const { method: engagement } = EngagementsProcessor;
+const { method: session } = SessionsProcessor;
+const { method: profile } = ProfilesProcessor;
+const { method: media } = MediaProcessor;
+const { method: group } = GroupsProcessor;
+
 /**
  * Operations are named as in the contract. Each answers its response message with `status`, or throws a `StatusError`.
  * The processor does not own engine and store: whoever opened them closes them, after `close()` here or in `onClose`.
  */
-export class VoiceprintsProcessor {
+export class VoiceprintsProcessor implements Operations, LiveOperations {
+  readonly processAudio = this.#operation(voiceprint.processAudio, processAudio);
+  readonly enroll = this.#operation(voiceprint.enroll, enroll);
+  readonly getEnrollStatus = this.#operation(voiceprint.getEnrollStatus, getEnrollStatus);
+  readonly train = this.#operation(voiceprint.train, train);
+  readonly checkWatchlistConsistency = this.#operation(voiceprint.checkWatchlistConsistency, checkWatchlistConsistency);
+  readonly verify = this.#operation(voiceprint.verify, verify);
+  readonly identify = this.#operation(voiceprint.identify, identify);
+  readonly detectKnownFraudsters = this.#operation(voiceprint.detectKnownFraudsters, detectKnownFraudsters);
+  readonly analyzeAudio = this.#operation(voiceprint.analyzeAudio, analyzeAudio);
+
+  readonly startEngagement = this.#operation(engagement.startEngagement, startEngagement);
+  readonly stopEngagement = this.#operation(engagement.stopEngagement, stopEngagement);
+
+  readonly startSession = this.#operation(session.startSession, startSession);
+  readonly stopSession = this.#operation(session.stopSession, stopSession);
+  readonly getSessionDecision = this.#operation(session.getSessionDecision, getSessionDecision);
+
+  readonly createVoiceprintProfile = this.#operation(profile.createVoiceprintProfile, createVoiceprintProfile);
+  readonly getGkVoiceprintProfileId = this.#operation(profile.getGkVoiceprintProfileId, getGkVoiceprintProfileId);
+  readonly deleteVoiceprintProfile = this.#operation(profile.deleteVoiceprintProfile, deleteVoiceprintProfile);
+  readonly startVoiceprintProfilesStatusJob = this.#operation(
+    profile.startVoiceprintProfilesStatusJob,
+    (deps, request) => startJob(deps, "profile-status", request),
+  );
+  readonly getVoiceprintProfilesStatusJob = this.#operation(profile.getVoiceprintProfilesStatusJob, (deps, request) =>
+    readJob(deps, "profile-status", request, VoiceprintProfileStatusDetailsSchema),
+  );
+  readonly startVoiceprintProfilesRetrainingJob = this.#operation(
+    profile.startVoiceprintProfilesRetrainingJob,
+    (deps, request) => startJob(deps, "retrain", request),
+  );
+  readonly getVoiceprintProfilesRetrainingJob = this.#operation(
+    profile.getVoiceprintProfilesRetrainingJob,
+    (deps, request) => readJob(deps, "retrain", request, VoiceprintProfileRetrainingSchema),
+  );
+
+  readonly createGroup = this.#operation(group.createGroup, on("group", createGroup));
+  readonly createWatchlist = this.#operation(group.createWatchlist, on("watchlist", createGroup));
+  readonly getGroup = this.#operation(group.getGroup, on("group", getGroup));
+  readonly getWatchlist = this.#operation(group.getWatchlist, on("watchlist", getGroup));
+  readonly deleteGroup = this.#operation(group.deleteGroup, on("group", deleteGroup));
+  readonly deleteWatchlist = this.#operation(group.deleteWatchlist, on("watchlist", deleteGroup));
+  readonly addGroupMembers = this.#operation(group.addGroupMembers, on("group", addGroupMembers));
+  readonly addWatchlistMembers = this.#operation(group.addWatchlistMembers, on("watchlist", addGroupMembers));
+  readonly removeGroupMembers = this.#operation(group.removeGroupMembers, on("group", removeGroupMembers));
+  readonly removeWatchlistMembers = this.#operation(group.removeWatchlistMembers, on("watchlist", removeGroupMembers));
+
   readonly #deps: Dependencies;
   readonly #onClose: (() => Promise<void>) | undefined;
 
@@ -103,165 +164,9 @@ export class VoiceprintsProcessor {
     };
   }
 
-  // VoiceprintsProcessor
-
-  processAudio(request: Request<typeof voiceprints.ProcessAudioRequestSchema>, options?: OperationOptions) {
-    const { ProcessAudioRequestSchema, ProcessAudioResponseSchema } = voiceprints;
-    return this.#run(ProcessAudioRequestSchema, ProcessAudioResponseSchema, processAudio, request, options);
-  }
-
-  enroll(request: Request<typeof voiceprints.EnrollRequestSchema>, options?: OperationOptions) {
-    return this.#run(voiceprints.EnrollRequestSchema, voiceprints.EnrollResponseSchema, enroll, request, options);
-  }
-
-  getEnrollStatus(request: Request<typeof voiceprints.GetEnrollStatusRequestSchema>, options?: OperationOptions) {
-    const { GetEnrollStatusRequestSchema, GetEnrollStatusResponseSchema } = voiceprints;
-    return this.#run(GetEnrollStatusRequestSchema, GetEnrollStatusResponseSchema, getEnrollStatus, request, options);
-  }
-
-  train(request: Request<typeof voiceprints.TrainRequestSchema>, options?: OperationOptions) {
-    return this.#run(voiceprints.TrainRequestSchema, voiceprints.TrainResponseSchema, train, request, options);
-  }
-
-  checkWatchlistConsistency(
-    request: Request<typeof voiceprints.CheckWatchlistConsistencyRequestSchema>,
-    options?: OperationOptions,
-  ) {
-    const { CheckWatchlistConsistencyRequestSchema: input, CheckWatchlistConsistencyResponseSchema: output } =
-      voiceprints;
-    return this.#run(input, output, checkWatchlistConsistency, request, options);
-  }
-
-  verify(request: Request<typeof voiceprints.VerifyRequestSchema>, options?: OperationOptions) {
-    return this.#run(voiceprints.VerifyRequestSchema, voiceprints.VerifyResponseSchema, verify, request, options);
-  }
-
-  identify(request: Request<typeof voiceprints.IdentifyRequestSchema>, options?: OperationOptions) {
-    return this.#run(voiceprints.IdentifyRequestSchema, voiceprints.IdentifyResponseSchema, identify, request, options);
-  }
-
-  detectKnownFraudsters(
-    request: Request<typeof voiceprints.DetectKnownFraudstersRequestSchema>,
-    options?: OperationOptions,
-  ) {
-    const { DetectKnownFraudstersRequestSchema: input, DetectKnownFraudstersResponseSchema: output } = voiceprints;
-    return this.#run(input, output, detectKnownFraudsters, request, options);
-  }
-
-  analyzeAudio(request: Request<typeof voiceprints.AnalyzeAudioRequestSchema>, options?: OperationOptions) {
-    const { AnalyzeAudioRequestSchema, AnalyzeAudioResponseSchema } = voiceprints;
-    return this.#run(AnalyzeAudioRequestSchema, AnalyzeAudioResponseSchema, analyzeAudio, request, options);
-  }
-
-  // EngagementsProcessor
-
-  startEngagement(request: Request<typeof engagements.StartEngagementRequestSchema>, options?: OperationOptions) {
-    const { StartEngagementRequestSchema, StartEngagementResponseSchema } = engagements;
-    return this.#run(StartEngagementRequestSchema, StartEngagementResponseSchema, startEngagement, request, options);
-  }
-
-  stopEngagement(request: Request<typeof engagements.StopEngagementRequestSchema>, options?: OperationOptions) {
-    const { StopEngagementRequestSchema, StopEngagementResponseSchema } = engagements;
-    return this.#run(StopEngagementRequestSchema, StopEngagementResponseSchema, stopEngagement, request, options);
-  }
-
-  // SessionsProcessor
-
-  startSession(request: Request<typeof sessions.StartSessionRequestSchema>, options?: OperationOptions) {
-    const { StartSessionRequestSchema, StartSessionResponseSchema } = sessions;
-    return this.#run(StartSessionRequestSchema, StartSessionResponseSchema, startSession, request, options);
-  }
-
-  stopSession(request: Request<typeof sessions.StopSessionRequestSchema>, options?: OperationOptions) {
-    const { StopSessionRequestSchema, StopSessionResponseSchema } = sessions;
-    return this.#run(StopSessionRequestSchema, StopSessionResponseSchema, stopSession, request, options);
-  }
-
-  getSessionDecision(request: Request<typeof sessions.GetSessionDecisionRequestSchema>, options?: OperationOptions) {
-    const { GetSessionDecisionRequestSchema: input, GetSessionDecisionResponseSchema: output } = sessions;
-    return this.#run(input, output, getSessionDecision, request, options);
-  }
-
-  // ProfilesProcessor
-
-  createVoiceprintProfile(
-    request: Request<typeof profiles.CreateVoiceprintProfileRequestSchema>,
-    options?: OperationOptions,
-  ) {
-    const { CreateVoiceprintProfileRequestSchema: input, CreateVoiceprintProfileResponseSchema: output } = profiles;
-    return this.#run(input, output, createVoiceprintProfile, request, options);
-  }
-
-  getGkVoiceprintProfileId(
-    request: Request<typeof profiles.GetGkVoiceprintProfileIdRequestSchema>,
-    options?: OperationOptions,
-  ) {
-    const { GetGkVoiceprintProfileIdRequestSchema: input, GetGkVoiceprintProfileIdResponseSchema: output } = profiles;
-    return this.#run(input, output, getGkVoiceprintProfileId, request, options);
-  }
-
-  deleteVoiceprintProfile(
-    request: Request<typeof profiles.DeleteVoiceprintProfileRequestSchema>,
-    options?: OperationOptions,
-  ) {
-    const { DeleteVoiceprintProfileRequestSchema: input, DeleteVoiceprintProfileResponseSchema: output } = profiles;
-    return this.#run(input, output, deleteVoiceprintProfile, request, options);
-  }
-
-  startVoiceprintProfilesStatusJob(
-    request: Request<typeof profiles.StartVoiceprintProfilesStatusJobRequestSchema>,
-    options?: OperationOptions,
-  ) {
-    const { StartVoiceprintProfilesStatusJobRequestSchema: input } = profiles;
-    const { StartVoiceprintProfilesStatusJobResponseSchema: output } = profiles;
-    return this.#run(input, output, (deps, message) => startJob(deps, "profile-status", message), request, options);
-  }
-
-  getVoiceprintProfilesStatusJob(
-    request: Request<typeof profiles.GetVoiceprintProfilesStatusJobRequestSchema>,
-    options?: OperationOptions,
-  ) {
-    const { GetVoiceprintProfilesStatusJobRequestSchema: input, VoiceprintProfileStatusDetailsSchema: entry } =
-      profiles;
-    const { GetVoiceprintProfilesStatusJobResponseSchema: output } = profiles;
-    return this.#run(
-      input,
-      output,
-      (deps, message) => readJob(deps, "profile-status", message, entry),
-      request,
-      options,
-    );
-  }
-
-  startVoiceprintProfilesRetrainingJob(
-    request: Request<typeof profiles.StartVoiceprintProfilesRetrainingJobRequestSchema>,
-    options?: OperationOptions,
-  ) {
-    const { StartVoiceprintProfilesRetrainingJobRequestSchema: input } = profiles;
-    const { StartVoiceprintProfilesRetrainingJobResponseSchema: output } = profiles;
-    return this.#run(input, output, (deps, message) => startJob(deps, "retrain", message), request, options);
-  }
-
-  getVoiceprintProfilesRetrainingJob(
-    request: Request<typeof profiles.GetVoiceprintProfilesRetrainingJobRequestSchema>,
-    options?: OperationOptions,
-  ) {
-    const { GetVoiceprintProfilesRetrainingJobRequestSchema: input, VoiceprintProfileRetrainingSchema: entry } =
-      profiles;
-    const { GetVoiceprintProfilesRetrainingJobResponseSchema: output } = profiles;
-    return this.#run(input, output, (deps, message) => readJob(deps, "retrain", message, entry), request, options);
-  }
-
-  // MediaProcessor
-
   /** One request with all bytes, or a stream: the first carries the context, each may carry bytes. */
-  addMediaSegment(
-    request:
-      | Request<typeof media.AddMediaSegmentRequestSchema>
-      | AsyncIterable<Request<typeof media.AddMediaSegmentRequestSchema>>,
-    options: OperationOptions = {},
-  ) {
-    const { AddMediaSegmentRequestSchema: input, AddMediaSegmentResponseSchema: output } = media;
+  addMediaSegment(request: OperationRequest<typeof media.addMediaSegment>, options: OperationOptions = {}) {
+    const { input, output } = media.addMediaSegment;
     return answer(output, this.#deps.ids, options, async (watched) => {
       if (!(Symbol.asyncIterator in request))
         return addMediaSegment(this.#deps, parseRequest(input, request), nothing(), watched);
@@ -281,7 +186,7 @@ export class VoiceprintsProcessor {
 
   /** A call as it is spoken: the first message starts it, the others carry its audio. */
   async *listen(
-    requests: AsyncIterable<Request<typeof live.ListenRequestSchema>>,
+    requests: AsyncIterable<MessageInitShape<typeof live.ListenRequestSchema>>,
     options: OperationOptions = {},
   ): AsyncGenerator<live.ListenResponse> {
     const requestId = options.requestId ?? this.#deps.ids.next();
@@ -303,60 +208,15 @@ export class VoiceprintsProcessor {
     }
   }
 
-  // GroupsProcessor
-
-  createGroup(request: Request<typeof groups.CreateGroupRequestSchema>, options?: OperationOptions) {
-    return this.#createGroup("group", request, options);
-  }
-
-  createWatchlist(request: Request<typeof groups.CreateGroupRequestSchema>, options?: OperationOptions) {
-    return this.#createGroup("watchlist", request, options);
-  }
-
-  getGroup(request: Request<typeof groups.GetGroupRequestSchema>, options?: OperationOptions) {
-    return this.#getGroup("group", request, options);
-  }
-
-  getWatchlist(request: Request<typeof groups.GetGroupRequestSchema>, options?: OperationOptions) {
-    return this.#getGroup("watchlist", request, options);
-  }
-
-  deleteGroup(request: Request<typeof groups.DeleteGroupRequestSchema>, options?: OperationOptions) {
-    return this.#deleteGroup("group", request, options);
-  }
-
-  deleteWatchlist(request: Request<typeof groups.DeleteGroupRequestSchema>, options?: OperationOptions) {
-    return this.#deleteGroup("watchlist", request, options);
-  }
-
-  addGroupMembers(request: Request<typeof groups.AddGroupMembersRequestSchema>, options?: OperationOptions) {
-    return this.#addMembers("group", request, options);
-  }
-
-  addWatchlistMembers(request: Request<typeof groups.AddGroupMembersRequestSchema>, options?: OperationOptions) {
-    return this.#addMembers("watchlist", request, options);
-  }
-
-  removeGroupMembers(request: Request<typeof groups.RemoveGroupMembersRequestSchema>, options?: OperationOptions) {
-    return this.#removeMembers("group", request, options);
-  }
-
-  removeWatchlistMembers(request: Request<typeof groups.RemoveGroupMembersRequestSchema>, options?: OperationOptions) {
-    return this.#removeMembers("watchlist", request, options);
-  }
-
   // Beyond the contract's messages: what a library can do and a request cannot say.
 
   /** AnalyzeAudio on audio that is still arriving, as an object to push samples into. */
-  openLiveAnalysis(
-    request: LiveRequest,
-    options: OperationOptions = {},
-  ): Promise<LiveCheck<voiceprints.AnalyzeAudioResult>> {
+  openLiveAnalysis(request: LiveRequest, options: OperationOptions = {}): Promise<LiveCheck<AnalyzeAudioResult>> {
     const requestId = options.requestId ?? this.#deps.ids.next();
     const { rateHz: _, ...rest } = request;
     // The signal outlives this call: it ends the check itself.
     return attempt(options, requestId, () => {
-      parseRequest(voiceprints.AnalyzeAudioRequestSchema, rest, (violation) => violation.field === "audio");
+      parseRequest(voiceprint.analyzeAudio.input, rest, (violation) => violation.field === "audio");
       return openLiveAnalysis(this.#deps, request, options);
     });
   }
@@ -389,58 +249,27 @@ export class VoiceprintsProcessor {
     await this.#onClose?.();
   }
 
-  #run<I extends DescMessage, O extends DescMessage>(
-    input: I,
-    output: O,
-    operation: Operation<I, O>,
-    request: Request<I>,
-    options: OperationOptions = {},
-  ): Promise<MessageShape<O>> {
-    return answer(output, this.#deps.ids, options, (watched) =>
-      operation(this.#deps, parseRequest(input, request), watched),
-    );
-  }
-
-  #createGroup(kind: GroupKind, request: Request<typeof groups.CreateGroupRequestSchema>, options?: OperationOptions) {
-    const { CreateGroupRequestSchema: input, CreateGroupResponseSchema: output } = groups;
-    return this.#run(input, output, (deps, message) => createGroup(deps, kind, message), request, options);
-  }
-
-  #getGroup(kind: GroupKind, request: Request<typeof groups.GetGroupRequestSchema>, options?: OperationOptions) {
-    const { GetGroupRequestSchema: input, GetGroupResponseSchema: output } = groups;
-    return this.#run(input, output, (deps, message) => getGroup(deps, kind, message), request, options);
-  }
-
-  #deleteGroup(kind: GroupKind, request: Request<typeof groups.DeleteGroupRequestSchema>, options?: OperationOptions) {
-    const { DeleteGroupRequestSchema: input, DeleteGroupResponseSchema: output } = groups;
-    return this.#run(input, output, (deps, message) => deleteGroup(deps, kind, message), request, options);
-  }
-
-  #addMembers(
-    kind: GroupKind,
-    request: Request<typeof groups.AddGroupMembersRequestSchema>,
-    options?: OperationOptions,
+  #operation<I extends DescMessage, O extends DescMessage>(
+    { input, output }: { readonly input: I; readonly output: O },
+    implementation: Implementation<I, O>,
   ) {
-    const { AddGroupMembersRequestSchema: input, AddGroupMembersResponseSchema: output } = groups;
-    return this.#run(input, output, (deps, message) => addGroupMembers(deps, kind, message), request, options);
-  }
-
-  #removeMembers(
-    kind: GroupKind,
-    request: Request<typeof groups.RemoveGroupMembersRequestSchema>,
-    options?: OperationOptions,
-  ) {
-    const { RemoveGroupMembersRequestSchema: input, RemoveGroupMembersResponseSchema: output } = groups;
-    return this.#run(input, output, (deps, message) => removeGroupMembers(deps, kind, message), request, options);
+    return (request: MessageInitShape<I>, options: OperationOptions = {}): Promise<MessageShape<O>> =>
+      answer(output, this.#deps.ids, options, (watched) =>
+        implementation(this.#deps, parseRequest(input, request), watched),
+      );
   }
 }
 
-type GroupKind = "group" | "watchlist";
+/** Groups and watchlists differ in whom they hold, not in their operations. */
+const on =
+  <I, O>(kind: "group" | "watchlist", operation: (deps: Dependencies, kind: "group" | "watchlist", request: I) => O) =>
+  (deps: Dependencies, request: I): O =>
+    operation(deps, kind, request);
 
 const badStream = (message: string): StatusError => new StatusError({ statusCode: StatusCode.BAD_REQUEST, message });
 
 async function* listenRequests(
-  stream: AsyncIterator<Request<typeof live.ListenRequestSchema>>,
+  stream: AsyncIterator<MessageInitShape<typeof live.ListenRequestSchema>>,
 ): AsyncGenerator<live.ListenRequest> {
   for (let next = await stream.next(); !next.done; next = await stream.next())
     yield create(live.ListenRequestSchema, next.value);
@@ -449,7 +278,7 @@ async function* listenRequests(
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
 async function* chunksOf(
-  stream: AsyncIterator<Request<typeof media.AddMediaSegmentRequestSchema>>,
+  stream: AsyncIterator<MessageInitShape<typeof media.addMediaSegment.input>>,
 ): AsyncGenerator<Uint8Array> {
   for (let next = await stream.next(); !next.done; next = await stream.next()) {
     const chunk = next.value.chunk ?? new Uint8Array();

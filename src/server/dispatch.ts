@@ -2,6 +2,8 @@ import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Decision, type ListenRequest, type ListenResponse, StatusCode, StatusError } from "../contract/index.js";
+import { type LiveOperations, type Operations, operationOf } from "../contract/operations.js";
+import { AUDIO_OPERATIONS } from "./audio-operations.js";
 import type { Caller, Guard } from "./guard.js";
 import type { CallRates } from "./limits/call-rates.js";
 import type { LiveCallEntry, LiveCalls } from "./limits/live-calls.js";
@@ -10,7 +12,6 @@ import { QueueFull, type WorkQueue } from "./limits/work-queue.js";
 import { LiveRequests } from "./live-requests.js";
 import type { Log } from "./log.js";
 import type { Protocol, ServerMetrics } from "./metrics.js";
-import { AUDIO_OPERATIONS, type Operations } from "./operations.js";
 import { busy, Refusal, tooLarge } from "./refusal.js";
 
 /** One call as a transport hands it over. */
@@ -37,13 +38,8 @@ export interface DispatchLimits {
   readonly liveSilenceSeconds: number;
 }
 
-type ListenOperation = (
-  requests: AsyncIterable<ListenRequest>,
-  options: { readonly signal: AbortSignal; readonly requestId: string },
-) => AsyncIterable<ListenResponse>;
-
 export interface DispatchParts {
-  readonly operations: Operations;
+  readonly operations: Operations & LiveOperations;
   readonly guard: Guard;
   readonly queue: WorkQueue;
   readonly rates: CallRates;
@@ -149,10 +145,9 @@ export class Dispatcher {
       );
       entry = liveCalls.enter(call.requestId, from, () => requests.endAudio());
       if (!entry) throw busy(`${liveCalls.capacity} live calls are under way, and no more are taken`, 5);
-      const listen = operations[method.localName] as unknown as ListenOperation;
       const options = { signal: call.ended.signal, requestId: call.requestId };
       try {
-        for await (const response of listen.call(operations, requests.received(), options)) {
+        for await (const response of operations.listen(requests.received(), options)) {
           entry.observe(response);
           if (entry.silentSeconds > this.#parts.limits.liveSilenceSeconds) requests.endAudio();
           this.#measureLive(method.name, response);
@@ -227,7 +222,7 @@ export class Dispatcher {
     const work = async () => {
       const startedAt = performance.now();
       try {
-        const operation = operations[method.localName] as (request: unknown, options: object) => Promise<Message>;
+        const operation = operationOf(operations, method);
         return await operation.call(operations, request, { signal: ended.signal, requestId: call.requestId });
       } finally {
         timing.workedSeconds = (performance.now() - startedAt) / 1000;

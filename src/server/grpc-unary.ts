@@ -3,12 +3,12 @@ import { type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/p
 import { Code, ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { StatusCode, type StatusError } from "../contract/index.js";
+import { METHODS } from "../contract/operations.js";
 import { asStatusError, callerGone, type Dispatcher, stackOf } from "./dispatch.js";
 import { plainMessage } from "./grpc-message.js";
 import { requestIdOf } from "./http/transcoder.js";
 import type { NodeRequest, NodeResponse } from "./listen.js";
 import type { Log } from "./log.js";
-import { METHODS } from "./operations.js";
 import { badRequest, Refusal, tooLarge } from "./refusal.js";
 import { connectErrorOf } from "./rpc.js";
 

@@ -1,6 +1,6 @@
 import { StatusCode } from "../contract/index.js";
 import { OAuthError, type Verifier } from "../token/index.js";
-import { Refusal } from "./refusal.js";
+import { busy, Refusal } from "./refusal.js";
 
 /** Who calls, and which biometric scopes are open to them. */
 export interface Caller {
@@ -29,6 +29,13 @@ export function tokenGuard(verifier: Verifier): Guard {
     },
   };
 }
+
+/** Lets nobody in: until a server knows how to tell its callers apart. */
+export const closedGuard: Guard = {
+  async admit() {
+    throw busy("the server is starting", 1);
+  },
+};
 
 /** Lets everybody in: for loopback only, which the configuration sees to. */
 export const openGuard: Guard = {

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { AUDIO_OPERATIONS } from "./audio-operations.js";
 import type { WorkQueue } from "./limits/work-queue.js";
-import { AUDIO_OPERATIONS } from "./operations.js";
 import { LoadHistory } from "./operator/load-history.js";
 
 export type Protocol = "http" | "grpc" | "grpc-web" | "connect" | "websocket" | "telephony";

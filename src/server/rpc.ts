@@ -17,6 +17,7 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import { type StatusError, StatusSchema } from "../contract/index.js";
+import { METHODS } from "../contract/operations.js";
 import { transportCodes } from "../contract/status-codes.js";
 import { asStatusError, type Call, type Dispatcher, endedWith, stackOf } from "./dispatch.js";
 import { plainMessage } from "./grpc-message.js";
@@ -25,7 +26,6 @@ import { requestIdOf } from "./http/transcoder.js";
 import type { NodeHandler } from "./listen.js";
 import type { Log } from "./log.js";
 import type { Protocol } from "./metrics.js";
-import { METHODS } from "./operations.js";
 import { badRequest, headersOf } from "./refusal.js";
 
 const address = createContextKey("", { description: "network address of the caller" });

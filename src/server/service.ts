@@ -1,3 +1,4 @@
+import type { LiveOperations, Operations } from "../contract/operations.js";
 import { createPeerAddress, type PeerAddress } from "../token/peer-address.js";
 import { type AppParts, createApp, createNodeHandler } from "./app.js";
 import type { ServerConfig } from "./config.js";
@@ -12,13 +13,12 @@ import { WorkQueue } from "./limits/work-queue.js";
 import { listen, type NodeRequest, type OpenPort } from "./listen.js";
 import type { Log } from "./log.js";
 import { ServerMetrics } from "./metrics.js";
-import { missingOperations, type Operations } from "./operations.js";
 
 import { LIVE_PATH, liveSocketRoute } from "./websocket/live-socket.js";
 import { Sockets } from "./websocket/sockets.js";
 
 export interface ServiceParts {
-  readonly operations: Operations;
+  readonly operations: Operations & LiveOperations;
   readonly guard: Guard;
   readonly log: Log;
   readonly version: string;
@@ -44,8 +44,6 @@ export class Service {
   #openPort: OpenPort | null = null;
 
   constructor(config: ServerConfig, parts: ServiceParts) {
-    const missing = missingOperations(parts.operations);
-    if (missing.length > 0) throw new TypeError(`operations are missing: ${missing.join(", ")}`);
     this.#config = config;
     this.#parts = parts;
     this.#peerAddress = createPeerAddress(config.trustProxy);

@@ -14,12 +14,11 @@ import { createVerifier, type TrustedIssuer } from "../token/verify.js";
 import type { ConfigurationOverrides } from "../voiceprint/configuration-set.js";
 import type { ServerConfig } from "./config.js";
 import { FIRST_SCOPE, type FirstApplication, type FirstOwner, firstOwner, firstRun } from "./first-run.js";
-import { type Guard, openGuard, tokenGuard } from "./guard.js";
+import { closedGuard, type Guard, openGuard, tokenGuard } from "./guard.js";
 import { servePage } from "./http/page.js";
 import { serveFolder } from "./http/static-files.js";
 import { jsonLog, type Log } from "./log.js";
 import { openConfiguredStore } from "./open-store.js";
-import type { Operations } from "./operations.js";
 import { createOperatorApp } from "./operator/operator-routes.js";
 import { Service } from "./service.js";
 import { createTelephony, routeLines } from "./telephony.js";
@@ -77,7 +76,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
 
     // The issuer is the address that callers see, and a free port makes it known only once the service listens. Both are
     // bound in the same turn in which that is heard of, before any request can be.
-    let guard: Guard = openGuard;
+    let guard: Guard = closedGuard;
     let started = false;
     let tokenApp: TokenApp | null = null;
     let operatorApp: ReturnType<typeof createOperatorApp> | null = null;
@@ -91,7 +90,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       publicUrl: () => service.url,
     });
     const service: Service = new Service(config, {
-      operations: processor as unknown as Operations,
+      operations: processor,
       guard: boxGuard,
       announce: telephony.announce,
       log,

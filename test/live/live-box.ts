@@ -45,7 +45,9 @@ export async function startLiveBox(config: Partial<ServerConfigInput> = {}) {
       const { gkVoiceprintProfileId } = await operations.createVoiceprintProfile({ context, owner });
       const profile = { value: gkVoiceprintProfileId!.value };
       for (const extra of trained ? [0, 0.1, 0.2] : []) {
-        const { gkMediaSegmentId } = await operations.addMediaSegment(context, bytesOf(take(speaker, 3 + extra)), {
+        const { gkMediaSegmentId } = await operations.addMediaSegment({
+          context,
+          chunk: bytesOf(take(speaker, 3 + extra)),
           encoding: "pcm16",
           rate: rateHz,
           channels: 1,

@@ -1,5 +1,6 @@
 /** The easy door where others use the same store, or the engine fails: on the fixture engine, which can be made to. */
 import { expect, test } from "vitest";
+import { localAccess } from "../../src/local-access.js";
 import { Voiceprints } from "../../src/voiceprints.js";
 import { rateHz, take } from "./fixture-engine.js";
 import { openWorld, refusal, scopeA } from "./world.js";
@@ -7,7 +8,8 @@ import { openWorld, refusal, scopeA } from "./world.js";
 async function openDoor() {
   const world = await openWorld();
   const settings = { scope: scopeA, configset: "ivr-text-dependent" };
-  return { world, voice: new Voiceprints(world.processor, world.store, settings) };
+  const local = localAccess(world.processor, world.store, scopeA);
+  return { world, voice: new Voiceprints(world.processor, settings, local) };
 }
 
 test("erasing at the same time: one has erased, the other found nothing, and no print stays", async () => {

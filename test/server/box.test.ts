@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
-import { connect } from "../../src/client/index.js";
+import { connect, connectVoiceprints } from "../../src/client/index.js";
 import { StatusCode, StatusError } from "../../src/contract/index.js";
 import { configSchema } from "../../src/server/config.js";
 import { curlLines } from "../../src/server/first-run.js";
+import { closedGuard } from "../../src/server/guard.js";
 import { jsonLog } from "../../src/server/log.js";
 import { type Box, startBox } from "../../src/server/start.js";
 import { fixtureEngine, rateHz, take as sound } from "../processor/fixture-engine.js";
@@ -188,6 +189,10 @@ describe("the guard", () => {
   });
 });
 
+it("a guard that was not opened yet lets nobody in", async () => {
+  await expect(closedGuard.admit(`Bearer ${token}`, "127.0.0.1")).rejects.toMatchObject({ code: StatusCode.BUSY });
+});
+
 describe("the typed client", () => {
   const credentials = () => ({
     clientId: box.firstApplication!.clientId,
@@ -204,7 +209,7 @@ describe("the typed client", () => {
       gkEngagementId: gkEngagementId!,
       configsetId: "ivr-text-dependent",
     };
-    const { gkMediaSegmentId } = await client.addMediaSegment(session, takes(100, 5));
+    const { gkMediaSegmentId } = await client.addMediaSegment({ context: session, chunk: takes(100, 5) });
     expect(gkMediaSegmentId!.value).not.toBe("");
     const failure = await client
       .train({ context: session, gkVoiceprintProfileId: { value: crypto.randomUUID() } })
@@ -213,9 +218,39 @@ describe("the typed client", () => {
     expect((failure as StatusError).code).toBe(StatusCode.NOT_FOUND);
     expect((failure as StatusError).status.requestId).not.toBe("");
     const notAudio = await client
-      .addMediaSegment(session, new TextEncoder().encode("no audio at all"))
+      .addMediaSegment({ context: session, chunk: new TextEncoder().encode("no audio at all") })
       .catch((error: unknown) => error);
     expect((notAudio as StatusError).code).toBe(StatusCode.INVALID_REQUEST);
+  });
+
+  it("opens the easy door: by name, as in process", async () => {
+    const voices = connectVoiceprints({ url: box.url, credentials: credentials() });
+    const said = (speaker: number, take: number) => new File([takes(speaker, take) as BlobPart], `${take}.wav`);
+    const recordings = [1, 2, 3].map((take) => said(140, take));
+    const enrollment = await voices.enroll("olivia", recordings, { train: false });
+    expect(enrollment).toMatchObject({ trained: false, enrollStatus: "TRAIN_SUGGESTED" });
+    // Two at once for somebody new: one profile.
+    const both = await Promise.all([
+      voices.enroll("oscar", [said(141, 1)], { train: false }),
+      voices.enroll("oscar", [said(141, 2)], { train: false }),
+    ]);
+    expect(both[0].profileId).toBe(both[1].profileId);
+    expect(await voices.enroll("olivia", [said(140, 4)])).toMatchObject({ trained: true, reason: "TRAIN_OK" });
+    expect(await voices.verify("olivia", said(140, 5))).toMatchObject({ decision: "AUTHENTIC" });
+    const { person } = await voices.identify(said(140, 6), ["olivia"]);
+    expect(person).toBe("olivia");
+    await expect(voices.verify("olga", said(140, 5))).rejects.toThrow('the person "olga" has no voiceprint');
+    const broken = new File(["not a recording"], "notes.txt");
+    await expect(voices.verify("olivia", broken)).rejects.toThrow(/^notes\.txt: /);
+    for (const refused of [
+      () => voices.people(),
+      () => voices.export("olivia"),
+      () => voices.identify(said(140, 6)),
+      () => voices.erase("olivia"),
+    ])
+      await expect(refused()).rejects.toMatchObject({ code: StatusCode.NOT_IMPLEMENTED });
+    expect(await voices.erase("olivia", { tag: "" })).toBe(true);
+    expect(await voices.erase("olivia", { tag: "" })).toBe(false);
   });
 
   it("gets another token when the box refuses the one it holds, once for each call", async () => {

@@ -1,13 +1,15 @@
 /** A service whose operations are written by the test: what is under test is everything in front of them. */
 import { create, type Message } from "@bufbuild/protobuf";
 import { StatusCode } from "../../src/contract/index.js";
+import { type LiveOperations, METHODS, type OperationOptions, type Operations } from "../../src/contract/operations.js";
 import { configSchema, type ServerConfigInput } from "../../src/server/config.js";
 import { type Guard, openGuard } from "../../src/server/guard.js";
 import { jsonLog } from "../../src/server/log.js";
-import { METHODS, type OperationOptions, type Operations } from "../../src/server/operations.js";
 import { Service } from "../../src/server/service.js";
 
-export type Answer = (request: never, options: OperationOptions) => Promise<Message> | Message;
+type CallOptions = Required<Pick<OperationOptions, "signal" | "requestId">>;
+
+export type Answer = (request: never, options: CallOptions) => Promise<Message> | Message;
 
 export interface Rehearsal {
   readonly service: Service;
@@ -26,7 +28,7 @@ export function rehearse(
   const operations = Object.fromEntries(
     METHODS.map((method) => [
       method.localName,
-      async (request: never, options: OperationOptions) => {
+      async (request: never, options: CallOptions) => {
         if (method.methodKind === "unary") seen.push({ operation: method.name, request });
         const answer = answers[method.localName];
         if (answer) return answer(request, options);
@@ -37,7 +39,7 @@ export function rehearse(
         return create(method.output, { status: { statusCode: StatusCode.OK } } as never);
       },
     ]),
-  ) as unknown as Operations;
+  ) as unknown as Operations & LiveOperations;
   const service = new Service(configSchema.parse({ port: 0, store: "memory", ...config }), {
     operations,
     guard,

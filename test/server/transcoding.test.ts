@@ -16,9 +16,9 @@ import {
   type VerifyRequest,
   VerifyResponseSchema,
 } from "../../src/contract/index.js";
+import { METHODS } from "../../src/contract/operations.js";
 import { bindingMatcher, httpBindings, parsePath } from "../../src/server/http/bindings.js";
 import { serveFolder } from "../../src/server/http/static-files.js";
-import { METHODS } from "../../src/server/operations.js";
 import { rehearse } from "./rehearsal.js";
 
 const CONTEXT = {

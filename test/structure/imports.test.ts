@@ -21,7 +21,7 @@ const allowed: Record<string, readonly string[]> = {
   token: ["contract", "store/port", "engagement"],
   engagement: ["contract", "store/port", "token"],
   telephony: ["contract", "server/message-queue"],
-  client: ["contract", "token/cache"],
+  client: ["contract", "token/cache", "voiceprint/configuration-set", "./voiceprints"],
 };
 
 /** Folders that run in a browser as well, or decide without touching the world. */

@@ -1,6 +1,6 @@
 import { type DescEnum, type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { mandatory } from "../../contract/gen/vendor/rpc/mandatory_pb.js";
-import { METHODS } from "../operations.js";
+import { METHODS } from "../../contract/operations.js";
 import { type HttpBinding, httpBindings } from "./bindings.js";
 
 type Schema = Record<string, unknown>;

@@ -1,9 +1,9 @@
 import { create, type JsonObject, type JsonValue, type Message } from "@bufbuild/protobuf";
 import { v7 as uuidv7 } from "uuid";
 import { StatusCode, type StatusError, StatusSchema } from "../../contract/index.js";
+import { METHODS } from "../../contract/operations.js";
 import { transportCodes } from "../../contract/status-codes.js";
 import { asStatusError, type Call, type Dispatcher } from "../dispatch.js";
-import { METHODS } from "../operations.js";
 import { badRequest, headersOf, invalidField, Refusal, tooLarge } from "../refusal.js";
 import { type BindingMatch, bindingMatcher, httpBindings, type MatchResult } from "./bindings.js";
 import { messageFromJson, messageToJson, placeText, textAt } from "./message-json.js";

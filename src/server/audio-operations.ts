@@ -1,0 +1,8 @@
+/** Operations that decode and analyze a recording: they go through the queue. */
+export const AUDIO_OPERATIONS: ReadonlySet<string> = new Set([
+  "ProcessAudio",
+  "Verify",
+  "Identify",
+  "DetectKnownFraudsters",
+  "AnalyzeAudio",
+]);

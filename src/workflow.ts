@@ -1,0 +1,135 @@
+/** The steps that every workflow of the contract is made of, on its operations: in process or on a box alike. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Context, ContextSchema, UniqueId } from "./contract/gen/vendor/biosec/v1/common_pb.js";
+import type { AddMediaSegmentRequestSchema } from "./contract/gen/vendor/biosec/v1/media_pb.js";
+import { SessionType } from "./contract/gen/vendor/biosec/v1/sessions_pb.js";
+import { StatusCode } from "./contract/gen/vendor/rpc/status_pb.js";
+import type { OperationOptions, Operations } from "./contract/operations.js";
+import { StatusError } from "./contract/status-error.js";
+
+export interface Settings {
+  readonly scope: string;
+  readonly configset: string;
+}
+
+export type SessionContext = Extract<MessageInitShape<typeof ContextSchema>, { $typeName?: never }> &
+  Pick<Context, "gkEngagementId" | "gkSessionId">;
+
+/** A session and its engagement. It names nobody: sessions outlast people who are erased. */
+export async function startSession(operations: Operations, { scope, configset }: Settings): Promise<SessionContext> {
+  const scopeOnly = { gkScopeId: { value: scope } };
+  const { gkSessionId, gkEngagementId } = await operations.startSession({
+    context: scopeOnly,
+    sessionType: SessionType.OTHER,
+  });
+  return { ...scopeOnly, gkSessionId: gkSessionId!, gkEngagementId: gkEngagementId!, configsetId: configset };
+}
+
+/** Ends the engagement, and with it the session and the audio that was sent in it. */
+export async function stopSession(operations: Operations, context: SessionContext): Promise<void> {
+  await operations.stopEngagement({ context });
+}
+
+/** Some work in a session of its own, which is stopped whatever happens. */
+export async function inSession<T>(
+  operations: Operations,
+  settings: Settings,
+  work: (context: SessionContext) => Promise<T>,
+): Promise<T> {
+  const context = await startSession(operations, settings);
+  try {
+    return await work(context);
+  } finally {
+    await stopSession(operations, context);
+  }
+}
+
+/** Whose print, and which of theirs. */
+export interface Owner {
+  readonly kind: "person" | "fraudster";
+  readonly name: string;
+  readonly tag: string;
+}
+
+const owned = (scope: string, { kind, name, tag }: Owner) => ({
+  context: { gkScopeId: { value: scope } },
+  owner: { case: kind === "person" ? "personId" : "fraudsterId", value: name } as const,
+  profileTag: tag,
+});
+
+/** `null` when the owner has no such profile. */
+export async function findProfile(operations: Operations, scope: string, owner: Owner): Promise<string | null> {
+  const { gkVoiceprintProfileId } = await operations.getGkVoiceprintProfileId(owned(scope, owner));
+  return gkVoiceprintProfileId?.value || null;
+}
+
+/** The profile of an owner who must have one. */
+export async function existingProfile(operations: Operations, scope: string, owner: Owner): Promise<string> {
+  const id = await findProfile(operations, scope, owner);
+  if (id !== null) return id;
+  const which = owner.tag === "" ? "" : ` with the tag "${owner.tag}"`;
+  throw new StatusError({
+    statusCode: StatusCode.NOT_FOUND,
+    message: `the ${owner.kind} "${owner.name}" has no voiceprint${which}`,
+  });
+}
+
+/** The owner's profile, created where there is none. */
+export async function findOrCreateProfile(operations: Operations, scope: string, owner: Owner): Promise<string> {
+  const found = await findProfile(operations, scope, owner);
+  if (found !== null) return found;
+  try {
+    const { gkVoiceprintProfileId } = await operations.createVoiceprintProfile(owned(scope, owner));
+    return gkVoiceprintProfileId!.value;
+  } catch (error) {
+    // Somebody else created it at the same moment.
+    if (error instanceof StatusError && error.code === StatusCode.ALREADY_EXISTS)
+      return existingProfile(operations, scope, owner);
+    throw error;
+  }
+}
+
+/** A recording that was sent, as requests name it. */
+export interface Media {
+  readonly case: "gkMediaSegmentId";
+  readonly value: UniqueId;
+}
+
+export interface Recording
+  extends Pick<
+    Extract<MessageInitShape<typeof AddMediaSegmentRequestSchema>, { $typeName?: never }>,
+    "encoding" | "rate" | "channels"
+  > {
+  readonly chunk: Uint8Array;
+  /** Where it came from, for what is said about it. */
+  readonly name?: string;
+}
+
+/** The fields of an upload that say something about the recording itself. */
+const RECORDING_FIELDS = new Set(["chunk", "encoding", "rate", "channels"]);
+
+export async function upload(
+  operations: Operations,
+  context: SessionContext,
+  { name, ...recording }: Recording,
+  options?: OperationOptions,
+): Promise<Media> {
+  try {
+    const { gkMediaSegmentId } = await operations.addMediaSegment({ context, ...recording }, options);
+    return { case: "gkMediaSegmentId", value: gkMediaSegmentId! };
+  } catch (error) {
+    if (name === undefined || !(error instanceof StatusError)) throw error;
+    const { fieldViolations } = error.status;
+    if (fieldViolations.length === 0 || !fieldViolations.every(({ field }) => RECORDING_FIELDS.has(field))) throw error;
+    const named = fieldViolations.map((violation) => ({ ...violation, message: `${name}: ${violation.message}` }));
+    const message = `${name}: ${error.message}`;
+    throw new StatusError({ ...error.status, message, fieldViolations: named }, { cause: error });
+  }
+}
+
+/** Of audio with several channels: 1 is the first, 0 mixes all. */
+export const channelSelector = (channel: number | undefined) =>
+  channel === undefined ? {} : { channelSelector: { channel } };
+
+export const secondsOf = (duration: { seconds: bigint; nanos: number } | undefined): number =>
+  duration ? Number(duration.seconds) + duration.nanos / 1e9 : 0;
