@@ -17,7 +17,7 @@
  *
  * How a caller reads a recording:
  *
- *   streamStart(rateHz, windowFrames, limitFrames, rows)     // 0, or a negative refusal
+ *   streamStart(rateHz, windowFrames, limitFrames, rows, lowered)     // 0, or a negative refusal
  *   for each chunk of at most inputCapacity() samples, copied to inputPtr():
  *     for (let at = 0; at < n; ) {
  *       at += streamPush(at, n - at)
@@ -271,10 +271,10 @@ export function marksCapacity(): i32 {
 
 /**
  * Begins a stream. windowFrames: 50..1000 (..400 of DETAIL_ROWS), or 0 for 400 (4 s). limitFrames: net speech after which nothing more is
- * read, 0 for no limit. rows: MEL_ROWS, DETAIL_ROWS or HAMMING_ROWS.
+ * read, 0 for no limit. rows: MEL_ROWS, DETAIL_ROWS or HAMMING_ROWS. lowered: by how much a frame's score may be less for it to be speech, 0 or more.
  * Returns 0, BAD_RATE (not 4,000..192,000 Hz) or BAD_WINDOW; on a refusal the previous stream stays as it was.
  */
-export function streamStart(rateHz: i32, windowFrames: i32, limitFrames: i32, rows: i32): i32 {
+export function streamStart(rateHz: i32, windowFrames: i32, limitFrames: i32, rows: i32, lowered: f32): i32 {
   if (!rateIsSupported(rateHz)) return BAD_RATE;
   if (rows != MEL_ROWS && rows != DETAIL_ROWS && rows != HAMMING_ROWS) return BAD_WINDOW;
   if (windowFrames == 0) windowFrames = DEFAULT_WINDOW;
@@ -288,7 +288,7 @@ export function streamStart(rateHz: i32, windowFrames: i32, limitFrames: i32, ro
   s.limitFrames = limitFrames == 0 ? i64.MAX_VALUE : <i64>limitFrames;
   resamplerStart(state + RESAMPLER, rateHz);
   speechLevelStart(state + LEVEL);
-  activityStart(changetype<Activity>(state + ACTIVITY));
+  activityStart(changetype<Activity>(state + ACTIVITY), lowered >= 0 ? lowered : 0);
   reported = 0;
   return 0;
 }

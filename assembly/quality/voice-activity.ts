@@ -117,9 +117,12 @@ export class Activity {
   /** The last frame that was speech or hang-over. */
   lastActive: i64;
   hangOver: i32;
+  /** By so much less than BEGIN and END a score may be: speech in a hall is less like speech. */
+  lowered: f32;
 }
 
-export function activityStart(a: Activity): void {
+export function activityStart(a: Activity, lowered: f32): void {
+  a.lowered = lowered;
   a.speaking = false;
   a.lastActive = -1000;
   a.hangOver = 0;
@@ -127,6 +130,7 @@ export function activityStart(a: Activity): void {
 
 /** Takes frame t's score; afterwards frame t - PRE_ROLL is decided, see `isSpeech`. */
 export function activityPush(a: Activity, t: i64, score: f32): void {
+  score += a.lowered;
   if (score >= BEGIN || (a.speaking && score >= END)) {
     a.speaking = true;
     a.hangOver = HANG_OVER;

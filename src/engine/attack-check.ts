@@ -1,48 +1,135 @@
-/** One recording checked for one kind of attack: every window of its speech is scored, the mean by speech is calibrated. */
+/**
+ * Audio checked for one kind of attack as it arrives. Every window of its speech is scored. What counts is whether all of it is an attack (the mean of
+ * the windows) or one stretch of it: a spliced word, an attack that begins late.
+ */
 import { type AttackModel, attackWindowFrames } from "./attack-network.js";
-import { piece } from "./engine-stream.js";
-import type { AttackScore } from "./port.js";
+import { inCall } from "./call.js";
+import { checkRate, piece } from "./engine-stream.js";
+import type { AttackScore, AttackStream, CallOptions } from "./port.js";
 import type { StreamFormat, StreamState, WindowFeatures } from "./stream-kernel.js";
 import type { Threads } from "./threads.js";
 
 /** Seconds of speech at which half of what can be known is known. */
 const halfKnownSeconds = 2;
+/** Of attacks, those that are one stretch among genuine speech. */
+const shareOfStretches = 0.1;
+/** Audio is heard in pieces of at least so many seconds: a stream's state travels to a thread with each. */
+const leastPieceSeconds = 1;
 
-export async function checkAttack(
-  threads: Threads,
-  model: AttackModel,
-  samples: Float32Array,
-  rateHz: number,
-  signal: AbortSignal,
-  pause: () => Promise<void>,
-): Promise<AttackScore> {
-  const format: StreamFormat = { rateHz, mostSpeechSeconds: 0, windowFrames: attackWindowFrames, rows: model.rows };
-  let state: StreamState | null = null;
-  let sum = 0;
-  let seconds = 0;
-  const take = async ({ features, speechSeconds }: WindowFeatures) => {
-    const score = await threads.call("attackScore", [model.kind, features], [features.buffer], signal);
-    if (score === null) return;
-    sum += score * speechSeconds;
-    seconds += speechSeconds;
-  };
-  for (let first = 0; first < samples.length; first += piece) {
-    await pause();
-    const part = samples.slice(first, first + piece);
-    const moved: ArrayBuffer[] = state ? [part.buffer, state.buffer] : [part.buffer];
-    const heard: { state: StreamState; windows: readonly WindowFeatures[] } = await threads.call(
-      "hear",
-      [state, format, part],
-      moved,
-      signal,
-    );
-    state = heard.state;
-    for (const window of heard.windows) await take(window);
-  }
-  const { tail } = await threads.call("peek", [state, format], [], signal);
-  if (tail) await take(tail);
-  const { revision, slope, offset } = model;
+export interface ScoredWindow {
+  readonly score: number;
+  readonly speechSeconds: number;
+  readonly startSeconds: number;
+  readonly endSeconds: number;
+}
+
+const reliabilityOf = (speechSeconds: number) => speechSeconds / (speechSeconds + halfKnownSeconds);
+
+/**
+ * The likelihood ratio of two ways to attack against genuine speech: all windows, by the mean of their scores, or one of them that is not known
+ * beforehand, by the mean of their ratios. The latter keeps genuine calls from being taken for attacks the more often the longer they are.
+ */
+export function attackScore(windows: readonly ScoredWindow[], { revision, slope, offset }: AttackModel): AttackScore {
+  const llr = ({ score }: Pick<ScoredWindow, "score">) => slope * score + offset;
+  const [first, ...others] = windows;
   // Too little speech says nothing either way, and says so.
-  if (seconds === 0) return { llr: 0, reliability: 0, revision };
-  return { llr: slope * (sum / seconds) + offset, reliability: seconds / (seconds + halfKnownSeconds), revision };
+  if (!first) return { llr: 0, reliability: 0, revision, strongest: null };
+  const seconds = windows.reduce((sum, { speechSeconds }) => sum + speechSeconds, 0);
+  const mean = windows.reduce((sum, { score, speechSeconds }) => sum + score * speechSeconds, 0) / seconds;
+  const worst = others.reduce((most, window) => (window.score > most.score ? window : most), first);
+  const top = llr(worst);
+  const ratios = windows.reduce((sum, window) => sum + Math.exp(llr(window) - top), 0) / windows.length;
+  const whole = Math.log(1 - shareOfStretches) + llr({ score: mean });
+  const stretch = Math.log(shareOfStretches) + top + Math.log(ratios);
+  const most = Math.max(whole, stretch);
+  const both = most + Math.log(Math.exp(whole - most) + Math.exp(stretch - most));
+  const ofWhole = Math.exp(whole - both);
+  const { startSeconds, endSeconds } = worst;
+  return {
+    llr: both,
+    reliability: ofWhole * reliabilityOf(seconds) + (1 - ofWhole) * reliabilityOf(worst.speechSeconds),
+    revision,
+    strongest: { startSeconds, endSeconds, llr: top },
+  };
+}
+
+export class AttackListening implements AttackStream {
+  readonly #threads: Threads;
+  readonly #model: AttackModel;
+  readonly #format: StreamFormat;
+  readonly #options: CallOptions;
+  readonly #windows: ScoredWindow[] = [];
+  #state: StreamState | null = null;
+  #waiting: Float32Array[] = [];
+  #waitingSamples = 0;
+
+  constructor(threads: Threads, model: AttackModel, rateHz: number, options: CallOptions) {
+    checkRate(rateHz);
+    this.#threads = threads;
+    this.#model = model;
+    const { rows, lowered } = model;
+    this.#format = { rateHz, mostSpeechSeconds: 0, windowFrames: attackWindowFrames, rows, lowered };
+    this.#options = options;
+  }
+
+  async push(samples: Float32Array): Promise<void> {
+    this.#waiting.push(samples.slice());
+    this.#waitingSamples += samples.length;
+    if (this.#waitingSamples >= leastPieceSeconds * this.#format.rateHz) await this.#hear(this.#taken());
+  }
+
+  async score(): Promise<AttackScore> {
+    return this.all(this.#taken());
+  }
+
+  /** The score with these samples behind what was pushed. */
+  all(samples: Float32Array): Promise<AttackScore> {
+    return inCall(this.#threads, this.#options, async (signal, pause) => {
+      await this.#hearIn(samples, signal, pause);
+      const { tail } = await this.#threads.call("peek", [this.#state, this.#format], [], signal);
+      const last = tail && (await this.#scored(tail, signal));
+      return attackScore(last ? [...this.#windows, last] : this.#windows, this.#model);
+    });
+  }
+
+  #taken(): Float32Array {
+    const samples = joined(this.#waiting, this.#waitingSamples);
+    this.#waiting = [];
+    this.#waitingSamples = 0;
+    return samples;
+  }
+
+  #hear(samples: Float32Array): Promise<void> {
+    return inCall(this.#threads, this.#options, (signal, pause) => this.#hearIn(samples, signal, pause));
+  }
+
+  async #hearIn(samples: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
+    for (let first = 0; first < samples.length; first += piece) {
+      await pause();
+      const part = samples.slice(first, first + piece);
+      const moved = [part.buffer, ...(this.#state ? [this.#state.buffer] : [])] as ArrayBuffer[];
+      const heard = await this.#threads.call("hear", [this.#state, this.#format, part], moved, signal);
+      this.#state = heard.state;
+      for (const window of heard.windows) {
+        const scored = await this.#scored(window, signal);
+        if (scored) this.#windows.push(scored);
+      }
+    }
+  }
+
+  async #scored({ features, ...window }: WindowFeatures, signal: AbortSignal): Promise<ScoredWindow | null> {
+    const score = await this.#threads.call("attackScore", [this.#model.kind, features], [features.buffer], signal);
+    return score === null ? null : { ...window, score };
+  }
+}
+
+function joined(parts: readonly Float32Array[], length: number): Float32Array<ArrayBuffer> {
+  const all = new Float32Array(length);
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+    part.fill(0);
+  }
+  return all;
 }

@@ -68,7 +68,7 @@ export interface KernelExports {
   streamStateCapacity(): number;
   streamStatus(): number;
   streamSpeechFrames(): number;
-  streamStart(rateHz: number, windowFrames: number, limitFrames: number, rows: number): number;
+  streamStart(rateHz: number, windowFrames: number, limitFrames: number, rows: number, lowered: number): number;
   streamPushUntil(at: number, samples: number, speechFrames: number): number;
   streamTake(): void;
   streamPeek(): number;

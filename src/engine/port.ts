@@ -129,6 +129,15 @@ export interface AttackScore {
   readonly reliability: number;
   /** SHA-256 (hex) of the attack network. */
   readonly revision: string;
+  /** The window that sounds most like an attack, and its own ratio; `null` where no speech was heard. */
+  readonly strongest: { readonly startSeconds: number; readonly endSeconds: number; readonly llr: number } | null;
+}
+
+/** Audio checked for an attack as it arrives: calls follow one another. */
+export interface AttackStream {
+  push(samples: Float32Array): Promise<void>;
+  /** Of what was pushed so far; the stream goes on. */
+  score(): Promise<AttackScore>;
 }
 
 export type AttackKind = "synthetic" | "playback";
@@ -173,5 +182,7 @@ export interface Engine {
   gallery(): Gallery;
   /** Rejects with `NotSupportedError` when the model does not carry this attack network. */
   attack(kind: AttackKind, samples: Float32Array, rateHz: number, options?: CallOptions): Promise<AttackScore>;
+  /** The same for audio that arrives in parts. */
+  attackStream(kind: AttackKind, rateHz: number, options?: CallOptions): Promise<AttackStream>;
   close(): Promise<void>;
 }

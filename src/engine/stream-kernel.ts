@@ -38,6 +38,8 @@ export interface StreamFormat {
   readonly windowFrames?: number;
   /** The speaker network's unless told. */
   readonly rows?: FrameRows;
+  /** How much less than usual a frame may sound like speech to be heard; 0 unless told. */
+  readonly lowered?: number;
 }
 
 /** The order is the kernels'. */
@@ -129,7 +131,7 @@ export class StreamKernel {
     const limitFrames = Math.round(format.mostSpeechSeconds * framesPerSecond);
     const windowFrames = format.windowFrames ?? this.#windowFrames;
     const rows = rowsOfKernels.indexOf(format.rows ?? this.#rows);
-    const refused = run.streamStart(format.rateHz, windowFrames, limitFrames, rows);
+    const refused = run.streamStart(format.rateHz, windowFrames, limitFrames, rows, format.lowered ?? 0);
     if (refused === 0) return;
     if (refused === badWindow) throw new EngineError("BAD_ARGUMENT", `no windows of ${windowFrames} frames`);
     throw new EngineError("BAD_RATE", `the sampling rate must be 4,000 to 192,000 Hz, not ${format.rateHz}`);

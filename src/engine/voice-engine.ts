@@ -1,4 +1,4 @@
-import { checkAttack } from "./attack-check.js";
+import { AttackListening } from "./attack-check.js";
 import type { AttackModel } from "./attack-network.js";
 import { inCall } from "./call.js";
 import { EngineError, NotSupportedError } from "./engine-error.js";
@@ -9,6 +9,7 @@ import type {
   AnalyzeOptions,
   AttackKind,
   AttackScore,
+  AttackStream,
   CallOptions,
   Engine,
   Expectation,
@@ -85,14 +86,22 @@ export class VoiceEngine implements Engine {
     rateHz: number,
     options: CallOptions = {},
   ): Promise<AttackScore> {
+    const stream = this.#attackListening(kind, rateHz, options);
+    checkInput(samples, rateHz);
+    return stream.all(samples);
+  }
+
+  async attackStream(kind: AttackKind, rateHz: number, options: CallOptions = {}): Promise<AttackStream> {
+    return this.#attackListening(kind, rateHz, options);
+  }
+
+  #attackListening(kind: AttackKind, rateHz: number, options: CallOptions): AttackListening {
+    if (this.#closed) throw new EngineError("CLOSED", "the engine is closed");
     const model = this.#attacks.find((carried) => carried.kind === kind);
     if (!model) {
       throw new NotSupportedError(`the model ${this.model.calibrationModelId} has no network for ${kind} attacks`);
     }
-    checkInput(samples, rateHz);
-    return inCall(this.#threads, options, (signal, pause) =>
-      checkAttack(this.#threads, model, samples, rateHz, signal, pause),
-    );
+    return new AttackListening(this.#threads, model, rateHz, options);
   }
 
   /** WebAssembly memory of the threads, in bytes. */

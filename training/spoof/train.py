@@ -1,11 +1,12 @@
 """Trains attack networks on a bank (bank.py), several at once on the same batches.
 
-python3 train.py BANK OUT KIND [--fronts mel,linear,linear+short] [--seconds N] [--seed N] [--without FAMILY,FAMILY] [--options JSON]
+python3 train.py BANK OUT KIND [--fronts mel,linear,linear+short] [--seconds N] [--seed N] [--start FILE.pt] [--without FAMILY,FAMILY] [--options JSON]
 
 KIND: synthetic or playback. Half of a batch is genuine. Of the attacks half are copies of the very clips beside them, on the same way to the
 detector, so that nothing but the vocoder tells the two apart; the other half are drawn by family, so that no large gallery decides. A tenth of
 the voices is left out, to follow the run and to calibrate. --without leaves whole groups of attacks out and measures on them. Choices are made by
-that and on what sources.py calls `choose`, never on DEV. OUT-<fronts>.pt and .json are written as soon as the networks are done.
+that and on what sources.py calls `choose`, never on DEV. --start: weights to begin with (widen.py). OUT-<fronts>.pt and .json are written as soon as the networks are done,
+OUT-before-<fronts>.pt every fifth of the time. What is kept is the mean of the weights over the last steps.
 """
 import argparse, glob, json, math, os, time, zlib
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
@@ -17,7 +18,7 @@ D = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 GROUPS = {"kokoro": "kokoro", "hibari": "kokoro", "espeak": "classic", "flite": "classic", "festival": "classic", "nanotts": "classic", "openjtalk": "classic",
           "world": "parametric", "codec2": "parametric", "hifigan-16": "hifigan", "hifigan-varied": "hifigan"}  # fmt: skip
 COLUMNS = {32: 4}  # of a frame, where a picture of so many bins has several
-OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, blend=0.3, clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR)
+OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, blend=0.3, blends=("magnitudes",), clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, told=0.15, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR)
 
 
 def group(family):
@@ -33,9 +34,8 @@ def held_out(row):
 def load(bank):
     """-> rows, i16 [rows][samples], for each row where it lies among the coded (-1: nowhere), coded i16."""
     rows, clips, coded, at, offset = [], [], [], [], 0
-    for path in [f"{bank}/genuine.npy", *sorted(glob.glob(bank + "/copies-*.npy")), f"{bank}/attacks.npy"]:
-        name = os.path.basename(path)[:-4]
-        found = json.load(open(f"{bank}/{name}.json"))
+    for name in ["genuine", *sorted(os.path.basename(p)[:-5] for p in glob.glob(bank + "/copies-*.json")), "attacks"]:
+        path, found = f"{bank}/{name}.npy", json.load(open(f"{bank}/{name}.json"))
         rows += [dict(r, label="genuine" if name == "genuine" else "attack", copied=r["pair"] >= 0) for r in found]
         clips.append(torch.from_numpy(np.load(path)).to(D))
         place = torch.full((len(found),), -1)
@@ -128,6 +128,9 @@ class Material:
         self.draw, self.kind, self.o = Draw(self.rows, without), kind, o
         self.genuine = torch.tensor([i for i, r in enumerate(self.rows) if r["label"] == "genuine"], device=D)
         self.channel = Channel(self.clips[self.genuine].float() / 32768, D)
+        named = sorted({r["family"] for r in self.rows if r["label"] == "attack"})
+        self.families = 1 + len(named)
+        self.family = torch.tensor([1 + named.index(r["family"]) if r["label"] == "attack" else 0 for r in self.rows], device=D)
         self.wanted, self.fronts = fronts, Fronts(tuple({"mel", *fronts})).to(D)  # mel bins tell speech from silence
 
     def speech(self, index, coded):
@@ -157,7 +160,8 @@ class Material:
         original, attack = self.speech(good.to(D), coded), self.speech(bad.to(D), coded)
         if blended:
             some = ((torch.rand(len(good), device=D) < self.o["blend"]) & ~coded)[:blended].nonzero()[:, 0]
-            attack[some] = blend(attack[some], original[some]) if len(some) else attack[some]
+            if len(some):
+                attack[some] = blend(attack[some], original[some], np.random.choice(self.o["blends"]))
         for x, replayed in ((original, 0.0), (attack, 1.0)):
             torch.manual_seed(seed)
             x = self.way(at_speed(x, speed), replayed if self.kind == "playback" else 0.1)
@@ -171,6 +175,7 @@ class Material:
 
     def batch(self, size):
         good, bad = self.draw(size, self.o["copies"])
+        self.drawn = self.family[torch.cat([good, bad]).to(D)]
         if self.kind == "playback":
             return self.pictures(good, good.clone() if torch.rand(1) < 0.67 else bad)
         return self.pictures(good, bad, int(size // 2 * self.o["copies"]))
@@ -183,13 +188,27 @@ def at_speed(x, speed):
     return torch.cat([y, y[:, : samples - y.shape[1]]], 1) if y.shape[1] < samples else y[:, :samples]
 
 
-def blend(x, original):
-    """A copy with a part of its original's magnitudes: what is left of the vocoder is finer, and the worst of a poor one is gone."""
+def blend(x, original, kind):
+    """A copy with a part of its original: what is left of the vocoder is finer, and the worst of a poor one is gone.
+
+    magnitudes   a share of the original's, in every copy another
+    phases       the original's: what is left is the copy's magnitudes
+    bands        the original's but for one band, a quarter to all of the spectrum
+    """
     points = int(np.random.choice([256, 512, 1024]))
     window = torch.hann_window(points, device=x.device)
     a, b = (torch.stft(v, points, points // 4, points, window, return_complex=True) for v in (x, original))
-    share = torch.rand(len(x), 1, 1, device=x.device)
-    return torch.istft(a * ((b.abs() + 1e-5) / (a.abs() + 1e-5)) ** share, points, points // 4, points, window, length=x.shape[1])
+    if kind == "magnitudes":
+        share = torch.rand(len(x), 1, 1, device=x.device)
+        y = a * ((b.abs() + 1e-5) / (a.abs() + 1e-5)) ** share
+    elif kind == "phases":
+        y = b * ((a.abs() + 1e-5) / (b.abs() + 1e-5))
+    else:
+        wide = 0.25 + 0.75 * torch.rand(len(x), 1, 1, device=x.device)
+        low = torch.rand(len(x), 1, 1, device=x.device) * (1 - wide)
+        at = torch.linspace(0, 1, a.shape[1], device=x.device)[None, :, None]
+        y = torch.where((at >= low) & (at <= low + wide), a, b)
+    return torch.istft(y, points, points // 4, points, window, length=x.shape[1])
 
 
 def cropped(x, kept, length):
@@ -293,6 +312,12 @@ def chosen_by(nets, bank, material):
     return out
 
 
+def save(nets, out):
+    """As quantize.py reads them: without the head that only training has."""
+    for name, net in nets.items():
+        torch.save({k: v.half() if v.is_floating_point() else v for k, v in net.state_dict().items() if not k.startswith("family.")}, f"{out}-{name}.pt")
+
+
 def main(a):
     o = {**OPTIONS, **json.loads(a.options)}
     without, start = set(filter(None, a.without.split(","))), time.time()
@@ -302,8 +327,12 @@ def main(a):
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
     kinds = {name: tuple(name.split("+")) for name in a.fronts.split(",")}
     material = Material(a.bank, a.kind, tuple(sorted({f for k in kinds.values() for f in k})), without, o)
-    nets = {name: Attack(a.kind, k, o["drop"]).to(D, memory_format=torch.channels_last) for name, k in kinds.items()}
-    averages = {name: Attack(a.kind, k, o["drop"]).to(D) for name, k in kinds.items()}
+    heads = material.families if a.kind == "synthetic" and o["told"] else 0
+    nets = {name: Attack(a.kind, k, o["drop"], heads).to(D, memory_format=torch.channels_last) for name, k in kinds.items()}
+    averages = {name: Attack(a.kind, k, o["drop"], heads).to(D) for name, k in kinds.items()}
+    if a.start:
+        for net in nets.values():
+            net.load_state_dict({k: v.float() if v.is_floating_point() else v for k, v in torch.load(a.start, map_location="cpu").items()}, strict=False)
     optimizers = {}
     for name, net in nets.items():
         averages[name].load_state_dict(net.state_dict())
@@ -311,7 +340,7 @@ def main(a):
     print(a.out, len(material.rows), f"clips, {time.time() - start:.0f} s", flush=True)
     half = o["size"] // 2
     y, total, step, start = torch.cat([torch.zeros(half, device=D), torch.ones(half, device=D)]), {name: 0.0 for name in nets}, 0, time.time()
-    pairs = int(half * o["copies"])
+    pairs, saved = int(half * o["copies"]), 0
     while (done := (time.time() - start) / a.seconds) < 1:
         step += 1
         with torch.no_grad():
@@ -326,8 +355,11 @@ def main(a):
             for g in optimizers[name].param_groups:
                 g["lr"] = o["rate"] * min(1, step / 200) * (0.5 * (1 + math.cos(math.pi * done)) + 0.002)
             with torch.autocast(D.type, torch.bfloat16):
-                z = net(x).float()
+                pooled = net.pooled(x)
+                z = net.judged(pooled).float()
             loss = F.binary_cross_entropy_with_logits(z, label)
+            if heads and not mixed:
+                loss = loss + o["told"] * F.cross_entropy(net.family(pooled.float()), material.drawn)
             if not mixed and a.kind == "synthetic":
                 missed = missed + F.binary_cross_entropy_with_logits(z.detach(), y, reduction="none") / len(nets)
             if o["apart"] and pairs and not mixed:  # a copy further than its original
@@ -344,13 +376,16 @@ def main(a):
                 total[name] += loss.detach()
         if not mixed and a.kind == "synthetic":
             material.draw.learn(*missed.cpu().chunk(2))
+        if done * 5 > saved + 1:
+            saved += 1
+            save(averages, f"{a.out}-before")
         if step % 250 == 0:
             print(a.out, step, f"{time.time() - start:.0f} s", {k: round(float(v) / 250, 3) for k, v in total.items()}, flush=True)
             total = {name: 0.0 for name in nets}
-    for name, net in averages.items():
+    save(averages, a.out)
+    for net in averages.values():
         net.eval()
-        torch.save({k: v.half() if v.is_floating_point() else v for k, v in net.state_dict().items()}, f"{a.out}-{name}.pt")
-    choose = chosen_by(averages, a.bank, material) if a.kind == "synthetic" else {}
+    choose = chosen_by(averages, a.bank, material) if a.kind == "synthetic" and os.path.exists(a.bank + "/choose-genuine.json") else {}
     for name, found in choose.items():
         print(a.out, name, found, flush=True)
     for name, (rates, calibration) in measured(averages, material, without).items():
@@ -366,6 +401,7 @@ if __name__ == "__main__":
     parser.add_argument("--fronts", default="mel")
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--start", default="")
     parser.add_argument("--without", default="")
     parser.add_argument("--options", default="{}")
     main(parser.parse_args())

@@ -118,16 +118,21 @@ class Block(nn.Module):
 
 
 class Spectral(nn.Module):
-    """80 mel bands to 513 magnitudes and phases, hop 200 or 256."""
+    """Mel bands to 513 magnitudes and phases."""
 
-    def __init__(self, hop, c=256):
+    def __init__(self, hop, c=256, blocks=6, bands=80, rate=RATE):
         super().__init__()
-        self.hop = hop
-        self.net = nn.Sequential(nn.Conv1d(80, c, 7, padding=3), *[Block(c) for _ in range(6)], nn.Conv1d(c, 2 * 513, 1))
-        self.register_buffer("basis", mel_basis(RATE, 1024, 80, 8000, "cpu"))
+        self.hop, self.rate = hop, rate
+        self.net = nn.Sequential(nn.Conv1d(bands, c, 7, padding=3), *[Block(c) for _ in range(blocks)], nn.Conv1d(c, 2 * 513, 1))
+        self.register_buffer("basis", mel_basis(rate, 1024, bands, 8000, "cpu"))
         self.register_buffer("window", torch.hann_window(1024))
 
     def forward(self, x, predicted=False):
+        if self.rate == RATE:
+            return self.copied(x, predicted)
+        return resampled(self.copied(resampled(x, x.shape[1] * self.rate // RATE), predicted), x.shape[1])
+
+    def copied(self, x, predicted):
         s = torch.stft(x, 1024, self.hop, 1024, self.window, return_complex=True).abs()
         m = torch.log((self.basis @ s).clamp(min=1e-5))
         with torch.autocast(x.device.type, torch.bfloat16):
@@ -202,10 +207,44 @@ class Bands(nn.Module):
         return F.conv1d(F.pad(spread, (self.taps // 2, self.taps // 2)), self.bank)
 
 
+class Residual(nn.Module):
+    """Vectors of `size` as the sum of a word of each of `books`, each book telling what those before it left. Books follow the means of what they stand
+    for; a word that nothing stands near is moved to something that was heard."""
+
+    def __init__(self, size, books=6, words=512):
+        super().__init__()
+        self.register_buffer("words", torch.zeros(books, words, size))
+        self.register_buffer("sums", torch.zeros(books, words, size))
+        self.register_buffer("counts", torch.zeros(books, words))
+
+    def forward(self, z):
+        """[batch][size][steps]"""
+        with torch.autocast(z.device.type, enabled=False):
+            x = z.float().transpose(1, 2).reshape(-1, z.shape[1])
+            left, used = x.detach(), len(self.words) if not self.training else int(torch.randint(2, len(self.words) + 1, (1,)))
+            for k in range(used):
+                near = torch.cdist(left, self.words[k]).argmin(1)
+                if self.training:
+                    self._follow(k, left, near)
+                left = left - self.words[k][near]
+            self.far = F.mse_loss(x, (x.detach() - left))
+            return z + ((x.detach() - left) - x.detach()).reshape(z.shape[0], -1, z.shape[1]).transpose(1, 2)
+
+    @torch.no_grad()
+    def _follow(self, k, x, near):
+        self.counts[k].mul_(0.97).index_add_(0, near, torch.full((len(near),), 0.03, device=x.device))
+        self.sums[k].mul_(0.97).index_add_(0, near, 0.03 * x)
+        lonely = self.counts[k] < 0.03
+        heard = x[torch.randint(0, len(x), (len(lonely),), device=x.device)]
+        self.counts[k] = torch.where(lonely, 0.3, self.counts[k])
+        self.sums[k] = torch.where(lonely[:, None], 0.3 * heard, self.sums[k])
+        self.words[k] = self.sums[k] / self.counts[k][:, None]
+
+
 class Rebuilt(nn.Module):
     """
     into: mel (80 or 100 bands), spectrum (513 magnitudes) or wave (strided convolutions), 256 samples a step
-    hidden: "" (nothing between), noise (a code with noise on it, `loud` beside its 1, as VITS and latent codecs have) or steps (a code in steps, as codecs have) of `size` channels
+    hidden: "" (nothing between), noise (a code with noise on it, `loud` beside its 1, as VITS and latent codecs have) steps (a code in steps, as codecs have) or residual (a code of a residual quantiser, as most codecs have) of `size` channels
     out: samples, or spectrum (of 16 points, as iSTFTNet)
     rate: what the material is resampled to
     """
@@ -225,6 +264,8 @@ class Rebuilt(nn.Module):
             self.encoder = nn.Sequential(*layers, nn.ELU(), nn.Conv1d(channels, c, 3, padding=1), Block(c))
         elif hidden:
             self.encoder = nn.Sequential(nn.Conv1d(bands if into == "mel" else 513, c, 5, padding=2), *[Block(c) for _ in range(4)])
+        if hidden == "residual":
+            self.residual = Residual(size)
         if hidden:
             self.code, self.wide = nn.Conv1d(c, size, 1), nn.Sequential(nn.Conv1d(size, c, 5, padding=2), Block(c), Block(c))
         wide = c if hidden or into == "wave" else bands
@@ -263,6 +304,8 @@ class Rebuilt(nn.Module):
                 z = F.group_norm(self.code(z), 1)
                 if self.hidden == "noise":
                     z = z + self.loud * torch.randn_like(z)
+                elif self.hidden == "residual":
+                    z = self.residual(z)
                 else:
                     z = torch.tanh(z) * self.steps
                     z = z + (torch.round(z) - z).detach()
@@ -345,6 +388,8 @@ def train_vocoder(net, speech, seconds, judge=None, length=16000, size=48, judge
         x = speech[torch.randint(0, len(speech), (size,), device=d), at : at + length]
         y = net(x)
         loss = spectral_distance(y, x)
+        if hasattr(net, "residual"):
+            loss = loss + 0.25 * net.residual.far
         if done > judged_from:
             made, true = judge(y.detach()), judge(x)
             against = sum((1 - t).clamp(min=0).mean() + (1 + m).clamp(min=0).mean() for m, t in zip(made[4::5], true[4::5]))

@@ -9,13 +9,12 @@ import {
 import type { AttackKind, Measures, VoiceAnalysis, VoiceStream } from "../../engine/port.js";
 import { audioValidity } from "../../voiceprint/quality-gate.js";
 import { analysisTargets, concludeAnalysis, partsOf } from "../analyze-audio.js";
-import { AttackChecks, type AttackResults, longestAttackSeconds, type ReadAudio, wantedAttacks } from "../attacks.js";
+import { AttackAudio, AttackChecks, type AttackResults, type AttackSource, wantedAttacks } from "../attacks.js";
 import { measuredAudio } from "../audio-model.js";
 import { Comparison, type HeardAudio, type Part, type PartResult } from "../check.js";
 import { type OpenContext, openContext } from "../context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "../dependencies.js";
 import { asStatusError, invalid } from "../failures.js";
-import { samplesOf } from "../recorded-audio.js";
 import { inSinglePrecision } from "../single-precision.js";
 
 /** AnalyzeAudio's request, less the audio. */
@@ -107,56 +106,32 @@ export async function openLiveCheck<Result>(
   source: LiveSource,
   options: OperationOptions,
 ): Promise<LiveCheck<Result>> {
-  const { rateHz } = source;
-  const kept = plan.attacks.length > 0 ? new KeptSamples(rateHz) : null;
-  const read: ReadAudio | null = kept && ((from, seconds) => ({ samples: kept.read(from, seconds), rateHz }));
-  const attacks = new AttackChecks(deps, plan.attacks, read, context.set, options);
+  const arrived = new ArrivedSamples(source.rateHz);
+  const audio = plan.attacks.length > 0 ? new AttackAudio(deps, plan.attacks, () => arrived, options) : null;
+  const attacks = new AttackChecks(plan.attacks, audio, context.set, options);
   const comparison = new Comparison(deps, context.set, plan.parts, attacks, options, null, plan.ignoreCheckpoints);
-  const check = new LiveCheck(deps, context, plan, comparison, kept, source, options);
+  const check = new LiveCheck(deps, context, plan, comparison, audio && { arrived, audio }, source, options);
   await check.open();
   return check;
 }
 
-/** More than voice activity needs to decide, and than the checks want before the first speech. */
-const keptBeforeSpeechSeconds = 3;
-
-/** What arrived, for the checks that need the audio itself: its beginning, less a long silence before the first speech. */
-class KeptSamples {
+/** What arrived and was not heard by the checks that need the audio itself. */
+class ArrivedSamples implements AttackSource {
   readonly #chunks: Float32Array[] = [];
-  #length = 0;
-  /** How many were let go before those that are kept. */
-  #gone = 0;
 
-  constructor(private readonly rateHz: number) {}
+  constructor(readonly rateHz: number) {}
 
-  /** `spoken`: there was speech in what was added before. */
-  add(samples: Float32Array, spoken: boolean): void {
-    const most = longestAttackSeconds * this.rateHz;
-    const before = keptBeforeSpeechSeconds * this.rateHz;
-    if (samples.length === 0 || (spoken && this.#length >= most + before)) return;
-    if (!spoken && this.#gone + this.#length >= most) this.#letGo(before);
+  add(samples: Float32Array): void {
     this.#chunks.push(samples.slice());
-    this.#length += samples.length;
   }
 
-  read(from: number, seconds: number): Float32Array {
-    const skip = Math.max(0, Math.round(from * this.rateHz) - this.#gone);
-    return samplesOf(this.#chunks, skip, Math.round(seconds * this.rateHz));
+  next(): Float32Array | null {
+    return this.#chunks.shift() ?? null;
   }
 
   wipe(): void {
     for (const chunk of this.#chunks) chunk.fill(0);
     this.#chunks.length = 0;
-  }
-
-  /** All but the last, `least` at least. */
-  #letGo(least: number): void {
-    while (this.#length - this.#chunks[0]!.length >= least) {
-      const chunk = this.#chunks.shift()!;
-      chunk.fill(0);
-      this.#length -= chunk.length;
-      this.#gone += chunk.length;
-    }
   }
 }
 
@@ -177,7 +152,7 @@ export class LiveCheck<Result> {
     private readonly plan: CheckPlan<Result>,
     private readonly comparison: Comparison,
     /** `null` where no check needs the audio itself. */
-    private readonly kept: KeptSamples | null,
+    private readonly attacks: { readonly arrived: ArrivedSamples; readonly audio: AttackAudio } | null,
     private readonly source: LiveSource,
     private readonly options: OperationOptions,
   ) {}
@@ -199,9 +174,10 @@ export class LiveCheck<Result> {
   push(samples: Float32Array): Promise<LiveState<Result>> {
     return this.#next(async () => {
       if (this.#result === null) {
-        this.kept?.add(samples, this.#netSpeechSeconds > 0);
+        this.attacks?.arrived.add(samples);
         this.#netSpeechSeconds = await this.#stream!.push(samples);
         if (this.#ending) await this.#conclude(this.#ending);
+        else await this.attacks?.audio.hear();
       }
       return { netSpeechSeconds: this.#netSpeechSeconds, result: this.#result };
     });
@@ -269,7 +245,7 @@ export class LiveCheck<Result> {
   async #close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.kept?.wipe();
+    this.attacks?.arrived.wipe();
     await this.#stream?.close();
   }
 }

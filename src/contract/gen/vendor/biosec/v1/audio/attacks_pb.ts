@@ -6,8 +6,8 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { FloatValueJson } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_wrappers } from "@bufbuild/protobuf/wkt";
+import type { Duration, DurationJson, FloatValueJson } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_wrappers } from "@bufbuild/protobuf/wkt";
 import type { Decision, DecisionJson, RiskEngineResult, RiskEngineResultJson, UniqueId, UniqueIdJson } from "../common_pb.js";
 import { file_vendor_biosec_v1_common } from "../common_pb.js";
 import type { Message } from "@bufbuild/protobuf";
@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vendor/biosec/v1/audio/attacks.proto.
  */
 export const file_vendor_biosec_v1_audio_attacks: GenFile = /*@__PURE__*/
-  fileDesc("CiR2ZW5kb3IvYmlvc2VjL3YxL2F1ZGlvL2F0dGFja3MucHJvdG8SFnZlbmRvci5iaW9zZWMudjEuYXVkaW8iJAoiU3ludGhldGljU3BlZWNoRGV0ZWN0aW9uUGFyYW1ldGVycyIkCiJDaGFubmVsUGxheWJhY2tEZXRlY3Rpb25QYXJhbWV0ZXJzIrgCCh5TeW50aGV0aWNTcGVlY2hEZXRlY3Rpb25SZXN1bHQSLAoIZGVjaXNpb24YASABKA4yGi52ZW5kb3IuYmlvc2VjLnYxLkRlY2lzaW9uEjYKBnJlYXNvbhgCIAEoDjImLnZlbmRvci5iaW9zZWMudjEuYXVkaW8uRGVjaXNpb25SZWFzb24SPgoScmlza19lbmdpbmVfcmVzdWx0GAMgASgLMiIudmVuZG9yLmJpb3NlYy52MS5SaXNrRW5naW5lUmVzdWx0EioKBXNjb3JlGAQgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkZsb2F0VmFsdWUSRAogZ2tfY2FsaWJyYXRpb25fbW9kZWxfcmV2aXNpb25faWQYBSABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkIrgCCh5DaGFubmVsUGxheWJhY2tEZXRlY3Rpb25SZXN1bHQSLAoIZGVjaXNpb24YASABKA4yGi52ZW5kb3IuYmlvc2VjLnYxLkRlY2lzaW9uEjYKBnJlYXNvbhgCIAEoDjImLnZlbmRvci5iaW9zZWMudjEuYXVkaW8uRGVjaXNpb25SZWFzb24SPgoScmlza19lbmdpbmVfcmVzdWx0GAMgASgLMiIudmVuZG9yLmJpb3NlYy52MS5SaXNrRW5naW5lUmVzdWx0EioKBXNjb3JlGAQgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkZsb2F0VmFsdWUSRAogZ2tfY2FsaWJyYXRpb25fbW9kZWxfcmV2aXNpb25faWQYBSABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkKs8DCg5EZWNpc2lvblJlYXNvbhIfChtERUNJU0lPTl9SRUFTT05fVU5TUEVDSUZJRUQQABIcChhERUNJU0lPTl9SRUFTT05fQVVESU9fT0sQARInCiNERUNJU0lPTl9SRUFTT05fTk9UX0VOT1VHSF9TRUdNRU5UUxACEiEKHURFQ0lTSU9OX1JFQVNPTl9JTlZBTElEX0FVRElPEAMSIwofREVDSVNJT05fUkVBU09OX0FVRElPX1RPT19TSE9SVBAEEiIKHkRFQ0lTSU9OX1JFQVNPTl9BVURJT19UT09fU09GVBAFEiIKHkRFQ0lTSU9OX1JFQVNPTl9BVURJT19UT09fTE9VRBAGEiMKH0RFQ0lTSU9OX1JFQVNPTl9BVURJT19UT09fTk9JU1kQBxItCilERUNJU0lPTl9SRUFTT05fU1lOVEhFVElDX1NQRUVDSF9ERVRFQ1RFRBAIEicKI0RFQ0lTSU9OX1JFQVNPTl9QTEFZQkFDS19JTkRJQ0FUSU9OEAkSIwofREVDSVNJT05fUkVBU09OX0xPV19SRUxJQUJJTElUWRAKEiMKHkRFQ0lTSU9OX1JFQVNPTl9JTlRFUk5BTF9FUlJPUhDnB2IGcHJvdG8z", [file_google_protobuf_wrappers, file_vendor_biosec_v1_common]);
+  fileDesc("CiR2ZW5kb3IvYmlvc2VjL3YxL2F1ZGlvL2F0dGFja3MucHJvdG8SFnZlbmRvci5iaW9zZWMudjEuYXVkaW8iJAoiU3ludGhldGljU3BlZWNoRGV0ZWN0aW9uUGFyYW1ldGVycyIkCiJDaGFubmVsUGxheWJhY2tEZXRlY3Rpb25QYXJhbWV0ZXJzIo0BCg1BdHRhY2tTdHJldGNoEigKBXN0YXJ0GAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiYKA2VuZBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIqCgVzY29yZRgDIAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5GbG9hdFZhbHVlIvoCCh5TeW50aGV0aWNTcGVlY2hEZXRlY3Rpb25SZXN1bHQSLAoIZGVjaXNpb24YASABKA4yGi52ZW5kb3IuYmlvc2VjLnYxLkRlY2lzaW9uEjYKBnJlYXNvbhgCIAEoDjImLnZlbmRvci5iaW9zZWMudjEuYXVkaW8uRGVjaXNpb25SZWFzb24SPgoScmlza19lbmdpbmVfcmVzdWx0GAMgASgLMiIudmVuZG9yLmJpb3NlYy52MS5SaXNrRW5naW5lUmVzdWx0EioKBXNjb3JlGAQgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkZsb2F0VmFsdWUSRAogZ2tfY2FsaWJyYXRpb25fbW9kZWxfcmV2aXNpb25faWQYBSABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEkAKEXN0cm9uZ2VzdF9zdHJldGNoGAYgASgLMiUudmVuZG9yLmJpb3NlYy52MS5hdWRpby5BdHRhY2tTdHJldGNoIvoCCh5DaGFubmVsUGxheWJhY2tEZXRlY3Rpb25SZXN1bHQSLAoIZGVjaXNpb24YASABKA4yGi52ZW5kb3IuYmlvc2VjLnYxLkRlY2lzaW9uEjYKBnJlYXNvbhgCIAEoDjImLnZlbmRvci5iaW9zZWMudjEuYXVkaW8uRGVjaXNpb25SZWFzb24SPgoScmlza19lbmdpbmVfcmVzdWx0GAMgASgLMiIudmVuZG9yLmJpb3NlYy52MS5SaXNrRW5naW5lUmVzdWx0EioKBXNjb3JlGAQgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkZsb2F0VmFsdWUSRAogZ2tfY2FsaWJyYXRpb25fbW9kZWxfcmV2aXNpb25faWQYBSABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEkAKEXN0cm9uZ2VzdF9zdHJldGNoGAYgASgLMiUudmVuZG9yLmJpb3NlYy52MS5hdWRpby5BdHRhY2tTdHJldGNoKs8DCg5EZWNpc2lvblJlYXNvbhIfChtERUNJU0lPTl9SRUFTT05fVU5TUEVDSUZJRUQQABIcChhERUNJU0lPTl9SRUFTT05fQVVESU9fT0sQARInCiNERUNJU0lPTl9SRUFTT05fTk9UX0VOT1VHSF9TRUdNRU5UUxACEiEKHURFQ0lTSU9OX1JFQVNPTl9JTlZBTElEX0FVRElPEAMSIwofREVDSVNJT05fUkVBU09OX0FVRElPX1RPT19TSE9SVBAEEiIKHkRFQ0lTSU9OX1JFQVNPTl9BVURJT19UT09fU09GVBAFEiIKHkRFQ0lTSU9OX1JFQVNPTl9BVURJT19UT09fTE9VRBAGEiMKH0RFQ0lTSU9OX1JFQVNPTl9BVURJT19UT09fTk9JU1kQBxItCilERUNJU0lPTl9SRUFTT05fU1lOVEhFVElDX1NQRUVDSF9ERVRFQ1RFRBAIEicKI0RFQ0lTSU9OX1JFQVNPTl9QTEFZQkFDS19JTkRJQ0FUSU9OEAkSIwofREVDSVNJT05fUkVBU09OX0xPV19SRUxJQUJJTElUWRAKEiMKHkRFQ0lTSU9OX1JFQVNPTl9JTlRFUk5BTF9FUlJPUhDnB2IGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_wrappers, file_vendor_biosec_v1_common]);
 
 /**
  * Its presence enables the check.
@@ -65,6 +65,57 @@ export const ChannelPlaybackDetectionParametersSchema: GenMessage<ChannelPlaybac
   messageDesc(file_vendor_biosec_v1_audio_attacks, 1);
 
 /**
+ * A stretch of a few seconds, from the beginning of the audio, and how much it alone sounds like an attack (as `score`).
+ *
+ * @generated from message vendor.biosec.v1.audio.AttackStretch
+ */
+export type AttackStretch = Message<"vendor.biosec.v1.audio.AttackStretch"> & {
+  /**
+   * @generated from field: google.protobuf.Duration start = 1;
+   */
+  start?: Duration | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Duration end = 2;
+   */
+  end?: Duration | undefined;
+
+  /**
+   * @generated from field: google.protobuf.FloatValue score = 3;
+   */
+  score?: number | undefined;
+};
+
+/**
+ * A stretch of a few seconds, from the beginning of the audio, and how much it alone sounds like an attack (as `score`).
+ *
+ * @generated from message vendor.biosec.v1.audio.AttackStretch
+ */
+export type AttackStretchJson = {
+  /**
+   * @generated from field: google.protobuf.Duration start = 1;
+   */
+  start?: DurationJson;
+
+  /**
+   * @generated from field: google.protobuf.Duration end = 2;
+   */
+  end?: DurationJson;
+
+  /**
+   * @generated from field: google.protobuf.FloatValue score = 3;
+   */
+  score?: FloatValueJson;
+};
+
+/**
+ * Describes the message vendor.biosec.v1.audio.AttackStretch.
+ * Use `create(AttackStretchSchema)` to create a new message.
+ */
+export const AttackStretchSchema: GenMessage<AttackStretch, {jsonType: AttackStretchJson}> = /*@__PURE__*/
+  messageDesc(file_vendor_biosec_v1_audio_attacks, 2);
+
+/**
  * @generated from message vendor.biosec.v1.audio.SyntheticSpeechDetectionResult
  */
 export type SyntheticSpeechDetectionResult = Message<"vendor.biosec.v1.audio.SyntheticSpeechDetectionResult"> & {
@@ -92,6 +143,13 @@ export type SyntheticSpeechDetectionResult = Message<"vendor.biosec.v1.audio.Syn
    * @generated from field: vendor.biosec.v1.UniqueId gk_calibration_model_revision_id = 5;
    */
   gkCalibrationModelRevisionId?: UniqueId | undefined;
+
+  /**
+   * Where the audio sounds most like an attack.
+   *
+   * @generated from field: vendor.biosec.v1.audio.AttackStretch strongest_stretch = 6;
+   */
+  strongestStretch?: AttackStretch | undefined;
 };
 
 /**
@@ -122,6 +180,13 @@ export type SyntheticSpeechDetectionResultJson = {
    * @generated from field: vendor.biosec.v1.UniqueId gk_calibration_model_revision_id = 5;
    */
   gkCalibrationModelRevisionId?: UniqueIdJson;
+
+  /**
+   * Where the audio sounds most like an attack.
+   *
+   * @generated from field: vendor.biosec.v1.audio.AttackStretch strongest_stretch = 6;
+   */
+  strongestStretch?: AttackStretchJson;
 };
 
 /**
@@ -129,7 +194,7 @@ export type SyntheticSpeechDetectionResultJson = {
  * Use `create(SyntheticSpeechDetectionResultSchema)` to create a new message.
  */
 export const SyntheticSpeechDetectionResultSchema: GenMessage<SyntheticSpeechDetectionResult, {jsonType: SyntheticSpeechDetectionResultJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_audio_attacks, 2);
+  messageDesc(file_vendor_biosec_v1_audio_attacks, 3);
 
 /**
  * @generated from message vendor.biosec.v1.audio.ChannelPlaybackDetectionResult
@@ -159,6 +224,13 @@ export type ChannelPlaybackDetectionResult = Message<"vendor.biosec.v1.audio.Cha
    * @generated from field: vendor.biosec.v1.UniqueId gk_calibration_model_revision_id = 5;
    */
   gkCalibrationModelRevisionId?: UniqueId | undefined;
+
+  /**
+   * Where the audio sounds most like an attack.
+   *
+   * @generated from field: vendor.biosec.v1.audio.AttackStretch strongest_stretch = 6;
+   */
+  strongestStretch?: AttackStretch | undefined;
 };
 
 /**
@@ -189,6 +261,13 @@ export type ChannelPlaybackDetectionResultJson = {
    * @generated from field: vendor.biosec.v1.UniqueId gk_calibration_model_revision_id = 5;
    */
   gkCalibrationModelRevisionId?: UniqueIdJson;
+
+  /**
+   * Where the audio sounds most like an attack.
+   *
+   * @generated from field: vendor.biosec.v1.audio.AttackStretch strongest_stretch = 6;
+   */
+  strongestStretch?: AttackStretchJson;
 };
 
 /**
@@ -196,7 +275,7 @@ export type ChannelPlaybackDetectionResultJson = {
  * Use `create(ChannelPlaybackDetectionResultSchema)` to create a new message.
  */
 export const ChannelPlaybackDetectionResultSchema: GenMessage<ChannelPlaybackDetectionResult, {jsonType: ChannelPlaybackDetectionResultJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_audio_attacks, 3);
+  messageDesc(file_vendor_biosec_v1_audio_attacks, 4);
 
 /**
  * @generated from enum vendor.biosec.v1.audio.DecisionReason
