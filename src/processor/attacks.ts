@@ -103,11 +103,12 @@ export class AttackChecks {
   async #check(analysis: VoiceAnalysis | null, validity: AudioValidity, looks: number): Promise<AttackResults> {
     const rate = rateOfOneComparison(this.set.targetFalseAlarmRateForAttacks, 1, looks);
     const results: AttackResults = {};
-    for (const kind of this.kinds)
-      results[kind] =
-        analysis && validity === AudioValidity.AUDIO_OK
-          ? await checkAttack(kind, this.audio!, analysis, attackThreshold(rate), this.options)
-          : withoutScore(validity);
+    for (const kind of this.kinds) {
+      const found = analysis && (await checkAttack(kind, this.audio!, analysis, attackThreshold(rate), this.options));
+      // Audio that is unfit to know a voice by may be an attack all the same (played into a hall, say); that it is none is not said of it.
+      const answers = validity === AudioValidity.AUDIO_OK || found?.outcome.decision === Decision.FRAUD;
+      results[kind] = found && answers ? found : withoutScore(validity);
+    }
     if (analysis) this.#latest = { analysis, results };
     return results;
   }
