@@ -1,5 +1,5 @@
-"""python3 insert.py MODEL.vvm OUT.vvm NAME=FOLDER…: puts sections (quantize.py's folders; calibrate.py's JSON) into a model file, or in the place of those of that name;
-NAME= takes one out.
+"""python3 insert.py MODEL.vvm OUT.vvm NAME=FROM…: puts sections into a model file, or in the place of those of that name; NAME= takes one out.
+FROM: quantize.py's folder, calibrate.py's JSON, or another model file (.vvm), whose section of that name is taken.
 
 Everything else of the file stays as it is, byte for byte, so the revision of network and templates stays too. OUT may be MODEL.
 """
@@ -10,18 +10,26 @@ import numpy as np
 from export import model_file, section
 
 
-def main(source, out, *named):
-    data = open(source, "rb").read()
+def opened(path):
+    """Header, {name: bytes of the section} of a model file."""
+    data = open(path, "rb").read()
     if hashlib.sha256(data[:-32]).digest() != data[-32:]:
-        raise SystemExit(f"{source} was altered")
+        raise SystemExit(f"{path} was altered")
     header = json.loads(data[16 : 16 + struct.unpack_from("<I", data, 12)[0]])
-    sections = {s["name"]: data[s["offset"] : s["offset"] + s["bytes"]] for s in header["sections"]}
+    return header, {s["name"]: data[s["offset"] : s["offset"] + s["bytes"]] for s in header["sections"]}
+
+
+def main(source, out, *named):
+    header, sections = opened(source)
     for name, folder in (n.split("=", 1) for n in named):
         if not folder:
             sections.pop(name, None)
             continue
         if folder.endswith(".json"):
             sections[name] = section(json.load(open(folder)), [])
+            continue
+        if folder.endswith(".vvm"):
+            sections[name] = opened(folder)[1][name]
             continue
         tensors = [(t, np.load(f"{folder}/{t}.npy")) for t in json.load(open(folder + "/order.json"))]
         sections[name] = section(json.load(open(folder + "/description.json")), tensors)
