@@ -15,6 +15,7 @@ export const library = [
   "test/store/crash.test.ts",
   "test/store/embedded.test.ts",
   "test/store/postgres.test.ts",
+  "test/structure/campaigns.test.ts",
 ];
 
 /** Tests of what browsers load and of the package as it is published. */

@@ -1,3 +1,166 @@
-export async function tryFaults() {
-  return 0;
+/** What the system may do to a store, each once: it starts, or says in words what a person must do, and nothing is lost by it. */
+import { execFileSync } from "node:child_process";
+import { chownSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { openEmbeddedStore } from "../../dist/postgres.js";
+import { randomOf } from "./random.mjs";
+
+const PROCESS = fileURLToPath(new URL("./crash-process.mjs", import.meta.url));
+const SCOPE = "scope";
+const PEOPLE = 20;
+const FLIPS = 12;
+
+/** Returns how many were tried. Full disks and other owners need the system's administrator. */
+export async function tryFaults({ root, violate, log }) {
+  const made = join(root, "made");
+  await withStore(made, fill);
+  const isRoot = process.getuid?.() === 0 && process.platform === "linux";
+  const faults = { bitFlips, fewDescriptors, ...(isRoot ? { fullDisk, anotherOwner, readOnly } : {}) };
+  for (const [name, fault] of Object.entries(faults)) {
+    const folder = join(root, name);
+    cpSync(made, folder, { recursive: true });
+    try {
+      await fault(folder, (text) => violate(`${name}: ${text}`), made);
+    } catch (error) {
+      violate(`${name}: ${error.stack ?? error}`);
+    }
+    log(`tried ${name}`);
+  }
+  return Object.keys(faults).length;
+}
+
+async function withStore(folder, work) {
+  const store = await openEmbeddedStore(folder);
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+const said = (folder) =>
+  openEmbeddedStore(folder).then(
+    async (store) => {
+      await store.close();
+      return null;
+    },
+    (error) => error,
+  );
+
+async function fill(store) {
+  for (let i = 0; i < PEOPLE; i++) {
+    await store.profiles.create({
+      id: `profile-${i}`,
+      scopeId: SCOPE,
+      owner: { id: `owner-${i}`, scopeId: SCOPE, kind: "person", externalId: `p${i}` },
+      tag: "",
+      printType: null,
+      printVersion: 1,
+      template: {
+        embedding: new Float32Array(256).fill(i),
+        netSpeechSeconds: 9,
+        snrDb: 20,
+        bandwidthHz: 3400,
+        revision: "5e".repeat(32),
+      },
+      status: 2,
+      createdAt: 1,
+    });
+  }
+}
+
+async function allThere(store, violate) {
+  for (let i = 0; i < PEOPLE; i++) {
+    const profile = await store.profiles.get(SCOPE, `profile-${i}`);
+    if (profile?.template?.embedding[7] !== i) violate(`profile-${i} is not what was written`);
+  }
+}
+
+async function fullDisk(folder, violate) {
+  const bytes = filesIn(folder).reduce((sum, path) => sum + statSync(path).size, 0);
+  const mount = `${folder}-mount`;
+  mkdirSync(mount);
+  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${Math.ceil(bytes / 2 ** 20) + 4}m`, "tmpfs", mount]);
+  try {
+    const store = join(mount, "store");
+    cpSync(folder, store, { recursive: true });
+    for (let piece = 2 ** 20; piece >= 4096; piece /= 2) {
+      try {
+        for (let i = 0; ; i++) writeFileSync(join(mount, `filler-${piece}-${i}`), new Uint8Array(piece));
+      } catch {
+        // Full.
+      }
+    }
+    const error = await said(store);
+    if (error && !/full|no space/i.test(error.message)) violate(`says ${error.message}`);
+    for (const name of readdirSync(mount)) if (name.startsWith("filler")) rmSync(join(mount, name));
+    execFileSync("mount", ["-o", "remount,size=400m", mount]);
+    await withStore(store, (open) => allThere(open, violate));
+  } finally {
+    execFileSync("umount", [mount]);
+  }
+}
+
+async function readOnly(folder, violate) {
+  execFileSync("mount", ["--bind", folder, folder]);
+  try {
+    execFileSync("mount", ["-o", "remount,ro,bind", folder]);
+    const error = await said(folder);
+    if (!error || !/read-only|EROFS/i.test(`${error.message} ${error.code}`)) violate(`says ${error?.message}`);
+  } finally {
+    execFileSync("umount", [folder]);
+  }
+  await withStore(folder, (store) => allThere(store, violate));
+}
+
+async function anotherOwner(folder, violate) {
+  const database = join(folder, "database");
+  const everything = [database, ...readdirSync(database, { recursive: true }).map((name) => join(database, name))];
+  for (const path of everything) chownSync(path, 12_345, 12_345);
+  const error = await said(folder);
+  if (!/belongs to the user with id 12345/.test(error?.message ?? "")) violate(`says ${error?.message}`);
+  for (const path of everything) chownSync(path, 0, 0);
+  await withStore(folder, (store) => allThere(store, violate));
+}
+
+/** Read back as it was, or refused: never another voice. */
+async function bitFlips(folder, violate, made) {
+  const random = randomOf(5);
+  for (let flip = 0; flip < FLIPS; flip++) {
+    rmSync(folder, { recursive: true });
+    cpSync(made, folder, { recursive: true });
+    const path = random.pick(filesIn(folder).filter((each) => statSync(each).size > 0));
+    const bytes = readFileSync(path);
+    bytes[random.below(bytes.length)] ^= 1 << random.below(8);
+    writeFileSync(path, bytes);
+    const store = await openEmbeddedStore(folder).catch((error) => {
+      if (!error.message) violate(`${path}: no words`);
+      return null;
+    });
+    for (let i = 0; store && i < PEOPLE; i++) {
+      const profile = await store.profiles.get(SCOPE, `profile-${i}`).catch(() => null);
+      if (profile && profile.template?.embedding[7] !== i) violate(`${path}: profile-${i} has another voice`);
+    }
+    await store?.close().catch(() => {});
+  }
+}
+
+async function fewDescriptors(folder, violate) {
+  let errors = "";
+  try {
+    execFileSync("bash", ["-c", `ulimit -n 24; exec timeout 60 ${process.execPath} ${PROCESS} ${folder} - x 1 1`], {
+      stdio: "pipe",
+    });
+  } catch (error) {
+    errors = String(error.stderr ?? "");
+    if (error.status !== 124 && !/EMFILE|too many open files/i.test(errors)) violate(`says ${errors.slice(-300)}`);
+  }
+  await withStore(folder, (store) => allThere(store, violate));
+}
+
+function filesIn(folder) {
+  return readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
 }

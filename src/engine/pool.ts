@@ -41,6 +41,7 @@ interface Slot {
 
 /** Workers that die one after the other while loading mean that no worker will ever work. */
 const mostFailedStarts = 3;
+const reviveAfterMs = 5_000;
 
 export class Pool implements Threads {
   readonly parallel: number;
@@ -53,8 +54,9 @@ export class Pool implements Threads {
   /** Mean time of a call of the engine, for the hint when to come again. */
   #callMs = 200;
   #closed = false;
-  /** Set when a worker could not be replaced: an error beats a queue that nobody serves. */
-  #dead = false;
+  /** Set when a worker could not be replaced: an error beats a queue that nobody serves. Tried again now and then. */
+  #fault: string | null = null;
+  #reviveAt = 0;
 
   private constructor(module: WebAssembly.Module, model: ThreadModel, options: PoolOptions) {
     this.#module = module;
@@ -73,6 +75,10 @@ export class Pool implements Threads {
       throw error;
     }
     return pool;
+  }
+
+  get fault(): string | null {
+    return this.#fault;
   }
 
   admit(): () => void {
@@ -96,8 +102,10 @@ export class Pool implements Threads {
   call(name: Operation, values: readonly unknown[], transfer: readonly Transferable[], signal: AbortSignal) {
     const { promise, resolve, reject } = withResolvers();
     if (this.#closed) reject(new EngineError("CLOSED", "the engine is closed"));
-    else if (this.#dead) reject(new EngineError("WORKER_LOST", "no worker can be started"));
-    else if (signal.aborted) reject(signal.reason);
+    else if (this.#fault !== null) {
+      reject(new EngineError("WORKER_LOST", this.#fault));
+      this.#revive();
+    } else if (signal.aborted) reject(signal.reason);
     else {
       const task: Task = { name, values, transfer, signal, resolve, reject };
       const onAbort = () => {
@@ -208,17 +216,29 @@ export class Pool implements Threads {
     if (slot.phase === "gone") return;
     this.#slots = this.#slots.filter((other) => other !== slot);
     await this.#end(slot, reason);
+    let why: unknown = reason;
     for (let tries = 0; tries < mostFailedStarts && !this.#closed; tries++) {
       try {
         return await this.#addSlot();
-      } catch {
-        // Tried again below; the last failure is told to whoever waits.
+      } catch (error) {
+        why = error;
       }
     }
     if (this.#slots.length > 0 || this.#closed) return;
-    this.#dead = true;
-    const none = new EngineError("WORKER_LOST", "no worker can be started");
+    this.#fault = `no worker can be started: ${why instanceof Error ? why.message : String(why)}`;
+    this.#reviveAt = performance.now() + reviveAfterMs;
+    const none = new EngineError("WORKER_LOST", this.#fault);
     for (const task of this.#waiting.splice(0)) task.reject(none);
+  }
+
+  /** What kept workers from starting (no memory, no threads left) may have passed. */
+  #revive(): void {
+    if (performance.now() < this.#reviveAt) return;
+    this.#reviveAt = performance.now() + reviveAfterMs;
+    const starting = Array.from({ length: this.#options.workers }, () => this.#addSlot());
+    void Promise.allSettled(starting).then(() => {
+      if (this.#slots.length > 0) this.#fault = null;
+    });
   }
 
   async #end(slot: Slot, reason: EngineError): Promise<void> {

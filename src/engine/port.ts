@@ -171,6 +171,8 @@ export interface ModelInfo {
 
 export interface Engine {
   readonly model: ModelInfo;
+  /** Why no call can be worked on at present, in words; absent or `null` while all is well. */
+  readonly fault?: string | null;
   /** Mono samples in -1..1 at any rate from 4 to 192 kHz. */
   analyze(samples: Float32Array, rateHz: number, options?: AnalyzeOptions): Promise<VoiceAnalysis>;
   stream(rateHz: number, options?: StreamOptions): Promise<VoiceStream>;

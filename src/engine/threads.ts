@@ -6,6 +6,8 @@ export type Operation = "hear" | "peek" | "embed" | "attackScore" | "summarize" 
 export interface Threads {
   /** How many pieces of work can go on at once. */
   readonly parallel: number;
+  /** Why no work can be done at present; absent or `null` while it can. */
+  readonly fault?: string | null;
   /** Takes a place among the calls under way, or throws QUEUE_FULL. Give it back by calling what it returns. */
   admit(): () => void;
   /** `transfer` lists the buffers among `values` that are moved: they are empty afterwards. */

@@ -47,6 +47,10 @@ export class VoiceEngine implements Engine {
     this.#threads = threads;
   }
 
+  get fault(): string | null {
+    return this.#threads.fault ?? null;
+  }
+
   async analyze(samples: Float32Array, rateHz: number, options: AnalyzeOptions = {}): Promise<VoiceAnalysis> {
     checkInput(samples, rateHz);
     const stream = new EngineStream(this.#threads, rateHz, this.model.revision, options);

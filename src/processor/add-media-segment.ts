@@ -72,27 +72,26 @@ async function collect(
   rest: AsyncIterable<Uint8Array>,
   options: OperationOptions,
 ): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  const take = (chunk: Uint8Array) => {
-    length += chunk.length;
-    if (length > deps.limits.mediaBytes) throw tooLarge(deps.limits.mediaBytes);
-    chunks.push(chunk);
-  };
-  take(first);
+  if (first.length > deps.limits.mediaBytes) throw tooLarge(deps.limits.mediaBytes);
+  let audio = first;
+  let length = first.length;
   for await (const chunk of rest) {
     options.signal?.throwIfAborted();
-    take(chunk);
+    const end = length + chunk.length;
+    if (end > deps.limits.mediaBytes) throw tooLarge(deps.limits.mediaBytes);
+    // Joined as they come: kept one by one, pieces of a byte would each cost hundreds.
+    if (end > audio.length || audio === first) {
+      const roomier = new Uint8Array(Math.max(end, 2 * length, LEAST_ROOM));
+      roomier.set(audio.subarray(0, length));
+      audio = roomier;
+    }
+    audio.set(chunk, length);
+    length = end;
   }
-  if (chunks.length === 1) return first;
-  const audio = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    audio.set(chunk, at);
-    at += chunk.length;
-  }
-  return audio;
+  return audio.length === length ? audio : audio.slice(0, length);
 }
+
+const LEAST_ROOM = 65_536;
 
 function tooLarge(bytes: number): StatusError {
   const message = `a media segment has at most ${bytes} bytes`;

@@ -32,6 +32,11 @@ export function callFailure(error: unknown): StatusError | null {
     return new StatusError({ statusCode: StatusCode.CANCELLED, message: "the caller gave up" }, { cause: error });
   if (error.name === "TimeoutError" || code === "TIMEOUT")
     return new StatusError({ statusCode: StatusCode.DEADLINE_EXCEEDED, message: "out of time" }, { cause: error });
+  if (isDatabaseAway(error, code))
+    return new StatusError(
+      { statusCode: StatusCode.BUSY, message: "the database does not answer; try again", retryAfter: duration(5) },
+      { cause: error },
+    );
   if (code === "contended")
     return new StatusError(
       { statusCode: StatusCode.BUSY, message: error.message, retryAfter: duration(1) },
@@ -44,6 +49,13 @@ export function callFailure(error: unknown): StatusError | null {
     );
   return null;
 }
+
+/** Codes of a connection that failed, and of a PostgreSQL that stops, starts or takes no more connections. */
+const DATABASE_AWAY = /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|57P0[123]|08\w{3}|53300)$/;
+
+const isDatabaseAway = (error: Error, code: unknown): boolean =>
+  (typeof code === "string" && DATABASE_AWAY.test(code)) ||
+  /^(Connection terminated|timeout exceeded when trying to connect)/.test(error.message);
 
 const retrySeconds = (error: Error): number =>
   "retryAfterMs" in error && typeof error.retryAfterMs === "number" ? error.retryAfterMs / 1000 : 1;
@@ -67,6 +79,7 @@ function internalReason(error: unknown): string {
   if (code === "closed" || code === "CLOSED") return "the store or the engine is closed";
   // Names the profile that was asked for, and what a person must do about it.
   if (code === "key-lost") return (error as Error).message;
+  if (code === "ENOSPC" || code === "53100") return "the server's disk is full";
   return "the operation failed for an internal reason";
 }
 

@@ -5,6 +5,7 @@ import type { PeerAddress } from "../token/peer-address.js";
 import { asStatusError, type Dispatcher, stackOf } from "./dispatch.js";
 import type { Guard } from "./guard.js";
 import { withCors } from "./http/cors.js";
+import { localCallersOnly } from "./http/local-callers.js";
 import { answerOn } from "./http/node-request.js";
 import { openApi } from "./http/openapi.js";
 import { errorAnswer, requestIdOf, type Transcoder } from "./http/transcoder.js";
@@ -105,6 +106,8 @@ export function createNodeHandler(
     readonly messageBytes: number;
     readonly log: Log;
     readonly origins: readonly string[];
+    /** Where tokens are off: the address that callers on this machine use. */
+    readonly localOnly?: () => string;
   },
 ): NodeHandler {
   const addressOf = (request: NodeRequest) => parts.peerAddress(request.socket?.remoteAddress, forwardedFor(request));
@@ -120,7 +123,8 @@ export function createNodeHandler(
       answered.catch((error: unknown) => log.error("an answer could not be written", { stack: stackOf(error) }));
     else void plain(request as never, response as never);
   });
-  return withCors(rpc, parts.origins);
+  const shared = withCors(rpc, parts.origins);
+  return parts.localOnly ? localCallersOnly(shared, parts.localOnly, parts.origins) : shared;
 }
 
 function forwardedFor({ headers }: NodeRequest): string | undefined {

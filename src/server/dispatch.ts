@@ -199,6 +199,9 @@ export class Dispatcher {
         yield message;
         pauses.waiting();
       }
+    } catch (error) {
+      // A stream that cannot be read is its sender's fault; an operation that meets the transport's own error would call it ours.
+      throw asStatusError(error);
     } finally {
       pauses.forget();
     }

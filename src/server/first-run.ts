@@ -18,30 +18,77 @@ export interface FirstOwner {
 /** The biometric scope that the first application opens. */
 export const FIRST_SCOPE = "default";
 
+/** When a first start began, and whether it came to its end: the secrets of one that was killed were seen by nobody. */
+interface Begun {
+  readonly at: number;
+  readonly done?: boolean;
+}
+
+const RUN = "first-run";
+const OWNER = "first-owner";
+
 /**
- * On a store that has never served, creates an application whose client may use every runtime service. `null` afterwards.
- * Of replicas that start together one does it.
+ * Whether it is this process's to make what a first start makes: nobody began, or who began was killed. Of replicas that start together
+ * one does it, so one that began less than `abandonedAfterMs` ago is given time.
  */
-export async function firstRun(service: TokenService, documents: Documents): Promise<FirstApplication | null> {
-  if ((await service.applications.list()).length > 0) return null;
-  if (!(await documents.insert("server", "first-run", { at: Date.now() }))) return null;
-  const application = await service.applications.create({
-    name: "vivavoce",
-    environment: "production",
-    geography: "local",
-    gkScopes: [FIRST_SCOPE],
+async function begins(documents: Documents, id: string, abandonedAfterMs: number): Promise<boolean> {
+  if (await documents.insert("server", id, { at: Date.now(), done: false } satisfies Begun)) return true;
+  let isOurs = false;
+  await documents.update("server", id, (document) => {
+    const { at, done } = document as Begun;
+    isOurs = done === false && Date.now() - at >= abandonedAfterMs;
+    return isOurs ? { at: Date.now(), done: false } : undefined;
   });
+  return isOurs;
+}
+
+/** After everything else of a start: from here on the secrets are the caller's to show. */
+export async function endFirstRun(documents: Documents): Promise<void> {
+  for (const id of [RUN, OWNER]) {
+    await documents.update("server", id, (document) => {
+      const begun = document as Begun | null;
+      return begun?.done === false ? { ...begun, done: true } : undefined;
+    });
+  }
+}
+
+const NAME = "vivavoce";
+
+/** On a store that has never served, creates an application whose client may use every runtime service. `null` afterwards. */
+export async function firstRun(
+  service: TokenService,
+  documents: Documents,
+  abandonedAfterMs = 0,
+): Promise<FirstApplication | null> {
+  const known = await service.applications.list();
+  if (known.length > 0 && (await documents.get("server", RUN)) === null) return null;
+  if (!(await begins(documents, RUN, abandonedAfterMs))) return null;
+  const application =
+    known.find(({ name }) => name === NAME) ??
+    (await service.applications.create({
+      name: NAME,
+      environment: "production",
+      geography: "local",
+      gkScopes: [FIRST_SCOPE],
+    }));
   const client = application.clients[0]!;
   const clientSecret = await service.applications.regenerateSecret(application.id, client.id);
   return { clientId: client.id, clientSecret, scope: FIRST_SCOPE };
 }
 
 /** On a store that never had a user, creates an owner, who can sign in to the operator view. `null` afterwards. */
-export async function firstOwner(service: TokenService, documents: Documents): Promise<FirstOwner | null> {
-  if ((await service.users.list()).length > 0) return null;
-  if (!(await documents.insert("server", "first-owner", { at: Date.now() }))) return null;
+export async function firstOwner(
+  service: TokenService,
+  documents: Documents,
+  abandonedAfterMs = 0,
+): Promise<FirstOwner | null> {
+  const known = await service.users.list();
+  if (known.length > 0 && (await documents.get("server", OWNER)) === null) return null;
+  if (!(await begins(documents, OWNER, abandonedAfterMs))) return null;
   const password = generatePassword(service.random);
-  const { name } = await service.users.create({ name: "owner", role: "owner", password });
+  const name = "owner";
+  if (known.some((user) => user.name === name)) await service.users.change(name, { password });
+  else await service.users.create({ name, role: "owner", password });
   return { name, password };
 }
 

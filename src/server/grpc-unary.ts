@@ -137,6 +137,9 @@ function timeoutMs(text: string | undefined): number | null {
 /** The one frame that a stream carries, without its head. */
 function onlyFrame(stream: ServerHttp2Stream, limit: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
+    // An empty body may have ended while the caller was let in: nothing more will be heard of it.
+    if (stream.readableEnded) return reject(badRequest("one message expected, not none"));
+    if (stream.destroyed) return reject(brokenOff());
     const chunks: Uint8Array[] = [];
     let bytes = 0;
     const refuse = (error: Error) => {

@@ -194,7 +194,8 @@ function stopChecking(server: http.Server): void {
   server.close(() => {});
 }
 
-const HTTP2_PREFACE = "PRI";
+/** Waited for as a whole: who sends its beginning and then nothing holds a connection no longer than who sends nothing. */
+const HTTP2_PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 function routeByFirstBytes(socket: Socket, seconds: number, route: (isHttp2: boolean) => void): void {
   const timer = setTimeout(() => socket.destroy(), seconds * 1000);

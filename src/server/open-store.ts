@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { StoreError, type StoreErrorCode } from "../store/errors.js";
 import { openStore, parseMasterKey } from "../store/open.js";
 import type { Store } from "../store/port.js";
 import { ConfigError, type ServerConfig } from "./config.js";
@@ -17,6 +18,7 @@ export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "s
     return await openStore(store, options);
   } catch (error) {
     const { code, path, address, port, hostname } = error as NodeJS.ErrnoException & Peer;
+    if (error instanceof StoreError && ACTIONABLE.has(error.code)) throw new ConfigError(`store: ${error.message}`);
     const fault = fileFault(error);
     if (fault && path) throw new ConfigError(`store: ${path}: ${fault}`);
     if (code === "ECONNREFUSED") throw new Error(`store: nobody listens at ${address}:${port}`, { cause: error });
@@ -24,6 +26,9 @@ export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "s
     throw error;
   }
 }
+
+/** What a person can put right: said as it is, without a stack. */
+const ACTIONABLE: ReadonlySet<StoreErrorCode> = new Set(["not-owner", "unreadable", "disk-full", "locked"]);
 
 /** What errors of a connection carry. */
 interface Peer {

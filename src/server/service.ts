@@ -117,6 +117,7 @@ export class Service {
         peerAddress: this.#peerAddress,
         log: this.#parts.log,
         origins: this.#config.cors.origins,
+        ...(this.#config.auth.required ? {} : { localOnly: () => this.url }),
       }),
     });
   }

@@ -5,6 +5,7 @@ import { openEngine } from "../engine/index.js";
 import type { Engine } from "../engine/port.js";
 import { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
 import type { Store } from "../store/port.js";
+import type { SealedStore } from "../store/sql/store.js";
 import { createTokenApp, type TokenApp } from "../token/app.js";
 import { auditTo } from "../token/audit.js";
 import { OPERATOR_PAGE } from "../token/own-pages.js";
@@ -13,7 +14,7 @@ import { createTokenService, type TokenService } from "../token/service.js";
 import { createVerifier, type TrustedIssuer } from "../token/verify.js";
 import type { ConfigurationOverrides } from "../voiceprint/configuration-set.js";
 import type { ServerConfig } from "./config.js";
-import { FIRST_SCOPE, type FirstApplication, type FirstOwner, firstOwner, firstRun } from "./first-run.js";
+import { endFirstRun, FIRST_SCOPE, type FirstApplication, type FirstOwner, firstOwner, firstRun } from "./first-run.js";
 import { closedGuard, type Guard, openGuard, tokenGuard } from "./guard.js";
 import { servePage } from "./http/page.js";
 import { serveFolder } from "./http/static-files.js";
@@ -43,6 +44,8 @@ export interface Box {
 
 const EXPIRE_EVERY_MS = 600_000;
 const LOOK_AT_QUEUE_EVERY_MS = 1000;
+/** A replica that began a first start has finished it by then, or is dead. */
+const OTHER_REPLICAS_START_MS = 60_000;
 
 export interface BoxParts {
   readonly log?: Log;
@@ -60,6 +63,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
   try {
     const store = await openConfiguredStore(config);
     opened.push(() => store.close());
+    warnOfLostKeys(store, log);
     const { concurrentAudio, liveCalls } = config.limits;
     const engine =
       parts.engine ?? (await openEngine({ workers: concurrentAudio, mostCalls: 64 * concurrentAudio + 4 * liveCalls }));
@@ -140,21 +144,30 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       });
     opened.push(() => service.stop());
 
-    const firstApplication = tokens && config.auth.required ? await firstRun(tokens, store.documents) : null;
-    const owner = tokens && (await firstOwner(tokens, store.documents));
+    const abandonedAfterMs = kindOf(config.store) === "postgres" ? OTHER_REPLICAS_START_MS : 0;
+    const firstApplication =
+      tokens && config.auth.required ? await firstRun(tokens, store.documents, abandonedAfterMs) : null;
+    const owner = tokens && (await firstOwner(tokens, store.documents, abandonedAfterMs));
 
     await processor.workOnJobs();
     const expiry = setInterval(() => {
       processor.expire().catch((error) => log.error("expiry failed", { stack: String(error) }));
     }, EXPIRE_EVERY_MS);
     expiry.unref();
-    const looking = setInterval(() => service.metrics.load.sample(), LOOK_AT_QUEUE_EVERY_MS);
+    let faultTold: string | null = null;
+    const looking = setInterval(() => {
+      service.metrics.load.sample();
+      const fault = engine.fault ?? null;
+      if (fault !== null && fault !== faultTold) log.error("the engine cannot work", { reason: fault });
+      faultTold = fault;
+    }, LOOK_AT_QUEUE_EVERY_MS);
     looking.unref();
 
     const { switchboard } = telephony;
     opened.push(() => switchboard.destroy());
     await switchboard.start();
 
+    if (firstApplication || owner) await endFirstRun(store.documents);
     started = true;
     log.info("listening", {
       address: service.url,
@@ -203,7 +216,17 @@ function createGuard(config: ServerConfig, tokens: TokenService | null): Guard {
   return tokenGuard(createVerifier({ issuers: [...(tokens ? [tokens.runtimeIssuer] : []), ...foreign] }));
 }
 
+function warnOfLostKeys(store: Store, log: Log): void {
+  const lost = (store as Partial<SealedStore>).keys?.lost;
+  if (!lost || lost.profiles === 0) return;
+  const examples = lost.examples.map(({ profileId }) => profileId).join(", ");
+  log.error("keys are missing: these profiles cannot be used until the keys are restored or they are enrolled again", {
+    reason: `${lost.profiles} profiles, among them ${examples}`,
+  });
+}
+
 async function ready(store: Store, engine: Engine): Promise<void> {
+  if (engine.fault) throw new Error(engine.fault);
   await store.documents.get("server", "first-run");
   // A threshold is computed from the loaded model: an engine that lost it cannot.
   engine.threshold(0.01, { ratios: { unlike: 0, identical: 1 }, impostors: { center: 0, spread: 1 } });

@@ -10,6 +10,11 @@ export type StoreErrorCode =
   | "newer-schema"
   /** The database of a folder does not start. */
   | "damaged"
+  /** Files of the folder cannot be read or written by this user. */
+  | "unreadable"
+  /** This is the system's administrator, and the folder is another user's. */
+  | "not-owner"
+  | "disk-full"
   /** Others kept writing the same record; nothing was written. */
   | "contended"
   | "closed";

@@ -71,7 +71,12 @@ export function createTokenApp(service: TokenService, options: TokenAppOptions =
   };
 
   app.route("/", oauthRoutes(service, { ...options, redeemCode }));
-  app.on(["GET", "HEAD"], ["/oauth2/authorize", "/oauth2/authorize/:uid"], (c) => flow.handle(c));
+  app.on(["GET", "HEAD"], ["/oauth2/authorize", "/oauth2/authorize/:uid"], (c) => {
+    const mode = c.req.query("response_mode");
+    if (mode !== undefined && mode !== "query")
+      throw new OAuthError("invalid_request", `response_mode must be query, got ${mode.slice(0, 40)}`);
+    return flow.handle(c);
+  });
   app.post("/oauth2/session/end/confirm", (c) => flow.handle(c));
   app.route("/", pageRoutes(service, flow, options));
   app.route("/management/v1", managementRoutes(service, { toolingUser }) as unknown as Hono<Env>);

@@ -8,7 +8,11 @@ export async function readText(request: Request): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   const reader = request.body.getReader();
-  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+  const next = () =>
+    reader.read().catch(() => {
+      throw new OAuthError("invalid_request", "the body broke off");
+    });
+  for (let part = await next(); !part.done; part = await next()) {
     length += part.value.byteLength;
     if (length > LONGEST_BODY) {
       await reader.cancel();

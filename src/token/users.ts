@@ -54,6 +54,13 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
   const { clock, random, secrets } = options;
   const users = collection<StoredUser>(options.documents, "token.users");
 
+  /** Without an owner nobody could manage anything any more, nor make another owner. */
+  async function assertAnotherOwner(name: string): Promise<void> {
+    const owners = (await users.list()).filter((user) => user.role === "owner" && !user.disabled);
+    if (owners.length === 1 && owners[0]!.name === name)
+      throw new OAuthError("conflict", `${name} is the last owner; make another user an owner first`);
+  }
+
   return {
     async create({ name, role, password }) {
       const normal = normalName(name);
@@ -87,6 +94,7 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
     async change(name, { role, disabled, password }) {
       if (role !== undefined && role !== "owner" && role !== "member")
         throw new OAuthError("invalid_request", "a role is owner or member");
+      if (role === "member" || disabled === true) await assertAnotherOwner(normalName(name));
       const passwordHash = password === undefined ? undefined : await secrets.hash(checkPassword(password), "chosen");
       let changed: StoredUser | undefined;
       await users.update(normalName(name), (user) => {
@@ -104,6 +112,7 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
     },
 
     async delete(name) {
+      await assertAnotherOwner(normalName(name));
       if (!(await users.delete(normalName(name)))) throw new OAuthError("not_found", "there is no such user");
     },
 

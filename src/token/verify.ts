@@ -142,6 +142,28 @@ function reloading(load: (fresh: boolean) => Promise<JSONWebKeySet>, clock: Cloc
   };
 }
 
+const UNREACHABLE_MS = 5_000;
+
+/**
+ * The library fetches keys anew by itself, when it next checks a signature. An issuer that could not be reached is left alone for a few
+ * seconds: anybody can send tokens in its name, and each would cost a fetch.
+ */
+function untilFailed(get: JWTVerifyGetKey, clock: Clock): JWTVerifyGetKey {
+  let failed: { readonly error: unknown; readonly at: number } | null = null;
+  return async (header, token) => {
+    const age = failed ? clock.now() - failed.at : Number.POSITIVE_INFINITY;
+    if (failed && age >= 0 && age < UNREACHABLE_MS) throw failed.error;
+    try {
+      const key = await get(header, token);
+      failed = null;
+      return key;
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) failed = { error, at: clock.now() };
+      throw error;
+    }
+  };
+}
+
 function keysOf(source: KeySource, clock: Clock): IssuerKeys {
   if (typeof source === "function") return reloading((fresh) => source(fresh), clock);
   if (typeof source === "object" && "keys" in source)
@@ -153,8 +175,7 @@ function keysOf(source: KeySource, clock: Clock): IssuerKeys {
       cacheMaxAge: 600_000,
       timeoutDuration: 5_000,
     });
-    // The library fetches them anew by itself, when it next checks a signature.
-    return { get, version: async () => get };
+    return { get: untilFailed(get, clock), version: async () => get };
   }
   const file = text.startsWith("file:") ? new URL(text) : text;
   return reloading(async () => JSON.parse(await readFile(file, "utf8")) as JSONWebKeySet, clock);

@@ -97,9 +97,14 @@ function jsonAnswer(
   };
 }
 
+/** What is wrong with a value may repeat the value, which is as long as its sender likes. */
+const LONGEST_MESSAGE = 1_000;
+
 /** An operation's response with nothing but `status`. */
 export function errorAnswer(error: StatusError, requestId: string): HttpAnswer {
   error.status.requestId = requestId;
+  if (error.status.message.length > LONGEST_MESSAGE)
+    error.status.message = `${error.status.message.slice(0, LONGEST_MESSAGE)}…`;
   const json = { status: messageToJson(StatusSchema, error.status) };
   return jsonAnswer(json, transportCodes(error.code).http, requestId, headersOf(error));
 }

@@ -2,7 +2,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Mutex, PGlite } from "@electric-sql/pglite";
-import { StoreError } from "../errors.js";
+import { prepareDatabaseFolder, whyItDoesNotStart } from "../embedded-folder.js";
 import type { Database, Queries, Row } from "./database.js";
 import { HOUSEKEEPING, Housekeeping, type HousekeepingLimits } from "./housekeeping.js";
 import { PreparedSession } from "./prepared-session.js";
@@ -14,15 +14,13 @@ export async function openEmbeddedDatabase(
 ): Promise<Database> {
   // PostgreSQL's own lock: one that a process left empty, killed as it made it, would keep the database from starting for good.
   if (folder !== null) await rm(join(folder, "postmaster.pid"), { force: true });
-  const pglite = await PGlite.create(folder === null ? "memory://" : `file://${folder}`).catch((error: Error) => {
+  if (folder !== null) await prepareDatabaseFolder(folder);
+  const pglite = await PGlite.create(folder === null ? "memory://" : `file://${folder}`).catch(async (error: Error) => {
     // What the system says of a file is clear by itself; the database engine says only that it gave up.
-    if (folder === null || "syscall" in error) throw error;
-    throw new StoreError(
-      "damaged",
-      `the database in ${folder} does not start (${error.message}): it is damaged or of another version, and must come from a backup`,
-      { cause: error },
-    );
+    throw folder === null || "syscall" in error ? error : await whyItDoesNotStart(folder, error);
   });
+  // Made just now, it has the permissions that the system gives to any folder.
+  if (folder !== null) await prepareDatabaseFolder(folder);
   // What the log no longer needs is removed, not kept for later use: it holds what was erased.
   await pglite.exec("SET wal_recycle = off; SET maintenance_work_mem = '8MB'");
   const session = new PreparedSession(pglite);

@@ -1,0 +1,75 @@
+// Makes a release in a folder: both packages, a bill of materials (CycloneDX), the licences of what is installed with them, and a
+// provenance statement (in-toto, SLSA 1.0) that names the commit, the build and the SHA-256 of every file.
+//   npm run build && node scripts/release.mjs FOLDER
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { pack } from "./pack.mjs";
+
+const root = fileURLToPath(new URL("../", import.meta.url));
+const run = (command, ...args) =>
+  execFileSync(command, args, { cwd: root, encoding: "utf8", maxBuffer: 2 ** 28 }).trim();
+
+const folder = resolve(process.argv[2] ?? "release");
+mkdirSync(folder, { recursive: true });
+const changed = run("git", "status", "--porcelain");
+if (changed !== "") {
+  console.error(`a release is made of a commit; these files differ from it:\n${changed}`);
+  process.exit(1);
+}
+const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const commit = run("git", "rev-parse", "HEAD");
+const packages = pack(folder);
+
+const sbom = JSON.parse(run("npm", "sbom", "--sbom-format", "cyclonedx", "--omit", "dev"));
+writeFileSync(join(folder, "sbom.cdx.json"), `${JSON.stringify(sbom, null, 2)}\n`);
+
+/** By licence: who asks first asks for this. */
+const licences = new Map();
+for (const { name, version, group, licenses = [] } of sbom.components) {
+  const id =
+    licenses.map(({ license, expression }) => expression ?? license?.id ?? license?.name).join(", ") || "none declared";
+  licences.set(id, [...(licences.get(id) ?? []), `${group ? `${group}/` : ""}${name}@${version}`]);
+}
+const listed = [...licences].sort().map(
+  ([id, names]) =>
+    `${id}\n${names
+      .sort()
+      .map((name) => `  ${name}`)
+      .join("\n")}`,
+);
+writeFileSync(
+  join(folder, "LICENCES.txt"),
+  `${manifest.name} ${manifest.version}: ${manifest.license}\n\n${listed.join("\n\n")}\n`,
+);
+if (licences.has("none declared"))
+  console.warn(`without a declared licence: ${licences.get("none declared").join(", ")}`);
+
+const digestOf = (path) => createHash("sha256").update(readFileSync(path)).digest("hex");
+const subjects = [...packages, join(folder, "sbom.cdx.json"), join(folder, "LICENCES.txt")].map((path) => ({
+  name: basename(path),
+  digest: { sha256: digestOf(path) },
+}));
+const provenance = {
+  _type: "https://in-toto.io/Statement/v1",
+  subject: subjects,
+  predicateType: "https://slsa.dev/provenance/v1",
+  predicate: {
+    buildDefinition: {
+      buildType: "https://slsa.dev/npm-cli-build-type/v1",
+      externalParameters: { commands: ["npm ci", "npm run build", "node scripts/release.mjs"] },
+      resolvedDependencies: [
+        { name: manifest.name, digest: { gitCommit: commit } },
+        { name: "package-lock.json", digest: { sha256: digestOf(join(root, "package-lock.json")) } },
+      ],
+    },
+    runDetails: {
+      builder: { id: `node ${process.version} on ${process.platform} ${process.arch}` },
+      metadata: { finishedOn: new Date().toISOString() },
+    },
+  },
+};
+writeFileSync(join(folder, "provenance.intoto.json"), `${JSON.stringify(provenance, null, 2)}\n`);
+for (const name of readdirSync(folder).sort()) console.log(`${digestOf(join(folder, name))}  ${name}`);

@@ -1,0 +1,35 @@
+import type { NodeHandler, NodeRequest } from "../listen.js";
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
+
+/**
+ * Where tokens are off, anybody on this machine may call, and every web page that is open on it is somebody: a browser names the page's
+ * origin, and the host that the page believes to talk to. Pages of other origins than those listed are refused, and hosts that are not
+ * this machine (a name that was made to point here).
+ */
+export function localCallersOnly(
+  handler: NodeHandler,
+  ownOrigin: () => string,
+  origins: readonly string[],
+): NodeHandler {
+  return (request, response) => {
+    const why = refusal(request, ownOrigin(), origins);
+    if (why === null) return handler(request, response);
+    response.writeHead(403, { "content-type": "application/json", "cache-control": "no-store" });
+    response.end(JSON.stringify({ status: { statusCode: "PERMISSION_DENIED", message: why } }));
+  };
+}
+
+function refusal(request: NodeRequest, ownOrigin: string, origins: readonly string[]): string | null {
+  const { headers } = request;
+  const host = String(headers[":authority"] ?? headers.host ?? "");
+  if (host !== "" && !LOOPBACK.test(host) && `http://${host}` !== ownOrigin)
+    return `tokens are off, so only callers on this machine are served; the request is for ${host.slice(0, 100)}`;
+  const { origin } = headers;
+  if (origin === undefined || origin === ownOrigin || origins.includes(origin) || isLoopback(origin)) return null;
+  return "tokens are off, so pages of other origins are not served; list the origin in cors.origins to allow it";
+}
+
+function isLoopback(origin: string): boolean {
+  return URL.canParse(origin) && LOOPBACK.test(new URL(origin).host);
+}

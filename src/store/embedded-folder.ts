@@ -1,0 +1,72 @@
+/** What the files of an embedded database need of the system, and why a database did not start, in words a person can act on. */
+import { constants } from "node:fs";
+import { access, chmod, readdir, stat, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { StoreError } from "./errors.js";
+
+/** The least that a start writes: the database's own files and a piece of its log. */
+const START_BYTES = 32 * 1024 * 1024;
+
+/**
+ * Refuses to work as the system's administrator on a folder that belongs to somebody else: files made by the one could not be read by
+ * the other afterwards. Nobody but the owner may look into the folder, whatever its parent allows.
+ */
+export async function prepareDatabaseFolder(folder: string): Promise<void> {
+  const found = await stat(folder).catch(() => null);
+  if (!found || process.getuid === undefined) return;
+  const uid = process.getuid();
+  if (uid === 0 && found.uid !== 0)
+    throw new StoreError(
+      "not-owner",
+      `${folder} belongs to the user with id ${found.uid}, and this runs as root: files made now could not be read by that ` +
+        `user. Run it as that user (sudo -u '#${found.uid}' …)`,
+    );
+  if (uid === found.uid && (found.mode & 0o077) !== 0) await chmod(folder, 0o700);
+}
+
+/** Called after a database refused to start: what can be told about its files. */
+export async function whyItDoesNotStart(folder: string, error: Error): Promise<StoreError> {
+  const unusable = await firstUnusable(folder);
+  if (unusable)
+    return new StoreError(
+      "unreadable",
+      `${unusable.path} cannot be read and written (it belongs to the user with id ${unusable.uid})`,
+      {
+        cause: error,
+      },
+    );
+  const free = await freeBytes(folder);
+  if (free !== null && free < START_BYTES)
+    return new StoreError(
+      "disk-full",
+      `the disk of ${folder} is full: ${Math.floor(free / 2 ** 20)} MB are free and ${START_BYTES / 2 ** 20} MB are needed. Free some space and start again`,
+      { cause: error },
+    );
+  return new StoreError(
+    "damaged",
+    `the database in ${folder} does not start (${error.message}): it is damaged or of another version, and must come from a backup`,
+    { cause: error },
+  );
+}
+
+async function firstUnusable(folder: string): Promise<{ path: string; uid: number } | null> {
+  const names = await readdir(folder, { recursive: true }).catch(() => []);
+  for (const path of [folder, ...names.map((name) => join(folder, name))]) {
+    try {
+      await access(path, constants.R_OK | constants.W_OK);
+    } catch {
+      const found = await stat(path).catch(() => null);
+      if (found) return { path, uid: found.uid };
+    }
+  }
+  return null;
+}
+
+async function freeBytes(folder: string): Promise<number | null> {
+  try {
+    const { bavail, bsize } = await statfs(folder);
+    return bavail * bsize;
+  } catch {
+    return null;
+  }
+}

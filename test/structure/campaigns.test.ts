@@ -1,0 +1,31 @@
+/** The campaigns in their short form: seconds each, the same seeds every time. Long runs and their counts: docs/RELIABILITY.md. */
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+
+const RUN = fileURLToPath(new URL("../../campaign/run.mjs", import.meta.url));
+/** On a busy machine a start alone may take many seconds. */
+const TIMEOUT_MS = 600_000;
+
+test.each([
+  ["tokens", ["--count", "2000"]],
+  ["fuzz", ["--count", "8000"]],
+  ["erase", ["--count", "6"]],
+  ["crash", ["--count", "6", "--store", "folder"]],
+  ["load", ["--seconds", "8", "--callers", "6", "--store", "memory"]],
+])(
+  "%s",
+  async (name, options) => {
+    const { stdout } = await promisify(execFile)(process.execPath, [RUN, name, ...options, "--seed", "1", "--json"], {
+      maxBuffer: 2 ** 26,
+    }).catch((error: { stdout: string; stderr: string }) => {
+      if (error.stdout) return error;
+      throw error;
+    });
+    const { violations, ...counts } = JSON.parse(stdout.trim().split("\n").at(-1)!);
+    expect(violations).toEqual([]);
+    expect(counts).toMatchObject({ campaign: name, seed: 1 });
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { basic, createBox, createRuntimeClient, form } from "./box.js";
+
+describe("the last owner", () => {
+  it("cannot be demoted, disabled or deleted, and can once there is another", async () => {
+    const { service } = createBox();
+    await service.users.create({ name: "olga", role: "owner", password: "a long password" });
+    await service.users.create({ name: "max", role: "member", password: "a long password" });
+    for (const attempt of [
+      () => service.users.change("olga", { role: "member" }),
+      () => service.users.change("olga", { disabled: true }),
+      () => service.users.delete("olga"),
+    ])
+      await expect(attempt()).rejects.toMatchObject({ message: expect.stringContaining("the last owner") });
+    await service.users.change("max", { role: "owner" });
+    expect((await service.users.change("olga", { role: "member" })).role).toBe("member");
+  });
+});
+
+describe("guessing in a client's name", () => {
+  const ask = async (box: ReturnType<typeof createBox>, id: string, secret: string, address: string) => {
+    const attempt = box.service.clientCredentials({ client: { clientId: id, secret }, scope: "bio", address });
+    return attempt.then(
+      () => 200,
+      (error: { status: number }) => error.status,
+    );
+  };
+
+  it("from many addresses does not keep out who came in before", async () => {
+    const box = createBox();
+    const client = await createRuntimeClient(box);
+    expect(await ask(box, client.clientId, client.secret, "10.0.0.1")).toBe(200);
+    for (let i = 0; i < 60; i++) await ask(box, client.clientId, "wrong", `10.1.0.${i}`);
+    expect(await ask(box, client.clientId, client.secret, "10.9.9.9")).toBe(429);
+    expect(await ask(box, client.clientId, client.secret, "10.0.0.1")).toBe(200);
+  });
+
+  it("waits no longer than it may, though a clock that was ahead wrote it down", async () => {
+    const box = createBox();
+    const client = await createRuntimeClient(box);
+    const year = 365 * 86_400_000;
+    box.advance(year);
+    for (let i = 0; i < 8; i++) await ask(box, client.clientId, "wrong", "10.0.0.1");
+    box.advance(-year);
+    const init = form(basic(client.clientId, client.secret), { grant_type: "client_credentials", scope: "bio" });
+    const response = await box.fetch("/oauth2/token", init);
+    expect(Number(response.headers.get("retry-after") ?? 0)).toBeLessThanOrEqual(15 * 60);
+  });
+});
