@@ -150,8 +150,13 @@ export function managementRoutes(service: TokenService, options: { toolingUser: 
 
   app.get("/users", async (c) => answer(c, await users.list()));
   app.post("/users", async (c) => answer(c, await users.create(await body(c, newUser)), 201));
-  app.patch("/users/:name", async (c) => answer(c, await users.change(c.req.param("name"), await body(c, userChange))));
+  app.patch("/users/:name", async (c) => {
+    const change = await body(c, userChange);
+    if (change.role === "member" || change.disabled === true) await users.assertAnotherOwner(c.req.param("name"));
+    return answer(c, await users.change(c.req.param("name"), change));
+  });
   app.delete("/users/:name", async (c) => {
+    await users.assertAnotherOwner(c.req.param("name"));
     await service.deleteUser(c.req.param("name"));
     return done(c);
   });

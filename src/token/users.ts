@@ -29,6 +29,8 @@ export interface Users {
   list(): Promise<User[]>;
   change(name: string, change: { role?: Role; disabled?: boolean; password?: string }): Promise<User>;
   delete(name: string): Promise<void>;
+  /** Refuses the last owner who is not disabled: over the network nobody could make another one after them. */
+  assertAnotherOwner(name: string): Promise<void>;
   authenticate(name: string, password: string): Promise<User | null>;
 }
 
@@ -54,14 +56,13 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
   const { clock, random, secrets } = options;
   const users = collection<StoredUser>(options.documents, "token.users");
 
-  /** Without an owner nobody could manage anything any more, nor make another owner. */
-  async function assertAnotherOwner(name: string): Promise<void> {
-    const owners = (await users.list()).filter((user) => user.role === "owner" && !user.disabled);
-    if (owners.length === 1 && owners[0]!.name === name)
-      throw new OAuthError("conflict", `${name} is the last owner; make another user an owner first`);
-  }
-
   return {
+    async assertAnotherOwner(name) {
+      const owners = (await users.list()).filter((user) => user.role === "owner" && !user.disabled);
+      if (owners.length === 1 && owners[0]!.name === normalName(name))
+        throw new OAuthError("conflict", `${name} is the last owner; make another user an owner first`);
+    },
+
     async create({ name, role, password }) {
       const normal = normalName(name);
       if (!NAME.test(normal)) throw new OAuthError("invalid_request", "a user name is 1 to 128 of a-z 0-9 . _ @ + -");
@@ -94,7 +95,6 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
     async change(name, { role, disabled, password }) {
       if (role !== undefined && role !== "owner" && role !== "member")
         throw new OAuthError("invalid_request", "a role is owner or member");
-      if (role === "member" || disabled === true) await assertAnotherOwner(normalName(name));
       const passwordHash = password === undefined ? undefined : await secrets.hash(checkPassword(password), "chosen");
       let changed: StoredUser | undefined;
       await users.update(normalName(name), (user) => {
@@ -112,7 +112,6 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
     },
 
     async delete(name) {
-      await assertAnotherOwner(normalName(name));
       if (!(await users.delete(normalName(name)))) throw new OAuthError("not_found", "there is no such user");
     },
 
