@@ -93,14 +93,13 @@ export function emit(out: usize, residual: usize, s0: v128, s1: v128, g0: v128, 
   v128.store(out, i16x8.narrow_i32x4_s(requantized(s0, g0, b0, low, high), requantized(s1, g1, b1, low, high)));
 }
 
-/** Sums of tiles, i32 [4][8] each: one, the six of `convolveQuads`, or the 24 and six of `convolvePatches`. */
+/** Sums of tiles, i32 [4][8] each: one, or the six of `convolveQuads` and `convolvePatches`. */
 export const TILE: usize = 128;
-const MOST_TILES = 30;
-export const TILES: usize = memory.data(MOST_TILES * 128, 16);
+export const TILES: usize = memory.data(6 * 128, 16);
 
 /** The last sums are of a voice, too. */
 export function wipeTiles(): void {
-  memory.fill(TILES, 0, TILE * MOST_TILES);
+  memory.fill(TILES, 0, 6 * TILE);
 }
 
 // @ts-ignore: decorator
@@ -114,6 +113,17 @@ export function added(sum: v128, x: v128, w: v128): v128 {
  * last row again. Steps are bytes.
  */
 export function multiply(sums: usize, x: usize, rowStep: usize, rows: i32, tapStep: usize, taps: i32, bytes: usize, w: usize): void {
+  multiplyTile(sums, x, rowStep, rows, tapStep, taps, bytes, w);
+}
+
+/** One tap of any number of rows, `bytes` apart; sums[rows][8] has room for a multiple of four. */
+export function multiplyRows(sums: usize, x: usize, rows: i32, bytes: usize, w: usize): void {
+  for (; rows > 0; rows -= 4, sums += TILE, x += bytes << 2) multiplyTile(sums, x, bytes, rows, 0, 1, bytes, w);
+}
+
+// @ts-ignore: decorator
+@inline
+function multiplyTile(sums: usize, x: usize, rowStep: usize, rows: i32, tapStep: usize, taps: i32, bytes: usize, w: usize): void {
   let s00 = i32x4.splat(0), s01 = i32x4.splat(0), s10 = i32x4.splat(0), s11 = i32x4.splat(0);
   let s20 = i32x4.splat(0), s21 = i32x4.splat(0), s30 = i32x4.splat(0), s31 = i32x4.splat(0);
   const step1 = rows > 1 ? rowStep : 0;

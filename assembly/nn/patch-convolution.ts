@@ -15,7 +15,7 @@
  * Inputs are 0 … 2047 and weights within ±455, so that p and q fit 16 bits. Outputs times 16 are exact modulo 2³²: an output must stay
  * below 2²⁷. The exporter checks it.
  */
-import { Convolution, TILE, TILES, multiply } from "./convolution";
+import { Convolution, TILE, TILES, multiplyRows } from "./convolution";
 import { FACTORS, emitFrames, factor, transform } from "./quad-convolution";
 
 /** What a patch convolution may read. */
@@ -24,8 +24,6 @@ export const PATCH_HIGH = 2047;
 const PRODUCTS = 24;
 /** 48 is 3 · 2⁴. */
 const SIXTEENTH = 4;
-/** Behind the products of four patches: those of one, added up over bins. */
-const FRAME_SUMS: usize = TILES + <usize>PRODUCTS * TILE;
 
 /** Bytes of the factors of [outputs][3][3 · channels] weights. */
 export function patchBytes(outputs: i32, channels: i32): usize {
@@ -39,10 +37,18 @@ function rowsAtOnce(channels: i32): i32 {
   return max(1, channels >> 5);
 }
 
-/** Bytes of the scratch for planes of this width: six frames, and the factors of some rows of patches. */
+/** Bytes of one of the 24 products of so many patches with eight outputs: i32 [patches][8]. */
+// @ts-ignore: decorator
+@inline
+function sumBytes(patches: i32): usize {
+  return <usize>((patches + 3) & ~3) << 5;
+}
+
+/** Bytes of the scratch for planes of this width: six frames, the factors of some rows of patches, and their products with eight outputs. */
 export function patchScratchBytes(bins: i32, channels: i32): usize {
   const frame = <usize>((bins + 2) * channels) << 1;
-  return frame * FACTORS + (<usize>(PRODUCTS * rowsAtOnce(channels) * (bins >> 1) * channels) << 1);
+  const patches = rowsAtOnce(channels) * (bins >> 1);
+  return frame * FACTORS + (<usize>(PRODUCTS * patches * channels) << 1) + sumBytes(patches) * PRODUCTS;
 }
 
 /** Packs [outputs][3][3 · channels] weights of T (i8 or i16): for each 8 outputs 24 panels, one after the other. */
@@ -122,46 +128,45 @@ export function convolvePatches(out: usize, outStep: usize, x: usize, xStep: usi
   }
 }
 
-/** Eight outputs from output `o` on, of `rows` × `columns` patches, four at a time: their 24 products, then what these make. */
+/** Eight outputs from output `o` on, of `rows` × `columns` patches: their 24 products, then what these make. */
 function panel(out: usize, outStep: usize, factors: usize, product: usize, bin: usize, rows: i32, columns: i32, layer: Convolution, o: i32, residual: usize): void {
   const outBin = <usize>layer.outputs << 1;
   const patch = outBin << 1;
   // From the end of a row of patches to the next.
   const turn = (outStep << 2) - patch * columns;
   const w = layer.weights + <usize>o * PRODUCTS * bin;
-  let column = 0;
-  for (let left = rows * columns; left > 0; left -= 4, factors += bin << 2) {
-    for (let k: usize = 0; k < <usize>PRODUCTS; k++) {
-      multiply(TILES + k * TILE, factors + k * product, bin, left, 0, 1, bin, w + k * (bin << 3));
-    }
-    for (let m = TILES, end = TILES + (<usize>min(left, 4) << 5); m < end; m += 32) {
-      addBins(m);
-      emitFrames(out, outStep, outBin, FRAME_SUMS, 2, layer, o, residual, SIXTEENTH);
+  let sums = factors + product * PRODUCTS;
+  const sumStep = sumBytes(rows * columns);
+  for (let k: usize = 0; k < <usize>PRODUCTS; k++) multiplyRows(sums + k * sumStep, factors + k * product, rows * columns, bin, w + k * (bin << 3));
+  for (let r = 0; r < rows; r++) {
+    for (let c = 0; c < columns; c++, sums += 32) {
+      addBins(sums, sumStep);
+      emitFrames(out, outStep, outBin, TILES, 2, layer, o, residual, SIXTEENTH);
       out += patch;
       if (residual) residual += patch;
-      if (++column == columns) {
-        column = 0;
-        out += turn;
-        if (residual) residual += turn;
-      }
     }
+    out += turn;
+    if (residual) residual += turn;
   }
 }
 
-/** The sums over bins of a patch's products, the first of which lies at m: twice those of two bins, for each of the six frames' factors. */
-function addBins(m: usize): void {
-  let to = FRAME_SUMS;
+/** The sums over bins of a patch's products, `step` bytes apart, to TILES: twice those of two bins, for each of the six frames' factors. */
+function addBins(m: usize, step: usize): void {
+  let to = TILES;
   const end = to + TILE * FACTORS;
   do {
-    let m1 = v128.load(m, TILE);
-    let m2 = v128.load(m, 2 * TILE);
-    v128.store(to, i32x4.add(v128.load(m), i32x4.add(m1, m2)));
-    v128.store(to, i32x4.sub(i32x4.sub(m1, m2), v128.load(m, 3 * TILE)), 32);
-    m1 = v128.load(m, TILE + 16);
-    m2 = v128.load(m, 2 * TILE + 16);
-    v128.store(to, i32x4.add(v128.load(m, 16), i32x4.add(m1, m2)), 16);
-    v128.store(to, i32x4.sub(i32x4.sub(m1, m2), v128.load(m, 3 * TILE + 16)), 48);
-    m += 4 * TILE;
+    const m1 = m + step;
+    const m2 = m1 + step;
+    const m3 = m2 + step;
+    let a = v128.load(m1);
+    let b = v128.load(m2);
+    v128.store(to, i32x4.add(v128.load(m), i32x4.add(a, b)));
+    v128.store(to, i32x4.sub(i32x4.sub(a, b), v128.load(m3)), 32);
+    a = v128.load(m1, 16);
+    b = v128.load(m2, 16);
+    v128.store(to, i32x4.add(v128.load(m, 16), i32x4.add(a, b)), 16);
+    v128.store(to, i32x4.sub(i32x4.sub(a, b), v128.load(m3, 16)), 48);
+    m = m3 + step;
     to += TILE;
   } while (to < end);
 }
