@@ -25,7 +25,7 @@ async function compile(...files) {
 
 export async function kernels() {
   return {
-    integer: await compile("nn/convolution", "nn/quad-convolution"),
+    integer: await compile("nn/convolution", "nn/quad-convolution", "nn/patch-convolution"),
     float: await compile("nn/float/convolution"),
   };
 }
@@ -37,14 +37,16 @@ export function macs({ frames, channels, taps, bins = 1 }) {
 
 export function ours(module, shape, isFloat) {
   const { frames, channels, taps, dilation = 1, bins = 1 } = shape;
-  const quads = shape.quads && !isFloat;
+  const quads = shape.kind === "quads" && !isFloat;
+  const patches = shape.kind === "patches" && !isFloat;
   const k = new WebAssembly.Instance(module, {}).exports;
   const width = isFloat ? 4 : 2;
   const isPlane = bins > 1;
   const run = isPlane ? 3 * channels : channels;
   const row = (isPlane ? (bins + 2) * channels : channels) * width;
   const pad = ((taps - 1) * dilation) / 2;
-  const rows = frames + 2 * pad;
+  // Patches write frames in fours.
+  const rows = (patches ? Math.ceil(frames / 4) * 4 : frames) + 2 * pad;
   const planes = [k.reserve(rows * row), k.reserve(rows * row)];
   const next = random(3);
   const put = (values) => {
@@ -59,8 +61,10 @@ export function ours(module, shape, isFloat) {
       : quads
         ? Int16Array.from({ length: size }, () => next() * 150 - 75)
         : Int8Array.from({ length: size }, () => next() * 255 - 127);
-    const panels = k.reserve(quads ? k.quadBytes(channels, run) : size * width);
+    const bytes = quads ? k.quadBytes(channels, run) : patches ? k.patchBytes(channels, channels) : size * width;
+    const panels = k.reserve(bytes);
     if (quads) k.packQuads(panels, put(weights), channels, run);
+    else if (patches) k.packPatchBytes(panels, put(weights), channels, channels);
     else (isFloat ? k.pack : k.packBytes)(panels, put(weights), channels, taps, run);
     const bias = put(new Float32Array(channels).fill(0.05));
     const record = isFloat
@@ -68,10 +72,10 @@ export function ours(module, shape, isFloat) {
       : [channels, taps, run, panels, put(new Float32Array(channels).fill(0.02 / Math.sqrt(taps * run))), bias, 0, 0];
     const words = new Int32Array(record.length + (isFloat ? 0 : 1));
     words.set(record);
-    if (!isFloat) new Float32Array(words.buffer)[8] = 4095;
+    if (!isFloat) new Float32Array(words.buffer)[8] = patches ? 2047 : 4095;
     return put(words);
   });
-  const scratch = quads ? k.reserve(6 * row) : 0;
+  const scratch = quads ? k.reserve(6 * row) : patches ? k.reserve(k.patchScratchBytes(bins, channels)) : 0;
   const inner = pad * row + (isPlane ? channels * width : 0);
   const view = isFloat ? Float32Array : Int16Array;
   for (let t = 0; t < frames; t++) {
@@ -82,6 +86,7 @@ export function ours(module, shape, isFloat) {
       const out = planes[(l + 1) & 1] + inner;
       const x = planes[l & 1];
       if (quads) k.convolveQuads(out, row, x, row, frames, bins, channels, 1, layers[l], 0, scratch);
+      else if (patches) k.convolvePatches(out, row, x, row, frames, bins, channels, layers[l], 0, scratch);
       else if (isPlane) k.convolvePlane(out, row, x, row, frames, bins, channels, 1, layers[l], 0);
       else k.convolve(out, row, x, row, frames, 1, dilation, layers[l]);
     }

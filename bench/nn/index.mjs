@@ -1,15 +1,14 @@
 // The neural kernels and the whole speaker network against onnxruntime: in WASM (f32, int8) and native, one thread each.
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { tensorValues } from "../../dist/engine/model-file.js";
-import { shippedModel } from "../../dist/engine/shipped-model.js";
-import { speakerTensors } from "../../dist/engine/speaker-tensors.js";
+import { accurateModelBytes, modelBytes } from "../material.mjs";
 import { absent, atLeast, atMost, compare, random } from "../measure.mjs";
 import { attacks } from "./attack.mjs";
 import { campplusGraph } from "./campplus-graph.mjs";
 import { graph, kernels, macs, ours } from "./convolutions.mjs";
 import { peak } from "./peak.mjs";
-import { randomModel } from "./random-model.mjs";
+import { resnetGraph } from "./resnet-graph.mjs";
 import { speaker } from "./speaker.mjs";
 
 const SHAPES = {
@@ -18,11 +17,31 @@ const SHAPES = {
   "convolution 512, 3 taps": { frames: 200, channels: 512, taps: 3, dilation: 2 },
   "convolution 256, 5 taps": { frames: 200, channels: 256, taps: 5 },
   "plane 40 × 32, 3 × 3": { frames: 100, channels: 32, taps: 3, bins: 40 },
-  "plane 40 × 32, 3 × 3, four frames at once": { frames: 100, channels: 32, taps: 3, bins: 40, quads: true },
+  "plane 40 × 32, 3 × 3, four frames at once": { frames: 100, channels: 32, taps: 3, bins: 40, kind: "quads" },
+  "plane 80 × 32, 3 × 3, patches": { frames: 100, channels: 32, taps: 3, bins: 80, kind: "patches" },
+  "plane 40 × 64, 3 × 3, patches": { frames: 50, channels: 64, taps: 3, bins: 40, kind: "patches" },
+  "plane 20 × 128, 3 × 3, patches": { frames: 50, channels: 128, taps: 3, bins: 20, kind: "patches" },
+  "plane 10 × 256, 3 × 3, patches": { frames: 50, channels: 256, taps: 3, bins: 10, kind: "patches" },
 };
 const FRAMES = 398; // 4 s
 const ATTACK_FRAMES = 320; // 3.2 s: the windows of the attack networks
-const GMACS = 0.536 * 4; // of the network, for 4 s
+/** The networks, what they are held to, and their multiply-accumulates in 4 s. */
+const NETWORKS = [
+  {
+    work: "CAM++, 4 s of speech",
+    bytes: modelBytes,
+    architecture: "campplus-1",
+    gmacs: 0.536 * 4,
+    graph: campplusGraph,
+  },
+  {
+    work: "ResNet34, 4 s of speech",
+    bytes: accurateModelBytes,
+    architecture: "resnet34-1",
+    gmacs: 2.24 * 4,
+    graph: resnetGraph,
+  },
+];
 
 const options = { intraOpNumThreads: 1, interOpNumThreads: 1, graphOptimizationLevel: "all" };
 
@@ -90,11 +109,6 @@ async function engine(bytes) {
   return { embed, tensors: new Map(tensors), attack: attacks(loaded, ATTACK_FRAMES) };
 }
 
-function modelBytes() {
-  const shipped = process.env.VIVAVOCE_MODEL ?? fileURLToPath(new URL(`../../models/${shippedModel}`, import.meta.url));
-  return existsSync(shipped) ? new Uint8Array(readFileSync(shipped)) : randomModel(speakerTensors("campplus-1"));
-}
-
 /** Log-mel like values: a walk in every bin. */
 function features(seed) {
   const next = random(seed);
@@ -120,14 +134,16 @@ const cosine = (a, b) => {
   return ab / Math.sqrt(aa * bb);
 };
 
-async function networkRows(peers, limit) {
-  const { embed: embedded, tensors, attack } = await engine(modelBytes());
+async function networkRows(peers, limit, network) {
+  const { work, architecture, gmacs, graph } = network;
+  const { embed: embedded, tensors, attack } = await engine(network.bytes());
+  const isCampplus = architecture === "campplus-1";
   const x = features(1);
   const embed = () => embedded(x);
-  const cases = { ours: embed, peak: limit.run, ...(attack && { attack }) };
+  const cases = { ours: embed, peak: limit.run, ...(isCampplus && attack && { attack }) };
   const cosines = {};
   const add = async (name, runtime, isWeb, eightBits) => {
-    const { model, input, output } = campplusGraph(tensors, FRAMES, eightBits);
+    const { model, input, output } = graph(tensors, FRAMES, eightBits);
     cases[name] = await session(runtime, isWeb, model, {
       [input]: { type: "float32", data: x, dims: [1, FRAMES, 80] },
     });
@@ -136,23 +152,20 @@ async function networkRows(peers, limit) {
       throw new Error(`${name} computes another network: cosine ${cosines[name]}`);
   };
   await add("web f32", peers.web, true, false);
-  await add("web int8", peers.web, true, true);
+  if (isCampplus) await add("web int8", peers.web, true, true);
   if (peers.native) await add("native f32", peers.native, false, false);
   const times = await compare(cases, "ours", { rounds: 15 });
   const told = (name) =>
     `${times[name].ms.toFixed(0)} ms, ours ${times.ours.ms.toFixed(0)} ms; cosine ${cosines[name].toFixed(4)}`;
-  const work = "CAM++, 4 s of speech";
-  const rows = [
-    atLeast(work, "onnxruntime-web f32", times["web f32"].ratio, 4, told("web f32")),
-    atLeast(work, "onnxruntime-web int8", times["web int8"].ratio, 1, told("web int8")),
-  ];
+  const rows = [atLeast(work, "onnxruntime-web f32", times["web f32"].ratio, 4, told("web f32"))];
+  if (isCampplus) rows.push(atLeast(work, "onnxruntime-web int8", times["web int8"].ratio, 1, told("web int8")));
   if (peers.native) {
     rows.push(
       atMost(work, "onnxruntime native f32", 1 / times["native f32"].ratio, 1.5, told("native f32"), "× its time"),
     );
   } else rows.push(absent(work, "onnxruntime native f32", peers.reason));
-  const share = ((GMACS * 1e9) / limit.macs) * times.peak.ratio * 100;
-  if (attack) {
+  const share = ((gmacs * 1e9) / limit.macs) * times.peak.ratio * 100;
+  if (isCampplus && attack) {
     const ratio = (times.attack.ratio * FRAMES) / ATTACK_FRAMES;
     const told = `${times.attack.ms.toFixed(1)} ms for windows of 3.2 s`;
     rows.push(atMost("both attack networks, as much speech", "CAM++", ratio, 0.2, told, "× its time"));
@@ -164,5 +177,7 @@ async function networkRows(peers, limit) {
 export default async function measure() {
   const peers = await runtimes();
   const limit = await peak();
-  return [...(await convolutionRows(peers, limit)), ...(await networkRows(peers, limit))];
+  const rows = await convolutionRows(peers, limit);
+  for (const network of NETWORKS) rows.push(...(await networkRows(peers, limit, network)));
+  return rows;
 }
