@@ -24,6 +24,7 @@ MARGIN = 1.3  # over the largest activation seen
 HEADROOM = 2.0  # the same for what has bits to spare
 BALANCED = 0.9  # share of the channels that get the step they would like
 DAMPING = 0.01
+BLOCK = 96
 FRONT_END = {"rateHz": 16000, "frameSamples": 400, "shiftSamples": 160, "bins": 80, "lowHz": 20, "highHz": 8000, "preemphasis": 0.97, "window": "povey", "fftPoints": 512, "floor": 2.0**-23, "relativeFloor": FLOOR, "mean": "removed over the window"}
 
 
@@ -93,11 +94,14 @@ def rounded(weight, most, moment=None, least=0.0):
     order = torch.argsort(h.diagonal(), descending=True)
     w, h = weight.double()[:, order], h[order][:, order]
     inverse = torch.linalg.cholesky(torch.cholesky_inverse(torch.linalg.cholesky(h)), upper=True)
-    q, s = torch.zeros_like(w), step.double()
-    for i in range(w.shape[1]):
-        q[:, i] = torch.round(w[:, i] / s).clamp(-most, most)
-        error = (w[:, i] - q[:, i] * s) / inverse[i, i]
-        w[:, i + 1 :] -= error[:, None] * inverse[i, i + 1 :][None]
+    q, s, errors = torch.zeros_like(w), step.double(), torch.zeros_like(w)
+    for first in range(0, w.shape[1], BLOCK):  # within a block column by column, onto the blocks after it in one product
+        last = min(first + BLOCK, w.shape[1])
+        for i in range(first, last):
+            q[:, i] = torch.round(w[:, i] / s).clamp(-most, most)
+            errors[:, i] = (w[:, i] - q[:, i] * s) / inverse[i, i]
+            w[:, i + 1 : last] -= errors[:, i : i + 1] * inverse[i, i + 1 : last][None]
+        w[:, last:] -= errors[:, first:last] @ inverse[first:last, last:]
     out = torch.empty_like(q)
     out[:, order] = q
     return out.float(), step
