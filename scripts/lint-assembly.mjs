@@ -19,7 +19,7 @@ const rules = {
     noGlobalIsNan: "off",
     noApproximativeNumericConstant: "off",
   },
-  style: { useImportType: "off", useExponentiationOperator: "off" },
+  style: { noNonNullAssertion: "off", useImportType: "off", useExponentiationOperator: "off" },
 };
 const configuration = {
   linter: { rules: { preset: "recommended", ...rules } },

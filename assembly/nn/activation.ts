@@ -59,15 +59,6 @@ export function preactivateListed(out: usize, outStep: usize, lists: usize, x: u
   }
 }
 
-/** out[i] = clamp(a[i] · aGain + b[i] · bGain) to low..high, rounded to nearest. n % 8 == 0; out may be a or b. */
-export function addResidual(out: usize, a: usize, aGain: f32, b: usize, bGain: f32, n: i32, low: f32, high: f32): void {
-  for (let i: usize = 0, end = <usize>n << 1; i < end; i += 16) {
-    const y0 = f32x4.add(scaled(a + i, aGain), scaled(b + i, bGain));
-    const y1 = f32x4.add(scaled(a + i + 8, aGain), scaled(b + i + 8, bGain));
-    v128.store(out + i, i16x8.narrow_i32x4_s(rounded(y0, low, high), rounded(y1, low, high)));
-  }
-}
-
 /** out[i] = round(x[i] · gain), saturated: floats to activations. n % 8 == 0. NaN gives 0. */
 export function quantize(out: usize, x: usize, n: i32, gain: f32): void {
   const g = f32x4.splat(gain);
@@ -97,24 +88,4 @@ export function quantizeAbove(out: usize, x: usize, least: f32, mean: usize, n: 
 @inline
 function saturated(y: v128): v128 {
   return nearest(y, v128.load(LOWEST), v128.load(HIGHEST));
-}
-
-/** out[i] = x[i] · gain: activations to floats. n % 8 == 0. */
-export function dequantize(out: usize, x: usize, n: i32, gain: f32): void {
-  for (let end = x + (<usize>n << 1); x < end; x += 16, out += 32) {
-    v128.store(out, scaled(x, gain));
-    v128.store(out, scaled(x + 8, gain), 16);
-  }
-}
-
-// @ts-ignore: decorator
-@inline
-function scaled(x: usize, gain: f32): v128 {
-  return f32x4.mul(f32x4.convert_i32x4_s(v128.load16x4_s(x)), f32x4.splat(gain));
-}
-
-// @ts-ignore: decorator
-@inline
-function rounded(y: v128, low: f32, high: f32): v128 {
-  return i32x4.trunc_sat_f32x4_s(f32x4.nearest(f32x4.pmin(f32x4.splat(high), f32x4.pmax(f32x4.splat(low), y))));
 }

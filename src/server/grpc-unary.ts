@@ -4,13 +4,13 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { StatusCode, type StatusError } from "../contract/index.js";
 import { METHODS } from "../contract/operations.js";
+import { connectErrorOf } from "./connect-error.js";
 import { asStatusError, callerGone, type Dispatcher, stackOf } from "./dispatch.js";
 import { plainMessage } from "./grpc-message.js";
 import { requestIdOf } from "./http/transcoder.js";
 import type { NodeRequest, NodeResponse } from "./listen.js";
 import type { Log } from "./log.js";
 import { badRequest, Refusal, tooLarge } from "./refusal.js";
-import { connectErrorOf } from "./rpc.js";
 
 /**
  * A plain unary gRPC call, straight on its HTTP/2 stream: the framework's pipeline costs more than everything else in a call. Taken is

@@ -16,9 +16,8 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
-import { type StatusError, StatusSchema } from "../contract/index.js";
 import { METHODS } from "../contract/operations.js";
-import { transportCodes } from "../contract/status-codes.js";
+import { connectErrorOf } from "./connect-error.js";
 import { asStatusError, type Call, type Dispatcher, endedWith, stackOf } from "./dispatch.js";
 import { plainMessage } from "./grpc-message.js";
 import { createUnaryGrpc } from "./grpc-unary.js";
@@ -26,7 +25,7 @@ import { requestIdOf } from "./http/transcoder.js";
 import type { NodeHandler } from "./listen.js";
 import type { Log } from "./log.js";
 import type { Protocol } from "./metrics.js";
-import { badRequest, headersOf } from "./refusal.js";
+import { badRequest } from "./refusal.js";
 
 const address = createContextKey("", { description: "network address of the caller" });
 
@@ -199,15 +198,4 @@ async function answer(context: HandlerContext, dispatch: (call: Call) => Promise
   } catch (error) {
     throw connectErrorOf(asStatusError(error));
   }
-}
-
-/** The canonical code, with the contract's status in the details. */
-export function connectErrorOf(error: StatusError): ConnectError {
-  return new ConnectError(
-    error.message,
-    transportCodes(error.code).grpc as Code,
-    { "x-request-id": error.status.requestId, ...headersOf(error) },
-    [{ desc: StatusSchema, value: error.status }],
-    error,
-  );
 }

@@ -12,7 +12,7 @@ export interface OpenStoreOptions {
 export async function openStore(location: string, options: OpenStoreOptions = {}): Promise<Store> {
   if (location === "memory") return createMemoryStore();
   // Loaded when needed: a program that keeps nothing does not pay for two database engines.
-  const { isPostgresUrl, openEmbeddedStore, openPostgresStore } = await import("../postgres.js");
+  const { isPostgresUrl, openEmbeddedStore, openPostgresStore } = await import("./sql/open.js");
   if (!isPostgresUrl(location)) return openEmbeddedStore(location, options);
   const { keys } = options;
   if (!keys)

@@ -4,7 +4,7 @@ import { Chance, COMPILING_MS, compile, Kernels } from "./kernels.js";
 
 let wasm: Uint8Array<ArrayBuffer>;
 beforeAll(async () => {
-  wasm = await compile("nn/float/convolution", "nn/float/layers", "nn/float/pooling");
+  wasm = await compile("nn/float/convolution");
 }, COMPILING_MS);
 
 const FLOAT = 4;
@@ -136,65 +136,5 @@ test("depthwise convolution", () => {
     for (let tap = 0; tap < taps; tap++)
       sum += x[(t * stride + tap * dilation) * channels + c]! * weights[tap * channels + c]!;
     expect(Math.abs(v - sum)).toBeLessThan(sumError(taps + 1));
-  }
-});
-
-test("dense, pre-activation, residual and channel scaling", () => {
-  const k = new Kernels(wasm);
-  const chance = new Chance(17);
-  const w = chance.floats(5 * 24, -1, 1);
-  const bias = chance.floats(8, -1, 1);
-  const x = chance.floats(3 * 24, -1, 1);
-  const out = k.reserve(3 * 24 * FLOAT);
-  const at = k.put(x);
-  k.run.dense!(out, at, k.put(w), k.put(bias), 24, 5);
-  for (const [o, v] of k.floats(out, 5).entries()) {
-    let sum = bias[o]!;
-    for (let i = 0; i < 24; i++) sum += w[o * 24 + i]! * x[i]!;
-    expect(Math.abs(v - sum)).toBeLessThan(sumError(25));
-  }
-
-  const gain = chance.floats(8, -2, 2);
-  k.run.preactivate!(out, 8 * FLOAT, at, 24 * FLOAT, 3, 8, k.put(gain), k.put(bias), 0);
-  const f = Math.fround;
-  const affine = Float32Array.from({ length: 24 }, (_, i) =>
-    Math.max(0, f(f(x[Math.floor(i / 8) * 24 + (i % 8)]! * gain[i % 8]!) + bias[i % 8]!)),
-  );
-  expect(k.floats(out, 24)).toEqual(affine);
-
-  k.run.addResidual!(out, at, at + 16, 20, 0);
-  expect(k.floats(out, 20)).toEqual(Float32Array.from({ length: 20 }, (_, i) => Math.max(0, f(x[i]! + x[i + 4]!))));
-
-  k.run.scaleChannels!(out, 8 * FLOAT, at, 8 * FLOAT, 3, 8, k.put(gain));
-  expect(k.floats(out, 24)).toEqual(Float32Array.from({ length: 24 }, (_, i) => f(x[i]! * gain[i % 8]!)));
-});
-
-test("mean, deviation and attentive statistics", () => {
-  const k = new Kernels(wasm);
-  const chance = new Chance(23);
-  for (const frames of [1, 2, 57]) {
-    const channels = 8;
-    const x = chance.floats(frames * channels, 4, 6);
-    const logits = chance.floats(frames * channels, -5, 5);
-    const out = k.reserve(channels * 2 * FLOAT);
-    const column = (c: number) => Array.from({ length: frames }, (_, t) => x[t * channels + c]!);
-    k.run.meanDeviation!(out, k.put(x), channels * FLOAT, frames, channels);
-    let got = k.floats(out, channels * 2);
-    for (let c = 0; c < channels; c++) {
-      const mean = column(c).reduce((a, b) => a + b, 0) / frames;
-      const variance = column(c).reduce((a, b) => a + (b - mean) ** 2, 0) / Math.max(1, frames - 1);
-      expect(Math.abs(got[c]! - mean)).toBeLessThan(2e-5);
-      expect(Math.abs(got[channels + c]! - Math.sqrt(variance))).toBeLessThan(2e-5);
-    }
-    k.run.attentiveStatistics!(out, k.put(x), channels * FLOAT, k.put(logits), channels * FLOAT, frames, channels);
-    got = k.floats(out, channels * 2);
-    for (let c = 0; c < channels; c++) {
-      const e = Array.from({ length: frames }, (_, t) => Math.exp(logits[t * channels + c]!));
-      const total = e.reduce((a, b) => a + b, 0);
-      const mean = e.reduce((a, w, t) => a + (w / total) * x[t * channels + c]!, 0);
-      const variance = e.reduce((a, w, t) => a + (w / total) * (x[t * channels + c]! - mean) ** 2, 0);
-      expect(Math.abs(got[c]! - mean)).toBeLessThan(2e-5);
-      expect(Math.abs(got[channels + c]! - Math.sqrt(variance))).toBeLessThan(2e-4); // √ of a rounding of 2⁻²³ near zero
-    }
   }
 });

@@ -15,7 +15,7 @@ const allowed: Record<string, readonly string[]> = {
   browser: ["engine"],
   engine: [],
   contract: [],
-  store: ["engine/port", "contract", "./postgres"],
+  store: ["engine/port", "contract"],
   voiceprint: ["contract"],
   processor: ["voiceprint", "contract", "engine/port", "audio/port", "store/port"],
   token: ["contract", "store/port", "engagement"],
@@ -68,6 +68,21 @@ describe("who imports whom", () => {
       expect(strangers).toEqual([]);
     });
   }
+
+  test("no file imports itself by way of others", () => {
+    const imports = new Map<string, string[]>();
+    for (const { from, target } of importsOf("src")) imports.set(from, [...(imports.get(from) ?? []), target]);
+    const done = new Set<string>();
+    const circles: string[] = [];
+    const visit = (file: string, path: readonly string[]) => {
+      if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(" → "));
+      if (done.has(file) || path.includes(file)) return;
+      for (const target of imports.get(file) ?? []) visit(target, [...path, file]);
+      done.add(file);
+    };
+    for (const file of imports.keys()) visit(file, []);
+    expect(circles).toEqual([]);
+  });
 
   test("assembly imports nothing from outside", () => {
     const outside = importsOf("assembly").filter(({ target }) => !target.startsWith("../assembly/"));

@@ -1,0 +1,90 @@
+/** Stores that outlive the process. A folder needs no server; replicas share a PostgreSQL. */
+import { join } from "node:path";
+import { lockFolder } from "../folder-lock.js";
+import { nodeAead } from "../seal/aead-node.js";
+import type { KeyShelf } from "../seal/key-ring.js";
+import { openFolderShelf } from "../seal/shelf-folder.js";
+import { createMemoryShelf } from "../seal/shelf-memory.js";
+import { openPostgresShelf } from "../seal/shelf-postgres.js";
+import type { Database } from "./database.js";
+import { createSqlStore, type SealedStore, type SqlStoreOptions } from "./store.js";
+
+export interface KeyOptions {
+  /**
+   * Where the keys lie. A folder for one process, or the URL of a PostgreSQL (`postgres://…`) for replicas, which needs a master key and
+   * should be another server than the store's.
+   */
+  readonly keys: string;
+  /** 32 bytes that wrap the keys; read from where the operator keeps secrets, never stored. */
+  readonly masterKey?: Uint8Array;
+  /** While the master key is being replaced: the one before. */
+  readonly previousMasterKey?: Uint8Array;
+}
+
+/** A PostgreSQL server, 15 or later. */
+export async function openPostgresStore(url: string, options: KeyOptions & SqlStoreOptions): Promise<SealedStore> {
+  const shelf = await openShelf(options);
+  return createOver(shelf, () => openPostgresDatabase(url), options);
+}
+
+export type EmbeddedStoreOptions = Partial<KeyOptions> & SqlStoreOptions;
+
+/** A folder of this machine, for one process at a time. The keys lie in its subfolder `keys` unless told otherwise. */
+export async function openEmbeddedStore(folder: string, options: EmbeddedStoreOptions = {}): Promise<SealedStore> {
+  const lock = await lockFolder(folder, "store.lock");
+  try {
+    const shelf = await openShelf({ ...options, keys: options.keys ?? join(folder, "keys") });
+    const store = await createOver(shelf, () => openEmbeddedDatabase(join(folder, "database")), {
+      ...options,
+      lost: lock.lost,
+    });
+    return {
+      ...store,
+      async close() {
+        await store.close();
+        await lock.release();
+      },
+    };
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+/** The embedded PostgreSQL in memory, gone with the process: the whole of the SQL store for tests. */
+export function openEmbeddedMemoryStore(options: SqlStoreOptions = {}): Promise<SealedStore> {
+  return createOver(createMemoryShelf(nodeAead), () => openEmbeddedDatabase(null), options);
+}
+
+// Each database engine is loaded when it is used: a program has one of the two.
+async function openPostgresDatabase(url: string): Promise<Database> {
+  return (await import("./database-pg.js")).openPostgresDatabase(url);
+}
+
+async function openEmbeddedDatabase(folder: string | null): Promise<Database> {
+  return (await import("./database-pglite.js")).openEmbeddedDatabase(folder);
+}
+
+async function openShelf({ keys, ...master }: KeyOptions): Promise<KeyShelf> {
+  if (isPostgresUrl(keys)) return openPostgresShelf(await openPostgresDatabase(keys), nodeAead, master);
+  return openFolderShelf(keys, nodeAead, master);
+}
+
+export function isPostgresUrl(location: string): boolean {
+  return /^postgres(ql)?:\/\//.test(location);
+}
+
+async function createOver(
+  shelf: KeyShelf,
+  openDatabase: () => Promise<Database>,
+  options: SqlStoreOptions & { readonly lost?: AbortSignal },
+): Promise<SealedStore> {
+  let database: Database;
+  try {
+    database = await openDatabase();
+  } catch (error) {
+    await shelf.close();
+    throw error;
+  }
+  return createSqlStore(database, shelf, options);
+}
