@@ -1,0 +1,178 @@
+// Breaks a source file in one small way after another and runs the tests of it: a change that no test notices is reported.
+//   npm run mutate -- FILE [FILE…] [--tests test/x.test.ts,…] [--most 40] [--seed 1]
+// FILE is in src/ or assembly/. The tests are those that import the file, or something that does, in up to three steps; --tests names
+// others. Each mutant runs in a copy of the checkout (node_modules are shared), so the checkout itself is never broken. The last line
+// is the score: killed of tried.
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import ts from "typescript";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const TIME_LIMIT_MS = 300_000;
+
+const { values: options, positionals: files } = parseArgs({
+  allowPositionals: true,
+  options: {
+    tests: { type: "string" },
+    most: { type: "string", default: "40" },
+    seed: { type: "string", default: "1" },
+  },
+});
+if (files.length === 0) {
+  console.error("name at least one file: npm run mutate -- src/voiceprint/decision.ts");
+  process.exit(2);
+}
+
+const K = ts.SyntaxKind;
+/** What one token may become. */
+const SWAPS = new Map([
+  [K.LessThanToken, ["<=", ">="]],
+  [K.LessThanEqualsToken, ["<", ">"]],
+  [K.GreaterThanToken, [">=", "<="]],
+  [K.GreaterThanEqualsToken, [">", "<"]],
+  [K.EqualsEqualsEqualsToken, ["!=="]],
+  [K.ExclamationEqualsEqualsToken, ["==="]],
+  [K.EqualsEqualsToken, ["!="]],
+  [K.ExclamationEqualsToken, ["=="]],
+  [K.AmpersandAmpersandToken, ["||"]],
+  [K.BarBarToken, ["&&"]],
+  [K.QuestionQuestionToken, ["&&"]],
+  [K.PlusToken, ["-"]],
+  [K.MinusToken, ["+"]],
+  [K.AsteriskToken, ["/"]],
+  [K.SlashToken, ["*"]],
+  [K.TrueKeyword, ["false"]],
+  [K.FalseKeyword, ["true"]],
+]);
+
+/** Every small change of a file: { start, end, text, what }. */
+function mutantsOf(path) {
+  const code = readFileSync(path, "utf8");
+  // Decorators of functions are no TypeScript; as comments they keep every position.
+  const readable = code
+    .replaceAll(/^@(\w)/gm, " $1")
+    .replaceAll(/^ (inline|unmanaged)$/gm, (word) => "/".repeat(2) + word.slice(2));
+  const source = ts.createSourceFile(path, readable, ts.ScriptTarget.Latest, true);
+  const mutants = [];
+  const add = (node, text, what) => mutants.push({ start: node.getStart(source), end: node.getEnd(), text, what });
+  const visit = (node) => {
+    if (ts.isTypeNode(node) || ts.isImportDeclaration(node) || ts.isInterfaceDeclaration(node)) return;
+    for (const text of (ts.isBinaryExpression(node) && SWAPS.get(node.operatorToken.kind)) || [])
+      add(node.operatorToken, text, `${node.operatorToken.getText(source)} → ${text}`);
+    if (node.kind === K.TrueKeyword || node.kind === K.FalseKeyword)
+      add(node, SWAPS.get(node.kind)[0], `${node.getText(source)} turned`);
+    if (ts.isIfStatement(node)) for (const text of ["true", "false"]) add(node.expression, text, `if (${text})`);
+    if (ts.isConditionalExpression(node))
+      for (const text of ["true", "false"]) add(node.condition, text, `${text} ? …`);
+    if (ts.isNumericLiteral(node)) add(node, `(${node.text} + 1)`, `${node.text} + 1`);
+    if (ts.isExpressionStatement(node) && ts.isCallExpression(node.expression)) add(node, ";", "a call left out");
+    if (ts.isThrowStatement(node)) add(node, ";", "a throw left out");
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return { code, mutants: mutants.filter(({ start, end }) => code.slice(start, end).trim() !== ""), source };
+}
+
+/** Mulberry32: the same choice for the same seed. */
+function random(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+function chosen(all, most, seed) {
+  const next = random(seed);
+  const pool = [...all];
+  const taken = [];
+  while (pool.length > 0 && taken.length < most) taken.push(...pool.splice(Math.floor(next() * pool.length), 1));
+  return taken.sort((a, b) => a.start - b.start);
+}
+
+const sourcesUnder = (folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => join(root, folder, name));
+
+/** Test files that import the file, in up to three steps. */
+function testsOf(path) {
+  const importers = new Map();
+  for (const file of [...sourcesUnder("src"), ...sourcesUnder("test")])
+    for (const { fileName } of ts.preProcessFile(readFileSync(file, "utf8"), true, true).importedFiles) {
+      if (!fileName.startsWith(".")) continue;
+      const target = resolve(dirname(file), fileName.replace(/\.js$/, ".ts"));
+      importers.set(target, [...(importers.get(target) ?? []), file]);
+    }
+  let layer = [path];
+  const seen = new Set(layer);
+  for (let step = 0; step < 3; step++) {
+    layer = layer.flatMap((file) => importers.get(file) ?? []).filter((file) => !seen.has(file));
+    for (const file of layer) seen.add(file);
+  }
+  return [...seen].filter((file) => file.endsWith(".test.ts")).map((file) => relative(root, file));
+}
+
+/** For a kernel: the folder of tests that is named after its part. */
+function kernelTests(path) {
+  const [, part] = relative(root, path).split("/");
+  const folder = { dsp: "dsp", quality: "dsp", math: "dsp", nn: "nn", speaker: "nn", spoof: "nn", score: "score" }[
+    part
+  ];
+  return folder ? [`test/${folder}`] : ["test/dsp", "test/nn", "test/score"];
+}
+
+const copy = mkdtempSync(join(tmpdir(), "mutate-"));
+process.on("exit", () => rmSync(copy, { recursive: true, force: true }));
+process.on("SIGINT", () => process.exit(130));
+const tracked = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
+  cwd: root,
+  encoding: "utf8",
+});
+for (const name of tracked.trim().split("\n")) cpSync(join(root, name), join(copy, name), { recursive: true });
+cpSync(join(root, "dist"), join(copy, "dist"), { recursive: true });
+symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+
+const run = (tests) =>
+  spawnSync(process.execPath, ["node_modules/vitest/vitest.mjs", "run", "--bail=1", ...tests], {
+    cwd: copy,
+    encoding: "utf8",
+    timeout: TIME_LIMIT_MS,
+  });
+
+let killed = 0;
+let tried = 0;
+for (const file of files) {
+  const path = resolve(file);
+  const name = relative(root, path);
+  const tests = options.tests?.split(",") ?? (name.startsWith("assembly/") ? kernelTests(path) : testsOf(path));
+  if (tests.length === 0) {
+    console.error(`${name}: no test imports it; name some with --tests`);
+    process.exitCode = 1;
+    continue;
+  }
+  const before = run(tests);
+  if (before.status !== 0) {
+    console.error(`${name}: its tests fail without a change\n${before.stdout.slice(-2000)}`);
+    process.exitCode = 1;
+    continue;
+  }
+  const { code, mutants, source } = mutantsOf(path);
+  for (const mutant of chosen(mutants, Number(options.most), Number(options.seed))) {
+    writeFileSync(join(copy, name), code.slice(0, mutant.start) + mutant.text + code.slice(mutant.end));
+    tried++;
+    if (run(tests).status !== 0) killed++;
+    else {
+      const { line } = source.getLineAndCharacterOfPosition(mutant.start);
+      console.log(`survived  ${name}:${line + 1}  ${mutant.what}`);
+    }
+  }
+  writeFileSync(join(copy, name), code);
+}
+console.log(`${killed} of ${tried} killed${tried ? ` (${Math.round((100 * killed) / tried)} %)` : ""}`);
