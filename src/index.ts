@@ -46,9 +46,9 @@ export type * from "./voiceprints.js";
 type WithoutReader = Omit<VoiceprintsProcessorOptions, "readRecording" | "engine" | "store">;
 
 export interface CreateProcessorOptions extends WithoutReader {
-  /** The engine with its worker pool unless told. */
+  /** The engine with its worker pool by default. */
   readonly engine?: Engine;
-  /** In memory unless told. */
+  /** In memory by default. */
   readonly store?: Store;
 }
 

@@ -131,7 +131,7 @@ export interface CallChoices {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
   readonly onProgress?: (progress: VoiceprintsProgress) => void;
-  /** Which of the owner's prints; empty unless told. */
+  /** Which of the owner's prints; empty by default. */
   readonly tag?: string;
   /** Of audio with several channels: 1 is the first, 0 (the default) mixes all. */
   readonly channel?: number;

@@ -33,6 +33,7 @@ export function readRecording(bytes: Uint8Array | ArrayBuffer | ByteSource, raw?
   const head = String.fromCharCode(...source.read(0, 16));
   const other = otherContainers.find(({ at, magic }) => head.startsWith(magic, at));
   if (other) throw new AudioError("UNSUPPORTED_ENCODING", `this is ${other.name}; convert it to WAV`);
-  if (head.startsWith("RIFF")) throw new AudioError("TRUNCATED", "the file ends inside its header, or is no WAV");
-  throw new AudioError("NOT_AUDIO", "this is no WAV file; for headerless audio give encoding, rate and channels");
+  if (head.startsWith("RIFF"))
+    throw new AudioError("TRUNCATED", "the file ends inside its header, or is not a WAV file");
+  throw new AudioError("NOT_AUDIO", "not a WAV file; for headerless audio give encoding, rate and channels");
 }

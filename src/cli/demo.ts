@@ -83,7 +83,7 @@ interface Row {
   readonly asExpected: boolean;
 }
 
-/** Both workflows of the contract, then the other checks; on a store of its own unless told where. */
+/** Both workflows of the contract, then the other checks; on a store of its own by default. */
 async function demonstrate(options: PlaceOptions): Promise<void> {
   const output = createOutput(options.json ?? false);
   const progress = createProgress(!output.json);

@@ -137,6 +137,6 @@ function explained(error: unknown, store: string, host: string, port: number): u
   if (code === "EACCES" && port > 0 && port < 1024)
     return new CommandError(`port ${port} needs rights that this user does not have`);
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND")
-    return new CommandError(`${host} is no address of this machine`);
+    return new CommandError(`${host} is not an address of this machine`);
   return error;
 }

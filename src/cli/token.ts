@@ -120,14 +120,17 @@ const several = (value: string, before: string[] = []): string[] => [...before, 
 function applicationOf(clientId: string): string {
   const parts = parseClientId(clientId.replaceAll(/%3a/gi, ":"));
   if (!parts)
-    throw new CommandError(`${clientId} is no client id`, "it looks like appID:<id>:geo:<geography>:clientName:<name>");
+    throw new CommandError(
+      `not a client id: ${clientId}`,
+      "it looks like appID:<id>:geo:<geography>:clientName:<name>",
+    );
   return parts.applicationId;
 }
 
 const rawClientId = (clientId: string): string => clientId.replaceAll(/%3a/gi, ":");
 
 function businessUnit(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new CommandError(`${text} is no business unit: a number expected`);
+  if (!/^\d{1,15}$/.test(text)) throw new CommandError(`a business unit must be a number, got ${text}`);
   return Number(text);
 }
 

@@ -12,7 +12,7 @@ export interface Voice {
   readonly seed?: number;
   /** Level of the speech, pauses left out, dB relative to a full-scale square wave. */
   readonly levelDb?: number;
-  /** Silence before the first phrase; 0.3 s unless told. */
+  /** Silence before the first phrase; 0.3 s by default. */
   readonly leadSeconds?: number;
 }
 

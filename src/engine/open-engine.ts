@@ -10,9 +10,9 @@ import type { ThreadModel } from "./thread-work.js";
 import { VoiceEngine } from "./voice-engine.js";
 
 export interface EngineOptions extends Partial<PoolOptions> {
-  /** A path, a URL or the bytes of a model file; the package's own unless told. */
+  /** A path, a URL or the bytes of a model file; the package's own by default. */
   readonly model?: string | URL | Uint8Array;
-  /** How many workers; 0 does everything in the calling thread. As many as there are cores unless told, at most 8. */
+  /** How many workers; 0 does everything in the calling thread. By default as many as there are cores, at most 8. */
   readonly workers?: number;
 }
 

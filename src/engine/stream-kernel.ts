@@ -34,11 +34,11 @@ export interface StreamFormat {
   readonly rateHz: number;
   /** 0: no limit. */
   readonly mostSpeechSeconds: number;
-  /** Frames of a window; the speaker network's unless told. */
+  /** Frames of a window; the speaker network's by default. */
   readonly windowFrames?: number;
-  /** The speaker network's unless told. */
+  /** The speaker network's by default. */
   readonly rows?: FrameRows;
-  /** How much less than usual a frame may sound like speech to be heard; 0 unless told. */
+  /** How much less than usual a frame may sound like speech to be heard; 0 by default. */
   readonly lowered?: number;
 }
 
@@ -124,7 +124,7 @@ export class StreamKernel {
     const { run } = this.#kernels;
     if (state !== null) {
       if (state.length > run.streamStateCapacity())
-        throw new EngineError("BAD_ARGUMENT", "this is no state of a stream");
+        throw new EngineError("BAD_ARGUMENT", "the bytes are not the saved state of a stream");
       this.#kernels.write(run.streamStatePtr(), state);
       return;
     }
@@ -173,6 +173,7 @@ function checkSamples(samples: Float32Array): void {
   if (!(samples instanceof Float32Array)) throw new EngineError("BAD_SAMPLES", "samples are a Float32Array in -1..1");
   for (let i = 0; i < samples.length; i++) {
     // 0 for every number, NaN for what is none.
-    if (samples[i]! * 0 !== 0) throw new EngineError("BAD_SAMPLES", `sample ${i} is ${samples[i]}, which is no number`);
+    if (samples[i]! * 0 !== 0)
+      throw new EngineError("BAD_SAMPLES", `sample ${i} is ${samples[i]}, not a finite number`);
   }
 }

@@ -16,7 +16,7 @@ export interface WorkerApi {
   call(name: Operation, values: readonly unknown[]): Outcome<unknown>;
 }
 
-/** Origin of messages on a port of our own; Comlink accepts any other unless told. */
+/** Origin of messages on a port of our own; by default Comlink accepts any origin. */
 export const portOrigin = "";
 
 /** Every buffer in a result, so that it is moved and not copied. */

@@ -61,7 +61,11 @@ function readable(
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     const field = code === "BAD_RATE" ? "rate" : code === "BAD_CHANNELS" ? "channels" : "chunk";
-    throw invalid(field, "not_audio", error instanceof Error ? error.message : "this is no audio");
+    throw invalid(
+      field,
+      "not_audio",
+      error instanceof Error ? error.message : "the bytes are not audio in a supported format",
+    );
   }
   throw invalid("chunk", "empty", "the audio has no samples");
 }

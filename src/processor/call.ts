@@ -20,7 +20,7 @@ export function parseRequest<T extends DescMessage>(
     message = create(schema, request);
   } catch (error) {
     throw new StatusError(
-      { statusCode: StatusCode.BAD_REQUEST, message: `this is no ${schema.name}` },
+      { statusCode: StatusCode.BAD_REQUEST, message: `the request is not a valid ${schema.name}` },
       { cause: error },
     );
   }

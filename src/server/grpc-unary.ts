@@ -161,7 +161,7 @@ function onlyFrame(stream: ServerHttp2Stream, limit: number): Promise<Uint8Array
       if (all.length === 0) return refuse(badRequest("one message expected, not none"));
       if (all.length < HEAD_BYTES) return refuse(badRequest("the message broke off"));
       const length = new DataView(all.buffer, all.byteOffset).getUint32(1);
-      if (all[0] !== 0) return refuse(badRequest("a message that is packed, or no message"));
+      if (all[0] !== 0) return refuse(badRequest("compressed gRPC messages are not supported"));
       if (length > limit) return refuse(tooLarge("the message", limit));
       if (length > all.length - HEAD_BYTES) return refuse(badRequest("the message broke off"));
       if (length < all.length - HEAD_BYTES) return refuse(badRequest("one message expected, not several"));
@@ -176,7 +176,7 @@ function messageOf(method: DescMethod, bytes: Uint8Array): Message {
   try {
     return fromBinary(method.input, bytes);
   } catch (error) {
-    throw badRequest(`the message is no ${method.input.name}: ${(error as Error).message}`);
+    throw badRequest(`expected a ${method.input.name}: ${(error as Error).message}`);
   }
 }
 

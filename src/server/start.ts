@@ -49,7 +49,7 @@ const OTHER_REPLICAS_START_MS = 60_000;
 
 export interface BoxParts {
   readonly log?: Log;
-  /** The engine with its worker pool unless told; then the caller's to close. */
+  /** The engine with its worker pool by default; one that is given is the caller's to close. */
   readonly engine?: Engine;
 }
 

@@ -94,7 +94,7 @@ function checkName(what: string, name: string): string {
 
 function checkScopes(scopes: readonly string[]): RuntimeScope[] {
   const unknown = scopes.find((scope) => !isRuntimeScope(scope));
-  if (unknown !== undefined) throw new OAuthError("invalid_scope", `${unknown} is no runtime scope`);
+  if (unknown !== undefined) throw new OAuthError("invalid_scope", `unknown runtime scope: ${unknown}`);
   if (scopes.length === 0) throw new OAuthError("invalid_scope", "an environment needs at least one scope");
   return RUNTIME_SCOPES.filter((scope) => scopes.includes(scope));
 }

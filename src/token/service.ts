@@ -80,7 +80,7 @@ function checkIssuer(issuer: string): string {
   try {
     url = new URL(issuer);
   } catch {
-    throw new TypeError(`the issuer ${issuer} is no address`);
+    throw new TypeError(`the issuer must be an http or https address, got ${issuer}`);
   }
   if (!/^https?:$/.test(url.protocol) || url.origin !== issuer)
     throw new TypeError(`the issuer must be an origin such as ${url.origin}, got ${issuer}`);

@@ -15,7 +15,7 @@ export interface Evidence {
 export interface JudgedEvidence extends Evidence {
   /** Where the decision turns: the middle of a band in which none is made. */
   readonly threshold: number;
-  /** Of that band; what the reliability gives unless told. */
+  /** Of that band; what the reliability gives by default. */
   readonly halfWidth?: number;
 }
 

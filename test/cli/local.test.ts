@@ -212,6 +212,6 @@ describe("a box", () => {
     const refused = await vivavoce("serve", "--no-auth", "--host", "0.0.0.0");
     expect(refused).toMatchObject({ code: 2, err: expect.stringMatching(/loopback only/) });
     const nowhere = await vivavoce("serve", "--host", "nowhere.invalid", "--store", "memory");
-    expect(nowhere).toMatchObject({ code: 2, err: "error: nowhere.invalid is no address of this machine\n" });
+    expect(nowhere).toMatchObject({ code: 2, err: "error: nowhere.invalid is not an address of this machine\n" });
   });
 });

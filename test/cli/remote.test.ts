@@ -130,8 +130,8 @@ describe("what goes wrong is said plainly", () => {
   it.each([
     [["verify", "nobody", "ada-4.wav"], 2, /no person "nobody" is known/],
     [["verify", "ada", "missing.wav"], 2, /missing\.wav: no such file/],
-    [["verify", "ada", "text.wav"], 2, /^error: \S*text\.wav: this is no WAV file[^\n]*\n$/],
-    [["measure", "text.wav"], 2, /text\.wav: this is no WAV file/],
+    [["verify", "ada", "text.wav"], 2, /^error: \S*text\.wav: not a WAV file[^\n]*\n$/],
+    [["measure", "text.wav"], 2, /text\.wav: not a WAV file/],
     [["measure", "missing.wav"], 2, /no such file/],
     [["measure", "folder.wav"], 2, /folder\.wav: a folder, not a file/],
     [["measure", "empty.wav"], 2, /empty\.wav: there is nothing to read/],
@@ -169,7 +169,7 @@ describe("what goes wrong is said plainly", () => {
 
   it("keeps nothing of an enrollment with a file that is no recording, and names the file", async () => {
     const half = await run("enroll", "half", ...voices("ada", 1), file("text.wav"), ...place, "--json");
-    expect(half).toMatchObject({ code: 2, json: { error: expect.stringContaining("text.wav: this is no WAV file") } });
+    expect(half).toMatchObject({ code: 2, json: { error: expect.stringContaining("text.wav: not a WAV file") } });
     expect((await run("verify", "half", ...voices("ada", 4), ...place)).err).toMatch(/no person "half" is known/);
   });
 

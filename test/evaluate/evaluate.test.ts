@@ -46,7 +46,7 @@ describe("an evaluation", () => {
     expect(summary!.differentTrials).toBe(10 * 24);
     expect(evaluation.unusable.map(({ reason }) => reason)).toEqual([
       expect.stringMatching(/too little speech/),
-      expect.stringMatching(/no WAV/),
+      expect.stringMatching(/not a WAV/),
     ]);
     expect(evaluation.unscoredTrials).toBe(2 * 9);
     expect(evaluation.byNetSpeech.reduce((sum, { trials }) => sum + trials, 0)).toBe(270);

@@ -68,7 +68,7 @@ const isBare = (message: DescMessage) => BARE.test(message.typeName);
 /** Puts the text of a path variable or query parameter where its dotted name says. */
 export function placeText(json: JsonObject, schema: DescMessage, dotted: string, texts: readonly string[]): void {
   const place = placeOf(schema, dotted);
-  if (!place) throw invalidField(dotted, "unknown", `${dotted} is no field of the request`);
+  if (!place) throw invalidField(dotted, "unknown", `the request has no field ${dotted}`);
   const { path, field } = place;
   let at = json;
   for (const outer of path.slice(0, -1)) {

@@ -20,7 +20,7 @@ import { createEngagements, createSessions } from "./sessions.js";
 export interface SqlStoreOptions {
   /** Milliseconds since 1970; decides which documents have expired. */
   readonly now?: () => number;
-  /** Replicas share jobs: one that has given no sign of life for so long is taken for dead, and its job goes to another. 60 unless told. */
+  /** Replicas share jobs: one that has given no sign of life for so long is taken for dead, and its job goes to another. 60 by default. */
   readonly deadReplicaSeconds?: number;
 }
 
