@@ -119,6 +119,7 @@ export class Comparison {
   ): Promise<{ results: PartResult[]; attacks: AttackResults }> {
     const results: PartResult[] = [];
     for (const part of this.parts) results.push(await this.#conclude(part, analysis, validity));
+    for (const [i, part] of this.parts.entries()) this.#count(part.candidates, results[i]!);
     return { results, attacks: await this.attacks.conclude(analysis, validity, looksAt(this.#allCheckpoints)) };
   }
 
@@ -127,6 +128,13 @@ export class Comparison {
     if (validity !== AudioValidity.AUDIO_OK)
       return { outcome: outcomeForValidity(validity), evidence: null, scored: [] };
     return this.#settled.get(part) ?? (await this.#score(part, analysis!));
+  }
+
+  /** One candidate of a person is a verification: the caller most likely is that person, no impostor. */
+  #count({ kind, count }: Candidates, { outcome, scored }: PartResult): void {
+    if (scored.length === 0 || (kind === "person" && count === 1)) return;
+    const matched = endsEarly(outcome.decision) ? scored[0]! : null;
+    this.deps.fieldRates.count(kind === "person" ? "group" : "watchlist", scored, count, matched);
   }
 
   async #score(part: Part, analysis: VoiceAnalysis): Promise<PartResult> {

@@ -4,6 +4,7 @@ import type { OperationOptions } from "../contract/operations.js";
 import type { CallOptions, Engine } from "../engine/port.js";
 import type { Store } from "../store/port.js";
 import { ConfigurationError, type ConfigurationSet } from "../voiceprint/configuration-set.js";
+import type { FieldRates } from "./field-rates.js";
 import type { Galleries } from "./galleries.js";
 import type { GroupCache } from "./group-cache.js";
 import type { PrintCache } from "./print-cache.js";
@@ -66,6 +67,7 @@ export interface Dependencies {
   readonly galleries: Galleries;
   readonly prints: PrintCache;
   readonly groups: GroupCache;
+  readonly fieldRates: FieldRates;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly retention: Retention;

@@ -26,6 +26,7 @@ import {
   type ConfigurationSet,
   configurationSets,
 } from "../voiceprint/configuration-set.js";
+import type { FieldRate } from "../voiceprint/field-rates.js";
 import { addMediaSegment } from "./add-media-segment.js";
 import { analyzeAudio } from "./analyze-audio.js";
 import { answer, attempt, parseRequest } from "./call.js";
@@ -45,6 +46,7 @@ import { startEngagement, stopEngagement } from "./engagements.js";
 import { enroll } from "./enroll.js";
 import { type ExportedProfile, exportProfile } from "./export-profile.js";
 import { asStatusError, callFailure, invalid } from "./failures.js";
+import { FieldRates } from "./field-rates.js";
 import { Galleries } from "./galleries.js";
 import { getEnrollStatus } from "./get-enroll-status.js";
 import { getSessionDecision } from "./get-session-decision.js";
@@ -149,6 +151,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
   constructor(options: VoiceprintsProcessorOptions) {
     const { engine, store, readRecording } = options;
     this.#onClose = options.onClose;
+    const clock = options.clock ?? { now: () => Date.now() };
     this.#deps = {
       engine,
       store,
@@ -157,7 +160,8 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
       galleries: new Galleries(engine, store),
       prints: new PrintCache(store),
       groups: new GroupCache(store),
-      clock: options.clock ?? { now: () => Date.now() },
+      fieldRates: new FieldRates(engine, store, clock),
+      clock,
       ids: options.ids ?? { next: () => v7() },
       retention: withDefaults("retention", defaultRetention, options.retention),
       limits: withDefaults("limits", defaultLimits, options.limits),
@@ -241,8 +245,14 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
     return this.#deps.configurationSets;
   }
 
-  /** Forgets the prints that were loaded. */
+  /** How often impostors exceeded the thresholds of 10, 1 and 0.1 % in comparisons with watchlists and groups, on all replicas. */
+  fieldRates(): Promise<FieldRate[]> {
+    return this.#deps.fieldRates.read();
+  }
+
+  /** Keeps what was counted, and forgets the prints that were loaded. */
   async close(): Promise<void> {
+    await this.#deps.fieldRates.keep().catch(() => {});
     this.#deps.galleries.close();
     this.#deps.prints.clear();
     this.#deps.groups.clear();

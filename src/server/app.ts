@@ -69,7 +69,7 @@ export function createApp(parts: AppParts): Hono<Env> {
         return refused(error, c);
       }
     }
-    return c.body(await metrics.registry.metrics(), 200, { "content-type": metrics.registry.contentType });
+    return c.body(await metrics.text(), 200, { "content-type": metrics.registry.contentType });
   });
   app.get("/openapi.json", (c) => {
     const serverUrl = parts.publicUrl();

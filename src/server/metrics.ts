@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { FieldRate } from "../voiceprint/field-rates.js";
 import { AUDIO_OPERATIONS } from "./audio-operations.js";
 import type { WorkQueue } from "./limits/work-queue.js";
 import { LoadHistory } from "./operator/load-history.js";
@@ -16,8 +17,13 @@ export class ServerMetrics {
   readonly #realTimeFactor: Histogram<"operation">;
   readonly #audioSeconds: Counter<"operation">;
   readonly #uploaded: Counter<never>;
+  readonly #promises: ReturnType<typeof promiseGauges>;
 
-  constructor(queue: WorkQueue) {
+  constructor(
+    queue: WorkQueue,
+    /** Read anew for every look at the metrics. */
+    private readonly fieldRates: () => Promise<readonly FieldRate[]>,
+  ) {
     this.load = new LoadHistory(queue);
     const registers = [this.registry];
     collectDefaultMetrics({ register: this.registry, prefix: "vivavoce_" });
@@ -58,6 +64,7 @@ export class ServerMetrics {
       help: "Bytes of recordings taken in.",
       registers,
     });
+    this.#promises = promiseGauges(registers);
     new Gauge({
       name: "vivavoce_queue_running",
       help: "Calls with audio being worked on.",
@@ -74,6 +81,28 @@ export class ServerMetrics {
         this.set(queue.waiting);
       },
     });
+  }
+
+  /** Everything, as Prometheus reads it. */
+  async text(): Promise<string> {
+    // A store that does not answer must not hide how busy the box is.
+    this.#showFieldRates(await this.fieldRates().catch(() => []));
+    return this.registry.metrics();
+  }
+
+  #showFieldRates(rates: readonly FieldRate[]): void {
+    const { comparisons, exceeded, rate, low, high, holds } = this.#promises;
+    for (const gauge of Object.values(this.#promises)) gauge.reset();
+    for (const { list, promised, met, verdict, ...counted } of rates) {
+      const labels = { list, promised: String(promised) };
+      comparisons.set(labels, counted.comparisons);
+      exceeded.set(labels, counted.exceeded);
+      if (met === null) continue;
+      rate.set(labels, met.rate);
+      low.set(labels, met.low);
+      high.set(labels, met.high);
+      if (verdict !== "undecided") holds.set(labels, verdict === "holds" ? 1 : 0);
+    }
   }
 
   call(operation: string, protocol: Protocol, status: string, seconds: number): void {
@@ -99,4 +128,21 @@ export class ServerMetrics {
   uploaded(bytes: number): void {
     this.#uploaded.inc(bytes);
   }
+}
+
+/** Whether the rates that thresholds promise hold for the callers that the box has: sums of all replicas. */
+function promiseGauges(registers: Registry[]) {
+  const gauge = (name: string, help: string) =>
+    new Gauge({ name: `vivavoce_${name}`, help, labelNames: ["list", "promised"], registers });
+  return {
+    comparisons: gauge(
+      "impostor_comparisons",
+      "Comparisons with watchlists and groups, less those with who was found.",
+    ),
+    exceeded: gauge("impostor_exceeded", "How many of them exceeded the threshold of the promised rate."),
+    rate: gauge("impostor_rate", "The rate met."),
+    low: gauge("impostor_rate_low", "Lower end of its 95 % interval."),
+    high: gauge("impostor_rate_high", "Upper end of its 95 % interval."),
+    holds: gauge("promise_holds", "1: within a factor of two. 0: exceeded, calibrate. Absent: too few comparisons."),
+  };
 }

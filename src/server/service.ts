@@ -1,5 +1,6 @@
 import type { LiveOperations, Operations } from "../contract/operations.js";
 import { createPeerAddress, type PeerAddress } from "../token/peer-address.js";
+import type { FieldRate } from "../voiceprint/field-rates.js";
 import { type AppParts, createApp, createNodeHandler } from "./app.js";
 import type { ServerConfig } from "./config.js";
 import { Dispatcher } from "./dispatch.js";
@@ -23,6 +24,7 @@ export interface ServiceParts {
   readonly log: Log;
   readonly version: string;
   readonly ready: () => Promise<void>;
+  readonly fieldRates?: () => Promise<readonly FieldRate[]>;
   readonly tokens?: AppParts["tokens"];
   readonly page?: AppParts["page"];
   readonly operator?: AppParts["operator"];
@@ -49,7 +51,7 @@ export class Service {
     this.#peerAddress = createPeerAddress(config.trustProxy);
     const { limits } = config;
     const queue = new WorkQueue(limits.concurrentAudio, limits.queuedAudio);
-    const metrics = new ServerMetrics(queue);
+    const metrics = new ServerMetrics(queue, parts.fieldRates ?? (async () => []));
     this.queue = queue;
     this.liveCalls = new LiveCalls(limits.liveCalls);
     this.metrics = metrics;

@@ -103,6 +103,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
         if (!started) throw new Error("still starting");
         await ready(store, engine);
       },
+      fieldRates: () => processor.fieldRates(),
       ...(page ? { page } : {}),
       ...(config.auth.ownIssuer
         ? {
@@ -133,6 +134,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
         store,
         queue: service.queue,
         load: service.metrics.load,
+        fieldRates: () => processor.fieldRates(),
         toolingUser: tokenApp.toolingUser,
         applications: tokens.applications,
         openScopes: config.auth.required ? [] : [FIRST_SCOPE],

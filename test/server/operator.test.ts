@@ -13,6 +13,7 @@ import { createOperatorApp } from "../../src/server/operator/operator-routes.js"
 import { createMemoryStore } from "../../src/store/memory.js";
 import { createTokenApp } from "../../src/token/app.js";
 import { createTokenService } from "../../src/token/service.js";
+import { countOfCall, fieldRates } from "../../src/voiceprint/field-rates.js";
 
 const issuer = "https://box.example";
 const revision = "model-2";
@@ -27,6 +28,7 @@ const tokens = createTokenService({
 });
 const queue = new WorkQueue(2, 8);
 const load = new LoadHistory(queue);
+const rates = fieldRates("watchlist", [countOfCall(1000, 300), countOfCall(1000, 10), countOfCall(1000, 0)]);
 let app: ReturnType<typeof createOperatorApp>;
 const authorizations: Record<string, string> = {};
 
@@ -136,6 +138,7 @@ beforeAll(async () => {
     store,
     queue,
     load,
+    fieldRates: async () => rates,
     toolingUser: createTokenApp(tokens).toolingUser,
     applications: tokens.applications,
     openScopes: [],
@@ -161,6 +164,7 @@ describe("who is told", () => {
     "decisions?scope=default",
     "profiles?scope=default",
     "watchlists?scope=default",
+    "promises",
     "evaluation",
     "nothing",
   ];
@@ -191,6 +195,12 @@ describe("who is told", () => {
 });
 
 describe("what is told", () => {
+  it("promised rates: what was met, with an interval and a verdict", async () => {
+    const { body } = await ask("promises");
+    expect(body.rates.map(({ verdict }: { verdict: string }) => verdict)).toEqual(["exceeded", "holds", "undecided"]);
+    expect(body.rates[0]).toMatchObject({ list: "watchlist", promised: 0.1, comparisons: 1000, met: { rate: 0.3 } });
+  });
+
   it("decisions: newest first, no audio, no names, no scores", async () => {
     const { body } = await ask("decisions?scope=default&limit=2");
     expect(body.map(({ id }: { id: string }) => id)).toEqual(["check-2", "check-1"]);

@@ -6,6 +6,7 @@ import { configSchema, type ServerConfigInput } from "../../src/server/config.js
 import { type Guard, openGuard } from "../../src/server/guard.js";
 import { jsonLog } from "../../src/server/log.js";
 import { Service } from "../../src/server/service.js";
+import { countOfCall, fieldRates } from "../../src/voiceprint/field-rates.js";
 
 type CallOptions = Required<Pick<OperationOptions, "signal" | "requestId">>;
 
@@ -46,6 +47,8 @@ export function rehearse(
     log: jsonLog("info", (line) => logged.push(JSON.parse(line))),
     version: "0.0.0",
     ready: async () => {},
+    fieldRates: async () =>
+      fieldRates("watchlist", [countOfCall(1000, 300), countOfCall(1000, 10), countOfCall(1000, 0)]),
   });
   return { service, seen, logged };
 }

@@ -333,6 +333,11 @@ describe("everything else", () => {
     const metrics = await (await service.app.request("/metrics")).text();
     expect(metrics).toMatch(/vivavoce_call_seconds_count\{operation="Train",protocol="http",status="OK"\} 1/);
     expect(metrics).toContain("vivavoce_queue_waiting 0");
+    expect(metrics).toContain('vivavoce_impostor_exceeded{list="watchlist",promised="0.1"} 300');
+    expect(metrics).toContain('vivavoce_impostor_rate{list="watchlist",promised="0.1"} 0.3');
+    expect(metrics).toContain('vivavoce_promise_holds{list="watchlist",promised="0.1"} 0');
+    expect(metrics).toContain('vivavoce_promise_holds{list="watchlist",promised="0.01"} 1');
+    expect(metrics).not.toContain('vivavoce_promise_holds{list="watchlist",promised="0.001"}');
   });
 
   it("logs neither ids of people nor what they said", async () => {

@@ -5,15 +5,26 @@ import type { Check, Group, Profile, Store } from "../../store/port.js";
 import { errorResponse, NO_STORE, OAuthError } from "../../token/errors.js";
 import type { TokenService } from "../../token/service.js";
 import type { ToolingUser } from "../../token/tooling-user.js";
+import type { FieldRate } from "../../voiceprint/field-rates.js";
 import type { WorkQueue } from "../limits/work-queue.js";
 import type { Log } from "../log.js";
 import type { LoadHistory } from "./load-history.js";
-import type { BoxView, DecisionView, EvaluationView, LoadView, Page, ProfileView, WatchlistView } from "./view.js";
+import type {
+  BoxView,
+  DecisionView,
+  EvaluationView,
+  LoadView,
+  Page,
+  ProfileView,
+  PromisesView,
+  WatchlistView,
+} from "./view.js";
 
 export interface OperatorParts {
   readonly store: Store;
   readonly queue: WorkQueue;
   readonly load: LoadHistory;
+  readonly fieldRates: () => Promise<readonly FieldRate[]>;
   readonly toolingUser: ToolingUser;
   readonly applications: Pick<TokenService["applications"], "list">;
   /** Scopes that are used without an application: where tokens are off. */
@@ -108,6 +119,8 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
   app.get("/operator/v1/evaluation", async (c) =>
     c.json({ evaluation: await readLastEvaluation(parts.evaluationFile) } satisfies EvaluationView),
   );
+
+  app.get("/operator/v1/promises", async (c) => c.json({ rates: await parts.fieldRates() } satisfies PromisesView));
 
   app.all("/operator/v1/*", () => {
     throw new OAuthError("not_found", "there is nothing here");

@@ -1,5 +1,6 @@
 /** What the operator view is told, as JSON under /operator/v1. No audio, no embeddings, no scores of people who are not asked about. */
 import type { LastEvaluation } from "../../evaluate/last-evaluation.js";
+import type { FieldRate } from "../../voiceprint/field-rates.js";
 
 export interface Spread {
   readonly median: number;
@@ -76,6 +77,11 @@ export interface WatchlistView {
 export interface Page<Row> {
   readonly rows: readonly Row[];
   readonly next: string | null;
+}
+
+export interface PromisesView {
+  /** For each kind of list and each promised rate; sums of all replicas. */
+  readonly rates: readonly FieldRate[];
 }
 
 export interface EvaluationView {

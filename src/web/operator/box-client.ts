@@ -6,6 +6,7 @@ import type {
   LoadView,
   Page,
   ProfileView,
+  PromisesView,
   WatchlistView,
 } from "../../server/operator/view.js";
 import { beginSignIn, type SignedIn } from "./sign-in.js";
@@ -35,6 +36,9 @@ export class BoxClient {
   }
   watchlists(scope: string, after: string): Promise<Page<WatchlistView>> {
     return this.#get("watchlists", { scope, after, limit: "10" });
+  }
+  promises(): Promise<PromisesView> {
+    return this.#get("promises", {});
   }
   evaluation(): Promise<EvaluationView> {
     return this.#get("evaluation", {});

@@ -8,6 +8,7 @@ import { EvaluationPanel } from "./evaluation-panel.js";
 import { Live } from "./live.js";
 import { LoadPanel } from "./load-panel.js";
 import { PagedTable } from "./paged-table.js";
+import { PromisesPanel } from "./promises-panel.js";
 import { beginSignIn, signIn } from "./sign-in.js";
 import { strings } from "./strings.js";
 import { id, time } from "./table.js";
@@ -64,6 +65,7 @@ function show(client: BoxClient, box: BoxView): void {
     (name, after) => client.watchlists(name, after),
     watchlistCells,
   );
+  const promises = new PromisesPanel();
   const evaluation = new EvaluationPanel();
 
   const refreshLoad = async () => load.show(await client.load(load.since));
@@ -75,6 +77,7 @@ function show(client: BoxClient, box: BoxView): void {
   };
   const refreshTables = async () => {
     await Promise.all([profiles.refresh(), watchlists.refresh()]);
+    promises.show((await client.promises()).rates);
     evaluation.show((await client.evaluation()).evaluation, box.modelRevision);
   };
   const chosen = () => {
@@ -109,6 +112,7 @@ function show(client: BoxClient, box: BoxView): void {
       decisions.element,
       load.element,
       element("div", { class: "pair" }, profiles.element, watchlists.element),
+      promises.element,
       evaluation.element,
     ),
   );

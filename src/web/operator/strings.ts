@@ -74,6 +74,20 @@ export const strings = {
     columns: ["Tag", "Profiles", "Owners", "Watchlist"],
   },
 
+  promises: {
+    heading: "Promised rates",
+    note: "How often impostors exceed the thresholds in comparisons with watchlists and groups, of all replicas and since this model serves. Counts only, no voices.",
+    none: "No comparison yet.",
+    columns: ["List", "Promised", "Met", "95 % interval", "Comparisons", "Calls", "Verdict"],
+    lists: { watchlist: "Watchlists", group: "Groups" },
+    verdicts: { holds: "Holds", exceeded: "Exceeded", undecided: "Too few to say" },
+    calibrate:
+      "Callers of this box exceed a promised rate by more than a factor of two. Fit the thresholds to your own recordings:",
+    how: "npx vivavoce calibrate recordings/",
+    percent: (rate: number) => `${(100 * rate).toPrecision(2)} %`,
+    count: (value: number) => value.toLocaleString("en"),
+  },
+
   pager: {
     previous: "Previous",
     next: "Next",

@@ -1,0 +1,63 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { addCounts, countOfCall, fieldRates, noCount, promisedRates } from "../../src/voiceprint/field-rates.js";
+import { random } from "../voice.js";
+
+/** Calls with so many comparisons each; `alike` of them share the luck of their call. */
+function counted(calls: number, perCall: number, rates: readonly number[], alike: number, seed: number) {
+  const next = random(seed);
+  return rates.map((rate) => {
+    let sum = noCount;
+    for (let call = 0; call < calls; call++) {
+      const lucky = next() < rate;
+      let exceeded = 0;
+      for (let i = 0; i < perCall; i++) if (i < alike ? lucky : next() < rate) exceeded++;
+      sum = addCounts(sum, countOfCall(perCall, exceeded));
+    }
+    return sum;
+  });
+}
+
+describe("rates met in the field", () => {
+  test("nothing is said before the first comparison, and little after few", () => {
+    for (const { met, verdict } of fieldRates("group", [])) expect([met, verdict]).toEqual([null, "undecided"]);
+    const few = fieldRates("watchlist", counted(20, 5, promisedRates, 0, 1));
+    expect(few.at(-1)).toMatchObject({ promised: 0.001, comparisons: 100, verdict: "undecided" });
+  });
+
+  test("hold where they are met, and are exceeded where they are three times as high", () => {
+    const kept = fieldRates("watchlist", counted(4000, 20, promisedRates, 0, 2));
+    expect(kept.map(({ verdict }) => verdict)).toEqual(["holds", "holds", "holds"]);
+    const higher = promisedRates.map((rate) => 3 * rate);
+    const broken = fieldRates("group", counted(4000, 20, higher, 0, 3));
+    expect(broken.map(({ verdict }) => verdict)).toEqual(["exceeded", "exceeded", "exceeded"]);
+    // That fewer exceed than may is no broken promise.
+    const fewer = promisedRates.map((rate) => rate / 10);
+    expect(fieldRates("group", counted(4000, 20, fewer, 0, 4)).every(({ verdict }) => verdict === "holds")).toBe(true);
+  });
+
+  test.each([0, 25])(
+    "the interval holds the rate in 19 of 20 boxes, with %i of 50 comparisons of a call alike",
+    (alike) => {
+      let inside = 0;
+      const boxes = 200;
+      for (let seed = 0; seed < boxes; seed++) {
+        const [, one] = fieldRates("watchlist", counted(400, 50, [0.1, 0.01, 0.001], alike, 100 + seed));
+        if (one!.met!.low <= 0.01 && 0.01 <= one!.met!.high) inside++;
+      }
+      // 95 % of 200 are 190; four standard deviations of a binomial are 12.
+      expect(inside).toBeGreaterThanOrEqual(178);
+    },
+  );
+
+  test("replicas may add up their counts in any order", () => {
+    const count = fc.tuple(fc.nat(100), fc.nat(100)).map(([n, k]) => countOfCall(n + k, k));
+    fc.assert(
+      fc.property(fc.array(count), (counts) => {
+        const sum = counts.reduce(addCounts, noCount);
+        expect([...counts].reverse().reduce(addCounts, noCount)).toEqual(sum);
+        expect(sum.calls).toBe(counts.length);
+      }),
+    );
+  });
+});
