@@ -1,11 +1,11 @@
 // Accuracy on DEV: of the shipped model, as recorded and through codecs, noise and cuts of the tested side; of voice activity, against Silero.
 //   python3 training/extract.py MIRROR DIR        writes the recordings and DIR/<set>.trials.txt
 //   npm run bench:accuracy -- --spoof …           the attack checks instead: bench/spoof.mjs
+//   npm run bench:accuracy -- --adaptation …      prints that grow with later calls: bench/adaptation.mjs
 //   npm run bench:accuracy -- --corpora DIR [--sets cvau-dev,wuw-dev] [--conditions clean,g711,gsm,noise,cut] [--activity] [--json] [--report FILE]
 import { execFileSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { availableParallelism, homedir } from "node:os";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -16,6 +16,7 @@ const { values: options } = parseArgs({
     sets: { type: "string" },
     conditions: { type: "string" },
     spoof: { type: "boolean", default: false },
+    adaptation: { type: "boolean", default: false },
     callers: { type: "string" },
     lengths: { type: "string", default: "all,4,2" },
     // The package's own unless told.
@@ -61,12 +62,21 @@ if (options.spoof) {
   });
   process.exit();
 }
+if (options.adaptation) {
+  const { adaptation } = await import("./adaptation.mjs");
+  await adaptation({
+    ...options,
+    sets: options.sets?.split(",") ?? ["wuw-dev", "hv-dev"],
+    workers: Number(options.workers),
+  });
+  process.exit();
+}
 const dist = (path) => new URL(`../dist/${path}`, import.meta.url);
 const { openEngine } = await import(dist("engine/index.js"));
 const { readRecording } = await import(dist("audio/index.js"));
 const { evaluate } = await import(dist("evaluate/evaluate.js"));
 const { readTrialSet } = await import(dist("evaluate/trials.js"));
-const { VoiceCache } = await import(dist("evaluate/voice-cache.js"));
+const { openVoiceCache } = await import("./voice-cache.mjs");
 const { reportHtml } = await import(dist("evaluate/report.js"));
 const { percent, decimal, rate } = await import(dist("evaluate/format.js"));
 const conditions = await import(dist("evaluate/conditions.js"));
@@ -116,17 +126,7 @@ if (options.activity) {
 const workers = Number(options.workers);
 const engine = await openEngine({ workers, ...(options.model ? { model: options.model } : {}) });
 // A voice is as the network and the kernels heard it.
-const kernels = createHash("sha256")
-  .update(readFileSync(dist("engine/vivavoce.wasm")))
-  .digest("hex");
-const cache = await VoiceCache.open(
-  join(
-    process.env.XDG_CACHE_HOME || join(homedir(), ".cache"),
-    "vivavoce",
-    "evaluate",
-    `${engine.model.revision.slice(0, 16)}-${kernels.slice(0, 16)}.jsonl`,
-  ),
-);
+const cache = await openVoiceCache(engine);
 const rows = [];
 const evaluations = [];
 for (const set of sets) {

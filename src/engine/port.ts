@@ -91,6 +91,11 @@ export interface Template extends Voice {
   readonly revision: string;
   /** Name of the model that made it; absent where it was not noted. */
   readonly calibrationModelId?: string;
+  /** Of a print that took in sessions: what was enrolled and what they added, whose mean this is. */
+  readonly grown?: {
+    readonly enrolled: Voice;
+    readonly sessions: readonly (Voice & { readonly sessionId: string; readonly at: number })[];
+  };
 }
 
 export interface Score {

@@ -70,7 +70,9 @@ export class VoiceEngine implements Engine {
   }
 
   async score(templates: readonly Template[], probe: Voice, options: CallOptions = {}): Promise<Score[]> {
-    return inCall(this.#threads, options, (signal) => this.#threads.call("scores", [templates, probe], [], signal));
+    // What a print has grown from is not compared, and need not cross threads.
+    const compared = templates.map(({ grown: _, ...template }) => template);
+    return inCall(this.#threads, options, (signal) => this.#threads.call("scores", [compared, probe], [], signal));
   }
 
   threshold(falseAcceptRate: number, score: Expectation): number {

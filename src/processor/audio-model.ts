@@ -2,6 +2,7 @@
 import type { Voice, VoiceAnalysis, VoiceWindow } from "../engine/port.js";
 import type { ProcessedAudio } from "../store/port.js";
 import type { AudioModel } from "../voiceprint/enrollment.js";
+import { meanEmbedding } from "../voiceprint/growing-print.js";
 import type { MeasuredAudio } from "../voiceprint/quality-gate.js";
 
 export const audioModel = (processed: ProcessedAudio): AudioModel => ({
@@ -36,17 +37,13 @@ export function limitedTo(processed: ProcessedAudio, maxNetSpeechSeconds: number
   return {
     ...processed,
     measures: { ...measures, netSpeechSeconds, grossSeconds },
-    voice: { windows, embedding: voice.embedding && meanVoice(windows) },
+    voice: {
+      windows,
+      embedding:
+        voice.embedding &&
+        meanEmbedding(windows.map(({ embedding, speechSeconds }) => ({ embedding, weight: speechSeconds }))),
+    },
   };
-}
-
-/** Mean of the windows weighted by their speech, unit length. */
-function meanVoice(windows: readonly VoiceWindow[]): Float32Array {
-  const sum = new Float64Array(windows[0]!.embedding.length);
-  for (const { embedding, speechSeconds } of windows)
-    for (const [i, x] of embedding.entries()) sum[i]! += x * speechSeconds;
-  const length = Math.sqrt(sum.reduce((squares, x) => squares + x * x, 0)) || 1;
-  return Float32Array.from(sum, (x) => x / length);
 }
 
 export const measuredAudio = ({ measures, speakers }: Pick<VoiceAnalysis, "measures" | "speakers">): MeasuredAudio => ({

@@ -18,6 +18,7 @@ import type { Candidates, ScoredPrint } from "./candidates.js";
 import type { OpenContext } from "./context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
 import { unlessEngineFails } from "./failures.js";
+import { growPrint } from "./grow-print.js";
 import { type DescribedAudio, describedAudio } from "./messages.js";
 import {
   type AudioSource,
@@ -280,14 +281,16 @@ export type CheckedParts = {
 /** Keeps what was heard, and what a session's decision is later fused from. */
 export async function recordCheck(
   deps: Dependencies,
-  { scopeId, session }: OpenContext,
+  context: OpenContext,
   operation: string,
-  { audio, unstored }: HeardAudio,
+  heard: HeardAudio,
   outcome: Outcome,
   figures: { readonly risk: number; readonly reliability: number } | null,
   parts: CheckedParts,
   profileId: Id | null,
 ): Promise<void> {
+  const { scopeId, session } = context;
+  const { audio, unstored } = heard;
   const flat: Record<string, number> = {};
   for (const part of checkParts) {
     const checked = parts[part];
@@ -315,6 +318,8 @@ export async function recordCheck(
     matchedProfileIds: [parts.authentication, parts.fraud].flatMap((part) => matchedBy(part) ?? []),
   };
   await deps.store.sessions.addCheck(check, unstored ?? undefined);
+  // What was found stands, whether or not the print could learn from it.
+  await growPrint(deps, context, heard, outcome.decision, parts).catch(() => {});
 }
 
 /** The print that a part clearly matched. */

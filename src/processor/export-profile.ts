@@ -10,7 +10,7 @@ export interface ExportedProfile {
   readonly printType: string | null;
   readonly printVersion: number;
   readonly createdAt: string;
-  readonly template: Exported<Template> | null;
+  readonly template: ExportedTemplate | null;
   readonly segments: readonly ExportedSegment[];
 }
 
@@ -22,12 +22,26 @@ interface ExportedSegment extends Omit<ProcessedAudio, "id" | "scopeId" | "creat
   readonly windows: readonly Exported<VoiceWindow>[];
 }
 
+type Grown = NonNullable<Template["grown"]>;
+
+interface ExportedTemplate extends Exported<Omit<Template, "grown">> {
+  readonly grown?: {
+    readonly enrolled: Exported<Grown["enrolled"]>;
+    readonly sessions: readonly Exported<Grown["sessions"][number]>[];
+  };
+}
+
 /** An embedding as JSON can carry it, and what it came with. */
 type Exported<T extends { readonly embedding: Float32Array }> = Omit<T, "embedding"> & { readonly embedding: number[] };
 
 const exported = <T extends { readonly embedding: Float32Array }>(one: T): Exported<T> => ({
   ...one,
   embedding: Array.from(one.embedding),
+});
+
+const exportedTemplate = ({ grown, ...template }: Template): ExportedTemplate => ({
+  ...exported(template),
+  ...(grown && { grown: { enrolled: exported(grown.enrolled), sessions: grown.sessions.map(exported) } }),
 });
 
 export async function exportProfile(deps: Dependencies, scopeId: Id, profileId: Id): Promise<ExportedProfile | null> {
@@ -42,7 +56,7 @@ export async function exportProfile(deps: Dependencies, scopeId: Id, profileId: 
     printType: profile.printType,
     printVersion: profile.printVersion,
     createdAt: new Date(profile.createdAt).toISOString(),
-    template: template && exported(template),
+    template: template && exportedTemplate(template),
     segments: segments.map(({ processed: { id, scopeId: _, createdAt, voice, ...kept }, addedAt }) => ({
       processedAudioId: id,
       ...kept,

@@ -15,8 +15,10 @@ export interface VoiceModel {
   readonly voiceClass: number | null;
 }
 
-interface TemplateHeader extends Omit<Template, "embedding"> {
+interface TemplateHeader extends Omit<Template, "embedding" | "grown"> {
   readonly dimensions: number;
+  /** What it has grown from, first what was enrolled; their embeddings follow the template's. */
+  readonly members?: readonly [object, ...object[]];
 }
 
 interface VoiceHeader {
@@ -26,15 +28,28 @@ interface VoiceHeader {
   readonly windows: readonly (Omit<VoiceWindow, "embedding"> & { readonly dimensions: number })[];
 }
 
-export function encodeTemplate({ embedding, ...quality }: Template): Uint8Array {
-  return encode({ ...quality, dimensions: embedding.length } satisfies TemplateHeader, [embedding]);
+export function encodeTemplate({ embedding, grown, ...quality }: Template): Uint8Array {
+  const header: TemplateHeader = { ...quality, dimensions: embedding.length };
+  if (!grown) return encode(header, [embedding]);
+  const { enrolled, sessions } = grown;
+  const members = [plain(enrolled), ...sessions.map(plain)];
+  return encode({ ...header, members }, [embedding, ...[enrolled, ...sessions].map((voice) => voice.embedding)]);
 }
 
 export function decodeTemplate(bytes: Uint8Array): Template {
   const { header, floats } = decode<TemplateHeader>(bytes);
-  const { dimensions, ...quality } = header;
-  return { ...quality, embedding: floats(dimensions) };
+  const { dimensions, members, ...quality } = header;
+  const template = { ...quality, embedding: floats(dimensions) };
+  if (!members) return template;
+  const [enrolled, ...sessions] = members.map((member) => ({ ...member, embedding: floats(dimensions) }));
+  return {
+    ...template,
+    grown: { enrolled: enrolled as Grown["enrolled"], sessions: sessions as unknown as Grown["sessions"] },
+  };
 }
+
+type Grown = NonNullable<Template["grown"]>;
+const plain = ({ embedding: _, ...member }: Grown["enrolled"]): object => member;
 
 export function encodeVoice({ voice, voiceClass }: VoiceModel): Uint8Array {
   const windows = voice.windows.map(({ embedding, ...window }) => ({ ...window, dimensions: embedding.length }));

@@ -38,6 +38,8 @@ const shape = z
     /** Genuine callers taken for an attack, of one call and one kind of attack. */
     targetFalseAlarmRateForAttacks: rate,
     maxIncompatiblePrintsListed: z.int().min(0).max(100_000),
+    /** Sessions that a print takes in after clear matches; 0 leaves it as it was trained. */
+    adaptation: z.strictObject({ maxSessions: z.int().min(0).max(16) }),
   })
   .superRefine((set, context) => {
     const ordered = (low: keyof typeof set, high: keyof typeof set) => {
@@ -85,6 +87,7 @@ const ivrTextDependent: ConfigurationSet = {
   targetFalseAcceptRate: { authentication: 0.01, fraud: 0.01 },
   targetFalseAlarmRateForAttacks: 0.01,
   maxIncompatiblePrintsListed: 100,
+  adaptation: { maxSessions: 0 },
 };
 
 const textIndependent: ConfigurationSet = {
@@ -129,6 +132,7 @@ export function configurationSet(id: string, overrides: ConfigurationOverrides):
     ...changes,
     minSnrDb: nested(base.minSnrDb, changes.minSnrDb),
     targetFalseAcceptRate: nested(base.targetFalseAcceptRate, changes.targetFalseAcceptRate),
+    adaptation: nested(base.adaptation, changes.adaptation),
   };
   const parsed = shape.safeParse(merged);
   if (parsed.success) return parsed.data;

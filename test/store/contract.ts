@@ -359,7 +359,11 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         const scope = newScope();
         const { profile, session } = await enrollPerson(store, scope, "alice", 3);
         const anew = segmentOf(profile.id, processedOf(scope, session.id, 8, { revision: "ab".repeat(32) }));
-        const template = { ...templateOf(8), revision: "ab".repeat(32) };
+        const { embedding, netSpeechSeconds, snrDb, bandwidthHz } = templateOf(9);
+        const member = { embedding, netSpeechSeconds, snrDb, bandwidthHz };
+        // One that has grown: what it has grown from is kept with it.
+        const grown = { enrolled: member, sessions: [{ ...member, sessionId: "s", at: 7 }] };
+        const template = { ...templateOf(8), revision: "ab".repeat(32), calibrationModelId: "model", grown };
         const retrained = { template, status: 2, printVersion: 2, segments: [anew] };
         expect(await store.profiles.train(scope, profile.id, profile.generation - 1, retrained)).toBe(false);
         expect(await store.profiles.train(scope, profile.id, profile.generation, retrained)).toBe(true);

@@ -1,0 +1,128 @@
+import { expect, test } from "vitest";
+import { Decision } from "../../src/contract/index.js";
+import { take } from "./fixture-engine.js";
+import { list, openWorld, type World } from "./world.js";
+
+const configurationSets = { growing: { adaptation: { maxSessions: 3 } } };
+
+/** A call of its own. */
+const call = async (world: World, profile: { value: string }, samples: Float32Array, configset = "growing") => {
+  const context = await world.open(configset);
+  const { decision } = await world.verify(profile, samples, { context, ignoreCheckpoints: true });
+  return decision;
+};
+const stored = async (world: World, profile: { value: string }) =>
+  (await world.store.profiles.get("bank", profile.value))!;
+const sessionsOf = async (world: World, profile: { value: string }) =>
+  (await stored(world, profile)).template!.grown?.sessions ?? [];
+
+test("off unless asked: a match changes nothing", async () => {
+  const world = await openWorld({ configurationSets });
+  const profile = await world.trained(7);
+  const before = await stored(world, profile);
+  expect(await call(world, profile, take(7, 4), "ivr-text-dependent")).toBe(Decision.AUTHENTIC);
+  expect(await stored(world, profile)).toEqual(before);
+});
+
+test("takes in calls that clearly match, a bounded number, and Train undoes it", async () => {
+  const world = await openWorld({ configurationSets });
+  const profile = await world.trained(7);
+  const trained = await stored(world, profile);
+  for (const length of [4, 4.1, 4.2, 4.3, 4.4]) expect(await call(world, profile, take(7, length))).toBe(1);
+  const grown = await stored(world, profile);
+  expect(grown.template!.grown!.sessions).toHaveLength(3);
+  expect(grown.template!.grown!.enrolled.embedding).toEqual(trained.template!.embedding);
+  expect(grown.template!.embedding).not.toEqual(trained.template!.embedding);
+  expect(grown).toMatchObject({ printVersion: 6, status: trained.status });
+  // What was enrolled is as it was.
+  expect(await world.store.profiles.segments("bank", profile.value)).toHaveLength(3);
+  await world.train(profile);
+  expect((await stored(world, profile)).template).toEqual(trained.template);
+  const exported = await world.processor.exportProfile("bank", profile.value);
+  expect(exported!.template!.grown).toBeUndefined();
+});
+
+test("an export shows what a print has grown from", async () => {
+  const world = await openWorld({ configurationSets });
+  const profile = await world.trained(7);
+  await call(world, profile, take(7, 4));
+  const exported = (await world.processor.exportProfile("bank", profile.value))!;
+  expect(JSON.parse(JSON.stringify(exported))).toEqual(exported);
+  expect(exported.template!.grown!.sessions).toHaveLength(1);
+});
+
+test.each([
+  ["somebody else", async () => take(9, 4)],
+  ["too short to enroll", async () => take(7, 0.9)],
+  ["too noisy to enroll", async () => take(7, 4, { noisy: 3 })],
+])("not of %s", async (_, samples) => {
+  const world = await openWorld({ configurationSets });
+  const profile = await world.trained(7);
+  await call(world, profile, await samples());
+  expect(await sessionsOf(world, profile)).toEqual([]);
+});
+
+test("not of a match that only the grown print would find", async () => {
+  const world = await openWorld({ configurationSets });
+  const profile = await world.trained(7);
+  await call(world, profile, take(7, 4));
+  const [first] = await sessionsOf(world, profile);
+  const { enrolled } = (await stored(world, profile)).template!.grown!;
+  world.engine.behavior.score = (raw, template) => ({
+    raw,
+    llr: template.netSpeechSeconds === enrolled.netSpeechSeconds ? 0 : 20,
+    reliability: 1,
+  });
+  expect(await call(world, profile, take(7, 4.1))).toBe(Decision.AUTHENTIC);
+  expect(await sessionsOf(world, profile)).toEqual([first]);
+});
+
+test("not with a sign of an attack, nor where an attack check could not tell", async () => {
+  const world = await openWorld({ configurationSets });
+  const profile = await world.trained(7);
+  const analyze = async (llr: number, length: number) => {
+    world.engine.behavior.attacks.synthetic = llr;
+    const context = await world.open("growing");
+    await world.processor.analyzeAudio({
+      context,
+      audio: await world.heard(take(7, length), context),
+      gkVoiceprintProfileIds: list(profile),
+      syntheticSpeechDetectionParameters: {},
+      ignoreCheckpoints: true,
+    });
+    return (await sessionsOf(world, profile)).length;
+  };
+  expect([await analyze(12, 4), await analyze(1, 4.1), await analyze(-12, 4.2)]).toEqual([0, 0, 1]);
+});
+
+test("an impostor who gets in once does not take over: the next is held against what was enrolled", async () => {
+  const world = await openWorld({ configurationSets });
+  const profile = await world.trained(7);
+  const { behavior } = world.engine;
+  const honest = behavior.score;
+  behavior.score = (raw) => ({ raw, llr: 20, reliability: 1 });
+  expect(await call(world, profile, take(9, 4))).toBe(Decision.AUTHENTIC);
+  expect(await sessionsOf(world, profile)).toHaveLength(1);
+  behavior.score = honest;
+  for (const length of [4.1, 4.2, 4.3]) expect(await call(world, profile, take(9, length))).toBe(Decision.NO_MATCH);
+  expect(await sessionsOf(world, profile)).toHaveLength(1);
+  // The person is still found, and their calls crowd the impostor's out.
+  for (const length of [4, 4.1, 4.2, 4.3, 4.4])
+    expect(await call(world, profile, take(7, length))).toBe(Decision.AUTHENTIC);
+});
+
+test("a print that was trained, or erased, meanwhile is left alone; an engine that fails fails nothing", async () => {
+  const world = await openWorld({ configurationSets });
+  const profile = await world.trained(7);
+  const { train } = world.store.profiles;
+  world.store.profiles.train = async () => false;
+  expect(await call(world, profile, take(7, 4))).toBe(Decision.AUTHENTIC);
+  world.store.profiles.train = train;
+  const { get } = world.store.profiles;
+  world.store.profiles.get = async () => {
+    throw new Error("the disk is gone");
+  };
+  expect(await call(world, profile, take(7, 4.1))).toBe(Decision.AUTHENTIC);
+  world.store.profiles.get = get;
+  expect(await sessionsOf(world, profile)).toEqual([]);
+});

@@ -1,0 +1,101 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { grownVoice, type MemberVoice, type SessionMember, withSession } from "../../src/voiceprint/growing-print.js";
+import { gaussian, random } from "../voice.js";
+
+const dimensions = 32;
+const unit = (vector: Float32Array) => {
+  const length = Math.sqrt(vector.reduce((sum, x) => sum + x * x, 0));
+  return vector.map((x) => x / length);
+};
+const direction = (seed: number) => unit(Float32Array.from({ length: dimensions }, gaussian(random(seed))));
+const near = (of: Float32Array, seed: number, apart: number) => unit(of.map((x, i) => x + apart * direction(seed)[i]!));
+const cosine = (one: Float32Array, other: Float32Array) => one.reduce((sum, x, i) => sum + x * other[i]!, 0);
+const voice = (embedding: Float32Array, netSpeechSeconds = 4): MemberVoice => ({
+  embedding,
+  netSpeechSeconds,
+  snrDb: 20,
+  bandwidthHz: null,
+});
+const member = (embedding: Float32Array, sessionId: string, at: number, netSpeechSeconds = 4): SessionMember => ({
+  ...voice(embedding, netSpeechSeconds),
+  sessionId,
+  at,
+});
+
+describe("sessions of a print", () => {
+  test("never are more than allowed, and the newest is always among them", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.nat(5), { minLength: 1, maxLength: 30 }),
+        fc.integer({ min: 1, max: 6 }),
+        (seeds, most) => {
+          let sessions: readonly SessionMember[] = [];
+          seeds.forEach((seed, i) => {
+            sessions = withSession(sessions, member(direction(seed), `s${i}`, i), most);
+            expect(sessions.length).toBeLessThanOrEqual(most);
+            expect(sessions.at(-1)!.sessionId).toBe(`s${i}`);
+          });
+        },
+      ),
+    );
+  });
+
+  test("of one call the voice with most speech counts, once", () => {
+    const first = withSession([], member(direction(1), "call", 1, 4), 4);
+    expect(withSession(first, member(direction(1), "call", 2, 3), 4)).toBe(first);
+    const longer = withSession(first, member(direction(1), "call", 3, 9), 4);
+    expect(longer.map(({ at }) => at)).toEqual([3]);
+  });
+
+  test("the older of the two most alike makes room", () => {
+    const [a, b, c] = [direction(1), direction(2), direction(3)];
+    const sessions = [member(a, "1", 1), member(b, "2", 2), member(near(a, 9, 0.1), "3", 3)];
+    expect(withSession(sessions, member(c, "4", 4), 3).map(({ sessionId }) => sessionId)).toEqual(["2", "3", "4"]);
+  });
+});
+
+describe("a grown print", () => {
+  test("without sessions is what was enrolled", () => {
+    const enrolled = voice(direction(1), 8);
+    const grown = grownVoice({ enrolled, sessions: [] }, 4);
+    expect(cosine(grown.embedding, enrolled.embedding)).toBeCloseTo(1, 6 /* 32-bit floats */);
+    expect(grown).toMatchObject({ netSpeechSeconds: 8, snrDb: 20, bandwidthHz: null });
+  });
+
+  test("comes nearer to the same person on another day", () => {
+    const person = direction(1);
+    const enrolled = voice(near(person, 2, 0.9));
+    const sessions = [3, 4, 5, 6].map((seed) => member(near(person, seed, 0.9), `s${seed}`, seed));
+    const grown = grownVoice({ enrolled, sessions }, 4);
+    for (const seed of [7, 8, 9]) {
+      const later = near(person, seed, 0.9);
+      expect(cosine(grown.embedding, later)).toBeGreaterThan(cosine(enrolled.embedding, later));
+    }
+  });
+
+  test("an impostor who got in once comes little nearer, and never nearer than the person: enrollment has half the weight", () => {
+    fc.assert(
+      fc.property(fc.nat(1000), fc.integer({ min: 1, max: 8 }), (seed, most) => {
+        const [person, impostor] = [direction(2 * seed + 1), direction(2 * seed + 2)];
+        const enrolled = voice(person);
+        const others = Array.from({ length: most - 1 }, (_, i) =>
+          member(near(person, 5000 + seed + i, 0.3), `s${i}`, i),
+        );
+        const before = grownVoice({ enrolled, sessions: others }, most);
+        const after = grownVoice({ enrolled, sessions: [...others, member(impostor, "x", 99)] }, most);
+        // One member of `most` has 1 of 2 · most parts beside what was enrolled; for one alone that is a half.
+        const gain = cosine(after.embedding, impostor) - cosine(before.embedding, impostor);
+        expect(gain).toBeLessThan(1.5 / most);
+        if (most > 1) expect(cosine(after.embedding, person)).toBeGreaterThan(cosine(after.embedding, impostor));
+      }),
+    );
+  });
+
+  test("a print full of an impostor's calls still is at least as much what was enrolled", () => {
+    const [person, impostor] = [direction(1), direction(2)];
+    const sessions = [1, 2, 3, 4].map((i) => member(impostor, `x${i}`, i));
+    const grown = grownVoice({ enrolled: voice(person), sessions }, 4);
+    expect(cosine(grown.embedding, person)).toBeGreaterThanOrEqual(cosine(grown.embedding, impostor) - 1e-6);
+  });
+});
