@@ -1,8 +1,7 @@
 import { Hono } from "hono";
-import { parseBasic } from "../token/basic.js";
+import { clientOf } from "../token/client-authentication.js";
 import { NO_STORE, OAuthError } from "../token/errors.js";
 import { readForm } from "../token/form.js";
-import { checkFormClient } from "../token/oauth-routes.js";
 import type { TokenService } from "../token/service.js";
 import { addressOf, answerErrors, type Env, onlyMethod, type TransportOptions } from "../token/transport.js";
 import { bearerError } from "../token/verify.js";
@@ -26,9 +25,8 @@ export function engagementRoutes(service: TokenService, options: TransportOption
     if (grant === undefined) throw new OAuthError("invalid_request", "grant_type is missing");
     if (grant !== "client_credentials")
       throw new OAuthError("unsupported_grant_type", "grant_type must be client_credentials");
-    const client = parseBasic(c.req.header("Authorization"));
+    const client = clientOf(c.req.header("Authorization"), form);
     if (!form.has("client_id")) throw new OAuthError("invalid_request", "client_id is missing");
-    checkFormClient(form, client.clientId);
     const response = await service.engagementToken({
       client,
       scope: form.get("scope") ?? null,

@@ -52,6 +52,7 @@ import { getEnrollStatus } from "./get-enroll-status.js";
 import { getSessionDecision } from "./get-session-decision.js";
 import { GroupCache } from "./group-cache.js";
 import { addGroupMembers, createGroup, deleteGroup, getGroup, removeGroupMembers } from "./groups.js";
+import { listGroups, listVoiceprintProfiles } from "./listing.js";
 import { identify } from "./identify.js";
 import { readJob, runJob, startJob } from "./jobs.js";
 import { listen } from "./live/listen.js";
@@ -116,6 +117,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
   readonly getSessionDecision = this.#operation(session.getSessionDecision, getSessionDecision);
 
   readonly createVoiceprintProfile = this.#operation(profile.createVoiceprintProfile, createVoiceprintProfile);
+  readonly listVoiceprintProfiles = this.#operation(profile.listVoiceprintProfiles, listVoiceprintProfiles);
   readonly getGkVoiceprintProfileId = this.#operation(profile.getGkVoiceprintProfileId, getGkVoiceprintProfileId);
   readonly deleteVoiceprintProfile = this.#operation(profile.deleteVoiceprintProfile, deleteVoiceprintProfile);
   readonly startVoiceprintProfilesStatusJob = this.#operation(
@@ -136,6 +138,8 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
 
   readonly createGroup = this.#operation(group.createGroup, on("group", createGroup));
   readonly createWatchlist = this.#operation(group.createWatchlist, on("watchlist", createGroup));
+  readonly listGroups = this.#operation(group.listGroups, on("group", listGroups));
+  readonly listWatchlists = this.#operation(group.listWatchlists, on("watchlist", listGroups));
   readonly getGroup = this.#operation(group.getGroup, on("group", getGroup));
   readonly getWatchlist = this.#operation(group.getWatchlist, on("watchlist", getGroup));
   readonly deleteGroup = this.#operation(group.deleteGroup, on("group", deleteGroup));

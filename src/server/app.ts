@@ -13,7 +13,7 @@ import { requestOf, responseOf } from "./http/web-request.js";
 import type { NodeHandler, NodeRequest } from "./listen.js";
 import type { Log } from "./log.js";
 import type { ServerMetrics } from "./metrics.js";
-import { Refusal } from "./refusal.js";
+import { Refusal, wrongVerb } from "./refusal.js";
 import { createRpcHandler } from "./rpc.js";
 
 export interface AppParts {
@@ -81,6 +81,14 @@ export function createApp(parts: AppParts): Hono<Env> {
     app.on(["GET", "HEAD"], ["/operator", "/operator/*"], (c) => operator(c.req.raw));
   }
   app.post("/telephony/*", async (c) => (await parts.announce?.(c.req.path, c.req.raw, addressOf(c))) ?? c.notFound());
+  const readOnly = [
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/openapi.json",
+    ...(parts.operator ? ["/operator", "/operator/*"] : []),
+  ];
+  app.on(["POST", "PUT", "PATCH", "DELETE"], readOnly, (c) => refused(wrongVerb(c.req.method, ["GET"]), c));
   app.all("*", async (c) => {
     if (tokens?.owns(c.req.path)) return tokens.fetch(c.req.raw, c.env);
     const answer = await transcode(requestOf(c.req.raw, addressOf(c)));
@@ -102,7 +110,7 @@ const refused = (error: unknown, c: Context<Env>): Response =>
  */
 export function createNodeHandler(
   app: Hono<Env>,
-  parts: Pick<AppParts, "dispatcher" | "transcode" | "peerAddress"> & {
+  parts: Pick<AppParts, "dispatcher" | "transcode" | "peerAddress" | "ready"> & {
     readonly messageBytes: number;
     readonly log: Log;
     readonly origins: readonly string[];
@@ -117,7 +125,8 @@ export function createNodeHandler(
     autoCleanupIncoming: false,
   });
   const { dispatcher, messageBytes, log } = parts;
-  const rpc = createRpcHandler({ dispatcher, messageBytes, log, addressOf }, (request, response) => {
+  const health = { ready: parts.ready, stopping: () => dispatcher.stopping };
+  const rpc = createRpcHandler({ dispatcher, messageBytes, log, addressOf, health }, (request, response) => {
     const answered = answerOn(request, response, addressOf(request), parts.transcode);
     if (answered)
       answered.catch((error: unknown) => log.error("an answer could not be written", { stack: stackOf(error) }));

@@ -5,12 +5,15 @@ import { StatusCode, StatusError } from "../contract/index.js";
 /** What a transport sends besides the status, as `WWW-Authenticate` with NOT_AUTHORIZED. */
 export class Refusal extends StatusError {
   readonly headers: Readonly<Record<string, string>>;
+  readonly httpStatus: number | undefined;
 
   constructor(
     statusCode: StatusCode,
     message: string,
     more: {
       readonly headers?: Readonly<Record<string, string>>;
+      /** Where HTTP has a code that the contract's status has no word for. */
+      readonly httpStatus?: number;
       readonly retryAfterSeconds?: number;
       readonly violation?: { readonly field: string; readonly violation: string };
       readonly cause?: unknown;
@@ -25,6 +28,7 @@ export class Refusal extends StatusError {
       },
       more.cause === undefined ? undefined : { cause: more.cause },
     );
+    this.httpStatus = more.httpStatus;
     this.headers =
       more.retryAfterSeconds === undefined
         ? (more.headers ?? {})
@@ -51,6 +55,12 @@ export const tooLarge = (what: string, bytes: number) =>
 
 export const busy = (message: string, retryAfterSeconds: number) =>
   new Refusal(StatusCode.BUSY, message, { retryAfterSeconds });
+
+export const wrongVerb = (verb: string, allowed: readonly string[]) =>
+  new Refusal(StatusCode.BAD_REQUEST, `${verb} is not allowed here; use ${allowed.join(" or ")}`, {
+    httpStatus: 405,
+    headers: { allow: allowed.join(", ") },
+  });
 
 /** Response headers that go with an error. */
 export function headersOf(error: StatusError): Readonly<Record<string, string>> {

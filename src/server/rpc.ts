@@ -20,6 +20,7 @@ import { METHODS } from "../contract/operations.js";
 import { connectErrorOf } from "./connect-error.js";
 import { asStatusError, type Call, type Dispatcher, endedWith, stackOf } from "./dispatch.js";
 import { plainMessage } from "./grpc-message.js";
+import { addHealth, addReflection, type HealthParts } from "./grpc-standard.js";
 import { createUnaryGrpc } from "./grpc-unary.js";
 import { requestIdOf } from "./http/transcoder.js";
 import type { NodeHandler } from "./listen.js";
@@ -37,6 +38,7 @@ export interface RpcParts {
   readonly messageBytes: number;
   readonly log: Log;
   readonly addressOf: (request: Parameters<NodeHandler>[0]) => string;
+  readonly health: HealthParts;
 }
 
 /** Every method on gRPC, gRPC-Web and Connect, through the same dispatcher as HTTP; `fallback` for every other path. */
@@ -47,7 +49,7 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
     maxTimeoutMs: 3_600_000,
     jsonOptions: { ignoreUnknownFields: false },
   };
-  const grpc = grpcHandlers(parts.dispatcher, options);
+  const grpc = grpcHandlers(parts, options);
   const connect = connectHandlers(parts.dispatcher, options);
   const unary = createUnaryGrpc(parts);
 
@@ -81,7 +83,7 @@ type Handle = (...request: Parameters<UniversalHandler>) => ReturnType<Universal
  * gRPC sends one message as it sends many, so every method is taken as a stream: a message is read where its errors can be given
  * the contract's status, and only after the caller was let in.
  */
-function grpcHandlers(dispatcher: Dispatcher, options: ConnectRouterOptions): Map<string, Handle> {
+function grpcHandlers({ dispatcher, health }: RpcParts, options: ConnectRouterOptions): Map<string, Handle> {
   const router = createConnectRouter({ ...options, connect: false });
   for (const method of METHODS) {
     if (method.methodKind === "bidi_streaming") {
@@ -95,6 +97,8 @@ function grpcHandlers(dispatcher: Dispatcher, options: ConnectRouterOptions): Ma
         : streaming(dispatcher, method);
     router.rpc({ ...method, methodKind: "client_streaming" } as DescMethod, implementation as never);
   }
+  addHealth(router, health);
+  addReflection(router);
   return new Map(router.handlers.map((handler) => [handler.requestPath, withPlainMessage(handler)]));
 }
 

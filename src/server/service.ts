@@ -115,6 +115,7 @@ export class Service {
       handler: createNodeHandler(this.app, {
         dispatcher: this.dispatcher,
         transcode: this.#transcode,
+        ready: this.#parts.ready,
         messageBytes: limits.messageBytes,
         peerAddress: this.#peerAddress,
         log: this.#parts.log,

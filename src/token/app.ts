@@ -1,14 +1,14 @@
 import { type Context, Hono } from "hono";
 import { engagementRoutes } from "../engagement/engagement-routes.js";
 import { loggableClientId } from "./audit.js";
-import { parseBasic } from "./basic.js";
+import { clientOf } from "./client-authentication.js";
 import { invalidClient, throttled } from "./client-credentials.js";
 import { errorResponse, OAuthError } from "./errors.js";
 import type { Form } from "./form.js";
 import { pageRoutes } from "./interactive/page-routes.js";
 import { createAuthorizationFlow } from "./interactive/provider.js";
 import { managementRoutes } from "./management-routes.js";
-import { checkFormClient, oauthRoutes, type RedeemCode } from "./oauth-routes.js";
+import { oauthRoutes, type RedeemCode } from "./oauth-routes.js";
 import { PLATFORM_SCOPE } from "./scopes.js";
 import type { TokenService } from "./service.js";
 import { createToolingUser, type ToolingUser } from "./tooling-user.js";
@@ -43,15 +43,14 @@ export function createTokenApp(service: TokenService, options: TokenAppOptions =
   const toolingUser = createToolingUser(service, flow.grantStands);
 
   const redeem = (c: Context<Env>, form: Form, clientId: string, address: string) =>
-    flow.redeem(c.req.raw, new URLSearchParams([...new Map([...form, ["client_id", clientId]])]), (jti) =>
+    flow.redeem(c.req.raw, formOf(form, clientId), (jti) =>
       service.audit({ event: "token-issued", audience: "tooling", clientId, scope: PLATFORM_SCOPE, jti, address }),
     );
 
   const redeemCode: RedeemCode = async (c, form) => {
     const page = c.req.header("Authorization") === undefined ? service.ownPage(form.get("client_id") ?? "") : null;
     if (page) return redeem(c, form, page.clientId, addressOf(c, options));
-    const client = parseBasic(c.req.header("Authorization"));
-    checkFormClient(form, client.clientId);
+    const client = clientOf(c.req.header("Authorization"), form);
     const address = addressOf(c, options);
     const known = await throttled(service.throttle, client.clientId, address, () =>
       service.credentials.authenticate(client.clientId, client.secret),
@@ -90,4 +89,11 @@ export function createTokenApp(service: TokenService, options: TokenAppOptions =
     fetch: (request, bindings = {}) => app.fetch(request, bindings),
     owns: (pathname) => PATHS.includes(pathname) || PREFIXES.some((prefix) => pathname.startsWith(prefix)),
   };
+}
+
+/** The form for the flow that redeems codes: the client is known by now, and its secret none of that flow's business. */
+function formOf(form: Form, clientId: string): URLSearchParams {
+  const fields = new Map([...form, ["client_id", clientId] as const]);
+  fields.delete("client_secret");
+  return new URLSearchParams([...fields]);
 }

@@ -1,24 +1,17 @@
 import type { Context } from "hono";
 import { Hono } from "hono";
-import { parseBasic } from "./basic.js";
+import { authenticated, clientOf } from "./client-authentication.js";
 import { NO_STORE, OAuthError } from "./errors.js";
 import { type Form, readForm } from "./form.js";
 import { PLATFORM_SCOPE, RUNTIME_SCOPES } from "./scopes.js";
 import type { TokenService } from "./service.js";
+import { introspect, revoke } from "./token-status.js";
 import { addressOf, answerErrors, type Env, onlyMethod, type TransportOptions } from "./transport.js";
 
 /** Redeems an authorization code whose form was already read. */
 export type RedeemCode = (c: Context<Env>, form: Form) => Promise<Response>;
 
-/** What the header says and the form may repeat must be the same client; a secret belongs in the header alone (RFC 6749 §2.3). */
-export function checkFormClient(form: Form, clientId: string): void {
-  if (form.has("client_secret") || form.has("client_assertion"))
-    throw new OAuthError("invalid_request", "the client authenticates in the Authorization header only");
-  if (form.has("client_id") && form.get("client_id") !== clientId)
-    throw new OAuthError("invalid_request", "client_id differs from the Authorization header's");
-}
-
-/** The runtime and tooling token endpoint, the published keys, and the metadata of RFC 8414. */
+/** The runtime and tooling token endpoint, asking about tokens and giving them up, the published keys, and the metadata of RFC 8414. */
 export function oauthRoutes(service: TokenService, options: TransportOptions & { redeemCode: RedeemCode }): Hono<Env> {
   const app = new Hono<Env>();
   app.onError(answerErrors(service.audit));
@@ -30,8 +23,7 @@ export function oauthRoutes(service: TokenService, options: TransportOptions & {
     if (grant === "authorization_code") return options.redeemCode(c, form);
     if (grant !== "client_credentials")
       throw new OAuthError("unsupported_grant_type", "grant_type must be client_credentials or authorization_code");
-    const client = parseBasic(c.req.header("Authorization"));
-    checkFormClient(form, client.clientId);
+    const client = clientOf(c.req.header("Authorization"), form);
     const response = await service.clientCredentials({
       client,
       scope: form.get("scope") ?? null,
@@ -40,6 +32,26 @@ export function oauthRoutes(service: TokenService, options: TransportOptions & {
     return c.json(response, 200, NO_STORE);
   });
   app.all("/oauth2/token", onlyMethod("POST"));
+
+  const asked = async (c: Context<Env>) => {
+    const form = await readForm(c.req.raw);
+    const client = clientOf(c.req.header("Authorization"), form);
+    const known = await authenticated(service, client, addressOf(c, options));
+    const token = form.get("token");
+    if (token === undefined) throw new OAuthError("invalid_request", "token is missing");
+    return { known, token };
+  };
+  app.post("/oauth2/introspect", async (c) => {
+    const { known, token } = await asked(c);
+    return c.json(await introspect(service, known, token), 200, NO_STORE);
+  });
+  app.all("/oauth2/introspect", onlyMethod("POST"));
+  app.post("/oauth2/revoke", async (c) => {
+    const { known, token } = await asked(c);
+    await revoke(service, known, token);
+    return c.body(null, 200, NO_STORE);
+  });
+  app.all("/oauth2/revoke", onlyMethod("POST"));
 
   const jwks = async (c: Context<Env>): Promise<Response> =>
     c.json(await service.keyring.jwks(), 200, {
@@ -59,7 +71,11 @@ export function oauthRoutes(service: TokenService, options: TransportOptions & {
       response_types_supported: ["code"],
       response_modes_supported: ["query"],
       grant_types_supported: ["client_credentials", "authorization_code"],
-      token_endpoint_auth_methods_supported: ["client_secret_basic", "none"],
+      introspection_endpoint: `${service.issuer}/oauth2/introspect`,
+      revocation_endpoint: `${service.issuer}/oauth2/revoke`,
+      token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post", "none"],
+      introspection_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
+      revocation_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
       code_challenge_methods_supported: ["S256"],
       authorization_response_iss_parameter_supported: true,
     }),

@@ -18,6 +18,7 @@ import { createProfileCredentials, type ProfileCredentials } from "./credentials
 import type { Documents } from "./documents.js";
 import { createKeyring, type Keyring, type KeyringOptions, type SigningAlgorithm } from "./keyring.js";
 import type { OwnPage } from "./own-pages.js";
+import { createRevocations, type Revocations } from "./revocations.js";
 import { type Cost, createSecrets } from "./secret.js";
 import { type BrowserSessions, createBrowserSessions } from "./sessions.js";
 import { createThrottle, type Throttle } from "./throttle.js";
@@ -58,6 +59,7 @@ export interface TokenService {
   readonly sessions: BrowserSessions;
   readonly registrations: Registrations;
   readonly agents: Agents;
+  readonly revocations: Revocations;
   ownPage(clientId: string): OwnPage | null;
   /** Whose permissions a tooling token of this client has now; `null` when it opens nothing any more. */
   userOf(clientId: string, userId: string): Promise<User | null>;
@@ -107,6 +109,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
   const secrets = createSecrets(random, options.passwordCost);
   const throttle = createThrottle({ documents, clock });
   const issue = createIssuer({ issuer, audiences, keyring, clock, random });
+  const revocations = createRevocations({ documents, clock });
   const users = createUsers({ documents, clock, random, secrets });
   const credentials = createProfileCredentials({ documents, clock, random, secrets, users });
   const registrations = createRegistrations({ documents, clock, random, secrets });
@@ -127,6 +130,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     algorithms: ["ES256", "RS256", "EdDSA"],
     type: "at+jwt",
     clockSkewS: OWN_SKEW_S,
+    isRevoked: (jti) => revocations.isRevoked(jti),
   });
   const verifier = (audience: keyof Audiences): Verifier => createVerifier({ issuers: [trusted(audience)], clock });
 
@@ -145,6 +149,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     sessions: createBrowserSessions({ documents, clock, random, users }),
     registrations,
     agents: createAgents({ documents, clock }),
+    revocations,
     ownPage,
 
     async userOf(clientId, userId) {

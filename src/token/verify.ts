@@ -30,6 +30,8 @@ export interface TrustedIssuer {
   readonly type?: string;
   /** Allowed between our clock and this issuer's, where it differs from the verifier's; at most 300. */
   readonly clockSkewS?: number;
+  /** Whether a token was given up before its end; asked with every call. */
+  readonly isRevoked?: (jti: string) => Promise<boolean> | boolean;
 }
 
 export interface VerifierOptions {
@@ -249,6 +251,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
 
   async function verify(token: string, scope?: string): Promise<VerifiedToken> {
     const verified = (await recall(token)) ?? (await verifySignature(token));
+    const { isRevoked } = trusted.get(verified.issuer)!.from;
+    if (isRevoked && verified.jti !== null && (await isRevoked(verified.jti))) refuse("the token was revoked");
     if (scope !== undefined && !verified.scopes.has(scope))
       throw bearerError("insufficient_scope", `the scope ${scope} is needed`, { realm, scope });
     return verified;

@@ -431,6 +431,7 @@ export const bindings: Record<string, Record<string, string>> = {
   },
   ProfilesProcessor: {
     CreateVoiceprintProfile: "post /v1/voiceprints/profiles",
+    ListVoiceprintProfiles: "get /v1/voiceprints/profiles",
     GetGkVoiceprintProfileId: "get /v1/voiceprints/profiles/gkid",
     DeleteVoiceprintProfile: "delete /v1/voiceprints/{gk_voiceprint_profile_id.value}",
     StartVoiceprintProfilesStatusJob: "post /v1/voiceprints/profiles/status",
@@ -439,11 +440,13 @@ export const bindings: Record<string, Record<string, string>> = {
   MediaProcessor: { AddMediaSegment: "post /v1/audios" },
   GroupsProcessor: {
     CreateGroup: "post /v1/groups",
+    ListGroups: "get /v1/groups",
     GetGroup: "get /v1/groups/{gk_group_id.value}",
     DeleteGroup: "delete /v1/groups/{gk_group_id.value}",
     AddGroupMembers: "post /v1/groups/{gk_group_id.value}/members",
     RemoveGroupMembers: "delete /v1/groups/{gk_group_id.value}/members",
     CreateWatchlist: "post /v1/watchlists",
+    ListWatchlists: "get /v1/watchlists",
     GetWatchlist: "get /v1/watchlists/{gk_group_id.value}",
     DeleteWatchlist: "delete /v1/watchlists/{gk_group_id.value}",
     AddWatchlistMembers: "post /v1/watchlists/{gk_group_id.value}/members",

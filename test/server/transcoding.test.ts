@@ -177,9 +177,32 @@ describe("JSON in", () => {
     expect(await response.json()).toMatchObject({ status: { statusCode: "BAD_REQUEST" } });
   });
 
-  it("names the unknown field", async () => {
-    const response = await rehearse().service.app.request("/v1/sessions/start", post({ nonsense: 1 }));
-    expect(await response.json()).toMatchObject({ status: { fieldViolations: [{ field: "nonsense" }] } });
+  it.each([
+    ["/v1/sessions/start", { nonsense: 1 }, "nonsense"],
+    ["/v1/sessions/start", { context: { gkScopeId: { value: 5 } } }, "context.gk_scope_id.value"],
+    ["/v1/sessions/start", { context: { gk_scope_id: { name: "x" } } }, "context.gk_scope_id.name"],
+    ["/v1/sessions/start", { context: CONTEXT, sessionType: "MOON" }, "session_type"],
+    [
+      "/v1/groups",
+      { context: CONTEXT, gkOwnerIds: { uniqueIds: [{ value: "a" }, { value: true }] } },
+      "gk_owner_ids.unique_ids[1].value",
+    ],
+  ])("names the field that does not fit, with the whole way to it: %s %j", async (path, body, field) => {
+    const response = await rehearse().service.app.request(path, post(body));
+    expect(await response.json()).toMatchObject({
+      status: { message: expect.stringContaining(`${field}: `), fieldViolations: [{ field }] },
+    });
+  });
+
+  it("reads members to remove from the query where a client sends no body with DELETE", async () => {
+    const { service, seen } = rehearse();
+    const member = "gk_voiceprint_profile_ids.unique_ids.value";
+    const path = `/v1/groups/g/members?context.gk_scope_id.value=s&${member}=p1&${member}=p2`;
+    expect((await service.app.request(path, { method: "DELETE" })).status).toBe(200);
+    expect(seen[0]).toMatchObject({
+      operation: "RemoveGroupMembers",
+      request: { gkGroupId: { value: "g" }, gkVoiceprintProfileIds: { uniqueIds: [{ value: "p1" }, { value: "p2" }] } },
+    });
   });
 
   it("survives any body: a status comes back, never a crash", async () => {
@@ -315,14 +338,16 @@ describe("JSON out", () => {
 });
 
 describe("everything else", () => {
-  it("answers unknown paths and verbs with NOT_FOUND, and says which verbs there are", async () => {
+  it("answers unknown paths with 404 and wrong verbs with 405, and says which verbs there are", async () => {
     const { service } = rehearse();
     const nowhere = await service.app.request("/v1/nowhere");
     expect(nowhere.status).toBe(404);
     expect(await nowhere.json()).toMatchObject({ status: { statusCode: "NOT_FOUND" } });
     const verb = await service.app.request("/v1/sessions/decision", { method: "POST", body: "{}" });
-    expect(verb.status).toBe(404);
+    expect(verb.status).toBe(405);
     expect(verb.headers.get("allow")).toBe("GET");
+    expect(await verb.json()).toMatchObject({ status: { message: "POST is not allowed here; use GET" } });
+    expect((await service.app.request("/healthz", { method: "POST" })).status).toBe(405);
   });
 
   it("has health, readiness and metrics", async () => {

@@ -120,7 +120,7 @@ describe("the runtime token endpoint", () => {
     ["no grant type", { scope: "tts" }, 400, "invalid_request"],
     ["another grant type", { grant_type: "password", scope: "tts" }, 400, "unsupported_grant_type"],
     [
-      "a secret in the form",
+      "a secret in the form beside the header's",
       { grant_type: "client_credentials", scope: "tts", client_secret: "x" },
       400,
       "invalid_request",

@@ -22,19 +22,53 @@ export function messageFromJson(schema: DescMessage, json: JsonValue): Message {
   try {
     return fromJson(schema, json);
   } catch (error) {
-    throw badRequest(readable(error), fieldNamed(error));
+    const fault = faultIn(schema, json);
+    if (fault) throw badRequest(`${fault.field}: ${fault.why}`, fault.field);
+    throw badRequest(readable(error));
   }
 }
+
+interface Fault {
+  /** The whole way to it, in the contract's names: `context.gk_scope_id.value`, `unique_ids[2]`. */
+  readonly field: string;
+  readonly why: string;
+}
+
+/** The first place where a JSON object does not fit its message. */
+function faultIn(schema: DescMessage, json: JsonObject, outer = ""): Fault | null {
+  for (const [key, value] of Object.entries(json)) {
+    const found = fieldOf(schema, key);
+    if (!found) return { field: `${outer}${key}`, why: "there is no such field" };
+    try {
+      fromJson(schema, { [key]: value });
+    } catch (error) {
+      const field = `${outer}${found.name}`;
+      return innerFault(found, value, field) ?? { field, why: readable(error) };
+    }
+  }
+  return null;
+}
+
+function innerFault(field: DescField, value: JsonValue | undefined, path: string): Fault | null {
+  const inner = field.message;
+  if (!inner || isBare(inner)) return null;
+  if (field.fieldKind === "list" && Array.isArray(value)) {
+    for (const [i, element] of value.entries()) {
+      const fault = isObject(element) ? faultIn(inner, element, `${path}[${i}].`) : null;
+      if (fault) return fault;
+    }
+    return null;
+  }
+  return isObject(value) ? faultIn(inner, value, `${path}.`) : null;
+}
+
+const isObject = (value: JsonValue | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** `cannot decode field vendor.biosec.v1.Context.gk_scope_id from JSON: …` without what means nothing to a caller. */
 function readable(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  return message.replace(/^cannot decode (?:message|field) (?:vendor\.biosec\.v1\.)?/, "");
-}
-
-function fieldNamed(error: unknown): string | undefined {
-  const message = error instanceof Error ? error.message : "";
-  return /key "([^"]+)" is unknown/.exec(message)?.[1] ?? /decode field [\w.]+\.(\w+) from JSON/.exec(message)?.[1];
+  return message.replace(/^cannot decode (?:message|field) [\w.]+ from JSON:? ?/, "");
 }
 
 /** Finds a field by the contract's name or its JSON name. */
@@ -56,7 +90,7 @@ function placeOf(schema: DescMessage, dotted: string): FieldPlace | null {
     const field: DescField | undefined = message ? fieldOf(message, name) : undefined;
     if (!field) return null;
     path.push(field);
-    message = field.fieldKind === "message" && !isBare(field.message) ? field.message : null;
+    message = field.message && field.fieldKind !== "map" && !isBare(field.message) ? field.message : null;
   }
   return { path, field: path.at(-1)! };
 }
@@ -71,7 +105,12 @@ export function placeText(json: JsonObject, schema: DescMessage, dotted: string,
   if (!place) throw invalidField(dotted, "unknown", `the request has no field ${dotted}`);
   const { path, field } = place;
   let at = json;
-  for (const outer of path.slice(0, -1)) {
+  for (const [depth, outer] of path.slice(0, -1).entries()) {
+    // `…unique_ids.value=a&…unique_ids.value=b`: a list of messages, each with this one field.
+    if (outer.fieldKind === "list" && depth === path.length - 2) {
+      at[outer.name] = texts.map((text) => ({ [field.name]: scalarJson(field, text) }));
+      return;
+    }
     if (outer.fieldKind !== "message")
       throw invalidField(dotted, "unknown", `${dotted} is inside a list, which only a body can carry`);
     const existing = at[outer.name] ?? at[outer.jsonName];

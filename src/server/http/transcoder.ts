@@ -4,7 +4,7 @@ import { StatusCode, type StatusError, StatusSchema } from "../../contract/index
 import { METHODS } from "../../contract/operations.js";
 import { transportCodes } from "../../contract/status-codes.js";
 import { asStatusError, type Call, type Dispatcher } from "../dispatch.js";
-import { badRequest, headersOf, invalidField, Refusal, tooLarge } from "../refusal.js";
+import { badRequest, headersOf, invalidField, Refusal, tooLarge, wrongVerb } from "../refusal.js";
 import { type BindingMatch, bindingMatcher, httpBindings, type MatchResult } from "./bindings.js";
 import { messageFromJson, messageToJson, placeText, textAt } from "./message-json.js";
 
@@ -59,11 +59,7 @@ export function createTranscoder(dispatcher: Dispatcher, limits: TranscoderLimit
   async function answer(request: HttpRequest, found: Exclude<MatchResult, null>, query: string): Promise<HttpAnswer> {
     const requestId = requestIdOf(request.header("x-request-id"));
     if (found === "malformed") return errorAnswer(badRequest("the path is not properly percent-encoded"), requestId);
-    if ("otherVerbs" in found) {
-      const allow = found.otherVerbs.join(", ");
-      const message = `this path knows no ${request.verb}, only ${allow}`;
-      return errorAnswer(new Refusal(StatusCode.NOT_FOUND, message, { headers: { allow } }), requestId);
-    }
+    if ("otherVerbs" in found) return errorAnswer(wrongVerb(request.verb, found.otherVerbs), requestId);
     const call: Call = {
       protocol: "http",
       authorization: request.header("authorization") ?? null,
@@ -106,7 +102,8 @@ export function errorAnswer(error: StatusError, requestId: string): HttpAnswer {
   if (error.status.message.length > LONGEST_MESSAGE)
     error.status.message = `${error.status.message.slice(0, LONGEST_MESSAGE)}…`;
   const json = { status: messageToJson(StatusSchema, error.status) };
-  return jsonAnswer(json, transportCodes(error.code).http, requestId, headersOf(error));
+  const status = (error instanceof Refusal && error.httpStatus) || transportCodes(error.code).http;
+  return jsonAnswer(json, status, requestId, headersOf(error));
 }
 
 export const brokenOff = (cause?: unknown) => new Refusal(StatusCode.CANCELLED, "the body broke off", { cause });
@@ -122,9 +119,11 @@ async function unaryMessage(
   let json: JsonObject = {};
   if (binding.body === "*") {
     json = await jsonBody(request, limits.messageBytes);
-    for (const name of new URLSearchParams(query).keys()) {
-      throw invalidField(name, "unknown", `${name}: this operation reads its fields from the body, not from the query`);
-    }
+    // Many clients and proxies send no body with DELETE.
+    if (binding.verb === "DELETE" && Object.keys(json).length === 0) bindQuery(json, found, query, []);
+    else
+      for (const name of new URLSearchParams(query).keys())
+        throw invalidField(name, "unknown", `${name}: this operation reads its fields from the body, not the query`);
   } else {
     bindQuery(json, found, query, []);
   }

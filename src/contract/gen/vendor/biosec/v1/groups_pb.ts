@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vendor/biosec/v1/groups.proto.
  */
 export const file_vendor_biosec_v1_groups: GenFile = /*@__PURE__*/
-  fileDesc("Ch12ZW5kb3IvYmlvc2VjL3YxL2dyb3Vwcy5wcm90bxIQdmVuZG9yLmJpb3NlYy52MSLhAQoSQ3JlYXRlR3JvdXBSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESCwoDdGFnGAIgASgJEkMKGWdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZHMYAyABKAsyIC52ZW5kb3IuYmlvc2VjLnYxLkxpc3RPZlVuaXF1ZUlkEjYKDGdrX293bmVyX2lkcxgEIAEoCzIgLnZlbmRvci5iaW9zZWMudjEuTGlzdE9mVW5pcXVlSWQ6D6q7GAtna19zY29wZV9pZCJqChNDcmVhdGVHcm91cFJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEi8KC2drX2dyb3VwX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZCKLAQoPR2V0R3JvdXBSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESNQoLZ2tfZ3JvdXBfaWQYAiABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkQgSouxgBOg+quxgLZ2tfc2NvcGVfaWQi8QEKEEdldEdyb3VwUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSLwoLZ2tfZ3JvdXBfaWQYAiABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEgsKA3RhZxgDIAEoCRJDChlna192b2ljZXByaW50X3Byb2ZpbGVfaWRzGAQgASgLMiAudmVuZG9yLmJpb3NlYy52MS5MaXN0T2ZVbmlxdWVJZBI2Cgxna19vd25lcl9pZHMYBSABKAsyIC52ZW5kb3IuYmlvc2VjLnYxLkxpc3RPZlVuaXF1ZUlkIo4BChJEZWxldGVHcm91cFJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARI1Cgtna19ncm91cF9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWRCBKi7GAE6D6q7GAtna19zY29wZV9pZCI5ChNEZWxldGVHcm91cFJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzIo8CChZBZGRHcm91cE1lbWJlcnNSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESNQoLZ2tfZ3JvdXBfaWQYAiABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkQgSouxgBEkMKGWdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZHMYAyABKAsyIC52ZW5kb3IuYmlvc2VjLnYxLkxpc3RPZlVuaXF1ZUlkEjYKDGdrX293bmVyX2lkcxgEIAEoCzIgLnZlbmRvci5iaW9zZWMudjEuTGlzdE9mVW5pcXVlSWQ6D6q7GAtna19zY29wZV9pZCI9ChdBZGRHcm91cE1lbWJlcnNSZXNwb25zZRIiCgZzdGF0dXMYASABKAsyEi52ZW5kb3IucnBjLlN0YXR1cyKSAgoZUmVtb3ZlR3JvdXBNZW1iZXJzUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEjUKC2drX2dyb3VwX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZEIEqLsYARJDChlna192b2ljZXByaW50X3Byb2ZpbGVfaWRzGAMgASgLMiAudmVuZG9yLmJpb3NlYy52MS5MaXN0T2ZVbmlxdWVJZBI2Cgxna19vd25lcl9pZHMYBCABKAsyIC52ZW5kb3IuYmlvc2VjLnYxLkxpc3RPZlVuaXF1ZUlkOg+quxgLZ2tfc2NvcGVfaWQiQAoaUmVtb3ZlR3JvdXBNZW1iZXJzUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMyogsKD0dyb3Vwc1Byb2Nlc3NvchJxCgtDcmVhdGVHcm91cBIkLnZlbmRvci5iaW9zZWMudjEuQ3JlYXRlR3JvdXBSZXF1ZXN0GiUudmVuZG9yLmJpb3NlYy52MS5DcmVhdGVHcm91cFJlc3BvbnNlIhWC0+STAg86ASoiCi92MS9ncm91cHMSeQoIR2V0R3JvdXASIS52ZW5kb3IuYmlvc2VjLnYxLkdldEdyb3VwUmVxdWVzdBoiLnZlbmRvci5iaW9zZWMudjEuR2V0R3JvdXBSZXNwb25zZSImgtPkkwIgEh4vdjEvZ3JvdXBzL3tna19ncm91cF9pZC52YWx1ZX0SggEKC0RlbGV0ZUdyb3VwEiQudmVuZG9yLmJpb3NlYy52MS5EZWxldGVHcm91cFJlcXVlc3QaJS52ZW5kb3IuYmlvc2VjLnYxLkRlbGV0ZUdyb3VwUmVzcG9uc2UiJoLT5JMCICoeL3YxL2dyb3Vwcy97Z2tfZ3JvdXBfaWQudmFsdWV9EpkBCg9BZGRHcm91cE1lbWJlcnMSKC52ZW5kb3IuYmlvc2VjLnYxLkFkZEdyb3VwTWVtYmVyc1JlcXVlc3QaKS52ZW5kb3IuYmlvc2VjLnYxLkFkZEdyb3VwTWVtYmVyc1Jlc3BvbnNlIjGC0+STAis6ASoiJi92MS9ncm91cHMve2drX2dyb3VwX2lkLnZhbHVlfS9tZW1iZXJzEqIBChJSZW1vdmVHcm91cE1lbWJlcnMSKy52ZW5kb3IuYmlvc2VjLnYxLlJlbW92ZUdyb3VwTWVtYmVyc1JlcXVlc3QaLC52ZW5kb3IuYmlvc2VjLnYxLlJlbW92ZUdyb3VwTWVtYmVyc1Jlc3BvbnNlIjGC0+STAis6ASoqJi92MS9ncm91cHMve2drX2dyb3VwX2lkLnZhbHVlfS9tZW1iZXJzEnkKD0NyZWF0ZVdhdGNobGlzdBIkLnZlbmRvci5iaW9zZWMudjEuQ3JlYXRlR3JvdXBSZXF1ZXN0GiUudmVuZG9yLmJpb3NlYy52MS5DcmVhdGVHcm91cFJlc3BvbnNlIhmC0+STAhM6ASoiDi92MS93YXRjaGxpc3RzEoEBCgxHZXRXYXRjaGxpc3QSIS52ZW5kb3IuYmlvc2VjLnYxLkdldEdyb3VwUmVxdWVzdBoiLnZlbmRvci5iaW9zZWMudjEuR2V0R3JvdXBSZXNwb25zZSIqgtPkkwIkEiIvdjEvd2F0Y2hsaXN0cy97Z2tfZ3JvdXBfaWQudmFsdWV9EooBCg9EZWxldGVXYXRjaGxpc3QSJC52ZW5kb3IuYmlvc2VjLnYxLkRlbGV0ZUdyb3VwUmVxdWVzdBolLnZlbmRvci5iaW9zZWMudjEuRGVsZXRlR3JvdXBSZXNwb25zZSIqgtPkkwIkKiIvdjEvd2F0Y2hsaXN0cy97Z2tfZ3JvdXBfaWQudmFsdWV9EqEBChNBZGRXYXRjaGxpc3RNZW1iZXJzEigudmVuZG9yLmJpb3NlYy52MS5BZGRHcm91cE1lbWJlcnNSZXF1ZXN0GikudmVuZG9yLmJpb3NlYy52MS5BZGRHcm91cE1lbWJlcnNSZXNwb25zZSI1gtPkkwIvOgEqIiovdjEvd2F0Y2hsaXN0cy97Z2tfZ3JvdXBfaWQudmFsdWV9L21lbWJlcnMSqgEKFlJlbW92ZVdhdGNobGlzdE1lbWJlcnMSKy52ZW5kb3IuYmlvc2VjLnYxLlJlbW92ZUdyb3VwTWVtYmVyc1JlcXVlc3QaLC52ZW5kb3IuYmlvc2VjLnYxLlJlbW92ZUdyb3VwTWVtYmVyc1Jlc3BvbnNlIjWC0+STAi86ASoqKi92MS93YXRjaGxpc3RzL3tna19ncm91cF9pZC52YWx1ZX0vbWVtYmVyc2IGcHJvdG8z", [file_google_api_annotations, file_vendor_biosec_v1_common, file_vendor_rpc_mandatory, file_vendor_rpc_status]);
+  fileDesc("Ch12ZW5kb3IvYmlvc2VjL3YxL2dyb3Vwcy5wcm90bxIQdmVuZG9yLmJpb3NlYy52MSLhAQoSQ3JlYXRlR3JvdXBSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESCwoDdGFnGAIgASgJEkMKGWdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZHMYAyABKAsyIC52ZW5kb3IuYmlvc2VjLnYxLkxpc3RPZlVuaXF1ZUlkEjYKDGdrX293bmVyX2lkcxgEIAEoCzIgLnZlbmRvci5iaW9zZWMudjEuTGlzdE9mVW5pcXVlSWQ6D6q7GAtna19zY29wZV9pZCJqChNDcmVhdGVHcm91cFJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEi8KC2drX2dyb3VwX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZCJ9ChFMaXN0R3JvdXBzUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJOg+quxgLZ2tfc2NvcGVfaWQigQEKEkxpc3RHcm91cHNSZXNwb25zZRIiCgZzdGF0dXMYASABKAsyEi52ZW5kb3IucnBjLlN0YXR1cxIuCgZncm91cHMYAiADKAsyHi52ZW5kb3IuYmlvc2VjLnYxLkdyb3VwU3VtbWFyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkiggEKDEdyb3VwU3VtbWFyeRIvCgtna19ncm91cF9pZBgBIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSCwoDdGFnGAIgASgJEhoKEm51bWJlcl9vZl9wcm9maWxlcxgDIAEoBRIYChBudW1iZXJfb2Zfb3duZXJzGAQgASgFIosBCg9HZXRHcm91cFJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARI1Cgtna19ncm91cF9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWRCBKi7GAE6D6q7GAtna19zY29wZV9pZCLxAQoQR2V0R3JvdXBSZXNwb25zZRIiCgZzdGF0dXMYASABKAsyEi52ZW5kb3IucnBjLlN0YXR1cxIvCgtna19ncm91cF9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSCwoDdGFnGAMgASgJEkMKGWdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZHMYBCABKAsyIC52ZW5kb3IuYmlvc2VjLnYxLkxpc3RPZlVuaXF1ZUlkEjYKDGdrX293bmVyX2lkcxgFIAEoCzIgLnZlbmRvci5iaW9zZWMudjEuTGlzdE9mVW5pcXVlSWQijgEKEkRlbGV0ZUdyb3VwUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEjUKC2drX2dyb3VwX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZEIEqLsYAToPqrsYC2drX3Njb3BlX2lkIjkKE0RlbGV0ZUdyb3VwUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMijwIKFkFkZEdyb3VwTWVtYmVyc1JlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARI1Cgtna19ncm91cF9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWRCBKi7GAESQwoZZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkcxgDIAEoCzIgLnZlbmRvci5iaW9zZWMudjEuTGlzdE9mVW5pcXVlSWQSNgoMZ2tfb3duZXJfaWRzGAQgASgLMiAudmVuZG9yLmJpb3NlYy52MS5MaXN0T2ZVbmlxdWVJZDoPqrsYC2drX3Njb3BlX2lkIj0KF0FkZEdyb3VwTWVtYmVyc1Jlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzIpICChlSZW1vdmVHcm91cE1lbWJlcnNSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESNQoLZ2tfZ3JvdXBfaWQYAiABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkQgSouxgBEkMKGWdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZHMYAyABKAsyIC52ZW5kb3IuYmlvc2VjLnYxLkxpc3RPZlVuaXF1ZUlkEjYKDGdrX293bmVyX2lkcxgEIAEoCzIgLnZlbmRvci5iaW9zZWMudjEuTGlzdE9mVW5pcXVlSWQ6D6q7GAtna19zY29wZV9pZCJAChpSZW1vdmVHcm91cE1lbWJlcnNSZXNwb25zZRIiCgZzdGF0dXMYASABKAsyEi52ZW5kb3IucnBjLlN0YXR1czKEDQoPR3JvdXBzUHJvY2Vzc29yEnEKC0NyZWF0ZUdyb3VwEiQudmVuZG9yLmJpb3NlYy52MS5DcmVhdGVHcm91cFJlcXVlc3QaJS52ZW5kb3IuYmlvc2VjLnYxLkNyZWF0ZUdyb3VwUmVzcG9uc2UiFYLT5JMCDzoBKiIKL3YxL2dyb3VwcxJrCgpMaXN0R3JvdXBzEiMudmVuZG9yLmJpb3NlYy52MS5MaXN0R3JvdXBzUmVxdWVzdBokLnZlbmRvci5iaW9zZWMudjEuTGlzdEdyb3Vwc1Jlc3BvbnNlIhKC0+STAgwSCi92MS9ncm91cHMSeQoIR2V0R3JvdXASIS52ZW5kb3IuYmlvc2VjLnYxLkdldEdyb3VwUmVxdWVzdBoiLnZlbmRvci5iaW9zZWMudjEuR2V0R3JvdXBSZXNwb25zZSImgtPkkwIgEh4vdjEvZ3JvdXBzL3tna19ncm91cF9pZC52YWx1ZX0SggEKC0RlbGV0ZUdyb3VwEiQudmVuZG9yLmJpb3NlYy52MS5EZWxldGVHcm91cFJlcXVlc3QaJS52ZW5kb3IuYmlvc2VjLnYxLkRlbGV0ZUdyb3VwUmVzcG9uc2UiJoLT5JMCICoeL3YxL2dyb3Vwcy97Z2tfZ3JvdXBfaWQudmFsdWV9EpkBCg9BZGRHcm91cE1lbWJlcnMSKC52ZW5kb3IuYmlvc2VjLnYxLkFkZEdyb3VwTWVtYmVyc1JlcXVlc3QaKS52ZW5kb3IuYmlvc2VjLnYxLkFkZEdyb3VwTWVtYmVyc1Jlc3BvbnNlIjGC0+STAis6ASoiJi92MS9ncm91cHMve2drX2dyb3VwX2lkLnZhbHVlfS9tZW1iZXJzEqIBChJSZW1vdmVHcm91cE1lbWJlcnMSKy52ZW5kb3IuYmlvc2VjLnYxLlJlbW92ZUdyb3VwTWVtYmVyc1JlcXVlc3QaLC52ZW5kb3IuYmlvc2VjLnYxLlJlbW92ZUdyb3VwTWVtYmVyc1Jlc3BvbnNlIjGC0+STAis6ASoqJi92MS9ncm91cHMve2drX2dyb3VwX2lkLnZhbHVlfS9tZW1iZXJzEnkKD0NyZWF0ZVdhdGNobGlzdBIkLnZlbmRvci5iaW9zZWMudjEuQ3JlYXRlR3JvdXBSZXF1ZXN0GiUudmVuZG9yLmJpb3NlYy52MS5DcmVhdGVHcm91cFJlc3BvbnNlIhmC0+STAhM6ASoiDi92MS93YXRjaGxpc3RzEnMKDkxpc3RXYXRjaGxpc3RzEiMudmVuZG9yLmJpb3NlYy52MS5MaXN0R3JvdXBzUmVxdWVzdBokLnZlbmRvci5iaW9zZWMudjEuTGlzdEdyb3Vwc1Jlc3BvbnNlIhaC0+STAhASDi92MS93YXRjaGxpc3RzEoEBCgxHZXRXYXRjaGxpc3QSIS52ZW5kb3IuYmlvc2VjLnYxLkdldEdyb3VwUmVxdWVzdBoiLnZlbmRvci5iaW9zZWMudjEuR2V0R3JvdXBSZXNwb25zZSIqgtPkkwIkEiIvdjEvd2F0Y2hsaXN0cy97Z2tfZ3JvdXBfaWQudmFsdWV9EooBCg9EZWxldGVXYXRjaGxpc3QSJC52ZW5kb3IuYmlvc2VjLnYxLkRlbGV0ZUdyb3VwUmVxdWVzdBolLnZlbmRvci5iaW9zZWMudjEuRGVsZXRlR3JvdXBSZXNwb25zZSIqgtPkkwIkKiIvdjEvd2F0Y2hsaXN0cy97Z2tfZ3JvdXBfaWQudmFsdWV9EqEBChNBZGRXYXRjaGxpc3RNZW1iZXJzEigudmVuZG9yLmJpb3NlYy52MS5BZGRHcm91cE1lbWJlcnNSZXF1ZXN0GikudmVuZG9yLmJpb3NlYy52MS5BZGRHcm91cE1lbWJlcnNSZXNwb25zZSI1gtPkkwIvOgEqIiovdjEvd2F0Y2hsaXN0cy97Z2tfZ3JvdXBfaWQudmFsdWV9L21lbWJlcnMSqgEKFlJlbW92ZVdhdGNobGlzdE1lbWJlcnMSKy52ZW5kb3IuYmlvc2VjLnYxLlJlbW92ZUdyb3VwTWVtYmVyc1JlcXVlc3QaLC52ZW5kb3IuYmlvc2VjLnYxLlJlbW92ZUdyb3VwTWVtYmVyc1Jlc3BvbnNlIjWC0+STAi86ASoqKi92MS93YXRjaGxpc3RzL3tna19ncm91cF9pZC52YWx1ZX0vbWVtYmVyc2IGcHJvdG8z", [file_google_api_annotations, file_vendor_biosec_v1_common, file_vendor_rpc_mandatory, file_vendor_rpc_status]);
 
 /**
  * @generated from message vendor.biosec.v1.CreateGroupRequest
@@ -119,6 +119,177 @@ export const CreateGroupResponseSchema: GenMessage<CreateGroupResponse, {jsonTyp
   messageDesc(file_vendor_biosec_v1_groups, 1);
 
 /**
+ * @generated from message vendor.biosec.v1.ListGroupsRequest
+ */
+export type ListGroupsRequest = Message<"vendor.biosec.v1.ListGroupsRequest"> & {
+  /**
+   * @generated from field: vendor.biosec.v1.Context context = 1;
+   */
+  context?: Context | undefined;
+
+  /**
+   * 1 to 500; 100 when absent.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * The answer's before; empty for the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * @generated from message vendor.biosec.v1.ListGroupsRequest
+ */
+export type ListGroupsRequestJson = {
+  /**
+   * @generated from field: vendor.biosec.v1.Context context = 1;
+   */
+  context?: ContextJson;
+
+  /**
+   * 1 to 500; 100 when absent.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize?: number;
+
+  /**
+   * The answer's before; empty for the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken?: string;
+};
+
+/**
+ * Describes the message vendor.biosec.v1.ListGroupsRequest.
+ * Use `create(ListGroupsRequestSchema)` to create a new message.
+ */
+export const ListGroupsRequestSchema: GenMessage<ListGroupsRequest, {jsonType: ListGroupsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_vendor_biosec_v1_groups, 2);
+
+/**
+ * @generated from message vendor.biosec.v1.ListGroupsResponse
+ */
+export type ListGroupsResponse = Message<"vendor.biosec.v1.ListGroupsResponse"> & {
+  /**
+   * @generated from field: vendor.rpc.Status status = 1;
+   */
+  status?: Status | undefined;
+
+  /**
+   * @generated from field: repeated vendor.biosec.v1.GroupSummary groups = 2;
+   */
+  groups: GroupSummary[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 3;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * @generated from message vendor.biosec.v1.ListGroupsResponse
+ */
+export type ListGroupsResponseJson = {
+  /**
+   * @generated from field: vendor.rpc.Status status = 1;
+   */
+  status?: StatusJson;
+
+  /**
+   * @generated from field: repeated vendor.biosec.v1.GroupSummary groups = 2;
+   */
+  groups?: GroupSummaryJson[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 3;
+   */
+  nextPageToken?: string;
+};
+
+/**
+ * Describes the message vendor.biosec.v1.ListGroupsResponse.
+ * Use `create(ListGroupsResponseSchema)` to create a new message.
+ */
+export const ListGroupsResponseSchema: GenMessage<ListGroupsResponse, {jsonType: ListGroupsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_vendor_biosec_v1_groups, 3);
+
+/**
+ * @generated from message vendor.biosec.v1.GroupSummary
+ */
+export type GroupSummary = Message<"vendor.biosec.v1.GroupSummary"> & {
+  /**
+   * @generated from field: vendor.biosec.v1.UniqueId gk_group_id = 1;
+   */
+  gkGroupId?: UniqueId | undefined;
+
+  /**
+   * @generated from field: string tag = 2;
+   */
+  tag: string;
+
+  /**
+   * Profiles that were added by their id.
+   *
+   * @generated from field: int32 number_of_profiles = 3;
+   */
+  numberOfProfiles: number;
+
+  /**
+   * Owners all of whose prints belong to it.
+   *
+   * @generated from field: int32 number_of_owners = 4;
+   */
+  numberOfOwners: number;
+};
+
+/**
+ * @generated from message vendor.biosec.v1.GroupSummary
+ */
+export type GroupSummaryJson = {
+  /**
+   * @generated from field: vendor.biosec.v1.UniqueId gk_group_id = 1;
+   */
+  gkGroupId?: UniqueIdJson;
+
+  /**
+   * @generated from field: string tag = 2;
+   */
+  tag?: string;
+
+  /**
+   * Profiles that were added by their id.
+   *
+   * @generated from field: int32 number_of_profiles = 3;
+   */
+  numberOfProfiles?: number;
+
+  /**
+   * Owners all of whose prints belong to it.
+   *
+   * @generated from field: int32 number_of_owners = 4;
+   */
+  numberOfOwners?: number;
+};
+
+/**
+ * Describes the message vendor.biosec.v1.GroupSummary.
+ * Use `create(GroupSummarySchema)` to create a new message.
+ */
+export const GroupSummarySchema: GenMessage<GroupSummary, {jsonType: GroupSummaryJson}> = /*@__PURE__*/
+  messageDesc(file_vendor_biosec_v1_groups, 4);
+
+/**
  * @generated from message vendor.biosec.v1.GetGroupRequest
  */
 export type GetGroupRequest = Message<"vendor.biosec.v1.GetGroupRequest"> & {
@@ -153,7 +324,7 @@ export type GetGroupRequestJson = {
  * Use `create(GetGroupRequestSchema)` to create a new message.
  */
 export const GetGroupRequestSchema: GenMessage<GetGroupRequest, {jsonType: GetGroupRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_groups, 2);
+  messageDesc(file_vendor_biosec_v1_groups, 5);
 
 /**
  * @generated from message vendor.biosec.v1.GetGroupResponse
@@ -220,7 +391,7 @@ export type GetGroupResponseJson = {
  * Use `create(GetGroupResponseSchema)` to create a new message.
  */
 export const GetGroupResponseSchema: GenMessage<GetGroupResponse, {jsonType: GetGroupResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_groups, 3);
+  messageDesc(file_vendor_biosec_v1_groups, 6);
 
 /**
  * @generated from message vendor.biosec.v1.DeleteGroupRequest
@@ -257,7 +428,7 @@ export type DeleteGroupRequestJson = {
  * Use `create(DeleteGroupRequestSchema)` to create a new message.
  */
 export const DeleteGroupRequestSchema: GenMessage<DeleteGroupRequest, {jsonType: DeleteGroupRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_groups, 4);
+  messageDesc(file_vendor_biosec_v1_groups, 7);
 
 /**
  * @generated from message vendor.biosec.v1.DeleteGroupResponse
@@ -284,7 +455,7 @@ export type DeleteGroupResponseJson = {
  * Use `create(DeleteGroupResponseSchema)` to create a new message.
  */
 export const DeleteGroupResponseSchema: GenMessage<DeleteGroupResponse, {jsonType: DeleteGroupResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_groups, 5);
+  messageDesc(file_vendor_biosec_v1_groups, 8);
 
 /**
  * @generated from message vendor.biosec.v1.AddGroupMembersRequest
@@ -341,7 +512,7 @@ export type AddGroupMembersRequestJson = {
  * Use `create(AddGroupMembersRequestSchema)` to create a new message.
  */
 export const AddGroupMembersRequestSchema: GenMessage<AddGroupMembersRequest, {jsonType: AddGroupMembersRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_groups, 6);
+  messageDesc(file_vendor_biosec_v1_groups, 9);
 
 /**
  * @generated from message vendor.biosec.v1.AddGroupMembersResponse
@@ -368,7 +539,7 @@ export type AddGroupMembersResponseJson = {
  * Use `create(AddGroupMembersResponseSchema)` to create a new message.
  */
 export const AddGroupMembersResponseSchema: GenMessage<AddGroupMembersResponse, {jsonType: AddGroupMembersResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_groups, 7);
+  messageDesc(file_vendor_biosec_v1_groups, 10);
 
 /**
  * @generated from message vendor.biosec.v1.RemoveGroupMembersRequest
@@ -425,7 +596,7 @@ export type RemoveGroupMembersRequestJson = {
  * Use `create(RemoveGroupMembersRequestSchema)` to create a new message.
  */
 export const RemoveGroupMembersRequestSchema: GenMessage<RemoveGroupMembersRequest, {jsonType: RemoveGroupMembersRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_groups, 8);
+  messageDesc(file_vendor_biosec_v1_groups, 11);
 
 /**
  * @generated from message vendor.biosec.v1.RemoveGroupMembersResponse
@@ -452,7 +623,7 @@ export type RemoveGroupMembersResponseJson = {
  * Use `create(RemoveGroupMembersResponseSchema)` to create a new message.
  */
 export const RemoveGroupMembersResponseSchema: GenMessage<RemoveGroupMembersResponse, {jsonType: RemoveGroupMembersResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_groups, 9);
+  messageDesc(file_vendor_biosec_v1_groups, 12);
 
 /**
  * @generated from service vendor.biosec.v1.GroupsProcessor
@@ -465,6 +636,16 @@ export const GroupsProcessor: GenService<{
     methodKind: "unary";
     input: typeof CreateGroupRequestSchema;
     output: typeof CreateGroupResponseSchema;
+  },
+  /**
+   * The groups of the scope, in the order in which they were made, a page at a time.
+   *
+   * @generated from rpc vendor.biosec.v1.GroupsProcessor.ListGroups
+   */
+  listGroups: {
+    methodKind: "unary";
+    input: typeof ListGroupsRequestSchema;
+    output: typeof ListGroupsResponseSchema;
   },
   /**
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.GetGroup
@@ -505,6 +686,14 @@ export const GroupsProcessor: GenService<{
     methodKind: "unary";
     input: typeof CreateGroupRequestSchema;
     output: typeof CreateGroupResponseSchema;
+  },
+  /**
+   * @generated from rpc vendor.biosec.v1.GroupsProcessor.ListWatchlists
+   */
+  listWatchlists: {
+    methodKind: "unary";
+    input: typeof ListGroupsRequestSchema;
+    output: typeof ListGroupsResponseSchema;
   },
   /**
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.GetWatchlist

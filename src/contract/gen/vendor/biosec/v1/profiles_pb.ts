@@ -9,7 +9,7 @@ import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.js";
 import type { Duration, DurationJson, Int32ValueJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_wrappers } from "@bufbuild/protobuf/wkt";
-import type { Context, ContextJson, ListOfUniqueId, ListOfUniqueIdJson, UniqueId, UniqueIdJson } from "./common_pb.js";
+import type { Context, ContextJson, ListOfUniqueId, ListOfUniqueIdJson, OwnerType, OwnerTypeJson, UniqueId, UniqueIdJson } from "./common_pb.js";
 import { file_vendor_biosec_v1_common } from "./common_pb.js";
 import type { VoiceprintProfileStatus, VoiceprintProfileStatusJson } from "./voiceprints_pb.js";
 import { file_vendor_biosec_v1_voiceprints } from "./voiceprints_pb.js";
@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vendor/biosec/v1/profiles.proto.
  */
 export const file_vendor_biosec_v1_profiles: GenFile = /*@__PURE__*/
-  fileDesc("Ch92ZW5kb3IvYmlvc2VjL3YxL3Byb2ZpbGVzLnByb3RvEhB2ZW5kb3IuYmlvc2VjLnYxIrQBCh5DcmVhdGVWb2ljZXByaW50UHJvZmlsZVJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARITCglwZXJzb25faWQYAiABKAlIABIWCgxmcmF1ZHN0ZXJfaWQYAyABKAlIABITCgtwcm9maWxlX3RhZxgEIAEoCToPqrsYC2drX3Njb3BlX2lkQg0KBW93bmVyEgSouxgBIrQBCh9DcmVhdGVWb2ljZXByaW50UHJvZmlsZVJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEjwKGGdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSLwoLZ2tfb3duZXJfaWQYAyABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkIrUBCh9HZXRHa1ZvaWNlcHJpbnRQcm9maWxlSWRSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESEwoJcGVyc29uX2lkGAIgASgJSAASFgoMZnJhdWRzdGVyX2lkGAMgASgJSAASEwoLcHJvZmlsZV90YWcYBCABKAk6D6q7GAtna19zY29wZV9pZEINCgVvd25lchIEqLsYASK1AQogR2V0R2tWb2ljZXByaW50UHJvZmlsZUlkUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSPAoYZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBIvCgtna19vd25lcl9pZBgDIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQipwEKHkRlbGV0ZVZvaWNlcHJpbnRQcm9maWxlUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEkIKGGdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWRCBKi7GAE6D6q7GAtna19zY29wZV9pZCJFCh9EZWxldGVWb2ljZXByaW50UHJvZmlsZVJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzIrEBCidTdGFydFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARJDChlna192b2ljZXByaW50X3Byb2ZpbGVfaWRzGAIgASgLMiAudmVuZG9yLmJpb3NlYy52MS5MaXN0T2ZVbmlxdWVJZDoPqrsYC2drX3Njb3BlX2lkIsABCihTdGFydFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEi0KCWdrX2pvYl9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSQQoFc3RhdGUYAyABKA4yMi52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlN0YXRlIp8BCiVHZXRWb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESMwoJZ2tfam9iX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZEIEqLsYAToPqrsYC2drX3Njb3BlX2lkIuUBCiZHZXRWb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JSZXNwb25zZRIiCgZzdGF0dXMYASABKAsyEi52ZW5kb3IucnBjLlN0YXR1cxJBCgVzdGF0ZRgCIAEoDjIyLnZlbmRvci5iaW9zZWMudjEuVm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iU3RhdGUSEAoIcHJvZ3Jlc3MYAyABKAESQgoIcHJvZmlsZXMYBCADKAsyMC52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlU3RhdHVzRGV0YWlscyKRAwoeVm9pY2VwcmludFByb2ZpbGVTdGF0dXNEZXRhaWxzEjwKGGdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZBgBIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSOQoGc3RhdHVzGAIgASgOMikudmVuZG9yLmJpb3NlYy52MS5Wb2ljZXByaW50UHJvZmlsZVN0YXR1cxIyCg1wcmludF92ZXJzaW9uGAMgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSRAogZ2tfY2FsaWJyYXRpb25fbW9kZWxfcmV2aXNpb25faWQYBCABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEjMKDnRvdGFsX3NlZ21lbnRzGAUgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSMgoPdG90YWxfbmV0X2F1ZGlvGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhMKC2lzX29ic29sZXRlGAcgASgIIsUBCitTdGFydFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2JSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESQwoZZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkcxgCIAEoCzIgLnZlbmRvci5iaW9zZWMudjEuTGlzdE9mVW5pcXVlSWQ6H6q7GAtna19zY29wZV9pZKq7GAxjb25maWdzZXRfaWQixAEKLFN0YXJ0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEi0KCWdrX2pvYl9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSQQoFc3RhdGUYAyABKA4yMi52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlN0YXRlIqMBCilHZXRWb2ljZXByaW50UHJvZmlsZXNSZXRyYWluaW5nSm9iUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEjMKCWdrX2pvYl9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWRCBKi7GAE6D6q7GAtna19zY29wZV9pZCLmAQoqR2V0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEkEKBXN0YXRlGAIgASgOMjIudmVuZG9yLmJpb3NlYy52MS5Wb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JTdGF0ZRIQCghwcm9ncmVzcxgDIAEoARI/Cghwcm9maWxlcxgEIAMoCzItLnZlbmRvci5iaW9zZWMudjEuVm9pY2VwcmludFByb2ZpbGVSZXRyYWluaW5nIsUBChtWb2ljZXByaW50UHJvZmlsZVJldHJhaW5pbmcSPAoYZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkGAEgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBI0CgdvdXRjb21lGAIgASgOMiMudmVuZG9yLmJpb3NlYy52MS5SZXRyYWluaW5nT3V0Y29tZRIyCg1wcmludF92ZXJzaW9uGAMgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUqoQIKIFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlN0YXRlEjQKMFZPSUNFUFJJTlRfUFJPRklMRVNfU1RBVFVTX0pPQl9TVEFURV9VTlNQRUNJRklFRBAAEjAKLFZPSUNFUFJJTlRfUFJPRklMRVNfU1RBVFVTX0pPQl9TVEFURV9QRU5ESU5HEAESMAosVk9JQ0VQUklOVF9QUk9GSUxFU19TVEFUVVNfSk9CX1NUQVRFX1NUQVJURUQQAhIyCi5WT0lDRVBSSU5UX1BST0ZJTEVTX1NUQVRVU19KT0JfU1RBVEVfQ09NUExFVEVEEAMSLworVk9JQ0VQUklOVF9QUk9GSUxFU19TVEFUVVNfSk9CX1NUQVRFX0ZBSUxFRBAEKsUBChFSZXRyYWluaW5nT3V0Y29tZRIiCh5SRVRSQUlOSU5HX09VVENPTUVfVU5TUEVDSUZJRUQQABIgChxSRVRSQUlOSU5HX09VVENPTUVfUkVUUkFJTkVEEAESIQodUkVUUkFJTklOR19PVVRDT01FX05PVF9ORUVERUQQAhIoCiRSRVRSQUlOSU5HX09VVENPTUVfRU5ST0xMTUVOVF9ORUVERUQQAxIdChlSRVRSQUlOSU5HX09VVENPTUVfRkFJTEVEEAQy8QoKEVByb2ZpbGVzUHJvY2Vzc29yEqMBChdDcmVhdGVWb2ljZXByaW50UHJvZmlsZRIwLnZlbmRvci5iaW9zZWMudjEuQ3JlYXRlVm9pY2VwcmludFByb2ZpbGVSZXF1ZXN0GjEudmVuZG9yLmJpb3NlYy52MS5DcmVhdGVWb2ljZXByaW50UHJvZmlsZVJlc3BvbnNlIiOC0+STAh06ASoiGC92MS92b2ljZXByaW50cy9wcm9maWxlcxKoAQoYR2V0R2tWb2ljZXByaW50UHJvZmlsZUlkEjEudmVuZG9yLmJpb3NlYy52MS5HZXRHa1ZvaWNlcHJpbnRQcm9maWxlSWRSZXF1ZXN0GjIudmVuZG9yLmJpb3NlYy52MS5HZXRHa1ZvaWNlcHJpbnRQcm9maWxlSWRSZXNwb25zZSIlgtPkkwIfEh0vdjEvdm9pY2VwcmludHMvcHJvZmlsZXMvZ2tpZBK4AQoXRGVsZXRlVm9pY2VwcmludFByb2ZpbGUSMC52ZW5kb3IuYmlvc2VjLnYxLkRlbGV0ZVZvaWNlcHJpbnRQcm9maWxlUmVxdWVzdBoxLnZlbmRvci5iaW9zZWMudjEuRGVsZXRlVm9pY2VwcmludFByb2ZpbGVSZXNwb25zZSI4gtPkkwIyKjAvdjEvdm9pY2VwcmludHMve2drX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZC52YWx1ZX0SxQEKIFN0YXJ0Vm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iEjkudmVuZG9yLmJpb3NlYy52MS5TdGFydFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlJlcXVlc3QaOi52ZW5kb3IuYmlvc2VjLnYxLlN0YXJ0Vm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iUmVzcG9uc2UiKoLT5JMCJDoBKiIfL3YxL3ZvaWNlcHJpbnRzL3Byb2ZpbGVzL3N0YXR1cxLOAQoeR2V0Vm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iEjcudmVuZG9yLmJpb3NlYy52MS5HZXRWb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JSZXF1ZXN0GjgudmVuZG9yLmJpb3NlYy52MS5HZXRWb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JSZXNwb25zZSI5gtPkkwIzEjEvdjEvdm9pY2VwcmludHMvcHJvZmlsZXMvc3RhdHVzL3tna19qb2JfaWQudmFsdWV9EtUBCiRTdGFydFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2ISPS52ZW5kb3IuYmlvc2VjLnYxLlN0YXJ0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlcXVlc3QaPi52ZW5kb3IuYmlvc2VjLnYxLlN0YXJ0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlc3BvbnNlIi6C0+STAig6ASoiIy92MS92b2ljZXByaW50cy9wcm9maWxlcy9yZXRyYWluaW5nEt4BCiJHZXRWb2ljZXByaW50UHJvZmlsZXNSZXRyYWluaW5nSm9iEjsudmVuZG9yLmJpb3NlYy52MS5HZXRWb2ljZXByaW50UHJvZmlsZXNSZXRyYWluaW5nSm9iUmVxdWVzdBo8LnZlbmRvci5iaW9zZWMudjEuR2V0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlc3BvbnNlIj2C0+STAjcSNS92MS92b2ljZXByaW50cy9wcm9maWxlcy9yZXRyYWluaW5nL3tna19qb2JfaWQudmFsdWV9YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_duration, file_google_protobuf_wrappers, file_vendor_biosec_v1_common, file_vendor_biosec_v1_voiceprints, file_vendor_rpc_mandatory, file_vendor_rpc_status]);
+  fileDesc("Ch92ZW5kb3IvYmlvc2VjL3YxL3Byb2ZpbGVzLnByb3RvEhB2ZW5kb3IuYmlvc2VjLnYxIrQBCh5DcmVhdGVWb2ljZXByaW50UHJvZmlsZVJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARITCglwZXJzb25faWQYAiABKAlIABIWCgxmcmF1ZHN0ZXJfaWQYAyABKAlIABITCgtwcm9maWxlX3RhZxgEIAEoCToPqrsYC2drX3Njb3BlX2lkQg0KBW93bmVyEgSouxgBIrQBCh9DcmVhdGVWb2ljZXByaW50UHJvZmlsZVJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEjwKGGdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSLwoLZ2tfb3duZXJfaWQYAyABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkIroBCh1MaXN0Vm9pY2VwcmludFByb2ZpbGVzUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEi8KCm93bmVyX3R5cGUYAiABKA4yGy52ZW5kb3IuYmlvc2VjLnYxLk93bmVyVHlwZRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCToPqrsYC2drX3Njb3BlX2lkIpsBCh5MaXN0Vm9pY2VwcmludFByb2ZpbGVzUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSPAoIcHJvZmlsZXMYAiADKAsyKi52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlU3VtbWFyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkiswIKGFZvaWNlcHJpbnRQcm9maWxlU3VtbWFyeRI8Chhna192b2ljZXByaW50X3Byb2ZpbGVfaWQYASABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEi8KC2drX293bmVyX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBIvCgpvd25lcl90eXBlGAMgASgOMhsudmVuZG9yLmJpb3NlYy52MS5Pd25lclR5cGUSEAoIb3duZXJfaWQYBCABKAkSEwoLcHJvZmlsZV90YWcYBSABKAkSOQoGc3RhdHVzGAYgASgOMikudmVuZG9yLmJpb3NlYy52MS5Wb2ljZXByaW50UHJvZmlsZVN0YXR1cxIVCg1wcmludF92ZXJzaW9uGAcgASgFIrUBCh9HZXRHa1ZvaWNlcHJpbnRQcm9maWxlSWRSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESEwoJcGVyc29uX2lkGAIgASgJSAASFgoMZnJhdWRzdGVyX2lkGAMgASgJSAASEwoLcHJvZmlsZV90YWcYBCABKAk6D6q7GAtna19zY29wZV9pZEINCgVvd25lchIEqLsYASK1AQogR2V0R2tWb2ljZXByaW50UHJvZmlsZUlkUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSPAoYZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBIvCgtna19vd25lcl9pZBgDIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQipwEKHkRlbGV0ZVZvaWNlcHJpbnRQcm9maWxlUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEkIKGGdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWRCBKi7GAE6D6q7GAtna19zY29wZV9pZCJFCh9EZWxldGVWb2ljZXByaW50UHJvZmlsZVJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzIrEBCidTdGFydFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARJDChlna192b2ljZXByaW50X3Byb2ZpbGVfaWRzGAIgASgLMiAudmVuZG9yLmJpb3NlYy52MS5MaXN0T2ZVbmlxdWVJZDoPqrsYC2drX3Njb3BlX2lkIsABCihTdGFydFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEi0KCWdrX2pvYl9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSQQoFc3RhdGUYAyABKA4yMi52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlN0YXRlIp8BCiVHZXRWb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESMwoJZ2tfam9iX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZEIEqLsYAToPqrsYC2drX3Njb3BlX2lkIuUBCiZHZXRWb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JSZXNwb25zZRIiCgZzdGF0dXMYASABKAsyEi52ZW5kb3IucnBjLlN0YXR1cxJBCgVzdGF0ZRgCIAEoDjIyLnZlbmRvci5iaW9zZWMudjEuVm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iU3RhdGUSEAoIcHJvZ3Jlc3MYAyABKAESQgoIcHJvZmlsZXMYBCADKAsyMC52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlU3RhdHVzRGV0YWlscyKRAwoeVm9pY2VwcmludFByb2ZpbGVTdGF0dXNEZXRhaWxzEjwKGGdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZBgBIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSOQoGc3RhdHVzGAIgASgOMikudmVuZG9yLmJpb3NlYy52MS5Wb2ljZXByaW50UHJvZmlsZVN0YXR1cxIyCg1wcmludF92ZXJzaW9uGAMgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSRAogZ2tfY2FsaWJyYXRpb25fbW9kZWxfcmV2aXNpb25faWQYBCABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEjMKDnRvdGFsX3NlZ21lbnRzGAUgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSMgoPdG90YWxfbmV0X2F1ZGlvGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhMKC2lzX29ic29sZXRlGAcgASgIIsUBCitTdGFydFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2JSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESQwoZZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkcxgCIAEoCzIgLnZlbmRvci5iaW9zZWMudjEuTGlzdE9mVW5pcXVlSWQ6H6q7GAtna19zY29wZV9pZKq7GAxjb25maWdzZXRfaWQixAEKLFN0YXJ0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEi0KCWdrX2pvYl9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSQQoFc3RhdGUYAyABKA4yMi52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlN0YXRlIqMBCilHZXRWb2ljZXByaW50UHJvZmlsZXNSZXRyYWluaW5nSm9iUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEjMKCWdrX2pvYl9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWRCBKi7GAE6D6q7GAtna19zY29wZV9pZCLmAQoqR2V0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEkEKBXN0YXRlGAIgASgOMjIudmVuZG9yLmJpb3NlYy52MS5Wb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JTdGF0ZRIQCghwcm9ncmVzcxgDIAEoARI/Cghwcm9maWxlcxgEIAMoCzItLnZlbmRvci5iaW9zZWMudjEuVm9pY2VwcmludFByb2ZpbGVSZXRyYWluaW5nIsUBChtWb2ljZXByaW50UHJvZmlsZVJldHJhaW5pbmcSPAoYZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkGAEgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBI0CgdvdXRjb21lGAIgASgOMiMudmVuZG9yLmJpb3NlYy52MS5SZXRyYWluaW5nT3V0Y29tZRIyCg1wcmludF92ZXJzaW9uGAMgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUqoQIKIFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlN0YXRlEjQKMFZPSUNFUFJJTlRfUFJPRklMRVNfU1RBVFVTX0pPQl9TVEFURV9VTlNQRUNJRklFRBAAEjAKLFZPSUNFUFJJTlRfUFJPRklMRVNfU1RBVFVTX0pPQl9TVEFURV9QRU5ESU5HEAESMAosVk9JQ0VQUklOVF9QUk9GSUxFU19TVEFUVVNfSk9CX1NUQVRFX1NUQVJURUQQAhIyCi5WT0lDRVBSSU5UX1BST0ZJTEVTX1NUQVRVU19KT0JfU1RBVEVfQ09NUExFVEVEEAMSLworVk9JQ0VQUklOVF9QUk9GSUxFU19TVEFUVVNfSk9CX1NUQVRFX0ZBSUxFRBAEKsUBChFSZXRyYWluaW5nT3V0Y29tZRIiCh5SRVRSQUlOSU5HX09VVENPTUVfVU5TUEVDSUZJRUQQABIgChxSRVRSQUlOSU5HX09VVENPTUVfUkVUUkFJTkVEEAESIQodUkVUUkFJTklOR19PVVRDT01FX05PVF9ORUVERUQQAhIoCiRSRVRSQUlOSU5HX09VVENPTUVfRU5ST0xMTUVOVF9ORUVERUQQAxIdChlSRVRSQUlOSU5HX09VVENPTUVfRkFJTEVEEAQykQwKEVByb2ZpbGVzUHJvY2Vzc29yEqMBChdDcmVhdGVWb2ljZXByaW50UHJvZmlsZRIwLnZlbmRvci5iaW9zZWMudjEuQ3JlYXRlVm9pY2VwcmludFByb2ZpbGVSZXF1ZXN0GjEudmVuZG9yLmJpb3NlYy52MS5DcmVhdGVWb2ljZXByaW50UHJvZmlsZVJlc3BvbnNlIiOC0+STAh06ASoiGC92MS92b2ljZXByaW50cy9wcm9maWxlcxKdAQoWTGlzdFZvaWNlcHJpbnRQcm9maWxlcxIvLnZlbmRvci5iaW9zZWMudjEuTGlzdFZvaWNlcHJpbnRQcm9maWxlc1JlcXVlc3QaMC52ZW5kb3IuYmlvc2VjLnYxLkxpc3RWb2ljZXByaW50UHJvZmlsZXNSZXNwb25zZSIggtPkkwIaEhgvdjEvdm9pY2VwcmludHMvcHJvZmlsZXMSqAEKGEdldEdrVm9pY2VwcmludFByb2ZpbGVJZBIxLnZlbmRvci5iaW9zZWMudjEuR2V0R2tWb2ljZXByaW50UHJvZmlsZUlkUmVxdWVzdBoyLnZlbmRvci5iaW9zZWMudjEuR2V0R2tWb2ljZXByaW50UHJvZmlsZUlkUmVzcG9uc2UiJYLT5JMCHxIdL3YxL3ZvaWNlcHJpbnRzL3Byb2ZpbGVzL2draWQSuAEKF0RlbGV0ZVZvaWNlcHJpbnRQcm9maWxlEjAudmVuZG9yLmJpb3NlYy52MS5EZWxldGVWb2ljZXByaW50UHJvZmlsZVJlcXVlc3QaMS52ZW5kb3IuYmlvc2VjLnYxLkRlbGV0ZVZvaWNlcHJpbnRQcm9maWxlUmVzcG9uc2UiOILT5JMCMiowL3YxL3ZvaWNlcHJpbnRzL3tna192b2ljZXByaW50X3Byb2ZpbGVfaWQudmFsdWV9EsUBCiBTdGFydFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYhI5LnZlbmRvci5iaW9zZWMudjEuU3RhcnRWb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JSZXF1ZXN0GjoudmVuZG9yLmJpb3NlYy52MS5TdGFydFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlJlc3BvbnNlIiqC0+STAiQ6ASoiHy92MS92b2ljZXByaW50cy9wcm9maWxlcy9zdGF0dXMSzgEKHkdldFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYhI3LnZlbmRvci5iaW9zZWMudjEuR2V0Vm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iUmVxdWVzdBo4LnZlbmRvci5iaW9zZWMudjEuR2V0Vm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iUmVzcG9uc2UiOYLT5JMCMxIxL3YxL3ZvaWNlcHJpbnRzL3Byb2ZpbGVzL3N0YXR1cy97Z2tfam9iX2lkLnZhbHVlfRLVAQokU3RhcnRWb2ljZXByaW50UHJvZmlsZXNSZXRyYWluaW5nSm9iEj0udmVuZG9yLmJpb3NlYy52MS5TdGFydFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2JSZXF1ZXN0Gj4udmVuZG9yLmJpb3NlYy52MS5TdGFydFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2JSZXNwb25zZSIugtPkkwIoOgEqIiMvdjEvdm9pY2VwcmludHMvcHJvZmlsZXMvcmV0cmFpbmluZxLeAQoiR2V0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYhI7LnZlbmRvci5iaW9zZWMudjEuR2V0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlcXVlc3QaPC52ZW5kb3IuYmlvc2VjLnYxLkdldFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2JSZXNwb25zZSI9gtPkkwI3EjUvdjEvdm9pY2VwcmludHMvcHJvZmlsZXMvcmV0cmFpbmluZy97Z2tfam9iX2lkLnZhbHVlfWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_duration, file_google_protobuf_wrappers, file_vendor_biosec_v1_common, file_vendor_biosec_v1_voiceprints, file_vendor_rpc_mandatory, file_vendor_rpc_status]);
 
 /**
  * @generated from message vendor.biosec.v1.CreateVoiceprintProfileRequest
@@ -138,6 +138,217 @@ export const CreateVoiceprintProfileResponseSchema: GenMessage<CreateVoiceprintP
   messageDesc(file_vendor_biosec_v1_profiles, 1);
 
 /**
+ * @generated from message vendor.biosec.v1.ListVoiceprintProfilesRequest
+ */
+export type ListVoiceprintProfilesRequest = Message<"vendor.biosec.v1.ListVoiceprintProfilesRequest"> & {
+  /**
+   * @generated from field: vendor.biosec.v1.Context context = 1;
+   */
+  context?: Context | undefined;
+
+  /**
+   * Persons or fraudsters alone; both when unspecified.
+   *
+   * @generated from field: vendor.biosec.v1.OwnerType owner_type = 2;
+   */
+  ownerType: OwnerType;
+
+  /**
+   * 1 to 500; 100 when absent. A page may hold fewer though it is not the last.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * The answer's before; empty for the first page.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+};
+
+/**
+ * @generated from message vendor.biosec.v1.ListVoiceprintProfilesRequest
+ */
+export type ListVoiceprintProfilesRequestJson = {
+  /**
+   * @generated from field: vendor.biosec.v1.Context context = 1;
+   */
+  context?: ContextJson;
+
+  /**
+   * Persons or fraudsters alone; both when unspecified.
+   *
+   * @generated from field: vendor.biosec.v1.OwnerType owner_type = 2;
+   */
+  ownerType?: OwnerTypeJson;
+
+  /**
+   * 1 to 500; 100 when absent. A page may hold fewer though it is not the last.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize?: number;
+
+  /**
+   * The answer's before; empty for the first page.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken?: string;
+};
+
+/**
+ * Describes the message vendor.biosec.v1.ListVoiceprintProfilesRequest.
+ * Use `create(ListVoiceprintProfilesRequestSchema)` to create a new message.
+ */
+export const ListVoiceprintProfilesRequestSchema: GenMessage<ListVoiceprintProfilesRequest, {jsonType: ListVoiceprintProfilesRequestJson}> = /*@__PURE__*/
+  messageDesc(file_vendor_biosec_v1_profiles, 2);
+
+/**
+ * @generated from message vendor.biosec.v1.ListVoiceprintProfilesResponse
+ */
+export type ListVoiceprintProfilesResponse = Message<"vendor.biosec.v1.ListVoiceprintProfilesResponse"> & {
+  /**
+   * @generated from field: vendor.rpc.Status status = 1;
+   */
+  status?: Status | undefined;
+
+  /**
+   * @generated from field: repeated vendor.biosec.v1.VoiceprintProfileSummary profiles = 2;
+   */
+  profiles: VoiceprintProfileSummary[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 3;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * @generated from message vendor.biosec.v1.ListVoiceprintProfilesResponse
+ */
+export type ListVoiceprintProfilesResponseJson = {
+  /**
+   * @generated from field: vendor.rpc.Status status = 1;
+   */
+  status?: StatusJson;
+
+  /**
+   * @generated from field: repeated vendor.biosec.v1.VoiceprintProfileSummary profiles = 2;
+   */
+  profiles?: VoiceprintProfileSummaryJson[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 3;
+   */
+  nextPageToken?: string;
+};
+
+/**
+ * Describes the message vendor.biosec.v1.ListVoiceprintProfilesResponse.
+ * Use `create(ListVoiceprintProfilesResponseSchema)` to create a new message.
+ */
+export const ListVoiceprintProfilesResponseSchema: GenMessage<ListVoiceprintProfilesResponse, {jsonType: ListVoiceprintProfilesResponseJson}> = /*@__PURE__*/
+  messageDesc(file_vendor_biosec_v1_profiles, 3);
+
+/**
+ * @generated from message vendor.biosec.v1.VoiceprintProfileSummary
+ */
+export type VoiceprintProfileSummary = Message<"vendor.biosec.v1.VoiceprintProfileSummary"> & {
+  /**
+   * @generated from field: vendor.biosec.v1.UniqueId gk_voiceprint_profile_id = 1;
+   */
+  gkVoiceprintProfileId?: UniqueId | undefined;
+
+  /**
+   * @generated from field: vendor.biosec.v1.UniqueId gk_owner_id = 2;
+   */
+  gkOwnerId?: UniqueId | undefined;
+
+  /**
+   * @generated from field: vendor.biosec.v1.OwnerType owner_type = 3;
+   */
+  ownerType: OwnerType;
+
+  /**
+   * External id of the owner.
+   *
+   * @generated from field: string owner_id = 4;
+   */
+  ownerId: string;
+
+  /**
+   * @generated from field: string profile_tag = 5;
+   */
+  profileTag: string;
+
+  /**
+   * @generated from field: vendor.biosec.v1.VoiceprintProfileStatus status = 6;
+   */
+  status: VoiceprintProfileStatus;
+
+  /**
+   * @generated from field: int32 print_version = 7;
+   */
+  printVersion: number;
+};
+
+/**
+ * @generated from message vendor.biosec.v1.VoiceprintProfileSummary
+ */
+export type VoiceprintProfileSummaryJson = {
+  /**
+   * @generated from field: vendor.biosec.v1.UniqueId gk_voiceprint_profile_id = 1;
+   */
+  gkVoiceprintProfileId?: UniqueIdJson;
+
+  /**
+   * @generated from field: vendor.biosec.v1.UniqueId gk_owner_id = 2;
+   */
+  gkOwnerId?: UniqueIdJson;
+
+  /**
+   * @generated from field: vendor.biosec.v1.OwnerType owner_type = 3;
+   */
+  ownerType?: OwnerTypeJson;
+
+  /**
+   * External id of the owner.
+   *
+   * @generated from field: string owner_id = 4;
+   */
+  ownerId?: string;
+
+  /**
+   * @generated from field: string profile_tag = 5;
+   */
+  profileTag?: string;
+
+  /**
+   * @generated from field: vendor.biosec.v1.VoiceprintProfileStatus status = 6;
+   */
+  status?: VoiceprintProfileStatusJson;
+
+  /**
+   * @generated from field: int32 print_version = 7;
+   */
+  printVersion?: number;
+};
+
+/**
+ * Describes the message vendor.biosec.v1.VoiceprintProfileSummary.
+ * Use `create(VoiceprintProfileSummarySchema)` to create a new message.
+ */
+export const VoiceprintProfileSummarySchema: GenMessage<VoiceprintProfileSummary, {jsonType: VoiceprintProfileSummaryJson}> = /*@__PURE__*/
+  messageDesc(file_vendor_biosec_v1_profiles, 4);
+
+/**
  * @generated from message vendor.biosec.v1.GetGkVoiceprintProfileIdRequest
  */
 export type GetGkVoiceprintProfileIdRequest = Message<"vendor.biosec.v1.GetGkVoiceprintProfileIdRequest"> & {
@@ -199,7 +410,7 @@ export type GetGkVoiceprintProfileIdRequestJson = {
  * Use `create(GetGkVoiceprintProfileIdRequestSchema)` to create a new message.
  */
 export const GetGkVoiceprintProfileIdRequestSchema: GenMessage<GetGkVoiceprintProfileIdRequest, {jsonType: GetGkVoiceprintProfileIdRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 2);
+  messageDesc(file_vendor_biosec_v1_profiles, 5);
 
 /**
  * @generated from message vendor.biosec.v1.GetGkVoiceprintProfileIdResponse
@@ -246,7 +457,7 @@ export type GetGkVoiceprintProfileIdResponseJson = {
  * Use `create(GetGkVoiceprintProfileIdResponseSchema)` to create a new message.
  */
 export const GetGkVoiceprintProfileIdResponseSchema: GenMessage<GetGkVoiceprintProfileIdResponse, {jsonType: GetGkVoiceprintProfileIdResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 3);
+  messageDesc(file_vendor_biosec_v1_profiles, 6);
 
 /**
  * @generated from message vendor.biosec.v1.DeleteVoiceprintProfileRequest
@@ -283,7 +494,7 @@ export type DeleteVoiceprintProfileRequestJson = {
  * Use `create(DeleteVoiceprintProfileRequestSchema)` to create a new message.
  */
 export const DeleteVoiceprintProfileRequestSchema: GenMessage<DeleteVoiceprintProfileRequest, {jsonType: DeleteVoiceprintProfileRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 4);
+  messageDesc(file_vendor_biosec_v1_profiles, 7);
 
 /**
  * @generated from message vendor.biosec.v1.DeleteVoiceprintProfileResponse
@@ -310,7 +521,7 @@ export type DeleteVoiceprintProfileResponseJson = {
  * Use `create(DeleteVoiceprintProfileResponseSchema)` to create a new message.
  */
 export const DeleteVoiceprintProfileResponseSchema: GenMessage<DeleteVoiceprintProfileResponse, {jsonType: DeleteVoiceprintProfileResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 5);
+  messageDesc(file_vendor_biosec_v1_profiles, 8);
 
 /**
  * @generated from message vendor.biosec.v1.StartVoiceprintProfilesStatusJobRequest
@@ -351,7 +562,7 @@ export type StartVoiceprintProfilesStatusJobRequestJson = {
  * Use `create(StartVoiceprintProfilesStatusJobRequestSchema)` to create a new message.
  */
 export const StartVoiceprintProfilesStatusJobRequestSchema: GenMessage<StartVoiceprintProfilesStatusJobRequest, {jsonType: StartVoiceprintProfilesStatusJobRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 6);
+  messageDesc(file_vendor_biosec_v1_profiles, 9);
 
 /**
  * @generated from message vendor.biosec.v1.StartVoiceprintProfilesStatusJobResponse
@@ -398,7 +609,7 @@ export type StartVoiceprintProfilesStatusJobResponseJson = {
  * Use `create(StartVoiceprintProfilesStatusJobResponseSchema)` to create a new message.
  */
 export const StartVoiceprintProfilesStatusJobResponseSchema: GenMessage<StartVoiceprintProfilesStatusJobResponse, {jsonType: StartVoiceprintProfilesStatusJobResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 7);
+  messageDesc(file_vendor_biosec_v1_profiles, 10);
 
 /**
  * @generated from message vendor.biosec.v1.GetVoiceprintProfilesStatusJobRequest
@@ -435,7 +646,7 @@ export type GetVoiceprintProfilesStatusJobRequestJson = {
  * Use `create(GetVoiceprintProfilesStatusJobRequestSchema)` to create a new message.
  */
 export const GetVoiceprintProfilesStatusJobRequestSchema: GenMessage<GetVoiceprintProfilesStatusJobRequest, {jsonType: GetVoiceprintProfilesStatusJobRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 8);
+  messageDesc(file_vendor_biosec_v1_profiles, 11);
 
 /**
  * @generated from message vendor.biosec.v1.GetVoiceprintProfilesStatusJobResponse
@@ -500,7 +711,7 @@ export type GetVoiceprintProfilesStatusJobResponseJson = {
  * Use `create(GetVoiceprintProfilesStatusJobResponseSchema)` to create a new message.
  */
 export const GetVoiceprintProfilesStatusJobResponseSchema: GenMessage<GetVoiceprintProfilesStatusJobResponse, {jsonType: GetVoiceprintProfilesStatusJobResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 9);
+  messageDesc(file_vendor_biosec_v1_profiles, 12);
 
 /**
  * @generated from message vendor.biosec.v1.VoiceprintProfileStatusDetails
@@ -595,7 +806,7 @@ export type VoiceprintProfileStatusDetailsJson = {
  * Use `create(VoiceprintProfileStatusDetailsSchema)` to create a new message.
  */
 export const VoiceprintProfileStatusDetailsSchema: GenMessage<VoiceprintProfileStatusDetails, {jsonType: VoiceprintProfileStatusDetailsJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 10);
+  messageDesc(file_vendor_biosec_v1_profiles, 13);
 
 /**
  * @generated from message vendor.biosec.v1.StartVoiceprintProfilesRetrainingJobRequest
@@ -636,7 +847,7 @@ export type StartVoiceprintProfilesRetrainingJobRequestJson = {
  * Use `create(StartVoiceprintProfilesRetrainingJobRequestSchema)` to create a new message.
  */
 export const StartVoiceprintProfilesRetrainingJobRequestSchema: GenMessage<StartVoiceprintProfilesRetrainingJobRequest, {jsonType: StartVoiceprintProfilesRetrainingJobRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 11);
+  messageDesc(file_vendor_biosec_v1_profiles, 14);
 
 /**
  * @generated from message vendor.biosec.v1.StartVoiceprintProfilesRetrainingJobResponse
@@ -683,7 +894,7 @@ export type StartVoiceprintProfilesRetrainingJobResponseJson = {
  * Use `create(StartVoiceprintProfilesRetrainingJobResponseSchema)` to create a new message.
  */
 export const StartVoiceprintProfilesRetrainingJobResponseSchema: GenMessage<StartVoiceprintProfilesRetrainingJobResponse, {jsonType: StartVoiceprintProfilesRetrainingJobResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 12);
+  messageDesc(file_vendor_biosec_v1_profiles, 15);
 
 /**
  * @generated from message vendor.biosec.v1.GetVoiceprintProfilesRetrainingJobRequest
@@ -720,7 +931,7 @@ export type GetVoiceprintProfilesRetrainingJobRequestJson = {
  * Use `create(GetVoiceprintProfilesRetrainingJobRequestSchema)` to create a new message.
  */
 export const GetVoiceprintProfilesRetrainingJobRequestSchema: GenMessage<GetVoiceprintProfilesRetrainingJobRequest, {jsonType: GetVoiceprintProfilesRetrainingJobRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 13);
+  messageDesc(file_vendor_biosec_v1_profiles, 16);
 
 /**
  * @generated from message vendor.biosec.v1.GetVoiceprintProfilesRetrainingJobResponse
@@ -781,7 +992,7 @@ export type GetVoiceprintProfilesRetrainingJobResponseJson = {
  * Use `create(GetVoiceprintProfilesRetrainingJobResponseSchema)` to create a new message.
  */
 export const GetVoiceprintProfilesRetrainingJobResponseSchema: GenMessage<GetVoiceprintProfilesRetrainingJobResponse, {jsonType: GetVoiceprintProfilesRetrainingJobResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 14);
+  messageDesc(file_vendor_biosec_v1_profiles, 17);
 
 /**
  * @generated from message vendor.biosec.v1.VoiceprintProfileRetraining
@@ -828,7 +1039,7 @@ export type VoiceprintProfileRetrainingJson = {
  * Use `create(VoiceprintProfileRetrainingSchema)` to create a new message.
  */
 export const VoiceprintProfileRetrainingSchema: GenMessage<VoiceprintProfileRetraining, {jsonType: VoiceprintProfileRetrainingJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 15);
+  messageDesc(file_vendor_biosec_v1_profiles, 18);
 
 /**
  * @generated from enum vendor.biosec.v1.VoiceprintProfilesStatusJobState
@@ -933,6 +1144,16 @@ export const ProfilesProcessor: GenService<{
     methodKind: "unary";
     input: typeof CreateVoiceprintProfileRequestSchema;
     output: typeof CreateVoiceprintProfileResponseSchema;
+  },
+  /**
+   * The profiles of the scope, a page at a time, with whom they belong to.
+   *
+   * @generated from rpc vendor.biosec.v1.ProfilesProcessor.ListVoiceprintProfiles
+   */
+  listVoiceprintProfiles: {
+    methodKind: "unary";
+    input: typeof ListVoiceprintProfilesRequestSchema;
+    output: typeof ListVoiceprintProfilesResponseSchema;
   },
   /**
    * Answers without an id when the owner has no such profile.

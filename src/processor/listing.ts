@@ -1,0 +1,68 @@
+/** Lists of a scope, a page at a time. A page token is the last id of the page before. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { OwnerType } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type { ListGroupsRequest, ListGroupsResponseSchema } from "../contract/gen/vendor/biosec/v1/groups_pb.js";
+import type {
+  ListVoiceprintProfilesRequest,
+  ListVoiceprintProfilesResponseSchema,
+} from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
+import type { GroupKind, Profile } from "../store/port.js";
+import { checkOptionalContext } from "./context.js";
+import type { Dependencies } from "./dependencies.js";
+import { invalid } from "./failures.js";
+import { ownerType, uniqueId } from "./messages.js";
+
+const USUAL_PAGE = 100;
+const LONGEST_PAGE = 500;
+
+function pageSizeOf({ pageSize }: { readonly pageSize: number }): number {
+  if (pageSize === 0) return USUAL_PAGE;
+  if (pageSize >= 1 && pageSize <= LONGEST_PAGE) return pageSize;
+  throw invalid("page_size", "out_of_range", `page_size must be 1 to ${LONGEST_PAGE}, got ${pageSize}`);
+}
+
+const nextToken = <T extends { readonly id: string }>(page: readonly T[], size: number): string =>
+  page.length < size ? "" : page.at(-1)!.id;
+
+export async function listGroups(
+  deps: Dependencies,
+  kind: GroupKind,
+  request: ListGroupsRequest,
+): Promise<MessageInitShape<typeof ListGroupsResponseSchema>> {
+  const size = pageSizeOf(request);
+  const scopeId = await checkOptionalContext(deps, request.context);
+  const all = (await deps.store.groups.list(scopeId, kind)).sort((a, b) => (a.id < b.id ? -1 : 1));
+  const page = all.filter(({ id }) => id > request.pageToken).slice(0, size);
+  return {
+    groups: page.map(({ id, tag, profileIds, ownerIds }) => ({
+      gkGroupId: uniqueId(id),
+      tag,
+      numberOfProfiles: profileIds.length,
+      numberOfOwners: ownerIds.length,
+    })),
+    nextPageToken: nextToken(page, size),
+  };
+}
+
+export async function listVoiceprintProfiles(
+  deps: Dependencies,
+  request: ListVoiceprintProfilesRequest,
+): Promise<MessageInitShape<typeof ListVoiceprintProfilesResponseSchema>> {
+  const size = pageSizeOf(request);
+  const scopeId = await checkOptionalContext(deps, request.context);
+  const page = await deps.store.profiles.list(scopeId, request.pageToken || null, size);
+  const wanted = ({ owner }: Profile) =>
+    request.ownerType === OwnerType.UNSPECIFIED || ownerType(owner.kind) === request.ownerType;
+  return {
+    profiles: page.filter(wanted).map(({ id, owner, tag, status, printVersion }) => ({
+      gkVoiceprintProfileId: uniqueId(id),
+      gkOwnerId: uniqueId(owner.id),
+      ownerType: ownerType(owner.kind),
+      ownerId: owner.externalId,
+      profileTag: tag,
+      status,
+      printVersion,
+    })),
+    nextPageToken: nextToken(page, size),
+  };
+}

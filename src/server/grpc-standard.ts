@@ -1,0 +1,142 @@
+/** The two services that every gRPC tool expects: health (supervisors, balancers) and reflection (grpcurl, Postman). Both are open. */
+
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type DescFile, type DescService, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
+import {
+  Health,
+  type HealthCheckRequest,
+  HealthCheckResponse_ServingStatus as ServingStatus,
+} from "../contract/gen/grpc/health/v1/health_pb.js";
+import {
+  ServerReflection,
+  type ServerReflectionRequest,
+  type ServerReflectionResponseSchema,
+} from "../contract/gen/grpc/reflection/v1/reflection_pb.js";
+import { SERVICES } from "../contract/operations.js";
+
+const OFFERED: readonly DescService[] = [...SERVICES, Health, ServerReflection];
+const NAMES = new Set(["", ...OFFERED.map((service) => service.typeName)]);
+
+export interface HealthParts {
+  /** Resolves when store and engine can work; rejects otherwise. */
+  readonly ready: () => Promise<void>;
+  readonly stopping: () => boolean;
+}
+
+const LOOK_EVERY_MS = 1000;
+const MAX_WATCHERS = 100;
+
+export function addHealth(router: ConnectRouter, { ready, stopping }: HealthParts): void {
+  let watchers = 0;
+  const statusOf = async (): Promise<ServingStatus> => {
+    if (stopping()) return ServingStatus.NOT_SERVING;
+    return ready().then(
+      () => ServingStatus.SERVING,
+      () => ServingStatus.NOT_SERVING,
+    );
+  };
+
+  router.service(Health, {
+    async check({ service }: HealthCheckRequest) {
+      if (!NAMES.has(service)) throw new ConnectError(`unknown service "${service}"`, Code.NotFound);
+      return { status: await statusOf() };
+    },
+    async *watch({ service }: HealthCheckRequest, { signal }: HandlerContext) {
+      if (watchers >= MAX_WATCHERS)
+        throw new ConnectError(`at most ${MAX_WATCHERS} may watch at a time`, Code.ResourceExhausted);
+      watchers++;
+      try {
+        if (!NAMES.has(service)) yield { status: ServingStatus.SERVICE_UNKNOWN };
+        for (let said: ServingStatus | null = null; NAMES.has(service) && !signal.aborted; ) {
+          const status = await statusOf();
+          if (status !== said) yield { status };
+          said = status;
+          // A watcher must not hold up the end.
+          if (stopping()) return;
+          await pause(signal);
+        }
+      } finally {
+        watchers--;
+      }
+    },
+  });
+}
+
+function pause(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, LOOK_EVERY_MS);
+    signal.addEventListener("abort", done);
+  });
+}
+
+type MessageResponse = NonNullable<
+  Extract<MessageInitShape<typeof ServerReflectionResponseSchema>, { $typeName?: never }>["messageResponse"]
+>;
+
+export function addReflection(router: ConnectRouter): void {
+  const files = new Map<string, DescFile>();
+  const symbols = new Map<string, DescFile>();
+  const visit = (file: DescFile): void => {
+    const name = `${file.name}.proto`;
+    if (files.has(name)) return;
+    files.set(name, file);
+    for (const { typeName } of [...file.messages, ...file.enums, ...file.services, ...file.extensions])
+      symbols.set(typeName, file);
+    for (const service of file.services)
+      for (const method of service.methods) symbols.set(`${service.typeName}.${method.name}`, file);
+    file.dependencies.forEach(visit);
+  };
+  for (const service of OFFERED) visit(service.file);
+
+  const answered = (file: DescFile | undefined, asked: string): MessageResponse =>
+    file
+      ? {
+          case: "fileDescriptorResponse",
+          value: {
+            fileDescriptorProto: withImports(file).map((one) => toBinary(FileDescriptorProtoSchema, one.proto)),
+          },
+        }
+      : { case: "errorResponse", value: { errorCode: Code.NotFound, errorMessage: `there is no ${asked}` } };
+
+  const answer = ({ messageRequest }: ServerReflectionRequest): MessageResponse => {
+    switch (messageRequest.case) {
+      case "listServices":
+        return { case: "listServicesResponse", value: { service: OFFERED.map(({ typeName: name }) => ({ name })) } };
+      case "fileByFilename":
+        return answered(files.get(messageRequest.value), `file ${messageRequest.value}`);
+      case "fileContainingSymbol":
+        return answered(symbols.get(messageRequest.value), `symbol ${messageRequest.value}`);
+      default:
+        return {
+          case: "errorResponse",
+          value: { errorCode: Code.Unimplemented, errorMessage: "extensions are not listed" },
+        };
+    }
+  };
+
+  router.service(ServerReflection, {
+    async *serverReflectionInfo(requests: AsyncIterable<ServerReflectionRequest>) {
+      for await (const originalRequest of requests)
+        yield { validHost: originalRequest.host, originalRequest, messageResponse: answer(originalRequest) };
+    },
+  });
+}
+
+/** A file and all it imports, each once. */
+function withImports(file: DescFile): DescFile[] {
+  const found = new Set<DescFile>();
+  const visit = (one: DescFile): void => {
+    if (found.has(one)) return;
+    found.add(one);
+    one.dependencies.forEach(visit);
+  };
+  visit(file);
+  return [...found];
+}

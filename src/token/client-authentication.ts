@@ -1,0 +1,54 @@
+import { loggableClientId } from "./audit.js";
+import { type ClientPassword, parseBasic } from "./basic.js";
+import { invalidClient, throttled } from "./client-credentials.js";
+import { isProfileClientId } from "./credentials.js";
+import { OAuthError } from "./errors.js";
+import type { Form } from "./form.js";
+import type { TokenService } from "./service.js";
+
+/** Who a client says it is: in the header, or in the form (RFC 6749 §2.3.1), never in both. */
+export function clientOf(header: string | null | undefined, form: Form): ClientPassword {
+  if (form.has("client_assertion"))
+    throw new OAuthError("invalid_request", "client assertions are not supported; send the client secret");
+  const secret = form.get("client_secret");
+  const clientId = form.get("client_id");
+  if (secret === undefined) {
+    const client = parseBasic(header);
+    if (clientId !== undefined && clientId !== client.clientId)
+      throw new OAuthError("invalid_request", "client_id differs from the Authorization header's");
+    return client;
+  }
+  if (header)
+    throw new OAuthError(
+      "invalid_request",
+      "send the client secret in the Authorization header or in the form, not both",
+    );
+  if (clientId === undefined) throw new OAuthError("invalid_request", "client_secret needs client_id beside it");
+  return { clientId, secret };
+}
+
+/** A client that has proved who it is; which tokens it may ask about and give up. */
+export interface KnownClient {
+  readonly clientId: string;
+  /** Of runtime clients: all clients of an application may ask about each other's tokens. */
+  readonly applicationId: string | null;
+}
+
+export async function authenticated(
+  service: Pick<TokenService, "applications" | "credentials" | "throttle" | "audit">,
+  { clientId, secret }: ClientPassword,
+  address: string,
+): Promise<KnownClient> {
+  const known = await throttled(service.throttle, clientId, address, async () => {
+    if (isProfileClientId(clientId)) {
+      const found = await service.credentials.authenticate(clientId, secret);
+      return found && { clientId, applicationId: null };
+    }
+    const found = await service.applications.authenticate(clientId, secret);
+    return found && { clientId, applicationId: found.applicationId };
+  });
+  if (known) return known;
+  const audience = isProfileClientId(clientId) ? "tooling" : "runtime";
+  service.audit({ event: "client-refused", audience, clientId: loggableClientId(clientId), address });
+  throw invalidClient();
+}

@@ -1,0 +1,50 @@
+/** Asking about a token (RFC 7662) and giving it up (RFC 7009). */
+import type { KnownClient } from "./client-authentication.js";
+import { OAuthError } from "./errors.js";
+import type { TokenService } from "./service.js";
+import type { VerifiedToken } from "./verify.js";
+
+type Service = Pick<TokenService, "runtime" | "tooling" | "revocations">;
+
+/** A token of ours that is valid now; `null` for everything else. */
+async function validToken(service: Service, token: string): Promise<VerifiedToken | null> {
+  for (const verifier of [service.runtime, service.tooling]) {
+    try {
+      return await verifier.verify(token);
+    } catch (error) {
+      if (!(error instanceof OAuthError) || error.status >= 500) throw error;
+    }
+  }
+  return null;
+}
+
+const owns = (client: KnownClient, token: VerifiedToken): boolean =>
+  token.clientId === client.clientId || (client.applicationId !== null && token.claims.app_id === client.applicationId);
+
+/** A token of somebody else's is as good as none: who asks learns nothing about it. */
+export async function introspect(service: Service, client: KnownClient, token: string): Promise<object> {
+  const found = await validToken(service, token);
+  if (!found || !owns(client, found)) return { active: false };
+  const { aud, exp, gk_scopes, iat, iss, jti, scope, sub } = found.claims;
+  return {
+    active: true,
+    token_type: "bearer",
+    client_id: found.clientId,
+    scope,
+    sub,
+    aud,
+    iss,
+    exp,
+    iat,
+    jti,
+    gk_scopes,
+  };
+}
+
+/** A token that is not valid any more needs no giving up: that is no error. */
+export async function revoke(service: Service, client: KnownClient, token: string): Promise<void> {
+  const found = await validToken(service, token);
+  if (!found) return;
+  if (!owns(client, found)) throw new OAuthError("unauthorized_client", "the token was issued to another client");
+  if (found.jti !== null) await service.revocations.revoke(found.jti, found.expiresAt);
+}

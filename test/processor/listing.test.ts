@@ -1,0 +1,54 @@
+import { beforeAll, expect, test } from "vitest";
+import { OwnerType } from "../../src/contract/index.js";
+import { openWorld, refusal, type World } from "./world.js";
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+  const { processor, context } = world;
+  for (const [i, name] of ["ada", "bob", "carol", "dan", "eve"].entries())
+    await processor.createVoiceprintProfile({
+      context,
+      owner: { case: i === 4 ? "fraudsterId" : "personId", value: name },
+      profileTag: "",
+    });
+  for (const tag of ["one", "two", "three"]) await processor.createGroup({ context, tag });
+  await processor.createWatchlist({ context, tag: "known" });
+});
+
+test("profiles are listed a page at a time, with whom they belong to", async () => {
+  const { processor, context } = world;
+  const names: string[] = [];
+  for (let pageToken = "", pages = 0; pages === 0 || pageToken !== ""; pages++) {
+    expect(pages).toBeLessThan(4);
+    const answer = await processor.listVoiceprintProfiles({ context, pageSize: 2, pageToken });
+    names.push(...answer.profiles.map(({ ownerId }) => ownerId));
+    pageToken = answer.nextPageToken;
+  }
+  expect(names.sort()).toEqual(["ada", "bob", "carol", "dan", "eve"]);
+  const fraudsters = await processor.listVoiceprintProfiles({ context, ownerType: OwnerType.FRAUDSTER });
+  expect(fraudsters.profiles.map(({ ownerId, ownerType }) => [ownerId, ownerType])).toEqual([
+    ["eve", OwnerType.FRAUDSTER],
+  ]);
+  const elsewhere = await processor.listVoiceprintProfiles({ context: { gkScopeId: { value: "elsewhere" } } });
+  expect(elsewhere.profiles).toEqual([]);
+});
+
+test("groups and watchlists are listed apart", async () => {
+  const { processor, context } = world;
+  const first = await processor.listGroups({ context, pageSize: 2 });
+  const second = await processor.listGroups({ context, pageSize: 2, pageToken: first.nextPageToken });
+  expect([...first.groups, ...second.groups].map(({ tag }) => tag)).toEqual(["one", "two", "three"]);
+  expect(second.nextPageToken).toBe("");
+  const { groups } = await processor.listWatchlists({ context });
+  expect(groups).toMatchObject([{ tag: "known", numberOfProfiles: 0, numberOfOwners: 0 }]);
+});
+
+test("a page has a size", async () => {
+  const { processor, context } = world;
+  for (const pageSize of [-1, 501])
+    expect(await refusal(processor.listGroups({ context, pageSize }))).toMatchObject({
+      code: "INVALID_REQUEST",
+      fields: ["page_size out_of_range"],
+    });
+});

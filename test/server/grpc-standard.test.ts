@@ -1,0 +1,88 @@
+/** Health and reflection, asked by a gRPC client that learns them from the .proto files. */
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { fromBinary } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import * as grpc from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type Rehearsal, rehearse } from "./rehearsal.js";
+
+const PROTO = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "proto");
+// biome-ignore lint/suspicious/noExplicitAny: clients made from the .proto at run time have no types
+const standard = grpc.loadPackageDefinition(
+  loadSync(["grpc/health/v1/health.proto", "grpc/reflection/v1/reflection.proto"], {
+    includeDirs: [PROTO],
+    keepCase: true,
+    enums: String,
+    oneofs: true,
+  }),
+) as any;
+
+let rehearsal: Rehearsal;
+let host: string;
+beforeAll(async () => {
+  rehearsal = rehearse();
+  await rehearsal.service.listen();
+  ({ host } = new URL(rehearsal.service.url));
+});
+afterAll(() => rehearsal.service.stop());
+
+it("health answers for the server and each service, and tells an unknown one", async () => {
+  const health = new standard.grpc.health.v1.Health(host, grpc.credentials.createInsecure());
+  const check = (service: string) =>
+    new Promise((resolve) => {
+      health.check({ service }, (error: grpc.ServiceError | null, answer: { status: string }) =>
+        resolve(error ? error.code : answer.status),
+      );
+    });
+  expect(await check("")).toBe("SERVING");
+  expect(await check("vendor.biosec.v1.VoiceprintsProcessor")).toBe("SERVING");
+  expect(await check("vendor.nothing")).toBe(grpc.status.NOT_FOUND);
+  health.close();
+});
+
+it("a watcher hears of the end, and does not hold it up", async () => {
+  const other = rehearse();
+  await other.service.listen();
+  const health = new standard.grpc.health.v1.Health(new URL(other.service.url).host, grpc.credentials.createInsecure());
+  const heard: string[] = [];
+  const watching = health.watch({ service: "" });
+  watching.on("data", ({ status }: { status: string }) => heard.push(status));
+  watching.on("error", () => {});
+  const ended = new Promise((resolve) => watching.on("end", resolve));
+  await expect.poll(() => heard).toEqual(["SERVING"]);
+  expect(await other.service.stop()).toBe(true);
+  await ended;
+  expect(heard).toEqual(["SERVING", "NOT_SERVING"]);
+  health.close();
+});
+
+it("reflection lists the services and gives their files with all they import", async () => {
+  const client = new standard.grpc.reflection.v1.ServerReflection(host, grpc.credentials.createInsecure());
+  const call = client.serverReflectionInfo();
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  const answers: any[] = [];
+  call.on("data", (answer: unknown) => answers.push(answer));
+  const ended = new Promise((resolve) => call.on("end", resolve));
+  call.write({ list_services: "" });
+  call.write({ file_containing_symbol: "vendor.biosec.v1.VoiceprintsProcessor" });
+  call.write({ file_by_filename: "vendor/rpc/status.proto" });
+  call.write({ file_containing_symbol: "vendor.Nothing" });
+  call.end();
+  await ended;
+  const [listed, bySymbol, byName, none] = answers;
+  const names = listed.list_services_response.service.map(({ name }: { name: string }) => name);
+  expect(names).toEqual(expect.arrayContaining(["vendor.biosec.v1.VoiceprintsProcessor", "grpc.health.v1.Health"]));
+  const files = (answer: typeof bySymbol) =>
+    answer.file_descriptor_response.file_descriptor_proto.map((bytes: Uint8Array) =>
+      fromBinary(FileDescriptorProtoSchema, bytes),
+    );
+  const given = files(bySymbol);
+  expect(given[0].service.map(({ name }: { name: string }) => name)).toContain("VoiceprintsProcessor");
+  const known = new Set(given.map(({ name }: { name: string }) => name));
+  for (const { dependency } of given) for (const name of dependency) expect(known).toContain(name);
+  expect(files(byName)[0].name).toBe("vendor/rpc/status.proto");
+  expect(none.error_response).toMatchObject({ error_code: grpc.status.NOT_FOUND });
+  client.close();
+});

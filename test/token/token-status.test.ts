@@ -1,0 +1,90 @@
+/** client_secret_post, introspection (RFC 7662) and revocation (RFC 7009), by an independent client and by hand. */
+import * as oauth from "oauth4webapi";
+import { expect, test } from "vitest";
+import { createVerifier } from "../../src/token/verify.js";
+import { type Box, basic, createBox, createRuntimeClient, form, ISSUER } from "./box.js";
+
+const insecure = (box: Box) =>
+  ({ [oauth.customFetch]: (url: string, init: RequestInit) => box.fetch(url, init) }) as never;
+
+async function discovered(box: Box): Promise<oauth.AuthorizationServer> {
+  const response = await oauth.discoveryRequest(new URL(ISSUER), { algorithm: "oauth2", ...(insecure(box) as object) });
+  return oauth.processDiscoveryResponse(new URL(ISSUER), response);
+}
+
+test("a client authenticates in the form, asks about its token, gives it up, and it opens nothing any more", async () => {
+  const box = createBox({ startAt: Date.now() });
+  const { clientId, secret } = await createRuntimeClient(box);
+  const server = await discovered(box);
+  const client = { client_id: clientId };
+  const post = oauth.ClientSecretPost(secret);
+  const granted = await oauth.processClientCredentialsResponse(
+    server,
+    client,
+    await oauth.clientCredentialsGrantRequest(server, client, post, { scope: "bio" }, insecure(box)),
+  );
+  const token = granted.access_token;
+  const introspect = async () =>
+    oauth.processIntrospectionResponse(
+      server,
+      client,
+      await oauth.introspectionRequest(server, client, post, token, insecure(box)),
+    );
+  expect(await introspect()).toMatchObject({ active: true, client_id: clientId, scope: "bio", gk_scopes: ["scope-1"] });
+  const guard = createVerifier({ issuers: [box.service.runtimeIssuer], clock: { now: box.now } });
+  await guard.verify(token, "bio");
+
+  const revoked = await oauth.revocationRequest(server, client, post, token, insecure(box));
+  expect(await oauth.processRevocationResponse(revoked)).toBeUndefined();
+  expect(await introspect()).toEqual({ active: false });
+  await expect(guard.verify(token, "bio")).rejects.toMatchObject({ status: 401, message: "the token was revoked" });
+  // Twice is no error, and nothing is left behind when the token would have ended.
+  expect((await oauth.revocationRequest(server, client, post, token, insecure(box))).status).toBe(200);
+  expect(await box.service.documents.list("revoked-tokens")).toHaveLength(1);
+  box.advance(1000_000);
+  expect(await box.service.documents.list("revoked-tokens")).toEqual([]);
+});
+
+test("another replica knows within a second", async () => {
+  const box = createBox();
+  const replica = createBox({ documents: box.service.documents });
+  const { clientId, secret } = await createRuntimeClient(box);
+  const asked = form(basic(encodeURIComponent(clientId), secret), { grant_type: "client_credentials", scope: "bio" });
+  const { access_token: token } = (await (await box.fetch("/oauth2/token", asked)).json()) as { access_token: string };
+  await replica.service.runtime.verify(token);
+  await box.fetch("/oauth2/revoke", form(basic(encodeURIComponent(clientId), secret), { token }));
+  replica.advance(1000);
+  await expect(replica.service.runtime.verify(token)).rejects.toMatchObject({ status: 401 });
+});
+
+test("somebody else's token stays unknown and valid; a secret belongs in one place", async () => {
+  const box = createBox();
+  const one = await createRuntimeClient(box);
+  const other = await createRuntimeClient(box);
+  const asked = form(null, {
+    grant_type: "client_credentials",
+    scope: "bio",
+    client_id: one.clientId,
+    client_secret: one.secret,
+  });
+  const { access_token: token } = (await (await box.fetch("/oauth2/token", asked)).json()) as { access_token: string };
+  const stranger = basic(encodeURIComponent(other.clientId), other.secret);
+  expect(await (await box.fetch("/oauth2/introspect", form(stranger, { token }))).json()).toEqual({ active: false });
+  const refused = await box.fetch("/oauth2/revoke", form(stranger, { token }));
+  expect([refused.status, ((await refused.json()) as { error: string }).error]).toEqual([400, "unauthorized_client"]);
+  await box.service.runtime.verify(token);
+
+  const answerOf = async (path: string, init: RequestInit) => {
+    const response = await box.fetch(path, init);
+    return [response.status, ((await response.json()) as { error: string }).error];
+  };
+  const twice = { token, client_id: other.clientId, client_secret: other.secret };
+  expect(await answerOf("/oauth2/introspect", form(stranger, twice))).toEqual([400, "invalid_request"]);
+  expect(await answerOf("/oauth2/introspect", form(null, { token }))).toEqual([401, "invalid_client"]);
+  expect(await answerOf("/oauth2/introspect", form(null, { ...twice, client_secret: "wrong" }))).toEqual([
+    401,
+    "invalid_client",
+  ]);
+  expect(await answerOf("/oauth2/revoke", form(stranger, {}))).toEqual([400, "invalid_request"]);
+  expect((await box.fetch("/oauth2/introspect")).status).toBe(405);
+});
