@@ -4,6 +4,7 @@ import {
   DecisionReason,
   type DetectKnownFraudstersResult,
   type IdentifyResult,
+  OwnerType,
   type VerifyResult,
 } from "../contract/index.js";
 import type { Operations } from "../contract/operations.js";
@@ -13,6 +14,7 @@ import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { openOperations } from "./operations.js";
 import { createOutput, facts, words } from "./output.js";
+import { profilesIn } from "./people.js";
 import { type AudioOptions, mediaFormat, type PlaceOptions, withAudio, withPlace } from "./shared-options.js";
 
 export interface CheckOptions extends PlaceOptions, AudioOptions {
@@ -47,17 +49,22 @@ export function identifyCommand(program: Command): void {
   withCheck(
     program
       .command("identify")
-      .description("who of these people speaks?")
+      .description("who of these people speaks? Without names: who of all that are enrolled")
       .argument("<file>", "WAV file")
       .argument("[people...]", "who it may be")
       .option("--group <id>", "or: a group of voiceprints, by its id")
       .option("--tag <tag>", "which of the people's voiceprints", ""),
   ).action(async (file: string, people: string[], options: CheckOptions & { group?: string; tag: string }) => {
-    if (people.length === 0 && !options.group) throw new CommandError("name the people it may be, or a --group");
     if (people.length > 0 && options.group) throw new CommandError("name people or a --group, not both");
     await check(options, file, async ({ operations, context, audio }) => {
       const names = new Map<string, string>();
       for (const name of people) names.set(await profileOf(operations, options.scope, person(name, options.tag)), name);
+      if (people.length === 0 && !options.group) {
+        for (const one of await profilesIn(operations, options.scope, OwnerType.PERSON))
+          if (one.profileTag === options.tag) names.set(one.gkVoiceprintProfileId!.value, one.ownerId);
+        if (names.size === 0)
+          throw new CommandError("nobody is enrolled here", "enroll first: vivavoce enroll ada a.wav b.wav c.wav");
+      }
       const { result } = await operations.identify({
         context,
         target: options.group

@@ -14,6 +14,7 @@ import { ExitCode } from "./exit-code.js";
 import { healthCommand } from "./health.js";
 import { keysCommand } from "./keys.js";
 import { measureCommand } from "./measure.js";
+import { peopleCommands } from "./people.js";
 import { serveCommand } from "./serve.js";
 import { tokenCommand } from "./token.js";
 import { watchlistCommand } from "./watchlist.js";
@@ -32,6 +33,7 @@ export function createProgram(): Command {
   enrollCommand(program);
   verifyCommand(program);
   identifyCommand(program);
+  peopleCommands(program);
   watchlistCommand(program);
   measureCommand(program);
   evaluateCommand(program);
