@@ -3,7 +3,7 @@
 # Two runs side by side, with the copies blended in one way (b) and in several (a); their weights are copied to OUT as they come.
 set -u
 here=$(cd "$(dirname "$0")" && pwd) folder=$1 out=$2 seconds=$3 bank=$1/bank
-export CODECS=$folder/codecs PYTHONUNBUFFERED=1 OMP_NUM_THREADS=4
+export CODECS=$folder/codecs PYTHONUNBUFFERED=1 WIDER=1 OMP_NUM_THREADS=4
 begun=$SECONDS
 left() { echo $((seconds - (SECONDS - begun))); }
 cd "$here"
