@@ -2,6 +2,7 @@
 //   python3 training/extract.py MIRROR DIR        writes the recordings and DIR/<set>.trials.txt
 //   npm run bench:accuracy -- --spoof …           the attack checks instead: bench/spoof.mjs
 //   npm run bench:accuracy -- --adaptation …      prints that grow with later calls: bench/adaptation.mjs
+//   npm run bench:accuracy -- --open-set …        lists of real voices instead: bench/open-set.mjs
 //   npm run bench:accuracy -- --corpora DIR [--sets cvau-dev,wuw-dev] [--conditions clean,g711,gsm,noise,cut] [--activity] [--json] [--report FILE]
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
@@ -17,6 +18,9 @@ const { values: options } = parseArgs({
     conditions: { type: "string" },
     spoof: { type: "boolean", default: false },
     adaptation: { type: "boolean", default: false },
+    "open-set": { type: "boolean", default: false },
+    voices: { type: "string" },
+    without: { type: "string" },
     callers: { type: "string" },
     lengths: { type: "string", default: "all,4,2" },
     // The package's own unless told.
@@ -69,6 +73,56 @@ if (options.adaptation) {
     sets: options.sets?.split(",") ?? ["wuw-dev", "hv-dev"],
     workers: Number(options.workers),
   });
+  process.exit();
+}
+if (options["open-set"]) {
+  const { openSetFigures } = await import("./open-set.mjs");
+  const { table } = await import("../dist/cli/output.js");
+  const { rate } = await import("../dist/evaluate/format.js");
+  if (!options.voices) refuse("--voices FILE is needed: what bench/voices.mjs wrote");
+  const sets = (options.sets ?? "cvau-dev,wuw-dev,hv-dev,gsc-dev,fsdd").split(",");
+  const figures = await openSetFigures({ ...options, sets });
+  if (options.json) console.log(JSON.stringify(figures, null, 2));
+  else {
+    console.log(`${figures.members} training speakers on the lists besides DEV's; target FPIR 1 %`);
+    console.log(
+      table(
+        [
+          "callers of",
+          "list of",
+          "calls listed / not",
+          "FPIR",
+          "found",
+          "oracle at the target",
+          "oracle at the rate met",
+        ],
+        figures.rows.map((row) => [
+          row.set,
+          row.size,
+          `${row.listedCalls} / ${row.unlistedCalls}`,
+          rate(row.fpir),
+          rate(1 - row.fnir),
+          rate(1 - row.oracleFnir),
+          rate(1 - row.oracleFnirAtMet),
+        ]),
+      ),
+    );
+    const cells = ({ fmr, fnmr, oracle }) => [rate(fmr), rate(fnmr), rate(oracle)];
+    console.log(options.without ? "Verify, calibration fitted without the set" : "Verify");
+    console.log(
+      table(
+        ["set", "FMR at 1 %", "FNMR", "oracle's at that FMR", "FMR at 0.1 %", "FNMR", "oracle's at that FMR"],
+        figures.promises.map(({ set, onePercent, onePerMille }) => [set, ...cells(onePercent), ...cells(onePerMille)]),
+      ),
+    );
+    console.log("A recording against a print of itself, list of 100,000, three looks");
+    console.log(
+      table(
+        ["set", "recordings", "found"],
+        figures.identical.map(({ set, of, found }) => [set, of, found]),
+      ),
+    );
+  }
   process.exit();
 }
 const dist = (path) => new URL(`../dist/${path}`, import.meta.url);

@@ -1,4 +1,4 @@
-"""python3 calibrate.py DEV VOICES.jsonl OUT.json: from scores to log-likelihood ratios, and from a false-accept rate to a threshold.
+"""python3 calibrate.py DEV VOICES.jsonl OUT.json [WITHOUT]: from scores to log-likelihood ratios, and from a false-accept rate to a threshold.
 
 DEV: extract.py's output; VOICES: what the engine made of it (`node bench/voices.mjs`): embeddings and measured quality of every recording
 under every condition. So the calibration sees the very numbers it will be used on.
@@ -8,8 +8,9 @@ set and both kinds of trial weigh the same. atanh of impostors' cosine is normal
 fitted by quantile regression, and center and spread follow. How quality moves impostors is read off within sets alone: between sets, quality and population
 are confounded, and what is fitted there fails on the next set (LOG.md 22).
 
-Prints the figures of every set with the calibration fitted without it: that is what other sets may expect."""
-import base64, hashlib, itertools, json, sys
+Prints the figures of every set with the calibration fitted without it: that is what other sets may expect. WITHOUT: a folder for those calibrations, one for
+each set, for `npm run bench:accuracy -- --open-set`."""
+import base64, hashlib, itertools, json, os, sys
 from collections import Counter
 import numpy as np
 from scipy.optimize import minimize
@@ -183,9 +184,9 @@ def reliability(strata, where):
     fit, and their mean is kept: that one set is harder than another says nothing about quality."""
     x, _, weight, name = drawn(strata, (1,))
     terms = [("one", "one"), ("leastSpeech", "one"), ("leastSnr", "one"), ("bandwidthDifference", "one")]
-    own = np.stack([name == s for s in list(SETS)[1:]], 1).astype(float)
+    own = np.stack([name == s for s in np.unique(name)[1:]], 1).astype(float)
     weights = logistic(np.hstack([products(x, terms), own]), (fisher(x) >= threshold(x, where, 0.01)).astype(int), weight, 1e-5)
-    weights[0] += weights[len(terms) :].sum() / len(SETS)
+    weights[0] += weights[len(terms) :].sum() / len(np.unique(name))
     return named(terms, weights[: len(terms)])
 
 
@@ -219,22 +220,27 @@ def named(terms, weights):
     return [[a, b, round(float(w), 6)] for (a, b), w in zip(terms, weights)]
 
 
-def main(dev, voices, out):
-    sets = Sets(read_voices(voices), dev)
-    strata = sets.strata()
-    for left_out in SETS:
-        weights, where = fit({key: found for key, found in strata.items() if key[0] != left_out})
-        for key, (x, same) in strata.items():
-            if key[0] == left_out:
-                line(key, x, same, weights, where)
-    weights, where = fit(strata)
-    consistency, speakers = agreement(sets.triples())
-    calibration = dict(
+def section(strata, weights, where, agreed):
+    return dict(
         terms=named(TERMS, weights), reliability=reliability(strata, where),
         impostors={what: named([("one", "one"), *IMPOSTORS], w) for what, w in zip(("center", "spread"), where)},
-        consistency=consistency, speakers=dict(cosine=speakers, seconds=2),
+        consistency=agreed[0], speakers=dict(cosine=agreed[1], seconds=2),
     )
-    json.dump(calibration, open(out, "w"), indent=1)
+
+
+def main(dev, voices, out, without=None):
+    sets = Sets(read_voices(voices), dev)
+    strata, agreed = sets.strata(), agreement(sets.triples())
+    for left_out in SETS:
+        others = {key: found for key, found in strata.items() if key[0] != left_out}
+        fitted = fit(others)
+        for key, (x, same) in strata.items():
+            if key[0] == left_out:
+                line(key, x, same, *fitted)
+        if without:
+            os.makedirs(without, exist_ok=True)
+            json.dump(section(others, *fitted, agreed), open(f"{without}/{left_out}.json", "w"), indent=1)
+    json.dump(section(strata, *fit(strata), agreed), open(out, "w"), indent=1)
 
 
 if __name__ == "__main__":

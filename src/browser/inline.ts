@@ -3,7 +3,7 @@ import { EngineError } from "../engine/engine-error.js";
 import type { Thread } from "../engine/platform.js";
 import { fetched, threadOf } from "./platform.js";
 
-export { firstMessage, parallelism, shared } from "./platform.js";
+export { firstMessage, parallelism, readCalibration, shared } from "./platform.js";
 
 /** Written in by the build: the kernels as base64, the worker's script as text. */
 declare const KERNELS: string;

@@ -23,6 +23,11 @@ export async function readModel(location?: string | URL): Promise<Uint8Array> {
   return new Uint8Array(await response.arrayBuffer());
 }
 
+/** The bytes of a calibration file; `null` where none is given. */
+export async function readCalibration(location?: string | URL): Promise<Uint8Array | null> {
+  return location ? new Uint8Array(await (await fetched(location)).arrayBuffer()) : null;
+}
+
 /** Pages share memory only when they are isolated; elsewhere each worker gets a copy. */
 export function shared(bytes: number): Uint8Array {
   return new Uint8Array(globalThis.crossOriginIsolated ? new SharedArrayBuffer(bytes) : new ArrayBuffer(bytes));

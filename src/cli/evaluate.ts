@@ -1,12 +1,14 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { availableParallelism, homedir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import type { Command } from "commander";
-import { readRecording } from "../audio/index.js";
+import { type Comparison, compareEvaluations } from "../evaluate/compare.js";
+import { decodeFile } from "../evaluate/decode.js";
 import { type Evaluation, evaluate } from "../evaluate/evaluate.js";
 import { decimal, percent, rate } from "../evaluate/format.js";
 import { keepLastEvaluation, lastEvaluation } from "../evaluate/last-evaluation.js";
 import { readTrialSet, TrialSetError } from "../evaluate/trials.js";
+import { promiseInWords, scoresCsv, worstPairs } from "../evaluate/verdicts.js";
 import { VoiceCache } from "../evaluate/voice-cache.js";
 import { evaluationFile } from "../server/config.js";
 import { VERSION } from "../server/version.js";
@@ -16,21 +18,35 @@ import { createOutput, facts, table } from "./output.js";
 import { createProgress } from "./progress.js";
 import { wholeNumber } from "./shared-options.js";
 
-interface Options {
+export interface TrialOptions {
   readonly json?: boolean;
-  readonly report?: string;
+  readonly model?: string;
   readonly cache: string | boolean;
+  readonly workers?: number;
+}
+
+interface Options extends TrialOptions {
+  readonly report?: string;
+  readonly scores?: string;
+  readonly compare?: readonly string[];
+  readonly calibration?: string;
   readonly keep: string | boolean;
   readonly resamples: number;
-  readonly workers?: number;
 }
 
 export function evaluateCommand(program: Command): void {
   program
     .command("evaluate")
     .description("measure accuracy on recordings of yours: error rates, calibration, by speech and noise")
-    .argument("<folder-or-list>", "a folder of speaker/session/file.wav, or a list of `label enroll[,enroll…] test`")
+    .argument(
+      "[folder-or-list]",
+      "a folder of speaker/session/file or speaker/file (WAV; FLAC, MP3, Opus where ffmpeg is installed), or a list of `label enroll[,enroll…] test`",
+    )
     .option("--report <file>", "write an HTML report with DET curve, histograms and calibration")
+    .option("--scores <file>", "write every trial with its score, ratio and thresholds as CSV")
+    .option("--compare <json...>", "compare two answers of `evaluate --json` instead: --compare before.json after.json")
+    .option("--model <file>", "another model file")
+    .option("--calibration <file>", 'a calibration of your own, made by "vivavoce calibrate"')
     .option(
       "--cache <file>",
       "keep embeddings here, so that an interrupted run goes on (biometric data, readable by you alone)",
@@ -49,16 +65,52 @@ export function evaluateCommand(program: Command): void {
     .action(run);
 }
 
-async function run(path: string, options: Options): Promise<void> {
+async function run(path: string | undefined, options: Options): Promise<void> {
   const output = createOutput(options.json ?? false);
-  const progress = createProgress(!output.json);
+  if (options.compare) {
+    const [before, after] = await Promise.all(comparedFiles(options.compare).map(readAnswer));
+    const comparison = compareEvaluations(before!, after!);
+    output.answer(comparison, () => compared(comparison));
+    return;
+  }
+  if (path === undefined) throw new CommandError("a folder or a list is missing");
+  const { evaluation } = await evaluated(path, options, {
+    resamples: options.resamples,
+    ...(options.calibration ? { calibration: options.calibration } : {}),
+  });
+  if (options.report) {
+    const { reportHtml } = await import("../evaluate/report.js");
+    await writeFile(options.report, reportHtml(`Evaluation of ${basename(resolve(path))}`, [evaluation], new Date()));
+    output.note(`report: ${options.report}`);
+  }
+  if (options.scores) {
+    await writeFile(options.scores, scoresCsv(evaluation.trials));
+    output.note(`scores: ${options.scores}`);
+  }
+  await keep(options.keep, basename(resolve(path)), evaluation, (text) => output.note(text));
+  const { trials, ...figures } = evaluation;
+  output.answer({ ...figures, worst: worstPairs(trials) }, () => text(evaluation));
+  if (evaluation.summary === null) process.exitCode = ExitCode.undecided;
+}
+
+/** Hears the recordings of a folder or list and scores its trials. */
+export async function evaluated(
+  path: string,
+  options: TrialOptions,
+  { resamples, calibration }: { resamples: number; calibration?: string | null },
+): Promise<{ evaluation: Evaluation; modelRevision: string }> {
+  const progress = createProgress(!options.json);
   const set = await readTrialSet(path).catch((error: unknown) => {
     if (error instanceof TrialSetError) throw new CommandError(error.message);
     throw error;
   });
   const workers = options.workers ?? availableParallelism();
   const { openEngine } = await import("../engine/index.js");
-  const engine = await openEngine({ workers });
+  const engine = await openEngine({
+    workers,
+    ...(options.model ? { model: options.model } : {}),
+    ...(calibration === undefined ? {} : { calibration }),
+  });
   const interrupted = new AbortController();
   const interrupt = () =>
     interrupted.abort(new CommandError("interrupted", "run it again to go on where it stopped", ExitCode.failed));
@@ -71,10 +123,10 @@ async function run(path: string, options: Options): Promise<void> {
     let phase = "";
     const evaluation = await evaluate(
       set,
-      { engine, decode: (bytes) => readRecording(bytes), cache },
+      { engine, decode: decodeFile, cache },
       {
         concurrency: workers * 2,
-        resamples: options.resamples,
+        resamples,
         signal: interrupted.signal,
         onProgress(at) {
           if (at.phase !== phase) progress.start(at.phase, at.total);
@@ -83,22 +135,38 @@ async function run(path: string, options: Options): Promise<void> {
         },
       },
     );
-    progress.stop();
-    if (options.report) {
-      const { reportHtml } = await import("../evaluate/report.js");
-      await writeFile(options.report, reportHtml(`Evaluation of ${basename(resolve(path))}`, [evaluation], new Date()));
-      output.note(`report: ${options.report}`);
-    }
-    await keep(options.keep, basename(resolve(path)), evaluation, (text) => output.note(text));
-    const { trials, ...figures } = evaluation;
-    output.answer(figures, () => text(evaluation));
-    if (evaluation.summary === null) process.exitCode = ExitCode.undecided;
+    return { evaluation, modelRevision: engine.model.revision };
   } finally {
     progress.stop();
     process.off("SIGINT", interrupt);
     await engine.close();
   }
 }
+
+function comparedFiles(files: readonly string[]): readonly string[] {
+  if (files.length !== 2) throw new CommandError("--compare needs two files: --compare before.json after.json");
+  return files;
+}
+
+async function readAnswer(file: string): Promise<Omit<Evaluation, "trials">> {
+  const text = await readFile(file, "utf8");
+  try {
+    const answer = JSON.parse(text) as Omit<Evaluation, "trials">;
+    if (answer.summary) return answer;
+  } catch {
+    // Refused below.
+  }
+  throw new CommandError(`${file}: not an answer of "vivavoce evaluate --json" with figures`);
+}
+
+const compared = ({ rows, note }: Comparison): string =>
+  [
+    table(
+      ["", "before", "after", "change"],
+      rows.map(({ figure, before, after, change }) => [figure, before, after, change]),
+    ),
+    ...(note ? [note] : []),
+  ].join("\n");
 
 /** What could not be kept costs nobody the figures. */
 async function keep(
@@ -156,9 +224,21 @@ function text(evaluation: Evaluation): string {
     summary.promisedPoints.map((point) => [
       `${100 * point.promisedRate} %`,
       point.threshold.toFixed(2),
-      rate(point.falseMatchRate),
+      percent({ value: point.falseMatchRate, interval: point.interval }),
       rate(point.falseNonMatchRate),
     ]),
+  );
+  const lists = evaluation.openSet.length > 0 ? [openSetTable(evaluation)] : [];
+  const worst = worstPairs(evaluation.trials);
+  const pairs = [
+    ["different people who score highest", worst.different],
+    ["one person who scores lowest", worst.same],
+  ] as const;
+  const byPair = pairs.map(([title, list]) =>
+    table(
+      [title, "tested", "score", "ratio"],
+      list.map(({ enrolled, tested, raw, llr }) => [enrolled, tested, raw.toFixed(3), llr.toFixed(1)]),
+    ),
   );
   const bands = [
     ["net speech", evaluation.byNetSpeech],
@@ -174,5 +254,20 @@ function text(evaluation: Evaluation): string {
       ),
     ),
   );
-  return [figures, promises, ...byBand, ...failures].join("\n");
+  return [
+    ...(evaluation.note ? [evaluation.note] : []),
+    figures,
+    promises,
+    ...summary.promisedPoints.map(promiseInWords),
+    ...lists,
+    ...byBand,
+    ...byPair,
+    ...failures,
+  ].join("\n");
 }
+
+const openSetTable = ({ openSet }: Evaluation): string =>
+  table(
+    ["list of", "target FPIR", "FPIR", "FNIR", "best FNIR at the target"],
+    openSet.map((row) => [row.size, `${100 * row.targetRate} %`, rate(row.fpir), rate(row.fnir), rate(row.oracleFnir)]),
+  );

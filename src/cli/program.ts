@@ -4,6 +4,7 @@ import { StatusCode, StatusError } from "../contract/index.js";
 import { ConfigError } from "../server/config.js";
 import { fileFault } from "../server/file-fault.js";
 import { VERSION } from "../server/version.js";
+import { calibrateCommand } from "./calibrate.js";
 import { identifyCommand, verifyCommand } from "./checks.js";
 import { CommandError } from "./command-error.js";
 import { completionCommand } from "./completion.js";
@@ -37,6 +38,7 @@ export function createProgram(): Command {
   watchlistCommand(program);
   measureCommand(program);
   evaluateCommand(program);
+  calibrateCommand(program);
   serveCommand(program);
   healthCommand(program);
   keysCommand(program);

@@ -10,6 +10,8 @@ export type EngineErrorCode =
   | "GALLERY_FULL"
   | "BAD_ARGUMENT"
   | "BAD_MODEL"
+  /** A calibration file that is none, or was fitted to another model. */
+  | "BAD_CALIBRATION"
   | "NOT_SUPPORTED"
   /** More calls are waiting than the queue holds: come again after `retryAfterMs`. */
   | "QUEUE_FULL"

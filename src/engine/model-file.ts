@@ -67,6 +67,8 @@ export interface ModelFile {
   readonly voiceClass: VoiceClassAxis | null;
   /** What `training/` fitted, as it wrote it; `null` where the model has none. */
   readonly calibration: Readonly<Record<string, unknown>> | null;
+  /** SHA-256 (hex) of that section; empty where the model has none. */
+  readonly calibrationRevision: string;
 }
 
 export const MODEL_FILE_VERSION = 1;
@@ -100,6 +102,7 @@ export async function readModelFile(given: Uint8Array): Promise<ModelFile> {
     sections,
     voiceClass: readVoiceClass(sections.get("voice-class")),
     calibration: sections.get("calibration")?.description ?? null,
+    calibrationRevision: sections.get("calibration")?.revision ?? "",
   };
 }
 
@@ -259,7 +262,7 @@ function text(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
 }
 
-async function sha256(bytes: Uint8Array): Promise<string> {
+export async function sha256(bytes: Uint8Array): Promise<string> {
   const subtle = globalThis.crypto?.subtle;
   if (!subtle) {
     throw new ModelFileError("NO_DIGEST", "this page has no WebCrypto: serve it over https or from localhost");

@@ -1,10 +1,11 @@
 import { attackModelsOf } from "./attack-network.js";
 import { calibrationOf } from "./calibration.js";
+import { readCalibrationFile } from "./calibration-file.js";
 import { EngineError } from "./engine-error.js";
 import { InThread } from "./in-thread.js";
 import { type ModelFile, readModelFile } from "./model-file.js";
 import { weightsOf } from "./network.js";
-import { compileKernels, parallelism, readModel, shared } from "./platform.js";
+import { compileKernels, parallelism, readCalibration, readModel, shared } from "./platform.js";
 import { Pool, type PoolOptions } from "./pool.js";
 import type { ThreadModel } from "./thread-work.js";
 import { VoiceEngine } from "./voice-engine.js";
@@ -12,6 +13,8 @@ import { VoiceEngine } from "./voice-engine.js";
 export interface EngineOptions extends Partial<PoolOptions> {
   /** A path, a URL or the bytes of a model file; the package's own by default. */
   readonly model?: string | URL | Uint8Array;
+  /** A path, a URL or the bytes of a calibration file, in Node else $VIVAVOCE_CALIBRATION; without one, or `null`, the model's own. */
+  readonly calibration?: string | URL | Uint8Array | null;
   /** How many workers; 0 does everything in the calling thread. By default as many as there are cores, at most 8. */
   readonly workers?: number;
 }
@@ -43,6 +46,13 @@ export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngi
     compileKernels(),
     options.model instanceof Uint8Array ? readModelFile(options.model) : readModel(options.model).then(readModelFile),
   ]);
+  const own =
+    options.calibration === null || options.calibration instanceof Uint8Array
+      ? options.calibration
+      : await readCalibration(options.calibration);
+  const calibrated = own
+    ? await readCalibrationFile(own, model.revision)
+    : { section: model.calibration, revision: model.calibrationRevision };
   const dimensions = dimensionsOf(model);
   const windowSeconds = windowSecondsOf(model);
   const threadModel: ThreadModel = {
@@ -50,7 +60,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngi
       dimensions,
       revision: model.revision,
       voiceClass: model.voiceClass,
-      calibration: calibrationOf(model.calibration),
+      calibration: calibrationOf(calibrated.section),
     },
     speaker: {
       architecture: model.architecture,
@@ -70,7 +80,8 @@ export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngi
           graceMs: count(options.graceMs, 500, 0, 2 ** 31 - 1, "graceMs"),
         });
   const info = {
-    calibrationModelId: model.family,
+    calibrationModelId: own ? `${model.family}+${calibrated.revision.slice(0, 8)}` : model.family,
+    calibrationRevision: calibrated.revision,
     revision: model.revision,
     dimensions,
     windowSeconds,

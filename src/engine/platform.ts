@@ -29,11 +29,20 @@ function ownModel(): string | URL {
 
 /** The model's bytes: from `location` (a path or URL), else $VIVAVOCE_MODEL, else the package's own. */
 export async function readModel(location?: string | URL): Promise<Uint8Array> {
-  const from = location ?? (process.env.VIVAVOCE_MODEL || ownModel());
+  return bytesAt(location ?? (process.env.VIVAVOCE_MODEL || ownModel()));
+}
+
+async function bytesAt(from: string | URL): Promise<Uint8Array> {
   const path = typeof from === "string" && !from.startsWith("file:") ? from : fileURLToPath(from);
   // Not node's Buffer, whose slice() is a view where every other array's is a copy.
   const { buffer, byteOffset, byteLength } = await readFile(path);
   return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+/** The bytes of a calibration file: from `location`, else $VIVAVOCE_CALIBRATION; `null` without either. */
+export async function readCalibration(location?: string | URL): Promise<Uint8Array | null> {
+  const from = location ?? process.env.VIVAVOCE_CALIBRATION;
+  return from ? bytesAt(from) : null;
 }
 
 /** Bytes that every thread of this process can read. */

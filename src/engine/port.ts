@@ -164,12 +164,14 @@ export interface Gallery {
 }
 
 export interface ModelInfo {
-  /** Such as `vivavoce-1`. */
+  /** Such as `vivavoce-1`; with a calibration of the operator's own, its revision's beginning behind it: `vivavoce-1+0123abcd`. */
   readonly calibrationModelId: string;
   /** SHA-256 (hex) of network and front end: templates of another revision are obsolete. */
   readonly revision: string;
   readonly dimensions: number;
   readonly windowSeconds: number;
+  /** SHA-256 (hex) of the calibration in use, the model's or an operator's own; empty where it is not fitted. Another makes no template obsolete. */
+  readonly calibrationRevision: string;
   /** Which attack checks the model carries. */
   readonly attacks: readonly AttackKind[];
 }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Recording } from "../audio/port.js";
 import type { Engine, Template, Voice } from "../engine/port.js";
+import { callersOf, type OpenSetRow, openSet } from "./open-set.js";
 import {
   type BandSummary,
   NET_SPEECH_BANDS,
@@ -28,7 +29,8 @@ export interface Condition {
 
 export interface EvaluationParts {
   readonly engine: Engine;
-  readonly decode: (bytes: Uint8Array) => Recording;
+  /** Throws where the bytes are not audio. */
+  readonly decode: (bytes: Uint8Array, path: string) => Recording | Promise<Recording>;
   readonly cache: VoiceCache;
 }
 
@@ -54,12 +56,17 @@ export interface UnusableFile {
 
 export interface Evaluation {
   readonly modelRevision: string;
+  readonly calibrationRevision: string;
+  /** What was counted as a session, where the folder has none. */
+  readonly note: string | null;
   readonly condition: string;
   readonly recordings: number;
   readonly trials: readonly ScoredTrial[];
   readonly summary: Summary | null;
   readonly byNetSpeech: readonly BandSummary[];
   readonly bySnr: readonly BandSummary[];
+  /** Errors on lists, by size: as many as the speakers suffice for. */
+  readonly openSet: readonly OpenSetRow[];
   /** Recordings that gave no embedding (failure to acquire). */
   readonly unusable: readonly UnusableFile[];
   /** Models none of whose recordings agree (failure to enroll). */
@@ -115,12 +122,15 @@ export async function evaluate(
   const bandOptions = { ...summaryOptions, resamples: Math.min(summaryOptions.resamples, 200) };
   return {
     modelRevision: engine.model.revision,
+    calibrationRevision: engine.model.calibrationRevision,
+    note: set.note ?? null,
     condition: condition.name,
     recordings: set.files.length,
     trials: scored,
     summary: summarize(scored, summaryOptions),
     byNetSpeech: summarizeBy(scored, NET_SPEECH_BANDS, (trial) => trial.netSpeechSeconds, bandOptions),
     bySnr: summarizeBy(scored, SNR_BANDS, (trial) => trial.snrDb, bandOptions),
+    openSet: openSet(callersOf(scored), summaryOptions.threshold),
     unusable: unusable.sort((a, b) => (a.file < b.file ? -1 : 1)),
     failedModels: templates.filter((template) => template === null).length,
     unscoredTrials: unscored,
@@ -161,6 +171,9 @@ async function scoreTrials(
           raw: scores[i]!.raw,
           ratios: scores[i]!.ratios,
           impostors: scores[i]!.impostors,
+          model: trial.model,
+          test,
+          names: { enrolled: set.files[set.models[trial.model]![0]!]!, tested: set.files[test]! },
           enrolledSpeaker: set.speakers[set.models[trial.model]![0]!]!,
           testedSpeaker: set.speakers[test]!,
           netSpeechSeconds: probe.netSpeechSeconds,
@@ -197,7 +210,7 @@ export async function voiceOfFile(
   if (voice === undefined) {
     let pcm: Pcm;
     try {
-      pcm = mono(decode(bytes));
+      pcm = mono(await decode(bytes, path));
     } catch (error) {
       return { reason: error instanceof Error ? error.message : String(error) };
     }

@@ -5,6 +5,7 @@ import type { Evaluation } from "./evaluate.js";
 import { decimal, percent, rate } from "./format.js";
 import { monotoneCalibration, sortTrials } from "./metrics.js";
 import type { BandSummary, Summary } from "./summary.js";
+import { type Pair, promiseInWords, worstPairs } from "./verdicts.js";
 
 /** One page that stands alone: figures, DET curve, score histograms, calibration. */
 export function reportHtml(title: string, evaluations: readonly Evaluation[], at: Date): string {
@@ -12,17 +13,24 @@ export function reportHtml(title: string, evaluations: readonly Evaluation[], at
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)}</title>
 <style>
-  body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1b1f24; background: #fff; }
+  :root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --rule: #d8dee4; --faint: #57606a; --same: #0b62d6; --different: #b6431a; }
+  @media (prefers-color-scheme: dark) {
+    :root { --ink: #e6edf3; --paper: #0d1117; --rule: #30363d; --faint: #9aa4af; --same: #6cb0ff; --different: #ff9a6b; }
+  }
+  body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 1rem auto; padding: 0 1rem; color: var(--ink); background: var(--paper); overflow-wrap: break-word; }
+  .wide { overflow-x: auto; }
   table { border-collapse: collapse; margin: 1rem 0; }
-  th, td { padding: .3rem .8rem; border-bottom: 1px solid #d8dee4; text-align: right; font-variant-numeric: tabular-nums; }
+  th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--rule); text-align: right; font-variant-numeric: tabular-nums; }
   th:first-child, td:first-child { text-align: left; }
   .plots { display: flex; flex-wrap: wrap; gap: 1rem; }
-  figure { margin: 0; }
+  figure { margin: 0; max-width: 100%; }
+  figure svg { max-width: 100%; height: auto; background: transparent; color: var(--ink); }
   figcaption { font-weight: 600; }
-  .note { color: #57606a; }
+  .note { color: var(--faint); }
+  .path { overflow-wrap: anywhere; }
 </style>
 <h1>${escapeHtml(title)}</h1>
 <p class="note">Made ${at.toISOString()} by vivavoce. Intervals are 95 %, from a bootstrap over speakers.</p>
@@ -34,7 +42,7 @@ ${body}
 function section(evaluation: Evaluation): string {
   const { summary } = evaluation;
   const heading = `<h2>${escapeHtml(evaluation.condition)}</h2>
-<p class="note">Model ${escapeHtml(evaluation.modelRevision.slice(0, 16))}, ${evaluation.recordings} recordings.</p>`;
+<p class="note">Model ${escapeHtml(evaluation.modelRevision.slice(0, 16))}, calibration ${escapeHtml(evaluation.calibrationRevision.slice(0, 16))}, ${evaluation.recordings} recordings.${evaluation.note ? ` ${escapeHtml(evaluation.note)}.` : ""}</p>`;
   const failures = failureList(evaluation);
   if (summary === null)
     return `${heading}<p>No figures: the trials that could be scored are of one kind only.</p>${failures}`;
@@ -46,8 +54,10 @@ ${summaryTable(summary)}
   <figure><figcaption>Calibration</figcaption>${calibrationPlot(evaluation)}</figure>
 </div>
 ${promises(summary)}
+${openSetTable(evaluation)}
 ${bandTable("By net speech of the tested recording", evaluation.byNetSpeech)}
 ${bandTable("By signal-to-noise ratio of the tested recording", evaluation.bySnr)}
+${pairTables(evaluation)}
 ${failures}`;
 }
 
@@ -65,7 +75,7 @@ function summaryTable(summary: Summary): string {
     ["Cllr, bits", decimal(summary.cllr)],
     ["minCllr, bits", decimal(summary.minimumCllr)],
   ];
-  return `<table>${rows.map(([name, value]) => `<tr><td>${escapeHtml(name)}</td><td>${escapeHtml(value)}</td></tr>`).join("")}</table>`;
+  return `<div class="wide"><table>${rows.map(([name, value]) => `<tr><td>${escapeHtml(name)}</td><td>${escapeHtml(value)}</td></tr>`).join("")}</table></div>`;
 }
 
 function promises(summary: Summary): string {
@@ -75,7 +85,8 @@ function promises(summary: Summary): string {
       `<tr><td>${100 * point.promisedRate} %</td><td>${point.threshold.toFixed(2)}</td><td>${rate(point.falseMatchRate)}</td><td>${rate(point.falseNonMatchRate)}</td></tr>`,
   );
   return `<h3>Does the threshold keep its promise?</h3>
-<table><tr><th>target false-accept rate</th><th>threshold (llr, median)</th><th>measured FMR</th><th>measured FNMR</th></tr>${rows.join("")}</table>`;
+<div class="wide"><table><tr><th>target false-accept rate</th><th>threshold (llr, median)</th><th>measured FMR</th><th>measured FNMR</th></tr>${rows.join("")}</table></div>
+${summary.promisedPoints.map((point) => `<p>${escapeHtml(promiseInWords(point))}</p>`).join("")}`;
 }
 
 function bandTable(title: string, bands: readonly BandSummary[]): string {
@@ -87,7 +98,7 @@ function bandTable(title: string, bands: readonly BandSummary[]): string {
     return `<tr><td>${escapeHtml(label)}</td><td>${trials}</td>${figures.map((figure) => `<td>${escapeHtml(figure)}</td>`).join("")}</tr>`;
   });
   return `<h3>${escapeHtml(title)}</h3>
-<table><tr><th></th><th>trials</th><th>EER</th><th>FNMR at FMR 1 %</th><th>Cllr</th></tr>${rows.join("")}</table>`;
+<div class="wide"><table><tr><th></th><th>trials</th><th>EER</th><th>FNMR at FMR 1 %</th><th>Cllr</th></tr>${rows.join("")}</table></div>`;
 }
 
 function failureList({ unusable, failedModels, unscoredTrials }: Evaluation): string {
@@ -99,8 +110,35 @@ function failureList({ unusable, failedModels, unscoredTrials }: Evaluation): st
 <ul>${listed.join("")}</ul>`;
 }
 
-const INK = "#0b62d6";
-const FAINT = "#d0d7de";
+function openSetTable({ openSet }: Evaluation): string {
+  if (openSet.length === 0) return "";
+  const rows = openSet.map(
+    (row) =>
+      `<tr><td>${row.size}</td><td>${100 * row.targetRate} %</td><td>${rate(row.fpir)}</td><td>${rate(row.fnir)}</td><td>${rate(row.oracleFnir)}</td></tr>`,
+  );
+  return `<h3>Lists</h3>
+<p class="note">Calls against lists drawn from the other speakers: who is not on one and is named (FPIR), who is on one and is not found (FNIR).</p>
+<div class="wide"><table><tr><th>list of</th><th>target FPIR</th><th>FPIR</th><th>FNIR</th><th>best FNIR at the target</th></tr>${rows.join("")}</table></div>`;
+}
+
+function pairTables({ trials }: Evaluation): string {
+  const { different, same } = worstPairs(trials);
+  const of = (title: string, pairs: readonly Pair[]) =>
+    pairs.length === 0
+      ? ""
+      : `<h3>${title}</h3>
+<div class="wide"><table><tr><th>enrolled</th><th>tested</th><th>score</th><th>ratio</th></tr>${pairs
+          .map(
+            ({ enrolled, tested, raw, llr }) =>
+              `<tr><td class="path">${escapeHtml(enrolled)}</td><td class="path">${escapeHtml(tested)}</td><td>${raw.toFixed(3)}</td><td>${llr.toFixed(1)}</td></tr>`,
+          )
+          .join("")}</table></div>`;
+  return of("Different people who score highest", different) + of("One person who scores lowest", same);
+}
+
+const INK = "var(--same)";
+const OTHER = "var(--different)";
+const FAINT = "var(--rule)";
 
 function histogram({ trials }: Evaluation): string {
   const scores = trials.map((trial) => trial.llr).sort((a, b) => a - b);
@@ -128,7 +166,7 @@ function histogram({ trials }: Evaluation): string {
     marginLeft: 55,
     x: { label: "log-likelihood ratio" },
     y: { label: "share of trials of its kind", grid: true },
-    color: { legend: false, domain: ["same person", "different people"], range: [INK, "#d1562a"] },
+    color: { legend: false, domain: ["same person", "different people"], range: [INK, OTHER] },
     marks: [
       Plot.rectY(rows, { x1: "from", x2: "to", y2: "share", y1: () => 0, fill: "kind", fillOpacity: 0.55 }),
       Plot.text([{ at: high, label: "blue: same person, red: different people" }], {

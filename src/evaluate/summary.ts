@@ -20,10 +20,15 @@ export interface ScoredTrial extends Expectation {
   readonly same: boolean;
   readonly llr: number;
   readonly raw: number;
+  /** Numbers of the enrollment and of the tested recording. */
+  readonly model: number;
+  readonly test: number;
   readonly enrolledSpeaker: number;
   readonly testedSpeaker: number;
   readonly netSpeechSeconds: number;
   readonly snrDb: number | null;
+  /** The first recording that enrolled, and the tested one. */
+  readonly names?: { readonly enrolled: string; readonly tested: string };
 }
 
 export interface Estimate {
@@ -42,6 +47,10 @@ export interface OperatingPoint {
 /** What happened at thresholds that were promised to give `promisedRate`. */
 export interface PromisedPoint {
   readonly promisedRate: number;
+  /** 95 % of the rate met, speakers taken as independent; absent where there are too few to say. */
+  readonly interval: Interval | null;
+  /** Whether the rate met is within a factor of two of the promise. */
+  readonly verdict: "kept" | "exceeded" | "undercut" | "too few trials";
   /** The median of the comparisons' own thresholds. */
   readonly threshold: number;
   readonly falseMatchRate: number;
@@ -110,7 +119,7 @@ export function summarize(trials: readonly ScoredTrial[], options: SummaryOption
       resolved: differentTrials * falseMatchRate >= 1,
     })),
     promisedPoints: options.threshold
-      ? FALSE_MATCH_RATES.map((rate) => promisedPoint(trials, rate, options.threshold!))
+      ? FALSE_MATCH_RATES.map((rate) => promisedPoint(trials, rate, options.threshold!, speakers, resamples, seed))
       : [],
   };
 }
@@ -119,6 +128,9 @@ function promisedPoint(
   trials: readonly ScoredTrial[],
   promisedRate: number,
   thresholdOf: Engine["threshold"],
+  speakers: TrialSpeakers,
+  resamples: number,
+  seed: number,
 ): PromisedPoint {
   const thresholds = trials.map((trial) => thresholdOf(promisedRate, trial));
   // Held against its own threshold, a trial's ratio is an excess over 0.
@@ -127,8 +139,25 @@ function promisedPoint(
     trials.map(({ same }) => same),
   );
   const { falseMatchRate, falseNonMatchRate } = ratesAt(excesses, 0);
+  const figure = (weights: Float64Array | null) => ratesAt(excesses, 0, weights).falseMatchRate;
+  const interval = bootstrap(excesses, speakers, [figure], resamples, seed)[0]!;
   const threshold = thresholds.sort((a, b) => a - b)[Math.floor(thresholds.length / 2)]!;
-  return { promisedRate, threshold, falseMatchRate, falseNonMatchRate };
+  const different = trials.filter(({ same }) => !same).length;
+  const verdict = verdictOn(promisedRate, falseMatchRate, interval, different);
+  return { promisedRate, interval, verdict, threshold, falseMatchRate, falseNonMatchRate };
+}
+
+/** Within a factor of two, or as far as the speakers can tell. */
+function verdictOn(
+  promised: number,
+  met: number,
+  interval: Interval | null,
+  differentTrials: number,
+): PromisedPoint["verdict"] {
+  if (differentTrials * promised < 5) return "too few trials";
+  if (met > 2 * promised) return interval === null || interval.low > promised ? "exceeded" : "too few trials";
+  if (met < promised / 2) return interval === null || interval.high < promised ? "undercut" : "too few trials";
+  return "kept";
 }
 
 function numberSpeakers(trials: readonly ScoredTrial[]): TrialSpeakers {

@@ -18,6 +18,8 @@ export interface TrialSet {
   /** Files that enroll together. */
   readonly models: readonly (readonly number[])[];
   readonly trials: readonly Trial[];
+  /** What was counted as a session, where the folder has none. */
+  readonly note?: string;
 }
 
 /** A folder or list that cannot be evaluated; the message says which line or path and why. */
@@ -25,9 +27,9 @@ export class TrialSetError extends Error {
   override readonly name = "TrialSetError";
 }
 
-const AUDIO_NAME = /\.wav$/i;
+const AUDIO_NAME = /\.(wav|flac|mp3|opus|ogg|m4a|webm)$/i;
 
-/** A folder of `speaker/session/file.wav`, or a text list of `label enroll[,enroll…] test`. */
+/** A folder of `speaker/session/file.wav` or `speaker/file.wav`, or a text list of `label enroll[,enroll…] test`. */
 export async function readTrialSet(path: string): Promise<TrialSet> {
   const found = await stat(path).catch(() => null);
   if (found === null) throw new TrialSetError(`${path}: no such folder or list`);
@@ -154,10 +156,12 @@ const ENROLLING_FILES = 3;
  */
 async function fromFolder(folder: string): Promise<TrialSet> {
   let sessions = await sessionsOf(folder);
-  if (sessions.length === 0) throw new TrialSetError(`${folder}: no speaker/session/file.wav in it`);
+  if (sessions.length === 0)
+    throw new TrialSetError(`${folder}: it holds neither speaker/session/file.wav nor speaker/file.wav`);
   const sessionCounts = new Map<string, number>();
   for (const { speaker } of sessions) sessionCounts.set(speaker, (sessionCounts.get(speaker) ?? 0) + 1);
-  if (Math.max(...sessionCounts.values()) < 2) sessions = sessions.flatMap(halves);
+  const halved = Math.max(...sessionCounts.values()) < 2;
+  if (halved) sessions = sessions.flatMap(halves);
 
   const numbers = new FileNumbers();
   const numbered = sessions.map((session) => ({
@@ -183,7 +187,9 @@ async function fromFolder(folder: string): Promise<TrialSet> {
     throw new TrialSetError(`${folder}: no speaker has two recordings to compare`);
   if (trials.every((trial) => trial.same))
     throw new TrialSetError(`${folder}: only one speaker, so nobody to tell apart`);
-  return { files: numbers.files, speakers, models, trials };
+  const note =
+    "nobody has two sessions: every other recording of a speaker counts as another, so errors are those of one sitting";
+  return { files: numbers.files, speakers, models, trials, ...(halved ? { note } : {}) };
 }
 
 function halves({ speaker, session, files }: SessionFiles): SessionFiles[] {
@@ -196,13 +202,19 @@ function halves({ speaker, session, files }: SessionFiles): SessionFiles[] {
 async function sessionsOf(folder: string): Promise<SessionFiles[]> {
   const sessions: SessionFiles[] = [];
   for (const speaker of await subfolders(folder)) {
+    const loose = await audioFiles(join(folder, speaker));
+    if (loose.length > 0) sessions.push({ speaker, session: "", files: loose });
     for (const session of await subfolders(join(folder, speaker))) {
-      const path = join(folder, speaker, session);
-      const files = (await readdir(path)).filter((name) => AUDIO_NAME.test(name)).sort();
-      if (files.length > 0) sessions.push({ speaker, session, files: files.map((name) => resolve(path, name)) });
+      const files = await audioFiles(join(folder, speaker, session));
+      if (files.length > 0) sessions.push({ speaker, session, files });
     }
   }
   return sessions;
+}
+
+async function audioFiles(path: string): Promise<string[]> {
+  const names = (await readdir(path)).filter((name) => AUDIO_NAME.test(name)).sort();
+  return names.map((name) => resolve(path, name));
 }
 
 async function subfolders(path: string): Promise<string[]> {

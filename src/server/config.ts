@@ -217,6 +217,7 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
 const OTHER_VARIABLES = new Set([
   "VIVAVOCE_CONFIG",
   "VIVAVOCE_MODEL",
+  "VIVAVOCE_CALIBRATION",
   "VIVAVOCE_URL",
   "VIVAVOCE_TOKEN",
   "VIVAVOCE_CLIENT_ID",

@@ -140,6 +140,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
         openScopes: config.auth.required ? [] : [FIRST_SCOPE],
         version: VERSION,
         modelRevision: engine.model.revision,
+        calibrationRevision: engine.model.calibrationRevision,
         evaluationFile: config.evaluation,
         files: operatorFiles(),
         log,

@@ -10,6 +10,12 @@ import { rateOfOneComparison } from "../voiceprint/decision.js";
 import type { Voiceprints } from "../voiceprints.js";
 import type { Limits } from "./advice.js";
 
+/** A page may name a calibration of its operator's own beside its model: <meta name="vivavoce-calibration" content="calibration.json">. */
+function calibrationOfPage(): { calibration?: string } {
+  const meta = document.querySelector<HTMLMetaElement>('meta[name="vivavoce-calibration"]');
+  return meta ? { calibration: new URL(meta.content, document.baseURI).href } : {};
+}
+
 export interface Samples {
   readonly samples: Float32Array;
   readonly rateHz: number;
@@ -39,7 +45,10 @@ export class Voices {
   static async open(model: Uint8Array): Promise<Voices> {
     // The page itself needs a core as well.
     const workers = Math.min(4, Math.max(1, navigator.hardwareConcurrency - 1));
-    const [engine, store] = await Promise.all([openEngine({ model, workers }), openIndexedDbStore("vivavoce")]);
+    const [engine, store] = await Promise.all([
+      openEngine({ model, workers, ...calibrationOfPage() }),
+      openIndexedDbStore("vivavoce"),
+    ]);
     const voiceprints = await openVoiceprints({ engine, store, scope });
     return new Voices(engine, voiceprints, async () => {
       const people: KnownPerson[] = [];

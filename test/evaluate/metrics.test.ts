@@ -210,7 +210,15 @@ describe("bootstrap over speakers", () => {
     const population = (speakers: number) => {
       const offsets = Array.from({ length: speakers }, () => gauss());
       return offsets.flatMap((offset, speaker) => {
-        const base = { raw: 0, ...expectation, netSpeechSeconds: 4, snrDb: 20, enrolledSpeaker: speaker };
+        const base = {
+          raw: 0,
+          model: 0,
+          test: 0,
+          ...expectation,
+          netSpeechSeconds: 4,
+          snrDb: 20,
+          enrolledSpeaker: speaker,
+        };
         const same = Array.from({ length: 6 }, () => ({
           ...base,
           same: true,
@@ -236,6 +244,8 @@ describe("bootstrap over speakers", () => {
   it("holds each trial against the threshold of its own quality", () => {
     const trial = (same: boolean, llr: number, center: number) => ({
       raw: 0,
+      model: 0,
+      test: 0,
       same,
       llr,
       ratios: { unlike: -6, identical: 14 },
@@ -250,11 +260,11 @@ describe("bootstrap over speakers", () => {
       resamples: 0,
       threshold: (_, { impostors }) => impostors.center,
     })!.promisedPoints;
-    expect(point).toEqual({ promisedRate: 0.01, threshold: 2, falseMatchRate: 2 / 3, falseNonMatchRate: 0.5 });
+    expect(point).toMatchObject({ promisedRate: 0.01, threshold: 2, falseMatchRate: 2 / 3, falseNonMatchRate: 0.5 });
   });
 
   it("says when a false match rate is beyond what the trials can show", () => {
-    const trial = { raw: 0, ...expectation, netSpeechSeconds: 4, snrDb: 20 };
+    const trial = { raw: 0, model: 0, test: 0, ...expectation, netSpeechSeconds: 4, snrDb: 20 };
     const trials = [
       { ...trial, same: true, llr: 3, enrolledSpeaker: 0, testedSpeaker: 0 },
       ...Array.from({ length: 150 }, (_, i) => ({

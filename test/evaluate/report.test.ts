@@ -2,18 +2,22 @@ import { parseHTML } from "linkedom";
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "../../src/evaluate/bootstrap.js";
 import type { Evaluation } from "../../src/evaluate/evaluate.js";
+import { callersOf, openSet } from "../../src/evaluate/open-set.js";
 import { reportHtml } from "../../src/evaluate/report.js";
 import { NET_SPEECH_BANDS, type ScoredTrial, SNR_BANDS, summarize, summarizeBy } from "../../src/evaluate/summary.js";
 
 function evaluationOf(trials: ScoredTrial[]): Evaluation {
   return {
     modelRevision: "0123456789abcdef0123",
+    calibrationRevision: "fedcba9876543210fedc",
+    note: null,
     condition: "noise <10 dB>",
     recordings: 40,
     trials,
     summary: summarize(trials, { resamples: 50, threshold: (rate) => -Math.log(rate) }),
     byNetSpeech: summarizeBy(trials, NET_SPEECH_BANDS, (trial) => trial.netSpeechSeconds, { resamples: 20 }),
     bySnr: summarizeBy(trials, SNR_BANDS, (trial) => trial.snrDb, { resamples: 20 }),
+    openSet: openSet(callersOf(trials), (rate) => -Math.log(rate), { sizes: [1, 3], calls: 200 }),
     unusable: [{ file: "a&b.wav", reason: "too little speech (0.20 s)" }],
     failedModels: 0,
     unscoredTrials: 3,
@@ -30,6 +34,9 @@ describe("the report", () => {
       same,
       llr,
       raw: llr / 10,
+      model: i % 20,
+      test: Math.floor(i / 20),
+      names: { enrolled: `${i}<a>.wav`, tested: `${i}.wav` },
       ratios: { unlike: -6, identical: 14 },
       impostors: { center: 0, spread: 1 },
       enrolledSpeaker,
@@ -50,6 +57,14 @@ describe("the report", () => {
     expect(document.querySelector("h1")!.textContent).toBe("DEV <set>");
     expect(document.querySelector("table")!.textContent).toContain("Equal error rate");
     expect(html).toContain("a&#38;b.wav");
+    for (const words of [
+      "A target of 1 %",
+      "Lists",
+      "Different people who score highest",
+      "prefers-color-scheme: dark",
+    ])
+      expect(html).toContain(words);
+    expect(html).not.toContain("<a>.wav");
     expect(html).not.toMatch(/<script|(src|href)="http/);
   });
 

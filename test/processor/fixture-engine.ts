@@ -65,6 +65,7 @@ export function fixtureEngine(): Engine & { readonly behavior: FixtureBehavior }
       return {
         calibrationModelId: "fixture-1",
         revision: behavior.revision,
+        calibrationRevision: "c".repeat(64),
         dimensions,
         windowSeconds,
         attacks: Object.keys(behavior.attacks) as AttackKind[],

@@ -31,6 +31,7 @@ export interface OperatorParts {
   readonly openScopes: readonly string[];
   readonly version: string;
   readonly modelRevision: string;
+  readonly calibrationRevision: string;
   /** Where `vivavoce evaluate` leaves its figures. */
   readonly evaluationFile: string;
   /** The view's own files; anybody may have them. */
@@ -75,8 +76,14 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
   }
 
   app.get("/operator/v1/box", async (c) => {
-    const { version, modelRevision } = parts;
-    return c.json({ user: c.get("user"), version, modelRevision, scopes: await scopes() } satisfies BoxView);
+    const { version, modelRevision, calibrationRevision } = parts;
+    return c.json({
+      user: c.get("user"),
+      version,
+      modelRevision,
+      calibrationRevision,
+      scopes: await scopes(),
+    } satisfies BoxView);
   });
 
   app.get("/operator/v1/load", (c) => {

@@ -26,6 +26,7 @@ export interface BoxView {
   readonly user: string;
   readonly version: string;
   readonly modelRevision: string;
+  readonly calibrationRevision: string;
   /** The biometric scopes that applications of this box are bound to. */
   readonly scopes: readonly string[];
 }

@@ -95,7 +95,7 @@ function show(client: BoxClient, box: BoxView): void {
       {},
       heading,
       element("a", { class: "pill", href: "/profile" }, strings.signedInAs(box.user)),
-      element("p", { class: "tagline" }, strings.about(box.version, box.modelRevision)),
+      element("p", { class: "tagline" }, strings.about(box.version, box.modelRevision, box.calibrationRevision)),
     ),
     element(
       "div",

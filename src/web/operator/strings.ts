@@ -16,7 +16,8 @@ export const strings = {
   scope: "Scope",
   noScope: "No application of this box is bound to a biometric scope yet.",
   signedInAs: (name: string) => `Signed in as ${name}`,
-  about: (version: string, revision: string) => `vivavoce ${version}, model ${revision.slice(0, 16)}`,
+  about: (version: string, revision: string, calibration: string) =>
+    `vivavoce ${version}, model ${revision.slice(0, 16)}, calibration ${calibration.slice(0, 16)}`,
   pause: "Pause",
   resume: "Resume",
   live: "Live",

@@ -1,0 +1,104 @@
+import { createHash } from "node:crypto";
+import { rename, writeFile } from "node:fs/promises";
+import type { Command } from "commander";
+import { CALIBRATION_FORMAT, CALIBRATION_VERSION, type CalibrationFile } from "../engine/calibration-file.js";
+import { readModelFile } from "../engine/model-file.js";
+import { readModel } from "../engine/platform.js";
+import {
+  CalibrationRefusal,
+  calibrated,
+  cllrOf,
+  type FittedCalibration,
+  fitCalibration,
+  underFit,
+} from "../evaluate/calibrate.js";
+import { rate } from "../evaluate/format.js";
+import type { ScoredTrial } from "../evaluate/summary.js";
+import { CommandError } from "./command-error.js";
+import { evaluated, type TrialOptions } from "./evaluate.js";
+import { createOutput, facts, table } from "./output.js";
+import { wholeNumber } from "./shared-options.js";
+
+interface Options extends TrialOptions {
+  readonly out: string;
+}
+
+export function calibrateCommand(program: Command): void {
+  program
+    .command("calibrate")
+    .description("fit ratios and thresholds to recordings of yours; templates stay valid")
+    .argument("<folder-or-list>", "labelled recordings, as for evaluate: 20 speakers or more help, 5 are the least")
+    .option("--out <file>", "the calibration file to write", "calibration.json")
+    .option("--model <file>", "another model file")
+    .option("--cache <file>", "keep embeddings here (biometric data, readable by you alone)")
+    .option("--no-cache", "keep no embeddings")
+    .option("--workers <n>", "threads", wholeNumber(1, 256))
+    .option("--json", "answer as JSON")
+    .addHelpText(
+      "after",
+      "\nUse it with --calibration (evaluate), VIVAVOCE_CALIBRATION=<file> (every command, the box) or openEngine({ calibration }).",
+    )
+    .action(run);
+}
+
+async function run(path: string, options: Options): Promise<void> {
+  const output = createOutput(options.json ?? false);
+  // From the model's own calibration, whichever is in use: a fit of a fit would drift.
+  const { evaluation, modelRevision } = await evaluated(path, options, { resamples: 0, calibration: null });
+  const { calibration: section } = await readModelFile(await readModel(options.model));
+  if (section === null) throw new CommandError("the model carries no calibration to start from");
+  const fit = fitted(evaluation.trials);
+  const file: CalibrationFile = {
+    format: CALIBRATION_FORMAT,
+    version: CALIBRATION_VERSION,
+    modelRevision,
+    speakers: fit.speakers,
+    sameTrials: fit.sameTrials,
+    differentTrials: fit.differentTrials,
+    calibration: calibrated(section, fit),
+  };
+  const bytes = `${JSON.stringify(file, null, 1)}\n`;
+  const unfinished = `${options.out}.${process.pid}.new`;
+  await writeFile(unfinished, bytes);
+  await rename(unfinished, options.out);
+  const revision = createHash("sha256").update(bytes).digest("hex");
+  const after = underFit(evaluation.trials, fit);
+  output.answer({ file: options.out, revision, ...fit }, () =>
+    text(options.out, revision, fit, evaluation.trials, after),
+  );
+}
+
+function fitted(trials: readonly ScoredTrial[]): FittedCalibration {
+  try {
+    return fitCalibration(trials);
+  } catch (error) {
+    if (error instanceof CalibrationRefusal) throw new CommandError(error.message);
+    throw error;
+  }
+}
+
+function text(
+  file: string,
+  revision: string,
+  fit: FittedCalibration,
+  before: readonly ScoredTrial[],
+  after: readonly ScoredTrial[],
+): string {
+  return [
+    facts([
+      ["calibration", file],
+      ["revision", revision.slice(0, 16)],
+      ["fitted on", `${fit.speakers} speakers, ${fit.sameTrials} same, ${fit.differentTrials} different`],
+      ["weight of these recordings", rate(fit.weight)],
+    ]),
+    "On the same recordings (other speakers will fare somewhat worse):",
+    table(
+      ["", "the model's own", "this calibration"],
+      [
+        ["Cllr", cllrOf(before).toFixed(3), cllrOf(after).toFixed(3)],
+        ["impostors' center shifted by", null, fit.centerShift.toFixed(3)],
+        ["their spread multiplied by", null, fit.spreadFactor.toFixed(3)],
+      ],
+    ),
+  ].join("\n");
+}

@@ -1,0 +1,44 @@
+/**
+ * A calibration of an operator's own, as `vivavoce calibrate` writes it: JSON that takes the place of the model's section `calibration`.
+ * The SHA-256 of its bytes is its revision. It belongs to one network and makes no template obsolete.
+ */
+import { EngineError } from "./engine-error.js";
+import { sha256 } from "./model-file.js";
+
+export const CALIBRATION_FORMAT = "vivavoce-calibration";
+export const CALIBRATION_VERSION = 1;
+
+export interface CalibrationFile {
+  readonly format: typeof CALIBRATION_FORMAT;
+  readonly version: typeof CALIBRATION_VERSION;
+  /** SHA-256 (hex) of the network whose scores it was fitted on. */
+  readonly modelRevision: string;
+  /** What it was fitted on. */
+  readonly speakers: number;
+  readonly sameTrials: number;
+  readonly differentTrials: number;
+  readonly calibration: Readonly<Record<string, unknown>>;
+}
+
+/** The calibration's section and revision; refuses what is not one, and one of another network. */
+export async function readCalibrationFile(
+  bytes: Uint8Array,
+  modelRevision: string,
+): Promise<{ readonly section: Readonly<Record<string, unknown>>; readonly revision: string }> {
+  let file: Partial<CalibrationFile> | null;
+  try {
+    file = JSON.parse(new TextDecoder().decode(bytes)) as Partial<CalibrationFile> | null;
+  } catch {
+    throw refused("it is not JSON");
+  }
+  if (typeof file !== "object" || file?.format !== CALIBRATION_FORMAT)
+    throw refused('it was not made by "vivavoce calibrate"');
+  if (file.version !== CALIBRATION_VERSION)
+    throw refused(`it is of version ${String(file.version)}, this engine reads ${CALIBRATION_VERSION}`);
+  if (file.modelRevision !== modelRevision)
+    throw refused('it was fitted to another model; run "vivavoce calibrate" again with this one');
+  if (typeof file.calibration !== "object" || file.calibration === null) throw refused("it has no calibration");
+  return { section: file.calibration, revision: await sha256(bytes) };
+}
+
+const refused = (why: string) => new EngineError("BAD_CALIBRATION", `the calibration file cannot be used: ${why}`);

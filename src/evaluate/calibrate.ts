@@ -1,0 +1,193 @@
+/**
+ * Fits a calibration to an operator's own trials, pulled towards the one it starts from by how few speakers there are. Four numbers are fitted:
+ * the ratio's level and slope, and where impostors lie (their 90th percentile) and how far they spread.
+ */
+import type { Term } from "../engine/calibration.js";
+import { cllr, equalErrorRate, sortTrials } from "./metrics.js";
+import { probit } from "./probit.js";
+import type { ScoredTrial } from "./summary.js";
+
+/** Trials that no calibration can be fitted to; the message says why. */
+export class CalibrationRefusal extends Error {
+  override readonly name = "CalibrationRefusal";
+}
+
+export interface FittedCalibration {
+  readonly speakers: number;
+  readonly sameTrials: number;
+  readonly differentTrials: number;
+  /** New ratio = level + slope × old ratio. */
+  readonly level: number;
+  readonly slope: number;
+  /** Added to the impostors' center; their spread is multiplied. In atanh of the cosine. */
+  readonly centerShift: number;
+  readonly spreadFactor: number;
+  /** 0..1: how far it went from the calibration it starts from towards what these trials alone would give. */
+  readonly weight: number;
+}
+
+const LEAST_SPEAKERS = 5;
+const LEAST_SAME = 10;
+const LEAST_DIFFERENT = 100;
+/** Speakers at which own trials weigh as much as the calibration it starts from, for the percentile and for the spread: pairs of speakers count. */
+const LEVEL_SPEAKERS = 8;
+const SPREAD_SPEAKERS = 20;
+/** Of the ratio's prior, over pairs of speakers. */
+const RATIO_PRIOR = 8;
+/** Shares that the impostors' percentile and spread are read off at: beyond, few speakers have few trials. */
+const SHARES = [0.9, 0.97] as const;
+const LEAST_SPREAD = 0.03;
+/** Of voices that can be told apart at all. */
+const MOST_EER = 0.35;
+/** Two recordings that are one. */
+const IDENTICAL = 0.9995;
+
+export function fitCalibration(trials: readonly ScoredTrial[]): FittedCalibration {
+  const same = trials.filter((trial) => trial.same);
+  const different = trials.filter((trial) => !trial.same);
+  const speakers = new Set(trials.flatMap((trial) => [trial.enrolledSpeaker, trial.testedSpeaker])).size;
+  refuseUnfit(trials, speakers, same.length, different);
+
+  const [low, high] = SHARES.map((share) => probit(share)) as [number, number];
+  const usual = median(different.map((trial) => trial.impostors.spread));
+  const residuals = different.map((trial) => fisher(trial.raw) - trial.impostors.center).sort((a, b) => a - b);
+  const [atLow, atHigh] = SHARES.map((share) => residuals[Math.floor(share * (residuals.length - 1))]!) as [
+    number,
+    number,
+  ];
+  const spread = Math.max((atHigh - atLow) / (high - low), LEAST_SPREAD);
+  const weight = weightOf(speakers, LEVEL_SPEAKERS);
+  const spreadFactor = (spread / usual) ** weightOf(speakers, SPREAD_SPEAKERS);
+  const centerShift = (1 - weight) * low * usual + weight * atLow - low * usual * spreadFactor;
+  return {
+    speakers,
+    sameTrials: same.length,
+    differentTrials: different.length,
+    ...ratioOf(trials, same.length, different.length, speakers),
+    centerShift,
+    spreadFactor,
+    weight,
+  };
+}
+
+const weightOf = (speakers: number, even: number) => speakers ** 2 / (speakers ** 2 + even ** 2);
+
+function refuseUnfit(
+  trials: readonly ScoredTrial[],
+  speakers: number,
+  same: number,
+  different: readonly ScoredTrial[],
+): void {
+  if (speakers < LEAST_SPEAKERS)
+    throw new CalibrationRefusal(
+      `${speakers} speakers are too few to calibrate: at least ${LEAST_SPEAKERS} are needed`,
+    );
+  if (same < LEAST_SAME)
+    throw new CalibrationRefusal(
+      `${same} trials of the same person are too few to calibrate: at least ${LEAST_SAME} are needed, of recordings of different sessions`,
+    );
+  if (different.length < LEAST_DIFFERENT)
+    throw new CalibrationRefusal(
+      `${different.length} trials of different people are too few to calibrate: at least ${LEAST_DIFFERENT} are needed`,
+    );
+  const twice = different.find((trial) => trial.raw >= IDENTICAL);
+  if (twice)
+    throw new CalibrationRefusal(
+      `a recording appears under two speakers${twice.names ? `: ${twice.names.enrolled} and ${twice.names.tested}` : ""}`,
+    );
+  const rate = equalErrorRate(
+    sortTrials(
+      trials.map((trial) => trial.llr),
+      trials.map((trial) => trial.same),
+    ),
+  );
+  if (rate > MOST_EER)
+    throw new CalibrationRefusal(
+      `same and different people score alike here (equal error rate ${(100 * rate).toFixed(0)} %): check the labels`,
+    );
+}
+
+/**
+ * Level and slope by logistic regression in which both kinds of trial weigh the same, with a normal prior around 0 and 1.
+ * Newton's method: two numbers.
+ */
+function ratioOf(trials: readonly ScoredTrial[], same: number, different: number, speakers: number) {
+  const prior = RATIO_PRIOR / speakers ** 2;
+  let level = 0;
+  let slope = 1;
+  for (let round = 0; round < 50; round++) {
+    const gradient = [(prior * level) / 4, 4 * prior * (slope - 1)] as [number, number];
+    const curvature = [prior / 4, 0, 4 * prior] as [number, number, number];
+    for (const trial of trials) {
+      const weight = 0.5 / (trial.same ? same : different);
+      const probability = 1 / (1 + Math.exp(-(level + slope * trial.llr)));
+      const error = weight * (probability - (trial.same ? 1 : 0));
+      const bend = weight * probability * (1 - probability);
+      gradient[0] += error;
+      gradient[1] += error * trial.llr;
+      curvature[0] += bend;
+      curvature[1] += bend * trial.llr;
+      curvature[2] += bend * trial.llr * trial.llr;
+    }
+    const determinant = curvature[0] * curvature[2] - curvature[1] ** 2;
+    const step = [
+      (curvature[2] * gradient[0] - curvature[1] * gradient[1]) / determinant,
+      (curvature[0] * gradient[1] - curvature[1] * gradient[0]) / determinant,
+    ] as const;
+    level -= step[0];
+    // A ratio that falls with the score is none.
+    slope = Math.max(slope / 2, slope - step[1]);
+    if (Math.abs(step[0]) + Math.abs(step[1]) < 1e-9) break;
+  }
+  return { level, slope };
+}
+
+/** The section `calibration` with the fit put in. */
+export function calibrated(
+  section: Readonly<Record<string, unknown>>,
+  { level, slope, centerShift, spreadFactor }: FittedCalibration,
+): Record<string, unknown> {
+  const { tensors: _, ...base } = section;
+  const { terms, impostors } = base as unknown as {
+    terms: readonly Term[];
+    impostors: { center: readonly Term[]; spread: readonly Term[] };
+  };
+  const times = (list: readonly Term[], factor: number) => list.map(([a, b, weight]): Term => [a, b, weight * factor]);
+  return {
+    ...base,
+    terms: [...times(terms, slope), ["one", "one", level]],
+    impostors: {
+      center: [...impostors.center, ["one", "one", centerShift]],
+      spread: times(impostors.spread, spreadFactor),
+    },
+  };
+}
+
+/** The trials as they score under the fit. */
+export const underFit = (
+  trials: readonly ScoredTrial[],
+  { level, slope, centerShift, spreadFactor }: FittedCalibration,
+): ScoredTrial[] =>
+  trials.map((trial) => ({
+    ...trial,
+    llr: level + slope * trial.llr,
+    ratios: { unlike: level + slope * trial.ratios.unlike, identical: level + slope * trial.ratios.identical },
+    impostors: {
+      center: trial.impostors.center + centerShift,
+      spread: trial.impostors.spread * spreadFactor,
+    },
+  }));
+
+export const cllrOf = (trials: readonly ScoredTrial[]): number =>
+  cllr(
+    sortTrials(
+      trials.map((trial) => trial.llr),
+      trials.map((trial) => trial.same),
+    ),
+  );
+
+const fisher = (cosine: number) => Math.atanh(Math.min(0.9999, Math.max(-0.9999, cosine)));
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
+}

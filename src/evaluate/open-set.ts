@@ -1,0 +1,115 @@
+/**
+ * Open-set identification by list size (ISO/IEC 19795-1): calls of people who are not on a list (FPIR: a candidate is returned) and of people who are
+ * (FNIR: not returned, or another). Lists are drawn from the other speakers, one enrollment of each.
+ */
+import type { Engine, Expectation } from "../engine/port.js";
+import { rateOfOneComparison } from "../voiceprint/decision.js";
+import { seededRandom } from "./bootstrap.js";
+import type { ScoredTrial } from "./summary.js";
+
+export interface ScoredCandidate extends Expectation {
+  readonly llr: number;
+}
+
+/** A tested recording with what it scored against the enrollments of its speaker, and of others, by speaker. */
+export interface Caller {
+  readonly own: readonly ScoredCandidate[];
+  readonly others: readonly (readonly ScoredCandidate[])[];
+}
+
+export interface OpenSetRow {
+  readonly size: number;
+  readonly targetRate: number;
+  /** Calls of people on a list, and of people who are not. */
+  readonly listedCalls: number;
+  readonly unlistedCalls: number;
+  /** At the engine's thresholds. */
+  readonly fpir: number;
+  readonly fnir: number;
+  /** With one threshold chosen on these very calls: at the target, and at the rate that was met. */
+  readonly oracleFnir: number;
+  readonly oracleFnirAtMet: number;
+}
+
+export const LIST_SIZES = [1, 10, 100, 1000] as const;
+export const CALL_RATES = [0.01, 0.05] as const;
+
+export function callersOf(trials: readonly ScoredTrial[]): Caller[] {
+  const byTest = new Map<number, { own: ScoredTrial[]; others: Map<number, ScoredTrial[]> }>();
+  for (const trial of trials) {
+    const caller = byTest.get(trial.test) ?? { own: [], others: new Map<number, ScoredTrial[]>() };
+    byTest.set(trial.test, caller);
+    if (trial.same) caller.own.push(trial);
+    else caller.others.set(trial.enrolledSpeaker, [...(caller.others.get(trial.enrolledSpeaker) ?? []), trial]);
+  }
+  return [...byTest.values()].map(({ own, others }) => ({ own, others: [...others.values()] }));
+}
+
+/** One row for each size and rate that the speakers suffice for. */
+export function openSet(
+  callers: readonly Caller[],
+  threshold: Engine["threshold"],
+  { sizes = LIST_SIZES as readonly number[], rates = CALL_RATES as readonly number[], calls = 4000, seed = 1 } = {},
+): OpenSetRow[] {
+  const rows: OpenSetRow[] = [];
+  for (const size of sizes) {
+    const able = callers.filter(({ others }) => others.length >= size);
+    if (able.length < callers.length / 2) continue;
+    const random = seededRandom(seed);
+    const listed: { own: ScoredCandidate; found: boolean }[] = [];
+    const unlisted: ScoredCandidate[] = [];
+    const draws = Math.max(1, Math.ceil(calls / able.length));
+    for (const { own, others } of able)
+      for (let i = 0; i < draws; i++) {
+        unlisted.push(bestOf(drawn(others, size, random)));
+        if (own.length === 0) continue;
+        const candidate = own[Math.floor(random() * own.length)]!;
+        const rest = size > 1 ? bestOf(drawn(others, size - 1, random)) : null;
+        listed.push({ own: candidate, found: rest === null || candidate.llr > rest.llr });
+      }
+    if (listed.length === 0) continue;
+    for (const targetRate of rates) {
+      const rate = rateOfOneComparison(targetRate, size, 1);
+      const passes = (one: ScoredCandidate) => one.llr >= threshold(rate, one);
+      const fpir = unlisted.filter(passes).length / unlisted.length;
+      const missed = (above: (one: ScoredCandidate) => boolean) =>
+        listed.filter(({ own, found }) => !found || !above(own)).length / listed.length;
+      const oracle = (share: number) => {
+        const scores = unlisted.map(({ llr }) => llr).sort((a, b) => b - a);
+        const at = scores[Math.min(scores.length - 1, Math.floor(share * scores.length))]!;
+        return missed(({ llr }) => llr > at);
+      };
+      rows.push({
+        size,
+        targetRate,
+        listedCalls: listed.length,
+        unlistedCalls: unlisted.length,
+        fpir,
+        fnir: missed(passes),
+        oracleFnir: oracle(targetRate),
+        oracleFnirAtMet: oracle(fpir),
+      });
+    }
+  }
+  return rows;
+}
+
+/** One enrollment of each of `size` speakers. */
+function drawn(
+  speakers: readonly (readonly ScoredCandidate[])[],
+  size: number,
+  random: () => number,
+): ScoredCandidate[] {
+  const order = speakers.map((_, i) => i);
+  const found: ScoredCandidate[] = [];
+  for (let i = 0; i < size; i++) {
+    const j = i + Math.floor(random() * (order.length - i));
+    [order[i], order[j]] = [order[j]!, order[i]!];
+    const enrollments = speakers[order[i]!]!;
+    found.push(enrollments[Math.floor(random() * enrollments.length)]!);
+  }
+  return found;
+}
+
+const bestOf = (candidates: readonly ScoredCandidate[]): ScoredCandidate =>
+  candidates.reduce((best, one) => (one.llr > best.llr ? one : best));

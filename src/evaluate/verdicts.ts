@@ -1,0 +1,63 @@
+/** What an evaluation says in words, and trial by trial. */
+import type { PromisedPoint, ScoredTrial } from "./summary.js";
+
+export function promiseInWords({ promisedRate, falseMatchRate, verdict }: PromisedPoint): string {
+  const promise = `A target of ${Number((100 * promisedRate).toPrecision(3))} %`;
+  const met = `${Number((100 * falseMatchRate).toPrecision(2))} %`;
+  switch (verdict) {
+    case "kept":
+      return `${promise} is kept: ${met} of impostors pass.`;
+    case "exceeded":
+      return `${promise} is exceeded: ${met} of impostors pass. Run "vivavoce calibrate" on recordings like these.`;
+    case "undercut":
+      return `${promise} is undercut: ${met} of impostors pass, and genuine callers are refused for it. Run "vivavoce calibrate" on recordings like these.`;
+    case "too few trials":
+      return `${promise} cannot be judged: ${met} of impostors pass, but there are too few speakers or trials to tell.`;
+  }
+}
+
+export interface Pair {
+  readonly enrolled: string;
+  readonly tested: string;
+  readonly raw: number;
+  readonly llr: number;
+}
+
+/** The different people who score highest and the same who score lowest, once for each pair of speakers: the labels to look at first. */
+export function worstPairs(trials: readonly ScoredTrial[], most = 10): { different: Pair[]; same: Pair[] } {
+  const of = (same: boolean, order: (one: ScoredTrial, other: ScoredTrial) => number) => {
+    const seen = new Set<string>();
+    const pairs: Pair[] = [];
+    for (const trial of trials.filter((one) => one.same === same && one.names).sort(order)) {
+      const speakers = [trial.enrolledSpeaker, trial.testedSpeaker].sort((a, b) => a - b).join();
+      if (seen.has(speakers)) continue;
+      seen.add(speakers);
+      const { enrolled, tested } = trial.names!;
+      pairs.push({ enrolled, tested, raw: trial.raw, llr: trial.llr });
+      if (pairs.length === most) break;
+    }
+    return pairs;
+  };
+  return {
+    different: of(false, (one, other) => other.llr - one.llr),
+    same: of(true, (one, other) => one.llr - other.llr),
+  };
+}
+
+/** One line for each trial. */
+export function scoresCsv(trials: readonly ScoredTrial[]): string {
+  const lines = trials.map(({ same, raw, llr, netSpeechSeconds, snrDb, names }) =>
+    [
+      same ? 1 : 0,
+      field(names?.enrolled ?? ""),
+      field(names?.tested ?? ""),
+      raw.toFixed(6),
+      llr.toFixed(4),
+      netSpeechSeconds.toFixed(2),
+      snrDb === null ? "" : snrDb.toFixed(1),
+    ].join(),
+  );
+  return `${["same,enrolled,tested,score,llr,net_speech_s,snr_db", ...lines].join("\n")}\n`;
+}
+
+const field = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { openEngine } from "../../dist/engine/index.js";
+import { randomModel } from "./random-model.js";
+
+const model = randomModel();
+const bytesOf = (file: unknown) => new TextEncoder().encode(JSON.stringify(file));
+const terms = [
+  ["one", "one", -1],
+  ["cosine", "one", 11],
+];
+
+test("a calibration of one's own changes ratios and its revision, and leaves templates valid", async () => {
+  const plain = await openEngine({ workers: 0, model, calibration: null });
+  const { revision, calibrationModelId, calibrationRevision } = plain.model;
+  const file = bytesOf({ format: "vivavoce-calibration", version: 1, modelRevision: revision, calibration: { terms } });
+  const own = await openEngine({ workers: 0, model, calibration: file });
+  expect(own.model.revision).toBe(revision);
+  expect(own.model.calibrationRevision).toMatch(/^[0-9a-f]{64}$/);
+  expect(own.model.calibrationRevision).not.toBe(calibrationRevision);
+  expect(own.model.calibrationModelId).toBe(`${calibrationModelId}+${own.model.calibrationRevision.slice(0, 8)}`);
+  const embedding = Float32Array.from({ length: plain.model.dimensions }, (_, i) => (i === 3 ? 1 : 0));
+  const voice = { embedding, netSpeechSeconds: 4, snrDb: 20, bandwidthHz: 7000 };
+  const { template } = await plain.train([voice]);
+  const [score] = await own.score([template!], voice);
+  expect(score!.llr).toBeCloseTo(10, 12 /* rounding */);
+  await Promise.all([plain.close(), own.close()]);
+});
+
+test.each([
+  ["no JSON", new TextEncoder().encode("{"), /not JSON/],
+  ["another file", bytesOf({ name: "x" }), /vivavoce calibrate/],
+  ["a later version", bytesOf({ format: "vivavoce-calibration", version: 2 }), /version 2/],
+  [
+    "another model's",
+    bytesOf({ format: "vivavoce-calibration", version: 1, modelRevision: "0".repeat(64), calibration: { terms } }),
+    /another model/,
+  ],
+])("%s is refused in words", async (_, calibration, reason) => {
+  const opened = openEngine({ workers: 0, model, calibration });
+  await expect(opened).rejects.toThrow(reason);
+  await expect(opened).rejects.toMatchObject({ code: "BAD_CALIBRATION" });
+});

@@ -1,0 +1,112 @@
+import { describe, expect, test } from "vitest";
+import { CalibrationRefusal, calibrated, cllrOf, fitCalibration, underFit } from "../../src/evaluate/calibrate.js";
+import type { ScoredTrial } from "../../src/evaluate/summary.js";
+import { gaussian, random } from "../voice.js";
+
+interface Population {
+  readonly speakers: number;
+  /** Of impostors' atanh cosine, where the calibration in use expects 0.2 and 0.17. */
+  readonly center?: number;
+  readonly spread?: number;
+  /** What genuine speakers' lies at. */
+  readonly genuine?: number;
+  readonly seed?: number;
+}
+
+function population({ speakers, center = 0.2, spread = 0.17, genuine = 0.95, seed = 1 }: Population): ScoredTrial[] {
+  const normal = gaussian(random(seed));
+  const trials: ScoredTrial[] = [];
+  for (let enrolled = 0; enrolled < speakers; enrolled++)
+    for (let tested = 0; tested < speakers; tested++)
+      for (let k = 0; k < 4; k++) {
+        const same = enrolled === tested;
+        const raw = Math.tanh(same ? genuine + 0.15 * normal() : center + spread * normal());
+        trials.push({
+          same,
+          raw,
+          llr: -6 + 20 * raw,
+          ratios: { unlike: -6, identical: 14 },
+          impostors: { center: 0.2, spread: 0.17 },
+          model: enrolled,
+          test: 4 * tested + k,
+          enrolledSpeaker: enrolled,
+          testedSpeaker: tested,
+          netSpeechSeconds: 4,
+          snrDb: 20,
+        });
+      }
+  return trials;
+}
+
+/** Share of impostors above the 1 % threshold. */
+const rateMet = (trials: readonly ScoredTrial[]) => {
+  const different = trials.filter(({ same }) => !same);
+  const passed = different.filter(
+    ({ raw, impostors }) => Math.atanh(raw) >= impostors.center + 2.3263 * impostors.spread,
+  );
+  return passed.length / different.length;
+};
+
+describe("a calibration of one's own", () => {
+  test("twenty speakers of a population whose impostors lie higher bring the rate back", () => {
+    const elsewhere = { center: 0.35, spread: 0.15 };
+    const fit = fitCalibration(population({ speakers: 20, ...elsewhere }));
+    const others = population({ speakers: 60, ...elsewhere, seed: 2 });
+    expect(rateMet(others)).toBeGreaterThan(0.04);
+    expect(rateMet(underFit(others, fit))).toBeGreaterThan(0.01 / 1.5);
+    expect(rateMet(underFit(others, fit))).toBeLessThan(0.01 * 1.5);
+    expect(cllrOf(underFit(others, fit))).toBeLessThan(cllrOf(others));
+  });
+
+  test("five speakers of the population that it was fitted to change little", () => {
+    const fit = fitCalibration(population({ speakers: 5 }));
+    const others = population({ speakers: 60, seed: 2 });
+    expect(Math.abs(Math.log(rateMet(underFit(others, fit)) / rateMet(others)))).toBeLessThan(Math.log(2));
+    expect(fit.weight).toBeLessThan(0.3);
+  });
+
+  test("what is written is what was fitted", () => {
+    const trials = population({ speakers: 12, center: 0.3 });
+    const fit = fitCalibration(trials);
+    const section = calibrated(
+      {
+        terms: [
+          ["one", "one", -6],
+          ["cosine", "one", 20],
+        ],
+        impostors: { center: [["one", "one", 0.2]], spread: [["one", "one", 0.17]] },
+        consistency: 0.4,
+        tensors: [],
+      },
+      fit,
+    ) as {
+      terms: [string, string, number][];
+      impostors: { center: number[][]; spread: number[][] };
+      consistency: number;
+    };
+    const [first] = underFit(trials, fit);
+    const ratio = section.terms.reduce((sum, [a, , weight]) => sum + weight * (a === "cosine" ? first!.raw : 1), 0);
+    expect(ratio).toBeCloseTo(first!.llr, 9 /* rounding */);
+    const sum = (terms: number[][]) => terms.reduce((total, term) => total + term[2]!, 0);
+    expect(sum(section.impostors.center)).toBeCloseTo(first!.impostors.center, 12 /* rounding */);
+    expect(sum(section.impostors.spread)).toBeCloseTo(first!.impostors.spread, 12 /* rounding */);
+    expect(section.consistency).toBe(0.4);
+    expect(section).not.toHaveProperty("tensors");
+  });
+
+  test.each([
+    ["too few speakers", population({ speakers: 4 }), /4 speakers are too few/],
+    ["nobody twice", population({ speakers: 8 }).filter(({ same }) => !same), /0 trials of the same person/],
+    ["labels that mean nothing", population({ speakers: 10, genuine: 0.2 }), /score alike.*check the labels/],
+    [
+      "one recording under two names",
+      population({ speakers: 8 }).map((trial, i) =>
+        i === 5 ? { ...trial, raw: 0.99999, names: { enrolled: "a.wav", tested: "b.wav" } } : trial,
+      ),
+      /under two speakers: a.wav and b.wav/,
+    ],
+  ])("%s are refused, in words", (_, trials, reason) => {
+    expect(() => fitCalibration(trials)).toThrow(CalibrationRefusal);
+    expect(() => fitCalibration(trials)).toThrow(reason);
+  });
+});

@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { type Caller, openSet, type ScoredCandidate } from "../../src/evaluate/open-set.js";
+import { random } from "../voice.js";
+
+/** For a calibrated ratio impostors exceed t at the rate exp(-t). */
+const threshold = (rate: number) => -Math.log(rate);
+const candidate = (llr: number): ScoredCandidate => ({
+  llr,
+  ratios: { unlike: -6, identical: 30 },
+  impostors: { center: 0.2, spread: 0.17 },
+});
+
+function callers(own: number): Caller[] {
+  const next = random(5);
+  return Array.from({ length: 150 }, () => ({
+    own: [candidate(own)],
+    others: Array.from({ length: 200 }, () => [candidate(-Math.log(1 - next()))]),
+  }));
+}
+
+test("independent impostors are named at the target rate, on lists of any size", () => {
+  for (const row of openSet(callers(9), threshold, { sizes: [1, 10, 100], rates: [0.05], calls: 6000 })) {
+    expect(row.fpir).toBeGreaterThan(0.025);
+    expect(row.fpir).toBeLessThan(0.1);
+  }
+});
+
+test("who is on a list is found while their score is the best and above the list's threshold", () => {
+  const [one, ten, hundred] = openSet(callers(8), threshold, { sizes: [1, 10, 100], rates: [0.01], calls: 600 });
+  // ln 100 = 4.6, ln 1,000 = 6.9, ln 10,000 = 9.2.
+  expect([one!.fnir, hundred!.fnir]).toEqual([0, 1]);
+  expect(ten!.fnir).toBeLessThan(0.02);
+  expect(hundred!.oracleFnir).toBeLessThanOrEqual(hundred!.fnir);
+});
+
+test("sizes that the speakers do not suffice for are left out", () => {
+  expect(openSet(callers(9), threshold, { calls: 300 }).map(({ size }) => size)).toEqual([1, 1, 10, 10, 100, 100]);
+});
