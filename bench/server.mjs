@@ -2,6 +2,7 @@
 // 1. What HTTP and gRPC add to the in-process call at the median, one call at a time, a token in each.
 // 2. Callers with 4 s of speech each, all at once: every request answered or told BUSY, memory, latency, throughput
 //    against what the engine does alone.
+// --live: 100 live calls at once in real time, and 1,000 that are connected and silent (bench/server/live.mjs).
 // 3. Token requests a second on one core, and the cost of verifying a token.
 import { execFileSync, fork } from "node:child_process";
 import { once } from "node:events";
@@ -19,12 +20,16 @@ const { values: options } = parseArgs({
     calls: { type: "string", default: "300" },
     workers: { type: "string", default: String(availableParallelism()) },
     only: { type: "string", default: "overhead,load,token" },
+    // Live calls and nothing else.
+    live: { type: "boolean", default: false },
+    live_calls: { type: "string", default: "100" },
+    silent_calls: { type: "string", default: "1000" },
     json: { type: "boolean", default: false },
     // Take dist/ as it is.
     built: { type: "boolean", default: false },
   },
 });
-const chosen = options.only.split(",");
+const chosen = options.live ? ["live"] : options.only.split(",");
 const say = (text) => options.json || console.error(text);
 if (!options.built)
   execFileSync(process.execPath, [here("../scripts/build.mjs")], {
@@ -34,7 +39,7 @@ if (!options.built)
 
 const rows = [];
 const figures = {};
-if (chosen.includes("overhead") || chosen.includes("load")) await measureBox();
+if (["overhead", "load", "live"].some((name) => chosen.includes(name))) await measureBox();
 if (chosen.includes("token")) {
   say("tokens …");
   const { default: measureTokens } = await import("./token.mjs");
@@ -107,6 +112,23 @@ async function measureBox() {
     figures.load = load;
     figures.engineAlone = alone;
     rows.push(...loadRows(load, alone, queued).map((row) => ({ group: "load", ...row })));
+  }
+
+  if (chosen.includes("live")) {
+    const { inRealTime, silent } = await import("./server/live.mjs");
+    const [calls, quiet] = [Number(options.live_calls), Number(options.silent_calls)];
+    say(`${calls} live calls …`);
+    const spoken = await inRealTime({ url, token, http, calls, seconds: 8 });
+    const title = `${calls} live calls in real time`;
+    const detail = `${spoken.decided} decided, ${spoken.undecided} not; median ${spoken.p50Ms.toFixed(0)} ms`;
+    rows.push({ group: "live", ...atMost(`${title}: dropped`, "", spoken.dropped, 0, detail) });
+    rows.push({ group: "live", ...atMost("decision after its packet, 95 %", "", spoken.p95Ms, 300, detail, " ms") });
+    say(`${quiet} silent calls …`);
+    const still = await silent({ url, token, http, ask, calls: quiet, seconds: 20 });
+    rows.push({ group: "live", ...atMost(`${quiet} silent calls: dropped`, "", quiet - still.open, 0) });
+    rows.push({ group: "live", ...atMost("memory of a silent call", "", still.kbEach, 100, "", " kB") });
+    rows.push({ group: "live", ...atMost("memory at the end", "in the middle", still.growth, 1.05, "", "×") });
+    figures.live = { spoken, still };
   }
 
   http.close();

@@ -21,6 +21,7 @@ export function localAccess(processor: VoiceprintsProcessor, store: Store, scope
       return owner ? (await store.profiles.ofOwners(scope, [owner.id])).map(named) : [];
     },
     listen: (request, options) => processor.openLiveAnalysis(request, options),
+    listenToEnroll: (request, options) => processor.openLiveEnrollment(request, options),
     exportProfile: (profileId) => processor.exportProfile(scope, profileId),
     close: () => processor.close(),
   };

@@ -2,8 +2,15 @@
  * The easy door: voices by name, in one line each. It is built on the same operations as everything else, so what it
  * answers is what the contract answers.
  */
-import { type DescMessage, type MessageJsonType, type MessageShape, toJson } from "@bufbuild/protobuf";
+import {
+  type DescMessage,
+  type MessageInitShape,
+  type MessageJsonType,
+  type MessageShape,
+  toJson,
+} from "@bufbuild/protobuf";
 import type { RawEncoding } from "./audio/port.js";
+import { readRecording } from "./audio/read-recording.js";
 import { AudioValidity, Decision, TrainReason } from "./contract/gen/vendor/biosec/v1/common_pb.js";
 import {
   type AnalyzeAudioResult,
@@ -14,6 +21,7 @@ import {
   EnrollStatus,
   type IdentifyResultJson,
   IdentifyResultSchema,
+  type TrainRequestSchema,
   type VerifyResult,
   type VerifyResultJson,
   VerifyResultSchema,
@@ -25,6 +33,7 @@ import type { OperationOptions, Operations } from "./contract/operations.js";
 import { StatusError } from "./contract/status-error.js";
 import type { ExportedProfile } from "./processor/export-profile.js";
 import type { LiveCheck, LiveRequest } from "./processor/live/live-check.js";
+import type { LiveResult, LiveTask } from "./processor/live/live-task.js";
 import {
   channelSelector,
   existingProfile,
@@ -171,6 +180,10 @@ export interface LocalAccess {
   profiles(kind: Owner["kind"]): Promise<NamedProfile[]>;
   profilesOf(kind: Owner["kind"], name: string): Promise<NamedProfile[]>;
   listen(request: LiveRequest, options: OperationOptions): Promise<LiveCheck<AnalyzeAudioResult>>;
+  listenToEnroll(
+    request: MessageInitShape<typeof TrainRequestSchema> & { readonly rateHz: number },
+    options: OperationOptions,
+  ): Promise<LiveTask>;
   exportProfile(profileId: string): Promise<ExportedProfile | null>;
   close(): Promise<void>;
 }
@@ -287,9 +300,27 @@ export class Voiceprints {
       );
       return new Listener(
         check,
+        rateHz,
         (result) => analysisOf(result, targets.names),
         () => stopSession(this.operations, session),
       );
+    } catch (error) {
+      await stopSession(this.operations, session);
+      throw error;
+    }
+  }
+
+  /** Enrolls from audio that is still arriving: `push` chunks until `enrollment` is there, or `finish`. */
+  async listenToEnroll(person: string, rateHz: number, choices: CallChoices = {}): Promise<EnrollmentListener> {
+    const { listenToEnroll } = this.#local(
+      "a server has no operation for audio that is still arriving over this connection: use LiveCall",
+    );
+    const session = await startSession(this.operations, this.settings);
+    try {
+      const owner = { kind: "person", name: person, tag: choices.tag ?? "" } as const;
+      const gkVoiceprintProfileId = { value: await findOrCreateProfile(this.operations, this.settings.scope, owner) };
+      const task = await listenToEnroll({ context: session, gkVoiceprintProfileId, rateHz }, operationOptions(choices));
+      return new EnrollmentListener(task, rateHz, () => stopSession(this.operations, session));
     } catch (error) {
       await stopSession(this.operations, session);
       throw error;
@@ -499,6 +530,30 @@ const UNTRAINED = {
   netSpeechSeconds: 0,
 } as const;
 
+/** Mono audio of a live check: samples in -1..1, 16-bit samples, or bytes in an encoding. */
+export type AudioChunk = Float32Array | Int16Array | { readonly bytes: Uint8Array; readonly encoding: RawEncoding };
+
+function samplesOfChunk(chunk: AudioChunk, rateHz: number): Float32Array {
+  if (chunk instanceof Float32Array) return chunk;
+  if (chunk instanceof Int16Array) return Float32Array.from(chunk, (sample) => sample / 32768);
+  if (typeof chunk === "object" && chunk !== null && "bytes" in chunk && chunk.bytes instanceof Uint8Array) {
+    const { bytes, encoding } = chunk;
+    if (bytes.length === 0) return new Float32Array();
+    try {
+      const recording = readRecording(bytes, { encoding, rateHz, channels: 1 });
+      return Float32Array.from([...recording.read(1)].flatMap((part) => [...part]));
+    } catch (error) {
+      throw unfit("audio", "not_audio", error instanceof Error ? error.message : "the bytes are not audio");
+    }
+  }
+  const given = chunk === null ? "null" : typeof chunk === "object" ? (chunk as object).constructor.name : typeof chunk;
+  throw unfit(
+    "audio",
+    "not_audio",
+    `a chunk must be a Float32Array, an Int16Array or { bytes: Uint8Array, encoding }, got ${given}`,
+  );
+}
+
 /** A live check and its session. */
 export class Listener {
   #answer: Analysis | null = null;
@@ -506,6 +561,7 @@ export class Listener {
 
   constructor(
     private readonly check: LiveCheck<AnalyzeAudioResult>,
+    private readonly rateHz: number,
     private readonly analysisOf: (result: AnalyzeAudioResult) => Analysis,
     private readonly onEnd: () => Promise<void>,
   ) {}
@@ -515,15 +571,17 @@ export class Listener {
     return this.#answer;
   }
 
-  /** Mono samples in -1..1; the array is handed over. Resolves to the answer when there is one. */
-  async push(samples: Float32Array): Promise<Analysis | null> {
+  /** A chunk of the audio; a `Float32Array` is handed over. Resolves to the answer when there is one. */
+  async push(chunk: AudioChunk): Promise<Analysis | null> {
+    // What is no chunk is refused while the check goes on.
+    const samples = samplesOfChunk(chunk, this.rateHz);
     if (this.#answer) return this.#answer;
     const { result } = await this.#orStop(this.check.push(samples));
     return result && this.#end(result);
   }
 
   /** Pushes chunks until there is an answer or no more audio. */
-  async follow(chunks: AsyncIterable<Float32Array> | Iterable<Float32Array>): Promise<Analysis> {
+  async follow(chunks: AsyncIterable<AudioChunk> | Iterable<AudioChunk>): Promise<Analysis> {
     for await (const chunk of chunks) {
       const answer = await this.push(chunk);
       if (answer) return answer;
@@ -548,6 +606,71 @@ export class Listener {
   }
 
   /** A check that failed has ended, and its session with it. */
+  async #orStop<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      await this.#stop();
+      throw error;
+    }
+  }
+
+  async #stop(): Promise<void> {
+    if (!this.#open) return;
+    this.#open = false;
+    await this.onEnd();
+  }
+}
+
+export interface LiveEnrollmentState {
+  readonly status: keyof typeof EnrollStatus;
+  /** Stretches of this call that the print now has. */
+  readonly enrolledSegments: number;
+  readonly trained: boolean;
+}
+
+/** A live enrollment and its session. */
+export class EnrollmentListener {
+  #enrollment: LiveEnrollmentState | null = null;
+  #open = true;
+
+  constructor(
+    private readonly task: LiveTask,
+    private readonly rateHz: number,
+    private readonly onEnd: () => Promise<void>,
+  ) {}
+
+  /** Set as soon as training is at its best: no more audio is needed. */
+  get enrollment(): LiveEnrollmentState | null {
+    return this.#enrollment;
+  }
+
+  async push(chunk: AudioChunk): Promise<LiveEnrollmentState | null> {
+    const samples = samplesOfChunk(chunk, this.rateHz);
+    if (this.#enrollment) return this.#enrollment;
+    const result = await this.#orStop(this.task.push(samples));
+    return result && this.#end(result);
+  }
+
+  async finish(): Promise<LiveEnrollmentState> {
+    return this.#enrollment ?? this.#end(await this.#orStop(this.task.finish()));
+  }
+
+  /** Ends here; what was enrolled stays. */
+  async close(): Promise<void> {
+    await this.task.close();
+    await this.#stop();
+  }
+
+  async #end(result: LiveResult): Promise<LiveEnrollmentState> {
+    if (result.case !== "enroll") throw new TypeError(`expected the result of an enrollment, got ${result.case}`);
+    const { enrollStatus = EnrollStatus.UNSPECIFIED, enrolledSegments = 0, training } = result.value;
+    const trained = training?.reason === TrainReason.TRAIN_OK;
+    this.#enrollment = { status: EnrollStatus[enrollStatus] as keyof typeof EnrollStatus, enrolledSegments, trained };
+    await this.#stop();
+    return this.#enrollment;
+  }
+
   async #orStop<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;

@@ -11,12 +11,12 @@ import { prepare, RECORDING, requestOf } from "./world.mjs";
 
 collectSeldom();
 const workers = Number(process.argv[2]);
-const engine = await openEngine({ workers });
+const engine = await openEngine({ workers, mostCalls: 10_000 });
 const config = configSchema.parse({
   port: 0,
   store: "memory",
   log: { level: "silent" },
-  limits: { concurrentAudio: workers, callsPerSecond: 0 },
+  limits: { concurrentAudio: workers, callsPerSecond: 0, liveCalls: 2000 },
 });
 
 /** How long the operation itself took, for the calls of a transport as for those in process. */

@@ -5,6 +5,7 @@ import { ConfigError } from "../server/config.js";
 import { fileFault } from "../server/file-fault.js";
 import { VERSION } from "../server/version.js";
 import { calibrateCommand } from "./calibrate.js";
+import { callCommand } from "./call.js";
 import { identifyCommand, verifyCommand } from "./checks.js";
 import { CommandError } from "./command-error.js";
 import { completionCommand } from "./completion.js";
@@ -40,6 +41,7 @@ export function createProgram(): Command {
   evaluateCommand(program);
   calibrateCommand(program);
   serveCommand(program);
+  callCommand(program);
   healthCommand(program);
   keysCommand(program);
   program.addCommand(tokenCommand());

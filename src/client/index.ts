@@ -8,6 +8,7 @@ export type { OperationOptions, Operations } from "../contract/operations.js";
 export { createTokenCache, grpcMetadataGenerator, type TokenCache, type TokenCacheOptions } from "../token/cache.js";
 export type * from "../voiceprints.js";
 export { type ConnectOptions, type Credentials, connect } from "./connect.js";
+export { LiveCall, type LiveCallOptions, type WebSocketClass } from "./live.js";
 
 export interface ConnectVoiceprintsOptions extends ConnectOptions {
   /** `default` by default. */

@@ -57,6 +57,8 @@ import { readJob, runJob, startJob } from "./jobs.js";
 import { listGroups, listVoiceprintProfiles } from "./listing.js";
 import { listen } from "./live/listen.js";
 import { type LiveCheck, type LiveRequest, openLiveAnalysis } from "./live/live-check.js";
+import { openLiveEnrollment } from "./live/live-enrollment.js";
+import type { LiveTask } from "./live/live-task.js";
 import { PrintCache } from "./print-cache.js";
 import { processAudio } from "./process-audio.js";
 import { expireAudio } from "./retention.js";
@@ -227,6 +229,18 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
       parseRequest(voiceprint.analyzeAudio.input, rest, (violation) => violation.field === "audio");
       return openLiveAnalysis(this.#deps, request, options);
     });
+  }
+
+  /** Enrollment from audio that is still arriving, as an object to push samples into. */
+  openLiveEnrollment(
+    request: Request<typeof voiceprints.TrainRequestSchema> & { readonly rateHz: number },
+    options: OperationOptions = {},
+  ): Promise<LiveTask> {
+    const requestId = options.requestId ?? this.#deps.ids.next();
+    const { rateHz, ...rest } = request;
+    return attempt(options, requestId, () =>
+      openLiveEnrollment(this.#deps, parseRequest(voiceprints.TrainRequestSchema, rest), rateHz, options),
+    );
   }
 
   /** All that is kept of a profile (right of access). `null` when there is none. */

@@ -135,6 +135,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
         queue: service.queue,
         load: service.metrics.load,
         fieldRates: () => processor.fieldRates(),
+        liveCalls: service.liveCalls,
         toolingUser: tokenApp.toolingUser,
         applications: tokens.applications,
         openScopes: config.auth.required ? [] : [FIRST_SCOPE],

@@ -151,13 +151,12 @@ export class Call {
     const profile = person === "" ? null : await this.#profileOf(context, person);
     const agentProfile = agent === "" ? null : await this.#profileOf(context, agent);
     const channel = (selected: number) => (channels === 2 ? { channelSelector: { channel: selected } } : {});
-    const others = agentProfile && channels === 1 ? { otherVoiceprintProfileIds: { uniqueIds: [agentProfile] } } : {};
     const task = profile || line.watchlist || line.syntheticSpeech || line.playback ? this.#check(profile) : null;
     const enrollment =
       !profile && person !== "" && line.unknownCaller === "enroll" ? await this.#enrollment(context, person) : null;
     const caller = enrollment ?? task;
     return [
-      ...(caller ? [{ name: "caller", ...channel(line.callerChannel), task: caller, ...others }] : []),
+      ...(caller ? [{ name: "caller", ...channel(line.callerChannel), task: caller }] : []),
       ...(agentProfile && channels === 2
         ? [
             {

@@ -20,7 +20,7 @@ const shared = {
   claimedPerson: template.default("{from}"),
   /** Of two channels, the one with the caller. */
   callerChannel: z.number().int().min(1).max(2).default(1),
-  /** External id of the agent, who speaks in the other channel or in the same one; empty knows none. */
+  /** External id of the agent, who is verified in the other channel; empty leaves the agent out. */
   agent: template.default(""),
   /** What becomes of somebody who has no print yet. */
   unknownCaller: z.enum(["enroll", "ignore"]).default("ignore"),

@@ -55,6 +55,12 @@ export type Json = { readonly [key: string]: unknown };
 export const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** A frame of a transport that knows no text. */
+export function bytesOf(frame: Frame): Uint8Array {
+  if (typeof frame === "string") throw new DialectError("expected bytes, got a text frame");
+  return frame;
+}
+
 /** A text frame that must be a JSON object. */
 export function jsonOf(frame: Frame): Json {
   if (typeof frame !== "string") throw new DialectError("expected a text frame, got a binary one");

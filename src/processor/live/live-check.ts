@@ -62,15 +62,16 @@ export async function openLiveAnalysis(
   options: OperationOptions,
 ): Promise<LiveCheck<AnalyzeAudioResult>> {
   const { rateHz, ...rest } = request;
-  if (!Number.isInteger(rateHz) || rateHz < 4_000 || rateHz > 192_000)
-    throw invalid(
-      "rate",
-      "out_of_range",
-      `the sampling rate must be a whole number from 4,000 to 192,000 Hz, got ${rateHz}`,
-    );
+  checkLiveRate(rateHz);
   const message = create(AnalyzeAudioRequestSchema, rest);
   const context = await openContext(deps, message.context);
   return openLiveCheck(deps, context, await analysisPlan(deps, context, message), monoSource(rateHz), options);
+}
+
+export function checkLiveRate(rateHz: number): void {
+  if (Number.isInteger(rateHz) && rateHz >= 4_000 && rateHz <= 192_000) return;
+  const message = `the sampling rate must be a whole number from 4,000 to 192,000 Hz, got ${rateHz}`;
+  throw invalid("rate", "out_of_range", message);
 }
 
 export const monoSource = (rateHz: number): LiveSource => ({ rateHz, channels: 1, channel: null });

@@ -6,6 +6,7 @@ import type { ListenSegmentSchema } from "../../contract/gen/vendor/biosec/v1/li
 import {
   EnrollRequestSchema,
   EnrollStatus,
+  type TrainRequest,
   TrainRequestSchema,
   type TrainResultSchema,
 } from "../../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
@@ -15,12 +16,14 @@ import type { ConfigurationSet } from "../../voiceprint/configuration-set.js";
 import { audioValidity } from "../../voiceprint/quality-gate.js";
 import { measuredAudio } from "../audio-model.js";
 import { newProcessedAudio } from "../check.js";
-import { assertStillRunning, type OpenContext } from "../context.js";
+import { assertStillRunning, type OpenContext, openContext } from "../context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "../dependencies.js";
 import { enroll } from "../enroll.js";
 import { getEnrollStatus } from "../get-enroll-status.js";
 import { pcm16, processingResult } from "../process-audio.js";
+import { findProfile } from "../profiles.js";
 import { train } from "../train.js";
+import { checkLiveRate } from "./live-check.js";
 import type { LiveResult, LiveTask, TellEvent } from "./live-task.js";
 
 /** A stretch ends here even where little was said: its audio is in memory. */
@@ -29,6 +32,19 @@ const longestStretchSeconds = 120;
 /** Three stretches make the best training, where a configuration set allows it. */
 const stretchSpeechSeconds = (set: ConfigurationSet): number =>
   Math.min(set.maxNetAudioForEnroll, Math.max(set.minNetAudioForEnroll, set.optimalNetAudioForTrain / 3));
+
+export async function openLiveEnrollment(
+  deps: Dependencies,
+  request: TrainRequest,
+  rateHz: number,
+  options: OperationOptions,
+): Promise<LiveTask> {
+  checkLiveRate(rateHz);
+  const context = await openContext(deps, request.context);
+  const profileId = request.gkVoiceprintProfileId!;
+  await findProfile(deps, context.scopeId, profileId);
+  return new LiveEnrollment(deps, context, { context: request.context!, profileId }, rateHz, options, () => {});
+}
 
 export class LiveEnrollment implements LiveTask {
   readonly score = null;

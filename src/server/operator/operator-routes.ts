@@ -6,6 +6,7 @@ import { errorResponse, NO_STORE, OAuthError } from "../../token/errors.js";
 import type { TokenService } from "../../token/service.js";
 import type { ToolingUser } from "../../token/tooling-user.js";
 import type { FieldRate } from "../../voiceprint/field-rates.js";
+import type { LiveCalls } from "../limits/live-calls.js";
 import type { WorkQueue } from "../limits/work-queue.js";
 import type { Log } from "../log.js";
 import type { LoadHistory } from "./load-history.js";
@@ -13,6 +14,7 @@ import type {
   BoxView,
   DecisionView,
   EvaluationView,
+  LiveCallsView,
   LoadView,
   Page,
   ProfileView,
@@ -25,6 +27,7 @@ export interface OperatorParts {
   readonly queue: WorkQueue;
   readonly load: LoadHistory;
   readonly fieldRates: () => Promise<readonly FieldRate[]>;
+  readonly liveCalls: LiveCalls;
   readonly toolingUser: ToolingUser;
   readonly applications: Pick<TokenService["applications"], "list">;
   /** Scopes that are used without an application: where tokens are off. */
@@ -100,6 +103,12 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
       spanMs: load.spanMs,
       spans,
     } satisfies LoadView);
+  });
+
+  app.get("/operator/v1/calls", (c) => {
+    const { capacity } = parts.liveCalls;
+    const calls = parts.liveCalls.list().slice(0, MOST_ROWS);
+    return c.json({ now: load.now(), capacity, calls } satisfies LiveCallsView);
   });
 
   app.get("/operator/v1/decisions", async (c) => {

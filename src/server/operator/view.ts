@@ -41,6 +41,22 @@ export interface LoadView {
   readonly spans: readonly LoadSpan[];
 }
 
+/** Live calls under way, oldest first. */
+export interface LiveCallsView {
+  readonly now: number;
+  readonly capacity: number;
+  readonly calls: readonly {
+    readonly id: string;
+    /** `grpc`, `websocket`, or the name of a telephone line. */
+    readonly from: string;
+    readonly startedAt: number;
+    readonly grossSeconds: number;
+    readonly netSpeechSeconds: number;
+    readonly score: number | null;
+    readonly decision: string | null;
+  }[];
+}
+
 /** Names are those of the contract's enumerations, without their prefix. */
 export interface DecisionView {
   readonly id: string;

@@ -3,6 +3,7 @@
  * https://docs.asterisk.org/Configuration/Channel-Drivers/AudioSocket/
  */
 import {
+  bytesOf,
   type CallEvent,
   type CallFields,
   DialectError,
@@ -37,7 +38,7 @@ export class AudioSocketSession implements DialectSession {
 
   receive(frame: Frame): Received {
     const events: CallEvent[] = [];
-    this.#rest = joined(this.#rest, frame as Uint8Array);
+    this.#rest = joined(this.#rest, bytesOf(frame));
     for (let at = 0; ; ) {
       const left = this.#rest.subarray(at);
       const length = left.length < HEAD_BYTES ? Number.POSITIVE_INFINITY : (left[1]! << 8) | left[2]!;

@@ -1,5 +1,6 @@
 /** Plain RTP, as Asterisk's `externalMedia` sends it: G.711 or L16, keys by RFC 4733, comfort noise by RFC 3389. */
 import {
+  bytesOf,
   type CallEvent,
   type CallFields,
   type CallFormat,
@@ -48,7 +49,7 @@ export class RtpSession implements DialectSession {
   }
 
   receive(frame: Frame): Received {
-    const packet = rtpPacketOf(frame as Uint8Array);
+    const packet = rtpPacketOf(bytesOf(frame));
     // Another sender on the same port, or a kind of packet that nobody announced, is not part of the call.
     if (this.#source !== null && packet.source !== this.#source) return nothing;
     if (

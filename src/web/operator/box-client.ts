@@ -3,6 +3,7 @@ import type {
   BoxView,
   DecisionView,
   EvaluationView,
+  LiveCallsView,
   LoadView,
   Page,
   ProfileView,
@@ -27,6 +28,9 @@ export class BoxClient {
   }
   load(since: number): Promise<LoadView> {
     return this.#get("load", { since: String(since) });
+  }
+  calls(): Promise<LiveCallsView> {
+    return this.#get("calls", {});
   }
   decisions(scope: string): Promise<DecisionView[]> {
     return this.#get("decisions", { scope, limit: "25" });

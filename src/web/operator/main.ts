@@ -3,6 +3,7 @@ import type { BoxView, ProfileView, WatchlistView } from "../../server/operator/
 import { element } from "../dom.js";
 import { logo } from "../logo.js";
 import { BoxClient, Refused } from "./box-client.js";
+import { CallsPanel } from "./calls-panel.js";
 import { DecisionsPanel } from "./decisions-panel.js";
 import { EvaluationPanel } from "./evaluation-panel.js";
 import { Live } from "./live.js";
@@ -14,6 +15,7 @@ import { strings } from "./strings.js";
 import { id, time } from "./table.js";
 
 const loadEveryMs = 5000;
+const callsEveryMs = 1000;
 const decisionsEveryMs = 2000;
 const tablesEveryMs = 10_000;
 
@@ -58,6 +60,7 @@ function show(client: BoxClient, box: BoxView): void {
   scope.disabled = box.scopes.length === 0;
 
   const load = new LoadPanel();
+  const calls = new CallsPanel();
   const decisions = new DecisionsPanel();
   const profiles = new PagedTable(strings.profiles, (name, after) => client.profiles(name, after), profileCells);
   const watchlists = new PagedTable(
@@ -69,6 +72,7 @@ function show(client: BoxClient, box: BoxView): void {
   const evaluation = new EvaluationPanel();
 
   const refreshLoad = async () => load.show(await client.load(load.since));
+  const refreshCalls = async () => calls.show(await client.calls());
   const refreshDecisions = async () => {
     const asked = scope.value;
     if (asked === "") return;
@@ -109,6 +113,7 @@ function show(client: BoxClient, box: BoxView): void {
     element(
       "main",
       {},
+      calls.element,
       decisions.element,
       load.element,
       element("div", { class: "pair" }, profiles.element, watchlists.element),
@@ -118,6 +123,7 @@ function show(client: BoxClient, box: BoxView): void {
   );
   chosen();
   void live.every(loadEveryMs, refreshLoad);
+  void live.every(callsEveryMs, refreshCalls);
   void live.every(decisionsEveryMs, refreshDecisions);
   void live.every(tablesEveryMs, refreshTables);
 }

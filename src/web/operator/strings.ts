@@ -53,6 +53,14 @@ export const strings = {
     summary: (name: string, latest: string) => `${name}; latest: ${latest}`,
   },
 
+  calls: {
+    heading: "Live calls",
+    note: "Calls that are being heard now, oldest first. The score is that of the last checkpoint.",
+    none: "No call is being heard.",
+    columns: ["Since", "From", "Heard", "Net speech", "Score", "So far", "Request"],
+    seconds: (value: number) => `${value.toFixed(1)} s`,
+  },
+
   decisions: {
     heading: "Decisions",
     note: "Newest first. No audio, no names: what a session or profile is, its id says.",

@@ -1,0 +1,165 @@
+/** A live call of a box, over WebSocket: audio in, typed events out. Runs in browsers and in Node. */
+import { create, fromJson, type JsonValue, type MessageInitShape, toJson } from "@bufbuild/protobuf";
+import {
+  ListenRequestSchema,
+  type ListenResponse,
+  ListenResponseSchema,
+  type ListenStartSchema,
+  StatusCode,
+  StatusError,
+} from "../contract/index.js";
+
+/** What browsers call `WebSocket`; in Node 20 that of the package `ws`. */
+export type WebSocketClass = new (url: string, protocols: string[]) => LiveSocket;
+
+interface LiveSocket {
+  binaryType: string;
+  readonly bufferedAmount: number;
+  onopen: (() => void) | null;
+  onmessage: ((event: { data: unknown }) => void) | null;
+  onclose: ((event: { code: number }) => void) | null;
+  onerror: (() => void) | null;
+  send(data: string | Uint8Array): void;
+  close(): void;
+}
+
+export interface LiveCallOptions {
+  /** Address of the box: `https://voice.example.com:8080`. */
+  readonly url: string;
+  /** A token, or what gets one; absent where the box asks for none. */
+  readonly token?: string | (() => Promise<string>);
+  readonly start: MessageInitShape<typeof ListenStartSchema>;
+  readonly onEvent: (response: ListenResponse) => void;
+  readonly WebSocket?: WebSocketClass;
+  /** How often a connection that broke, or was told BUSY, is made again. What was sent is sent again: the result is the same. */
+  readonly reconnects?: number;
+  /** Audio that is kept for that, in bytes; a call that has sent more is not connected again. */
+  readonly keptBytes?: number;
+}
+
+const PROTOCOL = "vivavoce.live.v1";
+const TRY_AGAIN_LATER = 1013;
+const NORMAL = 1000;
+const FIRST_PAUSE_MS = 500;
+
+export class LiveCall {
+  /** Resolves when every party has its result; rejects with a `StatusError` when the call cannot go on. */
+  readonly done: Promise<void>;
+  #resolve: () => void = () => {};
+  #reject: (error: StatusError) => void = () => {};
+  #socket: LiveSocket | null = null;
+  #sent: (string | Uint8Array)[] = [];
+  #keptBytes = 0;
+  #isKept = true;
+  #isOver = false;
+  #attempts = 0;
+
+  constructor(private readonly options: LiveCallOptions) {
+    this.done = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    // Who does not ask is told by `onEvent` alone.
+    this.done.catch(() => {});
+    this.#send(jsonOf({ content: { case: "start", value: options.start } }));
+    void this.#connect();
+  }
+
+  /** Bytes in the encoding of `start`. */
+  push(audio: Uint8Array): void {
+    if (!(audio instanceof Uint8Array)) throw new TypeError(`audio must be a Uint8Array, got ${typeof audio}`);
+    this.#send(audio);
+  }
+
+  key(digit: string): void {
+    this.#send(jsonOf({ content: { case: "dtmf", value: digit } }));
+  }
+
+  /** No more audio: the results come. */
+  end(): void {
+    this.#send(jsonOf({ content: { case: "end", value: {} } }));
+  }
+
+  /** Leaves without a result. */
+  close(): void {
+    this.#fail(new StatusError({ statusCode: StatusCode.CANCELLED, message: "the call was closed here" }));
+    this.#socket?.close();
+  }
+
+  #send(message: string | Uint8Array): void {
+    if (this.#isOver) return;
+    this.#keptBytes += message.length;
+    if (this.#keptBytes > (this.options.keptBytes ?? 4 * 1024 * 1024)) {
+      this.#isKept = false;
+      this.#sent = [];
+    }
+    if (this.#isKept) this.#sent.push(message);
+    this.#socket?.send(message);
+  }
+
+  async #connect(): Promise<void> {
+    const { url, token } = this.options;
+    const Socket = this.options.WebSocket ?? (globalThis as { WebSocket?: WebSocketClass }).WebSocket;
+    if (!Socket)
+      return this.#fail(
+        new StatusError({
+          statusCode: StatusCode.BAD_REQUEST,
+          message: "this runtime has no WebSocket; pass that of the package ws as the option WebSocket",
+        }),
+      );
+    let bearer: string | undefined;
+    try {
+      bearer = typeof token === "function" ? await token() : token;
+    } catch (error) {
+      return this.#again(error instanceof Error ? error.message : String(error));
+    }
+    if (this.#isOver) return;
+    const address = `${url.replace(/\/+$/, "").replace(/^http/, "ws")}/v1/live`;
+    const socket = new Socket(address, [PROTOCOL, ...(bearer === undefined ? [] : [`bearer.${bearer}`])]);
+    socket.binaryType = "arraybuffer";
+    let refusal: StatusError | null = null;
+    socket.onopen = () => {
+      for (const message of this.#sent) socket.send(message);
+      this.#socket = socket;
+    };
+    socket.onmessage = ({ data }) => {
+      const response = fromJson(ListenResponseSchema, JSON.parse(String(data)) as JsonValue, {
+        ignoreUnknownFields: true,
+      });
+      if (response.status && response.status.statusCode !== StatusCode.OK) refusal = new StatusError(response.status);
+      else this.options.onEvent(response);
+    };
+    socket.onerror = () => {};
+    socket.onclose = ({ code }) => {
+      this.#socket = null;
+      if (code === NORMAL) this.#succeed();
+      else if (refusal && code !== TRY_AGAIN_LATER) this.#fail(refusal);
+      else this.#again(refusal?.message ?? `the connection to ${address} broke (${code})`);
+    };
+  }
+
+  #again(reason: string): void {
+    if (this.#isOver) return;
+    if (!this.#isKept || this.#attempts >= (this.options.reconnects ?? 3)) {
+      this.#fail(new StatusError({ statusCode: StatusCode.BUSY, message: reason }));
+      return;
+    }
+    this.#attempts++;
+    setTimeout(() => void this.#connect(), FIRST_PAUSE_MS * 2 ** (this.#attempts - 1));
+  }
+
+  #succeed(): void {
+    this.#isOver = true;
+    this.#sent = [];
+    this.#resolve();
+  }
+
+  #fail(error: StatusError): void {
+    this.#isOver = true;
+    this.#sent = [];
+    this.#reject(error);
+  }
+}
+
+const jsonOf = (request: MessageInitShape<typeof ListenRequestSchema>): string =>
+  JSON.stringify(toJson(ListenRequestSchema, create(ListenRequestSchema, request)));

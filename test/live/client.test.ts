@@ -1,0 +1,90 @@
+/** The client's live calls: events as they come, refusals by name, and a connection that breaks is made again with the same result. */
+import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { LiveCall, type WebSocketClass } from "../../src/client/index.js";
+import { Decision, type ListenResponse } from "../../src/contract/index.js";
+import { rateHz, take } from "../processor/fixture-engine.js";
+import { bytesOf, type LiveBox, pieces, startLiveBox, stopLiveBoxes } from "./live-box.js";
+
+let live: LiveBox;
+let ada: { value: string };
+beforeAll(async () => {
+  live = await startLiveBox();
+  ada = await live.enroll("ada", 100);
+});
+afterAll(stopLiveBoxes);
+
+async function called(url: string, encoding = "pcm16", beforeAudio = async () => {}) {
+  const events: ListenResponse[] = [];
+  const parties = [{ name: "caller", task: { case: "verify", value: { gkVoiceprintProfileId: ada } } as const }];
+  const start = { context: await live.openSession(), encoding, rate: rateHz, parties };
+  const call = new LiveCall({
+    url,
+    start,
+    onEvent: (event) => events.push(event),
+    WebSocket: WebSocket as unknown as WebSocketClass,
+  });
+  const [first, ...rest] = pieces(bytesOf(take(200, 4)), 3200);
+  call.push(first!);
+  await beforeAudio();
+  for (const piece of rest) call.push(piece);
+  call.end();
+  return { call, events };
+}
+
+it("tells events and resolves with the results", async () => {
+  const { call, events } = await called(live.box.url);
+  await call.done;
+  expect(events[0]!.event.case).toBe("started");
+  expect(events.at(-1)!.event).toMatchObject({
+    case: "result",
+    value: { result: { value: { decision: Decision.NO_MATCH } } },
+  });
+  call.push(new Uint8Array(2));
+});
+
+it("rejects with the status of a refusal", async () => {
+  const { call } = await called(live.box.url, "opus");
+  await expect(call.done).rejects.toThrow(/got "opus"/);
+  expect(() => call.push([1] as never)).toThrow(/must be a Uint8Array, got object/);
+});
+
+it("connects again where the connection broke, and gets the same result", async () => {
+  const sockets: Socket[] = [];
+  const port = Number(new URL(live.box.url).port);
+  const proxy = createServer((near) => {
+    const far = connectTcp(port, "127.0.0.1");
+    sockets.push(near, far);
+    near.on("error", () => far.destroy()).pipe(far);
+    far.on("error", () => near.destroy()).pipe(near);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, resolve));
+  try {
+    const { call, events } = await called(
+      `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+      "pcm16",
+      async () => {
+        await new Promise((wake) => setTimeout(wake, 300));
+        for (const socket of sockets) socket.destroy();
+      },
+    );
+    await call.done;
+    expect(events.filter(({ event }) => event.case === "started")).toHaveLength(2);
+    expect(events.at(-1)!.event).toMatchObject({ value: { result: { value: { decision: Decision.NO_MATCH } } } });
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    proxy.close();
+  }
+});
+
+it("says so when there is nobody", async () => {
+  const call = new LiveCall({
+    url: "http://127.0.0.1:9",
+    start: { encoding: "pcm16", rate: 8000 },
+    onEvent: () => {},
+    reconnects: 0,
+    WebSocket: WebSocket as unknown as WebSocketClass,
+  });
+  await expect(call.done).rejects.toMatchObject({ message: expect.stringContaining("127.0.0.1:9") });
+});
