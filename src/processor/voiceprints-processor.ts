@@ -233,13 +233,13 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
 
   /** Enrollment from audio that is still arriving, as an object to push samples into. */
   openLiveEnrollment(
-    request: Request<typeof voiceprints.TrainRequestSchema> & { readonly rateHz: number },
+    request: MessageInitShape<typeof voiceprint.train.input> & { readonly rateHz: number },
     options: OperationOptions = {},
   ): Promise<LiveTask> {
     const requestId = options.requestId ?? this.#deps.ids.next();
     const { rateHz, ...rest } = request;
     return attempt(options, requestId, () =>
-      openLiveEnrollment(this.#deps, parseRequest(voiceprints.TrainRequestSchema, rest), rateHz, options),
+      openLiveEnrollment(this.#deps, parseRequest(voiceprint.train.input, rest), rateHz, options),
     );
   }
 
