@@ -1,14 +1,16 @@
-"""Adapts CAM++ to phones and rooms. It hears a short, spoilt crop and is asked for what the two teachers (CAM++ and ECAPA) together
-say of the clean chunk it came from; no label but the speaker's other chunks is needed. Or (`own`) an adapted network is asked for
-what it says itself of the same crop before it was spoilt, so that it stays where it is good.
+"""Adapts a published network to phones and rooms. It hears a short, spoilt crop and is asked for what the teachers (CAM++, ECAPA and
+ResNet34) together say of the clean chunk it came from; no label but the speaker's other chunks is needed. Or (`own`) it is asked for
+what its start says of the same crop before it was spoilt, so that it stays where it is good.
 
 python3 adapt.py label BANK PUBLISHED             teachers' embeddings of the bank, once; prints the published networks on DEV
-python3 adapt.py train BANK PUBLISHED OUT.pt {"seconds": 240, …} [OUT.pt {…} …]   the fields of Recipe, for one run after another
+python3 adapt.py train BANK PUBLISHED OUT.pt {"steps": 830, …} [OUT.pt {…} …]   the fields of Recipe, for one run after another
+python3 adapt.py sweep BANK PUBLISHED RUN.pt [RUN.pt …]   DEV between the published network and each run
 """
 import glob, json, math, os, sys, time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 import conditions, measure, networks, trials
+from blend import blend
 from augment import Augment
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -19,13 +21,15 @@ torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
 
 @dataclass
 class Recipe:
-    seconds: float = 240  # of training
+    network: str = "campplus"  # the published network to adapt: campplus or resnet34
+    steps: int = 830
+    seed: int = 1
     batch: int = 512
     crop: float = 3.0  # seconds the network sees; shorter pieces are looped to fill it, which leaves the statistics as they are
     shortest: float = 1.0
     rate: float = 4e-4
     decay: float = 0.02
-    share: float = 0.5  # of ECAPA in the target
+    shares: dict = field(default_factory=lambda: {"campplus": 0.25, "ecapa": 0.25, "resnet34": 0.5})  # of the teachers in the target
     centre: float = 0.3  # of the speaker's mean in the target
     distance: float = 4.0  # weights of the losses: cosine to the target,
     relation: float = 1.0  # likeness to the others of the batch,
@@ -37,14 +41,13 @@ class Recipe:
     noisiest: float = 0.0  # dB SNR
     average: float = 0.998  # of the weights, per step
     rounded: float = 0.25  # last part of the run with weights rounded to int8
-    base: str = ""  # an adapted checkpoint to go on from
-    own: bool = False  # taught by the base, which hears the crop unspoilt; the front end is the one that ships
+    base: str = ""  # an adapted checkpoint to go on from, in place of the published network
+    own: bool = False  # taught by its start, which hears the crop unspoilt
     whole: float = 0.0  # with own: share of the base's embedding of the whole chunk (and of `centre`) in a spoilt crop's target
     learn: str = ""  # beginnings of the names of the weights that learn, by comma; all of them where empty
     hold: float = 0.0  # weights decay towards where they started, by rate · hold a step, instead of towards zero
     warm: int = 300  # steps until the full rate
     compile: bool = True
-    steps: int = 0  # stop after so many (0: by time)
 
 
 def load_bank(folder, wanted):
@@ -93,18 +96,18 @@ class Material:
         self.who = torch.tensor([names[r["c"], r["s"]] for r in rows], device=DEVICE)
 
     @torch.no_grad()
-    def labels(self, voices, width):
-        """Unit embeddings of every chunk at every speed by every voice."""
-        p, n, size = self.p, self.n, 384
-        table = torch.empty(len(p), len(SPEEDS), len(voices), width, device=DEVICE)
+    def labels(self, voice):
+        """Unit embeddings [chunk, speed, width] of every chunk at every speed."""
+        p, n, size, table = self.p, self.n, 384, None
         for o in range(0, len(p), size):
             part = slice(o, o + size)
             for k, s in enumerate(SPEEDS):
                 b = len(p[part])
                 x = crop(self.plain, p[part], n[part], torch.zeros(b, device=DEVICE), torch.full((b,), s, device=DEVICE), LABEL_SECONDS * RATE)
                 with torch.autocast(DEVICE, torch.bfloat16):
-                    for t, voice in enumerate(voices):
-                        table[part, k, t] = voice(x)
+                    e = voice(x)
+                table = torch.empty(len(p), len(SPEEDS), e.shape[1], device=DEVICE) if table is None else table
+                table[part, k] = e
         return table
 
     def chances(self):
@@ -116,7 +119,7 @@ class Material:
 class Dev:
     """The frozen lists, their segments packed with the rest: to follow a run, not for figures that are quoted."""
 
-    def __init__(self, folder, kinds=("clean", "gsm", "noise10", "cut2")):
+    def __init__(self, folder, kinds=("clean", "mulaw", "gsm", "noise10", "cut2")):
         rows, plain, _ = load_bank(folder, lambda name: name.startswith("dev"))
         x = plain.cpu().numpy().astype(np.float32) / 32768 if rows else None
         self.sets, noise = {}, conditions.synthetic_noise()
@@ -151,16 +154,16 @@ class Dev:
 
 
 def label(folder, published):
-    cam, ecapa = (networks.load(kind, published).to(DEVICE) for kind in ("campplus", "ecapa"))
-    table = Material(folder).labels([cam, ecapa], 192)
-    torch.save(table.half().cpu(), folder + "/teachers.pt")
-    print("labelled", len(table), flush=True)
-    dev = Dev(folder)
-    a, b = dev.embeddings(cam), dev.embeddings(ecapa)
-    dev.report("campplus", a)
-    dev.report("ecapa", b)
-    for share in (0.35, 0.5, 0.65):
-        dev.report(f"both {share}", {s: {k: np.concatenate([math.sqrt(1 - share) * a[s][k], math.sqrt(share) * b[s][k]], 1) for k in a[s]} for s in a})
+    material, dev, found, tables = Material(folder), Dev(folder), {}, {}
+    for kind in networks.PUBLISHED:
+        voice = networks.load(kind, published).to(DEVICE)
+        tables[kind] = material.labels(voice).half().cpu()
+        found[kind] = dev.embeddings(voice)
+        dev.report(kind, found[kind])
+    torch.save(tables, folder + "/teachers.pt")
+    for shares in ((0.25, 0.25, 0.5), (0.5, 0, 0.5), (0.2, 0.1, 0.7), (0.35, 0.3, 0.35)):
+        side = lambda s, k: np.concatenate([math.sqrt(a) * found[kind][s][k] for kind, a in zip(networks.PUBLISHED, shares)], 1)
+        dev.report(" ".join(map(str, shares)), {s: {k: side(s, k) for k in found["ecapa"][s]} for s in found["ecapa"]})
 
 
 def centred(own, who, centre):
@@ -169,47 +172,62 @@ def centred(own, who, centre):
     return F.normalize((1 - centre) * own + centre * centres[who], dim=2), centres
 
 
-def targets(table, who, recipe):
-    """-> unit targets [chunk, speed, 256], speakers' means, and the linear map that takes CAM++'s own embedding nearest to them."""
-    fused = torch.cat([math.sqrt(1 - recipe.share) * table[:, :, 0], math.sqrt(recipe.share) * table[:, :, 1]], 2)
-    flat = fused.reshape(-1, 384)
+def targets(tables, who, recipe):
+    """-> unit targets [chunk, speed, 256], speakers' means, and the linear map that takes the network's own embedding nearest to them."""
+    fused = torch.cat([math.sqrt(share) * tables[kind].to(DEVICE).float() for kind, share in recipe.shares.items()], 2)
+    flat = fused.reshape(-1, fused.shape[2])
     mean = flat.mean(0)
     axes = torch.linalg.svd((flat - mean).T @ (flat - mean))[0][:, : networks.WIDTH]
     own = F.normalize((fused - mean) @ axes, dim=2)
     target, centres = centred(own, who, recipe.centre)
-    x = torch.cat([table[:, :, 0].reshape(-1, 192), torch.ones(len(flat), 1, device=DEVICE)], 1)
-    fit = torch.linalg.solve(x.T @ x + 1e-3 * torch.eye(193, device=DEVICE), x.T @ own.reshape(-1, networks.WIDTH))
-    return target, centres, fit
+    x = tables[recipe.network].to(DEVICE).float().flatten(0, 1)
+    if recipe.network == "campplus":  # its map has a bias
+        x = torch.cat([x, torch.ones(len(x), 1, device=DEVICE)], 1)
+    fit = torch.linalg.solve(x.T @ x + 1e-3 * torch.eye(x.shape[1], device=DEVICE), x.T @ own.flatten(0, 1))
+    return target, centres, fit.T.contiguous().cpu()
+
+
+def published_network(published, recipe, fit=None):
+    """The network that learns, as published or from a base; `fit` maps its embedding to the targets."""
+    if recipe.base:
+        net = networks.load("adapted", published, recipe.base).network
+    elif recipe.network == "resnet34":
+        net = networks.load("resnet34", published).network
+        if fit is not None:
+            net.fc.weight.data, net.fc.bias.data = fit @ net.fc.weight.data, fit @ net.fc.bias.data
+    else:
+        net = networks.Adapted(networks.load("campplus", published).network)
+        net.fc.weight.data, net.fc.bias.data = fit[:, :-1].contiguous(), fit[:, -1].contiguous()
+    if recipe.network == "resnet34":
+        net = net.to(memory_format=torch.channels_last)
+    return net.to(DEVICE).eval()  # eval: batch norms keep their statistics; their scales still learn
 
 
 def start(folder, published, material, recipe):
-    """-> the network to train, its targets [chunk, speed, 256] where it has such, speakers' means, and the base where that teaches."""
+    """-> the network to train, its targets [chunk, speed, 256] where it has such, speakers' means, and the start where that teaches."""
     if recipe.own:
-        base = networks.load("adapted", published, recipe.base).to(DEVICE)
-        target = centred(material.labels([base], networks.WIDTH)[:, :, 0], material.who, recipe.centre)[0] if recipe.whole else None
-        return networks.load("adapted", published, recipe.base).network.to(DEVICE), target, None, base.network
-    target, centres, fit = targets(torch.load(folder + "/teachers.pt", weights_only=True).to(DEVICE).float(), material.who, recipe)
-    net = networks.Adapted(networks.campplus_graph(published))
-    net.n.load_state_dict(networks.weights(published + "/campplus.pt"))
-    net.fc.weight.data, net.fc.bias.data = fit[:192].T.contiguous().cpu(), fit[192].clone().cpu()
-    if recipe.base:
-        net.load_state_dict(networks.weights(recipe.base))
-    return net.to(DEVICE).eval(), target, centres, None  # eval: batch norms keep their statistics; their scales still learn
+        net, teacher = published_network(published, recipe), published_network(published, recipe)
+        voice = networks.Voice(networks.front(teacher), teacher).to(DEVICE)
+        target = centred(material.labels(voice), material.who, recipe.centre)[0] if recipe.whole else None
+        return net, target, None, teacher
+    target, centres, fit = targets(torch.load(folder + "/teachers.pt", weights_only=True), material.who, recipe)
+    return published_network(published, recipe, fit), target, centres, None
 
 
 def train(folder, published, material, out, recipe):
-    if recipe.own and (not recipe.base or recipe.classes):
-        raise SystemExit("own needs a base to be taught by, and knows no classes")
+    if recipe.own and recipe.classes:
+        raise SystemExit("own has no speakers' means, so it cannot be used with classes")
+    torch.manual_seed(recipe.seed)
     if material.coded is None or material.noise is None:
         raise SystemExit(f"{folder} lacks coded speech or noise (esc50)")
     net, target, centres, teacher = start(folder, published, material, recipe)
+    front = networks.front(net).to(DEVICE)
     for name, q in net.named_parameters():
         q.requires_grad_(any(name.startswith(beginning) for beginning in recipe.learn.split(",")))
     learning = [q for q in net.parameters() if q.requires_grad]
     if not learning:
         raise SystemExit(f"no weights begin with {recipe.learn}")
     forward, listen = (torch.compile(m) if recipe.compile and m else m for m in (net, teacher))
-    front = networks.KaldiFbank(networks.FLOOR if recipe.own else 0.0).to(DEVICE)
     augment = Augment(material.plain, material.noise, DEVICE, 600 if DEVICE == "cuda" else 4, recipe.telephone, recipe.places, recipe.noisiest)
 
     p, n, chances = material.p, material.n, material.chances()
@@ -242,12 +260,8 @@ def train(folder, published, material, out, recipe):
         return x, t, None, kept
 
     started, step, log = None, 0, time.time()
-    while True:
-        done = 0 if started is None else (time.time() - started) / recipe.seconds
-        if recipe.steps:
-            done = step / recipe.steps
-        if done >= 1:
-            break
+    while step < recipe.steps:
+        done = step / recipe.steps
         for g in optimizer.param_groups:
             g["lr"] = rate = recipe.rate * min(1, (step + 1) / recipe.warm) * (0.5 * (1 + math.cos(math.pi * done)) + 0.002)
         x, t, c, kept = draw()
@@ -289,17 +303,29 @@ def train(folder, published, material, out, recipe):
     torch.save({k: v.half() if v.is_floating_point() else v for k, v in net.state_dict().items()}, out + ".part")
     os.replace(out + ".part", out)
     print(f"{out} after {step} steps", flush=True)
-    dev = Dev(folder)
-    voice = networks.Voice(networks.KaldiFbank(front.floor), networks.quantize(net)).to(DEVICE)
-    dev.report("adapted int8", dev.embeddings(voice))
+    del optimizer, forward
+    return net
+
+
+def report(dev, title, published, state):
+    path = f"/tmp/{os.getpid()}.pt"
+    torch.save(state, path)
+    voice = networks.quantize(networks.load("adapted", published, path)).to(DEVICE)
+    dev.report(title, dev.embeddings(voice))
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "label":
-        label(*sys.argv[2:4])
-    else:
-        folder, published, *runs = sys.argv[2:]
-        runs = [(out, Recipe(**json.loads(recipe))) for out, recipe in zip(runs[::2], runs[1::2], strict=True)]
-        material = Material(folder)
+    command, folder, published, *rest = sys.argv[1:]
+    if command == "label":
+        label(folder, published)
+    elif command == "train":
+        runs = [(out, Recipe(**json.loads(recipe))) for out, recipe in zip(rest[::2], rest[1::2], strict=True)]
+        material, dev = Material(folder), Dev(folder)
         for out, recipe in runs:
             train(folder, published, material, out, recipe)
+            report(dev, out, published, networks.weights(out))
+    else:
+        dev = Dev(folder)
+        for run in rest:
+            for share in (0.0, 0.25, 0.5, 0.75):
+                report(dev, f"{run} {share}", published, blend(published, [(networks.weights(run), share)]))

@@ -10,16 +10,16 @@ import networks
 
 def blend(published, parts):
     """parts: [(state, share)]"""
-    base = networks.weights(published + "/campplus.pt")
+    base = networks.weights(published + ("/resnet34.pt" if "stem.weight" in parts[0][0] else "/campplus.pt"))
     left, total = 1 - sum(share for _, share in parts), sum(share for _, share in parts)
     out = {}
     for key, value in parts[0][0].items():
         if not value.is_floating_point():
             out[key] = value
-        elif key.startswith("n."):
-            out[key] = left * base[key[2:]] + sum(share * state[key] for state, share in parts)
+        elif key.startswith("fc."):
+            out[key] = sum(share / total * state[key] for state, share in parts) if total else parts[0][0][key]
         else:
-            out[key] = sum(share / total * state[key] for state, share in parts)
+            out[key] = left * base[key.removeprefix("n.")] + sum(share * state[key] for state, share in parts)
     return out
 
 

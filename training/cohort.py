@@ -1,11 +1,10 @@
-"""python3 cohort.py SPEAKERS.npz CHECKPOINT COHORT.npy VOICE_CLASS.json: the voices a score is held against, and the voice-class axis.
+"""python3 cohort.py SPEAKERS.npz TURN.npy COHORT.npy VOICE_CLASS.json: the voices a score is held against, and the voice-class axis.
 
 COHORT: 1,600 training speakers as unit rows of f32, no names, in random order. VOICE_CLASS: `axis`, the direction of the
 embedding along which the training speakers' pitch rises (ridge regression on its logarithm; timbre that goes with pitch comes
 along), and `quantiles`, 101 percentiles of the training speakers on it: a voice's class is where it falls among them."""
 import json, sys
 import numpy as np
-from networks import mapped
 
 SIZE = 1600
 
@@ -16,9 +15,10 @@ def axis_of(e, pitch, ridge=1.0):
     return w / np.linalg.norm(w)
 
 
-def main(speakers, checkpoint, cohort, voice_class):
+def main(speakers, turn, cohort, voice_class):
     d = np.load(speakers)
-    e, pitch = mapped(checkpoint)(d["e"]), d["pitch"]
+    e, pitch = d["e"] @ np.load(turn).T, d["pitch"]
+    e /= np.linalg.norm(e, axis=1, keepdims=True)
     keep = np.random.RandomState(11).permutation(len(e))[:SIZE]
     np.save(cohort, e[keep].astype(np.float32))
     known = np.flatnonzero(pitch > 0)

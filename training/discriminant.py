@@ -1,12 +1,12 @@
-"""python3 discriminant.py TRAIN.npz CHECKPOINT OUT.pt: turns the checkpoint's linear map towards what tells voices apart.
+"""python3 discriminant.py TRAIN.npz CHECKPOINT OUT.pt TURN.npy: turns the checkpoint's linear map towards what tells voices apart.
 
 Of table.py's training rows (each speaker clean and through every condition) we know what varies within a speaker and what varies
 between speakers. Directions that vary within are made smaller, directions that vary between larger, both far less than a full
-discriminant analysis would: a few hundred speakers do not carry that. The result is multiplied into the map, so it costs nothing."""
+discriminant analysis would: a few hundred speakers do not carry that. The result is multiplied into the map, so it costs nothing;
+TURN holds it too, for tables made before."""
 import sys
 import numpy as np, torch
 import networks
-from networks import mapped
 
 WITHIN, BETWEEN = (1.0, 0.3), (0.2, 0.4)  # (floor as a share of the mean or of the largest, exponent)
 
@@ -25,10 +25,12 @@ def turn(e, speaker):
     return m / np.sqrt((m**2).sum(1).mean())
 
 
-def main(train, checkpoint, out):
+def main(train, checkpoint, out, turned):
     d, state = np.load(train), networks.weights(checkpoint)
     keep = d["condition"] != "cut1"
-    m = torch.from_numpy(turn(mapped(checkpoint)(d["e"])[keep], d["speaker"][keep])).float()
+    matrix = turn(d["e"][keep], d["speaker"][keep]).astype(np.float32)
+    np.save(turned, matrix)
+    m = torch.from_numpy(matrix)
     state["fc.weight"], state["fc.bias"] = m @ state["fc.weight"], m @ state["fc.bias"]
     torch.save({k: v.half() if v.is_floating_point() else v for k, v in state.items()}, out)
 

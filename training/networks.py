@@ -178,6 +178,11 @@ def campplus_graph(folder):
     return CAMPPlus(feat_dim=80, embedding_size=192, memory_efficient=False)
 
 
+def front(net):
+    """The front end of an adapted network."""
+    return KaldiFbank(FLOOR, "hamming" if isinstance(net, ResNet34) else "povey")
+
+
 def load(kind, folder, checkpoint=None):
     """kind: campplus, ecapa or resnet34 as published, or adapted with its checkpoint: of CAM++ or, by its weights' names, of ResNet34."""
     state = weights(checkpoint or os.path.join(folder, kind + ".pt"))
@@ -218,15 +223,3 @@ def quantize(net):
         if isinstance(module, (nn.Conv1d, nn.Conv2d, nn.Linear)):
             module.weight.data = quantized(module.weight.data)
     return net
-
-
-def mapped(checkpoint):
-    """The checkpoint's linear map as numpy: inner embedding -> unit embedding."""
-    w = weights(checkpoint)
-    weight, bias = quantized(w["fc.weight"]).numpy(), w["fc.bias"].numpy()
-
-    def apply(e):
-        y = e @ weight.T + bias
-        return y / np.linalg.norm(y, axis=-1, keepdims=True)
-
-    return apply

@@ -4,10 +4,10 @@ discriminant.py and cohort.py need; they never touch audio.
 KIND train: for each of some hundred training speakers, three segments that enroll and one that tests, the former clean and
 through a call, the latter under every condition; speakers: one segment of each training speaker, for the cohort. PACK: pack.py's output.
 
-A row of the table is one recording: e (the network's inner 192-d unit embedding, before the linear map), pitch Hz, and its key:
+A row of the table is one recording: e (its unit embedding), pitch Hz, and its key:
 speaker, condition, place (0..2 enroll, 3 tests)."""
 import glob, json, multiprocessing as mp, os, sys
-import numpy as np, torch, torch.nn.functional as F
+import numpy as np, torch
 import codec, conditions, networks
 
 RATE, SEGMENT = 16000, 64000
@@ -70,23 +70,19 @@ def jobs(kind, pack):
 
 
 def load(published, checkpoint):
-    voice = networks.quantize(networks.load("adapted", published, checkpoint)).to(DEVICE)
-    voice.network.n.head = voice.network.n.head.to(memory_format=torch.channels_last)
-    return voice
+    return networks.quantize(networks.load("adapted", published, checkpoint)).to(DEVICE)
 
 
 @torch.no_grad()
-def inner(voice, pieces, batch=64):
-    """Inner embeddings; pieces of one length go together."""
+def embeddings(voice, pieces, batch=64):
+    """Unit embeddings; pieces of one length go together."""
     out, by_length = [None] * len(pieces), {}
     for i, x in enumerate(pieces):
         by_length.setdefault(len(x), []).append(i)
     for ids in by_length.values():
         for o in range(0, len(ids), batch):
             part = ids[o : o + batch]
-            x = voice.front(torch.from_numpy(np.stack([pieces[i] for i in part])).to(DEVICE))
-            with torch.autocast("cpu", torch.bfloat16, enabled=DEVICE == "cpu"):
-                e = F.normalize(voice.network.n(x).float())
+            e = voice(torch.from_numpy(np.stack([pieces[i] for i in part])).to(DEVICE))
             for i, row in zip(part, e.cpu().numpy()):
                 out[i] = row
     return out
@@ -97,7 +93,7 @@ def main(kind, pack, published, checkpoint, out):
     voice, keys, found, held = load(published, checkpoint), [], [], []
 
     def embed():
-        found.extend(inner(voice, [row[3] for row in held]))
+        found.extend(embeddings(voice, [row[3] for row in held]))
         keys.extend(row[:3] + row[4:] for row in held)
         held.clear()
 
