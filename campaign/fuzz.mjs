@@ -20,7 +20,7 @@ import { BINDINGS, httpRequestOf, requestOf } from "./parts/requests.mjs";
 const WEIGHTS = { wav: 690, json: 120, protobuf: 100, token: 45, trials: 30, calibration: 10, frames: 4, model: 1 };
 const SLOW_CPU_MS = 3_000;
 const GROWTH_MB = 64;
-const MODEL = fileURLToPath(new URL("../dist/browser/vivavoce-1.vvm", import.meta.url));
+const MODEL = fileURLToPath(new URL("../dist/browser/vivavoce.vvm", import.meta.url));
 /** Errors by which each reader refuses; anything else it throws is a fault. */
 const REFUSALS = new Set([
   "AudioError",

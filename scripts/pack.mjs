@@ -14,8 +14,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, posix, resolve } from "node:path";
+import { basename, dirname, join, posix, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+
+import { shippedModel } from "../dist/engine/shipped-model.js";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
 const manifestOf = (folder) => JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
@@ -68,6 +70,10 @@ function stageBox(folder) {
   }
   for (const name of ["LICENSE", "NOTICE", "CHANGELOG.md", "deploy"])
     cpSync(join(root, name), join(folder, name), { recursive: true });
+  cpSync(join(root, "models"), join(folder, "models"), {
+    recursive: true,
+    filter: (path) => basename(path) !== shippedModel,
+  });
   copyFileSync(join(root, "src/box/README.md"), join(folder, "README.md"));
   const { private: _, ...manifest } = manifestOf(join(root, "src/box"));
   const { name, version } = manifestOf(root);

@@ -27,12 +27,14 @@ async function remote(url: string, { token, clientId, clientSecret }: PlaceOptio
 async function local(location: string | undefined): Promise<OpenOperations> {
   const config = loadConfig({ flags: { store: location } });
   // Loaded here, so that a command which only asks a box, or only prints help, starts at once.
-  const [{ openConfiguredStore }, { openEngine }, { VoiceprintsProcessor }, { readRecording }] = await Promise.all([
-    import("../server/open-store.js"),
-    import("../engine/index.js"),
-    import("../processor/voiceprints-processor.js"),
-    import("../audio/index.js"),
-  ]);
+  const [{ openConfiguredStore }, { modelLocation }, { openEngine }, { VoiceprintsProcessor }, { readRecording }] =
+    await Promise.all([
+      import("../server/open-store.js"),
+      import("../server/model-location.js"),
+      import("../engine/index.js"),
+      import("../processor/voiceprints-processor.js"),
+      import("../audio/index.js"),
+    ]);
   const store = await openConfiguredStore(config).catch((error: unknown) => {
     if (error instanceof StoreError && error.code === "locked") {
       throw new CommandError(
@@ -42,7 +44,7 @@ async function local(location: string | undefined): Promise<OpenOperations> {
     }
     throw error;
   });
-  const engine = await openEngine({ workers: 1 }).catch(async (error: unknown) => {
+  const engine = await openEngine({ ...modelLocation(config.model), workers: 1 }).catch(async (error: unknown) => {
     await store.close();
     throw error;
   });

@@ -13,6 +13,7 @@ interface Options {
   readonly host?: string;
   readonly port?: number;
   readonly store?: string;
+  readonly model?: string;
   readonly publicUrl?: string;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
@@ -30,6 +31,7 @@ export function serveCommand(program: Command): void {
     .option("--host <address>", "address to listen on (127.0.0.1)")
     .option("--port <n>", "port to listen on (8080); 0 takes a free one", wholeNumber(0, 65_535))
     .option("--store <store>", "a folder, postgres://…, or memory")
+    .option("--model <model>", "vivavoce-2, vivavoce-2-accurate, or a model file")
     .option("--public-url <url>", "the address that clients use, where it differs")
     .option("--tls-cert <file>", "certificate (PEM)")
     .option("--tls-key <file>", "its key (PEM)")
@@ -59,6 +61,7 @@ async function serve(options: Options): Promise<void> {
       host: options.host,
       port: options.port,
       store: options.store,
+      model: options.model,
       publicUrl: options.publicUrl,
       "tls.cert": options.tlsCert,
       "tls.key": options.tlsKey,

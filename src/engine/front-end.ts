@@ -25,7 +25,7 @@ const fixed: Readonly<Record<string, number>> = {
 const rowsOfWindow: Readonly<Record<string, FrameRows>> = { povey: "mel", hamming: "hamming" };
 const usualFloor = 1e-6;
 
-/** Refuses what this engine does not compute. What is not said is as in `vivavoce-1`. */
+/** Refuses what this engine does not compute. What is not said is as in the first model. */
 export function frontEndOf(described: Readonly<Record<string, unknown>>): FrontEnd {
   for (const [name, value] of Object.entries(fixed)) {
     if (described[name] === undefined || described[name] === value) continue;

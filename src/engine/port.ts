@@ -164,7 +164,7 @@ export interface Gallery {
 }
 
 export interface ModelInfo {
-  /** Such as `vivavoce-1`; with a calibration of the operator's own, its revision's beginning behind it: `vivavoce-1+0123abcd`. */
+  /** Such as `vivavoce-2`; with a calibration of the operator's own, its revision's beginning behind it: `vivavoce-2+0123abcd`. */
   readonly calibrationModelId: string;
   /** SHA-256 (hex) of network and front end: templates of another revision are obsolete. */
   readonly revision: string;

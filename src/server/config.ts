@@ -55,6 +55,8 @@ export const configSchema = z.strictObject({
     .string()
     .min(1)
     .default(() => join(dataFolder(), "store")),
+  /** `vivavoce-2`, `vivavoce-2-accurate` (fewer errors over telephones, three times the work), or a model file. */
+  model: z.string().min(1).optional(),
   /** What seals voices, templates and audio at rest. */
   seal: z
     .strictObject({
@@ -175,6 +177,7 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
   VIVAVOCE_HOST: "host",
   VIVAVOCE_PORT: "port",
   VIVAVOCE_STORE: "store",
+  VIVAVOCE_MODEL: "model",
   VIVAVOCE_SEAL_KEYS: "seal.keys",
   VIVAVOCE_MASTER_KEY_FILE: "seal.masterKeyFile",
   VIVAVOCE_PREVIOUS_MASTER_KEY_FILE: "seal.previousMasterKeyFile",
@@ -213,10 +216,9 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
   VIVAVOCE_STOP_SECONDS: "limits.stopSeconds",
 };
 
-/** Not settings of the box, but ours: the file itself, the model, the command line's own, the tests'. */
+/** Not settings of the box, but ours: the file itself, the command line's own, the tests'. */
 const OTHER_VARIABLES = new Set([
   "VIVAVOCE_CONFIG",
-  "VIVAVOCE_MODEL",
   "VIVAVOCE_CALIBRATION",
   "VIVAVOCE_URL",
   "VIVAVOCE_TOKEN",
@@ -374,6 +376,7 @@ function assign(settings: Json, dotted: string, value: unknown): void {
 const TEXT_SETTINGS = new Set([
   "host",
   "store",
+  "model",
   "seal.keys",
   "seal.masterKeyFile",
   "seal.previousMasterKeyFile",

@@ -19,6 +19,7 @@ import { closedGuard, type Guard, openGuard, tokenGuard } from "./guard.js";
 import { servePage } from "./http/page.js";
 import { serveFolder } from "./http/static-files.js";
 import { jsonLog, type Log } from "./log.js";
+import { modelLocation } from "./model-location.js";
 import { openConfiguredStore } from "./open-store.js";
 import { createOperatorApp } from "./operator/operator-routes.js";
 import { Service } from "./service.js";
@@ -66,7 +67,12 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     warnOfLostKeys(store, log);
     const { concurrentAudio, liveCalls } = config.limits;
     const engine =
-      parts.engine ?? (await openEngine({ workers: concurrentAudio, mostCalls: 64 * concurrentAudio + 4 * liveCalls }));
+      parts.engine ??
+      (await openEngine({
+        ...modelLocation(config.model),
+        workers: concurrentAudio,
+        mostCalls: 64 * concurrentAudio + 4 * liveCalls,
+      }));
     if (!parts.engine) opened.push(() => engine.close());
     const processor = new VoiceprintsProcessor({
       engine,
