@@ -1,9 +1,9 @@
-import { shippedModel } from "../engine/shipped-model.js";
+import { accurateModel, shippedModel } from "../engine/shipped-model.js";
 
 /** The models that can be named, by their files; the library's own is found by the engine. */
 const named: Readonly<Record<string, URL | undefined>> = {
-  [shippedModel.replace(/\.vvm$/, "")]: undefined,
-  "vivavoce-2-accurate": new URL("../../models/vivavoce-2-accurate.vvm", import.meta.url),
+  [shippedModel.replace(".vvm", "")]: undefined,
+  [accurateModel.replace(".vvm", "")]: new URL(`../../models/${accurateModel}`, import.meta.url),
 };
 
 /** Options of openEngine for the setting `model`: the name of a shipped model, or a model file. */
