@@ -72,7 +72,7 @@ it.each(["text-independent", "ivr-text-dependent"])(
 
     // A live call enrolls; the same audio in process, uploaded, would make the same print.
     const client = connect({ url: box.url });
-    const remote = await opened(client as unknown as Operations, configset);
+    const remote = await opened(client, configset);
     const context = toJson(ContextSchema, create(ContextSchema, remote.context));
     const enrolling = {
       context,
@@ -97,11 +97,7 @@ it.each(["text-independent", "ivr-text-dependent"])(
     const scores = [];
     for (const size of [320, 1601, 100_000]) scores.push(scoreOf(await live(verifying, same, size)));
 
-    const { gkMediaSegmentId } = await client.addMediaSegment(remote.context, same, {
-      encoding: "pcm16",
-      rate,
-      channels: 1,
-    });
+    const { gkMediaSegmentId } = await client.addMediaSegment({ context: remote.context, ...format, chunk: same });
     const { result } = await client.verify({
       context: remote.context,
       audio: { case: "gkMediaSegmentId", value: gkMediaSegmentId! },

@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Decision, DecisionReason } from "../../src/contract/index.js";
 import { keepLastEvaluation, type LastEvaluation } from "../../src/evaluate/last-evaluation.js";
+import { LiveCalls } from "../../src/server/limits/live-calls.js";
 import { WorkQueue } from "../../src/server/limits/work-queue.js";
 import { jsonLog } from "../../src/server/log.js";
 import { LoadHistory, Spreading } from "../../src/server/operator/load-history.js";
@@ -139,11 +140,13 @@ beforeAll(async () => {
     queue,
     load,
     fieldRates: async () => rates,
+    liveCalls: new LiveCalls(10),
     toolingUser: createTokenApp(tokens).toolingUser,
     applications: tokens.applications,
     openScopes: [],
     version: "1.2.3",
     modelRevision: revision,
+    calibrationRevision: "0123456789abcdef",
     evaluationFile,
     files: () => null,
     log: jsonLog("info", (line) => logged.push(line)),

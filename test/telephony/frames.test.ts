@@ -324,7 +324,7 @@ describe("RTP", () => {
       const index = (n - base + 65_536) % 65_536;
       return session.receive(packet(n, 1000 + 160 * index)).events;
     });
-    const heard = events.flatMap((event) =>
+    const heard = events.flatMap((event): (number | string | undefined)[] =>
       event.kind === "audio" ? [event.bytes[0]] : event.kind === "lost" ? [`lost ${event.samples}`] : [],
     );
     expect(heard).toEqual([...[65_533, 65_534, 65_535, 0, 1].map((n) => n & 0x7f), "lost 160", 3, 4, 5, 6, 7, 8]);

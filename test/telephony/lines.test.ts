@@ -107,7 +107,8 @@ const announce = async (line: string, fields: object) => {
     method: "POST",
     body: JSON.stringify(fields),
   });
-  return { status: response.status, ...((await response.json()) as Record<string, string | number>) };
+  const announced = (await response.json()) as { uuid?: string; port?: number };
+  return { status: response.status, ...announced };
 };
 const refusedWith = async (line: string, headers: Record<string, string>) => {
   const socket = new WebSocket(`${live.box.url.replace("http", "ws")}/telephony/${line}`, { headers });

@@ -5,7 +5,7 @@ import { builtInConfigurationSets } from "../../src/voiceprint/configuration-set
 import { audioValidity, isUnreadable, outcomeForValidity } from "../../src/voiceprint/quality-gate.js";
 
 const set = {
-  ...builtInConfigurationSets["ivr-text-dependent"],
+  ...builtInConfigurationSets["ivr-text-dependent"]!,
   minNetAudioForEnroll: 4,
   minNetAudioForVerify: 2,
   minSnrDb: { enroll: 9, verify: 3 },
