@@ -1,6 +1,7 @@
 /** Requests made from the API's own descriptors: whatever operation is added to the contract is tried as well. */
-import { httpBindings } from "../../dist/server/http/bindings.js";
+
 import { METHODS } from "../../dist/contract/operations.js";
+import { httpBindings } from "../../dist/server/http/bindings.js";
 
 export const BINDINGS = httpBindings(METHODS);
 
