@@ -46,7 +46,11 @@ test("enroll, train, verify, identify, watch, decide, stop, erase", async () => 
   }
 
   await processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: fraudster });
-  const after = (await processor.detectKnownFraudsters({ context, audio: heard, target: watchlist })).result!;
+  // The recording that the print matched went with it.
+  const gone = processor.detectKnownFraudsters({ context, audio: heard, target: watchlist });
+  expect(await refusal(gone)).toMatchObject({ code: "NOT_FOUND", fields: ["gk_media_segment_id unknown"] });
+  const again = await world.heard(take(11, 4));
+  const after = (await processor.detectKnownFraudsters({ context, audio: again, target: watchlist })).result!;
   expect(after).toMatchObject({ decision: Decision.FAILED, reason: DecisionReason.NO_SCORES, numberOfPrints: 0 });
   await processor.stopSession({ context });
   const next = await world.open();
@@ -59,7 +63,7 @@ test("a second replica scores no print that the first has erased or retrained, t
   const context = await one.open("ivr-text-dependent", "two replicas");
   const person = await one.trained(7, "person", "", context);
   const other = await one.trained(9, "person", "", context);
-  const audio = await two.heard(take(7, 4), context);
+  let audio = await two.heard(take(7, 4), context);
   const verify = (gkVoiceprintProfileId: { value: string }) =>
     two.processor.verify({ context, audio, gkVoiceprintProfileId });
   const target = { case: "gkVoiceprintProfileIds", value: list(person, other) } as const;
@@ -80,7 +84,12 @@ test("a second replica scores no print that the first has erased or retrained, t
   expect(during).toMatchObject({ decision: Decision.FAILED, reason: DecisionReason.NO_SCORES });
   two.engine.stream = analyze;
   two.engine.behavior.before = () => {};
-  expect(await refusal(verify(person))).toMatchObject({ code: "NOT_FOUND" });
+  // The recording that the print matched went with it.
+  audio = await two.heard(take(7, 4), context);
+  expect(await refusal(verify(person))).toMatchObject({
+    code: "NOT_FOUND",
+    fields: ["gk_voiceprint_profile_id unknown"],
+  });
   const unknown = two.processor.identify({ context, audio, target });
   expect(await refusal(unknown)).toMatchObject({ fields: ["gk_voiceprint_profile_ids.unique_ids[0] unknown"] });
   // A new scope key changes nothing for who holds prints, nor for who reads them anew.
