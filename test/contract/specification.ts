@@ -138,6 +138,7 @@ export const messages: Record<string, Record<string, readonly [number, string]>>
   },
   "vendor.biosec.v1.audio.SyntheticSpeechDetectionParameters": {},
   "vendor.biosec.v1.audio.ChannelPlaybackDetectionParameters": {},
+  "vendor.biosec.v1.audio.AttackStretch": { start: [1, "Duration"], end: [2, "Duration"], score: [3, "?Float"] },
   "vendor.biosec.v1.audio.SyntheticSpeechDetectionResult": attackResult(),
   "vendor.biosec.v1.audio.ChannelPlaybackDetectionResult": attackResult(),
   "vendor.rpc.Status": {
@@ -228,6 +229,7 @@ function attackResult(): Record<string, readonly [number, string]> {
     risk_engine_result: [3, "RiskEngineResult"],
     score: [4, "?Float"],
     gk_calibration_model_revision_id: [5, "UniqueId"],
+    strongest_stretch: [6, "audio.AttackStretch"],
   };
 }
 
