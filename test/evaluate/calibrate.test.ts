@@ -5,6 +5,8 @@ import { gaussian, random } from "../voice.js";
 
 interface Population {
   readonly speakers: number;
+  /** Recordings of each speaker that are tested. */
+  readonly takes?: number;
   /** Of impostors' atanh cosine, where the calibration in use expects 0.2 and 0.17. */
   readonly center?: number;
   readonly spread?: number;
@@ -13,12 +15,19 @@ interface Population {
   readonly seed?: number;
 }
 
-function population({ speakers, center = 0.2, spread = 0.17, genuine = 0.95, seed = 1 }: Population): ScoredTrial[] {
+function population({
+  speakers,
+  takes = 4,
+  center = 0.2,
+  spread = 0.17,
+  genuine = 0.95,
+  seed = 1,
+}: Population): ScoredTrial[] {
   const normal = gaussian(random(seed));
   const trials: ScoredTrial[] = [];
   for (let enrolled = 0; enrolled < speakers; enrolled++)
     for (let tested = 0; tested < speakers; tested++)
-      for (let k = 0; k < 4; k++) {
+      for (let k = 0; k < takes; k++) {
         const same = enrolled === tested;
         const raw = Math.tanh(same ? genuine + 0.15 * normal() : center + spread * normal());
         trials.push({
@@ -28,7 +37,7 @@ function population({ speakers, center = 0.2, spread = 0.17, genuine = 0.95, see
           ratios: { unlike: -6, identical: 14 },
           impostors: { center: 0.2, spread: 0.17 },
           model: enrolled,
-          test: 4 * tested + k,
+          test: takes * tested + k,
           enrolledSpeaker: enrolled,
           testedSpeaker: tested,
           netSpeechSeconds: 4,
@@ -59,7 +68,7 @@ describe("a calibration of one's own", () => {
   });
 
   test("five speakers of the population that it was fitted to change little", () => {
-    const fit = fitCalibration(population({ speakers: 5 }));
+    const fit = fitCalibration(population({ speakers: 5, takes: 6 }));
     const others = population({ speakers: 60, seed: 2 });
     expect(Math.abs(Math.log(rateMet(underFit(others, fit)) / rateMet(others)))).toBeLessThan(Math.log(2));
     expect(fit.weight).toBeLessThan(0.3);
@@ -96,6 +105,7 @@ describe("a calibration of one's own", () => {
 
   test.each([
     ["too few speakers", population({ speakers: 4 }), /4 speakers are too few/],
+    ["too few trials of different people", population({ speakers: 5 }), /80 trials of different people are too few/],
     ["nobody twice", population({ speakers: 8 }).filter(({ same }) => !same), /0 trials of the same person/],
     ["labels that mean nothing", population({ speakers: 10, genuine: 0.2 }), /score alike.*check the labels/],
     [
