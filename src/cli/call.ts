@@ -8,6 +8,7 @@ import { WebSocket } from "ws";
 import { openRecording } from "../audio/file.js";
 import type { Recording } from "../audio/port.js";
 import { CommandError } from "./command-error.js";
+import { createOutput } from "./output.js";
 
 interface Options {
   readonly wav: string;
@@ -20,6 +21,7 @@ interface Options {
   readonly user?: string;
   readonly password?: string;
   readonly speed: string;
+  readonly json?: boolean;
 }
 
 const DIALECTS = ["twilio", "audiosocket", "asterisk-websocket", "jambonz"] as const;
@@ -40,6 +42,7 @@ export function callCommand(program: Command): void {
     .option("--user <name>", "user name of a jambonz or Asterisk WebSocket line")
     .option("--password <password>", "its password")
     .option("--speed <factor>", "1 is real time", "1")
+    .option("--json", "answer as JSON, when the call has ended: what the box said on the line")
     .action(call);
 }
 
@@ -52,10 +55,26 @@ async function call(options: Options): Promise<void> {
       `${options.wav} has ${recording.rateHz} Hz; calls have ${RATE_HZ}`,
       `ffmpeg -i ${options.wav} -ar ${RATE_HZ} call.wav`,
     );
-  const caller = await callerOf(options);
-  process.stderr.write(`calling line ${options.line} as ${options.from} …\n`);
+  const { line, from } = options;
+  const output = createOutput(options.json ?? false);
+  const messages: string[] = [];
+  const caller = await callerOf(options, (message) => {
+    if (output.json) messages.push(message);
+    else process.stdout.write(`${message}\n`);
+  });
+  output.note(`calling line ${line} as ${from} …`);
   await paced(recording, speed, caller);
   await caller.hangUp();
+  if (output.json) output.answer({ line, from, messages: messages.map(parsed) }, () => "");
+}
+
+/** Dialects differ: what the box says is JSON in some and a line of text in others. */
+function parsed(message: string): unknown {
+  try {
+    return JSON.parse(message);
+  } catch {
+    return message;
+  }
 }
 
 interface Caller {
@@ -84,17 +103,17 @@ async function paced(recording: Recording, speed: number, caller: Caller): Promi
   }
 }
 
-async function callerOf(options: Options): Promise<Caller> {
-  return options.dialect === "audiosocket" ? audioSocketCaller(options) : webSocketCaller(options);
+async function callerOf(options: Options, hear: (message: string) => void): Promise<Caller> {
+  return options.dialect === "audiosocket" ? audioSocketCaller(options) : webSocketCaller(options, hear);
 }
 
-async function webSocketCaller(options: Options): Promise<Caller> {
+async function webSocketCaller(options: Options, hear: (message: string) => void): Promise<Caller> {
   const { dialect, from } = options;
   const callId = randomUUID();
   const path = `/telephony/${options.line}${dialect === "asterisk-websocket" ? `?from=${encodeURIComponent(from)}` : ""}`;
   const address = `${options.url.replace(/\/+$/, "").replace(/^http/, "ws")}${path}`;
   const socket = new WebSocket(address, { headers: headersOf(options, address) });
-  socket.on("message", (data) => process.stdout.write(`${String(data)}\n`));
+  socket.on("message", (data) => hear(String(data)));
   await Promise.race([
     once(socket, "open"),
     once(socket, "unexpected-response").then(([, response]) => {

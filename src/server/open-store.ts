@@ -27,8 +27,8 @@ export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "s
   }
 }
 
-/** What a person can put right: said as it is, without a stack. */
-const ACTIONABLE: ReadonlySet<StoreErrorCode> = new Set(["not-owner", "unreadable", "disk-full", "locked"]);
+/** What a person can put right: said as it is, without a stack. What to do about a locked store, each command knows. */
+const ACTIONABLE: ReadonlySet<StoreErrorCode> = new Set(["not-owner", "unreadable", "disk-full"]);
 
 /** What errors of a connection carry. */
 interface Peer {

@@ -208,7 +208,10 @@ describe("WebSocket lines", () => {
     const messages: Record<string, never>[] = [];
     socket.on("message", (data) => messages.push(JSON.parse(String(data))));
     socket.send(JSON.stringify({ callSid: "jb1", from: "+4930", sampleRate: 8000, mixType: "mono" }));
+    const checkpoint = once(socket, "message");
     for (const piece of pieces(bytesOf(take(700, 4)), 320)) socket.send(piece);
+    // Nothing reaches a caller who has hung up.
+    await checkpoint;
     socket.close();
     expect(await told("jambonz", "jb1")).toMatchObject({ decision: "NO_MATCH" });
     expect(messages[0]).toMatchObject({

@@ -117,7 +117,7 @@ describe("vivavoce token", () => {
     await expect(run("client", "delete", clientId, ...box)).rejects.toThrow(
       "the last client of an application cannot be deleted",
     );
-    await expect(run("client", "secret", "nonsense", ...box)).rejects.toThrow("no client id");
+    await expect(run("client", "secret", "nonsense", ...box)).rejects.toThrow("not a client id: nonsense");
     await run("app", "delete", applicationId, ...box);
   });
 
