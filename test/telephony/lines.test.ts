@@ -14,6 +14,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { mulaw } from "../../src/audio/g711.js";
 import { SIGNATURE_HEADER, signatureOf } from "../../src/telephony/webhook.js";
+import { run } from "../cli/run.js";
 import { bytesOf, type LiveBox, pieces, scope, startLiveBox, stopLiveBoxes } from "../live/live-box.js";
 import { rateHz, take } from "../processor/fixture-engine.js";
 import { wav } from "../voice.js";
@@ -218,6 +219,21 @@ describe("WebSocket lines", () => {
       type: "json",
       data: { type: "checkpoint", decision: "NO_MATCH", isFinal: false },
     });
+  });
+
+  it("the test caller plays a recording and gives what the line said as JSON", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "vivavoce-call-"));
+    const recording = join(folder, "call.wav");
+    await writeFile(recording, wav(take(700, 8), rateHz));
+    const to = ["--url", live.box.url, "--line", "jambonz", "--dialect", "jambonz", "--from", "+4930"];
+    const ran = await run(
+      ...["call", "--wav", recording, ...to, "--user", basic.user, "--password", basic.password],
+      ...["--speed", "2", "--json"],
+    );
+    await rm(folder, { recursive: true });
+    expect(ran).toMatchObject({ code: 0, err: "" });
+    expect(ran.json).toMatchObject({ line: "jambonz", from: "+4930" });
+    expect(ran.json.messages[0]).toMatchObject({ type: "json", data: { type: "checkpoint", decision: "NO_MATCH" } });
   });
 
   it("FreeSWITCH: somebody without a print is enrolled as they speak", async () => {
