@@ -6,6 +6,7 @@ export const library = [
   "test/cli/local.test.ts",
   "test/contract/package-root.test.ts",
   "test/engine/attack.test.ts",
+  "test/engine/calibration-file.test.ts",
   "test/engine/engine.test.ts",
   "test/engine/pool.test.ts",
   "test/engine/shipped-model.test.ts",

@@ -25,10 +25,10 @@ const PHRASES = 3;
 /** Whom the demonstration knows: a synthesizer's speaker number each. */
 const PEOPLE = [
   { name: "ada", speaker: 3 },
-  { name: "bob", speaker: 8 },
-  { name: "carol", speaker: 21 },
+  { name: "bob", speaker: 20 },
+  { name: "carol", speaker: 30 },
 ] as const;
-const MALLORY = { name: "mallory", speaker: 34 } as const;
+const MALLORY = { name: "mallory", speaker: 31 } as const;
 
 const spoken = new Map<string, Uint8Array>();
 

@@ -13,18 +13,11 @@ import { fuseRisks, riskFigures } from "../voiceprint/risk.js";
 import { risksOf } from "../voiceprint/session-decision.js";
 import { type AttackResults, wantedAttacks } from "./attacks.js";
 import { type Candidates, candidatesByGroup, candidatesOf, findProfiles } from "./candidates.js";
-import {
-  authenticationPart,
-  fraudPart,
-  type HeardAudio,
-  hearAndCompare,
-  type Part,
-  type PartResult,
-  recordCheck,
-} from "./check.js";
+import { authenticationPart, fraudPart, hearAndCompare, type Part, recordCheck } from "./check.js";
 import { partRisk, scoreOf, voiceprintResult } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
+import type { HeardAudio, PartResult } from "./heard-audio.js";
 import { audioDetails, calibrationModel, idIfAny, ifKnown, printDetails, riskResult, uniqueId } from "./messages.js";
 import { findAudio } from "./recorded-audio.js";
 

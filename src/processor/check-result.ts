@@ -4,8 +4,8 @@ import type { VoiceprintResultSchema } from "../contract/gen/vendor/biosec/v1/vo
 import type { OwnerKind } from "../store/port.js";
 import { type Risk, riskOf } from "../voiceprint/risk.js";
 import type { ScoredPrint } from "./candidates.js";
-import type { HeardAudio, PartResult } from "./check.js";
 import type { Dependencies } from "./dependencies.js";
+import type { HeardAudio, PartResult } from "./heard-audio.js";
 import { audioDetails, idIfAny, ifKnown, printDetails, riskResult, uniqueId } from "./messages.js";
 
 export function checkResult(deps: Dependencies, heard: HeardAudio, result: PartResult, kind: OwnerKind) {

@@ -19,7 +19,8 @@ import type { OpenContext } from "./context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
 import { unlessEngineFails } from "./failures.js";
 import { growPrint } from "./grow-print.js";
-import { type DescribedAudio, describedAudio } from "./messages.js";
+import type { CheckedParts, HeardAudio, PartResult } from "./heard-audio.js";
+import { describedAudio } from "./messages.js";
 import {
   type AudioSource,
   findMedia,
@@ -35,14 +36,6 @@ export interface Part {
   readonly candidates: Candidates;
   readonly targetRate: number;
   readonly checkpoints: readonly number[];
-}
-
-export interface PartResult {
-  readonly outcome: Outcome;
-  /** `null` when nothing was scored. */
-  readonly evidence: JudgedEvidence | null;
-  /** Best first. */
-  readonly scored: readonly ScoredPrint[];
 }
 
 export const authenticationPart = (candidates: Candidates, set: ConfigurationSet): Part => ({
@@ -160,16 +153,6 @@ const unscored = (decision: Decision, reason: DecisionReason): PartResult => ({
   scored: [],
 });
 
-/** Audio, as a check has heard it. */
-export interface HeardAudio {
-  readonly audio: DescribedAudio;
-  readonly validity: AudioValidity;
-  /** `null` when the audio could not be decoded, or the engine failed. */
-  readonly analysis: VoiceAnalysis | null;
-  /** What was heard, where it is not stored yet: it is, in one write with the check. */
-  readonly unstored: ProcessedAudio | null;
-}
-
 /**
  * Hears stored audio. What was processed by the present model is taken as it is; everything else is processed now, and
  * gets a new id.
@@ -264,19 +247,6 @@ export function newProcessedAudio(
     voice: { windows: analysis?.windows ?? [], embedding: analysis?.embedding ?? null },
   };
 }
-
-/** The parts of a check, as far as they were asked for. */
-export type CheckedParts = {
-  readonly [part in CheckPart]?:
-    | {
-        readonly outcome: Outcome;
-        readonly evidence: JudgedEvidence | null | undefined;
-        /** Best first; absent where nothing is compared with prints. */
-        readonly scored?: readonly ScoredPrint[];
-      }
-    | null
-    | undefined;
-};
 
 /** Keeps what was heard, and what a session's decision is later fused from. */
 export async function recordCheck(

@@ -1,5 +1,5 @@
 /** Counts of comparisons with watchlists and groups, kept in the store for all replicas together. */
-import type { Engine } from "../engine/port.js";
+import type { Engine, Score } from "../engine/port.js";
 import type { Store } from "../store/port.js";
 import {
   addCounts,
@@ -13,8 +13,6 @@ import {
   promisedRates,
   type RateCount,
 } from "../voiceprint/field-rates.js";
-import type { ScoredPrint } from "./candidates.js";
-import type { Clock } from "./dependencies.js";
 
 const collection = "field-rates";
 /** How long counts may wait in memory before they go to the store with a later call. */
@@ -32,7 +30,7 @@ export class FieldRates {
   constructor(
     private readonly engine: Engine,
     private readonly store: Pick<Store, "documents">,
-    private readonly clock: Clock,
+    private readonly clock: { now(): number },
   ) {
     this.#lastKept = clock.now();
   }
@@ -42,7 +40,12 @@ export class FieldRates {
    * long to be scored whole, the unscored count as below the threshold, for rates at which the scored can be expected to
    * hold all that exceed it.
    */
-  count(list: CountedList, scored: readonly ScoredPrint[], searched: number, matched: ScoredPrint | null): void {
+  count<P extends { readonly score: Score }>(
+    list: CountedList,
+    scored: readonly P[],
+    searched: number,
+    matched: P | null,
+  ): void {
     const impostors = list === "group" && matched ? scored.filter((one) => one !== matched) : scored;
     const comparisons = searched - (scored.length - impostors.length);
     if (comparisons <= 0) return;

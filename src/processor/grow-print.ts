@@ -4,9 +4,9 @@ import type { Template, Voice } from "../engine/port.js";
 import { type GrownPrint, grownVoice, withSession } from "../voiceprint/growing-print.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { measuredAudio, voiceOf } from "./audio-model.js";
-import type { CheckedParts, HeardAudio } from "./check.js";
 import type { OpenContext } from "./context.js";
 import type { Dependencies } from "./dependencies.js";
+import type { CheckedParts, HeardAudio } from "./heard-audio.js";
 
 /** Changes the print, or leaves it as it is: a check is answered either way. */
 export async function growPrint(

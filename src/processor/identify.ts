@@ -7,10 +7,11 @@ import type {
 import type { Id } from "../store/port.js";
 import { riskFigures } from "../voiceprint/risk.js";
 import { type Candidates, candidatesByGroup, candidatesByIds } from "./candidates.js";
-import { authenticationPart, type HeardAudio, hearAndCompare, type PartResult, recordCheck } from "./check.js";
+import { authenticationPart, hearAndCompare, recordCheck } from "./check.js";
 import { checkResult, partRisk, scoreOf, voiceprintResult } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
+import type { HeardAudio, PartResult } from "./heard-audio.js";
 import { findAudio } from "./recorded-audio.js";
 
 /** Checks audio against any number of persons' profiles, or a group. */

@@ -6,10 +6,11 @@ import type {
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { riskFigures } from "../voiceprint/risk.js";
 import { assertKind, candidatesOf, detailsOf, type FoundProfile, findOneProfile, isPrint } from "./candidates.js";
-import { authenticationPart, type HeardAudio, hearAndCompare, type PartResult, recordCheck } from "./check.js";
+import { authenticationPart, hearAndCompare, recordCheck } from "./check.js";
 import { checkResult, partRisk, scoreOf } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
+import type { HeardAudio, PartResult } from "./heard-audio.js";
 import { findAudio } from "./recorded-audio.js";
 
 /** Checks audio against one person's profile. */

@@ -159,7 +159,7 @@ describe("README.md", () => {
     for (const [i, name] of ["a", "b", "c", "d"].entries())
       await copyFile(at(`voices/ada-${i + 1}.wav`), at(`${name}.wav`));
     await copyFile(at("voices/ada-1.wav"), at("call.wav"));
-    for (const speaker of [1, 2, 3])
+    for (const speaker of [1, 2, 3, 4, 5, 6])
       for (const session of ["monday", "friday"]) {
         await mkdir(at(`recordings/${speaker}/${session}`), { recursive: true });
         const sound = speak({ speaker, seconds: 3, rateHz: 8000, seed: session.length });

@@ -8,11 +8,12 @@ import type {
 } from "../../contract/gen/vendor/biosec/v1/live_pb.js";
 import { IdentifyResultSchema, VerifyResultSchema } from "../../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { assertKind, candidatesOf, findOneProfile } from "../candidates.js";
-import { authenticationPart, type Part, type PartResult } from "../check.js";
+import { authenticationPart, type Part } from "../check.js";
 import { partRisk } from "../check-result.js";
 import { type OpenContext, openContext } from "../context.js";
 import type { Dependencies, OperationOptions } from "../dependencies.js";
 import { invalid } from "../failures.js";
+import type { PartResult } from "../heard-audio.js";
 import { concludeIdentification, identificationTargets } from "../identify.js";
 import { duration, ifKnown, riskResult } from "../messages.js";
 import { findProfile } from "../profiles.js";

@@ -11,10 +11,11 @@ import { audioValidity } from "../../voiceprint/quality-gate.js";
 import { analysisTargets, concludeAnalysis, partsOf } from "../analyze-audio.js";
 import { AttackAudio, AttackChecks, type AttackResults, type AttackSource, wantedAttacks } from "../attacks.js";
 import { measuredAudio } from "../audio-model.js";
-import { Comparison, type HeardAudio, type Part, type PartResult } from "../check.js";
+import { Comparison, type Part } from "../check.js";
 import { type OpenContext, openContext } from "../context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "../dependencies.js";
 import { asStatusError, invalid } from "../failures.js";
+import type { HeardAudio, PartResult } from "../heard-audio.js";
 import { inSinglePrecision } from "../single-precision.js";
 
 /** AnalyzeAudio's request, less the audio. */

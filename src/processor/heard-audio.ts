@@ -1,0 +1,39 @@
+/** What a check has heard, and what came of each of its parts. */
+import type { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type { VoiceAnalysis } from "../engine/port.js";
+import type { ProcessedAudio } from "../store/port.js";
+import type { JudgedEvidence, Outcome } from "../voiceprint/decision.js";
+import type { CheckPart } from "../voiceprint/session-decision.js";
+import type { ScoredPrint } from "./candidates.js";
+import type { DescribedAudio } from "./messages.js";
+
+export interface PartResult {
+  readonly outcome: Outcome;
+  /** `null` when nothing was scored. */
+  readonly evidence: JudgedEvidence | null;
+  /** Best first. */
+  readonly scored: readonly ScoredPrint[];
+}
+
+/** Audio, as a check has heard it. */
+export interface HeardAudio {
+  readonly audio: DescribedAudio;
+  readonly validity: AudioValidity;
+  /** `null` when the audio could not be decoded, or the engine failed. */
+  readonly analysis: VoiceAnalysis | null;
+  /** What was heard, where it is not stored yet: it is, in one write with the check. */
+  readonly unstored: ProcessedAudio | null;
+}
+
+/** The parts of a check, as far as they were asked for. */
+export type CheckedParts = {
+  readonly [part in CheckPart]?:
+    | {
+        readonly outcome: Outcome;
+        readonly evidence: JudgedEvidence | null | undefined;
+        /** Best first; absent where nothing is compared with prints. */
+        readonly scored?: readonly ScoredPrint[];
+      }
+    | null
+    | undefined;
+};
