@@ -188,7 +188,8 @@ describe("in a real browser", () => {
     await page.getByRole("button", { name: "Deny" }).click();
     await page.waitForURL(/error=access_denied/);
     expect(complaints).toEqual([]);
-  });
+    // Many pages: a step that hangs fails by its own limit of 30 s, and is named.
+  }, 180_000);
 
   test("a page of another origin can neither frame ours nor send our forms", async () => {
     const { page } = await newPage();
