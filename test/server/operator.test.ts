@@ -188,6 +188,7 @@ describe("who is told", () => {
       user: "olga",
       version: "1.2.3",
       modelRevision: revision,
+      calibrationRevision: "0123456789abcdef",
       scopes: ["default"],
     });
     for (const table of ["decisions", "profiles", "watchlists"]) {
