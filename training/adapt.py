@@ -5,6 +5,7 @@ what its start says of the same crop before it was spoilt, so that it stays wher
 python3 adapt.py label BANK PUBLISHED             teachers' embeddings of the bank, once; prints the published networks on DEV
 python3 adapt.py train BANK PUBLISHED OUT.pt {"steps": 830, …} [OUT.pt {…} …]   the fields of Recipe, for one run after another
 python3 adapt.py sweep BANK PUBLISHED RUN.pt [RUN.pt …]   DEV between the published network and each run
+python3 adapt.py means BANK PUBLISHED A.pt=0.5,B.pt=0.5 …   DEV of each mean of runs that lie in one space
 """
 import glob, json, math, os, sys, time
 from dataclasses import dataclass, field
@@ -43,7 +44,8 @@ class Recipe:
     rounded: float = 0.25  # last part of the run with weights rounded to int8
     base: str = ""  # an adapted checkpoint to go on from, in place of the published network
     own: bool = False  # taught by its start, which hears the crop unspoilt
-    whole: float = 0.0  # with own: share of the base's embedding of the whole chunk (and of `centre`) in a spoilt crop's target
+    whole: float = 0.0  # with own: share of the base's embedding of the whole chunk (and of `centre`) in the target of a crop that is spoilt or short
+    fused: float = 0.0  # with whole: share of all teachers' embedding of the chunk, turned into the base's space, in that embedding
     learn: str = ""  # beginnings of the names of the weights that learn, by comma; all of them where empty
     hold: float = 0.0  # weights decay towards where they started, by rate · hold a step, instead of towards zero
     warm: int = 300  # steps until the full rate
@@ -94,6 +96,7 @@ class Material:
         self.p, self.n = place(rows)
         names = {k: i for i, k in enumerate(sorted({(r["c"], r["s"]) for r in rows}))}
         self.who = torch.tensor([names[r["c"], r["s"]] for r in rows], device=DEVICE)
+        self.tables = {}
 
     @torch.no_grad()
     def labels(self, voice):
@@ -109,6 +112,12 @@ class Material:
                 table = torch.empty(len(p), len(SPEEDS), e.shape[1], device=DEVICE) if table is None else table
                 table[part, k] = e
         return table
+
+    def labelled(self, name, voice):
+        """`labels`, once for several runs of one start."""
+        if name not in self.tables:
+            self.tables[name] = self.labels(voice)
+        return self.tables[name]
 
     def chances(self):
         """Of each chunk to be drawn: speakers by the root of their speech."""
@@ -172,13 +181,24 @@ def centred(own, who, centre):
     return F.normalize((1 - centre) * own + centre * centres[who], dim=2), centres
 
 
-def targets(tables, who, recipe):
-    """-> unit targets [chunk, speed, 256], speakers' means, and the linear map that takes the network's own embedding nearest to them."""
-    fused = torch.cat([math.sqrt(share) * tables[kind].to(DEVICE).float() for kind, share in recipe.shares.items()], 2)
+def together(tables, shares):
+    """What the teachers say together: unit embeddings [chunk, speed, 256]."""
+    fused = torch.cat([math.sqrt(share) * tables[kind].to(DEVICE).float() for kind, share in shares.items()], 2)
     flat = fused.reshape(-1, fused.shape[2])
     mean = flat.mean(0)
     axes = torch.linalg.svd((flat - mean).T @ (flat - mean))[0][:, : networks.WIDTH]
-    own = F.normalize((fused - mean) @ axes, dim=2)
+    return F.normalize((fused - mean) @ axes, dim=2)
+
+
+def turned(taught, own):
+    """`taught`, turned as a whole so that it lies nearest to `own`."""
+    u, _, v = torch.linalg.svd(taught.flatten(0, 1).T @ own.flatten(0, 1))
+    return taught @ (u @ v)
+
+
+def targets(tables, who, recipe):
+    """-> unit targets [chunk, speed, 256], speakers' means, and the linear map that takes the network's own embedding nearest to them."""
+    own = together(tables, recipe.shares)
     target, centres = centred(own, who, recipe.centre)
     x = tables[recipe.network].to(DEVICE).float().flatten(0, 1)
     if recipe.network == "campplus":  # its map has a bias
@@ -203,14 +223,24 @@ def published_network(published, recipe, fit=None):
     return net.to(DEVICE).eval()  # eval: batch norms keep their statistics; their scales still learn
 
 
+def teachers(folder):
+    return torch.load(folder + "/teachers.pt", weights_only=True)
+
+
 def start(folder, published, material, recipe):
     """-> the network to train, its targets [chunk, speed, 256] where it has such, speakers' means, and the start where that teaches."""
     if recipe.own:
         net, teacher = published_network(published, recipe), published_network(published, recipe)
         voice = networks.Voice(networks.front(teacher), teacher).to(DEVICE)
-        target = centred(material.labels(voice), material.who, recipe.centre)[0] if recipe.whole else None
-        return net, target, None, teacher
-    target, centres, fit = targets(torch.load(folder + "/teachers.pt", weights_only=True), material.who, recipe)
+        if not recipe.whole:
+            return net, None, None, teacher
+        own = material.labelled(recipe.network + recipe.base, voice)
+        if recipe.fused:
+            taught = turned(together(teachers(folder), recipe.shares), own)
+            print(f"the teachers together, turned, and the base: cosine {(taught * own).sum(2).mean().item():.3f}", flush=True)
+            own = F.normalize(own.lerp(taught, recipe.fused), dim=2)
+        return net, centred(own, material.who, recipe.centre)[0], None, teacher
+    target, centres, fit = targets(teachers(folder), material.who, recipe)
     return published_network(published, recipe, fit), target, centres, None
 
 
@@ -256,7 +286,8 @@ def train(folder, published, material, out, recipe):
             t = listen(front(clean))
         t = F.normalize(t.float())
         if recipe.whole:
-            t = torch.where(kept, t, F.normalize(t.lerp(target[j, k], recipe.whole)))
+            anchor = kept & (content == samples)[:, None]
+            t = torch.where(anchor, t, F.normalize(t.lerp(target[j, k], recipe.whole)))
         return x, t, None, kept
 
     started, step, log = None, 0, time.time()
@@ -324,6 +355,10 @@ if __name__ == "__main__":
         for out, recipe in runs:
             train(folder, published, material, out, recipe)
             report(dev, out, published, networks.weights(out))
+    elif command == "means":
+        dev = Dev(folder)
+        for mean in rest:
+            report(dev, mean, published, blend(published, [(networks.weights(path), float(share)) for path, _, share in (word.partition("=") for word in mean.split(","))]))
     else:
         dev = Dev(folder)
         for run in rest:
