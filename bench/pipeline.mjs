@@ -1,6 +1,6 @@
 // The whole way from the bytes of a WAV file to an embedding: decode, resample, measure, embed, one thread.
 import { readRecording } from "../dist/audio/index.js";
-import { wav } from "../dist/demo/voice.js";
+import { pcm16Wav } from "../dist/audio/wav-writer.js";
 import { openEngine } from "../dist/engine/index.js";
 import { accurateModelBytes, modelBytes, speech } from "./material.mjs";
 import { atMost, cpuMs, median } from "./measure.mjs";
@@ -18,7 +18,7 @@ async function rowsOf(model, rates, what, target) {
   const engine = await openEngine({ workers: 0, model });
   const rows = [];
   for (const rateHz of rates) {
-    const bytes = wav(speech(seconds, rateHz), rateHz);
+    const bytes = pcm16Wav(speech(seconds, rateHz), rateHz);
     const { measures } = await analyzed(engine, bytes);
     const factors = [];
     for (let i = 0; i < 5; i++) {

@@ -2,14 +2,15 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { speak, wav } from "../dist/demo/voice.js";
+import { pcm16Wav } from "../dist/audio/wav-writer.js";
+import { speak } from "../dist/demo/voice.js";
 import { createMemoryStore, createVoiceprintsProcessor, openEngine } from "../dist/index.js";
 import { openEmbeddedStore } from "../dist/postgres.js";
 import { cpuMs, median } from "./measure.mjs";
 
 const rateHz = 8000;
 const scope = { gkScopeId: { value: "bench" } };
-const phrase = (speaker, seed) => wav(speak({ speaker, seconds: 6, rateHz, seed }), rateHz);
+const phrase = (speaker, seed) => pcm16Wav(speak({ speaker, seconds: 6, rateHz, seed }), rateHz);
 
 /** The engine, with a clock on what it takes to hear audio. */
 function timed(engine) {

@@ -12,7 +12,7 @@ const { openEngine } = await import(dist("engine/index.js"));
 const { readRecording } = await import(dist("audio/index.js"));
 const { attackThreshold, judgeAttack } = await import(dist("voiceprint/decision.js"));
 const { builtInConfigurationSets, defaultConfigurationSetId } = await import(dist("voiceprint/configuration-set.js"));
-const { wav } = await import(dist("demo/voice.js"));
+const { pcm16Wav } = await import(dist("audio/wav-writer.js"));
 const { table } = await import(dist("cli/output.js"));
 
 /** Of Kokoro's lineage, which was trained on: reported apart from systems never heard in any form. */
@@ -35,7 +35,7 @@ function coded(recordings, { rateHz, encode, file }) {
     for (const from of new Set(recordings.map((recording) => recording.rateHz))) {
       const gap = new Float32Array(Math.round(from / 2));
       const mine = recordings.filter((recording) => recording.rateHz === from);
-      writeFileSync(at("all.wav"), wav(joined(mine.flatMap(({ samples }) => [samples, gap])), from));
+      writeFileSync(at("all.wav"), pcm16Wav(joined(mine.flatMap(({ samples }) => [samples, gap])), from));
       execFileSync("ffmpeg", [...quiet, "-i", at("all.wav"), "-ar", String(rateHz), ...encode, at(file)]);
       execFileSync("ffmpeg", [...quiet, "-i", at(file), "-ar", String(rateHz), "-f", "f32le", at("back.f32")]);
       const back = floats(readFileSync(at("back.f32")));

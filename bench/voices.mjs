@@ -2,15 +2,18 @@
 // of the DEV segments under every condition that is fitted on, and of the list members as recorded and through G.711.
 //   node bench/voices.mjs --corpora DIR [--model FILE] [--out VOICES.jsonl] [--workers N]
 // An interrupted run goes on where it stopped. DIR: what training/extract.py and training/members.py wrote.
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { readRecording } from "../dist/audio/index.js";
+import { CALIBRATION_FORMAT, CALIBRATION_VERSION } from "../dist/engine/calibration-file.js";
 import { openEngine } from "../dist/engine/index.js";
+import { readModelFile } from "../dist/engine/model-file.js";
 import * as conditions from "../dist/evaluate/conditions.js";
 import { inParallel, voiceOfFile } from "../dist/evaluate/evaluate.js";
 import { VoiceCache } from "../dist/evaluate/voice-cache.js";
+import { modelBytes } from "./material.mjs";
 
 const { values: options } = parseArgs({
   options: {
@@ -74,8 +77,19 @@ const work = [
   ...members.filter(({ third }) => third).flatMap(({ files }) => files.map((path) => ({ path, condition: mulaw }))),
 ];
 
+/** An engine refuses a model without a calibration. Nothing is scored here, so that of the shipped model serves. */
+async function calibrationFor(model) {
+  const { calibration, revision } = await readModelFile(model);
+  if (calibration) return null;
+  const shipped = await readModelFile(modelBytes());
+  const [format, version] = [CALIBRATION_FORMAT, CALIBRATION_VERSION];
+  const file = { format, version, modelRevision: revision, calibration: shipped.calibration };
+  return new TextEncoder().encode(JSON.stringify(file));
+}
+
 const workers = Number(options.workers);
-const engine = await openEngine({ workers, ...(options.model ? { model: options.model } : {}) });
+const model = options.model ? new Uint8Array(readFileSync(options.model)) : modelBytes();
+const engine = await openEngine({ workers, model, calibration: await calibrationFor(model) });
 const parts = { engine, decode: (bytes) => readRecording(bytes), cache: await VoiceCache.open(options.out) };
 let done = 0;
 let said = Date.now();

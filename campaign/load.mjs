@@ -8,7 +8,8 @@ import http from "node:http";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { speak, wav } from "../dist/demo/voice.js";
+import { pcm16Wav } from "../dist/audio/wav-writer.js";
+import { speak } from "../dist/demo/voice.js";
 import { startBoxProcess, tokenOf } from "./parts/box.mjs";
 import { randomOf } from "./parts/random.mjs";
 
@@ -83,8 +84,10 @@ export async function campaign({ seconds = 60, callers = 200, seed, store, log }
     return null;
   };
 
-  const recordings = [1, 2, 3].map((take) => wav(speak({ speaker: 1, seconds: 3, rateHz: 8000, seed: take }), 8000));
-  const strangers = wav(speak({ speaker: 2, seconds: 3, rateHz: 8000, seed: 9 }), 8000);
+  const recordings = [1, 2, 3].map((take) =>
+    pcm16Wav(speak({ speaker: 1, seconds: 3, rateHz: 8000, seed: take }), 8000),
+  );
+  const strangers = pcm16Wav(speak({ speaker: 2, seconds: 3, rateHz: 8000, seed: 9 }), 8000);
   const perCaller = new Array(callers).fill(0);
 
   async function caller(index) {

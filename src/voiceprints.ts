@@ -11,6 +11,7 @@ import {
 } from "@bufbuild/protobuf";
 import type { RawEncoding } from "./audio/port.js";
 import { readRecording } from "./audio/read-recording.js";
+import { floatWav } from "./audio/wav-writer.js";
 import { AudioValidity, Decision, TrainReason } from "./contract/gen/vendor/biosec/v1/common_pb.js";
 import {
   type AnalyzeAudioResult,
@@ -785,26 +786,4 @@ async function recordingOf(audio: Audio): Promise<Recording> {
     "not_audio",
     "audio is a WAV file as Uint8Array, ArrayBuffer or Blob (a file must be read first), { samples: Float32Array, rateHz }, or { bytes, encoding, rateHz }",
   );
-}
-
-/** Samples as a WAV file of 32-bit floats: nothing is lost on the way. */
-function floatWav(samples: Float32Array, rateHz: number): Uint8Array {
-  const header = 44;
-  const bytes = new Uint8Array(header + samples.byteLength);
-  const view = new DataView(bytes.buffer);
-  const text = (at: number, value: string) => bytes.set(new TextEncoder().encode(value), at);
-  text(0, "RIFF");
-  view.setUint32(4, bytes.length - 8, true);
-  text(8, "WAVEfmt ");
-  view.setUint32(16, 16, true);
-  view.setUint16(20, 3, true);
-  view.setUint16(22, 1, true);
-  view.setUint32(24, rateHz, true);
-  view.setUint32(28, rateHz * 4, true);
-  view.setUint16(32, 4, true);
-  view.setUint16(34, 32, true);
-  text(36, "data");
-  view.setUint32(40, samples.byteLength, true);
-  for (let i = 0; i < samples.length; i++) view.setFloat32(header + 4 * i, samples[i]!, true);
-  return bytes;
 }

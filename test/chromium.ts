@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import type { AxeResults } from "axe-core";
 import { type Browser, chromium, type Page } from "playwright-core";
-import { mix, noise, utter, wav } from "../src/demo/voice.js";
+import { mix, noise, utter, wav } from "./voice.js";
 
 export function launch(microphoneFile?: string): Promise<Browser> {
   return chromium.launch({

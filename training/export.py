@@ -1,4 +1,4 @@
-"""python3 export.py CHECKPOINT.pt SPEECH OUT.vvm [--cohort cohort.npy] [--voice-class voice_class.json] [--calibration calibration.json]
+"""python3 export.py CHECKPOINT.pt SPEECH OUT.vvm [--voice-class voice_class.json] [--calibration calibration.json]
 [--section NAME=folder …] [--window-seconds 4] [--family vivavoce-1] [--training-data name …]
 
 Turns a checkpoint (networks.Adapted: `n.*`, `fc.*`; or resnet.ResNet34: `stem.*`, `blocks.*`, `fc.*`) into the model file that the engine
@@ -302,7 +302,6 @@ def main():
     parser.add_argument("checkpoint")
     parser.add_argument("speech")
     parser.add_argument("out")
-    parser.add_argument("--cohort")
     parser.add_argument("--voice-class")
     parser.add_argument("--calibration")
     parser.add_argument("--section", action="append", default=[], metavar="NAME=FOLDER", help="a further section: FOLDER/description.json and its .npy tensors by name")
@@ -313,10 +312,6 @@ def main():
     a = parser.parse_args()
 
     sections = {"network": network_of(a.checkpoint) if a.checkpoint.endswith(".vvm") else quantized(a.checkpoint, a.speech, a.window_seconds, a.plain)}
-    if a.cohort:
-        rows = np.load(a.cohort).astype(np.float32)
-        scale = float(np.abs(rows).max() / BYTE)
-        sections["cohort"] = section({"scale": scale}, [("rows", np.round(rows / scale).astype(np.int8))])
     if a.voice_class:
         v = json.load(open(a.voice_class))
         sections["voice-class"] = section({k: x for k, x in v.items() if k not in ("axis", "quantiles")}, [(k, np.array(v[k], np.float32)) for k in ("axis", "quantiles")])

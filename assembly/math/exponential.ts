@@ -60,16 +60,3 @@ export function tanh4(x: v128): v128 {
   const signed = v128.or(large, v128.and(x, i32x4.splat(0x80000000)));
   return v128.bitselect(small, signed, f32x4.lt(magnitude, v128.load32_splat(T, 20)));
 }
-
-/** Lane 0 of the vector forms, hence the same bits. */
-export function exp1(x: f32): f32 {
-  return f32x4.extract_lane(exp4(f32x4.splat(x)), 0);
-}
-
-export function sigmoid1(x: f32): f32 {
-  return f32x4.extract_lane(sigmoid4(f32x4.splat(x)), 0);
-}
-
-export function tanh1(x: f32): f32 {
-  return f32x4.extract_lane(tanh4(f32x4.splat(x)), 0);
-}

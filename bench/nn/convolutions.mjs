@@ -1,4 +1,4 @@
-// Chains of four convolutions, each as wide as the last: ours in int8 weights and 16-bit activations, and in f32.
+// Chains of four convolutions, each as wide as the last: ours has int8 weights and 16-bit activations.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,11 +23,8 @@ async function compile(...files) {
   }
 }
 
-export async function kernels() {
-  return {
-    integer: await compile("nn/convolution", "nn/quad-convolution", "nn/patch-convolution"),
-    float: await compile("nn/float/convolution"),
-  };
+export function kernels() {
+  return compile("nn/convolution", "nn/quad-convolution", "nn/patch-convolution");
 }
 
 /** One layer as frames × channels → channels, `taps` × `dilation`; a plane has bins, and its taps are 3 × 3. */
@@ -35,12 +32,12 @@ export function macs({ frames, channels, taps, bins = 1 }) {
   return DEPTH * frames * bins * channels * channels * taps * (bins > 1 ? 3 : 1);
 }
 
-export function ours(module, shape, isFloat) {
+export function ours(module, shape) {
   const { frames, channels, taps, dilation = 1, bins = 1 } = shape;
-  const quads = shape.kind === "quads" && !isFloat;
-  const patches = shape.kind === "patches" && !isFloat;
+  const quads = shape.kind === "quads";
+  const patches = shape.kind === "patches";
   const k = new WebAssembly.Instance(module, {}).exports;
-  const width = isFloat ? 4 : 2;
+  const width = 2;
   const isPlane = bins > 1;
   const run = isPlane ? 3 * channels : channels;
   const row = (isPlane ? (bins + 2) * channels : channels) * width;
@@ -56,30 +53,24 @@ export function ours(module, shape, isFloat) {
   };
   const layers = Array.from({ length: DEPTH }, () => {
     const size = channels * taps * run;
-    const weights = isFloat
-      ? Float32Array.from({ length: size }, () => (next() - 0.5) / Math.sqrt(taps * run))
-      : quads
-        ? Int16Array.from({ length: size }, () => next() * 150 - 75)
-        : Int8Array.from({ length: size }, () => next() * 255 - 127);
+    const weights = quads
+      ? Int16Array.from({ length: size }, () => next() * 150 - 75)
+      : Int8Array.from({ length: size }, () => next() * 255 - 127);
     const bytes = quads ? k.quadBytes(channels, run) : patches ? k.patchBytes(channels, channels) : size * width;
     const panels = k.reserve(bytes);
     if (quads) k.packQuads(panels, put(weights), channels, run);
     else if (patches) k.packPatchBytes(panels, put(weights), channels, channels);
-    else (isFloat ? k.pack : k.packBytes)(panels, put(weights), channels, taps, run);
+    else k.packBytes(panels, put(weights), channels, taps, run);
     const bias = put(new Float32Array(channels).fill(0.05));
-    const record = isFloat
-      ? [channels, taps, run, panels, bias, 0]
-      : [channels, taps, run, panels, put(new Float32Array(channels).fill(0.02 / Math.sqrt(taps * run))), bias, 0, 0];
-    const words = new Int32Array(record.length + (isFloat ? 0 : 1));
-    words.set(record);
-    if (!isFloat) new Float32Array(words.buffer)[8] = patches ? 2047 : 4095;
+    const gain = put(new Float32Array(channels).fill(0.02 / Math.sqrt(taps * run)));
+    const words = Int32Array.of(channels, taps, run, panels, gain, bias, 0, 0, 0);
+    new Float32Array(words.buffer)[8] = patches ? 2047 : 4095;
     return put(words);
   });
   const scratch = quads ? k.reserve(6 * row) : patches ? k.reserve(k.patchScratchBytes(bins, channels)) : 0;
   const inner = pad * row + (isPlane ? channels * width : 0);
-  const view = isFloat ? Float32Array : Int16Array;
   for (let t = 0; t < frames; t++) {
-    new view(k.memory.buffer, planes[0] + inner + t * row, bins * channels).fill(isFloat ? 0.5 : 500);
+    new Int16Array(k.memory.buffer, planes[0] + inner + t * row, bins * channels).fill(500);
   }
   return () => {
     for (let l = 0; l < DEPTH; l++) {

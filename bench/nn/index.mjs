@@ -72,12 +72,11 @@ async function session(runtime, isWeb, model, feeds) {
 }
 
 async function convolutionRows(peers, limit) {
-  const modules = await kernels();
+  const module = await kernels();
   const rows = [];
   for (const [name, shape] of Object.entries(SHAPES)) {
     const cases = {
-      ours: ours(modules.integer, shape, false),
-      "ours f32": ours(modules.float, shape, true),
+      ours: ours(module, shape),
       peak: limit.run,
     };
     for (const eightBits of [false, true]) {
@@ -96,7 +95,6 @@ async function convolutionRows(peers, limit) {
     rows.push(
       atLeast(name, "peak of dot_i16x8", share, 85, "share of the multiply-accumulates the machine can do", " %"),
     );
-    rows.push(atLeast(`${name}, our f32 kernel`, "onnxruntime-web f32", times.f32.ratio / times["ours f32"].ratio, 1));
   }
   return rows;
 }

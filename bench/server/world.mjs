@@ -1,8 +1,10 @@
 /** A trained profile and a recording to verify, made through any caller of the contract. */
-import { Decision } from "../../dist/contract/index.js";
-import { speak, wav } from "../../dist/demo/voice.js";
 
-const take = (seed) => wav(speak({ speaker: 1, seconds: 4, rateHz: 8000, seed }), 8000);
+import { pcm16Wav } from "../../dist/audio/wav-writer.js";
+import { Decision } from "../../dist/contract/index.js";
+import { speak } from "../../dist/demo/voice.js";
+
+const take = (seed) => pcm16Wav(speak({ speaker: 1, seconds: 4, rateHz: 8000, seed }), 8000);
 /** What is verified: 4 s of speech. */
 export const RECORDING = take(0);
 

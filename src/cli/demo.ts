@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Command } from "commander";
+import { pcm16Wav } from "../audio/wav-writer.js";
 import {
   Decision,
   DecisionReason,
@@ -10,7 +11,7 @@ import {
   VoiceprintProfileStatus,
 } from "../contract/index.js";
 import type { Operations } from "../contract/operations.js";
-import { mix, noise, speak, wav } from "../demo/voice.js";
+import { mix, noise, speak } from "../demo/voice.js";
 import { findOrCreateProfile, findProfile, inSession, type Owner, secondsOf, upload } from "../workflow.js";
 import { fraudster, person } from "./calls.js";
 import { ExitCode } from "./exit-code.js";
@@ -42,7 +43,7 @@ function phrase(speaker: number, take: number, seconds = 5): Uint8Array {
 
 function synthesized(speaker: number, take: number, seconds: number): Uint8Array {
   const speech = speak({ speaker, seconds, rateHz: RATE_HZ, seed: take });
-  return wav(mix(speech, noise(seconds, RATE_HZ, speaker * 100 + take), 25), RATE_HZ);
+  return pcm16Wav(mix(speech, noise(seconds, RATE_HZ, speaker * 100 + take), 25), RATE_HZ);
 }
 
 export function demoCommand(program: Command): void {

@@ -2,8 +2,9 @@ import type { Command } from "commander";
 import { openRecording } from "../audio/file.js";
 import { recordingOfSamples } from "../audio/index.js";
 import type { Recording } from "../audio/port.js";
+import { pcm16Wav } from "../audio/wav-writer.js";
 import { AudioValidity } from "../contract/index.js";
-import { speak, wav } from "../demo/voice.js";
+import { speak } from "../demo/voice.js";
 import type { Engine, VoiceAnalysis } from "../engine/port.js";
 import { configurationSets } from "../voiceprint/configuration-set.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
@@ -123,7 +124,7 @@ async function here(file: string | undefined, options: Options, output: Output):
 async function onBox(file: string | undefined, options: Options): Promise<Measured> {
   const recording =
     file === undefined
-      ? { chunk: wav(speak(SYNTHESIZED), SYNTHESIZED.rateHz) }
+      ? { chunk: pcm16Wav(speak(SYNTHESIZED), SYNTHESIZED.rateHz) }
       : await recordingOf(file, mediaFormat(options));
   const { operations, close } = await openOperations(options);
   try {

@@ -284,30 +284,3 @@ export function mix(speech: Float32Array, noiseSamples: Float32Array, snrDb: num
   const gain = Math.sqrt(activePower(speech) / (activePower(noiseSamples) || 1) / 10 ** (snrDb / 10));
   return speech.map((x, i) => x + gain * (noiseSamples[i % noiseSamples.length] ?? 0));
 }
-
-/** A 16-bit PCM WAV file; every channel carries the same samples. */
-export function wav(samples: Float32Array, rateHz: number, channels = 1): Uint8Array {
-  const bytes = new Uint8Array(44 + samples.length * 2 * channels);
-  const view = new DataView(bytes.buffer);
-  const text = (at: number, value: string) => {
-    for (let i = 0; i < value.length; i++) view.setUint8(at + i, value.charCodeAt(i));
-  };
-  text(0, "RIFF");
-  view.setUint32(4, bytes.length - 8, true);
-  text(8, "WAVEfmt ");
-  view.setUint32(16, 16, true);
-  view.setUint16(20, 1, true);
-  view.setUint16(22, channels, true);
-  view.setUint32(24, rateHz, true);
-  view.setUint32(28, rateHz * channels * 2, true);
-  view.setUint16(32, channels * 2, true);
-  view.setUint16(34, 16, true);
-  text(36, "data");
-  view.setUint32(40, bytes.length - 44, true);
-  let at = 44;
-  for (const x of samples) {
-    const value = Math.max(-32768, Math.min(32767, Math.round(x * 32768)));
-    for (let c = 0; c < channels; c++, at += 2) view.setInt16(at, value, true);
-  }
-  return bytes;
-}

@@ -38,46 +38,23 @@ export interface Calibration {
   readonly speakers: { readonly cosine: number; readonly seconds: number };
 }
 
-/**
- * For a network whose calibration has not been fitted yet: cosines of 0.3 mean nothing either way, more speech counts more.
- * Ratios made with it are not calibrated; a released model carries its own. The two cosines were read off development speech
- * (18 wideband, 20 telephone speakers, 4 s each): of one recording's windows none fell under 0.45, of two people's pairs 7 % wideband
- * and 9 % telephone stayed above; a segment of another session agreed by less than 0.38 in 0 % and 5 %, an impostor's by more in 11 % and 9 %.
- */
-const unfitted: Calibration = {
-  terms: [
-    ["one", "one", -6],
-    ["cosine", "one", 20],
-  ],
-  reliability: [
-    ["one", "one", -1],
-    ["leastSpeech", "one", 1.5],
-    ["leastSnr", "one", 0.8],
-  ],
-  impostors: { center: [["one", "one", 0.2]], spread: [["one", "one", 0.17]] },
-  consistency: 0.38,
-  speakers: { cosine: 0.45, seconds: 2 },
-};
-
 function bad(what: string): EngineError {
   return new EngineError("BAD_MODEL", `the calibration is not usable: ${what}`);
 }
 
-function numberOf(value: unknown, fallback: number, what: string): number {
-  if (value === undefined) return fallback;
-  if (typeof value !== "number" || !Number.isFinite(value)) throw bad(`${what} is not a number`);
+function numberOf(value: unknown, what: string): number {
+  if (typeof value !== "number" || !Number.isFinite(value)) throw bad(`${what} must be a number, got ${String(value)}`);
   return value;
 }
 
-function termsOf(value: unknown, fallback: readonly Term[], what: string): readonly Term[] {
-  if (value === undefined) return fallback;
-  if (!Array.isArray(value)) throw bad(`${what} is not a list`);
+function termsOf(value: unknown, what: string): readonly Term[] {
+  if (!Array.isArray(value)) throw bad(`${what} must be a list, got ${String(value)}`);
   return value.map((term: unknown): Term => {
     const [a, b, weight] = Array.isArray(term) ? (term as unknown[]) : [];
     if (!featureNames.includes(a as FeatureName) || !featureNames.includes(b as FeatureName)) {
       throw bad(`${what} names an unknown feature: ${String(a)}, ${String(b)}`);
     }
-    return [a as FeatureName, b as FeatureName, numberOf(weight, Number.NaN, what)];
+    return [a as FeatureName, b as FeatureName, numberOf(weight, `a weight of ${what}`)];
   });
 }
 
@@ -98,7 +75,7 @@ const ranges: Readonly<Record<Exclude<FeatureName, "cosine">, readonly [number, 
 
 /** The ratio is straight in the cosine, and rises with it at any quality. */
 function ratioTermsOf(value: unknown): readonly Term[] {
-  const terms = termsOf(value, unfitted.terms, "terms");
+  const terms = termsOf(value, "terms");
   let least = 0;
   for (const [a, b, weight] of terms) {
     if (a === "cosine" && b === "cosine") throw bad("the ratio is not straight in the cosine");
@@ -111,28 +88,29 @@ function ratioTermsOf(value: unknown): readonly Term[] {
   return terms;
 }
 
-function qualityTermsOf(value: unknown, fallback: readonly Term[], what: string): readonly Term[] {
-  const terms = termsOf(value, fallback, what);
+function qualityTermsOf(value: unknown, what: string): readonly Term[] {
+  const terms = termsOf(value, what);
   const [a, b] = terms.find(([a, b]) => a === "cosine" || b === "cosine") ?? [];
   if (a) throw bad(`${what} is made of the quality alone, not of ${a}, ${b}`);
   return terms;
 }
 
 export function calibrationOf(section: Readonly<Record<string, unknown>> | null): Calibration {
-  if (section === null) return unfitted;
+  if (section === null)
+    throw new EngineError("BAD_MODEL", "the model has no calibration; open it with a calibration file");
   const speakers = (section.speakers ?? {}) as Record<string, unknown>;
   const impostors = (section.impostors ?? {}) as Record<string, unknown>;
   return {
     terms: ratioTermsOf(section.terms),
-    reliability: qualityTermsOf(section.reliability, unfitted.reliability, "reliability"),
+    reliability: qualityTermsOf(section.reliability, "reliability"),
     impostors: {
-      center: qualityTermsOf(impostors.center, unfitted.impostors.center, "the impostors' center"),
-      spread: qualityTermsOf(impostors.spread, unfitted.impostors.spread, "the impostors' spread"),
+      center: qualityTermsOf(impostors.center, "impostors.center"),
+      spread: qualityTermsOf(impostors.spread, "impostors.spread"),
     },
-    consistency: numberOf(section.consistency, unfitted.consistency, "consistency"),
+    consistency: numberOf(section.consistency, "consistency"),
     speakers: {
-      cosine: numberOf(speakers.cosine, unfitted.speakers.cosine, "speakers.cosine"),
-      seconds: numberOf(speakers.seconds, unfitted.speakers.seconds, "speakers.seconds"),
+      cosine: numberOf(speakers.cosine, "speakers.cosine"),
+      seconds: numberOf(speakers.seconds, "speakers.seconds"),
     },
   };
 }

@@ -4,9 +4,12 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+// The one user of wavefile: it encodes G.711 and takes a recording down to 8 kHz, which the product itself never does.
 import wavefile from "wavefile";
-import { mix, noise, wav } from "../demo/voice.js";
-import type { Condition, Pcm } from "./evaluate.js";
+import { readRecording } from "../audio/read-recording.js";
+import { pcm16Wav } from "../audio/wav-writer.js";
+import { mix, noise } from "../demo/voice.js";
+import { type Condition, mono } from "./evaluate.js";
 
 const run = promisify(execFile);
 const TELEPHONE_HZ = 8000;
@@ -15,7 +18,7 @@ const TELEPHONE_HZ = 8000;
 export const g711 = (law: "alaw" | "mulaw"): Condition => ({
   name: law === "alaw" ? "G.711 A-law" : "G.711 µ-law",
   apply(pcm) {
-    const file = toWaveFile(pcm);
+    const file = new wavefile.WaveFile(pcm16Wav(pcm.samples, pcm.rateHz));
     if (pcm.rateHz !== TELEPHONE_HZ) file.toSampleRate(TELEPHONE_HZ, { method: "sinc", LPF: true });
     if (law === "alaw") {
       file.toALaw();
@@ -24,7 +27,7 @@ export const g711 = (law: "alaw" | "mulaw"): Condition => ({
       file.toMuLaw();
       file.fromMuLaw();
     }
-    return fromWaveFile(file, TELEPHONE_HZ);
+    return mono(readRecording(file.toBuffer()));
   },
 });
 
@@ -42,7 +45,7 @@ export async function gsm(): Promise<Condition | null> {
           string,
           string,
         ];
-        await writeFile(from, wav(pcm.samples, pcm.rateHz));
+        await writeFile(from, pcm16Wav(pcm.samples, pcm.rateHz));
         const quiet = ["-hide_banner", "-loglevel", "error", "-y"];
         await run("ffmpeg", [
           ...quiet,
@@ -59,7 +62,7 @@ export async function gsm(): Promise<Condition | null> {
           coded,
         ]);
         await run("ffmpeg", [...quiet, "-f", "gsm", "-i", coded, "-c:a", "pcm_s16le", to]);
-        return fromWaveFile(new wavefile.WaveFile(await readFile(to)), TELEPHONE_HZ);
+        return mono(readRecording(await readFile(to)));
       } finally {
         await rm(folder, { recursive: true });
       }
@@ -82,12 +85,3 @@ export const cut = (seconds: number): Condition => ({
   name: `cut to ${seconds} s`,
   apply: ({ samples, rateHz }) => ({ samples: samples.slice(0, Math.round(seconds * rateHz)), rateHz }),
 });
-
-function toWaveFile({ samples, rateHz }: Pcm) {
-  return new wavefile.WaveFile(wav(samples, rateHz));
-}
-
-function fromWaveFile(file: InstanceType<typeof wavefile.WaveFile>, rateHz: number): Pcm {
-  const samples = file.getSamples(false, Int16Array) as unknown as Int16Array;
-  return { samples: Float32Array.from(samples, (value) => value / 32_768), rateHz };
-}

@@ -1,18 +1,22 @@
 import { expect, test } from "vitest";
 import { openEngine } from "../../dist/engine/index.js";
-import { randomModel } from "./random-model.js";
+import { readModelFile } from "../../src/engine/model-file.js";
+import { plainCalibration, randomModel } from "./random-model.js";
 
 const model = randomModel();
 const bytesOf = (file: unknown) => new TextEncoder().encode(JSON.stringify(file));
-const terms = [
-  ["one", "one", -1],
-  ["cosine", "one", 11],
-];
+const calibration = {
+  ...plainCalibration,
+  terms: [
+    ["one", "one", -1],
+    ["cosine", "one", 11],
+  ],
+};
 
 test("a calibration of one's own changes ratios and its revision, and leaves templates valid", async () => {
   const plain = await openEngine({ workers: 0, model, calibration: null });
   const { revision, calibrationModelId, calibrationRevision } = plain.model;
-  const file = bytesOf({ format: "vivavoce-calibration", version: 1, modelRevision: revision, calibration: { terms } });
+  const file = bytesOf({ format: "vivavoce-calibration", version: 1, modelRevision: revision, calibration });
   const own = await openEngine({ workers: 0, model, calibration: file });
   expect(own.model.revision).toBe(revision);
   expect(own.model.calibrationRevision).toMatch(/^[0-9a-f]{64}$/);
@@ -32,11 +36,21 @@ test.each([
   ["a later version", bytesOf({ format: "vivavoce-calibration", version: 2 }), /version 2/],
   [
     "another model's",
-    bytesOf({ format: "vivavoce-calibration", version: 1, modelRevision: "0".repeat(64), calibration: { terms } }),
+    bytesOf({ format: "vivavoce-calibration", version: 1, modelRevision: "0".repeat(64), calibration }),
     /another model/,
   ],
-])("%s is refused in words", async (_, calibration, reason) => {
-  const opened = openEngine({ workers: 0, model, calibration });
+])("%s is refused in words", async (_, file, reason) => {
+  const opened = openEngine({ workers: 0, model, calibration: file });
   await expect(opened).rejects.toThrow(reason);
   await expect(opened).rejects.toMatchObject({ code: "BAD_CALIBRATION" });
+});
+
+test("a model without a calibration is refused, and opens with a file", async () => {
+  const bare = randomModel({ calibration: null });
+  await expect(openEngine({ workers: 0, model: bare, calibration: null })).rejects.toThrow(
+    "the model has no calibration",
+  );
+  const { revision } = await readModelFile(bare);
+  const file = bytesOf({ format: "vivavoce-calibration", version: 1, modelRevision: revision, calibration });
+  await (await openEngine({ workers: 0, model: bare, calibration: file })).close();
 });

@@ -118,13 +118,30 @@ function attackSection(kind: string, seed: number, architecture?: string): Buffe
   return section({ architecture: architecture ?? usual, attack: kind, calibration: [0.001, -1] }, tensors);
 }
 
+/** Cosines of 0.3 mean nothing either way, more speech counts more. */
+export const plainCalibration = {
+  terms: [
+    ["one", "one", -6],
+    ["cosine", "one", 20],
+  ],
+  reliability: [
+    ["one", "one", -1],
+    ["leastSpeech", "one", 1.5],
+    ["leastSnr", "one", 0.8],
+  ],
+  impostors: { center: [["one", "one", 0.2]], spread: [["one", "one", 0.17]] },
+  consistency: 0.3,
+  speakers: { cosine: 0.45, seconds: 2 },
+};
+
 export interface RandomModel {
   readonly seed?: number;
   readonly architecture?: SpeakerArchitecture;
   readonly attacks?: readonly string[];
   /** What the attack networks call themselves, in place of what they are. */
   readonly attackArchitecture?: string;
-  readonly calibration?: Record<string, unknown>;
+  /** In place of parts of the plain calibration; `null`: the model has none. */
+  readonly calibration?: Record<string, unknown> | null;
 }
 
 export function randomModel(chosen: RandomModel = {}): Uint8Array {
@@ -141,7 +158,9 @@ export function randomModel(chosen: RandomModel = {}): Uint8Array {
         { name: "quantiles", dtype: "f32", shape: [101], data: quantiles },
       ]),
     ],
-    ["calibration", section({ consistency: 0.3, ...calibration }, [])],
+    ...(calibration === null
+      ? []
+      : [["calibration", section({ ...plainCalibration, ...calibration }, [])] as [string, Buffer]]),
     ...attacks.map((kind, i): [string, Buffer] => [
       `attack-${kind}`,
       attackSection(kind, seed + i, attackArchitecture),

@@ -258,14 +258,14 @@ describe("thresholds", () => {
   });
 
   test("a calibration that would count likeness against a person, or know the score beforehand, is refused", () => {
-    const section = { impostors: { center: [["cosine", "one", 1]] } };
+    const section = { ...fitted, impostors: { ...fitted.impostors, center: [["cosine", "one", 1]] } };
     expect(() => calibrationOf(section)).toThrow(/quality alone/);
     const falling = [
       ["cosine", "one", 5],
       ["cosine", "probeBandwidth", -6],
     ];
-    expect(() => calibrationOf({ terms: falling })).toThrow(/higher cosine/);
-    expect(() => calibrationOf({ terms: [["cosine", "cosine", 5]] })).toThrow(/straight/);
+    expect(() => calibrationOf({ ...fitted, terms: falling })).toThrow(/higher cosine/);
+    expect(() => calibrationOf({ ...fitted, terms: [["cosine", "cosine", 5]] })).toThrow(/straight/);
   });
 });
 
@@ -336,14 +336,17 @@ describe("a calibration that is not usable is refused with its reason", () => {
     ["a weight that is no number", { terms: [["cosine", "one", "1"]] }],
     ["terms that are no list", { terms: 3 }],
     ["a consistency that is no number", { consistency: Number.NaN }],
+    ...Object.keys(fitted).map((part): [string, Record<string, unknown>] => [`no ${part}`, { [part]: undefined }]),
   ];
   for (const [name, section] of cases) {
-    test(name, () => expect(() => calibrationOf(section)).toThrow(expect.objectContaining({ code: "BAD_MODEL" })));
+    test(name, () =>
+      expect(() => calibrationOf({ ...fitted, ...section })).toThrow(expect.objectContaining({ code: "BAD_MODEL" })),
+    );
   }
 
   test("more terms than there is room for", () => {
     const terms = Array.from({ length: 65 }, () => ["cosine", "one", 1]);
-    expect(() => scoring({ calibration: calibrationOf({ terms }) })).toThrow(
+    expect(() => scoring({ calibration: calibrationOf({ ...fitted, terms }) })).toThrow(
       expect.objectContaining({ code: "BAD_MODEL" }),
     );
   });

@@ -10,17 +10,7 @@ import type { LiveCalls } from "../limits/live-calls.js";
 import type { WorkQueue } from "../limits/work-queue.js";
 import type { Log } from "../log.js";
 import type { LoadHistory } from "./load-history.js";
-import type {
-  BoxView,
-  DecisionView,
-  EvaluationView,
-  LiveCallsView,
-  LoadView,
-  Page,
-  ProfileView,
-  PromisesView,
-  WatchlistView,
-} from "./view.js";
+import type { DecisionView, OperatorAnswers, Page, ProfileView, WatchlistView } from "./view.js";
 
 export interface OperatorParts {
   readonly store: Store;
@@ -86,7 +76,7 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
       modelRevision,
       calibrationRevision,
       scopes: await scopes(),
-    } satisfies BoxView);
+    } satisfies OperatorAnswers["box"]);
   });
 
   app.get("/operator/v1/load", (c) => {
@@ -102,26 +92,27 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
       capacity,
       spanMs: load.spanMs,
       spans,
-    } satisfies LoadView);
+    } satisfies OperatorAnswers["load"]);
   });
 
   app.get("/operator/v1/calls", (c) => {
     const { capacity } = parts.liveCalls;
     const calls = parts.liveCalls.list().slice(0, MOST_ROWS);
-    return c.json({ now: load.now(), capacity, calls } satisfies LiveCallsView);
+    return c.json({ now: load.now(), capacity, calls } satisfies OperatorAnswers["calls"]);
   });
 
   app.get("/operator/v1/decisions", async (c) => {
     const limit = limitOf(c.req.query("limit"));
     const checks = await store.sessions.recentChecks(await scopeOf(c.req.query("scope")), limit);
-    return c.json(checks.map(decisionView));
+    return c.json(checks.map(decisionView) satisfies OperatorAnswers["decisions"]);
   });
 
   app.get("/operator/v1/profiles", async (c) => {
     const limit = limitOf(c.req.query("limit"));
     const scope = await scopeOf(c.req.query("scope"));
     const found = await store.profiles.list(scope, c.req.query("after") || null, limit + 1);
-    return c.json(page(found, limit, (profile) => profileView(profile, parts.modelRevision)));
+    const view = (profile: Profile) => profileView(profile, parts.modelRevision);
+    return c.json(page(found, limit, view) satisfies OperatorAnswers["profiles"]);
   });
 
   app.get("/operator/v1/watchlists", async (c) => {
@@ -129,14 +120,16 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
     const after = c.req.query("after") ?? "";
     const all = await store.groups.list(await scopeOf(c.req.query("scope")), "watchlist");
     const found = all.filter(({ id }) => id > after).sort((one, other) => (one.id < other.id ? -1 : 1));
-    return c.json(page(found, limit, watchlistView));
+    return c.json(page(found, limit, watchlistView) satisfies OperatorAnswers["watchlists"]);
   });
 
   app.get("/operator/v1/evaluation", async (c) =>
-    c.json({ evaluation: await readLastEvaluation(parts.evaluationFile) } satisfies EvaluationView),
+    c.json({ evaluation: await readLastEvaluation(parts.evaluationFile) } satisfies OperatorAnswers["evaluation"]),
   );
 
-  app.get("/operator/v1/promises", async (c) => c.json({ rates: await parts.fieldRates() } satisfies PromisesView));
+  app.get("/operator/v1/promises", async (c) =>
+    c.json({ rates: await parts.fieldRates() } satisfies OperatorAnswers["promises"]),
+  );
 
   app.all("/operator/v1/*", () => {
     throw new OAuthError("not_found", "there is nothing here");

@@ -1,6 +1,19 @@
 /** What the operator view is told, as JSON under /operator/v1. No audio, no embeddings, no scores of people who are not asked about. */
 import type { LastEvaluation } from "../../evaluate/last-evaluation.js";
 import type { FieldRate } from "../../voiceprint/field-rates.js";
+import type { LiveCallView } from "../limits/live-calls.js";
+
+/** By the last part of the path. */
+export interface OperatorAnswers {
+  readonly box: BoxView;
+  readonly load: LoadView;
+  readonly calls: LiveCallsView;
+  readonly decisions: readonly DecisionView[];
+  readonly profiles: Page<ProfileView>;
+  readonly watchlists: Page<WatchlistView>;
+  readonly promises: PromisesView;
+  readonly evaluation: EvaluationView;
+}
 
 export interface Spread {
   readonly median: number;
@@ -45,16 +58,7 @@ export interface LoadView {
 export interface LiveCallsView {
   readonly now: number;
   readonly capacity: number;
-  readonly calls: readonly {
-    readonly id: string;
-    /** `grpc`, `websocket`, or the name of a telephone line. */
-    readonly from: string;
-    readonly startedAt: number;
-    readonly grossSeconds: number;
-    readonly netSpeechSeconds: number;
-    readonly score: number | null;
-    readonly decision: string | null;
-  }[];
+  readonly calls: readonly LiveCallView[];
 }
 
 /** Names are those of the contract's enumerations, without their prefix. */
@@ -76,7 +80,7 @@ export interface ProfileView {
   readonly ownerId: string;
   readonly tag: string;
   readonly status: string;
-  /** Made by another model than the box has: it must be trained or enrolled anew. */
+  /** Made by another model than the box has: it must be trained or enrolled again. */
   readonly obsolete: boolean;
   readonly printVersion: number;
   readonly netSpeechSeconds: number | null;

@@ -1,15 +1,5 @@
 /** Asks the box, in the name of who signed in. */
-import type {
-  BoxView,
-  DecisionView,
-  EvaluationView,
-  LiveCallsView,
-  LoadView,
-  Page,
-  ProfileView,
-  PromisesView,
-  WatchlistView,
-} from "../../server/operator/view.js";
+import type { OperatorAnswers } from "../../server/operator/view.js";
 import { beginSignIn, type SignedIn } from "./sign-in.js";
 
 /** The box knows who asks, and does not tell them. */
@@ -23,36 +13,39 @@ const freshMs = 10_000;
 export class BoxClient {
   constructor(readonly signedIn: SignedIn) {}
 
-  box(): Promise<BoxView> {
-    return this.#get("box", {});
+  box() {
+    return this.#get("box");
   }
-  load(since: number): Promise<LoadView> {
+  load(since: number) {
     return this.#get("load", { since: String(since) });
   }
-  calls(): Promise<LiveCallsView> {
-    return this.#get("calls", {});
+  calls() {
+    return this.#get("calls");
   }
-  decisions(scope: string): Promise<DecisionView[]> {
+  decisions(scope: string) {
     return this.#get("decisions", { scope, limit: "25" });
   }
-  profiles(scope: string, after: string): Promise<Page<ProfileView>> {
+  profiles(scope: string, after: string) {
     return this.#get("profiles", { scope, after, limit: "10" });
   }
-  watchlists(scope: string, after: string): Promise<Page<WatchlistView>> {
+  watchlists(scope: string, after: string) {
     return this.#get("watchlists", { scope, after, limit: "10" });
   }
-  promises(): Promise<PromisesView> {
-    return this.#get("promises", {});
+  promises() {
+    return this.#get("promises");
   }
-  evaluation(): Promise<EvaluationView> {
-    return this.#get("evaluation", {});
+  evaluation() {
+    return this.#get("evaluation");
   }
 
-  async #get<T>(path: string, query: Readonly<Record<string, string>>): Promise<T> {
-    const response = await fetch(`/operator/v1/${path}?${new URLSearchParams(query)}`, {
+  async #get<Name extends keyof OperatorAnswers>(
+    name: Name,
+    query: Readonly<Record<string, string>> = {},
+  ): Promise<OperatorAnswers[Name]> {
+    const response = await fetch(`/operator/v1/${name}?${new URLSearchParams(query)}`, {
       headers: { authorization: `Bearer ${this.signedIn.token}` },
     });
-    if (response.ok) return (await response.json()) as T;
+    if (response.ok) return (await response.json()) as OperatorAnswers[Name];
     const { error_description } = (await response.json().catch(() => ({}))) as { error_description?: string };
     const detail = error_description ?? `the box answers ${response.status}`;
     if (response.status === 401 && Date.now() - this.signedIn.at > freshMs) return beginSignIn();
