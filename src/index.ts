@@ -54,11 +54,14 @@ export interface CreateProcessorOptions extends WithoutReader {
 
 /** A processor that is ready, and works on jobs. Its `close` also closes the engine and the store that it was not given. */
 export async function createVoiceprintsProcessor(options: CreateProcessorOptions = {}): Promise<VoiceprintsProcessor> {
-  return (await openProcessor(options, undefined)).processor;
+  return openProcessor(options, undefined);
 }
 
 /** What it opens it closes: with the processor, or at once when there will be none. */
-async function openProcessor(options: CreateProcessorOptions, engineOptions: EngineOptions | undefined) {
+async function openProcessor(
+  options: CreateProcessorOptions,
+  engineOptions: EngineOptions | undefined,
+): Promise<VoiceprintsProcessor> {
   const engine = options.engine ?? (await openEngine(engineOptions));
   const store = options.store ?? createMemoryStore();
   const closeOwn = async () => {
@@ -77,7 +80,7 @@ async function openProcessor(options: CreateProcessorOptions, engineOptions: Eng
       },
     });
     await processor.workOnJobs();
-    return { processor, store };
+    return processor;
   } catch (error) {
     await closeOwn();
     throw error;
@@ -101,6 +104,6 @@ export async function openVoiceprints(options: OpenOptions = {}): Promise<Voicep
   const { engineOptions, scope = "default", configset = defaultConfigurationSetId, ...rest } = options;
   if (!configurationSets(options.configurationSets).has(configset))
     throw new ConfigurationError(`there is no configuration set "${configset}"`);
-  const { processor, store } = await openProcessor(rest, engineOptions);
-  return new Voiceprints(processor, { scope, configset }, localAccess(processor, store, scope));
+  const processor = await openProcessor(rest, engineOptions);
+  return new Voiceprints(processor, { scope, configset }, localAccess(processor));
 }

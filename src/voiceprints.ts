@@ -17,12 +17,15 @@ import {
   type AnalyzeAudioResult,
   type AnalyzeAudioResultJson,
   AnalyzeAudioResultSchema,
+  type AuthenticationScore,
   DecisionReason,
   EnrollReason,
   EnrollStatus,
+  type FraudDetectionScore,
   type IdentifyResultJson,
   IdentifyResultSchema,
   type TrainRequestSchema,
+  type TrainResult,
   type VerifyResult,
   type VerifyResultJson,
   VerifyResultSchema,
@@ -35,14 +38,19 @@ import { StatusError } from "./contract/status-error.js";
 import type { ExportedProfile } from "./processor/export-profile.js";
 import type { LiveCheck, LiveRequest } from "./processor/live/live-check.js";
 import type { LiveResult, LiveTask } from "./processor/live/live-task.js";
+import { open, SealedExportError, seal } from "./sealed-export.js";
 import {
+  type Comparison,
   channelSelector,
+  comparisonOf,
   existingProfile,
   findOrCreateProfile,
   findProfile,
   inSession,
   type Media,
+  type NamedProfile,
   type Owner,
+  profilesIn,
   type Recording,
   type SessionContext,
   type Settings,
@@ -51,6 +59,8 @@ import {
   stopSession,
   upload,
 } from "./workflow.js";
+
+export type { Comparison, NamedProfile } from "./workflow.js";
 
 /** A WAV file, headerless bytes, or mono samples in -1..1. A `File`, or the `name` of bytes, is named in errors. */
 export type Audio =
@@ -69,11 +79,9 @@ export type Audio =
 export type DecisionName = keyof typeof Decision;
 export type ReasonName = keyof typeof DecisionReason;
 
-export interface Answer<Result> {
+export interface Answer<Result> extends Comparison {
   readonly decision: DecisionName;
   readonly reason: ReasonName;
-  /** The best comparison, -1..1; `null` when nothing was compared. */
-  readonly score: number | null;
   /** 0..1000, higher is riskier. */
   readonly risk: number | null;
   /** 0..100 */
@@ -83,9 +91,8 @@ export interface Answer<Result> {
   readonly result: Result;
 }
 
-export interface NamedScore {
+export interface NamedScore extends Comparison {
   readonly name: string;
-  readonly score: number;
 }
 
 export interface Identification extends Answer<IdentifyResultJson> {
@@ -122,6 +129,9 @@ export interface Enrollment {
   readonly enrollStatus: keyof typeof EnrollStatus;
   /** Of the speech that the print was trained from. */
   readonly netSpeechSeconds: number;
+  /** What is still to be said, and in how many recordings at least, before it can be trained; `null` where training was not tried. */
+  readonly missingSpeechSeconds: number | null;
+  readonly missingRecordings: number | null;
   readonly profileId: string;
   /** One for each recording given. */
   readonly segments: readonly EnrolledSegment[];
@@ -169,23 +179,13 @@ export interface EnrollChoices extends CallChoices {
   readonly train?: boolean;
 }
 
-/** A profile, by the name of its owner. */
-export interface NamedProfile {
-  readonly id: string;
-  readonly name: string;
-  readonly tag: string;
-}
-
-/** What the contract has no operation for, and only the process with the store and the engine can do. */
+/** What only the process with the engine can do. */
 export interface LocalAccess {
-  profiles(kind: Owner["kind"]): Promise<NamedProfile[]>;
-  profilesOf(kind: Owner["kind"], name: string): Promise<NamedProfile[]>;
   listen(request: LiveRequest, options: OperationOptions): Promise<LiveCheck<AnalyzeAudioResult>>;
   listenToEnroll(
     request: MessageInitShape<typeof TrainRequestSchema> & { readonly rateHz: number },
     options: OperationOptions,
   ): Promise<LiveTask>;
-  exportProfile(profileId: string): Promise<ExportedProfile | null>;
   close(): Promise<void>;
 }
 
@@ -221,12 +221,7 @@ export class Voiceprints {
         },
         operationOptions(choices),
       );
-      return answerOf(
-        VerifyResultSchema,
-        result!,
-        result!.authenticationScore?.biometricScore,
-        result!.riskEngineResult,
-      );
+      return answerOf(VerifyResultSchema, result!, result!.authenticationScore, result!.riskEngineResult);
     });
   }
 
@@ -252,14 +247,9 @@ export class Voiceprints {
       const names = new Map(profiles.map(({ id, name }) => [id, name]));
       const candidates = result!.voiceprintResults.flatMap(({ gkVoiceprintProfileId, score }) => {
         const name = names.get(gkVoiceprintProfileId?.value ?? "");
-        return name === undefined ? [] : [{ name, score: score.value?.biometricScore ?? Number.NaN }];
+        return name === undefined ? [] : [{ name, ...comparisonOf(score.value) }];
       });
-      const answer = answerOf(
-        IdentifyResultSchema,
-        result!,
-        result!.authenticationScore?.biometricScore,
-        result!.riskEngineResult,
-      );
+      const answer = answerOf(IdentifyResultSchema, result!, result!.authenticationScore, result!.riskEngineResult);
       const person = answer.decision === "AUTHENTIC" ? (candidates[0]?.name ?? null) : null;
       return { ...answer, person, candidates };
     });
@@ -289,7 +279,7 @@ export class Voiceprints {
   /** Listens to audio that is still arriving: `push` chunks until `answer` is there, or `finish`. */
   async listen(target: Target & AttackChoices, rateHz: number, choices: CallChoices = {}): Promise<Listener> {
     const { listen } = this.#local(
-      "a server has no operation for audio that is still arriving: send the recording whole",
+      "this connection sends recordings whole; for audio that is still arriving use LiveCall",
     );
     const targets = await this.#targets({ ...choices, ...target });
     const session = await startSession(this.operations, this.settings);
@@ -314,7 +304,7 @@ export class Voiceprints {
   /** Enrolls from audio that is still arriving: `push` chunks until `enrollment` is there, or `finish`. */
   async listenToEnroll(person: string, rateHz: number, choices: CallChoices = {}): Promise<EnrollmentListener> {
     const { listenToEnroll } = this.#local(
-      "a server has no operation for audio that is still arriving over this connection: use LiveCall",
+      "this connection sends recordings whole; to enroll from audio that is still arriving use LiveCall",
     );
     const session = await startSession(this.operations, this.settings);
     try {
@@ -329,9 +319,49 @@ export class Voiceprints {
   }
 
   /** All that is kept of a person, for them to see: one entry for each of their prints. */
-  async export(person: string): Promise<ExportedProfile[]> {
-    const local = this.#local("a server has no operation that exports what is kept of a person");
-    return each(await local.profilesOf("person", person), ({ id }) => local.exportProfile(id));
+  export(person: string): Promise<ExportedProfile[]>;
+  /** The same for another box or device, sealed with a passphrase: a text that `import` takes there. */
+  export(person: string, choices: { readonly passphrase: string }): Promise<string>;
+  export(person: string, choices?: { readonly passphrase: string }): Promise<ExportedProfile[] | string> {
+    return this.#export("person", person, choices?.passphrase);
+  }
+
+  exportFraudster(fraudster: string): Promise<ExportedProfile[]>;
+  exportFraudster(fraudster: string, choices: { readonly passphrase: string }): Promise<string>;
+  exportFraudster(fraudster: string, choices?: { readonly passphrase: string }): Promise<ExportedProfile[] | string> {
+    return this.#export("fraudster", fraudster, choices?.passphrase);
+  }
+
+  /**
+   * Takes in what `export` sealed elsewhere: prints of the same model revision, of somebody who has none here. All of them, or none.
+   * `name` is whose they are here, where it is not the name they were exported with.
+   */
+  async import(
+    sealed: string | Uint8Array | Blob,
+    choices: { readonly passphrase: string; readonly name?: string },
+  ): Promise<NamedProfile[]> {
+    if (choices.name !== undefined) assertName(choices.name);
+    const exported = await asFieldViolation(async () => open(await textOf(sealed), choices.passphrase));
+    const profiles = Array.isArray(exported) ? (exported as ExportedProfile[]) : [];
+    if (profiles.length === 0) throw unfit("sealed", "empty", "the sealed export holds no voiceprint");
+    const context = { gkScopeId: { value: this.settings.scope } };
+    const imported: NamedProfile[] = [];
+    try {
+      for (const profile of profiles) {
+        const { gkVoiceprintProfileId } = await this.operations.importVoiceprintProfile({
+          context,
+          profile: new TextEncoder().encode(JSON.stringify(profile)),
+          ownerId: choices.name ?? "",
+        });
+        const name = choices.name ?? profile.owner.externalId;
+        imported.push({ id: gkVoiceprintProfileId!.value, name, tag: profile.tag });
+      }
+      return imported;
+    } catch (error) {
+      for (const { id } of imported)
+        await this.operations.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: { value: id } });
+      throw error;
+    }
   }
 
   /** Erases a person: prints, recordings, keys; with a tag only that print. False when there was nothing. */
@@ -344,9 +374,13 @@ export class Voiceprints {
   }
 
   /** The names of all persons that have a profile. */
-  async people(): Promise<string[]> {
-    const profiles = await this.#local("a server has no operation that lists people").profiles("person");
-    return [...new Set(profiles.map(({ name }) => name))].sort();
+  people(): Promise<string[]> {
+    return this.#names("person");
+  }
+
+  /** The names of all fraudsters that have a profile. */
+  fraudsters(): Promise<string[]> {
+    return this.#names("fraudster");
   }
 
   async close(): Promise<void> {
@@ -397,6 +431,7 @@ export class Voiceprints {
         status: VoiceprintProfileStatus[result!.status] as keyof typeof VoiceprintProfileStatus,
         printVersion: result!.voiceprintDetails?.printVersion ?? 0,
         netSpeechSeconds: secondsOf(result!.totalNetAudio),
+        ...missingOf(result!),
         segments: heard.map(({ segment, id }) => ({ ...segment, usedForTraining: used.get(id) ?? null })),
       };
     });
@@ -471,12 +506,35 @@ export class Voiceprints {
     tag: string | undefined,
   ): Promise<Pick<NamedProfile, "id" | "name">[]> {
     if (names === undefined) {
-      const all = await this.#local(
-        `a server has no operation that lists its ${kind}s: name those to compare with`,
-      ).profiles(kind);
+      const all = await profilesIn(this.operations, this.settings.scope, kind);
       return all.filter((profile) => tag === undefined || profile.tag === tag);
     }
     return each(names, async (name) => ({ id: await this.#existingProfile(kind, name, tag), name }));
+  }
+
+  async #names(kind: Owner["kind"]): Promise<string[]> {
+    const profiles = await profilesIn(this.operations, this.settings.scope, kind);
+    return [...new Set(profiles.map(({ name }) => name))].sort();
+  }
+
+  async #export(
+    kind: Owner["kind"],
+    name: string,
+    passphrase: string | undefined,
+  ): Promise<ExportedProfile[] | string> {
+    assertName(name);
+    const { scope } = this.settings;
+    const context = { gkScopeId: { value: scope } };
+    const profiles = await each(await profilesIn(this.operations, scope, kind, name), async ({ id }) => {
+      const answer = await unlessGone(
+        this.operations.exportVoiceprintProfile({ context, gkVoiceprintProfileId: { value: id } }),
+      );
+      return answer && (JSON.parse(new TextDecoder().decode(answer.profile)) as ExportedProfile);
+    });
+    if (passphrase === undefined) return profiles;
+    if (profiles.length === 0)
+      throw new StatusError({ statusCode: StatusCode.NOT_FOUND, message: `the ${kind} "${name}" has no voiceprint` });
+    return asFieldViolation(() => seal(profiles, passphrase));
   }
 
   #existingProfile(kind: Owner["kind"], name: string, tag = ""): Promise<string> {
@@ -489,18 +547,12 @@ export class Voiceprints {
     const { scope } = this.settings;
     const ids =
       tag === undefined
-        ? await this.#local("a server erases one print at a time: give its tag").profilesOf(kind, name)
+        ? await profilesIn(this.operations, scope, kind, name)
         : [{ id: await findProfile(this.operations, scope, { kind, name, tag }) }];
     const erased = await each(ids, async ({ id }) => {
       if (id === null) return null;
-      try {
-        const context = { gkScopeId: { value: scope } };
-        return await this.operations.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: { value: id } });
-      } catch (error) {
-        // Somebody erased it at the same moment: the others are still to go.
-        if (error instanceof StatusError && error.code === StatusCode.NOT_FOUND) return null;
-        throw error;
-      }
+      const context = { gkScopeId: { value: scope } };
+      return unlessGone(this.operations.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: { value: id } }));
     });
     return erased.length > 0;
   }
@@ -516,6 +568,33 @@ async function each<T, R>(all: readonly T[], work: (one: T) => Promise<R | null>
   return done;
 }
 
+/** `null` where somebody erased it at the same moment: the others are still to come. */
+async function unlessGone<T>(work: Promise<T>): Promise<T | null> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof StatusError && error.code === StatusCode.NOT_FOUND) return null;
+    throw error;
+  }
+}
+
+/** What cannot be sealed or opened is refused as everything else is. */
+async function asFieldViolation<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof SealedExportError) throw unfit(error.field, "unusable", error.message);
+    throw error;
+  }
+}
+
+function textOf(sealed: string | Uint8Array | Blob): string | Promise<string> {
+  if (typeof sealed === "string") return sealed;
+  if (sealed instanceof Uint8Array) return new TextDecoder().decode(sealed);
+  if (sealed instanceof Blob) return sealed.text();
+  throw unfit("sealed", "malformed", `a sealed export must be a text, a Uint8Array or a Blob, got ${typeof sealed}`);
+}
+
 /** A segment as it was enrolled, with the id of its processed audio. */
 interface HeardSegment {
   readonly segment: EnrolledSegment;
@@ -529,7 +608,24 @@ const UNTRAINED = {
   status: "UNSPECIFIED",
   printVersion: 0,
   netSpeechSeconds: 0,
+  missingSpeechSeconds: null,
+  missingRecordings: null,
 } as const;
+
+/** Zero where it was trained. */
+function missingOf({
+  reason,
+  totalNetAudio,
+  minNetAudioRequired,
+  totalValidSegments,
+  minSegmentsRequired,
+}: TrainResult) {
+  if (reason === TrainReason.TRAIN_OK) return { missingSpeechSeconds: 0, missingRecordings: 0 };
+  return {
+    missingSpeechSeconds: Math.max(0, secondsOf(minNetAudioRequired) - secondsOf(totalNetAudio)),
+    missingRecordings: Math.max(0, (minSegmentsRequired ?? 0) - (totalValidSegments ?? 0)),
+  };
+}
 
 /** Mono audio of a live check: samples in -1..1, 16-bit samples, or bytes in an encoding. */
 export type AudioChunk = Float32Array | Int16Array | { readonly bytes: Uint8Array; readonly encoding: RawEncoding };
@@ -740,13 +836,13 @@ const attacks = ({ synthetic, playback }: AttackChoices) => ({
 function answerOf<Schema extends DescMessage>(
   schema: Schema,
   result: MessageShape<Schema> & Pick<VerifyResult, "decision" | "reason" | "audioDetails">,
-  score: number | undefined,
+  score: AuthenticationScore | FraudDetectionScore | undefined,
   risk: VerifyResult["riskEngineResult"],
 ): Answer<MessageJsonType<Schema>> {
   return {
     decision: Decision[result.decision] as DecisionName,
     reason: DecisionReason[result.reason] as ReasonName,
-    score: score ?? null,
+    ...comparisonOf(score),
     risk: risk?.risk ?? null,
     reliability: risk?.reliability ?? null,
     netSpeechSeconds: secondsOf(result.audioDetails?.netAudio),
@@ -756,7 +852,9 @@ function answerOf<Schema extends DescMessage>(
 
 function analysisOf(result: AnalyzeAudioResult, names: ReadonlyMap<string, string>): Analysis {
   const { authenticationResult: person, fraudDetectionResult: fraudster } = result;
-  const score = person?.authenticationScore?.biometricScore ?? fraudster?.fraudDetectionScore?.biometricScore;
+  // Of the part that the decision rests on.
+  const isFraud = fraudster?.decision === Decision.FRAUD;
+  const score = (isFraud ? undefined : person?.authenticationScore) ?? fraudster?.fraudDetectionScore;
   const nameOf = (id: string | undefined) => (id === undefined ? null : (names.get(id) ?? null));
   return {
     ...answerOf(AnalyzeAudioResultSchema, result, score, result.riskEngineGlobalResult),

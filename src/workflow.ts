@@ -1,8 +1,15 @@
 /** The steps that every workflow of the contract is made of, on its operations: in process or on a box alike. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Context, ContextSchema, UniqueId } from "./contract/gen/vendor/biosec/v1/common_pb.js";
+import {
+  type Context,
+  type ContextSchema,
+  OwnerType,
+  type UniqueId,
+} from "./contract/gen/vendor/biosec/v1/common_pb.js";
 import type { AddMediaSegmentRequestSchema } from "./contract/gen/vendor/biosec/v1/media_pb.js";
+import type { VoiceprintProfileSummary } from "./contract/gen/vendor/biosec/v1/profiles_pb.js";
 import { SessionType } from "./contract/gen/vendor/biosec/v1/sessions_pb.js";
+import type { AuthenticationScore, FraudDetectionScore } from "./contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "./contract/gen/vendor/rpc/status_pb.js";
 import type { OperationOptions, Operations } from "./contract/operations.js";
 import { StatusError } from "./contract/status-error.js";
@@ -89,6 +96,46 @@ export async function findOrCreateProfile(operations: Operations, scope: string,
   }
 }
 
+/** A profile, by the name of its owner. */
+export interface NamedProfile {
+  readonly id: string;
+  readonly name: string;
+  readonly tag: string;
+}
+
+const longestPage = 500;
+
+/** All profiles of a kind in the scope, whatever their number, or those of one owner. */
+export async function profilesIn(
+  operations: Operations,
+  scope: string,
+  kind: Owner["kind"],
+  name = "",
+): Promise<(NamedProfile & Pick<VoiceprintProfileSummary, "status" | "printVersion">)[]> {
+  const context = { gkScopeId: { value: scope } };
+  const ownerType = kind === "person" ? OwnerType.PERSON : OwnerType.FRAUDSTER;
+  const found: VoiceprintProfileSummary[] = [];
+  for (let pageToken = ""; ; ) {
+    const page = await operations.listVoiceprintProfiles({
+      context,
+      ownerType,
+      ownerId: name,
+      pageSize: longestPage,
+      pageToken,
+    });
+    found.push(...page.profiles);
+    pageToken = page.nextPageToken;
+    if (pageToken === "") break;
+  }
+  return found.map(({ gkVoiceprintProfileId, ownerId, profileTag, status, printVersion }) => ({
+    id: gkVoiceprintProfileId!.value,
+    name: ownerId,
+    tag: profileTag,
+    status,
+    printVersion,
+  }));
+}
+
 /** A recording that was sent, as requests name it. */
 export interface Media {
   readonly case: "gkMediaSegmentId";
@@ -133,3 +180,22 @@ export const channelSelector = (channel: number | undefined) =>
 
 export const secondsOf = (duration: { seconds: bigint; nanos: number } | undefined): number =>
   duration ? Number(duration.seconds) + duration.nanos / 1e9 : 0;
+
+/** The comparison that counts; `null` when nothing was compared. */
+export interface Comparison {
+  /** Cosine, -1..1. */
+  readonly score: number | null;
+  /** The same calibrated: natural logarithm of how much more likely it is the same person than another. */
+  readonly ratio: number | null;
+  /** The ratio that is a match from here on, in this call and for audio of this quality. */
+  readonly threshold: number | null;
+  /** The target that the threshold keeps: the share of calls by somebody else that pass. */
+  readonly falseAcceptRate: number | null;
+}
+
+export const comparisonOf = (score: AuthenticationScore | FraudDetectionScore | undefined): Comparison => ({
+  score: score?.biometricScore ?? null,
+  ratio: score?.ratio ?? null,
+  threshold: score?.threshold ?? null,
+  falseAcceptRate: score?.falseAcceptRate ?? null,
+});

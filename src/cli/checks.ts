@@ -1,20 +1,30 @@
 import type { Command } from "commander";
 import {
+  type AuthenticationScore,
   Decision,
   DecisionReason,
   type DetectKnownFraudstersResult,
+  type FraudDetectionScore,
   type IdentifyResult,
-  OwnerType,
   type VerifyResult,
 } from "../contract/index.js";
 import type { Operations } from "../contract/operations.js";
-import { channelSelector, inSession, type Media, type SessionContext, secondsOf, upload } from "../workflow.js";
+import {
+  type Comparison,
+  channelSelector,
+  comparisonOf,
+  inSession,
+  type Media,
+  profilesIn,
+  type SessionContext,
+  secondsOf,
+  upload,
+} from "../workflow.js";
 import { person, profileOf, recordingOf } from "./calls.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { openOperations } from "./operations.js";
 import { createOutput, facts, words } from "./output.js";
-import { profilesIn } from "./people.js";
 import { type AudioOptions, mediaFormat, type PlaceOptions, withAudio, withPlace } from "./shared-options.js";
 
 export interface CheckOptions extends PlaceOptions, AudioOptions {
@@ -40,7 +50,7 @@ export function verifyCommand(program: Command): void {
     await check(options, file, async ({ operations, context, audio }) => {
       const profile = await profileOf(operations, options.scope, person(name, options.tag));
       const { result } = await operations.verify({ context, gkVoiceprintProfileId: { value: profile }, ...audio });
-      return { subject: name, result: result!, score: result!.authenticationScore?.biometricScore ?? null };
+      return { subject: name, result: result!, score: result!.authenticationScore };
     });
   });
 }
@@ -60,8 +70,8 @@ export function identifyCommand(program: Command): void {
       const names = new Map<string, string>();
       for (const name of people) names.set(await profileOf(operations, options.scope, person(name, options.tag)), name);
       if (people.length === 0 && !options.group) {
-        for (const one of await profilesIn(operations, options.scope, OwnerType.PERSON))
-          if (one.profileTag === options.tag) names.set(one.gkVoiceprintProfileId!.value, one.ownerId);
+        for (const { id, name, tag } of await profilesIn(operations, options.scope, "person"))
+          if (tag === options.tag) names.set(id, name);
         if (names.size === 0)
           throw new CommandError("nobody is enrolled here", "enroll first: vivavoce enroll ada a.wav b.wav c.wav");
       }
@@ -76,11 +86,11 @@ export function identifyCommand(program: Command): void {
       return {
         subject: best ? (names.get(best) ?? best) : null,
         result: result!,
-        score: result!.authenticationScore?.biometricScore ?? null,
+        score: result!.authenticationScore,
         candidates: result!.voiceprintResults.map((one) => ({
           profileId: one.gkVoiceprintProfileId?.value ?? "",
           name: names.get(one.gkVoiceprintProfileId?.value ?? "") ?? null,
-          score: one.score.value?.biometricScore ?? null,
+          ...comparisonOf(one.score.value),
         })),
       };
     });
@@ -101,12 +111,8 @@ interface CheckCall {
 interface Checked {
   readonly subject: string | null;
   readonly result: VerifyResult | IdentifyResult | DetectKnownFraudstersResult;
-  readonly score: number | null;
-  readonly candidates?: readonly {
-    readonly profileId: string;
-    readonly name: string | null;
-    readonly score: number | null;
-  }[];
+  readonly score: AuthenticationScore | FraudDetectionScore | undefined;
+  readonly candidates?: readonly (Comparison & { readonly profileId: string; readonly name: string | null })[];
 }
 
 /** Uploads, runs one check, prints it, and tells the shell what it decided. */
@@ -130,14 +136,15 @@ export async function check(
           ...channelSelector(options.channel),
         },
       });
-      const { result, subject, score, candidates } = checked;
+      const { result, subject, candidates } = checked;
+      const comparison = comparisonOf(checked.score);
       const { risk, reliability } = result.riskEngineResult ?? {};
       const answer = {
         file,
         subject,
         decision: Decision[result.decision]!,
         reason: DecisionReason[result.reason]!,
-        score,
+        ...comparison,
         risk: risk ?? null,
         reliability: reliability ?? null,
         netSpeechSeconds: secondsOf(result.audioDetails?.netAudio),
@@ -149,14 +156,15 @@ export async function check(
           ["decision", words(answer.decision).toUpperCase()],
           ["reason", words(answer.reason)],
           ["voice of", subject],
-          ["score (cosine)", score?.toFixed(3)],
+          ["score (cosine)", comparison.score?.toFixed(3)],
+          ["ratio (log)", ratioText(comparison)],
           ["risk", risk === undefined ? null : `${risk} of 1000`],
           ["reliability", reliability === undefined ? null : `${reliability} of 100`],
           ["net speech", `${answer.netSpeechSeconds.toFixed(1)} s`],
           ["SNR", answer.snrDb === null ? null : `${answer.snrDb.toFixed(0)} dB`],
           ...(candidates ?? [])
             .slice(0, 10)
-            .map((one, i) => [`${i + 1}.`, `${one.name ?? one.profileId}  ${one.score?.toFixed(3) ?? "–"}`] as const),
+            .map((one, i) => [`${i + 1}.`, `${one.name ?? one.profileId}  ${ratioText(one) ?? "–"}`] as const),
         ]),
       );
       process.exitCode = exitCodeOf(result.decision);
@@ -164,6 +172,13 @@ export async function check(
   } finally {
     await close();
   }
+}
+
+/** As the page shows it. */
+function ratioText({ ratio, threshold, falseAcceptRate }: Comparison): string | null {
+  if (ratio === null || threshold === null) return null;
+  const target = falseAcceptRate === null ? "" : ` for ${+(100 * falseAcceptRate).toPrecision(3)} % false accepts`;
+  return `${ratio.toFixed(1)}, needed ${threshold.toFixed(1)}${target}`;
 }
 
 function exitCodeOf(decision: Decision): ExitCode {

@@ -54,6 +54,7 @@ async function enroll(name: string, files: string[], options: Options): Promise<
     progress.stop();
 
     const { enrollStatus, profileId, netSpeechSeconds, printVersion, status, reason, trained } = enrollment;
+    const { missingSpeechSeconds, missingRecordings } = enrollment;
     const rows = enrollment.segments.map((segment, i) => ({
       file: files[i]!,
       ...segment,
@@ -64,6 +65,8 @@ async function enroll(name: string, files: string[], options: Options): Promise<
       person: name,
       profileId,
       enrollStatus,
+      missingSpeechSeconds,
+      missingRecordings,
       segments: rows,
       training: wasReady
         ? {
@@ -101,9 +104,14 @@ function outcome(name: string, enrollment: Enrollment, train: boolean): string {
   if (!train) return `${name}: ${words(enrollStatus)}.`;
   if (trained)
     return `${name} is enrolled: ${words(status)}, ${netSpeechSeconds.toFixed(1)} s of speech, print version ${printVersion}.`;
-  if (reason === "NOT_READY_TO_TRAIN")
-    return `${name} cannot be trained yet: ${words(enrollStatus)}. Add more recordings.`;
+  if (reason === "NOT_READY_TO_TRAIN") return `${name} cannot be trained yet: ${missing(enrollment)}`;
   return `${name} was not trained: ${words(reason)}.`;
+}
+
+function missing({ missingSpeechSeconds, missingRecordings }: Enrollment): string {
+  const speech = missingSpeechSeconds ? `${missingSpeechSeconds.toFixed(1)} s of speech` : "";
+  const recordings = missingRecordings ? `${missingRecordings} recording${missingRecordings === 1 ? "" : "s"}` : "";
+  return `${[speech, recordings].filter(Boolean).join(" and ") || "more speech"} still missing.`;
 }
 
 function audioOf({ chunk, name, encoding, rate, channels }: Recording): Audio {

@@ -9,6 +9,7 @@ import { createOutput } from "./output.js";
 interface Options {
   readonly config?: string;
   readonly port?: string;
+  readonly url?: string;
   readonly json?: boolean;
 }
 
@@ -21,25 +22,31 @@ export function healthCommand(program: Command): void {
     .description("is the box on this machine ready? Reads the settings that `serve` reads")
     .option("--config <file>", "configuration file (JSON)")
     .option("--port <n>", "the box's port, where a flag of `serve` set it")
+    .option("--url <url>", "or the box at this address")
     .option("--json", "answer as JSON")
     .action(async (options: Options) => {
-      const config = loadConfig({
-        ...(options.config ? { file: options.config } : {}),
-        flags: { port: options.port },
-      });
-      const { url, status } = await readiness(config);
+      const { url, status } = await readiness(options.url ?? addressOf(configOf(options)));
       if (status !== 200)
         throw new CommandError(`${url} answers ${status}: the box is not ready`, undefined, ExitCode.failed);
       createOutput(options.json ?? false).answer({ url, ready: true }, () => `${url} is ready`);
     });
 }
 
-/** Its certificate names the address that clients use, not this machine's: it is not checked, and nothing secret is sent. */
-function readiness({ host, port, tls }: ServerConfig): Promise<{ url: string; status: number }> {
+const configOf = ({ config, port }: Options): ServerConfig =>
+  loadConfig({ ...(config ? { file: config } : {}), flags: { port } });
+
+function addressOf({ host, port, tls }: ServerConfig): string {
   const address = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "[::1]" : host.includes(":") ? `[${host}]` : host;
-  const url = `${tls ? "https" : "http"}://${address}:${port}/readyz`;
+  return `${tls ? "https" : "http"}://${address}:${port}`;
+}
+
+/** A box's certificate names the address that clients use, not this machine's: it is not checked, and nothing secret is sent. */
+function readiness(address: string): Promise<{ url: string; status: number }> {
+  if (!/^https?:\/\/[^/]/.test(address))
+    throw new CommandError(`--url ${address}: an address as http://127.0.0.1:8080 expected`);
+  const url = `${address.replace(/\/$/, "")}/readyz`;
   return new Promise((resolve, reject) => {
-    const request = tls ? httpsRequest(url, { rejectUnauthorized: false }) : httpRequest(url);
+    const request = url.startsWith("https:") ? httpsRequest(url, { rejectUnauthorized: false }) : httpRequest(url);
     request.setTimeout(TIMEOUT_MS, () => request.destroy(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)));
     request.on("response", (response) => {
       response.resume();

@@ -1,43 +1,26 @@
 /** Who is known: lists of persons and fraudsters, and erasing one. */
 import type { Command } from "commander";
-import { OwnerType, VoiceprintProfileStatus, type VoiceprintProfileSummary } from "../contract/index.js";
-import type { Operations } from "../contract/operations.js";
+import { VoiceprintProfileStatus } from "../contract/index.js";
+import { Voiceprints } from "../voiceprints.js";
+import { profilesIn } from "../workflow.js";
 import { CommandError } from "./command-error.js";
 import { openOperations } from "./operations.js";
 import { createOutput, table, words } from "./output.js";
 import { type PlaceOptions, withPlace } from "./shared-options.js";
 
-/** All profiles of a scope and kind, whatever their number. */
-export async function profilesIn(
-  operations: Operations,
-  scope: string,
-  ownerType: OwnerType,
-): Promise<VoiceprintProfileSummary[]> {
-  const context = { gkScopeId: { value: scope } };
-  const found: VoiceprintProfileSummary[] = [];
-  for (let pageToken = ""; ; ) {
-    const page = await operations.listVoiceprintProfiles({ context, ownerType, pageSize: 500, pageToken });
-    found.push(...page.profiles);
-    if (page.nextPageToken === "") return found;
-    pageToken = page.nextPageToken;
-  }
-}
-
 export function peopleCommands(program: Command): void {
-  for (const [name, ownerType, description] of [
-    ["people", OwnerType.PERSON, "list the persons that have voiceprints"],
-    ["fraudsters", OwnerType.FRAUDSTER, "list the known fraudsters"],
+  for (const [name, kind, description] of [
+    ["people", "person", "list the persons that have voiceprints"],
+    ["fraudsters", "fraudster", "list the known fraudsters"],
   ] as const)
     withPlace(program.command(name).description(description)).action(async (options: PlaceOptions) => {
       const { operations, close } = await openOperations(options);
       try {
-        const rows = (await profilesIn(operations, options.scope, ownerType))
-          .map(({ ownerId, profileTag, status, printVersion, gkVoiceprintProfileId }) => ({
-            name: ownerId,
-            tag: profileTag,
+        const rows = (await profilesIn(operations, options.scope, kind))
+          .map(({ id, status, ...profile }) => ({
+            ...profile,
             status: VoiceprintProfileStatus[status]!,
-            printVersion,
-            profileId: gkVoiceprintProfileId!.value,
+            profileId: id,
           }))
           .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
         createOutput(options.json ?? false).answer(rows, () =>
@@ -62,15 +45,12 @@ export function peopleCommands(program: Command): void {
   ).action(async (name: string, options: PlaceOptions & { fraudster?: boolean }) => {
     const { operations, close } = await openOperations(options);
     try {
-      const ownerType = options.fraudster ? OwnerType.FRAUDSTER : OwnerType.PERSON;
-      const all = await profilesIn(operations, options.scope, ownerType);
-      const theirs = all.filter(({ ownerId }) => ownerId === name);
-      if (theirs.length === 0)
-        throw new CommandError(`no ${options.fraudster ? "fraudster" : "person"} "${name}" is known here`);
-      const context = { gkScopeId: { value: options.scope } };
-      for (const { gkVoiceprintProfileId } of theirs)
-        await operations.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: gkVoiceprintProfileId! });
-      createOutput(options.json ?? false).answer({ erased: name, profiles: theirs.length }, () => `${name} is erased.`);
+      const kind = options.fraudster ? "fraudster" : "person";
+      const profiles = (await profilesIn(operations, options.scope, kind, name)).length;
+      const voices = new Voiceprints(operations, options);
+      const erased = await (options.fraudster ? voices.eraseFraudster(name) : voices.erase(name));
+      if (!erased) throw new CommandError(`no ${kind} "${name}" is known here`);
+      createOutput(options.json ?? false).answer({ erased: name, profiles }, () => `${name} is erased.`);
     } finally {
       await close();
     }

@@ -16,6 +16,7 @@ import { ExitCode } from "./exit-code.js";
 import { healthCommand } from "./health.js";
 import { keysCommand } from "./keys.js";
 import { measureCommand } from "./measure.js";
+import { exportCommand, importCommand } from "./move.js";
 import { peopleCommands } from "./people.js";
 import { serveCommand } from "./serve.js";
 import { tokenCommand } from "./token.js";
@@ -36,6 +37,8 @@ export function createProgram(): Command {
   verifyCommand(program);
   identifyCommand(program);
   peopleCommands(program);
+  exportCommand(program);
+  importCommand(program);
   watchlistCommand(program);
   measureCommand(program);
   evaluateCommand(program);

@@ -27,6 +27,7 @@ import { generatePassword } from "../token/users.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { createOutput, facts, type Output, table } from "./output.js";
+import { readStandardInput } from "./standard-input.js";
 
 interface Place {
   readonly url?: string;
@@ -132,14 +133,6 @@ const rawClientId = (clientId: string): string => clientId.replaceAll(/%3a/gi, "
 function businessUnit(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new CommandError(`a business unit must be a number, got ${text}`);
   return Number(text);
-}
-
-async function readStandardInput(): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks)
-    .toString("utf8")
-    .replace(/\r?\n$/, "");
 }
 
 const SHOWN_ONCE = "keep the secret now: it is not shown again";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Operations } from "../contract/operations.js";
-import { inSession, type SessionContext } from "../workflow.js";
+import { comparisonOf, inSession, type SessionContext } from "../workflow.js";
 import { fraudster, profileOf } from "./calls.js";
 import { type CheckOptions, check, withCheck } from "./checks.js";
 import { ExitCode } from "./exit-code.js";
@@ -124,11 +124,11 @@ export function watchlistCommand(program: Command): void {
       return {
         subject: result!.voiceprintDetails?.gkVoiceprintProfileId?.value ?? null,
         result: result!,
-        score: result!.fraudDetectionScore?.biometricScore ?? null,
+        score: result!.fraudDetectionScore,
         candidates: result!.voiceprintResults.map((one) => ({
           profileId: one.gkVoiceprintProfileId?.value ?? "",
           name: null,
-          score: one.score.value?.biometricScore ?? null,
+          ...comparisonOf(one.score.value),
         })),
       };
     });

@@ -17,7 +17,7 @@ export interface ConnectVoiceprintsOptions extends ConnectOptions {
   readonly configset?: string;
 }
 
-/** The easy door to a box: voices by name, in one line each. What needs the store itself (`people`, `export`) it refuses. */
+/** The easy door to a box: voices by name, in one line each. `listen` and `listenToEnroll` it refuses: use `LiveCall`. */
 export function connectVoiceprints(options: ConnectVoiceprintsOptions): Voiceprints {
   const { scope = "default", configset = defaultConfigurationSetId, ...connection } = options;
   return new Voiceprints(connect(connection), { scope, configset });

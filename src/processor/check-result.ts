@@ -3,9 +3,8 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { VoiceprintResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { OwnerKind } from "../store/port.js";
 import { type Risk, riskOf } from "../voiceprint/risk.js";
-import type { ScoredPrint } from "./candidates.js";
 import type { Dependencies } from "./dependencies.js";
-import type { HeardAudio, PartResult } from "./heard-audio.js";
+import type { HeardAudio, JudgedPrint, PartResult } from "./heard-audio.js";
 import { audioDetails, idIfAny, ifKnown, printDetails, riskResult, uniqueId } from "./messages.js";
 
 export function checkResult(deps: Dependencies, heard: HeardAudio, result: PartResult, kind: OwnerKind) {
@@ -26,12 +25,19 @@ export function checkResult(deps: Dependencies, heard: HeardAudio, result: PartR
 
 export const partRisk = (kind: OwnerKind, { evidence }: PartResult): Risk | null => evidence && riskOf(kind, evidence);
 
-export const scoreOf = (scored: ScoredPrint | undefined) => scored && { biometricScore: scored.score.raw };
+export const scoreOf = (judged: JudgedPrint | undefined) => judged && scoreMessage(judged);
 
-export const voiceprintResult = ({ print, score }: ScoredPrint): MessageInitShape<typeof VoiceprintResultSchema> => ({
-  gkVoiceprintProfileId: uniqueId(print.profileId),
+const scoreMessage = ({ score, threshold, falseAcceptRate }: JudgedPrint) => ({
+  biometricScore: score.raw,
+  ratio: score.llr,
+  threshold,
+  falseAcceptRate,
+});
+
+export const voiceprintResult = (judged: JudgedPrint): MessageInitShape<typeof VoiceprintResultSchema> => ({
+  gkVoiceprintProfileId: uniqueId(judged.print.profileId),
   score: {
-    case: print.kind === "person" ? "authenticationScore" : "fraudDetectionScore",
-    value: { biometricScore: score.raw },
+    case: judged.print.kind === "person" ? "authenticationScore" : "fraudDetectionScore",
+    value: scoreMessage(judged),
   },
 });

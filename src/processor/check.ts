@@ -9,12 +9,18 @@ import type { AttackKind, Checkpoints, VoiceAnalysis } from "../engine/port.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import { endsEarly, looksAt, reachableCheckpoints } from "../voiceprint/checkpoints.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
-import { decide, type JudgedEvidence, judgedEvidence, type Outcome } from "../voiceprint/decision.js";
+import {
+  decide,
+  type JudgedEvidence,
+  judgedEvidence,
+  type Outcome,
+  rateOfOneComparison,
+} from "../voiceprint/decision.js";
 import { audioValidity, isUnreadable, outcomeForValidity } from "../voiceprint/quality-gate.js";
 import { type CheckEvidence, type CheckFailures, type CheckPart, checkParts } from "../voiceprint/session-decision.js";
 import { AttackAudio, AttackChecks, type AttackResults, storedAudio } from "./attacks.js";
 import { analysisOf, measuredAudio, voiceOf } from "./audio-model.js";
-import type { Candidates, ScoredPrint } from "./candidates.js";
+import type { Candidates } from "./candidates.js";
 import type { OpenContext } from "./context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
 import { unlessEngineFails } from "./failures.js";
@@ -141,9 +147,16 @@ export class Comparison {
     if (scored.length === 0) return unscored(Decision.FAILED, DecisionReason.NO_SCORES);
     const looks = looksAt(this.#checkpoints[this.parts.indexOf(part)]!);
     const { score } = scored[0]!;
-    const comparisons = { targetRate: part.targetRate, candidates: candidates.count, looks };
+    const { targetRate } = part;
+    const comparisons = { targetRate, candidates: candidates.count, looks };
     const evidence = judgedEvidence(score, comparisons, (rate) => deps.engine.threshold(rate, score));
-    return { outcome: decide(candidates.kind, evidence), evidence, scored };
+    const rate = rateOfOneComparison(targetRate, candidates.count, looks);
+    const judged = scored.map((one) => ({
+      ...one,
+      threshold: deps.engine.threshold(rate, one.score),
+      falseAcceptRate: targetRate,
+    }));
+    return { outcome: decide(candidates.kind, evidence), evidence, scored: judged };
   }
 }
 

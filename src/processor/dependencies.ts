@@ -72,6 +72,8 @@ export interface Dependencies {
   readonly ids: Ids;
   readonly retention: Retention;
   readonly limits: Limits;
+  /** Whether voiceprints may leave through ExportVoiceprintProfile. */
+  readonly allowExport: boolean;
 }
 
 export const engineOptions = ({ signal }: OperationOptions): CallOptions => (signal ? { signal } : {});

@@ -1,20 +1,36 @@
-/** Everything that is kept of one profile, for its owner: plain values that JSON can carry. */
+/** Everything that is kept of one profile, for its owner or for another box or device: plain values that JSON can carry. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type {
+  ExportVoiceprintProfileRequest,
+  ExportVoiceprintProfileResponseSchema,
+} from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
+import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
+import { StatusError } from "../contract/status-error.js";
 import type { Template, VoiceWindow } from "../engine/port.js";
-import type { Id, ProcessedAudio } from "../store/port.js";
+import type { Id, OwnerKind, ProcessedAudio } from "../store/port.js";
+import { checkOptionalContext } from "./context.js";
 import type { Dependencies } from "./dependencies.js";
+import { notFound } from "./failures.js";
+
+/** Of what is exported now. What is imported must have the same. */
+export const exportFormat = { format: "vivavoce-voiceprint", version: 1 } as const;
 
 export interface ExportedProfile {
+  readonly format: typeof exportFormat.format;
+  readonly version: typeof exportFormat.version;
   readonly profileId: Id;
-  readonly owner: { readonly kind: string; readonly externalId: string };
+  readonly owner: { readonly kind: OwnerKind; readonly externalId: string };
   readonly tag: string;
   readonly printType: string | null;
   readonly printVersion: number;
+  readonly status: keyof typeof VoiceprintProfileStatus;
   readonly createdAt: string;
   readonly template: ExportedTemplate | null;
   readonly segments: readonly ExportedSegment[];
 }
 
-interface ExportedSegment extends Omit<ProcessedAudio, "id" | "scopeId" | "createdAt" | "voice"> {
+export interface ExportedSegment extends Omit<ProcessedAudio, "id" | "scopeId" | "createdAt" | "voice"> {
   readonly processedAudioId: Id;
   readonly createdAt: string;
   readonly addedAt: string;
@@ -24,7 +40,7 @@ interface ExportedSegment extends Omit<ProcessedAudio, "id" | "scopeId" | "creat
 
 type Grown = NonNullable<Template["grown"]>;
 
-interface ExportedTemplate extends Exported<Omit<Template, "grown">> {
+export interface ExportedTemplate extends Exported<Omit<Template, "grown">> {
   readonly grown?: {
     readonly enrolled: Exported<Grown["enrolled"]>;
     readonly sessions: readonly Exported<Grown["sessions"][number]>[];
@@ -32,11 +48,16 @@ interface ExportedTemplate extends Exported<Omit<Template, "grown">> {
 }
 
 /** An embedding as JSON can carry it, and what it came with. */
-type Exported<T extends { readonly embedding: Float32Array }> = Omit<T, "embedding"> & { readonly embedding: number[] };
+export type Exported<T extends { readonly embedding: Float32Array }> = Omit<T, "embedding"> & {
+  readonly embedding: number[];
+};
+
+/** Nine digits tell every 32-bit float from every other. */
+const decimals = (embedding: Float32Array): number[] => Array.from(embedding, (value) => Number(value.toPrecision(9)));
 
 const exported = <T extends { readonly embedding: Float32Array }>(one: T): Exported<T> => ({
   ...one,
-  embedding: Array.from(one.embedding),
+  embedding: decimals(one.embedding),
 });
 
 const exportedTemplate = ({ grown, ...template }: Template): ExportedTemplate => ({
@@ -50,11 +71,13 @@ export async function exportProfile(deps: Dependencies, scopeId: Id, profileId: 
   const segments = await deps.store.profiles.segments(scopeId, profileId);
   const { template, owner } = profile;
   return {
+    ...exportFormat,
     profileId,
     owner: { kind: owner.kind, externalId: owner.externalId },
     tag: profile.tag,
     printType: profile.printType,
     printVersion: profile.printVersion,
+    status: VoiceprintProfileStatus[profile.status] as keyof typeof VoiceprintProfileStatus,
     createdAt: new Date(profile.createdAt).toISOString(),
     template: template && exportedTemplate(template),
     segments: segments.map(({ processed: { id, scopeId: _, createdAt, voice, ...kept }, addedAt }) => ({
@@ -62,8 +85,23 @@ export async function exportProfile(deps: Dependencies, scopeId: Id, profileId: 
       ...kept,
       createdAt: new Date(createdAt).toISOString(),
       addedAt: new Date(addedAt).toISOString(),
-      embedding: voice.embedding && Array.from(voice.embedding),
+      embedding: voice.embedding && decimals(voice.embedding),
       windows: voice.windows.map(exported),
     })),
   };
+}
+
+export async function exportVoiceprintProfile(
+  deps: Dependencies,
+  request: ExportVoiceprintProfileRequest,
+): Promise<MessageInitShape<typeof ExportVoiceprintProfileResponseSchema>> {
+  const scopeId = await checkOptionalContext(deps, request.context);
+  if (!deps.allowExport)
+    throw new StatusError({
+      statusCode: StatusCode.PERMISSION_DENIED,
+      message: 'this server does not export voiceprints; set "allowExport" to true in its configuration',
+    });
+  const profile = await exportProfile(deps, scopeId, request.gkVoiceprintProfileId!.value);
+  if (!profile) throw notFound("gk_voiceprint_profile_id", "there is no such profile in this scope");
+  return { profile: new TextEncoder().encode(JSON.stringify(profile)) };
 }

@@ -12,7 +12,15 @@ export interface PartResult {
   /** `null` when nothing was scored. */
   readonly evidence: JudgedEvidence | null;
   /** Best first. */
-  readonly scored: readonly ScoredPrint[];
+  readonly scored: readonly JudgedPrint[];
+}
+
+/** A score beside what it has to reach in its call. */
+export interface JudgedPrint extends ScoredPrint {
+  /** The ratio from which on it is a match. */
+  readonly threshold: number;
+  /** The target of the call that the threshold keeps. */
+  readonly falseAcceptRate: number;
 }
 
 /** Audio, as a check has heard it. */

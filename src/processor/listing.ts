@@ -6,7 +6,7 @@ import type {
   ListVoiceprintProfilesRequest,
   ListVoiceprintProfilesResponseSchema,
 } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
-import type { GroupKind, Profile } from "../store/port.js";
+import type { GroupKind, Id, Profile } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
 import type { Dependencies } from "./dependencies.js";
 import { invalid } from "./failures.js";
@@ -50,9 +50,14 @@ export async function listVoiceprintProfiles(
 ): Promise<MessageInitShape<typeof ListVoiceprintProfilesResponseSchema>> {
   const size = pageSizeOf(request);
   const scopeId = await checkOptionalContext(deps, request.context);
-  const page = await deps.store.profiles.list(scopeId, request.pageToken || null, size);
   const wanted = ({ owner }: Profile) =>
     request.ownerType === OwnerType.UNSPECIFIED || ownerType(owner.kind) === request.ownerType;
+  const page =
+    request.ownerId === ""
+      ? await deps.store.profiles.list(scopeId, request.pageToken || null, size)
+      : (await profilesOfOwner(deps, scopeId, request.ownerId))
+          .filter(({ id }) => id > request.pageToken)
+          .slice(0, size);
   return {
     profiles: page.filter(wanted).map(({ id, owner, tag, status, printVersion }) => ({
       gkVoiceprintProfileId: uniqueId(id),
@@ -65,4 +70,12 @@ export async function listVoiceprintProfiles(
     })),
     nextPageToken: nextToken(page, size),
   };
+}
+
+/** A person and a fraudster may bear the same name. By id. */
+async function profilesOfOwner(deps: Dependencies, scopeId: Id, name: string): Promise<Profile[]> {
+  const { owners, profiles } = deps.store;
+  const found = [await owners.find(scopeId, "person", name), await owners.find(scopeId, "fraudster", name)];
+  const ids = found.flatMap((owner) => owner?.id ?? []);
+  return (await profiles.ofOwners(scopeId, ids)).sort((a, b) => (a.id < b.id ? -1 : 1));
 }

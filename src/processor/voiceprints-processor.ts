@@ -44,7 +44,7 @@ import {
 import { detectKnownFraudsters } from "./detect-known-fraudsters.js";
 import { startEngagement, stopEngagement } from "./engagements.js";
 import { enroll } from "./enroll.js";
-import { type ExportedProfile, exportProfile } from "./export-profile.js";
+import { type ExportedProfile, exportProfile, exportVoiceprintProfile } from "./export-profile.js";
 import { asStatusError, callFailure, invalid } from "./failures.js";
 import { FieldRates } from "./field-rates.js";
 import { Galleries } from "./galleries.js";
@@ -53,6 +53,7 @@ import { getSessionDecision } from "./get-session-decision.js";
 import { GroupCache } from "./group-cache.js";
 import { addGroupMembers, createGroup, deleteGroup, getGroup, removeGroupMembers } from "./groups.js";
 import { identify } from "./identify.js";
+import { importVoiceprintProfile } from "./import-profile.js";
 import { readJob, runJob, startJob } from "./jobs.js";
 import { listGroups, listVoiceprintProfiles } from "./listing.js";
 import { listen } from "./live/listen.js";
@@ -77,6 +78,8 @@ export interface VoiceprintsProcessorOptions {
   readonly configurationSets?: Readonly<Record<string, ConfigurationOverrides>>;
   readonly retention?: Partial<Retention>;
   readonly limits?: Partial<Limits>;
+  /** Whether ExportVoiceprintProfile answers; true by default. */
+  readonly allowExport?: boolean;
   readonly clock?: Clock;
   readonly ids?: Ids;
   /** What else ends with the processor. */
@@ -122,6 +125,8 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
   readonly listVoiceprintProfiles = this.#operation(profile.listVoiceprintProfiles, listVoiceprintProfiles);
   readonly getGkVoiceprintProfileId = this.#operation(profile.getGkVoiceprintProfileId, getGkVoiceprintProfileId);
   readonly deleteVoiceprintProfile = this.#operation(profile.deleteVoiceprintProfile, deleteVoiceprintProfile);
+  readonly exportVoiceprintProfile = this.#operation(profile.exportVoiceprintProfile, exportVoiceprintProfile);
+  readonly importVoiceprintProfile = this.#operation(profile.importVoiceprintProfile, importVoiceprintProfile);
   readonly startVoiceprintProfilesStatusJob = this.#operation(
     profile.startVoiceprintProfilesStatusJob,
     (deps, request) => startJob(deps, "profile-status", request),
@@ -171,6 +176,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
       ids: options.ids ?? { next: () => v7() },
       retention: withDefaults("retention", defaultRetention, options.retention),
       limits: withDefaults("limits", defaultLimits, options.limits),
+      allowExport: options.allowExport ?? true,
     };
   }
 

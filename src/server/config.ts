@@ -149,6 +149,8 @@ export const configSchema = z.strictObject({
   metrics: z.strictObject({ access: z.enum(["open", "token", "off"]).default("open") }).prefault({}),
   /** Audio of a stopped session is kept this much longer. */
   mediaRetentionSeconds: z.number().min(0).default(0),
+  /** Whether a client may take voiceprints out of the box (ExportVoiceprintProfile); taking them in needs no permission. */
+  allowExport: z.boolean().default(false),
   /** Configuration sets by id, each with what it overrides of a built-in one (`basedOn`). */
   configsets: z.record(z.string(), z.record(z.string(), z.unknown())).default({}),
 });
@@ -195,6 +197,7 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
   VIVAVOCE_LOG_LEVEL: "log.level",
   VIVAVOCE_METRICS_ACCESS: "metrics.access",
   VIVAVOCE_MEDIA_RETENTION_SECONDS: "mediaRetentionSeconds",
+  VIVAVOCE_ALLOW_EXPORT: "allowExport",
   VIVAVOCE_CONFIGSETS: "configsets",
   VIVAVOCE_CONCURRENT_AUDIO: "limits.concurrentAudio",
   VIVAVOCE_QUEUED_AUDIO: "limits.queuedAudio",
@@ -224,6 +227,7 @@ const OTHER_VARIABLES = new Set([
   "VIVAVOCE_TOKEN",
   "VIVAVOCE_CLIENT_ID",
   "VIVAVOCE_CLIENT_SECRET",
+  "VIVAVOCE_PASSPHRASE",
   "VIVAVOCE_DEBUG",
   "VIVAVOCE_TEST_POSTGRES",
 ]);

@@ -81,6 +81,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       configurationSets: config.configsets as Record<string, ConfigurationOverrides>,
       retention: { audioSeconds: config.mediaRetentionSeconds },
       limits: { mediaBytes: config.limits.mediaBytes },
+      allowExport: config.allowExport,
     });
     opened.push(() => processor.close());
 

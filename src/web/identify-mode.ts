@@ -67,7 +67,10 @@ export class IdentifyMode implements Mode, Task {
 
   async taken(audio: Samples): Promise<void> {
     const names = this.#candidates.map(({ name }) => name);
-    const { decision, reason, person } = await (await this.#voices()).identify(audio, names);
+    const { decision, reason, person, candidates } = await (await this.#voices()).identify(audio, names);
+    for (const { name, ratio, threshold } of candidates)
+      if (ratio !== null && threshold !== null)
+        this.#candidates.find((one) => one.name === name)?.gauge.show(ratio, threshold);
     if (person !== null) this.#result.show("yes", strings.identify.yes(person));
     else if (decision === "NO_MATCH") this.#result.show("no", strings.identify.no);
     else if (reason === "LOW_RELIABILITY") this.#result.show("unsure", strings.uncertain, strings.uncertainMore);

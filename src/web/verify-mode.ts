@@ -70,7 +70,8 @@ export class VerifyMode implements Mode, Task {
 
   async taken(audio: Samples): Promise<void> {
     const name = this.#person.value;
-    const { decision, reason } = await (await this.#voices()).verify(name, audio);
+    const { decision, reason, ratio, threshold } = await (await this.#voices()).verify(name, audio);
+    if (ratio !== null && threshold !== null) this.#gauge.show(ratio, threshold);
     if (decision === "AUTHENTIC") this.#result.show("yes", strings.verify.yes(name));
     else if (decision === "NO_MATCH") this.#result.show("no", strings.verify.no(name));
     else if (reason === "LOW_RELIABILITY") this.#result.show("unsure", strings.uncertain, strings.uncertainMore);

@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Command } from "commander";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createProgram } from "../../src/cli/program.js";
 import { configSchema } from "../../src/server/config.js";
 import { jsonLog } from "../../src/server/log.js";
@@ -21,7 +21,7 @@ const file = (name: string) => join(folder, name);
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "vivavoce-cli-"));
-  box = await startBox(configSchema.parse({ port: 0, store: "memory" }), {
+  box = await startBox(configSchema.parse({ port: 0, store: "memory", allowExport: true }), {
     engine: fixtureEngine(),
     log: jsonLog("silent"),
   });
@@ -59,7 +59,7 @@ describe("enroll, verify, identify, watchlist against a box", () => {
   it("says what is missing when there is too little, and exits 3", async () => {
     const { code, json } = await run("enroll", "carol", ...voices("ada", 1), file("silence.wav"), ...place, "--json");
     expect(code).toBe(3);
-    expect(json.training).toBeNull();
+    expect(json).toMatchObject({ training: null, missingRecordings: 2, missingSpeechSeconds: 0 });
     expect(json.segments[1]).toMatchObject({ validity: "AUDIO_TOO_SHORT", enrolled: false, remedy: "speak longer" });
   });
 
@@ -98,6 +98,34 @@ describe("enroll, verify, identify, watchlist against a box", () => {
       code: 2,
       err: expect.stringContaining('no person "nobody" is known here'),
     });
+  });
+
+  it("exports to a sealed file and imports it under another name", async () => {
+    const sealed = file("ada.voiceprint");
+    vi.stubEnv("VIVAVOCE_PASSPHRASE", "");
+    expect(await run("export", "ada", sealed, ...place)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("VIVAVOCE_PASSPHRASE"),
+    });
+    vi.stubEnv("VIVAVOCE_PASSPHRASE", "open sesame");
+    expect((await run("export", "ada", sealed, ...place)).out).toBe(`ada is in ${sealed}, sealed.\n`);
+    expect((await stat(sealed)).mode & 0o777).toBe(0o600);
+    expect((await run("export", "ada", sealed, ...place)).err).toContain("is there already");
+    expect((await run("import", sealed, ...place)).err).toContain('the person "ada" has a voiceprint here');
+    expect((await run("import", sealed, "--as", "lovelace", ...place)).out).toBe("lovelace is imported.\n");
+    expect(await run("verify", "lovelace", ...voices("ada", 4), ...place, "--json")).toMatchObject({ code: 0 });
+    expect((await run("verify", "lovelace", ...voices("ada", 4), ...place)).out).toMatch(
+      /ratio \(log\) +\d+\.\d, needed \d+\.\d for 1 % false accepts/,
+    );
+    vi.stubEnv("VIVAVOCE_PASSPHRASE", "open barley");
+    expect(await run("import", sealed, "--as", "eve", ...place)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("the passphrase is wrong"),
+    });
+    expect((await run("export", "ada", file("ada.json"), "--plain", ...place, "--json")).json.sealed).toBe(false);
+    expect(JSON.parse(await readFile(file("ada.json"), "utf8"))).toMatchObject([{ owner: { externalId: "ada" } }]);
+    vi.unstubAllEnvs();
+    await run("erase", "lovelace", ...place);
   });
 
   it("keeps and checks watchlists", async () => {

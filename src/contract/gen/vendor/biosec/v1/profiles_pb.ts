@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vendor/biosec/v1/profiles.proto.
  */
 export const file_vendor_biosec_v1_profiles: GenFile = /*@__PURE__*/
-  fileDesc("Ch92ZW5kb3IvYmlvc2VjL3YxL3Byb2ZpbGVzLnByb3RvEhB2ZW5kb3IuYmlvc2VjLnYxIrQBCh5DcmVhdGVWb2ljZXByaW50UHJvZmlsZVJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARITCglwZXJzb25faWQYAiABKAlIABIWCgxmcmF1ZHN0ZXJfaWQYAyABKAlIABITCgtwcm9maWxlX3RhZxgEIAEoCToPqrsYC2drX3Njb3BlX2lkQg0KBW93bmVyEgSouxgBIrQBCh9DcmVhdGVWb2ljZXByaW50UHJvZmlsZVJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEjwKGGdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSLwoLZ2tfb3duZXJfaWQYAyABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkIroBCh1MaXN0Vm9pY2VwcmludFByb2ZpbGVzUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEi8KCm93bmVyX3R5cGUYAiABKA4yGy52ZW5kb3IuYmlvc2VjLnYxLk93bmVyVHlwZRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCToPqrsYC2drX3Njb3BlX2lkIpsBCh5MaXN0Vm9pY2VwcmludFByb2ZpbGVzUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSPAoIcHJvZmlsZXMYAiADKAsyKi52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlU3VtbWFyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkiswIKGFZvaWNlcHJpbnRQcm9maWxlU3VtbWFyeRI8Chhna192b2ljZXByaW50X3Byb2ZpbGVfaWQYASABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEi8KC2drX293bmVyX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBIvCgpvd25lcl90eXBlGAMgASgOMhsudmVuZG9yLmJpb3NlYy52MS5Pd25lclR5cGUSEAoIb3duZXJfaWQYBCABKAkSEwoLcHJvZmlsZV90YWcYBSABKAkSOQoGc3RhdHVzGAYgASgOMikudmVuZG9yLmJpb3NlYy52MS5Wb2ljZXByaW50UHJvZmlsZVN0YXR1cxIVCg1wcmludF92ZXJzaW9uGAcgASgFIrUBCh9HZXRHa1ZvaWNlcHJpbnRQcm9maWxlSWRSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESEwoJcGVyc29uX2lkGAIgASgJSAASFgoMZnJhdWRzdGVyX2lkGAMgASgJSAASEwoLcHJvZmlsZV90YWcYBCABKAk6D6q7GAtna19zY29wZV9pZEINCgVvd25lchIEqLsYASK1AQogR2V0R2tWb2ljZXByaW50UHJvZmlsZUlkUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSPAoYZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBIvCgtna19vd25lcl9pZBgDIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQipwEKHkRlbGV0ZVZvaWNlcHJpbnRQcm9maWxlUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEkIKGGdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWRCBKi7GAE6D6q7GAtna19zY29wZV9pZCJFCh9EZWxldGVWb2ljZXByaW50UHJvZmlsZVJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzIrEBCidTdGFydFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARJDChlna192b2ljZXByaW50X3Byb2ZpbGVfaWRzGAIgASgLMiAudmVuZG9yLmJpb3NlYy52MS5MaXN0T2ZVbmlxdWVJZDoPqrsYC2drX3Njb3BlX2lkIsABCihTdGFydFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEi0KCWdrX2pvYl9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSQQoFc3RhdGUYAyABKA4yMi52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlN0YXRlIp8BCiVHZXRWb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESMwoJZ2tfam9iX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZEIEqLsYAToPqrsYC2drX3Njb3BlX2lkIuUBCiZHZXRWb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JSZXNwb25zZRIiCgZzdGF0dXMYASABKAsyEi52ZW5kb3IucnBjLlN0YXR1cxJBCgVzdGF0ZRgCIAEoDjIyLnZlbmRvci5iaW9zZWMudjEuVm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iU3RhdGUSEAoIcHJvZ3Jlc3MYAyABKAESQgoIcHJvZmlsZXMYBCADKAsyMC52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlU3RhdHVzRGV0YWlscyKRAwoeVm9pY2VwcmludFByb2ZpbGVTdGF0dXNEZXRhaWxzEjwKGGdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZBgBIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSOQoGc3RhdHVzGAIgASgOMikudmVuZG9yLmJpb3NlYy52MS5Wb2ljZXByaW50UHJvZmlsZVN0YXR1cxIyCg1wcmludF92ZXJzaW9uGAMgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSRAogZ2tfY2FsaWJyYXRpb25fbW9kZWxfcmV2aXNpb25faWQYBCABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEjMKDnRvdGFsX3NlZ21lbnRzGAUgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSMgoPdG90YWxfbmV0X2F1ZGlvGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhMKC2lzX29ic29sZXRlGAcgASgIIsUBCitTdGFydFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2JSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESQwoZZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkcxgCIAEoCzIgLnZlbmRvci5iaW9zZWMudjEuTGlzdE9mVW5pcXVlSWQ6H6q7GAtna19zY29wZV9pZKq7GAxjb25maWdzZXRfaWQixAEKLFN0YXJ0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEi0KCWdrX2pvYl9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSQQoFc3RhdGUYAyABKA4yMi52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlN0YXRlIqMBCilHZXRWb2ljZXByaW50UHJvZmlsZXNSZXRyYWluaW5nSm9iUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEjMKCWdrX2pvYl9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWRCBKi7GAE6D6q7GAtna19zY29wZV9pZCLmAQoqR2V0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEkEKBXN0YXRlGAIgASgOMjIudmVuZG9yLmJpb3NlYy52MS5Wb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JTdGF0ZRIQCghwcm9ncmVzcxgDIAEoARI/Cghwcm9maWxlcxgEIAMoCzItLnZlbmRvci5iaW9zZWMudjEuVm9pY2VwcmludFByb2ZpbGVSZXRyYWluaW5nIsUBChtWb2ljZXByaW50UHJvZmlsZVJldHJhaW5pbmcSPAoYZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkGAEgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBI0CgdvdXRjb21lGAIgASgOMiMudmVuZG9yLmJpb3NlYy52MS5SZXRyYWluaW5nT3V0Y29tZRIyCg1wcmludF92ZXJzaW9uGAMgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUqoQIKIFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlN0YXRlEjQKMFZPSUNFUFJJTlRfUFJPRklMRVNfU1RBVFVTX0pPQl9TVEFURV9VTlNQRUNJRklFRBAAEjAKLFZPSUNFUFJJTlRfUFJPRklMRVNfU1RBVFVTX0pPQl9TVEFURV9QRU5ESU5HEAESMAosVk9JQ0VQUklOVF9QUk9GSUxFU19TVEFUVVNfSk9CX1NUQVRFX1NUQVJURUQQAhIyCi5WT0lDRVBSSU5UX1BST0ZJTEVTX1NUQVRVU19KT0JfU1RBVEVfQ09NUExFVEVEEAMSLworVk9JQ0VQUklOVF9QUk9GSUxFU19TVEFUVVNfSk9CX1NUQVRFX0ZBSUxFRBAEKsUBChFSZXRyYWluaW5nT3V0Y29tZRIiCh5SRVRSQUlOSU5HX09VVENPTUVfVU5TUEVDSUZJRUQQABIgChxSRVRSQUlOSU5HX09VVENPTUVfUkVUUkFJTkVEEAESIQodUkVUUkFJTklOR19PVVRDT01FX05PVF9ORUVERUQQAhIoCiRSRVRSQUlOSU5HX09VVENPTUVfRU5ST0xMTUVOVF9ORUVERUQQAxIdChlSRVRSQUlOSU5HX09VVENPTUVfRkFJTEVEEAQykQwKEVByb2ZpbGVzUHJvY2Vzc29yEqMBChdDcmVhdGVWb2ljZXByaW50UHJvZmlsZRIwLnZlbmRvci5iaW9zZWMudjEuQ3JlYXRlVm9pY2VwcmludFByb2ZpbGVSZXF1ZXN0GjEudmVuZG9yLmJpb3NlYy52MS5DcmVhdGVWb2ljZXByaW50UHJvZmlsZVJlc3BvbnNlIiOC0+STAh06ASoiGC92MS92b2ljZXByaW50cy9wcm9maWxlcxKdAQoWTGlzdFZvaWNlcHJpbnRQcm9maWxlcxIvLnZlbmRvci5iaW9zZWMudjEuTGlzdFZvaWNlcHJpbnRQcm9maWxlc1JlcXVlc3QaMC52ZW5kb3IuYmlvc2VjLnYxLkxpc3RWb2ljZXByaW50UHJvZmlsZXNSZXNwb25zZSIggtPkkwIaEhgvdjEvdm9pY2VwcmludHMvcHJvZmlsZXMSqAEKGEdldEdrVm9pY2VwcmludFByb2ZpbGVJZBIxLnZlbmRvci5iaW9zZWMudjEuR2V0R2tWb2ljZXByaW50UHJvZmlsZUlkUmVxdWVzdBoyLnZlbmRvci5iaW9zZWMudjEuR2V0R2tWb2ljZXByaW50UHJvZmlsZUlkUmVzcG9uc2UiJYLT5JMCHxIdL3YxL3ZvaWNlcHJpbnRzL3Byb2ZpbGVzL2draWQSuAEKF0RlbGV0ZVZvaWNlcHJpbnRQcm9maWxlEjAudmVuZG9yLmJpb3NlYy52MS5EZWxldGVWb2ljZXByaW50UHJvZmlsZVJlcXVlc3QaMS52ZW5kb3IuYmlvc2VjLnYxLkRlbGV0ZVZvaWNlcHJpbnRQcm9maWxlUmVzcG9uc2UiOILT5JMCMiowL3YxL3ZvaWNlcHJpbnRzL3tna192b2ljZXByaW50X3Byb2ZpbGVfaWQudmFsdWV9EsUBCiBTdGFydFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYhI5LnZlbmRvci5iaW9zZWMudjEuU3RhcnRWb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JSZXF1ZXN0GjoudmVuZG9yLmJpb3NlYy52MS5TdGFydFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlJlc3BvbnNlIiqC0+STAiQ6ASoiHy92MS92b2ljZXByaW50cy9wcm9maWxlcy9zdGF0dXMSzgEKHkdldFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYhI3LnZlbmRvci5iaW9zZWMudjEuR2V0Vm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iUmVxdWVzdBo4LnZlbmRvci5iaW9zZWMudjEuR2V0Vm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iUmVzcG9uc2UiOYLT5JMCMxIxL3YxL3ZvaWNlcHJpbnRzL3Byb2ZpbGVzL3N0YXR1cy97Z2tfam9iX2lkLnZhbHVlfRLVAQokU3RhcnRWb2ljZXByaW50UHJvZmlsZXNSZXRyYWluaW5nSm9iEj0udmVuZG9yLmJpb3NlYy52MS5TdGFydFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2JSZXF1ZXN0Gj4udmVuZG9yLmJpb3NlYy52MS5TdGFydFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2JSZXNwb25zZSIugtPkkwIoOgEqIiMvdjEvdm9pY2VwcmludHMvcHJvZmlsZXMvcmV0cmFpbmluZxLeAQoiR2V0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYhI7LnZlbmRvci5iaW9zZWMudjEuR2V0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlcXVlc3QaPC52ZW5kb3IuYmlvc2VjLnYxLkdldFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2JSZXNwb25zZSI9gtPkkwI3EjUvdjEvdm9pY2VwcmludHMvcHJvZmlsZXMvcmV0cmFpbmluZy97Z2tfam9iX2lkLnZhbHVlfWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_duration, file_google_protobuf_wrappers, file_vendor_biosec_v1_common, file_vendor_biosec_v1_voiceprints, file_vendor_rpc_mandatory, file_vendor_rpc_status]);
+  fileDesc("Ch92ZW5kb3IvYmlvc2VjL3YxL3Byb2ZpbGVzLnByb3RvEhB2ZW5kb3IuYmlvc2VjLnYxIrQBCh5DcmVhdGVWb2ljZXByaW50UHJvZmlsZVJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARITCglwZXJzb25faWQYAiABKAlIABIWCgxmcmF1ZHN0ZXJfaWQYAyABKAlIABITCgtwcm9maWxlX3RhZxgEIAEoCToPqrsYC2drX3Njb3BlX2lkQg0KBW93bmVyEgSouxgBIrQBCh9DcmVhdGVWb2ljZXByaW50UHJvZmlsZVJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEjwKGGdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSLwoLZ2tfb3duZXJfaWQYAyABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkIswBCh1MaXN0Vm9pY2VwcmludFByb2ZpbGVzUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEi8KCm93bmVyX3R5cGUYAiABKA4yGy52ZW5kb3IuYmlvc2VjLnYxLk93bmVyVHlwZRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCRIQCghvd25lcl9pZBgFIAEoCToPqrsYC2drX3Njb3BlX2lkIpsBCh5MaXN0Vm9pY2VwcmludFByb2ZpbGVzUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSPAoIcHJvZmlsZXMYAiADKAsyKi52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlU3VtbWFyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkiswIKGFZvaWNlcHJpbnRQcm9maWxlU3VtbWFyeRI8Chhna192b2ljZXByaW50X3Byb2ZpbGVfaWQYASABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEi8KC2drX293bmVyX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBIvCgpvd25lcl90eXBlGAMgASgOMhsudmVuZG9yLmJpb3NlYy52MS5Pd25lclR5cGUSEAoIb3duZXJfaWQYBCABKAkSEwoLcHJvZmlsZV90YWcYBSABKAkSOQoGc3RhdHVzGAYgASgOMikudmVuZG9yLmJpb3NlYy52MS5Wb2ljZXByaW50UHJvZmlsZVN0YXR1cxIVCg1wcmludF92ZXJzaW9uGAcgASgFIrUBCh9HZXRHa1ZvaWNlcHJpbnRQcm9maWxlSWRSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESEwoJcGVyc29uX2lkGAIgASgJSAASFgoMZnJhdWRzdGVyX2lkGAMgASgJSAASEwoLcHJvZmlsZV90YWcYBCABKAk6D6q7GAtna19zY29wZV9pZEINCgVvd25lchIEqLsYASK1AQogR2V0R2tWb2ljZXByaW50UHJvZmlsZUlkUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSPAoYZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBIvCgtna19vd25lcl9pZBgDIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQipwEKHkRlbGV0ZVZvaWNlcHJpbnRQcm9maWxlUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEkIKGGdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWRCBKi7GAE6D6q7GAtna19zY29wZV9pZCJFCh9EZWxldGVWb2ljZXByaW50UHJvZmlsZVJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzIqcBCh5FeHBvcnRWb2ljZXByaW50UHJvZmlsZVJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARJCChhna192b2ljZXByaW50X3Byb2ZpbGVfaWQYAiABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkQgSouxgBOg+quxgLZ2tfc2NvcGVfaWQiVgofRXhwb3J0Vm9pY2VwcmludFByb2ZpbGVSZXNwb25zZRIiCgZzdGF0dXMYASABKAsyEi52ZW5kb3IucnBjLlN0YXR1cxIPCgdwcm9maWxlGAIgASgMIowBCh5JbXBvcnRWb2ljZXByaW50UHJvZmlsZVJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARIVCgdwcm9maWxlGAIgASgMQgSouxgBEhAKCG93bmVyX2lkGAMgASgJOg+quxgLZ2tfc2NvcGVfaWQitAEKH0ltcG9ydFZvaWNlcHJpbnRQcm9maWxlUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSPAoYZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBIvCgtna19vd25lcl9pZBgDIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQisQEKJ1N0YXJ0Vm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEkMKGWdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZHMYAiABKAsyIC52ZW5kb3IuYmlvc2VjLnYxLkxpc3RPZlVuaXF1ZUlkOg+quxgLZ2tfc2NvcGVfaWQiwAEKKFN0YXJ0Vm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSLQoJZ2tfam9iX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBJBCgVzdGF0ZRgDIAEoDjIyLnZlbmRvci5iaW9zZWMudjEuVm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iU3RhdGUinwEKJUdldFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARIzCglna19qb2JfaWQYAiABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkQgSouxgBOg+quxgLZ2tfc2NvcGVfaWQi5QEKJkdldFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEkEKBXN0YXRlGAIgASgOMjIudmVuZG9yLmJpb3NlYy52MS5Wb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JTdGF0ZRIQCghwcm9ncmVzcxgDIAEoARJCCghwcm9maWxlcxgEIAMoCzIwLnZlbmRvci5iaW9zZWMudjEuVm9pY2VwcmludFByb2ZpbGVTdGF0dXNEZXRhaWxzIpEDCh5Wb2ljZXByaW50UHJvZmlsZVN0YXR1c0RldGFpbHMSPAoYZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkGAEgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBI5CgZzdGF0dXMYAiABKA4yKS52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlU3RhdHVzEjIKDXByaW50X3ZlcnNpb24YAyABKAsyGy5nb29nbGUucHJvdG9idWYuSW50MzJWYWx1ZRJECiBna19jYWxpYnJhdGlvbl9tb2RlbF9yZXZpc2lvbl9pZBgEIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSMwoOdG90YWxfc2VnbWVudHMYBSABKAsyGy5nb29nbGUucHJvdG9idWYuSW50MzJWYWx1ZRIyCg90b3RhbF9uZXRfYXVkaW8YBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEwoLaXNfb2Jzb2xldGUYByABKAgixQEKK1N0YXJ0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARJDChlna192b2ljZXByaW50X3Byb2ZpbGVfaWRzGAIgASgLMiAudmVuZG9yLmJpb3NlYy52MS5MaXN0T2ZVbmlxdWVJZDofqrsYC2drX3Njb3BlX2lkqrsYDGNvbmZpZ3NldF9pZCLEAQosU3RhcnRWb2ljZXByaW50UHJvZmlsZXNSZXRyYWluaW5nSm9iUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSLQoJZ2tfam9iX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBJBCgVzdGF0ZRgDIAEoDjIyLnZlbmRvci5iaW9zZWMudjEuVm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iU3RhdGUiowEKKUdldFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2JSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESMwoJZ2tfam9iX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZEIEqLsYAToPqrsYC2drX3Njb3BlX2lkIuYBCipHZXRWb2ljZXByaW50UHJvZmlsZXNSZXRyYWluaW5nSm9iUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSQQoFc3RhdGUYAiABKA4yMi52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlN0YXRlEhAKCHByb2dyZXNzGAMgASgBEj8KCHByb2ZpbGVzGAQgAygLMi0udmVuZG9yLmJpb3NlYy52MS5Wb2ljZXByaW50UHJvZmlsZVJldHJhaW5pbmcixQEKG1ZvaWNlcHJpbnRQcm9maWxlUmV0cmFpbmluZxI8Chhna192b2ljZXByaW50X3Byb2ZpbGVfaWQYASABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEjQKB291dGNvbWUYAiABKA4yIy52ZW5kb3IuYmlvc2VjLnYxLlJldHJhaW5pbmdPdXRjb21lEjIKDXByaW50X3ZlcnNpb24YAyABKAsyGy5nb29nbGUucHJvdG9idWYuSW50MzJWYWx1ZSqhAgogVm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iU3RhdGUSNAowVk9JQ0VQUklOVF9QUk9GSUxFU19TVEFUVVNfSk9CX1NUQVRFX1VOU1BFQ0lGSUVEEAASMAosVk9JQ0VQUklOVF9QUk9GSUxFU19TVEFUVVNfSk9CX1NUQVRFX1BFTkRJTkcQARIwCixWT0lDRVBSSU5UX1BST0ZJTEVTX1NUQVRVU19KT0JfU1RBVEVfU1RBUlRFRBACEjIKLlZPSUNFUFJJTlRfUFJPRklMRVNfU1RBVFVTX0pPQl9TVEFURV9DT01QTEVURUQQAxIvCitWT0lDRVBSSU5UX1BST0ZJTEVTX1NUQVRVU19KT0JfU1RBVEVfRkFJTEVEEAQqxQEKEVJldHJhaW5pbmdPdXRjb21lEiIKHlJFVFJBSU5JTkdfT1VUQ09NRV9VTlNQRUNJRklFRBAAEiAKHFJFVFJBSU5JTkdfT1VUQ09NRV9SRVRSQUlORUQQARIhCh1SRVRSQUlOSU5HX09VVENPTUVfTk9UX05FRURFRBACEigKJFJFVFJBSU5JTkdfT1VUQ09NRV9FTlJPTExNRU5UX05FRURFRBADEh0KGVJFVFJBSU5JTkdfT1VUQ09NRV9GQUlMRUQQBDKADwoRUHJvZmlsZXNQcm9jZXNzb3ISowEKF0NyZWF0ZVZvaWNlcHJpbnRQcm9maWxlEjAudmVuZG9yLmJpb3NlYy52MS5DcmVhdGVWb2ljZXByaW50UHJvZmlsZVJlcXVlc3QaMS52ZW5kb3IuYmlvc2VjLnYxLkNyZWF0ZVZvaWNlcHJpbnRQcm9maWxlUmVzcG9uc2UiI4LT5JMCHToBKiIYL3YxL3ZvaWNlcHJpbnRzL3Byb2ZpbGVzEp0BChZMaXN0Vm9pY2VwcmludFByb2ZpbGVzEi8udmVuZG9yLmJpb3NlYy52MS5MaXN0Vm9pY2VwcmludFByb2ZpbGVzUmVxdWVzdBowLnZlbmRvci5iaW9zZWMudjEuTGlzdFZvaWNlcHJpbnRQcm9maWxlc1Jlc3BvbnNlIiCC0+STAhoSGC92MS92b2ljZXByaW50cy9wcm9maWxlcxKoAQoYR2V0R2tWb2ljZXByaW50UHJvZmlsZUlkEjEudmVuZG9yLmJpb3NlYy52MS5HZXRHa1ZvaWNlcHJpbnRQcm9maWxlSWRSZXF1ZXN0GjIudmVuZG9yLmJpb3NlYy52MS5HZXRHa1ZvaWNlcHJpbnRQcm9maWxlSWRSZXNwb25zZSIlgtPkkwIfEh0vdjEvdm9pY2VwcmludHMvcHJvZmlsZXMvZ2tpZBK4AQoXRGVsZXRlVm9pY2VwcmludFByb2ZpbGUSMC52ZW5kb3IuYmlvc2VjLnYxLkRlbGV0ZVZvaWNlcHJpbnRQcm9maWxlUmVxdWVzdBoxLnZlbmRvci5iaW9zZWMudjEuRGVsZXRlVm9pY2VwcmludFByb2ZpbGVSZXNwb25zZSI4gtPkkwIyKjAvdjEvdm9pY2VwcmludHMve2drX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZC52YWx1ZX0SvwEKF0V4cG9ydFZvaWNlcHJpbnRQcm9maWxlEjAudmVuZG9yLmJpb3NlYy52MS5FeHBvcnRWb2ljZXByaW50UHJvZmlsZVJlcXVlc3QaMS52ZW5kb3IuYmlvc2VjLnYxLkV4cG9ydFZvaWNlcHJpbnRQcm9maWxlUmVzcG9uc2UiP4LT5JMCORI3L3YxL3ZvaWNlcHJpbnRzL3tna192b2ljZXByaW50X3Byb2ZpbGVfaWQudmFsdWV9L2V4cG9ydBKqAQoXSW1wb3J0Vm9pY2VwcmludFByb2ZpbGUSMC52ZW5kb3IuYmlvc2VjLnYxLkltcG9ydFZvaWNlcHJpbnRQcm9maWxlUmVxdWVzdBoxLnZlbmRvci5iaW9zZWMudjEuSW1wb3J0Vm9pY2VwcmludFByb2ZpbGVSZXNwb25zZSIqgtPkkwIkOgEqIh8vdjEvdm9pY2VwcmludHMvcHJvZmlsZXMvaW1wb3J0EsUBCiBTdGFydFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYhI5LnZlbmRvci5iaW9zZWMudjEuU3RhcnRWb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JSZXF1ZXN0GjoudmVuZG9yLmJpb3NlYy52MS5TdGFydFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlJlc3BvbnNlIiqC0+STAiQ6ASoiHy92MS92b2ljZXByaW50cy9wcm9maWxlcy9zdGF0dXMSzgEKHkdldFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYhI3LnZlbmRvci5iaW9zZWMudjEuR2V0Vm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iUmVxdWVzdBo4LnZlbmRvci5iaW9zZWMudjEuR2V0Vm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iUmVzcG9uc2UiOYLT5JMCMxIxL3YxL3ZvaWNlcHJpbnRzL3Byb2ZpbGVzL3N0YXR1cy97Z2tfam9iX2lkLnZhbHVlfRLVAQokU3RhcnRWb2ljZXByaW50UHJvZmlsZXNSZXRyYWluaW5nSm9iEj0udmVuZG9yLmJpb3NlYy52MS5TdGFydFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2JSZXF1ZXN0Gj4udmVuZG9yLmJpb3NlYy52MS5TdGFydFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2JSZXNwb25zZSIugtPkkwIoOgEqIiMvdjEvdm9pY2VwcmludHMvcHJvZmlsZXMvcmV0cmFpbmluZxLeAQoiR2V0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYhI7LnZlbmRvci5iaW9zZWMudjEuR2V0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlcXVlc3QaPC52ZW5kb3IuYmlvc2VjLnYxLkdldFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2JSZXNwb25zZSI9gtPkkwI3EjUvdjEvdm9pY2VwcmludHMvcHJvZmlsZXMvcmV0cmFpbmluZy97Z2tfam9iX2lkLnZhbHVlfWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_duration, file_google_protobuf_wrappers, file_vendor_biosec_v1_common, file_vendor_biosec_v1_voiceprints, file_vendor_rpc_mandatory, file_vendor_rpc_status]);
 
 /**
  * @generated from message vendor.biosec.v1.CreateVoiceprintProfileRequest
@@ -166,6 +166,13 @@ export type ListVoiceprintProfilesRequest = Message<"vendor.biosec.v1.ListVoicep
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
+
+  /**
+   * External id of an owner, whose profiles alone are listed; those of all when empty.
+   *
+   * @generated from field: string owner_id = 5;
+   */
+  ownerId: string;
 };
 
 /**
@@ -197,6 +204,13 @@ export type ListVoiceprintProfilesRequestJson = {
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
+
+  /**
+   * External id of an owner, whose profiles alone are listed; those of all when empty.
+   *
+   * @generated from field: string owner_id = 5;
+   */
+  ownerId?: string;
 };
 
 /**
@@ -524,6 +538,186 @@ export const DeleteVoiceprintProfileResponseSchema: GenMessage<DeleteVoiceprintP
   messageDesc(file_vendor_biosec_v1_profiles, 8);
 
 /**
+ * @generated from message vendor.biosec.v1.ExportVoiceprintProfileRequest
+ */
+export type ExportVoiceprintProfileRequest = Message<"vendor.biosec.v1.ExportVoiceprintProfileRequest"> & {
+  /**
+   * @generated from field: vendor.biosec.v1.Context context = 1;
+   */
+  context?: Context | undefined;
+
+  /**
+   * @generated from field: vendor.biosec.v1.UniqueId gk_voiceprint_profile_id = 2;
+   */
+  gkVoiceprintProfileId?: UniqueId | undefined;
+};
+
+/**
+ * @generated from message vendor.biosec.v1.ExportVoiceprintProfileRequest
+ */
+export type ExportVoiceprintProfileRequestJson = {
+  /**
+   * @generated from field: vendor.biosec.v1.Context context = 1;
+   */
+  context?: ContextJson;
+
+  /**
+   * @generated from field: vendor.biosec.v1.UniqueId gk_voiceprint_profile_id = 2;
+   */
+  gkVoiceprintProfileId?: UniqueIdJson;
+};
+
+/**
+ * Describes the message vendor.biosec.v1.ExportVoiceprintProfileRequest.
+ * Use `create(ExportVoiceprintProfileRequestSchema)` to create a new message.
+ */
+export const ExportVoiceprintProfileRequestSchema: GenMessage<ExportVoiceprintProfileRequest, {jsonType: ExportVoiceprintProfileRequestJson}> = /*@__PURE__*/
+  messageDesc(file_vendor_biosec_v1_profiles, 9);
+
+/**
+ * @generated from message vendor.biosec.v1.ExportVoiceprintProfileResponse
+ */
+export type ExportVoiceprintProfileResponse = Message<"vendor.biosec.v1.ExportVoiceprintProfileResponse"> & {
+  /**
+   * @generated from field: vendor.rpc.Status status = 1;
+   */
+  status?: Status | undefined;
+
+  /**
+   * JSON, UTF-8.
+   *
+   * @generated from field: bytes profile = 2;
+   */
+  profile: Uint8Array;
+};
+
+/**
+ * @generated from message vendor.biosec.v1.ExportVoiceprintProfileResponse
+ */
+export type ExportVoiceprintProfileResponseJson = {
+  /**
+   * @generated from field: vendor.rpc.Status status = 1;
+   */
+  status?: StatusJson;
+
+  /**
+   * JSON, UTF-8.
+   *
+   * @generated from field: bytes profile = 2;
+   */
+  profile?: string;
+};
+
+/**
+ * Describes the message vendor.biosec.v1.ExportVoiceprintProfileResponse.
+ * Use `create(ExportVoiceprintProfileResponseSchema)` to create a new message.
+ */
+export const ExportVoiceprintProfileResponseSchema: GenMessage<ExportVoiceprintProfileResponse, {jsonType: ExportVoiceprintProfileResponseJson}> = /*@__PURE__*/
+  messageDesc(file_vendor_biosec_v1_profiles, 10);
+
+/**
+ * @generated from message vendor.biosec.v1.ImportVoiceprintProfileRequest
+ */
+export type ImportVoiceprintProfileRequest = Message<"vendor.biosec.v1.ImportVoiceprintProfileRequest"> & {
+  /**
+   * @generated from field: vendor.biosec.v1.Context context = 1;
+   */
+  context?: Context | undefined;
+
+  /**
+   * As ExportVoiceprintProfile answered it.
+   *
+   * @generated from field: bytes profile = 2;
+   */
+  profile: Uint8Array;
+
+  /**
+   * External id of the owner here; as exported when empty.
+   *
+   * @generated from field: string owner_id = 3;
+   */
+  ownerId: string;
+};
+
+/**
+ * @generated from message vendor.biosec.v1.ImportVoiceprintProfileRequest
+ */
+export type ImportVoiceprintProfileRequestJson = {
+  /**
+   * @generated from field: vendor.biosec.v1.Context context = 1;
+   */
+  context?: ContextJson;
+
+  /**
+   * As ExportVoiceprintProfile answered it.
+   *
+   * @generated from field: bytes profile = 2;
+   */
+  profile?: string;
+
+  /**
+   * External id of the owner here; as exported when empty.
+   *
+   * @generated from field: string owner_id = 3;
+   */
+  ownerId?: string;
+};
+
+/**
+ * Describes the message vendor.biosec.v1.ImportVoiceprintProfileRequest.
+ * Use `create(ImportVoiceprintProfileRequestSchema)` to create a new message.
+ */
+export const ImportVoiceprintProfileRequestSchema: GenMessage<ImportVoiceprintProfileRequest, {jsonType: ImportVoiceprintProfileRequestJson}> = /*@__PURE__*/
+  messageDesc(file_vendor_biosec_v1_profiles, 11);
+
+/**
+ * @generated from message vendor.biosec.v1.ImportVoiceprintProfileResponse
+ */
+export type ImportVoiceprintProfileResponse = Message<"vendor.biosec.v1.ImportVoiceprintProfileResponse"> & {
+  /**
+   * @generated from field: vendor.rpc.Status status = 1;
+   */
+  status?: Status | undefined;
+
+  /**
+   * @generated from field: vendor.biosec.v1.UniqueId gk_voiceprint_profile_id = 2;
+   */
+  gkVoiceprintProfileId?: UniqueId | undefined;
+
+  /**
+   * @generated from field: vendor.biosec.v1.UniqueId gk_owner_id = 3;
+   */
+  gkOwnerId?: UniqueId | undefined;
+};
+
+/**
+ * @generated from message vendor.biosec.v1.ImportVoiceprintProfileResponse
+ */
+export type ImportVoiceprintProfileResponseJson = {
+  /**
+   * @generated from field: vendor.rpc.Status status = 1;
+   */
+  status?: StatusJson;
+
+  /**
+   * @generated from field: vendor.biosec.v1.UniqueId gk_voiceprint_profile_id = 2;
+   */
+  gkVoiceprintProfileId?: UniqueIdJson;
+
+  /**
+   * @generated from field: vendor.biosec.v1.UniqueId gk_owner_id = 3;
+   */
+  gkOwnerId?: UniqueIdJson;
+};
+
+/**
+ * Describes the message vendor.biosec.v1.ImportVoiceprintProfileResponse.
+ * Use `create(ImportVoiceprintProfileResponseSchema)` to create a new message.
+ */
+export const ImportVoiceprintProfileResponseSchema: GenMessage<ImportVoiceprintProfileResponse, {jsonType: ImportVoiceprintProfileResponseJson}> = /*@__PURE__*/
+  messageDesc(file_vendor_biosec_v1_profiles, 12);
+
+/**
  * @generated from message vendor.biosec.v1.StartVoiceprintProfilesStatusJobRequest
  */
 export type StartVoiceprintProfilesStatusJobRequest = Message<"vendor.biosec.v1.StartVoiceprintProfilesStatusJobRequest"> & {
@@ -562,7 +756,7 @@ export type StartVoiceprintProfilesStatusJobRequestJson = {
  * Use `create(StartVoiceprintProfilesStatusJobRequestSchema)` to create a new message.
  */
 export const StartVoiceprintProfilesStatusJobRequestSchema: GenMessage<StartVoiceprintProfilesStatusJobRequest, {jsonType: StartVoiceprintProfilesStatusJobRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 9);
+  messageDesc(file_vendor_biosec_v1_profiles, 13);
 
 /**
  * @generated from message vendor.biosec.v1.StartVoiceprintProfilesStatusJobResponse
@@ -609,7 +803,7 @@ export type StartVoiceprintProfilesStatusJobResponseJson = {
  * Use `create(StartVoiceprintProfilesStatusJobResponseSchema)` to create a new message.
  */
 export const StartVoiceprintProfilesStatusJobResponseSchema: GenMessage<StartVoiceprintProfilesStatusJobResponse, {jsonType: StartVoiceprintProfilesStatusJobResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 10);
+  messageDesc(file_vendor_biosec_v1_profiles, 14);
 
 /**
  * @generated from message vendor.biosec.v1.GetVoiceprintProfilesStatusJobRequest
@@ -646,7 +840,7 @@ export type GetVoiceprintProfilesStatusJobRequestJson = {
  * Use `create(GetVoiceprintProfilesStatusJobRequestSchema)` to create a new message.
  */
 export const GetVoiceprintProfilesStatusJobRequestSchema: GenMessage<GetVoiceprintProfilesStatusJobRequest, {jsonType: GetVoiceprintProfilesStatusJobRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 11);
+  messageDesc(file_vendor_biosec_v1_profiles, 15);
 
 /**
  * @generated from message vendor.biosec.v1.GetVoiceprintProfilesStatusJobResponse
@@ -711,7 +905,7 @@ export type GetVoiceprintProfilesStatusJobResponseJson = {
  * Use `create(GetVoiceprintProfilesStatusJobResponseSchema)` to create a new message.
  */
 export const GetVoiceprintProfilesStatusJobResponseSchema: GenMessage<GetVoiceprintProfilesStatusJobResponse, {jsonType: GetVoiceprintProfilesStatusJobResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 12);
+  messageDesc(file_vendor_biosec_v1_profiles, 16);
 
 /**
  * @generated from message vendor.biosec.v1.VoiceprintProfileStatusDetails
@@ -806,7 +1000,7 @@ export type VoiceprintProfileStatusDetailsJson = {
  * Use `create(VoiceprintProfileStatusDetailsSchema)` to create a new message.
  */
 export const VoiceprintProfileStatusDetailsSchema: GenMessage<VoiceprintProfileStatusDetails, {jsonType: VoiceprintProfileStatusDetailsJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 13);
+  messageDesc(file_vendor_biosec_v1_profiles, 17);
 
 /**
  * @generated from message vendor.biosec.v1.StartVoiceprintProfilesRetrainingJobRequest
@@ -847,7 +1041,7 @@ export type StartVoiceprintProfilesRetrainingJobRequestJson = {
  * Use `create(StartVoiceprintProfilesRetrainingJobRequestSchema)` to create a new message.
  */
 export const StartVoiceprintProfilesRetrainingJobRequestSchema: GenMessage<StartVoiceprintProfilesRetrainingJobRequest, {jsonType: StartVoiceprintProfilesRetrainingJobRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 14);
+  messageDesc(file_vendor_biosec_v1_profiles, 18);
 
 /**
  * @generated from message vendor.biosec.v1.StartVoiceprintProfilesRetrainingJobResponse
@@ -894,7 +1088,7 @@ export type StartVoiceprintProfilesRetrainingJobResponseJson = {
  * Use `create(StartVoiceprintProfilesRetrainingJobResponseSchema)` to create a new message.
  */
 export const StartVoiceprintProfilesRetrainingJobResponseSchema: GenMessage<StartVoiceprintProfilesRetrainingJobResponse, {jsonType: StartVoiceprintProfilesRetrainingJobResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 15);
+  messageDesc(file_vendor_biosec_v1_profiles, 19);
 
 /**
  * @generated from message vendor.biosec.v1.GetVoiceprintProfilesRetrainingJobRequest
@@ -931,7 +1125,7 @@ export type GetVoiceprintProfilesRetrainingJobRequestJson = {
  * Use `create(GetVoiceprintProfilesRetrainingJobRequestSchema)` to create a new message.
  */
 export const GetVoiceprintProfilesRetrainingJobRequestSchema: GenMessage<GetVoiceprintProfilesRetrainingJobRequest, {jsonType: GetVoiceprintProfilesRetrainingJobRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 16);
+  messageDesc(file_vendor_biosec_v1_profiles, 20);
 
 /**
  * @generated from message vendor.biosec.v1.GetVoiceprintProfilesRetrainingJobResponse
@@ -992,7 +1186,7 @@ export type GetVoiceprintProfilesRetrainingJobResponseJson = {
  * Use `create(GetVoiceprintProfilesRetrainingJobResponseSchema)` to create a new message.
  */
 export const GetVoiceprintProfilesRetrainingJobResponseSchema: GenMessage<GetVoiceprintProfilesRetrainingJobResponse, {jsonType: GetVoiceprintProfilesRetrainingJobResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 17);
+  messageDesc(file_vendor_biosec_v1_profiles, 21);
 
 /**
  * @generated from message vendor.biosec.v1.VoiceprintProfileRetraining
@@ -1039,7 +1233,7 @@ export type VoiceprintProfileRetrainingJson = {
  * Use `create(VoiceprintProfileRetrainingSchema)` to create a new message.
  */
 export const VoiceprintProfileRetrainingSchema: GenMessage<VoiceprintProfileRetraining, {jsonType: VoiceprintProfileRetrainingJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 18);
+  messageDesc(file_vendor_biosec_v1_profiles, 22);
 
 /**
  * @generated from enum vendor.biosec.v1.VoiceprintProfilesStatusJobState
@@ -1174,6 +1368,26 @@ export const ProfilesProcessor: GenService<{
     methodKind: "unary";
     input: typeof DeleteVoiceprintProfileRequestSchema;
     output: typeof DeleteVoiceprintProfileResponseSchema;
+  },
+  /**
+   * All that is kept of a trained profile, for its owner or for another box or device.
+   *
+   * @generated from rpc vendor.biosec.v1.ProfilesProcessor.ExportVoiceprintProfile
+   */
+  exportVoiceprintProfile: {
+    methodKind: "unary";
+    input: typeof ExportVoiceprintProfileRequestSchema;
+    output: typeof ExportVoiceprintProfileResponseSchema;
+  },
+  /**
+   * Makes a profile of what another box or device exported. It must come from the same model revision.
+   *
+   * @generated from rpc vendor.biosec.v1.ProfilesProcessor.ImportVoiceprintProfile
+   */
+  importVoiceprintProfile: {
+    methodKind: "unary";
+    input: typeof ImportVoiceprintProfileRequestSchema;
+    output: typeof ImportVoiceprintProfileResponseSchema;
   },
   /**
    * @generated from rpc vendor.biosec.v1.ProfilesProcessor.StartVoiceprintProfilesStatusJob

@@ -1,0 +1,119 @@
+/** Voiceprints out of one store and into another: sealed files. */
+import { open, readFile, unlink } from "node:fs/promises";
+import type { Command } from "commander";
+import { Voiceprints } from "../voiceprints.js";
+import { faultOf } from "./calls.js";
+import { CommandError } from "./command-error.js";
+import { openOperations } from "./operations.js";
+import { createOutput } from "./output.js";
+import { type PlaceOptions, withPlace } from "./shared-options.js";
+import { readStandardInput } from "./standard-input.js";
+
+interface PassphraseOptions extends PlaceOptions {
+  readonly passphraseStdin?: boolean;
+}
+
+/** Never as the value of a flag: other users of the machine see those. */
+const withPassphrase = (command: Command): Command =>
+  command.option("--passphrase-stdin", "read the passphrase from standard input; else it is VIVAVOCE_PASSPHRASE");
+
+async function passphraseOf(options: PassphraseOptions): Promise<string> {
+  const passphrase = options.passphraseStdin ? await readStandardInput() : process.env.VIVAVOCE_PASSPHRASE;
+  if (passphrase) return passphrase;
+  throw new CommandError(
+    "a passphrase is needed that seals the file",
+    "set VIVAVOCE_PASSPHRASE, or give --passphrase-stdin and the passphrase on standard input",
+  );
+}
+
+export function exportCommand(program: Command): void {
+  withPassphrase(
+    withPlace(
+      program
+        .command("export")
+        .description("write somebody's voiceprints to a file, sealed with a passphrase, for `import` elsewhere")
+        .argument("<name>", "whose")
+        .argument("<file>", "where to: a new file")
+        .option("--fraudster", "the name is a fraudster's")
+        .option("--plain", "as readable JSON instead, for the person to see; it cannot be imported"),
+    ),
+  ).action(
+    async (
+      name: string,
+      file: string,
+      options: PassphraseOptions & { readonly fraudster?: boolean; readonly plain?: boolean },
+    ) => {
+      const passphrase = options.plain ? null : await passphraseOf(options);
+      await onVoices(options, async (voices) => {
+        const kind = options.fraudster ? "exportFraudster" : "export";
+        const content =
+          passphrase === null ? await plain(voices, kind, name) : await voices[kind](name, { passphrase });
+        await writeNew(file, content);
+        return { exported: name, file, sealed: passphrase !== null };
+      });
+    },
+  );
+}
+
+async function plain(voices: Voiceprints, kind: "export" | "exportFraudster", name: string): Promise<string> {
+  const profiles = await voices[kind](name);
+  if (profiles.length === 0) throw new CommandError(`${name} has no voiceprint here`);
+  return JSON.stringify(profiles, null, 2);
+}
+
+export function importCommand(program: Command): void {
+  withPassphrase(
+    withPlace(
+      program
+        .command("import")
+        .description("take in voiceprints that `export` sealed, here or on a box; the model must be the same")
+        .argument("<file>", "what `export` wrote")
+        .option("--as <name>", "whose they are here, where it is another name"),
+    ),
+  ).action(async (file: string, options: PassphraseOptions & { readonly as?: string }) => {
+    const sealed = await readFile(file).catch((error: unknown) => {
+      throw faultOf(file, error);
+    });
+    const passphrase = await passphraseOf(options);
+    await onVoices(options, async (voices) => {
+      const name = options.as === undefined ? {} : { name: options.as };
+      return { imported: await voices.import(sealed, { passphrase, ...name }), file };
+    });
+  });
+}
+
+type Done =
+  | { readonly exported: string; readonly file: string; readonly sealed: boolean }
+  | { readonly imported: readonly { readonly name: string; readonly tag: string }[]; readonly file: string };
+
+async function onVoices(options: PlaceOptions, work: (voices: Voiceprints) => Promise<Done>): Promise<void> {
+  const { operations, close } = await openOperations(options);
+  try {
+    const done = await work(new Voiceprints(operations, options));
+    createOutput(options.json ?? false).answer(done, () =>
+      "exported" in done
+        ? `${done.exported} is in ${done.file}${done.sealed ? ", sealed" : ""}.`
+        : done.imported.map(({ name, tag }) => `${name}${tag ? ` (${tag})` : ""} is imported.`).join("\n"),
+    );
+  } finally {
+    await close();
+  }
+}
+
+/** For its owner's eyes alone, and never over another file: that may be the only copy of somebody's voiceprint. */
+async function writeNew(path: string, content: string): Promise<void> {
+  const file = await open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === "EEXIST"
+      ? new CommandError(`${path} is there already; name a new file`)
+      : faultOf(path, error);
+  });
+  try {
+    await file.writeFile(`${content}\n`);
+    await file.sync();
+  } catch (error) {
+    await unlink(path);
+    throw error;
+  } finally {
+    await file.close();
+  }
+}

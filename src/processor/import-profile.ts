@@ -1,0 +1,207 @@
+/** A profile made of what another box or device exported. All of it is checked before anything is written. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import * as z from "zod";
+import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type {
+  ImportVoiceprintProfileRequest,
+  ImportVoiceprintProfileResponseSchema,
+} from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
+import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
+import { fieldViolation } from "../contract/mandatory.js";
+import { StatusError } from "../contract/status-error.js";
+import type { ModelInfo } from "../engine/port.js";
+import type { EnrollmentSegment, Id, Profile } from "../store/port.js";
+import { checkOptionalContext } from "./context.js";
+import type { Dependencies } from "./dependencies.js";
+import { exportFormat } from "./export-profile.js";
+import { invalid } from "./failures.js";
+import { uniqueId } from "./messages.js";
+import { assertName } from "./profiles.js";
+
+export async function importVoiceprintProfile(
+  deps: Dependencies,
+  request: ImportVoiceprintProfileRequest,
+): Promise<MessageInitShape<typeof ImportVoiceprintProfileResponseSchema>> {
+  const scopeId = await checkOptionalContext(deps, request.context);
+  const given = parse(request.profile, deps.engine.model);
+  const { kind } = given.owner;
+  const externalId = assertName(request.ownerId || given.owner.externalId, "owner_id");
+  const tag = assertName(given.tag, "profile_tag");
+  await eraseEmpty(deps, scopeId, await deps.store.profiles.find(scopeId, kind, externalId, tag));
+  const profile = await deps.store.profiles.create({
+    id: deps.ids.next(),
+    scopeId,
+    owner: { id: deps.ids.next(), scopeId, kind, externalId },
+    tag,
+    printType: given.printType,
+    printVersion: 0,
+    template: null,
+    status: VoiceprintProfileStatus.NOT_TRAINED,
+    createdAt: deps.clock.now(),
+  });
+  if (!profile) throw exists(kind, externalId, tag);
+  const trained = {
+    template: given.template,
+    status: VoiceprintProfileStatus[given.status],
+    printVersion: given.printVersion,
+    segments: given.segments.map((segment) => segmentOf(deps, profile, segment)),
+  };
+  const written = await deps.store.profiles
+    .train(scopeId, profile.id, profile.generation, trained)
+    .catch(async (error: unknown) => {
+      await deps.store.profiles.erase(scopeId, profile.id);
+      throw error;
+    });
+  // Somebody enrolled or erased in the very moment between the two writes.
+  if (!written) throw exists(kind, externalId, tag);
+  return { gkVoiceprintProfileId: uniqueId(profile.id), gkOwnerId: uniqueId(profile.owner.id) };
+}
+
+/** A profile that nobody enrolled in, such as one that an interrupted import left, gives way; any other stays. */
+async function eraseEmpty(deps: Dependencies, scopeId: Id, profile: Profile | null): Promise<void> {
+  if (!profile || profile.template) return;
+  if ((await deps.store.profiles.segments(scopeId, profile.id)).length === 0)
+    await deps.store.profiles.erase(scopeId, profile.id);
+}
+
+function exists(kind: string, name: string, tag: string): StatusError {
+  const which = tag === "" ? "a voiceprint" : `a voiceprint with the tag "${tag}"`;
+  const message = `the ${kind} "${name}" has ${which} here; erase it first, or import it under another name`;
+  return new StatusError({
+    statusCode: StatusCode.ALREADY_EXISTS,
+    message,
+    fieldViolations: [fieldViolation("owner_id", "exists", message)],
+  });
+}
+
+/** Under ids of this store: those of the other may be somebody else's here. */
+function segmentOf(deps: Dependencies, profile: Profile, segment: ImportedSegment): EnrollmentSegment {
+  const { processedAudioId: _, embedding, windows, createdAt, addedAt, ...kept } = segment;
+  return {
+    profileId: profile.id,
+    addedAt: Date.parse(addedAt),
+    processed: {
+      ...kept,
+      id: deps.ids.next(),
+      scopeId: profile.scopeId,
+      sessionId: deps.ids.next(),
+      mediaSegmentId: deps.ids.next(),
+      createdAt: Date.parse(createdAt),
+      voice: { embedding, windows },
+    },
+  };
+}
+
+const amount = z.number().min(0);
+const decibels = z.number().nullable();
+const instant = z.iso.datetime();
+
+/** How far a unit vector may be off after the way through decimals. */
+const unitTolerance = 1e-3;
+
+function profileSchema({ dimensions }: ModelInfo) {
+  const embedding = z
+    .array(z.number())
+    .length(dimensions)
+    .transform((values) => Float32Array.from(values))
+    .refine((values) => Math.abs(Math.hypot(...values) - 1) < unitTolerance, "an embedding must have unit length");
+  const voice = z.strictObject({
+    embedding,
+    netSpeechSeconds: amount,
+    snrDb: decibels,
+    bandwidthHz: amount.nullable(),
+  });
+  const measures = z.strictObject({
+    rateHz: amount,
+    grossSeconds: amount,
+    netSpeechSeconds: amount,
+    speechLevelDb: decibels,
+    snrDb: decibels,
+    saturatedPerMinute: amount,
+    saturationRatio: amount,
+    bandwidthHz: amount.nullable(),
+  });
+  const segment = z.strictObject({
+    processedAudioId: z.string(),
+    sessionId: z.string(),
+    mediaSegmentId: z.string(),
+    channel: z.number().int().min(0).nullable(),
+    mediaChannels: z.number().int().min(1),
+    mediaRateHz: amount,
+    printType: z.string(),
+    source: z.enum(["process-audio", "check"]),
+    validity: z.enum(AudioValidity),
+    measures,
+    speakers: z.number().int().min(0),
+    voiceClass: amount.max(100).nullable(),
+    revision: z.string(),
+    createdAt: instant,
+    addedAt: instant,
+    embedding: embedding.nullable(),
+    windows: z.array(z.strictObject({ embedding, speechSeconds: amount, startSeconds: amount, endSeconds: amount })),
+  });
+  return z.strictObject({
+    format: z.literal(exportFormat.format),
+    version: z.literal(exportFormat.version),
+    profileId: z.string(),
+    owner: z.strictObject({ kind: z.enum(["person", "fraudster"]), externalId: z.string().min(1) }),
+    tag: z.string(),
+    printType: z.string().nullable(),
+    printVersion: z.number().int().min(1),
+    status: z.enum(["BASIC_TRAINED", "OPTIMAL_TRAINED"]),
+    createdAt: instant,
+    template: voice.extend({
+      revision: z.string(),
+      calibrationModelId: z.string().optional(),
+      grown: z
+        .strictObject({
+          enrolled: voice,
+          sessions: z.array(voice.extend({ sessionId: z.string(), at: amount })),
+        })
+        .optional(),
+    }),
+    segments: z.array(segment),
+  });
+}
+
+type ImportedProfile = z.output<ReturnType<typeof profileSchema>>;
+type ImportedSegment = ImportedProfile["segments"][number];
+
+function parse(bytes: Uint8Array, model: ModelInfo): ImportedProfile & { readonly template: Profile["template"] & {} } {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw invalid("profile", "malformed", "profile is not an exported voiceprint: it is not JSON");
+  }
+  checkOrigin(value, model);
+  const parsed = profileSchema(model).safeParse(value);
+  if (parsed.success) return parsed.data as ReturnType<typeof parse>;
+  const { path, message } = parsed.error.issues[0]!;
+  throw invalid("profile", "malformed", `profile is not an exported voiceprint: ${path.join(".")}: ${message}`);
+}
+
+/** What a good export of another version, or of another model, is told. */
+function checkOrigin(value: unknown, model: ModelInfo): void {
+  const { format, version, template } = (value ?? {}) as {
+    format?: unknown;
+    version?: unknown;
+    template?: { revision?: unknown; calibrationModelId?: unknown } | null;
+  };
+  if (format !== exportFormat.format) throw invalid("profile", "malformed", "profile is not an exported voiceprint");
+  if (version !== exportFormat.version)
+    throw invalid("profile", "version", `expected an export of version ${exportFormat.version}, got ${version}`);
+  if (template === null)
+    throw invalid("profile", "not_trained", "the exported voiceprint is not trained; finish its enrollment first");
+  if (typeof template?.revision !== "string" || template.revision === model.revision) return;
+  const maker = typeof template.calibrationModelId === "string" ? `${template.calibrationModelId}, ` : "";
+  const message =
+    `the voiceprint was made by another model (${maker}revision ${template.revision.slice(0, 16)}); ` +
+    `this one is ${model.calibrationModelId}, revision ${model.revision.slice(0, 16)}: enroll again`;
+  throw new StatusError({
+    statusCode: StatusCode.OBSOLETE,
+    message,
+    fieldViolations: [fieldViolation("profile", "obsolete", message)],
+  });
+}

@@ -1,0 +1,182 @@
+/** Voiceprints from one store to another, and the scores that answers carry. */
+import { describe, expect, test } from "vitest";
+import { StatusCode } from "../../src/contract/index.js";
+import { Voiceprints } from "../../src/voiceprints.js";
+import { rateHz, take } from "./fixture-engine.js";
+import { openWorld, refusal, scopeA, type World } from "./world.js";
+
+const passphrase = "correct horse battery";
+const audio = (speaker: number, seconds: number) => ({ samples: take(speaker, seconds), rateHz });
+const takes = (speaker: number) => [3, 3.1, 3.2].map((seconds) => audio(speaker, seconds));
+const voicesOf = ({ processor }: World, scope = scopeA) =>
+  new Voiceprints(processor, { scope, configset: "ivr-text-dependent" });
+
+async function device() {
+  const world = await openWorld();
+  const voices = voicesOf(world);
+  await voices.enroll("ada", takes(7));
+  return { world, voices };
+}
+
+describe("a sealed export", () => {
+  test("moves a print: the other store scores the same, and knows the voice's segments", async () => {
+    const { voices } = await device();
+    const sealed = await voices.export("ada", { passphrase });
+    expect(sealed).not.toContain("embedding");
+    expect(JSON.parse(sealed)).toMatchObject({
+      format: "vivavoce-sealed-export",
+      version: 1,
+      kdf: { name: "PBKDF2", hash: "SHA-256", iterations: 600_000 },
+    });
+    const box = voicesOf(await openWorld());
+    for (const given of [sealed, new TextEncoder().encode(sealed), new Blob([sealed])]) {
+      expect(await box.import(given, { passphrase })).toMatchObject([{ name: "ada", tag: "" }]);
+      const [there, here] = await Promise.all([box.verify("ada", audio(7, 4)), voices.verify("ada", audio(7, 4))]);
+      expect(there).toMatchObject({ decision: "AUTHENTIC", score: here.score, ratio: here.ratio });
+      expect(await box.verify("ada", audio(9, 4))).toMatchObject({ decision: "NO_MATCH" });
+      const [moved] = await box.export("ada");
+      expect(moved).toMatchObject({ printVersion: 1, printType: "text-dependent", status: "OPTIMAL_TRAINED" });
+      expect(moved!.segments).toHaveLength(3);
+      const more = await box.enroll("ada", [audio(7, 3.3)]);
+      expect(more).toMatchObject({ trained: true, printVersion: 2 });
+      expect(await box.erase("ada")).toBe(true);
+    }
+  });
+
+  test("takes another name, all prints of an owner, and a fraudster's", async () => {
+    const { voices } = await device();
+    await voices.enroll("ada", takes(7), { tag: "phone" });
+    await voices.enrollFraudster("mallory", takes(9));
+    const box = voicesOf(await openWorld());
+    const both = await box.import(await voices.export("ada", { passphrase }), { passphrase, name: "lovelace" });
+    expect(both.map(({ name, tag }) => [name, tag])).toEqual([
+      ["lovelace", ""],
+      ["lovelace", "phone"],
+    ]);
+    await box.import(await voices.exportFraudster("mallory", { passphrase }), { passphrase });
+    expect(await box.people()).toEqual(["lovelace"]);
+    expect(await box.fraudsters()).toEqual(["mallory"]);
+    expect(await box.watch(audio(9, 12))).toMatchObject({ decision: "FRAUD", likeliestFraudster: "mallory" });
+  });
+
+  test("that does not open, or is none, is refused in words, and nothing is written", async () => {
+    const { voices } = await device();
+    const sealed = await voices.export("ada", { passphrase });
+    const box = voicesOf(await openWorld());
+    const envelope = JSON.parse(sealed);
+    const changed = (change: object) => JSON.stringify({ ...envelope, ...change });
+    const flipped = `${envelope.sealed.slice(0, 100)}${envelope.sealed[100] === "A" ? "B" : "A"}${envelope.sealed.slice(101)}`;
+    for (const [text, words, message] of [
+      [sealed, "wrong horse battery", /the passphrase is wrong/],
+      [sealed, "short", /at least 8 characters, got 5/],
+      [changed({ sealed: flipped }), passphrase, /the passphrase is wrong, or the file was changed/],
+      [changed({ kdf: { ...envelope.kdf, iterations: 600_001 } }), passphrase, /the passphrase is wrong/],
+      [changed({ kdf: { ...envelope.kdf, iterations: 1 } }), passphrase, /damaged: kdf\.iterations/],
+      [changed({ kdf: { ...envelope.kdf, iterations: 1e9 } }), passphrase, /damaged: kdf\.iterations/],
+      [changed({ version: 2 }), passphrase, /expected a sealed export of version 1, got 2/],
+      ["{}", passphrase, /not a sealed export/],
+      ["RIFF", passphrase, /not a sealed export/],
+    ] as const) {
+      const refused = await box.import(text, { passphrase: words }).catch((error: unknown) => error);
+      expect(refused).toMatchObject({ code: StatusCode.INVALID_REQUEST, message: expect.stringMatching(message) });
+    }
+    expect(await box.people()).toEqual([]);
+    expect(await refusal(voices.export("nobody", { passphrase }))).toMatchObject({ code: "NOT_FOUND" });
+  });
+
+  test("of another model is obsolete, and one who is known is not written over", async () => {
+    const { voices } = await device();
+    const sealed = await voices.export("ada", { passphrase });
+    const newer = await openWorld();
+    newer.engine.behavior.revision = "b".repeat(64);
+    await expect(voicesOf(newer).import(sealed, { passphrase })).rejects.toThrow(/another model .*enroll again/);
+    expect(await refusal(voicesOf(newer).import(sealed, { passphrase }))).toMatchObject({ code: "OBSOLETE" });
+    expect(await voicesOf(newer).people()).toEqual([]);
+
+    // The second of two prints is known there: the first is not left behind.
+    await voices.enroll("ada", takes(7), { tag: "phone" });
+    const box = voicesOf(await openWorld());
+    await box.enroll("ada", [audio(9, 3)], { tag: "phone" });
+    const both = await voices.export("ada", { passphrase });
+    expect(await refusal(box.import(both, { passphrase }))).toMatchObject({ code: "ALREADY_EXISTS" });
+    expect((await box.export("ada")).map(({ tag }) => tag)).toEqual(["phone"]);
+  });
+});
+
+test("a profile that was changed on the way in is refused by the field, and leaves nobody", async () => {
+  const { voices } = await device();
+  const [profile] = await voices.export("ada");
+  const { processor, context } = await openWorld();
+  const { template, segments } = profile!;
+  for (const [change, words] of [
+    [{ template: { ...template!, embedding: template!.embedding.slice(1) } }, /template\.embedding/],
+    [{ template: { ...template!, embedding: template!.embedding.map((value) => 2 * value) } }, /unit length/],
+    [{ template: { ...template!, netSpeechSeconds: null } }, /template\.netSpeechSeconds/],
+    [{ template: null }, /not trained/],
+    [{ segments: [{ ...segments[0]!, extra: 1 }] }, /segments\.0/],
+    [{ version: 7 }, /version 1, got 7/],
+    [{ owner: { kind: "robot", externalId: "ada" } }, /owner\.kind/],
+    [{ format: undefined }, /not an exported voiceprint/],
+  ] as const) {
+    const bytes = new TextEncoder().encode(JSON.stringify({ ...profile, ...change }));
+    await expect(processor.importVoiceprintProfile({ context, profile: bytes })).rejects.toThrow(words);
+  }
+  expect((await processor.listVoiceprintProfiles({ context })).profiles).toEqual([]);
+});
+
+test("a store that fails in the middle leaves nobody behind", async () => {
+  const { voices } = await device();
+  const sealed = await voices.export("ada", { passphrase });
+  const world = await openWorld();
+  const { train } = world.store.profiles;
+  world.store.profiles.train = () => Promise.reject(new Error("the disk is full"));
+  const box = voicesOf(world);
+  expect(await refusal(box.import(sealed, { passphrase }))).toMatchObject({ code: "INTERNAL_ERROR" });
+  expect(await box.people()).toEqual([]);
+  world.store.profiles.train = train;
+  expect(await box.import(sealed, { passphrase })).toHaveLength(1);
+});
+
+test("a processor that may not export says so", async () => {
+  const world = await openWorld({ allowExport: false });
+  const voices = voicesOf(world);
+  await voices.enroll("ada", takes(7));
+  await expect(voices.export("ada")).rejects.toThrow(/set "allowExport"/);
+});
+
+describe("answers", () => {
+  test("carry ratio, threshold and rate beside the cosine, as the decision used them", async () => {
+    const { world, voices } = await device();
+    const genuine = await voices.verify("ada", audio(7, 4), { ignoreCheckpoints: true });
+    const impostor = await voices.verify("ada", audio(9, 4), { ignoreCheckpoints: true });
+    // One candidate, one look: the target itself.
+    const threshold = Math.fround(world.engine.behavior.threshold(0.01));
+    expect(genuine.threshold).toBeCloseTo(threshold, 5);
+    expect(genuine.falseAcceptRate).toBe(Math.fround(0.01));
+    expect(genuine.ratio!).toBeGreaterThan(genuine.threshold!);
+    expect(impostor.ratio!).toBeLessThan(impostor.threshold!);
+    expect(genuine.result.authenticationScore).toMatchObject({ ratio: genuine.ratio, threshold: genuine.threshold });
+    expect(JSON.parse(JSON.stringify(genuine))).toEqual(genuine);
+
+    await voices.enroll("bob", takes(9));
+    const found = await voices.identify(audio(7, 4), undefined, { ignoreCheckpoints: true });
+    // Two candidates: each has to reach more, so that the call keeps the rate.
+    expect(found.threshold!).toBeGreaterThan(genuine.threshold!);
+    expect(found.candidates.map(({ name }) => name)).toEqual(["ada", "bob"]);
+    expect(found.candidates[0]).toMatchObject({ score: found.score, ratio: found.ratio, threshold: found.threshold });
+    expect(found.candidates[1]!.ratio!).toBeLessThan(found.candidates[1]!.threshold!);
+  });
+
+  test("of an enrollment say what is still missing", async () => {
+    const voices = voicesOf(await openWorld());
+    const first = await voices.enroll("ada", [audio(7, 2)]);
+    expect(first).toMatchObject({ trained: false, reason: "NOT_READY_TO_TRAIN", missingRecordings: 2 });
+    expect(first.missingSpeechSeconds).toBeCloseTo(3 - first.segments[0]!.netSpeechSeconds, 3);
+    const second = await voices.enroll("ada", [audio(7, 3), audio(7, 3.1)]);
+    expect(second).toMatchObject({ trained: true, missingSpeechSeconds: 0, missingRecordings: 0 });
+    expect(await voices.enroll("ada", [audio(7, 3.2)], { train: false })).toMatchObject({
+      missingSpeechSeconds: null,
+      missingRecordings: null,
+    });
+  });
+});
