@@ -11,6 +11,7 @@ import { endsEarly, looksAt, reachableCheckpoints } from "../voiceprint/checkpoi
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import {
   decide,
+  halfWidthOf,
   type JudgedEvidence,
   judgedEvidence,
   type Outcome,
@@ -151,9 +152,9 @@ export class Comparison {
     const comparisons = { targetRate, candidates: candidates.count, looks };
     const evidence = judgedEvidence(score, comparisons, (rate) => deps.engine.threshold(rate, score));
     const rate = rateOfOneComparison(targetRate, candidates.count, looks);
-    const judged = scored.map((one) => ({
+    const judged = scored.map((one, i) => ({
       ...one,
-      threshold: deps.engine.threshold(rate, one.score),
+      threshold: i === 0 ? evidence.threshold + halfWidthOf(evidence) : deps.engine.threshold(rate, one.score),
       falseAcceptRate: targetRate,
     }));
     return { outcome: decide(candidates.kind, evidence), evidence, scored: judged };
