@@ -43,6 +43,11 @@ export {
 export { reserveVoiceClass, voiceClass, voiceClassAxis, voiceClassQuantiles } from "./score/voice-class";
 export { splitSmallerSpeech, splitVoices } from "./score/speakers";
 export {
+  CAMPPLUS,
+  EMBEDDED,
+  NOT_FINITE,
+  NOT_LOADED,
+  RESNET34,
   speakerBins,
   speakerDimensions,
   speakerEmbed,
@@ -57,7 +62,10 @@ export {
   speakerTensorBytes,
   speakerTensors,
   speakerWipe,
+  TOO_FEW_FRAMES,
+  TOO_MANY_FRAMES,
 } from "./speaker/abi";
+export { PLAYBACK, SYNTHETIC } from "./spoof/config";
 export {
   attackFeatures,
   attackMaxFrames,
@@ -70,7 +78,7 @@ export {
   attackTensors,
   attackWipe,
 } from "./spoof/abi";
-export { hammingLogMel, logMel, logMelFrames, removeMean } from "./dsp/log-mel";
+export { hammingLogMel, logMel, logMelFrames } from "./dsp/log-mel";
 export { detail, detailBins } from "./dsp/detail";
 export {
   resampleInputCapacity,

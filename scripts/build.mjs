@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { writeKernelExports } from "./kernel-exports.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const records = "dist/.build";
@@ -34,6 +35,7 @@ function kernels() {
     const inputs = ["assembly", "asconfig.json", "node_modules/assemblyscript/package.json"];
     const outputs = ["dist/engine/vivavoce.wasm"];
     if (previous?.isCurrent(inputs, outputs)) return null;
+    writeKernelExports();
     node("assemblyscript/bin/asc.js", "assembly/index.ts", "--target", "release");
     return { inputs, outputs };
   });

@@ -11,7 +11,7 @@
  * A column is 4 ms of the pre-emphasized audio under a symmetric Hann window: the power of bins 1..32 of its 64-point transform, 250 Hz
  * each. Four frames at once, one per lane. Against f64: amplitudes of a column within 5e-7 of the sum of its windowed magnitudes.
  */
-import { reserve } from "../memory";
+import { HEARING, reserve, reserveVoice } from "../memory";
 import { createFilterBank, filterLogs } from "./filter-bank";
 import { storeColumns, storeLogs } from "./lanes";
 import { BATCH, BATCH_SAMPLES, BINS, emphasized, HOP, logMelFrames, power, POWER_GAIN, spectra } from "./log-mel";
@@ -29,11 +29,11 @@ const ROW: usize = DETAIL_BINS * 4;
 const bands = createFilterBank((hz: f64) => hz, 1.0 / POWER_GAIN);
 const window: usize = reserve(LENGTH * 4);
 const turns: usize = reserve(17 * 32 * 8); // cosine and sine of each frequency 0..16 at the samples 1..32
-const samples: usize = reserve(LENGTH * 16);
-const folded: usize = reserve(32 * 32); // for the samples 1..32: the sum and the difference of those that lie alike around the middle
-const powers: usize = reserve((COLUMN_BINS + 1) * 16); // the first is the constant's, which is not told
-const tail: usize = reserve(BATCH_SAMPLES * 4);
-const tailRows: usize = reserve(<usize>BATCH * ROW);
+const samples: usize = reserveVoice(LENGTH * 16, HEARING);
+const folded: usize = reserveVoice(32 * 32, HEARING); // for the samples 1..32: the sum and the difference of those that lie alike around the middle
+const powers: usize = reserveVoice((COLUMN_BINS + 1) * 16, HEARING); // the first is the constant's, which is not told
+const tail: usize = reserveVoice(BATCH_SAMPLES * 4, HEARING);
+const tailRows: usize = reserveVoice(<usize>BATCH * ROW, HEARING);
 
 function makeTables(): void {
   for (let n = 0; n < LENGTH; n++) {
@@ -142,14 +142,6 @@ export function detail(out: usize, x: usize, samples: i32): i32 {
     spectra(tail);
     detailOfSpectra(tailRows);
     memory.copy(out + <usize>f * ROW, tailRows, <usize>(frames - f) * ROW);
-    memory.fill(tail, 0, <usize>BATCH_SAMPLES * 4);
-    memory.fill(tailRows, 0, <usize>BATCH * ROW);
   }
   return frames;
-}
-
-export function wipeDetail(): void {
-  memory.fill(samples, 0, LENGTH * 16);
-  memory.fill(folded, 0, 32 * 32);
-  memory.fill(powers, 0, (COLUMN_BINS + 1) * 16);
 }

@@ -1,5 +1,5 @@
 /** Banks of 80 overlapping triangles from 20 to 8,000 Hz over a 512-point power spectrum at 16 kHz, their edges even on some scale. */
-import { create, reserve } from "../memory";
+import { HEARING, create, reserve, reserveVoice } from "../memory";
 import { storeLogs } from "./lanes";
 
 export const BINS: i32 = 80;
@@ -9,7 +9,7 @@ const RATE: f64 = 16000;
 const LOW_HZ: f64 = 20;
 const HIGH_HZ: f64 = 8000;
 
-const sums: usize = reserve((BINS + 1) * 16); // the first is what falls before the first peak: nothing
+const sums: usize = reserveVoice((BINS + 1) * 16, HEARING); // the first is what falls before the first peak: nothing
 
 @unmanaged
 export class FilterBank {
@@ -67,8 +67,4 @@ export function filterLogs(bank: FilterBank, out: usize, row: usize, power: usiz
     to += 16;
   } while (to < past);
   storeLogs(out, row, sums + 16, BINS);
-}
-
-export function wipeFilterSums(): void {
-  memory.fill(sums, 0, (BINS + 1) * 16);
 }

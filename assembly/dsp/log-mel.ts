@@ -13,8 +13,8 @@
  *
  * Against kaldi-native-fbank: at most 2e-4 in the logarithm where a bin is above the floor (f32 on both sides).
  */
-import { reserve } from "../memory";
-import { BINS, createFilterBank, FFT, filterLogs, wipeFilterSums } from "./filter-bank";
+import { HEARING, reserve, reserveVoice } from "../memory";
+import { BINS, createFilterBank, FFT, filterLogs } from "./filter-bank";
 import { storeColumns } from "./lanes";
 
 export { BINS };
@@ -31,12 +31,12 @@ export const POWER_GAIN: f64 = 4;
 
 const EMPHASIS: f32 = 0.97;
 
-const work: usize = reserve(256 * 32); // 256 complex values, real and imaginary vector side by side
+const work: usize = reserveVoice(256 * 32, HEARING); // 256 complex values, real and imaginary vector side by side
 /** What spectra() leaves: the four frames' powers, a vector per frequency, and the batch's samples after pre-emphasis (but the first). */
-export const power: usize = reserve(257 * 16);
-export const emphasized: usize = reserve(BATCH_SAMPLES * 4);
-const tail: usize = reserve(BATCH_SAMPLES * 4);
-const tailMels: usize = reserve(BATCH * BINS * 4);
+export const power: usize = reserveVoice(257 * 16, HEARING);
+export const emphasized: usize = reserveVoice(BATCH_SAMPLES * 4, HEARING);
+const tail: usize = reserveVoice(BATCH_SAMPLES * 4, HEARING);
+const tailMels: usize = reserveVoice(BATCH * BINS * 4, HEARING);
 
 const povey: usize = reserve(FRAME * 4);
 const hamming: usize = reserve(FRAME * 4);
@@ -338,29 +338,6 @@ function logMelUnder(window: usize, out: usize, x: usize, samples: i32): i32 {
     memory.fill(tail + <usize>rest * 4, 0, <usize>(BATCH_SAMPLES - rest) * 4);
     logMelBatch(tailMels, tail, window);
     memory.copy(out + <usize>(f * BINS * 4), tailMels, <usize>((frames - f) * BINS * 4));
-    memory.fill(tail, 0, <usize>BATCH_SAMPLES * 4);
   }
   return frames;
-}
-
-/** Removes each bin's mean over the frames, in place: x[frames][80]. */
-export function removeMean(x: usize, frames: i32): void {
-  if (frames < 1) return;
-  const row: usize = BINS * 4;
-  const end = x + <usize>frames * row;
-  for (let m: usize = 0; m < row; m += 16) {
-    let sum = f32x4.splat(0);
-    for (let p = x + m; p < end; p += row) sum = f32x4.add(sum, v128.load(p));
-    const mean = f32x4.div(sum, f32x4.splat(<f32>frames));
-    for (let p = x + m; p < end; p += row) v128.store(p, f32x4.sub(v128.load(p), mean));
-  }
-}
-
-/** No voice stays in the scratch. */
-export function wipeSpectra(): void {
-  memory.fill(work, 0, 256 * 32);
-  memory.fill(power, 0, 257 * 16);
-  memory.fill(emphasized, 0, BATCH_SAMPLES * 4);
-  memory.fill(tailMels, 0, BATCH * BINS * 4);
-  wipeFilterSums();
 }

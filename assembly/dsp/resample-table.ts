@@ -90,12 +90,12 @@ function fill(table: ResampleTable): void {
 
 /** The table for a rate of LOWEST_HZ..HIGHEST_HZ, made now unless it is one of the four used last. */
 export function resampleTable(rateHz: i32): ResampleTable {
-  uses++;
   let oldest = changetype<ResampleTable>(slots);
   for (let i = 0; i < SLOTS; i++) {
     const table = changetype<ResampleTable>(slots + <usize>i * offsetof<ResampleTable>());
     if (table.rateHz == rateHz) {
-      table.usedAt = uses;
+      // Counted only where it changes: how often a table is used tells how long somebody spoke.
+      if (table.usedAt < uses) table.usedAt = ++uses;
       return table;
     }
     if (table.usedAt < oldest.usedAt) oldest = table;
@@ -104,7 +104,7 @@ export function resampleTable(rateHz: i32): ResampleTable {
   const common = greatestCommonDivisor(rateHz, OUTPUT_HZ);
   const slot = <i32>((changetype<usize>(table) - slots) / offsetof<ResampleTable>());
   table.rateHz = rateHz;
-  table.usedAt = uses;
+  table.usedAt = ++uses;
   table.up = OUTPUT_HZ / common;
   table.down = rateHz / common;
   // Kaiser's length for a transition of 0.05 of the lower rate.

@@ -3,7 +3,7 @@
  * Every output is one dot product in a fixed order, so the chunking of the input does not change a bit of it.
  * At 16 kHz the samples pass untouched. The filters' figures are in resample-table.ts.
  */
-import { reserve } from "../memory";
+import { HEARING, reserveVoice } from "../memory";
 import { HIGHEST_HZ, LOWEST_HZ, MOST_TAPS, OUTPUT_HZ, resampleTable } from "./resample-table";
 
 /** Most samples taken in one call, and the most that may come out of it. */
@@ -116,9 +116,9 @@ export function resamplerPush(state: usize, out: usize, x: usize, n: i32): i32 {
 }
 
 // The resampler alone, for who wants nothing else: one conversion at a time.
-const alone: usize = reserve(RESAMPLER_BYTES);
-const aloneIn: usize = reserve(RESAMPLE_BLOCK * 4);
-const aloneOut: usize = reserve((RESAMPLE_MOST + 8) * 4);
+const alone: usize = reserveVoice(RESAMPLER_BYTES, HEARING);
+const aloneIn: usize = reserveVoice(RESAMPLE_BLOCK * 4, HEARING);
+const aloneOut: usize = reserveVoice((RESAMPLE_MOST + 8) * 4, HEARING);
 
 /** Begins a conversion; -1 when the rate is not one of 4,000..192,000 Hz, else 0. */
 export function resampleStart(rateHz: i32): i32 {

@@ -30,7 +30,7 @@
  * A window that became full in the last push is taken before the next push, peek or finish. A peek or finish can itself fill the
  * window: its last one may be up to WINDOW_SLACK frames longer than asked, never two.
  */
-import { reserve } from "../memory";
+import { HEARING, reserve, reserveVoice, wipe } from "../memory";
 import { bandwidthHz, FrameSums, frameSums, SPECTRUM_BYTES, snrDb, spectrumPush, wadaDb } from "../quality/spectrum";
 import { SPEECH_LEVEL_BYTES, speechLevelDb, speechLevelPush, speechLevelStart } from "../quality/speech-level";
 import { SATURATION_BYTES, saturatedRuns, saturatedSamples, saturationPush } from "../quality/saturation";
@@ -45,8 +45,8 @@ import {
   VOICE_ACTIVITY_BYTES,
   voiceActivity,
 } from "../quality/voice-activity";
-import { DETAIL_BINS, detailOfSpectra, wipeDetail } from "./detail";
-import { BATCH, BATCH_SAMPLES, BINS, FRAME, hammingSpectra, HOP, logMelOfSpectra, SILENCE, spectra, wipeSpectra } from "./log-mel";
+import { DETAIL_BINS, detailOfSpectra } from "./detail";
+import { BATCH, BATCH_SAMPLES, BINS, FRAME, hammingSpectra, HOP, logMelOfSpectra, SILENCE, spectra } from "./log-mel";
 import { RESAMPLE_MOST, RESAMPLER_BYTES, rateIsSupported, resamplerPush, resamplerStart, resamplerWait } from "./resample";
 
 /** Bits of streamStatus(). */
@@ -144,14 +144,14 @@ const BYTES: usize = max(
   DETAIL_WINDOW + <usize>(LONGEST_DETAIL_WINDOW + WINDOW_SLACK) * DETAIL_ROW,
 );
 
-const input: usize = reserve(INPUT * 4);
-const state: usize = reserve(BYTES);
-const aside: usize = reserve(DETAIL_WINDOW);
-const batch: usize = reserve(<usize>BATCH * ROW);
-const ownBatch: usize = reserve(<usize>BATCH * DETAIL_ROW);
+const input: usize = reserveVoice(INPUT * 4, HEARING);
+const state: usize = reserveVoice(BYTES, HEARING);
+const aside: usize = reserveVoice(DETAIL_WINDOW, HEARING);
+const batch: usize = reserveVoice(<usize>BATCH * ROW, HEARING);
+const ownBatch: usize = reserveVoice(<usize>BATCH * DETAIL_ROW, HEARING);
 const silentFrame: usize = reserve(ROW);
-const times: usize = reserve(3 * 8);
-const measures: usize = reserve(16 * 8);
+const times: usize = reserveVoice(3 * 8, HEARING);
+const measures: usize = reserveVoice(16 * 8, HEARING);
 let reported: i32 = 0;
 
 for (let m: usize = 0; m < ROW; m += 4) store<f32>(silentFrame + m, SILENCE);
@@ -295,15 +295,7 @@ export function streamStart(rateHz: i32, windowFrames: i32, limitFrames: i32, ro
 
 /** Forgets the stream, the input and everything reported: no voice stays in memory. */
 export function streamWipe(): void {
-  memory.fill(input, 0, INPUT * 4);
-  memory.fill(state, 0, BYTES);
-  memory.fill(aside, 0, DETAIL_WINDOW);
-  memory.fill(batch, 0, <usize>BATCH * ROW);
-  memory.fill(ownBatch, 0, <usize>BATCH * DETAIL_ROW);
-  wipeSpectra();
-  wipeDetail();
-  memory.fill(times, 0, 24);
-  memory.fill(measures, 0, 128);
+  wipe(HEARING);
   stream().status = FINISHED;
   reported = 0;
 }

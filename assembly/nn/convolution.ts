@@ -18,6 +18,7 @@
  *
  * The sum of |weight| · |activation| of one output must stay below 2³¹: the exporter checks it.
  */
+import { ATTACKS, SPEAKER, holdsVoice } from "../memory";
 
 /** One convolution: what is multiplied and how its sums become activations of the next layer. */
 @unmanaged
@@ -96,11 +97,7 @@ export function emit(out: usize, residual: usize, s0: v128, s1: v128, g0: v128, 
 /** Sums of tiles, i32 [4][8] each: one, or the six of `convolveQuads` and `convolvePatches`. */
 export const TILE: usize = 128;
 export const TILES: usize = memory.data(6 * 128, 16);
-
-/** The last sums are of a voice, too. */
-export function wipeTiles(): void {
-  memory.fill(TILES, 0, 6 * TILE);
-}
+holdsVoice(TILES, 6 * 128, SPEAKER | ATTACKS);
 
 // @ts-ignore: decorator
 @inline

@@ -8,7 +8,7 @@
  */
 import { BINS } from "../dsp/log-mel";
 import { sigmoid4, tanh4 } from "../math/exponential";
-import { reserve } from "../memory";
+import { HEARING, reserve, reserveVoice } from "../memory";
 import { BIASES, HIDDEN, SCALES, WEIGHTS } from "./voice-activity-weights";
 
 /** Frames after which a frame's score is known. */
@@ -20,10 +20,10 @@ const GATES: i32 = 3 * HIDDEN;
 const dense: usize = reserve(HIDDEN * BINS * 4);
 const input: usize = reserve(GATES * HIDDEN * 4);
 const recurrent: usize = reserve(GATES * HIDDEN * 4);
-const normalized: usize = reserve(BINS * 4);
-const features: usize = reserve(HIDDEN * 4);
-const fromInput: usize = reserve(GATES * 4);
-const fromState: usize = reserve(GATES * 4);
+const normalized: usize = reserveVoice(BINS * 4, HEARING);
+const features: usize = reserveVoice(HIDDEN * 4, HEARING);
+const fromInput: usize = reserveVoice(GATES * 4, HEARING);
+const fromState: usize = reserveVoice(GATES * 4, HEARING);
 
 // BIASES: dense, input, recurrent, the output's weights, the output's bias.
 const denseBias: usize = BIASES;

@@ -17,7 +17,7 @@
  * Speech is in seconds, clamped to 0.5..16, what the calibration was fitted on; SNR to -5..20 dB; bandwidth is 0 at 4 kHz and below, 1 at 7 kHz and above.
  * What could not be measured is passed as NaN and taken as 15 dB, 4 kHz.
  */
-import { reserve } from "../memory";
+import { SCORING, reserve, reserveVoice } from "../memory";
 
 export const features: i32 = 12;
 const maxTerms: i32 = 64;
@@ -27,7 +27,7 @@ let feature: usize = 0;
 let terms: usize = 0;
 
 export function reserveCalibration(): void {
-  feature = reserve(<usize>features << 3);
+  feature = reserveVoice(<usize>features << 3, SCORING);
   terms = reserve(<usize>maxTerms << 4);
 }
 export function calibrationMaxTerms(): i32 {

@@ -6,7 +6,7 @@
  *   query  [d] i16        the query in 16 bits                       listed [batch] i32  rows to look at, instead of a range
  *   scores [batch] f32                                               rows   [capacity][d] f32, or as `row8` says
  */
-import { reserve } from "../memory";
+import { GALLERY, reserve, reserveVoice, wipe } from "../memory";
 import { bytes8, cosine, cosine8, cosines, cosines8, quantize16, quantize8, row8, scale8 } from "./cosine";
 
 /** Rows scored between two looks at the threshold: the scores stay in the first-level cache. */
@@ -27,11 +27,11 @@ let hits: usize = 0;
 export function reserveGallery(d: i32, eightBits: bool): void {
   dimensions = d;
   inBytes = eightBits;
-  input = reserve(<usize>d << 2);
-  query = reserve(<usize>d << 1);
-  scores = reserve(<usize>batch << 2);
+  input = reserveVoice(<usize>d << 2, GALLERY);
+  query = reserveVoice(<usize>d << 1, GALLERY);
+  scores = reserveVoice(<usize>batch << 2, GALLERY);
   listed = reserve(<usize>batch << 2);
-  hits = reserve(<usize>batch << 3);
+  hits = reserveVoice(<usize>batch << 3, GALLERY);
   rows = reserve(0);
 }
 
@@ -63,10 +63,11 @@ function rowAt(row: i32): usize {
   return inBytes ? row8(rows, row, dimensions) : rows + (<usize>row * <usize>dimensions << 2);
 }
 
-/** rows[row] = input. */
+/** rows[row] = input, which is cleared: a row that is wiped later leaves nothing there. */
 export function galleryStore(row: i32): void {
   if (inBytes) store<f32>(scale8(rows, row, dimensions), quantize8(rowAt(row), input, dimensions));
   else memory.copy(rowAt(row), input, <usize>dimensions << 2);
+  memory.fill(input, 0, <usize>dimensions << 2);
 }
 
 /** The row leaves the memory; it scores 0 until it is stored again. */
@@ -116,8 +117,5 @@ export function gallerySearchListed(n: i32, floor: f32): i32 {
 
 /** The query, and what was found, leave the memory. */
 export function galleryForgetQuery(): void {
-  memory.fill(input, 0, <usize>dimensions << 2);
-  memory.fill(query, 0, <usize>dimensions << 1);
-  memory.fill(hits, 0, <usize>batch << 3);
-  memory.fill(scores, 0, <usize>batch << 2);
+  wipe(GALLERY);
 }

@@ -8,7 +8,7 @@
  *   scores   [mostRows] f32      kept [mostRows] i32
  *   sum      [d] f64             mean [d] f32        probe [d] f32
  */
-import { reserve } from "../memory";
+import { SCORING, reserveVoice, wipe } from "../memory";
 
 export const mostRows: i32 = 256;
 
@@ -26,15 +26,15 @@ export let probe: usize = 0;
 /** d % 16 == 0. */
 export function reserveScoring(d: i32): void {
   dimensions = d;
-  rows = reserve(<usize>(mostRows * d) << 2);
-  weights = reserve(<usize>mostRows << 2);
-  order = reserve(<usize>mostRows << 2);
-  matrix = reserve(<usize>(mostRows * mostRows) << 2);
-  scores = reserve(<usize>mostRows << 2);
-  kept = reserve(<usize>mostRows << 2);
-  sum = reserve(<usize>d << 3);
-  mean = reserve(<usize>d << 2);
-  probe = reserve(<usize>d << 2);
+  rows = reserveVoice(<usize>(mostRows * d) << 2, SCORING);
+  weights = reserveVoice(<usize>mostRows << 2, SCORING);
+  order = reserveVoice(<usize>mostRows << 2, SCORING);
+  matrix = reserveVoice(<usize>(mostRows * mostRows) << 2, SCORING);
+  scores = reserveVoice(<usize>mostRows << 2, SCORING);
+  kept = reserveVoice(<usize>mostRows << 2, SCORING);
+  sum = reserveVoice(<usize>d << 3, SCORING);
+  mean = reserveVoice(<usize>d << 2, SCORING);
+  probe = reserveVoice(<usize>d << 2, SCORING);
 }
 
 export function scoringMostRows(): i32 {
@@ -70,5 +70,5 @@ export function rowOf(i: i32): usize {
 
 /** No voice stays behind. */
 export function wipeScoring(): void {
-  memory.fill(rows, 0, probe + (<usize>dimensions << 2) - rows);
+  wipe(SCORING);
 }

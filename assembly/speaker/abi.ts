@@ -18,26 +18,26 @@
  */
 import { finite } from "../nn/finite";
 import { Loading, complete, createLoading, take, tensorBytes } from "../nn/loading";
-import { wipeTiles } from "../nn/convolution";
+import { SPEAKER, wipe } from "../memory";
 import { BINS, DIMENSIONS, MIN_FRAMES, MOST_FRAMES } from "./config";
 import { forward as forwardCampplus } from "./campplus/network";
 import { State as CampplusState, createState as createCampplusState } from "./campplus/state";
 import { Weights as CampplusWeights, createWeights as createCampplusWeights } from "./campplus/weights";
 import { forward as forwardResnet } from "./resnet/network";
-import { State as ResnetState, createState as createResnetState } from "./resnet/state";
+import { State as ResnetState, createState as createResnetState, setFrames } from "./resnet/state";
 import { Weights as ResnetWeights, createWeights as createResnetWeights } from "./resnet/weights";
 import { State } from "./state";
 
 /** Architectures. */
-const CAMPPLUS = 0;
-const RESNET34 = 1;
+export const CAMPPLUS: i32 = 0;
+export const RESNET34: i32 = 1;
 
-/** Reasons of `speakerEmbed`. */
-const EMBEDDED = 0;
-const NOT_LOADED = 1;
-const TOO_FEW_FRAMES = 2;
-const TOO_MANY_FRAMES = 3;
-const NOT_FINITE = 4;
+/** Answers of `speakerEmbed`. */
+export const EMBEDDED: i32 = 0;
+export const NOT_LOADED: i32 = 1;
+export const TOO_FEW_FRAMES: i32 = 2;
+export const TOO_MANY_FRAMES: i32 = 3;
+export const NOT_FINITE: i32 = 4;
 
 let architecture: i32 = CAMPPLUS;
 let weights: usize = 0;
@@ -121,8 +121,6 @@ export function speakerEmbed(frames: i32): i32 {
 }
 
 export function speakerWipe(): void {
-  if (!state) return;
-  const s = changetype<State>(state);
-  memory.fill(s.features, 0, s.end - s.features);
-  wipeTiles();
+  wipe(SPEAKER);
+  if (state && architecture == RESNET34) setFrames(changetype<ResnetState>(state), 0);
 }

@@ -1,5 +1,5 @@
 /** What a forward pass of any architecture reads and leaves: features in, an embedding out. */
-import { reserve } from "../memory";
+import { SPEAKER, reserveVoice } from "../memory";
 import { BINS, DIMENSIONS } from "./config";
 
 /** i16 elements of a row of the input plane: 1 zero, the bins, 3 zeros, because a tap reads runs of 4. */
@@ -18,21 +18,18 @@ export class State {
   embedding: usize;
   /** Where a tensor lies before it is taken: scratch of the architecture. */
   staging: usize;
-  /** From `features` to `end`: what is wiped. */
-  end: usize;
 }
 
 /** Before the scratch of the architecture is reserved. */
 export function beginState(s: State, maxFrames: i32, floor: f32): void {
   s.maxFrames = maxFrames;
   s.floor = floor;
-  s.features = reserve(<usize>(maxFrames * BINS) << 2);
-  s.plane = reserve(<usize>((maxFrames + 2) * PLANE_ROW) << 1);
+  s.features = reserveVoice(<usize>(maxFrames * BINS) << 2, SPEAKER);
+  s.plane = reserveVoice(<usize>((maxFrames + 2) * PLANE_ROW) << 1, SPEAKER);
 }
 
 /** After it. */
 export function endState(s: State, staging: usize): void {
   s.staging = staging;
-  s.embedding = reserve(DIMENSIONS << 2);
-  s.end = s.embedding + (DIMENSIONS << 2);
+  s.embedding = reserveVoice(DIMENSIONS << 2, SPEAKER);
 }

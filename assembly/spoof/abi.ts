@@ -1,5 +1,5 @@
 /**
- * The attack networks as the host sees them; `kind` is 0 for synthetic speech, 1 for playback. Loading, once, before the memory is sealed:
+ * The attack networks as the host sees them; `kind` is SYNTHETIC or PLAYBACK. Loading, once, before the memory is sealed:
  *
  *   attackReserve(maxFrames)                          places for both networks' weights and their scratch
  *   for i in 0 .. attackTensors(kind)                 for each kind that the model carries, in the order of its section's tensors
@@ -14,7 +14,7 @@
  */
 import { Loading, complete, createLoading, take, tensorBytes } from "../nn/loading";
 import { finite } from "../nn/finite";
-import { wipeTiles } from "../nn/convolution";
+import { ATTACKS, wipe } from "../memory";
 import { KINDS, MIN_FRAMES, frameValues } from "./config";
 import { State, Weights, createState, createWeights, forward } from "./network";
 
@@ -84,7 +84,5 @@ export function attackScore(kind: i32, frames: i32): f32 {
 }
 
 export function attackWipe(): void {
-  const s = changetype<State>(state);
-  memory.fill(s.features, 0, s.end - s.features);
-  wipeTiles();
+  wipe(ATTACKS);
 }

@@ -1,7 +1,8 @@
 /** The attack networks: a narrow 2-D front for each picture of the speech, and a 1-D tail. `training/spoof/network.py` draws the same shapes. */
 
 /** Synthetic speech is looked for in two pictures, 80 bands of equal width and short columns; playback in 80 log-mel bins. */
-export const SYNTHETIC = 0;
+export const SYNTHETIC: i32 = 0;
+export const PLAYBACK: i32 = 1;
 export const KINDS = 2;
 
 export const BINS = 80;

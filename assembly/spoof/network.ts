@@ -1,5 +1,5 @@
 /** An attack network's weights, scratch and forward pass. */
-import { create, reserve } from "../memory";
+import { ATTACKS, create, reserveVoice } from "../memory";
 import { ACTIVATION_HIGH, FEATURE_GAIN, quantizeAbove } from "../nn/activation";
 import { Convolution, convolve, convolveChannel } from "../nn/convolution";
 import { Dense, dense, rectify } from "../nn/dense";
@@ -108,8 +108,6 @@ export class State {
   statistics: usize;
   hidden: usize;
   out: usize;
-  /** From `features` to `end`: what is wiped. */
-  end: usize;
 }
 
 /** Scratch for either network: that for synthetic speech has no layer narrower than the other's. */
@@ -119,16 +117,15 @@ export function createState(maxFrames: i32, stagedBytes: i32): State {
   const plane1 = planeChannels(SYNTHETIC, 1);
   const seen = ((BINS + COLUMN_BINS) / 8) * planeChannels(SYNTHETIC, 3);
   s.maxFrames = maxFrames;
-  s.features = reserve(<usize>(maxFrames * frameValues(SYNTHETIC)) << 2);
-  s.wide = reserve(<usize>((COLUMNS * maxFrames + 2) * (COLUMN_BINS + 2) * plane0) << 1);
-  s.narrow = reserve(max(<usize>((maxFrames + 2) * (BINS / 2 + 2) * plane1) << 1, <usize>stagedBytes));
-  s.seen = reserve(<usize>((maxFrames + 2) * seen) << 1);
-  s.means = reserve(BINS << 2);
-  s.quads = reserve(<usize>(6 * (BINS + 2) * plane0) << 1);
-  s.statistics = reserve((2 * tailChannels(SYNTHETIC, 2)) << 2);
-  s.hidden = reserve(HIDDEN << 2);
-  s.out = reserve(OUTPUTS << 2);
-  s.end = reserve(0);
+  s.features = reserveVoice(<usize>(maxFrames * frameValues(SYNTHETIC)) << 2, ATTACKS);
+  s.wide = reserveVoice(<usize>((COLUMNS * maxFrames + 2) * (COLUMN_BINS + 2) * plane0) << 1, ATTACKS);
+  s.narrow = reserveVoice(max(<usize>((maxFrames + 2) * (BINS / 2 + 2) * plane1) << 1, <usize>stagedBytes), ATTACKS);
+  s.seen = reserveVoice(<usize>((maxFrames + 2) * seen) << 1, ATTACKS);
+  s.means = reserveVoice(BINS << 2, ATTACKS);
+  s.quads = reserveVoice(<usize>(6 * (BINS + 2) * plane0) << 1, ATTACKS);
+  s.statistics = reserveVoice((2 * tailChannels(SYNTHETIC, 2)) << 2, ATTACKS);
+  s.hidden = reserveVoice(HIDDEN << 2, ATTACKS);
+  s.out = reserveVoice(OUTPUTS << 2, ATTACKS);
   return s;
 }
 

@@ -1,5 +1,6 @@
 /** The attack networks (assembly/spoof): whether a window of speech was made by a machine, or played by a loudspeaker. */
 import { EngineError, NotSupportedError } from "./engine-error.js";
+import { PLAYBACK, SYNTHETIC } from "./gen/kernel-exports.js";
 import type { Kernels } from "./kernels.js";
 import type { ModelFile, ModelSection } from "./model-file.js";
 import { type NetworkWeights, weightsOf } from "./network.js";
@@ -20,12 +21,15 @@ export interface AttackModel {
   readonly offset: number;
 }
 
-/** What the kernels take, in their order. Played into a hall, speech is so blurred that a third of it went unheard (training/spoof/LOG.md 12). */
-const shapes: readonly (Pick<AttackModel, "kind" | "rows" | "lowered"> & { readonly architecture: string })[] = [
-  { kind: "synthetic", architecture: "attack-2", rows: "detail", lowered: 0 },
-  { kind: "playback", architecture: "attack-1", rows: "mel", lowered: 3 },
+/** What the kernels take. Played into a hall, speech is so blurred that a third of it went unheard (training/spoof/LOG.md 12). */
+const shapes: readonly (Pick<AttackModel, "kind" | "rows" | "lowered"> & {
+  readonly architecture: string;
+  readonly number: number;
+})[] = [
+  { kind: "synthetic", number: SYNTHETIC, architecture: "attack-2", rows: "detail", lowered: 0 },
+  { kind: "playback", number: PLAYBACK, architecture: "attack-1", rows: "mel", lowered: 3 },
 ];
-const numberOf = (kind: AttackKind): number => shapes.findIndex((shape) => shape.kind === kind);
+const numberOf = (kind: AttackKind): number => shapes.find((shape) => shape.kind === kind)!.number;
 
 /** What the networks were trained on: clips of up to 3.2 s. */
 export const attackWindowFrames = 320;

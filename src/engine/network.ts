@@ -1,9 +1,17 @@
 /** The speaker network (assembly/speaker): loaded once, then one window of features at a time becomes an embedding. */
 import { EngineError } from "./engine-error.js";
 import type { FrontEnd } from "./front-end.js";
+import { CAMPPLUS, EMBEDDED, NOT_FINITE, RESNET34, TOO_FEW_FRAMES } from "./gen/kernel-exports.js";
 import type { Kernels } from "./kernels.js";
-import { SPEAKER_ARCHITECTURES, type SpeakerArchitecture } from "./speaker-tensors.js";
+import type { SpeakerArchitecture } from "./speaker-tensors.js";
 import { windowSlackFrames } from "./stream-kernel.js";
+
+const architectures: Readonly<Record<SpeakerArchitecture, number>> = { "campplus-1": CAMPPLUS, "resnet34-1": RESNET34 };
+
+const refusals = new Map<number, string>([
+  [TOO_FEW_FRAMES, "it is too short"],
+  [NOT_FINITE, "it holds values that are not finite"],
+]);
 
 /** The tensors of the network, in the order in which the kernels take them. Crosses threads. */
 export interface NetworkWeights {
@@ -40,7 +48,7 @@ export class Network {
   /** Reserves its slots: the kernels must not be sealed yet. */
   constructor(kernels: Kernels, { architecture, frontEnd, weights }: SpeakerModel, windowFrames: number) {
     const { run } = kernels;
-    const kind = SPEAKER_ARCHITECTURES.indexOf(architecture);
+    const kind = architectures[architecture];
     if (run.speakerReserve(kind, windowFrames + windowSlackFrames, frontEnd.floor) !== 1) {
       throw new EngineError("BAD_MODEL", `windows of ${windowFrames} frames are not possible`);
     }
@@ -62,8 +70,11 @@ export class Network {
         throw new EngineError("BAD_ARGUMENT", `a window of ${frames} frames is too long`);
       this.#kernels.writeFloats(run.speakerFeatures(), features);
       const refused = run.speakerEmbed(frames);
-      if (refused !== 0)
-        throw new EngineError("BAD_ARGUMENT", `a window of ${frames} frames gives no embedding (${refused})`);
+      if (refused !== EMBEDDED)
+        throw new EngineError(
+          "BAD_ARGUMENT",
+          `a window of ${frames} frames gives no embedding: ${refusals.get(refused) ?? `status ${refused}`}`,
+        );
       return this.#kernels.readFloats(run.speakerEmbedding(), run.speakerDimensions());
     } finally {
       run.speakerWipe();

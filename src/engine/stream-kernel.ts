@@ -1,5 +1,6 @@
 /** Reads recordings with the streaming kernel (assembly/dsp/stream.ts): measures, and the features of windows of net speech. */
 import { EngineError } from "./engine-error.js";
+import { BAD_WINDOW, DETAIL_ROWS, HAMMING_ROWS, LIMIT_REACHED, MEL_ROWS, WINDOW_FULL } from "./gen/kernel-exports.js";
 import type { Kernels } from "./kernels.js";
 import type { Measures } from "./port.js";
 
@@ -42,12 +43,11 @@ export interface StreamFormat {
   readonly lowered?: number;
 }
 
-/** The order is the kernels'. */
-const rowsOfKernels: readonly FrameRows[] = ["mel", "detail", "hamming"];
-
-const windowFull = 1;
-const limitReached = 2;
-const badWindow = -2;
+const rowsOfKernels: Readonly<Record<FrameRows, number>> = {
+  mel: MEL_ROWS,
+  detail: DETAIL_ROWS,
+  hamming: HAMMING_ROWS,
+};
 
 /** Frames are 10 ms apart. */
 const framesPerSecond = 100;
@@ -89,7 +89,7 @@ export class StreamKernel {
         kernels.writeFloats(run.inputPtr(), chunk);
         for (let at = 0; at < chunk.length && !stops(); read = first + at) {
           at += run.streamPushUntil(at, chunk.length - at, untilFrames);
-          if ((run.streamStatus() & windowFull) === 0) continue;
+          if ((run.streamStatus() & WINDOW_FULL) === 0) continue;
           windows.push(this.#window());
           run.streamTake();
         }
@@ -130,15 +130,15 @@ export class StreamKernel {
     }
     const limitFrames = Math.round(format.mostSpeechSeconds * framesPerSecond);
     const windowFrames = format.windowFrames ?? this.#windowFrames;
-    const rows = rowsOfKernels.indexOf(format.rows ?? this.#rows);
+    const rows = rowsOfKernels[format.rows ?? this.#rows];
     const refused = run.streamStart(format.rateHz, windowFrames, limitFrames, rows, format.lowered ?? 0);
     if (refused === 0) return;
-    if (refused === badWindow) throw new EngineError("BAD_ARGUMENT", `no windows of ${windowFrames} frames`);
+    if (refused === BAD_WINDOW) throw new EngineError("BAD_ARGUMENT", `no windows of ${windowFrames} frames`);
     throw new EngineError("BAD_RATE", `the sampling rate must be 4,000 to 192,000 Hz, not ${format.rateHz}`);
   }
 
   #ended(): boolean {
-    return (this.#kernels.run.streamStatus() & limitReached) !== 0;
+    return (this.#kernels.run.streamStatus() & LIMIT_REACHED) !== 0;
   }
 
   #window(): WindowFeatures {

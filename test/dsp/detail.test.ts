@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import FFT from "fft.js";
 import { describe, expect, it } from "vitest";
+import { BAD_WINDOW, DETAIL_ROWS } from "../../src/engine/gen/kernel-exports.js";
 import { mix, noise, speak } from "../voice.js";
 import { floats, instantiate, type Kernels, listen, measured, push, type Window, windowOf } from "./kernels.js";
 
@@ -15,7 +16,6 @@ const kernels = instantiate();
 const input = kernels.reserve(SAMPLES * 4);
 const output = kernels.reserve((SAMPLES / 160) * BINS * 4);
 kernels.seal();
-const detailRows = kernels.DETAIL_ROWS.value as number;
 
 function detail(x: Float32Array): Float32Array {
   floats(kernels, input, x.length).set(x);
@@ -149,7 +149,7 @@ describe("a stream of details", () => {
   it("can be looked at and put aside without being disturbed, beside streams of log-mel", () => {
     const untouched = listen(kernels, recording, 8000, { windowFrames: 150, detail: true });
     const windows: Window[] = [];
-    kernels.streamStart(8000, 150, 0, detailRows);
+    kernels.streamStart(8000, 150, 0, DETAIL_ROWS);
     for (let at = 0; at < recording.length; at += 5000) {
       push(kernels, recording.subarray(at, at + 5000), [700], (w) => windows.push(w));
       const state = stateOf(kernels);
@@ -169,12 +169,12 @@ describe("a stream of details", () => {
   });
 
   it("has windows of up to 400 frames", () => {
-    expect(kernels.streamStart(16000, 50, 0, detailRows)).toBe(0);
+    expect(kernels.streamStart(16000, 50, 0, DETAIL_ROWS)).toBe(0);
     expect(kernels.windowBins()).toBe(kernels.detailBins());
     for (const frames of [-1, 49, 401, 1000]) {
-      expect(kernels.streamStart(16000, frames, 0, detailRows)).toBe(kernels.BAD_WINDOW.value);
+      expect(kernels.streamStart(16000, frames, 0, DETAIL_ROWS)).toBe(BAD_WINDOW);
     }
-    for (const rows of [-1, 3]) expect(kernels.streamStart(16000, 100, 0, rows)).toBe(kernels.BAD_WINDOW.value);
+    for (const rows of [-1, 3]) expect(kernels.streamStart(16000, 100, 0, rows)).toBe(BAD_WINDOW);
     expect(kernels.windowBins()).toBe(BINS);
     const { windows } = listen(kernels, recording, 8000, { windowFrames: 400, detail: true });
     expect(windows[0]?.features.length).toBe(400 * BINS);
@@ -182,7 +182,7 @@ describe("a stream of details", () => {
   });
 
   it("costs a stream of log-mel nothing to put aside", () => {
-    kernels.streamStart(16000, 320, 0, detailRows);
+    kernels.streamStart(16000, 320, 0, DETAIL_ROWS);
     const fine = kernels.streamStateBytes();
     const ringBytes = 64 * BINS * 4;
     kernels.streamStart(16000, 320, 0);
@@ -192,7 +192,7 @@ describe("a stream of details", () => {
 
   it("keeps nothing after a wipe", () => {
     for (const end of [() => kernels.streamFinish(), () => kernels.streamPeek()]) {
-      kernels.streamStart(8000, 400, 0, detailRows);
+      kernels.streamStart(8000, 400, 0, DETAIL_ROWS);
       push(kernels, recording, [4096], () => {});
       end();
       kernels.streamWipe();

@@ -1,59 +1,19 @@
 /** The built kernels, bare: these tests are about the numbers that wasm gives, not about the engine around it. */
 import { readFileSync } from "node:fs";
+import {
+  DETAIL_ROWS,
+  HAMMING_ROWS,
+  type KernelExports,
+  LIMIT_REACHED,
+  MEL_ROWS,
+  WINDOW_FULL,
+} from "../../src/engine/gen/kernel-exports.js";
 
-export interface Kernels {
+/** `streamStart` with the usual rows and threshold where they are not given. */
+export type Kernels = Omit<KernelExports, "streamStart"> & {
   readonly memory: WebAssembly.Memory;
-  readonly WINDOW_FULL: WebAssembly.Global;
-  readonly LIMIT_REACHED: WebAssembly.Global;
-  readonly BAD_RATE: WebAssembly.Global;
-  readonly BAD_WINDOW: WebAssembly.Global;
-  readonly MEL_ROWS: WebAssembly.Global;
-  readonly DETAIL_ROWS: WebAssembly.Global;
-  readonly HAMMING_ROWS: WebAssembly.Global;
-  reserve(bytes: number): number;
-  seal(): void;
-  exp(out: number, x: number, n: number): void;
-  log(out: number, x: number, n: number): void;
-  sigmoid(out: number, x: number, n: number): void;
-  tanh(out: number, x: number, n: number): void;
-  logMel(out: number, x: number, samples: number): number;
-  hammingLogMel(out: number, x: number, samples: number): number;
-  logMelFrames(samples: number): number;
-  detail(out: number, x: number, samples: number): number;
-  detailBins(): number;
-  removeMean(x: number, frames: number): void;
-  resampleStart(rateHz: number): number;
-  resampleInputPtr(): number;
-  resampleInputCapacity(): number;
-  resampleOutputPtr(): number;
-  resamplePush(n: number): number;
-  resampleWait(): number;
-  inputPtr(): number;
-  inputCapacity(): number;
-  windowPtr(): number;
-  windowFrames(): number;
-  windowBins(): number;
-  windowCapacity(): number;
-  windowTimesPtr(): number;
-  featureBins(): number;
-  measuresPtr(): number;
-  measuresLength(): number;
-  marksPtr(): number;
-  marksCapacity(): number;
-  /** Rows are log-mel's unless told. */
   streamStart(rateHz: number, windowFrames: number, limitFrames: number, rows?: number): number;
-  streamPush(at: number, n: number): number;
-  streamStatus(): number;
-  streamTake(): void;
-  streamPeek(): number;
-  streamFinish(): number;
-  streamWipe(): void;
-  streamDecidedFrames(): number;
-  streamSpeechFrames(): number;
-  streamStatePtr(): number;
-  streamStateBytes(): number;
-  streamStateCapacity(): number;
-}
+};
 
 const wasm = new WebAssembly.Module(readFileSync(new URL("../../dist/engine/vivavoce.wasm", import.meta.url)));
 
@@ -165,8 +125,6 @@ export function push(
   onWindow: (window: Window) => void,
   onProgress: () => void = () => {},
 ): boolean {
-  const full = kernels.WINDOW_FULL.value as number;
-  const limit = kernels.LIMIT_REACHED.value as number;
   for (let from = 0, turn = 0; from < x.length; turn++) {
     const size = Math.max(1, Math.min(chunks[turn % chunks.length] ?? 1, kernels.inputCapacity()));
     const chunk = x.subarray(from, from + size);
@@ -174,11 +132,11 @@ export function push(
     for (let at = 0; at < chunk.length; ) {
       at += kernels.streamPush(at, chunk.length - at);
       onProgress();
-      if (kernels.streamStatus() & full) {
+      if (kernels.streamStatus() & WINDOW_FULL) {
         onWindow(windowOf(kernels));
         kernels.streamTake();
       }
-      if (kernels.streamStatus() & limit) return false;
+      if (kernels.streamStatus() & LIMIT_REACHED) return false;
     }
     from += chunk.length;
   }
@@ -188,8 +146,7 @@ export function push(
 /** A whole recording through a stream. */
 export function listen(kernels: Kernels, x: Float32Array, rateHz: number, options: Listening = {}): Heard {
   const { windowFrames = 0, limitFrames = 0, chunks = [4096], detail = false, hamming = false } = options;
-  const kind = detail ? kernels.DETAIL_ROWS : hamming ? kernels.HAMMING_ROWS : kernels.MEL_ROWS;
-  const rows = kind.value as number;
+  const rows = detail ? DETAIL_ROWS : hamming ? HAMMING_ROWS : MEL_ROWS;
   const refusal = kernels.streamStart(rateHz, windowFrames, limitFrames, rows);
   if (refusal !== 0) throw new RangeError(`refused with ${refusal}`);
   const windows: Window[] = [];

@@ -1,12 +1,18 @@
 import { createHash } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { random, randomTensors } from "../../bench/nn/random-model.mjs";
+import {
+  EMBEDDED,
+  NOT_FINITE,
+  NOT_LOADED,
+  TOO_FEW_FRAMES,
+  TOO_MANY_FRAMES,
+} from "../../src/engine/gen/kernel-exports.js";
 import { SPEAKER_ARCHITECTURES, type SpeakerArchitecture, speakerTensors } from "../../src/engine/speaker-tensors.js";
 import { COMPILING_MS, compile, Kernels } from "./kernels.js";
 
 const BINS = 80;
 const FLOOR = 1e-6;
-const [EMBEDDED, NOT_LOADED, TOO_FEW_FRAMES, TOO_MANY_FRAMES, NOT_FINITE] = [0, 1, 2, 3, 4];
 
 let wasm: Uint8Array<ArrayBuffer>;
 beforeAll(async () => {
@@ -201,16 +207,6 @@ describe.each(SPEAKER_ARCHITECTURES)("%s:", (architecture) => {
         expect(k.run.speakerEmbed!(50)).toBe(NOT_FINITE);
       }
     });
-  });
-
-  test("a wipe leaves nothing of the voice", () => {
-    const k = loaded(80);
-    embed(k, features(80, 1));
-    k.run.speakerWipe!();
-    expect(k.floats(k.run.speakerFeatures!(), 80 * BINS).every((v) => v === 0)).toBe(true);
-    expect(k.floats(k.run.speakerEmbedding!(), 256).every((v) => v === 0)).toBe(true);
-    const scratch = k.integers(k.run.speakerStaging!(), 80 * 82 * 16);
-    expect(scratch.every((v) => v === 0)).toBe(true);
   });
 
   test("a forward pass grows no memory", () => {

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { expect, test } from "vitest";
+import { kernelExports } from "../../scripts/kernel-exports.mjs";
 import { bundles, library } from "../../vitest.config.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -19,6 +20,10 @@ function textOf(path: string, seen = new Set<string>()): string {
   const started = [...text.matchAll(/"(\.\/[\w-]+\.mjs)"/g)].map(([, name]) => join(dirname(path), name!));
   return [text, ...[...imported, ...started].map((file) => textOf(file, seen))].join("\n");
 }
+
+test("what the host knows of the kernels' exports is what they export", () => {
+  expect(readFileSync(join(root, "src/engine/gen/kernel-exports.ts"), "utf8")).toBe(kernelExports());
+});
 
 test("vitest builds what a test file needs before it runs it", () => {
   const files = readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })

@@ -1,5 +1,5 @@
 /** What a forward pass writes: three regions that the layers take turns in, and small vectors. Nothing survives a pass but the embedding. */
-import { create, reserve } from "../../memory";
+import { SPEAKER, create, reserveVoice } from "../../memory";
 import { BINS } from "../config";
 import { State as Common, beginState, endState } from "../state";
 import { BOTTLENECK, CONTEXT, FRONT_CHANNELS, GROWTH, SPEAKER_CHANNELS } from "./config";
@@ -30,17 +30,17 @@ function bytesOf(frames: i32, bins: i32): usize {
 export function createState(maxFrames: i32, floor: f32, stagedBytes: i32): State {
   const s = create<State>();
   beginState(s, maxFrames, floor);
-  s.wide = reserve(max(bytesOf(maxFrames, BINS), <usize>stagedBytes));
-  s.left = reserve(bytesOf(maxFrames, BINS / 2));
-  s.right = reserve(bytesOf(maxFrames, BINS / 2));
-  s.quads = reserve(<usize>(6 * (BINS + 2) * FRONT_CHANNELS) << 1);
-  s.sums = reserve(BOTTLENECK << 2);
-  s.segmentSums = reserve(BOTTLENECK << 2);
-  s.context = reserve(BOTTLENECK << 2);
-  s.hidden = reserve(CONTEXT << 2);
-  s.mask = reserve(GROWTH << 2);
-  s.statistics = reserve(1024 << 2);
-  s.speaker = reserve(SPEAKER_CHANNELS << 2);
+  s.wide = reserveVoice(max(bytesOf(maxFrames, BINS), <usize>stagedBytes), SPEAKER);
+  s.left = reserveVoice(bytesOf(maxFrames, BINS / 2), SPEAKER);
+  s.right = reserveVoice(bytesOf(maxFrames, BINS / 2), SPEAKER);
+  s.quads = reserveVoice(<usize>(6 * (BINS + 2) * FRONT_CHANNELS) << 1, SPEAKER);
+  s.sums = reserveVoice(BOTTLENECK << 2, SPEAKER);
+  s.segmentSums = reserveVoice(BOTTLENECK << 2, SPEAKER);
+  s.context = reserveVoice(BOTTLENECK << 2, SPEAKER);
+  s.hidden = reserveVoice(CONTEXT << 2, SPEAKER);
+  s.mask = reserveVoice(GROWTH << 2, SPEAKER);
+  s.statistics = reserveVoice(1024 << 2, SPEAKER);
+  s.speaker = reserveVoice(SPEAKER_CHANNELS << 2, SPEAKER);
   endState(s, s.wide);
   return s;
 }

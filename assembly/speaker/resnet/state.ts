@@ -1,5 +1,5 @@
 /** What a forward pass writes: three planes that the blocks take turns in, and small vectors. Nothing survives a pass but the embedding. */
-import { create, reserve } from "../../memory";
+import { SPEAKER, create, reserve, reserveVoice } from "../../memory";
 import { patchScratchBytes } from "../../nn/patch-convolution";
 import { BINS } from "../config";
 import { State as Common, beginState, endState } from "../state";
@@ -60,11 +60,11 @@ export function createState(maxFrames: i32, floor: f32, stagedBytes: i32): State
   setFrames(s, maxFrames);
   const last = shapeOf(s, STAGES - 1);
   beginState(s, maxFrames, floor);
-  s.wide = reserve(max(planeBytes(shapeOf(s, 0)), <usize>stagedBytes));
-  s.between = reserve(planeBytes(shapeOf(s, 0)));
-  s.narrow = reserve(planeBytes(shapeOf(s, 1)));
-  s.patches = reserve(scratch);
-  s.statistics = reserve(<usize>(2 * last.bins * last.channels) << 2);
+  s.wide = reserveVoice(max(planeBytes(shapeOf(s, 0)), <usize>stagedBytes), SPEAKER);
+  s.between = reserveVoice(planeBytes(shapeOf(s, 0)), SPEAKER);
+  s.narrow = reserveVoice(planeBytes(shapeOf(s, 1)), SPEAKER);
+  s.patches = reserveVoice(scratch, SPEAKER);
+  s.statistics = reserveVoice(<usize>(2 * last.bins * last.channels) << 2, SPEAKER);
   endState(s, s.wide);
   return s;
 }
