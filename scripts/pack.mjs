@@ -51,8 +51,8 @@ export function pack(folder) {
   }
 }
 
-/** What is built for pages only, and the model that the library carries. */
-const left = /^dist\/(\.|web\/|browser\/|page\/models\/)/;
+/** What is built for pages and benchmarks only, and the model that the library carries. */
+const left = /^dist\/(\.|web\/|browser\/|page\/models\/|evaluate\/conditions\.)/;
 
 function stageBox(folder) {
   const library = new Set(libraryFiles());

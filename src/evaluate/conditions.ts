@@ -1,10 +1,13 @@
+/**
+ * What the benchmarks do to recordings before they are tested. Not published: wavefile, which encodes G.711 and takes a recording down to 8 kHz,
+ * is no dependency of what users install.
+ */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-// The one user of wavefile: it encodes G.711 and takes a recording down to 8 kHz, which the product itself never does.
 import wavefile from "wavefile";
 import { readRecording } from "../audio/read-recording.js";
 import { pcm16Wav } from "../audio/wav-writer.js";
