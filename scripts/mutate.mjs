@@ -1,8 +1,8 @@
 // Breaks a source file in one small way after another and runs the tests of it: a change that no test notices is reported.
-//   npm run mutate -- FILE [FILE…] [--tests test/x.test.ts,…] [--most 40] [--seed 1]
-// FILE is in src/ or assembly/. The tests are those that import the file, or something that does, in up to three steps; --tests names
-// others. Each mutant runs in a copy of the checkout (node_modules are shared), so the checkout itself is never broken. The last line
-// is the score: killed of tried.
+//   npm run mutate -- FILE [FILE…] [--tests test/x.test.ts,…] [--most 40] [--seed 1] [--seconds 3600]
+// FILE is in src/ or assembly/. The tests are those that import the file, then those that import something that does, in up to three steps;
+// --tests names others. Each mutant runs in a copy of the checkout (node_modules are shared), so the checkout itself is never broken. After
+// so many seconds no further mutant is begun. The last line is the score: killed of tried.
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,6 +20,7 @@ const { values: options, positionals: files } = parseArgs({
     tests: { type: "string" },
     most: { type: "string", default: "40" },
     seed: { type: "string", default: "1" },
+    seconds: { type: "string", default: "Infinity" },
   },
 });
 if (files.length === 0) {
@@ -101,7 +102,9 @@ const sourcesUnder = (folder) =>
     .filter((name) => name.endsWith(".ts"))
     .map((name) => join(root, folder, name));
 
-/** Test files that import the file, in up to three steps. */
+const isTest = (file) => file.endsWith(".test.ts");
+
+/** Test files that import the file, those that do so in two steps, and in three: most mutants die in the first. */
 function testsOf(path) {
   const importers = new Map();
   for (const file of [...sourcesUnder("src"), ...sourcesUnder("test")])
@@ -112,11 +115,13 @@ function testsOf(path) {
     }
   let layer = [path];
   const seen = new Set(layer);
+  const tests = [];
   for (let step = 0; step < 3; step++) {
-    layer = layer.flatMap((file) => importers.get(file) ?? []).filter((file) => !seen.has(file));
+    layer = [...new Set(layer.flatMap((file) => importers.get(file) ?? []))].filter((file) => !seen.has(file));
     for (const file of layer) seen.add(file);
+    tests.push(layer.filter(isTest).map((file) => relative(root, file)));
   }
-  return [...seen].filter((file) => file.endsWith(".test.ts")).map((file) => relative(root, file));
+  return tests.filter((files) => files.length > 0);
 }
 
 /** For a kernel: the folder of tests that is named after its part. */
@@ -145,19 +150,22 @@ const run = (tests) =>
     encoding: "utf8",
     timeout: TIME_LIMIT_MS,
   });
+const isKilled = (layers) => layers.some((tests) => run(tests).status !== 0);
+const endsAt = Date.now() + Number(options.seconds) * 1000;
 
 let killed = 0;
 let tried = 0;
 for (const file of files) {
   const path = resolve(file);
   const name = relative(root, path);
-  const tests = options.tests?.split(",") ?? (name.startsWith("assembly/") ? kernelTests(path) : testsOf(path));
+  const named = options.tests?.split(",") ?? (name.startsWith("assembly/") ? kernelTests(path) : null);
+  const tests = named ? [named] : testsOf(path);
   if (tests.length === 0) {
     console.error(`${name}: no test imports it; name some with --tests`);
     process.exitCode = 1;
     continue;
   }
-  const before = run(tests);
+  const before = run(tests.flat());
   if (before.status !== 0) {
     console.error(`${name}: its tests fail without a change\n${before.stdout.slice(-2000)}`);
     process.exitCode = 1;
@@ -165,9 +173,10 @@ for (const file of files) {
   }
   const { code, mutants, source } = mutantsOf(path);
   for (const mutant of chosen(mutants, Number(options.most), Number(options.seed))) {
+    if (Date.now() > endsAt) break;
     writeFileSync(join(copy, name), code.slice(0, mutant.start) + mutant.text + code.slice(mutant.end));
     tried++;
-    if (run(tests).status !== 0) killed++;
+    if (isKilled(tests)) killed++;
     else {
       const { line } = source.getLineAndCharacterOfPosition(mutant.start);
       console.log(`survived  ${name}:${line + 1}  ${mutant.what}`);

@@ -51,7 +51,6 @@ export interface DispatchParts {
 }
 
 interface MediaMessage extends Message {
-  readonly context?: unknown;
   readonly chunk: Uint8Array;
 }
 
@@ -183,12 +182,10 @@ export class Dispatcher {
   ): AsyncGenerator<MediaMessage> {
     const { limits, uploads } = this.#parts;
     const pauses = endAtLongPause(ended, limits.mediaIdleSeconds);
-    let first = true;
     try {
       for await (const message of messages) {
         pauses.heard();
-        if (first || message.context !== undefined) checkScope(caller, message);
-        first = false;
+        checkScope(caller, message);
         // A message costs more than its bytes: without this, a recording of empty ones would never be too large.
         const charge = Math.max(message.chunk.length, LEAST_MESSAGE_BYTES);
         if (timing.charged + charge > limits.mediaBytes + LEAST_MESSAGE_BYTES)

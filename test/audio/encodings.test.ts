@@ -94,6 +94,15 @@ describe("WAV encodings", () => {
     ]);
   });
 
+  test("chunks of an odd length are padded, wherever they stand", () => {
+    const data = pcm16([1, -2, 3, 32767]);
+    for (const bytes of [0, 1, 2, 3, 17]) {
+      const note = chunk("LIST", new Uint8Array(bytes).fill(65));
+      const recording = readRecording(wav({ between: [note, note], data }));
+      expect([...recording.read(1)].flatMap((part) => [...part])).toEqual([1, -2, 3, 32767].map((x) => x / 32768));
+    }
+  });
+
   test("RF64 takes its length from the ds64 chunk", () => {
     const sizes = new Uint8Array(28);
     new DataView(sizes.buffer).setBigUint64(8, 4n, true);

@@ -273,6 +273,20 @@ describe("ids", () => {
     expect(await refusal(processor.createGroup({ context, gkVoiceprintProfileIds: list(fraudster) }))).toMatchObject(
       wrong("gk_voiceprint_profile_ids.unique_ids[0]"),
     );
+    const ownerOf = async (profile: typeof person) => ({
+      value: (await world.store.profiles.get(context.gkScopeId.value, profile.value))!.owner.id,
+    });
+    const [innocent, wanted] = [await ownerOf(person), await ownerOf(fraudster)];
+    const wrongOwner = wrong("gk_owner_ids.unique_ids[1]");
+    const mixed = list(wanted, innocent);
+    expect(await refusal(processor.createWatchlist({ context, gkOwnerIds: mixed }))).toMatchObject(wrongOwner);
+    expect(await refusal(processor.createGroup({ context, gkOwnerIds: list(innocent, wanted) }))).toMatchObject(
+      wrongOwner,
+    );
+    const { gkGroupId } = await processor.createGroup({ context, tag: "g", gkOwnerIds: list(innocent) });
+    expect(
+      await refusal(processor.addGroupMembers({ context, gkGroupId: gkGroupId!, gkOwnerIds: list(innocent, wanted) })),
+    ).toMatchObject(wrongOwner);
   });
 });
 

@@ -317,6 +317,18 @@ describe("checkpoints", () => {
     expect(Math.floor(world.engine.behavior.heardSeconds.at(-1)!)).toBe(5);
   });
 
+  test("each checkpoint is looked at once, and the end once more", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const looks: number[] = [];
+    world.engine.behavior.score = (raw, _, probe) => {
+      looks.push(Math.round(probe.netSpeechSeconds));
+      return { raw, llr: -1, reliability: 1 };
+    };
+    await world.verify(profile, take(9, 20));
+    expect(looks).toEqual([2, 5, 20]);
+  });
+
   test("fraud detection has checkpoints of its own", async () => {
     const world = await openWorld();
     const profile = await world.trained(7, "fraudster");

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { retrying } from "../../src/client/retry.js";
 import { StatusCode, StatusError } from "../../src/contract/index.js";
 import { CallRates } from "../../src/server/limits/call-rates.js";
@@ -149,7 +149,38 @@ describe("the client's retries", () => {
     };
     expect(await retrying(5)(call)).toBe("answered");
     expect(calls).toBe(3);
-    await expect(retrying(2)(() => Promise.reject(busy(1)))).rejects.toMatchObject({ code: StatusCode.BUSY });
+    calls = 0;
+    const refused = () => {
+      calls++;
+      return Promise.reject(busy(1));
+    };
+    await expect(retrying(2)(refused)).rejects.toMatchObject({ code: StatusCode.BUSY });
+    expect(calls).toBe(3);
+    calls = 0;
+    await expect(retrying(0)(refused)).rejects.toMatchObject({ code: StatusCode.BUSY });
+    expect(calls).toBe(1);
+  });
+
+  it("wait what the box asks for, twice as long each time, and not at all for more than half a minute", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const calledAt: number[] = [];
+      let now = 0;
+      const call = retrying(
+        3,
+        () => 0.5,
+      )(() => {
+        calledAt.push(now);
+        return Promise.reject(busy(100));
+      }).catch(() => "refused");
+      for (; calledAt.length < 4; now += 100) await vi.advanceTimersByTimeAsync(100);
+      expect(await call).toBe("refused");
+      expect(calledAt).toEqual([0, 0, 200, 600]);
+    } finally {
+      vi.useRealTimers();
+    }
+    const later = new StatusError({ statusCode: StatusCode.BUSY, retryAfter: { seconds: 31n, nanos: 0 } });
+    await expect(retrying(5)(() => Promise.reject(later))).rejects.toBe(later);
   });
 
   it("are not for anything that may have been done", async () => {

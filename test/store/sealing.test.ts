@@ -130,6 +130,16 @@ describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
       }
     }));
 
+  test("opens no key under the name of another", () =>
+    withVault(async (_vault, ring) => {
+      const [alice, bob] = [await ring.create("scope", "profile"), await ring.create("scope", "profile")];
+      const found = await ring.shelf.find("scope", [alice.id, bob.id]);
+      await ring.shelf.rewrap("scope", [{ ...found.get(alice.id)!, wrapped: found.get(bob.id)!.wrapped }]);
+      const fresh = new KeyRing(ring.shelf, aead);
+      await expect(fresh.open("scope", [alice.id])).rejects.toMatchObject({ name: "SealError", code: "wrong-key" });
+      expect((await fresh.open("scope", [bob.id])).size).toBe(1);
+    }));
+
   test("forgets a destroyed key, remembers that it was a profile's, and keeps the others", () =>
     withVault(async (vault, ring) => {
       const [alice, bob] = [await ring.create("scope", "profile"), await ring.create("scope", "profile")];

@@ -157,6 +157,24 @@ describe("authorization code with PKCE", () => {
     expect(url.searchParams.get("error")).toBe("access_denied");
   });
 
+  test("consent is the user's who signed in for it: who signs in later in the same browser cannot give it", async () => {
+    await box.service.users.create({ name: "mallory", role: "member", password: PASSWORD });
+    const browser = new Browser(box);
+    const signIn = await browser.go(authorizeUrl());
+    const consent = await browser.submit(signIn.text, { name: "olga", password: PASSWORD });
+    const other = await browser.go("/sign-in");
+    await browser.submit(other.text, { name: "mallory", password: PASSWORD });
+    // Mallory's own form token, on olga's consent page.
+    const profile = await browser.go("/profile");
+    const [, token] = /name="form_token" value="([^"]+)"/.exec(profile.text)!;
+    const { url } = await browser.submit(consent.text, { action: "allow", form_token: token! });
+    expect(url.searchParams.get("error")).toBe("access_denied");
+    expect(url.searchParams.has("code")).toBe(false);
+    // Nor is she shown the page.
+    const shown = await browser.go(authorizeUrl());
+    expect(shown.url.searchParams.get("error")).toBe("access_denied");
+  });
+
   test("a code is good once; used again, the token from it is revoked too", async () => {
     const callback = await allow();
     const first = await redeem(callback);

@@ -1,0 +1,158 @@
+import { create, type Message } from "@bufbuild/protobuf";
+import { describe, expect, it } from "vitest";
+import { AddMediaSegmentRequestSchema, AddMediaSegmentResponseSchema, StatusCode } from "../../src/contract/index.js";
+import { type LiveOperations, METHODS, type Operations } from "../../src/contract/operations.js";
+import { type Call, Dispatcher, type DispatchLimits } from "../../src/server/dispatch.js";
+import type { Guard } from "../../src/server/guard.js";
+import { CallRates } from "../../src/server/limits/call-rates.js";
+import { LiveCalls } from "../../src/server/limits/live-calls.js";
+import { UploadBudget } from "../../src/server/limits/upload-budget.js";
+import { WorkQueue } from "../../src/server/limits/work-queue.js";
+import { jsonLog } from "../../src/server/log.js";
+import { ServerMetrics } from "../../src/server/metrics.js";
+
+const upload = METHODS.find(({ name }) => name === "AddMediaSegment")!;
+const verify = METHODS.find(({ name }) => name === "Verify")!;
+const limits: DispatchLimits = {
+  callSeconds: 60,
+  mediaBytes: 1000,
+  mediaIdleSeconds: 60,
+  mediaReadSeconds: 60,
+  liveBytesPerSecond: 1,
+  liveCallSeconds: 60,
+  liveIdleSeconds: 60,
+  liveSilenceSeconds: 60,
+};
+const guard: Guard = { admit: async () => ({ id: "bank", mayTouch: (scope) => scope === "own" }) };
+
+function dispatcherOf(operations: Record<string, (request: never) => Promise<unknown>>) {
+  const uploads = new UploadBudget(1500);
+  const queue = new WorkQueue(1, 1);
+  const dispatcher = new Dispatcher({
+    operations: operations as unknown as Operations & LiveOperations,
+    guard,
+    queue,
+    rates: new CallRates(0, 1),
+    uploads,
+    liveCalls: new LiveCalls(1),
+    metrics: new ServerMetrics(queue, async () => []),
+    log: jsonLog("error", () => {}),
+    limits,
+  });
+  return { dispatcher, uploads, queue };
+}
+
+const call = (): Call => ({
+  protocol: "grpc",
+  authorization: null,
+  address: "127.0.0.1",
+  requestId: "r1",
+  ended: new AbortController(),
+});
+
+const piece = (bytes: number, scope?: string): Message =>
+  create(AddMediaSegmentRequestSchema, {
+    chunk: new Uint8Array(bytes),
+    ...(scope === undefined ? {} : { context: { gkScopeId: { value: scope } } }),
+  });
+
+async function* stream(...messages: readonly Message[]): AsyncGenerator<Message> {
+  yield* messages;
+}
+
+/** Reads all that it is sent, as the operation does. */
+const readAll = {
+  async addMediaSegment(requests: AsyncIterable<Message>) {
+    for await (const _ of requests);
+    return create(AddMediaSegmentResponseSchema, { status: { statusCode: StatusCode.OK } });
+  },
+};
+
+describe("an upload", () => {
+  it("gives its share of the budget back when it is answered, refused or fails", async () => {
+    const { dispatcher, uploads } = dispatcherOf(readAll);
+    for (let i = 0; i < 3; i++) {
+      await dispatcher.clientStream(upload, stream(piece(500, "own"), piece(400)), call());
+      expect(uploads.used).toBe(0);
+    }
+    const tooLong = dispatcher.clientStream(upload, stream(piece(600, "own"), piece(600)), call());
+    await expect(tooLong).rejects.toMatchObject({ code: StatusCode.TOO_LARGE });
+    expect(uploads.used).toBe(0);
+    const failing = dispatcherOf({
+      async addMediaSegment(requests: AsyncIterable<Message>) {
+        for await (const _ of requests) throw new Error("the disk is full");
+      },
+    });
+    const failed = failing.dispatcher.clientStream(upload, stream(piece(500, "own")), call());
+    await expect(failed).rejects.toMatchObject({ code: StatusCode.INTERNAL_ERROR });
+    expect(failing.uploads.used).toBe(0);
+  });
+
+  it("is told BUSY when all uploads together are too many bytes", async () => {
+    const { dispatcher, uploads } = dispatcherOf(readAll);
+    uploads.take(1200);
+    const refused = dispatcher.clientStream(upload, stream(piece(400, "own")), call());
+    await expect(refused).rejects.toMatchObject({ code: StatusCode.BUSY });
+    expect(uploads.used).toBe(1200);
+  });
+
+  it("may not name a scope that is not its caller's, in any of its messages", async () => {
+    const { dispatcher } = dispatcherOf(readAll);
+    for (const messages of [
+      [piece(10, "foreign")],
+      [piece(10, "own"), piece(10, "foreign")],
+      [piece(10, "own"), piece(10), piece(10, "foreign")],
+    ]) {
+      const refused = dispatcher.clientStream(upload, stream(...messages), call());
+      await expect(refused).rejects.toMatchObject({ code: StatusCode.PERMISSION_DENIED });
+    }
+    await dispatcher.clientStream(upload, stream(piece(10, "own"), piece(10, "own")), call());
+  });
+});
+
+describe("a call", () => {
+  const request = (scope: string) => async () =>
+    create(verify.input, { context: { gkScopeId: { value: scope } } } as never);
+
+  it("is refused for a scope that is not its caller's, and never reaches the operation", async () => {
+    let reached = 0;
+    const { dispatcher } = dispatcherOf({
+      async verify() {
+        reached++;
+        return create(verify.output);
+      },
+    });
+    await expect(dispatcher.unary(verify, request("foreign"), call())).rejects.toMatchObject({
+      code: StatusCode.PERMISSION_DENIED,
+    });
+    expect(reached).toBe(0);
+    await dispatcher.unary(verify, request("own"), call());
+    expect(reached).toBe(1);
+    expect(dispatcher.running).toBe(0);
+  });
+
+  it("whose caller went away before its turn is never begun", async () => {
+    let begun = 0;
+    let open: () => void = () => {};
+    const opened = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const { dispatcher, queue } = dispatcherOf({
+      async verify() {
+        begun++;
+        await opened;
+        return create(verify.output);
+      },
+    });
+    const first = dispatcher.unary(verify, request("own"), call());
+    const leaving = call();
+    const second = dispatcher.unary(verify, request("own"), leaving);
+    await expect.poll(() => queue.waiting).toBe(1);
+    leaving.ended.abort(new Error("gone"));
+    await expect(second).rejects.toMatchObject({ status: { requestId: "r1" } });
+    open();
+    await first;
+    expect(begun).toBe(1);
+    expect([queue.running, queue.waiting, dispatcher.running]).toEqual([0, 0, 0]);
+  });
+});
