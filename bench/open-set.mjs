@@ -4,7 +4,6 @@
 //   npm run bench:accuracy -- --open-set --corpora DIR --voices VOICES.jsonl [--without WITHOUT]
 // Callers are DEV's probes of 4 s; lists hold DEV's other speakers and the training speakers that training/members.py wrote.
 // Lists of 10,000 and 100,000 are of drawn voices, normal with the mean and the covariance of the training speakers'.
-import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openEngine } from "../dist/engine/index.js";
@@ -13,6 +12,7 @@ import { openSet } from "../dist/evaluate/open-set.js";
 import { readTrialSet } from "../dist/evaluate/trials.js";
 import { VoiceCache } from "../dist/evaluate/voice-cache.js";
 import { rateOfOneComparison } from "../dist/voiceprint/decision.js";
+import { heardIn } from "./voice-cache.mjs";
 
 const narrow = ["wuw-dev", "hv-dev", "fsdd"];
 const mostCallers = 240;
@@ -35,11 +35,7 @@ export async function openSetFigures({ corpora, voices, without, model, sets }) 
   const shipped = await openEngine({ ...ask, calibration: null });
   const { revision } = shipped.model;
   const cache = await VoiceCache.open(voices);
-  const heard = (path, condition) => {
-    const file = createHash("sha256").update(readFileSync(path)).digest("hex");
-    const found = cache.get([file, revision, condition].join(" "));
-    return found?.embedding ? { ...found.measures, embedding: found.embedding } : null;
-  };
+  const heard = heardIn(cache, revision);
   const members = await memberTemplates(shipped, corpora, heard);
   const rows = [];
   const promises = [];

@@ -5,6 +5,13 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { VoiceCache } from "../dist/evaluate/voice-cache.js";
 
+/** What was heard in a file under a condition, from a cache that bench/voices.mjs filled; `null` where there was no voice. */
+export const heardIn = (cache, revision) => (path, condition) => {
+  const file = createHash("sha256").update(readFileSync(path)).digest("hex");
+  const found = cache.get([file, revision, condition].join(" "));
+  return found?.embedding ? { ...found.measures, embedding: found.embedding } : null;
+};
+
 export function openVoiceCache(engine) {
   const kernels = createHash("sha256")
     .update(readFileSync(new URL("../dist/engine/vivavoce.wasm", import.meta.url)))

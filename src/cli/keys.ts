@@ -27,7 +27,7 @@ export function keysCommand(program: Command): void {
     .addHelpText(
       "after",
       "\nNothing that is stored is rewritten. Replicas on PostgreSQL go on meanwhile and follow; a folder must not be open in a box." +
-        "\nA master key is replaced with it: set VIVAVOCE_MASTER_KEY_FILE to the new one and VIVAVOCE_PREVIOUS_MASTER_KEY_FILE to the old.",
+        "\nA master key is replaced with it: set VIVAVOCE_MASTER_KEY_FILE to the new one and VIVAVOCE_PREVIOUS_MASTER_KEY_FILE to the old (or …_COMMAND: what it prints is the key).",
     )
     .action(rotate);
 }
@@ -44,7 +44,7 @@ async function rotate(options: Options): Promise<void> {
     if (error instanceof SealError && error.code === "wrong-key")
       throw new CommandError(
         error.message,
-        "give the keys and the master key that the store was made with (seal.keys, seal.masterKeyFile)",
+        "give the keys and the master key that the store was made with (seal.keys, seal.masterKeyFile or seal.masterKeyCommand)",
       );
     throw error;
   });

@@ -62,10 +62,14 @@ export const configSchema = z.strictObject({
     .strictObject({
       /** Where the keys lie: a folder or another postgres://…; beside an embedded store when absent. */
       keys: z.string().min(1).optional(),
-      /** A file with the key that seals those keys: 64 hexadecimal digits or base64. */
+      /** The key that seals those keys, 64 hexadecimal digits or base64: from a file, from what a command prints (a KMS), or as it is. */
       masterKeyFile: z.string().min(1).optional(),
+      masterKeyCommand: z.string().min(1).optional(),
+      masterKey: z.string().min(1).optional(),
       /** The one before it, while keys are sealed anew. */
       previousMasterKeyFile: z.string().min(1).optional(),
+      previousMasterKeyCommand: z.string().min(1).optional(),
+      previousMasterKey: z.string().min(1).optional(),
     })
     .prefault({}),
   /** Where the address that clients use differs from host and port (a proxy): the issuer and the printed lines use it. */
@@ -182,7 +186,11 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
   VIVAVOCE_MODEL: "model",
   VIVAVOCE_SEAL_KEYS: "seal.keys",
   VIVAVOCE_MASTER_KEY_FILE: "seal.masterKeyFile",
+  VIVAVOCE_MASTER_KEY_COMMAND: "seal.masterKeyCommand",
+  VIVAVOCE_MASTER_KEY: "seal.masterKey",
   VIVAVOCE_PREVIOUS_MASTER_KEY_FILE: "seal.previousMasterKeyFile",
+  VIVAVOCE_PREVIOUS_MASTER_KEY_COMMAND: "seal.previousMasterKeyCommand",
+  VIVAVOCE_PREVIOUS_MASTER_KEY: "seal.previousMasterKey",
   VIVAVOCE_PUBLIC_URL: "publicUrl",
   VIVAVOCE_TRUST_PROXY: "trustProxy",
   VIVAVOCE_CORS_ORIGINS: "cors.origins",
@@ -297,7 +305,11 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
     throw new ConfigError(`telephony: two lines are named "${twice}"; each needs a name of its own`);
   checkConfigsets(config.configsets);
   if (config.page && !existsSync(config.page)) throw new ConfigError(`page: ${config.page}: no such folder`);
-  if (config.seal.keys && isPostgres(config.seal.keys) && !config.seal.masterKeyFile) {
+  for (const names of [MASTER_KEY, PREVIOUS_MASTER_KEY]) {
+    const given = names.filter((name) => config.seal[name] !== undefined);
+    if (given.length > 1) throw new ConfigError(`seal: give one of ${given.join(" and ")}, not several`);
+  }
+  if (config.seal.keys && isPostgres(config.seal.keys) && !MASTER_KEY.some((name) => config.seal[name])) {
     throw new ConfigError(
       "seal.masterKeyFile: keys in a database need a master key that seals them (openssl rand -hex 32)",
     );
@@ -309,6 +321,10 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
   }
   return config;
 }
+
+/** Where a master key may come from. */
+const MASTER_KEY = ["masterKeyFile", "masterKeyCommand", "masterKey"] as const;
+const PREVIOUS_MASTER_KEY = ["previousMasterKeyFile", "previousMasterKeyCommand", "previousMasterKey"] as const;
 
 function checkTls({ cert, key }: { readonly cert: string; readonly key: string }): void {
   const [certificate, secret] = [cert, key].map((file) => {
@@ -383,7 +399,11 @@ const TEXT_SETTINGS = new Set([
   "model",
   "seal.keys",
   "seal.masterKeyFile",
+  "seal.masterKeyCommand",
+  "seal.masterKey",
   "seal.previousMasterKeyFile",
+  "seal.previousMasterKeyCommand",
+  "seal.previousMasterKey",
   "publicUrl",
   "page",
   "evaluation",

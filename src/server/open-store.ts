@@ -1,3 +1,4 @@
+import { execSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { StoreError, type StoreErrorCode } from "../store/errors.js";
 import { openStore, parseMasterKey } from "../store/open.js";
@@ -7,12 +8,11 @@ import { fileFault, reasonOf } from "./file-fault.js";
 
 /** The store that a configuration names, with its keys. */
 export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "store" | "seal">): Promise<Store> {
+  const [masterKey, previousMasterKey] = [keyFrom(seal, "masterKey"), keyFrom(seal, "previousMasterKey")];
   const options = {
     ...(seal.keys === undefined ? {} : { keys: seal.keys }),
-    ...(seal.masterKeyFile === undefined ? {} : { masterKey: keyFrom(seal.masterKeyFile, "seal.masterKeyFile") }),
-    ...(seal.previousMasterKeyFile === undefined
-      ? {}
-      : { previousMasterKey: keyFrom(seal.previousMasterKeyFile, "seal.previousMasterKeyFile") }),
+    ...(masterKey && { masterKey }),
+    ...(previousMasterKey && { previousMasterKey }),
   };
   try {
     return await openStore(store, options);
@@ -37,10 +37,33 @@ interface Peer {
   readonly hostname?: string;
 }
 
-function keyFrom(path: string, setting: string): Uint8Array {
+const KEY_COMMAND_MS = 30_000;
+
+/** `null` where none is set. What a command prints is the key: neither that nor the key itself is ever part of an error. */
+function keyFrom(seal: ServerConfig["seal"], name: "masterKey" | "previousMasterKey"): Uint8Array | null {
+  const [file, command, text] = [seal[`${name}File`], seal[`${name}Command`], seal[name]];
   try {
-    return parseMasterKey(readFileSync(path, "utf8"));
+    if (file !== undefined) return parseMasterKey(readFileSync(file, "utf8"));
+    if (command !== undefined) return parseMasterKey(printedBy(command));
+    return text === undefined ? null : parseMasterKey(text);
   } catch (error) {
-    throw new ConfigError(`${setting}: ${path}: ${reasonOf(error)}`);
+    const source = file !== undefined ? `File: ${file}` : command !== undefined ? `Command: ${command}` : "";
+    throw new ConfigError(`seal.${name}${source}: ${reasonOf(error)}`);
+  }
+}
+
+function printedBy(command: string): string {
+  try {
+    return execSync(command, {
+      encoding: "utf8",
+      timeout: KEY_COMMAND_MS,
+      stdio: ["ignore", "pipe", "inherit"],
+      windowsHide: true,
+    });
+  } catch (error) {
+    const { status, signal, code } = error as { status?: number | null; signal?: string | null; code?: string };
+    if (code === "ETIMEDOUT")
+      throw new Error(`no key within ${KEY_COMMAND_MS / 1000} s; run the command by hand to see why`);
+    throw new Error(`the command ended with ${status ?? signal ?? code}; run it by hand to see why`);
   }
 }

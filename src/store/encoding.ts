@@ -82,7 +82,7 @@ function encode(header: object, embeddings: readonly Float32Array[]): Uint8Array
 }
 
 function decode<Header>(bytes: Uint8Array): { header: Header; floats(count: number): Float32Array } {
-  const headerBytes = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0, true);
+  const headerBytes = headerBytesOf(bytes);
   const header: Header = JSON.parse(decoder.decode(bytes.subarray(FLOAT_BYTES, FLOAT_BYTES + headerBytes)));
   let at = floatsStart(headerBytes);
   return {
@@ -93,6 +93,15 @@ function decode<Header>(bytes: Uint8Array): { header: Header; floats(count: numb
       return new Float32Array(bytes.slice(start, at).buffer);
     },
   };
+}
+
+/** Of encoded bytes: where the embeddings begin. */
+export function embeddingsStart(bytes: Uint8Array): number {
+  return floatsStart(headerBytesOf(bytes));
+}
+
+function headerBytesOf(bytes: Uint8Array): number {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0, true);
 }
 
 function floatsStart(headerBytes: number): number {

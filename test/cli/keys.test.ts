@@ -70,6 +70,30 @@ test("gives every scope one, and puts them under a master key, or another", asyn
   await expect(readAll()).rejects.toMatchObject({ code: "wrong-key" });
 });
 
+test("takes the master key from what a command prints, or from the environment, and never says it", async () => {
+  const key = "2".repeat(64);
+  vi.stubEnv("VIVAVOCE_MASTER_KEY_COMMAND", `echo ${key}`);
+  expect(await run("keys", "rotate", "--store", store)).toMatchObject({ code: 0 });
+  vi.unstubAllEnvs();
+  vi.stubEnv("VIVAVOCE_MASTER_KEY", key);
+  expect(await run("keys", "rotate", "--store", store)).toMatchObject({ code: 0 });
+  vi.unstubAllEnvs();
+
+  vi.stubEnv("VIVAVOCE_MASTER_KEY_COMMAND", "printf secret-that-is-too-short");
+  const short = await run("keys", "rotate", "--store", store);
+  expect(short.err).toContain("seal.masterKeyCommand: printf secret-that-is-too-short: a master key is 32 bytes");
+  vi.stubEnv("VIVAVOCE_MASTER_KEY_COMMAND", "exit 3");
+  const failed = await run("keys", "rotate", "--store", store);
+  expect(failed.err).toContain("the command ended with 3");
+  vi.unstubAllEnvs();
+  vi.stubEnv("VIVAVOCE_MASTER_KEY", "secret-that-is-too-short");
+  const text = await run("keys", "rotate", "--store", store);
+  expect(text.err).toContain("seal.masterKey: a master key is 32 bytes");
+  expect(text.err).not.toContain("secret-that");
+  vi.unstubAllEnvs();
+  expect([short.code, failed.code, text.code].every((code) => code !== 0)).toBe(true);
+});
+
 test("says what is in the way", async () => {
   const memory = await run("keys", "rotate", "--store", "memory");
   expect(memory.err).toContain("a store in memory has no keys");

@@ -70,6 +70,10 @@ describe("what cannot be used is refused before anything opens, by name and sour
     [{ file: "/" }, /^\/: a folder, not a file$/],
     [{ flags: { store: "postgres://a/b" } }, /seal\.keys/],
     [{ flags: { store: "postgres://a/b", "seal.keys": "postgres://c/d" } }, /seal\.masterKeyFile/],
+    [
+      { flags: { "seal.masterKeyFile": "a", "seal.masterKeyCommand": "b" } },
+      /one of masterKeyFile and masterKeyCommand/,
+    ],
   ])("%j", (sources, message) => {
     expect(() => loadConfig({ env: {}, ...sources })).toThrow(message);
   });

@@ -76,7 +76,7 @@ const shelves: [string, () => Promise<KeyShelf>, Aead][] = [
 ];
 
 describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
-  const place: Place = { scopeId: "scope", kind: "template", subjectId: "alice", recordId: "alice" };
+  const place: Place = { scopeId: "scope", kind: "media", subjectId: "alice", recordId: "alice" };
   const plain = Uint8Array.of(1, 2, 3);
 
   async function withVault(work: (vault: Vault, ring: KeyRing) => Promise<void>): Promise<void> {
@@ -90,7 +90,7 @@ describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
       const sealed = await vault.seal(await ring.create("scope", "profile"), place, plain);
       expect(await vault.open(place, sealed)).toEqual(plain);
       const elsewhere: Place[] = [
-        { ...place, kind: "segment" },
+        { ...place, kind: "document" },
         { ...place, subjectId: "bob" },
         { ...place, recordId: "bob" },
       ];

@@ -2,7 +2,14 @@
  * The same AES-256-GCM through node:crypto, on the calling thread. Loading a gallery opens two small messages for each print, and WebCrypto
  * spends several times longer on handing each to a thread than on opening it.
  */
-import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomFillSync } from "node:crypto";
+import {
+  createCipheriv,
+  createDecipheriv,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomFillSync,
+} from "node:crypto";
 import { type Aead, type AeadKey, KEY_BYTES, NONCE_BYTES, TAG_BYTES } from "./aead.js";
 
 interface NodeAeadKey extends AeadKey {
@@ -40,4 +47,6 @@ export const nodeAead: Aead = {
     }
     return new Uint8Array(plain.buffer, plain.byteOffset, plain.byteLength);
   },
+
+  derive: (secret, salt, info, count) => new Uint8Array(hkdfSync("sha256", secret, salt, info, count)),
 };

@@ -1,5 +1,5 @@
 /**
- * Authenticated encryption: AES-256-GCM. A sealed message is nonce (12 bytes, random), ciphertext, tag (16 bytes).
+ * Authenticated encryption (AES-256-GCM) and derived bytes (HKDF-SHA-256). A sealed message is nonce (12 bytes, random), ciphertext, tag (16 bytes).
  * WebCrypto is everywhere; Node stores use aead-node.ts, which makes the same bytes without a thread hop for each small message.
  */
 export interface AeadKey {
@@ -12,6 +12,8 @@ export interface Aead {
   seal(key: AeadKey, plain: Uint8Array, context: Uint8Array): Uint8Array | Promise<Uint8Array>;
   /** `null` when key, bytes and context do not belong together. */
   open(key: AeadKey, sealed: Uint8Array, context: Uint8Array): Uint8Array | null | Promise<Uint8Array | null>;
+  /** `count` bytes that nobody without the secret can tell from random ones. */
+  derive(secret: Uint8Array, salt: Uint8Array, info: Uint8Array, count: number): Uint8Array | Promise<Uint8Array>;
 }
 
 export const KEY_BYTES = 32;
@@ -56,6 +58,12 @@ export const webAead: Aead = {
     } catch {
       return null;
     }
+  },
+
+  async derive(secret, salt, info, count) {
+    const key = await crypto.subtle.importKey("raw", bytes(secret), "HKDF", false, ["deriveBits"]);
+    const algorithm = { name: "HKDF", hash: "SHA-256", salt: bytes(salt), info: bytes(info) };
+    return new Uint8Array(await crypto.subtle.deriveBits(algorithm, key, 8 * count));
   },
 };
 

@@ -1,7 +1,8 @@
 /**
  * Keys, kept apart from what they seal. A scope's key wraps one key for each profile and each session; rows are sealed with those.
  * Destroying a wrapped key makes everything that it ever sealed unreadable, wherever copies of it lie: that is what erasing means here.
- * Rotating a scope's key wraps the same keys anew, so no row is rewritten.
+ * Rotating a scope's key wraps the same keys anew, so no row is rewritten. The secret that turns a scope's embeddings is wrapped by a key
+ * beside those of the scopes: who has a scope's key does not have it.
  *
  * `KeyRing` is the cryptography; a `KeyShelf` is where the wrapped keys lie (a folder, another PostgreSQL, a browser's own database, memory).
  */
@@ -41,7 +42,10 @@ export interface KeyShelf {
   addScopeKey(scopeId: string, generation: number): Promise<ScopeKey>;
   /** `false` when keys wrapped with it are left. */
   removeScopeKey(scopeId: string, generation: number): Promise<boolean>;
-  /** Durable when it resolves. `false` when the scope's key of that generation is gone: wrap again with the current one. */
+  /**
+   * Durable when it resolves; a key that is there under this id stays. `false` when the scope's key of that generation is gone: wrap again
+   * with the current one.
+   */
   add(scopeId: string, key: WrappedKey): Promise<boolean>;
   /** Replaces wrapped bytes of keys that are still there; of none whose scope key is gone: a later rotation was faster. */
   rewrap(scopeId: string, keys: readonly WrappedKey[]): Promise<void>;
@@ -64,12 +68,15 @@ export interface DataKey {
 
 /** Unwrapped keys held for the profiles and sessions in use. */
 const KEYS_HELD = 4096;
+/** Under a name that no scope id can have: the scopes' secrets are wrapped by a key of their own. */
+const SECRETS = "\0secrets";
 
 export class KeyRing {
   readonly shelf: KeyShelf;
   readonly aead: Aead;
   readonly #scopeKeys = new Map<string, ScopeKey[]>();
   readonly #held = new Map<string, AeadKey>();
+  readonly #secrets = new Map<string, Promise<Uint8Array>>();
   /** Rotations of this process take turns. */
   #rotating: Promise<unknown> = Promise.resolve();
 
@@ -116,6 +123,31 @@ export class KeyRing {
     return keys;
   }
 
+  /** 32 bytes by which the scope's embeddings are turned, made on first use. The same for as long as the keys exist. */
+  secret(scopeId: string): Promise<Uint8Array> {
+    let secret = this.#secrets.get(scopeId);
+    if (!secret) {
+      secret = this.#readSecret(scopeId);
+      this.#secrets.set(scopeId, secret);
+      secret.catch(() => this.#secrets.delete(scopeId));
+    }
+    return secret;
+  }
+
+  async #readSecret(scopeId: string): Promise<Uint8Array> {
+    const named = new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(scopeId)));
+    const id = toHex(named.subarray(0, 16));
+    return untilUncontended(`the secret of scope ${scopeId}`, async () => {
+      const wrapped = (await this.shelf.find(SECRETS, [id])).get(id);
+      if (wrapped) return this.#unwrapRaw(SECRETS, wrapped);
+      const { generation, key } = await this.#current(SECRETS);
+      const made = await this.aead.seal(key, randomBytes(KEY_BYTES), wrapContext(SECRETS, id));
+      // Read again: another process may have been first.
+      if (!(await this.shelf.add(SECRETS, { id, purpose: "session", generation, wrapped: made })))
+        this.#scopeKeys.delete(SECRETS);
+    });
+  }
+
   async destroy(scopeId: string, ids: readonly KeyId[]): Promise<void> {
     for (const id of ids) this.#held.delete(heldAs(scopeId, id));
     await this.shelf.destroy(scopeId, ids);
@@ -155,16 +187,17 @@ export class KeyRing {
     return true;
   }
 
-  /** Returns how many scopes. */
+  /** Returns how many scopes; the key that wraps their secrets is not counted. */
   async rotateAll(): Promise<number> {
     const scopes = await this.shelf.scopes();
     for (const scopeId of scopes) await this.rotate(scopeId);
-    return scopes.length;
+    return scopes.filter((scopeId) => scopeId !== SECRETS).length;
   }
 
   async close(): Promise<void> {
     this.#held.clear();
     this.#scopeKeys.clear();
+    this.#secrets.clear();
     await this.shelf.close();
   }
 

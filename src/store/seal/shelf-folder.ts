@@ -141,7 +141,7 @@ async function openLocked(
       const file = await fileOf(scopeId);
       lock.lost.throwIfAborted();
       if (!mayWrap(scopeId, key)) return false;
-      await file.add(key);
+      if (!file.find(key.id)) await file.add(key);
       return true;
     },
     async rewrap(scopeId, keys) {

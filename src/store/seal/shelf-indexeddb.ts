@@ -56,7 +56,8 @@ export async function openIndexedDbShelf(name: string): Promise<KeyShelf> {
     async add(scopeId, key) {
       const tx = db.transaction(["scopeKeys", "keys"], "readwrite", { durability: "strict" });
       const scopeKey = await tx.objectStore("scopeKeys").get([scopeId, key.generation]);
-      if (scopeKey) await tx.objectStore("keys").add({ ...key, scopeId });
+      const there = await tx.objectStore("keys").getKey([scopeId, key.id]);
+      if (scopeKey && !there) await tx.objectStore("keys").add({ ...key, scopeId });
       await tx.done;
       return scopeKey !== undefined;
     },

@@ -33,7 +33,8 @@ export function createMemoryShelf(aead: Aead): KeyShelf {
     },
     async add(scopeId, key) {
       if (!scopeKeys.get(scopeId)?.some(({ generation }) => generation === key.generation)) return false;
-      keysOf(scopeId).set(key.id, key);
+      const known = keysOf(scopeId);
+      if (!known.has(key.id)) known.set(key.id, key);
       return true;
     },
     async rewrap(scopeId, rewrapped) {

@@ -143,7 +143,7 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
     add: (scopeId, { id, purpose, generation, wrapped }) =>
       unlessReferenced(
         database.query(
-          "INSERT INTO vivavoce_keys.data_keys (scope, id, purpose, generation, wrapped) VALUES ($1, $2, $3, $4, $5)",
+          "INSERT INTO vivavoce_keys.data_keys (scope, id, purpose, generation, wrapped) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
           [keyOf(scopeId), id, purpose, generation, wrapped],
         ),
       ),

@@ -4,10 +4,12 @@
  *   | format, u8 | key id, 16 bytes | nonce, 12 bytes | ciphertext | tag, 16 bytes |
  *
  * and are bound to their place (scope, kind, profile or session, record): moved to another row they do not open.
+ * Embeddings are turned by a secret of their scope before (transform.ts): format 2. Format 1 is from before there was one, or holds none.
  */
 import { SealError } from "../errors.js";
 import type { AeadKey } from "./aead.js";
 import { type DataKey, fromHex, type KeyId, type KeyRing, toHex } from "./key-ring.js";
+import { turn, turnBack } from "./transform.js";
 
 const encoder = new TextEncoder();
 
@@ -27,7 +29,8 @@ export interface Sealed {
   readonly bytes: Uint8Array;
 }
 
-const FORMAT = 1;
+const [PLAIN, TURNED] = [1, 2];
+const WITH_EMBEDDINGS: ReadonlySet<SealedKind> = new Set(["template", "segment", "audio-model"]);
 const KEY_ID_BYTES = 16;
 const HEADER_BYTES = 1 + KEY_ID_BYTES;
 
@@ -39,9 +42,12 @@ export class Vault {
   }
 
   async seal({ id, key }: DataKey, place: Place, plain: Uint8Array): Promise<Uint8Array> {
-    const message = await this.ring.aead.seal(key, plain, context(place));
+    const turned = WITH_EMBEDDINGS.has(place.kind);
+    const { aead } = this.ring;
+    const content = turned ? await turn(aead, await this.ring.secret(place.scopeId), plain) : plain;
+    const message = await aead.seal(key, content, context(place));
     const bytes = new Uint8Array(HEADER_BYTES + message.length);
-    bytes[0] = FORMAT;
+    bytes[0] = turned ? TURNED : PLAIN;
     bytes.set(fromHex(id), 1);
     bytes.set(message, HEADER_BYTES);
     return bytes;
@@ -84,12 +90,21 @@ export class Vault {
   async #openWith(key: AeadKey, place: Place, bytes: Uint8Array): Promise<Uint8Array> {
     const plain = await this.ring.aead.open(key, bytes.subarray(HEADER_BYTES), context(place));
     if (!plain) throw new SealError("damaged", `the sealed ${place.kind} ${place.recordId} was changed or moved`);
-    return plain;
+    if (bytes[0] === PLAIN) return plain;
+    const turnedBack = await turnBack(this.ring.aead, await this.ring.secret(place.scopeId), plain);
+    if (!turnedBack)
+      throw new SealError(
+        "key-lost",
+        `the secret that turns the embeddings of scope ${place.scopeId} is missing (the key files are damaged, or older than the ` +
+          "database): restore the keys from a backup",
+      );
+    return turnedBack;
   }
 }
 
 export function keyIdOf(bytes: Uint8Array): KeyId {
-  if (bytes.length < HEADER_BYTES || bytes[0] !== FORMAT) throw new SealError("damaged", "these are no sealed bytes");
+  if (bytes.length < HEADER_BYTES || (bytes[0] !== PLAIN && bytes[0] !== TURNED))
+    throw new SealError("damaged", "these are no sealed bytes");
   return toHex(bytes.subarray(1, HEADER_BYTES));
 }
 

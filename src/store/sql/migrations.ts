@@ -184,6 +184,10 @@ const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (scope, profile, audio_model)
   );
   `,
+  `
+  -- A template of 256 doubles stays in its row: galleries read them all, and would look for each elsewhere.
+  ALTER TABLE vivavoce.profiles SET (toast_tuple_target = 8160);
+  `,
 ];
 
 /** Any number that no other program takes: replicas that start at once migrate one after the other. */

@@ -1,0 +1,137 @@
+/** Embeddings are turned by their scope's secret before they are sealed: undone to the bit, and telling nothing without it. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Template } from "../../src/engine/port.js";
+import { decodeTemplate, decodeVoice, encodeTemplate, encodeVoice } from "../../src/store/encoding.js";
+import { type Aead, webAead } from "../../src/store/seal/aead.js";
+import { nodeAead } from "../../src/store/seal/aead-node.js";
+import { fromHex, KeyRing } from "../../src/store/seal/key-ring.js";
+import { createMemoryShelf } from "../../src/store/seal/shelf-memory.js";
+import { turn, turnBack } from "../../src/store/seal/transform.js";
+import { type Place, Vault } from "../../src/store/seal/vault.js";
+
+const secret = new Uint8Array(32).fill(3);
+const templateOf = (embedding: Float32Array): Template => ({
+  embedding,
+  netSpeechSeconds: 9,
+  snrDb: 20,
+  bandwidthHz: 3400,
+  revision: "5e".repeat(32),
+});
+/** The numbers that lie under the seal, where rounding changed none. */
+const numbersOf = (turned: Uint8Array, length: number) => new Float64Array(turned.slice(-8 * length).buffer);
+const cosine = (a: ArrayLike<number>, b: ArrayLike<number>) => {
+  const dot = (x: ArrayLike<number>, y: ArrayLike<number>) => Array.from(x).reduce((sum, v, i) => sum + v * y[i]!, 0);
+  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
+};
+/** As an engine gives them: unit length; some numbers are 0. */
+const embeddings = fc
+  .array(fc.oneof({ weight: 9, arbitrary: fc.integer({ min: -1_000_000, max: 1_000_000 }) }, fc.constant(0)), {
+    minLength: 1,
+    maxLength: 700,
+  })
+  .map((values) => {
+    const length = Math.hypot(...values) || 1;
+    return Float32Array.from(values, (value) => value / length);
+  });
+
+test.each([
+  ["Node's", nodeAead, webAead],
+  ["WebCrypto's", webAead, nodeAead],
+] as [string, Aead, Aead][])("%s cryptography turns, the other turns back, to the bit", async (_name, one, other) => {
+  await fc.assert(
+    fc.asyncProperty(embeddings, async (embedding) => {
+      const turned = await turn(one, secret, encodeTemplate(templateOf(embedding)));
+      const back = await turnBack(other, secret, turned);
+      expect(decodeTemplate(back!)).toEqual(templateOf(embedding));
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test("numbers that no engine gives come back as well: the smallest, the largest, none", async () => {
+  const odd = Float32Array.of(1e-45, -0, 3e38, Number.NaN, Number.POSITIVE_INFINITY, 0, 1e-30, 0.5);
+  for (const embedding of [odd, odd.slice(0, 2), odd.slice(6)]) {
+    const turned = await turn(nodeAead, secret, encodeTemplate(templateOf(embedding)));
+    const back = decodeTemplate((await turnBack(nodeAead, secret, turned))!).embedding;
+    expect(new Uint32Array(back.buffer)).toEqual(new Uint32Array(embedding.buffer));
+  }
+});
+
+test("audio models of any number of windows come back, and of none", async () => {
+  const window = (i: number) => ({
+    embedding: Float32Array.from({ length: 256 }, (_, at) => Math.sin(i + at) / 16),
+    speechSeconds: 3,
+    startSeconds: 3 * i,
+    endSeconds: 3 * i + 3,
+  });
+  for (const count of [0, 1, 9]) {
+    const windows = Array.from({ length: count }, (_, i) => window(i));
+    const model = { voice: { windows, embedding: windows[0]?.embedding ?? null }, voiceClass: 50 };
+    const turned = await turn(nodeAead, secret, encodeVoice(model));
+    expect(decodeVoice((await turnBack(nodeAead, secret, turned))!)).toEqual(model);
+  }
+});
+
+test("it keeps lengths and hides directions: of the same voice, in another scope and when it is sealed again", async () => {
+  const voice = Float32Array.from({ length: 256 }, (_, i) => Math.sin(i * i) / 12);
+  const kept = [];
+  for (const key of [secret, secret, new Uint8Array(32).fill(4)])
+    kept.push(numbersOf(await turn(nodeAead, key, encodeTemplate(templateOf(voice))), 256));
+  for (const [i, numbers] of kept.entries()) {
+    expect(Math.hypot(...numbers)).toBeCloseTo(Math.hypot(...voice), 12);
+    // Random directions in 256 dimensions: the cosine is normal with a deviation of 1/16; six of those.
+    expect(Math.abs(cosine(numbers, voice))).toBeLessThan(6 / 16);
+    for (const other of kept.slice(i + 1)) expect(Math.abs(cosine(numbers, other))).toBeLessThan(6 / 16);
+  }
+});
+
+test("another secret is noticed", async () => {
+  const turned = await turn(nodeAead, secret, encodeTemplate(templateOf(new Float32Array(256).fill(1 / 16))));
+  expect(await turnBack(nodeAead, new Uint8Array(32).fill(4), turned)).toBeNull();
+});
+
+describe("in the vault", () => {
+  const place: Place = { scopeId: "scope", kind: "template", subjectId: "alice", recordId: "alice" };
+  const plain = encodeTemplate(templateOf(new Float32Array(256).fill(1 / 16)));
+
+  test("what is sealed opens, also after all keys were rotated and by another process", async () => {
+    const shelf = createMemoryShelf(nodeAead);
+    const ring = new KeyRing(shelf, nodeAead);
+    const sealed = await new Vault(ring).seal(await ring.create("scope", "profile"), place, plain);
+    expect(sealed[0]).toBe(2);
+    expect(await ring.rotateAll()).toBe(1);
+    expect(await new Vault(new KeyRing(shelf, nodeAead)).open(place, sealed)).toEqual(plain);
+  });
+
+  test("two processes that begin at once have one secret", async () => {
+    const shelf = createMemoryShelf(nodeAead);
+    const secrets = await Promise.all([1, 2, 3].map(() => new KeyRing(shelf, nodeAead).secret("scope")));
+    expect(secrets[1]).toEqual(secrets[0]);
+    expect(secrets[2]).toEqual(secrets[0]);
+    expect(await new KeyRing(shelf, nodeAead).secret("other")).not.toEqual(secrets[0]);
+  });
+
+  test("what was sealed before there was a secret opens as it is", async () => {
+    const ring = new KeyRing(createMemoryShelf(nodeAead), nodeAead);
+    const { id, key } = await ring.create("scope", "profile");
+    const context = new TextEncoder().encode(
+      JSON.stringify(["vivavoce sealed", "scope", "template", "alice", "alice"]),
+    );
+    const sealed = Uint8Array.of(1, ...fromHex(id), ...(await nodeAead.seal(key, plain, context)));
+    expect(await new Vault(ring).open(place, sealed)).toEqual(plain);
+  });
+
+  test("a secret that was lost is said, and no other voice comes out", async () => {
+    const shelf = createMemoryShelf(nodeAead);
+    const ring = new KeyRing(shelf, nodeAead);
+    const sealed = await new Vault(ring).seal(await ring.create("scope", "profile"), place, plain);
+    for await (const keys of shelf.all("\0secrets"))
+      await shelf.destroy(
+        "\0secrets",
+        keys.map(({ id }) => id),
+      );
+    const opened = new Vault(new KeyRing(shelf, nodeAead)).open(place, sealed);
+    await expect(opened).rejects.toMatchObject({ code: "key-lost", message: /scope scope.*restore the keys/s });
+  });
+});
