@@ -3,7 +3,8 @@
 // 2. Callers with 4 s of speech each, all at once: every request answered or told BUSY, memory, latency, throughput
 //    against what the engine does alone.
 // --live: 100 live calls at once in real time, and 1,000 that are connected and silent (bench/server/live.mjs).
-// 3. Token requests a second on one core, and the cost of verifying a token.
+// 3. What our own code on the hottest paths saves against the plain way of the libraries (bench/server/paths.mjs).
+// 4. Token requests a second on one core, and the cost of verifying a token.
 import { execFileSync, fork } from "node:child_process";
 import { once } from "node:events";
 import { availableParallelism } from "node:os";
@@ -19,7 +20,7 @@ const { values: options } = parseArgs({
     callers: { type: "string", default: "200" },
     calls: { type: "string", default: "300" },
     workers: { type: "string", default: String(availableParallelism()) },
-    only: { type: "string", default: "overhead,load,token" },
+    only: { type: "string", default: "overhead,paths,load,token" },
     // Live calls and nothing else.
     live: { type: "boolean", default: false },
     live_calls: { type: "string", default: "100" },
@@ -39,7 +40,7 @@ if (!options.built)
 
 const rows = [];
 const figures = {};
-if (["overhead", "load", "live"].some((name) => chosen.includes(name))) await measureBox();
+if (["overhead", "paths", "load", "live"].some((name) => chosen.includes(name))) await measureBox();
 if (chosen.includes("token")) {
   say("tokens …");
   const { default: measureTokens } = await import("./token.mjs");
@@ -91,6 +92,12 @@ async function measureBox() {
         });
       }
     }
+  }
+
+  if (chosen.includes("paths")) {
+    say("our paths and the libraries' …");
+    const { ownPaths } = await import("./server/paths.mjs");
+    for (const row of await ownPaths({ url, token, client: http, ask })) rows.push({ group: "paths", ...row });
   }
 
   if (chosen.includes("load")) {

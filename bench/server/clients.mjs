@@ -86,7 +86,7 @@ function bindingOf(name, json) {
   }[name];
 }
 
-const contextQuery = ({ gkScopeId, gkSessionId, gkEngagementId, configsetId }) =>
+export const contextQuery = ({ gkScopeId, gkSessionId, gkEngagementId, configsetId }) =>
   new URLSearchParams({
     "context.gk_scope_id.value": gkScopeId.value,
     "context.gk_session_id.value": gkSessionId.value,
