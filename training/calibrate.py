@@ -21,7 +21,9 @@ FEATURES = ["one", "cosine", "templateSpeech", "probeSpeech", "leastSpeech", "te
 TERMS = [  # of the template's quality nothing: candidates of one call keep the order of their cosines (LOG.md 22)
     ("one", "one"), ("cosine", "one"), ("probeBandwidth", "one"), ("cosine", "probeBandwidth"), ("probeSpeech", "one"), ("cosine", "probeSpeech"),
 ]
-IMPOSTORS = [("templateSpeech", "one"), ("probeSpeech", "one")]  # slopes, within sets; the level is over all
+# Slopes, within sets; the level is over all. The last two together are the bandwidth of the wider side: of it, which two sets alone tell, half (LOG.md 28).
+IMPOSTORS = [("templateSpeech", "one"), ("probeSpeech", "one"), ("leastBandwidth", "one"), ("bandwidthDifference", "one")]
+BANDWIDTH_SHARE = 0.5
 SHARES = (0.9, 0.99)
 ENOUGH = 3000  # trials of a kind and a stratum that are fitted on
 LEAST_SPREAD = 0.05
@@ -158,10 +160,12 @@ def impostors(strata):
     """-> weights of center and spread over [one, *IMPOSTORS]. Slopes with a level for each set; then one level for all of them."""
     x, _, weight, name = drawn(strata, (0,))
     u, z, one = fisher(x), products(x, IMPOSTORS), np.ones((len(x), 1))
+    merged = np.c_[z[:, :2], z[:, 2:].sum(1)]
     own = np.stack([name == s for s in np.unique(name)[1:]], 1).astype(float)
     lines = []
     for share in SHARES:
-        slopes = quantile(np.hstack([one, z, own]), u, weight, share)[1 : 1 + len(IMPOSTORS)]
+        found = quantile(np.hstack([one, merged, own]), u, weight, share)[1:4] * (1, 1, BANDWIDTH_SHARE)
+        slopes = found[[0, 1, 2, 2]]
         lines.append(np.r_[quantile(one, u - z @ slopes, weight, share), slopes])
     low, high = norm.ppf(SHARES)
     spread = (lines[1] - lines[0]) / (high - low)
