@@ -14,6 +14,7 @@ export const library = [
   "test/processor/attack-checks.test.ts",
   "test/processor/easy-door.test.ts",
   "test/processor/model-update.test.ts",
+  "test/processor/two-models.test.ts",
   "test/store/crash.test.ts",
   "test/store/embedded.test.ts",
   "test/store/postgres.test.ts",

@@ -10,7 +10,7 @@ import { readRecording } from "../dist/audio/index.js";
 import { table } from "../dist/cli/output.js";
 import { openEngine } from "../dist/engine/index.js";
 import { mono } from "../dist/evaluate/evaluate.js";
-import { grownVoice, withSession } from "../dist/voiceprint/growing-print.js";
+import { grownVoice, meanEmbedding, withSession } from "../dist/voiceprint/growing-print.js";
 import { openVoiceCache } from "./voice-cache.mjs";
 
 const rate = 0.01;
@@ -111,28 +111,34 @@ async function measure(engine, set, speakers) {
     for (const voice of print.later) if (await matches(engine, print.template, voice)) matching.add(voice);
     print.matching = matching;
   }
+  const all4 = { only: [4], admits: () => true };
+  const members = ({ template }, calls, most) => [
+    template,
+    ...calls.slice(0, most).map((voice) => ({ ...template, ...voice })),
+  ];
   const rules = [
     { what: "all come in", admits: () => true, grow: (print, calls, most) => grown(print, calls.slice(0, most), most) },
+    { ...all4, what: "all, each weighs as much as what was enrolled", grow: evenly },
+    { ...all4, what: "all, the best ratio of the members", grow: members, fuse: (ratios) => Math.max(...ratios) },
+    { ...all4, what: "all, the mean ratio of the members", grow: members, fuse: mean },
     {
       what: "those that match",
       admits: (print, voice) => print.matching.has(voice),
       grow: (print, calls, most) => grown(print, calls.slice(0, most), most),
     },
     {
+      ...all4,
       what: "all, room for 2, the older of the most alike goes",
-      only: [4],
-      admits: () => true,
-      grow: (print, calls, most) => grown(print, calls.slice(0, most), 2),
+      grow: (print, calls, most) => grown(print, mostUnlike(calls.slice(0, most), 2), 2),
     },
     {
+      ...all4,
       what: "all, room for 2, the oldest goes",
-      only: [4],
-      admits: () => true,
-      grow: (print, calls, most) => grown(print, calls.slice(0, most).slice(-2), 2),
+      grow: (print, calls, most) => grown(print, calls.slice(0, most), 2),
     },
   ];
   const rows = [];
-  for (const { what, admits, grow, only = counts } of rules)
+  for (const { what, admits, grow, fuse, only = counts } of rules)
     for (const most of only) {
       if (most === 0 && rows.length > 0) continue;
       const same = [];
@@ -150,16 +156,17 @@ async function measure(engine, set, speakers) {
         for (const tested of print.later) {
           const joining = calls(tested);
           taken += Math.min(most, joining.length);
-          same.push(...(await scored(engine, grow(print, joining, most), [tested])));
+          same.push(fused(await engine.score([grow(print, joining, most)].flat(), tested), fuse)[0]);
         }
-        templates.push(grow(print, calls(), most));
+        templates.push([grow(print, calls(), most)].flat());
       }
       for (const voice of all) {
         const strangers = templates.filter((_, i) => prints[i].speaker !== voice.speaker);
         if (strangers.length === 0) continue;
-        for (const score of await engine.score(strangers, voice)) different.push({ score });
+        const scores = await engine.score(strangers.flat(), voice);
+        for (const { length } of strangers) different.push(...fused(scores.splice(0, length), fuse));
       }
-      const passed = different.filter(({ score }) => score.llr >= engine.threshold(rate, score)).length;
+      const passed = different.filter((score) => score.llr >= engine.threshold(rate, score)).length;
       rows.push({
         set,
         what: most === 0 ? "as enrolled" : `${what}, ${most} calls`,
@@ -167,8 +174,8 @@ async function measure(engine, set, speakers) {
         same: same.length,
         different: different.length,
         ...figures(
-          same.map(({ score }) => score.llr),
-          different.map(({ score }) => score.llr),
+          same.map(({ llr }) => llr),
+          different.map(({ llr }) => llr),
         ),
         promised: passed / different.length,
       });
@@ -218,6 +225,36 @@ function grown({ template }, calls, most) {
   });
   return sessions.length === 0 ? template : { ...template, ...grownVoice({ enrolled: template, sessions }, most) };
 }
+
+/** Every member with the weight of what was enrolled. */
+const evenly = ({ template }, calls, most) => ({
+  ...template,
+  ...grownVoice({ enrolled: template, sessions: calls.slice(0, most) }, most),
+  embedding: meanEmbedding([template, ...calls.slice(0, most)].map(({ embedding }) => ({ embedding, weight: 1 }))),
+});
+
+/** What stays of calls that came one after the other, when the older of the two most alike goes. */
+function mostUnlike(calls, room) {
+  const kept = [];
+  for (const call of calls) {
+    kept.push(call);
+    if (kept.length <= room) continue;
+    let [older, highest] = [0, Number.NEGATIVE_INFINITY];
+    for (const [i, one] of kept.entries())
+      for (const other of kept.slice(i + 1)) {
+        const alike = one.embedding.reduce((sum, x, k) => sum + x * other.embedding[k], 0);
+        if (alike > highest) [older, highest] = [i, alike];
+      }
+    kept.splice(older, 1);
+  }
+  return kept;
+}
+
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** One score of those of a print's members; its threshold is that of what was enrolled. */
+const fused = ([first, ...others], fuse) =>
+  fuse ? [{ ...first, llr: fuse([first, ...others].map(({ llr }) => llr)) }] : [first, ...others];
 
 async function scored(engine, template, voices) {
   const found = [];

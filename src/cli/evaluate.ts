@@ -70,7 +70,7 @@ async function run(path: string | undefined, options: Options): Promise<void> {
   if (options.compare) {
     const [before, after] = await Promise.all(comparedFiles(options.compare).map(readAnswer));
     const comparison = compareEvaluations(before!, after!);
-    output.answer(comparison, () => compared(comparison));
+    output.answer(comparison, () => comparisonTable(comparison, ["before", "after"]));
     return;
   }
   if (path === undefined) throw new CommandError("a folder or a list is missing");
@@ -159,10 +159,10 @@ async function readAnswer(file: string): Promise<Omit<Evaluation, "trials">> {
   throw new CommandError(`${file}: not an answer of "vivavoce evaluate --json" with figures`);
 }
 
-const compared = ({ rows, note }: Comparison): string =>
+export const comparisonTable = ({ rows, note }: Comparison, [one, other]: readonly [string, string]): string =>
   [
     table(
-      ["", "before", "after", "change"],
+      ["", one, other, "change"],
       rows.map(({ figure, before, after, change }) => [figure, before, after, change]),
     ),
     ...(note ? [note] : []),

@@ -6,6 +6,8 @@ import type { PlaceOptions } from "./shared-options.js";
 
 export interface OpenOperations {
   readonly operations: Operations;
+  /** Works on jobs in this process; absent where a box does. */
+  workOnJobs?(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -27,14 +29,12 @@ async function remote(url: string, { token, clientId, clientSecret }: PlaceOptio
 async function local(location: string | undefined): Promise<OpenOperations> {
   const config = loadConfig({ flags: { store: location } });
   // Loaded here, so that a command which only asks a box, or only prints help, starts at once.
-  const [{ openConfiguredStore }, { modelLocation }, { openEngine }, { VoiceprintsProcessor }, { readRecording }] =
-    await Promise.all([
-      import("../server/open-store.js"),
-      import("../server/model-location.js"),
-      import("../engine/index.js"),
-      import("../processor/voiceprints-processor.js"),
-      import("../audio/index.js"),
-    ]);
+  const [{ openConfiguredStore }, { OpenModels }, { VoiceprintsProcessor }, { readRecording }] = await Promise.all([
+    import("../server/open-store.js"),
+    import("../server/open-models.js"),
+    import("../processor/voiceprints-processor.js"),
+    import("../audio/index.js"),
+  ]);
   const store = await openConfiguredStore(config).catch((error: unknown) => {
     if (error instanceof StoreError && error.code === "locked") {
       throw new CommandError(
@@ -44,21 +44,23 @@ async function local(location: string | undefined): Promise<OpenOperations> {
     }
     throw error;
   });
-  const engine = await openEngine({ ...modelLocation(config.model), workers: 1 }).catch(async (error: unknown) => {
+  const models = await OpenModels.open(config, { workers: 1 }).catch(async (error: unknown) => {
     await store.close();
     throw error;
   });
   const processor = new VoiceprintsProcessor({
-    engine,
+    engine: models.engine,
+    models,
     store,
     readRecording,
     configurationSets: config.configsets as never,
   });
   return {
     operations: processor,
+    workOnJobs: () => processor.workOnJobs(),
     async close() {
-      processor.close();
-      await engine.close();
+      await processor.close();
+      await models.close();
       await store.close();
     },
   };

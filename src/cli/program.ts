@@ -16,6 +16,7 @@ import { ExitCode } from "./exit-code.js";
 import { healthCommand } from "./health.js";
 import { keysCommand } from "./keys.js";
 import { measureCommand } from "./measure.js";
+import { modelCommand } from "./model.js";
 import { exportCommand, importCommand } from "./move.js";
 import { peopleCommands } from "./people.js";
 import { serveCommand } from "./serve.js";
@@ -43,6 +44,7 @@ export function createProgram(): Command {
   measureCommand(program);
   evaluateCommand(program);
   calibrateCommand(program);
+  modelCommand(program);
   serveCommand(program);
   callCommand(program);
   healthCommand(program);

@@ -46,6 +46,8 @@ export interface ModelSection {
   readonly revision: string;
   readonly description: Readonly<Record<string, unknown>>;
   readonly tensors: readonly Tensor[];
+  /** All of it, as it stands in the file. */
+  readonly bytes: Uint8Array;
 }
 
 /** A direction of the embedding and the values that the training speakers take along it, ascending, at equal shares. */
@@ -104,6 +106,14 @@ export async function readModelFile(given: Uint8Array): Promise<ModelFile> {
     calibration: sections.get("calibration")?.description ?? null,
     calibrationRevision: sections.get("calibration")?.revision ?? "",
   };
+}
+
+/** What a model file says of itself. Its digests are checked when it is opened. */
+export function describedModel(bytes: Uint8Array): { readonly family: string; readonly revision: string } {
+  const { family, sections } = readHeader(bytes);
+  const network = sections.find(({ name }) => name === "network");
+  if (!network) throw malformed("it has no section `network`");
+  return { family, revision: network.sha256 };
 }
 
 /** The tensor's values, copied. */
@@ -180,7 +190,7 @@ async function readSection(file: Uint8Array, entry: SectionEntry): Promise<Model
   const table = description.tensors ?? [];
   if (!Array.isArray(table)) throw malformed(`the tensors of section ${entry.name} are not a list`);
   const tensors = table.map((row) => readTensor(bytes, 16 + descriptionBytes, entry.name, row));
-  return { name: entry.name, revision, description, tensors };
+  return { name: entry.name, revision, description, tensors, bytes };
 }
 
 function readTensor(section: Uint8Array, from: number, sectionName: string, row: unknown): Tensor {

@@ -21,7 +21,7 @@ export async function compileKernels(): Promise<WebAssembly.Module> {
 }
 
 /** A checkout has it in models/; the package carries it once, beside the browser bundle. */
-function ownModel(): string | URL {
+export function ownModel(): string | URL {
   // Not with `new URL`: bundlers for servers would take it for a file that must be there, and a package has none.
   const ofCheckout = import.meta.url.replace(/[^/]+\/engine\/[^/]+$/, `models/${shippedModel}`);
   return existsSync(fileURLToPath(ofCheckout)) ? ofCheckout : new URL("../browser/vivavoce.vvm", import.meta.url);

@@ -27,7 +27,7 @@ export class TrialSetError extends Error {
   override readonly name = "TrialSetError";
 }
 
-const AUDIO_NAME = /\.(wav|flac|mp3|opus|ogg|m4a|webm)$/i;
+export const AUDIO_NAME = /\.(wav|flac|mp3|opus|ogg|m4a|webm)$/i;
 
 /** A folder of `speaker/session/file.wav` or `speaker/file.wav`, or a text list of `label enroll[,enroll…] test`. */
 export async function readTrialSet(path: string): Promise<TrialSet> {

@@ -38,8 +38,8 @@ export async function analyzeAudio(
   options: OperationOptions,
 ): Promise<MessageInitShape<typeof AnalyzeAudioResponseSchema>> {
   const context = await openContext(deps, request.context);
-  const { scopeId, set } = context;
-  const wanted = wantedAttacks(deps, request);
+  const { scopeId, set, engine } = context;
+  const wanted = wantedAttacks(engine, request);
   const source = await findAudio(deps, scopeId, request.audio);
   const targets = await analysisTargets(deps, context, request);
   const parts = partsOf(targets, set);
@@ -80,6 +80,7 @@ export async function concludeAnalysis(
     ) ?? withoutChecks(heard.validity);
   const topPerson = authentication?.scored[0];
   const topFraudster = fraud?.scored[0];
+  const { model } = context.engine;
   await recordCheck(
     deps,
     context,
@@ -118,10 +119,10 @@ export async function concludeAnalysis(
       : undefined,
     syntheticSpeechResult: synthetic?.message,
     channelPlaybackResult: playback?.message,
-    gkCalibrationModelRevisionId: uniqueId(deps.engine.model.revision),
+    gkCalibrationModelRevisionId: uniqueId(model.revision),
     audioDetails: audioDetails(heard.audio),
     voiceprintResults: [...(authentication?.scored ?? []), ...(fraud?.scored ?? [])].map(voiceprintResult),
-    calibrationModelDetails: calibrationModel(deps.engine.model),
+    calibrationModelDetails: calibrationModel(model),
   };
 }
 

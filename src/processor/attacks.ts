@@ -8,7 +8,7 @@ import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common
 import type { AnalyzeAudioRequest } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import { StatusError } from "../contract/status-error.js";
-import type { AttackKind, AttackScore, AttackStream, VoiceAnalysis } from "../engine/port.js";
+import type { AttackKind, AttackScore, AttackStream, Engine, VoiceAnalysis } from "../engine/port.js";
 import type { MediaSegment } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import {
@@ -39,8 +39,8 @@ type AttackMessage = Pick<
 >;
 
 /** A check that was asked for and cannot run is an error, never an absent part. */
-function assertAttackKnown(deps: Dependencies, kind: AttackKind): void {
-  if (!deps.engine.model.attacks.includes(kind))
+function assertAttackKnown(engine: Engine, kind: AttackKind): void {
+  if (!engine.model.attacks.includes(kind))
     throw new StatusError({
       statusCode: StatusCode.NOT_IMPLEMENTED,
       message: `the model has no check for ${kind} speech`,
@@ -49,14 +49,14 @@ function assertAttackKnown(deps: Dependencies, kind: AttackKind): void {
 
 /** Which attacks a request asks about; refused when the model cannot tell. */
 export function wantedAttacks(
-  deps: Dependencies,
+  engine: Engine,
   request: Pick<AnalyzeAudioRequest, "syntheticSpeechDetectionParameters" | "channelPlaybackDetectionParameters">,
 ): AttackKind[] {
   const wanted: AttackKind[] = [
     ...(request.syntheticSpeechDetectionParameters ? (["synthetic"] as const) : []),
     ...(request.channelPlaybackDetectionParameters ? (["playback"] as const) : []),
   ];
-  for (const kind of wanted) assertAttackKnown(deps, kind);
+  for (const kind of wanted) assertAttackKnown(engine, kind);
   return wanted;
 }
 
@@ -129,7 +129,7 @@ export class AttackAudio {
   #heard = 0;
 
   constructor(
-    private readonly deps: Dependencies,
+    private readonly engine: Engine,
     private readonly kinds: readonly AttackKind[],
     /** Called when audio is first heard. */
     private readonly open: () => AttackSource,
@@ -162,7 +162,7 @@ export class AttackAudio {
     if (this.#streams) return this.#streams;
     const streams = new Map<AttackKind, AttackStream>();
     for (const kind of this.kinds)
-      streams.set(kind, await this.deps.engine.attackStream(kind, rateHz, engineOptions(this.options)));
+      streams.set(kind, await this.engine.attackStream(kind, rateHz, engineOptions(this.options)));
     this.#streams = streams;
     return streams;
   }

@@ -1,9 +1,14 @@
 /** What is stored of processed audio, as the domain and the engine look at it. */
+
+import type { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { Voice, VoiceAnalysis, VoiceWindow } from "../engine/port.js";
-import type { ProcessedAudio } from "../store/port.js";
+import type { MediaSegment, ProcessedAudio } from "../store/port.js";
+import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import type { AudioModel } from "../voiceprint/enrollment.js";
 import { meanEmbedding } from "../voiceprint/growing-print.js";
 import type { MeasuredAudio } from "../voiceprint/quality-gate.js";
+import type { Dependencies } from "./dependencies.js";
+import { noMeasures } from "./recorded-audio.js";
 
 export const audioModel = (processed: ProcessedAudio): AudioModel => ({
   id: processed.id,
@@ -66,3 +71,34 @@ export const analysisOf = (processed: ProcessedAudio): VoiceAnalysis => ({
   speakers: processed.speakers,
   revision: processed.revision,
 });
+
+/** What is kept of audio that was heard. */
+export function newProcessedAudio(
+  deps: Dependencies,
+  media: Pick<MediaSegment, "id" | "scopeId" | "channels" | "rateHz">,
+  sessionId: string,
+  channel: number | null,
+  set: ConfigurationSet,
+  source: ProcessedAudio["source"],
+  validity: AudioValidity,
+  analysis: VoiceAnalysis | null,
+): ProcessedAudio {
+  return {
+    id: deps.ids.next(),
+    scopeId: media.scopeId,
+    sessionId,
+    mediaSegmentId: media.id,
+    channel,
+    mediaChannels: media.channels,
+    mediaRateHz: media.rateHz,
+    printType: set.printType,
+    source,
+    validity,
+    measures: analysis?.measures ?? noMeasures(media.rateHz),
+    speakers: analysis?.speakers ?? 0,
+    voiceClass: analysis?.voiceClass ?? null,
+    revision: analysis?.revision ?? deps.models.of(media.scopeId).model.revision,
+    createdAt: deps.clock.now(),
+    voice: { windows: analysis?.windows ?? [], embedding: analysis?.embedding ?? null },
+  };
+}

@@ -1,14 +1,15 @@
 /** The prints that audio is to be compared with: given one by one, or as a group or watchlist. */
 import type { ListOfUniqueId, UniqueIdAndTag } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { DecisionReason, EnrollStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import type { CallOptions, Score, Voice } from "../engine/port.js";
+import type { CallOptions, Score } from "../engine/port.js";
 import type { Group, GroupKind, Id, OwnerKind, Print, Profile } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { enrollStatus } from "../voiceprint/enrollment.js";
-import { audioModel } from "./audio-model.js";
+import { audioModel, voiceOf } from "./audio-model.js";
 import type { Dependencies } from "./dependencies.js";
 import { invalid, notFound } from "./failures.js";
 import type { GalleryMember, LoadedGallery } from "./galleries.js";
+import { analysisBy, type JointAnalysis } from "./joint-hearing.js";
 import { printDetails, profileDetails } from "./messages.js";
 
 export interface ScoredPrint {
@@ -18,10 +19,12 @@ export interface ScoredPrint {
 
 export interface Candidates {
   readonly kind: OwnerKind;
-  /** Valid prints: trained, and by the present model. */
+  /** Valid prints: trained, and by a model that is here. */
   readonly count: number;
+  /** The models that made them, by their revisions: each must have heard what is scored. */
+  readonly revisions: ReadonlySet<string>;
   /** Best first. Of many candidates only the best are scored exactly. */
-  score(probe: Voice, options: CallOptions): Promise<ScoredPrint[]>;
+  score(heard: JointAnalysis, options: CallOptions): Promise<ScoredPrint[]>;
   /** Why there is nothing to score, for when `count` is 0. */
   whyNone(set: ConfigurationSet): Promise<DecisionReason>;
 }
@@ -93,14 +96,16 @@ export function candidatesOf(
   profiles: readonly FoundProfile[],
 ): Candidates {
   const unique = [...new Map(profiles.map((found) => [isPrint(found) ? found.profileId : found.id, found])).values()];
-  const prints = unique.filter(isPrint).filter((print) => print.template.revision === deps.engine.model.revision);
+  const prints = unique.filter(isPrint).filter((print) => deps.models.has(print.template.revision));
+  const revisions = new Set(prints.map((print) => print.template.revision));
   const whyNone = (set: ConfigurationSet) => reasonForNone(deps, scopeId, unique, set);
   const ids = prints.map((print) => print.profileId);
-  if (ids.length > mostScoredDirectly) return searched(deps, scopeId, kind, new Set(ids), whyNone);
+  if (ids.length > mostScoredDirectly) return searched(deps, scopeId, kind, new Set(ids), revisions, whyNone);
   return {
     kind,
     count: ids.length,
-    score: (probe, options) => scoreExactly(deps, scopeId, ids, probe, options),
+    revisions,
+    score: (heard, options) => scoreExactly(deps, scopeId, ids, heard, options),
     whyNone,
   };
 }
@@ -125,7 +130,7 @@ export async function candidatesByGroup(
     return candidatesOf(deps, scopeId, kind, [...members, ...also]);
   }
   const given = also.filter(isPrint).map((print) => print.profileId);
-  const valid = await deps.galleries.search(scopeId, kind, (loaded) => {
+  const { valid, revisions } = await deps.galleries.search(scopeId, kind, (loaded) => {
     const key = [tag, ...groups.map((group) => group.id)].join();
     const of = groups.flatMap((group) => [group.profileIds, group.ownerIds]);
     const members = loaded.remembered(key, of, () => {
@@ -133,9 +138,10 @@ export async function candidatesByGroup(
       return validMembers(loaded, named, owners, tag);
     });
     const more = given.filter((id) => loaded.members.has(id) && !members.has(id));
-    return more.length === 0 ? members : new Set([...members, ...more]);
+    const found = more.length === 0 ? members : new Set([...members, ...more]);
+    return { valid: found, revisions: revisionsOf(loaded, found) };
   });
-  return searched(deps, scopeId, kind, valid, async () => DecisionReason.NO_SCORES);
+  return searched(deps, scopeId, kind, valid, revisions, async () => DecisionReason.NO_SCORES);
 }
 
 function validMembers(
@@ -151,6 +157,12 @@ function validMembers(
   if (owners.size === 0) for (const id of named) consider(id, members.get(id));
   else for (const [id, member] of members) if (named.has(id) || owners.has(member.ownerId)) consider(id, member);
   return found;
+}
+
+/** Of a scope that has prints of one model, nobody need be asked. */
+function revisionsOf({ galleries, members }: LoadedGallery, ids: ReadonlySet<Id>): ReadonlySet<string> {
+  if (galleries.size <= 1) return new Set(galleries.keys());
+  return new Set([...ids].map((id) => members.get(id)!.revision));
 }
 
 /** The group of that id, its prints filtered by the tag; or, without an id, every group with that tag. */
@@ -208,17 +220,24 @@ function searched(
   scopeId: Id,
   kind: OwnerKind,
   valid: ReadonlySet<Id>,
+  revisions: ReadonlySet<string>,
   whyNone: Candidates["whyNone"],
 ): Candidates {
   return {
     kind,
     count: valid.size,
-    async score(probe, options) {
-      const hits = await deps.galleries.search(scopeId, kind, ({ gallery }) =>
-        gallery.top(probe.embedding, exactlyScored, gallery.size === valid.size ? undefined : valid),
+    revisions,
+    async score(heard, options) {
+      const hits = await deps.galleries.search(scopeId, kind, ({ galleries, members }) =>
+        [...galleries].flatMap(([revision, gallery]) => {
+          const embedding = analysisBy(heard, revision)?.embedding;
+          return embedding
+            ? gallery.top(embedding, exactlyScored, members.size === valid.size ? undefined : valid)
+            : [];
+        }),
       );
       const ids = hits.map((hit) => hit.id).filter((id) => valid.has(id));
-      return scoreExactly(deps, scopeId, ids, probe, options);
+      return scoreExactly(deps, scopeId, ids, heard, options);
     },
     whyNone,
   };
@@ -232,18 +251,29 @@ async function scoreExactly(
   deps: Dependencies,
   scopeId: Id,
   ids: readonly Id[],
-  probe: Voice,
+  heard: JointAnalysis,
   options: CallOptions,
 ): Promise<ScoredPrint[]> {
-  const found = await deps.prints.get(scopeId, ids);
-  const prints = found.filter((print) => print.template.revision === deps.engine.model.revision);
-  if (prints.length === 0) return [];
-  const scores = await deps.engine.score(
-    prints.map((print) => print.template),
-    probe,
-    options,
-  );
-  const scored = prints.map((print, i) => ({ print, score: scores[i]! }));
+  const byRevision = new Map<string, Print[]>();
+  for (const print of await deps.prints.get(scopeId, ids)) {
+    const { revision } = print.template;
+    const alike = byRevision.get(revision);
+    if (alike) alike.push(print);
+    else if (deps.models.has(revision)) byRevision.set(revision, [print]);
+  }
+  const scored: ScoredPrint[] = [];
+  for (const [revision, prints] of byRevision) {
+    // A model that did not hear the call made none of these prints when they were found.
+    const analysis = analysisBy(heard, revision);
+    if (!analysis?.embedding) continue;
+    const engine = await deps.models.open(revision);
+    const scores = await engine.score(
+      prints.map((print) => print.template),
+      voiceOf(analysis, analysis.embedding),
+      options,
+    );
+    scored.push(...prints.map((print, i) => ({ print, score: scores[i]! })));
+  }
   if (scored.some(({ score }) => !score || Number.isNaN(score.llr) || Number.isNaN(score.reliability)))
     throw new Error("the engine gave no score for a print");
   // Equal scores by id: the answer does not depend on the order in which prints were read.
@@ -265,7 +295,7 @@ async function reasonForNone(
     const segments = (await deps.store.profiles.segments(scopeId, found.id)).map(({ processed }) =>
       audioModel(processed),
     );
-    const status = enrollStatus(segments, deps.engine.model.revision, set);
+    const status = enrollStatus(segments, deps.models.of(scopeId).model.revision, set);
     if (segments.length === 0 || status !== EnrollStatus.TRAIN_NOT_POSSIBLE) return DecisionReason.NO_SCORES;
   }
   return DecisionReason.NOT_ENOUGH_SEGMENTS;

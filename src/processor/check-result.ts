@@ -3,11 +3,11 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { VoiceprintResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { OwnerKind } from "../store/port.js";
 import { type Risk, riskOf } from "../voiceprint/risk.js";
-import type { Dependencies } from "./dependencies.js";
+import type { OpenContext } from "./context.js";
 import type { HeardAudio, JudgedPrint, PartResult } from "./heard-audio.js";
 import { audioDetails, idIfAny, ifKnown, printDetails, riskResult, uniqueId } from "./messages.js";
 
-export function checkResult(deps: Dependencies, heard: HeardAudio, result: PartResult, kind: OwnerKind) {
+export function checkResult({ engine }: OpenContext, heard: HeardAudio, result: PartResult, kind: OwnerKind) {
   const { audio } = heard;
   const best = result.scored[0];
   return {
@@ -18,7 +18,7 @@ export function checkResult(deps: Dependencies, heard: HeardAudio, result: PartR
     reason: result.outcome.reason,
     voiceClassScore: ifKnown(heard.analysis?.voiceClass),
     riskEngineResult: riskResult(partRisk(kind, result)),
-    gkCalibrationModelRevisionId: uniqueId(deps.engine.model.revision),
+    gkCalibrationModelRevisionId: uniqueId(best?.print.template.revision ?? engine.model.revision),
     audioDetails: audioDetails(audio),
   };
 }

@@ -18,17 +18,17 @@ import type { Dependencies } from "./dependencies.js";
 import { invalid } from "./failures.js";
 import { calibrationModel, uniqueId } from "./messages.js";
 
-/** Which prints the present model can score. A profile without a template is listed too: it detects nobody. */
+/** Which prints can be scored here. A profile without a template is listed too: it detects nobody. */
 export async function checkWatchlistConsistency(
   deps: Dependencies,
   request: CheckWatchlistConsistencyRequest,
 ): Promise<MessageInitShape<typeof CheckWatchlistConsistencyResponseSchema>> {
-  const { scopeId, set } = await openContext(deps, request.context);
+  const { scopeId, set, engine } = await openContext(deps, request.context);
   const found = await targets(deps, scopeId, request.target);
   const unique = [...new Map(found.map((one) => [isPrint(one) ? one.profileId : one.id, one])).values()];
   const { compatible, incompatible, listed } = watchlistConsistency(
     unique.map((one) => ({ found: one, revision: isPrint(one) ? one.template.revision : null })),
-    deps.engine.model.revision,
+    (revision) => deps.models.has(revision),
     set.maxIncompatiblePrintsListed,
   );
   return {
@@ -44,7 +44,7 @@ export async function checkWatchlistConsistency(
         : undefined,
       fraudsterId: isPrint(one) ? one.ownerExternalId : one.owner.externalId,
     })),
-    requiredCalibrationModel: calibrationModel(deps.engine.model),
+    requiredCalibrationModel: calibrationModel(engine.model),
   };
 }
 

@@ -5,7 +5,7 @@
 import type { AudioChannelSelector } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { DecisionReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import type { AttackKind, Checkpoints, VoiceAnalysis } from "../engine/port.js";
+import type { AttackKind } from "../engine/port.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import { endsEarly, looksAt, reachableCheckpoints } from "../voiceprint/checkpoints.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
@@ -20,19 +20,19 @@ import {
 import { audioValidity, isUnreadable, outcomeForValidity } from "../voiceprint/quality-gate.js";
 import { type CheckEvidence, type CheckFailures, type CheckPart, checkParts } from "../voiceprint/session-decision.js";
 import { AttackAudio, AttackChecks, type AttackResults, storedAudio } from "./attacks.js";
-import { analysisOf, measuredAudio, voiceOf } from "./audio-model.js";
+import { analysisOf, measuredAudio, newProcessedAudio } from "./audio-model.js";
 import type { Candidates } from "./candidates.js";
 import type { OpenContext } from "./context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
 import { unlessEngineFails } from "./failures.js";
-import { growPrint } from "./grow-print.js";
 import type { CheckedParts, HeardAudio, PartResult } from "./heard-audio.js";
+import type { JointAnalysis, JointStreamOptions } from "./joint-hearing.js";
+import { learnFromCall } from "./learn-from-call.js";
 import { describedAudio } from "./messages.js";
 import {
   type AudioSource,
   findMedia,
   hearRecording,
-  noMeasures,
   openRecording,
   secondsOf,
   selectChannel,
@@ -69,7 +69,7 @@ export class Comparison {
   /** `seconds` of audio there will be, `null` when it is not known; checkpoints that it cannot reach cost no look. */
   constructor(
     private readonly deps: Dependencies,
-    private readonly set: ConfigurationSet,
+    private readonly context: Pick<OpenContext, "engine" | "set">,
     private readonly parts: readonly Part[],
     private readonly attacks: AttackChecks,
     private readonly options: OperationOptions,
@@ -87,8 +87,13 @@ export class Comparison {
   }
 
   /** All checkpoints, those of the attack checks too. */
-  get checkpoints(): Checkpoints {
+  get checkpoints(): NonNullable<JointStreamOptions["checkpoints"]> {
     return { seconds: this.#allCheckpoints, look: (analysis) => this.look(analysis) };
+  }
+
+  /** The models that the candidates need, by their revisions. */
+  get revisions(): ReadonlySet<string> {
+    return revisionsOf(this.parts);
   }
 
   /** What the last look at each part said; absent for one that was not looked at. */
@@ -97,8 +102,8 @@ export class Comparison {
   }
 
   /** True when nothing more needs to be heard. */
-  async look(analysis: VoiceAnalysis): Promise<boolean> {
-    if (audioValidity(measuredAudio(analysis), "verify", this.set) !== AudioValidity.AUDIO_OK) return false;
+  async look(analysis: JointAnalysis): Promise<boolean> {
+    if (audioValidity(measuredAudio(analysis), "verify", this.context.set) !== AudioValidity.AUDIO_OK) return false;
     for (const [i, part] of this.parts.entries()) {
       const reached = this.#checkpoints[i]!.filter((at) => at <= analysis.measures.netSpeechSeconds).length;
       if (this.#settled.has(part) || reached <= (this.#passed.get(part) ?? 0)) continue;
@@ -115,7 +120,7 @@ export class Comparison {
 
   /** One result for each part, in their order, and those of the attack checks. */
   async conclude(
-    analysis: VoiceAnalysis | null,
+    analysis: JointAnalysis | null,
     validity: AudioValidity,
   ): Promise<{ results: PartResult[]; attacks: AttackResults }> {
     const results: PartResult[] = [];
@@ -124,42 +129,47 @@ export class Comparison {
     return { results, attacks: await this.attacks.conclude(analysis, validity, looksAt(this.#allCheckpoints)) };
   }
 
-  async #conclude(part: Part, analysis: VoiceAnalysis | null, validity: AudioValidity): Promise<PartResult> {
-    if (part.candidates.count === 0) return unscored(Decision.FAILED, await part.candidates.whyNone(this.set));
+  async #conclude(part: Part, analysis: JointAnalysis | null, validity: AudioValidity): Promise<PartResult> {
+    if (part.candidates.count === 0) return unscored(Decision.FAILED, await part.candidates.whyNone(this.context.set));
     if (validity !== AudioValidity.AUDIO_OK)
       return { outcome: outcomeForValidity(validity), evidence: null, scored: [] };
     return this.#settled.get(part) ?? (await this.#score(part, analysis!));
   }
 
   /** One candidate of a person is a verification: the caller most likely is that person, no impostor. */
-  #count({ kind, count }: Candidates, { outcome, scored }: PartResult): void {
+  #count({ kind, count, revisions }: Candidates, { outcome, scored }: PartResult): void {
     if (scored.length === 0 || (kind === "person" && count === 1)) return;
+    // Rates are counted for one model: prints of another tell nothing of it.
+    const { fieldRates } = this.deps;
+    if ([...revisions].some((revision) => revision !== fieldRates.revision)) return;
     const matched = endsEarly(outcome.decision) ? scored[0]! : null;
-    this.deps.fieldRates.count(kind === "person" ? "group" : "watchlist", scored, count, matched);
+    fieldRates.count(kind === "person" ? "group" : "watchlist", scored, count, matched);
   }
 
-  async #score(part: Part, analysis: VoiceAnalysis): Promise<PartResult> {
-    const { deps, options } = this;
+  async #score(part: Part, analysis: JointAnalysis): Promise<PartResult> {
+    const { context, options } = this;
     const { candidates } = part;
     if (analysis.embedding === null) return unscored(Decision.UNCERTAIN, DecisionReason.AUDIO_TOO_SHORT);
-    const voice = voiceOf(analysis, analysis.embedding);
-    const scored = await unlessEngineFails(() => candidates.score(voice, engineOptions(options)), options.signal);
+    const scored = await unlessEngineFails(() => candidates.score(analysis, engineOptions(options)), options.signal);
     if (scored === null) return unscored(Decision.FAILED, DecisionReason.INTERNAL_ERROR);
     if (scored.length === 0) return unscored(Decision.FAILED, DecisionReason.NO_SCORES);
     const looks = looksAt(this.#checkpoints[this.parts.indexOf(part)]!);
     const { score } = scored[0]!;
     const { targetRate } = part;
     const comparisons = { targetRate, candidates: candidates.count, looks };
-    const evidence = judgedEvidence(score, comparisons, (rate) => deps.engine.threshold(rate, score));
+    const evidence = judgedEvidence(score, comparisons, (rate) => context.engine.threshold(rate, score));
     const rate = rateOfOneComparison(targetRate, candidates.count, looks);
     const judged = scored.map((one, i) => ({
       ...one,
-      threshold: i === 0 ? evidence.threshold + halfWidthOf(evidence) : deps.engine.threshold(rate, one.score),
+      threshold: i === 0 ? evidence.threshold + halfWidthOf(evidence) : context.engine.threshold(rate, one.score),
       falseAcceptRate: targetRate,
     }));
     return { outcome: decide(candidates.kind, evidence), evidence, scored: judged };
   }
 }
+
+const revisionsOf = (parts: readonly Part[]): ReadonlySet<string> =>
+  new Set(parts.flatMap(({ candidates }) => [...candidates.revisions]));
 
 const unscored = (decision: Decision, reason: DecisionReason): PartResult => ({
   outcome: { decision, reason },
@@ -168,32 +178,35 @@ const unscored = (decision: Decision, reason: DecisionReason): PartResult => ({
 });
 
 /**
- * Hears stored audio. What was processed by the present model is taken as it is; everything else is processed now, and
- * gets a new id.
+ * Hears stored audio. What was processed by the one model that is needed is taken as it is; everything else is processed
+ * now, and gets a new id.
  */
 export async function hearAndCompare(
   deps: Dependencies,
-  { scopeId, session, set }: OpenContext,
+  context: OpenContext,
   source: AudioSource,
   request: { readonly channelSelector?: AudioChannelSelector | undefined; readonly ignoreCheckpoints: boolean },
   parts: readonly Part[],
   options: OperationOptions,
   wanted: readonly AttackKind[] = [],
 ): Promise<{ heard: HeardAudio; results: PartResult[]; attacks: AttackResults }> {
+  const { scopeId, session, set, engine } = context;
   const attacksIn = (media: MediaSegment | null, channel: number | null) =>
     new AttackChecks(
       wanted,
-      media && new AttackAudio(deps, wanted, storedAudio(deps, media, channel), options),
+      media && new AttackAudio(engine, wanted, storedAudio(deps, media, channel), options),
       set,
       options,
     );
   const mediaOf = ({ mediaSegmentId }: ProcessedAudio) =>
     findMedia(deps, scopeId, mediaSegmentId, "gk_processed_audio_id");
-  if (source.from === "processed" && source.processed.revision === deps.engine.model.revision) {
+  const heardAlready = ({ revision }: ProcessedAudio) =>
+    revision === engine.model.revision && [...revisionsOf(parts)].every((needed) => needed === revision);
+  if (source.from === "processed" && heardAlready(source.processed)) {
     const { processed } = source;
     const heard = asProcessed(processed, set);
     const attacks = attacksIn(wanted.length > 0 ? await mediaOf(processed) : null, processed.channel);
-    const comparison = new Comparison(deps, set, parts, attacks, options, null, true);
+    const comparison = new Comparison(deps, context, parts, attacks, options, null, true);
     return { heard, ...(await comparison.conclude(heard.analysis, heard.validity)) };
   }
   const media = source.from === "media" ? source.media : await mediaOf(source.processed);
@@ -201,14 +214,15 @@ export async function hearAndCompare(
   const recording = openRecording(deps, media);
   const comparison = new Comparison(
     deps,
-    set,
+    context,
     parts,
     attacksIn(media, channel),
     options,
     recording && secondsOf(recording),
     request.ignoreCheckpoints || recording === null,
   );
-  const outcome = await hearRecording(deps, recording, { channel, checkpoints: comparison.checkpoints }, options);
+  const { checkpoints, revisions } = comparison;
+  const outcome = await hearRecording(deps, scopeId, recording, { channel, checkpoints, revisions }, options);
   const { analysis } = outcome;
   const validity = analysis ? audioValidity(measuredAudio(analysis), "verify", set) : outcome.failure;
   const concluded = await comparison.conclude(analysis, validity);
@@ -230,36 +244,6 @@ function asProcessed(processed: ProcessedAudio, set: ConfigurationSet): HeardAud
         analysis: analysisOf(processed),
         unstored: null,
       };
-}
-
-export function newProcessedAudio(
-  deps: Dependencies,
-  media: MediaSegment,
-  sessionId: Id,
-  channel: number | null,
-  set: ConfigurationSet,
-  source: ProcessedAudio["source"],
-  validity: AudioValidity,
-  analysis: VoiceAnalysis | null,
-): ProcessedAudio {
-  return {
-    id: deps.ids.next(),
-    scopeId: media.scopeId,
-    sessionId,
-    mediaSegmentId: media.id,
-    channel,
-    mediaChannels: media.channels,
-    mediaRateHz: media.rateHz,
-    printType: set.printType,
-    source,
-    validity,
-    measures: analysis?.measures ?? noMeasures(media.rateHz),
-    speakers: analysis?.speakers ?? 0,
-    voiceClass: analysis?.voiceClass ?? null,
-    revision: deps.engine.model.revision,
-    createdAt: deps.clock.now(),
-    voice: { windows: analysis?.windows ?? [], embedding: analysis?.embedding ?? null },
-  };
 }
 
 /** Keeps what was heard, and what a session's decision is later fused from. */
@@ -303,7 +287,7 @@ export async function recordCheck(
   };
   await deps.store.sessions.addCheck(check, unstored ?? undefined);
   // What was found stands, whether or not the print could learn from it.
-  await growPrint(deps, context, heard, outcome.decision, parts).catch(() => {});
+  await learnFromCall(deps, context, heard, outcome.decision, parts).catch(() => {});
 }
 
 /** The print that a part clearly matched. */

@@ -1,5 +1,6 @@
 /** The context of a request, looked up: what it names must exist in the scope, fit together, and still run. */
 import type { Context } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type { Engine } from "../engine/port.js";
 import type { Engagement, Session } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import type { Dependencies } from "./dependencies.js";
@@ -9,6 +10,8 @@ export interface OpenContext {
   readonly scopeId: string;
   readonly session: Session;
   readonly set: ConfigurationSet;
+  /** Of the model that the scope's new prints use. */
+  readonly engine: Engine;
 }
 
 export const scopeOf = (context: Context | undefined): string => context!.gkScopeId!.value;
@@ -18,7 +21,7 @@ export async function openContext(deps: Dependencies, context: Context | undefin
   const set = configurationSetOf(deps, context);
   const session = await sessionOf(deps, context);
   assertRunning(session);
-  return { scopeId: session.scopeId, session, set };
+  return { scopeId: session.scopeId, session, set, engine: deps.models.of(session.scopeId) };
 }
 
 export function configurationSetOf(deps: Dependencies, context: Context | undefined): ConfigurationSet {

@@ -1,12 +1,13 @@
 /** What the operations are made of: ports and policies, handed in by whoever composes them. */
 import type { RawFormat, Recording } from "../audio/port.js";
 import type { OperationOptions } from "../contract/operations.js";
-import type { CallOptions, Engine } from "../engine/port.js";
+import type { CallOptions } from "../engine/port.js";
 import type { Store } from "../store/port.js";
 import { ConfigurationError, type ConfigurationSet } from "../voiceprint/configuration-set.js";
 import type { FieldRates } from "./field-rates.js";
 import type { Galleries } from "./galleries.js";
 import type { GroupCache } from "./group-cache.js";
+import type { Models } from "./models.js";
 import type { PrintCache } from "./print-cache.js";
 
 export type { OperationOptions } from "../contract/operations.js";
@@ -60,7 +61,7 @@ export function withDefaults<T extends object>(name: string, defaults: T, given:
 }
 
 export interface Dependencies {
-  readonly engine: Engine;
+  readonly models: Models;
   readonly store: Store;
   readonly readRecording: (bytes: Uint8Array, format?: RawFormat) => Recording;
   readonly configurationSets: ReadonlyMap<string, ConfigurationSet>;

@@ -42,7 +42,7 @@ export async function detectKnownFraudsters(
   );
   return {
     result: {
-      ...checkResult(deps, heard, result, "fraudster"),
+      ...checkResult(context, heard, result, "fraudster"),
       fraudDetectionScore: scoreOf(best),
       voiceprintResults: result.scored.map(voiceprintResult),
       numberOfPrints: candidates.count,

@@ -20,9 +20,9 @@ export async function enroll(
   request: EnrollRequest,
   options: OperationOptions,
 ): Promise<MessageInitShape<typeof EnrollResponseSchema>> {
-  const { scopeId, set } = await openContext(deps, request.context);
+  const { scopeId, set, engine } = await openContext(deps, request.context);
   const { profiles } = deps.store;
-  const { revision } = deps.engine.model;
+  const { revision } = engine.model;
   const given = await deps.store.processed.get(scopeId, request.gkProcessedAudioId!.value);
   const processed = given && limitedTo(given, set.maxNetAudioForEnroll);
   const candidate = processed && audioModel(processed);

@@ -62,7 +62,7 @@ export class FieldRates {
   /** What all replicas have counted since the model and its calibration are these. */
   async read(): Promise<FieldRate[]> {
     await this.keep();
-    const counts = countsOf(await this.store.documents.get(collection, this.#id));
+    const counts = countsOf(await this.store.documents.get(collection, this.revision));
     return countedLists.flatMap((list) => fieldRates(list, counts[list]));
   }
 
@@ -74,7 +74,7 @@ export class FieldRates {
       this.#pending = none;
       this.#lastKept = this.clock.now();
       try {
-        await this.store.documents.update(collection, this.#id, (document) => add(countsOf(document), counted));
+        await this.store.documents.update(collection, this.revision, (document) => add(countsOf(document), counted));
       } catch (error) {
         this.#pending = add(this.#pending, counted);
         throw error;
@@ -84,7 +84,8 @@ export class FieldRates {
     return kept;
   }
 
-  get #id(): string {
+  /** Of the model that is counted for. */
+  get revision(): string {
     return this.engine.model.revision;
   }
 }

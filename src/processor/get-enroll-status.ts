@@ -14,13 +14,13 @@ export async function getEnrollStatus(
   deps: Dependencies,
   request: GetEnrollStatusRequest,
 ): Promise<MessageInitShape<typeof GetEnrollStatusResponseSchema>> {
-  const { scopeId, set } = await openContext(deps, request.context);
+  const { scopeId, set, engine } = await openContext(deps, request.context);
   const profile = await findProfile(deps, scopeId, request.gkVoiceprintProfileId);
   const segments = await deps.store.profiles.segments(scopeId, profile.id);
   return {
     result: enrollStatus(
       segments.map(({ processed }) => audioModel(processed)),
-      deps.engine.model.revision,
+      engine.model.revision,
       set,
     ),
     isTrained: isTrained(deps, profile),

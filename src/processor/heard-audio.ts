@@ -1,10 +1,10 @@
 /** What a check has heard, and what came of each of its parts. */
 import type { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import type { VoiceAnalysis } from "../engine/port.js";
 import type { ProcessedAudio } from "../store/port.js";
 import type { JudgedEvidence, Outcome } from "../voiceprint/decision.js";
 import type { CheckPart } from "../voiceprint/session-decision.js";
 import type { ScoredPrint } from "./candidates.js";
+import type { JointAnalysis } from "./joint-hearing.js";
 import type { DescribedAudio } from "./messages.js";
 
 export interface PartResult {
@@ -28,7 +28,7 @@ export interface HeardAudio {
   readonly audio: DescribedAudio;
   readonly validity: AudioValidity;
   /** `null` when the audio could not be decoded, or the engine failed. */
-  readonly analysis: VoiceAnalysis | null;
+  readonly analysis: JointAnalysis | null;
   /** What was heard, where it is not stored yet: it is, in one write with the check. */
   readonly unstored: ProcessedAudio | null;
 }

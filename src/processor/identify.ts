@@ -51,7 +51,7 @@ export async function concludeIdentification(
     best?.print.profileId ?? null,
   );
   return {
-    ...checkResult(deps, heard, result, "person"),
+    ...checkResult(context, heard, result, "person"),
     authenticationScore: scoreOf(best),
     voiceprintResults: result.scored.map(voiceprintResult),
   };

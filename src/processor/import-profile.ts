@@ -24,7 +24,7 @@ export async function importVoiceprintProfile(
   request: ImportVoiceprintProfileRequest,
 ): Promise<MessageInitShape<typeof ImportVoiceprintProfileResponseSchema>> {
   const scopeId = await checkOptionalContext(deps, request.context);
-  const given = parse(request.profile, deps.engine.model);
+  const given = parse(request.profile, deps.models.of(scopeId).model);
   const { kind } = given.owner;
   const externalId = assertName(request.ownerId || given.owner.externalId, "owner_id");
   const tag = assertName(given.tag, "profile_tag");

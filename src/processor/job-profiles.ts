@@ -7,6 +7,8 @@ import type { Dependencies } from "./dependencies.js";
 export interface JobRequest {
   readonly profileIds: readonly Id[] | null;
   readonly configsetId: string;
+  /** Of a retraining: says what would become of each profile, and changes nothing. */
+  readonly dryRun?: boolean;
 }
 
 /** The profiles that a job is about; those erased since it was asked for are left out. */

@@ -15,7 +15,11 @@ import { retrainProfiles } from "./retraining-job.js";
 export async function startJob(
   deps: Dependencies,
   kind: Job["kind"],
-  request: { readonly context?: Context | undefined; readonly gkVoiceprintProfileIds?: ListOfUniqueId | undefined },
+  request: {
+    readonly context?: Context | undefined;
+    readonly gkVoiceprintProfileIds?: ListOfUniqueId | undefined;
+    readonly dryRun?: boolean;
+  },
 ) {
   const scopeId = await checkOptionalContext(deps, request.context);
   const list = request.gkVoiceprintProfileIds;
@@ -24,6 +28,7 @@ export async function startJob(
   const wanted: JobRequest = {
     profileIds: list ? [...new Set(list.uniqueIds.map(({ value }) => value))] : null,
     configsetId: request.context!.configsetId,
+    ...(request.dryRun && { dryRun: true }),
   };
   const createdAt = deps.clock.now();
   const state = State.PENDING;

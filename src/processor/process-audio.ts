@@ -8,8 +8,7 @@ import type {
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { MediaSegment, ProcessedAudio } from "../store/port.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
-import { measuredAudio } from "./audio-model.js";
-import { newProcessedAudio } from "./check.js";
+import { measuredAudio, newProcessedAudio } from "./audio-model.js";
 import { assertStillRunning, openContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { audioDetails, describedAudio, ifKnown, uniqueId } from "./messages.js";
@@ -30,7 +29,7 @@ export async function processAudio(
   request: ProcessAudioRequest,
   options: OperationOptions,
 ): Promise<MessageInitShape<typeof ProcessAudioResponseSchema>> {
-  const { scopeId, session, set } = await openContext(deps, request.context);
+  const { scopeId, session, set, engine } = await openContext(deps, request.context);
   const source = await findAudio(deps, scopeId, request.input);
   const forEnrollment = request.isForEnrollment === true;
   const { media, channel } =
@@ -40,6 +39,7 @@ export async function processAudio(
   const recording = openRecording(deps, media);
   const heard = await hearRecording(
     deps,
+    scopeId,
     recording,
     { channel, maxNetSpeechSeconds: forEnrollment ? set.maxNetAudioForEnroll : undefined },
     options,
@@ -61,7 +61,7 @@ export async function processAudio(
         gkMediaSegmentId: uniqueId(media.id),
         validity: AudioValidity.INTERNAL_ERROR,
         audioDetails: audioDetails(described),
-        gkCalibrationModelRevisionId: uniqueId(deps.engine.model.revision),
+        gkCalibrationModelRevisionId: uniqueId(engine.model.revision),
       },
     };
   }

@@ -1,5 +1,6 @@
 /** Finding profiles and owners. */
 import type { UniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type { Template } from "../engine/port.js";
 import type { Id, OwnerKind, Profile } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";
 import { invalid, notFound } from "./failures.js";
@@ -10,8 +11,15 @@ export async function findProfile(deps: Dependencies, scopeId: Id, id: UniqueId 
   return profile;
 }
 
-export const isTrained = (deps: Dependencies, profile: Profile): boolean =>
-  profile.template?.revision === deps.engine.model.revision;
+export type TrainedProfile = Profile & { readonly template: Template };
+
+/** It has a template, and one that can be scored here. */
+export const isTrained = ({ models }: Dependencies, { template }: Profile): boolean =>
+  template !== null && models.has(template.revision);
+
+/** Its template is of the model that the scope's new prints use. */
+export const isOfScopesModel = ({ models }: Dependencies, { scopeId, template }: Profile): boolean =>
+  template?.revision === models.of(scopeId).model.revision;
 
 export type OwnerChoice =
   | { case: "personId"; value: string }

@@ -1,10 +1,11 @@
 /** Stored audio: found, decoded, and handed to the engine in bounded memory. */
 import type { RawFormat, Recording } from "../audio/port.js";
 import { type AudioChannelSelector, AudioValidity, type UniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import type { Checkpoints, Engine, Measures, VoiceAnalysis } from "../engine/port.js";
+import type { Measures } from "../engine/port.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { callFailure, invalid, notFound } from "./failures.js";
+import { type JointAnalysis, type JointStreamOptions, type Listener, listenerOf } from "./joint-hearing.js";
 
 /** The `oneof` of every request that takes audio. */
 export type AudioChoice =
@@ -69,23 +70,27 @@ export const secondsOf = (recording: Recording): number => recording.frames / re
 export interface Hearing {
   readonly channel: number | null;
   readonly maxNetSpeechSeconds?: number | undefined;
-  readonly checkpoints?: Checkpoints;
+  readonly checkpoints?: JointStreamOptions["checkpoints"];
+  /** Models that hear it beside the scope's own, by their revisions. */
+  readonly revisions?: Iterable<string>;
 }
 
 /** What became of stored audio: an analysis, or which of the two failed, the audio or the engine. */
 export type HearingOutcome =
-  | { readonly analysis: VoiceAnalysis; readonly recording: Recording }
+  | { readonly analysis: JointAnalysis; readonly recording: Recording }
   | { readonly analysis: null; readonly failure: AudioValidity.INVALID_AUDIO | AudioValidity.INTERNAL_ERROR };
 
 export async function hearRecording(
   deps: Dependencies,
+  scopeId: Id,
   recording: Recording | null,
   hearing: Hearing,
   options: OperationOptions,
 ): Promise<HearingOutcome> {
   if (recording === null) return { analysis: null, failure: AudioValidity.INVALID_AUDIO };
   try {
-    return { analysis: await analyzeRecording(deps.engine, recording, hearing, options), recording };
+    const listener = await listenerOf(deps.models, scopeId, hearing.revisions);
+    return { analysis: await analyzeRecording(listener, recording, hearing, options), recording };
   } catch (error) {
     options.signal?.throwIfAborted();
     const failure = callFailure(error);
@@ -106,12 +111,12 @@ const longestInOneShotSeconds = 120;
 /** How finely a stream is cut: progress is told so often. */
 const pushSeconds = 0.5;
 
-export async function analyzeRecording(
-  engine: Engine,
+async function analyzeRecording(
+  listener: Listener,
   recording: Recording,
   hearing: Hearing,
   options: OperationOptions,
-): Promise<VoiceAnalysis> {
+): Promise<JointAnalysis> {
   const { maxNetSpeechSeconds, checkpoints } = hearing;
   const seconds = secondsOf(recording);
   const limits = {
@@ -120,12 +125,12 @@ export async function analyzeRecording(
     ...(maxNetSpeechSeconds !== undefined && { maxNetSpeechSeconds }),
   };
   if (!checkpoints?.seconds.length && seconds <= longestInOneShotSeconds) {
-    const analysis = await engine.analyze(readSamples(recording, hearing.channel), recording.rateHz, limits);
+    const analysis = await listener.analyze(readSamples(recording, hearing.channel), recording.rateHz, limits);
     const { netSpeechSeconds, grossSeconds } = analysis.measures;
     options.onProgress?.({ netSpeechSeconds, grossSeconds, totalSeconds: seconds });
     return analysis;
   }
-  const stream = await engine.stream(recording.rateHz, { ...limits, ...(checkpoints && { checkpoints }) });
+  const stream = await listener.stream(recording.rateHz, { ...limits, ...(checkpoints && { checkpoints }) });
   try {
     let frames = 0;
     for (const samples of pieces(recording, hearing.channel)) {

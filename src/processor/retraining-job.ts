@@ -4,17 +4,22 @@ import { RetrainingOutcome, VoiceprintProfileRetrainingSchema } from "../contrac
 import type { EnrollmentSegment, Id, Profile } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
-import { totalNet, trainedStatus } from "../voiceprint/template.js";
+import { enoughForTraining, totalNet, trainedStatus } from "../voiceprint/template.js";
 import { measuredAudio } from "./audio-model.js";
 import { untilUncontended } from "./contention.js";
 import type { Dependencies } from "./dependencies.js";
 import { asJson, type JobRequest, profilesOf } from "./job-profiles.js";
 import { uniqueId } from "./messages.js";
-import { isTrained } from "./profiles.js";
+import { isOfScopesModel, isTrained } from "./profiles.js";
 import { hearRecording, openRecording } from "./recorded-audio.js";
 import { trainTemplate } from "./training.js";
 
-/** After a model update: makes new templates where the audio was kept, and says who must enroll again. */
+interface Retraining {
+  readonly outcome: RetrainingOutcome;
+  readonly printVersion: number;
+}
+
+/** After a model update: makes new templates where the audio was kept, and says who moves with calls and who must enroll again. */
 export async function retrainProfiles(
   deps: Dependencies,
   scopeId: Id,
@@ -25,7 +30,7 @@ export async function retrainProfiles(
   if (!set) throw new Error("the job's configuration set is no longer there");
   const outcomes: JsonValue[] = [];
   for await (const { profile, done } of profilesOf(deps, scopeId, request)) {
-    const { outcome, printVersion } = await retrain(deps, profile, set);
+    const { outcome, printVersion } = await (request.dryRun ? foresee : retrain)(deps, profile, set);
     const entry = create(VoiceprintProfileRetrainingSchema, {
       gkVoiceprintProfileId: uniqueId(profile.id),
       outcome,
@@ -37,17 +42,33 @@ export async function retrainProfiles(
   return outcomes;
 }
 
-async function retrain(
-  deps: Dependencies,
-  given: Profile,
-  set: ConfigurationSet,
-): Promise<{ outcome: RetrainingOutcome; printVersion: number }> {
+/** What `retrain` would come to if all audio that was kept is still fit, and agrees. Changes nothing. */
+async function foresee(deps: Dependencies, profile: Profile, set: ConfigurationSet): Promise<Retraining> {
+  const { scopeId, id, printVersion } = profile;
+  if (!profile.template || isOfScopesModel(deps, profile))
+    return { outcome: RetrainingOutcome.NOT_NEEDED, printVersion };
+  const { revision } = deps.models.of(scopeId).model;
+  const kept: EnrollmentSegment[] = [];
+  for (const segment of await deps.store.profiles.segments(scopeId, id)) {
+    const { processed } = segment;
+    if (processed.revision === revision || (await deps.store.media.get(scopeId, processed.mediaSegmentId)))
+      kept.push(segment);
+  }
+  const enough = enoughForTraining(
+    kept.map(({ processed }) => processed.measures),
+    set,
+  );
+  return { outcome: enough ? RetrainingOutcome.RETRAINED : withoutAudio(deps, profile), printVersion };
+}
+
+async function retrain(deps: Dependencies, given: Profile, set: ConfigurationSet): Promise<Retraining> {
   const { profiles } = deps.store;
   return untilUncontended(undefined, async () => {
     const profile = await profiles.get(given.scopeId, given.id);
     if (!profile) return { outcome: RetrainingOutcome.NOT_NEEDED, printVersion: given.printVersion };
     const { scopeId, id, generation, printVersion } = profile;
-    if (!profile.template || isTrained(deps, profile)) return { outcome: RetrainingOutcome.NOT_NEEDED, printVersion };
+    if (!profile.template || isOfScopesModel(deps, profile))
+      return { outcome: RetrainingOutcome.NOT_NEEDED, printVersion };
     const stored = await profiles.segments(scopeId, id);
     const renewed: EnrollmentSegment[] = [];
     for (const segment of stored) {
@@ -56,13 +77,13 @@ async function retrain(
       if (fresh) renewed.push(fresh);
     }
     const { template, reason, valid } = await trainTemplate(
-      deps,
+      deps.models.of(scopeId),
       renewed.map(({ processed }) => processed),
       set,
       {},
     );
     if (reason === TrainReason.INTERNAL_ERROR) return { outcome: RetrainingOutcome.FAILED, printVersion };
-    if (!template) return { outcome: RetrainingOutcome.ENROLLMENT_NEEDED, printVersion };
+    if (!template) return { outcome: withoutAudio(deps, profile), printVersion };
     const used = renewed.filter(({ processed }) => valid.has(processed.id));
     const status = trainedStatus(totalNet(used.map(({ processed }) => processed.measures)), set);
     const next = { template, status, printVersion: printVersion + 1, segments: renewed };
@@ -72,19 +93,25 @@ async function retrain(
   });
 }
 
-/** The segment as the present model hears it; `null` when its audio was not kept or is no longer fit, "failed" when the engine did. */
+/** A person's print whose own model is here moves with the calls that match it; a fraudster's, or one that cannot be scored, does not. */
+const withoutAudio = (deps: Dependencies, profile: Profile): RetrainingOutcome =>
+  isTrained(deps, profile) && profile.owner.kind === "person"
+    ? RetrainingOutcome.WAITING_FOR_CALLS
+    : RetrainingOutcome.ENROLLMENT_NEEDED;
+
+/** The segment as the scope's model hears it; `null` when its audio was not kept or is no longer fit, "failed" when the engine did. */
 async function renew(
   deps: Dependencies,
   segment: EnrollmentSegment,
   set: ConfigurationSet,
 ): Promise<EnrollmentSegment | "failed" | null> {
   const { processed } = segment;
-  if (processed.revision === deps.engine.model.revision) return segment;
+  if (processed.revision === deps.models.of(processed.scopeId).model.revision) return segment;
   const media = await deps.store.media.get(processed.scopeId, processed.mediaSegmentId);
   if (!media) return null;
   const { channel } = processed;
   const listening = { channel, maxNetSpeechSeconds: set.maxNetAudioForEnroll };
-  const heard = await hearRecording(deps, openRecording(deps, media), listening, {});
+  const heard = await hearRecording(deps, processed.scopeId, openRecording(deps, media), listening, {});
   const { analysis } = heard;
   if (!analysis) return heard.failure === AudioValidity.INTERNAL_ERROR ? "failed" : null;
   const validity = audioValidity(measuredAudio(analysis), "enroll", set);

@@ -23,11 +23,11 @@ export async function train(
   request: TrainRequest,
   options: OperationOptions,
 ): Promise<MessageInitShape<typeof TrainResponseSchema>> {
-  const { scopeId, set } = await openContext(deps, request.context);
+  const { scopeId, set, engine } = await openContext(deps, request.context);
   return untilUncontended(options.signal, async () => {
     const profile = await findProfile(deps, scopeId, request.gkVoiceprintProfileId);
     const segments = (await deps.store.profiles.segments(scopeId, profile.id)).map(({ processed }) => processed);
-    const { template, reason, consistency, valid } = await trainTemplate(deps, segments, set, options);
+    const { template, reason, consistency, valid } = await trainTemplate(engine, segments, set, options);
     const counted = segments.filter(({ id }) => valid.has(id));
     const net = totalNet(counted.map(({ measures }) => measures));
     const trained = template && {
@@ -44,7 +44,7 @@ export async function train(
         reason,
         status: trained?.status ?? standing,
         voiceprintDetails: profileDetails({ ...profile, printVersion: trained?.printVersion ?? profile.printVersion }),
-        gkCalibrationModelRevisionId: uniqueId(deps.engine.model.revision),
+        gkCalibrationModelRevisionId: uniqueId(engine.model.revision),
         totalSegments: segments.length,
         totalValidSegments: counted.length,
         minSegmentsRequired: set.minSegmentsForTrain,

@@ -1,38 +1,38 @@
 /** Segments to template: what Train and retraining after a model update have in common. */
 import { TrainReason } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import type { SegmentConsistency, Template } from "../engine/port.js";
+import type { Engine, SegmentConsistency, Template } from "../engine/port.js";
 import type { ProcessedAudio } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { usableSegments } from "../voiceprint/enrollment.js";
 import { enoughForTraining, inTrainingOrder, trainReason } from "../voiceprint/template.js";
 import { audioModel, voiceOf } from "./audio-model.js";
-import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
+import { engineOptions, type OperationOptions } from "./dependencies.js";
 import { unlessEngineFails } from "./failures.js";
 
 export interface Training {
   readonly reason: TrainReason;
   /** Set when the reason is TRAIN_OK. */
   readonly template: Template | null;
-  /** By the id of the audio model; those that the present model cannot use are not in it. */
+  /** By the id of the audio model; those that the engine's model cannot use are not in it. */
   readonly consistency: ReadonlyMap<string, SegmentConsistency>;
   /** Ids of the audio models that count: usable and, where that could be told, agreeing with the others. */
   readonly valid: ReadonlySet<string>;
 }
 
 export async function trainTemplate(
-  deps: Dependencies,
+  engine: Engine,
   segments: readonly ProcessedAudio[],
   set: ConfigurationSet,
   options: OperationOptions,
 ): Promise<Training> {
   const models = segments.map((processed) => ({ ...audioModel(processed), measures: processed.measures }));
-  const usable = inTrainingOrder(usableSegments(models, deps.engine.model.revision));
+  const usable = inTrainingOrder(usableSegments(models, engine.model.revision));
   const net = usable.map(({ audio }) => ({ netSpeechSeconds: audio.netSpeechSeconds }));
   const usableIds = new Set(usable.map(({ id }) => id));
   if (!enoughForTraining(net, set))
     return { reason: TrainReason.NOT_READY_TO_TRAIN, template: null, consistency: new Map(), valid: usableIds };
   const voices = usable.map((model) => voiceOf(model, model.embedding!));
-  const trained = await unlessEngineFails(() => deps.engine.train(voices, engineOptions(options)), options.signal);
+  const trained = await unlessEngineFails(() => engine.train(voices, engineOptions(options)), options.signal);
   if (trained === null || trained.segments.length !== usable.length)
     return { reason: TrainReason.INTERNAL_ERROR, template: null, consistency: new Map(), valid: usableIds };
   const consistency = new Map(usable.map((model, i) => [model.id, trained.segments[i]!]));
@@ -41,7 +41,7 @@ export async function trainTemplate(
     set,
   );
   const reason = judged === TrainReason.TRAIN_OK && trained.template === null ? TrainReason.INCONSISTENCY : judged;
-  const { calibrationModelId } = deps.engine.model;
+  const { calibrationModelId } = engine.model;
   const template =
     reason === TrainReason.TRAIN_OK && trained.template ? { ...trained.template, calibrationModelId } : null;
   const valid = new Set([...usableIds].filter((id) => consistency.get(id)!.consistent));

@@ -54,7 +54,7 @@ export async function concludeVerification(
     isPrint(profile) ? profile.profileId : profile.id,
   );
   return {
-    ...checkResult(deps, heard, result, "person"),
+    ...checkResult(context, heard, result, "person"),
     voiceprintDetails: detailsOf(best?.print ?? profile),
     authenticationScore: scoreOf(best),
   };

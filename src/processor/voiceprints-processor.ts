@@ -60,7 +60,9 @@ import { listen } from "./live/listen.js";
 import { type LiveCheck, type LiveRequest, openLiveAnalysis } from "./live/live-check.js";
 import { openLiveEnrollment } from "./live/live-enrollment.js";
 import type { LiveTask } from "./live/live-task.js";
+import { type Models, oneModel } from "./models.js";
 import { PrintCache } from "./print-cache.js";
+import { type PrintsOfModel, printsByModel } from "./prints-by-model.js";
 import { processAudio } from "./process-audio.js";
 import { expireAudio } from "./retention.js";
 import { startSession, stopSession } from "./sessions.js";
@@ -70,7 +72,10 @@ import { verify } from "./verify.js";
 import { createVoiceprintProfile, deleteVoiceprintProfile, getGkVoiceprintProfileId } from "./voiceprint-profiles.js";
 
 export interface VoiceprintsProcessorOptions {
+  /** Of the model that all scopes use, unless `models` says otherwise. */
   readonly engine: Engine;
+  /** Where scopes differ in the model of their new prints, or prints of older models are scored beside them. */
+  readonly models?: Models;
   readonly store: Store;
   /** How bytes become a recording: `readRecording` of the audio part. */
   readonly readRecording: (bytes: Uint8Array, format?: RawFormat) => Recording;
@@ -163,12 +168,13 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
     const { engine, store, readRecording } = options;
     this.#onClose = options.onClose;
     const clock = options.clock ?? { now: () => Date.now() };
+    const models = options.models ?? oneModel(engine);
     this.#deps = {
-      engine,
+      models,
       store,
       readRecording,
       configurationSets: configurationSets(options.configurationSets),
-      galleries: new Galleries(engine, store),
+      galleries: new Galleries(models, store),
       prints: new PrintCache(store),
       groups: new GroupCache(store),
       fieldRates: new FieldRates(engine, store, clock),
@@ -267,6 +273,11 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
   /** The sets that `configset_id` may name. */
   get configurationSets(): ReadonlyMap<string, ConfigurationSet> {
     return this.#deps.configurationSets;
+  }
+
+  /** How many trained prints of a scope each model made, those of models that are not here too. */
+  printsByModel(scopeId: string): Promise<PrintsOfModel[]> {
+    return printsByModel(this.#deps, scopeId);
   }
 
   /** How often impostors exceeded the thresholds of 10, 1 and 0.1 % in comparisons with watchlists and groups, on all replicas. */

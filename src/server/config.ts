@@ -57,6 +57,10 @@ export const configSchema = z.strictObject({
     .default(() => join(dataFolder(), "store")),
   /** `vivavoce-2`, `vivavoce-2-accurate` (fewer errors over telephones, three times the work), or a model file. */
   model: z.string().min(1).optional(),
+  /** The model of scopes that use another one for their new prints: a name or a file as in `model`, by scope. */
+  scopeModels: z.record(z.string(), z.string().min(1)).default({}),
+  /** Models whose prints are scored until they have moved, besides those that ship with the box. */
+  olderModels: z.array(z.string().min(1)).default([]),
   /** What seals voices, templates and audio at rest. */
   seal: z
     .strictObject({
@@ -184,6 +188,8 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
   VIVAVOCE_PORT: "port",
   VIVAVOCE_STORE: "store",
   VIVAVOCE_MODEL: "model",
+  VIVAVOCE_SCOPE_MODELS: "scopeModels",
+  VIVAVOCE_OLDER_MODELS: "olderModels",
   VIVAVOCE_SEAL_KEYS: "seal.keys",
   VIVAVOCE_MASTER_KEY_FILE: "seal.masterKeyFile",
   VIVAVOCE_MASTER_KEY_COMMAND: "seal.masterKeyCommand",

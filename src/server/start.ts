@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { readRecording } from "../audio/index.js";
-import { openEngine } from "../engine/index.js";
 import type { Engine } from "../engine/port.js";
 import { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
 import type { Store } from "../store/port.js";
@@ -19,7 +18,7 @@ import { closedGuard, type Guard, openGuard, tokenGuard } from "./guard.js";
 import { servePage } from "./http/page.js";
 import { serveFolder } from "./http/static-files.js";
 import { jsonLog, type Log } from "./log.js";
-import { modelLocation } from "./model-location.js";
+import { OpenModels } from "./open-models.js";
 import { openConfiguredStore } from "./open-store.js";
 import { createOperatorApp } from "./operator/operator-routes.js";
 import { Service } from "./service.js";
@@ -66,16 +65,13 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     opened.push(() => store.close());
     warnOfLostKeys(store, log);
     const { concurrentAudio, liveCalls } = config.limits;
-    const engine =
-      parts.engine ??
-      (await openEngine({
-        ...modelLocation(config.model),
-        workers: concurrentAudio,
-        mostCalls: 64 * concurrentAudio + 4 * liveCalls,
-      }));
-    if (!parts.engine) opened.push(() => engine.close());
+    const room = { workers: concurrentAudio, mostCalls: 64 * concurrentAudio + 4 * liveCalls };
+    const models = await OpenModels.open(config, room, parts.engine);
+    opened.push(() => models.close());
+    const { engine } = models;
     const processor = new VoiceprintsProcessor({
       engine,
+      models,
       store,
       readRecording,
       configurationSets: config.configsets as Record<string, ConfigurationOverrides>,
@@ -108,7 +104,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       version: VERSION,
       ready: async () => {
         if (!started) throw new Error("still starting");
-        await ready(store, engine);
+        await ready(store, models);
       },
       fieldRates: () => processor.fieldRates(),
       ...(page ? { page } : {}),
@@ -148,6 +144,8 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
         openScopes: config.auth.required ? [] : [FIRST_SCOPE],
         version: VERSION,
         modelRevision: engine.model.revision,
+        printsByModel: (scope) => processor.printsByModel(scope),
+        canBeScored: (revision) => models.has(revision),
         calibrationRevision: engine.model.calibrationRevision,
         evaluationFile: config.evaluation,
         files: operatorFiles(),
@@ -168,7 +166,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     let faultTold: string | null = null;
     const looking = setInterval(() => {
       service.metrics.load.sample();
-      const fault = engine.fault ?? null;
+      const { fault } = models;
       if (fault !== null && fault !== faultTold) log.error("the engine cannot work", { reason: fault });
       faultTold = fault;
     }, LOOK_AT_QUEUE_EVERY_MS);
@@ -236,8 +234,8 @@ function warnOfLostKeys(store: Store, log: Log): void {
   });
 }
 
-async function ready(store: Store, engine: Engine): Promise<void> {
-  if (engine.fault) throw new Error(engine.fault);
+async function ready(store: Store, { engine, fault }: OpenModels): Promise<void> {
+  if (fault) throw new Error(fault);
   await store.documents.get("server", "first-run");
   // A threshold is computed from the loaded model: an engine that lost it cannot.
   engine.threshold(0.01, { ratios: { unlike: 0, identical: 1 }, impostors: { center: 0, spread: 1 } });

@@ -1,7 +1,8 @@
 /**
  * A print that grows: beside what was enrolled it keeps the voices of later sessions as members, and is compared as their
  * mean. What was enrolled always has as much weight as all sessions together, and decides alone whether a session may join:
- * so a print cannot drift away from it, and an impostor who gets in once has a small share and no say in who joins next.
+ * so a print cannot drift away from it, and an impostor who gets in once has a small share, no say in who joins next, and
+ * none at all once two sessions of the person are there to disagree with.
  */
 
 /** What is known of one voice: the engine's `Voice`. */
@@ -26,8 +27,8 @@ export interface GrownPrint {
 }
 
 /**
- * The sessions after this one: of one session the voice with most speech stays; of more than `most`, the two that are most
- * alike lose the older one, so that those that stay tell most.
+ * The sessions after this one: of one session the voice with most speech stays; of more than `most` the oldest goes. To let
+ * the older of the two most alike go instead is no more accurate, and would keep a voice that is not the person's for ever.
  */
 export function withSession(
   sessions: readonly SessionMember[],
@@ -36,24 +37,13 @@ export function withSession(
 ): readonly SessionMember[] {
   const known = sessions.find(({ sessionId }) => sessionId === joining.sessionId);
   if (known && known.netSpeechSeconds >= joining.netSpeechSeconds) return sessions;
-  const all = [...sessions.filter((one) => one !== known), joining];
-  while (all.length > most) all.splice(redundant(all), 1);
-  return all;
-}
-
-/** The older of the two that are most alike. */
-function redundant(sessions: readonly SessionMember[]): number {
-  let [found, highest] = [0, Number.NEGATIVE_INFINITY];
-  for (let i = 0; i < sessions.length; i++)
-    for (let j = i + 1; j < sessions.length; j++) {
-      const alike = cosine(sessions[i]!.embedding, sessions[j]!.embedding);
-      if (alike > highest) [found, highest] = [i, alike];
-    }
-  return found;
+  return [...sessions.filter((one) => one !== known), joining].slice(-most);
 }
 
 /** The voice that the print is compared as, once it may hold `most` sessions. */
-export function grownVoice({ enrolled, sessions }: GrownPrint, most: number): MemberVoice {
+export function grownVoice(print: GrownPrint, most: number): MemberVoice {
+  const { enrolled } = print;
+  const sessions = agreeing(print);
   const share = 1 / Math.max(1, most, sessions.length);
   const members = [{ voice: enrolled, weight: 1 }, ...sessions.map((voice) => ({ voice, weight: share }))];
   const speech = [enrolled, ...sessions];
@@ -63,6 +53,22 @@ export function grownVoice({ enrolled, sessions }: GrownPrint, most: number): Me
     snrDb: meanBySpeech(speech, ({ snrDb }) => snrDb),
     bandwidthHz: meanBySpeech(speech, ({ bandwidthHz }) => bandwidthHz),
   };
+}
+
+/** Below this share of how the others agree, a session is taken for another voice (bench:accuracy -- --adaptation). */
+const leastAgreement = 0.85;
+const fewestToDisagree = 3;
+
+/** The sessions without the one that agrees least with all other members, where that is far less than they agree. */
+function agreeing({ enrolled, sessions }: GrownPrint): readonly SessionMember[] {
+  if (sessions.length < fewestToDisagree) return sessions;
+  const members = [enrolled, ...sessions];
+  const agreement = members.map((one) =>
+    mean(members.filter((other) => other !== one).map((other) => cosine(one.embedding, other.embedding))),
+  );
+  const least = 1 + agreement.slice(1).reduce((found, x, i, all) => (x < all[found]! ? i : found), 0);
+  const others = mean(agreement.filter((_, i) => i !== least));
+  return agreement[least]! < leastAgreement * others ? sessions.filter((_, i) => i !== least - 1) : sessions;
 }
 
 /** Weighted mean, unit length. Sums of doubles in the order given: the same bits everywhere. */
@@ -85,5 +91,7 @@ function meanBySpeech(voices: readonly MemberVoice[], measure: (voice: MemberVoi
   }
   return weights > 0 ? sum / weights : null;
 }
+
+const mean = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;
 
 const cosine = (one: Float32Array, other: Float32Array): number => one.reduce((sum, x, i) => sum + x * other[i]!, 0);

@@ -1,4 +1,4 @@
-/** Which prints of a watchlist the present model can score. */
+/** Which prints of a watchlist can be scored. */
 
 export interface WatchedPrint {
   /** `null` when the profile has no template. */
@@ -14,10 +14,10 @@ export interface WatchlistConsistency<T> {
 
 export function watchlistConsistency<T extends WatchedPrint>(
   prints: readonly T[],
-  revision: string,
+  canBeScored: (revision: string) => boolean,
   limit: number,
 ): WatchlistConsistency<T> {
-  const incompatible = prints.filter((print) => print.revision !== revision);
+  const incompatible = prints.filter(({ revision }) => revision === null || !canBeScored(revision));
   return {
     compatible: prints.length - incompatible.length,
     incompatible: incompatible.length,

@@ -106,6 +106,26 @@ describe("voices on the local store", () => {
     }
   });
 
+  it("are found under another model by their own, and a migration says how they will move", async () => {
+    environment.VIVAVOCE_MODEL = "vivavoce-2-accurate";
+    try {
+      expect(await vivavoce("verify", "ada", "voices/ada-4.wav", "--json")).toMatchObject({
+        code: 0,
+        json: { decision: "AUTHENTIC" },
+      });
+      // The recordings went with their sessions.
+      expect(await vivavoce("model", "migrate", "--dry-run", "--json")).toMatchObject({
+        code: 0,
+        json: { dryRun: true, moved: 0, already: 0, waitingForCalls: 1, enrollmentNeeded: 0, failed: 0, profiles: [] },
+      });
+      const { out } = await vivavoce("model", "migrate");
+      expect(out).toMatch(/moved +0\n/);
+      expect(out).toMatch(/scored by their own model until calls move them +1\n/);
+    } finally {
+      delete environment.VIVAVOCE_MODEL;
+    }
+  });
+
   it("come out of the demonstration as they should", async () => {
     const { json } = await vivavoce("demo", "--json");
     const wrong = json.checks.filter((check: { asExpected: boolean }) => !check.asExpected);

@@ -5,11 +5,15 @@ import type { AddressInfo } from "node:net";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openEngine } from "../../dist/engine/index.js";
+import { accurateModel, shippedModel } from "../../src/engine/shipped-model.js";
 import { launch } from "../chromium.js";
 import { utter } from "../voice.js";
 import { randomModel } from "./random-model.js";
 
 const model = randomModel({ attacks: ["synthetic", "playback"] });
+/** One of each network that the engine runs. */
+const shipped = [shippedModel, accurateModel];
+const modelFile = (name: string) => readFileSync(new URL(`../../models/${name}`, import.meta.url));
 /** In 16 bits, so that the last bit of a host's sine does not matter. */
 const rounded = (samples: Float32Array) => samples.map((value) => Math.round(value * 32768) / 32768);
 const anna = rounded(utter({ speaker: 1, seconds: 9, rateHz: 16_000 }).samples);
@@ -93,6 +97,7 @@ beforeAll(async () => {
     "/anna": bytesOf(anna),
     "/bert": bytesOf(bert),
     "/bundle/vivavoce.vvm": model,
+    ...Object.fromEntries(shipped.map((name) => [`/${name}`, modelFile(name)])),
   };
   server = createServer((request, response) => {
     const path = new URL(request.url!, "http://x").pathname;
@@ -121,16 +126,16 @@ afterAll(async () => {
   server?.close();
 });
 
-async function inPage(workers: number, source: string) {
+async function inPage(workers: number, source: string, modelPath = "/bundle/vivavoce.vvm") {
   return page.evaluate(
-    async ({ workers, source }) => {
+    async ({ workers, source, modelPath }) => {
       const { openEngine } = (window as never as Window).vivavoce;
       const floats = async (path: string) => new Float32Array(await (await fetch(path)).arrayBuffer());
-      const modelBytes = new Uint8Array(await (await fetch("/bundle/vivavoce.vvm")).arrayBuffer());
+      const modelBytes = new Uint8Array(await (await fetch(modelPath)).arrayBuffer());
       const pass = new Function(`return (${source})`)();
       return pass(openEngine, workers, modelBytes, { a: await floats("/anna"), b: await floats("/bert") });
     },
-    { workers, source },
+    { workers, source, modelPath },
   ) as Promise<Record<string, string>>;
 }
 
@@ -147,6 +152,16 @@ describe("the same bits everywhere", () => {
   test("Chromium, in workers", async () => {
     expect(hashed(await inPage(2, pass.toString()))).toEqual(golden);
   });
+  // What Node gives is held to golden embeddings in test/nn/golden.test.ts.
+  test.each(shipped)(
+    "%s in Chromium, in the page and in workers, as in Node",
+    async (name) => {
+      const inNode = hashed(await pass(openEngine, 0, modelFile(name), { a: anna, b: bert }));
+      expect(hashed(await inPage(0, pass.toString(), `/${name}`))).toEqual(inNode);
+      expect(hashed(await inPage(2, pass.toString(), `/${name}`))).toEqual(inNode);
+    },
+    120_000,
+  );
 });
 
 describe("in a browser", () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { Galleries } from "../../src/processor/galleries.js";
+import { oneModel } from "../../src/processor/models.js";
 import { openWorld } from "./world.js";
 
 test("a load that broke off leaves nobody in the gallery who was erased before the next", async () => {
@@ -13,9 +14,12 @@ test("a load that broke off leaves nobody in the gallery who was erased before t
       throw new Error("the connection is gone");
     }
   };
-  const galleries = new Galleries(engine, store);
+  const galleries = new Galleries(oneModel(engine), store);
   const members = () =>
-    galleries.search("bank", "person", (loaded) => ({ ids: [...loaded.members.keys()], size: loaded.gallery.size }));
+    galleries.search("bank", "person", (loaded) => ({
+      ids: [...loaded.members.keys()],
+      size: loaded.galleries.get(engine.model.revision)!.size,
+    }));
   await expect(members()).rejects.toThrow("the connection is gone");
   // By another replica: nobody tells this one.
   await store.profiles.erase("bank", erased.value);

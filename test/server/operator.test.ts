@@ -30,6 +30,16 @@ const tokens = createTokenService({
 const queue = new WorkQueue(2, 8);
 const load = new LoadHistory(queue);
 const rates = fieldRates("watchlist", [countOfCall(1000, 300), countOfCall(1000, 10), countOfCall(1000, 0)]);
+const models = [
+  {
+    revision,
+    calibrationModelId: "vivavoce-2",
+    persons: 5,
+    fraudsters: 1,
+    isOfNewPrints: true,
+    isScored: true,
+  },
+];
 let app: ReturnType<typeof createOperatorApp>;
 const authorizations: Record<string, string> = {};
 
@@ -146,6 +156,8 @@ beforeAll(async () => {
     openScopes: [],
     version: "1.2.3",
     modelRevision: revision,
+    printsByModel: async (scope) => (scope === "default" ? models : []),
+    canBeScored: (one) => one === revision,
     calibrationRevision: "0123456789abcdef",
     evaluationFile,
     files: () => null,
@@ -167,6 +179,7 @@ describe("who is told", () => {
     "decisions?scope=default",
     "profiles?scope=default",
     "watchlists?scope=default",
+    "models?scope=default",
     "promises",
     "evaluation",
     "nothing",
@@ -191,7 +204,7 @@ describe("who is told", () => {
       calibrationRevision: "0123456789abcdef",
       scopes: ["default"],
     });
-    for (const table of ["decisions", "profiles", "watchlists"]) {
+    for (const table of ["decisions", "profiles", "watchlists", "models"]) {
       expect((await ask(`${table}?scope=elsewhere`)).status).toBe(403);
       expect((await ask(table)).status).toBe(400);
     }
@@ -203,6 +216,10 @@ describe("what is told", () => {
     const { body } = await ask("promises");
     expect(body.rates.map(({ verdict }: { verdict: string }) => verdict)).toEqual(["exceeded", "holds", "undecided"]);
     expect(body.rates[0]).toMatchObject({ list: "watchlist", promised: 0.1, comparisons: 1000, met: { rate: 0.3 } });
+  });
+
+  it("how many prints each model made", async () => {
+    expect((await ask("models?scope=default")).body).toEqual({ models });
   });
 
   it("decisions: newest first, no audio, no names, no scores", async () => {

@@ -48,10 +48,10 @@ describe("sessions of a print", () => {
     expect(longer.map(({ at }) => at)).toEqual([3]);
   });
 
-  test("the older of the two most alike makes room", () => {
-    const [a, b, c] = [direction(1), direction(2), direction(3)];
-    const sessions = [member(a, "1", 1), member(b, "2", 2), member(near(a, 9, 0.1), "3", 3)];
-    expect(withSession(sessions, member(c, "4", 4), 3).map(({ sessionId }) => sessionId)).toEqual(["2", "3", "4"]);
+  test("the oldest makes room, so that no voice stays for ever", () => {
+    const sessions = [1, 2, 3].map((i) => member(direction(i), `${i}`, i));
+    const after = withSession(sessions, member(direction(4), "4", 4), 3);
+    expect(after.map(({ sessionId }) => sessionId)).toEqual(["2", "3", "4"]);
   });
 });
 
@@ -88,6 +88,19 @@ describe("a grown print", () => {
         const gain = cosine(after.embedding, impostor) - cosine(before.embedding, impostor);
         expect(gain).toBeLessThan(1.5 / most);
         if (most > 1) expect(cosine(after.embedding, person)).toBeGreaterThan(cosine(after.embedding, impostor));
+      }),
+    );
+  });
+
+  test("an impostor who got in counts nothing beside two calls of the person", () => {
+    fc.assert(
+      fc.property(fc.nat(1000), fc.integer({ min: 2, max: 6 }), fc.nat(6), (seed, own, at) => {
+        const [person, impostor] = [direction(2 * seed + 1), direction(2 * seed + 2)];
+        fc.pre(cosine(person, impostor) < 0.5);
+        const enrolled = voice(near(person, seed, 0.3));
+        const sessions = Array.from({ length: own }, (_, i) => member(near(person, 5000 + seed + i, 0.3), `s${i}`, i));
+        const poisoned = [...sessions.slice(0, at), member(impostor, "x", 99), ...sessions.slice(at)];
+        expect(grownVoice({ enrolled, sessions: poisoned }, 8)).toEqual(grownVoice({ enrolled, sessions }, 8));
       }),
     );
   });

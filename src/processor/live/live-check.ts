@@ -6,7 +6,7 @@ import {
   type AnalyzeAudioResult,
   AnalyzeAudioResultSchema,
 } from "../../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import type { AttackKind, Measures, VoiceAnalysis, VoiceStream } from "../../engine/port.js";
+import type { AttackKind, Measures } from "../../engine/port.js";
 import { audioValidity } from "../../voiceprint/quality-gate.js";
 import { analysisTargets, concludeAnalysis, partsOf } from "../analyze-audio.js";
 import { AttackAudio, AttackChecks, type AttackResults, type AttackSource, wantedAttacks } from "../attacks.js";
@@ -16,6 +16,7 @@ import { type OpenContext, openContext } from "../context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "../dependencies.js";
 import { asStatusError, invalid } from "../failures.js";
 import type { HeardAudio, PartResult } from "../heard-audio.js";
+import { type JointAnalysis, type JointStream, listenerOf } from "../joint-hearing.js";
 import { inSinglePrecision } from "../single-precision.js";
 
 /** AnalyzeAudio's request, less the audio. */
@@ -84,7 +85,7 @@ export async function analysisPlan(
   request: Parameters<typeof analysisTargets>[2] &
     Parameters<typeof wantedAttacks>[1] & { readonly ignoreCheckpoints: boolean },
 ): Promise<CheckPlan<AnalyzeAudioResult>> {
-  const attacks = wantedAttacks(deps, request);
+  const attacks = wantedAttacks(context.engine, request);
   const targets = await analysisTargets(deps, context, request);
   return {
     parts: partsOf(targets, context.set),
@@ -109,9 +110,9 @@ export async function openLiveCheck<Result>(
   options: OperationOptions,
 ): Promise<LiveCheck<Result>> {
   const arrived = new ArrivedSamples(source.rateHz);
-  const audio = plan.attacks.length > 0 ? new AttackAudio(deps, plan.attacks, () => arrived, options) : null;
+  const audio = plan.attacks.length > 0 ? new AttackAudio(context.engine, plan.attacks, () => arrived, options) : null;
   const attacks = new AttackChecks(plan.attacks, audio, context.set, options);
-  const comparison = new Comparison(deps, context.set, plan.parts, attacks, options, null, plan.ignoreCheckpoints);
+  const comparison = new Comparison(deps, context, plan.parts, attacks, options, null, plan.ignoreCheckpoints);
   const check = new LiveCheck(deps, context, plan, comparison, audio && { arrived, audio }, source, options);
   await check.open();
   return check;
@@ -138,11 +139,11 @@ class ArrivedSamples implements AttackSource {
 }
 
 export class LiveCheck<Result> {
-  #stream: VoiceStream | null = null;
+  #stream: JointStream | null = null;
   #netSpeechSeconds = 0;
   #score: number | null = null;
   /** What was heard when a look ended the stream. */
-  #ending: VoiceAnalysis | null = null;
+  #ending: JointAnalysis | null = null;
   #result: Result | null = null;
   #closed = false;
   /** Chunks are heard in the order in which they were pushed, whether or not the caller waits. */
@@ -160,10 +161,11 @@ export class LiveCheck<Result> {
   ) {}
 
   async open(): Promise<void> {
-    const { seconds } = this.comparison.checkpoints;
-    this.#stream = await this.deps.engine.stream(this.source.rateHz, {
+    const { revisions, checkpoints } = this.comparison;
+    const listener = await listenerOf(this.deps.models, this.context.scopeId, revisions);
+    this.#stream = await listener.stream(this.source.rateHz, {
       ...engineOptions(this.options),
-      checkpoints: { seconds, look: (analysis) => this.#look(analysis) },
+      checkpoints: { seconds: checkpoints.seconds, look: (analysis) => this.#look(analysis) },
     });
   }
 
@@ -214,7 +216,7 @@ export class LiveCheck<Result> {
     return done;
   }
 
-  async #look(analysis: VoiceAnalysis): Promise<boolean> {
+  async #look(analysis: JointAnalysis): Promise<boolean> {
     const isFinal = await this.comparison.look(analysis);
     if (isFinal) this.#ending = analysis;
     const [looked] = this.comparison.lastLook;
@@ -225,7 +227,7 @@ export class LiveCheck<Result> {
     return isFinal;
   }
 
-  async #conclude(analysis: VoiceAnalysis): Promise<Result> {
+  async #conclude(analysis: JointAnalysis): Promise<Result> {
     const { rateHz, channels, channel } = this.source;
     const validity: AudioValidity = audioValidity(measuredAudio(analysis), "verify", this.context.set);
     const { results, attacks } = await this.comparison.conclude(analysis, validity);

@@ -14,8 +14,7 @@ import type { Measures, VoiceAnalysis, VoiceStream } from "../../engine/port.js"
 import type { MediaSegment } from "../../store/port.js";
 import type { ConfigurationSet } from "../../voiceprint/configuration-set.js";
 import { audioValidity } from "../../voiceprint/quality-gate.js";
-import { measuredAudio } from "../audio-model.js";
-import { newProcessedAudio } from "../check.js";
+import { measuredAudio, newProcessedAudio } from "../audio-model.js";
 import { assertStillRunning, type OpenContext, openContext } from "../context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "../dependencies.js";
 import { enroll } from "../enroll.js";
@@ -91,7 +90,7 @@ export class LiveEnrollment implements LiveTask {
   }
 
   async #open(): Promise<VoiceStream> {
-    this.#stream ??= await this.deps.engine.stream(this.rateHz, {
+    this.#stream ??= await this.context.engine.stream(this.rateHz, {
       ...engineOptions(this.options),
       maxNetSpeechSeconds: stretchSpeechSeconds(this.context.set),
     });

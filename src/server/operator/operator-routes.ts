@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { Decision, DecisionReason, VoiceprintProfileStatus } from "../../contract/index.js";
 import { readLastEvaluation } from "../../evaluate/last-evaluation.js";
+import type { PrintsOfModel } from "../../processor/prints-by-model.js";
 import type { Check, Group, Profile, Store } from "../../store/port.js";
 import { errorResponse, NO_STORE, OAuthError } from "../../token/errors.js";
 import type { TokenService } from "../../token/service.js";
@@ -25,6 +26,9 @@ export interface OperatorParts {
   readonly version: string;
   readonly modelRevision: string;
   readonly calibrationRevision: string;
+  readonly printsByModel: (scope: string) => Promise<readonly PrintsOfModel[]>;
+  /** Whether prints of a model with this revision are scored here. */
+  readonly canBeScored: (revision: string) => boolean;
   /** Where `vivavoce evaluate` leaves its figures. */
   readonly evaluationFile: string;
   /** The view's own files; anybody may have them. */
@@ -111,7 +115,7 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
     const limit = limitOf(c.req.query("limit"));
     const scope = await scopeOf(c.req.query("scope"));
     const found = await store.profiles.list(scope, c.req.query("after") || null, limit + 1);
-    const view = (profile: Profile) => profileView(profile, parts.modelRevision);
+    const view = (profile: Profile) => profileView(profile, parts.canBeScored);
     return c.json(page(found, limit, view) satisfies OperatorAnswers["profiles"]);
   });
 
@@ -126,6 +130,11 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
   app.get("/operator/v1/evaluation", async (c) =>
     c.json({ evaluation: await readLastEvaluation(parts.evaluationFile) } satisfies OperatorAnswers["evaluation"]),
   );
+
+  app.get("/operator/v1/models", async (c) => {
+    const models = await parts.printsByModel(await scopeOf(c.req.query("scope")));
+    return c.json({ models } satisfies OperatorAnswers["models"]);
+  });
 
   app.get("/operator/v1/promises", async (c) =>
     c.json({ rates: await parts.fieldRates() } satisfies OperatorAnswers["promises"]),
@@ -171,13 +180,13 @@ const decisionView = (check: Check): DecisionView => ({
   profileId: check.profileId,
 });
 
-const profileView = (profile: Profile, modelRevision: string): ProfileView => ({
+const profileView = (profile: Profile, canBeScored: OperatorParts["canBeScored"]): ProfileView => ({
   id: profile.id,
   kind: profile.owner.kind,
   ownerId: profile.owner.externalId,
   tag: profile.tag,
   status: VoiceprintProfileStatus[profile.status] ?? String(profile.status),
-  obsolete: profile.template !== null && profile.template.revision !== modelRevision,
+  obsolete: profile.template !== null && !canBeScored(profile.template.revision),
   printVersion: profile.printVersion,
   netSpeechSeconds: profile.template?.netSpeechSeconds ?? null,
   createdAt: profile.createdAt,

@@ -1,5 +1,6 @@
 /** What the operator view is told, as JSON under /operator/v1. No audio, no embeddings, no scores of people who are not asked about. */
 import type { LastEvaluation } from "../../evaluate/last-evaluation.js";
+import type { PrintsOfModel } from "../../processor/prints-by-model.js";
 import type { FieldRate } from "../../voiceprint/field-rates.js";
 import type { LiveCallView } from "../limits/live-calls.js";
 
@@ -11,6 +12,7 @@ export interface OperatorAnswers {
   readonly decisions: readonly DecisionView[];
   readonly profiles: Page<ProfileView>;
   readonly watchlists: Page<WatchlistView>;
+  readonly models: ModelsView;
   readonly promises: PromisesView;
   readonly evaluation: EvaluationView;
 }
@@ -80,7 +82,7 @@ export interface ProfileView {
   readonly ownerId: string;
   readonly tag: string;
   readonly status: string;
-  /** Made by another model than the box has: it must be trained or enrolled again. */
+  /** Made by a model that the box does not have: it must be trained or enrolled again. */
   readonly obsolete: boolean;
   readonly printVersion: number;
   readonly netSpeechSeconds: number | null;
@@ -103,6 +105,11 @@ export interface Page<Row> {
 export interface PromisesView {
   /** For each kind of list and each promised rate; sums of all replicas. */
   readonly rates: readonly FieldRate[];
+}
+
+/** How far the prints of a scope have moved to the model of its new prints, which comes first. */
+export interface ModelsView {
+  readonly models: readonly PrintsOfModel[];
 }
 
 export interface EvaluationView {

@@ -31,6 +31,9 @@ export class BoxClient {
   watchlists(scope: string, after: string) {
     return this.#get("watchlists", { scope, after, limit: "10" });
   }
+  models(scope: string) {
+    return this.#get("models", { scope });
+  }
   promises() {
     return this.#get("promises");
   }

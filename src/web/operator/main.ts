@@ -8,6 +8,7 @@ import { DecisionsPanel } from "./decisions-panel.js";
 import { EvaluationPanel } from "./evaluation-panel.js";
 import { Live } from "./live.js";
 import { LoadPanel } from "./load-panel.js";
+import { ModelsPanel } from "./models-panel.js";
 import { PagedTable } from "./paged-table.js";
 import { PromisesPanel } from "./promises-panel.js";
 import { beginSignIn, signIn } from "./sign-in.js";
@@ -68,6 +69,7 @@ function show(client: BoxClient, box: BoxView): void {
     (name, after) => client.watchlists(name, after),
     watchlistCells,
   );
+  const models = new ModelsPanel();
   const promises = new PromisesPanel();
   const evaluation = new EvaluationPanel();
 
@@ -81,6 +83,11 @@ function show(client: BoxClient, box: BoxView): void {
   };
   const refreshTables = async () => {
     await Promise.all([profiles.refresh(), watchlists.refresh()]);
+    const asked = scope.value;
+    if (asked !== "") {
+      const found = await client.models(asked);
+      if (asked === scope.value) models.show(found.models);
+    }
     promises.show((await client.promises()).rates);
     evaluation.show((await client.evaluation()).evaluation, box.modelRevision);
   };
@@ -117,6 +124,7 @@ function show(client: BoxClient, box: BoxView): void {
       decisions.element,
       load.element,
       element("div", { class: "pair" }, profiles.element, watchlists.element),
+      models.element,
       promises.element,
       evaluation.element,
     ),

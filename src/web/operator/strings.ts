@@ -83,6 +83,20 @@ export const strings = {
     columns: ["Tag", "Profiles", "Owners", "Watchlist"],
   },
 
+  models: {
+    heading: "Models",
+    note: "A print is scored by the model that made it until it has moved: from audio that was kept, or with calls that clearly match.",
+    none: "No print in this scope.",
+    columns: ["Model", "Used for", "Persons", "Fraudsters", "Revision"],
+    ofNewPrints: "New prints",
+    scored: "Older prints, still scored",
+    obsolete: "Not here: not scored",
+    moved: (moved: number, all: number) =>
+      `${moved.toLocaleString("en")} of ${all.toLocaleString("en")} prints are of the model of new prints. To move those whose audio was kept:`,
+    how: "npx vivavoce model migrate",
+    count: (value: number) => value.toLocaleString("en"),
+  },
+
   promises: {
     heading: "Promised rates",
     note: "How often impostors exceed the thresholds in comparisons with watchlists and groups, of all replicas and since this model serves. Counts only, no voices.",

@@ -1,0 +1,103 @@
+/** Models and the prints that they made: moving prints to another one. */
+import type { Command } from "commander";
+import {
+  RetrainingOutcome,
+  VoiceprintProfilesStatusJobState as State,
+  type VoiceprintProfileRetraining,
+} from "../contract/index.js";
+import type { Operations } from "../contract/operations.js";
+import { CommandError } from "./command-error.js";
+import { ExitCode } from "./exit-code.js";
+import { openOperations } from "./operations.js";
+import { createOutput, facts } from "./output.js";
+import { createProgress } from "./progress.js";
+import { type PlaceOptions, withPlace } from "./shared-options.js";
+
+export function modelCommand(program: Command): void {
+  const model = program.command("model").description("models, and the prints that they made");
+  withPlace(
+    model
+      .command("migrate")
+      .description("move the prints of a scope to the model of its new prints, where their audio was kept")
+      .option("--dry-run", "say what would become of each print, and change nothing"),
+  )
+    .addHelpText(
+      "after",
+      "\nThe box's settings name the models: model, scopeModels and olderModels. A print whose audio was not kept is scored\nby its own model, and moves with the calls of its owner.",
+    )
+    .action(migrate);
+}
+
+interface Moved {
+  readonly moved: number;
+  readonly already: number;
+  readonly waitingForCalls: number;
+  readonly enrollmentNeeded: number;
+  readonly failed: number;
+  /** Of those that must enroll again, or failed. */
+  readonly profiles: readonly { readonly profileId: string; readonly outcome: string }[];
+}
+
+async function migrate(options: PlaceOptions & { readonly dryRun?: boolean }): Promise<void> {
+  const output = createOutput(options.json ?? false);
+  const dryRun = options.dryRun ?? false;
+  const { operations, workOnJobs, close } = await openOperations(options);
+  try {
+    await workOnJobs?.();
+    const report = await moved(operations, options, dryRun, !output.json);
+    output.answer({ dryRun, ...report }, () =>
+      [
+        dryRun ? "Nothing was changed. A migration would come to this:" : "Prints of this scope:",
+        facts([
+          [dryRun ? "would move" : "moved", report.moved],
+          ["of the model of new prints already", report.already],
+          ["scored by their own model until calls move them", report.waitingForCalls],
+          ["to be enrolled again", report.enrollmentNeeded],
+          ["failed", report.failed],
+        ]),
+        ...report.profiles.map(({ profileId, outcome }) => `  ${profileId}  ${outcome}`),
+      ].join("\n"),
+    );
+    if (report.failed > 0) process.exitCode = ExitCode.failed;
+  } finally {
+    await close();
+  }
+}
+
+const pollMs = 500;
+
+async function moved(operations: Operations, place: PlaceOptions, dryRun: boolean, shown: boolean): Promise<Moved> {
+  const context = { gkScopeId: { value: place.scope }, configsetId: place.configset };
+  const { gkJobId } = await operations.startVoiceprintProfilesRetrainingJob({ context, dryRun });
+  const progress = createProgress(shown);
+  progress.start("percent", 100);
+  try {
+    for (;;) {
+      const job = await operations.getVoiceprintProfilesRetrainingJob({ context, gkJobId: gkJobId! });
+      if (job.state === State.FAILED) throw new CommandError("the migration failed; the box's log says why");
+      if (job.state === State.COMPLETED) return reportOf(job.profiles);
+      progress.set(Math.round(100 * job.progress));
+      await new Promise((resolve) => setTimeout(resolve, pollMs));
+    }
+  } finally {
+    progress.stop();
+  }
+}
+
+function reportOf(profiles: readonly VoiceprintProfileRetraining[]): Moved {
+  const count = (outcome: RetrainingOutcome) => profiles.filter((one) => one.outcome === outcome).length;
+  const unmoved = [RetrainingOutcome.ENROLLMENT_NEEDED, RetrainingOutcome.FAILED];
+  return {
+    moved: count(RetrainingOutcome.RETRAINED),
+    already: count(RetrainingOutcome.NOT_NEEDED),
+    waitingForCalls: count(RetrainingOutcome.WAITING_FOR_CALLS),
+    enrollmentNeeded: count(RetrainingOutcome.ENROLLMENT_NEEDED),
+    failed: count(RetrainingOutcome.FAILED),
+    profiles: profiles
+      .filter(({ outcome }) => unmoved.includes(outcome))
+      .map(({ gkVoiceprintProfileId, outcome }) => ({
+        profileId: gkVoiceprintProfileId!.value,
+        outcome: outcome === RetrainingOutcome.FAILED ? "failed" : "to be enrolled again",
+      })),
+  };
+}

@@ -1,0 +1,135 @@
+/**
+ * Audio heard by several models at once: by the scope's own, and by those that older prints need. They hear in step: when
+ * the scope's model looks at a checkpoint, the others have heard as much.
+ */
+import type { Engine, StreamOptions, VoiceAnalysis, VoiceStream } from "../engine/port.js";
+import type { Id } from "../store/port.js";
+import type { Models } from "./models.js";
+
+/** What the scope's model heard, and what the others did. */
+export interface JointAnalysis extends VoiceAnalysis {
+  readonly others?: readonly VoiceAnalysis[];
+}
+
+/** As the model of this revision heard it. */
+export const analysisBy = (analysis: JointAnalysis, revision: string): VoiceAnalysis | undefined =>
+  analysis.revision === revision ? analysis : analysis.others?.find((other) => other.revision === revision);
+
+export interface Listener {
+  analyze(...call: Parameters<Engine["analyze"]>): Promise<JointAnalysis>;
+  stream(rateHz: number, options?: JointStreamOptions): Promise<JointStream>;
+}
+
+export interface JointStreamOptions extends Omit<StreamOptions, "checkpoints"> {
+  readonly checkpoints?: {
+    readonly seconds: readonly number[];
+    readonly look: (analysis: JointAnalysis) => Promise<boolean>;
+  };
+}
+
+export interface JointStream extends VoiceStream {
+  analysis(): Promise<JointAnalysis>;
+}
+
+/** The scope's model, and those of the revisions that are asked for besides. */
+export async function listenerOf(models: Models, scopeId: Id, revisions: Iterable<string> = []): Promise<Listener> {
+  const engine = models.of(scopeId);
+  const others = [...new Set(revisions)].filter((revision) => revision !== engine.model.revision);
+  if (others.length === 0) return engine;
+  return jointListener(engine, await Promise.all(others.map((revision) => models.open(revision))));
+}
+
+const jointListener = (engine: Engine, others: readonly Engine[]): Listener => ({
+  async analyze(samples, rateHz, options) {
+    // Copies: what is analyzed is handed over.
+    const heard = others.map((other) => other.analyze(samples.slice(), rateHz, options));
+    const [own, ...rest] = await Promise.all([engine.analyze(samples, rateHz, options), ...heard]);
+    return { ...own!, others: rest };
+  },
+  async stream(rateHz, { checkpoints, ...options } = {}) {
+    const followers: Follower[] = [];
+    try {
+      for (const other of others) followers.push(await Follower.open(other, rateHz, options, checkpoints?.seconds));
+      const joint = new Joint(followers);
+      joint.stream = await engine.stream(rateHz, {
+        ...options,
+        ...(checkpoints && {
+          checkpoints: {
+            seconds: checkpoints.seconds,
+            look: async (analysis) => {
+              const others = await joint.atLook();
+              const ends = await checkpoints.look({ ...analysis, others });
+              if (ends) joint.endedWith = others;
+              return ends;
+            },
+          },
+        }),
+      });
+      return joint;
+    } catch (error) {
+      await Promise.all(followers.map((follower) => follower.stream.close()));
+      throw error;
+    }
+  },
+});
+
+/** One of the other models; it notes what it had heard at each checkpoint, in their order. */
+class Follower {
+  readonly #looks: VoiceAnalysis[] = [];
+  stream!: VoiceStream;
+
+  static async open(
+    engine: Engine,
+    rateHz: number,
+    options: Omit<StreamOptions, "checkpoints">,
+    seconds: readonly number[] = [],
+  ): Promise<Follower> {
+    const follower = new Follower();
+    const look = async (analysis: VoiceAnalysis) => {
+      follower.#looks.push(analysis);
+      return false;
+    };
+    follower.stream = await engine.stream(rateHz, { ...options, checkpoints: { seconds, look } });
+    return follower;
+  }
+
+  /** Of the next checkpoint. Speech is measured alike for all models, so that it was reached here too. */
+  async atLook(): Promise<VoiceAnalysis> {
+    return this.#looks.shift() ?? (await this.stream.analysis());
+  }
+}
+
+class Joint implements JointStream {
+  stream!: VoiceStream;
+  /** What the others had heard where a look ended the stream. */
+  endedWith: readonly VoiceAnalysis[] | null = null;
+
+  constructor(private readonly followers: readonly Follower[]) {}
+
+  get ended(): boolean {
+    return this.stream.ended;
+  }
+
+  /** The others first: the looks of the scope's model ask what they heard. */
+  async push(samples: Float32Array): Promise<number> {
+    if (!this.ended) await Promise.all(this.followers.map(({ stream }) => stream.push(samples.slice())));
+    return this.stream.push(samples);
+  }
+
+  measures() {
+    return this.stream.measures();
+  }
+
+  atLook(): Promise<VoiceAnalysis[]> {
+    return Promise.all(this.followers.map((follower) => follower.atLook()));
+  }
+
+  async analysis(): Promise<JointAnalysis> {
+    const others = this.endedWith ?? (await Promise.all(this.followers.map(({ stream }) => stream.analysis())));
+    return { ...(await this.stream.analysis()), others };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.stream, ...this.followers.map(({ stream }) => stream)].map((stream) => stream.close()));
+  }
+}

@@ -1,0 +1,71 @@
+/** What a print learns from a call that clearly matched it: it moves to the scope's model, or grows. */
+import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type { Template } from "../engine/port.js";
+import { audioValidity } from "../voiceprint/quality-gate.js";
+import { measuredAudio, newProcessedAudio, voiceOf } from "./audio-model.js";
+import type { OpenContext } from "./context.js";
+import type { Dependencies } from "./dependencies.js";
+import { enrolledTemplate, growPrint } from "./grow-print.js";
+import type { CheckedParts, HeardAudio } from "./heard-audio.js";
+import { analysisBy, type JointAnalysis } from "./joint-hearing.js";
+import { movePrint } from "./move-print.js";
+import type { TrainedProfile } from "./profiles.js";
+
+/** Changes the print, or leaves it as it is: a check is answered either way. */
+export async function learnFromCall(
+  deps: Dependencies,
+  context: OpenContext,
+  heard: HeardAudio,
+  decision: Decision,
+  parts: CheckedParts,
+): Promise<void> {
+  const { scopeId, set, engine } = context;
+  const { analysis } = heard;
+  const print = parts.authentication?.scored?.[0]?.print;
+  if (decision !== Decision.AUTHENTIC || !print || !analysis?.embedding) return;
+  const moves = print.template.revision !== engine.model.revision;
+  if (!moves && set.adaptation.maxSessions === 0) return;
+  const risks = [parts.fraud, parts.synthetic, parts.playback];
+  if (risks.some((part) => part && part.outcome.decision !== Decision.NO_RISK_DETECTED)) return;
+  if (audioValidity(measuredAudio(analysis), "enroll", set) !== AudioValidity.AUDIO_OK) return;
+  const profile = await deps.store.profiles.get(scopeId, print.profileId);
+  if (!profile?.template || profile.printVersion !== print.printVersion) return;
+  if (!(await matchesEnrolled(deps, context, profile.template, analysis))) return;
+  if (moves) await movePrint(deps, context, profile, heard.unstored ?? liveAudioModel(deps, context, heard, analysis));
+  else await growPrint(deps, context, profile as TrainedProfile, voiceOf(analysis, analysis.embedding));
+}
+
+/**
+ * Against what was enrolled, not what has grown since: sessions have no say in who joins. At the rate of a call and not a
+ * lower one: measured, a tenth of it keeps out nearly all that a print could learn from (bench:accuracy -- --adaptation).
+ */
+async function matchesEnrolled(
+  { models }: Dependencies,
+  { set }: OpenContext,
+  template: Template,
+  heard: JointAnalysis,
+): Promise<boolean> {
+  const engine = await models.open(template.revision);
+  const analysis = analysisBy(heard, template.revision);
+  if (!analysis?.embedding) return false;
+  const [score] = await engine.score([enrolledTemplate(template)], voiceOf(analysis, analysis.embedding));
+  return score!.llr >= engine.threshold(set.targetFalseAcceptRate.authentication, score!);
+}
+
+/** Of a live call, whose audio is not kept: its media segment is one that is no longer there. */
+const liveAudioModel = (
+  deps: Dependencies,
+  { scopeId, session, set }: OpenContext,
+  { audio, validity }: HeardAudio,
+  analysis: JointAnalysis,
+) =>
+  newProcessedAudio(
+    deps,
+    { id: deps.ids.next(), scopeId, channels: audio.mediaChannels, rateHz: audio.mediaRateHz },
+    session.id,
+    audio.channel,
+    set,
+    "check",
+    validity,
+    analysis,
+  );

@@ -1,0 +1,34 @@
+/** How far a scope's prints have moved from one model to another. */
+import type { Id } from "../store/port.js";
+import type { Dependencies } from "./dependencies.js";
+
+export interface PrintsOfModel {
+  readonly revision: string;
+  /** Such as `vivavoce-2`; empty where a print does not say and the model is not here. */
+  readonly calibrationModelId: string;
+  readonly persons: number;
+  readonly fraudsters: number;
+  /** The scope's new prints are of this model. */
+  readonly isOfNewPrints: boolean;
+  /** Prints of this model are scored here. */
+  readonly isScored: boolean;
+}
+
+/** The model of new prints first. */
+export async function printsByModel({ models, galleries }: Dependencies, scopeId: Id): Promise<PrintsOfModel[]> {
+  const { model } = models.of(scopeId);
+  const persons = await galleries.search(scopeId, "person", (loaded) => loaded.counts());
+  const fraudsters = await galleries.search(scopeId, "fraudster", (loaded) => loaded.counts());
+  const revisions = [...new Set([model.revision, ...persons.keys(), ...fraudsters.keys()])];
+  return revisions.map((revision) => ({
+    revision,
+    calibrationModelId:
+      revision === model.revision
+        ? model.calibrationModelId
+        : (persons.get(revision) ?? fraudsters.get(revision))!.calibrationModelId,
+    persons: persons.get(revision)?.prints ?? 0,
+    fraudsters: fraudsters.get(revision)?.prints ?? 0,
+    isOfNewPrints: revision === model.revision,
+    isScored: models.has(revision),
+  }));
+}

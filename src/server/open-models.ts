@@ -1,0 +1,108 @@
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { type EngineOptions, openEngine } from "../engine/index.js";
+import { describedModel } from "../engine/model-file.js";
+import type { Engine } from "../engine/port.js";
+import type { Models } from "../processor/models.js";
+import { ConfigError, type ServerConfig } from "./config.js";
+import { reasonOf } from "./file-fault.js";
+import { modelLocation, modelNames } from "./model-location.js";
+
+type ModelSettings = Pick<ServerConfig, "model" | "scopeModels" | "olderModels">;
+
+/**
+ * The models of a box. Those that scopes use are opened at the start; one that only older prints need is opened, and its
+ * workers with it, when the first of them is a candidate.
+ */
+export class OpenModels implements Models {
+  readonly #byRevision = new Map<string, Promise<Engine>>();
+  /** Opened here, and closed here. */
+  readonly #opened: Engine[] = [];
+
+  private constructor(
+    /** Of scopes that name no other. */
+    readonly engine: Engine,
+    private readonly byScope: ReadonlyMap<string, Engine>,
+    /** Where to find a model that is not open, by its revision. */
+    private readonly files: ReadonlyMap<string, string | URL>,
+    private readonly options: EngineOptions,
+  ) {}
+
+  /** `given` is used in place of the box's own engine, and left open. */
+  static async open(settings: ModelSettings, options: EngineOptions, given?: Engine): Promise<OpenModels> {
+    const files = await knownModels(settings);
+    const engine = given ?? (await openEngine({ ...options, ...modelLocation(settings.model) }));
+    const byScope = new Map<string, Engine>();
+    const models = new OpenModels(engine, byScope, files.byRevision, options);
+    if (!given) models.#opened.push(engine);
+    try {
+      for (const [scope, name] of Object.entries(settings.scopeModels))
+        byScope.set(scope, await models.open(files.revisionOf.get(name)!));
+    } catch (error) {
+      await models.close();
+      throw error;
+    }
+    return models;
+  }
+
+  of(scopeId: string): Engine {
+    return this.byScope.get(scopeId) ?? this.engine;
+  }
+
+  has(revision: string): boolean {
+    return revision === this.engine.model.revision || this.files.has(revision);
+  }
+
+  open(revision: string): Promise<Engine> {
+    if (revision === this.engine.model.revision) return Promise.resolve(this.engine);
+    const known = this.#byRevision.get(revision);
+    if (known) return known;
+    const opening = this.#open(revision);
+    this.#byRevision.set(revision, opening);
+    // What failed once (no memory, a file that is being replaced) may succeed the next time.
+    opening.catch(() => this.#byRevision.delete(revision));
+    return opening;
+  }
+
+  /** Why one of the models that are open cannot work at present. */
+  get fault(): string | null {
+    for (const { fault } of [this.engine, ...this.#opened]) if (fault) return fault;
+    return null;
+  }
+
+  async close(): Promise<void> {
+    for (const engine of this.#opened.splice(0)) await engine.close();
+  }
+
+  async #open(revision: string): Promise<Engine> {
+    const model = this.files.get(revision);
+    if (!model) throw new Error(`no model of revision ${revision} is here`);
+    // A calibration of the operator's own is one of the box's model.
+    const engine = await openEngine({ ...this.options, model, calibration: null });
+    this.#opened.push(engine);
+    return engine;
+  }
+}
+
+/** Every model that the settings name, and those that ship: a print of one of them is never obsolete. */
+async function knownModels({ scopeModels, olderModels }: ModelSettings) {
+  const byRevision = new Map<string, string | URL>();
+  const revisionOf = new Map<string, string>();
+  const wanted = new Set([...Object.values(scopeModels), ...olderModels]);
+  for (const name of new Set([...wanted, ...modelNames])) {
+    const { model } = modelLocation(name);
+    const revision = await revisionAt(model!).catch((error: unknown) => {
+      if (wanted.has(name)) throw new ConfigError(`model ${name}: ${reasonOf(error)}`);
+      return null;
+    });
+    if (revision === null) continue;
+    byRevision.set(revision, model!);
+    revisionOf.set(name, revision);
+  }
+  return { byRevision, revisionOf };
+}
+
+async function revisionAt(location: string | URL): Promise<string> {
+  const path = typeof location === "string" && !location.startsWith("file:") ? location : fileURLToPath(location);
+  return describedModel(await readFile(path)).revision;
+}
