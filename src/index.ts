@@ -103,7 +103,7 @@ export interface OpenOptions extends CreateProcessorOptions {
 export async function openVoiceprints(options: OpenOptions = {}): Promise<Voiceprints> {
   const { engineOptions, scope = "default", configset = defaultConfigurationSetId, ...rest } = options;
   if (!configurationSets(options.configurationSets).has(configset))
-    throw new ConfigurationError(`there is no configuration set "${configset}"`);
+    throw new ConfigurationError(`unknown configuration set "${configset}"`);
   const processor = await openProcessor(rest, engineOptions);
   return new Voiceprints(processor, { scope, configset }, localAccess(processor));
 }

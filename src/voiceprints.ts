@@ -394,7 +394,7 @@ export class Voiceprints {
     choices: EnrollChoices,
   ): Promise<Enrollment> {
     if (!Array.isArray(recordings) || recordings.length === 0)
-      throw unfit("recordings", "empty", "recordings are a list of at least one");
+      throw unfit("recordings", "empty", "recordings must be a list of at least one recording");
     assertName(name);
     return this.#inSession(async (context) => {
       // All are read before anything is kept: a call that is refused leaves nobody, and no half of an enrollment, behind.
@@ -492,7 +492,7 @@ export class Voiceprints {
     if (watched?.length === 0)
       throw new StatusError({
         statusCode: StatusCode.NOT_FOUND,
-        message: "no fraudster is enrolled to be watched for",
+        message: "no fraudster is enrolled; enroll one before watching",
       });
     const found = [...(persons ? await this.#profiles("person", persons, tag) : []), ...(watched ?? [])];
     const names = new Map(found.map(({ id, name }) => [id, name]));
@@ -810,7 +810,8 @@ const unfit = (field: string, violation: string, message: string): StatusError =
   });
 
 function assertName(name: string): void {
-  if (typeof name !== "string" || name === "") throw unfit("name", "malformed", "a name is a text that is not empty");
+  if (typeof name !== "string" || name === "")
+    throw unfit("name", "malformed", "name must be a string that is not empty");
 }
 
 const callOptions = ({ signal, timeoutMs }: CallChoices): OperationOptions => ({
@@ -882,6 +883,6 @@ async function recordingOf(audio: Audio): Promise<Recording> {
   throw unfit(
     "audio",
     "not_audio",
-    "audio is a WAV file as Uint8Array, ArrayBuffer or Blob (a file must be read first), { samples: Float32Array, rateHz }, or { bytes, encoding, rateHz }",
+    "audio must be a WAV file as Uint8Array, ArrayBuffer or Blob (read a file first), { samples: Float32Array, rateHz }, or { bytes, encoding, rateHz }",
   );
 }

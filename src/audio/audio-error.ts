@@ -34,9 +34,9 @@ export const mostChannels = 64;
 /** The one place that says which rates and channel counts are read. */
 export function checkLayout(rateHz: number, channels: number): void {
   if (!Number.isInteger(rateHz) || rateHz < lowestRateHz || rateHz > highestRateHz) {
-    throw new AudioError("BAD_RATE", `the sampling rate must be ${lowestRateHz} to ${highestRateHz} Hz, not ${rateHz}`);
+    throw new AudioError("BAD_RATE", `the sampling rate must be ${lowestRateHz} to ${highestRateHz} Hz, got ${rateHz}`);
   }
   if (!Number.isInteger(channels) || channels < 1 || channels > mostChannels) {
-    throw new AudioError("BAD_CHANNELS", `a recording has 1 to ${mostChannels} channels, not ${channels}`);
+    throw new AudioError("BAD_CHANNELS", `a recording must have 1 to ${mostChannels} channels, got ${channels}`);
   }
 }

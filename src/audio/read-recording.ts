@@ -27,7 +27,7 @@ export function readRecording(bytes: Uint8Array | ArrayBuffer | ByteSource, raw?
       : bytes instanceof ArrayBuffer
         ? bytesOf(new Uint8Array(bytes))
         : bytes;
-  if (source.length === 0) throw new AudioError("EMPTY", "there is nothing to read: 0 bytes");
+  if (source.length === 0) throw new AudioError("EMPTY", "the recording is empty (0 bytes)");
   if (raw !== undefined) return recordingOfRaw(source, raw);
   if (isWav(source)) return recordingOfWav(source);
   const head = String.fromCharCode(...source.read(0, 16));

@@ -43,10 +43,7 @@ export function recordingOf(reader: FrameReader): Recording {
     frames,
     read(channel) {
       if (!Number.isInteger(channel) || channel < 0 || channel > channels) {
-        throw new AudioError(
-          "CHANNEL_OUT_OF_RANGE",
-          `channel ${channel} of a recording with ${channels}: 0 mixes all, 1 is the first`,
-        );
+        throw new AudioError("CHANNEL_OUT_OF_RANGE", `channel must be 0 (all mixed) to ${channels}, got ${channel}`);
       }
       return chunks(channel);
     },

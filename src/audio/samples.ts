@@ -36,7 +36,10 @@ export function recordingOfRaw(source: ByteSource, format: RawFormat): Recording
   checkLayout(rateHz, channels);
   if (!rawEncodings.includes(name)) {
     const known = rawEncodings.join(", ");
-    throw new AudioError("UNSUPPORTED_ENCODING", `headerless audio is one of ${known}; got ${String(name)}`);
+    throw new AudioError(
+      "UNSUPPORTED_ENCODING",
+      `the encoding of headerless audio must be one of ${known}, got ${String(name)}`,
+    );
   }
   const encoding = sampleEncodings[name];
   const bytesPerFrame = encoding.bytesPerSample * channels;
@@ -49,7 +52,7 @@ export function recordingOfSamples(samples: Samples | readonly Samples[], rateHz
   checkLayout(rateHz, channels.length);
   const frames = channels[0]!.length;
   if (channels.some((channel) => channel.length !== frames)) {
-    throw new AudioError("BAD_HEADER", "the channels of a recording are equally long");
+    throw new AudioError("BAD_HEADER", "all channels of a recording must have the same length");
   }
   return recordingOf({
     rateHz,

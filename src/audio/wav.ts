@@ -69,7 +69,7 @@ function* chunksOf(source: ByteSource): Generator<Chunk> {
 }
 
 function formatOf(source: ByteSource, chunk: Chunk): Format {
-  if (chunk.claimedBytes < 16) throw new AudioError("BAD_HEADER", "the format chunk is shorter than any format");
+  if (chunk.claimedBytes < 16) throw new AudioError("BAD_HEADER", "the format chunk is too short (less than 16 bytes)");
   const view = viewAt(source, chunk.start, 16);
   let tag = view.getUint16(0, true);
   let bitsPerSample = view.getUint16(14, true);
@@ -103,8 +103,11 @@ function encodingOf(format: Format): SampleEncoding {
     return [sampleEncodings.pcm8, sampleEncodings.pcm16, sampleEncodings.pcm24, sampleEncodings.pcm32][bytes - 1]!;
   }
   const known = tag === formatTag.pcm || tag === formatTag.float || tag === formatTag.alaw || tag === formatTag.mulaw;
-  if (known) throw new AudioError("BAD_HEADER", `${bitsPerSample} bits a sample do not fit the file's encoding`);
-  throw new AudioError("UNSUPPORTED_ENCODING", `${nameOf(tag)} is not read; PCM, float, G.711 and IMA ADPCM are`);
+  if (known) throw new AudioError("BAD_HEADER", `${bitsPerSample} bits per sample are not possible in this encoding`);
+  throw new AudioError(
+    "UNSUPPORTED_ENCODING",
+    `${nameOf(tag)} is not supported; convert to PCM, float, G.711 or IMA ADPCM`,
+  );
 }
 
 export function recordingOfWav(source: ByteSource): Recording {
@@ -120,7 +123,7 @@ export function recordingOfWav(source: ByteSource): Recording {
     } else if (chunk.id === "fact" && chunk.claimedBytes >= 4) {
       claimedFrames = viewAt(source, chunk.start, 4).getUint32(0, true) || null;
     } else if (chunk.id === "data") {
-      if (format === null) throw new AudioError("BAD_HEADER", "the data come before their format");
+      if (format === null) throw new AudioError("BAD_HEADER", "the data chunk comes before the format chunk");
       return recordingOfData(source, format, chunk, { riffBytes, longBytes, claimedFrames });
     }
   }
@@ -144,7 +147,8 @@ function recordingOfData(source: ByteSource, format: Format, data: Chunk, claims
   const bytes = unfinished ? held : Math.min(claimed, held);
   const layout = { rateHz, channels, start: data.start, bytes };
   if (encoding === null) {
-    if (format.bitsPerSample !== 4) throw new AudioError("BAD_HEADER", "IMA ADPCM is read with 4 bits a sample");
+    if (format.bitsPerSample !== 4)
+      throw new AudioError("BAD_HEADER", `IMA ADPCM must have 4 bits per sample, got ${format.bitsPerSample}`);
     return recordingOfImaAdpcm(source, {
       ...layout,
       bytesPerBlock: bytesPerFrame,
@@ -152,7 +156,10 @@ function recordingOfData(source: ByteSource, format: Format, data: Chunk, claims
     });
   }
   if (bytesPerFrame !== encoding.bytesPerSample * channels) {
-    throw new AudioError("BAD_HEADER", `a frame of ${channels} such samples does not take ${bytesPerFrame} bytes`);
+    throw new AudioError(
+      "BAD_HEADER",
+      `the header says ${bytesPerFrame} bytes per frame, but ${channels} samples take ${encoding.bytesPerSample * channels}`,
+    );
   }
   return recordingOfBytes(source, { ...layout, bytesPerFrame }, encoding);
 }

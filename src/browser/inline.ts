@@ -15,7 +15,7 @@ export function compileKernels(): Promise<WebAssembly.Module> {
 
 export async function readModel(location?: string | URL): Promise<Uint8Array> {
   if (location === undefined)
-    throw new EngineError("BAD_ARGUMENT", "this build carries no model: give its bytes or its address as `model`");
+    throw new EngineError("BAD_ARGUMENT", "this build has no model; pass its bytes or its address as `model`");
   return new Uint8Array(await (await fetched(location)).arrayBuffer());
 }
 

@@ -26,7 +26,7 @@ interface Options extends TrialOptions {
 export function calibrateCommand(program: Command): void {
   program
     .command("calibrate")
-    .description("fit ratios and thresholds to recordings of yours; templates stay valid")
+    .description("fit ratios and thresholds to your own recordings; templates stay valid")
     .argument("<folder-or-list>", "labelled recordings, as for evaluate: 20 speakers or more help, 5 are the least")
     .option("--out <file>", "the calibration file to write", "calibration.json")
     .option("--model <file>", "another model file")

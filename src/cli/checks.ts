@@ -42,8 +42,8 @@ export function verifyCommand(program: Command): void {
   withCheck(
     program
       .command("verify")
-      .description("is it this person who speaks?")
-      .argument("<person>", "who it is claimed to be")
+      .description("check whether this person is speaking")
+      .argument("<person>", "name of the claimed person")
       .argument("<file>", "WAV file")
       .option("--tag <tag>", "which of the person's voiceprints", ""),
   ).action(async (name: string, file: string, options: CheckOptions & { tag: string }) => {
@@ -59,9 +59,9 @@ export function identifyCommand(program: Command): void {
   withCheck(
     program
       .command("identify")
-      .description("who of these people speaks? Without names: who of all that are enrolled")
+      .description("find who is speaking, among these people or, without names, among everybody enrolled")
       .argument("<file>", "WAV file")
-      .argument("[people...]", "who it may be")
+      .argument("[people...]", "names of the candidates")
       .option("--group <id>", "or: a group of voiceprints, by its id")
       .option("--tag <tag>", "which of the people's voiceprints", ""),
   ).action(async (file: string, people: string[], options: CheckOptions & { group?: string; tag: string }) => {

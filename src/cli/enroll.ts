@@ -20,8 +20,8 @@ interface Options extends PlaceOptions, AudioOptions {
 export function enrollCommand(program: Command): void {
   const command = program
     .command("enroll")
-    .description("add recordings to somebody's voiceprint, and train it")
-    .argument("<person>", "who speaks: any name or number of yours")
+    .description("add recordings to a person's voiceprint and train it")
+    .argument("<person>", "name of the speaker: any name or number you choose")
     .argument("<files...>", "WAV files; three phrases of a few seconds are enough")
     .option("--fraudster", "the voice of a known fraudster, for watchlists")
     .option("--tag <tag>", "which of the person's voiceprints", "")

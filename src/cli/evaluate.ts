@@ -37,7 +37,7 @@ interface Options extends TrialOptions {
 export function evaluateCommand(program: Command): void {
   program
     .command("evaluate")
-    .description("measure accuracy on recordings of yours: error rates, calibration, by speech and noise")
+    .description("measure accuracy on your own recordings: error rates, calibration, by speech and noise")
     .argument(
       "[folder-or-list]",
       "a folder of speaker/session/file or speaker/file (WAV; FLAC, MP3, Opus where ffmpeg is installed), or a list of `label enroll[,enroll…] test`",

@@ -19,7 +19,7 @@ const TIMEOUT_MS = 3000;
 export function healthCommand(program: Command): void {
   program
     .command("health")
-    .description("is the box on this machine ready? Reads the settings that `serve` reads")
+    .description("check whether the box on this machine is ready; reads the settings that `serve` reads")
     .option("--config <file>", "configuration file (JSON)")
     .option("--port <n>", "the box's port, where a flag of `serve` set it")
     .option("--url <url>", "or the box at this address")
@@ -43,7 +43,7 @@ function addressOf({ host, port, tls }: ServerConfig): string {
 /** A box's certificate names the address that clients use, not this machine's: it is not checked, and nothing secret is sent. */
 function readiness(address: string): Promise<{ url: string; status: number }> {
   if (!/^https?:\/\/[^/]/.test(address))
-    throw new CommandError(`--url ${address}: an address as http://127.0.0.1:8080 expected`);
+    throw new CommandError(`--url must be an address such as http://127.0.0.1:8080, got ${address}`);
   const url = `${address.replace(/\/$/, "")}/readyz`;
   return new Promise((resolve, reject) => {
     const request = url.startsWith("https:") ? httpsRequest(url, { rejectUnauthorized: false }) : httpRequest(url);

@@ -84,7 +84,7 @@ async function measure(file: string | undefined, options: Options): Promise<void
 
 async function here(file: string | undefined, options: Options, output: Output): Promise<Measured> {
   const set = configurationSets().get(options.configset);
-  if (!set) throw new CommandError(`no configuration set ${options.configset}`);
+  if (!set) throw new CommandError(`unknown configuration set ${options.configset}`);
   const opened = file === undefined ? null : openRecording(file, rawOf(options));
   const recording = opened ?? synthesized();
   const progress = createProgress(!output.json);

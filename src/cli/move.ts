@@ -21,7 +21,7 @@ async function passphraseOf(options: PassphraseOptions): Promise<string> {
   const passphrase = options.passphraseStdin ? await readStandardInput() : process.env.VIVAVOCE_PASSPHRASE;
   if (passphrase) return passphrase;
   throw new CommandError(
-    "a passphrase is needed that seals the file",
+    "a passphrase is required to seal the file",
     "set VIVAVOCE_PASSPHRASE, or give --passphrase-stdin and the passphrase on standard input",
   );
 }
@@ -31,7 +31,7 @@ export function exportCommand(program: Command): void {
     withPlace(
       program
         .command("export")
-        .description("write somebody's voiceprints to a file, sealed with a passphrase, for `import` elsewhere")
+        .description("write a person's voiceprints to a file, sealed with a passphrase, for `import` elsewhere")
         .argument("<name>", "whose")
         .argument("<file>", "where to: a new file")
         .option("--fraudster", "the name is a fraudster's")
@@ -68,7 +68,7 @@ export function importCommand(program: Command): void {
         .command("import")
         .description("take in voiceprints that `export` sealed, here or on a box; the model must be the same")
         .argument("<file>", "what `export` wrote")
-        .option("--as <name>", "whose they are here, where it is another name"),
+        .option("--as <name>", "name to import them under, if it differs"),
     ),
   ).action(async (file: string, options: PassphraseOptions & { readonly as?: string }) => {
     const sealed = await readFile(file).catch((error: unknown) => {
@@ -104,7 +104,7 @@ async function onVoices(options: PlaceOptions, work: (voices: Voiceprints) => Pr
 async function writeNew(path: string, content: string): Promise<void> {
   const file = await open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
     throw error.code === "EEXIST"
-      ? new CommandError(`${path} is there already; name a new file`)
+      ? new CommandError(`${path} already exists; choose another file`)
       : faultOf(path, error);
   });
   try {

@@ -18,9 +18,9 @@ export function openOperations(options: PlaceOptions): Promise<OpenOperations> {
 
 async function remote(url: string, { token, clientId, clientSecret }: PlaceOptions): Promise<OpenOperations> {
   if (!/^https?:\/\/[^/]/.test(url))
-    throw new CommandError(`--url ${url}: an address as http://127.0.0.1:8080 expected`);
+    throw new CommandError(`--url must be an address such as http://127.0.0.1:8080, got ${url}`);
   if ((clientId === undefined) !== (clientSecret === undefined))
-    throw new CommandError("--client-id and --client-secret go together");
+    throw new CommandError("give both --client-id and --client-secret");
   const credentials = clientId && clientSecret && !token ? { credentials: { clientId, clientSecret } } : {};
   const { connect } = await import("../client/connect.js");
   return { operations: connect({ url, ...(token ? { token } : {}), ...credentials }), async close() {} };

@@ -40,7 +40,7 @@ export function peopleCommands(program: Command): void {
     program
       .command("erase")
       .description("erase all voiceprints of a person, and the recordings and keys behind them")
-      .argument("<name>", "whom")
+      .argument("<name>", "name of the person")
       .option("--fraudster", "the name is a fraudster's"),
   ).action(async (name: string, options: PlaceOptions & { fraudster?: boolean }) => {
     const { operations, close } = await openOperations(options);

@@ -28,7 +28,7 @@ export function createProgram(): Command {
     .description("Voice biometrics on this machine: enroll, verify, identify and watch voices, offline.")
     .version(VERSION)
     .showSuggestionAfterError()
-    .showHelpAfterError("(--help shows what there is)")
+    .showHelpAfterError("(--help lists the commands)")
     .exitOverride()
     .addHelpText(
       "after",

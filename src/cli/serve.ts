@@ -35,7 +35,7 @@ export function serveCommand(program: Command): void {
     .option("--public-url <url>", "the address that clients use, where it differs")
     .option("--tls-cert <file>", "certificate (PEM)")
     .option("--tls-key <file>", "its key (PEM)")
-    .option("--no-auth", "ask for no tokens; on loopback only")
+    .option("--no-auth", "do not require tokens; on loopback only")
     .addOption(
       new Option("--log-level <level>", "what is logged to stderr").choices([
         "debug",
@@ -45,7 +45,7 @@ export function serveCommand(program: Command): void {
         "silent",
       ]),
     )
-    .option("--set <name=value...>", "any other setting, as --set limits.queuedAudio=16")
+    .option("--set <name=value...>", "any other setting, such as --set limits.queuedAudio=16")
     .option("--json", "print the address, and at the first start the credentials, as JSON")
     .addHelpText(
       "after",
@@ -110,7 +110,7 @@ function settingsOf(pairs: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     pairs.map((pair) => {
       const at = pair.indexOf("=");
-      if (at < 1) throw new CommandError(`--set ${pair}: name=value expected`);
+      if (at < 1) throw new CommandError(`--set must be name=value, got ${pair}`);
       return [pair.slice(0, at), pair.slice(at + 1)];
     }),
   );

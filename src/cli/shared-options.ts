@@ -68,7 +68,7 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
   return (text) => {
     const value = Number(text);
     if (!Number.isInteger(value) || value < least || value > most) {
-      throw new InvalidArgumentError(`a whole number from ${least} to ${most} expected`);
+      throw new InvalidArgumentError(`must be a whole number from ${least} to ${most}`);
     }
     return value;
   };

@@ -56,7 +56,7 @@ function authorizationFor(options: Place & { readonly url: string }): () => Prom
   if (options.token !== undefined) return async () => `Bearer ${options.token}`;
   if (options.clientId === undefined || options.clientSecret === undefined) {
     throw new CommandError(
-      "a box wants a token",
+      "the server requires an access token",
       "give --token, or --client-id and --client-secret of a service account from the profile page",
     );
   }
@@ -538,7 +538,7 @@ function parseOpening(text: string): { days: Day[]; window: Window } {
   const from = week.indexOf(match?.[1] as Day);
   const to = match?.[2] === undefined ? from : week.indexOf(match[2] as Day);
   if (!match || from < 0 || to < from)
-    throw new CommandError(`"${text}" are no hours`, 'write "mon-fri 09:00-17:30" or "sat 10:00-14:00"');
+    throw new CommandError(`"${text}" is not a span of hours`, 'write "mon-fri 09:00-17:30" or "sat 10:00-14:00"');
   return { days: week.slice(from, to + 1), window: [match[3] as string, match[4] as string] };
 }
 
@@ -612,7 +612,7 @@ function paramsCommand(): Command {
     .option("--json", "answer as JSON, as it always does")
     .action((kind: string, contextTag: string, language: string | undefined) => {
       if (kind !== "asr" && kind !== "nlu" && kind !== "dlg")
-        throw new CommandError(`${kind} is none of asr, nlu, dlg`);
+        throw new CommandError(`the kind must be asr, nlu or dlg, got ${kind}`);
       try {
         process.stdout.write(`${JSON.stringify(writeParams(`${kind}_params`, contextTag, language), null, 2)}\n`);
       } catch (error) {

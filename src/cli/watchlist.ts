@@ -15,7 +15,7 @@ export function watchlistCommand(program: Command): void {
     watchlist
       .command("create")
       .description("make a watchlist; its id is printed")
-      .argument("[fraudsters...]", "whom it starts with (enroll them with --fraudster)")
+      .argument("[fraudsters...]", "names of its first members (enroll them with --fraudster)")
       .option("--tag <tag>", "name of the list", ""),
   ).action((names: string[], options: PlaceOptions & { tag: string }) =>
     onList(options, async ({ operations, context, output }) => {
@@ -38,7 +38,7 @@ export function watchlistCommand(program: Command): void {
         .command(verb)
         .description(description)
         .argument("<watchlist>", "its id")
-        .argument("<fraudsters...>", "whom"),
+        .argument("<fraudsters...>", "names of the fraudsters"),
     ).action((id: string, names: string[], options: PlaceOptions) =>
       onList(options, async ({ operations, context, output }) => {
         const ids = await profilesOf(operations, options.scope, names);
@@ -51,19 +51,20 @@ export function watchlistCommand(program: Command): void {
     );
   }
 
-  withPlace(watchlist.command("show").description("who is on a watchlist").argument("<watchlist>", "its id")).action(
-    (id: string, options: PlaceOptions) =>
-      onList(options, async ({ operations, context, output }) => {
-        const list = await operations.getWatchlist({ context, gkGroupId: { value: id } });
-        const members = (list.gkVoiceprintProfileIds?.uniqueIds ?? []).map(({ value }) => value);
-        const owners = (list.gkOwnerIds?.uniqueIds ?? []).map(({ value }) => value);
-        output.answer({ watchlistId: id, tag: list.tag, profileIds: members, ownerIds: owners }, () =>
-          table(
-            ["member", "kind"],
-            [...members.map((value) => [value, "voiceprint"]), ...owners.map((value) => [value, "owner"])],
-          ),
-        );
-      }),
+  withPlace(
+    watchlist.command("show").description("list the members of a watchlist").argument("<watchlist>", "its id"),
+  ).action((id: string, options: PlaceOptions) =>
+    onList(options, async ({ operations, context, output }) => {
+      const list = await operations.getWatchlist({ context, gkGroupId: { value: id } });
+      const members = (list.gkVoiceprintProfileIds?.uniqueIds ?? []).map(({ value }) => value);
+      const owners = (list.gkOwnerIds?.uniqueIds ?? []).map(({ value }) => value);
+      output.answer({ watchlistId: id, tag: list.tag, profileIds: members, ownerIds: owners }, () =>
+        table(
+          ["member", "kind"],
+          [...members.map((value) => [value, "voiceprint"]), ...owners.map((value) => [value, "owner"])],
+        ),
+      );
+    }),
   );
 
   withPlace(
@@ -81,7 +82,7 @@ export function watchlistCommand(program: Command): void {
   withPlace(
     watchlist
       .command("consistency")
-      .description("were all its voiceprints made by the present model?")
+      .description("check whether all its voiceprints were made by the current model")
       .argument("<watchlist>", "its id"),
   ).action((id: string, options: PlaceOptions) =>
     onList(options, async ({ operations, context, output }) => {
@@ -111,7 +112,7 @@ export function watchlistCommand(program: Command): void {
   withCheck(
     watchlist
       .command("check")
-      .description("is it one of the fraudsters on the list who speaks?")
+      .description("check whether a fraudster on the list is speaking")
       .argument("<watchlist>", "its id")
       .argument("<file>", "WAV file"),
   ).action(async (id: string, file: string, options: CheckOptions) => {

@@ -127,7 +127,7 @@ interface TokenSource {
 }
 
 function tokenSource({ token, credentials }: ConnectOptions, url: string, fetch: typeof globalThis.fetch): TokenSource {
-  if (token !== undefined && credentials) throw new TypeError("a token or credentials, not both");
+  if (token !== undefined && credentials) throw new TypeError("pass either token or credentials, not both");
   if (!credentials)
     return { next: async () => (typeof token === "function" ? token() : (token ?? null)), another: () => false };
   const { clientId, clientSecret, tokenUrl = `${url}/oauth2/token` } = credentials;
@@ -141,7 +141,10 @@ function tokenSource({ token, credentials }: ConnectOptions, url: string, fetch:
       } catch (error) {
         if (!(error instanceof TokenRequestError)) throw error;
         const statusCode = error.status >= 400 && error.status < 500 ? StatusCode.NOT_AUTHORIZED : StatusCode.BUSY;
-        throw new StatusError({ statusCode, message: `no token from ${tokenUrl}: ${error.message}` }, { cause: error });
+        throw new StatusError(
+          { statusCode, message: `cannot get a token from ${tokenUrl}: ${error.message}` },
+          { cause: error },
+        );
       }
     },
     another(refusal) {
@@ -163,7 +166,7 @@ async function mediaAnswer(response: Response) {
   } catch {
     throw new StatusError({
       statusCode: StatusCode.INTERNAL_ERROR,
-      message: `HTTP ${response.status} without a status`,
+      message: `the server answered HTTP ${response.status} without a gRPC status`,
     });
   }
   const answer = fromJson(AddMediaSegmentResponseSchema, json, { ignoreUnknownFields: true });

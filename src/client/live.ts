@@ -82,7 +82,7 @@ export class LiveCall {
 
   /** Leaves without a result. */
   close(): void {
-    this.#fail(new StatusError({ statusCode: StatusCode.CANCELLED, message: "the call was closed here" }));
+    this.#fail(new StatusError({ statusCode: StatusCode.CANCELLED, message: "the call was closed by this program" }));
     this.#socket?.close();
   }
 
@@ -104,7 +104,7 @@ export class LiveCall {
       return this.#fail(
         new StatusError({
           statusCode: StatusCode.BAD_REQUEST,
-          message: "this runtime has no WebSocket; pass that of the package ws as the option WebSocket",
+          message: "this runtime has no WebSocket; install the package ws and pass its WebSocket as an option",
         }),
       );
     let bearer: string | undefined;
@@ -134,7 +134,7 @@ export class LiveCall {
       this.#socket = null;
       if (code === NORMAL) this.#succeed();
       else if (refusal && code !== TRY_AGAIN_LATER) this.#fail(refusal);
-      else this.#again(refusal?.message ?? `the connection to ${address} broke (${code})`);
+      else this.#again(refusal?.message ?? `the connection to ${address} was lost (code ${code})`);
     };
   }
 

@@ -47,9 +47,16 @@ export function createAgents({ documents, clock }: { documents: Documents; clock
   const units = collection<BusinessUnit>(documents, "engagement.business-units");
 
   function key(siteId: string, businessUnitId: number): string {
-    if (!ID.test(siteId)) throw new OAuthError("invalid_request", "a site id is 1 to 64 of A-Z a-z 0-9 . _ @ -");
+    if (!ID.test(siteId))
+      throw new OAuthError(
+        "invalid_request",
+        `siteId must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -, got "${siteId}"`,
+      );
     if (!Number.isSafeInteger(businessUnitId) || businessUnitId < 0)
-      throw new OAuthError("invalid_request", "a business unit id is a whole number");
+      throw new OAuthError(
+        "invalid_request",
+        `businessUnitId must be a whole number of at least 0, got ${businessUnitId}`,
+      );
     return `${siteId}/${businessUnitId}`;
   }
 
@@ -68,11 +75,15 @@ export function createAgents({ documents, clock }: { documents: Documents; clock
 
   return {
     async put(siteId, businessUnitId, { id, groups, state }) {
-      if (!ID.test(id)) throw new OAuthError("invalid_request", "an agent id is 1 to 64 of A-Z a-z 0-9 . _ @ -");
+      if (!ID.test(id))
+        throw new OAuthError(
+          "invalid_request",
+          `the agent id must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -, got "${id}"`,
+        );
       if (state !== undefined && !AGENT_STATES.includes(state))
-        throw new OAuthError("invalid_request", `a state is one of ${AGENT_STATES.join(" ")}`);
+        throw new OAuthError("invalid_request", `state must be one of ${AGENT_STATES.join(", ")}, got "${state}"`);
       if (groups && !groups.every((group) => ID.test(group)))
-        throw new OAuthError("invalid_request", "a group id is 1 to 64 of A-Z a-z 0-9 . _ @ -");
+        throw new OAuthError("invalid_request", "each group id must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -");
       return modify(siteId, businessUnitId, (unit) => {
         const before = unit.agents.find((agent) => agent.id === id);
         const agent: ServiceAgent = {
@@ -93,7 +104,7 @@ export function createAgents({ documents, clock }: { documents: Documents; clock
           : undefined;
         return without;
       });
-      if (!without) throw new OAuthError("not_found", "there is no such agent");
+      if (!without) throw new OAuthError("not_found", "agent not found");
       return without;
     },
 

@@ -20,12 +20,12 @@ const minutes = (time: string): number => Number(time.slice(0, 2)) * 60 + Number
 function checkWindow(window: unknown): Window {
   const time = /^(?:[01]\d|2[0-3]):[0-5]\d$/;
   if (!Array.isArray(window) || window.length !== 2)
-    throw new OAuthError("invalid_request", "hours are given as pairs of from and to");
+    throw new OAuthError("invalid_request", 'opening hours must be pairs such as ["09:00", "17:30"]');
   const [from, to] = window as [unknown, unknown];
   if (typeof from !== "string" || !time.test(from))
-    throw new OAuthError("invalid_request", "a time is written 00:00 to 23:59");
+    throw new OAuthError("invalid_request", `an opening time must be 00:00 to 23:59, got ${JSON.stringify(from)}`);
   if (typeof to !== "string" || !(time.test(to) || to === "24:00"))
-    throw new OAuthError("invalid_request", "a closing time is written 00:00 to 24:00");
+    throw new OAuthError("invalid_request", `a closing time must be 00:00 to 24:00, got ${JSON.stringify(to)}`);
   return [from, to];
 }
 
@@ -36,17 +36,17 @@ export function checkHours(hours: Hours): Hours {
   try {
     new Intl.DateTimeFormat("en", { timeZone: hours.timeZone });
   } catch {
-    throw new OAuthError("invalid_request", "the time zone is unknown");
+    throw new OAuthError("invalid_request", `unknown time zone "${hours.timeZone}"; use a name such as Europe/Berlin`);
   }
   const weekly: Partial<Record<Day, readonly Window[]>> = {};
   for (const [day, windows] of Object.entries(hours.weekly)) {
     if (!(DAYS as readonly string[]).includes(day))
-      throw new OAuthError("invalid_request", `a day is one of ${DAYS.join(" ")}`);
+      throw new OAuthError("invalid_request", `unknown day "${day}"; use one of ${DAYS.join(", ")}`);
     weekly[day as Day] = (windows ?? []).map(checkWindow);
   }
   const exceptions: Record<string, readonly Window[]> = {};
   for (const [date, windows] of Object.entries(hours.exceptions ?? {})) {
-    if (!isDate(date)) throw new OAuthError("invalid_request", "a date is written 2026-12-25");
+    if (!isDate(date)) throw new OAuthError("invalid_request", `a date must look like 2026-12-25, got "${date}"`);
     exceptions[date] = windows.map(checkWindow);
   }
   return { timeZone: hours.timeZone, weekly, exceptions };

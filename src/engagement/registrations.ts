@@ -60,12 +60,16 @@ export function createRegistrations(options: {
     scopes?: readonly string[];
   }) {
     if (name.trim() === "" || name.length > 128)
-      throw new OAuthError("invalid_request", "a name has 1 to 128 characters");
-    if (sites.length === 0) throw new OAuthError("invalid_request", "a registration needs at least one site");
+      throw new OAuthError("invalid_request", `name must have 1 to 128 characters, got ${name.length}`);
+    if (sites.length === 0) throw new OAuthError("invalid_request", "sites must name at least one site");
     if (!sites.every((site) => /^[A-Za-z0-9._-]{1,64}$/.test(site)))
-      throw new OAuthError("invalid_request", "a site id is 1 to 64 of A-Z a-z 0-9 . _ -");
+      throw new OAuthError("invalid_request", "each site id must be 1 to 64 characters of A-Z a-z 0-9 . _ -");
     const unknown = scopes.find((scope) => !(ENGAGEMENT_SCOPES as readonly string[]).includes(scope));
-    if (unknown !== undefined) throw new OAuthError("invalid_scope", `${unknown} is no engagement scope`);
+    if (unknown !== undefined)
+      throw new OAuthError(
+        "invalid_scope",
+        `unknown engagement scope "${unknown}"; known are ${ENGAGEMENT_SCOPES.join(", ")}`,
+      );
     return { name: name.trim(), sites: [...new Set(sites)], scopes: [...new Set(scopes)] };
   }
 
@@ -89,7 +93,7 @@ export function createRegistrations(options: {
       locked = registration ? { ...registration, lockedAt: registration.lockedAt ?? clock.now() } : undefined;
       return locked;
     });
-    if (!locked) throw new OAuthError("not_found", "there is no such registration");
+    if (!locked) throw new OAuthError("not_found", "registration not found");
     return view(locked);
   }
 
@@ -98,7 +102,7 @@ export function createRegistrations(options: {
 
     async get(clientId) {
       const registration = await registrations.get(clientId);
-      if (!registration) throw new OAuthError("not_found", "there is no such registration");
+      if (!registration) throw new OAuthError("not_found", "registration not found");
       return view(registration);
     },
 

@@ -37,9 +37,13 @@ export const attackWindowFrames = 320;
 function attackModel(section: ModelSection): AttackModel {
   const { architecture, attack, calibration } = section.description;
   const shape = shapes.find(({ kind }) => kind === attack);
-  if (!shape) throw new EngineError("BAD_MODEL", `an attack called ${String(attack)}`);
+  if (!shape) throw new EngineError("BAD_MODEL", `unknown kind of attack network: ${String(attack)}`);
   const { kind, rows, lowered } = shape;
-  if (architecture !== shape.architecture) throw new EngineError("BAD_MODEL", `the ${kind} network is another`);
+  if (architecture !== shape.architecture)
+    throw new EngineError(
+      "BAD_MODEL",
+      `the ${kind} attack network must be ${shape.architecture}, got ${String(architecture)}`,
+    );
   const [slope, offset] = Array.isArray(calibration) ? (calibration as unknown[]) : [];
   if (!Number.isFinite(slope) || !Number.isFinite(offset)) {
     throw new EngineError("BAD_MODEL", `the ${kind} attack network is not calibrated`);
@@ -77,10 +81,16 @@ export class AttackNetworks {
       const { tensors } = weights;
       const number = numberOf(kind);
       if (tensors.length !== run.attackTensors(number))
-        throw new EngineError("BAD_MODEL", `the ${kind} network is another`);
+        throw new EngineError(
+          "BAD_MODEL",
+          `the ${kind} attack network needs ${run.attackTensors(number)} tensors, got ${tensors.length}`,
+        );
       for (const [i, { offset, bytes }] of tensors.entries()) {
         if (bytes !== run.attackTensorBytes(number, i))
-          throw new EngineError("BAD_MODEL", `tensor ${i} of the ${kind} network`);
+          throw new EngineError(
+            "BAD_MODEL",
+            `tensor ${i} of the ${kind} attack network has ${bytes} bytes, expected ${run.attackTensorBytes(number, i)}`,
+          );
         kernels.write(run.attackStaging(), weights.bytes.subarray(offset, offset + bytes));
         if (run.attackTake(number, i) !== 1) throw new EngineError("BAD_MODEL", `the ${kind} network`);
       }

@@ -54,7 +54,7 @@ function termsOf(value: unknown, what: string): readonly Term[] {
     if (!featureNames.includes(a as FeatureName) || !featureNames.includes(b as FeatureName)) {
       throw bad(`${what} names an unknown feature: ${String(a)}, ${String(b)}`);
     }
-    return [a as FeatureName, b as FeatureName, numberOf(weight, `a weight of ${what}`)];
+    return [a as FeatureName, b as FeatureName, numberOf(weight, `each weight of ${what}`)];
   });
 }
 
@@ -78,20 +78,20 @@ function ratioTermsOf(value: unknown): readonly Term[] {
   const terms = termsOf(value, "terms");
   let least = 0;
   for (const [a, b, weight] of terms) {
-    if (a === "cosine" && b === "cosine") throw bad("the ratio is not straight in the cosine");
+    if (a === "cosine" && b === "cosine") throw bad("terms must be linear in the cosine");
     const other = a === "cosine" ? b : b === "cosine" ? a : null;
     if (other === null || other === "cosine") continue;
     const [low, high] = ranges[other];
     least += Math.min(weight * low, weight * high);
   }
-  if (!(least > 0)) throw bad("a higher cosine would not always give a higher ratio");
+  if (!(least > 0)) throw bad("terms must give a higher ratio for a higher cosine, at every quality");
   return terms;
 }
 
 function qualityTermsOf(value: unknown, what: string): readonly Term[] {
   const terms = termsOf(value, what);
   const [a, b] = terms.find(([a, b]) => a === "cosine" || b === "cosine") ?? [];
-  if (a) throw bad(`${what} is made of the quality alone, not of ${a}, ${b}`);
+  if (a) throw bad(`${what} must use quality features only, got ${a}, ${b}`);
   return terms;
 }
 

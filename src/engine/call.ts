@@ -14,7 +14,8 @@ export async function inCall<T>(
   work: (signal: AbortSignal, pause: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
   const { signal, timeoutMs } = options;
-  if (timeoutMs !== undefined && !(timeoutMs > 0)) throw new EngineError("BAD_ARGUMENT", "a time limit is above 0 ms");
+  if (timeoutMs !== undefined && !(timeoutMs > 0))
+    throw new EngineError("BAD_ARGUMENT", `timeoutMs must be above 0, got ${timeoutMs}`);
   signal?.throwIfAborted();
   const release = threads.admit();
   const controller = new AbortController();

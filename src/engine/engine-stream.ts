@@ -36,7 +36,7 @@ export class EngineStream implements VoiceStream {
     const { maxNetSpeechSeconds = 0 } = options;
     checkRate(rateHz);
     if (!(maxNetSpeechSeconds >= 0 && maxNetSpeechSeconds < 1e6)) {
-      throw new EngineError("BAD_ARGUMENT", "maxNetSpeechSeconds is a number of seconds");
+      throw new EngineError("BAD_ARGUMENT", `maxNetSpeechSeconds must be 0 to 1,000,000, got ${maxNetSpeechSeconds}`);
     }
     this.#threads = threads;
     this.#format = { rateHz, mostSpeechSeconds: maxNetSpeechSeconds };

@@ -52,7 +52,8 @@ export class WasmGallery implements Gallery {
 
   top(embedding: Float32Array, k: number, only?: ReadonlySet<string>): GalleryHit[] {
     const kernels = this.#checked(embedding);
-    if (!(Number.isInteger(k) && k >= 0)) throw new EngineError("BAD_ARGUMENT", "k is a whole number");
+    if (!(Number.isInteger(k) && k >= 0))
+      throw new EngineError("BAD_ARGUMENT", `k must be a whole number of at least 0, got ${k}`);
     if (k === 0) return [];
     const best = new Best(k);
     try {

@@ -50,10 +50,11 @@ export class Network {
     const { run } = kernels;
     const kind = architectures[architecture];
     if (run.speakerReserve(kind, windowFrames + windowSlackFrames, frontEnd.floor) !== 1) {
-      throw new EngineError("BAD_MODEL", `windows of ${windowFrames} frames are not possible`);
+      throw new EngineError("BAD_MODEL", `the kernels cannot run windows of ${windowFrames} frames`);
     }
     for (const [i, { offset, bytes }] of weights.tensors.entries()) {
-      if (bytes !== run.speakerTensorBytes(i)) throw new EngineError("BAD_MODEL", `tensor ${i} has ${bytes} bytes`);
+      if (bytes !== run.speakerTensorBytes(i))
+        throw new EngineError("BAD_MODEL", `tensor ${i} has ${bytes} bytes, expected ${run.speakerTensorBytes(i)}`);
       kernels.write(run.speakerStaging(), weights.bytes.subarray(offset, offset + bytes));
       run.speakerTake(i);
     }

@@ -24,7 +24,7 @@ const mostWorkers = 64;
 function count(value: number | undefined, fallback: number, least: number, most: number, what: string): number {
   if (value === undefined) return fallback;
   if (Number.isInteger(value) && value >= least && value <= most) return value;
-  throw new EngineError("BAD_ARGUMENT", `${what} is a whole number from ${least} to ${most}, not ${value}`);
+  throw new EngineError("BAD_ARGUMENT", `${what} must be a whole number from ${least} to ${most}, got ${value}`);
 }
 
 function dimensionsOf(model: ModelFile): number {
@@ -36,7 +36,7 @@ function dimensionsOf(model: ModelFile): number {
 function windowSecondsOf(model: ModelFile): number {
   const { windowSeconds } = model.network.description;
   if (typeof windowSeconds === "number" && windowSeconds >= 0.5 && windowSeconds <= 9) return windowSeconds;
-  throw new EngineError("BAD_MODEL", `the model's windows of ${String(windowSeconds)} s are not possible`);
+  throw new EngineError("BAD_MODEL", `windowSeconds of the model must be 0.5 to 9, got ${String(windowSeconds)}`);
 }
 
 /** An engine that is ready: kernels compiled, model checked, workers loaded. Close it when done. */

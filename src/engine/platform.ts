@@ -72,7 +72,7 @@ export function startThread(): Thread {
 
 /** Inside a thread: the first message, which only who started the thread can send. */
 export function firstMessage(): Promise<unknown> {
-  if (isMainThread || parentPort === null) throw new Error("worker.js is started by the engine's pool");
+  if (isMainThread || parentPort === null) throw new Error("worker.js must be started by the engine, not directly");
   const port = parentPort;
   return new Promise((resolve) => port.once("message", resolve));
 }

@@ -19,11 +19,12 @@ const leastSpread = 0.05;
 /** A unit vector of the model's length, or an error: a score is never made of anything else. */
 export function checkEmbedding(embedding: Float32Array, dimensions: number): void {
   if (!(embedding instanceof Float32Array) || embedding.length !== dimensions) {
-    throw new EngineError("BAD_EMBEDDING", `an embedding of this model has ${dimensions} numbers`);
+    throw new EngineError("BAD_EMBEDDING", `expected an embedding of ${dimensions} numbers in a Float32Array`);
   }
   let square = 0;
   for (const value of embedding) square += value * value;
-  if (!(Math.abs(square - 1) < 1e-3)) throw new EngineError("BAD_EMBEDDING", "an embedding has unit length");
+  if (!(Math.abs(square - 1) < 1e-3))
+    throw new EngineError("BAD_EMBEDDING", `an embedding must have unit length, got ${Math.sqrt(square)}`);
 }
 
 function measured(value: number | null): number {
@@ -51,14 +52,18 @@ export class Scoring {
   constructor(kernels: Kernels, model: ScoringModel) {
     const { run } = kernels;
     const { dimensions, voiceClass, calibration } = model;
-    if (dimensions % 16 !== 0 || dimensions > 512) throw new EngineError("BAD_MODEL", "embeddings of this length");
+    if (dimensions % 16 !== 0 || dimensions > 512)
+      throw new EngineError("BAD_MODEL", `the embedding length must be a multiple of 16 up to 512, got ${dimensions}`);
     this.#kernels = kernels;
     this.#model = model;
     run.reserveScoring(dimensions);
     run.reserveCalibration();
     if (voiceClass) {
       if (voiceClass.axis.length !== dimensions || voiceClass.quantiles.length < 2) {
-        throw new EngineError("BAD_MODEL", "the voice class axis does not fit the network");
+        throw new EngineError(
+          "BAD_MODEL",
+          `the voice class axis must have ${dimensions} numbers and at least 2 quantiles`,
+        );
       }
       run.reserveVoiceClass(dimensions, voiceClass.quantiles.length);
       kernels.writeFloats(run.voiceClassAxis(), voiceClass.axis);
@@ -71,7 +76,10 @@ export class Scoring {
   #writeTerms(terms: readonly Term[]): void {
     const { run } = this.#kernels;
     if (terms.length > run.calibrationMaxTerms()) {
-      throw new EngineError("BAD_MODEL", `the calibration has ${terms.length} terms, more than there is room for`);
+      throw new EngineError(
+        "BAD_MODEL",
+        `the calibration has ${terms.length} terms; at most ${run.calibrationMaxTerms()} are supported`,
+      );
     }
     const bytes = new DataView(new ArrayBuffer(16 * terms.length));
     for (const [i, [a, b, weight]] of terms.entries()) {
@@ -101,12 +109,15 @@ export class Scoring {
     if (n > run.scoringMostRows()) {
       throw new EngineError(
         "TOO_MANY_SEGMENTS",
-        `a template is trained from at most ${run.scoringMostRows()} segments`,
+        `a template can be trained from at most ${run.scoringMostRows()} segments, got ${n}`,
       );
     }
     for (const { netSpeechSeconds } of segments) {
       if (!(netSpeechSeconds > 0 && Number.isFinite(netSpeechSeconds))) {
-        throw new EngineError("BAD_ARGUMENT", "a segment has speech: netSpeechSeconds is above 0");
+        throw new EngineError(
+          "BAD_ARGUMENT",
+          `netSpeechSeconds of each segment must be above 0, got ${netSpeechSeconds}`,
+        );
       }
     }
     try {
@@ -181,7 +192,8 @@ export class Scoring {
   }
 
   threshold(rate: number, { ratios, impostors }: Pick<Score, "ratios" | "impostors">): number {
-    if (!(rate > 0 && rate < 1)) throw new EngineError("BAD_ARGUMENT", "a false-accept rate lies between 0 and 1");
+    if (!(rate > 0 && rate < 1))
+      throw new EngineError("BAD_ARGUMENT", "the false-accept rate must be above 0 and below 1");
     const cosine = this.#kernels.run.impostorCosine(rate, impostors.center, impostors.spread);
     return ratios.unlike + cosine * (ratios.identical - ratios.unlike);
   }

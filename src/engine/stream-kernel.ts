@@ -133,7 +133,8 @@ export class StreamKernel {
     const rows = rowsOfKernels[format.rows ?? this.#rows];
     const refused = run.streamStart(format.rateHz, windowFrames, limitFrames, rows, format.lowered ?? 0);
     if (refused === 0) return;
-    if (refused === BAD_WINDOW) throw new EngineError("BAD_ARGUMENT", `no windows of ${windowFrames} frames`);
+    if (refused === BAD_WINDOW)
+      throw new EngineError("BAD_ARGUMENT", `windows of ${windowFrames} frames are not supported`);
     throw new EngineError("BAD_RATE", `the sampling rate must be 4,000 to 192,000 Hz, not ${format.rateHz}`);
   }
 
@@ -170,7 +171,8 @@ export class StreamKernel {
 }
 
 function checkSamples(samples: Float32Array): void {
-  if (!(samples instanceof Float32Array)) throw new EngineError("BAD_SAMPLES", "samples are a Float32Array in -1..1");
+  if (!(samples instanceof Float32Array))
+    throw new EngineError("BAD_SAMPLES", "samples must be a Float32Array with values from -1 to 1");
   for (let i = 0; i < samples.length; i++) {
     // 0 for every number, NaN for what is none.
     if (samples[i]! * 0 !== 0)

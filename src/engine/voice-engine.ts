@@ -127,6 +127,7 @@ export class VoiceEngine implements Engine {
 }
 
 function checkInput(samples: Float32Array, rateHz: number): void {
-  if (!(samples instanceof Float32Array)) throw new EngineError("BAD_SAMPLES", "samples are a Float32Array in -1..1");
+  if (!(samples instanceof Float32Array))
+    throw new EngineError("BAD_SAMPLES", "samples must be a Float32Array with values from -1 to 1");
   checkRate(rateHz);
 }

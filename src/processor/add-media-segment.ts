@@ -46,7 +46,7 @@ export async function addMediaSegment(
 function encodingOf(name: string): MediaSegment["encoding"] {
   if (name === "" || name === "wav") return "wav";
   if (name === "pcm16" || name === "alaw" || name === "mulaw") return name;
-  throw invalid("encoding", "unknown", "the encodings are wav, pcm16, alaw and mulaw");
+  throw invalid("encoding", "unknown", "encoding must be wav, pcm16, alaw or mulaw");
 }
 
 /** Refused here: bytes that are no audio at all. What turns out undecodable later is an outcome of its checks. */
@@ -98,7 +98,7 @@ async function collect(
 const LEAST_ROOM = 65_536;
 
 function tooLarge(bytes: number): StatusError {
-  const message = `a media segment has at most ${bytes} bytes`;
+  const message = `a media segment can have at most ${bytes} bytes`;
   return new StatusError({
     statusCode: StatusCode.TOO_LARGE,
     message,

@@ -71,7 +71,7 @@ const longestTimeoutMs = 2 ** 31 - 1;
 function watchOver({ signal, timeoutMs }: OperationOptions): { signal: AbortSignal; end(): void } {
   const controller = new AbortController();
   const giveUp = () =>
-    controller.abort(callFailure(signal?.reason) ?? new DOMException("the caller gave up", "AbortError"));
+    controller.abort(callFailure(signal?.reason) ?? new DOMException("the caller cancelled the call", "AbortError"));
   if (signal?.aborted) giveUp();
   signal?.addEventListener("abort", giveUp);
   const timer =

@@ -40,7 +40,7 @@ export async function candidatesByIds(
   kind: OwnerKind,
   field: string,
 ): Promise<Candidates> {
-  if (list.uniqueIds.length === 0) throw invalid(field, "empty", "at least one profile is needed");
+  if (list.uniqueIds.length === 0) throw invalid(field, "empty", "at least one profile is required");
   const profiles = await findProfiles(deps, scopeId, list, field);
   for (const [i, profile] of profiles.entries()) assertKind(profile, kind, `${field}.unique_ids[${i}]`);
   return candidatesOf(deps, scopeId, kind, profiles);
@@ -179,7 +179,7 @@ export async function findGroups(
     if (!group) throw notFound(`${field}.unique_id`, `there is no such ${kind} in this scope`);
     return { groups: [group], tag: target.tag };
   }
-  if (target.tag === "") throw invalid(`${field}.unique_id`, "missing", `the id or the tag of a ${kind} is needed`);
+  if (target.tag === "") throw invalid(`${field}.unique_id`, "missing", `the id or the tag of a ${kind} is required`);
   const groups = (await deps.store.groups.list(scopeId, kind)).filter((group) => group.tag === target.tag);
   if (groups.length === 0) throw notFound(`${field}.tag`, `there is no ${kind} with this tag in this scope`);
   return { groups, tag: "" };

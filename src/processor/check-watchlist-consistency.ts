@@ -64,7 +64,7 @@ async function targets(
     return members.filter((found) => tag === "" || found.tag === tag);
   }
   const field = "gk_voiceprint_profile_ids";
-  if (target.value!.uniqueIds.length === 0) throw invalid(field, "empty", "at least one profile is needed");
+  if (target.value!.uniqueIds.length === 0) throw invalid(field, "empty", "at least one profile is required");
   const profiles = await findProfiles(deps, scopeId, target.value!, field);
   for (const [i, profile] of profiles.entries()) assertKind(profile, "fraudster", `${field}.unique_ids[${i}]`);
   return profiles;

@@ -29,7 +29,10 @@ export function callFailure(error: unknown): StatusError | null {
   if (!(error instanceof Error)) return null;
   const code = "code" in error ? error.code : undefined;
   if (error.name === "AbortError")
-    return new StatusError({ statusCode: StatusCode.CANCELLED, message: "the caller gave up" }, { cause: error });
+    return new StatusError(
+      { statusCode: StatusCode.CANCELLED, message: "the caller cancelled the call" },
+      { cause: error },
+    );
   if (error.name === "TimeoutError" || code === "TIMEOUT")
     return new StatusError({ statusCode: StatusCode.DEADLINE_EXCEEDED, message: "out of time" }, { cause: error });
   if (isDatabaseAway(error, code))

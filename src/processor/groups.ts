@@ -103,7 +103,7 @@ const ids = (list: ListOfUniqueId | undefined): Id[] => [...new Set(list?.unique
 function assertSomeMembers(given: GivenMembers): void {
   const { profileIds, ownerIds } = memberIds(given);
   if (profileIds.length + ownerIds.length === 0)
-    throw invalid("gk_voiceprint_profile_ids", "empty", "at least one profile or owner is needed");
+    throw invalid("gk_voiceprint_profile_ids", "empty", "at least one profile or owner is required");
 }
 
 /** A group holds persons, a watchlist fraudsters; both hold only what exists. */

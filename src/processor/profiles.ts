@@ -37,6 +37,6 @@ export function ownerOf(choice: OwnerChoice, profileTag: string): { kind: OwnerK
 /** Names are the caller's own; only what no store can index is refused. */
 export function assertName(name: string, field: string): string {
   if (name.length > longestName) throw invalid(field, "too_long", `${field} has more than ${longestName} characters`);
-  if (name.includes("\0")) throw invalid(field, "malformed", `${field} holds a zero character`);
+  if (name.includes("\0")) throw invalid(field, "malformed", `${field} must not contain a NUL character`);
   return name;
 }

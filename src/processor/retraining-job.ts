@@ -27,7 +27,7 @@ export async function retrainProfiles(
   onProgress: (done: number) => Promise<void>,
 ): Promise<JsonValue[]> {
   const set = deps.configurationSets.get(request.configsetId);
-  if (!set) throw new Error("the job's configuration set is no longer there");
+  if (!set) throw new Error("the configuration set of this job no longer exists");
   const outcomes: JsonValue[] = [];
   for await (const { profile, done } of profilesOf(deps, scopeId, request)) {
     const { outcome, printVersion } = await (request.dryRun ? foresee : retrain)(deps, profile, set);

@@ -35,7 +35,7 @@ export async function createVoiceprintProfile(
     createdAt: deps.clock.now(),
   });
   if (profile) return { gkVoiceprintProfileId: uniqueId(profile.id), gkOwnerId: uniqueId(profile.owner.id) };
-  const message = `this ${kind} has a profile with this tag`;
+  const message = `this ${kind} already has a profile with this tag`;
   throw new StatusError({
     statusCode: StatusCode.ALREADY_EXISTS,
     message,

@@ -95,7 +95,7 @@ export function createApp(parts: AppParts): Hono<Env> {
     return (answer && responseOf(answer)) ?? parts.page?.(c.req.raw) ?? c.notFound();
   });
   app.notFound((c) =>
-    refused(new Refusal(StatusCode.NOT_FOUND, "there is nothing at this path; /openapi.json lists what there is"), c),
+    refused(new Refusal(StatusCode.NOT_FOUND, "this path does not exist; see /openapi.json for those that do"), c),
   );
   app.onError(refused);
   return app;

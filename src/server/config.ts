@@ -79,12 +79,12 @@ export const configSchema = z.strictObject({
   /** Where the address that clients use differs from host and port (a proxy): the issuer and the printed lines use it. */
   publicUrl: z.url({ protocol: /^https?$/ }).optional(),
   /** Proxies in front, by address or network (`10.0.0.0/8`): the `X-Forwarded-For` of these is believed. */
-  trustProxy: z.array(z.string().refine(isProxy, "an address or a network such as 10.0.0.0/8 expected")).default([]),
+  trustProxy: z.array(z.string().refine(isProxy, "must be an address or a network such as 10.0.0.0/8")).default([]),
   /** Which pages of other origins may call from a browser: exact origins, `https://app.example.com`. */
   cors: z
     .strictObject({
       origins: z
-        .array(z.string().refine(isOrigin, "an origin such as https://app.example.com expected, without a path"))
+        .array(z.string().refine(isOrigin, "must be an origin such as https://app.example.com, without a path"))
         .default([]),
     })
     .prefault({}),
@@ -268,7 +268,7 @@ export function loadConfig(sources: ConfigSources = {}): ServerConfig {
     if (!name.startsWith("VIVAVOCE_") || value === undefined || value === "" || OTHER_VARIABLES.has(name)) continue;
     const setting = ENVIRONMENT[name];
     if (setting === undefined)
-      throw new ConfigError(`${name}: no such setting${nearest(name, Object.keys(ENVIRONMENT))}`);
+      throw new ConfigError(`${name}: unknown setting${nearest(name, Object.keys(ENVIRONMENT))}`);
     assign(settings, setting, fromText(setting, value, name));
     from.set(setting, name);
   }
@@ -292,7 +292,7 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
       if (issue.code !== "unrecognized_keys") return `${setting} (${sourceOf(setting)}): ${issue.message}`;
       return issue.keys.map((key) => {
         const unknown = [...issue.path, key].join(".");
-        return `${unknown} (${sourceOf(unknown)}): no such setting${nearest(unknown, Object.values(ENVIRONMENT))}`;
+        return `${unknown} (${sourceOf(unknown)}): unknown setting${nearest(unknown, Object.values(ENVIRONMENT))}`;
       });
     });
     throw new ConfigError(problems.join("\n"));
@@ -317,12 +317,12 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
   }
   if (config.seal.keys && isPostgres(config.seal.keys) && !MASTER_KEY.some((name) => config.seal[name])) {
     throw new ConfigError(
-      "seal.masterKeyFile: keys in a database need a master key that seals them (openssl rand -hex 32)",
+      "seal.masterKeyFile: keys in a database need a master key; make one with: openssl rand -hex 32",
     );
   }
   if (isPostgres(config.store) && !config.seal.keys) {
     throw new ConfigError(
-      "seal.keys: a store on PostgreSQL must be told where its keys lie: another postgres://… for several replicas, or a folder for one",
+      "seal.keys: a PostgreSQL store needs a place for its keys: another postgres://… for several replicas, or a folder for one",
     );
   }
   return config;
@@ -343,7 +343,7 @@ function checkTls({ cert, key }: { readonly cert: string; readonly key: string }
   try {
     createSecureContext({ cert: certificate, key: secret });
   } catch (error) {
-    throw new ConfigError(`tls: ${cert} and ${key} are no certificate (PEM) and its key: ${reasonOf(error)}`);
+    throw new ConfigError(`tls: ${cert} and ${key} must be a certificate (PEM) and its key: ${reasonOf(error)}`);
   }
 }
 
@@ -374,7 +374,7 @@ function readConfigFile(path: string): Json {
   } catch (error) {
     throw new ConfigError(`${path}: ${reasonOf(error)}`);
   }
-  throw new ConfigError(`${path}: a JSON object expected`);
+  throw new ConfigError(`${path}: must be a JSON object`);
 }
 
 const isObject = (value: unknown): value is Json =>

@@ -143,7 +143,7 @@ export class Dispatcher {
         (start) => checkScope(caller, start),
       );
       entry = liveCalls.enter(call.requestId, from, () => requests.endAudio());
-      if (!entry) throw busy(`${liveCalls.capacity} live calls are under way, and no more are taken`, 5);
+      if (!entry) throw busy(`all ${liveCalls.capacity} live calls are in use; try again later`, 5);
       const options = { signal: call.ended.signal, requestId: call.requestId };
       try {
         for await (const response of operations.listen(requests.received(), options)) {
@@ -369,7 +369,7 @@ export function callerGone(reason: unknown): StatusError {
   if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) {
     return new Refusal(StatusCode.DEADLINE_EXCEEDED, "the caller's deadline passed");
   }
-  return new Refusal(StatusCode.CANCELLED, "the caller went away", { cause: reason });
+  return new Refusal(StatusCode.CANCELLED, "the caller disconnected", { cause: reason });
 }
 
 /** For transports that know of it by a signal. */

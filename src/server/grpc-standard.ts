@@ -103,7 +103,7 @@ export function addReflection(router: ConnectRouter): void {
             fileDescriptorProto: withImports(file).map((one) => toBinary(FileDescriptorProtoSchema, one.proto)),
           },
         }
-      : { case: "errorResponse", value: { errorCode: Code.NotFound, errorMessage: `there is no ${asked}` } };
+      : { case: "errorResponse", value: { errorCode: Code.NotFound, errorMessage: `${asked} not found` } };
 
   const answer = ({ messageRequest }: ServerReflectionRequest): MessageResponse => {
     switch (messageRequest.case) {

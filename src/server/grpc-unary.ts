@@ -112,7 +112,7 @@ function watch(stream: ServerHttp2Stream) {
   const ended = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const end = (reason: ConnectError) => ended.abort(callerGone(reason));
-  const closed = () => end(new ConnectError("the caller went away", Code.Canceled));
+  const closed = () => end(new ConnectError("the caller disconnected", Code.Canceled));
   stream.once("close", closed);
   return {
     ended,
@@ -138,7 +138,7 @@ function timeoutMs(text: string | undefined): number | null {
 function onlyFrame(stream: ServerHttp2Stream, limit: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     // An empty body may have ended while the caller was let in: nothing more will be heard of it.
-    if (stream.readableEnded) return reject(badRequest("one message expected, not none"));
+    if (stream.readableEnded) return reject(badRequest("expected one message, got none"));
     if (stream.destroyed) return reject(brokenOff());
     const chunks: Uint8Array[] = [];
     let bytes = 0;
@@ -158,19 +158,19 @@ function onlyFrame(stream: ServerHttp2Stream, limit: number): Promise<Uint8Array
     stream.once("end", () => {
       stream.off("close", closed);
       const all = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-      if (all.length === 0) return refuse(badRequest("one message expected, not none"));
-      if (all.length < HEAD_BYTES) return refuse(badRequest("the message broke off"));
+      if (all.length === 0) return refuse(badRequest("expected one message, got none"));
+      if (all.length < HEAD_BYTES) return refuse(badRequest("the message is incomplete"));
       const length = new DataView(all.buffer, all.byteOffset).getUint32(1);
       if (all[0] !== 0) return refuse(badRequest("compressed gRPC messages are not supported"));
       if (length > limit) return refuse(tooLarge("the message", limit));
-      if (length > all.length - HEAD_BYTES) return refuse(badRequest("the message broke off"));
-      if (length < all.length - HEAD_BYTES) return refuse(badRequest("one message expected, not several"));
+      if (length > all.length - HEAD_BYTES) return refuse(badRequest("the message is incomplete"));
+      if (length < all.length - HEAD_BYTES) return refuse(badRequest("expected one message, got several"));
       resolve(all.subarray(HEAD_BYTES));
     });
   });
 }
 
-const brokenOff = (cause?: unknown) => new Refusal(StatusCode.CANCELLED, "the message broke off", { cause });
+const brokenOff = (cause?: unknown) => new Refusal(StatusCode.CANCELLED, "the message is incomplete", { cause });
 
 function messageOf(method: DescMethod, bytes: Uint8Array): Message {
   try {

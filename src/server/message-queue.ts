@@ -68,7 +68,7 @@ export class MessageQueue<T> implements AsyncIterable<T> {
     return {
       next: () => this.#next(),
       return: async () => {
-        this.fail(new Error("nobody reads any more"));
+        this.fail(new Error("the reader is gone"));
         return { done: true, value: undefined };
       },
     };

@@ -137,7 +137,7 @@ function promiseGauges(registers: Registry[]) {
   return {
     comparisons: gauge(
       "impostor_comparisons",
-      "Comparisons with watchlists and groups, less those with who was found.",
+      "Comparisons with watchlists and groups, without those that found somebody.",
     ),
     exceeded: gauge("impostor_exceeded", "How many of them exceeded the threshold of the promised rate."),
     rate: gauge("impostor_rate", "The rate met."),

@@ -21,8 +21,11 @@ export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "s
     if (error instanceof StoreError && ACTIONABLE.has(error.code)) throw new ConfigError(`store: ${error.message}`);
     const fault = fileFault(error);
     if (fault && path) throw new ConfigError(`store: ${path}: ${fault}`);
-    if (code === "ECONNREFUSED") throw new Error(`store: nobody listens at ${address}:${port}`, { cause: error });
-    if (code === "ENOTFOUND") throw new Error(`store: there is no host ${hostname}`, { cause: error });
+    if (code === "ECONNREFUSED")
+      throw new Error(`store: cannot connect to PostgreSQL at ${address}:${port}: connection refused`, {
+        cause: error,
+      });
+    if (code === "ENOTFOUND") throw new Error(`store: unknown host ${hostname}`, { cause: error });
     throw error;
   }
 }

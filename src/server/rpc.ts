@@ -155,10 +155,10 @@ const live = (dispatcher: Dispatcher, method: DescMethod) =>
 async function onlyMessage(messages: AsyncIterable<Message>): Promise<Message> {
   let only: Message | null = null;
   for await (const message of messages) {
-    if (only !== null) throw badRequest("one message expected, not several");
+    if (only !== null) throw badRequest("expected one message, got several");
     only = message;
   }
-  if (only === null) throw badRequest("one message expected, not none");
+  if (only === null) throw badRequest("expected one message, got none");
   return only;
 }
 

@@ -130,7 +130,9 @@ export class Service {
     try {
       this.#openPort?.reloadTls();
     } catch (error) {
-      this.#parts.log.error("the certificate was not taken up", { reason: reasonOf(error) });
+      this.#parts.log.error("the new certificate was not loaded; the old one stays in use", {
+        reason: reasonOf(error),
+      });
     }
   }
 
@@ -148,7 +150,10 @@ export class Service {
     })();
     const inTime = await Promise.race([answered, late]);
     clearTimeout(timer);
-    if (!inTime) this.#parts.log.warn("not all was answered in time", { running: this.dispatcher.running });
+    if (!inTime)
+      this.#parts.log.warn("some calls were still running when the time to stop ran out", {
+        running: this.dispatcher.running,
+      });
     this.sockets.destroy();
     this.#openPort?.destroy();
     return inTime;

@@ -167,7 +167,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     const looking = setInterval(() => {
       service.metrics.load.sample();
       const { fault } = models;
-      if (fault !== null && fault !== faultTold) log.error("the engine cannot work", { reason: fault });
+      if (fault !== null && fault !== faultTold) log.error("the engine cannot start its workers", { reason: fault });
       faultTold = fault;
     }, LOOK_AT_QUEUE_EVERY_MS);
     looking.unref();

@@ -437,7 +437,7 @@ function insert<T extends { readonly id: Id }>(records: Map<Id, T>, record: T): 
 }
 
 function assertNew(records: ReadonlyMap<Id, unknown>, id: Id): void {
-  if (records.has(id)) throw new StoreError("exists", `a record with id ${id} exists`);
+  if (records.has(id)) throw new StoreError("exists", `a record with id ${id} already exists`);
 }
 
 function read<T>(records: Map<Id, T>, id: Id): T | null {
@@ -456,7 +456,7 @@ function stop<T extends { readonly stoppedAt: number | null }>(records: Map<Id, 
 }
 
 function assertParent(records: Map<Id, unknown>, what: string, id: Id): void {
-  if (!records.has(id)) throw new StoreError("unknown-parent", `there is no ${what} ${id}`);
+  if (!records.has(id)) throw new StoreError("unknown-parent", `${what} ${id} does not exist`);
 }
 
 function nameOf(kind: OwnerKind, externalId: string): string {

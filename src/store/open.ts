@@ -15,8 +15,7 @@ export async function openStore(location: string, options: OpenStoreOptions = {}
   const { isPostgresUrl, openEmbeddedStore, openPostgresStore } = await import("./sql/open.js");
   if (!isPostgresUrl(location)) return openEmbeddedStore(location, options);
   const { keys } = options;
-  if (!keys)
-    throw new RangeError("a store on PostgreSQL needs to be told where its keys lie (a folder or another PostgreSQL)");
+  if (!keys) throw new RangeError("a PostgreSQL store needs a place for its keys: a folder or another PostgreSQL");
   return openPostgresStore(location, { ...options, keys });
 }
 
@@ -24,6 +23,6 @@ export async function openStore(location: string, options: OpenStoreOptions = {}
 export function parseMasterKey(text: string): Uint8Array {
   const trimmed = text.trim();
   const bytes = /^[0-9a-f]{64}$/i.test(trimmed) ? Buffer.from(trimmed, "hex") : Buffer.from(trimmed, "base64");
-  if (bytes.length !== 32) throw new RangeError("a master key is 32 bytes: 64 hexadecimal digits, or base64");
+  if (bytes.length !== 32) throw new RangeError("the master key must be 32 bytes, as 64 hexadecimal digits or base64");
   return new Uint8Array(bytes);
 }

@@ -104,7 +104,7 @@ export class Call {
       if (parties.length === 0)
         throw new StatusError({
           statusCode: StatusCode.NOT_FOUND,
-          message: "nobody is claimed who has a print, and nothing else is asked",
+          message: "the claimed person has no voiceprint, and the line checks nothing else",
         });
       const start = { context, encoding: format.encoding, rate: format.rate, channels: format.channels, parties };
       const requests = startedWith(
@@ -201,7 +201,7 @@ export class Call {
       error instanceof StatusError
         ? error
         : new StatusError({ statusCode: StatusCode.INTERNAL_ERROR, message: "an internal error" }, { cause: error });
-    this.parts.log.warn("a call was not heard to its end", {
+    this.parts.log.warn("a call ended with an error", {
       line: this.parts.line.name,
       reason: `${StatusCode[status.code]}: ${status.message}`,
     });

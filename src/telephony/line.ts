@@ -9,7 +9,7 @@ const seconds = z.number().positive().max(86_400);
 
 const shared = {
   /** In addresses, logs and the operator view. */
-  name: z.string().regex(/^[a-z0-9-]{1,32}$/, "lower-case letters, digits and hyphens expected"),
+  name: z.string().regex(/^[a-z0-9-]{1,32}$/, "must be lower-case letters, digits and hyphens"),
   /** The biometric scope (`gk_scope_id`) that its calls belong to. */
   scope: z.string().min(1),
   configset: z.string().min(1).default("text-independent"),

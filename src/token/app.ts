@@ -81,7 +81,7 @@ export function createTokenApp(service: TokenService, options: TokenAppOptions =
   app.route("/management/v1", managementRoutes(service, { toolingUser }) as unknown as Hono<Env>);
   app.route("/", engagementRoutes(service, options));
 
-  app.notFound(() => errorResponse(new OAuthError("not_found", "there is nothing here")));
+  app.notFound(() => errorResponse(new OAuthError("not_found", "not found")));
 
   return {
     app,

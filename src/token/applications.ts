@@ -102,13 +102,16 @@ function checkScopes(scopes: readonly string[]): RuntimeScope[] {
 function checkGkScopes(gkScopes: readonly string[]): string[] {
   const wrong = gkScopes.find((id) => !/^[\x21-\x7e]{1,128}$/.test(id));
   if (wrong !== undefined)
-    throw new OAuthError("invalid_request", "a biometric scope id is 1 to 128 printable characters without spaces");
+    throw new OAuthError(
+      "invalid_request",
+      "a biometric scope id must be 1 to 128 printable characters without spaces",
+    );
   const ids = [...new Set(gkScopes)];
   // They stand in every token, and a token in every request's header.
   if (ids.join().length > LONGEST_BINDING)
     throw new OAuthError(
       "invalid_request",
-      `a client's biometric scope ids have at most ${LONGEST_BINDING} characters together`,
+      `the biometric scope ids of a client may have at most ${LONGEST_BINDING} characters in total`,
     );
   return ids;
 }
@@ -154,7 +157,7 @@ export function createApplications(options: {
     createdAt: clock.now(),
   });
 
-  const missing = (what: string): OAuthError => new OAuthError("not_found", `there is no such ${what}`);
+  const missing = (what: string): OAuthError => new OAuthError("not_found", `${what} not found`);
 
   async function load(applicationId: string): Promise<StoredApplication> {
     const application = await applications.get(applicationId);
@@ -241,7 +244,7 @@ export function createApplications(options: {
         if (!Object.hasOwn(application.geographies, where)) throw missing("geography");
         const client = newClient(application.id, name, where, gkScopes);
         if (application.clients.some(({ id }) => id === client.id))
-          throw new OAuthError("conflict", "there is a client with this name");
+          throw new OAuthError("conflict", "a client with this name already exists");
         created = client;
         return { ...application, clients: [...application.clients, client] };
       });

@@ -49,7 +49,7 @@ function runtimeScope(client: AuthenticatedClient, asked: readonly string[]): st
     if (!isRuntimeScope(scope) || !client.scopes.includes(scope))
       throw new OAuthError("invalid_scope", `this client may not have the scope ${scope}`);
     if (scope === "bio" && client.gkScopes.length === 0)
-      throw new OAuthError("invalid_scope", "this client is bound to no biometric scope");
+      throw new OAuthError("invalid_scope", "this client is not bound to any biometric scope");
   }
   return asked.join(" ");
 }

@@ -23,7 +23,7 @@ export interface CredentialBlock {
 /** A block of its own for each client id of the geography. */
 export function credentialBlocks(application: Application, geography: string): CredentialBlock[] {
   const settings = Object.hasOwn(application.geographies, geography) ? application.geographies[geography] : undefined;
-  if (!settings) throw new OAuthError("not_found", "there is no such geography");
+  if (!settings) throw new OAuthError("not_found", "geography not found");
   return application.clients
     .filter((client) => client.geography === geography)
     .map((client) => ({

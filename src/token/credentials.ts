@@ -85,9 +85,9 @@ export function createProfileCredentials(options: {
   return {
     async create(user, { kind, label, redirectUris = [] }) {
       if (kind !== "service" && kind !== "user")
-        throw new OAuthError("invalid_request", "a credential is of kind service or user");
+        throw new OAuthError("invalid_request", "the kind of a credential must be service or user");
       if (label.trim() === "" || label.length > 128)
-        throw new OAuthError("invalid_request", "a label has 1 to 128 characters");
+        throw new OAuthError("invalid_request", "label must have 1 to 128 characters");
       if (kind === "user" && (redirectUris.length === 0 || redirectUris.length > MOST_REDIRECTS)) {
         throw new OAuthError(
           "invalid_request",
@@ -95,9 +95,9 @@ export function createProfileCredentials(options: {
         );
       }
       if (kind === "service" && redirectUris.length > 0)
-        throw new OAuthError("invalid_request", "a credential of kind service has no redirect address");
+        throw new OAuthError("invalid_request", "a credential of kind service cannot have redirect addresses");
       if ((await ofUser(user)).length >= MOST_CREDENTIALS)
-        throw new OAuthError("conflict", `a user has at most ${MOST_CREDENTIALS} credentials`);
+        throw new OAuthError("conflict", `a user can have at most ${MOST_CREDENTIALS} credentials; delete one first`);
       const secret = secrets.generate();
       const credential: StoredCredential = {
         clientId: `${PREFIX}${newId(clock, random)}`,
@@ -124,7 +124,7 @@ export function createProfileCredentials(options: {
       const credential = await credentials.get(clientId);
       // Somebody else's is not found: whose it is, is nobody's business.
       if (credential?.userId !== user.id || !(await credentials.delete(clientId)))
-        throw new OAuthError("not_found", "there is no such credential");
+        throw new OAuthError("not_found", "credential not found");
     },
 
     async deleteAllOf(user) {

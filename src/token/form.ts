@@ -10,13 +10,13 @@ export async function readText(request: Request): Promise<string> {
   const reader = request.body.getReader();
   const next = () =>
     reader.read().catch(() => {
-      throw new OAuthError("invalid_request", "the body broke off");
+      throw new OAuthError("invalid_request", "the request body is incomplete");
     });
   for (let part = await next(); !part.done; part = await next()) {
     length += part.value.byteLength;
     if (length > LONGEST_BODY) {
       await reader.cancel();
-      throw new OAuthError("invalid_request", "the request is too long", { status: 413 });
+      throw new OAuthError("invalid_request", "the request body is too large", { status: 413 });
     }
     chunks.push(part.value);
   }

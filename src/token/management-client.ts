@@ -33,7 +33,7 @@ export function administerService(service: TokenService): TokenAdministration {
     config: async (applicationId, geography) => credentialBlocks(await applications.get(applicationId), geography),
     async createCredential(userName, credential) {
       const user = userName === undefined ? null : await users.find(userName);
-      if (!user) throw new OAuthError("not_found", "there is no such user");
+      if (!user) throw new OAuthError("not_found", "user not found");
       return credentials.create(user, credential);
     },
   };
@@ -123,7 +123,10 @@ export function createManagementClient(options: {
     async createCredential(userName, credential) {
       const me = await call<{ name: string }>("GET", "/me");
       if (userName !== undefined && userName !== me.name)
-        throw new OAuthError("access_denied", "over the management interface users make their own credentials only");
+        throw new OAuthError(
+          "access_denied",
+          "the management interface can only create credentials of the signed-in user",
+        );
       return call("POST", "/me/credentials", credential);
     },
   };

@@ -184,5 +184,5 @@ export function managementRoutes(service: TokenService, options: { toolingUser: 
 }
 
 function notFound(): never {
-  throw new OAuthError("not_found", "there is nothing here");
+  throw new OAuthError("not_found", "not found");
 }

@@ -97,7 +97,7 @@ function thisBox(issuer: string): Endpoints {
 export function createTokenService(options: TokenServiceOptions): TokenService {
   const { documents, clock = systemClock, random = systemRandom, audiences = AUDIENCES, audit = () => {} } = options;
   if (new Set(Object.values(audiences)).size !== 3)
-    throw new TypeError("runtime, tooling and engagement need an audience each");
+    throw new TypeError("runtime, tooling and engagement must have different audiences");
   const issuer = checkIssuer(options.issuer);
   const keyring = createKeyring({
     documents,

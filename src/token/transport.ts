@@ -30,5 +30,5 @@ export const answerErrors =
 /** For paths that know one method only. */
 export const onlyMethod = (method: string) => (): Response =>
   errorResponse(
-    new OAuthError("invalid_request", `only ${method} is understood here`, { status: 405, headers: { Allow: method } }),
+    new OAuthError("invalid_request", `use ${method} for this address`, { status: 405, headers: { Allow: method } }),
   );

@@ -45,7 +45,10 @@ export const normalName = (name: string): string => name.trim().toLowerCase();
 
 function checkPassword(password: string): string {
   if (password.length < SHORTEST_PASSWORD || password.length > LONGEST_PASSWORD) {
-    throw new OAuthError("invalid_request", `a password has ${SHORTEST_PASSWORD} to ${LONGEST_PASSWORD} characters`);
+    throw new OAuthError(
+      "invalid_request",
+      `the password must have ${SHORTEST_PASSWORD} to ${LONGEST_PASSWORD} characters`,
+    );
   }
   return password;
 }
@@ -65,8 +68,10 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
 
     async create({ name, role, password }) {
       const normal = normalName(name);
-      if (!NAME.test(normal)) throw new OAuthError("invalid_request", "a user name is 1 to 128 of a-z 0-9 . _ @ + -");
-      if (role !== "owner" && role !== "member") throw new OAuthError("invalid_request", "a role is owner or member");
+      if (!NAME.test(normal))
+        throw new OAuthError("invalid_request", "the user name must be 1 to 128 characters of a-z 0-9 . _ @ + -");
+      if (role !== "owner" && role !== "member")
+        throw new OAuthError("invalid_request", "role must be owner or member");
       const user: StoredUser = {
         id: newId(clock, random),
         name: normal,
@@ -76,7 +81,7 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
         disabled: false,
         createdAt: clock.now(),
       };
-      if (!(await users.insert(normal, user))) throw new OAuthError("conflict", "there is a user of this name");
+      if (!(await users.insert(normal, user))) throw new OAuthError("conflict", "a user with this name already exists");
       return view(user);
     },
 
@@ -94,7 +99,7 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
 
     async change(name, { role, disabled, password }) {
       if (role !== undefined && role !== "owner" && role !== "member")
-        throw new OAuthError("invalid_request", "a role is owner or member");
+        throw new OAuthError("invalid_request", "role must be owner or member");
       const passwordHash = password === undefined ? undefined : await secrets.hash(checkPassword(password), "chosen");
       let changed: StoredUser | undefined;
       await users.update(normalName(name), (user) => {
@@ -107,12 +112,12 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
         };
         return changed;
       });
-      if (!changed) throw new OAuthError("not_found", "there is no such user");
+      if (!changed) throw new OAuthError("not_found", "user not found");
       return view(changed);
     },
 
     async delete(name) {
-      if (!(await users.delete(normalName(name)))) throw new OAuthError("not_found", "there is no such user");
+      if (!(await users.delete(normalName(name)))) throw new OAuthError("not_found", "user not found");
     },
 
     async authenticate(name, password) {

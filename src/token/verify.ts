@@ -88,7 +88,7 @@ export function bearerError(
 
 /** No credentials at all: the challenge carries no error code (RFC 6750 §3.1). */
 const missingToken = (realm: string, scope?: string): OAuthError =>
-  new OAuthError("invalid_token", "an access token is needed", {
+  new OAuthError("invalid_token", "an access token is required", {
     headers: { "WWW-Authenticate": `Bearer realm="${realm}"${scope ? `, scope="${scope}"` : ""}` },
   });
 
@@ -254,7 +254,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     const { isRevoked } = trusted.get(verified.issuer)!.from;
     if (isRevoked && verified.jti !== null && (await isRevoked(verified.jti))) refuse("the token was revoked");
     if (scope !== undefined && !verified.scopes.has(scope))
-      throw bearerError("insufficient_scope", `the scope ${scope} is needed`, { realm, scope });
+      throw bearerError("insufficient_scope", `the token needs the scope ${scope}`, { realm, scope });
     return verified;
   }
 
@@ -283,7 +283,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
       const why = refusal(error);
       if (why !== null) return refuse(why);
       // The keys could not be read: that is our trouble, not the token's.
-      throw new OAuthError("server_error", "the issuer's keys cannot be read now", {
+      throw new OAuthError("server_error", "the keys of the token's issuer cannot be fetched; try again later", {
         status: 503,
         headers: { "Retry-After": "5" },
       });

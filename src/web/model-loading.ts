@@ -9,7 +9,7 @@ const shelf = "vivavoce-model";
 /** Where the page says that its model lies; the address changes with the model. */
 export function modelOfPage(): ModelLocation {
   const meta = document.querySelector<HTMLMetaElement>('meta[name="vivavoce-model"]');
-  if (!meta) throw new Error("the page names no model");
+  if (!meta) throw new Error("the page does not name a model");
   return { url: new URL(meta.content, document.baseURI).href, bytes: Number(meta.dataset.bytes) };
 }
 
@@ -25,7 +25,7 @@ export async function loadModel(
   const model = await readAll(response.body, bytes, progress);
   if (model.length !== bytes) {
     await cache?.delete(url);
-    throw new Error(`${model.length} of ${bytes} bytes came`);
+    throw new Error(`received ${model.length} of ${bytes} bytes`);
   }
   if (cache && !kept) await keep(cache, url, model);
   return model;

@@ -39,7 +39,7 @@ export const strings = {
     heading: "Verify a voice",
     person: "Who is speaking?",
     hint: "Say anything. The score moves as you speak; the mark is what is needed.",
-    sentence: "Say what you like, for about three seconds.",
+    sentence: "Say anything, for about three seconds.",
     yes: (name: string) => `It is ${name}`,
     no: (name: string) => `It is not ${name}`,
     score: "Score",
@@ -48,10 +48,10 @@ export const strings = {
 
   identify: {
     heading: "Who is speaking?",
-    hint: "Held against every voice that is enrolled on this device.",
-    sentence: "Say what you like, for about three seconds.",
+    hint: "Compared with every voice enrolled on this device.",
+    sentence: "Say anything, for about three seconds.",
     yes: (name: string) => `It is ${name}`,
-    no: "Nobody who is enrolled here",
+    no: "Nobody enrolled here",
     candidates: "Compared with",
   },
 
@@ -121,8 +121,8 @@ export const strings = {
     AUDIO_TOO_LOUD: "Too loud, the recording is clipped. Move away from the microphone.",
     AUDIO_TOO_NOISY: "Too noisy. Find a quieter place.",
     MULTIPLE_SPEAKERS_DETECTED: "More than one person was heard. One voice at a time.",
-    INVALID_AUDIO: "This is not a recording that can be read.",
-    ALREADY_ADDED: "This recording was added before. Say it again.",
+    INVALID_AUDIO: "This recording cannot be read.",
+    ALREADY_ADDED: "This recording was already added. Record a new one.",
     WRONG_PRINT_TYPE: "This voiceprint was made for another kind of check.",
     FULL: "This voiceprint is full: it holds as many recordings as it can use.",
     other: "Something went wrong. Try once more.",
@@ -130,10 +130,10 @@ export const strings = {
 
   microphone: {
     refused:
-      "The browser was told not to use the microphone. Allow it for this page (the icon beside the address), then record again. WAV files work without it.",
+      "The browser does not allow the microphone. Allow it for this page (the icon beside the address), then record again. WAV files work without it.",
     none: "No microphone was found. Plug one in, or drop a WAV file instead.",
     busy: "The microphone is in use by another program, or does not answer. Close that program, then record again.",
-    unplugged: "The microphone went away. Plug it in again, then record again.",
+    unplugged: "The microphone was disconnected. Plug it in, then record again.",
     insecure:
       "A browser gives the microphone only to pages loaded over https or from this machine. WAV files work here.",
     other: (detail: string) => `The microphone could not be opened (${detail}). WAV files work without it.`,

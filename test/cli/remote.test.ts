@@ -110,7 +110,7 @@ describe("enroll, verify, identify, watchlist against a box", () => {
     vi.stubEnv("VIVAVOCE_PASSPHRASE", "open sesame");
     expect((await run("export", "ada", sealed, ...place)).out).toBe(`ada is in ${sealed}, sealed.\n`);
     expect((await stat(sealed)).mode & 0o777).toBe(0o600);
-    expect((await run("export", "ada", sealed, ...place)).err).toContain("is there already");
+    expect((await run("export", "ada", sealed, ...place)).err).toContain("already exists");
     expect((await run("import", sealed, ...place)).err).toContain('the person "ada" has a voiceprint here');
     expect((await run("import", sealed, "--as", "lovelace", ...place)).out).toBe("lovelace is imported.\n");
     expect(await run("verify", "lovelace", ...voices("ada", 4), ...place, "--json")).toMatchObject({ code: 0 });
@@ -179,7 +179,7 @@ describe("what goes wrong is said plainly", () => {
     [["measure", "text.wav"], 2, /text\.wav: not a WAV file/],
     [["measure", "missing.wav"], 2, /no such file/],
     [["measure", "folder.wav"], 2, /folder\.wav: a folder, not a file/],
-    [["measure", "empty.wav"], 2, /empty\.wav: there is nothing to read/],
+    [["measure", "empty.wav"], 2, /empty\.wav: the recording is empty/],
     [["evaluate", "missing"], 2, /no such folder/],
     [["watchlist", "create", "nobody"], 2, /no fraudster "nobody" is known here\nhint: .* enroll --fraudster nobody /],
     [["watchlist", "show", "nonsense"], 2, /^error: gk_group_id is not an id\n$/],
@@ -204,7 +204,7 @@ describe("what goes wrong is said plainly", () => {
     [
       ["serve", "--store", "postgres://127.0.0.1:9/x", "--set", "seal.keys=keys.wav"],
       4,
-      /^error: store: nobody listens at 127\.0\.0\.1:9\n$/,
+      /^error: store: cannot connect to PostgreSQL at 127\.0\.0\.1:9: connection refused\n$/,
     ],
   ])("%j exits %i", async (words, code, message) => {
     const argv = words.map((word) => word.replace(/\w+\.wav$/, (name) => file(name)));

@@ -176,7 +176,7 @@ describe("what cannot be right is refused by name", () => {
     );
   };
   it.each([
-    [{ encoding: "opus" }, /encodings are pcm16, l16, alaw, mulaw, float32, got "opus"/],
+    [{ encoding: "opus" }, /encoding must be one of pcm16, l16, alaw, mulaw, float32, got "opus"/],
     [{ rate: 7999 }, /8,000 to 48,000 Hz, got 7999/],
     [{ channels: 3 }, /1 or 2 channels, got 3/],
     [{ parties: [] }, /parties is mandatory/],
@@ -187,13 +187,15 @@ describe("what cannot be right is refused by name", () => {
   });
 
   it("a channel that is not there, two parties of one name, an unknown profile, a second start, a key that is none", async () => {
-    expect(await refused({ parties: [{ ...verifyAda(), channelSelector: { channel: 2 } }] })).toMatch(/got channel 2/);
+    expect(await refused({ parties: [{ ...verifyAda(), channelSelector: { channel: 2 } }] })).toMatch(
+      /must be 1 to 1, got 2/,
+    );
     expect(await refused({ parties: [verifyAda(), verifyAda()] })).toMatch(/different names/);
     const unknown = { value: "01900000-0000-7000-8000-000000000000" };
     const parties = [{ name: "x", task: { case: "verify", value: { gkVoiceprintProfileId: unknown } } }];
     expect(await refused({ parties })).toMatch(/no such profile/);
     const start = { context: await live.openSession(), ...format, parties: [verifyAda()] };
-    expect(await refused({}, [{ content: { case: "start", value: start } }])).toMatch(/only the first message/);
+    expect(await refused({}, [{ content: { case: "start", value: start } }])).toMatch(/only be in the first message/);
     expect(await refused({}, [{ content: { case: "dtmf", value: "77" } }])).toMatch(/got "77"/);
   });
 });

@@ -54,7 +54,7 @@ describe("what cannot be used is refused before anything opens, by name and sour
   it.each([
     [{ flags: { port: 70000 } }, /port \(the command line\)/],
     [{ env: { VIVAVOCE_PORT: "eighty" } }, /VIVAVOCE_PORT.*"eighty"/],
-    [{ env: { VIVAVOCE_PROT: "80" } }, /VIVAVOCE_PROT: no such setting \(did you mean VIVAVOCE_PORT\?\)/],
+    [{ env: { VIVAVOCE_PROT: "80" } }, /VIVAVOCE_PROT: unknown setting \(did you mean VIVAVOCE_PORT\?\)/],
     [{ env: { VIVAVOCE_LOG_LEVEL: "loud" } }, /log\.level \(VIVAVOCE_LOG_LEVEL\)/],
     [{ flags: { host: "0.0.0.0", "auth.required": false } }, /loopback only/],
     [{ flags: { "auth.ownIssuer": false } }, /no issuer is accepted/],
@@ -62,7 +62,7 @@ describe("what cannot be used is refused before anything opens, by name and sour
     [{ flags: { "tls.cert": "/nowhere/c" } }, /tls\.key/],
     [
       { flags: { "limits.queudAudio": 1 } },
-      /queudAudio \(the command line\): no such setting \(did you mean limits\.queuedAudio\?\)/,
+      /queudAudio \(the command line\): unknown setting \(did you mean limits\.queuedAudio\?\)/,
     ],
     [{ env: { VIVAVOCE_CONFIGSETS: '{"bank":{"basedOn":"nope"}}' } }, /configsets: .*"bank".*no built-in set "nope"/],
     [{ flags: { configsets: { bank: { minSnr: 3 } } } }, /configsets: .*minSnr/],
@@ -81,7 +81,7 @@ describe("what cannot be used is refused before anything opens, by name and sour
   it("names an unknown key of the file, and a file that is no JSON", () => {
     expect(() => loadConfig({ env: {}, file: file({ prot: 1 }) })).toThrow(/prot/);
     expect(() => loadConfig({ env: {}, file: file("{") })).toThrow(/config\.json/);
-    expect(() => loadConfig({ env: {}, file: file("[]") })).toThrow(/JSON object expected/);
+    expect(() => loadConfig({ env: {}, file: file("[]") })).toThrow(/must be a JSON object/);
   });
 
   it("lets tokens be switched off on loopback", () => {

@@ -289,7 +289,7 @@ describe("AudioHook", () => {
     expect(fault({ host: "other.example.com" })).toBe("the signature is wrong");
     expect(fault({}, 1_700_000_000, "/other")).toBe("the signature is wrong");
     expect(fault({ "x-api-key": "x" })).toBe("the API key is unknown");
-    expect(fault({}, 1_641_013_000)).toBe("the signature is of the future");
+    expect(fault({}, 1_641_013_000)).toBe("the signature was created in the future");
     expect(fault({}, 3_300_000_000)).toBe("the signature has expired");
     expect(fault({ signature: undefined })).toBe("the signature is wrong");
     const bare = headers["signature-input"].replace('"@request-target" ', "");

@@ -226,7 +226,7 @@ describe("authorization code with PKCE", () => {
     const { response, url, text } = await new Browser(box).go(authorizeUrl(change));
     expect(url.origin).toBe(ISSUER);
     expect(response.status).toBe(400);
-    expect(text).toContain("This did not work");
+    expect(text).toContain("Something went wrong");
     expect(response.headers.get("Content-Security-Policy")).toContain("default-src 'none'");
   });
 

@@ -219,7 +219,7 @@ describe("in a real browser", () => {
       page.waitForNavigation(),
       page.locator("form").evaluate((form) => (form as HTMLFormElement).submit()),
     ]);
-    await shows(page, "This did not work");
+    await shows(page, "Something went wrong");
     expect(await service.credentials.ofUser((await service.users.find("olga"))!)).toEqual(before);
   });
 });

@@ -170,7 +170,7 @@ describe("vivavoce token", () => {
     });
     expect(await run("agent", "list", ...box)).toContain("mon 09:00-17:30");
     await expect(run("hours", "set", "306", "1", "--time-zone", "UTC", "--open", "always", ...box)).rejects.toThrow(
-      "are no hours",
+      "is not a span of hours",
     );
     await run("hours", "clear", "306", "19001", ...box);
     await run("agent", "remove", "306", "19001", "ann", ...box);
@@ -187,7 +187,7 @@ describe("vivavoce token", () => {
     });
     await expect(run("params", "asr", "bank")).rejects.toThrow("needs a language");
     await expect(run("params", "tts", "bank")).rejects.toThrow("none of asr, nlu, dlg");
-    await expect(run("app", "list", "--url", box[1]!)).rejects.toThrow("wants a token");
+    await expect(run("app", "list", "--url", box[1]!)).rejects.toThrow("requires an access token");
     await expect(run("app", "list", ...box.slice(0, 5), "wrong")).rejects.toThrow(
       "the client is unknown or its secret is wrong",
     );

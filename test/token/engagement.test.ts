@@ -174,7 +174,7 @@ describe("agentAvailability", () => {
   test("removing an agent that is not there makes no business unit", async () => {
     const { agents } = createBox().service;
     const before = await agents.availability("306", 19001);
-    await expect(agents.remove("306", 19001, "ann")).rejects.toThrow("there is no such agent");
+    await expect(agents.remove("306", 19001, "ann")).rejects.toThrow("agent not found");
     expect(await agents.availability("306", 19001)).toEqual(before);
     expect(await agents.list()).toEqual([]);
   });

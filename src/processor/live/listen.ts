@@ -151,14 +151,14 @@ class LiveCall {
       }
       case "dtmf": {
         if (!isDtmfDigit(content.value))
-          throw invalid("dtmf", "malformed", `a key is one of 0 to 9, *, # and A to D, got "${content.value}"`);
+          throw invalid("dtmf", "malformed", `dtmf must be one of 0 to 9, *, # and A to D, got "${content.value}"`);
         const at = duration((this.parties[0]!.heardSamples + this.parties[0]!.waitingSamples) / this.rateHz);
         return this.#tell("", { case: "dtmf", value: { digit: content.value, at, inBand: false } });
       }
       case "end":
         return;
       case "start":
-        throw invalid("start", "repeated", "only the first message starts");
+        throw invalid("start", "repeated", "start may only be in the first message");
       default:
         throw invalid("content", "missing", "exactly one of audio, lost_samples, dtmf or end is mandatory");
     }
@@ -230,7 +230,7 @@ class LiveCall {
 
 function checkParties(parties: readonly ListenParty[], channels: number): void {
   if (parties.length > 2)
-    throw invalid("start.parties", "too_many", `a call has one or two parties, got ${parties.length}`);
+    throw invalid("start.parties", "too_many", `a call must have one or two parties, got ${parties.length}`);
   const names = new Set(parties.map(({ name }) => name));
   if (names.size < parties.length)
     throw invalid("start.parties", "ambiguous", "two parties must have two different names");
@@ -240,7 +240,7 @@ function checkParties(parties: readonly ListenParty[], channels: number): void {
       throw invalid(
         `start.parties[${i}].channel_selector.channel`,
         "out_of_range",
-        `the audio has ${channels === 1 ? "1 channel" : `${channels} channels`}, got channel ${channel}`,
+        `channel must be 1 to ${channels}, got ${channel}`,
       );
   }
 }

@@ -18,7 +18,7 @@ export function liveFormat({
     throw invalid(
       "start.encoding",
       "unknown",
-      `the encodings are ${Object.keys(bytesPerSample).join(", ")}, got "${encoding}"`,
+      `encoding must be one of ${Object.keys(bytesPerSample).join(", ")}, got "${encoding}"`,
     );
   if (!Number.isInteger(rate) || rate < lowestLiveRateHz || rate > highestLiveRateHz)
     throw invalid(
@@ -28,7 +28,7 @@ export function liveFormat({
     );
   const count = channels === 0 ? 1 : channels;
   if (count !== 1 && count !== 2)
-    throw invalid("start.channels", "out_of_range", `a live call has 1 or 2 channels, got ${channels}`);
+    throw invalid("start.channels", "out_of_range", `a live call must have 1 or 2 channels, got ${channels}`);
   return { encoding: encoding as RawEncoding, rateHz: rate, channels: count };
 }
 

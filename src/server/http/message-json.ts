@@ -18,7 +18,7 @@ export function messageToJson(schema: DescMessage, message: Message): JsonValue 
 
 /** Reads a JSON object with camelCase or the contract's own names, enumerations by name or number. */
 export function messageFromJson(schema: DescMessage, json: JsonValue): Message {
-  if (typeof json !== "object" || json === null || Array.isArray(json)) throw badRequest("a JSON object expected");
+  if (typeof json !== "object" || json === null || Array.isArray(json)) throw badRequest("expected a JSON object");
   try {
     return fromJson(schema, json);
   } catch (error) {
@@ -129,9 +129,10 @@ export function placeText(json: JsonObject, schema: DescMessage, dotted: string,
       `${dotted} is a message: name one of its fields, as ${dotted}.${field.message.fields[0]?.name ?? "…"}`,
     );
   }
-  if (field.fieldKind === "map") throw invalidField(dotted, "malformed", `${dotted} can only stand in a body`);
+  if (field.fieldKind === "map") throw invalidField(dotted, "malformed", `${dotted} can only be given in the body`);
   if (field.fieldKind === "list") {
-    if (field.listKind === "message") throw invalidField(dotted, "malformed", `${dotted} can only stand in a body`);
+    if (field.listKind === "message")
+      throw invalidField(dotted, "malformed", `${dotted} can only be given in the body`);
     at[field.name] = texts.map((text) => scalarJson(field, text));
     return;
   }

@@ -106,7 +106,8 @@ export function errorAnswer(error: StatusError, requestId: string): HttpAnswer {
   return jsonAnswer(json, status, requestId, headersOf(error));
 }
 
-export const brokenOff = (cause?: unknown) => new Refusal(StatusCode.CANCELLED, "the body broke off", { cause });
+export const brokenOff = (cause?: unknown) =>
+  new Refusal(StatusCode.CANCELLED, "the request body is incomplete", { cause });
 
 async function unaryMessage(
   found: BindingMatch,
@@ -168,8 +169,8 @@ function bindQuery(
 ): void {
   const given = new URLSearchParams(query);
   for (const name of new Set(given.keys())) {
-    if (variables.has(name)) throw invalidField(name, "malformed", `${name} stands in the path`);
-    if (reserved.includes(name)) throw invalidField(name, "malformed", `${name} stands in the body`);
+    if (variables.has(name)) throw invalidField(name, "malformed", `${name} is already in the path`);
+    if (reserved.includes(name)) throw invalidField(name, "malformed", `${name} is already in the body`);
     placeText(json, binding.method.input, name, given.getAll(name));
   }
 }
@@ -178,7 +179,7 @@ function bindPath(json: JsonObject, { binding, variables }: BindingMatch): void 
   for (const [name, text] of variables) {
     const inBody = textAt(json, binding.method.input, name);
     if (inBody !== undefined && inBody !== text) {
-      throw invalidField(name, "contradicts", `${name} is one thing in the path and another in the body`);
+      throw invalidField(name, "contradicts", `${name} differs between path and body`);
     }
     placeText(json, binding.method.input, name, [text]);
   }
@@ -190,7 +191,7 @@ async function jsonBody(request: HttpRequest, limit: number): Promise<JsonObject
   refuseEncodedBody(request);
   const type = request.header("content-type");
   if (type !== undefined && !/^application\/(?:[\w.+-]+\+)?json\s*(;|$)/i.test(type)) {
-    throw badRequest(`application/json expected, not ${type.slice(0, 80)}`);
+    throw badRequest(`the content type must be application/json, got ${type.slice(0, 80)}`);
   }
   if (Number(request.header("content-length") ?? 0) > limit) throw tooLarge("the body", limit);
   const bytes = await request.bytes(limit);
@@ -207,7 +208,7 @@ async function jsonBody(request: HttpRequest, limit: number): Promise<JsonObject
   } catch (error) {
     throw badRequest(`the body is not JSON: ${error instanceof Error ? error.message : ""}`);
   }
-  if (typeof json !== "object" || json === null || Array.isArray(json)) throw badRequest("a JSON object expected");
+  if (typeof json !== "object" || json === null || Array.isArray(json)) throw badRequest("expected a JSON object");
   return json;
 }
 

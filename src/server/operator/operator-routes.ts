@@ -141,10 +141,10 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
   );
 
   app.all("/operator/v1/*", () => {
-    throw new OAuthError("not_found", "there is nothing here");
+    throw new OAuthError("not_found", "not found");
   });
   app.get("/operator", (c) => c.redirect("/operator/", 308));
-  app.all("*", (c) => parts.files(c.req.raw) ?? errorResponse(new OAuthError("not_found", "there is nothing here")));
+  app.all("*", (c) => parts.files(c.req.raw) ?? errorResponse(new OAuthError("not_found", "not found")));
   return app;
 }
 

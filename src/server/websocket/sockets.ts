@@ -69,7 +69,7 @@ export class Sockets {
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const path = pathOf(request);
     const route = this.#routes.get(path);
-    if (!route) throw new Refusal(StatusCode.NOT_FOUND, `there is no WebSocket at ${path}`);
+    if (!route) throw new Refusal(StatusCode.NOT_FOUND, `no WebSocket at ${path}`);
     const { origin } = request.headers;
     // A page elsewhere must not reach a box that asks for no token, over a browser that can.
     if (origin !== undefined && origin !== this.#parts.publicUrl() && !this.#parts.origins.includes(origin))
@@ -102,7 +102,7 @@ export class Sockets {
       this.#open.delete(socket);
     });
     socket.on("error", (error) => {
-      this.#parts.log.debug("a WebSocket broke", { reason: error.message });
+      this.#parts.log.debug("a WebSocket failed", { reason: error.message });
     });
   }
 

@@ -108,7 +108,7 @@ async function sessionKey(
 ): Promise<DataKey> {
   return untilUncontended(`session ${sessionId}`, async () => {
     const session = await db.get("sessions", [scopeId, sessionId]);
-    if (!session) throw new StoreError("unknown-parent", `there is no session ${sessionId}`);
+    if (!session) throw new StoreError("unknown-parent", `session ${sessionId} does not exist`);
     const keyId = session[KEY[kind]];
     const known = keyId && (await vault.key(scopeId, keyId));
     if (known) return known;

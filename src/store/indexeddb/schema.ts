@@ -106,7 +106,9 @@ export async function openDatabase(name: string): Promise<StoreDatabase> {
     return db;
   } catch (error) {
     if ((error as DOMException).name !== "VersionError") throw error;
-    throw new StoreError("newer-schema", "a newer vivavoce wrote this store", { cause: error });
+    throw new StoreError("newer-schema", "this store was written by a newer vivavoce; reload the page or update", {
+      cause: error,
+    });
   }
 }
 
@@ -151,6 +153,6 @@ export async function inStoreWords<T>(id: string, work: Promise<T>): Promise<T> 
     return await work;
   } catch (error) {
     if ((error as DOMException).name !== "ConstraintError") throw error;
-    throw new StoreError("exists", `a record with id ${id} exists`, { cause: error });
+    throw new StoreError("exists", `a record with id ${id} already exists`, { cause: error });
   }
 }

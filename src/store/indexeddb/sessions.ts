@@ -30,7 +30,7 @@ export function createSessions(context: IdbContext): Store["sessions"] {
     async create(session) {
       const tx = db.transaction(["engagements", "sessions"], "readwrite");
       const known = await tx.objectStore("engagements").getKey([session.scopeId, session.engagementId]);
-      if (!known) throw new StoreError("unknown-parent", `there is no engagement ${session.engagementId}`);
+      if (!known) throw new StoreError("unknown-parent", `engagement ${session.engagementId} does not exist`);
       const stored: StoredSession = { ...session, mediaKey: null, modelKey: null };
       await inStoreWords(session.id, Promise.all([tx.objectStore("sessions").add(stored), tx.done]));
     },
@@ -54,7 +54,7 @@ export function createSessions(context: IdbContext): Store["sessions"] {
       if (heard) return addProcessed(context, heard, check);
       const tx = db.transaction(["sessions", "checks"], "readwrite");
       const known = await tx.objectStore("sessions").getKey([check.scopeId, check.sessionId]);
-      if (!known) throw new StoreError("unknown-parent", `there is no session ${check.sessionId}`);
+      if (!known) throw new StoreError("unknown-parent", `session ${check.sessionId} does not exist`);
       await inStoreWords(check.id, Promise.all([tx.objectStore("checks").add(check), tx.done]));
     },
     checks: (scopeId, sessionId) => db.getAllFromIndex("checks", "session", [scopeId, sessionId]),

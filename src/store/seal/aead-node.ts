@@ -18,7 +18,7 @@ interface NodeAeadKey extends AeadKey {
 
 export const nodeAead: Aead = {
   importKey(raw): NodeAeadKey {
-    if (raw.length !== KEY_BYTES) throw new RangeError(`a key is ${KEY_BYTES} bytes, not ${raw.length}`);
+    if (raw.length !== KEY_BYTES) throw new RangeError(`a key must have ${KEY_BYTES} bytes, got ${raw.length}`);
     return { kind: "aes-256-gcm", secret: createSecretKey(raw) };
   },
 

@@ -62,7 +62,7 @@ export async function createMasterSeal(aead: Aead, keys: MasterKeys): Promise<Ma
 async function importMaster(aead: Aead, raw: Uint8Array | undefined): Promise<AeadKey | null> {
   if (!raw) return null;
   if (raw.length !== KEY_BYTES)
-    throw new SealError("wrong-key", `a master key is ${KEY_BYTES} bytes, not ${raw.length}`);
+    throw new SealError("wrong-key", `the master key must have ${KEY_BYTES} bytes, got ${raw.length}`);
   return aead.importKey(raw);
 }
 

@@ -222,7 +222,7 @@ async function readRing(path: string): Promise<RingFile | null> {
   } catch {
     // Falls through: not one of ours.
   }
-  throw new SealError("damaged", `${path} is no key ring`);
+  throw new SealError("damaged", `${path} is not a key file of this store`);
 }
 
 /** The file is the old one or the new one, never a part of either, whatever happens in between. */
@@ -397,7 +397,7 @@ class SlotFile {
   async #writeAll(batch: { slot: number; bytes: Uint8Array }[]): Promise<void> {
     for (const { slot, bytes } of batch) {
       const { bytesWritten } = await this.#file.write(bytes, 0, SLOT_BYTES, slot * SLOT_BYTES);
-      if (bytesWritten !== SLOT_BYTES) throw new Error(`${this.#path}: a key could not be written whole`);
+      if (bytesWritten !== SLOT_BYTES) throw new Error(`${this.#path}: the key was not written completely`);
     }
     await this.#file.datasync();
   }

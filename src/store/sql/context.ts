@@ -43,9 +43,10 @@ export async function inStoreWords<T>(id: string, work: Promise<T>): Promise<T> 
     return await work;
   } catch (error) {
     const state = sqlState(error);
-    if (state === UNIQUE_VIOLATION) throw new StoreError("exists", `a record with id ${id} exists`, { cause: error });
+    if (state === UNIQUE_VIOLATION)
+      throw new StoreError("exists", `a record with id ${id} already exists`, { cause: error });
     if (state === FOREIGN_KEY_VIOLATION) {
-      throw new StoreError("unknown-parent", `record ${id} names a session or engagement that is not there`, {
+      throw new StoreError("unknown-parent", `record ${id} names a session or engagement that does not exist`, {
         cause: error,
       });
     }

@@ -17,7 +17,7 @@ const RETRIES = 2;
 const LONGEST_JOB_HOURS = 23;
 /** Signs of life in the time after which a silent replica is taken for dead. */
 const SIGNS_OF_LIFE = 4;
-const SILENT = { message: "the replica that worked on it was not heard of any more" };
+const SILENT = { message: "the replica that ran this job stopped responding" };
 const POLL_SECONDS = 1;
 const STOP_TIMEOUT_MS = 30_000;
 const FAILED_STATE = 4;

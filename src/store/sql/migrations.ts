@@ -207,7 +207,7 @@ export async function migrate(database: Database): Promise<void> {
     if (from > MIGRATIONS.length) {
       throw new StoreError(
         "newer-schema",
-        `the store is at schema ${from}, this vivavoce knows up to ${MIGRATIONS.length}`,
+        `the store has schema version ${from}; this vivavoce supports up to ${MIGRATIONS.length}. Update vivavoce`,
       );
     }
     for (const [i, statements] of MIGRATIONS.entries()) {

@@ -80,7 +80,7 @@ export class PreparedSession {
       if (!isRowDescription(message)) return;
       for (const { name: column, dataTypeID } of message.fields) {
         const convert = CONVERSIONS[dataTypeID];
-        if (!convert) throw new TypeError(`column ${column} is of type ${dataTypeID}, which the store does not read`);
+        if (!convert) throw new TypeError(`column ${column} has the unsupported type ${dataTypeID}`);
         columns.push({ name: column, convert });
       }
     });
@@ -200,7 +200,7 @@ function toWire(value: unknown): string | Uint8Array | null {
   if (typeof value === "boolean") return value ? "t" : "f";
   if (value instanceof Uint8Array) return value;
   if (Array.isArray(value)) return writeTextArray(value);
-  throw new TypeError(`a ${typeof value} is no value of a statement`);
+  throw new TypeError(`a ${typeof value} cannot be a parameter of a statement`);
 }
 
 function writeTextArray(values: readonly unknown[]): string {

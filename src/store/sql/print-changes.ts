@@ -14,5 +14,5 @@ export async function markPrintChanged(tx: Queries, scopeId: Id, id: Id): Promis
      ON CONFLICT (scope, profile) DO UPDATE SET version = excluded.version RETURNING 1`,
     [keyOf(scopeId), escapeText(id)],
   );
-  if (rows.length === 0) throw new StoreError("unknown-parent", `there is no scope ${scopeId}`);
+  if (rows.length === 0) throw new StoreError("unknown-parent", `scope ${scopeId} does not exist`);
 }

@@ -142,7 +142,7 @@ async function sessionKey(context: SqlContext, kind: RecordingKind, scopeId: Id,
       `SELECT ${kind.keyColumn} AS key_id FROM vivavoce.sessions WHERE scope = $1 AND id = $2`,
       session,
     );
-    if (!row) throw new StoreError("unknown-parent", `there is no session ${sessionId}`);
+    if (!row) throw new StoreError("unknown-parent", `session ${sessionId} does not exist`);
     const known = row.key_id && (await vault.key(scopeId, row.key_id));
     if (known) return known;
     // None yet; or one that was destroyed, which only a database restored from a backup still names.

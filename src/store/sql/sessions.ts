@@ -91,7 +91,7 @@ export function createSessions(context: SqlContext): Store["sessions"] {
           [keyOf(scopeId), key, escapeText(sessionId), at, data, ...matches],
         ),
       );
-      if (rows.length === 0) throw new StoreError("unknown-parent", `there is no session ${sessionId}`);
+      if (rows.length === 0) throw new StoreError("unknown-parent", `session ${sessionId} does not exist`);
     },
     async checks(scopeId, sessionId) {
       const rows = await database.query<{ data: string }>(

@@ -35,7 +35,7 @@ export function signatureFault(
   const missing = NEEDED.filter((name) => !names.includes(name));
   if (missing.length > 0) return `the signature does not cover ${missing.join(", ")}`;
   const number = (name: string) => Number(new RegExp(`;\\s*${name}=(\\d+)`).exec(rest ?? "")?.[1] ?? Number.NaN);
-  if (!(number("created") <= nowSeconds + CLOCK_SKEW_SECONDS)) return "the signature is of the future";
+  if (!(number("created") <= nowSeconds + CLOCK_SKEW_SECONDS)) return "the signature was created in the future";
   if (!(number("expires") >= nowSeconds - CLOCK_SKEW_SECONDS)) return "the signature has expired";
   const lines = names.map((name) => {
     const value = name === "@request-target" ? target : name === "@authority" ? header("host") : header(name);

@@ -57,10 +57,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     const own = origin === undefined || origin === service.issuer || origin === new URL(c.req.url).origin;
     const foreign = !own || (site !== undefined && site !== "same-origin");
     if (foreign || !sameText(form.get("form_token") ?? "", formToken)) {
-      throw new OAuthError(
-        "access_denied",
-        "This form is not ours or has grown old. Go back, load the page again and repeat.",
-      );
+      throw new OAuthError("access_denied", "This form has expired. Reload the page and try again.");
     }
   }
 
@@ -90,7 +87,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
 
   async function signedInForm(c: Context): Promise<{ session: BrowserSession; form: Form }> {
     const session = await sessionOf(c);
-    if (!session) throw new OAuthError("access_denied", "You are not signed in any more. Sign in again.");
+    if (!session) throw new OAuthError("access_denied", "Your session has ended. Sign in again.");
     const form = await readForm(c.req.raw);
     checkForm(c, form, session.formToken);
     return { session, form };
@@ -108,7 +105,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     if (!found || !credential) {
       throw new OAuthError(
         "invalid_request",
-        "This authorization has ended or began in another browser. Start again from the application.",
+        "This sign-in has expired or was started in another browser. Start again from the application.",
       );
     }
     return { ...interaction, clientName: credential.label, ownerId: credential.userId };

@@ -44,7 +44,7 @@ const trouble = (text: string | undefined): Html | "" =>
   text ? html`<p class="trouble" role="alert">${text}</p>` : "";
 
 export const errorPage = (text: string): string =>
-  page("This did not work", html`<p class="trouble" role="alert">${text}</p>`);
+  page("Something went wrong", html`<p class="trouble" role="alert">${text}</p>`);
 
 export const signInPage = (options: {
   action: string;

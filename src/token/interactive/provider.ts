@@ -79,8 +79,7 @@ async function loadLibrary(): Promise<Library> {
 
 async function createProvider(service: TokenService): Promise<Provider> {
   // The library calls it, and the first releases of Node 20 do not have it.
-  if (!("parse" in URL))
-    throw new OAuthError("server_error", "signing users in needs a newer Node.js", { status: 501 });
+  if (!("parse" in URL)) throw new OAuthError("server_error", "sign-in needs a newer Node.js", { status: 501 });
   const library = await loadLibrary();
   const { issuer, audiences, keyring } = service;
   const jwks = await keyring.privateJwks();

@@ -63,7 +63,7 @@ export const strings = {
 
   decisions: {
     heading: "Decisions",
-    note: "Newest first. No audio, no names: what a session or profile is, its id says.",
+    note: "Newest first. No audio and no names: sessions and profiles are shown by id.",
     none: "No decision yet.",
     columns: ["Time", "Operation", "Decision", "Reason", "Risk", "Reliability", "Session", "Profile"],
     words,
