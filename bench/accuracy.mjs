@@ -23,7 +23,7 @@ const { values: options } = parseArgs({
     without: { type: "string" },
     callers: { type: "string" },
     lengths: { type: "string", default: "all,4,2" },
-    // The package's own unless told.
+    // The package's own by default.
     model: { type: "string" },
     // Voice activity alone.
     activity: { type: "boolean", default: false },

@@ -31,7 +31,7 @@ function triangles() {
   });
 }
 
-/** The steps around a transform; compiled anew for each peer, so that no peer pays for another's types. */
+/** The steps around a transform; compiled again for each peer, so that no peer pays for another's types. */
 function pipeline(samples, input, transform) {
   const mels = triangles();
   const starts = Int32Array.from(mels, ({ first }) => first);

@@ -74,7 +74,7 @@ async function beside(spent, calls, work) {
   return times;
 }
 
-/** `prints` trained profiles with made-up templates: what is scored is real, whom it belongs to is not. */
+/** `prints` trained profiles with made-up templates: the scoring is real, the people are not. */
 async function fill(store, template, prints, kind) {
   const profiles = [];
   for (let i = 0; i < prints; i++) {

@@ -1,4 +1,4 @@
-/** Rows of measure.mjs as a table: what was measured, against whom, whether its target was met. */
+/** Rows of measure.mjs as a table: what was measured, against which peer, whether its target was met. */
 export function printTable(rows) {
   const shown = (ratio, unit) =>
     ratio === null ? "–" : `${ratio >= 100 ? ratio.toFixed(0) : ratio.toPrecision(3)}${unit}`;

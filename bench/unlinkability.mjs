@@ -118,7 +118,7 @@ for (const [templates, stored] of Object.entries(STORED)) {
   }
 }
 console.log(
-  `${people.length} people, ${everything.length} recordings; ${PAIRS} pairs of each kind, each sealed anew; seed ${options.seed}`,
+  `${people.length} people, ${everything.length} recordings; ${PAIRS} pairs of each kind, each sealed again; seed ${options.seed}`,
 );
 console.log(
   `embeddings that are not the same bits after turning and turning back: ${changed}; mean |cosine| of a voice with what is kept of it: ` +

@@ -122,7 +122,7 @@ function targetsOf(bank, random, token) {
       let samples = 0;
       for (let channel = 0; channel < Math.min(recording.channels, 3); channel++) {
         for (const chunk of recording.read(channel)) {
-          for (const sample of chunk) if (!Number.isFinite(sample)) throw new Error("a sample is no number");
+          for (const sample of chunk) if (!Number.isFinite(sample)) throw new Error("a sample is not a finite number");
           samples += chunk.length;
           if (samples > 10_000_000) throw new Error("more samples than bytes");
         }

@@ -52,7 +52,7 @@ export async function campaign({ seconds = 60, callers = 200, seed, store, log }
     token = await tokenOf(box.url, box.application).catch(() => token);
   }, 300_000);
 
-  /** `null` when the box said that it is busy; what is no answer of the contract is a violation. */
+  /** `null` when the box is busy; an answer outside the contract is a violation. */
   async function call(method, path, body, type = "application/json") {
     counts.calls++;
     const from = performance.now();

@@ -48,7 +48,7 @@ export async function campaign({ count = 100_000, seconds = Number.POSITIVE_INFI
     return { status: response.status, text: await response.text() };
   };
 
-  /** What lacks a right is refused, and is told no more than that. */
+  /** A request without the right is refused, and learns nothing more. */
   async function refusedEverywhere(binding) {
     const { name, token, malformed = false } = random.pick(ways);
     const json = requestOf(binding.method.input, idsOf(bank, VICTIM, random), random);

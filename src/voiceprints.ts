@@ -670,7 +670,7 @@ export class Listener {
 
   /** A chunk of the audio; a `Float32Array` is handed over. Resolves to the answer when there is one. */
   async push(chunk: AudioChunk): Promise<Analysis | null> {
-    // What is no chunk is refused while the check goes on.
+    // A wrong chunk is refused while the check goes on.
     const samples = samplesOfChunk(chunk, this.rateHz);
     if (this.#answer) return this.#answer;
     const { result } = await this.#orStop(this.check.push(samples));

@@ -182,7 +182,7 @@ function offset(sums: v128): v128 {
 
 /**
  * Mean removal, pre-emphasis and window of four frames, then transposed so that a vector holds one sample of each.
- * Loops are left at their end: where they can be left before anything was done, V8 computes what they need anew in each round.
+ * Loops are left at their end: where they can be left before anything was done, V8 recomputes what they need in each round.
  */
 function windowed(x: usize, window: usize): void {
   const e = emphasized;

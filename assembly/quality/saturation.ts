@@ -4,7 +4,7 @@
  * A sample at full scale (0.999 and up) is saturated. So is one at a limit below full scale, because a source may have been clipped before
  * its gain was turned down: the limit is the highest peak so far, once it has shown three flat tops, each of three or more samples within
  * 2^-14 of it with a corner on both sides. A smooth crest has no corner, and a later, higher peak proves that the level was no limit:
- * it starts the count anew.
+ * it restarts the count.
  */
 
 const FULL_SCALE: f32 = 0.999;

@@ -33,7 +33,7 @@ const BELOW_PEAK: f64 = 0.005;
 /** Of one frame's own samples. */
 @unmanaged
 export class FrameSums {
-  /** About the mean of the whole frame: a constant offset is no noise. */
+  /** About the mean of the whole frame: a constant offset is not noise. */
   power: f32;
   size: f32;
   logs: f32;

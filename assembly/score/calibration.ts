@@ -6,7 +6,7 @@
  * and the training chooses which terms there are; the cosine occurs in it at most once in a product, so that the ratio is a straight
  * line in the cosine. Reliability is the logistic function of such a sum.
  *
- * Where impostors lie is told by two such sums of the quality alone: atanh of their cosine is normal in its upper tail, with this center and this
+ * Two such sums of the quality alone describe the impostors: atanh of their cosine is normal in its upper tail, with this center and this
  * spread. So the cosine that they exceed at a rate is tanh(center + spread · probit(1 - rate)): below 1 at any rate.
  *
  * Features, by number (names in src/engine/calibration.ts). t is the template's side, p the probe's:

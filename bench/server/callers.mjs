@@ -1,4 +1,4 @@
-/** Many callers at once, as IVRs: a session, an upload, a check, the end; who is told BUSY waits as told and asks again. */
+/** Many callers at once, as IVRs: a session, an upload, a check, the end; after BUSY they wait as long as the box says and ask again. */
 import { cpuMs, median, quantile } from "../measure.mjs";
 import { prepare, RECORDING, requestOf } from "./world.mjs";
 

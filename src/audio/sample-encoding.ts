@@ -8,7 +8,7 @@ export interface SampleEncoding {
   decode(out: Float32Array, bytes: Uint8Array, first: number, stride: number): void;
 }
 
-/** Float files may exceed full scale: what a converter would clip, we clip. What is no number is no sample. */
+/** Float files may exceed full scale: they are clipped, as a converter would. NaN and infinity are refused. */
 function bounded(value: number): number {
   if (value >= -1 && value <= 1) return value;
   if (Number.isNaN(value) || !Number.isFinite(value)) {

@@ -32,7 +32,7 @@ export function firstStartLines({ url, firstApplication, firstOwner, operatorUrl
 }
 
 /**
- * Writes them to a file that only this user can read, and says where. Output that is no terminal ends up in a journal or a log, which
+ * Writes them to a file that only this user can read, and says where. Output that is not a terminal ends up in a journal or a log, which
  * others read. Where the file cannot be written they are shown after all: nobody could learn them any more.
  */
 export async function kept(lines: readonly string[], config: Pick<ServerConfig, "store">): Promise<readonly string[]> {
@@ -47,7 +47,7 @@ export async function kept(lines: readonly string[], config: Pick<ServerConfig, 
   return [`First start: the secrets of the application and the owner are in ${file}. Read it, then delete it.`];
 }
 
-/** In the store's own folder; beside the data of this user, or of the systemd unit, where the store is no folder. */
+/** In the store's own folder; beside the data of this user, or of the systemd unit, where the store is not a folder. */
 function firstStartFile(store: string): string {
   const isFolder = store !== "memory" && !/^postgres(ql)?:/.test(store);
   return join(isFolder ? resolve(store) : (process.env.STATE_DIRECTORY ?? dataFolder()), "first-start.txt");

@@ -27,7 +27,7 @@ export interface ConnectOptions {
   readonly token?: string | (() => Promise<string>);
   readonly credentials?: Credentials;
   readonly fetch?: typeof globalThis.fetch;
-  /** How often a call that was told BUSY or RATE_EXCEEDED is made again, after the time the box names. */
+  /** How often to retry after BUSY or RATE_EXCEEDED, each time after the delay that the box names. */
   readonly retries?: number;
   /** A call ends after this long. */
   readonly timeoutMs?: number;
@@ -39,7 +39,7 @@ export function connect(options: ConnectOptions): Operations {
   const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
   const tokens = tokenSource(options, url, fetch);
   const again = retrying(options.retries ?? 5);
-  /** Told BUSY, a call waits as told; told that its token is no good, it gets another token, once. */
+  /** After BUSY, waits as the box asked; after a rejected token, gets a new token, once. */
   const retry = <T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
     again(
       () =>

@@ -31,7 +31,7 @@ export interface LiveCallOptions {
   readonly start: MessageInitShape<typeof ListenStartSchema>;
   readonly onEvent: (response: ListenResponse) => void;
   readonly WebSocket?: WebSocketClass;
-  /** How often a connection that broke, or was told BUSY, is made again. What was sent is sent again: the result is the same. */
+  /** How often to reconnect after a lost connection or BUSY. What was sent is sent again: the result is the same. */
   readonly reconnects?: number;
   /** Audio that is kept for that, in bytes; a call that has sent more is not connected again. */
   readonly keptBytes?: number;
@@ -59,7 +59,7 @@ export class LiveCall {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // Who does not ask is told by `onEvent` alone.
+    // Callers that do not await the result hear of it by `onEvent` alone.
     this.done.catch(() => {});
     this.#send(jsonOf({ content: { case: "start", value: options.start } }));
     void this.#connect();

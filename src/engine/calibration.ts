@@ -8,7 +8,7 @@
  *   consistency  cosine below which a segment disagrees with the others
  *   speakers     { cosine, seconds }: two groups of windows less alike than this, each with this much speech, are two people
  *
- * What each feature is stands in assembly/score/calibration.ts.
+ * assembly/score/calibration.ts defines each feature.
  */
 import { EngineError } from "./engine-error.js";
 

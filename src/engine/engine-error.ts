@@ -1,5 +1,5 @@
 export type EngineErrorCode =
-  /** Samples that are no numbers, or no samples at all where some are needed. */
+  /** Samples that are not finite numbers, or no samples where some are needed. */
   | "BAD_SAMPLES"
   | "BAD_RATE"
   /** An embedding that is not a unit vector of this model's length. */

@@ -140,7 +140,7 @@ export class EngineStream implements VoiceStream {
   #embed({ features, ...window }: WindowFeatures, signal: AbortSignal): Promise<VoiceWindow> {
     const embedding = this.#threads.call("embed", [features], [features.buffer], signal);
     const embedded = embedding.then((values) => ({ embedding: values, ...window }));
-    // Whoever waits for it is told; nobody may be waiting yet.
+    // Waiters get the error; there may be none yet.
     embedded.catch(() => {});
     return embedded;
   }

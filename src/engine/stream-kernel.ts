@@ -27,7 +27,7 @@ export interface StreamStep {
   readonly ended: boolean;
 }
 
-/** What a frame of a window is told by: 80 bins of log-mel, the finer picture of assembly/dsp/detail.ts, or log-mel under a Hamming window. */
+/** What a frame of a window consists of: 80 bins of log-mel, the finer picture of assembly/dsp/detail.ts, or log-mel under a Hamming window. */
 export type FrameRows = "mel" | "detail" | "hamming";
 
 /** What a stream is begun with. */

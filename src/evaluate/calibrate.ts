@@ -37,7 +37,7 @@ const RATIO_PRIOR = 8;
 /** Shares that the impostors' percentile and spread are read off at: beyond, few speakers have few trials. */
 const SHARES = [0.9, 0.97] as const;
 const LEAST_SPREAD = 0.03;
-/** Of voices that can be told apart at all. */
+/** Only voices that differ at all. */
 const MOST_EER = 0.35;
 /** Two recordings that are one. */
 const IDENTICAL = 0.9995;

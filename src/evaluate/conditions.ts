@@ -1,6 +1,6 @@
 /**
  * What the benchmarks do to recordings before they are tested. Not published: wavefile, which encodes G.711 and takes a recording down to 8 kHz,
- * is no dependency of what users install.
+ * is not a dependency of what users install.
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";

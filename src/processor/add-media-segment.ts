@@ -49,7 +49,7 @@ function encodingOf(name: string): MediaSegment["encoding"] {
   throw invalid("encoding", "unknown", "encoding must be wav, pcm16, alaw or mulaw");
 }
 
-/** Refused here: bytes that are no audio at all. What turns out undecodable later is an outcome of its checks. */
+/** Refuses bytes that are not audio. Audio that turns out undecodable later is an outcome of its checks. */
 function readable(
   deps: Dependencies,
   audio: Uint8Array,

@@ -5,7 +5,7 @@ import { duration } from "./messages.js";
 /** Callers that enroll or train the same profile at the same moment meet a few times; more is a fault. */
 const TRIES = 100;
 
-/** Reads and writes again while somebody else wrote first (`undefined`): not for ever, and not for a caller who gave up. */
+/** Retries while another writer was first (`undefined`), a limited number of times and only until the caller cancels. */
 export async function untilUncontended<T>(
   signal: AbortSignal | undefined,
   attempt: () => Promise<T | undefined>,

@@ -78,7 +78,7 @@ export async function addGroupMembers(
   return {};
 }
 
-/** Ids that are no members change nothing: what is asked is that they be none afterwards. */
+/** Ids of non-members change nothing: they are not members afterwards either. */
 export async function removeGroupMembers(
   deps: Dependencies,
   kind: GroupKind,

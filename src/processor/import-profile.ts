@@ -182,7 +182,7 @@ function parse(bytes: Uint8Array, model: ModelInfo): ImportedProfile & { readonl
   throw invalid("profile", "malformed", `profile is not an exported voiceprint: ${path.join(".")}: ${message}`);
 }
 
-/** What a good export of another version, or of another model, is told. */
+/** The error for a valid export of another version or another model. */
 function checkOrigin(value: unknown, model: ModelInfo): void {
   const { format, version, template } = (value ?? {}) as {
     format?: unknown;

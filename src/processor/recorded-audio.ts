@@ -31,7 +31,7 @@ export async function findMedia(deps: Dependencies, scopeId: Id, id: Id, field: 
   return media;
 }
 
-/** `null` when what is stored is no audio that can be decoded. */
+/** `null` when the stored bytes cannot be decoded as audio. */
 export function openRecording(deps: Dependencies, media: MediaSegment): Recording | null {
   try {
     const recording = deps.readRecording(media.audio, rawFormat(media));
@@ -102,13 +102,13 @@ export async function hearRecording(
   }
 }
 
-/** Data may turn out broken only while it is read, or hold samples that are no numbers. */
+/** Data may turn out broken only while it is read, or hold samples that are not finite numbers. */
 const isAudioAtFault = (error: unknown): boolean =>
   error instanceof Error && (error.name === "AudioError" || ("code" in error && error.code === "BAD_SAMPLES"));
 
 /** Longer recordings are streamed, so that they are never in memory as samples. */
 const longestInOneShotSeconds = 120;
-/** How finely a stream is cut: progress is told so often. */
+/** The chunk size of a stream: progress is reported once per chunk. */
 const pushSeconds = 0.5;
 
 async function analyzeRecording(

@@ -1,6 +1,6 @@
 /**
  * A float of the contract has 32 bits, a number here 64. Answers are rounded before anybody sees them, so that JSON, gRPC
- * and a caller in process are told the same number.
+ * and a caller in process get the same number.
  */
 import { type DescField, type DescMessage, type MessageShape, ScalarType } from "@bufbuild/protobuf";
 

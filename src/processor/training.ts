@@ -15,7 +15,7 @@ export interface Training {
   readonly template: Template | null;
   /** By the id of the audio model; those that the engine's model cannot use are not in it. */
   readonly consistency: ReadonlyMap<string, SegmentConsistency>;
-  /** Ids of the audio models that count: usable and, where that could be told, agreeing with the others. */
+  /** Ids of the audio models that count: usable and, where known, consistent with the others. */
   readonly valid: ReadonlySet<string>;
 }
 

@@ -305,7 +305,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
   }
 }
 
-/** Groups and watchlists differ in whom they hold, not in their operations. */
+/** Groups and watchlists differ in their members, not in their operations. */
 const on =
   <I, O>(kind: "group" | "watchlist", operation: (deps: Dependencies, kind: "group" | "watchlist", request: I) => O) =>
   (deps: Dependencies, request: I): O =>

@@ -70,7 +70,7 @@ export const configSchema = z.strictObject({
       masterKeyFile: z.string().min(1).optional(),
       masterKeyCommand: z.string().min(1).optional(),
       masterKey: z.string().min(1).optional(),
-      /** The one before it, while keys are sealed anew. */
+      /** The previous master key, while keys are being wrapped by the new one. */
       previousMasterKeyFile: z.string().min(1).optional(),
       previousMasterKeyCommand: z.string().min(1).optional(),
       previousMasterKey: z.string().min(1).optional(),
@@ -115,7 +115,7 @@ export const configSchema = z.strictObject({
         .min(1)
         .max(256)
         .default(() => Math.max(1, availableParallelism())),
-      /** Calls that may wait for a worker; one more is told BUSY. */
+      /** Calls that may wait for a worker; the next one gets BUSY. */
       queuedAudio: z.number().int().min(0).max(100_000).default(64),
       /** A message or a JSON body. */
       messageBytes: bytes.default(4 * 1024 * 1024),
@@ -133,7 +133,7 @@ export const configSchema = z.strictObject({
       mediaReadSeconds: seconds.default(900),
       /** Silence on the wire in the middle of a recording. */
       mediaIdleSeconds: seconds.default(20),
-      /** Live calls at a time; one more is told BUSY. */
+      /** Live calls at a time; the next one gets BUSY. */
       liveCalls: z.number().int().min(0).max(100_000).default(200),
       /** What one live call may send; a faster sender waits. 48 kHz stereo floats need 384,000. */
       liveBytesPerSecond: bytes.default(800_000),
@@ -182,7 +182,7 @@ export function evaluationFile(env: NodeJS.ProcessEnv = process.env): string {
 
 type Json = { [key: string]: unknown };
 
-/** Environment variables and the setting each one is. Values that are no strings are written as JSON. */
+/** Environment variables and the setting each one is. Values other than strings are written as JSON. */
 export const ENVIRONMENT: Readonly<Record<string, string>> = {
   VIVAVOCE_HOST: "host",
   VIVAVOCE_PORT: "port",

@@ -94,7 +94,7 @@ export async function firstOwner(
 
 /**
  * Lines for a POSIX shell that get a token, enroll a voice and verify it, as printed after the first start. Each paste enrolls
- * a person of its own: the lines work a second time, and beside an "ada" whom the command line enrolled.
+ * a person of its own: the lines work a second time, and do not touch an "ada" enrolled by the command line.
  */
 export function curlLines(url: string, { clientId, clientSecret, scope }: FirstApplication, voices = "voices"): string {
   const escaped = clientId.replaceAll(":", "%3A");

@@ -21,7 +21,7 @@ export class ServerMetrics {
 
   constructor(
     queue: WorkQueue,
-    /** Read anew for every look at the metrics. */
+    /** Read again whenever the metrics are read. */
     private readonly fieldRates: () => Promise<readonly FieldRate[]>,
   ) {
     this.load = new LoadHistory(queue);

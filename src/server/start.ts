@@ -197,7 +197,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       async stop() {
         clearInterval(expiry);
         clearInterval(looking);
-        opened.splice(-2); // the lines, and the service itself, whose outcome is told
+        opened.splice(-2); // the lines, and the service itself, whose outcome is reported
         const callsOver = switchboard.stop();
         const clean = await service.stop();
         switchboard.destroy();

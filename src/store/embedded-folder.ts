@@ -24,7 +24,7 @@ export async function prepareDatabaseFolder(folder: string): Promise<void> {
   if (uid === found.uid && (found.mode & 0o077) !== 0) await chmod(folder, 0o700);
 }
 
-/** Called after a database refused to start: what can be told about its files. */
+/** Called after a database refused to start: what its files show. */
 export async function whyItDoesNotStart(folder: string, error: Error): Promise<StoreError> {
   const unusable = await firstUnusable(folder);
   if (unusable)

@@ -281,7 +281,7 @@ async function statIfThere(path: string): Promise<Stats | null> {
   }
 }
 
-/** The same in every container of a machine, and another after it started anew. */
+/** The same in every container of a machine, and another after a reboot. */
 function bootId(): string | null {
   try {
     return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();

@@ -1,4 +1,4 @@
-/** One word for a store, as it stands in a configuration: "memory", a folder, or the URL of a PostgreSQL. For programs on Node. */
+/** A store as a configuration names it: "memory", a folder, or the URL of a PostgreSQL. For programs on Node. */
 import { createMemoryStore } from "./memory.js";
 import type { Store } from "./port.js";
 
@@ -19,7 +19,7 @@ export async function openStore(location: string, options: OpenStoreOptions = {}
   return openPostgresStore(location, { ...options, keys });
 }
 
-/** A master key as it stands in an environment variable or a secret file: 64 hexadecimal digits or base64. */
+/** A master key as written in an environment variable or a secret file: 64 hexadecimal digits or base64. */
 export function parseMasterKey(text: string): Uint8Array {
   const trimmed = text.trim();
   const bytes = /^[0-9a-f]{64}$/i.test(trimmed) ? Buffer.from(trimmed, "hex") : Buffer.from(trimmed, "base64");

@@ -16,7 +16,7 @@ const shared = {
   /** External ids of engagement and session. */
   engagement: template.default("{callId}"),
   session: template.default("{callId}"),
-  /** External id of the person whom the caller claims to be; empty claims nobody. */
+  /** External id of the claimed person; empty for no claim. */
   claimedPerson: template.default("{from}"),
   /** Of two channels, the one with the caller. */
   callerChannel: z.number().int().min(1).max(2).default(1),

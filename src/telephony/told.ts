@@ -1,4 +1,4 @@
-/** What a program beside the call is told of an answer: in a webhook, and in dialects that carry JSON. */
+/** What a program beside the call receives of an answer: in a webhook, and in dialects that carry JSON. */
 import { type JsonValue, toJson } from "@bufbuild/protobuf";
 import { Decision, EnrollStatus, type ListenResponse, ListenResultSchema } from "../contract/index.js";
 

@@ -10,7 +10,7 @@ const family = (address: string): "ipv4" | "ipv6" => (isIP(address) === 6 ? "ipv
 
 /**
  * `proxies`: addresses and networks (`10.0.0.0/8`) of proxies in front. Anybody can write a header, so it is read from the end, where
- * the nearest proxy writes, and only as far as each entry was written by one of ours. Throws a `TypeError` for what is no address.
+ * the nearest proxy writes, and only as far as each entry was written by one of ours. Throws a `TypeError` if it is not an address.
  */
 export function createPeerAddress(proxies: readonly string[] = []): PeerAddress {
   const ours = new BlockList();

@@ -1,7 +1,7 @@
 import { type Clock, epochSeconds } from "./clock.js";
 import type { Documents } from "./documents.js";
 
-/** Tokens that their clients gave up before their end. Every replica knows within a second. */
+/** Tokens that their clients revoked before they expired. Every replica knows within a second. */
 export interface Revocations {
   revoke(jti: string, expiresAt: number): Promise<void>;
   isRevoked(jti: string): Promise<boolean> | boolean;

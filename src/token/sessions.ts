@@ -33,7 +33,7 @@ export const sameText = (a: string, b: string): boolean => {
   return timingSafeEqual(digest(a), digest(b));
 };
 
-/** Sessions stand in the store under a digest of their cookie: who reads the store cannot ride them. */
+/** Sessions are stored under a digest of their cookie: reading the store does not give access to them. */
 export function createBrowserSessions(options: {
   documents: Documents;
   clock: Clock;

@@ -16,7 +16,7 @@ interface Allowance {
 }
 
 /**
- * One client from one address is a guesser: slowed soon and long. A whole address may be an office, and a client's name is no secret,
+ * One client from one address is a guesser: slowed soon and long. A whole address may be an office, and a client's name is not secret,
  * so anybody could fail in its name: both are slowed later and for less, else guessing would shut out the one who knows.
  */
 const PAIR: Allowance = { free: 5, longestWaitMs: 15 * 60_000 };
@@ -39,7 +39,7 @@ export interface Attempt {
 export interface Throttle {
   /**
    * Rejects with `temporarily_unavailable` (429, `Retry-After`) while this client or address has to wait. `countFirst` counts the
-   * attempt as a failure from now on, until it is told to have succeeded: of many at once not all are let in.
+   * attempt as a failure from now on, until it is reported as successful: of many at once not all get in.
    */
   attempt(client: string, address: string, options?: { countFirst?: boolean }): Promise<Attempt>;
 }

@@ -41,7 +41,7 @@ export async function introspect(service: Service, client: KnownClient, token: s
   };
 }
 
-/** A token that is not valid any more needs no giving up: that is no error. */
+/** Revoking a token that is no longer valid is not an error (RFC 7009). */
 export async function revoke(service: Service, client: KnownClient, token: string): Promise<void> {
   const found = await validToken(service, token);
   if (!found) return;

@@ -147,7 +147,7 @@ function reloading(load: (fresh: boolean) => Promise<JSONWebKeySet>, clock: Cloc
 const UNREACHABLE_MS = 5_000;
 
 /**
- * The library fetches keys anew by itself, when it next checks a signature. An issuer that could not be reached is left alone for a few
+ * The library fetches the keys again itself when it next checks a signature. An issuer that could not be reached is left alone for a few
  * seconds: anybody can send tokens in its name, and each would cost a fetch.
  */
 function untilFailed(get: JWTVerifyGetKey, clock: Clock): JWTVerifyGetKey {

@@ -143,6 +143,6 @@ export function configurationSet(id: string, overrides: ConfigurationOverrides):
   );
 }
 
-/** What is no object is handed on as it is, for the schema to refuse. */
+/** Anything but an object is passed on unchanged, for the schema to refuse. */
 const nested = (base: object, change: unknown) =>
   change === undefined ? base : typeof change === "object" && change !== null ? { ...base, ...change } : change;

@@ -48,7 +48,7 @@ export const uncertainHalfWidth = (reliability: number): number =>
 export const halfWidthOf = ({ reliability, halfWidth }: JudgedEvidence): number =>
   halfWidth ?? uncertainHalfWidth(reliability);
 
-/** A candidate of a list whom so many times the target rate would let pass is not cleared. */
+/** A candidate on a list that would pass at this multiple of the target rate is UNCERTAIN, not cleared. */
 const suspicion = 10;
 
 export interface Comparisons {

@@ -39,7 +39,7 @@ export interface SessionDecision extends Outcome {
   readonly matchedProfileId: string | null;
 }
 
-/** `checks` oldest first; `claimed` are the prints of the person whom the caller claims to be, `null` without a claim. */
+/** `checks` oldest first; `claimed` are the prints of the claimed person, `null` without a claim. */
 export function decideSession(
   checks: readonly SessionCheck[],
   claimed: ReadonlySet<string> | null = null,

@@ -36,7 +36,7 @@ export const consistencyDecision = (consistent: boolean): ConsistencyDecision =>
   consistent ? ConsistencyDecision.CONSISTENT : ConsistencyDecision.INCONSISTENT;
 
 /**
- * In whole milliseconds, as durations are told: what adding fractions loses, in one order of the segments and not in
+ * In whole milliseconds, as durations are reported: what adding fractions loses, in one order of the segments and not in
  * another, must not decide.
  */
 export const totalNet = (segments: readonly Pick<TrainingSegment, "netSpeechSeconds">[]): number =>

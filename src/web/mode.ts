@@ -3,7 +3,7 @@ import type { Voices } from "./voices.js";
 
 /** One of the page's four tabs. */
 export interface Mode {
-  /** Above the stage: whom it is about. */
+  /** Above the stage: the person it is about. */
   readonly controls: HTMLElement;
   /** Below it: what came of it. */
   readonly outcome: HTMLElement;

@@ -16,7 +16,7 @@ export class NetworkLock {
     return this.#requests;
   }
 
-  /** Policies only ever add up: a document cannot take this one back before it is loaded anew. */
+  /** Policies only add up: a document cannot drop this one until it is reloaded. */
   lock(): void {
     if (this.#locked) return;
     const policy = document.createElement("meta");

@@ -30,7 +30,7 @@ export interface KnownPerson {
 
 const scope = "default";
 const set = builtInConfigurationSets[defaultConfigurationSetId]!;
-/** More is no recording for a check, but a mistake that would hold up the page. */
+/** A longer file is a mistake, not a recording for a check, and would block the page. */
 const longestSeconds = 600;
 
 export type FileProblem = { readonly problem: "notWav" | "tooLong" | "empty"; readonly detail: string };

@@ -40,7 +40,7 @@ export interface LiveState<Result> {
 /** How the check is named among those of its session. */
 export const liveOperation = "Listen";
 
-/** What is compared, and how it is told. */
+/** What is compared, and how the result is reported. */
 export interface CheckPlan<Result> {
   readonly parts: readonly Part[];
   readonly attacks: readonly AttackKind[];

@@ -18,5 +18,5 @@ export interface LiveTask {
   readonly score: number | null;
 }
 
-/** Where a task tells what happens between its beginning and its result. */
+/** Where a task reports events between its beginning and its result. */
 export type TellEvent = (event: LiveEvent) => void;

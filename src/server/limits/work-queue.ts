@@ -13,7 +13,7 @@ interface Waiting {
 }
 
 /**
- * Work in bounded numbers: so many at a time, so many waiting, and everybody else is told when to come back.
+ * Bounded work: a fixed number at a time, a fixed number waiting; everybody else gets BUSY with a time to retry.
  * First come, first served. Work whose caller went away leaves the queue at once.
  */
 export class WorkQueue {
@@ -21,7 +21,7 @@ export class WorkQueue {
   #running = 0;
   /** Moving average of how long a piece of work takes; what a retry time is guessed from. */
   #workSeconds = 0.25;
-  /** When the last of those who were refused was told to come back. */
+  /** The retry time given to the last refused caller. */
   #promisedUntil = 0;
 
   constructor(

@@ -1,4 +1,4 @@
-/** What the operator view is told, as JSON under /operator/v1. No audio, no embeddings, no scores of people who are not asked about. */
+/** What the operator view shows, as JSON under /operator/v1. No audio, no embeddings, no scores of people who are not asked about. */
 import type { LastEvaluation } from "../../evaluate/last-evaluation.js";
 import type { PrintsOfModel } from "../../processor/prints-by-model.js";
 import type { FieldRate } from "../../voiceprint/field-rates.js";

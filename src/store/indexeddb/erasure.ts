@@ -1,5 +1,5 @@
 /**
- * Erasing a profile takes two transactions, because what stays of its calls must be sealed anew in between: the first removes the rows and
+ * Erasing a profile takes two transactions, because what stays of its calls must be sealed again in between: the first removes the rows and
  * notes the profile's key as doomed; the second gives the calls new keys, unless somebody changed them meanwhile, and dooms the old ones.
  */
 import { untilUncontended } from "../contention.js";

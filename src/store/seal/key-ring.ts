@@ -1,7 +1,7 @@
 /**
  * Keys, kept apart from what they seal. A scope's key wraps one key for each profile and each session; rows are sealed with those.
  * Destroying a wrapped key makes everything that it ever sealed unreadable, wherever copies of it lie: that is what erasing means here.
- * Rotating a scope's key wraps the same keys anew, so no row is rewritten. The secret that turns a scope's embeddings is wrapped by a key
+ * Rotating a scope's key wraps the same keys again, so no row is rewritten. The secret that turns a scope's embeddings is wrapped by a key
  * beside those of the scopes: who has a scope's key does not have it.
  *
  * `KeyRing` is the cryptography; a `KeyShelf` is where the wrapped keys lie (a folder, another PostgreSQL, a browser's own database, memory).
@@ -154,7 +154,7 @@ export class KeyRing {
   }
 
   /**
-   * A new scope key; every key of the scope is wrapped anew, then the old scope key is dropped. Safe to repeat after a crash.
+   * A new scope key; every key of the scope is wrapped again, then the old scope key is dropped. Safe to repeat after a crash.
    * `false` for a scope that has no keys.
    */
   rotate(scopeId: string): Promise<boolean> {

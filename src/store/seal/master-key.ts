@@ -7,7 +7,7 @@ import { type Aead, type AeadKey, KEY_BYTES } from "./aead.js";
 
 export interface MasterKeys {
   readonly masterKey?: Uint8Array;
-  /** While a master key is being replaced: what the old one wrapped is wrapped anew. */
+  /** While a master key is being replaced: what the old one wrapped is wrapped again. */
   readonly previousMasterKey?: Uint8Array;
 }
 

@@ -21,7 +21,7 @@ import { createMasterSeal, type MasterSeal } from "./master-key.js";
 export interface FolderShelfOptions {
   /** 32 bytes that wrap the scopes' keys; without it the folder's permissions alone protect them. */
   readonly masterKey?: Uint8Array;
-  /** Keys wrapped by this one are wrapped anew by `masterKey`. */
+  /** Keys wrapped by this one are wrapped again by `masterKey`. */
   readonly previousMasterKey?: Uint8Array;
 }
 
@@ -158,7 +158,7 @@ async function openLocked(
       return found;
     },
     async *all(scopeId) {
-      // One batch, because wrapping anew replaces the whole file.
+      // One batch, because rewrapping replaces the whole file.
       yield [...(await fileOf(scopeId)).live()];
     },
     async destroy(scopeId, ids) {

@@ -183,7 +183,7 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
     async destroy(scopeId, ids) {
       const which = [keyOf(scopeId), ids];
       await database.transaction(async (tx) => {
-        // In the order of who wraps them anew: otherwise each could hold what the other waits for.
+        // In the order in which rewrapping locks them: otherwise there could be a deadlock.
         await tx.query(
           "SELECT 1 FROM vivavoce_keys.data_keys WHERE scope = $1 AND id = ANY($2::text[]) ORDER BY id FOR UPDATE",
           which,

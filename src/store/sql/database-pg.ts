@@ -48,7 +48,7 @@ export async function openPostgresDatabase(url: string): Promise<Database> {
 async function runTransaction<T>(pool: pg.Pool, work: (queries: Queries) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
-  // A connection may break between two statements, when none is there to be told; without a listener that would end the process.
+  // A connection may break between two statements, when there is nobody to report it to; without a listener that would end the process.
   const onError = (error: Error) => {
     broken = error;
   };

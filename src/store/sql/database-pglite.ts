@@ -16,7 +16,7 @@ export async function openEmbeddedDatabase(
   if (folder !== null) await rm(join(folder, "postmaster.pid"), { force: true });
   if (folder !== null) await prepareDatabaseFolder(folder);
   const pglite = await PGlite.create(folder === null ? "memory://" : `file://${folder}`).catch(async (error: Error) => {
-    // What the system says of a file is clear by itself; the database engine says only that it gave up.
+    // What the system says of a file is clear by itself; the database engine says only that it stopped.
     throw folder === null || "syscall" in error ? error : await whyItDoesNotStart(folder, error);
   });
   // Made just now, it has the permissions that the system gives to any folder.

@@ -25,7 +25,7 @@ export function sqlState(error: unknown): string | null {
   return typeof code === "string" && /^(?!E)[0-9A-Z]{5}$/.test(code) ? code : null;
 }
 
-/** Trouble with the connection, or a server that stops: what it was asked last may have been done, and nobody was told. */
+/** Trouble with the connection, or a server that stops: the last statement may have been executed without an answer. */
 const CONNECTION_LOST = /^(08|57P)/;
 
 /** Whether PostgreSQL said no, so that nothing of the transaction stays. */

@@ -29,7 +29,7 @@ export async function openPostgresStore(url: string, options: KeyOptions & SqlSt
 
 export type EmbeddedStoreOptions = Partial<KeyOptions> & SqlStoreOptions;
 
-/** A folder of this machine, for one process at a time. The keys lie in its subfolder `keys` unless told otherwise. */
+/** A folder of this machine, for one process at a time. The keys are in its subfolder `keys` by default. */
 export async function openEmbeddedStore(folder: string, options: EmbeddedStoreOptions = {}): Promise<SealedStore> {
   const lock = await lockFolder(folder, "store.lock");
   try {

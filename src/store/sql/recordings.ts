@@ -228,7 +228,7 @@ async function expireSome(
 }
 
 /**
- * Gives the sessions new keys: what is left of their recordings is sealed anew, and the old keys can be destroyed with all that they
+ * Gives the sessions new keys: what is left of their recordings is sealed again, and the old keys can be destroyed with all that they
  * sealed. For when some of a session's recordings are erased and others stay.
  */
 export async function replaceSessionKeys(

@@ -73,7 +73,7 @@ export class AudioHookSession implements DialectSession {
   #open(parameters: Json): Received {
     if (this.#media !== null) throw new DialectError("open came twice");
     const offered = Array.isArray(parameters.media) ? parameters.media.filter(isMedia) : [];
-    // Both channels where they are offered: who speaks is told by them.
+    // Both channels where they are offered: the channel says who is speaking.
     const media =
       offered.find(({ channels }) => channels.length === 2) ?? offered.find(({ channels }) => channels.length === 1);
     const fields = fieldsOf({ ...parameters, media: undefined });

@@ -27,7 +27,7 @@ export class JitterBuffer {
     if (this.#due === null) this.#begin(packet);
     const ahead = distance(this.#due!, packet.sequence);
     if (Math.abs(ahead) > LONGEST_GAP) {
-      // The sender began anew: what waits belongs to what was before.
+      // The sender started over: waiting packets belong to the old stream.
       const before = this.flush();
       this.#begin(packet);
       return [...before, ...this.push(packet)];

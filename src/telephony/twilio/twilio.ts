@@ -92,7 +92,7 @@ export class TwilioSession implements DialectSession {
   }
 }
 
-/** X-Twilio-Signature of a WebSocket: HMAC-SHA1 of the address as Twilio was told it. https://www.twilio.com/docs/usage/security */
+/** X-Twilio-Signature of a WebSocket: HMAC-SHA1 of the address as it was given to Twilio. https://www.twilio.com/docs/usage/security */
 export function isSignedByTwilio(authToken: string, signature: string | undefined, url: string): boolean {
   if (signature === undefined) return false;
   const sent = Buffer.from(signature, "base64");

@@ -205,7 +205,7 @@ export function createAuthorizationFlow(service: TokenService): AuthorizationFlo
         c.req.method === "POST" ? await readText(c.req.raw) : "",
       );
       if (c.req.path === "/oauth2/authorize" && incoming.headers.cookie) {
-        // Our browser session says who is signed in; the library's is for one authorization and starts anew with it.
+        // Our browser session says who is signed in; the library's own session lasts for one authorization only.
         incoming.headers.cookie = incoming.headers.cookie
           .split("; ")
           .filter((cookie) => !cookie.startsWith(SESSION_COOKIE))
@@ -217,7 +217,7 @@ export function createAuthorizationFlow(service: TokenService): AuthorizationFlo
     async redeem(request, form, issued) {
       const { incoming, outgoing } = nodePair(request, service.issuer, form.toString());
       delete incoming.headers.authorization;
-      // Whose page sent it is no matter: the code, the verifier and (but for our own pages) the secret are.
+      // The page that sent it does not matter: the code, the verifier and (except for our own pages) the secret decide.
       delete incoming.headers.origin;
       const answer = await answerOf((await provider()).callback(), incoming, outgoing);
       const body = (await answer.json()) as Record<string, unknown>;

@@ -18,7 +18,7 @@ export class Live {
     this.#wake();
   }
 
-  /** Runs `work` now and then, each time after the one before has ended. What it throws is told, and it goes on. */
+  /** Runs `work` repeatedly, each time after the previous run has ended. An error is shown, and it goes on. */
   async every(milliseconds: number, work: () => Promise<void>): Promise<never> {
     const loop = {};
     for (;;) {

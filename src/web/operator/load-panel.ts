@@ -73,7 +73,7 @@ class History {
           stroke: color[kind],
           ...(kind === "second" ? { strokeDasharray: "4 3" } : {}),
         };
-        // A span alone between silent ones is no line.
+        // A single span between silent ones cannot be drawn as a line.
         return [
           Plot.lineY(points, { ...style, strokeWidth: 1.6 }),
           Plot.dot(points, { x: "at", y: "value", r: 1.6, fill: color[kind] }),

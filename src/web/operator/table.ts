@@ -19,7 +19,7 @@ export class Table {
     );
   }
 
-  /** `rows` are drawn anew only when something in them changed: a selection, or a reader's place, stays. */
+  /** `rows` are redrawn only when something in them changed, so that a selection or a scroll position stays. */
   show<Row>(rows: readonly Row[], cells: (row: Row) => readonly Cell[], none: string): void {
     const now = JSON.stringify(rows);
     if (now === this.#shown) return;
