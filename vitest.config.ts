@@ -27,6 +27,7 @@ export const bundles = [
   "test/structure/package.test.ts",
   "test/web/bundle.test.ts",
   "test/web/bundlers.test.ts",
+  "test/web/microphone.test.ts",
   "test/web/operator.test.ts",
   "test/web/page.test.ts",
   "test/web/size.test.ts",

@@ -14,6 +14,7 @@ const platform = (kind) => ({
   name: "platform",
   resolveId(source, importer) {
     if (source.endsWith("/platform.js") && importer?.includes("engine")) return file(`dist/browser/${kind}.js`);
+    if (source.endsWith("audio/to-wav.js")) return file("dist/browser/to-wav.js");
     return null;
   },
 });

@@ -44,7 +44,7 @@ export function siteBundles(plugins, model) {
       output: { dir: parts, format: "es", entryFileNames: "[name].js", chunkFileNames: "[name].js" },
       plugins,
     },
-    script("dist/web/capture-worklet.js", "capture.js", plugins),
+    script("dist/microphone/capture-worklet.js", "capture-worklet.js", plugins),
     script("dist/web/service-worker.js", "service-worker.js", [...plugins, assembled(model)]),
   ];
 }

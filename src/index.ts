@@ -6,6 +6,7 @@
  *   const { decision, score } = await voice.verify("alice", wav4);
  */
 import { readRecording } from "./audio/index.js";
+import { toWav } from "./audio/to-wav.js";
 import { type EngineOptions, openEngine } from "./engine/index.js";
 import type { Engine } from "./engine/port.js";
 import { localAccess } from "./local-access.js";
@@ -43,7 +44,7 @@ export {
 } from "./voiceprint/configuration-set.js";
 export type * from "./voiceprints.js";
 
-type WithoutReader = Omit<VoiceprintsProcessorOptions, "readRecording" | "engine" | "store">;
+type WithoutReader = Omit<VoiceprintsProcessorOptions, "readRecording" | "toWav" | "engine" | "store">;
 
 export interface CreateProcessorOptions extends WithoutReader {
   /** The engine with its worker pool by default. */
@@ -74,6 +75,7 @@ async function openProcessor(
       engine,
       store,
       readRecording,
+      toWav,
       async onClose() {
         await options.onClose?.();
         await closeOwn();

@@ -62,7 +62,7 @@ import {
 
 export type { Comparison, NamedProfile } from "./workflow.js";
 
-/** A WAV file, headerless bytes, or mono samples in -1..1. A `File`, or the `name` of bytes, is named in errors. */
+/** A recording (WAV; compressed where it can be decoded), headerless bytes, or mono samples in -1..1. A `File`, or the `name` of bytes, is named in errors. */
 export type Audio =
   | Uint8Array
   | ArrayBuffer
@@ -874,7 +874,7 @@ async function recordingOf(audio: Audio): Promise<Recording> {
   }
   if (typeof audio === "object" && audio !== null) {
     if ("samples" in audio && audio.samples instanceof Float32Array)
-      return { chunk: floatWav(audio.samples, audio.rateHz) };
+      return { chunk: floatWav([audio.samples], audio.rateHz) };
     if ("bytes" in audio && audio.bytes instanceof Uint8Array) {
       const { bytes, encoding, rateHz, channels = 1, name } = audio;
       return { chunk: bytes, encoding, rate: rateHz, channels, ...(name !== undefined && { name }) };
@@ -883,6 +883,6 @@ async function recordingOf(audio: Audio): Promise<Recording> {
   throw unfit(
     "audio",
     "not_audio",
-    "audio must be a WAV file as Uint8Array, ArrayBuffer or Blob (read a file first), { samples: Float32Array, rateHz }, or { bytes, encoding, rateHz }",
+    "audio must be a recording as Uint8Array, ArrayBuffer or Blob (read a file first), { samples: Float32Array, rateHz }, or { bytes, encoding, rateHz }",
   );
 }

@@ -1,10 +1,22 @@
 /** Recordings on disk, read where they lie (Node only; not part of the browser bundle). */
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
+import { AudioError } from "./audio-error.js";
 import type { RawFormat, Recording } from "./port.js";
 import { readRecording } from "./read-recording.js";
+import { toWav } from "./to-wav.js";
 
 export interface RecordingFile extends Recording {
   close(): void;
+}
+
+/** A WAV file where it lies, however long; a compressed one decoded, where that can be done. Close it when done. */
+export async function openAnyRecording(path: string, raw?: RawFormat): Promise<RecordingFile> {
+  try {
+    return openRecording(path, raw);
+  } catch (error) {
+    if (raw || !(error instanceof AudioError) || error.code !== "UNSUPPORTED_ENCODING") throw error;
+    return { ...readRecording(await toWav(readFileSync(path))), close() {} };
+  }
 }
 
 /** Opens without reading more than the header. Close it when done. */

@@ -10,6 +10,16 @@ export interface RawFormat {
   readonly channels: number;
 }
 
+/** Bounds on decoding what is compressed. */
+export interface ToWavOptions {
+  readonly signal?: AbortSignal;
+  /** Of the WAV file that it becomes. */
+  readonly maxBytes?: number;
+}
+
+/** Compressed recordings as WAV; WAV, and bytes that are neither, as they are. */
+export type ToWav = (bytes: Uint8Array, options?: ToWavOptions) => Promise<Uint8Array>;
+
 export interface Recording {
   readonly rateHz: number;
   readonly channels: number;

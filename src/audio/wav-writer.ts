@@ -13,10 +13,13 @@ export function pcm16Wav(samples: Float32Array, rateHz: number, channels = 1): U
   return new Uint8Array(file.buffer);
 }
 
-/** A WAV file of 32-bit floats: nothing is lost. */
-export function floatWav(samples: Float32Array, rateHz: number): Uint8Array<ArrayBuffer> {
-  const file = emptyWav(FLOAT, samples.length, 1, 4, rateHz);
-  for (let i = 0; i < samples.length; i++) file.setFloat32(HEADER_BYTES + 4 * i, samples[i]!, true);
+/** A WAV file of 32-bit floats: nothing is lost. One array for each channel, all of one length. */
+export function floatWav(channels: readonly Float32Array[], rateHz: number): Uint8Array<ArrayBuffer> {
+  const frames = channels[0]!.length;
+  const file = emptyWav(FLOAT, frames, channels.length, 4, rateHz);
+  for (const [channel, samples] of channels.entries())
+    for (let i = 0; i < frames; i++)
+      file.setFloat32(HEADER_BYTES + 4 * (i * channels.length + channel), samples[i]!, true);
   return new Uint8Array(file.buffer);
 }
 

@@ -52,7 +52,7 @@ export function remedy(validity: AudioValidity): string | null {
     case AudioValidity.MULTIPLE_SPEAKERS_DETECTED:
       return "one person at a time";
     case AudioValidity.INVALID_AUDIO:
-      return "record as WAV";
+      return "record it again, as WAV";
     default:
       return null;
   }

@@ -44,7 +44,7 @@ export function verifyCommand(program: Command): void {
       .command("verify")
       .description("check whether this person is speaking")
       .argument("<person>", "name of the claimed person")
-      .argument("<file>", "WAV file")
+      .argument("<file>", "WAV file; MP3, MP4, Opus and others where ffmpeg is installed")
       .option("--tag <tag>", "which of the person's voiceprints", ""),
   ).action(async (name: string, file: string, options: CheckOptions & { tag: string }) => {
     await check(options, file, async ({ operations, context, audio }) => {
@@ -60,7 +60,7 @@ export function identifyCommand(program: Command): void {
     program
       .command("identify")
       .description("find who is speaking, among these people or, without names, among everybody enrolled")
-      .argument("<file>", "WAV file")
+      .argument("<file>", "WAV file; MP3, MP4, Opus and others where ffmpeg is installed")
       .argument("[people...]", "names of the candidates")
       .option("--group <id>", "or: a group of voiceprints, by its id")
       .option("--tag <tag>", "which of the people's voiceprints", ""),

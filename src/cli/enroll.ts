@@ -22,7 +22,10 @@ export function enrollCommand(program: Command): void {
     .command("enroll")
     .description("add recordings to a person's voiceprint and train it")
     .argument("<person>", "name of the speaker: any name or number you choose")
-    .argument("<files...>", "WAV files; three phrases of a few seconds are enough")
+    .argument(
+      "<files...>",
+      "WAV files (MP3, MP4, Opus and others where ffmpeg is installed); three phrases of a few seconds are enough",
+    )
     .option("--fraudster", "the voice of a known fraudster, for watchlists")
     .option("--tag <tag>", "which of the person's voiceprints", "")
     .option("--no-train", "add the recordings only");

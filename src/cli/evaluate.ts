@@ -2,8 +2,9 @@ import { readFile, writeFile } from "node:fs/promises";
 import { availableParallelism, homedir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import type { Command } from "commander";
+import { readRecording } from "../audio/index.js";
+import { toWav } from "../audio/to-wav.js";
 import { type Comparison, compareEvaluations } from "../evaluate/compare.js";
-import { decodeFile } from "../evaluate/decode.js";
 import { type Evaluation, evaluate } from "../evaluate/evaluate.js";
 import { decimal, percent, rate } from "../evaluate/format.js";
 import { keepLastEvaluation, lastEvaluation } from "../evaluate/last-evaluation.js";
@@ -123,7 +124,7 @@ export async function evaluated(
     let phase = "";
     const evaluation = await evaluate(
       set,
-      { engine, decode: decodeFile, cache },
+      { engine, decode: async (bytes) => readRecording(await toWav(bytes)), cache },
       {
         concurrency: workers * 2,
         resamples,

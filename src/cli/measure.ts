@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { openRecording } from "../audio/file.js";
+import { openAnyRecording } from "../audio/file.js";
 import { recordingOfSamples } from "../audio/index.js";
 import type { Recording } from "../audio/port.js";
 import { pcm16Wav } from "../audio/wav-writer.js";
@@ -41,7 +41,10 @@ export function measureCommand(program: Command): void {
       program
         .command("measure")
         .description("measure a recording: speech, noise, level, clipping, and whether it is good enough")
-        .argument("[file]", "WAV file; without one a voice is synthesized"),
+        .argument(
+          "[file]",
+          "WAV file (MP3, MP4, Opus and others where ffmpeg is installed); without one a voice is synthesized",
+        ),
     ),
   ).action(measure);
 }
@@ -85,7 +88,7 @@ async function measure(file: string | undefined, options: Options): Promise<void
 async function here(file: string | undefined, options: Options, output: Output): Promise<Measured> {
   const set = configurationSets().get(options.configset);
   if (!set) throw new CommandError(`unknown configuration set ${options.configset}`);
-  const opened = file === undefined ? null : openRecording(file, rawOf(options));
+  const opened = file === undefined ? null : await openAnyRecording(file, rawOf(options));
   const recording = opened ?? synthesized();
   const progress = createProgress(!output.json);
   const { openEngine } = await import("../engine/index.js");

@@ -29,12 +29,14 @@ async function remote(url: string, { token, clientId, clientSecret }: PlaceOptio
 async function local(location: string | undefined): Promise<OpenOperations> {
   const config = loadConfig({ flags: { store: location } });
   // Loaded here, so that a command which only asks a box, or only prints help, starts at once.
-  const [{ openConfiguredStore }, { OpenModels }, { VoiceprintsProcessor }, { readRecording }] = await Promise.all([
-    import("../server/open-store.js"),
-    import("../server/open-models.js"),
-    import("../processor/voiceprints-processor.js"),
-    import("../audio/index.js"),
-  ]);
+  const [{ openConfiguredStore }, { OpenModels }, { VoiceprintsProcessor }, { readRecording }, { toWav }] =
+    await Promise.all([
+      import("../server/open-store.js"),
+      import("../server/open-models.js"),
+      import("../processor/voiceprints-processor.js"),
+      import("../audio/index.js"),
+      import("../audio/to-wav.js"),
+    ]);
   const store = await openConfiguredStore(config).catch((error: unknown) => {
     if (error instanceof StoreError && error.code === "locked") {
       throw new CommandError(
@@ -53,6 +55,7 @@ async function local(location: string | undefined): Promise<OpenOperations> {
     models,
     store,
     readRecording,
+    toWav,
     configurationSets: config.configsets as never,
   });
   return {

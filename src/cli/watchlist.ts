@@ -114,7 +114,7 @@ export function watchlistCommand(program: Command): void {
       .command("check")
       .description("check whether a fraudster on the list is speaking")
       .argument("<watchlist>", "its id")
-      .argument("<file>", "WAV file"),
+      .argument("<file>", "WAV file; MP3, MP4, Opus and others where ffmpeg is installed"),
   ).action(async (id: string, file: string, options: CheckOptions) => {
     await check(options, file, async ({ operations, context, audio }) => {
       const { result } = await operations.detectKnownFraudsters({

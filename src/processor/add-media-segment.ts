@@ -25,8 +25,9 @@ export async function addMediaSegment(
   const session = await sessionOf(deps, first.context);
   if (first.context!.configsetId !== "") configurationSetOf(deps, first.context);
   assertRunning(session);
-  const audio = await collect(deps, first.chunk, rest, options);
-  const recording = readable(deps, audio, { encoding, rateHz: first.rate, channels: first.channels });
+  const sent = await collect(deps, first.chunk, rest, options);
+  const format = { encoding, rateHz: first.rate, channels: first.channels };
+  const { audio, recording } = await readable(deps, sent, format, options);
   await assertStillRunning(deps, session);
   const id = deps.ids.next();
   await deps.store.media.add({
@@ -50,15 +51,19 @@ function encodingOf(name: string): MediaSegment["encoding"] {
 }
 
 /** Refuses bytes that are not audio. Audio that turns out undecodable later is an outcome of its checks. */
-function readable(
+async function readable(
   deps: Dependencies,
-  audio: Uint8Array,
+  sent: Uint8Array,
   format: Pick<MediaSegment, "encoding" | "rateHz" | "channels">,
-): Recording {
+  { signal }: OperationOptions,
+): Promise<{ audio: Uint8Array; recording: Recording }> {
   try {
+    const bounds = { maxBytes: deps.limits.mediaBytes, ...(signal && { signal }) };
+    const audio = format.encoding === "wav" ? await deps.toWav(sent, bounds) : sent;
     const recording = deps.readRecording(audio, rawFormat(format));
-    if (recording.frames > 0) return recording;
+    if (recording.frames > 0) return { audio, recording };
   } catch (error) {
+    signal?.throwIfAborted();
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     const field = code === "BAD_RATE" ? "rate" : code === "BAD_CHANNELS" ? "channels" : "chunk";
     throw invalid(

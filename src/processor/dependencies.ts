@@ -1,5 +1,5 @@
 /** What the operations are made of: ports and policies, handed in by whoever composes them. */
-import type { RawFormat, Recording } from "../audio/port.js";
+import type { RawFormat, Recording, ToWav } from "../audio/port.js";
 import type { OperationOptions } from "../contract/operations.js";
 import type { CallOptions } from "../engine/port.js";
 import type { Store } from "../store/port.js";
@@ -64,6 +64,7 @@ export interface Dependencies {
   readonly models: Models;
   readonly store: Store;
   readonly readRecording: (bytes: Uint8Array, format?: RawFormat) => Recording;
+  readonly toWav: ToWav;
   readonly configurationSets: ReadonlyMap<string, ConfigurationSet>;
   readonly galleries: Galleries;
   readonly prints: PrintCache;

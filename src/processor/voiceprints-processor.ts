@@ -1,7 +1,7 @@
 /** The contract, in process: every operation as a method that takes the request and answers the response. */
 import { create, type DescMessage, type MessageInitShape, type MessageShape } from "@bufbuild/protobuf";
 import { v7 } from "uuid";
-import type { RawFormat, Recording } from "../audio/port.js";
+import type { RawFormat, Recording, ToWav } from "../audio/port.js";
 import { EngagementsProcessor } from "../contract/gen/vendor/biosec/v1/engagements_pb.js";
 import { GroupsProcessor } from "../contract/gen/vendor/biosec/v1/groups_pb.js";
 import * as live from "../contract/gen/vendor/biosec/v1/live_pb.js";
@@ -79,6 +79,8 @@ export interface VoiceprintsProcessorOptions {
   readonly store: Store;
   /** How bytes become a recording: `readRecording` of the audio part. */
   readonly readRecording: (bytes: Uint8Array, format?: RawFormat) => Recording;
+  /** How compressed recordings are decoded: `toWav` of the audio part. Without it they are refused. */
+  readonly toWav?: ToWav;
   /** User-defined configuration sets, by their id; those built in are always there. */
   readonly configurationSets?: Readonly<Record<string, ConfigurationOverrides>>;
   readonly retention?: Partial<Retention>;
@@ -173,6 +175,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
       models,
       store,
       readRecording,
+      toWav: options.toWav ?? (async (bytes) => bytes),
       configurationSets: configurationSets(options.configurationSets),
       galleries: new Galleries(models, store),
       prints: new PrintCache(store),

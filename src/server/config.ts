@@ -157,6 +157,8 @@ export const configSchema = z.strictObject({
   metrics: z.strictObject({ access: z.enum(["open", "token", "off"]).default("open") }).prefault({}),
   /** Audio of a stopped session is kept this much longer. */
   mediaRetentionSeconds: z.number().min(0).default(0),
+  /** Whether compressed recordings are decoded, by ffmpeg where the machine has it; false takes WAV and headerless audio only. */
+  compressedAudio: z.boolean().default(true),
   /** Whether a client may take voiceprints out of the box (ExportVoiceprintProfile); taking them in needs no permission. */
   allowExport: z.boolean().default(false),
   /** Configuration sets by id, each with what it overrides of a built-in one (`basedOn`). */
@@ -211,6 +213,7 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
   VIVAVOCE_LOG_LEVEL: "log.level",
   VIVAVOCE_METRICS_ACCESS: "metrics.access",
   VIVAVOCE_MEDIA_RETENTION_SECONDS: "mediaRetentionSeconds",
+  VIVAVOCE_COMPRESSED_AUDIO: "compressedAudio",
   VIVAVOCE_ALLOW_EXPORT: "allowExport",
   VIVAVOCE_CONFIGSETS: "configsets",
   VIVAVOCE_CONCURRENT_AUDIO: "limits.concurrentAudio",

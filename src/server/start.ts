@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { readRecording } from "../audio/index.js";
+import { toWav } from "../audio/to-wav.js";
 import type { Engine } from "../engine/port.js";
 import { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
 import type { Store } from "../store/port.js";
@@ -74,6 +75,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       models,
       store,
       readRecording,
+      ...(config.compressedAudio ? { toWav } : {}),
       configurationSets: config.configsets as Record<string, ConfigurationOverrides>,
       retention: { audioSeconds: config.mediaRetentionSeconds },
       limits: { mediaBytes: config.limits.mediaBytes },

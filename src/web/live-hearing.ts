@@ -1,5 +1,6 @@
 /** Hears a recording while it is made: its measures, and how near it is to the voices it may be. */
 import type { Engine, Measures, Score, Template, VoiceStream } from "../engine/port.js";
+import { joined } from "../microphone/joined.js";
 
 export interface HearingEvents {
   readonly measured: (measures: Measures) => void;
@@ -84,14 +85,4 @@ export class LiveHearing {
     const scores = await engine.score(this.#templates, { embedding, ...measures });
     if (this.#open) this.#events.scored(scores);
   }
-}
-
-export function joined(pieces: readonly Float32Array[]): Float32Array {
-  const all = new Float32Array(pieces.reduce((length, piece) => length + piece.length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    all.set(piece, at);
-    at += piece.length;
-  }
-  return all;
 }

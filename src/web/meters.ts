@@ -60,10 +60,3 @@ export class Meters {
     );
   }
 }
-
-/** Root mean square, dB relative to full scale. */
-export function levelOf(samples: Float32Array): number {
-  let power = 0;
-  for (const value of samples) power += value * value;
-  return 10 * Math.log10(power / Math.max(1, samples.length) + 1e-10);
-}

@@ -34,4 +34,4 @@ export class NetworkLock {
 }
 
 /** The page's own script for the audio thread, loaded with the first recording. */
-const isOwnFile = (url: string) => url === new URL("./capture.js", import.meta.url).href;
+const isOwnFile = (url: string) => url === new URL("./capture-worklet.js", import.meta.url).href;

@@ -1,10 +1,11 @@
 /** Where recordings are made: the ring, what it says, the pictures, and the place to drop files. One for all modes. */
 import type { Score, Template } from "../engine/port.js";
+import { levelOf, type Microphone, MicrophoneError, openMicrophone, type SoundState } from "../microphone/index.js";
+import { joined } from "../microphone/joined.js";
 import { adviceFor, type Limits } from "./advice.js";
 import { element } from "./dom.js";
-import { joined, LiveHearing } from "./live-hearing.js";
-import { levelOf, Meters } from "./meters.js";
-import { type Microphone, MicrophoneError, openMicrophone } from "./microphone.js";
+import { LiveHearing } from "./live-hearing.js";
+import { Meters } from "./meters.js";
 import { Pictures } from "./pictures.js";
 import { Ring } from "./ring.js";
 import { strings } from "./strings.js";
@@ -39,7 +40,17 @@ interface Take {
   seconds: number;
   microphone: Microphone | null;
   hearing: LiveHearing | null;
+  sound: SoundState;
 }
+
+const newTake = (pieces: Float32Array[], rateHz: number): Take => ({
+  pieces,
+  rateHz,
+  seconds: 0,
+  microphone: null,
+  hearing: null,
+  sound: "sound",
+});
 
 export class Stage {
   /** The ring, with what to say above it and what to do below. */
@@ -54,7 +65,7 @@ export class Stage {
   readonly #advice = element("p", { class: "advice", role: "status" });
   readonly #picker = element("input", {
     type: "file",
-    accept: ".wav,audio/wav,audio/x-wav",
+    accept: "audio/*,.wav,.mp3,.m4a,.mp4,.ogg,.opus,.webm,.flac",
     class: "picker",
     id: "files",
   });
@@ -111,11 +122,15 @@ export class Stage {
     if (obstacle !== null) return this.say(obstacle);
     this.#busy = true;
     this.#ring.phase = "asking";
-    const take: Take = { pieces: [], rateHz: 0, seconds: 0, microphone: null, hearing: null };
+    const take = newTake([], 0);
     this.#take = take;
     try {
       const microphone = await openMicrophone({
-        heard: (samples) => this.#heard(take, samples),
+        heard: (samples, levelDb) => this.#heard(take, samples, levelDb),
+        state: (sound) => {
+          take.sound = sound;
+          if (this.#take === take) this.say(sound === "sound" ? strings.advice.speak : strings.microphone[sound]);
+        },
         lost: () => {
           if (this.#take !== take) return;
           void this.#cancel().then(() => this.say(strings.microphone.unplugged));
@@ -126,7 +141,7 @@ export class Stage {
       take.microphone = microphone;
       this.#begin(take, microphone.rateHz);
       this.#ring.phase = "recording";
-      this.say(strings.advice.speak);
+      if (take.sound === "sound") this.say(strings.advice.speak);
     } catch (error) {
       await this.#cancel();
       this.say(explained(error));
@@ -158,7 +173,7 @@ export class Stage {
           this.#ring.fill(measures.netSpeechSeconds, task.targetSeconds);
           this.#meters.measured(measures, this.#limits);
           if (!take.microphone) return;
-          this.say(strings.advice[adviceFor(measures, this.#limits)]);
+          if (take.sound === "sound") this.say(strings.advice[adviceFor(measures, this.#limits)]);
           if (measures.netSpeechSeconds >= task.targetSeconds) void this.#finish();
         },
         scored: (scores) => {
@@ -171,17 +186,16 @@ export class Stage {
     );
   }
 
-  #heard(take: Take, samples: Float32Array): void {
+  #heard(take: Take, samples: Float32Array, levelDb: number): void {
     // The first pieces may come before the microphone has told its rate.
     if (this.#take !== take || !take.hearing) return;
     take.pieces.push(samples);
     take.seconds += samples.length / take.rateHz;
-    const levelDb = levelOf(samples);
     this.#ring.level(Math.min(1, Math.max(0, (levelDb + 55) / 50)));
     this.#meters.level(levelDb);
     this.#pictures.push(samples);
     take.hearing.push(samples);
-    if (!this.#limits) this.say(strings.advice.waiting);
+    if (!this.#limits && take.sound === "sound") this.say(strings.advice.waiting);
     if (take.seconds > longestSeconds) void this.#finish();
   }
 
@@ -238,7 +252,7 @@ export class Stage {
       if (!audio || this.#task !== task) break;
       this.#busy = true;
       this.#ring.phase = "working";
-      const take: Take = { pieces: [audio.samples], rateHz: audio.rateHz, seconds: 0, microphone: null, hearing: null };
+      const take = newTake([audio.samples], audio.rateHz);
       this.#take = take;
       this.#begin(take, audio.rateHz);
       this.#picture(audio);

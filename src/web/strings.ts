@@ -86,8 +86,8 @@ export const strings = {
     working: "Listening back",
     netSpeech: "Speech heard",
     ofTarget: (have: number, want: number) => `${have.toFixed(1)} of ${want} s`,
-    drop: "or drop WAV files here",
-    choose: "Choose WAV files",
+    drop: "or drop recordings here",
+    choose: "Choose recordings",
     dropHint: "Enrollment takes several files, a check takes one.",
   },
 
@@ -133,6 +133,9 @@ export const strings = {
       "The browser does not allow the microphone. Allow it for this page (the icon beside the address), then record again. WAV files work without it.",
     none: "No microphone was found. Plug one in, or drop a WAV file instead.",
     busy: "The microphone is in use by another program, or does not answer. Close that program, then record again.",
+    muted:
+      "No sound arrives: the microphone is muted. Switch it on (on the microphone, its cable, or in the system’s settings).",
+    silent: "Hardly any sound arrives. Move closer, or choose another microphone in the browser’s settings.",
     unplugged: "The microphone was disconnected. Plug it in, then record again.",
     insecure:
       "A browser gives the microphone only to pages loaded over https or from this machine. WAV files work here.",

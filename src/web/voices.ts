@@ -1,5 +1,6 @@
 /** The engine, the store of this browser and the easy door, wired for the page. Loaded behind it: this is the large part. */
 import { readRecording } from "../audio/index.js";
+import { toWav } from "../audio/to-wav.js";
 import { openEngine } from "../engine/index.js";
 import type { Engine, Score, Template } from "../engine/port.js";
 import { openVoiceprints } from "../index.js";
@@ -90,10 +91,10 @@ export class Voices {
     return this.voiceprints.erase(name);
   }
 
-  /** All channels of a WAV file as one. */
+  /** All channels of a recording as one. */
   async read(file: Blob): Promise<Samples | FileProblem> {
     try {
-      const recording = readRecording(new Uint8Array(await file.arrayBuffer()));
+      const recording = readRecording(await toWav(new Uint8Array(await file.arrayBuffer())));
       if (recording.frames === 0) return { problem: "empty", detail: "" };
       if (recording.frames > longestSeconds * recording.rateHz) return { problem: "tooLong", detail: "" };
       const samples = new Float32Array(recording.frames);

@@ -8,7 +8,7 @@ import { openWorld, refusal, scopeA } from "./world.js";
 async function openDoor() {
   const world = await openWorld();
   const settings = { scope: scopeA, configset: "ivr-text-dependent" };
-  const local = localAccess(world.processor, world.store, scopeA);
+  const local = localAccess(world.processor);
   return { world, voice: new Voiceprints(world.processor, settings, local) };
 }
 

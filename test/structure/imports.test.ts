@@ -12,9 +12,10 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
  */
 const allowed: Record<string, readonly string[]> = {
   audio: [],
-  browser: ["engine"],
+  browser: ["engine", "audio"],
   engine: [],
   contract: [],
+  microphone: [],
   store: ["engine/port", "contract"],
   voiceprint: ["contract"],
   processor: ["voiceprint", "contract", "engine/port", "audio/port", "store/port"],
@@ -25,9 +26,9 @@ const allowed: Record<string, readonly string[]> = {
 };
 
 /** Folders that run in a browser as well, or decide without touching the world. */
-const withoutNode = ["browser", "voiceprint", "processor", "contract", "audio", "engine"];
+const withoutNode = ["browser", "microphone", "voiceprint", "processor", "contract", "audio", "engine"];
 /** Node's half of a part; the browser bundle takes another file or none. */
-const nodeOnly = ["engine/platform.ts", "audio/file.ts"];
+const nodeOnly = ["engine/platform.ts", "audio/file.ts", "audio/to-wav.ts"];
 
 interface Import {
   readonly from: string;

@@ -9,6 +9,7 @@ import { type Box, startBox } from "../../dist/server/start.js";
 import { loadConfig } from "../../src/server/config.js";
 import { strings } from "../../src/web/strings.js";
 import { launch, recordingOf, seriousViolations } from "../chromium.js";
+import { wav } from "../voice.js";
 
 const anna = 1;
 const bert = 3;
@@ -182,6 +183,21 @@ test("connects to nothing once it is ready", async () => {
   );
   expect(outcome).toBe("TypeError");
   expect(violations).not.toEqual([]);
+});
+
+test("says that the microphone is muted within two seconds", { timeout: 60_000 }, async () => {
+  writeFileSync(microphone, wav(new Float32Array(48_000 * 5), 48_000));
+  const other = await context.newPage();
+  await other.goto(box.url);
+  await other.fill("#name", "Ann");
+  await other.click(".ring-button");
+  await other.waitForSelector('.ring[data-phase="recording"]');
+  await other.waitForFunction(
+    (said) => document.querySelector(".advice")?.textContent === said,
+    strings.microphone.muted,
+    { timeout: 2000, polling: 50 },
+  );
+  await other.close();
 });
 
 test("explains a refused and an unplugged microphone; fits a phone in the dark", { timeout: 120_000 }, async () => {

@@ -4,9 +4,9 @@ import { expect, test } from "vitest";
 import { AudioValidity, EnrollReason } from "../../src/contract/index.js";
 import { random, tone } from "../../src/demo/voice.js";
 import type { Measures } from "../../src/engine/port.js";
+import { levelOf } from "../../src/microphone/index.js";
 import { adviceFor } from "../../src/web/advice.js";
 import { Fourier, MelSpectrogram, melBands } from "../../src/web/mel-spectrogram.js";
-import { levelOf } from "../../src/web/meters.js";
 import { strings } from "../../src/web/strings.js";
 
 test("transforms as another library does", () => {

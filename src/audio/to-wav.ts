@@ -1,0 +1,95 @@
+/**
+ * Compressed recordings as WAV, by ffmpeg where this machine has it. This is Node's; browsers get src/browser/to-wav.ts in its place.
+ * ffmpeg reads what strangers send: it gets the bytes through a pipe, opens nothing else, takes audio formats only, and ends when its time
+ * or its room is spent.
+ */
+import { spawn } from "node:child_process";
+import { availableParallelism } from "node:os";
+import { AudioError } from "./audio-error.js";
+import { compressedFormat } from "./compressed.js";
+import type { ToWavOptions } from "./port.js";
+
+const command = [
+  ...["-hide_banner", "-nostdin", "-loglevel", "error", "-threads", "1"],
+  // `cache` lets it go back in the pipe: an MP4 may say at its end where its sound is.
+  ...["-protocol_whitelist", "cache,pipe"],
+  ...["-format_whitelist", "matroska,webm,mov,mp4,m4a,3gp,mp3,ogg,flac,aac,amr,aiff,au,caf,wav"],
+  ...["-i", "cache:pipe:0", "-map", "0:a:0", "-f", "wav", "-c:a", "pcm_s16le", "pipe:1"],
+];
+
+const longestMs = 60_000;
+const mostBytes = 2 ** 30;
+
+/** The bytes of a WAV file: those given, where they are one or none that is known here. */
+export async function toWav(bytes: Uint8Array, options: ToWavOptions = {}): Promise<Uint8Array> {
+  const format = compressedFormat(bytes);
+  return format === null ? bytes : inTurn(() => decoded(bytes, format, options));
+}
+
+/** One for each core at a time: uploads are not limited as checks are. */
+const places = availableParallelism();
+const waiting: (() => void)[] = [];
+let running = 0;
+
+async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  if (running >= places) await new Promise<void>((resolve) => waiting.push(resolve));
+  else running++;
+  try {
+    return await work();
+  } finally {
+    const next = waiting.shift();
+    if (next) next();
+    else running--;
+  }
+}
+
+function decoded(bytes: Uint8Array, format: string, { signal, maxBytes = mostBytes }: ToWavOptions) {
+  signal?.throwIfAborted();
+  return new Promise<Uint8Array>((resolve, reject) => {
+    const ffmpeg = spawn("ffmpeg", command, { env: { PATH: process.env.PATH ?? "" }, windowsHide: true });
+    const refuse = (error: Error) => {
+      ffmpeg.kill("SIGKILL");
+      reject(error);
+    };
+    const timer = setTimeout(
+      () => refuse(unreadable(format, `ffmpeg took more than ${longestMs / 1000} s`)),
+      longestMs,
+    );
+    const abort = () => refuse(signal!.reason as Error);
+    signal?.addEventListener("abort", abort, { once: true });
+    const chunks: Buffer[] = [];
+    let length = 0;
+    let said = "";
+    ffmpeg.stdout.on("data", (chunk: Buffer) => {
+      length += chunk.length;
+      chunks.push(chunk);
+      if (length > maxBytes)
+        refuse(new AudioError("UNSUPPORTED_ENCODING", `this ${format} holds more than ${maxBytes} bytes of sound`));
+    });
+    ffmpeg.stderr.on("data", (chunk: Buffer) => {
+      if (said.length < 2000) said += chunk;
+    });
+    // It may stop reading early; what it says tells why.
+    ffmpeg.stdin.on("error", () => {});
+    ffmpeg.on("error", (error: NodeJS.ErrnoException) => {
+      const missing = `this is ${format}; install ffmpeg to read it here, or convert it to WAV`;
+      refuse(error.code === "ENOENT" ? new AudioError("UNSUPPORTED_ENCODING", missing) : error);
+    });
+    ffmpeg.on("close", (code) => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+      if (code === 0 && length > 0) resolve(new Uint8Array(Buffer.concat(chunks)));
+      else reject(unreadable(format, reasonOf(said)));
+    });
+    ffmpeg.stdin.end(bytes);
+  });
+}
+
+const unreadable = (format: string, why: string) =>
+  new AudioError("CORRUPT_DATA", `this ${format} cannot be read: ${why}`);
+
+/** Its last line, without what it says of its own pipe. */
+function reasonOf(said: string): string {
+  const lines = said.split("\n").filter((line) => line.trim() !== "" && !/seekback|Last message repeated/.test(line));
+  return (lines.at(-1) ?? "it holds no sound").replace(/^cache:pipe:0: /, "").trim();
+}

@@ -1,0 +1,11 @@
+/** The microphone of a browser, for who builds pages: `import { openMicrophone, startRecording } from "vivavoce/microphone"`. */
+export {
+  type Microphone,
+  MicrophoneError,
+  type MicrophoneEvents,
+  type MicrophoneOptions,
+  type MicrophoneProblem,
+  openMicrophone,
+} from "./microphone.js";
+export { type Recorder, type RecorderEvents, startRecording } from "./recorder.js";
+export { levelOf, type SoundState } from "./sound-state.js";

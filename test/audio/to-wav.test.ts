@@ -1,0 +1,106 @@
+/** Compressed recordings, encoded and decoded by the real ffmpeg. */
+import { execFileSync } from "node:child_process";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { readRecording } from "../../src/audio/index.js";
+import { toWav } from "../../src/audio/to-wav.js";
+import { openWorld, refusal } from "../processor/world.js";
+import { speak, wav } from "../voice.js";
+
+const rateHz = 16_000;
+const spoken = speak({ speaker: 1, seconds: 4, rateHz });
+const original = wav(spoken, rateHz);
+
+/** An MP4 says at its end where its sound is, unless it is told not to: as phones write it. */
+const formats = {
+  MP3: ["-f", "mp3"],
+  "MP4 or M4A": ["-c:a", "aac", "-f", "mp4"],
+  "WebM or Matroska": ["-c:a", "libopus", "-f", "webm"],
+  "Ogg (Opus or Vorbis)": ["-c:a", "libopus", "-f", "ogg"],
+  FLAC: ["-f", "flac"],
+  AAC: ["-c:a", "aac", "-f", "adts"],
+};
+
+function encoded(format: keyof typeof formats): Uint8Array {
+  // To a file: an MP4 cannot be written to a pipe as phones write it.
+  const script = 'f=$(mktemp) && ffmpeg -y -loglevel error -i pipe:0 "$@" "$f" && cat "$f"; rm -f "$f"';
+  return execFileSync("sh", ["-c", script, "sh", ...formats[format]], { input: original, maxBuffer: 2 ** 26 });
+}
+
+const samplesOf = (bytes: Uint8Array) =>
+  Float32Array.from([...readRecording(bytes).read(0)].flatMap((part) => [...part]));
+
+/** Loudness of each fiftieth of a second: codecs change samples and may begin a little later, but not this. */
+function loudness(samples: Float32Array, rate: number): number[] {
+  const step = rate / 50;
+  return Array.from({ length: Math.floor(samples.length / step) }, (_, i) =>
+    Math.sqrt(samples.subarray(i * step, (i + 1) * step).reduce((sum, value) => sum + value * value, 0) / step),
+  );
+}
+
+/** Cosine of two courses of loudness, the second moved by whole steps. */
+function likeness(one: readonly number[], other: readonly number[], by: number): number {
+  const moved = one.map((_, i) => other[i + by] ?? 0);
+  const product = (a: readonly number[], b: readonly number[]) => a.reduce((sum, value, i) => sum + value * b[i]!, 0);
+  return product(one, moved) / Math.sqrt(product(one, one) * product(moved, moved));
+}
+
+afterEach(() => vi.unstubAllEnvs());
+
+describe("with ffmpeg", () => {
+  test.each(Object.keys(formats) as (keyof typeof formats)[])("%s is heard as it was spoken", async (format) => {
+    const decoded = await toWav(encoded(format));
+    const { rateHz: rate, frames, channels } = readRecording(decoded);
+    expect(channels).toBe(1);
+    expect(Math.abs(frames / rate - 4)).toBeLessThan(0.2 /* a codec's delay and padding */);
+    const [before, after] = [loudness(spoken, rateHz), loudness(samplesOf(decoded), rate)];
+    // At most 120 ms later, which is more than any codec's delay.
+    const best = Math.max(...[0, 1, 2, 3, 4, 5, 6].map((by) => likeness(before, after, by)));
+    expect(best).toBeGreaterThan(0.97);
+    expect(likeness(before, after, 25)).toBeLessThan(best);
+  });
+
+  test("WAV and what is no audio stay as they are", async () => {
+    expect(await toWav(original)).toBe(original);
+    const text = new TextEncoder().encode("this is no audio");
+    expect(await toWav(text)).toBe(text);
+  });
+
+  test("a damaged file, one too long, and a caller who leaves are told in words", async () => {
+    const mp3 = encoded("MP3");
+    await expect(toWav(Uint8Array.from([0x49, 0x44, 0x33, ...new Array(500).fill(7)]))).rejects.toThrow(
+      /^this MP3 cannot be read: /,
+    );
+    await expect(toWav(mp3, { maxBytes: 10_000 })).rejects.toThrow("this MP3 holds more than 10000 bytes of sound");
+    await expect(toWav(mp3, { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: "AbortError" });
+    const leaving = new AbortController();
+    const reading = toWav(mp3, { signal: leaving.signal });
+    leaving.abort();
+    await expect(reading).rejects.toMatchObject({ name: "AbortError" });
+  });
+
+  test("what names other files or addresses opens none of them", async () => {
+    // A playlist inside the first bytes of an MP3: only audio formats are taken.
+    const playlist = new TextEncoder().encode("ID3\n#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n");
+    await expect(toWav(playlist)).rejects.toThrow(/cannot be read/);
+  });
+
+  test("an upload takes it, and is refused without the decoder", async () => {
+    const webm = encoded("WebM or Matroska");
+    const { processor, context, store } = await openWorld({ toWav });
+    const { gkMediaSegmentId } = await processor.addMediaSegment({ context, chunk: webm });
+    const kept = (await store.media.get("bank", gkMediaSegmentId!.value))!;
+    expect(kept).toMatchObject({ encoding: "wav", channels: 1, rateHz: 48_000 });
+    expect(readRecording(kept.audio).frames).toBeGreaterThan(3.8 * 48_000);
+    const plain = await openWorld();
+    expect(await refusal(plain.processor.addMediaSegment({ context: plain.context, chunk: webm }))).toMatchObject({
+      code: "INVALID_REQUEST",
+      fields: ["chunk not_audio"],
+    });
+  });
+});
+
+test("without ffmpeg it says what to do", async () => {
+  const mp3 = encoded("MP3");
+  vi.stubEnv("PATH", "/nowhere");
+  await expect(toWav(mp3)).rejects.toThrow("this is MP3; install ffmpeg to read it here, or convert it to WAV");
+});
