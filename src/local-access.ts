@@ -1,8 +1,8 @@
 /** What the easy door needs beyond the contract, from the processor of this process. */
 import type { VoiceprintsProcessor } from "./processor/voiceprints-processor.js";
-import type { LocalAccess } from "./voiceprints.js";
+import type { LiveAccess } from "./voiceprints.js";
 
-export const localAccess = (processor: VoiceprintsProcessor): LocalAccess => ({
+export const localAccess = (processor: VoiceprintsProcessor): LiveAccess => ({
   listen: (request, options) => processor.openLiveAnalysis(request, options),
   listenToEnroll: (request, options) => processor.openLiveEnrollment(request, options),
   close: () => processor.close(),

@@ -179,23 +179,25 @@ export interface EnrollChoices extends CallChoices {
   readonly train?: boolean;
 }
 
-/** What only the process with the engine can do. */
-export interface LocalAccess {
-  listen(request: LiveRequest, options: OperationOptions): Promise<LiveCheck<AnalyzeAudioResult>>;
-  listenToEnroll(
-    request: MessageInitShape<typeof TrainRequestSchema> & { readonly rateHz: number },
-    options: OperationOptions,
-  ): Promise<LiveTask>;
+/** Audio that is still arriving: heard in this process, or by a box. */
+export interface LiveAccess {
+  listen(request: LiveRequest, options: OperationOptions): Promise<AnalysisTask>;
+  listenToEnroll(request: LiveEnrollmentRequest, options: OperationOptions): Promise<EnrollmentTask>;
+  /** Ends what was opened for it. */
   close(): Promise<void>;
 }
+
+export type AnalysisTask = Pick<LiveCheck<AnalyzeAudioResult>, "push" | "finish" | "close">;
+export type EnrollmentTask = Pick<LiveTask, "push" | "finish" | "close">;
+export type LiveEnrollmentRequest = MessageInitShape<typeof TrainRequestSchema> & { readonly rateHz: number };
 
 export class Voiceprints {
   constructor(
     /** The contract's operations, for everything that the easy door has no word for. */
     readonly operations: Operations,
     private readonly settings: Settings,
-    /** `null`: the operations are those of a box. */
-    private readonly local: LocalAccess | null = null,
+    /** `null`: whoever opened it listens to nothing. */
+    private readonly live: LiveAccess | null = null,
   ) {}
 
   /** Adds recordings to a person's print and trains it when there is enough. Can be called again with more. */
@@ -278,14 +280,11 @@ export class Voiceprints {
 
   /** Listens to audio that is still arriving: `push` chunks until `answer` is there, or `finish`. */
   async listen(target: Target & AttackChoices, rateHz: number, choices: CallChoices = {}): Promise<Listener> {
-    const { listen } = this.#local(
-      "this connection sends recordings whole; for audio that is still arriving use LiveCall",
-    );
     const targets = await this.#targets({ ...choices, ...target });
     const session = await startSession(this.operations, this.settings);
     try {
       const ignoreCheckpoints = choices.ignoreCheckpoints ?? false;
-      const check = await listen(
+      const check = await this.#liveAccess().listen(
         { context: session, rateHz, ignoreCheckpoints, ...targets.request, ...attacks(target) },
         operationOptions(choices),
       );
@@ -303,14 +302,12 @@ export class Voiceprints {
 
   /** Enrolls from audio that is still arriving: `push` chunks until `enrollment` is there, or `finish`. */
   async listenToEnroll(person: string, rateHz: number, choices: CallChoices = {}): Promise<EnrollmentListener> {
-    const { listenToEnroll } = this.#local(
-      "this connection sends recordings whole; to enroll from audio that is still arriving use LiveCall",
-    );
     const session = await startSession(this.operations, this.settings);
     try {
       const owner = { kind: "person", name: person, tag: choices.tag ?? "" } as const;
       const gkVoiceprintProfileId = { value: await findOrCreateProfile(this.operations, this.settings.scope, owner) };
-      const task = await listenToEnroll({ context: session, gkVoiceprintProfileId, rateHz }, operationOptions(choices));
+      const request = { context: session, gkVoiceprintProfileId, rateHz };
+      const task = await this.#liveAccess().listenToEnroll(request, operationOptions(choices));
       return new EnrollmentListener(task, rateHz, () => stopSession(this.operations, session));
     } catch (error) {
       await stopSession(this.operations, session);
@@ -384,7 +381,7 @@ export class Voiceprints {
   }
 
   async close(): Promise<void> {
-    await this.local?.close();
+    await this.live?.close();
   }
 
   async #enroll(
@@ -481,9 +478,10 @@ export class Voiceprints {
   }
 
   /** `refusal`: what to say where the operations are those of a server. */
-  #local(refusal: string): LocalAccess {
-    if (this.local) return this.local;
-    throw new StatusError({ statusCode: StatusCode.NOT_IMPLEMENTED, message: refusal });
+  #liveAccess(): LiveAccess {
+    if (this.live) return this.live;
+    const message = "these voices were opened without live audio: use openVoiceprints or connectVoiceprints";
+    throw new StatusError({ statusCode: StatusCode.NOT_IMPLEMENTED, message });
   }
 
   async #targets({ persons, fraudsters, tag }: Target & CallChoices) {
@@ -651,17 +649,42 @@ function samplesOfChunk(chunk: AudioChunk, rateHz: number): Float32Array {
   );
 }
 
+/** The session of a live task: it stops once, with the task. */
+class LiveSession {
+  #open = true;
+
+  constructor(private readonly onEnd: () => Promise<void>) {}
+
+  /** A task that failed has ended, and its session with it. */
+  async orStop<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#open) return;
+    this.#open = false;
+    await this.onEnd();
+  }
+}
+
 /** A live check and its session. */
 export class Listener {
   #answer: Analysis | null = null;
-  #open = true;
+  readonly #session: LiveSession;
 
   constructor(
-    private readonly check: LiveCheck<AnalyzeAudioResult>,
+    private readonly check: AnalysisTask,
     private readonly rateHz: number,
     private readonly analysisOf: (result: AnalyzeAudioResult) => Analysis,
-    private readonly onEnd: () => Promise<void>,
-  ) {}
+    onEnd: () => Promise<void>,
+  ) {
+    this.#session = new LiveSession(onEnd);
+  }
 
   /** Set as soon as a checkpoint gave a clear answer. */
   get answer(): Analysis | null {
@@ -673,7 +696,7 @@ export class Listener {
     // A wrong chunk is refused while the check goes on.
     const samples = samplesOfChunk(chunk, this.rateHz);
     if (this.#answer) return this.#answer;
-    const { result } = await this.#orStop(this.check.push(samples));
+    const { result } = await this.#session.orStop(this.check.push(samples));
     return result && this.#end(result);
   }
 
@@ -687,35 +710,19 @@ export class Listener {
   }
 
   async finish(): Promise<Analysis> {
-    return this.#answer ?? this.#end(await this.#orStop(this.check.finish()));
+    return this.#answer ?? this.#end(await this.#session.orStop(this.check.finish()));
   }
 
   /** Ends without an answer. */
   async close(): Promise<void> {
     await this.check.close();
-    await this.#stop();
+    await this.#session.stop();
   }
 
   async #end(result: AnalyzeAudioResult): Promise<Analysis> {
     this.#answer ??= this.analysisOf(result);
-    await this.#stop();
+    await this.#session.stop();
     return this.#answer;
-  }
-
-  /** A check that failed has ended, and its session with it. */
-  async #orStop<T>(work: Promise<T>): Promise<T> {
-    try {
-      return await work;
-    } catch (error) {
-      await this.#stop();
-      throw error;
-    }
-  }
-
-  async #stop(): Promise<void> {
-    if (!this.#open) return;
-    this.#open = false;
-    await this.onEnd();
   }
 }
 
@@ -729,13 +736,15 @@ export interface LiveEnrollmentState {
 /** A live enrollment and its session. */
 export class EnrollmentListener {
   #enrollment: LiveEnrollmentState | null = null;
-  #open = true;
+  readonly #session: LiveSession;
 
   constructor(
-    private readonly task: LiveTask,
+    private readonly task: EnrollmentTask,
     private readonly rateHz: number,
-    private readonly onEnd: () => Promise<void>,
-  ) {}
+    onEnd: () => Promise<void>,
+  ) {
+    this.#session = new LiveSession(onEnd);
+  }
 
   /** Set as soon as training is at its best: no more audio is needed. */
   get enrollment(): LiveEnrollmentState | null {
@@ -745,18 +754,18 @@ export class EnrollmentListener {
   async push(chunk: AudioChunk): Promise<LiveEnrollmentState | null> {
     const samples = samplesOfChunk(chunk, this.rateHz);
     if (this.#enrollment) return this.#enrollment;
-    const result = await this.#orStop(this.task.push(samples));
+    const result = await this.#session.orStop(this.task.push(samples));
     return result && this.#end(result);
   }
 
   async finish(): Promise<LiveEnrollmentState> {
-    return this.#enrollment ?? this.#end(await this.#orStop(this.task.finish()));
+    return this.#enrollment ?? this.#end(await this.#session.orStop(this.task.finish()));
   }
 
   /** Ends here; what was enrolled stays. */
   async close(): Promise<void> {
     await this.task.close();
-    await this.#stop();
+    await this.#session.stop();
   }
 
   async #end(result: LiveResult): Promise<LiveEnrollmentState> {
@@ -764,23 +773,8 @@ export class EnrollmentListener {
     const { enrollStatus = EnrollStatus.UNSPECIFIED, enrolledSegments = 0, training } = result.value;
     const trained = training?.reason === TrainReason.TRAIN_OK;
     this.#enrollment = { status: EnrollStatus[enrollStatus] as keyof typeof EnrollStatus, enrolledSegments, trained };
-    await this.#stop();
+    await this.#session.stop();
     return this.#enrollment;
-  }
-
-  async #orStop<T>(work: Promise<T>): Promise<T> {
-    try {
-      return await work;
-    } catch (error) {
-      await this.#stop();
-      throw error;
-    }
-  }
-
-  async #stop(): Promise<void> {
-    if (!this.#open) return;
-    this.#open = false;
-    await this.onEnd();
   }
 }
 

@@ -126,6 +126,12 @@ interface TokenSource {
   another(refusal: unknown): boolean;
 }
 
+/** What gets a token for one connection after the other; `null` where the box asks for none. */
+export function tokensOf(options: ConnectOptions): () => Promise<string | null> {
+  const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
+  return tokenSource(options, options.url.replace(/\/+$/, ""), fetch).next;
+}
+
 function tokenSource({ token, credentials }: ConnectOptions, url: string, fetch: typeof globalThis.fetch): TokenSource {
   if (token !== undefined && credentials) throw new TypeError("pass either token or credentials, not both");
   if (!credentials)

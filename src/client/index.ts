@@ -1,7 +1,9 @@
 /** A typed client of a box, for Node and browsers: the operations of the contract, by their names. */
 import { defaultConfigurationSetId } from "../voiceprint/configuration-set.js";
 import { Voiceprints } from "../voiceprints.js";
+import { boxLiveAccess } from "./box-live.js";
 import { type ConnectOptions, connect } from "./connect.js";
+import type { WebSocketClass } from "./live.js";
 
 export { StatusCode, StatusError } from "../contract/index.js";
 export type { OperationOptions, Operations } from "../contract/operations.js";
@@ -15,10 +17,12 @@ export interface ConnectVoiceprintsOptions extends ConnectOptions {
   readonly scope?: string;
   /** `ivr-text-dependent` by default. */
   readonly configset?: string;
+  /** For `listen` and `listenToEnroll` where the runtime has none, as Node 20: that of the package `ws`. */
+  readonly WebSocket?: WebSocketClass;
 }
 
 /** The easy door to a box: voices by name, in one line each. `listen` and `listenToEnroll` it refuses: use `LiveCall`. */
 export function connectVoiceprints(options: ConnectVoiceprintsOptions): Voiceprints {
-  const { scope = "default", configset = defaultConfigurationSetId, ...connection } = options;
-  return new Voiceprints(connect(connection), { scope, configset });
+  const { scope = "default", configset = defaultConfigurationSetId, WebSocket, ...connection } = options;
+  return new Voiceprints(connect(connection), { scope, configset }, boxLiveAccess(connection, WebSocket));
 }

@@ -27,7 +27,7 @@ export interface LiveCallOptions {
   /** Address of the box: `https://voice.example.com:8080`. */
   readonly url: string;
   /** A token, or what gets one; absent where the box asks for none. */
-  readonly token?: string | (() => Promise<string>);
+  readonly token?: string | (() => Promise<string | null>);
   readonly start: MessageInitShape<typeof ListenStartSchema>;
   readonly onEvent: (response: ListenResponse) => void;
   readonly WebSocket?: WebSocketClass;
@@ -107,7 +107,7 @@ export class LiveCall {
           message: "this runtime has no WebSocket; install the package ws and pass its WebSocket as an option",
         }),
       );
-    let bearer: string | undefined;
+    let bearer: string | null | undefined;
     try {
       bearer = typeof token === "function" ? await token() : token;
     } catch (error) {
@@ -115,7 +115,7 @@ export class LiveCall {
     }
     if (this.#isOver) return;
     const address = `${url.replace(/\/+$/, "").replace(/^http/, "ws")}/v1/live`;
-    const socket = new Socket(address, [PROTOCOL, ...(bearer === undefined ? [] : [`bearer.${bearer}`])]);
+    const socket = new Socket(address, [PROTOCOL, ...(bearer ? [`bearer.${bearer}`] : [])]);
     socket.binaryType = "arraybuffer";
     let refusal: StatusError | null = null;
     socket.onopen = () => {

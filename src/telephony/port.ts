@@ -42,6 +42,23 @@ export interface DialectSession {
   leave(): readonly Frame[];
 }
 
+/** Of a dialect that carries nothing but audio to the box: what is found goes to the webhook and to the session. */
+export abstract class OneWaySession implements DialectSession {
+  abstract receive(frame: Frame): Received;
+  accepted(): readonly Frame[] {
+    return [];
+  }
+  tell(): readonly Frame[] {
+    return [];
+  }
+  refuse(): readonly Frame[] {
+    return [];
+  }
+  leave(): readonly Frame[] {
+    return [];
+  }
+}
+
 /** The other side does not speak the dialect. */
 export class DialectError extends Error {
   override readonly name = "DialectError";

@@ -4,9 +4,9 @@ import {
   type CallEvent,
   type CallFields,
   type CallFormat,
-  type DialectSession,
   type Frame,
   nothing,
+  OneWaySession,
   type Received,
 } from "../port.js";
 import { JitterBuffer, type Ordered } from "./jitter-buffer.js";
@@ -28,7 +28,7 @@ const COMFORT_NOISE = 13;
 const FIRST_DYNAMIC = 96;
 const PATIENCE_PACKETS = 3;
 
-export class RtpSession implements DialectSession {
+export class RtpSession extends OneWaySession {
   readonly #format: (typeof FORMATS)[RtpFormat];
   readonly #buffer: JitterBuffer;
   #source: number | null = null;
@@ -41,6 +41,7 @@ export class RtpSession implements DialectSession {
     /** Of telephone events; 101 is the custom. */
     private readonly keyPayloadType = 101,
   ) {
+    super();
     this.#format = FORMATS[format];
     const bytesPerSample = this.#format.encoding === "l16" ? 2 : 1;
     this.#buffer = new JitterBuffer(PATIENCE_PACKETS, ({ payloadType, payload }) =>
@@ -89,18 +90,5 @@ export class RtpSession implements DialectSession {
     if (digit === null || timestamp === this.#lastKeyAt) return [];
     this.#lastKeyAt = timestamp;
     return [{ kind: "key", digit }];
-  }
-
-  accepted(): readonly Frame[] {
-    return [];
-  }
-  tell(): readonly Frame[] {
-    return [];
-  }
-  refuse(): readonly Frame[] {
-    return [];
-  }
-  leave(): readonly Frame[] {
-    return [];
   }
 }

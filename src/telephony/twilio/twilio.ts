@@ -5,7 +5,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import {
   DialectError,
-  type DialectSession,
   events,
   type Frame,
   fieldsOf,
@@ -13,16 +12,20 @@ import {
   type Json,
   jsonOf,
   nothing,
+  OneWaySession,
   type Received,
 } from "../port.js";
 
-export class TwilioSession implements DialectSession {
+/** Twilio takes audio, marks and clears, none of which its application would see: nothing is told on the socket. */
+export class TwilioSession extends OneWaySession {
   #isStarted = false;
   /** Media are numbered in each track: a hole is lost audio. */
   #chunk = 0;
   #chunkSamples = 0;
 
-  constructor(private readonly track: "inbound" | "outbound" = "inbound") {}
+  constructor(private readonly track: "inbound" | "outbound" = "inbound") {
+    super();
+  }
 
   receive(frame: Frame): Received {
     const message = jsonOf(frame);
@@ -72,23 +75,6 @@ export class TwilioSession implements DialectSession {
     return lost > 0
       ? events({ kind: "lost", samples: lost }, { kind: "audio", bytes })
       : events({ kind: "audio", bytes });
-  }
-
-  accepted(): readonly Frame[] {
-    return [];
-  }
-
-  /** Twilio takes audio, marks and clears, none of which its application would see. */
-  tell(): readonly Frame[] {
-    return [];
-  }
-
-  refuse(): readonly Frame[] {
-    return [];
-  }
-
-  leave(): readonly Frame[] {
-    return [];
   }
 }
 

@@ -1,0 +1,91 @@
+/** The easy door's live audio: in this process and on a box, the same words and the same answers. */
+import { afterAll, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { connectVoiceprints, type WebSocketClass } from "../../src/client/index.js";
+import { localAccess } from "../../src/local-access.js";
+import { type AudioChunk, Voiceprints } from "../../src/voiceprints.js";
+import { rateHz, silence, take } from "../processor/fixture-engine.js";
+import { openWorld, pcm16, scopeA } from "../processor/world.js";
+import { scope, startLiveBox, stopLiveBoxes } from "./live-box.js";
+
+afterAll(stopLiveBoxes);
+
+const configset = "ivr-text-dependent";
+const doors = {
+  async "in this process"() {
+    const { processor } = await openWorld();
+    return new Voiceprints(processor, { scope: scopeA, configset }, localAccess(processor));
+  },
+  async "on a box"() {
+    const { box } = await startLiveBox();
+    return connectVoiceprints({ url: box.url, scope, WebSocket: WebSocket as unknown as WebSocketClass });
+  },
+};
+
+const enrolled = async (voice: Voiceprints) => {
+  const takes = [3, 3.1, 3.2].map((seconds) => ({ samples: take(100, seconds), rateHz }));
+  await voice.enroll("ada", takes);
+  return voice;
+};
+
+/** As all that a chunk can be. */
+const kinds: Record<string, (samples: Float32Array) => AudioChunk> = {
+  Float32Array: (samples) => samples.slice(),
+  Int16Array: (samples) => Int16Array.from(samples, (x) => Math.round(x * 32768)),
+  "bytes of pcm16": (samples) => ({ bytes: pcm16([samples]), encoding: "pcm16" }),
+  "bytes of l16": (samples) => ({ bytes: Uint8Array.from(Buffer.from(pcm16([samples])).swap16()), encoding: "l16" }),
+};
+
+describe.each(Object.entries(doors))("%s", (_, open) => {
+  it("listens to chunks of any kind and answers as soon as it is clear", async () => {
+    const voice = await enrolled(await open());
+    for (const [kind, chunkOf] of Object.entries(kinds)) {
+      const listener = await voice.listen({ persons: ["ada"] }, rateHz);
+      const chunks = Array.from({ length: 24 }, () => chunkOf(take(100, 0.25)));
+      const answer = await listener.follow(chunks);
+      expect([kind, answer.decision, answer.likeliestPerson]).toEqual([kind, "AUTHENTIC", "ada"]);
+      expect(listener.answer).toEqual(answer);
+    }
+    await voice.close();
+  });
+
+  it("names what is no chunk and goes on listening", async () => {
+    const voice = await enrolled(await open());
+    const listener = await voice.listen({ persons: ["ada"] }, rateHz);
+    await listener.push(take(100, 0.5));
+    for (const [wrong, name] of [
+      [new Uint8Array(4), "Uint8Array"],
+      [[0.1], "Array"],
+      ["audio", "string"],
+      [null, "null"],
+    ] as const)
+      await expect(listener.push(wrong as never)).rejects.toThrow(new RegExp(`Int16Array or .* got ${name}`));
+    await expect(listener.push({ bytes: new Uint8Array(3), encoding: "pcm16" })).rejects.toThrow();
+    await listener.push(take(100, 1));
+    expect(await listener.finish()).toMatchObject({ decision: "AUTHENTIC" });
+    await voice.close();
+  });
+
+  it("enrolls from live audio, and names what is no chunk there too", async () => {
+    const voice = await open();
+    const listener = await voice.listenToEnroll("bea", rateHz);
+    await expect(listener.push("audio" as never)).rejects.toThrow(/got string/);
+    let state = null;
+    for (const part of [take(500, 2.9), silence(1), take(500, 4), silence(1), take(500, 9)])
+      state = await listener.push(Int16Array.from(part, (x) => Math.round(x * 32768)));
+    state ??= await listener.finish();
+    expect(state).toMatchObject({ trained: true, status: "TRAIN_SUGGESTED" });
+    expect(await voice.verify("bea", { samples: take(500, 3), rateHz })).toMatchObject({ decision: "AUTHENTIC" });
+    await voice.close();
+  });
+
+  it("says who is not there before anything is heard, and closes without an answer", async () => {
+    const voice = await enrolled(await open());
+    await expect(voice.listen({ persons: ["nobody"] }, rateHz)).rejects.toThrow(/nobody/);
+    const listener = await voice.listen({ persons: ["ada"] }, rateHz);
+    await listener.push(take(100, 0.5));
+    await listener.close();
+    await expect(listener.finish()).rejects.toThrow(/closed/);
+    await voice.close();
+  });
+});
