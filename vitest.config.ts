@@ -9,6 +9,7 @@ export const library = [
   "test/engine/calibration-file.test.ts",
   "test/engine/engine.test.ts",
   "test/engine/pool.test.ts",
+  "test/engine/separated-voices.test.ts",
   "test/engine/shipped-model.test.ts",
   "test/live/same-score.test.ts",
   "test/processor/attack-checks.test.ts",

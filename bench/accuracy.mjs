@@ -3,6 +3,8 @@
 //   npm run bench:accuracy -- --spoof …           the attack checks instead: bench/spoof.mjs
 //   npm run bench:accuracy -- --adaptation …      prints that grow with later calls: bench/adaptation.mjs
 //   npm run bench:accuracy -- --open-set …        lists of real voices instead: bench/open-set.mjs
+//   npm run bench:accuracy -- --lost-packets …    telephone calls of which packets are lost: bench/lost-packets.mjs
+//   npm run bench:accuracy -- --two-voices …      agent and caller in one channel: bench/two-voices.mjs
 //   npm run bench:accuracy -- --corpora DIR [--sets cvau-dev,wuw-dev] [--conditions clean,g711,gsm,noise,cut] [--activity] [--json] [--report FILE]
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
@@ -19,6 +21,8 @@ const { values: options } = parseArgs({
     spoof: { type: "boolean", default: false },
     adaptation: { type: "boolean", default: false },
     "open-set": { type: "boolean", default: false },
+    "two-voices": { type: "boolean", default: false },
+    "lost-packets": { type: "boolean", default: false },
     voices: { type: "string" },
     without: { type: "string" },
     callers: { type: "string" },
@@ -73,6 +77,55 @@ if (options.adaptation) {
     sets: options.sets?.split(",") ?? ["wuw-dev", "hv-dev"],
     workers: Number(options.workers),
   });
+  process.exit();
+}
+if (options["lost-packets"]) {
+  const { lostPackets } = await import("./lost-packets.mjs");
+  const { table } = await import("../dist/cli/output.js");
+  const { percent, rate } = await import("../dist/evaluate/format.js");
+  const sets = (options.sets ?? "wuw-dev").split(",");
+  const [workers, resamples] = [Number(options.workers), Number(options.resamples)];
+  const rows = await lostPackets({ ...options, sets, workers, resamples });
+  if (options.json) console.log(JSON.stringify(rows, null, 2));
+  else
+    console.log(
+      table(
+        ["set", "EER, G.711", "EER, 5 % of packets lost", "points", "target: 1.0"],
+        rows.map(({ set, without, withLoss, points, met }) => [
+          set,
+          percent(without),
+          percent(withLoss),
+          rate(points),
+          met ? "met" : "NOT MET",
+        ]),
+      ),
+    );
+  process.exit();
+}
+if (options["two-voices"]) {
+  const { twoVoices } = await import("./two-voices.mjs");
+  const { table } = await import("../dist/cli/output.js");
+  const { rate } = await import("../dist/evaluate/format.js");
+  const sets = (options.sets ?? "wuw-dev,cvau-dev").split(",");
+  const rows = await twoVoices({ ...options, sets, workers: Number(options.workers) });
+  if (options.json) console.log(JSON.stringify(rows, null, 2));
+  else
+    console.log(
+      table(
+        ["set", "channel", "calls", "accepted", "lost", "target: 25.0 %", "impostors accepted", "EER", "no verdict"],
+        rows.map((row) => [
+          row.set,
+          row.title,
+          row.calls,
+          rate(row.accepted),
+          rate(row.lost),
+          row.title.includes("print") ? (row.met ? "met" : "NOT MET") : "",
+          `${rate(row.falselyAccepted)} of ${row.impostors}`,
+          rate(row.equalErrorRate),
+          row.unscored,
+        ]),
+      ),
+    );
   process.exit();
 }
 if (options["open-set"]) {

@@ -1,6 +1,7 @@
 /**
  * Live calls on a box in another process: so many at once in real time (8 kHz, checkpoints at 2 and 5 s of net speech, one person each), and
- * so many that are connected and silent.
+ * so many that are connected and silent. All are connected from the beginning; callers begin to speak one after the other, over as long as a call
+ * lasts, as callers do.
  */
 import { once } from "node:events";
 import { WebSocket } from "ws";
@@ -55,7 +56,8 @@ export async function inRealTime({ url, token, http, calls, seconds }) {
   const recordings = known.map(({ speaker }) => voice(speaker, seconds, 2));
   const one = async (n) => {
     const { gkVoiceprintProfileId } = known[n % PEOPLE];
-    const audio = recordings[n % PEOPLE];
+    const waiting = Buffer.alloc(2 * PACKET_SAMPLES * Math.round((((n * seconds) / calls) * 1000) / PACKET_MS));
+    const audio = Buffer.concat([waiting, recordings[n % PEOPLE]]);
     const context = await session(http);
     const parties = [{ name: "caller", verify: { gkVoiceprintProfileId } }];
     const socket = await openCall(url, token, { context, encoding: "pcm16", rate: RATE, parties });
@@ -85,6 +87,7 @@ export async function inRealTime({ url, token, http, calls, seconds }) {
   };
   await Promise.all(
     Array.from({ length: calls }, async (_, n) => {
+      // Packets of different calls do not come in the same millisecond.
       await new Promise((wake) => setTimeout(wake, (n / calls) * 1000));
       return one(n);
     }),

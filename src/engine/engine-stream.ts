@@ -1,9 +1,11 @@
 /** One recording as it is heard: its state travels to whichever thread is free, its windows are embedded on all of them. */
 import { inCall } from "./call.js";
 import { EngineError } from "./engine-error.js";
-import type { Measures, StreamOptions, VoiceAnalysis, VoiceStream, VoiceWindow } from "./port.js";
+import type { Measures, ModelInfo, StreamOptions, VoiceAnalysis, VoiceStream } from "./port.js";
+import { mostSeparatedSeconds, pieceFrames, SeparatedVoices } from "./separated-voices.js";
 import type { StreamFormat, StreamState, StreamStep, WindowFeatures } from "./stream-kernel.js";
 import type { Threads } from "./threads.js";
+import { OneVoice, type WindowVoices } from "./window-voices.js";
 
 /** Samples that one piece of work listens to: the longest that a thread does not look up. */
 export const piece = 1 << 20;
@@ -13,16 +15,15 @@ export function checkRate(rateHz: number): void {
   throw new EngineError("BAD_RATE", `the sampling rate must be 4,000 to 192,000 Hz, not ${rateHz}`);
 }
 
+/** What a stream needs to know of the model. */
+export type StreamModel = Pick<ModelInfo, "revision" | "windowSeconds">;
+
 export class EngineStream implements VoiceStream {
   readonly #threads: Threads;
   readonly #format: StreamFormat;
   readonly #options: StreamOptions;
-  readonly #revision: string;
+  readonly #voices: WindowVoices;
   #state: StreamState | null = null;
-  /** In the order of the recording. */
-  readonly #windows: Promise<VoiceWindow>[] = [];
-  /** How many of the first windows are known to be done. */
-  #embedded = 0;
   #netSpeechSeconds = 0;
   #ended = false;
   /** Checkpoints that are behind. */
@@ -32,16 +33,22 @@ export class EngineStream implements VoiceStream {
   /** What broke the stream: a recording with a gap in it is never analyzed. */
   #broken: { readonly reason: unknown } | null = null;
 
-  constructor(threads: Threads, rateHz: number, revision: string, options: StreamOptions) {
-    const { maxNetSpeechSeconds = 0 } = options;
+  constructor(threads: Threads, rateHz: number, { revision, windowSeconds }: StreamModel, options: StreamOptions) {
+    const { maxNetSpeechSeconds = 0, separateVoices = false } = options;
     checkRate(rateHz);
     if (!(maxNetSpeechSeconds >= 0 && maxNetSpeechSeconds < 1e6)) {
       throw new EngineError("BAD_ARGUMENT", `maxNetSpeechSeconds must be 0 to 1,000,000, got ${maxNetSpeechSeconds}`);
     }
     this.#threads = threads;
-    this.#format = { rateHz, mostSpeechSeconds: maxNetSpeechSeconds };
     this.#options = options;
-    this.#revision = revision;
+    if (separateVoices) {
+      const mostSpeechSeconds = Math.min(maxNetSpeechSeconds || mostSeparatedSeconds, mostSeparatedSeconds);
+      this.#format = { rateHz, mostSpeechSeconds, windowFrames: pieceFrames };
+      this.#voices = new SeparatedVoices(threads, revision, Math.round(windowSeconds * 100));
+    } else {
+      this.#format = { rateHz, mostSpeechSeconds: maxNetSpeechSeconds };
+      this.#voices = new OneVoice(threads, revision);
+    }
   }
 
   get ended(): boolean {
@@ -67,7 +74,7 @@ export class EngineStream implements VoiceStream {
     this.#broken ??= { reason: new EngineError("CLOSED", "the stream is closed") };
     await this.#before.catch(() => {});
     this.#state = null;
-    this.#windows.length = 0;
+    this.#voices.clear();
   }
 
   /** The samples, moved to another thread where they can be. */
@@ -95,10 +102,7 @@ export class EngineStream implements VoiceStream {
       this.#ended = step.ended;
       this.#netSpeechSeconds = step.netSpeechSeconds;
       left = step.rest;
-      for (const window of step.windows) {
-        await this.#room(pause);
-        this.#windows.push(this.#embed(window, signal));
-      }
+      for (const window of step.windows) await this.#voices.add(window, signal, pause);
       if (until !== undefined && step.netSpeechSeconds >= until) await this.#look(signal);
     }
   }
@@ -112,37 +116,11 @@ export class EngineStream implements VoiceStream {
 
   async conclude(signal: AbortSignal): Promise<VoiceAnalysis> {
     const { measures, tail } = await this.#peek(signal);
-    const last = tail ? [this.#embed(tail, signal)] : [];
-    const windows = await Promise.all([...this.#windows, ...last]);
-    const summary = await this.#threads.call("summarize", [windows], [], signal);
-    return {
-      measures,
-      // Copies: what the caller does with them must not change what the stream goes on with.
-      windows: windows.map((window) => ({ ...window, embedding: window.embedding.slice() })),
-      ...summary,
-      revision: this.#revision,
-    };
+    return this.#voices.conclude(measures, tail, signal);
   }
 
   #peek(signal: AbortSignal): Promise<{ measures: Measures; tail: WindowFeatures | null }> {
     return this.#threads.call("peek", [this.#state, this.#format], [], signal);
-  }
-
-  /** Waits until few enough windows are under way: features of hours of speech must not pile up. */
-  async #room(pause: () => Promise<void>): Promise<void> {
-    while (this.#windows.length - this.#embedded >= 2 * this.#threads.parallel) {
-      await this.#windows[this.#embedded];
-      this.#embedded++;
-      await pause();
-    }
-  }
-
-  #embed({ features, ...window }: WindowFeatures, signal: AbortSignal): Promise<VoiceWindow> {
-    const embedding = this.#threads.call("embed", [features], [features.buffer], signal);
-    const embedded = embedding.then((values) => ({ embedding: values, ...window }));
-    // Waiters get the error; there may be none yet.
-    embedded.catch(() => {});
-    return embedded;
   }
 
   #inTurn<T>(work: (signal: AbortSignal, pause: () => Promise<void>) => Promise<T>): Promise<T> {

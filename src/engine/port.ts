@@ -40,6 +40,11 @@ export interface VoiceAnalysis {
   readonly speakers: number;
   /** SHA-256 (hex) of network and front end. */
   readonly revision: string;
+  /**
+   * Of a stream that separates voices, each by itself, most speech first; two at most. Their net speech is their own, the other measures are the
+   * channel's.
+   */
+  readonly voices?: readonly VoiceAnalysis[];
 }
 
 export interface CallOptions {
@@ -62,6 +67,8 @@ export interface Checkpoints {
 
 export interface StreamOptions extends AnalyzeOptions {
   readonly checkpoints?: Checkpoints;
+  /** Two people may speak: tells them apart, in the first two minutes of speech. */
+  readonly separateVoices?: boolean;
 }
 
 /** A recording that arrives in chunks. The same samples give the same analysis in any chunking, and as one shot. */

@@ -213,10 +213,7 @@ export class Scoring {
       run.clearMean();
       for (let first = 0; first < windows.length; first += most) {
         const part = windows.slice(first, first + most);
-        this.#writeRows(
-          part,
-          part.map((window) => window.speechSeconds),
-        );
+        this.#writeWindows(part);
         run.addRowsToMean(part.length);
       }
       // Windows that cancel each other out leave no voice.
@@ -228,6 +225,42 @@ export class Scoring {
     }
   }
 
+  /** For each window 0 or 1: two groups whose voices are as unlike as can be. At most as many windows as the kernels have rows. */
+  partVoices(windows: readonly VoiceWindow[]): Int32Array {
+    const { run } = this.#kernels;
+    if (windows.length < 2) return new Int32Array(windows.length);
+    if (windows.length > run.scoringMostRows())
+      throw new EngineError("BAD_ARGUMENT", `voices are separated in at most ${run.scoringMostRows()} windows`);
+    try {
+      this.#writeWindows(windows);
+      run.splitVoices(windows.length);
+      return this.#kernels.readIntegers(run.scoringKept(), windows.length);
+    } finally {
+      run.wipeScoring();
+    }
+  }
+
+  /** Whether two groups of windows are two people's, by the same likeness as the windows of one recording. */
+  areTwoVoices(one: Float32Array, other: Float32Array): boolean {
+    const { run } = this.#kernels;
+    try {
+      this.#writeRows([{ embedding: one }, { embedding: other }], [1, 1]);
+      return (
+        run.cosine(run.scoringRows(), run.scoringRows() + 4 * this.#model.dimensions, this.#model.dimensions) <
+        this.#model.calibration.speakers.cosine
+      );
+    } finally {
+      run.wipeScoring();
+    }
+  }
+
+  #writeWindows(windows: readonly VoiceWindow[]): void {
+    this.#writeRows(
+      windows,
+      windows.map((window) => window.speechSeconds),
+    );
+  }
+
   #speakers(windows: readonly VoiceWindow[]): number {
     const { run } = this.#kernels;
     const { cosine, seconds } = this.#model.calibration.speakers;
@@ -235,10 +268,7 @@ export class Scoring {
     const step = Math.ceil(windows.length / run.scoringMostRows());
     const looked = windows.filter((_, i) => i % step === 0);
     if (looked.length < 2) return 1;
-    this.#writeRows(
-      looked,
-      looked.map((window) => window.speechSeconds),
-    );
+    this.#writeWindows(looked);
     return run.splitVoices(looked.length) < cosine && run.splitSmallerSpeech() * step >= seconds ? 2 : 1;
   }
 }

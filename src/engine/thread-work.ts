@@ -69,6 +69,14 @@ export class ThreadWork {
     return this.#scoring.summarize(windows);
   }
 
+  partVoices(windows: readonly VoiceWindow[]): Int32Array {
+    return this.#scoring.partVoices(windows);
+  }
+
+  areTwoVoices(one: Float32Array, other: Float32Array): boolean {
+    return this.#scoring.areTwoVoices(one, other);
+  }
+
   train(segments: readonly Voice[]): TrainedVoice {
     return this.#scoring.train(segments);
   }

@@ -1,7 +1,17 @@
 /** Where work is done: in this thread, or spread over workers. */
 import type { ThreadWork } from "./thread-work.js";
 
-export type Operation = "hear" | "peek" | "embed" | "attackScore" | "summarize" | "train" | "scores" | "memoryBytes";
+export type Operation =
+  | "hear"
+  | "peek"
+  | "embed"
+  | "attackScore"
+  | "summarize"
+  | "partVoices"
+  | "areTwoVoices"
+  | "train"
+  | "scores"
+  | "memoryBytes";
 
 export interface Threads {
   /** How many pieces of work can go on at once. */

@@ -53,7 +53,7 @@ export class VoiceEngine implements Engine {
 
   async analyze(samples: Float32Array, rateHz: number, options: AnalyzeOptions = {}): Promise<VoiceAnalysis> {
     checkInput(samples, rateHz);
-    const stream = new EngineStream(this.#threads, rateHz, this.model.revision, options);
+    const stream = new EngineStream(this.#threads, rateHz, this.model, options);
     return inCall(this.#threads, options, async (signal, pause) => {
       await stream.hear(samples, signal, pause);
       return stream.conclude(signal);
@@ -62,7 +62,7 @@ export class VoiceEngine implements Engine {
 
   async stream(rateHz: number, options: StreamOptions = {}): Promise<VoiceStream> {
     if (this.#closed) throw new EngineError("CLOSED", "the engine is closed");
-    return new EngineStream(this.#threads, rateHz, this.model.revision, options);
+    return new EngineStream(this.#threads, rateHz, this.model, options);
   }
 
   async train(segments: readonly Voice[], options: CallOptions = {}): Promise<TrainedVoice> {

@@ -13,14 +13,25 @@ import {
   decide,
   halfWidthOf,
   type JudgedEvidence,
+  judge,
   judgedEvidence,
   type Outcome,
   rateOfOneComparison,
+  strongestFirst,
 } from "../voiceprint/decision.js";
-import { audioValidity, isUnreadable, outcomeForValidity } from "../voiceprint/quality-gate.js";
+import { isUnreadable, outcomeForValidity } from "../voiceprint/quality-gate.js";
 import { type CheckEvidence, type CheckFailures, type CheckPart, checkParts } from "../voiceprint/session-decision.js";
 import { AttackAudio, AttackChecks, type AttackResults, storedAudio } from "./attacks.js";
-import { analysisOf, measuredAudio, newProcessedAudio } from "./audio-model.js";
+import { analysisOf, newProcessedAudio } from "./audio-model.js";
+import {
+  type CallerVoices,
+  callerVoices,
+  findSeparation,
+  looksAround,
+  type Separation,
+  toldVoice,
+  voicesCompared,
+} from "./caller-voice.js";
 import type { Candidates } from "./candidates.js";
 import type { OpenContext } from "./context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
@@ -28,7 +39,7 @@ import { unlessEngineFails } from "./failures.js";
 import type { CheckedParts, HeardAudio, PartResult } from "./heard-audio.js";
 import type { JointAnalysis, JointStreamOptions } from "./joint-hearing.js";
 import { learnFromCall } from "./learn-from-call.js";
-import { describedAudio } from "./messages.js";
+import { describedAudio, type SeparatedAudio } from "./messages.js";
 import {
   type AudioSource,
   findMedia,
@@ -57,6 +68,16 @@ export const fraudPart = (candidates: Candidates, set: ConfigurationSet): Part =
   checkpoints: set.checkpointsForFraudDetection,
 });
 
+/** What a call comes to. */
+export interface Conclusion {
+  readonly results: readonly PartResult[];
+  readonly attacks: AttackResults;
+  readonly validity: AudioValidity;
+  /** What is said of the audio: of the caller alone where voices were separated; `null` where nothing was heard. */
+  readonly told: JointAnalysis | null;
+  readonly separated: SeparatedAudio | null;
+}
+
 /** The comparisons of one call while audio is heard: looks at checkpoints, then the end. */
 export class Comparison {
   /** Of all parts and of the attack checks, ascending. */
@@ -75,6 +96,7 @@ export class Comparison {
     private readonly options: OperationOptions,
     seconds: number | null,
     ignoreCheckpoints: boolean,
+    private readonly separation: Separation | null = null,
   ) {
     const reachable = (at: readonly number[]) => reachableCheckpoints(at, seconds ?? Number.POSITIVE_INFINITY);
     this.#checkpoints = parts.map((part) =>
@@ -88,12 +110,14 @@ export class Comparison {
 
   /** All checkpoints, those of the attack checks too. */
   get checkpoints(): NonNullable<JointStreamOptions["checkpoints"]> {
-    return { seconds: this.#allCheckpoints, look: (analysis) => this.look(analysis) };
+    const seconds = this.separation ? looksAround(this.#allCheckpoints) : this.#allCheckpoints;
+    return { seconds, look: (analysis) => this.look(analysis) };
   }
 
   /** The models that the candidates need, by their revisions. */
   get revisions(): ReadonlySet<string> {
-    return revisionsOf(this.parts);
+    // Voices that one model has separated are not those of another: prints of other models are not compared then.
+    return this.separation ? new Set() : revisionsOf(this.parts);
   }
 
   /** What the last look at each part said; absent for one that was not looked at. */
@@ -103,12 +127,14 @@ export class Comparison {
 
   /** True when nothing more needs to be heard. */
   async look(analysis: JointAnalysis): Promise<boolean> {
-    if (audioValidity(measuredAudio(analysis), "verify", this.context.set) !== AudioValidity.AUDIO_OK) return false;
+    const { voices } = await this.#callerVoices(analysis);
+    if (voices.length === 0) return false;
+    const spoken = Math.max(...voices.map(({ measures }) => measures.netSpeechSeconds));
     for (const [i, part] of this.parts.entries()) {
-      const reached = this.#checkpoints[i]!.filter((at) => at <= analysis.measures.netSpeechSeconds).length;
+      const reached = this.#checkpoints[i]!.filter((at) => at <= spoken).length;
       if (this.#settled.has(part) || reached <= (this.#passed.get(part) ?? 0)) continue;
       this.#passed.set(part, reached);
-      const result = await this.#score(part, analysis);
+      const result = await this.#score(part, voices);
       this.#looked.set(part, result);
       if (endsEarly(result.outcome.decision)) this.#settled.set(part, result);
     }
@@ -118,27 +144,42 @@ export class Comparison {
     return settled && (await this.attacks.heardEnough(analysis, looksAt(this.#allCheckpoints)));
   }
 
-  /** One result for each part, in their order, and those of the attack checks. */
-  async conclude(
-    analysis: JointAnalysis | null,
-    validity: AudioValidity,
-  ): Promise<{ results: PartResult[]; attacks: AttackResults }> {
+  /** One result for each part, in their order, those of the attack checks, and the voice that they are of. */
+  async conclude(analysis: JointAnalysis): Promise<Conclusion> {
+    const { voices, validity, isAgentRecognized } = await this.#callerVoices(analysis);
+    const { results, attacks } = await this.#conclude(analysis, voices, validity);
+    if (this.separation === null) return { results, attacks, validity, told: analysis, separated: null };
+    const told = toldVoice(analysis, results.find(({ voice }) => voice)?.voice ?? voices[0] ?? null);
+    const otherSeconds = analysis.measures.netSpeechSeconds - told.measures.netSpeechSeconds;
+    return { results, attacks, validity, told, separated: { otherSeconds, isAgentRecognized } };
+  }
+
+  /** Of audio that could not be heard. */
+  async concludeUnheard(validity: AudioValidity): Promise<Conclusion> {
+    return { ...(await this.#conclude(null, [], validity)), validity, told: null, separated: null };
+  }
+
+  async #conclude(analysis: JointAnalysis | null, voices: readonly JointAnalysis[], validity: AudioValidity) {
     const results: PartResult[] = [];
-    for (const part of this.parts) results.push(await this.#conclude(part, analysis, validity));
+    for (const part of this.parts) results.push(await this.#concludePart(part, voices, validity));
     for (const [i, part] of this.parts.entries()) this.#count(part.candidates, results[i]!);
     return { results, attacks: await this.attacks.conclude(analysis, validity, looksAt(this.#allCheckpoints)) };
   }
 
-  async #conclude(part: Part, analysis: JointAnalysis | null, validity: AudioValidity): Promise<PartResult> {
+  async #concludePart(part: Part, voices: readonly JointAnalysis[], validity: AudioValidity): Promise<PartResult> {
     if (part.candidates.count === 0) return unscored(Decision.FAILED, await part.candidates.whyNone(this.context.set));
     if (validity !== AudioValidity.AUDIO_OK)
       return { outcome: outcomeForValidity(validity), evidence: null, scored: [] };
-    return this.#settled.get(part) ?? (await this.#score(part, analysis!));
+    return this.#settled.get(part) ?? (await this.#score(part, voices));
+  }
+
+  #callerVoices(analysis: JointAnalysis): Promise<CallerVoices> {
+    return callerVoices(this.context, this.separation, analysis, this.options);
   }
 
   /** One candidate of a person is a verification: the caller most likely is that person, no impostor. */
   #count({ kind, count, revisions }: Candidates, { outcome, scored }: PartResult): void {
-    if (scored.length === 0 || (kind === "person" && count === 1)) return;
+    if (scored.length === 0 || (kind === "person" && count === 1) || this.separation) return;
     // Rates are counted for one model: prints of another tell nothing of it.
     const { fieldRates } = this.deps;
     if ([...revisions].some((revision) => revision !== fieldRates.revision)) return;
@@ -146,7 +187,16 @@ export class Comparison {
     fieldRates.count(kind === "person" ? "group" : "watchlist", scored, count, matched);
   }
 
-  async #score(part: Part, analysis: JointAnalysis): Promise<PartResult> {
+  /** The voice with the strongest evidence, where several may be the caller's. */
+  async #score(part: Part, voices: readonly JointAnalysis[]): Promise<PartResult> {
+    const results: PartResult[] = [];
+    for (const voice of voices) results.push(await this.#scoreVoice(part, voice));
+    const judged = results.filter((result): result is PartResult & { evidence: JudgedEvidence } => !!result.evidence);
+    judged.sort((one, other) => strongestFirst(judge)(one.evidence, other.evidence));
+    return judged[0] ?? results[0]!;
+  }
+
+  async #scoreVoice(part: Part, analysis: JointAnalysis): Promise<PartResult> {
     const { context, options } = this;
     const { candidates } = part;
     if (analysis.embedding === null) return unscored(Decision.UNCERTAIN, DecisionReason.AUDIO_TOO_SHORT);
@@ -156,15 +206,16 @@ export class Comparison {
     const looks = looksAt(this.#checkpoints[this.parts.indexOf(part)]!);
     const { score } = scored[0]!;
     const { targetRate } = part;
-    const comparisons = { targetRate, candidates: candidates.count, looks };
+    const compared = candidates.count * voicesCompared(this.separation);
+    const comparisons = { targetRate, candidates: compared, looks };
     const evidence = judgedEvidence(score, comparisons, (rate) => context.engine.threshold(rate, score));
-    const rate = rateOfOneComparison(targetRate, candidates.count, looks);
+    const rate = rateOfOneComparison(targetRate, compared, looks);
     const judged = scored.map((one, i) => ({
       ...one,
       threshold: i === 0 ? evidence.threshold + halfWidthOf(evidence) : context.engine.threshold(rate, one.score),
       falseAcceptRate: targetRate,
     }));
-    return { outcome: decide(candidates.kind, evidence), evidence, scored: judged };
+    return { outcome: decide(candidates.kind, evidence), evidence, scored: judged, voice: analysis };
   }
 }
 
@@ -189,7 +240,7 @@ export async function hearAndCompare(
   parts: readonly Part[],
   options: OperationOptions,
   wanted: readonly AttackKind[] = [],
-): Promise<{ heard: HeardAudio; results: PartResult[]; attacks: AttackResults }> {
+): Promise<{ heard: HeardAudio; results: readonly PartResult[]; attacks: AttackResults }> {
   const { scopeId, session, set, engine } = context;
   const attacksIn = (media: MediaSegment | null, channel: number | null) =>
     new AttackChecks(
@@ -202,12 +253,16 @@ export async function hearAndCompare(
     findMedia(deps, scopeId, mediaSegmentId, "gk_processed_audio_id");
   const heardAlready = ({ revision }: ProcessedAudio) =>
     revision === engine.model.revision && [...revisionsOf(parts)].every((needed) => needed === revision);
-  if (source.from === "processed" && heardAlready(source.processed)) {
+  const separation = await findSeparation(deps, context, request.channelSelector, "channel_selector");
+  if (source.from === "processed" && heardAlready(source.processed) && !separation) {
     const { processed } = source;
-    const heard = asProcessed(processed, set);
     const attacks = attacksIn(wanted.length > 0 ? await mediaOf(processed) : null, processed.channel);
     const comparison = new Comparison(deps, context, parts, attacks, options, null, true);
-    return { heard, ...(await comparison.conclude(heard.analysis, heard.validity)) };
+    const concluded = isUnreadable(processed.validity)
+      ? await comparison.concludeUnheard(processed.validity)
+      : await comparison.conclude(analysisOf(processed));
+    const { validity, told } = concluded;
+    return { heard: { audio: describedAudio(processed), validity, analysis: told, unstored: null }, ...concluded };
   }
   const media = source.from === "media" ? source.media : await mediaOf(source.processed);
   const channel = source.from === "media" ? selectChannel(media, request.channelSelector) : source.processed.channel;
@@ -220,30 +275,25 @@ export async function hearAndCompare(
     options,
     recording && secondsOf(recording),
     request.ignoreCheckpoints || recording === null,
+    separation,
   );
   const { checkpoints, revisions } = comparison;
-  const outcome = await hearRecording(deps, scopeId, recording, { channel, checkpoints, revisions }, options);
-  const { analysis } = outcome;
-  const validity = analysis ? audioValidity(measuredAudio(analysis), "verify", set) : outcome.failure;
-  const concluded = await comparison.conclude(analysis, validity);
-  const processed = newProcessedAudio(deps, media, session.id, channel, set, "check", validity, analysis);
+  const hearing = { channel, checkpoints, revisions, separateVoices: separation !== null };
+  const outcome = await hearRecording(deps, scopeId, recording, hearing, options);
+  const concluded = outcome.analysis
+    ? await comparison.conclude(outcome.analysis)
+    : await comparison.concludeUnheard(outcome.failure);
+  const { validity, told, separated } = concluded;
+  const processed = newProcessedAudio(deps, media, session.id, channel, set, "check", validity, told);
   const audio = describedAudio(processed);
-  // The audio may be good: nothing is kept of it when the engine failed, so that it is heard again.
-  return validity === AudioValidity.INTERNAL_ERROR
-    ? { heard: { audio: { ...audio, processedAudioId: null }, validity, analysis, unstored: null }, ...concluded }
-    : { heard: { audio, validity, analysis, unstored: processed }, ...concluded };
-}
-
-function asProcessed(processed: ProcessedAudio, set: ConfigurationSet): HeardAudio {
-  const audio = describedAudio(processed);
-  return isUnreadable(processed.validity)
-    ? { audio, validity: processed.validity, analysis: null, unstored: null }
-    : {
-        audio,
-        validity: audioValidity(measuredAudio(processed), "verify", set),
-        analysis: analysisOf(processed),
-        unstored: null,
-      };
+  // Nothing is kept when the engine failed, so that the audio is heard again; and nothing of separated voices: which is the caller's was
+  // decided for this comparison, and a later one must decide it anew.
+  return validity === AudioValidity.INTERNAL_ERROR || separated
+    ? {
+        heard: { audio: { ...audio, processedAudioId: null, separated }, validity, analysis: told, unstored: null },
+        ...concluded,
+      }
+    : { heard: { audio, validity, analysis: told, unstored: processed }, ...concluded };
 }
 
 /** Keeps what was heard, and what a session's decision is later fused from. */

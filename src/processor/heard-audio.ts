@@ -13,6 +13,8 @@ export interface PartResult {
   readonly evidence: JudgedEvidence | null;
   /** Best first. */
   readonly scored: readonly JudgedPrint[];
+  /** That was scored. */
+  readonly voice?: JointAnalysis;
 }
 
 /** A score beside what it has to reach in its call. */

@@ -23,6 +23,8 @@ export async function learnFromCall(
   const { analysis } = heard;
   const print = parts.authentication?.scored?.[0]?.print;
   if (decision !== Decision.AUTHENTIC || !print || !analysis?.embedding) return;
+  // Some of the other person's speech may be in it.
+  if (heard.audio.separated) return;
   const moves = print.template.revision !== engine.model.revision;
   if (!moves && set.adaptation.maxSessions === 0) return;
   const risks = [parts.fraud, parts.synthetic, parts.playback];

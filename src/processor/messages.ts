@@ -27,6 +27,13 @@ export function duration(seconds: number): { seconds: bigint; nanos: number } {
   return { seconds: BigInt(Math.floor(ms / 1000)), nanos: (ms % 1000) * 1_000_000 };
 }
 
+/** What is said of audio whose voices were separated. */
+export interface SeparatedAudio {
+  /** Net speech that is not the caller's. */
+  readonly otherSeconds: number;
+  readonly isAgentRecognized: boolean;
+}
+
 export interface DescribedAudio {
   readonly mediaSegmentId: Id | null;
   readonly processedAudioId: Id | null;
@@ -35,6 +42,8 @@ export interface DescribedAudio {
   readonly mediaRateHz: number;
   readonly measures: Measures;
   readonly speakers: number;
+  /** Where voices were separated: the net speech is the caller's. */
+  readonly separated?: SeparatedAudio | null;
 }
 
 export const describedAudio = (processed: ProcessedAudio): DescribedAudio => ({
@@ -60,6 +69,12 @@ export function audioDetails(audio: DescribedAudio): MessageInitShape<typeof Aud
     selectedChannel: audio.channel === null ? undefined : { channel: audio.channel },
     processedAudioSamplingRateHz: processedRateHz,
     numberOfDetectedSpeakers: audio.speakers,
+    separatedAudio: audio.separated
+      ? {
+          otherNetAudio: duration(audio.separated.otherSeconds),
+          isAgentRecognized: audio.separated.isAgentRecognized,
+        }
+      : undefined,
   };
 }
 

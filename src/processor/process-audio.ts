@@ -9,6 +9,7 @@ import type {
 import type { MediaSegment, ProcessedAudio } from "../store/port.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { measuredAudio, newProcessedAudio } from "./audio-model.js";
+import { refuseSeparation } from "./caller-voice.js";
 import { assertStillRunning, openContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { audioDetails, describedAudio, ifKnown, uniqueId } from "./messages.js";
@@ -30,6 +31,7 @@ export async function processAudio(
   options: OperationOptions,
 ): Promise<MessageInitShape<typeof ProcessAudioResponseSchema>> {
   const { scopeId, session, set, engine } = await openContext(deps, request.context);
+  refuseSeparation(request.channelSelector, "channel_selector");
   const source = await findAudio(deps, scopeId, request.input);
   const forEnrollment = request.isForEnrollment === true;
   const { media, channel } =

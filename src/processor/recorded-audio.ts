@@ -73,6 +73,7 @@ export interface Hearing {
   readonly checkpoints?: JointStreamOptions["checkpoints"];
   /** Models that hear it beside the scope's own, by their revisions. */
   readonly revisions?: Iterable<string>;
+  readonly separateVoices?: boolean;
 }
 
 /** What became of stored audio: an analysis, or which of the two failed, the audio or the engine. */
@@ -117,20 +118,24 @@ async function analyzeRecording(
   hearing: Hearing,
   options: OperationOptions,
 ): Promise<JointAnalysis> {
-  const { maxNetSpeechSeconds, checkpoints } = hearing;
+  const { maxNetSpeechSeconds, checkpoints, separateVoices = false } = hearing;
   const seconds = secondsOf(recording);
   const limits = {
     ...(options.signal && { signal: options.signal }),
     ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs }),
     ...(maxNetSpeechSeconds !== undefined && { maxNetSpeechSeconds }),
   };
-  if (!checkpoints?.seconds.length && seconds <= longestInOneShotSeconds) {
+  if (!checkpoints?.seconds.length && !separateVoices && seconds <= longestInOneShotSeconds) {
     const analysis = await listener.analyze(readSamples(recording, hearing.channel), recording.rateHz, limits);
     const { netSpeechSeconds, grossSeconds } = analysis.measures;
     options.onProgress?.({ netSpeechSeconds, grossSeconds, totalSeconds: seconds });
     return analysis;
   }
-  const stream = await listener.stream(recording.rateHz, { ...limits, ...(checkpoints && { checkpoints }) });
+  const stream = await listener.stream(recording.rateHz, {
+    ...limits,
+    separateVoices,
+    ...(checkpoints && { checkpoints }),
+  });
   try {
     let frames = 0;
     for (const samples of pieces(recording, hearing.channel)) {

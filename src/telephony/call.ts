@@ -150,13 +150,18 @@ export class Call {
     const agent = filled(line.agent, fields);
     const profile = person === "" ? null : await this.#profileOf(context, person);
     const agentProfile = agent === "" ? null : await this.#profileOf(context, agent);
-    const channel = (selected: number) => (channels === 2 ? { channelSelector: { channel: selected } } : {});
+    const channel = (selected: number) => ({ channelSelector: { channel: selected } });
+    const isShared = channels === 1 && line.separateVoices;
+    const voiceSeparation = agentProfile ? { gkAgentVoiceprintProfileId: agentProfile } : {};
+    // An agent who is named and has no profile cannot be told from the caller: two voices stay two.
+    const separated = agentProfile || agent === "" ? { channelSelector: { voiceSeparation } } : {};
+    const selected = channels === 2 ? channel(line.callerChannel) : isShared ? separated : {};
     const task = profile || line.watchlist || line.syntheticSpeech || line.playback ? this.#check(profile) : null;
-    const enrollment =
-      !profile && person !== "" && line.unknownCaller === "enroll" ? await this.#enrollment(context, person) : null;
+    const mayEnroll = !profile && person !== "" && line.unknownCaller === "enroll" && !isShared;
+    const enrollment = mayEnroll ? await this.#enrollment(context, person) : null;
     const caller = enrollment ?? task;
     return [
-      ...(caller ? [{ name: "caller", ...channel(line.callerChannel), task: caller }] : []),
+      ...(caller ? [{ name: "caller", ...selected, task: caller }] : []),
       ...(agentProfile && channels === 2
         ? [
             {

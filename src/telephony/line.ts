@@ -22,6 +22,8 @@ const shared = {
   callerChannel: z.number().int().min(1).max(2).default(1),
   /** External id of the agent, who is verified in the other channel; empty leaves the agent out. */
   agent: template.default(""),
+  /** One channel has both in it: they are told apart by voice, and the caller alone is checked. */
+  separateVoices: z.boolean().default(false),
   /** What becomes of somebody who has no print yet. */
   unknownCaller: z.enum(["enroll", "ignore"]).default("ignore"),
   /** Id of a watchlist whose fraudsters every caller is compared with. */

@@ -11,7 +11,8 @@ export const messages: Record<string, Record<string, readonly [number, string]>>
     gk_scope_id: [3, "UniqueId"],
     configset_id: [4, "string"],
   },
-  "vendor.biosec.v1.AudioChannelSelector": { channel: [1, "?Int32"] },
+  "vendor.biosec.v1.AudioChannelSelector": { channel: [1, "?Int32"], voice_separation: [2, "VoiceSeparation"] },
+  "vendor.biosec.v1.VoiceSeparation": { gk_agent_voiceprint_profile_id: [1, "UniqueId"] },
   "vendor.biosec.v1.RiskEngineResult": { risk: [1, "?Int32"], reliability: [2, "?Int32"] },
   "vendor.biosec.v1.AudioDetails": {
     gk_media_segment_id: [1, "UniqueId"],
@@ -26,7 +27,9 @@ export const messages: Record<string, Record<string, readonly [number, string]>>
     selected_channel: [10, "AudioChannelSelector"],
     processed_audio_sampling_rate_hz: [11, "?Int32"],
     number_of_detected_speakers: [12, "?Int32"],
+    separated_audio: [13, "SeparatedAudio"],
   },
+  "vendor.biosec.v1.SeparatedAudio": { other_net_audio: [1, "Duration"], is_agent_recognized: [2, "bool"] },
   "vendor.biosec.v1.VoiceprintDetails": {
     gk_voiceprint_profile_id: [1, "UniqueId"],
     gk_owner_id: [2, "UniqueId"],

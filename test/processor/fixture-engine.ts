@@ -3,7 +3,8 @@
  * engine that fails, a score just at the threshold, a hundred thousand candidates.
  *
  * A sample is speech of speaker round(|x| × 1000) when it is not 0. Negative samples are soft speech; the tenths of
- * |x| × 1000 give the noise: .3 is 5 dB, .4 is 1 dB, else 30 dB. Samples of 0.99 and above are saturated.
+ * |x| × 1000 give the noise: .3 is 5 dB, .4 is 1 dB, else 30 dB. Samples of 0.99 and above are saturated. Voices are separated by speaker, the
+ * third and further ones stay in the second.
  */
 import type {
   AnalyzeOptions,
@@ -84,7 +85,11 @@ export function fixtureEngine(): Engine & { readonly behavior: FixtureBehavior }
       let ended = false;
       const { seconds, look } = options?.checkpoints ?? { seconds: [], look: async () => false };
       const limit = options?.maxNetSpeechSeconds ?? Number.POSITIVE_INFINITY;
-      const analysis = async () => analyze(joined(...chunks), rate, options);
+      const analysis = async () => {
+        const samples = joined(...chunks);
+        const whole = analyze(samples, rate, options);
+        return options?.separateVoices ? { ...whole, voices: voicesIn(samples, whole) } : whole;
+      };
       return {
         async push(samples) {
           options?.signal?.throwIfAborted();
@@ -222,6 +227,16 @@ function analysisOf(
     endSeconds: begins + Math.min((i + 1) * windowSeconds, netSpeechSeconds),
   }));
   return { measures, windows, embedding, voiceClass: main[0] % 101, speakers: Math.min(2, speakers.size), revision };
+}
+
+function voicesIn(samples: Float32Array, whole: VoiceAnalysis): VoiceAnalysis[] {
+  const speakers = [...new Set(samples)].filter((x) => x !== 0);
+  const voices = speakers.slice(0, 2).map((speaker, i) => {
+    const own = samples.filter((x) => x === speaker || (i === 1 && x !== 0 && speakers.indexOf(x) > 1));
+    return analysisOf(own, whole.measures.rateHz, whole.revision);
+  });
+  const spoken = ({ measures }: VoiceAnalysis) => measures.netSpeechSeconds;
+  return voices.filter(({ embedding }) => embedding).sort((one, other) => spoken(other) - spoken(one));
 }
 
 /** A speaker's own direction, and a little of the take's. */

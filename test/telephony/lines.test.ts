@@ -1,5 +1,6 @@
 /** Calls on every line of a running box: heard, decided, told to a webhook, and gone afterwards. */
 import { execFile } from "node:child_process";
+import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -27,6 +28,8 @@ const samples = (seconds: number) => new Float32Array(Math.round(seconds * rateH
 
 const secret = "a webhook's secret";
 const authToken = "12345678901234567890123456789012";
+const apiKey = "SGVsbG8sIEkgYW0gdGhlIEFQSSBrZXkh";
+const clientSecret = "TXlTdXBlclNlY3JldEtleVRlbGxOby0xITJAMyM0JDU=";
 const basic = { user: "pbx", password: "a long password" };
 const basicHeader = `Basic ${Buffer.from(`${basic.user}:${basic.password}`).toString("base64")}`;
 
@@ -72,12 +75,15 @@ beforeAll(async () => {
         ...line,
         name: "audiohook",
         dialect: "audiohook",
-        apiKey: "SGVsbG8sIEkgYW0gdGhlIEFQSSBrZXkh",
-        clientSecret: "TXlTdXBlclNlY3JldEtleVRlbGxOby0xITJAMyM0JDU=",
+        apiKey,
+        clientSecret,
+        agent: "anna",
       },
+      { ...line, name: "mixed", dialect: "jambonz", ...basic, separateVoices: true, agent: "anna" },
     ],
   });
   await live.enroll("+4930", speaker);
+  await live.enroll("anna", 700);
 });
 afterAll(async () => {
   await stopLiveBoxes();
@@ -111,6 +117,28 @@ const announce = async (line: string, fields: object) => {
   const announced = (await response.json()) as { uuid?: string; port?: number };
   return { status: response.status, ...announced };
 };
+/** As Genesys signs a connection (https://developer.genesys.cloud/devapps/audiohook/security). */
+function audioHookHeaders(sessionId: string): Record<string, string> {
+  const headers: Record<string, string> = {
+    "audiohook-organization-id": "d7934305-0972-4844-938e-9060eef73d05",
+    "audiohook-correlation-id": "e160e428-53e2-487c-977d-96989bf5c99d",
+    "audiohook-session-id": sessionId,
+    "x-api-key": apiKey,
+  };
+  const now = Math.floor(Date.now() / 1000);
+  const signed: Record<string, string> = {
+    "@request-target": "/telephony/audiohook",
+    "@authority": new URL(live.box.url).host,
+    ...headers,
+  };
+  const names = Object.keys(signed).map((name) => `"${name}"`);
+  const parameters = `(${names.join(" ")});keyid="${apiKey}";nonce="VGhpc0lzQVVuaXF1ZU5vbmNl";alg="hmac-sha256";created=${now};expires=${now + 10}`;
+  const lines = Object.entries({ ...signed, "@signature-params": parameters }).map(
+    ([name, value]) => `"${name}": ${value}`,
+  );
+  const signature = createHmac("sha256", Buffer.from(clientSecret, "base64")).update(lines.join("\n")).digest("base64");
+  return { ...headers, "signature-input": `sig1=${parameters}`, signature: `sig1=:${signature}:` };
+}
 const refusedWith = async (line: string, headers: Record<string, string>) => {
   const socket = new WebSocket(`${live.box.url.replace("http", "ws")}/telephony/${line}`, { headers });
   const [, response] = await once(socket, "unexpected-response");
@@ -264,11 +292,59 @@ describe("WebSocket lines", () => {
     expect(await told("channel", "17.1")).toMatchObject({ decision: "AUTHENTIC" });
   });
 
+  it("jambonz, agent and caller in one channel: the caller alone is verified", async () => {
+    const call = async (callSid: string, caller: Float32Array) => {
+      const socket = await socketTo("mixed", { authorization: basicHeader });
+      socket.send(JSON.stringify({ callSid, from: "+4930", sampleRate: 8000, mixType: "mono" }));
+      for (const turn of [take(700, 2), caller.slice(0, rateHz), take(700, 1), caller])
+        for (const piece of pieces(bytesOf(turn), 3200)) socket.send(piece);
+      socket.close();
+      return told("mixed", callSid);
+    };
+    expect(await call("mixed1", samples(2))).toMatchObject({ decision: "AUTHENTIC" });
+    expect(await call("mixed2", take(500, 2))).toMatchObject({ decision: "NO_MATCH" });
+  });
+
+  it("AudioHook: a signed connection is opened, hears both channels, tells events and closes", async () => {
+    const id = "30b0e395-84d3-4570-ac13-9a62d8f514c0";
+    const socket = await socketTo("audiohook", audioHookHeaders(id));
+    const messages: { type: string; parameters: { entities?: { data: object }[] } }[] = [];
+    const answered = (type: string) =>
+      new Promise<void>((resolve) =>
+        socket.on("message", (data) => JSON.parse(String(data)).type === type && resolve()),
+      );
+    socket.on("message", (data) => messages.push(JSON.parse(String(data))));
+    let seq = 0;
+    const send = (type: string, parameters: object) =>
+      socket.send(JSON.stringify({ version: "2", type, seq: ++seq, serverseq: 0, id, position: "PT0S", parameters }));
+    const opened = answered("opened");
+    send("open", {
+      organizationId: "d7934305-0972-4844-938e-9060eef73d05",
+      conversationId: "090eaa2f-72fa-480a-83e0-8667ff89c0ec",
+      participant: { id: "883efee8-3d6c-4537-b500-6d7ca4b92fa0", ani: "+4930", dnis: "+1-800-555-6789" },
+      media: [{ type: "audio", format: "PCMU", channels: ["external", "internal"], rate: 8000 }],
+    });
+    await opened;
+    const both = Uint8Array.from({ length: 2 * 4 * rateHz }, (_, i) => (i % 2 === 0 ? code : 0xff));
+    for (const piece of pieces(both, 3200)) socket.send(piece);
+    send("ping", {});
+    expect(await told("audiohook", "090eaa2f-72fa-480a-83e0-8667ff89c0ec")).toMatchObject({ decision: "AUTHENTIC" });
+    const closed = answered("closed");
+    send("close", { reason: "end" });
+    await closed;
+    expect(messages.map(({ type }) => type)).toEqual(expect.arrayContaining(["opened", "pong", "event", "closed"]));
+    const events = messages
+      .filter(({ type }) => type === "event")
+      .map(({ parameters }) => parameters.entities![0]!.data);
+    expect(events).toContainEqual(expect.objectContaining({ party: "caller", type: "result", decision: "AUTHENTIC" }));
+    socket.close();
+  });
+
   it("nobody comes in without what the dialect asks for", async () => {
     expect(await refusedWith("twilio", { "x-twilio-signature": "AAAA" })).toBe(401);
     expect(await refusedWith("jambonz", {})).toBe(401);
     expect(await refusedWith("channel", { authorization: `${basicHeader}x` })).toBe(401);
-    expect(await refusedWith("audiohook", { "x-api-key": "SGVsbG8sIEkgYW0gdGhlIEFQSSBrZXkh" })).toBe(401);
+    expect(await refusedWith("audiohook", { "x-api-key": apiKey })).toBe(401);
     expect(await refusedWith("nowhere", {})).toBe(404);
   });
 

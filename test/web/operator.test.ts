@@ -1,10 +1,12 @@
 /** The operator view in a real browser, against a real box: engine, tokens, sign-in and all. */
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { WebSocket } from "ws";
 import { configSchema } from "../../dist/server/config.js";
 import { type Box, startBox } from "../../dist/server/start.js";
 import { keepLastEvaluation } from "../../src/evaluate/last-evaluation.js";
@@ -25,6 +27,8 @@ let browser: Browser;
 let context: BrowserContext;
 let page: Page;
 let client: ContractClient;
+/** Of the first application. */
+let token: string;
 const complaints: string[] = [];
 /** What the view asked with: the owner's token. */
 let authorization = "";
@@ -47,6 +51,7 @@ beforeAll(async () => {
     body: new URLSearchParams({ grant_type: "client_credentials", scope: "bio" }),
   });
   const { access_token } = (await answer.json()) as { access_token: string };
+  token = access_token;
   client = overHttp(
     () => box.url,
     () => access_token,
@@ -148,6 +153,29 @@ test("decisions appear as they are made, beside load, profiles and watchlists", 
   const factor = page.getByRole("img", { name: new RegExp(`^${strings.load.factorPlot}; latest: median 0\\.\\d`) });
   await factor.waitFor();
   expect(await latency.locator("circle").count()).toBeGreaterThan(0);
+});
+
+test("a live call is shown while it is spoken, and goes when it ends", async () => {
+  const calls = page.getByRole("region", { name: strings.calls.heading });
+  await calls.getByText(strings.calls.none).waitFor();
+  const context = await openSession(client);
+  const profile = await client.call("GetGkVoiceprintProfileId", { context, person_id: "anna" });
+  const socket = new WebSocket(`${box.url.replace("http", "ws")}/v1/live`, ["vivavoce.live.v1", `bearer.${token}`]);
+  await once(socket, "open");
+  const { gk_voiceprint_profile_id } = profile;
+  const parties = [{ name: "caller", ignore_checkpoints: true, verify: { gk_voiceprint_profile_id } }];
+  socket.send(JSON.stringify({ start: { context, encoding: "pcm16", rate: 48_000, parties } }));
+  // The samples of a WAV file without its 44 bytes of header.
+  socket.send(takes(anna, 7).subarray(44));
+  const row = calls.locator("tbody tr", { hasText: "websocket" });
+  await row
+    .getByText(/^[1-9]\.\d s$/)
+    .first()
+    .waitFor({ timeout: 30_000 });
+  const ended = once(socket, "close");
+  socket.send('{"end":{}}');
+  await ended;
+  await calls.getByText(strings.calls.none).waitFor({ timeout: 30_000 });
 });
 
 test("shows the last evaluation once there is one", async () => {

@@ -7,6 +7,7 @@ import type {
   ListenStart,
 } from "../../contract/gen/vendor/biosec/v1/live_pb.js";
 import { IdentifyResultSchema, VerifyResultSchema } from "../../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { findSeparation, refuseSeparation } from "../caller-voice.js";
 import { assertKind, candidatesOf, findOneProfile } from "../candidates.js";
 import { authenticationPart, type Part } from "../check.js";
 import { partRisk } from "../check-result.js";
@@ -30,13 +31,12 @@ import {
 } from "./live-check.js";
 import { LiveEnrollment } from "./live-enrollment.js";
 import type { LiveEvent, LiveResult, LiveTask, TellEvent } from "./live-task.js";
+import { LostAudio } from "./lost-audio.js";
 
 type Response = MessageInitShape<typeof ListenResponseSchema>;
 
 /** Packets of a call are small; they are heard together, so that a hundred calls do not cross threads each twenty milliseconds. */
 const batchSeconds = 0.1;
-/** A longer gap says no more than this much silence. */
-const longestGapSeconds = 0.2;
 const shortestProgressSeconds = 0.1;
 
 export async function* listen(
@@ -67,6 +67,7 @@ interface OpenParty {
   readonly channel: number;
   readonly task: LiveTask;
   readonly keys: DtmfDetector;
+  readonly lost: LostAudio;
   waiting: Float32Array[];
   waitingSamples: number;
   heardSamples: number;
@@ -100,10 +101,13 @@ class LiveCall {
     try {
       for (const [index, party] of start.parties.entries()) {
         const channel = party.channelSelector?.channel ?? 0;
+        const selector = `start.parties[${index}].channel_selector`;
+        if (party.task.case === "enroll") refuseSeparation(party.channelSelector, selector);
         const source = {
           rateHz: format.rateHz,
           channels: format.channels,
           channel: format.channels === 1 ? null : channel,
+          separation: await findSeparation(deps, context, party.channelSelector, selector),
         };
         const tell: TellEvent = (event) => call.#tell(party.name, event);
         parties.push({
@@ -111,6 +115,7 @@ class LiveCall {
           channel: format.channels === 1 ? 1 : channel,
           task: await openTask(deps, context, start, party, `parties[${index}]`, source, options, tell),
           keys: new DtmfDetector(format.rateHz),
+          lost: new LostAudio(format.rateHz),
           waiting: [],
           waitingSamples: 0,
           heardSamples: 0,
@@ -137,17 +142,11 @@ class LiveCall {
   async take({ content }: ListenRequest): Promise<void> {
     switch (content.case) {
       case "audio":
-        return this.#hear(
-          this.audio.samples(
-            content.value,
-            this.#open().map(({ channel }) => channel),
-          ),
-        );
+        return this.#hearAudio(content.value);
       case "lostSamples": {
         if (!(content.value >= 0)) throw invalid("lost_samples", "out_of_range", "lost_samples must not be negative");
         this.#lostSamples += content.value;
-        const gap = Math.min(content.value, Math.round(longestGapSeconds * this.rateHz));
-        return this.#hear(this.#open().map(() => new Float32Array(gap)));
+        return this.#hear(this.#open().map(({ lost }) => lost.fill(content.value)));
       }
       case "dtmf": {
         if (!isDtmfDigit(content.value))
@@ -174,6 +173,7 @@ class LiveCall {
   async close(): Promise<void> {
     for (const party of this.parties) {
       for (const samples of party.waiting) samples.fill(0);
+      party.lost.wipe();
       party.waiting = [];
       await party.task.close();
     }
@@ -181,6 +181,16 @@ class LiveCall {
 
   #open(): OpenParty[] {
     return this.parties.filter((party) => party.result === null);
+  }
+
+  #hearAudio(bytes: Uint8Array): Promise<void> {
+    const parties = this.#open();
+    const channels = this.audio.samples(
+      bytes,
+      parties.map(({ channel }) => channel),
+    );
+    for (const [i, { lost }] of parties.entries()) lost.hear(channels[i]!);
+    return this.#hear(channels);
   }
 
   async #hear(channels: readonly Float32Array[]): Promise<void> {

@@ -1,16 +1,14 @@
 /** A check of audio that is still arriving: it looks at the checkpoints and may answer before the speaker has ended. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type { AudioValidity } from "../../contract/gen/vendor/biosec/v1/common_pb.js";
 import {
   AnalyzeAudioRequestSchema,
   type AnalyzeAudioResult,
   AnalyzeAudioResultSchema,
 } from "../../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { AttackKind, Measures } from "../../engine/port.js";
-import { audioValidity } from "../../voiceprint/quality-gate.js";
 import { analysisTargets, concludeAnalysis, partsOf } from "../analyze-audio.js";
 import { AttackAudio, AttackChecks, type AttackResults, type AttackSource, wantedAttacks } from "../attacks.js";
-import { measuredAudio } from "../audio-model.js";
+import type { Separation } from "../caller-voice.js";
 import { Comparison, type Part } from "../check.js";
 import { type OpenContext, openContext } from "../context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "../dependencies.js";
@@ -56,6 +54,8 @@ export interface LiveSource {
   readonly channels: number;
   /** `null` of one channel. */
   readonly channel: number | null;
+  /** `null` where one person speaks. */
+  readonly separation: Separation | null;
 }
 
 export async function openLiveAnalysis(
@@ -76,7 +76,7 @@ export function checkLiveRate(rateHz: number): void {
   throw invalid("rate", "out_of_range", message);
 }
 
-export const monoSource = (rateHz: number): LiveSource => ({ rateHz, channels: 1, channel: null });
+export const monoSource = (rateHz: number): LiveSource => ({ rateHz, channels: 1, channel: null, separation: null });
 
 /** As AnalyzeAudio. */
 export async function analysisPlan(
@@ -112,7 +112,17 @@ export async function openLiveCheck<Result>(
   const arrived = new ArrivedSamples(source.rateHz);
   const audio = plan.attacks.length > 0 ? new AttackAudio(context.engine, plan.attacks, () => arrived, options) : null;
   const attacks = new AttackChecks(plan.attacks, audio, context.set, options);
-  const comparison = new Comparison(deps, context, plan.parts, attacks, options, null, plan.ignoreCheckpoints);
+  const { separation } = source;
+  const comparison = new Comparison(
+    deps,
+    context,
+    plan.parts,
+    attacks,
+    options,
+    null,
+    plan.ignoreCheckpoints,
+    separation,
+  );
   const check = new LiveCheck(deps, context, plan, comparison, audio && { arrived, audio }, source, options);
   await check.open();
   return check;
@@ -165,6 +175,7 @@ export class LiveCheck<Result> {
     const listener = await listenerOf(this.deps.models, this.context.scopeId, revisions);
     this.#stream = await listener.stream(this.source.rateHz, {
       ...engineOptions(this.options),
+      separateVoices: this.source.separation !== null,
       checkpoints: { seconds: checkpoints.seconds, look: (analysis) => this.#look(analysis) },
     });
   }
@@ -229,18 +240,18 @@ export class LiveCheck<Result> {
 
   async #conclude(analysis: JointAnalysis): Promise<Result> {
     const { rateHz, channels, channel } = this.source;
-    const validity: AudioValidity = audioValidity(measuredAudio(analysis), "verify", this.context.set);
-    const { results, attacks } = await this.comparison.conclude(analysis, validity);
+    const { results, attacks, validity, told, separated } = await this.comparison.conclude(analysis);
     const audio = {
       mediaSegmentId: null,
       processedAudioId: null,
       channel,
       mediaChannels: channels,
       mediaRateHz: rateHz,
-      measures: analysis.measures,
+      measures: told!.measures,
       speakers: analysis.speakers,
+      separated,
     };
-    const heard = { audio, validity, analysis, unstored: null };
+    const heard = { audio, validity, analysis: told, unstored: null };
     this.#result = await this.plan.conclude(heard, results, attacks);
     await this.#close();
     return this.#result;

@@ -30,9 +30,10 @@ export interface SocketParts {
   /** Pages of other origins that may connect. */
   readonly origins: readonly string[];
   readonly publicUrl: () => string;
+  /** A peer that has not answered the last ping when the next is due is gone. */
+  readonly pingEveryMs?: number;
 }
 
-/** A peer that does not answer so many pings is gone. */
 const PING_EVERY_MS = 15_000;
 /** A peer that does not read is gone, too. */
 const MOST_UNSENT_BYTES = 1 << 20;
@@ -96,7 +97,7 @@ export class Sockets {
       if (!isAlive || socket.bufferedAmount > MOST_UNSENT_BYTES) return socket.terminate();
       isAlive = false;
       socket.ping();
-    }, PING_EVERY_MS);
+    }, this.#parts.pingEveryMs ?? PING_EVERY_MS);
     socket.on("close", () => {
       clearInterval(ping);
       this.#open.delete(socket);

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vendor/biosec/v1/common.proto.
  */
 export const file_vendor_biosec_v1_common: GenFile = /*@__PURE__*/
-  fileDesc("Ch12ZW5kb3IvYmlvc2VjL3YxL2NvbW1vbi5wcm90bxIQdmVuZG9yLmJpb3NlYy52MSIZCghVbmlxdWVJZBINCgV2YWx1ZRgBIAEoCSJACg5MaXN0T2ZVbmlxdWVJZBIuCgp1bmlxdWVfaWRzGAEgAygLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZCJMCg5VbmlxdWVJZEFuZFRhZxItCgl1bmlxdWVfaWQYASABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEgsKA3RhZxgCIAEoCSLRAQoHQ29udGV4dBI6ChBna19lbmdhZ2VtZW50X2lkGAEgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZEIEqLsYARI3Cg1na19zZXNzaW9uX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZEIEqLsYARI1Cgtna19zY29wZV9pZBgDIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWRCBKi7GAESGgoMY29uZmlnc2V0X2lkGAQgASgJQgSouxgBIkQKFEF1ZGlvQ2hhbm5lbFNlbGVjdG9yEiwKB2NoYW5uZWwYASABKAsyGy5nb29nbGUucHJvdG9idWYuSW50MzJWYWx1ZSJvChBSaXNrRW5naW5lUmVzdWx0EikKBHJpc2sYASABKAsyGy5nb29nbGUucHJvdG9idWYuSW50MzJWYWx1ZRIwCgtyZWxpYWJpbGl0eRgCIAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5JbnQzMlZhbHVlIr4FCgxBdWRpb0RldGFpbHMSNwoTZ2tfbWVkaWFfc2VnbWVudF9pZBgBIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSOQoVZ2tfcHJvY2Vzc2VkX2F1ZGlvX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBIuCgtncm9zc19hdWRpbxgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIsCgluZXRfYXVkaW8YBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKwoGc25yX2RiGAUgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkZsb2F0VmFsdWUSMQoMc3BlZWNoX2xldmVsGAYgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkZsb2F0VmFsdWUSNQoQc2F0dXJhdGlvbl9sZXZlbBgHIAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5GbG9hdFZhbHVlEj0KGG1lZGlhX251bWJlcl9vZl9jaGFubmVscxgIIAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5JbnQzMlZhbHVlEjsKFm1lZGlhX3NhbXBsaW5nX3JhdGVfaHoYCSABKAsyGy5nb29nbGUucHJvdG9idWYuSW50MzJWYWx1ZRJAChBzZWxlY3RlZF9jaGFubmVsGAogASgLMiYudmVuZG9yLmJpb3NlYy52MS5BdWRpb0NoYW5uZWxTZWxlY3RvchJFCiBwcm9jZXNzZWRfYXVkaW9fc2FtcGxpbmdfcmF0ZV9oehgLIAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5JbnQzMlZhbHVlEkAKG251bWJlcl9vZl9kZXRlY3RlZF9zcGVha2VycxgMIAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5JbnQzMlZhbHVlKrMBCghEZWNpc2lvbhIYChRERUNJU0lPTl9VTlNQRUNJRklFRBAAEhYKEkRFQ0lTSU9OX0FVVEhFTlRJQxABEhUKEURFQ0lTSU9OX05PX01BVENIEAISEgoOREVDSVNJT05fRlJBVUQQAxIWChJERUNJU0lPTl9VTkNFUlRBSU4QBBITCg9ERUNJU0lPTl9GQUlMRUQQBRIdChlERUNJU0lPTl9OT19SSVNLX0RFVEVDVEVEEAYq9wIKDUF1ZGlvVmFsaWRpdHkSHgoaQVVESU9fVkFMSURJVFlfVU5TUEVDSUZJRUQQABIbChdBVURJT19WQUxJRElUWV9BVURJT19PSxABEiYKIkFVRElPX1ZBTElESVRZX05PVF9FTk9VR0hfU0VHTUVOVFMQAhIgChxBVURJT19WQUxJRElUWV9JTlZBTElEX0FVRElPEAMSIgoeQVVESU9fVkFMSURJVFlfQVVESU9fVE9PX1NIT1JUEAQSIQodQVVESU9fVkFMSURJVFlfQVVESU9fVE9PX1NPRlQQBRIhCh1BVURJT19WQUxJRElUWV9BVURJT19UT09fTE9VRBAGEiIKHkFVRElPX1ZBTElESVRZX0FVRElPX1RPT19OT0lTWRAHEi0KKUFVRElPX1ZBTElESVRZX01VTFRJUExFX1NQRUFLRVJTX0RFVEVDVEVEEAgSIgodQVVESU9fVkFMSURJVFlfSU5URVJOQUxfRVJST1IQ5wcqWAoJT3duZXJUeXBlEhoKFk9XTkVSX1RZUEVfVU5TUEVDSUZJRUQQABIVChFPV05FUl9UWVBFX1BFUlNPThABEhgKFE9XTkVSX1RZUEVfRlJBVURTVEVSEAIqXgoLVHJhaW5TdGF0dXMSHAoYVFJBSU5fU1RBVFVTX1VOU1BFQ0lGSUVEEAASGAoUVFJBSU5fU1RBVFVTX1RSQUlORUQQARIXChNUUkFJTl9TVEFUVVNfRkFJTEVEEAIqrQEKC1RyYWluUmVhc29uEhwKGFRSQUlOX1JFQVNPTl9VTlNQRUNJRklFRBAAEhkKFVRSQUlOX1JFQVNPTl9UUkFJTl9PSxABEh4KGlRSQUlOX1JFQVNPTl9JTkNPTlNJU1RFTkNZEAISIwofVFJBSU5fUkVBU09OX05PVF9SRUFEWV9UT19UUkFJThADEiAKG1RSQUlOX1JFQVNPTl9JTlRFUk5BTF9FUlJPUhDnB2IGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_wrappers, file_vendor_rpc_mandatory]);
+  fileDesc("Ch12ZW5kb3IvYmlvc2VjL3YxL2NvbW1vbi5wcm90bxIQdmVuZG9yLmJpb3NlYy52MSIZCghVbmlxdWVJZBINCgV2YWx1ZRgBIAEoCSJACg5MaXN0T2ZVbmlxdWVJZBIuCgp1bmlxdWVfaWRzGAEgAygLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZCJMCg5VbmlxdWVJZEFuZFRhZxItCgl1bmlxdWVfaWQYASABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEgsKA3RhZxgCIAEoCSLRAQoHQ29udGV4dBI6ChBna19lbmdhZ2VtZW50X2lkGAEgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZEIEqLsYARI3Cg1na19zZXNzaW9uX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZEIEqLsYARI1Cgtna19zY29wZV9pZBgDIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWRCBKi7GAESGgoMY29uZmlnc2V0X2lkGAQgASgJQgSouxgBIoEBChRBdWRpb0NoYW5uZWxTZWxlY3RvchIsCgdjaGFubmVsGAEgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSOwoQdm9pY2Vfc2VwYXJhdGlvbhgCIAEoCzIhLnZlbmRvci5iaW9zZWMudjEuVm9pY2VTZXBhcmF0aW9uIlUKD1ZvaWNlU2VwYXJhdGlvbhJCCh5na19hZ2VudF92b2ljZXByaW50X3Byb2ZpbGVfaWQYASABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkIm8KEFJpc2tFbmdpbmVSZXN1bHQSKQoEcmlzaxgBIAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5JbnQzMlZhbHVlEjAKC3JlbGlhYmlsaXR5GAIgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUi+QUKDEF1ZGlvRGV0YWlscxI3ChNna19tZWRpYV9zZWdtZW50X2lkGAEgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBI5ChVna19wcm9jZXNzZWRfYXVkaW9faWQYAiABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEi4KC2dyb3NzX2F1ZGlvGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiwKCW5ldF9hdWRpbxgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIrCgZzbnJfZGIYBSABKAsyGy5nb29nbGUucHJvdG9idWYuRmxvYXRWYWx1ZRIxCgxzcGVlY2hfbGV2ZWwYBiABKAsyGy5nb29nbGUucHJvdG9idWYuRmxvYXRWYWx1ZRI1ChBzYXR1cmF0aW9uX2xldmVsGAcgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkZsb2F0VmFsdWUSPQoYbWVkaWFfbnVtYmVyX29mX2NoYW5uZWxzGAggASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSOwoWbWVkaWFfc2FtcGxpbmdfcmF0ZV9oehgJIAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5JbnQzMlZhbHVlEkAKEHNlbGVjdGVkX2NoYW5uZWwYCiABKAsyJi52ZW5kb3IuYmlvc2VjLnYxLkF1ZGlvQ2hhbm5lbFNlbGVjdG9yEkUKIHByb2Nlc3NlZF9hdWRpb19zYW1wbGluZ19yYXRlX2h6GAsgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSQAobbnVtYmVyX29mX2RldGVjdGVkX3NwZWFrZXJzGAwgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSOQoPc2VwYXJhdGVkX2F1ZGlvGA0gASgLMiAudmVuZG9yLmJpb3NlYy52MS5TZXBhcmF0ZWRBdWRpbyJhCg5TZXBhcmF0ZWRBdWRpbxIyCg9vdGhlcl9uZXRfYXVkaW8YASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SGwoTaXNfYWdlbnRfcmVjb2duaXplZBgCIAEoCCqzAQoIRGVjaXNpb24SGAoUREVDSVNJT05fVU5TUEVDSUZJRUQQABIWChJERUNJU0lPTl9BVVRIRU5USUMQARIVChFERUNJU0lPTl9OT19NQVRDSBACEhIKDkRFQ0lTSU9OX0ZSQVVEEAMSFgoSREVDSVNJT05fVU5DRVJUQUlOEAQSEwoPREVDSVNJT05fRkFJTEVEEAUSHQoZREVDSVNJT05fTk9fUklTS19ERVRFQ1RFRBAGKvcCCg1BdWRpb1ZhbGlkaXR5Eh4KGkFVRElPX1ZBTElESVRZX1VOU1BFQ0lGSUVEEAASGwoXQVVESU9fVkFMSURJVFlfQVVESU9fT0sQARImCiJBVURJT19WQUxJRElUWV9OT1RfRU5PVUdIX1NFR01FTlRTEAISIAocQVVESU9fVkFMSURJVFlfSU5WQUxJRF9BVURJTxADEiIKHkFVRElPX1ZBTElESVRZX0FVRElPX1RPT19TSE9SVBAEEiEKHUFVRElPX1ZBTElESVRZX0FVRElPX1RPT19TT0ZUEAUSIQodQVVESU9fVkFMSURJVFlfQVVESU9fVE9PX0xPVUQQBhIiCh5BVURJT19WQUxJRElUWV9BVURJT19UT09fTk9JU1kQBxItCilBVURJT19WQUxJRElUWV9NVUxUSVBMRV9TUEVBS0VSU19ERVRFQ1RFRBAIEiIKHUFVRElPX1ZBTElESVRZX0lOVEVSTkFMX0VSUk9SEOcHKlgKCU93bmVyVHlwZRIaChZPV05FUl9UWVBFX1VOU1BFQ0lGSUVEEAASFQoRT1dORVJfVFlQRV9QRVJTT04QARIYChRPV05FUl9UWVBFX0ZSQVVEU1RFUhACKl4KC1RyYWluU3RhdHVzEhwKGFRSQUlOX1NUQVRVU19VTlNQRUNJRklFRBAAEhgKFFRSQUlOX1NUQVRVU19UUkFJTkVEEAESFwoTVFJBSU5fU1RBVFVTX0ZBSUxFRBACKq0BCgtUcmFpblJlYXNvbhIcChhUUkFJTl9SRUFTT05fVU5TUEVDSUZJRUQQABIZChVUUkFJTl9SRUFTT05fVFJBSU5fT0sQARIeChpUUkFJTl9SRUFTT05fSU5DT05TSVNURU5DWRACEiMKH1RSQUlOX1JFQVNPTl9OT1RfUkVBRFlfVE9fVFJBSU4QAxIgChtUUkFJTl9SRUFTT05fSU5URVJOQUxfRVJST1IQ5wdiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_wrappers, file_vendor_rpc_mandatory]);
 
 /**
  * @generated from message vendor.biosec.v1.UniqueId
@@ -179,6 +179,13 @@ export type AudioChannelSelector = Message<"vendor.biosec.v1.AudioChannelSelecto
    * @generated from field: google.protobuf.Int32Value channel = 1;
    */
   channel?: number | undefined;
+
+  /**
+   * Two people share the channel: their voices are separated, and the caller alone is checked. Not for enrollment.
+   *
+   * @generated from field: vendor.biosec.v1.VoiceSeparation voice_separation = 2;
+   */
+  voiceSeparation?: VoiceSeparation | undefined;
 };
 
 /**
@@ -191,6 +198,13 @@ export type AudioChannelSelectorJson = {
    * @generated from field: google.protobuf.Int32Value channel = 1;
    */
   channel?: Int32ValueJson;
+
+  /**
+   * Two people share the channel: their voices are separated, and the caller alone is checked. Not for enrollment.
+   *
+   * @generated from field: vendor.biosec.v1.VoiceSeparation voice_separation = 2;
+   */
+  voiceSeparation?: VoiceSeparationJson;
 };
 
 /**
@@ -199,6 +213,39 @@ export type AudioChannelSelectorJson = {
  */
 export const AudioChannelSelectorSchema: GenMessage<AudioChannelSelector, {jsonType: AudioChannelSelectorJson}> = /*@__PURE__*/
   messageDesc(file_vendor_biosec_v1_common, 4);
+
+/**
+ * @generated from message vendor.biosec.v1.VoiceSeparation
+ */
+export type VoiceSeparation = Message<"vendor.biosec.v1.VoiceSeparation"> & {
+  /**
+   * Profile of the person on the other end, such as the agent: the other voice is the caller's. Without it either voice may be the
+   * caller's, the better match counts, and thresholds are those of two candidates.
+   *
+   * @generated from field: vendor.biosec.v1.UniqueId gk_agent_voiceprint_profile_id = 1;
+   */
+  gkAgentVoiceprintProfileId?: UniqueId | undefined;
+};
+
+/**
+ * @generated from message vendor.biosec.v1.VoiceSeparation
+ */
+export type VoiceSeparationJson = {
+  /**
+   * Profile of the person on the other end, such as the agent: the other voice is the caller's. Without it either voice may be the
+   * caller's, the better match counts, and thresholds are those of two candidates.
+   *
+   * @generated from field: vendor.biosec.v1.UniqueId gk_agent_voiceprint_profile_id = 1;
+   */
+  gkAgentVoiceprintProfileId?: UniqueIdJson;
+};
+
+/**
+ * Describes the message vendor.biosec.v1.VoiceSeparation.
+ * Use `create(VoiceSeparationSchema)` to create a new message.
+ */
+export const VoiceSeparationSchema: GenMessage<VoiceSeparation, {jsonType: VoiceSeparationJson}> = /*@__PURE__*/
+  messageDesc(file_vendor_biosec_v1_common, 5);
 
 /**
  * Absent when no score exists.
@@ -247,7 +294,7 @@ export type RiskEngineResultJson = {
  * Use `create(RiskEngineResultSchema)` to create a new message.
  */
 export const RiskEngineResultSchema: GenMessage<RiskEngineResult, {jsonType: RiskEngineResultJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_common, 5);
+  messageDesc(file_vendor_biosec_v1_common, 6);
 
 /**
  * @generated from message vendor.biosec.v1.AudioDetails
@@ -316,6 +363,13 @@ export type AudioDetails = Message<"vendor.biosec.v1.AudioDetails"> & {
    * @generated from field: google.protobuf.Int32Value number_of_detected_speakers = 12;
    */
   numberOfDetectedSpeakers?: number | undefined;
+
+  /**
+   * Present where voices were separated: then net_audio is the caller's alone.
+   *
+   * @generated from field: vendor.biosec.v1.SeparatedAudio separated_audio = 13;
+   */
+  separatedAudio?: SeparatedAudio | undefined;
 };
 
 /**
@@ -385,6 +439,13 @@ export type AudioDetailsJson = {
    * @generated from field: google.protobuf.Int32Value number_of_detected_speakers = 12;
    */
   numberOfDetectedSpeakers?: Int32ValueJson;
+
+  /**
+   * Present where voices were separated: then net_audio is the caller's alone.
+   *
+   * @generated from field: vendor.biosec.v1.SeparatedAudio separated_audio = 13;
+   */
+  separatedAudio?: SeparatedAudioJson;
 };
 
 /**
@@ -392,7 +453,52 @@ export type AudioDetailsJson = {
  * Use `create(AudioDetailsSchema)` to create a new message.
  */
 export const AudioDetailsSchema: GenMessage<AudioDetails, {jsonType: AudioDetailsJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_common, 6);
+  messageDesc(file_vendor_biosec_v1_common, 7);
+
+/**
+ * @generated from message vendor.biosec.v1.SeparatedAudio
+ */
+export type SeparatedAudio = Message<"vendor.biosec.v1.SeparatedAudio"> & {
+  /**
+   * Net speech that is not the caller's.
+   *
+   * @generated from field: google.protobuf.Duration other_net_audio = 1;
+   */
+  otherNetAudio?: Duration | undefined;
+
+  /**
+   * The other voice was found by the agent's print.
+   *
+   * @generated from field: bool is_agent_recognized = 2;
+   */
+  isAgentRecognized: boolean;
+};
+
+/**
+ * @generated from message vendor.biosec.v1.SeparatedAudio
+ */
+export type SeparatedAudioJson = {
+  /**
+   * Net speech that is not the caller's.
+   *
+   * @generated from field: google.protobuf.Duration other_net_audio = 1;
+   */
+  otherNetAudio?: DurationJson;
+
+  /**
+   * The other voice was found by the agent's print.
+   *
+   * @generated from field: bool is_agent_recognized = 2;
+   */
+  isAgentRecognized?: boolean;
+};
+
+/**
+ * Describes the message vendor.biosec.v1.SeparatedAudio.
+ * Use `create(SeparatedAudioSchema)` to create a new message.
+ */
+export const SeparatedAudioSchema: GenMessage<SeparatedAudio, {jsonType: SeparatedAudioJson}> = /*@__PURE__*/
+  messageDesc(file_vendor_biosec_v1_common, 8);
 
 /**
  * @generated from enum vendor.biosec.v1.Decision

@@ -1,0 +1,117 @@
+/**
+ * Two people in one channel, told apart by voice. Speech is cut into pieces of half a second; three neighbours together say whose they are.
+ * Two groups of such windows are found, every piece goes to the group of most windows that it is in, and what is one person's is embedded again
+ * in windows as long as any other recording's, so that scores mean the same.
+ */
+import type { Measures, VoiceAnalysis, VoiceWindow } from "./port.js";
+import type { WindowFeatures } from "./stream-kernel.js";
+import type { Threads } from "./threads.js";
+import { EmbeddedWindows, embedWindow, voiceAnalysis, type WindowVoices } from "./window-voices.js";
+
+/** Turns are told apart this finely. */
+export const pieceFrames = 50;
+/** A voice is not known by half a second. */
+const windowPieces = 3;
+/** The features of all pieces are kept, and the kernels part so many windows at most. */
+export const mostSeparatedSeconds = 120;
+
+export class SeparatedVoices implements WindowVoices {
+  readonly #pieces: WindowFeatures[] = [];
+  readonly #windows: EmbeddedWindows;
+  /** What was embedded again, by the pieces in it: looks that follow find most of it unchanged. */
+  readonly #again = new Map<string, Promise<VoiceWindow>>();
+
+  constructor(
+    private readonly threads: Threads,
+    private readonly revision: string,
+    /** Of a window of one person's speech. */
+    private readonly longestFrames: number,
+  ) {
+    this.#windows = new EmbeddedWindows(threads);
+  }
+
+  async add(piece: WindowFeatures, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
+    this.#pieces.push(piece);
+    if (this.#pieces.length < windowPieces) return;
+    await this.#windows.add(joined(this.#pieces.slice(-windowPieces)), signal, pause);
+  }
+
+  /** The beginning of the next piece is left out: it is nobody's yet. */
+  async conclude(measures: Measures, _tail: WindowFeatures | null, signal: AbortSignal): Promise<VoiceAnalysis> {
+    const windows = await this.#windows.all();
+    const groups = await this.threads.call("partVoices", [windows], [], signal);
+    const everything = this.#pieces.map((_, i) => i);
+    const owners = ownersOf(groups, this.#pieces.length);
+    const parts = [0, 1].map((group) => everything.filter((i) => owners[i] === group));
+    const [one, other] = await Promise.all(parts.map((pieces) => this.#voice(measures, pieces, signal)));
+    const areTwo = one?.embedding && other?.embedding && (await this.#areTwo(one.embedding, other.embedding, signal));
+    const voices = areTwo ? [one, other] : [await this.#voice(measures, everything, signal)].filter(isHeard);
+    voices.sort((a, b) => b.measures.netSpeechSeconds - a.measures.netSpeechSeconds);
+    const inOrder = voices.flatMap((voice) => voice.windows).sort((a, b) => a.startSeconds - b.startSeconds);
+    const whole = await voiceAnalysis(this.threads, this.revision, measures, inOrder, signal);
+    return { ...whole, speakers: areTwo ? 2 : whole.speakers, voices };
+  }
+
+  clear(): void {
+    for (const { features } of this.#pieces) features.fill(0);
+    this.#pieces.length = 0;
+    this.#windows.clear();
+    this.#again.clear();
+  }
+
+  /** `null` where these pieces are too few to know a voice by. */
+  async #voice(channel: Measures, pieces: readonly number[], signal: AbortSignal): Promise<VoiceAnalysis | null> {
+    if (pieces.length < windowPieces) return null;
+    const most = Math.floor(this.longestFrames / pieceFrames);
+    const windows: Promise<VoiceWindow>[] = [];
+    for (let first = 0; first < pieces.length; first += most)
+      windows.push(this.#embed(pieces.slice(first, first + most), signal));
+    const embedded = await Promise.all(windows);
+    const netSpeechSeconds = embedded.reduce((sum, { speechSeconds }) => sum + speechSeconds, 0);
+    return voiceAnalysis(this.threads, this.revision, { ...channel, netSpeechSeconds }, embedded, signal);
+  }
+
+  #embed(pieces: readonly number[], signal: AbortSignal): Promise<VoiceWindow> {
+    const key = pieces.join();
+    const known = this.#again.get(key);
+    if (known) return known;
+    const window = joined(pieces.map((i) => this.#pieces[i]!));
+    const embedded = embedWindow(this.threads, window, signal);
+    this.#again.set(key, embedded);
+    return embedded;
+  }
+
+  #areTwo(one: Float32Array, other: Float32Array, signal: AbortSignal): Promise<boolean> {
+    return this.threads.call("areTwoVoices", [one, other], [], signal);
+  }
+}
+
+const isHeard = (voice: VoiceAnalysis | null): voice is VoiceAnalysis => voice !== null;
+
+/** Of the group that most of a piece's windows are in; of the window around it where they are even. */
+function ownersOf(groups: Int32Array, pieces: number): number[] {
+  return Array.from({ length: pieces }, (_, piece) => {
+    const first = Math.max(0, piece - windowPieces + 1);
+    const last = Math.min(groups.length - 1, piece);
+    let ones = 0;
+    for (let i = first; i <= last; i++) ones += groups[i]!;
+    const windows = last - first + 1;
+    if (2 * ones !== windows) return 2 * ones > windows ? 1 : 0;
+    return groups[Math.min(groups.length - 1, Math.max(0, piece - 1))] ?? 0;
+  });
+}
+
+function joined(pieces: readonly WindowFeatures[]): WindowFeatures {
+  const features = new Float32Array(pieces.reduce((length, piece) => length + piece.features.length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    features.set(piece.features, at);
+    at += piece.features.length;
+  }
+  return {
+    features,
+    speechSeconds: pieces.reduce((sum, piece) => sum + piece.speechSeconds, 0),
+    startSeconds: pieces[0]!.startSeconds,
+    endSeconds: pieces.at(-1)!.endSeconds,
+  };
+}

@@ -1,0 +1,95 @@
+/** What the windows of a stream say together: the voice of one recording. */
+import type { Measures, VoiceAnalysis, VoiceWindow } from "./port.js";
+import type { WindowFeatures } from "./stream-kernel.js";
+import type { Threads } from "./threads.js";
+
+/** What becomes of a stream's windows. */
+export interface WindowVoices {
+  /** Waits until few enough are under way: features of hours of speech must not pile up. */
+  add(window: WindowFeatures, signal: AbortSignal, pause: () => Promise<void>): Promise<void>;
+  /** Of all windows so far and of `tail`, the beginning of the next. The stream may go on. */
+  conclude(measures: Measures, tail: WindowFeatures | null, signal: AbortSignal): Promise<VoiceAnalysis>;
+  clear(): void;
+}
+
+/** Windows on their way to embeddings, on all threads, in order. */
+export class EmbeddedWindows {
+  readonly #windows: Promise<VoiceWindow>[] = [];
+  /** How many of the first windows are known to be done. */
+  #embedded = 0;
+
+  constructor(private readonly threads: Threads) {}
+
+  async add(window: WindowFeatures, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
+    while (this.#windows.length - this.#embedded >= 2 * this.threads.parallel) {
+      await this.#windows[this.#embedded];
+      this.#embedded++;
+      await pause();
+    }
+    this.#windows.push(embedWindow(this.threads, window, signal));
+  }
+
+  all(): Promise<VoiceWindow[]> {
+    return Promise.all(this.#windows);
+  }
+
+  clear(): void {
+    this.#windows.length = 0;
+  }
+}
+
+/** The features are moved to another thread. */
+export function embedWindow(
+  threads: Threads,
+  { features, ...window }: WindowFeatures,
+  signal: AbortSignal,
+): Promise<VoiceWindow> {
+  const embedding = threads.call("embed", [features], [features.buffer], signal);
+  const embedded = embedding.then((values) => ({ embedding: values, ...window }));
+  // Waiters get the error; there may be none yet.
+  embedded.catch(() => {});
+  return embedded;
+}
+
+/** A recording of one person. */
+export class OneVoice implements WindowVoices {
+  readonly #windows: EmbeddedWindows;
+
+  constructor(
+    private readonly threads: Threads,
+    private readonly revision: string,
+  ) {
+    this.#windows = new EmbeddedWindows(threads);
+  }
+
+  add(window: WindowFeatures, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
+    return this.#windows.add(window, signal, pause);
+  }
+
+  async conclude(measures: Measures, tail: WindowFeatures | null, signal: AbortSignal): Promise<VoiceAnalysis> {
+    const last = tail ? [embedWindow(this.threads, tail, signal)] : [];
+    const windows = [...(await this.#windows.all()), ...(await Promise.all(last))];
+    return voiceAnalysis(this.threads, this.revision, measures, windows, signal);
+  }
+
+  clear(): void {
+    this.#windows.clear();
+  }
+}
+
+export async function voiceAnalysis(
+  threads: Threads,
+  revision: string,
+  measures: Measures,
+  windows: readonly VoiceWindow[],
+  signal: AbortSignal,
+): Promise<VoiceAnalysis> {
+  const summary = await threads.call("summarize", [windows], [], signal);
+  return {
+    measures,
+    // Copies: what the caller does with them must not change what the stream goes on with.
+    windows: windows.map((window) => ({ ...window, embedding: window.embedding.slice() })),
+    ...summary,
+    revision,
+  };
+}

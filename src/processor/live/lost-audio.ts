@@ -1,0 +1,74 @@
+/**
+ * What stands in for audio that the network lost: the last pitch period again and again, fading as ITU-T G.711 Appendix I does, then silence. A hole
+ * of 20 ms in a word sounds like the word, and a longer one leaves no speech that nobody spoke.
+ */
+
+const shortestPeriodSeconds = 1 / 400;
+const longestPeriodSeconds = 1 / 66;
+/** That the period is found in. */
+const comparedSeconds = 0.01;
+/** Full at first, gone at the end. */
+const fullSeconds = 0.01;
+const goneSeconds = 0.06;
+/** A longer gap says no more than this much silence. */
+const longestGapSeconds = 0.2;
+
+export class LostAudio {
+  /** What was heard last, as much as the search needs. */
+  #last = new Float32Array();
+  readonly #kept: number;
+
+  constructor(private readonly rateHz: number) {
+    this.#kept = Math.ceil((longestPeriodSeconds + comparedSeconds) * rateHz);
+  }
+
+  /** Audio that did arrive. */
+  hear(samples: Float32Array): void {
+    const joined = new Float32Array(this.#last.length + samples.length);
+    joined.set(this.#last);
+    joined.set(samples, this.#last.length);
+    this.#last = joined.slice(-this.#kept);
+  }
+
+  /** In place of so many samples. */
+  fill(lost: number): Float32Array {
+    const filled = new Float32Array(Math.min(lost, Math.round(longestGapSeconds * this.rateHz)));
+    const period = this.#period();
+    if (period > 0) {
+      const [full, gone] = [fullSeconds * this.rateHz, goneSeconds * this.rateHz];
+      const cycle = this.#last.subarray(this.#last.length - period);
+      for (let i = 0; i < filled.length && i < gone; i++)
+        filled[i] = cycle[i % period]! * Math.min(1, (gone - i) / (gone - full));
+    }
+    this.#last = new Float32Array();
+    return filled;
+  }
+
+  wipe(): void {
+    this.#last.fill(0);
+  }
+
+  /** Where the end is most like what was before it, in samples; 0 where too little was heard. */
+  #period(): number {
+    const last = this.#last;
+    if (last.length < this.#kept) return 0;
+    const compared = Math.round(comparedSeconds * this.rateHz);
+    const from = last.length - compared;
+    let [best, period] = [0, 0];
+    for (
+      let lag = Math.round(shortestPeriodSeconds * this.rateHz);
+      lag <= from && lag <= longestPeriodSeconds * this.rateHz;
+      lag++
+    ) {
+      let [product, energy] = [0, 0];
+      for (let i = from; i < last.length; i++) {
+        product += last[i]! * last[i - lag]!;
+        energy += last[i - lag]! * last[i - lag]!;
+      }
+      // Square of the normalized product, of those that agree in sign.
+      const likeness = product > 0 && energy > 0 ? (product * product) / energy : 0;
+      if (likeness > best) [best, period] = [likeness, lag];
+    }
+    return period;
+  }
+}

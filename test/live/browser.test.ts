@@ -1,0 +1,106 @@
+/** Live calls from a real browser: the client's `LiveCall`, and the page of examples/browser with a microphone. */
+import { readFileSync } from "node:fs";
+import { create, toJson } from "@bufbuild/protobuf";
+import { build } from "esbuild";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { ContextSchema } from "../../src/contract/index.js";
+import { launch, type Site, serve } from "../chromium.js";
+import { type LiveBox, startLiveBox, stopLiveBoxes } from "./live-box.js";
+
+const example = readFileSync(new URL("../../examples/browser/index.html", import.meta.url), "utf8");
+let browser: Browser;
+let site: Site;
+let live: LiveBox;
+let profile: { value: string };
+let client: string;
+
+beforeAll(async () => {
+  const bundled = await build({
+    entryPoints: ["src/client/index.ts"],
+    bundle: true,
+    format: "esm",
+    platform: "browser",
+    write: false,
+  });
+  client = bundled.outputFiles[0]!.text;
+  const pages: Record<string, [string, string]> = {
+    "/": ["text/html", "<title>A page</title>"],
+    "/client.js": ["text/javascript", client],
+    "/example.html": ["text/html", example],
+  };
+  site = await serve((request) => {
+    const [type, body] = pages[new URL(request.url).pathname] ?? [];
+    return body === undefined ? null : new Response(body, { headers: { "content-type": type! } });
+  });
+  live = await startLiveBox({ cors: { origins: [new URL(site.url).origin] } });
+  profile = await live.enroll("ada", 100);
+  browser = await launch();
+}, 120_000);
+afterAll(async () => {
+  await browser?.close();
+  await site?.close();
+  await stopLiveBoxes();
+});
+
+const opened = async () => toJson(ContextSchema, create(ContextSchema, await live.openSession()));
+
+it("LiveCall hears samples of the page and gives the result", async () => {
+  const page = await browser.newPage();
+  await page.goto(site.url);
+  const told = await page.evaluate(
+    async ({ url, context, profile }) => {
+      // @ts-expect-error the page's own file
+      const { LiveCall } = await import("/client.js");
+      const events: { case: string; value: { result?: { value: { decision: number } } } }[] = [];
+      const task = { case: "verify", value: { gkVoiceprintProfileId: profile } };
+      const call = new LiveCall({
+        url,
+        start: { context, encoding: "float32", rate: 8000, parties: [{ name: "me", task }] },
+        onEvent: ({ event }: { event: (typeof events)[number] }) => events.push(event),
+      });
+      for (let i = 0; i < 200; i++) call.push(new Uint8Array(new Float32Array(160).fill(0.1).buffer));
+      call.end();
+      await call.done;
+      return { events: events.map((event) => event.case), decision: events.at(-1)!.value.result!.value.decision };
+    },
+    { url: live.box.url, context: await opened(), profile },
+  );
+  expect(told).toEqual({ events: ["started", "progress", "checkpoint", "result"], decision: 1 });
+  await page.close();
+});
+
+it("a page of an origin that is not listed is refused", async () => {
+  const page = await browser.newPage();
+  const other = await startLiveBox();
+  await page.goto(site.url);
+  const reason = await page.evaluate(async (url) => {
+    // @ts-expect-error the page's own file
+    const { LiveCall } = await import("/client.js");
+    const start = { encoding: "pcm16", rate: 8000 };
+    const call = new LiveCall({ url, start, onEvent: () => {}, reconnects: 0 });
+    return call.done.then(
+      () => "connected",
+      (error: Error) => error.name,
+    );
+  }, other.box.url);
+  expect(reason).toBe("StatusError");
+  await page.close();
+});
+
+it("examples/browser streams the microphone", async () => {
+  const context = await browser.newContext({ permissions: ["microphone"] });
+  const page = await context.newPage();
+  await page.route("https://esm.sh/vivavoce/client", (route) =>
+    route.fulfill({
+      contentType: "text/javascript",
+      headers: { "access-control-allow-origin": "*" },
+      body: client,
+    }),
+  );
+  const given = { url: live.box.url, context: JSON.stringify(await opened()), profile: profile.value };
+  await page.goto(`${site.url}example.html#${new URLSearchParams(given)}`);
+  await page.getByRole("button", { name: "Speak" }).click();
+  await page.getByText(/started\s+progress/).waitFor({ timeout: 30_000 });
+  await context.close();
+});

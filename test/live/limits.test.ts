@@ -1,0 +1,126 @@
+/** The limits of live calls: speed, silence, length, a box that stops, peers that are gone. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { create, toJson } from "@bufbuild/protobuf";
+import { afterAll, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { ContextSchema } from "../../src/contract/index.js";
+import { ByteRate } from "../../src/server/limits/byte-rate.js";
+import { jsonLog } from "../../src/server/log.js";
+import { Sockets } from "../../src/server/websocket/sockets.js";
+import { rateHz, silence, take } from "../processor/fixture-engine.js";
+import { bytesOf, type LiveBox, startLiveBox, stopLiveBoxes } from "./live-box.js";
+
+afterAll(stopLiveBoxes);
+
+type Message = Record<string, Record<string, Record<string, unknown>>>;
+
+/** A call that is open, and what it is told. */
+async function opened(live: LiveBox) {
+  const profile = await live.enroll(`ada ${Math.random()}`, 100);
+  const context = toJson(ContextSchema, create(ContextSchema, await live.openSession()));
+  const socket = new WebSocket(`${live.box.url.replace("http", "ws")}/v1/live`, "vivavoce.live.v1");
+  const messages: Message[] = [];
+  socket.on("message", (data) => messages.push(JSON.parse(String(data))));
+  await once(socket, "open");
+  const parties = [{ name: "caller", verify: { gkVoiceprintProfileId: profile } }];
+  socket.send(JSON.stringify({ start: { context, encoding: "pcm16", rate: rateHz, parties } }));
+  await once(socket, "message");
+  return { socket, messages, closed: once(socket, "close") };
+}
+
+it("a sender that is too fast waits as long as its bytes take, one that bursts does not", () => {
+  let now = 0;
+  const rate = new ByteRate(1000, 5, () => now);
+  expect(rate.take(5000)).toBe(0);
+  expect(rate.take(500)).toBe(500);
+  now = 3;
+  expect(rate.take(2500)).toBe(0);
+  expect(rate.take(1000)).toBe(1000);
+  now = 1000;
+  expect(rate.take(5001)).toBe(1);
+});
+
+describe("a call", () => {
+  it("in which nobody speaks is answered after the limit of silence", async () => {
+    const live = await startLiveBox({ limits: { liveSilenceSeconds: 2 } });
+    const { socket, messages, closed } = await opened(live);
+    socket.send(bytesOf(take(100, 1)));
+    for (let i = 0; i < 6; i++) socket.send(bytesOf(silence(1)));
+    expect((await closed)[0]).toBe(1000);
+    expect(messages.at(-1)!.result!.verify).toMatchObject({ decision: expect.any(String) });
+  });
+
+  it("that lasts too long is answered with what was heard", async () => {
+    const live = await startLiveBox({ limits: { liveCallSeconds: 1 } });
+    const { socket, messages, closed } = await opened(live);
+    socket.send(bytesOf(take(100, 1.5)));
+    expect((await closed)[0]).toBe(1000);
+    expect(messages.at(-1)!.result!.verify).toMatchObject({ decision: "DECISION_AUTHENTIC" });
+  });
+
+  it("goes on while the box stops, and no other one begins", async () => {
+    const live = await startLiveBox({ limits: { stopSeconds: 20 } });
+    const { socket, messages, closed } = await opened(live);
+    socket.send(bytesOf(take(100, 1)));
+    const stopped = live.box.stop();
+    await new Promise((wake) => setTimeout(wake, 200));
+    const late = new WebSocket(`${live.box.url.replace("http", "ws")}/v1/live`, "vivavoce.live.v1");
+    await once(late, "error");
+    socket.send(bytesOf(take(100, 2)));
+    expect((await closed)[0]).toBe(1000);
+    expect(messages.at(-1)!.result!.verify).toMatchObject({ decision: "DECISION_AUTHENTIC" });
+    expect(await stopped).toBe(true);
+  });
+
+  it("that would outlast the stop is answered with what was heard by then", async () => {
+    const live = await startLiveBox({ limits: { stopSeconds: 2 } });
+    const { socket, messages, closed } = await opened(live);
+    socket.send(bytesOf(take(100, 1.5)));
+    const stopped = live.box.stop();
+    expect((await closed)[0]).toBe(1000);
+    expect(messages.at(-1)!.result!.verify).toMatchObject({ decision: "DECISION_AUTHENTIC" });
+    expect(await stopped).toBe(true);
+  });
+
+  it("whose peer sends nothing, or is gone, makes room", async () => {
+    const live = await startLiveBox({ limits: { liveCalls: 1, liveIdleSeconds: 1 } });
+    const idle = await opened(live);
+    expect((await idle.closed)[0]).toBe(1008);
+    expect(idle.messages.at(-1)).toMatchObject({ status: { message: "nothing was sent for 1 s" } });
+    const gone = await opened(live);
+    gone.socket.terminate();
+    await gone.closed;
+    for (let tries = 0; ; tries++) {
+      const next = await opened(live).catch(() => null);
+      if (next?.messages[0]?.started) break;
+      if (tries > 20) throw new Error("a peer that is gone keeps its place");
+    }
+  });
+});
+
+it("a WebSocket peer that answers no pings is let go; one that does stays", async () => {
+  const server = createServer();
+  const sockets = new Sockets({
+    log: jsonLog("silent"),
+    messageBytes: 1000,
+    addressOf: () => "peer",
+    origins: [],
+    publicUrl: () => "",
+    pingEveryMs: 50,
+  });
+  sockets.route("/", { open: async () => () => {} });
+  server.on("upgrade", sockets.upgrade);
+  server.listen(0);
+  await once(server, "listening");
+  const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const alive = new WebSocket(url);
+  await once(alive, "open");
+  const dead = new WebSocket(url, { autoPong: false });
+  await once(dead, "open");
+  expect((await once(dead, "close"))[0]).toBe(1006);
+  expect(alive.readyState).toBe(alive.OPEN);
+  sockets.destroy();
+  server.close();
+});
