@@ -11,6 +11,7 @@ import {
 } from "@bufbuild/protobuf";
 import type { RawEncoding } from "./audio/port.js";
 import { readRecording } from "./audio/read-recording.js";
+import { sampleEncodings } from "./audio/sample-encoding.js";
 import { floatWav } from "./audio/wav-writer.js";
 import { AudioValidity, Decision, TrainReason } from "./contract/gen/vendor/biosec/v1/common_pb.js";
 import {
@@ -36,7 +37,7 @@ import { fieldViolation } from "./contract/mandatory.js";
 import type { OperationOptions, Operations } from "./contract/operations.js";
 import { StatusError } from "./contract/status-error.js";
 import type { ExportedProfile } from "./processor/export-profile.js";
-import type { LiveCheck, LiveRequest } from "./processor/live/live-check.js";
+import type { LiveCheck, LiveRequest, LiveState } from "./processor/live/live-check.js";
 import type { LiveResult, LiveTask } from "./processor/live/live-task.js";
 import { open, SealedExportError, seal } from "./sealed-export.js";
 import {
@@ -187,7 +188,9 @@ export interface LiveAccess {
   close(): Promise<void>;
 }
 
-export type AnalysisTask = Pick<LiveCheck<AnalyzeAudioResult>, "push" | "finish" | "close">;
+export interface AnalysisTask extends Pick<LiveCheck<AnalyzeAudioResult>, "finish" | "close"> {
+  push(samples: Float32Array): Promise<Pick<LiveState<AnalyzeAudioResult>, "result">>;
+}
 export type EnrollmentTask = Pick<LiveTask, "push" | "finish" | "close">;
 export type LiveEnrollmentRequest = MessageInitShape<typeof TrainRequestSchema> & { readonly rateHz: number };
 
@@ -634,6 +637,13 @@ function samplesOfChunk(chunk: AudioChunk, rateHz: number): Float32Array {
   if (typeof chunk === "object" && chunk !== null && "bytes" in chunk && chunk.bytes instanceof Uint8Array) {
     const { bytes, encoding } = chunk;
     if (bytes.length === 0) return new Float32Array();
+    const size = sampleEncodings[encoding]?.bytesPerSample ?? 1;
+    if (bytes.length % size !== 0)
+      throw unfit(
+        "audio",
+        "not_audio",
+        `samples of ${encoding} have ${size} bytes; ${bytes.length} bytes end inside one`,
+      );
     try {
       const recording = readRecording(bytes, { encoding, rateHz, channels: 1 });
       return Float32Array.from([...recording.read(1)].flatMap((part) => [...part]));

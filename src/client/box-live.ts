@@ -4,7 +4,6 @@ import type { ListenPartySchema, ListenResult } from "../contract/gen/vendor/bio
 import { StatusCode, StatusError } from "../contract/index.js";
 import type { OperationOptions } from "../contract/operations.js";
 import type { LiveAccess } from "../voiceprints.js";
-import { secondsOf } from "../workflow.js";
 import { type ConnectOptions, tokensOf } from "./connect.js";
 import { LiveCall, type LiveCallOptions, type WebSocketClass } from "./live.js";
 
@@ -13,10 +12,10 @@ type Results = ListenResult["result"];
 
 export function boxLiveAccess(connection: ConnectOptions, WebSocket: WebSocketClass | undefined): LiveAccess {
   const token = tokensOf(connection);
-  const open = <Case extends Results["case"]>(
+  const open = <Result>(
     request: { readonly context?: LiveCallOptions["start"]["context"]; readonly rateHz: number },
     party: Party,
-    expected: Case,
+    resultOf: (result: Results) => Result | null,
     options: OperationOptions,
   ) =>
     new BoxTask(
@@ -28,18 +27,19 @@ export function boxLiveAccess(connection: ConnectOptions, WebSocket: WebSocketCl
           onEvent,
           ...(WebSocket && { WebSocket }),
         }),
-      expected,
+      resultOf,
       options,
     );
   return {
     async listen(request, options) {
       const { context: _, rateHz: __, ignoreCheckpoints = false, ...asked } = request;
-      const task = open(request, { ignoreCheckpoints, task: { case: "analyze", value: asked } }, "analyze", options);
+      const party = { ignoreCheckpoints, task: { case: "analyze", value: asked } } as const;
+      const task = open(request, party, (found) => (found.case === "analyze" ? found.value : null), options);
       await task.started;
       return {
         push: async (samples) => {
           await task.push(samples);
-          return { netSpeechSeconds: task.netSpeechSeconds, result: task.result };
+          return { result: task.result };
         },
         finish: () => task.finish(),
         close: () => task.close(),
@@ -47,7 +47,8 @@ export function boxLiveAccess(connection: ConnectOptions, WebSocket: WebSocketCl
     },
     async listenToEnroll(request, options) {
       const { gkVoiceprintProfileId } = request;
-      const task = open(request, { task: { case: "enroll", value: { gkVoiceprintProfileId } } }, "enroll", options);
+      const party = { task: { case: "enroll", value: { gkVoiceprintProfileId } } } as const;
+      const task = open(request, party, (found) => (found.case === "enroll" ? found.value : null), options);
       await task.started;
       const asResult = (value: NonNullable<typeof task.result>) => ({ case: "enroll", value }) as const;
       return {
@@ -65,9 +66,8 @@ export function boxLiveAccess(connection: ConnectOptions, WebSocket: WebSocketCl
 }
 
 /** One party's task on a call of its own. */
-class BoxTask<Case extends Results["case"]> {
-  netSpeechSeconds = 0;
-  result: Extract<Results, { case: Case }>["value"] | null = null;
+class BoxTask<Result> {
+  result: Result | null = null;
   /** The box listens; rejects with why it does not. */
   readonly started: Promise<void>;
   readonly #call: LiveCall;
@@ -75,7 +75,7 @@ class BoxTask<Case extends Results["case"]> {
 
   constructor(
     call: (onEvent: LiveCallOptions["onEvent"]) => LiveCall,
-    private readonly expected: Case,
+    resultOf: (result: Results) => Result | null,
     { signal }: OperationOptions,
   ) {
     let start = () => {};
@@ -84,8 +84,7 @@ class BoxTask<Case extends Results["case"]> {
     });
     this.#call = call(({ event }) => {
       if (event.case === "started") start();
-      else if (event.case === "progress") this.netSpeechSeconds = secondsOf(event.value.netAudio);
-      else if (event.case === "result") this.#take(event.value.result);
+      else if (event.case === "result") this.result = resultOf(event.value.result);
     });
     this.#call.done.catch((error: unknown) => {
       this.#failure = error;
@@ -99,10 +98,10 @@ class BoxTask<Case extends Results["case"]> {
     if (!this.result) this.#call.push(littleEndian(samples));
   }
 
-  async finish(): Promise<Extract<Results, { case: Case }>["value"]> {
+  async finish(): Promise<Result> {
     this.#call.end();
     await this.#call.done;
-    if (this.result) return this.result;
+    if (this.result !== null) return this.result;
     throw new StatusError({
       statusCode: StatusCode.INTERNAL_ERROR,
       message: "the box ended the call without a result",
@@ -111,10 +110,6 @@ class BoxTask<Case extends Results["case"]> {
 
   async close(): Promise<void> {
     this.#call.close();
-  }
-
-  #take(result: Results): void {
-    if (result.case === this.expected) this.result = result.value as typeof this.result;
   }
 }
 

@@ -2,8 +2,9 @@
 import { readFileSync } from "node:fs";
 import { create, toJson } from "@bufbuild/protobuf";
 import { build } from "esbuild";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { LiveCall } from "../../src/client/index.js";
 import { ContextSchema } from "../../src/contract/index.js";
 import { launch, type Site, serve } from "../chromium.js";
 import { type LiveBox, startLiveBox, stopLiveBoxes } from "./live-box.js";
@@ -25,7 +26,7 @@ beforeAll(async () => {
   });
   client = bundled.outputFiles[0]!.text;
   const pages: Record<string, [string, string]> = {
-    "/": ["text/html", "<title>A page</title>"],
+    "/": ["text/html", '<script type="module">import * as client from "/client.js"; window.client = client;</script>'],
     "/client.js": ["text/javascript", client],
     "/example.html": ["text/html", example],
   };
@@ -43,15 +44,26 @@ afterAll(async () => {
   await stopLiveBoxes();
 });
 
+declare global {
+  interface Window {
+    client: { LiveCall: new (options: object) => LiveCall };
+  }
+}
+
+const visited = async (): Promise<Page> => {
+  const page = await browser.newPage();
+  await page.goto(site.url);
+  await page.waitForFunction(() => "client" in window);
+  return page;
+};
+
 const opened = async () => toJson(ContextSchema, create(ContextSchema, await live.openSession()));
 
 it("LiveCall hears samples of the page and gives the result", async () => {
-  const page = await browser.newPage();
-  await page.goto(site.url);
+  const page = await visited();
   const told = await page.evaluate(
     async ({ url, context, profile }) => {
-      // @ts-expect-error the page's own file
-      const { LiveCall } = await import("/client.js");
+      const { LiveCall } = window.client;
       const events: { case: string; value: { result?: { value: { decision: number } } } }[] = [];
       const task = { case: "verify", value: { gkVoiceprintProfileId: profile } };
       const call = new LiveCall({
@@ -71,12 +83,10 @@ it("LiveCall hears samples of the page and gives the result", async () => {
 });
 
 it("a page of an origin that is not listed is refused", async () => {
-  const page = await browser.newPage();
+  const page = await visited();
   const other = await startLiveBox();
-  await page.goto(site.url);
   const reason = await page.evaluate(async (url) => {
-    // @ts-expect-error the page's own file
-    const { LiveCall } = await import("/client.js");
+    const { LiveCall } = window.client;
     const start = { encoding: "pcm16", rate: 8000 };
     const call = new LiveCall({ url, start, onEvent: () => {}, reconnects: 0 });
     return call.done.then(
