@@ -16,6 +16,7 @@ export const library = [
   "test/processor/easy-door.test.ts",
   "test/processor/model-update.test.ts",
   "test/processor/two-models.test.ts",
+  "test/python/client.test.ts",
   "test/store/crash.test.ts",
   "test/store/embedded.test.ts",
   "test/store/postgres.test.ts",

@@ -44,7 +44,7 @@ export function evaluateCommand(program: Command): void {
       "a folder of speaker/session/file or speaker/file (WAV; FLAC, MP3, Opus where ffmpeg is installed), or a list of `label enroll[,enroll…] test`",
     )
     .option("--report <file>", "write an HTML report with DET curve, histograms and calibration")
-    .option("--scores <file>", "write every trial with its score, ratio and thresholds as CSV")
+    .option("--scores <file>", "write every trial with its score, ratio and speakers as CSV")
     .option("--compare <json...>", "compare two answers of `evaluate --json` instead: --compare before.json after.json")
     .option("--model <file>", "another model file")
     .option("--calibration <file>", 'a calibration of your own, made by "vivavoce calibrate"')

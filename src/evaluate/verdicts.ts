@@ -44,9 +44,9 @@ export function worstPairs(trials: readonly ScoredTrial[], most = 10): { differe
   };
 }
 
-/** One line for each trial. */
+/** One line for each trial. Speakers are numbers: whose trials hang together, for intervals. */
 export function scoresCsv(trials: readonly ScoredTrial[]): string {
-  const lines = trials.map(({ same, raw, llr, netSpeechSeconds, snrDb, names }) =>
+  const lines = trials.map(({ same, raw, llr, netSpeechSeconds, snrDb, names, enrolledSpeaker, testedSpeaker }) =>
     [
       same ? 1 : 0,
       field(names?.enrolled ?? ""),
@@ -55,9 +55,11 @@ export function scoresCsv(trials: readonly ScoredTrial[]): string {
       llr.toFixed(4),
       netSpeechSeconds.toFixed(2),
       snrDb === null ? "" : snrDb.toFixed(1),
+      enrolledSpeaker,
+      testedSpeaker,
     ].join(),
   );
-  return `${["same,enrolled,tested,score,llr,net_speech_s,snr_db", ...lines].join("\n")}\n`;
+  return `${["same,enrolled,tested,score,llr,net_speech_s,snr_db,enrolled_speaker,tested_speaker", ...lines].join("\n")}\n`;
 }
 
 const field = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

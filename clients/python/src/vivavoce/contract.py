@@ -1,0 +1,1150 @@
+"""The contract in Python. Made by scripts/proto.mjs of proto/; not to be edited."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from .messages import ContractEnum, Message
+from .transport import Transport
+
+
+class AudioValidity(ContractEnum):
+    UNSPECIFIED = "UNSPECIFIED", "AUDIO_VALIDITY_UNSPECIFIED"
+    AUDIO_OK = "AUDIO_OK", "AUDIO_VALIDITY_AUDIO_OK"
+    NOT_ENOUGH_SEGMENTS = "NOT_ENOUGH_SEGMENTS", "AUDIO_VALIDITY_NOT_ENOUGH_SEGMENTS"
+    INVALID_AUDIO = "INVALID_AUDIO", "AUDIO_VALIDITY_INVALID_AUDIO"
+    AUDIO_TOO_SHORT = "AUDIO_TOO_SHORT", "AUDIO_VALIDITY_AUDIO_TOO_SHORT"
+    AUDIO_TOO_SOFT = "AUDIO_TOO_SOFT", "AUDIO_VALIDITY_AUDIO_TOO_SOFT"
+    AUDIO_TOO_LOUD = "AUDIO_TOO_LOUD", "AUDIO_VALIDITY_AUDIO_TOO_LOUD"
+    AUDIO_TOO_NOISY = "AUDIO_TOO_NOISY", "AUDIO_VALIDITY_AUDIO_TOO_NOISY"
+    MULTIPLE_SPEAKERS_DETECTED = "MULTIPLE_SPEAKERS_DETECTED", "AUDIO_VALIDITY_MULTIPLE_SPEAKERS_DETECTED"
+    INTERNAL_ERROR = "INTERNAL_ERROR", "AUDIO_VALIDITY_INTERNAL_ERROR"
+
+
+class ConsistencyDecision(ContractEnum):
+    UNSPECIFIED = "UNSPECIFIED", "CONSISTENCY_DECISION_UNSPECIFIED"
+    CONSISTENT = "CONSISTENT", "CONSISTENCY_DECISION_CONSISTENT"
+    """Probably the same person."""
+    INCONSISTENT = "INCONSISTENT", "CONSISTENCY_DECISION_INCONSISTENT"
+    """Probably a different person."""
+
+
+class Decision(ContractEnum):
+    UNSPECIFIED = "UNSPECIFIED", "DECISION_UNSPECIFIED"
+    AUTHENTIC = "AUTHENTIC", "DECISION_AUTHENTIC"
+    NO_MATCH = "NO_MATCH", "DECISION_NO_MATCH"
+    FRAUD = "FRAUD", "DECISION_FRAUD"
+    UNCERTAIN = "UNCERTAIN", "DECISION_UNCERTAIN"
+    FAILED = "FAILED", "DECISION_FAILED"
+    NO_RISK_DETECTED = "NO_RISK_DETECTED", "DECISION_NO_RISK_DETECTED"
+
+
+class DecisionReason(ContractEnum):
+    UNSPECIFIED = "UNSPECIFIED", "DECISION_REASON_UNSPECIFIED"
+    AUDIO_OK = "AUDIO_OK", "DECISION_REASON_AUDIO_OK"
+    NOT_ENOUGH_SEGMENTS = "NOT_ENOUGH_SEGMENTS", "DECISION_REASON_NOT_ENOUGH_SEGMENTS"
+    INVALID_AUDIO = "INVALID_AUDIO", "DECISION_REASON_INVALID_AUDIO"
+    AUDIO_TOO_SHORT = "AUDIO_TOO_SHORT", "DECISION_REASON_AUDIO_TOO_SHORT"
+    AUDIO_TOO_SOFT = "AUDIO_TOO_SOFT", "DECISION_REASON_AUDIO_TOO_SOFT"
+    AUDIO_TOO_LOUD = "AUDIO_TOO_LOUD", "DECISION_REASON_AUDIO_TOO_LOUD"
+    AUDIO_TOO_NOISY = "AUDIO_TOO_NOISY", "DECISION_REASON_AUDIO_TOO_NOISY"
+    FRAUDSTER_INDICATION = "FRAUDSTER_INDICATION", "DECISION_REASON_FRAUDSTER_INDICATION"
+    VOICEPRINT_MATCH = "VOICEPRINT_MATCH", "DECISION_REASON_VOICEPRINT_MATCH"
+    VOICEPRINT_NO_MATCH = "VOICEPRINT_NO_MATCH", "DECISION_REASON_VOICEPRINT_NO_MATCH"
+    LOW_RELIABILITY = "LOW_RELIABILITY", "DECISION_REASON_LOW_RELIABILITY"
+    NO_RISK_DETECTED = "NO_RISK_DETECTED", "DECISION_REASON_NO_RISK_DETECTED"
+    NO_SCORES = "NO_SCORES", "DECISION_REASON_NO_SCORES"
+    INTERNAL_ERROR = "INTERNAL_ERROR", "DECISION_REASON_INTERNAL_ERROR"
+
+
+class EnrollReason(ContractEnum):
+    UNSPECIFIED = "UNSPECIFIED", "ENROLL_REASON_UNSPECIFIED"
+    INTERNAL_ERROR = "INTERNAL_ERROR", "ENROLL_REASON_INTERNAL_ERROR"
+    ENROLL_OK = "ENROLL_OK", "ENROLL_REASON_ENROLL_OK"
+    TOO_SHORT = "TOO_SHORT", "ENROLL_REASON_TOO_SHORT"
+    """Not enough speech."""
+    MISSING_MODEL = "MISSING_MODEL", "ENROLL_REASON_MISSING_MODEL"
+    """No valid audio model."""
+    ALREADY_ADDED = "ALREADY_ADDED", "ENROLL_REASON_ALREADY_ADDED"
+    WRONG_PRINT_TYPE = "WRONG_PRINT_TYPE", "ENROLL_REASON_WRONG_PRINT_TYPE"
+    """The audio was processed for a different print type."""
+
+
+class EnrollStatus(ContractEnum):
+    UNSPECIFIED = "UNSPECIFIED", "ENROLL_STATUS_UNSPECIFIED"
+    TRAIN_NOT_POSSIBLE = "TRAIN_NOT_POSSIBLE", "ENROLL_STATUS_TRAIN_NOT_POSSIBLE"
+    """The minimum requirements are not met."""
+    TRAIN_POSSIBLE = "TRAIN_POSSIBLE", "ENROLL_STATUS_TRAIN_POSSIBLE"
+    """The minimum is met; more audio is recommended."""
+    TRAIN_SUGGESTED = "TRAIN_SUGGESTED", "ENROLL_STATUS_TRAIN_SUGGESTED"
+    """The optimal requirements are met."""
+    FULL = "FULL", "ENROLL_STATUS_FULL"
+    """Too many segments; none can be added."""
+
+
+class OwnerType(ContractEnum):
+    UNSPECIFIED = "UNSPECIFIED", "OWNER_TYPE_UNSPECIFIED"
+    PERSON = "PERSON", "OWNER_TYPE_PERSON"
+    FRAUDSTER = "FRAUDSTER", "OWNER_TYPE_FRAUDSTER"
+
+
+class RetrainingOutcome(ContractEnum):
+    UNSPECIFIED = "UNSPECIFIED", "RETRAINING_OUTCOME_UNSPECIFIED"
+    RETRAINED = "RETRAINED", "RETRAINING_OUTCOME_RETRAINED"
+    NOT_NEEDED = "NOT_NEEDED", "RETRAINING_OUTCOME_NOT_NEEDED"
+    """The template is of the present model, or there is none."""
+    ENROLLMENT_NEEDED = "ENROLLMENT_NEEDED", "RETRAINING_OUTCOME_ENROLLMENT_NEEDED"
+    """The audio was not kept: the owner must enroll again."""
+    FAILED = "FAILED", "RETRAINING_OUTCOME_FAILED"
+
+
+class SessionType(ContractEnum):
+    UNSPECIFIED = "UNSPECIFIED", "SESSION_TYPE_UNSPECIFIED"
+    CALL_CENTER = "CALL_CENTER", "SESSION_TYPE_CALL_CENTER"
+    IVR = "IVR", "SESSION_TYPE_IVR"
+    DIGITAL = "DIGITAL", "SESSION_TYPE_DIGITAL"
+    WEB = "WEB", "SESSION_TYPE_WEB"
+    OTHER = "OTHER", "SESSION_TYPE_OTHER"
+
+
+class TrainReason(ContractEnum):
+    UNSPECIFIED = "UNSPECIFIED", "TRAIN_REASON_UNSPECIFIED"
+    TRAIN_OK = "TRAIN_OK", "TRAIN_REASON_TRAIN_OK"
+    INCONSISTENCY = "INCONSISTENCY", "TRAIN_REASON_INCONSISTENCY"
+    NOT_READY_TO_TRAIN = "NOT_READY_TO_TRAIN", "TRAIN_REASON_NOT_READY_TO_TRAIN"
+    INTERNAL_ERROR = "INTERNAL_ERROR", "TRAIN_REASON_INTERNAL_ERROR"
+
+
+class TrainStatus(ContractEnum):
+    UNSPECIFIED = "UNSPECIFIED", "TRAIN_STATUS_UNSPECIFIED"
+    TRAINED = "TRAINED", "TRAIN_STATUS_TRAINED"
+    FAILED = "FAILED", "TRAIN_STATUS_FAILED"
+
+
+class VoiceprintProfileStatus(ContractEnum):
+    UNSPECIFIED = "UNSPECIFIED", "VOICEPRINT_PROFILE_STATUS_UNSPECIFIED"
+    NOT_TRAINED = "NOT_TRAINED", "VOICEPRINT_PROFILE_STATUS_NOT_TRAINED"
+    BASIC_TRAINED = "BASIC_TRAINED", "VOICEPRINT_PROFILE_STATUS_BASIC_TRAINED"
+    """Trained; can improve with more audio."""
+    OPTIMAL_TRAINED = "OPTIMAL_TRAINED", "VOICEPRINT_PROFILE_STATUS_OPTIMAL_TRAINED"
+
+
+class VoiceprintProfilesStatusJobState(ContractEnum):
+    UNSPECIFIED = "UNSPECIFIED", "VOICEPRINT_PROFILES_STATUS_JOB_STATE_UNSPECIFIED"
+    PENDING = "PENDING", "VOICEPRINT_PROFILES_STATUS_JOB_STATE_PENDING"
+    """Created, not started."""
+    STARTED = "STARTED", "VOICEPRINT_PROFILES_STATUS_JOB_STATE_STARTED"
+    """Running."""
+    COMPLETED = "COMPLETED", "VOICEPRINT_PROFILES_STATUS_JOB_STATE_COMPLETED"
+    """Results published."""
+    FAILED = "FAILED", "VOICEPRINT_PROFILES_STATUS_JOB_STATE_FAILED"
+
+
+class AudioDecisionReason(ContractEnum):
+    UNSPECIFIED = "UNSPECIFIED", "DECISION_REASON_UNSPECIFIED"
+    AUDIO_OK = "AUDIO_OK", "DECISION_REASON_AUDIO_OK"
+    NOT_ENOUGH_SEGMENTS = "NOT_ENOUGH_SEGMENTS", "DECISION_REASON_NOT_ENOUGH_SEGMENTS"
+    INVALID_AUDIO = "INVALID_AUDIO", "DECISION_REASON_INVALID_AUDIO"
+    AUDIO_TOO_SHORT = "AUDIO_TOO_SHORT", "DECISION_REASON_AUDIO_TOO_SHORT"
+    AUDIO_TOO_SOFT = "AUDIO_TOO_SOFT", "DECISION_REASON_AUDIO_TOO_SOFT"
+    AUDIO_TOO_LOUD = "AUDIO_TOO_LOUD", "DECISION_REASON_AUDIO_TOO_LOUD"
+    AUDIO_TOO_NOISY = "AUDIO_TOO_NOISY", "DECISION_REASON_AUDIO_TOO_NOISY"
+    SYNTHETIC_SPEECH_DETECTED = "SYNTHETIC_SPEECH_DETECTED", "DECISION_REASON_SYNTHETIC_SPEECH_DETECTED"
+    PLAYBACK_INDICATION = "PLAYBACK_INDICATION", "DECISION_REASON_PLAYBACK_INDICATION"
+    LOW_RELIABILITY = "LOW_RELIABILITY", "DECISION_REASON_LOW_RELIABILITY"
+    INTERNAL_ERROR = "INTERNAL_ERROR", "DECISION_REASON_INTERNAL_ERROR"
+
+
+class StatusCode(ContractEnum):
+    UNSPECIFIED = "UNSPECIFIED", "UNSPECIFIED"
+    OK = "OK", "OK"
+    BAD_REQUEST = "BAD_REQUEST", "BAD_REQUEST"
+    INVALID_REQUEST = "INVALID_REQUEST", "INVALID_REQUEST"
+    CANCELLED = "CANCELLED", "CANCELLED"
+    DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED", "DEADLINE_EXCEEDED"
+    NOT_AUTHORIZED = "NOT_AUTHORIZED", "NOT_AUTHORIZED"
+    PERMISSION_DENIED = "PERMISSION_DENIED", "PERMISSION_DENIED"
+    NOT_FOUND = "NOT_FOUND", "NOT_FOUND"
+    ALREADY_EXISTS = "ALREADY_EXISTS", "ALREADY_EXISTS"
+    NOT_IMPLEMENTED = "NOT_IMPLEMENTED", "NOT_IMPLEMENTED"
+    TOO_LARGE = "TOO_LARGE", "TOO_LARGE"
+    BUSY = "BUSY", "BUSY"
+    OBSOLETE = "OBSOLETE", "OBSOLETE"
+    RATE_EXCEEDED = "RATE_EXCEEDED", "RATE_EXCEEDED"
+    QUOTA_EXCEEDED = "QUOTA_EXCEEDED", "QUOTA_EXCEEDED"
+    INTERNAL_ERROR = "INTERNAL_ERROR", "INTERNAL_ERROR"
+
+
+@dataclass(frozen=True)
+class AddGroupMembersRequest(Message):
+    context: Context | None = None
+    gk_group_id: UniqueId | None = None
+    gk_voiceprint_profile_ids: ListOfUniqueId | None = None
+    gk_owner_ids: ListOfUniqueId | None = None
+
+
+@dataclass(frozen=True)
+class AddGroupMembersResponse(Message):
+    status: Status | None = None
+
+
+@dataclass(frozen=True)
+class AddMediaSegmentRequest(Message):
+    context: Context | None = None
+    encoding: str = ""
+    """`wav` or empty for a file with a header; `pcm16`, `alaw` or `mulaw` for headerless bytes, with `rate` and `channels`."""
+    rate: int = 0
+    channels: int = 0
+    chunk: bytes = b""
+
+
+@dataclass(frozen=True)
+class AddMediaSegmentResponse(Message):
+    status: Status | None = None
+    gk_media_segment_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class AnalyzeAudioAuthenticationResult(Message):
+    top_person_voiceprint_details: VoiceprintDetails | None = None
+    authentication_score: AuthenticationScore | None = None
+    decision: Decision = Decision.UNSPECIFIED
+    reason: DecisionReason = DecisionReason.UNSPECIFIED
+    number_of_persons_prints: int = 0
+    """Valid prints used."""
+    risk_engine_result: RiskEngineResult | None = None
+
+
+@dataclass(frozen=True)
+class AnalyzeAudioFraudDetectionResult(Message):
+    top_fraudster_voiceprint_details: VoiceprintDetails | None = None
+    fraud_detection_score: FraudDetectionScore | None = None
+    decision: Decision = Decision.UNSPECIFIED
+    reason: DecisionReason = DecisionReason.UNSPECIFIED
+    number_of_fraudsters_prints: int = 0
+    """Valid prints used."""
+    risk_engine_result: RiskEngineResult | None = None
+
+
+@dataclass(frozen=True)
+class AnalyzeAudioRequest(Message):
+    context: Context | None = None
+    gk_media_segment_id: UniqueId | None = None
+    gk_processed_audio_id: UniqueId | None = None
+    gk_voiceprint_profile_ids: ListOfUniqueId | None = None
+    group: UniqueIdAndTag | None = None
+    watchlist: UniqueIdAndTag | None = None
+    channel_selector: AudioChannelSelector | None = None
+    ignore_checkpoints: bool = False
+    syntheticSpeechDetectionParameters: SyntheticSpeechDetectionParameters | None = None
+    """Setting it enables Synthetic Speech Detection."""
+    channelPlaybackDetectionParameters: ChannelPlaybackDetectionParameters | None = None
+    """Setting it enables Channel Playback Detection."""
+
+
+@dataclass(frozen=True)
+class AnalyzeAudioResponse(Message):
+    status: Status | None = None
+    result: AnalyzeAudioResult | None = None
+
+
+@dataclass(frozen=True)
+class AnalyzeAudioResult(Message):
+    gk_media_segment_id: UniqueId | None = None
+    gk_processed_audio_id: UniqueId | None = None
+    decision: Decision = Decision.UNSPECIFIED
+    """General decision over all factors: match found or fraud detected."""
+    reason: DecisionReason = DecisionReason.UNSPECIFIED
+    voice_class_score: float | None = None
+    risk_engine_global_result: RiskEngineResult | None = None
+    validity: AudioValidity = AudioValidity.UNSPECIFIED
+    authentication_result: AnalyzeAudioAuthenticationResult | None = None
+    """Parts that were not asked for, or have no targets, are absent."""
+    fraud_detection_result: AnalyzeAudioFraudDetectionResult | None = None
+    synthetic_speech_result: SyntheticSpeechDetectionResult | None = None
+    channel_playback_result: ChannelPlaybackDetectionResult | None = None
+    gk_calibration_model_revision_id: UniqueId | None = None
+    audio_details: AudioDetails | None = None
+    voiceprint_results: tuple[VoiceprintResult, ...] = ()
+    calibration_model_details: CalibrationModelDetails | None = None
+
+
+@dataclass(frozen=True)
+class AudioChannelSelector(Message):
+    channel: int | None = None
+    """0 mixes all channels, 1 is the first, and so on."""
+
+
+@dataclass(frozen=True)
+class AudioDetails(Message):
+    gk_media_segment_id: UniqueId | None = None
+    gk_processed_audio_id: UniqueId | None = None
+    gross_audio: timedelta | None = None
+    net_audio: timedelta | None = None
+    snr_db: float | None = None
+    speech_level: float | None = None
+    """Active speech level, dBov."""
+    saturation_level: float | None = None
+    """Saturated samples per minute."""
+    media_number_of_channels: int | None = None
+    media_sampling_rate_hz: int | None = None
+    selected_channel: AudioChannelSelector | None = None
+    processed_audio_sampling_rate_hz: int | None = None
+    number_of_detected_speakers: int | None = None
+
+
+@dataclass(frozen=True)
+class AudioProcessingResult(Message):
+    gk_media_segment_id: UniqueId | None = None
+    """The audio used for enrollment; differs from the input when only a subset is used."""
+    gk_processed_audio_id: UniqueId | None = None
+    validity: AudioValidity = AudioValidity.UNSPECIFIED
+    audio_details: AudioDetails | None = None
+    voice_class_score: float | None = None
+    """0 to 100"""
+    gk_calibration_model_revision_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class AuthenticationScore(Message):
+    biometric_score: float | None = None
+    ratio: float | None = None
+    """Calibrated log-likelihood ratio (natural logarithm): the same person against different people."""
+    threshold: float | None = None
+    """The ratio that is a match from here on, in this call and for audio of this quality."""
+    false_accept_rate: float | None = None
+    """The target that the threshold keeps: of so many calls by somebody else, one or more candidates reach it."""
+
+
+@dataclass(frozen=True)
+class CalibrationModelDetails(Message):
+    gk_calibration_model_revision_id: UniqueId | None = None
+    calibration_model_id: str = ""
+
+
+@dataclass(frozen=True)
+class CheckWatchlistConsistencyRequest(Message):
+    context: Context | None = None
+    gk_voiceprint_profile_ids: ListOfUniqueId | None = None
+    watchlist: UniqueIdAndTag | None = None
+
+
+@dataclass(frozen=True)
+class CheckWatchlistConsistencyResponse(Message):
+    status: Status | None = None
+    total_number_of_compatible_prints: int | None = None
+    total_number_of_incompatible_prints: int | None = None
+    incompatible_prints: tuple[IncompatiblePrintDetails, ...] = ()
+    """Truncated when there are too many."""
+    required_calibration_model: CalibrationModelDetails | None = None
+
+
+@dataclass(frozen=True)
+class Context(Message):
+    gk_engagement_id: UniqueId | None = None
+    gk_session_id: UniqueId | None = None
+    gk_scope_id: UniqueId | None = None
+    configset_id: str = ""
+
+
+@dataclass(frozen=True)
+class CreateGroupRequest(Message):
+    context: Context | None = None
+    tag: str = ""
+    gk_voiceprint_profile_ids: ListOfUniqueId | None = None
+    gk_owner_ids: ListOfUniqueId | None = None
+    """All prints of these owners, present and future."""
+
+
+@dataclass(frozen=True)
+class CreateGroupResponse(Message):
+    status: Status | None = None
+    gk_group_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class CreateVoiceprintProfileRequest(Message):
+    context: Context | None = None
+    person_id: str | None = None
+    fraudster_id: str | None = None
+    profile_tag: str = ""
+
+
+@dataclass(frozen=True)
+class CreateVoiceprintProfileResponse(Message):
+    status: Status | None = None
+    gk_voiceprint_profile_id: UniqueId | None = None
+    gk_owner_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class DeleteGroupRequest(Message):
+    context: Context | None = None
+    gk_group_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class DeleteGroupResponse(Message):
+    status: Status | None = None
+
+
+@dataclass(frozen=True)
+class DeleteVoiceprintProfileRequest(Message):
+    context: Context | None = None
+    gk_voiceprint_profile_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class DeleteVoiceprintProfileResponse(Message):
+    status: Status | None = None
+
+
+@dataclass(frozen=True)
+class DetectKnownFraudstersRequest(Message):
+    context: Context | None = None
+    gk_media_segment_id: UniqueId | None = None
+    gk_processed_audio_id: UniqueId | None = None
+    gk_voiceprint_profile_ids: ListOfUniqueId | None = None
+    watchlist: UniqueIdAndTag | None = None
+    channel_selector: AudioChannelSelector | None = None
+    ignore_checkpoints: bool = False
+
+
+@dataclass(frozen=True)
+class DetectKnownFraudstersResponse(Message):
+    status: Status | None = None
+    result: DetectKnownFraudstersResult | None = None
+
+
+@dataclass(frozen=True)
+class DetectKnownFraudstersResult(Message):
+    voiceprint_details: VoiceprintDetails | None = None
+    gk_media_segment_id: UniqueId | None = None
+    gk_processed_audio_id: UniqueId | None = None
+    decision: Decision = Decision.UNSPECIFIED
+    reason: DecisionReason = DecisionReason.UNSPECIFIED
+    voice_class_score: float | None = None
+    risk_engine_result: RiskEngineResult | None = None
+    gk_calibration_model_revision_id: UniqueId | None = None
+    audio_details: AudioDetails | None = None
+    fraud_detection_score: FraudDetectionScore | None = None
+    voiceprint_results: tuple[VoiceprintResult, ...] = ()
+    """Best first. Of more than 256 candidates only the best are listed."""
+    number_of_prints: int = 0
+    """Valid prints used."""
+
+
+@dataclass(frozen=True)
+class EnrollRequest(Message):
+    context: Context | None = None
+    gk_voiceprint_profile_id: UniqueId | None = None
+    gk_processed_audio_id: UniqueId | None = None
+    """Returned by ProcessAudio."""
+
+
+@dataclass(frozen=True)
+class EnrollResponse(Message):
+    status: Status | None = None
+    result: EnrollResult | None = None
+
+
+@dataclass(frozen=True)
+class EnrollResult(Message):
+    enroll_status: EnrollStatus = EnrollStatus.UNSPECIFIED
+    voiceprint_details: VoiceprintDetails | None = None
+    enrolled: bool | None = None
+    reason: EnrollReason = EnrollReason.UNSPECIFIED
+    audio_details: AudioDetails | None = None
+
+
+@dataclass(frozen=True)
+class EnrollmentSegmentDetails(Message):
+    gk_media_segment_id: UniqueId | None = None
+    gk_processed_audio_id: UniqueId | None = None
+    consistency_decision: ConsistencyDecision = ConsistencyDecision.UNSPECIFIED
+    consistency_score: float | None = None
+    used_for_train: bool | None = None
+    audio_details: AudioDetails | None = None
+    voice_class_score: float | None = None
+    gk_calibration_model_revision_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class ExportVoiceprintProfileRequest(Message):
+    context: Context | None = None
+    gk_voiceprint_profile_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class ExportVoiceprintProfileResponse(Message):
+    status: Status | None = None
+    profile: bytes = b""
+    """JSON, UTF-8."""
+
+
+@dataclass(frozen=True)
+class FraudDetectionScore(Message):
+    """As AuthenticationScore."""
+    biometric_score: float | None = None
+    ratio: float | None = None
+    threshold: float | None = None
+    false_accept_rate: float | None = None
+
+
+@dataclass(frozen=True)
+class GetEnrollStatusRequest(Message):
+    context: Context | None = None
+    gk_voiceprint_profile_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class GetEnrollStatusResponse(Message):
+    status: Status | None = None
+    result: EnrollStatus = EnrollStatus.UNSPECIFIED
+    is_trained: bool | None = None
+    """Trained and usable for verification."""
+
+
+@dataclass(frozen=True)
+class GetGkVoiceprintProfileIdRequest(Message):
+    context: Context | None = None
+    person_id: str | None = None
+    fraudster_id: str | None = None
+    profile_tag: str = ""
+
+
+@dataclass(frozen=True)
+class GetGkVoiceprintProfileIdResponse(Message):
+    status: Status | None = None
+    gk_voiceprint_profile_id: UniqueId | None = None
+    gk_owner_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class GetGroupRequest(Message):
+    context: Context | None = None
+    gk_group_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class GetGroupResponse(Message):
+    status: Status | None = None
+    gk_group_id: UniqueId | None = None
+    tag: str = ""
+    gk_voiceprint_profile_ids: ListOfUniqueId | None = None
+    gk_owner_ids: ListOfUniqueId | None = None
+
+
+@dataclass(frozen=True)
+class GetSessionDecisionRequest(Message):
+    context: Context | None = None
+
+
+@dataclass(frozen=True)
+class GetSessionDecisionResponse(Message):
+    status: Status | None = None
+    result: SessionDecisionResult | None = None
+
+
+@dataclass(frozen=True)
+class GetVoiceprintProfilesRetrainingJobRequest(Message):
+    context: Context | None = None
+    gk_job_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class GetVoiceprintProfilesRetrainingJobResponse(Message):
+    status: Status | None = None
+    state: VoiceprintProfilesStatusJobState = VoiceprintProfilesStatusJobState.UNSPECIFIED
+    progress: float = 0.0
+    """0..1"""
+    profiles: tuple[VoiceprintProfileRetraining, ...] = ()
+
+
+@dataclass(frozen=True)
+class GetVoiceprintProfilesStatusJobRequest(Message):
+    context: Context | None = None
+    gk_job_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class GetVoiceprintProfilesStatusJobResponse(Message):
+    status: Status | None = None
+    state: VoiceprintProfilesStatusJobState = VoiceprintProfilesStatusJobState.UNSPECIFIED
+    progress: float = 0.0
+    """0..1"""
+    profiles: tuple[VoiceprintProfileStatusDetails, ...] = ()
+    """Published when the job is completed."""
+
+
+@dataclass(frozen=True)
+class GroupSummary(Message):
+    gk_group_id: UniqueId | None = None
+    tag: str = ""
+    number_of_profiles: int = 0
+    """Profiles that were added by their id."""
+    number_of_owners: int = 0
+    """Owners all of whose prints belong to it."""
+
+
+@dataclass(frozen=True)
+class IdentifyRequest(Message):
+    context: Context | None = None
+    gk_media_segment_id: UniqueId | None = None
+    gk_processed_audio_id: UniqueId | None = None
+    gk_voiceprint_profile_ids: ListOfUniqueId | None = None
+    group: UniqueIdAndTag | None = None
+    channel_selector: AudioChannelSelector | None = None
+    ignore_checkpoints: bool = False
+
+
+@dataclass(frozen=True)
+class IdentifyResponse(Message):
+    status: Status | None = None
+    result: IdentifyResult | None = None
+
+
+@dataclass(frozen=True)
+class IdentifyResult(Message):
+    voiceprint_details: VoiceprintDetails | None = None
+    gk_media_segment_id: UniqueId | None = None
+    gk_processed_audio_id: UniqueId | None = None
+    decision: Decision = Decision.UNSPECIFIED
+    reason: DecisionReason = DecisionReason.UNSPECIFIED
+    voice_class_score: float | None = None
+    risk_engine_result: RiskEngineResult | None = None
+    gk_calibration_model_revision_id: UniqueId | None = None
+    audio_details: AudioDetails | None = None
+    authentication_score: AuthenticationScore | None = None
+    voiceprint_results: tuple[VoiceprintResult, ...] = ()
+    """Best first. Of more than 256 candidates only the best are listed."""
+
+
+@dataclass(frozen=True)
+class ImportVoiceprintProfileRequest(Message):
+    context: Context | None = None
+    profile: bytes = b""
+    """As ExportVoiceprintProfile answered it."""
+    owner_id: str = ""
+    """External id of the owner here; as exported when empty."""
+
+
+@dataclass(frozen=True)
+class ImportVoiceprintProfileResponse(Message):
+    status: Status | None = None
+    gk_voiceprint_profile_id: UniqueId | None = None
+    gk_owner_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class IncompatiblePrintDetails(Message):
+    voiceprint_details: VoiceprintDetails | None = None
+    incompatible_calibration_model: CalibrationModelDetails | None = None
+    fraudster_id: str = ""
+    """Owner of the print."""
+
+
+@dataclass(frozen=True)
+class ListGroupsRequest(Message):
+    context: Context | None = None
+    page_size: int = 0
+    """1 to 500; 100 when absent."""
+    page_token: str = ""
+    """The answer's before; empty for the first page."""
+
+
+@dataclass(frozen=True)
+class ListGroupsResponse(Message):
+    status: Status | None = None
+    groups: tuple[GroupSummary, ...] = ()
+    next_page_token: str = ""
+    """Empty on the last page."""
+
+
+@dataclass(frozen=True)
+class ListOfUniqueId(Message):
+    unique_ids: tuple[UniqueId, ...] = ()
+
+
+@dataclass(frozen=True)
+class ListVoiceprintProfilesRequest(Message):
+    context: Context | None = None
+    owner_type: OwnerType = OwnerType.UNSPECIFIED
+    """Persons or fraudsters alone; both when unspecified."""
+    page_size: int = 0
+    """1 to 500; 100 when absent. A page may hold fewer though it is not the last."""
+    page_token: str = ""
+    """The answer's before; empty for the first page."""
+    owner_id: str = ""
+    """External id of an owner, whose profiles alone are listed; those of all when empty."""
+
+
+@dataclass(frozen=True)
+class ListVoiceprintProfilesResponse(Message):
+    status: Status | None = None
+    profiles: tuple[VoiceprintProfileSummary, ...] = ()
+    next_page_token: str = ""
+    """Empty on the last page."""
+
+
+@dataclass(frozen=True)
+class ProcessAudioRequest(Message):
+    context: Context | None = None
+    gk_media_segment_id: UniqueId | None = None
+    """New media segment."""
+    gk_processed_audio_id: UniqueId | None = None
+    """Segment to re-process."""
+    is_for_enrollment: bool | None = None
+    """True limits processing to the maximum speech of the configuration set; else all available audio is used."""
+    channel_selector: AudioChannelSelector | None = None
+
+
+@dataclass(frozen=True)
+class ProcessAudioResponse(Message):
+    status: Status | None = None
+    result: AudioProcessingResult | None = None
+
+
+@dataclass(frozen=True)
+class RemoveGroupMembersRequest(Message):
+    context: Context | None = None
+    gk_group_id: UniqueId | None = None
+    gk_voiceprint_profile_ids: ListOfUniqueId | None = None
+    gk_owner_ids: ListOfUniqueId | None = None
+
+
+@dataclass(frozen=True)
+class RemoveGroupMembersResponse(Message):
+    status: Status | None = None
+
+
+@dataclass(frozen=True)
+class RiskEngineResult(Message):
+    """Absent when no score exists."""
+    risk: int | None = None
+    """0..1000, higher is riskier."""
+    reliability: int | None = None
+    """0..100"""
+
+
+@dataclass(frozen=True)
+class SessionCheck(Message):
+    operation: str = ""
+    """The operation's name: `Verify`, `Identify`, `DetectKnownFraudsters`, `AnalyzeAudio`."""
+    time: datetime | None = None
+    decision: Decision = Decision.UNSPECIFIED
+    reason: DecisionReason = DecisionReason.UNSPECIFIED
+    risk_engine_result: RiskEngineResult | None = None
+    gk_voiceprint_profile_id: UniqueId | None = None
+    """The print with the best score."""
+
+
+@dataclass(frozen=True)
+class SessionDecisionResult(Message):
+    decision: Decision = Decision.UNSPECIFIED
+    reason: DecisionReason = DecisionReason.UNSPECIFIED
+    risk_engine_result: RiskEngineResult | None = None
+    checks: tuple[SessionCheck, ...] = ()
+    """What the decision was fused from, oldest first."""
+    person_id: str = ""
+    """External id of the person whom the decision is about: the claimed one, else the one compared last."""
+    gk_voiceprint_profile_id: UniqueId | None = None
+    """The print that the decision on the person rests on."""
+    matched_person_id: str = ""
+    """External id of the person whose print the latest comparison matched; empty when it matched nobody."""
+
+
+@dataclass(frozen=True)
+class StartEngagementRequest(Message):
+    context: Context | None = None
+    external_id: str = ""
+    custom_data: str = ""
+
+
+@dataclass(frozen=True)
+class StartEngagementResponse(Message):
+    status: Status | None = None
+    gk_engagement_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class StartSessionRequest(Message):
+    context: Context | None = None
+    """An engagement is created when the context names none."""
+    session_type: SessionType = SessionType.UNSPECIFIED
+    external_id: str = ""
+    claimed_person_id: str = ""
+    """External id of the person whom the caller claims to be."""
+
+
+@dataclass(frozen=True)
+class StartSessionResponse(Message):
+    status: Status | None = None
+    gk_session_id: UniqueId | None = None
+    gk_engagement_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class StartVoiceprintProfilesRetrainingJobRequest(Message):
+    context: Context | None = None
+    gk_voiceprint_profile_ids: ListOfUniqueId | None = None
+    """Absent: all profiles of the scope."""
+
+
+@dataclass(frozen=True)
+class StartVoiceprintProfilesRetrainingJobResponse(Message):
+    status: Status | None = None
+    gk_job_id: UniqueId | None = None
+    state: VoiceprintProfilesStatusJobState = VoiceprintProfilesStatusJobState.UNSPECIFIED
+
+
+@dataclass(frozen=True)
+class StartVoiceprintProfilesStatusJobRequest(Message):
+    context: Context | None = None
+    gk_voiceprint_profile_ids: ListOfUniqueId | None = None
+    """Absent: all profiles of the scope."""
+
+
+@dataclass(frozen=True)
+class StartVoiceprintProfilesStatusJobResponse(Message):
+    status: Status | None = None
+    gk_job_id: UniqueId | None = None
+    state: VoiceprintProfilesStatusJobState = VoiceprintProfilesStatusJobState.UNSPECIFIED
+
+
+@dataclass(frozen=True)
+class StopEngagementRequest(Message):
+    context: Context | None = None
+
+
+@dataclass(frozen=True)
+class StopEngagementResponse(Message):
+    status: Status | None = None
+    gk_engagement_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class StopSessionRequest(Message):
+    context: Context | None = None
+
+
+@dataclass(frozen=True)
+class StopSessionResponse(Message):
+    status: Status | None = None
+    gk_session_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class TrainRequest(Message):
+    context: Context | None = None
+    gk_voiceprint_profile_id: UniqueId | None = None
+
+
+@dataclass(frozen=True)
+class TrainResponse(Message):
+    status: Status | None = None
+    result: TrainResult | None = None
+
+
+@dataclass(frozen=True)
+class TrainResult(Message):
+    train_status: TrainStatus = TrainStatus.UNSPECIFIED
+    reason: TrainReason = TrainReason.UNSPECIFIED
+    status: VoiceprintProfileStatus = VoiceprintProfileStatus.UNSPECIFIED
+    voiceprint_details: VoiceprintDetails | None = None
+    gk_calibration_model_revision_id: UniqueId | None = None
+    total_segments: int | None = None
+    total_valid_segments: int | None = None
+    min_segments_required: int | None = None
+    total_net_audio: timedelta | None = None
+    min_net_audio_required: timedelta | None = None
+    enrollment_segments_details: tuple[EnrollmentSegmentDetails, ...] = ()
+
+
+@dataclass(frozen=True)
+class UniqueId(Message):
+    value: str = ""
+
+
+@dataclass(frozen=True)
+class UniqueIdAndTag(Message):
+    unique_id: UniqueId | None = None
+    tag: str = ""
+    """Keeps only the prints with this tag; empty keeps all."""
+
+
+@dataclass(frozen=True)
+class VerifyRequest(Message):
+    context: Context | None = None
+    gk_media_segment_id: UniqueId | None = None
+    gk_processed_audio_id: UniqueId | None = None
+    gk_voiceprint_profile_id: UniqueId | None = None
+    channel_selector: AudioChannelSelector | None = None
+    ignore_checkpoints: bool = False
+    """Reads the whole audio, whatever a checkpoint says."""
+
+
+@dataclass(frozen=True)
+class VerifyResponse(Message):
+    status: Status | None = None
+    result: VerifyResult | None = None
+
+
+@dataclass(frozen=True)
+class VerifyResult(Message):
+    voiceprint_details: VoiceprintDetails | None = None
+    gk_media_segment_id: UniqueId | None = None
+    gk_processed_audio_id: UniqueId | None = None
+    decision: Decision = Decision.UNSPECIFIED
+    reason: DecisionReason = DecisionReason.UNSPECIFIED
+    voice_class_score: float | None = None
+    risk_engine_result: RiskEngineResult | None = None
+    gk_calibration_model_revision_id: UniqueId | None = None
+    audio_details: AudioDetails | None = None
+    authentication_score: AuthenticationScore | None = None
+
+
+@dataclass(frozen=True)
+class VoiceprintDetails(Message):
+    gk_voiceprint_profile_id: UniqueId | None = None
+    gk_owner_id: UniqueId | None = None
+    """The person or fraudster owning the print."""
+    owner_type: OwnerType = OwnerType.UNSPECIFIED
+    profile_tag: str = ""
+    """Label of one of the owner's prints."""
+    print_version: int | None = None
+    """Incremented each time a print is retrained."""
+
+
+@dataclass(frozen=True)
+class VoiceprintProfileRetraining(Message):
+    gk_voiceprint_profile_id: UniqueId | None = None
+    outcome: RetrainingOutcome = RetrainingOutcome.UNSPECIFIED
+    print_version: int | None = None
+
+
+@dataclass(frozen=True)
+class VoiceprintProfileStatusDetails(Message):
+    gk_voiceprint_profile_id: UniqueId | None = None
+    status: VoiceprintProfileStatus = VoiceprintProfileStatus.UNSPECIFIED
+    print_version: int | None = None
+    gk_calibration_model_revision_id: UniqueId | None = None
+    """The model that made the template; absent until trained."""
+    total_segments: int | None = None
+    total_net_audio: timedelta | None = None
+    is_obsolete: bool = False
+    """The template was made by another model and is not scored."""
+
+
+@dataclass(frozen=True)
+class VoiceprintProfileSummary(Message):
+    gk_voiceprint_profile_id: UniqueId | None = None
+    gk_owner_id: UniqueId | None = None
+    owner_type: OwnerType = OwnerType.UNSPECIFIED
+    owner_id: str = ""
+    """External id of the owner."""
+    profile_tag: str = ""
+    status: VoiceprintProfileStatus = VoiceprintProfileStatus.UNSPECIFIED
+    print_version: int = 0
+
+
+@dataclass(frozen=True)
+class VoiceprintResult(Message):
+    gk_voiceprint_profile_id: UniqueId | None = None
+    authentication_score: AuthenticationScore | None = None
+    fraud_detection_score: FraudDetectionScore | None = None
+
+
+@dataclass(frozen=True)
+class AttackStretch(Message):
+    """A stretch of a few seconds, from the beginning of the audio, and how much it alone sounds like an attack (as `score`)."""
+    start: timedelta | None = None
+    end: timedelta | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True)
+class ChannelPlaybackDetectionParameters(Message):
+    """Its presence enables the check."""
+
+
+@dataclass(frozen=True)
+class ChannelPlaybackDetectionResult(Message):
+    decision: Decision = Decision.UNSPECIFIED
+    reason: AudioDecisionReason = AudioDecisionReason.UNSPECIFIED
+    risk_engine_result: RiskEngineResult | None = None
+    score: float | None = None
+    gk_calibration_model_revision_id: UniqueId | None = None
+    strongest_stretch: AttackStretch | None = None
+    """Where the audio sounds most like an attack."""
+
+
+@dataclass(frozen=True)
+class SyntheticSpeechDetectionParameters(Message):
+    """Its presence enables the check."""
+
+
+@dataclass(frozen=True)
+class SyntheticSpeechDetectionResult(Message):
+    decision: Decision = Decision.UNSPECIFIED
+    reason: AudioDecisionReason = AudioDecisionReason.UNSPECIFIED
+    risk_engine_result: RiskEngineResult | None = None
+    score: float | None = None
+    gk_calibration_model_revision_id: UniqueId | None = None
+    strongest_stretch: AttackStretch | None = None
+    """Where the audio sounds most like an attack."""
+
+
+@dataclass(frozen=True)
+class FieldViolation(Message):
+    field: str = ""
+    """Path of the field in the request, with the contract's names: `context.gk_session_id`."""
+    violation: str = ""
+    """What is wrong, as a word a program can compare: `missing`, `malformed`, `unknown`, …"""
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Status(Message):
+    """The general status of an operation. A business outcome (too short, no match) is not an error: it stands in the result."""
+    status_code: StatusCode = StatusCode.UNSPECIFIED
+    message: str = ""
+    request_id: str = ""
+    field_violations: tuple[FieldViolation, ...] = ()
+    retry_after: timedelta | None = None
+
+
+class Operations:
+    """Every operation of the contract that HTTP can carry. A refusal is raised as a StatusError; a business outcome is an answer."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def process_audio(self, request: ProcessAudioRequest) -> ProcessAudioResponse:
+        """Processes audio, checks its quality, creates an audio model for later Enroll or Verify."""
+        return self._transport.call("POST", "/v1/audios/process", "*", request, ProcessAudioResponse)
+
+    def enroll(self, request: EnrollRequest) -> EnrollResponse:
+        """Adds processed audio to the profile's enrollment segments."""
+        return self._transport.call("POST", "/v1/voiceprints/{gk_voiceprint_profile_id.value}/enrollment", "*", request, EnrollResponse)
+
+    def get_enroll_status(self, request: GetEnrollStatusRequest) -> GetEnrollStatusResponse:
+        return self._transport.call("GET", "/v1/voiceprints/{gk_voiceprint_profile_id.value}/enrollment-status", None, request, GetEnrollStatusResponse)
+
+    def train(self, request: TrainRequest) -> TrainResponse:
+        """Creates a new voice template from the enrollment segments."""
+        return self._transport.call("POST", "/v1/voiceprints/{gk_voiceprint_profile_id.value}/training", "*", request, TrainResponse)
+
+    def check_watchlist_consistency(self, request: CheckWatchlistConsistencyRequest) -> CheckWatchlistConsistencyResponse:
+        """Checks a watchlist against the current fraudster detection settings."""
+        return self._transport.call("POST", "/v1/voiceprints/watchlist:check-consistency", "*", request, CheckWatchlistConsistencyResponse)
+
+    def verify(self, request: VerifyRequest) -> VerifyResponse:
+        """Checks audio against one profile."""
+        return self._transport.call("POST", "/v1/voiceprints/{gk_voiceprint_profile_id.value}/verification", "*", request, VerifyResponse)
+
+    def identify(self, request: IdentifyRequest) -> IdentifyResponse:
+        """Checks audio against any of the given profiles."""
+        return self._transport.call("POST", "/v1/voiceprints/identification", "*", request, IdentifyResponse)
+
+    def detect_known_fraudsters(self, request: DetectKnownFraudstersRequest) -> DetectKnownFraudstersResponse:
+        """Checks audio against the profiles of a watchlist."""
+        return self._transport.call("POST", "/v1/voiceprints/known-fraudsters-detection", "*", request, DetectKnownFraudstersResponse)
+
+    def analyze_audio(self, request: AnalyzeAudioRequest) -> AnalyzeAudioResponse:
+        """Several checks on the audio, plus playback and synthesized-audio attack detection."""
+        return self._transport.call("POST", "/v1/voiceprints/audio-analysis", "*", request, AnalyzeAudioResponse)
+
+    def start_engagement(self, request: StartEngagementRequest) -> StartEngagementResponse:
+        return self._transport.call("POST", "/v1/engagements/start", "*", request, StartEngagementResponse)
+
+    def stop_engagement(self, request: StopEngagementRequest) -> StopEngagementResponse:
+        """Stops the engagement and its open sessions."""
+        return self._transport.call("POST", "/v1/engagements/stop", "*", request, StopEngagementResponse)
+
+    def start_session(self, request: StartSessionRequest) -> StartSessionResponse:
+        return self._transport.call("POST", "/v1/sessions/start", "*", request, StartSessionResponse)
+
+    def stop_session(self, request: StopSessionRequest) -> StopSessionResponse:
+        return self._transport.call("POST", "/v1/sessions/stop", "*", request, StopSessionResponse)
+
+    def get_session_decision(self, request: GetSessionDecisionRequest) -> GetSessionDecisionResponse:
+        """Fuses the checks that ran in a session; a stopped session can still be asked."""
+        return self._transport.call("GET", "/v1/sessions/decision", None, request, GetSessionDecisionResponse)
+
+    def create_voiceprint_profile(self, request: CreateVoiceprintProfileRequest) -> CreateVoiceprintProfileResponse:
+        return self._transport.call("POST", "/v1/voiceprints/profiles", "*", request, CreateVoiceprintProfileResponse)
+
+    def list_voiceprint_profiles(self, request: ListVoiceprintProfilesRequest) -> ListVoiceprintProfilesResponse:
+        """The profiles of the scope, a page at a time, with whom they belong to."""
+        return self._transport.call("GET", "/v1/voiceprints/profiles", None, request, ListVoiceprintProfilesResponse)
+
+    def get_gk_voiceprint_profile_id(self, request: GetGkVoiceprintProfileIdRequest) -> GetGkVoiceprintProfileIdResponse:
+        """Answers without an id when the owner has no such profile."""
+        return self._transport.call("GET", "/v1/voiceprints/profiles/gkid", None, request, GetGkVoiceprintProfileIdResponse)
+
+    def delete_voiceprint_profile(self, request: DeleteVoiceprintProfileRequest) -> DeleteVoiceprintProfileResponse:
+        """Erases segments, audio models and template (right to erasure)."""
+        return self._transport.call("DELETE", "/v1/voiceprints/{gk_voiceprint_profile_id.value}", None, request, DeleteVoiceprintProfileResponse)
+
+    def export_voiceprint_profile(self, request: ExportVoiceprintProfileRequest) -> ExportVoiceprintProfileResponse:
+        """All that is kept of a trained profile, for its owner or for another box or device."""
+        return self._transport.call("GET", "/v1/voiceprints/{gk_voiceprint_profile_id.value}/export", None, request, ExportVoiceprintProfileResponse)
+
+    def import_voiceprint_profile(self, request: ImportVoiceprintProfileRequest) -> ImportVoiceprintProfileResponse:
+        """Makes a profile of what another box or device exported. It must come from the same model revision."""
+        return self._transport.call("POST", "/v1/voiceprints/profiles/import", "*", request, ImportVoiceprintProfileResponse)
+
+    def start_voiceprint_profiles_status_job(self, request: StartVoiceprintProfilesStatusJobRequest) -> StartVoiceprintProfilesStatusJobResponse:
+        return self._transport.call("POST", "/v1/voiceprints/profiles/status", "*", request, StartVoiceprintProfilesStatusJobResponse)
+
+    def get_voiceprint_profiles_status_job(self, request: GetVoiceprintProfilesStatusJobRequest) -> GetVoiceprintProfilesStatusJobResponse:
+        return self._transport.call("GET", "/v1/voiceprints/profiles/status/{gk_job_id.value}", None, request, GetVoiceprintProfilesStatusJobResponse)
+
+    def start_voiceprint_profiles_retraining_job(self, request: StartVoiceprintProfilesRetrainingJobRequest) -> StartVoiceprintProfilesRetrainingJobResponse:
+        """After a model update: retrains obsolete prints whose audio was kept, and names those that must be enrolled again."""
+        return self._transport.call("POST", "/v1/voiceprints/profiles/retraining", "*", request, StartVoiceprintProfilesRetrainingJobResponse)
+
+    def get_voiceprint_profiles_retraining_job(self, request: GetVoiceprintProfilesRetrainingJobRequest) -> GetVoiceprintProfilesRetrainingJobResponse:
+        return self._transport.call("GET", "/v1/voiceprints/profiles/retraining/{gk_job_id.value}", None, request, GetVoiceprintProfilesRetrainingJobResponse)
+
+    def add_media_segment(self, request: AddMediaSegmentRequest) -> AddMediaSegmentResponse:
+        """The first message carries the context (and the format of headerless bytes); every message may carry bytes. HTTP: the body is the bytes themselves, the other fields stand in the query."""
+        return self._transport.call("POST", "/v1/audios", "chunk", request, AddMediaSegmentResponse)
+
+    def create_group(self, request: CreateGroupRequest) -> CreateGroupResponse:
+        return self._transport.call("POST", "/v1/groups", "*", request, CreateGroupResponse)
+
+    def list_groups(self, request: ListGroupsRequest) -> ListGroupsResponse:
+        """The groups of the scope, in the order in which they were made, a page at a time."""
+        return self._transport.call("GET", "/v1/groups", None, request, ListGroupsResponse)
+
+    def get_group(self, request: GetGroupRequest) -> GetGroupResponse:
+        return self._transport.call("GET", "/v1/groups/{gk_group_id.value}", None, request, GetGroupResponse)
+
+    def delete_group(self, request: DeleteGroupRequest) -> DeleteGroupResponse:
+        return self._transport.call("DELETE", "/v1/groups/{gk_group_id.value}", None, request, DeleteGroupResponse)
+
+    def add_group_members(self, request: AddGroupMembersRequest) -> AddGroupMembersResponse:
+        return self._transport.call("POST", "/v1/groups/{gk_group_id.value}/members", "*", request, AddGroupMembersResponse)
+
+    def remove_group_members(self, request: RemoveGroupMembersRequest) -> RemoveGroupMembersResponse:
+        return self._transport.call("DELETE", "/v1/groups/{gk_group_id.value}/members", "*", request, RemoveGroupMembersResponse)
+
+    def create_watchlist(self, request: CreateGroupRequest) -> CreateGroupResponse:
+        return self._transport.call("POST", "/v1/watchlists", "*", request, CreateGroupResponse)
+
+    def list_watchlists(self, request: ListGroupsRequest) -> ListGroupsResponse:
+        return self._transport.call("GET", "/v1/watchlists", None, request, ListGroupsResponse)
+
+    def get_watchlist(self, request: GetGroupRequest) -> GetGroupResponse:
+        return self._transport.call("GET", "/v1/watchlists/{gk_group_id.value}", None, request, GetGroupResponse)
+
+    def delete_watchlist(self, request: DeleteGroupRequest) -> DeleteGroupResponse:
+        return self._transport.call("DELETE", "/v1/watchlists/{gk_group_id.value}", None, request, DeleteGroupResponse)
+
+    def add_watchlist_members(self, request: AddGroupMembersRequest) -> AddGroupMembersResponse:
+        return self._transport.call("POST", "/v1/watchlists/{gk_group_id.value}/members", "*", request, AddGroupMembersResponse)
+
+    def remove_watchlist_members(self, request: RemoveGroupMembersRequest) -> RemoveGroupMembersResponse:
+        return self._transport.call("DELETE", "/v1/watchlists/{gk_group_id.value}/members", "*", request, RemoveGroupMembersResponse)

@@ -1,0 +1,183 @@
+"""Error rates of the trials that `vivavoce evaluate --scores trials.csv` writes, as the command itself computes them."""
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Comparisons, as columns."""
+
+    same: NDArray[np.bool_]
+    """The same person on both sides."""
+    ratio: Floats
+    """Log-likelihood ratio; higher: the same person."""
+    enrolled_speaker: NDArray[np.int64]
+    tested_speaker: NDArray[np.int64]
+    """Whose voices meet; for intervals."""
+    score: Floats | None = None
+    """Cosine."""
+    enrolled: NDArray[np.str_] | None = None
+    tested: NDArray[np.str_] | None = None
+    """Files."""
+    net_speech_seconds: Floats | None = None
+    snr_db: Floats | None = None
+
+    def where(self, chosen: NDArray[np.bool_]) -> "Trials":
+        """Those that are chosen: `trials.where(trials.net_speech_seconds >= 4)`."""
+        columns = {name: None if column is None else column[chosen] for name, column in vars(self).items()}
+        return Trials(**columns)
+
+
+@dataclass(frozen=True)
+class RatePoints:
+    """The whole trade-off, from accepting all to rejecting all."""
+
+    threshold: Floats
+    """Accept at this ratio and above."""
+    fmr: Floats
+    """False-match rate: share of different-person trials that are accepted."""
+    fnmr: Floats
+    """False-non-match rate: share of same-person trials that are rejected."""
+
+
+Figure = Callable[[Trials, "Floats | None"], float]
+
+
+def read_trials(path: str | os.PathLike[str]) -> Trials:
+    """Reads the file of `vivavoce evaluate --scores`."""
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    needed = ["same", "llr", "enrolled_speaker", "tested_speaker"]
+    missing = [name for name in needed if not rows or name not in rows[0]]
+    if missing:
+        raise ValueError(f'{path}: expected the trials of "vivavoce evaluate --scores"; it has no {", ".join(missing)}')
+
+    def numbers(name: str) -> Floats:
+        return np.array([float(row[name]) if row[name] != "" else np.nan for row in rows])
+
+    return Trials(
+        same=numbers("same") == 1,
+        ratio=numbers("llr"),
+        enrolled_speaker=numbers("enrolled_speaker").astype(np.int64),
+        tested_speaker=numbers("tested_speaker").astype(np.int64),
+        score=numbers("score"),
+        enrolled=np.array([row["enrolled"] for row in rows]),
+        tested=np.array([row["tested"] for row in rows]),
+        net_speech_seconds=numbers("net_speech_s"),
+        snr_db=numbers("snr_db"),
+    )
+
+
+def trials_of(same: ArrayLike, ratio: ArrayLike, enrolled_speaker: ArrayLike, tested_speaker: ArrayLike) -> Trials:
+    """Trials of your own; speakers are any values that can be told apart."""
+    enrolled, tested = np.asarray(enrolled_speaker), np.asarray(tested_speaker)
+    numbers = {name: number for number, name in enumerate(dict.fromkeys([*enrolled.tolist(), *tested.tolist()]))}
+    trials = Trials(
+        same=np.asarray(same, dtype=bool),
+        ratio=np.asarray(ratio, dtype=np.float64),
+        enrolled_speaker=np.array([numbers[name] for name in enrolled.tolist()]),
+        tested_speaker=np.array([numbers[name] for name in tested.tolist()]),
+    )
+    lengths = {name: len(column) for name, column in vars(trials).items() if column is not None}
+    if len(set(lengths.values())) != 1:
+        raise ValueError(f"columns must have one length, got {lengths}")
+    return trials
+
+
+def rate_points(trials: Trials, weights: Floats | None = None) -> RatePoints:
+    """Every distinct operating point. Equal ratios fall on the same side of a threshold."""
+    if np.isnan(trials.ratio).any():
+        raise ValueError(f"ratio {int(np.isnan(trials.ratio).argmax())} is not a number")
+    order = np.argsort(trials.ratio, kind="stable")
+    ratio, same = trials.ratio[order], trials.same[order]
+    weight = np.ones(len(ratio)) if weights is None else weights[order]
+    of_same, of_different = np.cumsum(weight * same), np.cumsum(weight * ~same)
+    if len(ratio) == 0 or of_same[-1] <= 0 or of_different[-1] <= 0:
+        raise ValueError("trials of both kinds are needed: same and different persons")
+    starts = np.flatnonzero(np.r_[True, ratio[1:] != ratio[:-1]])
+    before = starts - 1
+    rejected_same = np.where(starts == 0, 0.0, of_same[before])
+    rejected_different = np.where(starts == 0, 0.0, of_different[before])
+    return RatePoints(
+        threshold=np.r_[ratio[starts], np.inf],
+        fmr=np.r_[np.maximum(0.0, 1 - rejected_different / of_different[-1]), 0.0],
+        fnmr=np.r_[np.minimum(1.0, rejected_same / of_same[-1]), 1.0],
+    )
+
+
+def equal_error_rate(trials: Trials, weights: Floats | None = None) -> float:
+    """Where both error rates are equal, interpolated linearly between the two operating points around it."""
+    points = rate_points(trials, weights)
+    at = int(np.argmax(points.fnmr >= points.fmr))
+    before = points.fmr[at - 1] - points.fnmr[at - 1]
+    after = points.fnmr[at] - points.fmr[at]
+    share = before / (before + after) if before + after > 0 else 0.0
+    return float(points.fmr[at - 1] + share * (points.fmr[at] - points.fmr[at - 1]))
+
+
+def fnmr_at_fmr(trials: Trials, fmr: float, weights: Floats | None = None) -> float:
+    """FNMR at the lowest threshold whose FMR is at most `fmr`."""
+    points = rate_points(trials, weights)
+    # Rates are sums of weights: the tolerance keeps 1 of 100 from reading as more than 1 %.
+    return float(points.fnmr[np.argmax(points.fmr <= fmr + 1e-12)])
+
+
+def cllr(trials: Trials, weights: Floats | None = None) -> float:
+    """Cost of log-likelihood ratio in bits: 0 is perfect, 1 is what "no idea" costs."""
+    weight = np.ones(len(trials.ratio)) if weights is None else weights
+    costs = np.logaddexp(0, np.where(trials.same, -trials.ratio, trials.ratio)) / np.log(2)
+    means = [np.average(costs[kind], weights=weight[kind]) for kind in (trials.same, ~trials.same)]
+    return float(np.mean(means))
+
+
+def det_points(trials: Trials) -> tuple[Floats, Floats]:
+    """FMR and FNMR of every threshold that makes an error of both kinds: to be drawn on normal deviates (scipy.stats.norm.ppf)."""
+    points = rate_points(trials)
+    drawn = (points.fmr > 0) & (points.fnmr > 0) & (points.fmr < 1) & (points.fnmr < 1)
+    return points.fmr[drawn], points.fnmr[drawn]
+
+
+def bootstrap_interval(
+    trials: Trials, figure: Figure = equal_error_rate, *, resamples: int = 1000, confidence: float = 0.95, seed: int = 1
+) -> tuple[float, float] | None:
+    """The interval of a figure over people: `figure(trials, weights)`, as `equal_error_rate`.
+
+    Speakers are drawn with replacement, and a trial counts as often as its speakers were drawn together: the trials of one speaker hang
+    together, so drawing trials instead would give intervals that are far too narrow. `None` where there are too few speakers to tell.
+    """
+    known = dict.fromkeys([*trials.enrolled_speaker.tolist(), *trials.tested_speaker.tolist()])
+    numbers = {speaker: number for number, speaker in enumerate(known)}
+    enrolled = np.array([numbers[one] for one in trials.enrolled_speaker.tolist()])
+    tested = np.array([numbers[one] for one in trials.tested_speaker.tolist()])
+    if len(numbers) < 3:
+        return None
+    values: list[float] = []
+    for resample in range(resamples):
+        draws = _uniform(seed, resample * len(numbers), len(numbers))
+        drawn = np.bincount((draws * len(numbers)).astype(np.int64), minlength=len(numbers)).astype(np.float64)
+        weights = np.where(enrolled == tested, drawn[enrolled], drawn[enrolled] * drawn[tested])
+        if weights[trials.same].sum() > 0 and weights[~trials.same].sum() > 0:
+            values.append(figure(trials, weights))
+    finite = [value for value in values if np.isfinite(value)]
+    if len(finite) < 20:
+        return None
+    low, high = np.quantile(finite, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+def _uniform(seed: int, start: int, count: int) -> Floats:
+    """The numbers of the command's own generator (mulberry32) from `start` on: the same seed gives the same interval."""
+    steps = np.arange(start + 1, start + count + 1, dtype=np.uint64)
+    state = (np.uint64(seed) + steps * np.uint64(0x6D2B79F5)).astype(np.uint32)
+    t = (state ^ (state >> np.uint32(15))) * (state | np.uint32(1))
+    t ^= t + (t ^ (t >> np.uint32(7))) * (t | np.uint32(61))
+    return (t ^ (t >> np.uint32(14))).astype(np.float64) / 4294967296
