@@ -26,6 +26,7 @@ export const library = [
 /** Tests of what browsers load and of the package as it is published. */
 export const bundles = [
   "test/engine/browser.test.ts",
+  "test/examples/examples.test.ts",
   "test/structure/package.test.ts",
   "test/web/bundle.test.ts",
   "test/web/bundlers.test.ts",

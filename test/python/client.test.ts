@@ -25,7 +25,7 @@ const execute = promisify(execFile);
 /** A Python that can install the folder without the network: numpy and the build tools must be there. `.ci/run` installs them. */
 const python = ["python3", "/usr/bin/python3"].find((command) => {
   try {
-    execFileSync(command, ["-c", "import sys, numpy, pip, setuptools; assert sys.version_info >= (3, 10)"], {
+    execFileSync(command, ["-c", "import setuptools, sys, numpy, pip; assert sys.version_info >= (3, 10)"], {
       stdio: "ignore",
     });
     return true;

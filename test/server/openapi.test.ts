@@ -86,3 +86,31 @@ describe("the description says what the proto says", () => {
     expect(((await response.json()) as { openapi: string }).openapi).toBe("3.1.0");
   });
 });
+
+describe("the description says it in words", () => {
+  const { tags, paths, components } = openApi({ serverUrl: "http://127.0.0.1:8080", version: "1" }) as {
+    tags: { name: string; description?: string }[];
+    paths: Record<string, Record<string, { operationId: string; summary?: string }>>;
+    components: { schemas: Record<string, { description?: string; properties?: Record<string, Record<string, unknown>> }> };
+  };
+
+  it("of every service and every operation", () => {
+    expect(tags.filter(({ description }) => !description)).toEqual([]);
+    const all = Object.values(paths).flatMap((verbs) => Object.values(verbs));
+    expect(all.filter(({ summary }) => !summary).map(({ operationId }) => operationId)).toEqual([]);
+  });
+
+  it("of every field of a request: its own words, or those of its type", () => {
+    const silent = Object.entries(components.schemas)
+      .filter(([name]) => name.endsWith("Request"))
+      .flatMap(([name, { properties = {} }]) =>
+        Object.entries(properties)
+          .filter(([, schema]) => {
+            const type = /schemas\/(.+)$/.exec(String(schema.$ref))?.[1];
+            return !schema.description && !(type && components.schemas[type]!.description);
+          })
+          .map(([field]) => `${name}.${field}`),
+      );
+    expect(silent).toEqual([]);
+  });
+});

@@ -1,6 +1,7 @@
 import { type DescEnum, type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
+import { WORDS } from "../../contract/gen/words.js";
 import { mandatory } from "../../contract/gen/vendor/rpc/mandatory_pb.js";
-import { METHODS } from "../../contract/operations.js";
+import { METHODS, SERVICES } from "../../contract/operations.js";
 import { type HttpBinding, httpBindings } from "./bindings.js";
 
 type Schema = Record<string, unknown>;
@@ -25,6 +26,9 @@ export function openApi(options: {
         "Voice biometrics: enroll, train, verify, identify, detect known fraudsters. Fields may also be named in snake_case.",
     },
     servers: [{ url: options.serverUrl }],
+    tags: SERVICES.filter(({ methods }) => httpBindings(methods).length > 0).map(({ name, typeName }) =>
+      described({ name }, WORDS[typeName]),
+    ),
     security: [{ bearer: [] }],
     paths,
     components: {
@@ -41,6 +45,15 @@ export function openApi(options: {
   };
 }
 
+const sentences = (words = "") => words.split(/(?<=[.?]) /).filter((sentence) => sentence !== "");
+
+/** What the contract says of it in words, beside a schema. */
+function described(schema: Schema, words: string | undefined): Schema {
+  return words === undefined ? schema : { ...schema, description: words };
+}
+
+const fieldWords = (field: DescField) => WORDS[`${field.parent.typeName}.${field.name}`];
+
 function operation(binding: HttpBinding, schemas: Record<string, Schema>): Schema {
   const { method, segments, body } = binding;
   const inPath = segments.flatMap((segment) => ("variable" in segment ? [segment.variable] : []));
@@ -49,9 +62,12 @@ function operation(binding: HttpBinding, schemas: Record<string, Schema>): Schem
     const left = [...inPath, ...(body ? [body.field.name] : [])];
     parameters.push(...queryParameters(method.input, "", schemas).filter(({ name }) => !left.includes(name as string)));
   }
+  const [summary, ...more] = sentences(WORDS[`${method.parent.typeName}.${method.name}`]);
   return {
     operationId: method.name,
     tags: [method.parent.name],
+    ...(summary === undefined ? {} : { summary }),
+    ...(more.length > 0 ? { description: more.join(" ") } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body === null ? {} : { requestBody: requestBody(binding, schemas) }),
     responses: {
@@ -84,7 +100,7 @@ function queryParameters(message: DescMessage, prefix: string, schemas: Record<s
       return queryParameters(field.message, `${name}.`, schemas);
     }
     if (field.fieldKind === "map" || (field.fieldKind === "list" && field.listKind === "message")) return [];
-    return [{ name, in: "query", schema: fieldSchema(field, schemas) }];
+    return [described({ name, in: "query", schema: fieldSchema(field, schemas) }, fieldWords(field))];
   });
 }
 
@@ -138,9 +154,12 @@ const nameOf = (typeName: string) => typeName.replace(/^vendor\.(biosec\.v1\.)?/
 function reference(message: DescMessage, schemas: Record<string, Schema>): Schema {
   const name = nameOf(message.typeName);
   if (!(name in schemas)) {
-    const schema: Schema = { type: "object" };
+    const schema: Schema = described({ type: "object" }, WORDS[message.typeName]);
     schemas[name] = schema; // before its fields, so that a message may contain itself
-    const properties = message.fields.map((field) => [field.jsonName, fieldSchema(field, schemas)]);
+    const properties = message.fields.map((field) => [
+      field.jsonName,
+      described(fieldSchema(field, schemas), fieldWords(field)),
+    ]);
     const required = message.fields.filter((field) => getOption(field, mandatory)).map((field) => field.jsonName);
     // The context lists all four as mandatory; some operations need fewer, which the field's violation then says.
     Object.assign(schema, { properties: Object.fromEntries(properties) });
@@ -151,6 +170,14 @@ function reference(message: DescMessage, schemas: Record<string, Schema>): Schem
 
 function enumReference(enumeration: DescEnum, schemas: Record<string, Schema>): Schema {
   const name = nameOf(enumeration.typeName);
-  schemas[name] ??= { type: "string", enum: enumeration.values.map((value) => value.name) };
+  const said = enumeration.values.flatMap((value) => {
+    const words = WORDS[`${enumeration.typeName}.${value.name}`];
+    return words === undefined ? [] : `${value.name}: ${words}`;
+  });
+  const words = [WORDS[enumeration.typeName], ...said].filter((one) => one !== undefined);
+  schemas[name] ??= described(
+    { type: "string", enum: enumeration.values.map((value) => value.name) },
+    words.length > 0 ? words.join(" ") : undefined,
+  );
   return { $ref: `#/components/schemas/${name}` };
 }

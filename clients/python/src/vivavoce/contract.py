@@ -9,6 +9,7 @@ from .transport import Transport
 
 
 class AudioValidity(ContractEnum):
+    """Whether audio is fit to be enrolled or checked."""
     UNSPECIFIED = "UNSPECIFIED", "AUDIO_VALIDITY_UNSPECIFIED"
     AUDIO_OK = "AUDIO_OK", "AUDIO_VALIDITY_AUDIO_OK"
     NOT_ENOUGH_SEGMENTS = "NOT_ENOUGH_SEGMENTS", "AUDIO_VALIDITY_NOT_ENOUGH_SEGMENTS"
@@ -30,13 +31,20 @@ class ConsistencyDecision(ContractEnum):
 
 
 class Decision(ContractEnum):
+    """What a check comes to. Too little or too poor speech is UNCERTAIN, never a guess."""
     UNSPECIFIED = "UNSPECIFIED", "DECISION_UNSPECIFIED"
     AUTHENTIC = "AUTHENTIC", "DECISION_AUTHENTIC"
+    """It is the person."""
     NO_MATCH = "NO_MATCH", "DECISION_NO_MATCH"
+    """It is not the person, or none of them."""
     FRAUD = "FRAUD", "DECISION_FRAUD"
+    """A known fraudster, or an attack."""
     UNCERTAIN = "UNCERTAIN", "DECISION_UNCERTAIN"
+    """The audio allows no decision; the reason says why."""
     FAILED = "FAILED", "DECISION_FAILED"
+    """The check could not run."""
     NO_RISK_DETECTED = "NO_RISK_DETECTED", "DECISION_NO_RISK_DETECTED"
+    """No known fraudster, no attack."""
 
 
 class DecisionReason(ContractEnum):
@@ -83,6 +91,7 @@ class EnrollStatus(ContractEnum):
 
 
 class OwnerType(ContractEnum):
+    """Whose print it is."""
     UNSPECIFIED = "UNSPECIFIED", "OWNER_TYPE_UNSPECIFIED"
     PERSON = "PERSON", "OWNER_TYPE_PERSON"
     FRAUDSTER = "FRAUDSTER", "OWNER_TYPE_FRAUDSTER"
@@ -108,10 +117,13 @@ class SessionType(ContractEnum):
 
 
 class TrainReason(ContractEnum):
+    """Why training succeeded or did not."""
     UNSPECIFIED = "UNSPECIFIED", "TRAIN_REASON_UNSPECIFIED"
     TRAIN_OK = "TRAIN_OK", "TRAIN_REASON_TRAIN_OK"
     INCONSISTENCY = "INCONSISTENCY", "TRAIN_REASON_INCONSISTENCY"
+    """The segments do not sound like one person."""
     NOT_READY_TO_TRAIN = "NOT_READY_TO_TRAIN", "TRAIN_REASON_NOT_READY_TO_TRAIN"
+    """Too few segments, or too little speech."""
     INTERNAL_ERROR = "INTERNAL_ERROR", "TRAIN_REASON_INTERNAL_ERROR"
 
 
@@ -194,8 +206,11 @@ class AddMediaSegmentRequest(Message):
     encoding: str = ""
     """`wav` or empty for a file with a header; `pcm16`, `alaw` or `mulaw` for headerless bytes, with `rate` and `channels`."""
     rate: int = 0
+    """Samples per second, of headerless bytes."""
     channels: int = 0
+    """Of headerless bytes; 1 when absent."""
     chunk: bytes = b""
+    """A WAV file, or samples."""
 
 
 @dataclass(frozen=True)
@@ -236,6 +251,7 @@ class AnalyzeAudioRequest(Message):
     watchlist: UniqueIdAndTag | None = None
     channel_selector: AudioChannelSelector | None = None
     ignore_checkpoints: bool = False
+    """Reads the whole audio, whatever a checkpoint says."""
     syntheticSpeechDetectionParameters: SyntheticSpeechDetectionParameters | None = None
     """Setting it enables Synthetic Speech Detection."""
     channelPlaybackDetectionParameters: ChannelPlaybackDetectionParameters | None = None
@@ -271,17 +287,22 @@ class AnalyzeAudioResult(Message):
 
 @dataclass(frozen=True)
 class AudioChannelSelector(Message):
+    """Of a recording with several channels, the one to hear. All are mixed when absent."""
     channel: int | None = None
     """0 mixes all channels, 1 is the first, and so on."""
 
 
 @dataclass(frozen=True)
 class AudioDetails(Message):
+    """What was measured of a recording."""
     gk_media_segment_id: UniqueId | None = None
     gk_processed_audio_id: UniqueId | None = None
     gross_audio: timedelta | None = None
+    """The whole length."""
     net_audio: timedelta | None = None
+    """The part in which somebody speaks."""
     snr_db: float | None = None
+    """Speech over noise, dB."""
     speech_level: float | None = None
     """Active speech level, dBov."""
     saturation_level: float | None = None
@@ -341,16 +362,22 @@ class CheckWatchlistConsistencyResponse(Message):
 
 @dataclass(frozen=True)
 class Context(Message):
+    """What a call belongs to. All four are mandatory, except where an operation says it needs fewer."""
     gk_engagement_id: UniqueId | None = None
+    """Of StartEngagement or StartSession."""
     gk_session_id: UniqueId | None = None
+    """Of StartSession."""
     gk_scope_id: UniqueId | None = None
+    """The closed world of voices: nothing is compared across scopes. The token must open it."""
     configset_id: str = ""
+    """The configuration set: `ivr-text-dependent`, `text-independent`, or one of yours."""
 
 
 @dataclass(frozen=True)
 class CreateGroupRequest(Message):
     context: Context | None = None
     tag: str = ""
+    """A name of yours."""
     gk_voiceprint_profile_ids: ListOfUniqueId | None = None
     gk_owner_ids: ListOfUniqueId | None = None
     """All prints of these owners, present and future."""
@@ -366,8 +393,11 @@ class CreateGroupResponse(Message):
 class CreateVoiceprintProfileRequest(Message):
     context: Context | None = None
     person_id: str | None = None
+    """Your id of the person."""
     fraudster_id: str | None = None
+    """Your id of the fraudster."""
     profile_tag: str = ""
+    """Which of the owner's prints; empty for the only one."""
 
 
 @dataclass(frozen=True)
@@ -408,6 +438,7 @@ class DetectKnownFraudstersRequest(Message):
     watchlist: UniqueIdAndTag | None = None
     channel_selector: AudioChannelSelector | None = None
     ignore_checkpoints: bool = False
+    """Reads the whole audio, whatever a checkpoint says."""
 
 
 @dataclass(frozen=True)
@@ -509,8 +540,11 @@ class GetEnrollStatusResponse(Message):
 class GetGkVoiceprintProfileIdRequest(Message):
     context: Context | None = None
     person_id: str | None = None
+    """Your id of the person."""
     fraudster_id: str | None = None
+    """Your id of the fraudster."""
     profile_tag: str = ""
+    """Which of the owner's prints; empty for the only one."""
 
 
 @dataclass(frozen=True)
@@ -596,6 +630,7 @@ class IdentifyRequest(Message):
     group: UniqueIdAndTag | None = None
     channel_selector: AudioChannelSelector | None = None
     ignore_checkpoints: bool = False
+    """Reads the whole audio, whatever a checkpoint says."""
 
 
 @dataclass(frozen=True)
@@ -663,6 +698,7 @@ class ListGroupsResponse(Message):
 
 @dataclass(frozen=True)
 class ListOfUniqueId(Message):
+    """Several ids."""
     unique_ids: tuple[UniqueId, ...] = ()
 
 
@@ -758,7 +794,9 @@ class SessionDecisionResult(Message):
 class StartEngagementRequest(Message):
     context: Context | None = None
     external_id: str = ""
+    """An id of yours, for your own records."""
     custom_data: str = ""
+    """Anything of yours, kept as it is."""
 
 
 @dataclass(frozen=True)
@@ -772,7 +810,9 @@ class StartSessionRequest(Message):
     context: Context | None = None
     """An engagement is created when the context names none."""
     session_type: SessionType = SessionType.UNSPECIFIED
+    """Where the voice comes from."""
     external_id: str = ""
+    """An id of yours, for your own records."""
     claimed_person_id: str = ""
     """External id of the person whom the caller claims to be."""
 
@@ -863,11 +903,13 @@ class TrainResult(Message):
 
 @dataclass(frozen=True)
 class UniqueId(Message):
+    """An id that the box made, or one of yours where the field says so."""
     value: str = ""
 
 
 @dataclass(frozen=True)
 class UniqueIdAndTag(Message):
+    """A group or watchlist, and which prints of its members."""
     unique_id: UniqueId | None = None
     tag: str = ""
     """Keeps only the prints with this tag; empty keeps all."""
@@ -1029,6 +1071,7 @@ class Operations:
         return self._transport.call("POST", "/v1/voiceprints/{gk_voiceprint_profile_id.value}/enrollment", "*", request, EnrollResponse)
 
     def get_enroll_status(self, request: GetEnrollStatusRequest) -> GetEnrollStatusResponse:
+        """Whether enough was enrolled to train, and whether the profile is trained."""
         return self._transport.call("GET", "/v1/voiceprints/{gk_voiceprint_profile_id.value}/enrollment-status", None, request, GetEnrollStatusResponse)
 
     def train(self, request: TrainRequest) -> TrainResponse:
@@ -1056,6 +1099,7 @@ class Operations:
         return self._transport.call("POST", "/v1/voiceprints/audio-analysis", "*", request, AnalyzeAudioResponse)
 
     def start_engagement(self, request: StartEngagementRequest) -> StartEngagementResponse:
+        """Opens an engagement; sessions started with its id belong to it."""
         return self._transport.call("POST", "/v1/engagements/start", "*", request, StartEngagementResponse)
 
     def stop_engagement(self, request: StopEngagementRequest) -> StopEngagementResponse:
@@ -1063,9 +1107,11 @@ class Operations:
         return self._transport.call("POST", "/v1/engagements/stop", "*", request, StopEngagementResponse)
 
     def start_session(self, request: StartSessionRequest) -> StartSessionResponse:
+        """Opens a session; its id goes into the context of what follows."""
         return self._transport.call("POST", "/v1/sessions/start", "*", request, StartSessionResponse)
 
     def stop_session(self, request: StopSessionRequest) -> StopSessionResponse:
+        """Ends a session. Its audio is deleted, unless the box is configured to keep it longer."""
         return self._transport.call("POST", "/v1/sessions/stop", "*", request, StopSessionResponse)
 
     def get_session_decision(self, request: GetSessionDecisionRequest) -> GetSessionDecisionResponse:
@@ -1073,6 +1119,7 @@ class Operations:
         return self._transport.call("GET", "/v1/sessions/decision", None, request, GetSessionDecisionResponse)
 
     def create_voiceprint_profile(self, request: CreateVoiceprintProfileRequest) -> CreateVoiceprintProfileResponse:
+        """Makes an empty profile of a person or a fraudster. ALREADY_EXISTS when the owner has one with this tag."""
         return self._transport.call("POST", "/v1/voiceprints/profiles", "*", request, CreateVoiceprintProfileResponse)
 
     def list_voiceprint_profiles(self, request: ListVoiceprintProfilesRequest) -> ListVoiceprintProfilesResponse:
@@ -1096,9 +1143,11 @@ class Operations:
         return self._transport.call("POST", "/v1/voiceprints/profiles/import", "*", request, ImportVoiceprintProfileResponse)
 
     def start_voiceprint_profiles_status_job(self, request: StartVoiceprintProfilesStatusJobRequest) -> StartVoiceprintProfilesStatusJobResponse:
+        """Collects the state of many profiles in the background."""
         return self._transport.call("POST", "/v1/voiceprints/profiles/status", "*", request, StartVoiceprintProfilesStatusJobResponse)
 
     def get_voiceprint_profiles_status_job(self, request: GetVoiceprintProfilesStatusJobRequest) -> GetVoiceprintProfilesStatusJobResponse:
+        """How far a status job is, and what it found."""
         return self._transport.call("GET", "/v1/voiceprints/profiles/status/{gk_job_id.value}", None, request, GetVoiceprintProfilesStatusJobResponse)
 
     def start_voiceprint_profiles_retraining_job(self, request: StartVoiceprintProfilesRetrainingJobRequest) -> StartVoiceprintProfilesRetrainingJobResponse:
@@ -1106,6 +1155,7 @@ class Operations:
         return self._transport.call("POST", "/v1/voiceprints/profiles/retraining", "*", request, StartVoiceprintProfilesRetrainingJobResponse)
 
     def get_voiceprint_profiles_retraining_job(self, request: GetVoiceprintProfilesRetrainingJobRequest) -> GetVoiceprintProfilesRetrainingJobResponse:
+        """How far a retraining job is, and what became of each profile."""
         return self._transport.call("GET", "/v1/voiceprints/profiles/retraining/{gk_job_id.value}", None, request, GetVoiceprintProfilesRetrainingJobResponse)
 
     def add_media_segment(self, request: AddMediaSegmentRequest) -> AddMediaSegmentResponse:
@@ -1113,6 +1163,7 @@ class Operations:
         return self._transport.call("POST", "/v1/audios", "chunk", request, AddMediaSegmentResponse)
 
     def create_group(self, request: CreateGroupRequest) -> CreateGroupResponse:
+        """Makes a group of persons' prints."""
         return self._transport.call("POST", "/v1/groups", "*", request, CreateGroupResponse)
 
     def list_groups(self, request: ListGroupsRequest) -> ListGroupsResponse:
@@ -1120,31 +1171,41 @@ class Operations:
         return self._transport.call("GET", "/v1/groups", None, request, ListGroupsResponse)
 
     def get_group(self, request: GetGroupRequest) -> GetGroupResponse:
+        """A group and its members."""
         return self._transport.call("GET", "/v1/groups/{gk_group_id.value}", None, request, GetGroupResponse)
 
     def delete_group(self, request: DeleteGroupRequest) -> DeleteGroupResponse:
+        """Removes the group; its members keep their prints."""
         return self._transport.call("DELETE", "/v1/groups/{gk_group_id.value}", None, request, DeleteGroupResponse)
 
     def add_group_members(self, request: AddGroupMembersRequest) -> AddGroupMembersResponse:
+        """Adds profiles, or owners with all their prints."""
         return self._transport.call("POST", "/v1/groups/{gk_group_id.value}/members", "*", request, AddGroupMembersResponse)
 
     def remove_group_members(self, request: RemoveGroupMembersRequest) -> RemoveGroupMembersResponse:
+        """Removes profiles or owners from the group."""
         return self._transport.call("DELETE", "/v1/groups/{gk_group_id.value}/members", "*", request, RemoveGroupMembersResponse)
 
     def create_watchlist(self, request: CreateGroupRequest) -> CreateGroupResponse:
+        """Makes a watchlist: it holds fraudsters' prints only."""
         return self._transport.call("POST", "/v1/watchlists", "*", request, CreateGroupResponse)
 
     def list_watchlists(self, request: ListGroupsRequest) -> ListGroupsResponse:
+        """The watchlists of the scope, in the order in which they were made, a page at a time."""
         return self._transport.call("GET", "/v1/watchlists", None, request, ListGroupsResponse)
 
     def get_watchlist(self, request: GetGroupRequest) -> GetGroupResponse:
+        """A watchlist and its members."""
         return self._transport.call("GET", "/v1/watchlists/{gk_group_id.value}", None, request, GetGroupResponse)
 
     def delete_watchlist(self, request: DeleteGroupRequest) -> DeleteGroupResponse:
+        """Removes the watchlist; its members keep their prints."""
         return self._transport.call("DELETE", "/v1/watchlists/{gk_group_id.value}", None, request, DeleteGroupResponse)
 
     def add_watchlist_members(self, request: AddGroupMembersRequest) -> AddGroupMembersResponse:
+        """Adds profiles of fraudsters, or fraudsters with all their prints."""
         return self._transport.call("POST", "/v1/watchlists/{gk_group_id.value}/members", "*", request, AddGroupMembersResponse)
 
     def remove_watchlist_members(self, request: RemoveGroupMembersRequest) -> RemoveGroupMembersResponse:
+        """Removes profiles or fraudsters from the watchlist."""
         return self._transport.call("DELETE", "/v1/watchlists/{gk_group_id.value}/members", "*", request, RemoveGroupMembersResponse)

@@ -18,6 +18,8 @@ export const file_vendor_biosec_v1_common: GenFile = /*@__PURE__*/
   fileDesc("Ch12ZW5kb3IvYmlvc2VjL3YxL2NvbW1vbi5wcm90bxIQdmVuZG9yLmJpb3NlYy52MSIZCghVbmlxdWVJZBINCgV2YWx1ZRgBIAEoCSJACg5MaXN0T2ZVbmlxdWVJZBIuCgp1bmlxdWVfaWRzGAEgAygLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZCJMCg5VbmlxdWVJZEFuZFRhZxItCgl1bmlxdWVfaWQYASABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEgsKA3RhZxgCIAEoCSLRAQoHQ29udGV4dBI6ChBna19lbmdhZ2VtZW50X2lkGAEgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZEIEqLsYARI3Cg1na19zZXNzaW9uX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZEIEqLsYARI1Cgtna19zY29wZV9pZBgDIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWRCBKi7GAESGgoMY29uZmlnc2V0X2lkGAQgASgJQgSouxgBIoEBChRBdWRpb0NoYW5uZWxTZWxlY3RvchIsCgdjaGFubmVsGAEgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSOwoQdm9pY2Vfc2VwYXJhdGlvbhgCIAEoCzIhLnZlbmRvci5iaW9zZWMudjEuVm9pY2VTZXBhcmF0aW9uIlUKD1ZvaWNlU2VwYXJhdGlvbhJCCh5na19hZ2VudF92b2ljZXByaW50X3Byb2ZpbGVfaWQYASABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkIm8KEFJpc2tFbmdpbmVSZXN1bHQSKQoEcmlzaxgBIAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5JbnQzMlZhbHVlEjAKC3JlbGlhYmlsaXR5GAIgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUi+QUKDEF1ZGlvRGV0YWlscxI3ChNna19tZWRpYV9zZWdtZW50X2lkGAEgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBI5ChVna19wcm9jZXNzZWRfYXVkaW9faWQYAiABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEi4KC2dyb3NzX2F1ZGlvGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiwKCW5ldF9hdWRpbxgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIrCgZzbnJfZGIYBSABKAsyGy5nb29nbGUucHJvdG9idWYuRmxvYXRWYWx1ZRIxCgxzcGVlY2hfbGV2ZWwYBiABKAsyGy5nb29nbGUucHJvdG9idWYuRmxvYXRWYWx1ZRI1ChBzYXR1cmF0aW9uX2xldmVsGAcgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkZsb2F0VmFsdWUSPQoYbWVkaWFfbnVtYmVyX29mX2NoYW5uZWxzGAggASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSOwoWbWVkaWFfc2FtcGxpbmdfcmF0ZV9oehgJIAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5JbnQzMlZhbHVlEkAKEHNlbGVjdGVkX2NoYW5uZWwYCiABKAsyJi52ZW5kb3IuYmlvc2VjLnYxLkF1ZGlvQ2hhbm5lbFNlbGVjdG9yEkUKIHByb2Nlc3NlZF9hdWRpb19zYW1wbGluZ19yYXRlX2h6GAsgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSQAobbnVtYmVyX29mX2RldGVjdGVkX3NwZWFrZXJzGAwgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSOQoPc2VwYXJhdGVkX2F1ZGlvGA0gASgLMiAudmVuZG9yLmJpb3NlYy52MS5TZXBhcmF0ZWRBdWRpbyJhCg5TZXBhcmF0ZWRBdWRpbxIyCg9vdGhlcl9uZXRfYXVkaW8YASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SGwoTaXNfYWdlbnRfcmVjb2duaXplZBgCIAEoCCqzAQoIRGVjaXNpb24SGAoUREVDSVNJT05fVU5TUEVDSUZJRUQQABIWChJERUNJU0lPTl9BVVRIRU5USUMQARIVChFERUNJU0lPTl9OT19NQVRDSBACEhIKDkRFQ0lTSU9OX0ZSQVVEEAMSFgoSREVDSVNJT05fVU5DRVJUQUlOEAQSEwoPREVDSVNJT05fRkFJTEVEEAUSHQoZREVDSVNJT05fTk9fUklTS19ERVRFQ1RFRBAGKvcCCg1BdWRpb1ZhbGlkaXR5Eh4KGkFVRElPX1ZBTElESVRZX1VOU1BFQ0lGSUVEEAASGwoXQVVESU9fVkFMSURJVFlfQVVESU9fT0sQARImCiJBVURJT19WQUxJRElUWV9OT1RfRU5PVUdIX1NFR01FTlRTEAISIAocQVVESU9fVkFMSURJVFlfSU5WQUxJRF9BVURJTxADEiIKHkFVRElPX1ZBTElESVRZX0FVRElPX1RPT19TSE9SVBAEEiEKHUFVRElPX1ZBTElESVRZX0FVRElPX1RPT19TT0ZUEAUSIQodQVVESU9fVkFMSURJVFlfQVVESU9fVE9PX0xPVUQQBhIiCh5BVURJT19WQUxJRElUWV9BVURJT19UT09fTk9JU1kQBxItCilBVURJT19WQUxJRElUWV9NVUxUSVBMRV9TUEVBS0VSU19ERVRFQ1RFRBAIEiIKHUFVRElPX1ZBTElESVRZX0lOVEVSTkFMX0VSUk9SEOcHKlgKCU93bmVyVHlwZRIaChZPV05FUl9UWVBFX1VOU1BFQ0lGSUVEEAASFQoRT1dORVJfVFlQRV9QRVJTT04QARIYChRPV05FUl9UWVBFX0ZSQVVEU1RFUhACKl4KC1RyYWluU3RhdHVzEhwKGFRSQUlOX1NUQVRVU19VTlNQRUNJRklFRBAAEhgKFFRSQUlOX1NUQVRVU19UUkFJTkVEEAESFwoTVFJBSU5fU1RBVFVTX0ZBSUxFRBACKq0BCgtUcmFpblJlYXNvbhIcChhUUkFJTl9SRUFTT05fVU5TUEVDSUZJRUQQABIZChVUUkFJTl9SRUFTT05fVFJBSU5fT0sQARIeChpUUkFJTl9SRUFTT05fSU5DT05TSVNURU5DWRACEiMKH1RSQUlOX1JFQVNPTl9OT1RfUkVBRFlfVE9fVFJBSU4QAxIgChtUUkFJTl9SRUFTT05fSU5URVJOQUxfRVJST1IQ5wdiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_wrappers, file_vendor_rpc_mandatory]);
 
 /**
+ * An id that the box made, or one of yours where the field says so.
+ *
  * @generated from message vendor.biosec.v1.UniqueId
  */
 export type UniqueId = Message<"vendor.biosec.v1.UniqueId"> & {
@@ -28,6 +30,8 @@ export type UniqueId = Message<"vendor.biosec.v1.UniqueId"> & {
 };
 
 /**
+ * An id that the box made, or one of yours where the field says so.
+ *
  * @generated from message vendor.biosec.v1.UniqueId
  */
 export type UniqueIdJson = {
@@ -45,6 +49,8 @@ export const UniqueIdSchema: GenMessage<UniqueId, {jsonType: UniqueIdJson}> = /*
   messageDesc(file_vendor_biosec_v1_common, 0);
 
 /**
+ * Several ids.
+ *
  * @generated from message vendor.biosec.v1.ListOfUniqueId
  */
 export type ListOfUniqueId = Message<"vendor.biosec.v1.ListOfUniqueId"> & {
@@ -55,6 +61,8 @@ export type ListOfUniqueId = Message<"vendor.biosec.v1.ListOfUniqueId"> & {
 };
 
 /**
+ * Several ids.
+ *
  * @generated from message vendor.biosec.v1.ListOfUniqueId
  */
 export type ListOfUniqueIdJson = {
@@ -72,6 +80,8 @@ export const ListOfUniqueIdSchema: GenMessage<ListOfUniqueId, {jsonType: ListOfU
   messageDesc(file_vendor_biosec_v1_common, 1);
 
 /**
+ * A group or watchlist, and which prints of its members.
+ *
  * @generated from message vendor.biosec.v1.UniqueIdAndTag
  */
 export type UniqueIdAndTag = Message<"vendor.biosec.v1.UniqueIdAndTag"> & {
@@ -89,6 +99,8 @@ export type UniqueIdAndTag = Message<"vendor.biosec.v1.UniqueIdAndTag"> & {
 };
 
 /**
+ * A group or watchlist, and which prints of its members.
+ *
  * @generated from message vendor.biosec.v1.UniqueIdAndTag
  */
 export type UniqueIdAndTagJson = {
@@ -113,50 +125,70 @@ export const UniqueIdAndTagSchema: GenMessage<UniqueIdAndTag, {jsonType: UniqueI
   messageDesc(file_vendor_biosec_v1_common, 2);
 
 /**
+ * What a call belongs to. All four are mandatory, except where an operation says it needs fewer.
+ *
  * @generated from message vendor.biosec.v1.Context
  */
 export type Context = Message<"vendor.biosec.v1.Context"> & {
   /**
+   * Of StartEngagement or StartSession.
+   *
    * @generated from field: vendor.biosec.v1.UniqueId gk_engagement_id = 1;
    */
   gkEngagementId?: UniqueId | undefined;
 
   /**
+   * Of StartSession.
+   *
    * @generated from field: vendor.biosec.v1.UniqueId gk_session_id = 2;
    */
   gkSessionId?: UniqueId | undefined;
 
   /**
+   * The closed world of voices: nothing is compared across scopes. The token must open it.
+   *
    * @generated from field: vendor.biosec.v1.UniqueId gk_scope_id = 3;
    */
   gkScopeId?: UniqueId | undefined;
 
   /**
+   * The configuration set: `ivr-text-dependent`, `text-independent`, or one of yours.
+   *
    * @generated from field: string configset_id = 4;
    */
   configsetId: string;
 };
 
 /**
+ * What a call belongs to. All four are mandatory, except where an operation says it needs fewer.
+ *
  * @generated from message vendor.biosec.v1.Context
  */
 export type ContextJson = {
   /**
+   * Of StartEngagement or StartSession.
+   *
    * @generated from field: vendor.biosec.v1.UniqueId gk_engagement_id = 1;
    */
   gkEngagementId?: UniqueIdJson;
 
   /**
+   * Of StartSession.
+   *
    * @generated from field: vendor.biosec.v1.UniqueId gk_session_id = 2;
    */
   gkSessionId?: UniqueIdJson;
 
   /**
+   * The closed world of voices: nothing is compared across scopes. The token must open it.
+   *
    * @generated from field: vendor.biosec.v1.UniqueId gk_scope_id = 3;
    */
   gkScopeId?: UniqueIdJson;
 
   /**
+   * The configuration set: `ivr-text-dependent`, `text-independent`, or one of yours.
+   *
    * @generated from field: string configset_id = 4;
    */
   configsetId?: string;
@@ -170,6 +202,8 @@ export const ContextSchema: GenMessage<Context, {jsonType: ContextJson}> = /*@__
   messageDesc(file_vendor_biosec_v1_common, 3);
 
 /**
+ * Of a recording with several channels, the one to hear. All are mixed when absent.
+ *
  * @generated from message vendor.biosec.v1.AudioChannelSelector
  */
 export type AudioChannelSelector = Message<"vendor.biosec.v1.AudioChannelSelector"> & {
@@ -189,6 +223,8 @@ export type AudioChannelSelector = Message<"vendor.biosec.v1.AudioChannelSelecto
 };
 
 /**
+ * Of a recording with several channels, the one to hear. All are mixed when absent.
+ *
  * @generated from message vendor.biosec.v1.AudioChannelSelector
  */
 export type AudioChannelSelectorJson = {
@@ -297,6 +333,8 @@ export const RiskEngineResultSchema: GenMessage<RiskEngineResult, {jsonType: Ris
   messageDesc(file_vendor_biosec_v1_common, 6);
 
 /**
+ * What was measured of a recording.
+ *
  * @generated from message vendor.biosec.v1.AudioDetails
  */
 export type AudioDetails = Message<"vendor.biosec.v1.AudioDetails"> & {
@@ -311,16 +349,22 @@ export type AudioDetails = Message<"vendor.biosec.v1.AudioDetails"> & {
   gkProcessedAudioId?: UniqueId | undefined;
 
   /**
+   * The whole length.
+   *
    * @generated from field: google.protobuf.Duration gross_audio = 3;
    */
   grossAudio?: Duration | undefined;
 
   /**
+   * The part in which somebody speaks.
+   *
    * @generated from field: google.protobuf.Duration net_audio = 4;
    */
   netAudio?: Duration | undefined;
 
   /**
+   * Speech over noise, dB.
+   *
    * @generated from field: google.protobuf.FloatValue snr_db = 5;
    */
   snrDb?: number | undefined;
@@ -373,6 +417,8 @@ export type AudioDetails = Message<"vendor.biosec.v1.AudioDetails"> & {
 };
 
 /**
+ * What was measured of a recording.
+ *
  * @generated from message vendor.biosec.v1.AudioDetails
  */
 export type AudioDetailsJson = {
@@ -387,16 +433,22 @@ export type AudioDetailsJson = {
   gkProcessedAudioId?: UniqueIdJson;
 
   /**
+   * The whole length.
+   *
    * @generated from field: google.protobuf.Duration gross_audio = 3;
    */
   grossAudio?: DurationJson;
 
   /**
+   * The part in which somebody speaks.
+   *
    * @generated from field: google.protobuf.Duration net_audio = 4;
    */
   netAudio?: DurationJson;
 
   /**
+   * Speech over noise, dB.
+   *
    * @generated from field: google.protobuf.FloatValue snr_db = 5;
    */
   snrDb?: FloatValueJson;
@@ -501,6 +553,8 @@ export const SeparatedAudioSchema: GenMessage<SeparatedAudio, {jsonType: Separat
   messageDesc(file_vendor_biosec_v1_common, 8);
 
 /**
+ * What a check comes to. Too little or too poor speech is UNCERTAIN, never a guess.
+ *
  * @generated from enum vendor.biosec.v1.Decision
  */
 export enum Decision {
@@ -510,37 +564,51 @@ export enum Decision {
   UNSPECIFIED = 0,
 
   /**
+   * It is the person.
+   *
    * @generated from enum value: DECISION_AUTHENTIC = 1;
    */
   AUTHENTIC = 1,
 
   /**
+   * It is not the person, or none of them.
+   *
    * @generated from enum value: DECISION_NO_MATCH = 2;
    */
   NO_MATCH = 2,
 
   /**
+   * A known fraudster, or an attack.
+   *
    * @generated from enum value: DECISION_FRAUD = 3;
    */
   FRAUD = 3,
 
   /**
+   * The audio allows no decision; the reason says why.
+   *
    * @generated from enum value: DECISION_UNCERTAIN = 4;
    */
   UNCERTAIN = 4,
 
   /**
+   * The check could not run.
+   *
    * @generated from enum value: DECISION_FAILED = 5;
    */
   FAILED = 5,
 
   /**
+   * No known fraudster, no attack.
+   *
    * @generated from enum value: DECISION_NO_RISK_DETECTED = 6;
    */
   NO_RISK_DETECTED = 6,
 }
 
 /**
+ * What a check comes to. Too little or too poor speech is UNCERTAIN, never a guess.
+ *
  * @generated from enum vendor.biosec.v1.Decision
  */
 export type DecisionJson = "DECISION_UNSPECIFIED" | "DECISION_AUTHENTIC" | "DECISION_NO_MATCH" | "DECISION_FRAUD" | "DECISION_UNCERTAIN" | "DECISION_FAILED" | "DECISION_NO_RISK_DETECTED";
@@ -552,6 +620,8 @@ export const DecisionSchema: GenEnum<Decision, DecisionJson> = /*@__PURE__*/
   enumDesc(file_vendor_biosec_v1_common, 0);
 
 /**
+ * Whether audio is fit to be enrolled or checked.
+ *
  * @generated from enum vendor.biosec.v1.AudioValidity
  */
 export enum AudioValidity {
@@ -607,6 +677,8 @@ export enum AudioValidity {
 }
 
 /**
+ * Whether audio is fit to be enrolled or checked.
+ *
  * @generated from enum vendor.biosec.v1.AudioValidity
  */
 export type AudioValidityJson = "AUDIO_VALIDITY_UNSPECIFIED" | "AUDIO_VALIDITY_AUDIO_OK" | "AUDIO_VALIDITY_NOT_ENOUGH_SEGMENTS" | "AUDIO_VALIDITY_INVALID_AUDIO" | "AUDIO_VALIDITY_AUDIO_TOO_SHORT" | "AUDIO_VALIDITY_AUDIO_TOO_SOFT" | "AUDIO_VALIDITY_AUDIO_TOO_LOUD" | "AUDIO_VALIDITY_AUDIO_TOO_NOISY" | "AUDIO_VALIDITY_MULTIPLE_SPEAKERS_DETECTED" | "AUDIO_VALIDITY_INTERNAL_ERROR";
@@ -618,6 +690,8 @@ export const AudioValiditySchema: GenEnum<AudioValidity, AudioValidityJson> = /*
   enumDesc(file_vendor_biosec_v1_common, 1);
 
 /**
+ * Whose print it is.
+ *
  * @generated from enum vendor.biosec.v1.OwnerType
  */
 export enum OwnerType {
@@ -638,6 +712,8 @@ export enum OwnerType {
 }
 
 /**
+ * Whose print it is.
+ *
  * @generated from enum vendor.biosec.v1.OwnerType
  */
 export type OwnerTypeJson = "OWNER_TYPE_UNSPECIFIED" | "OWNER_TYPE_PERSON" | "OWNER_TYPE_FRAUDSTER";
@@ -680,6 +756,8 @@ export const TrainStatusSchema: GenEnum<TrainStatus, TrainStatusJson> = /*@__PUR
   enumDesc(file_vendor_biosec_v1_common, 3);
 
 /**
+ * Why training succeeded or did not.
+ *
  * @generated from enum vendor.biosec.v1.TrainReason
  */
 export enum TrainReason {
@@ -694,11 +772,15 @@ export enum TrainReason {
   TRAIN_OK = 1,
 
   /**
+   * The segments do not sound like one person.
+   *
    * @generated from enum value: TRAIN_REASON_INCONSISTENCY = 2;
    */
   INCONSISTENCY = 2,
 
   /**
+   * Too few segments, or too little speech.
+   *
    * @generated from enum value: TRAIN_REASON_NOT_READY_TO_TRAIN = 3;
    */
   NOT_READY_TO_TRAIN = 3,
@@ -710,6 +792,8 @@ export enum TrainReason {
 }
 
 /**
+ * Why training succeeded or did not.
+ *
  * @generated from enum vendor.biosec.v1.TrainReason
  */
 export type TrainReasonJson = "TRAIN_REASON_UNSPECIFIED" | "TRAIN_REASON_TRAIN_OK" | "TRAIN_REASON_INCONSISTENCY" | "TRAIN_REASON_NOT_READY_TO_TRAIN" | "TRAIN_REASON_INTERNAL_ERROR";

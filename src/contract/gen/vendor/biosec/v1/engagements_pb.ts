@@ -30,11 +30,15 @@ export type StartEngagementRequest = Message<"vendor.biosec.v1.StartEngagementRe
   context?: Context | undefined;
 
   /**
+   * An id of yours, for your own records.
+   *
    * @generated from field: string external_id = 2;
    */
   externalId: string;
 
   /**
+   * Anything of yours, kept as it is.
+   *
    * @generated from field: string custom_data = 3;
    */
   customData: string;
@@ -50,11 +54,15 @@ export type StartEngagementRequestJson = {
   context?: ContextJson;
 
   /**
+   * An id of yours, for your own records.
+   *
    * @generated from field: string external_id = 2;
    */
   externalId?: string;
 
   /**
+   * Anything of yours, kept as it is.
+   *
    * @generated from field: string custom_data = 3;
    */
   customData?: string;
@@ -169,10 +177,14 @@ export const StopEngagementResponseSchema: GenMessage<StopEngagementResponse, {j
   messageDesc(file_vendor_biosec_v1_engagements, 3);
 
 /**
+ * Engagements: one contact of a customer, over any number of sessions.
+ *
  * @generated from service vendor.biosec.v1.EngagementsProcessor
  */
 export const EngagementsProcessor: GenService<{
   /**
+   * Opens an engagement; sessions started with its id belong to it.
+   *
    * @generated from rpc vendor.biosec.v1.EngagementsProcessor.StartEngagement
    */
   startEngagement: {

@@ -30,6 +30,8 @@ export type CreateGroupRequest = Message<"vendor.biosec.v1.CreateGroupRequest"> 
   context?: Context | undefined;
 
   /**
+   * A name of yours.
+   *
    * @generated from field: string tag = 2;
    */
   tag: string;
@@ -57,6 +59,8 @@ export type CreateGroupRequestJson = {
   context?: ContextJson;
 
   /**
+   * A name of yours.
+   *
    * @generated from field: string tag = 2;
    */
   tag?: string;
@@ -626,10 +630,14 @@ export const RemoveGroupMembersResponseSchema: GenMessage<RemoveGroupMembersResp
   messageDesc(file_vendor_biosec_v1_groups, 12);
 
 /**
+ * Groups of persons and watchlists of fraudsters, which checks can name as a whole.
+ *
  * @generated from service vendor.biosec.v1.GroupsProcessor
  */
 export const GroupsProcessor: GenService<{
   /**
+   * Makes a group of persons' prints.
+   *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.CreateGroup
    */
   createGroup: {
@@ -648,6 +656,8 @@ export const GroupsProcessor: GenService<{
     output: typeof ListGroupsResponseSchema;
   },
   /**
+   * A group and its members.
+   *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.GetGroup
    */
   getGroup: {
@@ -656,6 +666,8 @@ export const GroupsProcessor: GenService<{
     output: typeof GetGroupResponseSchema;
   },
   /**
+   * Removes the group; its members keep their prints.
+   *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.DeleteGroup
    */
   deleteGroup: {
@@ -664,6 +676,8 @@ export const GroupsProcessor: GenService<{
     output: typeof DeleteGroupResponseSchema;
   },
   /**
+   * Adds profiles, or owners with all their prints.
+   *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.AddGroupMembers
    */
   addGroupMembers: {
@@ -672,6 +686,8 @@ export const GroupsProcessor: GenService<{
     output: typeof AddGroupMembersResponseSchema;
   },
   /**
+   * Removes profiles or owners from the group.
+   *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.RemoveGroupMembers
    */
   removeGroupMembers: {
@@ -680,6 +696,8 @@ export const GroupsProcessor: GenService<{
     output: typeof RemoveGroupMembersResponseSchema;
   },
   /**
+   * Makes a watchlist: it holds fraudsters' prints only.
+   *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.CreateWatchlist
    */
   createWatchlist: {
@@ -688,6 +706,8 @@ export const GroupsProcessor: GenService<{
     output: typeof CreateGroupResponseSchema;
   },
   /**
+   * The watchlists of the scope, in the order in which they were made, a page at a time.
+   *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.ListWatchlists
    */
   listWatchlists: {
@@ -696,6 +716,8 @@ export const GroupsProcessor: GenService<{
     output: typeof ListGroupsResponseSchema;
   },
   /**
+   * A watchlist and its members.
+   *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.GetWatchlist
    */
   getWatchlist: {
@@ -704,6 +726,8 @@ export const GroupsProcessor: GenService<{
     output: typeof GetGroupResponseSchema;
   },
   /**
+   * Removes the watchlist; its members keep their prints.
+   *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.DeleteWatchlist
    */
   deleteWatchlist: {
@@ -712,6 +736,8 @@ export const GroupsProcessor: GenService<{
     output: typeof DeleteGroupResponseSchema;
   },
   /**
+   * Adds profiles of fraudsters, or fraudsters with all their prints.
+   *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.AddWatchlistMembers
    */
   addWatchlistMembers: {
@@ -720,6 +746,8 @@ export const GroupsProcessor: GenService<{
     output: typeof AddGroupMembersResponseSchema;
   },
   /**
+   * Removes profiles or fraudsters from the watchlist.
+   *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.RemoveWatchlistMembers
    */
   removeWatchlistMembers: {

@@ -1074,6 +1074,8 @@ export const ListenEnrollmentResultSchema: GenMessage<ListenEnrollmentResult, {j
   messageDesc(file_vendor_biosec_v1_live, 15);
 
 /**
+ * Audio that is still arriving.
+ *
  * @generated from service vendor.biosec.v1.LiveProcessor
  */
 export const LiveProcessor: GenService<{

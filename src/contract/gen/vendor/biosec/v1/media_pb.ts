@@ -37,16 +37,22 @@ export type AddMediaSegmentRequest = Message<"vendor.biosec.v1.AddMediaSegmentRe
   encoding: string;
 
   /**
+   * Samples per second, of headerless bytes.
+   *
    * @generated from field: int32 rate = 3;
    */
   rate: number;
 
   /**
+   * Of headerless bytes; 1 when absent.
+   *
    * @generated from field: int32 channels = 4;
    */
   channels: number;
 
   /**
+   * A WAV file, or samples.
+   *
    * @generated from field: bytes chunk = 5;
    */
   chunk: Uint8Array;
@@ -69,16 +75,22 @@ export type AddMediaSegmentRequestJson = {
   encoding?: string;
 
   /**
+   * Samples per second, of headerless bytes.
+   *
    * @generated from field: int32 rate = 3;
    */
   rate?: number;
 
   /**
+   * Of headerless bytes; 1 when absent.
+   *
    * @generated from field: int32 channels = 4;
    */
   channels?: number;
 
   /**
+   * A WAV file, or samples.
+   *
    * @generated from field: bytes chunk = 5;
    */
   chunk?: string;
@@ -129,6 +141,8 @@ export const AddMediaSegmentResponseSchema: GenMessage<AddMediaSegmentResponse, 
   messageDesc(file_vendor_biosec_v1_media, 1);
 
 /**
+ * Recordings, which the other operations name by their ids.
+ *
  * @generated from service vendor.biosec.v1.MediaProcessor
  */
 export const MediaProcessor: GenService<{

@@ -40,12 +40,16 @@ export type CreateVoiceprintProfileRequest = Message<"vendor.biosec.v1.CreateVoi
    */
   owner: {
     /**
+     * Your id of the person.
+     *
      * @generated from field: string person_id = 2;
      */
     value: string;
     case: "personId";
   } | {
     /**
+     * Your id of the fraudster.
+     *
      * @generated from field: string fraudster_id = 3;
      */
     value: string;
@@ -53,6 +57,8 @@ export type CreateVoiceprintProfileRequest = Message<"vendor.biosec.v1.CreateVoi
   } | { case: undefined; value?: undefined };
 
   /**
+   * Which of the owner's prints; empty for the only one.
+   *
    * @generated from field: string profile_tag = 4;
    */
   profileTag: string;
@@ -68,16 +74,22 @@ export type CreateVoiceprintProfileRequestJson = {
   context?: ContextJson;
 
   /**
+   * Your id of the person.
+   *
    * @generated from field: string person_id = 2;
    */
   personId?: string;
 
   /**
+   * Your id of the fraudster.
+   *
    * @generated from field: string fraudster_id = 3;
    */
   fraudsterId?: string;
 
   /**
+   * Which of the owner's prints; empty for the only one.
+   *
    * @generated from field: string profile_tag = 4;
    */
   profileTag?: string;
@@ -376,12 +388,16 @@ export type GetGkVoiceprintProfileIdRequest = Message<"vendor.biosec.v1.GetGkVoi
    */
   owner: {
     /**
+     * Your id of the person.
+     *
      * @generated from field: string person_id = 2;
      */
     value: string;
     case: "personId";
   } | {
     /**
+     * Your id of the fraudster.
+     *
      * @generated from field: string fraudster_id = 3;
      */
     value: string;
@@ -389,6 +405,8 @@ export type GetGkVoiceprintProfileIdRequest = Message<"vendor.biosec.v1.GetGkVoi
   } | { case: undefined; value?: undefined };
 
   /**
+   * Which of the owner's prints; empty for the only one.
+   *
    * @generated from field: string profile_tag = 4;
    */
   profileTag: string;
@@ -404,16 +422,22 @@ export type GetGkVoiceprintProfileIdRequestJson = {
   context?: ContextJson;
 
   /**
+   * Your id of the person.
+   *
    * @generated from field: string person_id = 2;
    */
   personId?: string;
 
   /**
+   * Your id of the fraudster.
+   *
    * @generated from field: string fraudster_id = 3;
    */
   fraudsterId?: string;
 
   /**
+   * Which of the owner's prints; empty for the only one.
+   *
    * @generated from field: string profile_tag = 4;
    */
   profileTag?: string;
@@ -1351,10 +1375,14 @@ export const RetrainingOutcomeSchema: GenEnum<RetrainingOutcome, RetrainingOutco
   enumDesc(file_vendor_biosec_v1_profiles, 1);
 
 /**
+ * Profiles: an owner's prints, told apart by their tags.
+ *
  * @generated from service vendor.biosec.v1.ProfilesProcessor
  */
 export const ProfilesProcessor: GenService<{
   /**
+   * Makes an empty profile of a person or a fraudster. ALREADY_EXISTS when the owner has one with this tag.
+   *
    * @generated from rpc vendor.biosec.v1.ProfilesProcessor.CreateVoiceprintProfile
    */
   createVoiceprintProfile: {
@@ -1413,6 +1441,8 @@ export const ProfilesProcessor: GenService<{
     output: typeof ImportVoiceprintProfileResponseSchema;
   },
   /**
+   * Collects the state of many profiles in the background.
+   *
    * @generated from rpc vendor.biosec.v1.ProfilesProcessor.StartVoiceprintProfilesStatusJob
    */
   startVoiceprintProfilesStatusJob: {
@@ -1421,6 +1451,8 @@ export const ProfilesProcessor: GenService<{
     output: typeof StartVoiceprintProfilesStatusJobResponseSchema;
   },
   /**
+   * How far a status job is, and what it found.
+   *
    * @generated from rpc vendor.biosec.v1.ProfilesProcessor.GetVoiceprintProfilesStatusJob
    */
   getVoiceprintProfilesStatusJob: {
@@ -1439,6 +1471,8 @@ export const ProfilesProcessor: GenService<{
     output: typeof StartVoiceprintProfilesRetrainingJobResponseSchema;
   },
   /**
+   * How far a retraining job is, and what became of each profile.
+   *
    * @generated from rpc vendor.biosec.v1.ProfilesProcessor.GetVoiceprintProfilesRetrainingJob
    */
   getVoiceprintProfilesRetrainingJob: {

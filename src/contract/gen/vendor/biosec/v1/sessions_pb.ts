@@ -36,11 +36,15 @@ export type StartSessionRequest = Message<"vendor.biosec.v1.StartSessionRequest"
   context?: Context | undefined;
 
   /**
+   * Where the voice comes from.
+   *
    * @generated from field: vendor.biosec.v1.SessionType session_type = 2;
    */
   sessionType: SessionType;
 
   /**
+   * An id of yours, for your own records.
+   *
    * @generated from field: string external_id = 3;
    */
   externalId: string;
@@ -65,11 +69,15 @@ export type StartSessionRequestJson = {
   context?: ContextJson;
 
   /**
+   * Where the voice comes from.
+   *
    * @generated from field: vendor.biosec.v1.SessionType session_type = 2;
    */
   sessionType?: SessionTypeJson;
 
   /**
+   * An id of yours, for your own records.
+   *
    * @generated from field: string external_id = 3;
    */
   externalId?: string;
@@ -499,10 +507,14 @@ export const SessionTypeSchema: GenEnum<SessionType, SessionTypeJson> = /*@__PUR
   enumDesc(file_vendor_biosec_v1_sessions, 0);
 
 /**
+ * Sessions: one stretch of a contact on one channel. Checks name the session they belong to.
+ *
  * @generated from service vendor.biosec.v1.SessionsProcessor
  */
 export const SessionsProcessor: GenService<{
   /**
+   * Opens a session; its id goes into the context of what follows.
+   *
    * @generated from rpc vendor.biosec.v1.SessionsProcessor.StartSession
    */
   startSession: {
@@ -511,6 +523,8 @@ export const SessionsProcessor: GenService<{
     output: typeof StartSessionResponseSchema;
   },
   /**
+   * Ends a session. Its audio is deleted, unless the box is configured to keep it longer.
+   *
    * @generated from rpc vendor.biosec.v1.SessionsProcessor.StopSession
    */
   stopSession: {

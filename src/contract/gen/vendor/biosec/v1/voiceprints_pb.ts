@@ -2153,6 +2153,8 @@ export type IdentifyRequest = Message<"vendor.biosec.v1.IdentifyRequest"> & {
   channelSelector?: AudioChannelSelector | undefined;
 
   /**
+   * Reads the whole audio, whatever a checkpoint says.
+   *
    * @generated from field: bool ignore_checkpoints = 7;
    */
   ignoreCheckpoints: boolean;
@@ -2193,6 +2195,8 @@ export type IdentifyRequestJson = {
   channelSelector?: AudioChannelSelectorJson;
 
   /**
+   * Reads the whole audio, whatever a checkpoint says.
+   *
    * @generated from field: bool ignore_checkpoints = 7;
    */
   ignoreCheckpoints?: boolean;
@@ -2291,6 +2295,8 @@ export type DetectKnownFraudstersRequest = Message<"vendor.biosec.v1.DetectKnown
   channelSelector?: AudioChannelSelector | undefined;
 
   /**
+   * Reads the whole audio, whatever a checkpoint says.
+   *
    * @generated from field: bool ignore_checkpoints = 7;
    */
   ignoreCheckpoints: boolean;
@@ -2331,6 +2337,8 @@ export type DetectKnownFraudstersRequestJson = {
   channelSelector?: AudioChannelSelectorJson;
 
   /**
+   * Reads the whole audio, whatever a checkpoint says.
+   *
    * @generated from field: bool ignore_checkpoints = 7;
    */
   ignoreCheckpoints?: boolean;
@@ -2427,6 +2435,8 @@ export type AnalyzeAudioRequest = Message<"vendor.biosec.v1.AnalyzeAudioRequest"
   channelSelector?: AudioChannelSelector | undefined;
 
   /**
+   * Reads the whole audio, whatever a checkpoint says.
+   *
    * @generated from field: bool ignore_checkpoints = 8;
    */
   ignoreCheckpoints: boolean;
@@ -2486,6 +2496,8 @@ export type AnalyzeAudioRequestJson = {
   channelSelector?: AudioChannelSelectorJson;
 
   /**
+   * Reads the whole audio, whatever a checkpoint says.
+   *
    * @generated from field: bool ignore_checkpoints = 8;
    */
   ignoreCheckpoints?: boolean;
@@ -2820,6 +2832,8 @@ export const VoiceprintProfileStatusSchema: GenEnum<VoiceprintProfileStatus, Voi
   enumDesc(file_vendor_biosec_v1_voiceprints, 4);
 
 /**
+ * Enrolling, training and checking voiceprints.
+ *
  * @generated from service vendor.biosec.v1.VoiceprintsProcessor
  */
 export const VoiceprintsProcessor: GenService<{
@@ -2844,6 +2858,8 @@ export const VoiceprintsProcessor: GenService<{
     output: typeof EnrollResponseSchema;
   },
   /**
+   * Whether enough was enrolled to train, and whether the profile is trained.
+   *
    * @generated from rpc vendor.biosec.v1.VoiceprintsProcessor.GetEnrollStatus
    */
   getEnrollStatus: {

@@ -1,0 +1,29 @@
+// Checks a folder of recordings against a list of claims, and writes a CSV: npm install vivavoce, then
+//   node batch.mjs enrolled/ claims.csv > answers.csv
+// enrolled/<person>/*.wav enroll; each line of claims.csv is `person,file.wav`. What one recording lacks stops no other.
+import { readdir, readFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { openVoiceprints } from "vivavoce";
+
+const [folder, list] = process.argv.slice(2);
+if (!folder || !list) throw new Error("usage: node batch.mjs ENROLLED_FOLDER CLAIMS.csv");
+const voice = await openVoiceprints();
+
+for (const person of (await readdir(folder)).sort()) {
+  const files = (await readdir(join(folder, person))).filter((name) => name.endsWith(".wav")).sort();
+  const { trained, reason } = await voice.enroll(person, await Promise.all(files.map((name) => readFile(join(folder, person, name)))));
+  if (!trained) console.error(`${person} is not trained: ${reason}`);
+}
+
+const claims = (await readFile(list, "utf8")).trim().split("\n").map((line) => line.split(","));
+const answered = claims.map(async ([person, file]) => {
+  try {
+    const { decision, reason, ratio, threshold } = await voice.verify(person, await readFile(resolve(dirname(list), file)));
+    return [person, file, decision, reason, ratio?.toFixed(2), threshold?.toFixed(2)];
+  } catch (error) {
+    return [person, file, "ERROR", error.message.replaceAll(/[",\n]/g, " ")];
+  }
+});
+console.log("person,file,decision,reason,ratio,threshold");
+for (const answer of await Promise.all(answered)) console.log(answer.join(","));
+await voice.close();

@@ -1,0 +1,98 @@
+/** The programs of examples/ that need no telephone system, run as they stand. */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { serveFolder } from "../../src/server/http/static-files.js";
+import { launch, serve } from "../chromium.js";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const execute = promisify(execFile);
+// A process with a model each, on a machine that may be busy.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 });
+
+let folder: string;
+const at = (...parts: string[]) => join(folder, ...parts);
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "vivavoce-examples-"));
+  await execute(process.execPath, [join(ROOT, "dist/cli/main.js"), "demo", "--wav", at("voices")]);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+it("express: enrolls over three requests, checks, erases, and says what is wrong", async () => {
+  const app = spawn(process.execPath, [join(ROOT, "examples/express/app.mjs")], {
+    env: { ...process.env, PORT: "0" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    const url = String((await once(app.stdout, "data"))[0]).trim();
+    const send = async (path: string, file: string) => {
+      const headers = { "content-type": "audio/wav" };
+      const response = await fetch(url + path, { method: "POST", headers, body: readFileSync(at("voices", file)) });
+      return { status: response.status, body: await response.json() };
+    };
+    expect((await send("/people/ada", "ada-1.wav")).body).toMatchObject({ trained: false, missingRecordings: 2 });
+    await send("/people/ada", "ada-2.wav");
+    expect((await send("/people/ada", "ada-3.wav")).body).toMatchObject({ trained: true, validity: "AUDIO_OK" });
+    expect((await send("/people/ada/check", "ada-4.wav")).body).toMatchObject({ decision: "AUTHENTIC" });
+    expect((await send("/people/ada/check", "bob-1.wav")).body).toMatchObject({ decision: "NO_MATCH" });
+    expect(await send("/people/nobody/check", "ada-4.wav")).toMatchObject({ status: 404, body: { code: "NOT_FOUND" } });
+    writeFileSync(at("voices/text.wav"), "no audio");
+    expect(await send("/people/ada/check", "text.wav")).toMatchObject({ status: 400, body: { code: "INVALID_REQUEST" } });
+    expect((await fetch(`${url}/people/ada`, { method: "DELETE" })).status).toBe(204);
+    expect((await fetch(`${url}/people/ada`, { method: "DELETE" })).status).toBe(404);
+  } finally {
+    app.kill();
+    await once(app, "exit");
+  }
+});
+
+it("batch: a line for each claim, whatever becomes of the others", async () => {
+  for (const person of ["ada", "bob"]) {
+    mkdirSync(at("enrolled", person), { recursive: true });
+    for (const take of [1, 2, 3])
+      copyFileSync(at(`voices/${person}-${take}.wav`), at("enrolled", person, `${take}.wav`));
+  }
+  writeFileSync(at("claims.csv"), "ada,voices/ada-4.wav\nbob,voices/ada-4.wav\nada,missing.wav\ncarol,voices/ada-4.wav\n");
+  const program = join(ROOT, "examples/batch/batch.mjs");
+  const { stdout, stderr } = await execute(process.execPath, [program, at("enrolled"), at("claims.csv")]);
+  expect(stderr).toBe("");
+  const [header, ...lines] = stdout.trim().split("\n");
+  expect(header).toBe("person,file,decision,reason,ratio,threshold");
+  expect(lines).toHaveLength(4);
+  expect(lines[0]).toMatch(/^ada,voices\/ada-4\.wav,AUTHENTIC,VOICEPRINT_MATCH,[\d.]+,[\d.]+$/);
+  expect(lines[1]).toMatch(/^bob,voices\/ada-4\.wav,NO_MATCH,/);
+  expect(lines[2]).toMatch(/^ada,missing\.wav,ERROR,.*no such file/);
+  expect(lines[3]).toMatch(/^carol,voices\/ada-4\.wav,ERROR,.*has no voiceprint/);
+});
+
+it("plain page: enrolls and checks files in a browser, without a bundler, and knows the person after a reload", async () => {
+  cpSync(join(ROOT, "examples/plain-page"), at("site"), { recursive: true });
+  cpSync(join(ROOT, "dist/browser"), at("site/vivavoce"), { recursive: true });
+  const site = await serve(serveFolder(at("site")));
+  const browser = await launch();
+  try {
+    const page = await browser.newPage();
+    await page.goto(site.url);
+    const told = page.getByRole("status");
+    const says = (text: string) => told.filter({ hasText: text }).waitFor({ timeout: 60_000 });
+    await says("Ready.");
+    await page.setInputFiles("#enroll", [at("voices/ada-1.wav")]);
+    await says("Not yet: 2 more recordings");
+    await page.setInputFiles("#enroll", [at("voices/ada-2.wav"), at("voices/ada-3.wav")]);
+    await says("You are enrolled.");
+    await page.reload();
+    await says("You are enrolled here.");
+    await page.setInputFiles("#check", at("voices/ada-4.wav"));
+    await says("AUTHENTIC");
+    await page.setInputFiles("#check", at("voices/bob-1.wav"));
+    await says("NO_MATCH");
+  } finally {
+    await browser.close();
+    await site.close();
+  }
+});
