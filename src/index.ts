@@ -46,6 +46,7 @@ export type * from "./voiceprints.js";
 
 type WithoutReader = Omit<VoiceprintsProcessorOptions, "readRecording" | "toWav" | "engine" | "store">;
 
+/** What a processor is made of; what is left out is made for it. */
 export interface CreateProcessorOptions extends WithoutReader {
   /** The engine with its worker pool by default. */
   readonly engine?: Engine;
@@ -89,6 +90,7 @@ async function openProcessor(
   }
 }
 
+/** What `openVoiceprints` takes. */
 export interface OpenOptions extends CreateProcessorOptions {
   /** Which model and how many workers (`workers: 0` works in the calling thread), where no engine is given. */
   readonly engineOptions?: EngineOptions;

@@ -77,9 +77,12 @@ export type Audio =
     }
   | { readonly samples: Float32Array; readonly rateHz: number };
 
+/** A decision by its name in the contract. */
 export type DecisionName = keyof typeof Decision;
+/** A reason by its name in the contract. */
 export type ReasonName = keyof typeof DecisionReason;
 
+/** What a check says, as plain JSON values. */
 export interface Answer<Result> extends Comparison {
   readonly decision: DecisionName;
   readonly reason: ReasonName;
@@ -92,10 +95,12 @@ export interface Answer<Result> extends Comparison {
   readonly result: Result;
 }
 
+/** Somebody who was compared. */
 export interface NamedScore extends Comparison {
   readonly name: string;
 }
 
+/** Who of several it is. */
 export interface Identification extends Answer<IdentifyResultJson> {
   /** Who it is; `null` unless the decision is AUTHENTIC. */
   readonly person: string | null;
@@ -103,6 +108,7 @@ export interface Identification extends Answer<IdentifyResultJson> {
   readonly candidates: readonly NamedScore[];
 }
 
+/** Several checks at once. */
 export interface Analysis extends Answer<AnalyzeAudioResultJson> {
   readonly validity: keyof typeof AudioValidity;
   /** The most likely person and fraudster that were compared, whatever the decision. */
@@ -110,6 +116,7 @@ export interface Analysis extends Answer<AnalyzeAudioResultJson> {
   readonly likeliestFraudster: string | null;
 }
 
+/** What became of one recording. */
 export interface EnrolledSegment {
   readonly enrolled: boolean;
   readonly reason: keyof typeof EnrollReason;
@@ -120,6 +127,7 @@ export interface EnrolledSegment {
   readonly usedForTraining: boolean | null;
 }
 
+/** A print after recordings were added to it. */
 export interface Enrollment {
   readonly trained: boolean;
   /** TRAIN_OK, or what is missing. */
@@ -138,6 +146,7 @@ export interface Enrollment {
   readonly segments: readonly EnrolledSegment[];
 }
 
+/** What a call is at. */
 export type VoiceprintsProgress =
   | { readonly step: "segment"; readonly index: number; readonly total: number; readonly segment: EnrolledSegment }
   | { readonly step: "train" }
@@ -148,6 +157,7 @@ export type VoiceprintsProgress =
       readonly totalSeconds: number | null;
     };
 
+/** What every call takes besides its audio. */
 export interface CallChoices {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
@@ -160,6 +170,7 @@ export interface CallChoices {
   readonly ignoreCheckpoints?: boolean;
 }
 
+/** With whom audio is compared. */
 export interface Target {
   /** Persons that it may be. */
   readonly persons?: readonly string[];
@@ -173,8 +184,10 @@ export interface AttackChoices {
   readonly playback?: boolean;
 }
 
+/** What `analyze` is asked for. */
 export interface AnalysisChoices extends CallChoices, Target, AttackChoices {}
 
+/** What `enroll` takes besides its recordings. */
 export interface EnrollChoices extends CallChoices {
   /** `false` adds the recordings only; a later call trains. */
   readonly train?: boolean;
@@ -194,6 +207,7 @@ export interface AnalysisTask extends Pick<LiveCheck<AnalyzeAudioResult>, "finis
 export type EnrollmentTask = Pick<LiveTask, "push" | "finish" | "close">;
 export type LiveEnrollmentRequest = MessageInitShape<typeof TrainRequestSchema> & { readonly rateHz: number };
 
+/** The easy door: voices by name, on this machine or on a box. */
 export class Voiceprints {
   constructor(
     /** The contract's operations, for everything that the easy door has no word for. */
@@ -326,7 +340,9 @@ export class Voiceprints {
     return this.#export("person", person, choices?.passphrase);
   }
 
+  /** As `export`. */
   exportFraudster(fraudster: string): Promise<ExportedProfile[]>;
+  /** As `export` with a passphrase. */
   exportFraudster(fraudster: string, choices: { readonly passphrase: string }): Promise<string>;
   exportFraudster(fraudster: string, choices?: { readonly passphrase: string }): Promise<ExportedProfile[] | string> {
     return this.#export("fraudster", fraudster, choices?.passphrase);
@@ -369,6 +385,7 @@ export class Voiceprints {
     return this.#erase("person", person, choices.tag);
   }
 
+  /** As `erase`. */
   eraseFraudster(fraudster: string, choices: { readonly tag?: string } = {}): Promise<boolean> {
     return this.#erase("fraudster", fraudster, choices.tag);
   }
@@ -383,6 +400,7 @@ export class Voiceprints {
     return this.#names("fraudster");
   }
 
+  /** Closes what was opened for it; on a box there is nothing to close. */
   async close(): Promise<void> {
     await this.live?.close();
   }
@@ -719,6 +737,7 @@ export class Listener {
     return this.finish();
   }
 
+  /** No more audio: the answer on what was heard. */
   async finish(): Promise<Analysis> {
     return this.#answer ?? this.#end(await this.#session.orStop(this.check.finish()));
   }
@@ -736,6 +755,7 @@ export class Listener {
   }
 }
 
+/** How far a live enrollment is. */
 export interface LiveEnrollmentState {
   readonly status: keyof typeof EnrollStatus;
   /** Stretches of this call that the print now has. */
@@ -761,6 +781,7 @@ export class EnrollmentListener {
     return this.#enrollment;
   }
 
+  /** A chunk of the audio. Resolves to the enrollment when no more is needed. */
   async push(chunk: AudioChunk): Promise<LiveEnrollmentState | null> {
     const samples = samplesOfChunk(chunk, this.rateHz);
     if (this.#enrollment) return this.#enrollment;
@@ -768,6 +789,7 @@ export class EnrollmentListener {
     return result && this.#end(result);
   }
 
+  /** No more audio: what was enrolled. */
   async finish(): Promise<LiveEnrollmentState> {
     return this.#enrollment ?? this.#end(await this.#session.orStop(this.task.finish()));
   }

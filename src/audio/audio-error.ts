@@ -1,3 +1,4 @@
+/** What is wrong with bytes that are no recording, for programs. */
 export type AudioErrorCode =
   /** Nothing to read. */
   | "EMPTY"

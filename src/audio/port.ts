@@ -20,6 +20,7 @@ export interface ToWavOptions {
 /** Compressed recordings as WAV; WAV, and bytes that are neither, as they are. */
 export type ToWav = (bytes: Uint8Array, options?: ToWavOptions) => Promise<Uint8Array>;
 
+/** A recording that can be read piece by piece. */
 export interface Recording {
   readonly rateHz: number;
   readonly channels: number;

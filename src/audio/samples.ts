@@ -4,6 +4,7 @@ import type { RawEncoding, RawFormat, Recording } from "./port.js";
 import { recordingOf } from "./recording.js";
 import { type SampleEncoding, sampleEncodings } from "./sample-encoding.js";
 
+/** Samples as callers have them: floats in -1..1, or 16-bit integers. */
 export type Samples = Float32Array | Float64Array | Int16Array;
 
 /** Interleaved samples in `encoding`, from byte `start` on. Bytes after the last whole frame are not read. */

@@ -20,6 +20,7 @@ export interface Credentials {
   readonly tokenUrl?: string;
 }
 
+/** A box, and how a client shows who it is. */
 export interface ConnectOptions {
   /** Address of the box: `https://voice.example.com:8080`. */
   readonly url: string;

@@ -12,6 +12,7 @@ export type * from "../voiceprints.js";
 export { type ConnectOptions, type Credentials, connect } from "./connect.js";
 export { LiveCall, type LiveCallOptions, type WebSocketClass } from "./live.js";
 
+/** A box, and the voices that are meant there. */
 export interface ConnectVoiceprintsOptions extends ConnectOptions {
   /** `default` by default. */
   readonly scope?: string;

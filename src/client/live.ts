@@ -23,6 +23,7 @@ interface LiveSocket {
   close(): void;
 }
 
+/** A live call: the box, what is asked about whom, and who hears the answers. */
 export interface LiveCallOptions {
   /** Address of the box: `https://voice.example.com:8080`. */
   readonly url: string;
@@ -42,6 +43,7 @@ const TRY_AGAIN_LATER = 1013;
 const NORMAL = 1000;
 const FIRST_PAUSE_MS = 500;
 
+/** A call that is checked, or enrolls somebody, while it is spoken. Goes on after the network was away for a moment. */
 export class LiveCall {
   /** Resolves when every party has its result; rejects with a `StatusError` when the call cannot go on. */
   readonly done: Promise<void>;
@@ -71,6 +73,7 @@ export class LiveCall {
     this.#send(audio);
   }
 
+  /** A key that the telephone system saw pressed. */
   key(digit: string): void {
     this.#send(jsonOf({ content: { case: "dtmf", value: digit } }));
   }

@@ -18,6 +18,7 @@ export interface OperationOptions {
   readonly onProgress?: (progress: Progress) => void;
 }
 
+/** How far a recording has been heard. */
 export interface Progress {
   readonly netSpeechSeconds: number;
   readonly grossSeconds: number;

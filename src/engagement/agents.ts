@@ -3,7 +3,9 @@ import { collection, type Documents } from "../token/documents.js";
 import { OAuthError } from "../token/errors.js";
 import { checkHours, type Hours, isOpen } from "./hours.js";
 
+/** What an agent can be. */
 export const AGENT_STATES = ["online", "busy", "offline"] as const;
+/** One of `AGENT_STATES`. */
 export type AgentState = (typeof AGENT_STATES)[number];
 
 export interface ServiceAgent {
@@ -28,6 +30,7 @@ export interface Availability {
   readonly status: AgentState;
 }
 
+/** Who can be reached, by site and business unit. */
 export interface Agents {
   put(
     siteId: string,

@@ -1,6 +1,8 @@
 import { OAuthError } from "../token/errors.js";
 
+/** As hours name them, in the order of `Date.getDay`. */
 export const DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] as const;
+/** One of `DAYS`. */
 export type Day = (typeof DAYS)[number];
 
 /** From and to in local time, `09:00` to `17:30`. `24:00` ends a day; an end at or before the start is on the next day. */

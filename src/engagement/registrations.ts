@@ -18,6 +18,7 @@ interface StoredRegistration {
   readonly replaces: string | null;
 }
 
+/** A registered application, without what its secret is checked by. */
 export type Registration = Omit<StoredRegistration, "secretHash">;
 
 /** Applications that the account manager let in. */

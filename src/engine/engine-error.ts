@@ -1,3 +1,4 @@
+/** Why the engine did not answer, for programs. */
 export type EngineErrorCode =
   /** Samples that are not finite numbers, or no samples where some are needed. */
   | "BAD_SAMPLES"
@@ -20,6 +21,7 @@ export type EngineErrorCode =
   | "WORKER_LOST"
   | "CLOSED";
 
+/** The engine did not answer; `code` says why. */
 export class EngineError extends Error {
   override readonly name: string = "EngineError";
   /** Set with QUEUE_FULL. */

@@ -10,6 +10,7 @@ import { Pool, type PoolOptions } from "./pool.js";
 import type { ThreadModel } from "./thread-work.js";
 import { VoiceEngine } from "./voice-engine.js";
 
+/** Which model, with which calibration, on how many threads. */
 export interface EngineOptions extends Partial<PoolOptions> {
   /** A path, a URL or the bytes of a model file; the package's own by default. */
   readonly model?: string | URL | Uint8Array;

@@ -47,11 +47,13 @@ export interface VoiceAnalysis {
   readonly voices?: readonly VoiceAnalysis[];
 }
 
+/** How long a call may take, and how it is given up. */
 export interface CallOptions {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
 }
 
+/** How much of a recording is heard. */
 export interface AnalyzeOptions extends CallOptions {
   /** Stop after this much net speech; the rest of the recording is not read. */
   readonly maxNetSpeechSeconds?: number;
@@ -65,6 +67,7 @@ export interface Checkpoints {
   readonly look: (analysis: VoiceAnalysis) => Promise<boolean>;
 }
 
+/** How much is heard of audio that is still arriving, and when it is looked at. */
 export interface StreamOptions extends AnalyzeOptions {
   readonly checkpoints?: Checkpoints;
   /** Two people may speak: tells them apart, in the first two minutes of speech. */
@@ -90,10 +93,12 @@ export interface Quality {
   readonly bandwidthHz: number | null;
 }
 
+/** What was heard of somebody: an embedding and how well it was heard. */
 export interface Voice extends Quality {
   readonly embedding: Float32Array;
 }
 
+/** A trained voice, with the network that made it. */
 export interface Template extends Voice {
   readonly revision: string;
   /** Name of the model that made it; absent where it was not noted. */
@@ -105,6 +110,7 @@ export interface Template extends Voice {
   };
 }
 
+/** One comparison. */
 export interface Score {
   /** Cosine of the two embeddings: the contract's `biometric_score`. */
   readonly raw: number;
@@ -121,12 +127,14 @@ export interface Score {
 /** What a threshold follows from, besides the rate. */
 export type Expectation = Pick<Score, "ratios" | "impostors">;
 
+/** Whether a segment sounds like the others. */
 export interface SegmentConsistency {
   /** Mean cosine to the other consistent segments. */
   readonly score: number;
   readonly consistent: boolean;
 }
 
+/** What training made of segments. */
 export interface TrainedVoice {
   /** In the order of the segments given. */
   readonly segments: readonly SegmentConsistency[];
@@ -134,6 +142,7 @@ export interface TrainedVoice {
   readonly template: Template | null;
 }
 
+/** How much audio sounds like an attack. */
 export interface AttackScore {
   /** Calibrated log-likelihood ratio: attack against genuine. */
   readonly llr: number;
@@ -152,8 +161,10 @@ export interface AttackStream {
   score(): Promise<AttackScore>;
 }
 
+/** What the engine can be asked to check audio for. */
 export type AttackKind = "synthetic" | "playback";
 
+/** A print of a gallery that was found. */
 export interface GalleryHit {
   readonly id: string;
   readonly raw: number;
@@ -170,6 +181,7 @@ export interface Gallery {
   close(): void;
 }
 
+/** What a model says of itself. */
 export interface ModelInfo {
   /** Such as `vivavoce-2`; with a calibration of the operator's own, its revision's beginning behind it: `vivavoce-2+0123abcd`. */
   readonly calibrationModelId: string;
@@ -183,18 +195,22 @@ export interface ModelInfo {
   readonly attacks: readonly AttackKind[];
 }
 
+/** What listens: measures speech, makes embeddings of it, compares them. Everything on this machine. */
 export interface Engine {
   readonly model: ModelInfo;
   /** Why no call can be worked on at present, in words; absent or `null` while all is well. */
   readonly fault?: string | null;
   /** Mono samples in -1..1 at any rate from 4 to 192 kHz. */
   analyze(samples: Float32Array, rateHz: number, options?: AnalyzeOptions): Promise<VoiceAnalysis>;
+  /** For audio that is still arriving. */
   stream(rateHz: number, options?: StreamOptions): Promise<VoiceStream>;
   /** Consistency, outlier rejection, speech-weighted mean. The order of segments does not change the template. */
   train(segments: readonly Voice[], options?: CallOptions): Promise<TrainedVoice>;
+  /** One probe against many templates, in their order. Templates of another revision are refused. */
   score(templates: readonly Template[], probe: Voice, options?: CallOptions): Promise<Score[]>;
   /** The ratio that impostors exceed at this rate, heard as well as in this score: below that of an identical recording. */
   threshold(falseAcceptRate: number, score: Expectation): number;
+  /** An empty gallery of this model. */
   gallery(): Gallery;
   /** Rejects with `NotSupportedError` when the model does not carry this attack network. */
   attack(kind: AttackKind, samples: Float32Array, rateHz: number, options?: CallOptions): Promise<AttackScore>;

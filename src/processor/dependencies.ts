@@ -12,15 +12,18 @@ import type { PrintCache } from "./print-cache.js";
 
 export type { OperationOptions } from "../contract/operations.js";
 
+/** Time, handed in, so that tests can move it. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
 }
 
+/** Where new ids come from. */
 export interface Ids {
   next(): string;
 }
 
+/** How long things are kept. */
 export interface Retention {
   /** Audio is kept this long after its session stops; by default it goes with the session. */
   readonly audioSeconds: number;
@@ -36,6 +39,7 @@ export const defaultRetention: Retention = {
   abandonedSessionSeconds: 86_400,
 };
 
+/** What one call may ask for. */
 export interface Limits {
   /** Bytes of one media segment. */
   readonly mediaBytes: number;

@@ -16,6 +16,7 @@ import { notFound } from "./failures.js";
 /** Of what is exported now. What is imported must have the same. */
 export const exportFormat = { format: "vivavoce-voiceprint", version: 1 } as const;
 
+/** All that is kept of one print. */
 export interface ExportedProfile {
   readonly format: typeof exportFormat.format;
   readonly version: typeof exportFormat.version;

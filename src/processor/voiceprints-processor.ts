@@ -71,6 +71,7 @@ import { train } from "./train.js";
 import { verify } from "./verify.js";
 import { createVoiceprintProfile, deleteVoiceprintProfile, getGkVoiceprintProfileId } from "./voiceprint-profiles.js";
 
+/** What a processor works with. */
 export interface VoiceprintsProcessorOptions {
   /** Of the model that all scopes use, unless `models` says otherwise. */
   readonly engine: Engine;

@@ -165,7 +165,9 @@ export const configSchema = z.strictObject({
   configsets: z.record(z.string(), z.record(z.string(), z.unknown())).default({}),
 });
 
+/** All settings of a box, checked, with defaults filled in. */
 export type ServerConfig = z.output<typeof configSchema>;
+/** Settings of a box as they are written: everything may be left out. */
 export type ServerConfigInput = z.input<typeof configSchema>;
 
 /** A setting that cannot be used; the message names each one and where it came from. */
@@ -257,6 +259,7 @@ export interface ConfigSources {
   readonly file?: string;
 }
 
+/** Settings from file, environment and flags. Throws `ConfigError` with everything that is wrong. */
 export function loadConfig(sources: ConfigSources = {}): ServerConfig {
   const env = sources.env ?? process.env;
   const from = new Map<string, string>();

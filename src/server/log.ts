@@ -24,6 +24,7 @@ export interface LogFields {
   readonly stack?: string;
 }
 
+/** Where a box says what happens. Fields hold no audio, no embeddings, no names. */
 export interface Log {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;

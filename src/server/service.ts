@@ -18,6 +18,7 @@ import { ServerMetrics } from "./metrics.js";
 import { LIVE_PATH, liveSocketRoute } from "./websocket/live-socket.js";
 import { Sockets } from "./websocket/sockets.js";
 
+/** What a service is made of. */
 export interface ServiceParts {
   readonly operations: Operations & LiveOperations;
   readonly guard: Guard;
@@ -103,6 +104,7 @@ export class Service {
     return `${tls ? "https" : "http"}://${address.includes(":") ? `[${address}]` : address}:${port}`;
   }
 
+  /** Opens the port. */
   async listen(): Promise<void> {
     const { limits, host, port, tls } = this.#config;
     this.#openPort = await listen({

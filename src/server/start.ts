@@ -26,6 +26,7 @@ import { Service } from "./service.js";
 import { createTelephony, routeLines } from "./telephony.js";
 import { VERSION } from "./version.js";
 
+/** A box that runs. */
 export interface Box {
   readonly url: string;
   /** Everything that is plain HTTP, to be asked without a port. */

@@ -19,6 +19,7 @@ export type StoreErrorCode =
   | "contended"
   | "closed";
 
+/** A store that cannot be opened or used; `code` says why. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly code: StoreErrorCode;
@@ -29,6 +30,7 @@ export class StoreError extends Error {
   }
 }
 
+/** What is wrong with keys or with what they sealed, for programs. */
 export type SealErrorCode =
   /** The keys offered are not those that sealed this store. */
   | "wrong-key"
@@ -39,6 +41,7 @@ export type SealErrorCode =
   /** The sealed bytes were changed, or moved to another place. */
   | "damaged";
 
+/** Keys that do not fit, or sealed data that was changed; `code` says which. */
 export class SealError extends Error {
   override readonly name = "SealError";
   readonly code: SealErrorCode;

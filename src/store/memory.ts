@@ -54,6 +54,7 @@ interface Scope {
 
 const PURGE_EVERY_MS = 60_000;
 
+/** A store that is gone with the process. */
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const now = options.now ?? Date.now;
   const scopes = new Map<Id, Scope>();

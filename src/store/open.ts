@@ -2,6 +2,7 @@
 import { createMemoryStore } from "./memory.js";
 import type { Store } from "./port.js";
 
+/** Where the keys of a store lie, and what seals them. */
 export interface OpenStoreOptions {
   /** See `KeyOptions` of `vivavoce-box/postgres`. */
   readonly keys?: string;
@@ -9,6 +10,7 @@ export interface OpenStoreOptions {
   readonly previousMasterKey?: Uint8Array;
 }
 
+/** Opens `memory`, a folder or `postgres://…`. */
 export async function openStore(location: string, options: OpenStoreOptions = {}): Promise<Store> {
   if (location === "memory") return createMemoryStore();
   // Loaded when needed: a program that keeps nothing does not pay for two database engines.

@@ -157,6 +157,7 @@ export interface Job {
   readonly createdAt: number;
 }
 
+/** Everything that is kept, behind one interface; memory, SQL and IndexedDB implement it. */
 export interface Store {
   readonly engagements: {
     create(engagement: Engagement): Promise<void>;

@@ -10,6 +10,7 @@ export interface Audiences {
   readonly engagement: string;
 }
 
+/** Whom tokens are for unless told otherwise: each service refuses the tokens of the others. */
 export const AUDIENCES: Audiences = {
   runtime: "vivavoce:runtime",
   tooling: "vivavoce:tooling",

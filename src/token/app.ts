@@ -14,6 +14,7 @@ import type { TokenService } from "./service.js";
 import { createToolingUser, type ToolingUser } from "./tooling-user.js";
 import { addressOf, answerErrors, type Env, type TransportOptions } from "./transport.js";
 
+/** How the token pages are reached. */
 export type TokenAppOptions = TransportOptions;
 
 /** What a box mounts at its root. */
@@ -36,6 +37,7 @@ const PATHS = [
   "/.well-known/oauth-authorization-server",
 ];
 
+/** The token endpoints and pages, as an application to mount. */
 export function createTokenApp(service: TokenService, options: TokenAppOptions = {}): TokenApp {
   const app = new Hono<Env>();
   const flow = createAuthorizationFlow(service);

@@ -12,6 +12,7 @@ export const SERVICES = ["asr", "nlu", "tts", "dlg", "bio"] as const;
 /** Addresses (`host:port`) of the runtime services that exist in one geography of an environment. */
 export type Endpoints = { readonly [service in (typeof SERVICES)[number]]?: string };
 
+/** Where the services of an application are, and which it may use there. */
 export interface Geography {
   readonly oauthServerUrl: string;
   readonly scopes: readonly RuntimeScope[];
@@ -43,6 +44,7 @@ export type Client = Omit<StoredClient, "secretHash"> & { readonly hasSecret: bo
 /** One environment of an application: what an application id identifies. */
 export type Application = Omit<StoredApplication, "clients"> & { readonly clients: readonly Client[] };
 
+/** What an application begins with. */
 export interface NewApplication {
   readonly name: string;
   readonly environment: string;
@@ -61,6 +63,7 @@ export interface AuthenticatedClient {
   readonly gkScopes: readonly string[];
 }
 
+/** Applications and their clients, which get tokens with client credentials. */
 export interface Applications {
   create(application: NewApplication): Promise<Application>;
   get(applicationId: string): Promise<Application>;

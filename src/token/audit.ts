@@ -29,6 +29,7 @@ export type AuditEvent =
   /** What we did not foresee; `stack` is our code's. */
   | { readonly event: "failure"; readonly stack: string };
 
+/** Hears what happens to credentials. */
 export type Audit = (event: AuditEvent) => void;
 
 const OURS = /^(?:appID:[\w.-]{1,64}:geo:[\w.-]{1,64}:clientName:[\w.-]{1,64}|(?:platform|engagement)-[0-9a-f-]{36})$/;
@@ -43,6 +44,7 @@ interface AuditLog {
   error(message: string, fields: { stack: string }): void;
 }
 
+/** Writes events to a log; ids that are not ours are left out. */
 export const auditTo =
   (log: AuditLog): Audit =>
   (event) => {

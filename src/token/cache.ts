@@ -17,6 +17,7 @@ export interface TokenCacheOptions {
   readonly fetch?: typeof fetch;
 }
 
+/** The token endpoint refused, or was not reached. */
 export class TokenRequestError extends Error {
   /** HTTP status; 0 when the endpoint was not reached. */
   readonly status: number;
@@ -31,6 +32,7 @@ export class TokenRequestError extends Error {
   }
 }
 
+/** One token for many callers, renewed before it expires. */
 export interface TokenCache {
   /** A token with life left. Callers share one; of many that find none, one asks. */
   token(): Promise<string>;
@@ -50,6 +52,7 @@ export function basicAuthorization(clientId: string, clientSecret: string): stri
   return `Basic ${btoa(`${encode(clientId)}:${encode(clientSecret)}`)}`;
 }
 
+/** A cache for one client; nothing is asked before the first token is. */
 export function createTokenCache(options: TokenCacheOptions): TokenCache {
   const { clock = systemClock, renewBeforeS = RENEW_BEFORE_S, timeoutMs = TIMEOUT_MS } = options;
   const send = options.fetch ?? fetch;

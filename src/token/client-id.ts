@@ -20,9 +20,11 @@ export function checkSegment(what: string, value: string): string {
   return value;
 }
 
+/** `appID:…:geo:…:clientName:…` */
 export const formatClientId = ({ applicationId, geography, clientName }: ClientIdParts): string =>
   `appID:${checkSegment("application id", applicationId)}:geo:${checkSegment("geography", geography)}:clientName:${checkSegment("client name", clientName)}`;
 
+/** The parts of a client id; `null` when it is none. */
 export function parseClientId(text: string): ClientIdParts | null {
   const match = /^appID:([^:]+):geo:([^:]+):clientName:([^:]+)$/.exec(text);
   if (!match) return null;

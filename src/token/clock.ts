@@ -4,12 +4,15 @@ export interface Clock {
   now(): number;
 }
 
+/** Random bytes, handed in, so that tests can choose them. */
 export interface Random {
   bytes(length: number): Uint8Array;
 }
 
+/** The clock of this machine. */
 export const systemClock: Clock = { now: () => Date.now() };
 
+/** The random numbers of this machine, fit for keys. */
 export const systemRandom: Random = { bytes: (length) => globalThis.crypto.getRandomValues(new Uint8Array(length)) };
 
 export const epochSeconds = (clock: Clock): number => Math.floor(clock.now() / 1000);

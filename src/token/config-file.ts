@@ -40,6 +40,7 @@ export function credentialBlocks(application: Application, geography: string): C
     }));
 }
 
+/** The text of `config.json`. */
 export const writeConfig = (blocks: readonly CredentialBlock[]): string => `${JSON.stringify(blocks, null, 2)}\n`;
 
 const endpoint = z
@@ -58,6 +59,7 @@ const block = z.object({
   bio_endpoint: endpoint,
 });
 
+/** A configuration file that cannot be used; the message says where. */
 export class ConfigError extends Error {
   constructor(message: string) {
     super(message);
@@ -86,6 +88,7 @@ export function readConfig(text: string): CredentialBlock[] {
   throw new ConfigError(`config.json: ${issue.path.join(".") || "the list"}: ${issue.message}`);
 }
 
+/** Which service the parameters are for. */
 export type ParamsKind = "asr_params" | "nlu_params" | "dlg_params";
 
 /** The model that a service is asked to use; a dialog has no language. */
@@ -96,6 +99,7 @@ export interface Params {
 
 const KINDS = { asr_params: "recognition", nlu_params: "interpretation", dlg_params: "dialog" } as const;
 
+/** What a service is told about the model it is asked to use. */
 export function writeParams(kind: ParamsKind, contextTag: string, language?: string): Params {
   if (kind === "dlg_params") {
     if (language !== undefined) throw new ConfigError("dlg_params has no language");
@@ -110,6 +114,7 @@ const params = z.strictObject({
   language: z.string().refine(isLanguage, "must be of the form eng-USA").optional(),
 });
 
+/** Reads what `writeParams` wrote. Throws `ConfigError`. */
 export function readParams(kind: ParamsKind, text: string): Params {
   const result = params.safeParse(parseJson(text, kind));
   if (!result.success) {

@@ -22,6 +22,7 @@ interface StoredCredential {
 /** What a user made on the profile page: linked to the account, with its permissions and no more. */
 export type ProfileCredential = Omit<StoredCredential, "secretHash">;
 
+/** Credentials that users make for themselves on the profile page. */
 export interface ProfileCredentials {
   /** The secret is shown this once. */
   create(

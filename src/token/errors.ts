@@ -33,6 +33,7 @@ const STATUS: Record<OAuthErrorCode, number> = {
 /** RFC 6749 allows printable ASCII without `"` and `\` in a description; it also ends up inside a quoted header value. */
 const describable = (text: string): string => text.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, "?");
 
+/** A refusal in the words of RFC 6749 and 6750. */
 export class OAuthError extends Error {
   readonly code: OAuthErrorCode;
   readonly status: number;
@@ -58,6 +59,7 @@ export class OAuthError extends Error {
 /** Never stored, whoever asked: answers of a token server and of what its tokens open. */
 export const NO_STORE: Readonly<Record<string, string>> = { "Cache-Control": "no-store", Pragma: "no-cache" };
 
+/** A refusal as HTTP answers it. */
 export function errorResponse(error: OAuthError, headers: Record<string, string> = {}): Response {
   return new Response(JSON.stringify(error.body), {
     status: error.status,

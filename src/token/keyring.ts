@@ -2,6 +2,7 @@ import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JSO
 import type { Clock } from "./clock.js";
 import { collection, type Documents } from "./documents.js";
 
+/** What tokens are signed with. */
 export type SigningAlgorithm = "ES256" | "RS256" | "EdDSA";
 
 interface StoredKey {
@@ -27,6 +28,7 @@ export interface Signer {
   readonly key: CryptoKey;
 }
 
+/** Keys that sign tokens, and their public halves. */
 export interface Keyring {
   signer(): Promise<Signer>;
   /** Every key that may still stand under a valid token. `fresh` asks the store again. */

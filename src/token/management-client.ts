@@ -21,6 +21,7 @@ export interface TokenAdministration extends Pick<TokenService, "deleteUser"> {
   ): Promise<{ credential: ProfileCredential; secret: string }>;
 }
 
+/** The same on a service of this process. */
 export function administerService(service: TokenService): TokenAdministration {
   const { applications, users, registrations, agents, keyring, credentials, deleteUser } = service;
   return {

@@ -2,6 +2,7 @@ import { OAuthError } from "./errors.js";
 
 /** The contract's runtime scopes, and `bio` for the voiceprint service. */
 export const RUNTIME_SCOPES = ["asr", "asr.wordset", "nlu", "nlu.wordset", "dlg", "tts", "log", "bio"] as const;
+/** One of the runtime scopes. */
 export type RuntimeScope = (typeof RUNTIME_SCOPES)[number];
 
 /** Opens the tooling interface; only for credentials of a profile page. */

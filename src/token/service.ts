@@ -25,6 +25,7 @@ import { createThrottle, type Throttle } from "./throttle.js";
 import { createUsers, type User, type Users } from "./users.js";
 import { createVerifier, type TrustedIssuer, type Verifier } from "./verify.js";
 
+/** What a token service is made of. */
 export interface TokenServiceOptions {
   readonly documents: Documents;
   /** The address that clients see, without a path or a slash at the end: `iss` of every token. */
@@ -94,6 +95,7 @@ function thisBox(issuer: string): Endpoints {
   return { bio: `${hostname}:${port || (protocol === "https:" ? 443 : 80)}` };
 }
 
+/** The token service on a store; nothing listens yet. */
 export function createTokenService(options: TokenServiceOptions): TokenService {
   const { documents, clock = systemClock, random = systemRandom, audiences = AUDIENCES, audit = () => {} } = options;
   if (new Set(Object.values(audiences)).size !== 3)

@@ -1,6 +1,7 @@
 /** Names of resources that runtime services are asked to use. */
 export type WordsetService = "platform.asr" | "platform.nlu";
 
+/** A resource name in its parts. */
 export type ResourceUrn =
   | { readonly kind: "recognition" | "interpretation"; readonly contextTag: string; readonly language: string }
   | { readonly kind: "dialog"; readonly contextTag: string }
@@ -14,6 +15,7 @@ export type ResourceUrn =
       readonly userId?: string;
     };
 
+/** What is wrong with a resource name, for programs. */
 export type UrnErrorCode =
   | "not-a-urn"
   | "foreign-namespace"
@@ -27,6 +29,7 @@ export type UrnErrorCode =
   | "unexpected-language"
   | "unknown-parameter";
 
+/** A text that is no resource name; `code` says why. */
 export class UrnError extends Error {
   readonly code: UrnErrorCode;
   /** Where in the text the trouble begins. */
@@ -69,6 +72,7 @@ function checkLanguage(language: string, at = 0): string {
   return language;
 }
 
+/** The resource name as text. Throws `UrnError`. */
 export function formatUrn(urn: ResourceUrn): string {
   switch (urn.kind) {
     case "recognition":

@@ -18,8 +18,10 @@ interface StoredUser {
   readonly createdAt: number;
 }
 
+/** A user, without what the password is checked by. */
 export type User = Omit<StoredUser, "passwordHash">;
 
+/** People who sign in. */
 export interface Users {
   create(user: { name: string; role: Role; password: string }): Promise<User>;
   /** `null` when there is none of this name, or another one than the id says. */

@@ -15,6 +15,7 @@ import { OAuthError } from "./errors.js";
 /** Where an issuer's public keys come from: in process, given, or at a URL (`https://…`, `http://…`) or in a file (a path or `file:` URL). */
 export type KeySource = JSONWebKeySet | URL | string | ((fresh?: boolean) => Promise<JSONWebKeySet>);
 
+/** An issuer whose tokens are accepted. */
 export interface TrustedIssuer {
   /** Compared with `iss` exactly. */
   readonly issuer: string;
@@ -34,6 +35,7 @@ export interface TrustedIssuer {
   readonly isRevoked?: (jti: string) => Promise<boolean> | boolean;
 }
 
+/** Whose tokens are accepted, and for what. */
 export interface VerifierOptions {
   readonly issuers: readonly TrustedIssuer[];
   readonly clock?: Clock;
@@ -43,6 +45,7 @@ export interface VerifierOptions {
   readonly realm?: string;
 }
 
+/** What a token says, after it was checked. */
 export interface VerifiedToken {
   readonly issuer: string;
   readonly subject: string;
@@ -56,6 +59,7 @@ export interface VerifiedToken {
   readonly claims: JWTPayload;
 }
 
+/** Checks tokens offline, by the public keys of their issuers. */
 export interface Verifier {
   /** Checks a token and, where given, that it has `scope`. Throws `OAuthError` with the status, body and `WWW-Authenticate` to answer with. */
   verify(token: string, scope?: string): Promise<VerifiedToken>;

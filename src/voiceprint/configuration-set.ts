@@ -57,6 +57,7 @@ const shape = z
   });
 
 type Writable = z.infer<typeof shape>;
+/** Limits and rates, complete. */
 export type ConfigurationSet = { readonly [key in keyof Writable]: Readonly<Writable[key]> };
 
 /** Overrides of a built-in set, as a user writes them. */
@@ -66,6 +67,7 @@ export type ConfigurationOverrides = {
     : Partial<ConfigurationSet[key]>;
 } & { readonly basedOn?: string };
 
+/** A configuration set that cannot be used; the message says everything that is wrong. */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
 }
@@ -105,6 +107,7 @@ const textIndependent: ConfigurationSet = {
 
 export const defaultConfigurationSetId = "ivr-text-dependent";
 
+/** The two sets that are always there, by id. */
 export const builtInConfigurationSets: Readonly<Record<string, ConfigurationSet>> = {
   [defaultConfigurationSetId]: ivrTextDependent,
   "text-independent": textIndependent,
@@ -119,6 +122,7 @@ export function configurationSets(
   return sets;
 }
 
+/** A set of a user: a built-in one with its changes. Throws `ConfigurationError`. */
 export function configurationSet(id: string, overrides: ConfigurationOverrides): ConfigurationSet {
   const refuse = (reason: string) => new ConfigurationError(`Configuration set "${id}": ${reason}`);
   if (id === "") throw refuse("the id is empty");

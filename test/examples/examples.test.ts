@@ -42,7 +42,10 @@ it("express: enrolls over three requests, checks, erases, and says what is wrong
     expect((await send("/people/ada/check", "bob-1.wav")).body).toMatchObject({ decision: "NO_MATCH" });
     expect(await send("/people/nobody/check", "ada-4.wav")).toMatchObject({ status: 404, body: { code: "NOT_FOUND" } });
     writeFileSync(at("voices/text.wav"), "no audio");
-    expect(await send("/people/ada/check", "text.wav")).toMatchObject({ status: 400, body: { code: "INVALID_REQUEST" } });
+    expect(await send("/people/ada/check", "text.wav")).toMatchObject({
+      status: 400,
+      body: { code: "INVALID_REQUEST" },
+    });
     expect((await fetch(`${url}/people/ada`, { method: "DELETE" })).status).toBe(204);
     expect((await fetch(`${url}/people/ada`, { method: "DELETE" })).status).toBe(404);
   } finally {
@@ -57,7 +60,10 @@ it("batch: a line for each claim, whatever becomes of the others", async () => {
     for (const take of [1, 2, 3])
       copyFileSync(at(`voices/${person}-${take}.wav`), at("enrolled", person, `${take}.wav`));
   }
-  writeFileSync(at("claims.csv"), "ada,voices/ada-4.wav\nbob,voices/ada-4.wav\nada,missing.wav\ncarol,voices/ada-4.wav\n");
+  writeFileSync(
+    at("claims.csv"),
+    "ada,voices/ada-4.wav\nbob,voices/ada-4.wav\nada,missing.wav\ncarol,voices/ada-4.wav\n",
+  );
   const program = join(ROOT, "examples/batch/batch.mjs");
   const { stdout, stderr } = await execute(process.execPath, [program, at("enrolled"), at("claims.csv")]);
   expect(stderr).toBe("");

@@ -125,7 +125,8 @@ describe.skipIf(python === undefined)(
       expect(found.longSpeech).toBe(trials.filter(({ netSpeechSeconds }) => netSpeechSeconds >= 4).length);
 
       const numbers = new Map<number, number>();
-      const number = (speaker: number) => numbers.get(speaker) ?? (numbers.set(speaker, numbers.size), numbers.size - 1);
+      const number = (speaker: number) =>
+        numbers.get(speaker) ?? (numbers.set(speaker, numbers.size), numbers.size - 1);
       const enrolled = trials.map((trial) => number(trial.enrolledSpeaker));
       const tested = trials.map((trial) => number(trial.testedSpeaker));
       const speakers = { enrolled, tested, count: numbers.size };

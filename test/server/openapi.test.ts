@@ -91,7 +91,9 @@ describe("the description says it in words", () => {
   const { tags, paths, components } = openApi({ serverUrl: "http://127.0.0.1:8080", version: "1" }) as {
     tags: { name: string; description?: string }[];
     paths: Record<string, Record<string, { operationId: string; summary?: string }>>;
-    components: { schemas: Record<string, { description?: string; properties?: Record<string, Record<string, unknown>> }> };
+    components: {
+      schemas: Record<string, { description?: string; properties?: Record<string, Record<string, unknown>> }>;
+    };
   };
 
   it("of every service and every operation", () => {

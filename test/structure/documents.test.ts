@@ -120,7 +120,9 @@ describe("deploy/: alert rules and dashboard", () => {
   it("ask for metrics, and labels, that the box has", async () => {
     const { service } = rehearse();
     const names = new Set((await service.metrics.registry.getMetricsAsJSON()).map(({ name }) => name));
-    const text = ["deploy/alerts.yml", "deploy/grafana-dashboard.json", "deploy/README.md", "docs/operations.md"].map(read).join();
+    const text = ["deploy/alerts.yml", "deploy/grafana-dashboard.json", "deploy/README.md", "docs/operations.md"]
+      .map(read)
+      .join();
     const asked = [...new Set([...text.matchAll(/\bvivavoce_[a-z0-9_]+/g)].map(([name]) => name))];
     expect(asked.length).toBeGreaterThan(8);
     const unknown = asked.filter((name) => !names.has(name) && !names.has(name.replace(/_(bucket|sum|count)$/, "")));
@@ -154,7 +156,14 @@ function filesUnder(folder: string, wanted: RegExp): string[] {
 
 describe("links of README and docs", () => {
   const documents = [
-    ...["README.md", "CONTRIBUTING.md", "SECURITY.md", "deploy/README.md", "examples/README.md", "clients/python/README.md"],
+    ...[
+      "README.md",
+      "CONTRIBUTING.md",
+      "SECURITY.md",
+      "deploy/README.md",
+      "examples/README.md",
+      "clients/python/README.md",
+    ],
     ...filesUnder("docs", /\.md$/),
   ];
   /** As GitHub makes them. */
@@ -176,7 +185,8 @@ describe("links of README and docs", () => {
         const [path, anchor] = target!.split("#");
         const file = path === "" ? document : relative(ROOT, join(ROOT, dirname(document), path!));
         if (!existsSync(join(ROOT, file))) dead.push(`${document}: ${target}`);
-        else if (anchor && file.endsWith(".md") && !anchorsOf(file).includes(anchor)) dead.push(`${document}: ${target}`);
+        else if (anchor && file.endsWith(".md") && !anchorsOf(file).includes(anchor))
+          dead.push(`${document}: ${target}`);
       }
     }
     expect(dead).toEqual([]);

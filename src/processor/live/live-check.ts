@@ -29,6 +29,7 @@ export type LiveRequest = Pick<
   | "channelPlaybackDetectionParameters"
 > & { readonly rateHz: number };
 
+/** How far a live check is. */
 export interface LiveState<Result> {
   readonly netSpeechSeconds: number;
   /** Set as soon as a checkpoint gave a clear answer: no more audio is needed. */
@@ -148,6 +149,7 @@ class ArrivedSamples implements AttackSource {
   }
 }
 
+/** A check of audio that is still arriving. */
 export class LiveCheck<Result> {
   #stream: JointStream | null = null;
   #netSpeechSeconds = 0;
@@ -170,6 +172,7 @@ export class LiveCheck<Result> {
     private readonly options: OperationOptions,
   ) {}
 
+  /** Before the first audio. */
   async open(): Promise<void> {
     const { revisions, checkpoints } = this.comparison;
     const listener = await listenerOf(this.deps.models, this.context.scopeId, revisions);
@@ -198,6 +201,7 @@ export class LiveCheck<Result> {
     });
   }
 
+  /** What was measured so far. */
   measures(): Promise<Measures> {
     return this.#next(() => this.#stream!.measures());
   }

@@ -1,6 +1,6 @@
 import { type DescEnum, type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
-import { WORDS } from "../../contract/gen/words.js";
 import { mandatory } from "../../contract/gen/vendor/rpc/mandatory_pb.js";
+import { WORDS } from "../../contract/gen/words.js";
 import { METHODS, SERVICES } from "../../contract/operations.js";
 import { type HttpBinding, httpBindings } from "./bindings.js";
 

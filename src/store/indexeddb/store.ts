@@ -19,11 +19,13 @@ import { createMedia, createProcessed } from "./recordings.js";
 import { openDatabase, type StoreDatabase } from "./schema.js";
 import { createEngagements, createSessions } from "./sessions.js";
 
+/** For tests; a page needs none. */
 export interface IndexedDbStoreOptions {
   /** Milliseconds since 1970; decides which documents have expired. */
   readonly now?: () => number;
 }
 
+/** A store in this browser, and its keys. */
 export interface IndexedDbStore extends Store {
   readonly keys: {
     /** Wraps a scope's keys with a new scope key and drops the old one. */

@@ -9,6 +9,7 @@ import { openPostgresShelf } from "../seal/shelf-postgres.js";
 import type { Database } from "./database.js";
 import { createSqlStore, type SealedStore, type SqlStoreOptions } from "./store.js";
 
+/** Where sealing keys lie, and what seals them. */
 export interface KeyOptions {
   /**
    * Where the keys lie. A folder for one process, or the URL of a PostgreSQL (`postgres://…`) for replicas, which needs a master key and
@@ -27,6 +28,7 @@ export async function openPostgresStore(url: string, options: KeyOptions & SqlSt
   return createOver(shelf, () => openPostgresDatabase(url), options);
 }
 
+/** What `openEmbeddedStore` takes; nothing is needed. */
 export type EmbeddedStoreOptions = Partial<KeyOptions> & SqlStoreOptions;
 
 /** A folder of this machine, for one process at a time. The keys are in its subfolder `keys` by default. */
@@ -70,6 +72,7 @@ async function openShelf({ keys, ...master }: KeyOptions): Promise<KeyShelf> {
   return openFolderShelf(keys, nodeAead, master);
 }
 
+/** Whether a store is a PostgreSQL server rather than a folder. */
 export function isPostgresUrl(location: string): boolean {
   return /^postgres(ql)?:\/\//.test(location);
 }

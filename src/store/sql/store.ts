@@ -17,6 +17,7 @@ import { createOwners, createProfiles } from "./profiles.js";
 import { createMedia, createProcessed } from "./recordings.js";
 import { createEngagements, createSessions } from "./sessions.js";
 
+/** What both SQL stores take. */
 export interface SqlStoreOptions {
   /** Milliseconds since 1970; decides which documents have expired. */
   readonly now?: () => number;
