@@ -209,7 +209,7 @@ class _Tokens:
         if status != 200 or not isinstance(token, str):
             code = StatusCode.NOT_AUTHORIZED if 400 <= status < 500 else StatusCode.BUSY
             why = said.get("error_description") or said.get("error") or f"HTTP {status}"
-            raise StatusError(code, f"no token from {self._url}: {why}")
+            raise StatusError(code, f"cannot get a token from {self._url}: {why}")
         life = float(said.get("expires_in", 0))
         self._held = token
         self._renew_at = asked_at + life - min(_RENEW_BEFORE_SECONDS, life / 2)
