@@ -100,11 +100,14 @@ class OwnerType(ContractEnum):
 class RetrainingOutcome(ContractEnum):
     UNSPECIFIED = "UNSPECIFIED", "RETRAINING_OUTCOME_UNSPECIFIED"
     RETRAINED = "RETRAINED", "RETRAINING_OUTCOME_RETRAINED"
+    """Of a dry run: would be."""
     NOT_NEEDED = "NOT_NEEDED", "RETRAINING_OUTCOME_NOT_NEEDED"
-    """The template is of the present model, or there is none."""
+    """The template is of the model that the scope's new prints use, or there is none."""
     ENROLLMENT_NEEDED = "ENROLLMENT_NEEDED", "RETRAINING_OUTCOME_ENROLLMENT_NEEDED"
     """The audio was not kept: the owner must enroll again."""
     FAILED = "FAILED", "RETRAINING_OUTCOME_FAILED"
+    WAITING_FOR_CALLS = "WAITING_FOR_CALLS", "RETRAINING_OUTCOME_WAITING_FOR_CALLS"
+    """The audio was not kept, but the model that made the template is here: it is scored by that one, and moves with calls that clearly match."""
 
 
 class SessionType(ContractEnum):
@@ -829,6 +832,8 @@ class StartVoiceprintProfilesRetrainingJobRequest(Message):
     context: Context | None = None
     gk_voiceprint_profile_ids: ListOfUniqueId | None = None
     """Absent: all profiles of the scope."""
+    dry_run: bool = False
+    """Says what would become of each profile, and changes nothing."""
 
 
 @dataclass(frozen=True)
