@@ -19,7 +19,17 @@ const stores = [
 ];
 try {
   for (const [store, more] of stores) {
-    const flags = ["--store", store, "--port", "0", "--json", "--log-level", "error", "--set", "limits.concurrentAudio=2"];
+    const flags = [
+      "--store",
+      store,
+      "--port",
+      "0",
+      "--json",
+      "--log-level",
+      "error",
+      "--set",
+      "limits.concurrentAudio=2",
+    ];
     const box = spawn(process.execPath, [main, "serve", ...flags, ...more], { stdio: ["ignore", "pipe", "inherit"] });
     await once(box.stdout, "data");
     await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));

@@ -37,7 +37,8 @@ interface Setting {
 const COMPUTED = new Set(["store", "evaluation", "limits.concurrentAudio"]);
 
 function settingsOf(schema: z.ZodType, name: string): Setting[] {
-  const { def } = schema as unknown as { def: Record<string, never> & { type: string } };
+  // biome-ignore lint/suspicious/noExplicitAny: what a schema is made of has no public type
+  const { def } = schema as any;
   switch (def.type) {
     case "default": {
       const inner = settingsOf(def.innerType, name);
@@ -46,12 +47,10 @@ function settingsOf(schema: z.ZodType, name: string): Setting[] {
     case "prefault":
     case "optional":
       return settingsOf(def.innerType, name);
-    case "object": {
-      const parts = Object.entries(def.shape as Record<string, z.ZodType>).flatMap(([key, part]) =>
+    case "object":
+      return Object.entries(def.shape as Record<string, z.ZodType>).flatMap(([key, part]) =>
         settingsOf(part, name === "" ? key : `${name}.${key}`),
       );
-      return parts;
-    }
     case "union":
       return (def.options as z.ZodType[]).flatMap((option) => settingsOf(option, name));
     case "array": {
