@@ -201,10 +201,13 @@ export interface LiveAccess {
   close(): Promise<void>;
 }
 
+/** A live check as `Listener` drives it. */
 export interface AnalysisTask extends Pick<LiveCheck<AnalyzeAudioResult>, "finish" | "close"> {
   push(samples: Float32Array): Promise<Pick<LiveState<AnalyzeAudioResult>, "result">>;
 }
+/** A live enrollment as `EnrollmentListener` drives it. */
 export type EnrollmentTask = Pick<LiveTask, "push" | "finish" | "close">;
+/** Whose print a live enrollment adds to, and the rate of its audio. */
 export type LiveEnrollmentRequest = MessageInitShape<typeof TrainRequestSchema> & { readonly rateHz: number };
 
 /** The easy door: voices by name, on this machine or on a box. */

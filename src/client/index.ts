@@ -22,7 +22,7 @@ export interface ConnectVoiceprintsOptions extends ConnectOptions {
   readonly WebSocket?: WebSocketClass;
 }
 
-/** The easy door to a box: voices by name, in one line each. `listen` and `listenToEnroll` it refuses: use `LiveCall`. */
+/** The easy door to a box: voices by name, in one line each. `listen` and `listenToEnroll` go over WebSocket. */
 export function connectVoiceprints(options: ConnectVoiceprintsOptions): Voiceprints {
   const { scope = "default", configset = defaultConfigurationSetId, WebSocket, ...connection } = options;
   return new Voiceprints(connect(connection), { scope, configset }, boxLiveAccess(connection, WebSocket));

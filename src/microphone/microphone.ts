@@ -4,6 +4,7 @@ import { levelOf, type SoundState, SoundWatch } from "./sound-state.js";
 /** `refused` by the person or the browser, `none` there, `busy` with another program, `insecure` page (no https). */
 export type MicrophoneProblem = "refused" | "none" | "busy" | "insecure" | "other";
 
+/** The microphone cannot be used; `problem` says why. */
 export class MicrophoneError extends Error {
   override readonly name = "MicrophoneError";
   constructor(
@@ -14,11 +15,13 @@ export class MicrophoneError extends Error {
   }
 }
 
+/** A microphone that is open. */
 export interface Microphone {
   readonly rateHz: number;
   close(): Promise<void>;
 }
 
+/** What happens while it is open. */
 export interface MicrophoneEvents {
   /** Mono, -1..1, about 40 ms each, with their level in dB relative to full scale. */
   readonly heard: (samples: Float32Array, levelDb: number, rateHz: number) => void;
@@ -28,6 +31,7 @@ export interface MicrophoneEvents {
   readonly lost?: () => void;
 }
 
+/** Which microphone. */
 export interface MicrophoneOptions {
   /** Which, by its `MediaDeviceInfo.deviceId`; the browser's usual one by default. */
   readonly deviceId?: string;

@@ -3,6 +3,7 @@ import { joined } from "./joined.js";
 import { type MicrophoneOptions, openMicrophone } from "./microphone.js";
 import type { SoundState } from "./sound-state.js";
 
+/** What happens while it records. */
 export interface RecorderEvents {
   /** About 25 times a second: dB relative to full scale, and how long the recording is. */
   readonly level?: (levelDb: number, seconds: number) => void;
@@ -10,12 +11,14 @@ export interface RecorderEvents {
   readonly lost?: () => void;
 }
 
+/** A recording that goes on until it is stopped. */
 export interface Recorder {
   readonly rateHz: number;
   /** Ends it, and gives what was recorded: mono, -1..1. */
   stop(): Promise<{ readonly samples: Float32Array; readonly rateHz: number }>;
 }
 
+/** Opens the microphone and records. */
 export async function startRecording(events: RecorderEvents = {}, options: MicrophoneOptions = {}): Promise<Recorder> {
   const pieces: Float32Array[] = [];
   let length = 0;

@@ -293,6 +293,8 @@ class AudioChannelSelector(Message):
     """Of a recording with several channels, the one to hear. All are mixed when absent."""
     channel: int | None = None
     """0 mixes all channels, 1 is the first, and so on."""
+    voice_separation: VoiceSeparation | None = None
+    """Two people share the channel: their voices are separated, and the caller alone is checked. Not for enrollment."""
 
 
 @dataclass(frozen=True)
@@ -315,6 +317,8 @@ class AudioDetails(Message):
     selected_channel: AudioChannelSelector | None = None
     processed_audio_sampling_rate_hz: int | None = None
     number_of_detected_speakers: int | None = None
+    separated_audio: SeparatedAudio | None = None
+    """Present where voices were separated: then net_audio is the caller's alone."""
 
 
 @dataclass(frozen=True)
@@ -767,6 +771,14 @@ class RiskEngineResult(Message):
 
 
 @dataclass(frozen=True)
+class SeparatedAudio(Message):
+    other_net_audio: timedelta | None = None
+    """Net speech that is not the caller's."""
+    is_agent_recognized: bool = False
+    """The other voice was found by the agent's print."""
+
+
+@dataclass(frozen=True)
 class SessionCheck(Message):
     operation: str = ""
     """The operation's name: `Verify`, `Identify`, `DetectKnownFraudsters`, `AnalyzeAudio`."""
@@ -949,6 +961,12 @@ class VerifyResult(Message):
     gk_calibration_model_revision_id: UniqueId | None = None
     audio_details: AudioDetails | None = None
     authentication_score: AuthenticationScore | None = None
+
+
+@dataclass(frozen=True)
+class VoiceSeparation(Message):
+    gk_agent_voiceprint_profile_id: UniqueId | None = None
+    """Profile of the person on the other end, such as the agent: the other voice is the caller's. Without it either voice may be the caller's, the better match counts, and thresholds are those of two candidates."""
 
 
 @dataclass(frozen=True)
