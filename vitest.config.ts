@@ -17,6 +17,7 @@ export const library = [
   "test/processor/model-update.test.ts",
   "test/processor/two-models.test.ts",
   "test/python/client.test.ts",
+  "test/model-import/import-model.test.ts",
   "test/store/crash.test.ts",
   "test/store/embedded.test.ts",
   "test/store/postgres.test.ts",

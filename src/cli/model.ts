@@ -8,6 +8,7 @@ import {
 import type { Operations } from "../contract/operations.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
+import { modelFileCommands } from "./model-import.js";
 import { openOperations } from "./operations.js";
 import { createOutput, facts } from "./output.js";
 import { createProgress } from "./progress.js";
@@ -26,6 +27,7 @@ export function modelCommand(program: Command): void {
       "\nThe box's settings name the models: model, scopeModels and olderModels. A print whose audio was not kept is scored\nby its own model, and moves with the calls of its owner.",
     )
     .action(migrate);
+  modelFileCommands(model);
 }
 
 interface Moved {

@@ -1,0 +1,221 @@
+/** `vivavoce model import`, `info` and `compare`. */
+import { readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Command } from "commander";
+import { readRecording } from "../audio/index.js";
+import { toWav } from "../audio/to-wav.js";
+import { readModelFile } from "../engine/model-file.js";
+import { readModel } from "../engine/platform.js";
+import { CalibrationRefusal, calibrated, fitCalibration } from "../evaluate/calibrate.js";
+import { compareEvaluations } from "../evaluate/compare.js";
+import { mono } from "../evaluate/evaluate.js";
+import { AUDIO_NAME } from "../evaluate/trials.js";
+import { ImportRefusal } from "../model-import/import-refusal.js";
+import { modelLocation } from "../server/model-location.js";
+import { CommandError } from "./command-error.js";
+import { comparisonTable, evaluated } from "./evaluate.js";
+import { createOutput, facts } from "./output.js";
+import { createProgress } from "./progress.js";
+import { wholeNumber } from "./shared-options.js";
+
+interface ImportOptions {
+  readonly speech: string;
+  readonly out: string;
+  readonly name?: string;
+  readonly licence: string;
+  readonly workers?: number;
+  readonly json?: boolean;
+}
+
+export function modelFileCommands(model: Command): void {
+  model
+    .command("import")
+    .description("make a model file of a published network (ONNX): CAM++, or the ResNet34 of WeSpeaker")
+    .argument("<net.onnx>", "the network, with its weights inside")
+    .requiredOption(
+      "--speech <folder>",
+      "recordings that the network is scaled by and, where they are speaker/session/file of 5 speakers or more, calibrated to",
+    )
+    .requiredOption("--out <file>", "the model file to write, such as mine.vvm")
+    .option("--name <name>", "what the model is called; the file's name by default")
+    .option("--licence <text>", "the licence of the network", "not stated")
+    .option("--workers <n>", "threads", wholeNumber(1, 256))
+    .option("--json", "answer as JSON")
+    .action(importModel);
+  model
+    .command("info")
+    .description("what a model file holds")
+    .argument("[model]", "vivavoce-2, vivavoce-2-accurate, or a model file", "vivavoce-2")
+    .option("--json", "answer as JSON")
+    .action(info);
+  model
+    .command("compare")
+    .description("errors of two models on the same recordings")
+    .argument("<one>", "vivavoce-2, vivavoce-2-accurate, or a model file")
+    .argument("<other>", "likewise")
+    .requiredOption("--speech <folder-or-list>", "labelled recordings, as for evaluate")
+    .option("--resamples <n>", "resamples of the bootstrap over speakers", wholeNumber(0, 100_000), 1000)
+    .option("--no-cache", "keep no embeddings")
+    .option("--workers <n>", "threads", wholeNumber(1, 256))
+    .option("--json", "answer as JSON")
+    .action(compare);
+}
+
+async function importModel(path: string, options: ImportOptions): Promise<void> {
+  const output = createOutput(options.json ?? false);
+  const progress = createProgress(!output.json);
+  const [{ importNetwork }, { modelFileBytes, sectionBytes }] = await Promise.all([
+    import("../model-import/import-model.js"),
+    import("../model-import/model-writer.js"),
+  ]);
+  const onnx = await readFile(path);
+  progress.start("windows", 1);
+  const network = await importNetwork(onnx, recordingsIn(options.speech), (done, total) => {
+    if (done === 1) progress.start("windows", total);
+    progress.set(done);
+  })
+    .catch((error: unknown) => {
+      if (error instanceof ImportRefusal) throw new CommandError(`${path}: ${error.message}`);
+      throw error;
+    })
+    .finally(() => progress.stop());
+  // What is no part of the network comes from the shipped model of the same kind.
+  const like = network.architecture === "campplus-1" ? "vivavoce-2" : "vivavoce-2-accurate";
+  const shipped = await readModelFile(await modelBytes(like));
+  const description = {
+    family: options.name ?? basename(options.out).replace(/\.vvm$/, ""),
+    licence: options.licence,
+    trainingData: [],
+  };
+  const write = async (calibration: object) => {
+    const sections = new Map([
+      ["network", network.section],
+      ["calibration", sectionBytes(calibration)],
+      ...["synthetic", "playback"].flatMap((name): [string, Uint8Array][] => {
+        const section = shipped.sections.get(name);
+        return section ? [[name, section.bytes]] : [];
+      }),
+    ]);
+    const unfinished = `${options.out}.${process.pid}.new`;
+    await writeFile(unfinished, modelFileBytes(description, sections));
+    await rename(unfinished, options.out);
+  };
+  const { tensors: _, ...usual } = shipped.calibration!;
+  await write(usual);
+  const fitted = await calibrationFor(options);
+  if ("fit" in fitted) await write(calibrated(usual, fitted.fit));
+  const { revision } = await readModelFile(await readFile(options.out));
+  const { architecture, dimensions, windows, likeness } = network;
+  const answer = { file: options.out, revision, architecture, dimensions, windows, likeness, calibration: fitted };
+  output.answer(answer, () =>
+    facts([
+      ["model", options.out],
+      ["revision", revision.slice(0, 16)],
+      ["network", architecture],
+      ["embedding", `${dimensions} numbers`],
+      [
+        "cosine to the network as published",
+        `median ${likeness.median.toFixed(4)}, worst ${likeness.worst.toFixed(4)}`,
+      ],
+      ["scaled by", `${windows} windows of speech`],
+      [
+        "calibration",
+        "fit" in fitted
+          ? `fitted to ${fitted.fit.speakers} speakers`
+          : `that of ${like}, not fitted (${fitted.reason}); run "vivavoce calibrate recordings/ --model ${options.out}"`,
+      ],
+    ]),
+  );
+}
+
+async function calibrationFor({ speech, out, workers }: ImportOptions) {
+  try {
+    const { evaluation } = await evaluated(
+      speech,
+      { model: out, cache: false, json: true, ...(workers === undefined ? {} : { workers }) },
+      { resamples: 0, calibration: null },
+    );
+    return { fit: fitCalibration(evaluation.trials) };
+  } catch (error) {
+    if (error instanceof CalibrationRefusal || error instanceof CommandError) return { reason: error.message };
+    throw error;
+  }
+}
+
+/** Spread over the folder, so that a few of many speakers are heard first. */
+async function* recordingsIn(folder: string) {
+  const files = (await readdir(folder, { recursive: true })).filter((name) => AUDIO_NAME.test(name)).sort();
+  const step = Math.max(1, Math.floor(files.length / spread));
+  for (let first = 0; first < step; first++)
+    for (let i = first; i < files.length; i += step) {
+      const path = join(folder, files[i]!);
+      yield mono(readRecording(await toWav(await readFile(path))));
+    }
+}
+
+const spread = 16;
+
+async function modelBytes(model: string): Promise<Uint8Array> {
+  return readModel(modelLocation(model).model);
+}
+
+async function info(model: string, options: { readonly json?: boolean }): Promise<void> {
+  const bytes = await modelBytes(model);
+  const file = await readModelFile(bytes);
+  const { dimensions, windowSeconds, frontEnd } = file.network.description as {
+    dimensions: number;
+    windowSeconds: number;
+    frontEnd: { window?: string };
+  };
+  const described = {
+    name: file.family,
+    revision: file.revision,
+    architecture: file.architecture,
+    dimensions,
+    windowSeconds,
+    frontEnd,
+    calibrationRevision: file.calibrationRevision,
+    sections: [...file.sections.values()].map(({ name, revision }) => ({ name, revision })),
+    licence: file.licence,
+    trainingData: file.trainingData,
+    bytes: bytes.length,
+  };
+  createOutput(options.json ?? false).answer(described, () =>
+    facts([
+      ["model", file.family],
+      ["revision", file.revision],
+      ["network", file.architecture],
+      ["embedding", `${dimensions} numbers, windows of ${windowSeconds} s`],
+      ["front end", `80 log-mel bins of 25 ms every 10 ms under a ${frontEnd.window ?? "povey"} window`],
+      ["calibration", file.calibrationRevision],
+      ["sections", described.sections.map(({ name }) => name).join(", ")],
+      ["licence", file.licence],
+      ["trained on", file.trainingData.join(", ") || null],
+      ["size", `${(bytes.length / 1e6).toFixed(1)} MB`],
+    ]),
+  );
+}
+
+async function compare(
+  one: string,
+  other: string,
+  options: { speech: string; resamples: number; cache: boolean; workers?: number; json?: boolean },
+): Promise<void> {
+  const figures = async (name: string) => {
+    const { model } = modelLocation(name);
+    const file = model instanceof URL || model!.startsWith("file:") ? fileURLToPath(model!) : model!;
+    const { evaluation } = await evaluated(
+      options.speech,
+      { ...options, model: file },
+      { resamples: options.resamples, calibration: null },
+    );
+    const { trials: _, ...answer } = evaluation;
+    if (!answer.summary) throw new CommandError("the trials that could be scored are of one kind only");
+    return answer;
+  };
+  const comparison = compareEvaluations(await figures(one), await figures(other));
+  createOutput(options.json ?? false).answer({ one, other, ...comparison }, () =>
+    comparisonTable(comparison, [one, other]),
+  );
+}

@@ -1,0 +1,327 @@
+/**
+ * CAM++ of 3D-Speaker and WeSpeaker: a 2-D convolutional front, a dense TDNN with context-aware masks, mean and deviation over
+ * time, a linear map. Its convolutions stand in one order in every export; batch norms are in them or behind them.
+ */
+import { ImportRefusal } from "./import-refusal.js";
+import { type Convolution, folded, plane, repeated, shapeOf, stemMatrix } from "./layers.js";
+import type { Peaks, RecognizedNetwork } from "./network.js";
+import type { OnnxGraph, OnnxNode } from "./onnx.js";
+import {
+  balancedSteps,
+  byteMost,
+  featureStep,
+  fineSteps,
+  heldSteps,
+  type Matrix,
+  type NamedTensor,
+  quantized,
+  wordHigh,
+  wordMost,
+} from "./quantize.js";
+
+const blockLayers = [12, 24, 16];
+const dilations = [1, 2, 2];
+const growth = 32;
+const bottleneck = 128;
+const context = 64;
+const frontChannels = 32;
+const frontBins = 10;
+const published = 192;
+const dimensions = 256;
+
+/** Activations have 12 bits, and four of 3 × 3 are added up before they are multiplied: eight times their sums stay below 2^31. */
+const high = 4095;
+const quadTimes = 8;
+/** Nothing bounds what the context's layers read. */
+const unbounded = 1e6;
+
+interface Layer extends Convolution {
+  /** What enters it, by the name in the graph. */
+  readonly input: string;
+}
+
+/** A batch norm that stands alone, before a convolution. */
+interface Norm {
+  readonly input: string;
+  readonly gain: Float64Array;
+  readonly bias: Float64Array;
+}
+
+interface DenseLayer {
+  readonly norm: Norm;
+  readonly bottleneck: Layer;
+  readonly local: Layer;
+  readonly squeeze: Layer;
+  readonly excite: Layer;
+}
+
+interface Campplus {
+  readonly stem: Layer;
+  readonly front: readonly { readonly conv1: Layer; readonly conv2: Layer; readonly shortcut: Layer | null }[];
+  readonly frontEnd: Layer;
+  /** What `frontEnd` makes, rectified: [channel][bin][frame]. */
+  readonly flattened: string;
+  readonly tdnn: Layer;
+  readonly blocks: readonly { readonly layers: readonly DenseLayer[]; readonly norm: Norm; readonly linear: Layer }[];
+  /** What the statistics are made of. */
+  readonly statistics: string;
+  readonly dense: Layer;
+}
+
+/** `null` where the graph is another network. */
+export function findCampplus(graph: OnnxGraph): RecognizedNetwork | null {
+  const convolutions = graph.nodes.filter(({ type }) => type === "Conv");
+  const pooled = graph.nodes.filter(({ type }) => type === "AveragePool");
+  if (!convolutions[0] || shapeOf(graph, convolutions[0]) !== "32,1,3,3" || pooled.length === 0) return null;
+  const found = layersOf(graph, convolutions);
+  return {
+    architecture: "campplus-1",
+    rows: "mel",
+    window: "povey",
+    outputs: published,
+    observed: observedIn(found),
+    quantize: (peaks) => quantize(found, peaks),
+  };
+}
+
+function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Campplus {
+  const made = new Map(graph.nodes.map((node) => [node.outputs[0]!, node]));
+  const usersOf = (name: string, type: string) =>
+    graph.nodes.filter((node) => node.type === type && node.inputs.includes(name));
+  let next = 0;
+  const layer = (...shape: number[]): Layer => {
+    const node = convolutions[next++];
+    const is = node ? shapeOf(graph, node) : "missing";
+    if (is !== shape.join())
+      throw new ImportRefusal(
+        `the network looks like a CAM++, but its convolution ${next} is ${is}; expected ${shape.join()}`,
+      );
+    return { ...folded(graph, node!, normBehind(node!.outputs[0]!)), input: node!.inputs[0]! };
+  };
+  /** A norm that alone reads it is its own. Squeezed or not: the last layer has no time left. */
+  const normBehind = (output: string): OnnxNode | undefined => {
+    const [user, ...more] = graph.nodes.filter((node) => node.inputs.includes(output));
+    if (more.length > 0) return undefined;
+    if (user?.type === "Squeeze") return normBehind(user.outputs[0]!);
+    return user?.type === "BatchNormalization" ? user : undefined;
+  };
+  const rectified = (name: string): string => {
+    const [relu] = usersOf(name, "Relu");
+    if (!relu) throw new ImportRefusal(`the network looks like a CAM++, but no Relu follows ${name}`);
+    return relu.outputs[0]!;
+  };
+  /** What enters a convolution is rectified, and normed before. */
+  const normBefore = ({ input }: Layer): Norm => {
+    const norm = made.get(made.get(input)?.inputs[0] ?? "");
+    if (norm?.type !== "BatchNormalization")
+      throw new ImportRefusal(`the network looks like a CAM++, but no BatchNormalization makes ${input}`);
+    const [gain, bias, mean, variance] = norm.inputs.slice(1).map((name) => graph.constants.get(name)!.data);
+    const epsilon = norm.attributes.get("epsilon")?.float ?? 1e-5;
+    const slope = Float64Array.from(gain!, (g, c) => g / Math.sqrt(variance![c]! + epsilon));
+    return { input: norm.inputs[0]!, gain: slope, bias: slope.map((s, c) => bias![c]! - mean![c]! * s) };
+  };
+
+  const wide = () => layer(frontChannels, frontChannels, 3, 3);
+  const stem = layer(frontChannels, 1, 3, 3);
+  const front = [true, false, true, false].map((strided) => ({
+    conv1: wide(),
+    conv2: wide(),
+    shortcut: strided ? layer(frontChannels, frontChannels, 1, 1) : null,
+  }));
+  const frontEnd = wide();
+  const tdnn = layer(bottleneck, frontChannels * frontBins, 5);
+  let channels = bottleneck;
+  const blocks = blockLayers.map((count) => {
+    const layers = Array.from({ length: count }, (): DenseLayer => {
+      const narrowed = layer(bottleneck, channels, 1);
+      channels += growth;
+      return {
+        norm: normBefore(narrowed),
+        bottleneck: narrowed,
+        local: layer(growth, bottleneck, 3),
+        squeeze: layer(context, bottleneck, 1),
+        excite: layer(growth, context, 1),
+      };
+    });
+    const linear = layer(channels / 2, channels, 1);
+    channels /= 2;
+    return { layers, norm: normBefore(linear), linear };
+  });
+  const statistics = rectified(blocks.at(-1)!.linear.output);
+  const dense = layer(published, 2 * channels, 1);
+  if (next !== convolutions.length)
+    throw new ImportRefusal(`the network looks like a CAM++, but has ${convolutions.length} convolutions, not ${next}`);
+  for (const [b, { layers }] of blocks.entries())
+    for (const { local } of layers) assertDilated(graph, convolutions, local, dilations[b]!);
+  return { stem, front, frontEnd, flattened: rectified(frontEnd.output), tdnn, blocks, statistics, dense };
+}
+
+function assertDilated(graph: OnnxGraph, convolutions: readonly OnnxNode[], { output }: Layer, wanted: number): void {
+  const node = convolutions.find(({ outputs }) => outputs[0] === output)!;
+  const [dilation = 1] = node.attributes.get("dilations")?.integers ?? [];
+  if (dilation !== wanted)
+    throw new ImportRefusal(
+      `the network looks like a CAM++, but a convolution of ${shapeOf(graph, node)} has dilation ${dilation}, not ${wanted}`,
+    );
+}
+
+const observedIn = ({ front, frontEnd, flattened, blocks, statistics }: Campplus): string[] => [
+  ...front.flatMap(({ conv1, conv2, shortcut }) => [conv1.input, conv2.input, ...(shortcut ? [shortcut.output] : [])]),
+  frontEnd.input,
+  flattened,
+  ...blocks.flatMap(({ layers, norm, linear }) => [
+    ...layers.flatMap((one) => [one.norm.input, one.bottleneck.input, one.local.input, one.excite.input]),
+    norm.input,
+    linear.input,
+    linear.output,
+  ]),
+  statistics,
+];
+
+function quantize({ stem, front, frontEnd, flattened, tdnn, blocks, statistics, dense }: Campplus, peaks: Peaks) {
+  const held = (name: string) => heldSteps(peaks(name), high);
+  const out: NamedTensor[] = quantized(
+    "front.conv1",
+    [frontChannels, 3, 4],
+    { weight: stemMatrix(stem.weight), bias: stem.bias },
+    {
+      inSteps: new Float64Array(12).fill(featureStep),
+      outSteps: held(front[0]!.conv1.input),
+      most: wordMost,
+      high: wordHigh,
+    },
+  );
+  for (const [i, { conv1, conv2, shortcut }] of front.entries()) {
+    const name = `front.stage${1 + (i >> 1)}.${i % 2}`;
+    const [x, h] = [held(conv1.input), held(conv2.input)];
+    const y = held(front[i + 1]?.conv1.input ?? frontEnd.input);
+    const wide = { most: wordMost, high, times: quadTimes };
+    out.push(...plane(`${name}.conv1`, conv1, { inSteps: x, outSteps: h, ...wide }));
+    let added = x;
+    if (shortcut) {
+      added = fineSteps(peaks(shortcut.output));
+      out.push(...plane(`${name}.shortcut`, shortcut, { inSteps: x, outSteps: added, most: wordMost, high }));
+    }
+    out.push(...plane(`${name}.conv2`, conv2, { inSteps: h, outSteps: y, ...wide }));
+    out.push({
+      name: `${name}.conv2.residual`,
+      dtype: "f32",
+      shape: [y.length],
+      values: added.map((s, c) => s / y[c]!),
+    });
+  }
+  // All bins of a channel share the step that the front ends with.
+  const perChannel = held(flattened);
+  const last = { inSteps: held(frontEnd.input), outSteps: perChannel, most: wordMost, high, times: quadTimes };
+  out.push(...plane("front.conv2", frontEnd, last));
+  let concatenated = fineSteps(peaks(blocks[0]!.norm.input));
+  out.push(
+    ...line("tdnn", tdnn, repeated(perChannel, frontBins), concatenated.subarray(0, bottleneck), (c) => {
+      // The graph flattens [channel][bin], the kernels [bin][channel].
+      return (c % frontChannels) * frontBins + Math.floor(c / frontChannels);
+    }),
+  );
+  for (const [b, { layers, norm, linear }] of blocks.entries()) {
+    concatenated = fineSteps(peaks(norm.input));
+    let channels = layers[0]!.norm.gain.length;
+    for (const [i, one] of layers.entries()) {
+      const name = `block${b + 1}.${i}`;
+      const before = concatenated.subarray(0, channels);
+      const hidden = normedSteps(one.norm, before, one.bottleneck, peaks);
+      const between = balancedSteps(largest(one.local), peaks(one.local.input), high);
+      const excited = balancedSteps(largest(one.excite), peaks(one.excite.input), unbounded);
+      out.push(...norming(`${name}.norm`, one.norm, before, hidden));
+      out.push(...line(`${name}.bottleneck`, one.bottleneck, hidden, between));
+      out.push(...line(`${name}.local`, one.local, between, concatenated.subarray(channels, channels + growth)));
+      out.push(...flat(`${name}.squeeze`, one.squeeze, between, excited));
+      out.push(...flat(`${name}.excite`, one.excite, excited, new Float64Array(growth).fill(1)));
+      channels += growth;
+    }
+    const name = `transit${b + 1}`;
+    const hidden = normedSteps(norm, concatenated, linear, peaks);
+    out.push(...norming(`${name}.norm`, norm, concatenated, hidden));
+    const following = blocks[b + 1];
+    const after = fineSteps(peaks(following ? following.norm.input : linear.output));
+    out.push(...line(`${name}.linear`, linear, hidden, after.subarray(0, channels / 2)));
+  }
+  // The norm behind the last block is in that block's convolution.
+  const { output } = blocks.at(-1)!.linear;
+  const before = fineSteps(peaks(output));
+  const step = fineSteps(peaks(statistics)).map((s, c) => Math.max(s, before[c]! * justAbove));
+  const unit = { input: output, gain: new Float64Array(step.length).fill(1), bias: new Float64Array(step.length) };
+  out.push(...norming("out.norm", unit, before, step));
+  const ones = (count: number) => new Float64Array(count).fill(1);
+  out.push(...flat("dense", dense, repeated(step, 2), ones(published)));
+  out.push(
+    ...quantized(
+      "map",
+      [dimensions, published],
+      { weight: padding(), bias: new Float64Array(dimensions) },
+      { inSteps: ones(published), outSteps: ones(dimensions), most: wordHigh, high: 0 },
+    ),
+  );
+  return out;
+}
+
+/** Gains of norms are fractions of 2^15 and must not reach 1. */
+const justAbove = 1.0001;
+const mostNormBias = 32000;
+
+/** Steps between a norm and the convolution that reads it. */
+function normedSteps({ gain, bias }: Norm, before: Float64Array, reading: Layer, peaks: Peaks): Float64Array {
+  return balancedSteps(largest(reading), peaks(reading.input), high).map((step, c) =>
+    Math.max(step, Math.abs(gain[c]!) * before[c]! * justAbove, Math.abs(bias[c]!) / mostNormBias),
+  );
+}
+
+function norming(name: string, { gain, bias }: Norm, before: Float64Array, after: Float64Array): NamedTensor[] {
+  const word = (value: number) => Math.max(-32768, Math.min(32767, Math.round(value)));
+  const shape = [gain.length];
+  const gains = gain.map((g, c) => word(((g * before[c]!) / after[c]!) * 32768));
+  return [
+    { name: `${name}.gain`, dtype: "i16", shape, values: gains },
+    { name: `${name}.bias`, dtype: "i16", shape, values: bias.map((b, c) => word(b / after[c]!)) },
+  ];
+}
+
+/** A convolution over time: weights [outputs][taps][channels], the channels in the kernels' order. */
+function line(
+  name: string,
+  { weight, bias }: Layer,
+  inSteps: Float64Array,
+  outSteps: Float64Array,
+  theirs: (channel: number) => number = (channel) => channel,
+): NamedTensor[] {
+  const [outputs, channels, taps] = weight.shape as [number, number, number];
+  const inputs = channels * taps;
+  const data = new Float64Array(outputs * inputs);
+  for (let o = 0; o < outputs; o++)
+    for (let t = 0; t < taps; t++)
+      for (let c = 0; c < channels; c++)
+        data[o * inputs + t * channels + c] = weight.data[(o * channels + theirs(c)) * taps + t]!;
+  const held = { inSteps: repeated(inSteps, taps), outSteps, most: byteMost, high };
+  return quantized(name, [outputs, taps, channels], { weight: { outputs, inputs, data }, bias }, held);
+}
+
+/** A layer without time. */
+function flat(name: string, { weight, bias }: Layer, inSteps: Float64Array, outSteps: Float64Array): NamedTensor[] {
+  const [outputs, inputs] = weight.shape as [number, number];
+  const matrix = { outputs, inputs, data: Float64Array.from(weight.data) };
+  return quantized(name, [outputs, inputs], { weight: matrix, bias }, { inSteps, outSteps, most: byteMost, high: 0 });
+}
+
+/** The largest weight between each output and each channel. */
+function largest({ weight }: Layer): Matrix {
+  const [outputs, inputs, taps] = weight.shape as [number, number, number];
+  const data = Float64Array.from({ length: outputs * inputs }, (_, i) =>
+    weight.data.subarray(i * taps, (i + 1) * taps).reduce((most, w) => Math.max(most, Math.abs(w)), 0),
+  );
+  return { outputs, inputs, data };
+}
+
+/** The kernels' embeddings are longer than the published ones: the rest is zeros. */
+function padding(): Matrix {
+  const data = new Float64Array(dimensions * published);
+  for (let i = 0; i < published; i++) data[i * published + i] = 1;
+  return { outputs: dimensions, inputs: published, data };
+}

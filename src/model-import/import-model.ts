@@ -1,0 +1,184 @@
+/** Turns a published network into a model file: integers that the kernels run, scaled by speech that the user gives. */
+import type { FrontEnd } from "../engine/front-end.js";
+import { Kernels } from "../engine/kernels.js";
+import { Network, weightsOf } from "../engine/network.js";
+import { compileKernels } from "../engine/platform.js";
+import { type SpeakerArchitecture, speakerTensors } from "../engine/speaker-tensors.js";
+import { StreamKernel } from "../engine/stream-kernel.js";
+import { findCampplus } from "./campplus.js";
+import { checkOperators, compute } from "./float-graph.js";
+import { ImportRefusal } from "./import-refusal.js";
+import { sectionBytes, tensorBytes } from "./model-writer.js";
+import type { RecognizedNetwork } from "./network.js";
+import { type FloatTensor, readOnnx } from "./onnx.js";
+import type { NamedTensor } from "./quantize.js";
+import { findResnet34 } from "./resnet34.js";
+
+export interface Speech {
+  readonly samples: Float32Array;
+  readonly rateHz: number;
+}
+
+export interface ImportedNetwork {
+  /** The section `network` of a model file. */
+  readonly section: Uint8Array;
+  readonly architecture: SpeakerArchitecture;
+  readonly dimensions: number;
+  /** Windows of speech that it was scaled by. */
+  readonly windows: number;
+  /** Cosine of what the kernels and the network as published make of these windows. */
+  readonly likeness: { readonly median: number; readonly worst: number };
+}
+
+const bins = 80;
+const dimensions = 256;
+/** Of the windows that are heard for the scales. */
+const windowFrames = 200;
+const windowSeconds = 4;
+const mostWindows = 12;
+const fewestWindows = 4;
+/** Below it the graph is not the network that it looks like. */
+const leastMedian = 0.99;
+
+/** As the published networks were trained: nothing is added to the powers. */
+const frontEndOf = ({ rows }: RecognizedNetwork): FrontEnd => ({ rows, floor: 0 });
+
+const describedFrontEnd = ({ window }: RecognizedNetwork) => ({
+  rateHz: 16000,
+  frameSamples: 400,
+  shiftSamples: 160,
+  bins,
+  lowHz: 20,
+  highHz: 8000,
+  preemphasis: 0.97,
+  window,
+  fftPoints: 512,
+  floor: 2 ** -23,
+  relativeFloor: 0,
+  mean: "removed over the window",
+});
+
+export async function importNetwork(
+  onnx: Uint8Array,
+  speech: AsyncIterable<Speech>,
+  onProgress: (done: number, total: number) => void = () => {},
+): Promise<ImportedNetwork> {
+  const graph = readOnnx(onnx);
+  checkOperators(graph);
+  const network = findCampplus(graph) ?? findResnet34(graph);
+  if (!network)
+    throw new ImportRefusal(
+      "the network is none that the kernels run: CAM++ and the ResNet34 of WeSpeaker can be imported",
+    );
+  const module = await compileKernels();
+  const windows = await speechWindows(module, network, speech);
+  if (windows.length < fewestWindows)
+    throw new ImportRefusal(
+      `${windows.length} recordings hold ${windowFrames / 100} s of speech; at least ${fewestWindows} are needed to scale the network by`,
+    );
+  const peaks = new Map<string, Float64Array>(network.observed.map((name) => [name, new Float64Array()]));
+  const published: Float32Array[] = [];
+  for (const [i, features] of windows.entries()) {
+    const output = compute(graph, withoutMean(features), (name, tensor) => {
+      if (peaks.has(name)) peaks.set(name, raised(peaks.get(name)!, tensor));
+    });
+    if (output.data.length !== network.outputs)
+      throw new ImportRefusal(`the network makes ${output.data.length} numbers; ${network.outputs} expected`);
+    published.push(output.data);
+    onProgress(i + 1, windows.length);
+  }
+  const tensors = network.quantize((name) => peaks.get(name)!);
+  const { architecture } = network;
+  assertAsTheKernelsTakeThem(tensors, architecture);
+  const likeness = likenessOf(published, embedded(module, network, tensors, windows));
+  if (!(likeness.median >= leastMedian))
+    throw new ImportRefusal(
+      `the kernels do not follow this network: the median cosine to it is ${likeness.median.toFixed(4)}, at least ${leastMedian} expected`,
+    );
+  const section = sectionBytes(
+    { architecture, dimensions, windowSeconds, frontEnd: describedFrontEnd(network) },
+    tensors,
+  );
+  return { section, architecture, dimensions, windows: windows.length, likeness };
+}
+
+/** The first window of net speech of each recording, as the engine hears it. */
+async function speechWindows(
+  module: WebAssembly.Module,
+  network: RecognizedNetwork,
+  speech: AsyncIterable<Speech>,
+): Promise<Float32Array[]> {
+  const kernels = new Kernels(module);
+  const streams = new StreamKernel(kernels, windowFrames, network.rows);
+  kernels.run.seal();
+  const found: Float32Array[] = [];
+  for await (const { samples, rateHz } of speech) {
+    const format = { rateHz, mostSpeechSeconds: windowFrames / 100 + 1 };
+    const [first] = streams.hear(null, format, samples).windows;
+    if (first) found.push(first.features);
+    if (found.length === mostWindows) break;
+  }
+  return found;
+}
+
+function withoutMean(features: Float32Array): FloatTensor {
+  const frames = features.length / bins;
+  const data = features.slice();
+  for (let bin = 0; bin < bins; bin++) {
+    let sum = 0;
+    for (let i = bin; i < data.length; i += bins) sum += data[i]!;
+    for (let i = bin; i < data.length; i += bins) data[i]! -= sum / frames;
+  }
+  return { shape: [1, frames, bins], data };
+}
+
+/** The largest value of each channel of [1][channels][…]. */
+function raised(before: Float64Array, { shape, data }: FloatTensor): Float64Array {
+  const channels = shape[1]!;
+  const run = data.length / channels;
+  return Float64Array.from({ length: channels }, (_, c) => {
+    let most = before[c] ?? 0;
+    for (let i = c * run; i < (c + 1) * run; i++) most = Math.max(most, Math.abs(data[i]!));
+    return most;
+  });
+}
+
+function assertAsTheKernelsTakeThem(tensors: readonly NamedTensor[], architecture: SpeakerArchitecture): void {
+  const wanted = speakerTensors(architecture).map(({ name, dtype, shape }) => `${name} ${dtype} ${shape.join()}`);
+  const made = tensors.map(({ name, dtype, shape }) => `${name} ${dtype} ${shape.join()}`);
+  const at = wanted.findIndex((one, i) => one !== made[i]);
+  if (at >= 0 || made.length !== wanted.length)
+    throw new Error(`tensor ${at} is ${made[at]}, the kernels take ${wanted[at]}`);
+}
+
+function embedded(
+  module: WebAssembly.Module,
+  recognized: RecognizedNetwork,
+  tensors: readonly NamedTensor[],
+  windows: readonly Float32Array[],
+): Float32Array[] {
+  const kernels = new Kernels(module);
+  const weights = weightsOf(
+    tensors.map((tensor) => ({ bytes: tensorBytes(tensor) })),
+    (bytes) => new Uint8Array(bytes),
+  );
+  const { architecture } = recognized;
+  const network = new Network(kernels, { architecture, frontEnd: frontEndOf(recognized), weights }, windowFrames);
+  kernels.run.seal();
+  return windows.map((features) => network.embed(features));
+}
+
+function likenessOf(published: readonly Float32Array[], made: readonly Float32Array[]) {
+  const cosines = published.map((one, i) => cosine(one, made[i]!)).sort((a, b) => a - b);
+  return { median: cosines[Math.floor(cosines.length / 2)]!, worst: cosines[0]! };
+}
+
+function cosine(one: Float32Array, other: Float32Array): number {
+  let [product, a, b] = [0, 0, 0];
+  for (let i = 0; i < one.length; i++) {
+    product += one[i]! * other[i]!;
+    a += one[i]! ** 2;
+    b += other[i]! ** 2;
+  }
+  return product / Math.sqrt(a * b);
+}

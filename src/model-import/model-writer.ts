@@ -1,0 +1,87 @@
+/** Writes what src/engine/model-file.ts reads. */
+import { createHash } from "node:crypto";
+import { MODEL_FILE_VERSION } from "../engine/model-file.js";
+import type { NamedTensor } from "./quantize.js";
+
+const encoder = new TextEncoder();
+const aligned = (bytes: number): number => Math.ceil(bytes / 16) * 16;
+const elementBytes = { i8: 1, i16: 2, f32: 4 } as const;
+
+/** A section that stands alone: the length of its description, the description, aligned tensors. */
+export function sectionBytes(description: object, tensors: readonly NamedTensor[] = []): Uint8Array {
+  const bodies = tensors.map(tensorBytes);
+  const { text, places, total } = laidOut(16, bodies, (offsets) => ({
+    ...description,
+    tensors: tensors.map(({ name, dtype, shape }, i) => ({
+      name,
+      dtype,
+      shape,
+      offset: offsets[i],
+      bytes: bodies[i]!.length,
+    })),
+  }));
+  const section = new Uint8Array(total);
+  new DataView(section.buffer).setUint32(0, text.length, true);
+  section.set(text, 16);
+  for (const [i, body] of bodies.entries()) section.set(body, places[i]!);
+  return section;
+}
+
+export interface ModelDescription {
+  readonly family: string;
+  readonly licence: string;
+  readonly trainingData: readonly string[];
+}
+
+export function modelFileBytes(model: ModelDescription, sections: ReadonlyMap<string, Uint8Array>): Uint8Array {
+  const bodies = [...sections.values()];
+  const names = [...sections.keys()];
+  const digests = bodies.map((body) => createHash("sha256").update(body).digest("hex"));
+  const { text, places, total } = laidOut(16, bodies, (offsets, end) => ({
+    ...model,
+    bytes: end + 32,
+    sections: names.map((name, i) => ({ name, offset: offsets[i], bytes: bodies[i]!.length, sha256: digests[i] })),
+  }));
+  const file = new Uint8Array(total + 32);
+  file.set(encoder.encode("vivavoce"));
+  const view = new DataView(file.buffer);
+  view.setUint32(8, MODEL_FILE_VERSION, true);
+  view.setUint32(12, text.length, true);
+  file.set(text, 16);
+  for (const [i, body] of bodies.entries()) file.set(body, places[i]!);
+  file.set(createHash("sha256").update(file.subarray(0, total)).digest(), total);
+  return file;
+}
+
+/** A JSON text that names the places of what follows it, which depend on its own length. */
+function laidOut(
+  from: number,
+  bodies: readonly Uint8Array[],
+  described: (offsets: readonly number[], end: number) => object,
+): { text: Uint8Array; places: number[]; total: number } {
+  for (let length = 0; ; ) {
+    const places: number[] = [];
+    let at = from + length;
+    for (const body of bodies) {
+      places.push(at);
+      at += aligned(body.length);
+    }
+    const json = encoder.encode(JSON.stringify(described(places, at)));
+    const text = new Uint8Array(aligned(json.length)).fill(0x20);
+    text.set(json);
+    if (text.length === length) return { text, places, total: at };
+    length = text.length;
+  }
+}
+
+export function tensorBytes({ dtype, values }: NamedTensor): Uint8Array {
+  const bytes = new Uint8Array(values.length * elementBytes[dtype]);
+  const typed =
+    dtype === "i8"
+      ? new Int8Array(bytes.buffer)
+      : dtype === "i16"
+        ? new Int16Array(bytes.buffer)
+        : new Float32Array(bytes.buffer);
+  typed.set(values);
+  return bytes;
+}

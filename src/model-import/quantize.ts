@@ -1,0 +1,132 @@
+/**
+ * Weights and steps as the kernels hold them. Activations are integers; every channel has a step of its own, folded into the
+ * weights that read it. Weights have one scale for each output. Because every channel's step may be chosen, rows and columns
+ * of a weight matrix are balanced first, so that no channel wastes the bits of the others. training/export.py does the same,
+ * and rounds with second moments besides.
+ */
+import type { Dtype } from "../engine/speaker-tensors.js";
+import { ImportRefusal } from "./import-refusal.js";
+
+export interface NamedTensor {
+  readonly name: string;
+  readonly dtype: Dtype;
+  readonly shape: readonly number[];
+  readonly values: ArrayLike<number>;
+}
+
+/** A weight of [outputs][inputs], row after row. */
+export interface Matrix {
+  readonly outputs: number;
+  readonly inputs: number;
+  readonly data: Float64Array;
+}
+
+/** Largest weights. */
+export const byteMost = 127;
+export const wordMost = 1023;
+/** Largest activations: what only enters elementwise passes uses all 16 bits. */
+export const wordHigh = 32767;
+export const featureStep = 1 / 1024;
+
+/** Over the largest activation seen. */
+const margin = 1.3;
+/** The same for what has bits to spare. */
+const headroom = 2;
+/** Share of the channels that get the step they would like. */
+const balancedShare = 0.9;
+const least = 1e-12;
+
+/** Steps of what only enters elementwise passes. */
+export const fineSteps = (peaks: ArrayLike<number>): Float64Array =>
+  Float64Array.from(peaks, (peak) => Math.max((peak * headroom) / wordHigh, 1e-9));
+
+/** Steps that hold what was seen, and a little more. */
+export const heldSteps = (peaks: ArrayLike<number>, high: number): Float64Array =>
+  Float64Array.from(peaks, (peak) => Math.max((peak * margin) / high, 1e-9));
+
+/** Steps of the input channels: columns of `largest` [outputs][channels] as even as the peaks allow. */
+export function balancedSteps({ outputs, inputs, data }: Matrix, peaks: ArrayLike<number>, high: number): Float64Array {
+  const wanted = new Float64Array(inputs);
+  for (let o = 0; o < outputs; o++) {
+    let row = least;
+    for (let i = 0; i < inputs; i++) row = Math.max(row, data[o * inputs + i]!);
+    for (let i = 0; i < inputs; i++) wanted[i] = Math.max(wanted[i]!, data[o * inputs + i]! / row);
+  }
+  // Larger where the weights are small.
+  for (let i = 0; i < inputs; i++) wanted[i] = 1 / Math.max(wanted[i]!, 1e-3);
+  const floors = Float64Array.from(peaks, (peak) => (peak * margin) / high);
+  const scale = quantile(
+    floors.map((floor, i) => floor / wanted[i]!),
+    balancedShare,
+  );
+  return wanted.map((want, i) => Math.max(want * scale, floors[i]!, least));
+}
+
+function quantile(values: Float64Array, share: number): number {
+  const sorted = values.slice().sort();
+  const at = share * (sorted.length - 1);
+  const below = Math.floor(at);
+  const above = Math.min(below + 1, sorted.length - 1);
+  return sorted[below]! + (at - below) * (sorted[above]! - sorted[below]!);
+}
+
+export interface Layer {
+  /** [outputs][taps × elements of a tap] as the kernels read it. */
+  readonly weight: Matrix;
+  readonly bias: ArrayLike<number>;
+}
+
+export interface Held {
+  /** Step of each input of a row. */
+  readonly inSteps: ArrayLike<number>;
+  readonly outSteps: ArrayLike<number>;
+  readonly most: number;
+  /** The largest input; inputs of `wordHigh` may be negative. */
+  readonly high: number;
+  /** So many times the sums must stay below 2^31. */
+  readonly times?: number;
+}
+
+/** Weight, gain and bias of a layer, in this order. */
+export function quantized(name: string, shape: readonly number[], { weight, bias }: Layer, held: Held): NamedTensor[] {
+  const { outputs, inputs, data } = weight;
+  const { inSteps, outSteps, most, high, times = 1 } = held;
+  const values = new Float64Array(outputs * inputs);
+  const gain = new Float64Array(outputs);
+  for (let o = 0; o < outputs; o++) {
+    const row = data.subarray(o * inputs, (o + 1) * inputs).map((w, i) => w * inSteps[i]!);
+    const peak = row.reduce((found, w) => Math.max(found, Math.abs(w)), least);
+    const step = Math.max(peak / most, (largestSum(row, high) * times) / (2 ** 31 * 0.99));
+    for (let i = 0; i < inputs; i++) values[o * inputs + i] = clamp(roundEven(row[i]! / step), most);
+    if (largestSum(values.subarray(o * inputs, (o + 1) * inputs), high) * times >= 2 ** 31)
+      throw new ImportRefusal(`the sums of ${name} may exceed 32 bits`);
+    gain[o] = step / outSteps[o]!;
+  }
+  return [
+    { name: `${name}.weight`, dtype: most === byteMost ? "i8" : "i16", shape, values },
+    { name: `${name}.gain`, dtype: "f32", shape: [outputs], values: gain },
+    {
+      name: `${name}.bias`,
+      dtype: "f32",
+      shape: [outputs],
+      values: Float64Array.from(bias, (b, o) => b / outSteps[o]!),
+    },
+  ];
+}
+
+/** Of inputs 0..high, or of inputs -high..high where they may be negative. */
+function largestSum(row: Float64Array, high: number): number {
+  let [positive, negative] = [0, 0];
+  for (const w of row) {
+    if (w > 0) positive += w;
+    else negative -= w;
+  }
+  return high * (high === wordHigh ? positive + negative : Math.max(positive, negative));
+}
+
+const clamp = (value: number, most: number): number => Math.max(-most, Math.min(most, value));
+
+function roundEven(value: number): number {
+  const rounded = Math.round(value);
+  return rounded - value === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded;
+}

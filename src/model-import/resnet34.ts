@@ -1,0 +1,238 @@
+/**
+ * The ResNet34 of WeSpeaker: a stem, sixteen basic blocks, mean and deviation over time, a linear map. Found in a graph by its
+ * data flow, with the batch norms in the convolutions as exporters leave them, or beside them.
+ */
+import { ImportRefusal } from "./import-refusal.js";
+import { type Convolution, folded, plane, repeated, shapeOf, stemMatrix } from "./layers.js";
+import type { Peaks, RecognizedNetwork } from "./network.js";
+import type { OnnxGraph, OnnxNode } from "./onnx.js";
+import {
+  balancedSteps,
+  byteMost,
+  featureStep,
+  fineSteps,
+  type Layer,
+  type Matrix,
+  type NamedTensor,
+  quantized,
+  wordHigh,
+  wordMost,
+} from "./quantize.js";
+
+const stages = [
+  { blocks: 3, channels: 32 },
+  { blocks: 4, channels: 64 },
+  { blocks: 6, channels: 128 },
+  { blocks: 3, channels: 256 },
+];
+/** The first stages' weights are words (src/engine/speaker-tensors.ts). */
+const wordStages = 2;
+const bands = 10;
+const dimensions = 256;
+
+/** Activations have 11 bits: patches of a plane are added up before they are multiplied (assembly/nn/patch-convolution.ts). */
+const high = 2047;
+/** The largest word that patches can hold, and how many times the sums of a patch must stay below 2^31. */
+const patchWordMost = 455;
+const patchTimes = 16;
+
+interface Block {
+  /** Name of what enters it, and of what enters its second convolution. */
+  readonly input: string;
+  readonly between: string;
+  readonly conv1: Convolution;
+  readonly conv2: Convolution;
+  readonly shortcut: Convolution | null;
+  readonly words: boolean;
+}
+
+interface Resnet34 {
+  readonly stem: Convolution;
+  readonly blocks: readonly Block[];
+  /** Name of what the statistics are made of. */
+  readonly last: string;
+  readonly map: Layer;
+}
+
+/** `null` where the graph is another network. */
+export function findResnet34(graph: OnnxGraph): RecognizedNetwork | null {
+  const found = layersOf(graph);
+  if (!found) return null;
+  const { blocks, last } = found;
+  return {
+    architecture: "resnet34-1",
+    rows: "hamming",
+    window: "hamming",
+    outputs: dimensions,
+    observed: [
+      ...blocks.flatMap(({ input, between, shortcut }) => [input, between, ...(shortcut ? [shortcut.output] : [])]),
+      last,
+    ],
+    quantize: (peaks) => quantize(found, peaks),
+  };
+}
+
+function layersOf(graph: OnnxGraph): Resnet34 | null {
+  const consumers = new Map<string, OnnxNode[]>();
+  for (const node of graph.nodes)
+    for (const name of node.inputs) consumers.set(name, [...(consumers.get(name) ?? []), node]);
+  const users = (name: string, type: string) => (consumers.get(name) ?? []).filter((node) => node.type === type);
+  const first = graph.nodes.find(({ type }) => type === "Conv");
+  if (!first || shapeOf(graph, first) !== "32,1,3,3") return null;
+
+  const after = (node: OnnxNode, type: string): string => {
+    const [user] = users(node.outputs[0]!, type);
+    if (!user) throw new ImportRefusal(`the network looks like a ResNet34, but no ${type} follows ${node.outputs[0]}`);
+    return user.outputs[0]!;
+  };
+  const convolution = (node: OnnxNode, shape: readonly number[], stride: number): Convolution => {
+    const found = shapeOf(graph, node);
+    const strides = node.attributes.get("strides")?.integers ?? [1, 1];
+    if (found !== shape.join() || strides.some((one) => one !== stride))
+      throw new ImportRefusal(
+        `the network looks like a ResNet34, but a convolution is ${found} with strides ${strides.join(" and ")}; expected ${shape.join()} with ${stride}`,
+      );
+    return folded(graph, node, users(node.outputs[0]!, "BatchNormalization")[0]);
+  };
+
+  const stem = convolution(first, [32, 1, 3, 3], 1);
+  let x = after({ ...first, outputs: [stem.output] }, "Relu");
+  const blocks: Block[] = [];
+  let inputs = 32;
+  for (const [stage, { blocks: many, channels }] of stages.entries())
+    for (let i = 0; i < many; i++) {
+      const stride = stage > 0 && i === 0 ? 2 : 1;
+      const reading = users(x, "Conv");
+      const size = (node: OnnxNode) => graph.constants.get(node.inputs[1]!)?.shape[2];
+      const [one, skip] = [reading.find((node) => size(node) === 3), reading.find((node) => size(node) === 1)];
+      if (!one || (stride > 1 && !skip)) return null;
+      const conv1 = convolution(one, [channels, inputs, 3, 3], stride);
+      const between = after({ ...one, outputs: [conv1.output] }, "Relu");
+      const [two] = users(between, "Conv");
+      if (!two) return null;
+      const conv2 = convolution(two, [channels, channels, 3, 3], 1);
+      const shortcut = stride > 1 ? convolution(skip!, [channels, inputs, 1, 1], stride) : null;
+      blocks.push({ input: x, between, conv1, conv2, shortcut, words: stage < wordStages });
+      const [sum] = users(conv2.output, "Add");
+      const added = shortcut?.output ?? x;
+      if (!sum?.inputs.includes(added))
+        throw new ImportRefusal(
+          `the network looks like a ResNet34, but block ${blocks.length - 1} does not add its input`,
+        );
+      x = after(sum, "Relu");
+      inputs = channels;
+    }
+  return { stem, blocks, last: x, map: mapOf(graph) };
+}
+
+/** The linear map at the end, and a constant that is added or taken off behind it. */
+function mapOf({ nodes, constants, output }: OnnxGraph): Layer {
+  const inputs = 2 * bands * stages.at(-1)!.channels;
+  const maker = (name: string) => nodes.find((node) => node.outputs[0] === name);
+  const constantOf = (node: OnnxNode) =>
+    node.inputs.map((name) => constants.get(name)).find((one) => one !== undefined);
+  const bias = new Float64Array(dimensions);
+  let node = maker(output);
+  for (
+    ;
+    node && (node.type === "Add" || node.type === "Sub" || node.type === "Identity");
+    node = maker(node.inputs[0]!)
+  ) {
+    if (node.type === "Identity") continue;
+    const given = constantOf(node);
+    if (!given || !constants.has(node.inputs[1]!) || given.data.length !== dimensions)
+      throw new ImportRefusal(`the network ends with an ${node.type} of something that is no vector of ${dimensions}`);
+    for (let i = 0; i < dimensions; i++) bias[i]! += node.type === "Add" ? given.data[i]! : -given.data[i]!;
+  }
+  const weight = node && constantOf(node);
+  if (!node || !weight || (node.type !== "Gemm" && node.type !== "MatMul"))
+    throw new ImportRefusal(
+      `the network ends with ${node?.type ?? "nothing"}; expected a Gemm or MatMul with constant weights`,
+    );
+  const turned = node.type === "Gemm" && node.attributes.get("transB")?.integer === 1;
+  const [rows, columns] = turned ? weight.shape : [...weight.shape].reverse();
+  if (rows !== dimensions || columns !== inputs)
+    throw new ImportRefusal(
+      `the network's last map is ${columns} to ${rows}; the kernels compute ${inputs} to ${dimensions}`,
+    );
+  const own = node.type === "Gemm" ? constants.get(node.inputs[2] ?? "") : undefined;
+  if (own) for (let i = 0; i < dimensions; i++) bias[i]! += own.data[i]!;
+  // The graph flattens [statistic][channel][bin], the kernels [statistic][bin][channel].
+  const channels = stages.at(-1)!.channels;
+  const data = new Float64Array(dimensions * inputs);
+  for (let o = 0; o < dimensions; o++)
+    for (let s = 0; s < 2; s++)
+      for (let c = 0; c < channels; c++)
+        for (let b = 0; b < bands; b++) {
+          const theirs = (s * channels + c) * bands + b;
+          data[o * inputs + (s * bands + b) * channels + c] =
+            weight.data[turned ? o * inputs + theirs : theirs * dimensions + o]!;
+        }
+  return { weight: { outputs: dimensions, inputs, data }, bias };
+}
+
+function quantize({ stem, blocks, last, map }: Resnet34, peaks: Peaks): NamedTensor[] {
+  const steps = (input: string, ...reading: (Convolution | null)[]) =>
+    balancedSteps(largestOf(reading.filter((one) => one !== null)), peaks(input), high);
+  let x = steps(blocks[0]!.input, blocks[0]!.conv1);
+  const features = new Float64Array(12).fill(featureStep);
+  const made = quantized(
+    "stem",
+    [32, 3, 4],
+    { weight: stemMatrix(stem.weight), bias: stem.bias },
+    {
+      inSteps: features,
+      outSteps: x,
+      most: wordMost,
+      high: wordHigh,
+    },
+  );
+  for (const [i, { between, conv1, conv2, shortcut, words }] of blocks.entries()) {
+    const name = `blocks.${i}`;
+    const most = words ? patchWordMost : byteMost;
+    const following = blocks[i + 1];
+    const h = steps(between, conv2);
+    const y = following ? steps(following.input, following.conv1, following.shortcut) : fineSteps(peaks(last));
+    made.push(
+      ...plane(`${name}.conv1`, conv1, { inSteps: x, outSteps: h, most, high, times: shortcut ? 1 : patchTimes }),
+    );
+    let added = x;
+    if (shortcut) {
+      added = fineSteps(peaks(shortcut.output));
+      made.push(...plane(`${name}.shortcut`, shortcut, { inSteps: x, outSteps: added, most, high }));
+    }
+    made.push(...plane(`${name}.conv2`, conv2, { inSteps: h, outSteps: y, most, high, times: patchTimes }));
+    made.push({
+      name: `${name}.conv2.residual`,
+      dtype: "f32",
+      shape: [y.length],
+      values: added.map((step, c) => step / y[c]!),
+    });
+    x = y;
+  }
+  const { inputs } = map.weight;
+  made.push(
+    ...quantized("fc", [dimensions, inputs], map, {
+      inSteps: repeated(x, inputs / x.length),
+      outSteps: new Float64Array(dimensions).fill(1),
+      most: byteMost,
+      // Sums of the last map are kept in 64 bits.
+      high: 0,
+    }),
+  );
+  return made;
+}
+
+/** The largest weight between each output and each channel, of all that read the same. */
+function largestOf(convolutions: readonly Convolution[]): Matrix {
+  const inputs = convolutions[0]!.weight.shape[1]!;
+  const outputs = convolutions.reduce((sum, { weight }) => sum + weight.shape[0]!, 0);
+  const data = new Float64Array(outputs * inputs);
+  let at = 0;
+  for (const { weight } of convolutions) {
+    const run = weight.data.length / weight.shape[0]! / inputs;
+    for (let row = 0; row < weight.shape[0]! * inputs; row++, at++)
+      for (let k = 0; k < run; k++) data[at] = Math.max(data[at]!, Math.abs(weight.data[row * run + k]!));
+  }
+  return { outputs, inputs, data };
+}

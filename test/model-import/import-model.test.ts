@@ -1,0 +1,92 @@
+import { readFileSync } from "node:fs";
+import { beforeAll, describe, expect, test, vi } from "vitest";
+import { Graph } from "../../bench/nn/onnx.mjs";
+import { openEngine } from "../../dist/engine/index.js";
+import { importNetwork } from "../../dist/model-import/import-model.js";
+import { modelFileBytes, sectionBytes } from "../../dist/model-import/model-writer.js";
+import { readModelFile } from "../../src/engine/model-file.js";
+import { accurateModel, shippedModel } from "../../src/engine/shipped-model.js";
+import { speak } from "../voice.js";
+import { publishedCampplus, publishedResnet34, tensorsOf } from "./published-graphs.js";
+
+vi.setConfig({ testTimeout: 600_000, hookTimeout: 60_000 });
+
+const rateHz = 16_000;
+async function* speech(recordings = 4, seconds = 5) {
+  for (let speaker = 1; speaker <= recordings; speaker++)
+    yield { samples: speak({ speaker: 3 * speaker, seconds, rateHz, seed: 1 }), rateHz };
+}
+
+let tensors: Record<"campplus" | "resnet34", Awaited<ReturnType<typeof tensorsOf>>>;
+beforeAll(async () => {
+  tensors = { campplus: await tensorsOf(shippedModel), resnet34: await tensorsOf(accurateModel) };
+});
+
+describe("a published network becomes a model", () => {
+  test.each([
+    ["CAM++", shippedModel, () => publishedCampplus(tensors.campplus), "campplus-1"],
+    ["ResNet34", accurateModel, () => publishedResnet34(tensors.resnet34), "resnet34-1"],
+  ] as const)("%s", async (_, shipped, graph, architecture) => {
+    const network = await importNetwork(graph(), speech());
+    expect(network).toMatchObject({ architecture, dimensions: 256, windows: 4 });
+    expect(network.likeness.median).toBeGreaterThan(0.995);
+    const like = await readModelFile(readFileSync(new URL(`../../models/${shipped}`, import.meta.url)));
+    const { tensors: _none, ...calibration } = like.calibration!;
+    const model = modelFileBytes(
+      { family: "mine", licence: "Apache-2.0", trainingData: ["elsewhere"] },
+      new Map([
+        ["network", network.section],
+        ["calibration", sectionBytes(calibration)],
+      ]),
+    );
+    const engine = await openEngine({ model, workers: 0, calibration: null });
+    try {
+      expect(engine.model).toMatchObject({ calibrationModelId: "mine", dimensions: 256, attacks: [] });
+      const heard = (speaker: number, seed: number) =>
+        engine.analyze(speak({ speaker, seconds: 5, rateHz, seed }), rateHz);
+      const [one, again, other] = [await heard(3, 11), await heard(3, 12), await heard(20, 13)];
+      const cosine = (a: Float32Array, b: Float32Array) => a.reduce((sum, x, i) => sum + x * b[i]!, 0);
+      expect(cosine(one.embedding!, again.embedding!)).toBeGreaterThan(cosine(one.embedding!, other.embedding!) + 0.2);
+    } finally {
+      await engine.close();
+    }
+  });
+});
+
+describe("what cannot be imported is refused in words", () => {
+  const nothing = async function* () {};
+
+  test("an operator that the kernels lack, by its name", async () => {
+    const graph = new Graph();
+    const x = graph.input("features", [1, 0, 80]);
+    graph.output(graph.node("Softmax", [graph.node("Tanh", [x])]), [1, 0, 80]);
+    await expect(importNetwork(graph.encode(), nothing())).rejects.toThrow(
+      "the kernels have no operator Tanh, Softmax, which this network uses",
+    );
+  });
+
+  test("bytes that are no ONNX model, and none at all", async () => {
+    for (const bytes of [
+      new Uint8Array(),
+      new TextEncoder().encode("a text that is no model"),
+      new Uint8Array(64).fill(255),
+    ])
+      await expect(importNetwork(bytes, nothing())).rejects.toThrow("the file is not an ONNX model");
+  });
+
+  test("a network of another shape, and one that is neither", async () => {
+    const graph = new Graph();
+    const x = graph.input("features", [1, 0, 80]);
+    graph.output(graph.node("Relu", [x]), [1, 0, 80]);
+    await expect(importNetwork(graph.encode(), nothing())).rejects.toThrow("none that the kernels run");
+    await expect(importNetwork(publishedResnet34(tensors.resnet34, "MatMul"), nothing())).rejects.toThrow(
+      "the network's last map is",
+    );
+  });
+
+  test("speech that is too little to scale it by", async () => {
+    await expect(importNetwork(publishedResnet34(tensors.resnet34), speech(2))).rejects.toThrow(
+      "2 recordings hold 2 s of speech; at least 4 are needed",
+    );
+  });
+});
