@@ -168,11 +168,11 @@ if (options["open-set"]) {
         figures.promises.map(({ set, onePercent, onePerMille }) => [set, ...cells(onePercent), ...cells(onePerMille)]),
       ),
     );
-    console.log("A recording against a print of itself, list of 100,000, three looks");
+    console.log("A recording against a print of itself on a list of drawn voices, three looks");
     console.log(
       table(
-        ["set", "recordings", "found"],
-        figures.identical.map(({ set, of, found }) => [set, of, found]),
+        ["set", "list of", "recordings", "found"],
+        figures.identical.map(({ set, size, of, found }) => [set, size, of, found]),
       ),
     );
   }

@@ -2,6 +2,7 @@
 //   node bench/voices.mjs --corpora DIR --out VOICES.jsonl               what the engine makes of every recording
 //   python3 training/calibrate.py DIR VOICES.jsonl OUT.json WITHOUT       WITHOUT/<set>.json: the calibration fitted without that set
 //   npm run bench:accuracy -- --open-set --corpora DIR --voices VOICES.jsonl [--without WITHOUT]
+// Pairs of labels that two networks hear as one person (training/trials/doubtful-labels.json) are in one row, and left out of the next.
 // Callers are DEV's probes of 4 s; lists hold DEV's other speakers and the training speakers that training/members.py wrote.
 // Lists of 10,000 and 100,000 are of drawn voices, normal with the mean and the covariance of the training speakers'.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -12,8 +13,12 @@ import { openSet } from "../dist/evaluate/open-set.js";
 import { readTrialSet } from "../dist/evaluate/trials.js";
 import { VoiceCache } from "../dist/evaluate/voice-cache.js";
 import { rateOfOneComparison } from "../dist/voiceprint/decision.js";
+import { impostorsOnList, mostRanks } from "../dist/voiceprint/list-impostors.js";
 import { heardIn } from "./voice-cache.mjs";
 
+const doubtful = JSON.parse(
+  readFileSync(new URL("../training/trials/doubtful-labels.json", import.meta.url), "utf8"),
+);
 const narrow = ["wuw-dev", "hv-dev", "fsdd"];
 const mostCallers = 240;
 const clean = "as recorded";
@@ -44,18 +49,23 @@ export async function openSetFigures({ corpora, voices, without, model, sets }) 
     const file = without && join(without, `${set}.json`);
     const engine =
       file && existsSync(file) ? await openEngine({ ...ask, calibration: asFile(file, revision) }) : shipped;
-    const { callers, verify } = await callersOf(engine, join(corpora, `${set}.trials.txt`), heard, members, set);
-    promises.push({ set, ...verify });
-    everyone.push(...callers);
-    for (const row of openSet(callers, (rate, of) => engine.threshold(rate, of), { rates: [0.01] }))
-      rows.push({ set, ...row });
+    const pairs = doubtful[set] ?? [];
+    for (const leftOut of pairs.length > 0 ? [[], pairs] : [[]]) {
+      const list = join(corpora, `${set}.trials.txt`);
+      const { callers, verify } = await callersOf(engine, list, heard, members, set, leftOut);
+      const name = leftOut.length > 0 ? `${set}, less ${leftOut.length} pairs` : set;
+      promises.push({ set: name, ...verify });
+      if (leftOut.length === 0) everyone.push(...callers);
+      for (const row of openSet(callers, (rate, of) => engine.threshold(rate, of), { rates: [0.01] }))
+        rows.push({ set: name, ...row });
+    }
     if (engine !== shipped) await engine.close();
-    console.error(`${set}: ${callers.length} callers`);
+    console.error(set);
   }
   const threshold = (rate, of) => shipped.threshold(rate, of);
   for (const row of openSet(everyone, threshold, { rates: [0.01] })) rows.push({ set: "all sets", ...row });
   for (const size of [10_000, 100_000]) rows.push(onDrawn(shipped, everyone, members, size));
-  const identical = await identicalFound(shipped, corpora, heard, sets);
+  const identical = await identicalFound(shipped, corpora, heard, sets, members);
   await shipped.close();
   return { members: members.length, rows, promises, identical };
 }
@@ -77,8 +87,13 @@ async function memberTemplates(engine, corpora, heard) {
 }
 
 /** The set's probes with their scores against its enrollments and against the members; and what Verify does at 1 and 0.1 %. */
-async function callersOf(engine, list, heard, members, set) {
+async function callersOf(engine, list, heard, members, set, leftOut) {
   const trials = await readTrialSet(list);
+  const labelOf = (file) => trials.files[file].split("/").at(-3);
+  const isLeftOut = ({ same, model, test }) => {
+    const both = [labelOf(trials.models[model][0]), labelOf(test)];
+    return !same && leftOut.some((pair) => pair.every((label) => both.includes(label)));
+  };
   const templates = [];
   for (const model of trials.models) {
     const found = model.map((file) => heard(trials.files[file], clean)).filter((voice) => voice !== null);
@@ -94,7 +109,7 @@ async function callersOf(engine, list, heard, members, set) {
   for (const [test, of] of byTest) {
     const probe = heard(trials.files[test], clean);
     if (!probe) continue;
-    const scorable = of.filter(({ model }) => templates[model] !== null);
+    const scorable = of.filter((trial) => templates[trial.model] !== null && !isLeftOut(trial));
     const scores = await engine.score(
       scorable.map(({ model }) => templates[model]),
       probe,
@@ -133,23 +148,31 @@ function verified({ genuine, impostors, accepted, scores }) {
   return { genuine, impostors, onePercent: of(0.01), onePerMille: of(0.001) };
 }
 
-/** A list of drawn voices: every caller against all of them. */
-function onDrawn(engine, callers, members, size) {
+function drawnGallery(engine, members, size) {
   const draw = drawer(members.map(({ wide }) => wide.embedding));
   const gallery = engine.gallery();
   for (let i = 0; i < size; i++) gallery.set(String(i), draw());
+  return gallery;
+}
+
+/** A list of drawn voices: every caller against all of them. */
+function onDrawn(engine, callers, members, size) {
+  const gallery = drawnGallery(engine, members, size);
   const targetRate = 0.01;
   const rate = rateOfOneComparison(targetRate, size, 1);
   const some = callers.filter((_, i) => i % 3 === 0);
   const unlisted = [];
   const listed = [];
   for (const { probe, own } of some) {
-    const [{ raw }] = gallery.top(probe.embedding, 1);
     // The ratio is straight in the cosine, and no template's quality is in it.
     const like = own[0] ?? callers.find((caller) => caller.own.length > 0).own[0];
-    const best = { ...like, llr: like.ratios.unlike + raw * (like.ratios.identical - like.ratios.unlike) };
-    unlisted.push(best);
-    for (const candidate of own.slice(0, 2)) listed.push({ candidate, found: candidate.llr > best.llr });
+    const hits = gallery
+      .top(probe.embedding, 1 + mostRanks)
+      .map(({ raw }) => ({ ...like, raw, llr: like.ratios.unlike + raw * (like.ratios.identical - like.ratios.unlike) }));
+    const onList = (candidate) => ({ ...candidate, impostors: impostorsOnList(candidate, hits, size) });
+    unlisted.push(onList(hits[0]));
+    for (const candidate of own.slice(0, 2))
+      listed.push({ candidate: onList(candidate), found: candidate.llr > hits[0].llr });
   }
   gallery.close();
   const passes = (one) => one.llr >= engine.threshold(rate, one);
@@ -191,21 +214,33 @@ function drawer(embeddings) {
   };
 }
 
-/** Recordings against prints of themselves alone, on a list of 100,000. */
-async function identicalFound(engine, corpora, heard, sets) {
-  const rate = rateOfOneComparison(0.01, 100_000, 3);
-  const out = [];
+/** Recordings against lists of drawn voices and a print of the recording itself. */
+async function identicalFound(engine, corpora, heard, sets, members) {
+  const voices = [];
   for (const set of sets) {
     const { files } = await readTrialSet(join(corpora, `${set}.trials.txt`));
-    let [of, found] = [0, 0];
     for (const path of files.filter((_, i) => i % 20 === 0)) {
       const voice = heard(path, clean);
-      if (!voice) continue;
-      const [score] = await engine.score([(await engine.train([voice])).template], voice);
-      of++;
-      if (score.llr >= engine.threshold(rate, score)) found++;
+      if (voice) voices.push({ set, voice, template: (await engine.train([voice])).template });
     }
-    out.push({ set, of, found });
+  }
+  const out = [];
+  for (const size of [10, 1000, 100_000]) {
+    const rate = rateOfOneComparison(0.01, size, 3);
+    const gallery = drawnGallery(engine, members, size - 1);
+    const found = new Map(sets.map((set) => [set, { set, size, of: 0, found: 0 }]));
+    for (const { set, voice, template } of voices) {
+      gallery.set("own", template.embedding);
+      const hits = gallery.top(voice.embedding, 1 + mostRanks);
+      const [score] = await engine.score([template], voice);
+      const others = hits.filter(({ id }) => id !== "own").map(({ raw }) => ({ ...score, raw }));
+      const impostors = impostorsOnList(score, others, size);
+      const row = found.get(set);
+      row.of++;
+      if (hits[0].id === "own" && score.llr >= engine.threshold(rate, { ...score, impostors })) row.found++;
+    }
+    gallery.close();
+    out.push(...found.values());
   }
   return out;
 }

@@ -4,7 +4,7 @@
  */
 import type { Term } from "../engine/calibration.js";
 import { cllr, equalErrorRate, sortTrials } from "./metrics.js";
-import { probit } from "./probit.js";
+import { probit } from "../voiceprint/probit.js";
 import type { ScoredTrial } from "./summary.js";
 
 /** Trials that no calibration can be fitted to; the message says why. */
@@ -32,8 +32,10 @@ const LEAST_DIFFERENT = 100;
 /** Speakers at which own trials weigh as much as the calibration it starts from, for the percentile and for the spread: pairs of speakers count. */
 const LEVEL_SPEAKERS = 8;
 const SPREAD_SPEAKERS = 20;
-/** Of the ratio's prior, over pairs of speakers. */
-const RATIO_PRIOR = 8;
+/** How far sets differ in the ratio at which the decision turns and in the logarithm of its slope (training/LOG.md 29). */
+const RATIO_DEVIATIONS = [1.5, 0.7] as const;
+/** Independent trials that a pair of speakers counts for. */
+const RATIO_TRIALS = 0.4;
 /** Shares that the impostors' percentile and spread are read off at: beyond, few speakers have few trials. */
 const SHARES = [0.9, 0.97] as const;
 const LEAST_SPREAD = 0.03;
@@ -108,38 +110,56 @@ function refuseUnfit(
 }
 
 /**
- * Level and slope by logistic regression in which both kinds of trial weigh the same, with a normal prior around 0 and 1.
- * Newton's method: two numbers.
+ * Level and slope by logistic regression in which both kinds of trial weigh the same. A normal prior holds the ratio at which the decision turns near 0
+ * and the logarithm of the slope near 0, as far as sets differ in them. Gauss-Newton with steps that are halved until they gain: two numbers.
  */
 function ratioOf(trials: readonly ScoredTrial[], same: number, different: number, speakers: number) {
-  const prior = RATIO_PRIOR / speakers ** 2;
-  let level = 0;
-  let slope = 1;
-  for (let round = 0; round < 50; round++) {
-    const gradient = [(prior * level) / 4, 4 * prior * (slope - 1)] as [number, number];
-    const curvature = [prior / 4, 0, 4 * prior] as [number, number, number];
+  const prior = RATIO_DEVIATIONS.map((deviation) => 1 / (deviation ** 2 * RATIO_TRIALS * speakers ** 2));
+  const weightOf = (trial: ScoredTrial) => 0.5 / (trial.same ? same : different);
+  const costOf = ([turn, growth]: readonly [number, number]) => {
+    const slope = Math.exp(growth);
+    let cost = (prior[0]! * turn ** 2 + prior[1]! * growth ** 2) / 2;
     for (const trial of trials) {
-      const weight = 0.5 / (trial.same ? same : different);
-      const probability = 1 / (1 + Math.exp(-(level + slope * trial.llr)));
-      const error = weight * (probability - (trial.same ? 1 : 0));
-      const bend = weight * probability * (1 - probability);
-      gradient[0] += error;
-      gradient[1] += error * trial.llr;
-      curvature[0] += bend;
-      curvature[1] += bend * trial.llr;
-      curvature[2] += bend * trial.llr * trial.llr;
+      const margin = (trial.same ? 1 : -1) * slope * (trial.llr - turn);
+      cost += weightOf(trial) * (margin > 0 ? Math.log1p(Math.exp(-margin)) : Math.log1p(Math.exp(margin)) - margin);
+    }
+    return cost;
+  };
+  let at: readonly [number, number] = [0, 0];
+  let cost = costOf(at);
+  for (let round = 0; round < 50; round++) {
+    const [turn, growth] = at;
+    const slope = Math.exp(growth);
+    const gradient = [prior[0]! * turn, prior[1]! * growth] as [number, number];
+    const curvature = [prior[0]!, 0, prior[1]!] as [number, number, number];
+    for (const trial of trials) {
+      const ratio = slope * (trial.llr - turn);
+      const probability = 1 / (1 + Math.exp(-ratio));
+      const error = weightOf(trial) * (probability - (trial.same ? 1 : 0));
+      const bend = weightOf(trial) * probability * (1 - probability);
+      gradient[0] -= error * slope;
+      gradient[1] += error * ratio;
+      curvature[0] += bend * slope ** 2;
+      curvature[1] -= bend * slope * ratio;
+      curvature[2] += bend * ratio ** 2;
     }
     const determinant = curvature[0] * curvature[2] - curvature[1] ** 2;
     const step = [
       (curvature[2] * gradient[0] - curvature[1] * gradient[1]) / determinant,
       (curvature[0] * gradient[1] - curvature[1] * gradient[0]) / determinant,
     ] as const;
-    level -= step[0];
-    // A ratio that falls with the score is none.
-    slope = Math.max(slope / 2, slope - step[1]);
-    if (Math.abs(step[0]) + Math.abs(step[1]) < 1e-9) break;
+    const before = cost;
+    for (let share = 1; share > 1e-6; share /= 2) {
+      const next = [turn - share * step[0], growth - share * step[1]] as const;
+      const found = costOf(next);
+      if (!(found < cost)) continue;
+      [at, cost] = [next, found];
+      break;
+    }
+    if (before - cost < 1e-12) break;
   }
-  return { level, slope };
+  const slope = Math.exp(at[1]);
+  return { level: -slope * at[0], slope };
 }
 
 /** The section `calibration` with the fit put in. */

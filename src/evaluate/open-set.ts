@@ -4,10 +4,12 @@
  */
 import type { Engine, Expectation } from "../engine/port.js";
 import { rateOfOneComparison } from "../voiceprint/decision.js";
+import { impostorsOnList, mostRanks } from "../voiceprint/list-impostors.js";
 import { seededRandom } from "./bootstrap.js";
 import type { ScoredTrial } from "./summary.js";
 
 export interface ScoredCandidate extends Expectation {
+  readonly raw: number;
   readonly llr: number;
 }
 
@@ -58,14 +60,20 @@ export function openSet(
     const random = seededRandom(seed);
     const listed: { own: ScoredCandidate; found: boolean }[] = [];
     const unlisted: ScoredCandidate[] = [];
+    /** The best as the call sees it, who knows the list. */
+    const onList = (best: ScoredCandidate, others: readonly ScoredCandidate[]): ScoredCandidate => ({
+      ...best,
+      impostors: impostorsOnList(best, others, size),
+    });
     const draws = Math.max(1, Math.ceil(calls / able.length));
     for (const { own, others } of able)
       for (let i = 0; i < draws; i++) {
-        unlisted.push(bestOf(drawn(others, size, random)));
+        const [best, ...next] = bestOf(drawn(others, size, random));
+        unlisted.push(onList(best!, next));
         if (own.length === 0) continue;
         const candidate = own[Math.floor(random() * own.length)]!;
-        const rest = size > 1 ? bestOf(drawn(others, size - 1, random)) : null;
-        listed.push({ own: candidate, found: rest === null || candidate.llr > rest.llr });
+        const rest = bestOf(drawn(others, size - 1, random));
+        listed.push({ own: onList(candidate, rest), found: rest.length === 0 || candidate.llr > rest[0]!.llr });
       }
     if (listed.length === 0) continue;
     for (const targetRate of rates) {
@@ -111,5 +119,6 @@ function drawn(
   return found;
 }
 
-const bestOf = (candidates: readonly ScoredCandidate[]): ScoredCandidate =>
-  candidates.reduce((best, one) => (one.llr > best.llr ? one : best));
+/** Those that a decision looks at, best first. */
+const bestOf = (candidates: readonly ScoredCandidate[]): ScoredCandidate[] =>
+  [...candidates].sort((one, other) => other.llr - one.llr).slice(0, 1 + mostRanks);

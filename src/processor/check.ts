@@ -19,6 +19,7 @@ import {
   rateOfOneComparison,
   strongestFirst,
 } from "../voiceprint/decision.js";
+import { impostorsOnList } from "../voiceprint/list-impostors.js";
 import { isUnreadable, outcomeForValidity } from "../voiceprint/quality-gate.js";
 import { type CheckEvidence, type CheckFailures, type CheckPart, checkParts } from "../voiceprint/session-decision.js";
 import { AttackAudio, AttackChecks, type AttackResults, storedAudio } from "./attacks.js";
@@ -208,11 +209,17 @@ export class Comparison {
     const { targetRate } = part;
     const compared = candidates.count * voicesCompared(this.separation);
     const comparisons = { targetRate, candidates: compared, looks };
-    const evidence = judgedEvidence(score, comparisons, (rate) => context.engine.threshold(rate, score));
+    const scores = scored.map((one) => one.score);
+    /** What the score has to reach on this list, at a rate for one comparison. */
+    const thresholdOf = (one: Score, rate: number) => {
+      const impostors = impostorsOnList(one, scores, candidates.count);
+      return context.engine.threshold(rate, { ...one, impostors });
+    };
+    const evidence = judgedEvidence(score, comparisons, (rate) => thresholdOf(score, rate));
     const rate = rateOfOneComparison(targetRate, compared, looks);
     const judged = scored.map((one, i) => ({
       ...one,
-      threshold: i === 0 ? evidence.threshold + halfWidthOf(evidence) : context.engine.threshold(rate, one.score),
+      threshold: i === 0 ? evidence.threshold + halfWidthOf(evidence) : thresholdOf(one.score, rate),
       falseAcceptRate: targetRate,
     }));
     return { outcome: decide(candidates.kind, evidence), evidence, scored: judged, voice: analysis };

@@ -23,7 +23,7 @@ export class IdentifyMode implements Mode, Task {
   readonly #list = element("div", { class: "candidates" });
   readonly #result = new ResultCard();
   #candidates: Candidate[] = [];
-  #thresholdOf: (score: Score) => number = () => 0;
+  #thresholdOf: (score: Score, list: readonly Score[]) => number = () => 0;
 
   constructor(voices: WhenReady) {
     this.#voices = voices;
@@ -43,7 +43,7 @@ export class IdentifyMode implements Mode, Task {
     this.#candidates = (await voices.people()).flatMap(({ name, template }) =>
       template ? [{ name, template, gauge: new Gauge(name) }] : [],
     );
-    this.#thresholdOf = (score) => voices.threshold(score, this.#candidates.length);
+    this.#thresholdOf = (score, list) => voices.threshold(score, list);
     this.#list.replaceChildren(...this.#candidates.map(({ gauge }) => gauge.element));
     if (this.#candidates.length === 0) stage.say(strings.nobody);
   }
@@ -62,7 +62,8 @@ export class IdentifyMode implements Mode, Task {
     for (const { gauge } of this.#candidates) gauge.clear();
   }
   scored(scores: readonly Score[]): void {
-    for (const [i, score] of scores.entries()) this.#candidates[i]?.gauge.show(score.llr, this.#thresholdOf(score));
+    for (const [i, score] of scores.entries())
+      this.#candidates[i]?.gauge.show(score.llr, this.#thresholdOf(score, scores));
   }
 
   async taken(audio: Samples): Promise<void> {

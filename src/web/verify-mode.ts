@@ -42,7 +42,7 @@ export class VerifyMode implements Mode, Task {
       template ? [[name, template] as const] : [],
     );
     this.#templates = new Map(people);
-    this.#thresholdOf = (score) => voices.threshold(score, 1);
+    this.#thresholdOf = (score) => voices.threshold(score);
     const before = this.#person.value;
     this.#person.replaceChildren(...people.map(([name]) => element("option", { value: name }, name)));
     this.#person.disabled = people.length === 0;

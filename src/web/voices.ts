@@ -8,13 +8,20 @@ import type { ExportedProfile } from "../processor/export-profile.js";
 import { openIndexedDbStore } from "../store/indexeddb/store.js";
 import { builtInConfigurationSets, defaultConfigurationSetId } from "../voiceprint/configuration-set.js";
 import { rateOfOneComparison } from "../voiceprint/decision.js";
+import { impostorsOnList } from "../voiceprint/list-impostors.js";
 import type { Voiceprints } from "../voiceprints.js";
 import type { Limits } from "./advice.js";
 
-/** A page may name a calibration of its operator's own beside its model: <meta name="vivavoce-calibration" content="calibration.json">. */
-function calibrationOfPage(): { calibration?: string } {
+/**
+ * A page may name a calibration of its operator's own beside its model: <meta name="vivavoce-calibration" content="calibration.json">.
+ * A box writes its own into the page, as a `data:` address that needs no network.
+ */
+function calibrationOfPage(): { calibration?: string | Uint8Array } {
   const meta = document.querySelector<HTMLMetaElement>('meta[name="vivavoce-calibration"]');
-  return meta ? { calibration: new URL(meta.content, document.baseURI).href } : {};
+  if (!meta) return {};
+  const inline = /^data:application\/json;base64,(.*)$/.exec(meta.content)?.[1];
+  if (inline === undefined) return { calibration: new URL(meta.content, document.baseURI).href };
+  return { calibration: Uint8Array.from(atob(inline), (character) => character.charCodeAt(0)) };
 }
 
 export interface Samples {
@@ -67,8 +74,14 @@ export class Voices {
   }
 
   /** The ratio that a check of one recording, heard to its end, has to reach: what the decision itself uses. */
-  threshold(score: Score, candidates: number): number {
-    return this.engine.threshold(rateOfOneComparison(set.targetFalseAcceptRate.authentication, candidates, 1), score);
+  threshold(score: Score, list: readonly Score[] = [score]): number {
+    const impostors = impostorsOnList(
+      score,
+      [...list].sort((one, other) => other.llr - one.llr),
+      list.length,
+    );
+    const rate = rateOfOneComparison(set.targetFalseAcceptRate.authentication, list.length, 1);
+    return this.engine.threshold(rate, { ...score, impostors });
   }
 
   enroll(name: string, audio: Samples) {

@@ -3,7 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openEngine, type VoiceEngine } from "../../dist/engine/index.js";
 import type { Voice, VoiceAnalysis } from "../../src/engine/port.js";
 import { shippedModel } from "../../src/engine/shipped-model.js";
-import { noise, utter } from "../voice.js";
+import { rateOfOneComparison } from "../../src/voiceprint/decision.js";
+import { impostorsOnList, mostRanks } from "../../src/voiceprint/list-impostors.js";
+import { gaussian, noise, random, utter } from "../voice.js";
 
 /** The model that the package finds by itself. What it is worth on real voices stands in its card; here it has to work. */
 let engine: VoiceEngine;
@@ -94,6 +96,37 @@ describe("the shipped model", () => {
         expect(thresholds[1]! > -5 && thresholds[1]! < 12).toBe(true);
       }
     }
+  });
+
+  test("finds the same recording again on lists of up to 100,000 voices, at either rate", async () => {
+    const gallery = engine.gallery();
+    const normal = gaussian(random(3));
+    const towards = voiceOf("1/1").embedding;
+    const lists = [10, 1000, 100_000];
+    for (const size of lists) {
+      // Drawn voices that are all somewhat like the first.
+      while (gallery.size < size - 1) {
+        const drawn = towards.map((x) => 0.5 * x + normal() / 16);
+        const length = Math.hypot(...drawn);
+        gallery.set(
+          String(gallery.size),
+          drawn.map((x) => x / length),
+        );
+      }
+      for (const rateHz of [8000, 16_000]) {
+        const { samples } = utter({ speaker: 1, seed: 1, seconds: 4, rateHz });
+        const { embedding, measures } = await engine.analyze(samples, rateHz);
+        const voice = { ...measures, embedding: embedding! };
+        const { template } = await engine.train([voice]);
+        const [score] = await engine.score([template!], voice);
+        const others = gallery.top(voice.embedding, mostRanks).map(({ raw }) => ({ ...score!, raw }));
+        const impostors = impostorsOnList(score!, others, size);
+        const threshold = engine.threshold(rateOfOneComparison(0.01, size, 3), { ...score!, impostors });
+        expect(others[0]!.raw).toBeLessThan(score!.raw);
+        expect(score!.llr).toBeGreaterThan(threshold);
+      }
+    }
+    gallery.close();
   });
 
   test("works within 32 MB", async () => {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { detCurve } from "../../src/evaluate/det.js";
 import { ratePoints, sortTrials } from "../../src/evaluate/metrics.js";
-import { probit } from "../../src/evaluate/probit.js";
+import { probit } from "../../src/voiceprint/probit.js";
 
 const trials = fc.array(fc.record({ llr: fc.double({ min: -20, max: 20, noNaN: true }), same: fc.boolean() }), {
   minLength: 2,

@@ -13,7 +13,7 @@ import {
   ratesAt,
   sortTrials,
 } from "../../src/evaluate/metrics.js";
-import { probit } from "../../src/evaluate/probit.js";
+import { probit } from "../../src/voiceprint/probit.js";
 import { summarize } from "../../src/evaluate/summary.js";
 
 /** Evenly spaced quantiles of a normal distribution: its empirical rates are the exact ones to 1/n. */

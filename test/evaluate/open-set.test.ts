@@ -5,6 +5,7 @@ import { random } from "../voice.js";
 /** For a calibrated ratio impostors exceed t at the rate exp(-t). */
 const threshold = (rate: number) => -Math.log(rate);
 const candidate = (llr: number): ScoredCandidate => ({
+  raw: (llr + 6) / 36,
   llr,
   ratios: { unlike: -6, identical: 30 },
   impostors: { center: 0.2, spread: 0.17 },
