@@ -30,7 +30,11 @@ export function reportHtml(title: string, evaluations: readonly Evaluation[], at
   figure svg { max-width: 100%; height: auto; background: transparent; color: var(--ink); }
   figcaption { font-weight: 600; }
   .note { color: var(--faint); }
-  .path { overflow-wrap: anywhere; }
+  .path { overflow-wrap: anywhere; text-align: left; }
+  .whole { white-space: nowrap; }
+  @media (max-width: 30rem) {
+    th, td { padding: .25rem .3rem; font-size: 13px; }
+  }
 </style>
 <h1>${escapeHtml(title)}</h1>
 <p class="note">Made ${at.toISOString()} by vivavoce. Intervals are 95 %, from a bootstrap over speakers.</p>
@@ -75,14 +79,20 @@ function summaryTable(summary: Summary): string {
     ["Cllr, bits", decimal(summary.cllr)],
     ["minCllr, bits", decimal(summary.minimumCllr)],
   ];
-  return `<div class="wide"><table>${rows.map(([name, value]) => `<tr><td>${escapeHtml(name)}</td><td>${escapeHtml(value)}</td></tr>`).join("")}</table></div>`;
+  return `<div class="wide"><table>${rows.map(([name, value]) => `<tr><td>${escapeHtml(name)}</td>${figureCell(value)}</tr>`).join("")}</table></div>`;
+}
+
+/** A figure and its interval break between the two alone. */
+function figureCell(text: string): string {
+  const parts = text.split(/ (?=\()/).map((part) => `<span class="whole">${escapeHtml(part)}</span>`);
+  return `<td>${parts.join(" ")}</td>`;
 }
 
 function promises(summary: Summary): string {
   if (summary.promisedPoints.length === 0) return "";
   const rows = summary.promisedPoints.map(
     (point) =>
-      `<tr><td>${100 * point.promisedRate} %</td><td>${point.threshold.toFixed(2)}</td><td>${rate(point.falseMatchRate)}</td><td>${rate(point.falseNonMatchRate)}</td></tr>`,
+      `<tr><td>${100 * point.promisedRate} %</td><td>${point.threshold.toFixed(2)}</td>${figureCell(rate(point.falseMatchRate))}${figureCell(rate(point.falseNonMatchRate))}</tr>`,
   );
   return `<h3>Does the threshold keep its promise?</h3>
 <div class="wide"><table><tr><th>target false-accept rate</th><th>threshold (llr, median)</th><th>measured FMR</th><th>measured FNMR</th></tr>${rows.join("")}</table></div>
@@ -95,7 +105,7 @@ function bandTable(title: string, bands: readonly BandSummary[]): string {
     const figures = summary
       ? [percent(summary.equalErrorRate), percent(summary.operatingPoints[0]!.fnmr), decimal(summary.cllr)]
       : ["one kind of trial only", "", ""];
-    return `<tr><td>${escapeHtml(label)}</td><td>${trials}</td>${figures.map((figure) => `<td>${escapeHtml(figure)}</td>`).join("")}</tr>`;
+    return `<tr><td>${escapeHtml(label)}</td><td>${trials}</td>${figures.map(figureCell).join("")}</tr>`;
   });
   return `<h3>${escapeHtml(title)}</h3>
 <div class="wide"><table><tr><th></th><th>trials</th><th>EER</th><th>FNMR at FMR 1 %</th><th>Cllr</th></tr>${rows.join("")}</table></div>`;
@@ -114,7 +124,7 @@ function openSetTable({ openSet }: Evaluation): string {
   if (openSet.length === 0) return "";
   const rows = openSet.map(
     (row) =>
-      `<tr><td>${row.size}</td><td>${100 * row.targetRate} %</td><td>${rate(row.fpir)}</td><td>${rate(row.fnir)}</td><td>${rate(row.oracleFnir)}</td></tr>`,
+      `<tr><td>${row.size}</td><td>${100 * row.targetRate} %</td>${figureCell(rate(row.fpir))}${figureCell(rate(row.fnir))}${figureCell(rate(row.oracleFnir))}</tr>`,
   );
   return `<h3>Lists</h3>
 <p class="note">Calls against lists drawn from the other speakers: who is not on one and is named (FPIR), who is on one and is not found (FNIR).</p>
