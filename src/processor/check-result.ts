@@ -5,11 +5,12 @@ import type { OwnerKind } from "../store/port.js";
 import { type Risk, riskOf } from "../voiceprint/risk.js";
 import type { OpenContext } from "./context.js";
 import type { HeardAudio, JudgedPrint, PartResult } from "./heard-audio.js";
-import { audioDetails, idIfAny, ifKnown, printDetails, riskResult, uniqueId } from "./messages.js";
+import { audioDetails, calibrationModel, idIfAny, ifKnown, printDetails, riskResult, uniqueId } from "./messages.js";
 
 export function checkResult({ engine }: OpenContext, heard: HeardAudio, result: PartResult, kind: OwnerKind) {
   const { audio } = heard;
   const best = result.scored[0];
+  const revision = best?.print.template.revision ?? engine.model.revision;
   return {
     voiceprintDetails: best && printDetails(best.print),
     gkMediaSegmentId: idIfAny(audio.mediaSegmentId),
@@ -18,7 +19,9 @@ export function checkResult({ engine }: OpenContext, heard: HeardAudio, result: 
     reason: result.outcome.reason,
     voiceClassScore: ifKnown(heard.analysis?.voiceClass),
     riskEngineResult: riskResult(partRisk(kind, result)),
-    gkCalibrationModelRevisionId: uniqueId(best?.print.template.revision ?? engine.model.revision),
+    gkCalibrationModelRevisionId: uniqueId(revision),
+    // Of a print that an older model made, the calibration is that model's own.
+    calibrationModelDetails: revision === engine.model.revision ? calibrationModel(engine.model) : undefined,
     audioDetails: audioDetails(audio),
   };
 }

@@ -62,7 +62,7 @@ export class FieldRates {
   /** What all replicas have counted since the model and its calibration are these. */
   async read(): Promise<FieldRate[]> {
     await this.keep();
-    const counts = countsOf(await this.store.documents.get(collection, this.revision));
+    const counts = countsOf(await this.store.documents.get(collection, this.#id));
     return countedLists.flatMap((list) => fieldRates(list, counts[list]));
   }
 
@@ -74,7 +74,7 @@ export class FieldRates {
       this.#pending = none;
       this.#lastKept = this.clock.now();
       try {
-        await this.store.documents.update(collection, this.revision, (document) => add(countsOf(document), counted));
+        await this.store.documents.update(collection, this.#id, (document) => add(countsOf(document), counted));
       } catch (error) {
         this.#pending = add(this.#pending, counted);
         throw error;
@@ -87,6 +87,10 @@ export class FieldRates {
   /** Of the model that is counted for. */
   get revision(): string {
     return this.engine.model.revision;
+  }
+
+  get #id(): string {
+    return `${this.revision}+${this.engine.model.calibrationRevision}`;
   }
 }
 

@@ -61,6 +61,8 @@ export const configSchema = z.strictObject({
   scopeModels: z.record(z.string(), z.string().min(1)).default({}),
   /** Models whose prints are scored until they have moved, besides those that ship with the box. */
   olderModels: z.array(z.string().min(1)).default([]),
+  /** A calibration file of `vivavoce calibrate`; the model's own calibration when absent. */
+  calibration: z.string().min(1).optional(),
   /** What seals voices, templates and audio at rest. */
   seal: z
     .strictObject({
@@ -194,6 +196,7 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
   VIVAVOCE_MODEL: "model",
   VIVAVOCE_SCOPE_MODELS: "scopeModels",
   VIVAVOCE_OLDER_MODELS: "olderModels",
+  VIVAVOCE_CALIBRATION: "calibration",
   VIVAVOCE_SEAL_KEYS: "seal.keys",
   VIVAVOCE_MASTER_KEY_FILE: "seal.masterKeyFile",
   VIVAVOCE_MASTER_KEY_COMMAND: "seal.masterKeyCommand",
@@ -241,7 +244,6 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
 /** Not settings of the box, but ours: the file itself, the command line's own, the tests'. */
 const OTHER_VARIABLES = new Set([
   "VIVAVOCE_CONFIG",
-  "VIVAVOCE_CALIBRATION",
   "VIVAVOCE_URL",
   "VIVAVOCE_TOKEN",
   "VIVAVOCE_CLIENT_ID",
@@ -409,6 +411,7 @@ const TEXT_SETTINGS = new Set([
   "host",
   "store",
   "model",
+  "calibration",
   "seal.keys",
   "seal.masterKeyFile",
   "seal.masterKeyCommand",

@@ -16,6 +16,7 @@ export interface LogFields {
   readonly version?: string;
   readonly store?: string;
   readonly model?: string;
+  readonly calibration?: string;
   /** Name of a telephone line. */
   readonly line?: string;
   /** Why a file of the operator's cannot be used. */

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { ModelInfo } from "../engine/port.js";
 import type { FieldRate } from "../voiceprint/field-rates.js";
 import { AUDIO_OPERATIONS } from "./audio-operations.js";
 import type { WorkQueue } from "./limits/work-queue.js";
@@ -23,6 +24,7 @@ export class ServerMetrics {
     queue: WorkQueue,
     /** Read again whenever the metrics are read. */
     private readonly fieldRates: () => Promise<readonly FieldRate[]>,
+    model?: Pick<ModelInfo, "revision" | "calibrationRevision">,
   ) {
     this.load = new LoadHistory(queue);
     const registers = [this.registry];
@@ -65,6 +67,13 @@ export class ServerMetrics {
       registers,
     });
     this.#promises = promiseGauges(registers);
+    if (model)
+      new Gauge({
+        name: "vivavoce_model",
+        help: "1 for the network and the calibration in use, by their revisions.",
+        labelNames: ["revision", "calibration"],
+        registers,
+      }).set({ revision: model.revision, calibration: model.calibrationRevision }, 1);
     new Gauge({
       name: "vivavoce_queue_running",
       help: "Calls with audio being worked on.",

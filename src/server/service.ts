@@ -1,4 +1,5 @@
 import type { LiveOperations, Operations } from "../contract/operations.js";
+import type { ModelInfo } from "../engine/port.js";
 import { createPeerAddress, type PeerAddress } from "../token/peer-address.js";
 import type { FieldRate } from "../voiceprint/field-rates.js";
 import { type AppParts, createApp, createNodeHandler } from "./app.js";
@@ -25,6 +26,8 @@ export interface ServiceParts {
   readonly log: Log;
   readonly version: string;
   readonly ready: () => Promise<void>;
+  /** Named in the metrics. */
+  readonly model?: Pick<ModelInfo, "revision" | "calibrationRevision">;
   readonly fieldRates?: () => Promise<readonly FieldRate[]>;
   readonly tokens?: AppParts["tokens"];
   readonly page?: AppParts["page"];
@@ -52,7 +55,7 @@ export class Service {
     this.#peerAddress = createPeerAddress(config.trustProxy);
     const { limits } = config;
     const queue = new WorkQueue(limits.concurrentAudio, limits.queuedAudio);
-    const metrics = new ServerMetrics(queue, parts.fieldRates ?? (async () => []));
+    const metrics = new ServerMetrics(queue, parts.fieldRates ?? (async () => []), parts.model);
     this.queue = queue;
     this.liveCalls = new LiveCalls(limits.liveCalls);
     this.metrics = metrics;

@@ -1,7 +1,8 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { readRecording } from "../audio/index.js";
 import { toWav } from "../audio/to-wav.js";
+import { EngineError } from "../engine/index.js";
 import type { Engine } from "../engine/port.js";
 import { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
 import type { Store } from "../store/port.js";
@@ -13,10 +14,11 @@ import { createPeerAddress } from "../token/peer-address.js";
 import { createTokenService, type TokenService } from "../token/service.js";
 import { createVerifier, type TrustedIssuer } from "../token/verify.js";
 import type { ConfigurationOverrides } from "../voiceprint/configuration-set.js";
-import type { ServerConfig } from "./config.js";
+import { ConfigError, type ServerConfig } from "./config.js";
+import { reasonOf } from "./file-fault.js";
 import { endFirstRun, FIRST_SCOPE, type FirstApplication, type FirstOwner, firstOwner, firstRun } from "./first-run.js";
 import { closedGuard, type Guard, openGuard, tokenGuard } from "./guard.js";
-import { servePage } from "./http/page.js";
+import { type Page, servePage } from "./http/page.js";
 import { serveFolder } from "./http/static-files.js";
 import { jsonLog, type Log } from "./log.js";
 import { OpenModels } from "./open-models.js";
@@ -66,8 +68,13 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     const store = await openConfiguredStore(config);
     opened.push(() => store.close());
     warnOfLostKeys(store, log);
+    const calibration = config.calibration === undefined ? undefined : readCalibration(config.calibration);
     const { concurrentAudio, liveCalls } = config.limits;
-    const room = { workers: concurrentAudio, mostCalls: 64 * concurrentAudio + 4 * liveCalls };
+    const room = {
+      workers: concurrentAudio,
+      mostCalls: 64 * concurrentAudio + 4 * liveCalls,
+      calibration: calibration ?? null,
+    };
     const models = await OpenModels.open(config, room, parts.engine);
     opened.push(() => models.close());
     const { engine } = models;
@@ -90,7 +97,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     let started = false;
     let tokenApp: TokenApp | null = null;
     let operatorApp: ReturnType<typeof createOperatorApp> | null = null;
-    const page = servePage(config.page);
+    const page = await pageOf(config.page, calibration, log);
     const boxGuard: Guard = { admit: (authorization, address) => guard.admit(authorization, address) };
     const telephony = createTelephony(config, {
       processor,
@@ -109,6 +116,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
         if (!started) throw new Error("still starting");
         await ready(store, models);
       },
+      model: engine.model,
       fieldRates: () => processor.fieldRates(),
       ...(page ? { page } : {}),
       ...(config.auth.ownIssuer
@@ -185,6 +193,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       address: service.url,
       version: VERSION,
       model: engine.model.revision,
+      calibration: engine.model.calibrationRevision,
       store: kindOf(config.store),
     });
     if (!config.auth.required)
@@ -242,6 +251,25 @@ async function ready(store: Store, { engine, fault }: OpenModels): Promise<void>
   await store.documents.get("server", "first-run");
   // A threshold is computed from the loaded model: an engine that lost it cannot.
   engine.threshold(0.01, { ratios: { unlike: 0, identical: 1 }, impostors: { center: 0, spread: 1 } });
+}
+
+function readCalibration(path: string): Uint8Array {
+  try {
+    return new Uint8Array(readFileSync(path));
+  } catch (error) {
+    throw new ConfigError(`calibration: ${path}: ${reasonOf(error)}`);
+  }
+}
+
+/** A page whose model is not the box's keeps that model's own calibration. */
+async function pageOf(folder: string | undefined, calibration: Uint8Array | undefined, log: Log): Promise<Page | null> {
+  try {
+    return await servePage(folder, calibration);
+  } catch (error) {
+    if (!(error instanceof EngineError && error.code === "BAD_CALIBRATION")) throw error;
+    log.warn("the page decides by the calibration of its own model, not by that of the box", { reason: error.message });
+    return servePage(folder);
+  }
 }
 
 /** The operator view lies in `dist/operator`; where it was not built, its data can still be asked for. */

@@ -104,17 +104,21 @@ export const messages: Record<string, Record<string, readonly [number, string]>>
   "vendor.biosec.v1.VerifyResult": {
     ...commonResult(),
     authentication_score: [10, "AuthenticationScore"],
+    // An addition, here and in the next two: which calibration decided.
+    calibration_model_details: [11, "CalibrationModelDetails"],
   },
   "vendor.biosec.v1.IdentifyResult": {
     ...commonResult(),
     authentication_score: [10, "AuthenticationScore"],
     voiceprint_results: [11, "*VoiceprintResult"],
+    calibration_model_details: [12, "CalibrationModelDetails"],
   },
   "vendor.biosec.v1.DetectKnownFraudstersResult": {
     ...commonResult(),
     fraud_detection_score: [10, "FraudDetectionScore"],
     voiceprint_results: [11, "*VoiceprintResult"],
     number_of_prints: [12, "int32"],
+    calibration_model_details: [13, "CalibrationModelDetails"],
   },
   "vendor.biosec.v1.AnalyzeAudioResult": {
     gk_media_segment_id: [1, "UniqueId"],

@@ -49,7 +49,7 @@ describe("comparisons in the field", () => {
     expect(await counts(world, "watchlist")).toEqual({ comparisons: [2, 2, 2], exceeded: [2, 2, 0] });
   });
 
-  test("are kept across restarts, added up over replicas, and begin anew with another model", async () => {
+  test("are kept across restarts, added up over replicas, and begin anew with another calibration or model", async () => {
     const store = createMemoryStore();
     const first = await openWorld({ store });
     const fraudsters = [await first.trained(13, "fraudster"), await first.trained(15, "fraudster")];
@@ -58,6 +58,10 @@ describe("comparisons in the field", () => {
     const [second, third] = [await openWorld({ store }), await openWorld({ store })];
     await Promise.all([watch(second, 22, 4, fraudsters), watch(third, 23, 4, fraudsters)]);
     await second.processor.fieldRates();
+    expect((await counts(third, "watchlist")).comparisons).toEqual([6, 6, 6]);
+    third.engine.behavior.calibrationRevision = "d".repeat(64);
+    expect((await counts(third, "watchlist")).comparisons).toEqual([0, 0, 0]);
+    third.engine.behavior.calibrationRevision = "c".repeat(64);
     expect((await counts(third, "watchlist")).comparisons).toEqual([6, 6, 6]);
     third.engine.behavior.revision = "c".repeat(64);
     expect((await counts(third, "watchlist")).comparisons).toEqual([0, 0, 0]);
@@ -83,6 +87,8 @@ describe("comparisons in the field", () => {
     const fraudsters = [await world.trained(13, "fraudster"), await world.trained(15, "fraudster")];
     world.clock.at += 60_000;
     await watch(world, 21, 4, fraudsters);
-    await expect.poll(() => world.store.documents.get("field-rates", world.engine.model.revision)).not.toBeNull();
+    const { revision, calibrationRevision } = world.engine.model;
+    const kept = () => world.store.documents.get("field-rates", `${revision}+${calibrationRevision}`);
+    await expect.poll(kept).not.toBeNull();
   });
 });

@@ -28,6 +28,7 @@ const windowSeconds = 2;
 
 export interface FixtureBehavior {
   revision: string;
+  calibrationRevision: string;
   /** Throws, where a test wants the engine to fail. */
   before: (operation: "analyze" | "train" | "score" | "attack") => void;
   score: (raw: number, template: Template, probe: Voice) => Omit<Score, "ratios" | "impostors">;
@@ -44,6 +45,7 @@ export interface FixtureBehavior {
 export function fixtureEngine(): Engine & { readonly behavior: FixtureBehavior } {
   const behavior: FixtureBehavior = {
     revision: "a".repeat(64),
+    calibrationRevision: "c".repeat(64),
     before: () => {},
     score: (raw) => ({ raw, llr: 40 * (raw - 0.5), reliability: 1 }),
     // For a calibrated ratio, impostors exceed t at most at the rate exp(-t).
@@ -66,7 +68,7 @@ export function fixtureEngine(): Engine & { readonly behavior: FixtureBehavior }
       return {
         calibrationModelId: "fixture-1",
         revision: behavior.revision,
-        calibrationRevision: "c".repeat(64),
+        calibrationRevision: behavior.calibrationRevision,
         dimensions,
         windowSeconds,
         attacks: Object.keys(behavior.attacks) as AttackKind[],

@@ -6,6 +6,8 @@ import { fileURLToPath } from "node:url";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Box, startBox } from "../../dist/server/start.js";
+import { readModelFile } from "../../src/engine/model-file.js";
+import { shippedModel } from "../../src/engine/shipped-model.js";
 import { loadConfig } from "../../src/server/config.js";
 import { strings } from "../../src/web/strings.js";
 import { launch, recordingOf, seriousViolations } from "../chromium.js";
@@ -25,7 +27,10 @@ const violations: string[] = [];
 
 beforeAll(async () => {
   mkdirSync(artefacts, { recursive: true });
-  box = await startBox(loadConfig({ env: {}, flags: { store: "memory", port: 0, "log.level": "error" } }));
+  const calibration = join(folder, "calibration.json");
+  writeFileSync(calibration, await ownCalibration());
+  const flags = { store: "memory", port: 0, "log.level": "error", calibration };
+  box = await startBox(loadConfig({ env: {}, flags }));
   browser = await launch(microphone);
   context = await browser.newContext({ viewport: { width: 900, height: 1250 }, acceptDownloads: true });
   page = await context.newPage();
@@ -40,6 +45,13 @@ afterAll(async () => {
   await box?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
+
+/** The shipped calibration as one of the operator's own: a revision of its own, the same numbers. */
+async function ownCalibration(): Promise<string> {
+  const model = new URL(`../../models/${shippedModel}`, import.meta.url);
+  const { revision, calibration } = await readModelFile(readFileSync(model));
+  return JSON.stringify({ format: "vivavoce-calibration", version: 1, modelRevision: revision, calibration });
+}
 
 interface TraceEvent {
   readonly name: string;
@@ -261,6 +273,8 @@ test("exports a voiceprint and erases it, by keyboard", { timeout: 120_000 }, as
   const [profile] = JSON.parse(readFileSync((await (await download).path())!, "utf8"));
   expect(profile.owner).toEqual({ kind: "person", externalId: "Anna" });
   expect(profile.template.embedding).toHaveLength(256);
+  // The box's own calibration, which the page has of it.
+  expect(profile.template.calibrationModelId).toMatch(/^vivavoce-2\+[0-9a-f]{8}$/);
   expect(profile.segments).toHaveLength(3);
   expect(await seriousViolations(page)).toEqual([]);
   await picture("voices");

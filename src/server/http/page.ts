@@ -2,21 +2,36 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { readCalibrationFile } from "../../engine/calibration-file.js";
+import { readModelFile } from "../../engine/model-file.js";
 import { serveFolder } from "./static-files.js";
 
-/** The page of a folder, at `/`; `null` where there is none. The package's own lies in `dist/page`. */
-export function servePage(given?: string): ((request: Request) => Response | null) | null {
+export type Page = (request: Request) => Response | null;
+
+/**
+ * The page of a folder, at `/`; `null` where there is none. The package's own lies in `dist/page`. The box's own `calibration` is written
+ * into it, so that the page decides as the box does; refused when it was fitted to another model than the page's.
+ */
+export async function servePage(given?: string, calibration?: Uint8Array): Promise<Page | null> {
   const folder = given ?? fileURLToPath(new URL("../../page/", import.meta.url));
   if (!existsSync(folder)) return null;
-  return serveFolder(folder, "/", packageModel(folder));
+  const index = join(folder, "index.html");
+  const model = existsSync(index) ? modelOfPage(folder, index) : null;
+  const elsewhere = model?.packaged ? { [`/${model.named}`]: model.path } : {};
+  if (!calibration || !model) return serveFolder(folder, "/", elsewhere);
+  await readCalibrationFile(calibration, (await readModelFile(readFileSync(model.path))).revision);
+  const meta = `<meta name="vivavoce-calibration" content="data:application/json;base64,${Buffer.from(calibration).toString("base64")}" />`;
+  return serveFolder(folder, "/", elsewhere, (path, bytes) =>
+    path === index ? Buffer.from(bytes.toString("utf8").replace("</head>", `  ${meta}\n  </head>`)) : bytes,
+  );
 }
 
-/** The library carries the model once: there the address leads that the page of a package has for it. */
-function packageModel(folder: string): Record<string, string> {
-  const page = join(folder, "index.html");
-  if (!existsSync(page)) return {};
-  const named = /<meta name="vivavoce-model" content="([^"]+)"/.exec(readFileSync(page, "utf8"))?.[1];
-  return named === undefined || existsSync(join(folder, named))
-    ? {}
-    : { [`/${named}`]: createRequire(import.meta.url).resolve("vivavoce/vivavoce.vvm") };
+/** The address that the page has for its model, and its file. The library carries the model once: there the address of a package's page leads. */
+function modelOfPage(folder: string, index: string) {
+  const named = /<meta name="vivavoce-model" content="([^"]+)"/.exec(readFileSync(index, "utf8"))?.[1];
+  if (named === undefined) return null;
+  const path = join(folder, named);
+  return existsSync(path)
+    ? { named, path, packaged: false }
+    : { named, path: createRequire(import.meta.url).resolve("vivavoce/vivavoce.vvm"), packaged: true };
 }

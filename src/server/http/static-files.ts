@@ -22,12 +22,13 @@ const CONTENT_SECURITY_POLICY =
 
 /**
  * The files of a folder at the paths they have there, below `at`, `index.html` at its folder's; and files that lie `elsewhere`, by
- * path. The list is made once: a path that is not on it reaches no file.
+ * path. The list is made once: a path that is not on it reaches no file. `edit` may change what a file, by its path, holds.
  */
 export function serveFolder(
   folder: string,
   at = "/",
   elsewhere: Readonly<Record<string, string>> = {},
+  edit: (path: string, bytes: Buffer) => Buffer = (_, bytes) => bytes,
 ): (request: Request) => Response | null {
   const files = new Map(Object.entries(elsewhere));
   for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
@@ -45,7 +46,7 @@ export function serveFolder(
     const { pathname } = new URL(request.url);
     const path = files.get(pathname);
     if (path === undefined) return null;
-    const file = loaded.get(path) ?? loadFile(path);
+    const file = loaded.get(path) ?? loadFile(edit(path, readFileSync(path)));
     loaded.set(path, file);
     const type = TYPES[/\.\w+$/.exec(path)?.[0] ?? ""] ?? "application/octet-stream";
     // A model hardly shrinks, and who shows progress needs its length.
@@ -81,8 +82,7 @@ interface LoadedFile {
 }
 
 /** Read, hashed and shrunk once for all who ask: anybody may, as often as they like. */
-function loadFile(path: string): LoadedFile {
-  const bytes = readFileSync(path);
+function loadFile(bytes: Buffer): LoadedFile {
   const tag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
   let shrunk: Buffer | null = null;
   return {
