@@ -176,6 +176,7 @@ describe("what a result carries", () => {
     expect(result.voiceClassScore).toBe(7);
     expect(result.audioDetails!.mediaSamplingRateHz).toBe(rateHz);
     expect(result.gkCalibrationModelRevisionId!.value).toBe(world.engine.model.revision);
+    expect(result.calibrationModelDetails).toMatchObject({ calibrationModelId: "fixture-1" });
     expect(result.gkMediaSegmentId!.value).toBeTruthy();
     expect(result.gkProcessedAudioId!.value).toBeTruthy();
   });
