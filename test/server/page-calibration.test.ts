@@ -6,7 +6,7 @@ import { openEngine } from "../../dist/engine/index.js";
 import { startBox } from "../../dist/server/start.js";
 import { loadConfig } from "../../src/server/config.js";
 import { jsonLog } from "../../src/server/log.js";
-import { randomModel } from "../engine/random-model.js";
+import { plainCalibration, randomModel } from "../engine/random-model.js";
 
 const folder = mkdtempSync(join(tmpdir(), "vivavoce-page-calibration-"));
 const page = join(folder, "page");
@@ -16,14 +16,10 @@ const calibration = join(folder, "calibration.json");
 beforeAll(async () => {
   writeFileSync(model, randomModel());
   const engine = await openEngine({ workers: 0, model, calibration: null });
-  const terms = [
-    ["one", "one", -6],
-    ["cosine", "one", 20],
-  ];
   const { revision: modelRevision } = engine.model;
   writeFileSync(
     calibration,
-    JSON.stringify({ format: "vivavoce-calibration", version: 1, modelRevision, calibration: { terms } }),
+    JSON.stringify({ format: "vivavoce-calibration", version: 1, modelRevision, calibration: plainCalibration }),
   );
   await engine.close();
   mkdirSync(page);
