@@ -16,9 +16,7 @@ import { rateOfOneComparison } from "../dist/voiceprint/decision.js";
 import { impostorsOnList, mostRanks } from "../dist/voiceprint/list-impostors.js";
 import { heardIn } from "./voice-cache.mjs";
 
-const doubtful = JSON.parse(
-  readFileSync(new URL("../training/trials/doubtful-labels.json", import.meta.url), "utf8"),
-);
+const doubtful = JSON.parse(readFileSync(new URL("../training/trials/doubtful-labels.json", import.meta.url), "utf8"));
 const narrow = ["wuw-dev", "hv-dev", "fsdd"];
 const mostCallers = 240;
 const clean = "as recorded";
@@ -168,7 +166,11 @@ function onDrawn(engine, callers, members, size) {
     const like = own[0] ?? callers.find((caller) => caller.own.length > 0).own[0];
     const hits = gallery
       .top(probe.embedding, 1 + mostRanks)
-      .map(({ raw }) => ({ ...like, raw, llr: like.ratios.unlike + raw * (like.ratios.identical - like.ratios.unlike) }));
+      .map(({ raw }) => ({
+        ...like,
+        raw,
+        llr: like.ratios.unlike + raw * (like.ratios.identical - like.ratios.unlike),
+      }));
     const onList = (candidate) => ({ ...candidate, impostors: impostorsOnList(candidate, hits, size) });
     unlisted.push(onList(hits[0]));
     for (const candidate of own.slice(0, 2))

@@ -33,7 +33,7 @@ export function serveCommand(program: Command): void {
     .option("--port <n>", "port to listen on (8080); 0 takes a free one", wholeNumber(0, 65_535))
     .option("--store <store>", "a folder, postgres://…, or memory")
     .option("--model <model>", "vivavoce-2, vivavoce-2-accurate, or a model file")
-    .option("--calibration <file>", "calibration file of \"vivavoce calibrate\"")
+    .option("--calibration <file>", 'calibration file of "vivavoce calibrate"')
     .option("--public-url <url>", "the address that clients use, where it differs")
     .option("--tls-cert <file>", "certificate (PEM)")
     .option("--tls-key <file>", "its key (PEM)")

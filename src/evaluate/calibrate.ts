@@ -3,8 +3,8 @@
  * the ratio's level and slope, and where impostors lie (their 90th percentile) and how far they spread.
  */
 import type { Term } from "../engine/calibration.js";
-import { cllr, equalErrorRate, sortTrials } from "./metrics.js";
 import { probit } from "../voiceprint/probit.js";
+import { cllr, equalErrorRate, sortTrials } from "./metrics.js";
 import type { ScoredTrial } from "./summary.js";
 
 /** Trials that no calibration can be fitted to; the message says why. */

@@ -1,6 +1,6 @@
 import * as Plot from "@observablehq/plot";
-import { ratePoints, sortTrials } from "./metrics.js";
 import { probit } from "../voiceprint/probit.js";
+import { ratePoints, sortTrials } from "./metrics.js";
 import type { ScoredTrial } from "./summary.js";
 
 /** A point of the detection error trade-off: both rates in 0..1. */

@@ -43,7 +43,9 @@ export function impostorsOnList(
   // Where a normal distribution has the ranks from 2 on (Blom).
   const expected = others.map((_, i) => -probit((i + 2 - 0.375) / (candidates + 0.25)));
   const factor = others.length < fewestForSpread ? 1 : Math.sqrt(narrowing(others, expected));
-  const above = others.map(({ raw, impostors }, i) => fisher(raw) - impostors.center - factor * impostors.spread * expected[i]!);
+  const above = others.map(
+    ({ raw, impostors }, i) => fisher(raw) - impostors.center - factor * impostors.spread * expected[i]!,
+  );
   const weight = candidates / (candidates + evenCandidates);
   return { center: center + Math.min(mostRise, weight * mean(above)), spread: factor * spread };
 }

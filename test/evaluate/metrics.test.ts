@@ -13,8 +13,8 @@ import {
   ratesAt,
   sortTrials,
 } from "../../src/evaluate/metrics.js";
-import { probit } from "../../src/voiceprint/probit.js";
 import { summarize } from "../../src/evaluate/summary.js";
+import { probit } from "../../src/voiceprint/probit.js";
 
 /** Evenly spaced quantiles of a normal distribution: its empirical rates are the exact ones to 1/n. */
 const normal = (mean: number, deviation: number, n: number) =>

@@ -43,7 +43,9 @@ async function started(modelOfPage: Uint8Array) {
   const html = await (await fetch(box.url)).text();
   const metrics = await (await fetch(`${box.url}/metrics`)).text();
   await box.stop();
-  const inline = /<meta name="vivavoce-calibration" content="data:application\/json;base64,([^"]+)" \/>/.exec(html)?.[1];
+  const inline = /<meta name="vivavoce-calibration" content="data:application\/json;base64,([^"]+)" \/>/.exec(
+    html,
+  )?.[1];
   return { inline, metrics, logged };
 }
 

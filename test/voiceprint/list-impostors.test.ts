@@ -28,7 +28,9 @@ test("one candidate says nothing of the impostors", () => {
 
 test("a list as the calibration expects it hardly changes what is expected", () => {
   for (const size of [10, 100, 1000])
-    expect(Math.abs(mean(lists(size, 0.2, 0.17).map(far)) - far(calibrated))).toBeLessThan(0.06 /* a third of a spread */);
+    expect(Math.abs(mean(lists(size, 0.2, 0.17).map(far)) - far(calibrated))).toBeLessThan(
+      0.06 /* a third of a spread */,
+    );
 });
 
 test("a list of voices less like the caller lowers the threshold, the longer the list the nearer to where they lie", () => {
