@@ -26,10 +26,10 @@ test("one candidate says nothing of the impostors", () => {
   expect(ofBest(list(1, 0.9, 0.1, 1), 1)).toEqual(calibrated);
 });
 
-test("a list as the calibration expects it hardly changes what is expected", () => {
+test("a list as the calibration expects it changes what is expected by less than half a spread", () => {
   for (const size of [10, 100, 1000])
     expect(Math.abs(mean(lists(size, 0.2, 0.17).map(far)) - far(calibrated))).toBeLessThan(
-      0.06 /* a third of a spread */,
+      0.085 /* a narrower spread is believed, a wider one is not */,
     );
 });
 
