@@ -164,13 +164,11 @@ function onDrawn(engine, callers, members, size) {
   for (const { probe, own } of some) {
     // The ratio is straight in the cosine, and no template's quality is in it.
     const like = own[0] ?? callers.find((caller) => caller.own.length > 0).own[0];
-    const hits = gallery
-      .top(probe.embedding, 1 + mostRanks)
-      .map(({ raw }) => ({
-        ...like,
-        raw,
-        llr: like.ratios.unlike + raw * (like.ratios.identical - like.ratios.unlike),
-      }));
+    const hits = gallery.top(probe.embedding, 1 + mostRanks).map(({ raw }) => ({
+      ...like,
+      raw,
+      llr: like.ratios.unlike + raw * (like.ratios.identical - like.ratios.unlike),
+    }));
     const onList = (candidate) => ({ ...candidate, impostors: impostorsOnList(candidate, hits, size) });
     unlisted.push(onList(hits[0]));
     for (const candidate of own.slice(0, 2))
