@@ -80,7 +80,8 @@ class Shell {
       this.#shell.once("exit", ended);
       this.#shell.stdout!.on("data", heard);
     });
-    return this.#printed.slice(0, this.#printed.indexOf(end)).trim();
+    // As a reader sees it, whose box is at the usual port.
+    return this.#printed.slice(0, this.#printed.indexOf(end)).replaceAll(String(this.#port), "8080").trim();
   }
 
   async close(): Promise<void> {
@@ -184,6 +185,17 @@ describe("README.md", () => {
     expect(called).toMatch(/"statusCode":"OK"/);
     expect(called).toMatch(/"gkSessionId":\{"value":"[0-9a-f-]{36}"\}/);
     expect(engaged).toContain('"status":"online"');
+  });
+});
+
+describe.each(
+  ["tutorials/node", "tutorials/operator", "tutorials/data", "tutorials/page", "operations"].map(
+    (name) => `docs/${name}.md`,
+  ),
+)("%s", (document) => {
+  it("every line works as written, and prints what it is said to", async () => {
+    const outputs = await follow(await openShell(document.replace(/\W/g, "-")), await blocks(document));
+    expect(outputs.length).toBeGreaterThan(0);
   });
 });
 

@@ -1,0 +1,23 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify, stripVTControlCharacters } from "node:util";
+import { expect, it } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+
+/** `client.TokenCache.token`: what a member means is often said by its name and type. */
+const OF_A_MEMBER = /^\[warning\] \w+\.\w+\.\S+ \(\w+\), .* does not have any documentation$/;
+
+it("everything that the packages export says what it is, and the pages of the API can be made (npm run docs:api)", async () => {
+  const { stdout, stderr } = await promisify(execFile)(
+    process.execPath,
+    ["node_modules/typedoc/bin/typedoc", "--emit", "none", "--validation.notDocumented"],
+    { cwd: ROOT },
+  );
+  const said = stripVTControlCharacters(stdout + stderr)
+    .split("\n")
+    .filter((line) => line !== "" && !/^\[(info|warning)\] (Found|Converting)/.test(line));
+  // Members are named, so the check has looked.
+  expect(said.some((line) => OF_A_MEMBER.test(line))).toBe(true);
+  expect(said.filter((line) => !OF_A_MEMBER.test(line))).toEqual([]);
+}, 240_000);
