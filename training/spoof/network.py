@@ -11,7 +11,7 @@ import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 WIDER = bool(os.environ.get("WIDER"))  # LOG.md 11: a network that is not shipped
 
 # Channels after each plane, by what is looked for: a loudspeaker is heard in a coarse picture, a vocoder's traces are finer.
-CHANNELS = {"synthetic": (32, 48, 72, 72) if WIDER else (16, 24, 40, 40), "playback": (8, 16, 16, 16)}
+CHANNELS = {"synthetic": (16, 32, 64, 64) if WIDER else (16, 24, 40, 40), "playback": (8, 16, 16, 16)}
 LONG = ((1, 1), (1, 2), (1, 2), (1, 2))  # strides over time and bins: 80 -> 80 -> 40 -> 20 -> 10 bins
 STRIDES = {"mel": LONG, "linear": LONG, "short": ((1, 1), (2, 2), (2, 2), (1, 2))}  # 32 -> 32 -> 16 -> 8 -> 4
 BINS = {"mel": 10, "linear": 10, "short": 4}  # that a front leaves
@@ -19,7 +19,7 @@ BINS = {"mel": 10, "linear": 10, "short": 4}  # that a front leaves
 PLANES = {kind: {front: tuple((i, o, *s) for i, o, s in zip((1, *c), c, strides)) for front, strides in STRIDES.items()} for kind, c in CHANNELS.items()}
 WIDE = {kind: {front: bins * c[-1] for front, bins in BINS.items()} for kind, c in CHANNELS.items()}  # channels that a front gives
 # channels out, taps, dilation, stride
-TAIL = {"synthetic": ((192, 3, 1, 2), (128, 3, 2, 1), (128, 3, 4, 1)) if WIDER else ((80, 3, 1, 2), (64, 3, 2, 1), (64, 3, 4, 1)), "playback": ((48, 3, 1, 2), (32, 3, 2, 1), (32, 3, 4, 1))}
+TAIL = {"synthetic": ((128, 3, 1, 2), (96, 3, 2, 1), (96, 3, 4, 1)) if WIDER else ((80, 3, 1, 2), (64, 3, 2, 1), (64, 3, 4, 1)), "playback": ((48, 3, 1, 2), (32, 3, 2, 1), (32, 3, 4, 1))}
 HIDDEN = 32
 
 

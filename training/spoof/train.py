@@ -1,15 +1,17 @@
 """Trains attack networks on a bank (bank.py), several at once on the same batches.
 
-python3 train.py BANK OUT KIND [--fronts mel,linear,linear+short] [--seconds N] [--seed N] [--start FILE.pt] [--without FAMILY,FAMILY] [--options JSON]
+python3 train.py BANK OUT KIND [--fronts mel,linear,linear+short] [--seconds N] [--seed N] [--start FILE.pt] [--rooms FILE.pt] [--without FAMILY,FAMILY] [--options JSON]
 
 KIND: synthetic or playback. Half of a batch is genuine. Of the attacks half are copies of the very clips beside them, on the same way to the
-detector, so that nothing but the vocoder tells the two apart; the other half are drawn by family, so that no large gallery decides. A tenth of
+detector, so that nothing but the vocoder tells the two apart (or the clips themselves, altered on the spot: `made` of them); the other half are drawn by family,
+so that no large gallery decides. A tenth of
 the voices is left out, to follow the run and to calibrate. --without leaves whole groups of attacks out and measures on them. Choices are made by
 that and on what sources.py calls `choose`, never on DEV. --start: weights to begin with (widen.py). OUT-<fronts>.pt and .json are written as soon as the networks are done,
 OUT-before-<fronts>.pt every fifth of the time. What is kept is the mean of the weights over the last steps.
 """
 import argparse, glob, json, math, os, time, zlib
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
+from altered import KINDS, altered
 from channel import Channel, mulaw
 from network import FLOOR, Attack, Fronts, prepared
 from vocoders import levelled, resampled
@@ -18,7 +20,7 @@ D = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 GROUPS = {"kokoro": "kokoro", "hibari": "kokoro", "espeak": "classic", "flite": "classic", "festival": "classic", "nanotts": "classic", "openjtalk": "classic",
           "world": "parametric", "codec2": "parametric", "hifigan-16": "hifigan", "hifigan-varied": "hifigan"}  # fmt: skip
 COLUMNS = {32: 4}  # of a frame, where a picture of so many bins has several
-OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, blend=0.3, blends=("magnitudes",), clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, told=0.15, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR)
+OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, made=0.0, blend=0.3, blends=("magnitudes",), clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, told=0.15, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR)
 
 
 def group(family):
@@ -50,12 +52,14 @@ class Families:
     """Rows by family, drawn more often the less the network finds of them."""
 
     def __init__(self, named, weight):
-        self.rows, self.weight, self.missed = [torch.tensor(v) for v in named.values()], weight, torch.ones(len(named))
+        self.rows, self.weight, self.missed = torch.tensor([row for rows in named.values() for row in rows]), weight, torch.ones(len(named))
+        self.sizes = torch.tensor([len(rows) for rows in named.values()])
+        self.first = self.sizes.cumsum(0) - self.sizes
 
     def some(self, count):
         """-> rows, the families they are of."""
         chosen = torch.multinomial(self.weight * (self.missed + 0.1), count, replacement=True)
-        return torch.stack([self.rows[k][int(torch.rand(1) * len(self.rows[k]))] for k in chosen.tolist()]), chosen
+        return self.rows[self.first[chosen] + (torch.rand(count) * self.sizes[chosen]).long()], chosen
 
     def learn(self, family, loss):
         count = torch.zeros_like(self.missed).index_add_(0, family, torch.ones(len(family)))
@@ -84,29 +88,37 @@ class Draw:
         self.genuine = Families(genuine, torch.tensor([math.sqrt(len(v)) * (3 if c == "pages" or c.startswith("librispeech") else 1) for c, v in genuine.items()]))
         self.copies = Families(copies, torch.ones(len(copies)))
         self.families = Families(families, torch.tensor([math.sqrt(len(v)) / math.sqrt(sizes[group(name)]) for name, v in families.items()]))
+        self.ways = Families({kind: [k] for k, kind in enumerate(KINDS)}, torch.ones(len(KINDS)))
 
-    def __call__(self, size, share):
+    def __call__(self, size, share, made):
+        """-> rows of genuine clips, rows of the attacks opposite, how many of the first are copies, behind them how many are clips that are altered, in
+        which way, and what `learn` needs."""
         pairs = int(size // 2 * share)
+        made = int(pairs * made)
         alone = size // 2 - pairs
-        (two, self.copied), (good, self.corpus), (bad, self.family) = self.copies.some(pairs), self.genuine.some(alone), self.families.some(alone)
-        return torch.cat([two[:, 0], good]), torch.cat([two[:, 1], bad])
+        (two, copied), (whole, _), (good, corpus), (bad, family) = self.copies.some(pairs - made), self.genuine.some(max(1, made)), self.genuine.some(alone), self.families.some(alone)
+        whole, way = whole[:made], int(self.ways.some(1)[0])
+        return torch.cat([two[:, 0], whole, good]), torch.cat([two[:, 1], whole, bad]), pairs - made, made, way, (copied, corpus, family, torch.full((made,), way))
 
-    def learn(self, good, bad):
-        """The losses of the last batch."""
-        pairs = len(self.copied)
-        self.genuine.learn(self.corpus, good[pairs:])
-        self.copies.learn(self.copied, bad[:pairs])
-        self.families.learn(self.family, bad[pairs:])
+    def learn(self, of, good, bad):
+        """The losses of a batch."""
+        copied, corpus, family, ways = of
+        pairs = len(copied) + len(ways)
+        self.genuine.learn(corpus, good[pairs:])
+        self.copies.learn(copied, bad[: len(copied)])
+        self.ways.learn(ways, bad[len(copied) : pairs])
+        self.families.learn(family, bad[pairs:])
 
 
 def net_speech(features):
-    """Frames as the engine's voice activity keeps them, roughly: loud ones and their surroundings, threshold and reach drawn for each clip.
+    """Frames as the engine's voice activity keeps them, roughly: loud ones and their surroundings, threshold and reach drawn for each clip of the first
+    half of the batch, the same for the clip opposite.
     -> for each place of a clip the frame that moves there, kept ones together and in turn; how many are kept."""
     b, t, _ = features.shape
     energy = torch.logsumexp(features, 2)
-    loud = energy.quantile(0.95, 1, keepdim=True) - torch.empty(b, 1, device=features.device).uniform_(4.5, 8.5)  # 20 to 37 dB
+    loud = energy.quantile(0.95, 1, keepdim=True) - torch.empty(b // 2, 1, device=features.device).uniform_(4.5, 8.5).repeat(2, 1)  # 20 to 37 dB
     keep = (energy > loud).float()[:, None]
-    reach = torch.randint(0, 3, (b, 1), device=features.device)
+    reach = torch.randint(0, 3, (b // 2, 1), device=features.device).repeat(2, 1)
     near = [F.max_pool1d(keep, 2 * r + 1, 1, r)[:, 0] for r in (2, 6, 29)]
     keep = torch.where(reach == 0, near[0], torch.where(reach == 1, near[1], near[2])) > 0
     return torch.argsort((~keep).int(), dim=1, stable=True), keep.sum(1)
@@ -123,13 +135,13 @@ def placed(features, order):
 class Material:
     """Batches of pictures of speech on its way to the detector."""
 
-    def __init__(self, bank, kind, fronts, without, o):
+    def __init__(self, bank, kind, fronts, without, rooms, o):
         self.rows, self.clips, self.at, self.coded = load(bank)
         self.draw, self.kind, self.o = Draw(self.rows, without), kind, o
         self.genuine = torch.tensor([i for i, r in enumerate(self.rows) if r["label"] == "genuine"], device=D)
-        self.channel = Channel(self.clips[self.genuine].float() / 32768, D)
+        self.channel = Channel(self.clips[self.genuine].float() / 32768, D, rooms)
         named = sorted({r["family"] for r in self.rows if r["label"] == "attack"})
-        self.families = 1 + len(named)
+        self.families = 1 + len(named) + len(KINDS)
         self.family = torch.tensor([1 + named.index(r["family"]) if r["label"] == "attack" else 0 for r in self.rows], device=D)
         self.wanted, self.fronts = fronts, Fronts(tuple({"mel", *fronts})).to(D)  # mel bins tell speech from silence
 
@@ -140,45 +152,50 @@ class Material:
         return levelled(x.float() / 32768)
 
     def way(self, x, replayed):
-        """A part as it is or over a clean line, the rest through rooms, backgrounds, lines. Rows that go the same way get the same draws."""
-        c, of = self.channel, lambda rows, share: torch.rand(len(rows), 1, device=D) < share
-        rough = torch.randperm(len(x), device=D)[: max(1, round(len(x) * (1 - self.o["clean"])))]
-        plain = x * 10 ** (torch.empty(len(x), 1, device=D).uniform_(-12, 12) / 20)
-        plain = plain.clamp(-1, 1) + torch.randn_like(x) * 10 ** (torch.empty(len(x), 1, device=D).uniform_(-110, -75) / 20)
-        plain = c.replay(plain) if replayed == 1 else plain
-        plain = torch.where(of(plain, self.o["line"]), mulaw(plain), plain)
+        """A part as it is or over a clean line, the rest through rooms, backgrounds, lines. Opposite rows go the same way, but for a loudspeaker on
+        it, which is in `replayed` [rows][1] of them: 1 is always."""
+        c, half = self.channel, len(x) // 2
+        part = lambda share: torch.randperm(half, device=D)[: max(1, round(half * share)), None].add(torch.tensor([0, half], device=D)).T.reshape(-1)
+        rough, line = part(1 - self.o["clean"]), part(self.o["line"])
+        plain = x * 10 ** (c.uniform(len(x), -12, 12) / 20)
+        plain = plain.clamp(-1, 1) + c.noise(*x.shape) * 10 ** (c.uniform(len(x), -110, -75) / 20)
+        if self.kind == "playback":
+            plain = torch.where(replayed == 1, c.replay(plain), plain)
+        plain = plain.index_copy(0, line, mulaw(plain[line]))
         y = c.others_background(c.near_speech(x[rough], 0.7 if self.kind == "playback" else 0.5), 0.35)
-        y = torch.where(of(y, replayed), c.replay(y), y)  # callers and attacks alike may use a loudspeaker
+        y = torch.where(c.chance(len(y), replayed[rough]), c.replay(y), y)  # callers and attacks alike may use a loudspeaker
         return plain.index_copy(0, rough, c.call(y))
 
     @torch.no_grad()
-    def pictures(self, good, bad, blended=0):
-        """Rows -> {front: [good + bad][318 (times columns)][bins]}, frames kept. Opposite rows take the same way; of the first `blended` a part of the
-        attacks gets back some of its original's spectrum."""
-        seed, out, kept, speed = int(torch.randint(0, 1 << 30, (1,))), [], [], 1 + self.o["speed"] * float(2 * torch.rand(1) - 1)
-        coded = torch.rand(len(good), device=D) < self.o["coded"]
-        original, attack = self.speech(good.to(D), coded), self.speech(bad.to(D), coded)
-        if blended:
-            some = ((torch.rand(len(good), device=D) < self.o["blend"]) & ~coded)[:blended].nonzero()[:, 0]
-            if len(some):
-                attack[some] = blend(attack[some], original[some], np.random.choice(self.o["blends"]))
-        for x, replayed in ((original, 0.0), (attack, 1.0)):
-            torch.manual_seed(seed)
-            x = self.way(at_speed(x, speed), replayed if self.kind == "playback" else 0.1)
-            torch.manual_seed(seed + 1)
-            found = self.fronts(x)
-            order, count = net_speech(found["mel"])
-            order = order.gather(1, torch.arange(order.shape[1], device=D)[None] % count[:, None].clamp(min=1))
-            out.append({k: placed(found[k], order) for k in self.wanted})
-            kept.append(count)
-        return {k: torch.cat([p[k] for p in out]) for k in out[0]}, torch.cat(kept)
+    def pictures(self, good, bad, copies=0, made=0, way=0):
+        """Rows -> {front: [good + bad][318 (times columns)][bins]}, frames kept. Of the first `copies` a part gets back some of its original; the
+        `made` behind them are their originals, altered in the way `way`."""
+        half, speed = len(good), 1 + self.o["speed"] * float(2 * torch.rand(1) - 1)
+        coded = torch.rand(half, device=D) < self.o["coded"]
+        coded[copies : copies + made] = False
+        x = self.speech(torch.cat([good, bad]).to(D), coded.repeat(2))
+        original, attack = x[:half], x[half:]  # views
+        some = torch.randperm(copies, device=D)[: round(copies * self.o["blend"])]
+        if len(some):
+            attack[some] = torch.where(coded[some, None], attack[some], blend(attack[some], original[some], np.random.choice(self.o["blends"])))
+        if made:
+            attack[copies : copies + made] = altered(original[copies : copies + made], KINDS[way])
+        replayed = torch.full((2 * half, 1), 0.1, device=D)
+        if self.kind == "playback":
+            replayed[:half], replayed[half:] = 0, 1
+        found = self.fronts(self.way(at_speed(x, speed), replayed))
+        order, count = net_speech(found["mel"])
+        order = order.gather(1, torch.arange(order.shape[1], device=D)[None] % count[:, None].clamp(min=1))
+        return {k: placed(found[k], order) for k in self.wanted}, count
 
     def batch(self, size):
-        good, bad = self.draw(size, self.o["copies"])
-        self.drawn = self.family[torch.cat([good, bad]).to(D)]
+        """-> pictures, frames kept, families of the rows, what `Draw.learn` needs."""
+        good, bad, copies, made, way, of = self.draw(size, self.o["copies"], self.o["made"] if self.kind == "synthetic" else 0)
+        families = self.family[torch.cat([good, bad]).to(D)]
+        families[len(good) + copies : len(good) + copies + made] = self.families - len(KINDS) + way
         if self.kind == "playback":
-            return self.pictures(good, good.clone() if torch.rand(1) < 0.67 else bad)
-        return self.pictures(good, bad, int(size // 2 * self.o["copies"]))
+            return *self.pictures(good, good.clone() if torch.rand(1) < 0.67 else bad), families, of
+        return *self.pictures(good, bad, copies, made, way), families, of
 
 
 def at_speed(x, speed):
@@ -194,7 +211,14 @@ def blend(x, original, kind):
     magnitudes   a share of the original's, in every copy another
     phases       the original's: what is left is the copy's magnitudes
     bands        the original's but for one band, a quarter to all of the spectrum
+    spliced      the original but for one stretch, six to nine tenths of the clip
     """
+    if kind == "spliced":
+        length = 0.6 + 0.3 * torch.rand(len(x), 1, device=x.device)
+        begin = torch.rand(len(x), 1, device=x.device) * (1 - length)
+        at = torch.linspace(0, 1, x.shape[1], device=x.device)[None]
+        inside = ((at - begin).minimum(begin + length - at) * x.shape[1] / 160).clamp(0, 1)  # 10 ms from one to the other
+        return inside * x + (1 - inside) * original
     points = int(np.random.choice([256, 512, 1024]))
     window = torch.hann_window(points, device=x.device)
     a, b = (torch.stft(v, points, points // 4, points, window, return_complex=True) for v in (x, original))
@@ -326,7 +350,7 @@ def main(a):
     torch.set_num_threads(4)  # several of these run side by side: more threads would wait for each other for minutes
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
     kinds = {name: tuple(name.split("+")) for name in a.fronts.split(",")}
-    material = Material(a.bank, a.kind, tuple(sorted({f for k in kinds.values() for f in k})), without, o)
+    material = Material(a.bank, a.kind, tuple(sorted({f for k in kinds.values() for f in k})), without, a.rooms, o)
     heads = material.families if a.kind == "synthetic" and o["told"] else 0
     nets = {name: Attack(a.kind, k, o["drop"], heads).to(D, memory_format=torch.channels_last) for name, k in kinds.items()}
     averages = {name: Attack(a.kind, k, o["drop"], heads).to(D) for name, k in kinds.items()}
@@ -336,15 +360,17 @@ def main(a):
     optimizers = {}
     for name, net in nets.items():
         averages[name].load_state_dict(net.state_dict())
-        optimizers[name] = torch.optim.AdamW(net.parameters(), lr=o["rate"], weight_decay=o["decay"])
+        optimizers[name] = torch.optim.AdamW(net.parameters(), lr=o["rate"], weight_decay=o["decay"], fused=D.type == "cuda")
+    pairs_of = lambda name: [(m, n) for m, n in zip(averages[name].state_dict().values(), nets[name].state_dict().values()) if n.is_floating_point()]
+    follow = {name: [list(side) for side in zip(*pairs_of(name))] for name in nets}
     print(a.out, len(material.rows), f"clips, {time.time() - start:.0f} s", flush=True)
     half = o["size"] // 2
     y, total, step, start = torch.cat([torch.zeros(half, device=D), torch.ones(half, device=D)]), {name: 0.0 for name in nets}, 0, time.time()
-    pairs, saved = int(half * o["copies"]), 0
+    pairs, saved, heard = int(half * o["copies"]), 0, None
     while (done := (time.time() - start) / a.seconds) < 1:
         step += 1
         with torch.no_grad():
-            x, kept = material.batch(o["size"])
+            x, kept, families, of = material.batch(o["size"])
             x = cropped(x, kept, int(np.random.choice([150, 220, 318])))
             x, label, mixed = {k: spoilt(v, o) for k, v in x.items()}, y * 0.96 + 0.02, o["mixup"] and step % 2
             if mixed:
@@ -359,7 +385,7 @@ def main(a):
                 z = net.judged(pooled).float()
             loss = F.binary_cross_entropy_with_logits(z, label)
             if heads and not mixed:
-                loss = loss + o["told"] * F.cross_entropy(net.family(pooled.float()), material.drawn)
+                loss = loss + o["told"] * F.cross_entropy(net.family(pooled.float()), families)
             if not mixed and a.kind == "synthetic":
                 missed = missed + F.binary_cross_entropy_with_logits(z.detach(), y, reduction="none") / len(nets)
             if o["apart"] and pairs and not mixed:  # a copy further than its original
@@ -370,12 +396,14 @@ def main(a):
             optimizers[name].step()
             with torch.no_grad():
                 rate = min(0.998, step / (step + 100))
-                mean, now = averages[name].state_dict(), net.state_dict()
-                floating = [k for k in now if now[k].is_floating_point()]
-                torch._foreach_lerp_([mean[k] for k in floating], [now[k] for k in floating], 1 - rate)
+                torch._foreach_lerp_(*follow[name], 1 - rate)
                 total[name] += loss.detach()
         if not mixed and a.kind == "synthetic":
-            material.draw.learn(*missed.cpu().chunk(2))
+            if heard:  # the losses of two steps ago: they are here by now, so that nothing waits for the accelerator
+                if heard[2]:
+                    heard[2].synchronize()
+                material.draw.learn(heard[0], *heard[1].chunk(2))
+            heard = of, missed.to("cpu", non_blocking=True), torch.cuda.current_stream().record_event() if D.type == "cuda" else None
         if done * 5 > saved + 1:
             saved += 1
             save(averages, f"{a.out}-before")
@@ -402,6 +430,7 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", default="")
+    parser.add_argument("--rooms", default="", help="of channel.py")
     parser.add_argument("--without", default="")
     parser.add_argument("--options", default="{}")
     main(parser.parse_args())

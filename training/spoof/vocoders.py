@@ -78,7 +78,8 @@ def hifigan(folder, x, predicted=False, rate=HIFIGAN_RATE, changed=0):
             y = resampled(y, wide)
             s = torch.stft(F.pad(y[:, None], (384, 384), mode="reflect")[:, 0], 1024, 256, 1024, window, center=False, return_complex=True).abs()
             m = torch.log((basis @ s).clamp(min=1e-5))
-            z = net(as_predicted(m) if predicted else m)[:, 0]
+            with torch.autocast(d.type, torch.float16, enabled=x.is_cuda):
+                z = net(as_predicted(m) if predicted else m)[:, 0].float()
             out.append(levelled(resampled(F.pad(z, (0, max(0, wide - z.shape[1])))[:, :wide], x.shape[1])))
     return torch.cat(out)
 
@@ -298,7 +299,7 @@ class Rebuilt(nn.Module):
         x = resampled(x, samples * self.rate // RATE) if self.rate != RATE else x
         wanted = x.shape[1]
         x = F.pad(x, (0, -wanted % 256))
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.training):
+        with torch.autocast(x.device.type, torch.bfloat16 if self.training else torch.float16, enabled=self.training or x.is_cuda):
             z = self.features(x, predicted)
             if self.hidden:
                 z = F.group_norm(self.code(z), 1)
