@@ -1,7 +1,8 @@
 #!/bin/bash
 # The accelerator's part of the recipe. FOLDER: pack/ (pack.py's files), hifigan/, codecs/ (libraries), start.pt (widen.py's).
 # bash run.sh begin FOLDER SECONDS       simulates rooms and trains vocoders of our own on the shards that are there, while others are still on their way
-# bash run.sh rest FOLDER OUT SECONDS    the rest within SECONDS: copies, codecs, and three runs side by side, whose weights are copied to OUT as they come
+# bash run.sh rest FOLDER OUT SECONDS    the rest within SECONDS: copies, codecs, and three runs side by side, whose weights are copied to OUT as they come;
+#                                        three corpora of genuine speech are left out, for calibration
 set -u
 here=$(cd "$(dirname "$0")" && pwd) what=$1 folder=$2 bank=$2/bank begun=$SECONDS
 export CODECS=$folder/codecs PYTHONUNBUFFERED=1 OMP_NUM_THREADS=4 WIDER=1
@@ -51,7 +52,7 @@ rest() {
   python3 bank.py code "$bank"
   echo "coded: $(left) s left"
   each=$(($(left) - 45))
-  train() { python3 train.py "$bank" "$folder/made/$1" synthetic --fronts linear+short --start "$folder/start.pt" --rooms "$folder/rooms.pt" --seconds $each --seed "$2" --options "$3" & }
+  train() { python3 train.py "$bank" "$folder/made/$1" synthetic --fronts linear+short --start "$folder/start.pt" --without persian,dspspeech,arabic --rooms "$folder/rooms.pt" --seconds $each --seed "$2" --options "$3" & }
   train a 1 '{"rate":0.0012,"blend":0.5,"blends":["magnitudes","magnitudes","magnitudes","phases","bands","spliced"],"made":0.25,"line":0.2,"coded":0.25}'
   train b 2 '{"rate":0.0012,"blend":0.4,"blends":["magnitudes","magnitudes","magnitudes","bands","spliced"],"made":0.15,"line":0.2,"coded":0.25}'
   train c 3 '{"rate":0.0012,"line":0.2,"coded":0.25}'

@@ -5,7 +5,7 @@ python3 train.py BANK OUT KIND [--fronts mel,linear,linear+short] [--seconds N] 
 KIND: synthetic or playback. Half of a batch is genuine. Of the attacks half are copies of the very clips beside them, on the same way to the
 detector, so that nothing but the vocoder tells the two apart (or the clips themselves, altered on the spot: `made` of them); the other half are drawn by family,
 so that no large gallery decides. A tenth of
-the voices is left out, to follow the run and to calibrate. --without leaves whole groups of attacks out and measures on them. Choices are made by
+the voices is left out, to follow the run and to calibrate. --without leaves whole groups of attacks out and measures on them, and corpora of genuine speech. Choices are made by
 that and on what sources.py calls `choose`, never on DEV. --start: weights to begin with (widen.py). OUT-<fronts>.pt and .json are written as soon as the networks are done,
 OUT-before-<fronts>.pt every fifth of the time. What is kept is the mean of the weights over the last steps.
 """
@@ -71,7 +71,7 @@ class Draw:
     """Rows of a batch: genuine, then attacks, copies opposite their originals."""
 
     def __init__(self, rows, without):
-        keep = [i for i, r in enumerate(rows) if not held_out(r) and group(r["family"]) not in without]
+        keep = [i for i, r in enumerate(rows) if not held_out(r) and not {group(r["family"]), r["key"].split("/")[0]} & without]
         genuine, copies, families, sizes = {}, {}, {}, {}
         for i in keep:
             r = rows[i]
