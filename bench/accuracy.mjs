@@ -26,6 +26,7 @@ const { values: options } = parseArgs({
     voices: { type: "string" },
     without: { type: "string" },
     callers: { type: "string" },
+    scores: { type: "string" },
     lengths: { type: "string", default: "all,4,2" },
     // The package's own by default.
     model: { type: "string" },

@@ -1,6 +1,7 @@
 // The attack checks of the shipped model on DEV: systems, loudspeakers and rooms that training never heard. Figures as ISO/IEC 30107-3 names them.
 //   python3 training/spoof/extract.py MIRROR WAVS DIR          writes the recordings and DIR/list.tsv
-//   npm run bench:accuracy -- --spoof --corpora DIR [--callers DIR2] [--conditions none,g711,gsm,opus] [--lengths all,4,2] [--json]
+//   npm run bench:accuracy -- --spoof --corpora DIR [--callers DIR2] [--conditions none,g711,gsm,opus] [--lengths all,4,2] [--scores FILE] [--json]
+// --scores: every recording's ratio and reliability, for training/spoof/calibrate.py.
 // --callers: the folder of training/extract.py; how many genuine callers of its lists are taken for attacks with both checks on.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +11,7 @@ import { join } from "node:path";
 const dist = (path) => new URL(`../dist/${path}`, import.meta.url);
 const { openEngine } = await import(dist("engine/index.js"));
 const { readRecording } = await import(dist("audio/index.js"));
-const { attackThreshold, judgeAttack } = await import(dist("voiceprint/decision.js"));
+const { attackHalfWidth, judgeAttack } = await import(dist("voiceprint/decision.js"));
 const { builtInConfigurationSets, defaultConfigurationSetId } = await import(dist("voiceprint/configuration-set.js"));
 const { pcm16Wav } = await import(dist("audio/wav-writer.js"));
 const { table } = await import(dist("cli/output.js"));
@@ -114,8 +115,8 @@ const rate = (k, n) =>
     .map((v) => (100 * v).toFixed(0))
     .join("..")}]`;
 
-const threshold = attackThreshold(builtInConfigurationSets[defaultConfigurationSetId].targetFalseAlarmRateForAttacks);
-const verdicts = (scores) => {
+const { targetFalseAlarmRateForAttacks } = builtInConfigurationSets[defaultConfigurationSetId];
+const verdicts = (scores, threshold) => {
   const share = (verdict) => scores.filter((score) => judgeAttack({ ...score, threshold }) === verdict).length;
   return { above: share("above"), near: share("near"), below: share("below"), of: scores.length };
 };
@@ -124,7 +125,7 @@ const verdicts = (scores) => {
  * One check of a set of recordings: [{ system, label, score }]. Where no speech was heard there is no answer: such are counted apart. So is
  * recorded speech that a page shows through a codec of the lowest rates: no attack, but not as a caller is heard either.
  */
-function figures(all) {
+function figures(all, threshold) {
   const rows = all.filter(({ score }) => score.reliability > 0);
   const of = (some, ...wanted) => some.filter(({ label }) => wanted.includes(label));
   const [genuine, attacks, coded] = [of(rows, "genuine"), of(rows, "attack", "replay"), of(rows, "coded")];
@@ -146,14 +147,23 @@ function figures(all) {
       return { system, clips: mine.length, missed: mine.filter((llr) => llr <= bound).length };
     }),
     decisions: {
-      genuine: verdicts(genuine.map(({ score }) => score)),
-      attacks: verdicts(attacks.map(({ score }) => score)),
-      coded: verdicts(coded.map(({ score }) => score)),
+      genuine: verdicts(
+        genuine.map(({ score }) => score),
+        threshold,
+      ),
+      attacks: verdicts(
+        attacks.map(({ score }) => score),
+        threshold,
+      ),
+      coded: verdicts(
+        coded.map(({ score }) => score),
+        threshold,
+      ),
     },
   };
 }
 
-export async function spoof({ corpora, callers, conditions, lengths, workers, model, json }) {
+export async function spoof({ corpora, callers, conditions, lengths, workers, model, scores, json }) {
   const engine = await openEngine({ workers, ...(model ? { model } : {}) });
   const rows = readFileSync(join(corpora, "list.tsv"), "utf8")
     .trim()
@@ -170,6 +180,7 @@ export async function spoof({ corpora, callers, conditions, lengths, workers, mo
     }));
   };
   const result = { revision: engine.model.revision, synthetic: {}, playback: {} };
+  const all = [];
   for (const condition of conditions) {
     const line = lines[condition];
     const heard = [];
@@ -182,12 +193,16 @@ export async function spoof({ corpora, callers, conditions, lengths, workers, mo
       if (!engine.model.attacks.includes(kind)) continue;
       for (const length of condition === "none" ? lengths : ["all"]) {
         const name = length === "all" ? condition : `${condition}, ${length} s`;
-        result[kind][name] = figures(await scored(kind, heard, length === "all" ? 60 : Number(length)));
+        const found = await scored(kind, heard, length === "all" ? 60 : Number(length));
+        result[kind][name] = figures(found, engine.attackThreshold(kind, targetFalseAlarmRateForAttacks));
+        for (const { label, system, score } of found)
+          all.push({ kind, condition: name, label, system, ...score, leftOpen: attackHalfWidth(score.reliability) });
         const { equalErrorRate: error } = result[kind][name];
         console.error(`${kind}, ${name}: EER ${percent(error)}`);
       }
     }
   }
+  if (scores) writeFileSync(scores, JSON.stringify(all));
   if (callers) {
     result.callers = {};
     for (const set of readdirSync(callers, { withFileTypes: true }).filter((entry) => entry.isDirectory())) {
@@ -198,8 +213,9 @@ export async function spoof({ corpora, callers, conditions, lengths, workers, mo
       const chosen = files.filter((_, i) => i % every === 0).map((name) => read(join(callers, set.name, name)));
       const strong = new Set();
       for (const kind of engine.model.attacks) {
-        const scores = await each(chosen, ({ samples, rateHz }) => engine.attack(kind, samples.slice(), rateHz));
-        for (const [i, score] of scores.entries()) if (judgeAttack({ ...score, threshold }) === "above") strong.add(i);
+        const threshold = engine.attackThreshold(kind, targetFalseAlarmRateForAttacks);
+        const heard = await each(chosen, ({ samples, rateHz }) => engine.attack(kind, samples.slice(), rateHz));
+        for (const [i, score] of heard.entries()) if (judgeAttack({ ...score, threshold }) === "above") strong.add(i);
       }
       result.callers[set.name] = { segments: chosen.length, refused: strong.size };
     }

@@ -1,9 +1,12 @@
 import { createHash } from "node:crypto";
 import { rename, writeFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import type { Command } from "commander";
 import { CALIBRATION_FORMAT, CALIBRATION_VERSION, type CalibrationFile } from "../engine/calibration-file.js";
 import { readModelFile } from "../engine/model-file.js";
 import { readModel } from "../engine/platform.js";
+import type { AttackKind } from "../engine/port.js";
+import { type FittedAttack, fitAttack, genuineReach } from "../evaluate/attacks.js";
 import {
   CalibrationRefusal,
   calibrated,
@@ -12,16 +15,22 @@ import {
   fitCalibration,
   underFit,
 } from "../evaluate/calibrate.js";
+import { decodeFile } from "../evaluate/decode.js";
 import { rate } from "../evaluate/format.js";
 import type { ScoredTrial } from "../evaluate/summary.js";
+import { readTrialSet } from "../evaluate/trials.js";
 import { CommandError } from "./command-error.js";
 import { evaluated, type TrialOptions } from "./evaluate.js";
 import { createOutput, facts, table } from "./output.js";
+import { createProgress } from "./progress.js";
 import { wholeNumber } from "./shared-options.js";
 
 interface Options extends TrialOptions {
   readonly out: string;
+  readonly attacks: boolean;
 }
+
+type FittedAttacks = { readonly [kind in AttackKind]?: FittedAttack };
 
 export function calibrateCommand(program: Command): void {
   program
@@ -29,6 +38,10 @@ export function calibrateCommand(program: Command): void {
     .description("fit ratios and thresholds to your own recordings; templates stay valid")
     .argument("<folder-or-list>", "labelled recordings, as for evaluate: 20 speakers or more help, 5 are the least")
     .option("--out <file>", "the calibration file to write", "calibration.json")
+    .option(
+      "--no-attacks",
+      "leave the thresholds of the attack checks: the recordings are not genuine calls over your lines",
+    )
     .option("--model <file>", "another model file")
     .option("--cache <file>", "keep embeddings here (biometric data, readable by you alone)")
     .option("--no-cache", "keep no embeddings")
@@ -48,6 +61,7 @@ async function run(path: string, options: Options): Promise<void> {
   const { calibration: section } = await readModelFile(await readModel(options.model));
   if (section === null) throw new CommandError("the model carries no calibration to start from");
   const fit = fitted(evaluation.trials);
+  const attacks = options.attacks ? await fittedAttacks(path, options) : {};
   const file: CalibrationFile = {
     format: CALIBRATION_FORMAT,
     version: CALIBRATION_VERSION,
@@ -56,6 +70,7 @@ async function run(path: string, options: Options): Promise<void> {
     sameTrials: fit.sameTrials,
     differentTrials: fit.differentTrials,
     calibration: calibrated(section, fit),
+    attacks,
   };
   const bytes = `${JSON.stringify(file, null, 1)}\n`;
   const unfinished = `${options.out}.${process.pid}.new`;
@@ -63,9 +78,52 @@ async function run(path: string, options: Options): Promise<void> {
   await rename(unfinished, options.out);
   const revision = createHash("sha256").update(bytes).digest("hex");
   const after = underFit(evaluation.trials, fit);
-  output.answer({ file: options.out, revision, ...fit }, () =>
-    text(options.out, revision, fit, evaluation.trials, after),
+  output.answer({ file: options.out, revision, ...fit, attacks }, () =>
+    [text(options.out, revision, fit, evaluation.trials, after), ...attacksText(attacks)].join("\n"),
   );
+}
+
+/** Every recording is heard once more, by each attack network that the model has. */
+async function fittedAttacks(path: string, options: Options): Promise<FittedAttacks> {
+  const { files } = await readTrialSet(path);
+  const workers = options.workers ?? availableParallelism();
+  const { openEngine } = await import("../engine/index.js");
+  const engine = await openEngine({ workers, calibration: null, ...(options.model ? { model: options.model } : {}) });
+  const progress = createProgress(!options.json);
+  try {
+    const fits: { [kind in AttackKind]?: FittedAttack } = {};
+    for (const kind of engine.model.attacks) {
+      progress.start(`${kind} speech`, files.length);
+      const onProgress = (done: number) => progress.set(done);
+      const heard = await genuineReach(
+        files,
+        kind,
+        { engine, decode: decodeFile },
+        { concurrency: 2 * workers, onProgress },
+      );
+      const fit = fitAttack(heard, kind, engine);
+      if (fit) fits[kind] = fit;
+    }
+    return fits;
+  } finally {
+    progress.stop();
+    await engine.close();
+  }
+}
+
+function attacksText(attacks: FittedAttacks): string[] {
+  const rows = Object.entries(attacks).map(([kind, { location, scale, recordings, weight }]) => [
+    kind,
+    recordings,
+    (location - scale * Math.log(0.01)).toFixed(2),
+    rate(weight),
+  ]);
+  return rows.length === 0
+    ? []
+    : [
+        "Attack checks (all recordings are taken for genuine calls):",
+        table(["check", "recordings", "ratio that 1 % exceed", "weight of these recordings"], rows),
+      ];
 }
 
 function fitted(trials: readonly ScoredTrial[]): FittedCalibration {

@@ -19,7 +19,22 @@ export interface AttackModel {
   /** llr = slope · score + offset. */
   readonly slope: number;
   readonly offset: number;
+  readonly genuine: GenuineRatios;
 }
+
+/** How high genuine speech reaches: its ratio, less what the reliability leaves open, exceeds location + scale · x at a rate of exp(-x). */
+export interface GenuineRatios {
+  readonly location: number;
+  readonly scale: number;
+}
+
+export const isGenuineRatios = (value: unknown): value is GenuineRatios => {
+  const { location, scale } = (value ?? {}) as Partial<GenuineRatios>;
+  return Number.isFinite(location) && Number.isFinite(scale) && scale! > 0;
+};
+
+/** What holds for any calibrated ratio. */
+const anyCalibrated: GenuineRatios = { location: 0, scale: 1 };
 
 /** What the kernels take. Played into a hall, speech is so blurred that a third of it went unheard (training/spoof/LOG.md 12). */
 const shapes: readonly (Pick<AttackModel, "kind" | "rows" | "lowered"> & {
@@ -35,7 +50,7 @@ const numberOf = (kind: AttackKind): number => shapes.find((shape) => shape.kind
 export const attackWindowFrames = 320;
 
 function attackModel(section: ModelSection): AttackModel {
-  const { architecture, attack, calibration } = section.description;
+  const { architecture, attack, calibration, genuine = anyCalibrated } = section.description;
   const shape = shapes.find(({ kind }) => kind === attack);
   if (!shape) throw new EngineError("BAD_MODEL", `unknown kind of attack network: ${String(attack)}`);
   const { kind, rows, lowered } = shape;
@@ -48,6 +63,9 @@ function attackModel(section: ModelSection): AttackModel {
   if (!Number.isFinite(slope) || !Number.isFinite(offset)) {
     throw new EngineError("BAD_MODEL", `the ${kind} attack network is not calibrated`);
   }
+  if (!isGenuineRatios(genuine)) {
+    throw new EngineError("BAD_MODEL", `the ${kind} attack network has no measure of genuine speech`);
+  }
   return {
     kind,
     revision: section.revision,
@@ -56,6 +74,7 @@ function attackModel(section: ModelSection): AttackModel {
     weights: weightsOf(section.tensors, (bytes) => new Uint8Array(bytes)),
     slope: slope as number,
     offset: offset as number,
+    genuine,
   };
 }
 

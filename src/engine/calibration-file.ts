@@ -2,8 +2,10 @@
  * A calibration of an operator's own, as `vivavoce calibrate` writes it: JSON that takes the place of the model's section `calibration`.
  * The SHA-256 of its bytes is its revision. It belongs to one network and makes no template obsolete.
  */
+import { type AttackModel, type GenuineRatios, isGenuineRatios } from "./attack-network.js";
 import { EngineError } from "./engine-error.js";
 import { sha256 } from "./model-file.js";
+import type { AttackKind } from "./port.js";
 
 export const CALIBRATION_FORMAT = "vivavoce-calibration";
 export const CALIBRATION_VERSION = 1;
@@ -18,13 +20,20 @@ export interface CalibrationFile {
   readonly sameTrials: number;
   readonly differentTrials: number;
   readonly calibration: Readonly<Record<string, unknown>>;
+  /** How high genuine calls reach in the attack checks, where they were listened to: in place of the model's own. */
+  readonly attacks?: OwnAttacks;
+}
+
+export type OwnAttacks = { readonly [kind in AttackKind]?: GenuineRatios & { readonly revision: string } };
+
+export interface OwnCalibration {
+  readonly section: Readonly<Record<string, unknown>>;
+  readonly attacks: OwnAttacks;
+  readonly revision: string;
 }
 
 /** The calibration's section and revision; refuses what is not one, and one of another network. */
-export async function readCalibrationFile(
-  bytes: Uint8Array,
-  modelRevision: string,
-): Promise<{ readonly section: Readonly<Record<string, unknown>>; readonly revision: string }> {
+export async function readCalibrationFile(bytes: Uint8Array, modelRevision: string): Promise<OwnCalibration> {
   let file: Partial<CalibrationFile> | null;
   try {
     file = JSON.parse(new TextDecoder().decode(bytes)) as Partial<CalibrationFile> | null;
@@ -38,7 +47,25 @@ export async function readCalibrationFile(
   if (file.modelRevision !== modelRevision)
     throw refused('it was fitted to another model; run "vivavoce calibrate" again with this one');
   if (typeof file.calibration !== "object" || file.calibration === null) throw refused("it has no calibration");
-  return { section: file.calibration, revision: await sha256(bytes) };
+  return { section: file.calibration, attacks: ownAttacks(file.attacks), revision: await sha256(bytes) };
+}
+
+function ownAttacks(attacks: unknown = {}): OwnAttacks {
+  const fits = Object.values((attacks ?? {}) as OwnAttacks);
+  if (typeof attacks !== "object" || !fits.every((fit) => typeof fit?.revision === "string" && isGenuineRatios(fit)))
+    throw refused("its thresholds of attacks are none");
+  return attacks as OwnAttacks;
+}
+
+/** The attack networks under a calibration of an operator's own; refused where it was fitted to others. */
+export function attacksUnder(own: OwnAttacks, models: readonly AttackModel[]): AttackModel[] {
+  return models.map((model) => {
+    const fit = own[model.kind];
+    if (!fit) return model;
+    if (fit.revision !== model.revision)
+      throw refused(`it was fitted to another network for ${model.kind} speech; run "vivavoce calibrate" again`);
+    return { ...model, genuine: { location: fit.location, scale: fit.scale } };
+  });
 }
 
 const refused = (why: string) => new EngineError("BAD_CALIBRATION", `the calibration file cannot be used: ${why}`);

@@ -1,6 +1,6 @@
 import { attackModelsOf } from "./attack-network.js";
 import { calibrationOf } from "./calibration.js";
-import { readCalibrationFile } from "./calibration-file.js";
+import { attacksUnder, readCalibrationFile } from "./calibration-file.js";
 import { EngineError } from "./engine-error.js";
 import { InThread } from "./in-thread.js";
 import { type ModelFile, readModelFile } from "./model-file.js";
@@ -53,7 +53,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngi
       : await readCalibration(options.calibration);
   const calibrated = own
     ? await readCalibrationFile(own, model.revision)
-    : { section: model.calibration, revision: model.calibrationRevision };
+    : { section: model.calibration, attacks: {}, revision: model.calibrationRevision };
   const dimensions = dimensionsOf(model);
   const windowSeconds = windowSecondsOf(model);
   const threadModel: ThreadModel = {
@@ -69,7 +69,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngi
       weights: weightsOf(model.network.tensors, shared),
     },
     windowFrames: Math.round(windowSeconds * 100),
-    attacks: attackModelsOf(model),
+    attacks: attacksUnder(calibrated.attacks, attackModelsOf(model)),
   };
   const threads =
     workers === 0

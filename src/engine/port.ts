@@ -216,5 +216,7 @@ export interface Engine {
   attack(kind: AttackKind, samples: Float32Array, rateHz: number, options?: CallOptions): Promise<AttackScore>;
   /** The same for audio that arrives in parts. */
   attackStream(kind: AttackKind, rateHz: number, options?: CallOptions): Promise<AttackStream>;
+  /** The ratio that genuine speech exceeds at this rate, by more than what its reliability leaves open. */
+  attackThreshold(kind: AttackKind, falseAlarmRate: number): number;
   close(): Promise<void>;
 }

@@ -101,13 +101,23 @@ export class VoiceEngine implements Engine {
     return this.#attackListening(kind, rateHz, options);
   }
 
-  #attackListening(kind: AttackKind, rateHz: number, options: CallOptions): AttackListening {
-    if (this.#closed) throw new EngineError("CLOSED", "the engine is closed");
+  attackThreshold(kind: AttackKind, falseAlarmRate: number): number {
+    const { location, scale } = this.#attackModel(kind).genuine;
+    // Where nothing speaks for an attack none is found, however low genuine speech stays.
+    return Math.max(0, location - scale * Math.log(falseAlarmRate));
+  }
+
+  #attackModel(kind: AttackKind): AttackModel {
     const model = this.#attacks.find((carried) => carried.kind === kind);
     if (!model) {
       throw new NotSupportedError(`the model ${this.model.calibrationModelId} has no network for ${kind} attacks`);
     }
-    return new AttackListening(this.#threads, model, rateHz, options);
+    return model;
+  }
+
+  #attackListening(kind: AttackKind, rateHz: number, options: CallOptions): AttackListening {
+    if (this.#closed) throw new EngineError("CLOSED", "the engine is closed");
+    return new AttackListening(this.#threads, this.#attackModel(kind), rateHz, options);
   }
 
   /** WebAssembly memory of the threads, in bytes. */

@@ -11,13 +11,7 @@ import { StatusError } from "../contract/status-error.js";
 import type { AttackKind, AttackScore, AttackStream, Engine, VoiceAnalysis } from "../engine/port.js";
 import type { MediaSegment } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
-import {
-  attackThreshold,
-  decideAttack,
-  type JudgedEvidence,
-  type Outcome,
-  rateOfOneComparison,
-} from "../voiceprint/decision.js";
+import { decideAttack, type JudgedEvidence, type Outcome, rateOfOneComparison } from "../voiceprint/decision.js";
 import { outcomeForValidity } from "../voiceprint/quality-gate.js";
 import { riskOf } from "../voiceprint/risk.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
@@ -104,7 +98,7 @@ export class AttackChecks {
     const rate = rateOfOneComparison(this.set.targetFalseAlarmRateForAttacks, 1, looks);
     const results: AttackResults = {};
     for (const kind of this.kinds) {
-      const found = analysis && (await checkAttack(kind, this.audio!, analysis, attackThreshold(rate), this.options));
+      const found = analysis && (await checkAttack(kind, this.audio!, analysis, rate, this.options));
       // Audio that is unfit to know a voice by may be an attack all the same (played into a hall, say); that it is none is not said of it.
       const answers = validity === AudioValidity.AUDIO_OK || found?.outcome.decision === Decision.FRAUD;
       results[kind] = found && answers ? found : withoutScore(validity);
@@ -139,6 +133,10 @@ export class AttackAudio {
   async score(kind: AttackKind, seconds: number): Promise<AttackScore> {
     await this.hear(seconds);
     return this.#streams!.get(kind)!.score();
+  }
+
+  threshold(kind: AttackKind, falseAlarmRate: number): number {
+    return this.deps.engine.attackThreshold(kind, falseAlarmRate);
   }
 
   /** All that there is, up to `seconds` from the beginning. */
@@ -180,14 +178,14 @@ async function checkAttack(
   kind: AttackKind,
   audio: AttackAudio,
   analysis: VoiceAnalysis,
-  threshold: number,
+  falseAlarmRate: number,
   options: OperationOptions,
 ): Promise<AttackResult> {
   try {
     const score = await audio.score(kind, analysis.measures.grossSeconds);
     if (!Number.isFinite(score.llr) || Number.isNaN(score.reliability))
       throw new Error("the engine gave no attack score");
-    const evidence = { ...score, threshold };
+    const evidence = { ...score, threshold: audio.threshold(kind, falseAlarmRate) };
     const { decision, reason, general } = decideAttack(kind, evidence);
     return {
       outcome: general,

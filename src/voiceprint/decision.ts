@@ -113,12 +113,6 @@ const outcomes: Readonly<Record<PrintKind, Readonly<Record<Verdict, Outcome>>>> 
 export const decide = (kind: PrintKind, evidence: JudgedEvidence): Outcome => outcomes[kind][judge(evidence)];
 
 /**
- * For a calibrated ratio, genuine audio exceeds t with a probability of at most exp(-t): the threshold that keeps a
- * false-alarm rate, whatever the attack network.
- */
-export const attackThreshold = (targetFalseAlarmRate: number): number => -Math.log(targetFalseAlarmRate);
-
-/**
  * For attacks the band has no bound: a network that heard nothing (ratio 1, reliability 0) is far below any threshold,
  * and must not pass for one that heard a living voice. With half of what can be known it is a factor of ten either way.
  */
@@ -127,6 +121,9 @@ export function attackHalfWidth(reliability: number): number {
   return known === 0 ? Number.POSITIVE_INFINITY : ((1 - known) / known) * Math.LN10;
 }
 
+/** With as much left open, a ratio of 1 still speaks for a living voice. */
+const mostLeftOpen = Math.log(100);
+
 /**
  * An attack is found above the threshold. But that no risk was detected is said only where the evidence speaks for a living voice: a synthesizer
  * that the network never heard often stays between the two, and there nothing is known.
@@ -134,7 +131,7 @@ export function attackHalfWidth(reliability: number): number {
 export function judgeAttack({ llr, reliability, threshold }: JudgedEvidence): Verdict {
   const half = attackHalfWidth(reliability);
   if (llr >= threshold + half) return "above";
-  return llr < Math.min(0, threshold - half) ? "below" : "near";
+  return llr < Math.min(0, mostLeftOpen - half) ? "below" : "near";
 }
 
 export type AttackKind = "synthetic" | "playback";

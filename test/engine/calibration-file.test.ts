@@ -54,3 +54,29 @@ test("a model without a calibration is refused, and opens with a file", async ()
   const file = bytesOf({ format: "vivavoce-calibration", version: 1, modelRevision: revision, calibration });
   await (await openEngine({ workers: 0, model: bare, calibration: file })).close();
 });
+
+test("thresholds of attacks fitted to one's own calls take the place of the model's, for the network they were fitted to", async () => {
+  const both = randomModel({ attacks: ["synthetic", "playback"] });
+  const plain = await openEngine({ workers: 0, model: both, calibration: null });
+  const silence = new Float32Array(16_000);
+  const { revision } = await plain.attack("synthetic", silence, 16_000);
+  const opened = (fit: unknown) =>
+    openEngine({
+      workers: 0,
+      model: both,
+      calibration: bytesOf({
+        format: "vivavoce-calibration",
+        version: 1,
+        modelRevision: plain.model.revision,
+        calibration: { terms },
+        attacks: { synthetic: fit },
+      }),
+    });
+  const own = await opened({ revision, location: 1, scale: 0.5 });
+  expect(own.attackThreshold("synthetic", 0.01)).toBeCloseTo(1 + 0.5 * Math.log(100), 12 /* rounding */);
+  expect(own.attackThreshold("playback", 0.01)).toBe(plain.attackThreshold("playback", 0.01));
+  await Promise.all([plain.close(), own.close()]);
+  await expect(opened({ revision: "0".repeat(64), location: 1, scale: 0.5 })).rejects.toThrow(/another network/);
+  for (const wrong of [{ revision, location: 1, scale: 0 }, { revision, scale: 1 }, { location: 1, scale: 1 }, null, 7])
+    await expect(opened(wrong)).rejects.toMatchObject({ code: "BAD_CALIBRATION" });
+});

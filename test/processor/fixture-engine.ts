@@ -143,6 +143,7 @@ export function fixtureEngine(): Engine & { readonly behavior: FixtureBehavior }
         score: () => this.attack(kind, joined(...chunks), rate),
       };
     },
+    attackThreshold: (_, rate) => -Math.log(rate),
     async attack(kind, samples, rate): Promise<AttackScore> {
       behavior.before("attack");
       behavior.attackSeconds.push(samples.length / rate);

@@ -11,7 +11,8 @@ import numpy as np, soundfile, torch
 import audio
 from bank import STEP
 from channel import mulaw
-from network import Attack, Fronts, prepared
+from network import Fronts, prepared
+from quantize import restored
 from train import eer
 
 WINDOW = int(3.2 * audio.RATE)
@@ -32,13 +33,6 @@ def recorded(folder):
         if label in ("genuine", "attack"):
             x, rate = soundfile.read(f"{folder}/{file}", dtype="float32")
             yield label, system, audio.resample(x, rate)
-
-
-def restored(names):
-    states = [torch.load(n, map_location="cpu") for n in names.split("+")]
-    net = Attack("synthetic", ("linear", "short"))
-    net.load_state_dict({k: sum(s[k].float() for s in states) / len(states) if v.is_floating_point() else v for k, v in states[0].items()})
-    return net.eval()
 
 
 @torch.no_grad()
@@ -62,7 +56,7 @@ def through_line(x):
 
 def main(folder, *names):
     torch.set_num_threads(1)
-    nets, fronts, rows = [restored(n) for n in names], Fronts(("linear", "short")), []
+    nets, fronts, rows = [restored(n, "synthetic") for n in names], Fronts(("linear", "short")), []
     every = int(os.environ.get("EVERY", 1))  # attacks: one in so many, where time is short
     if os.path.exists(folder + "/list.tsv"):
         for label, system, x in recorded(folder):

@@ -1,11 +1,12 @@
-"""python3 extract.py MIRROR WAVS OUT: writes DEV, what the attack networks are measured on and never trained on.
+"""python3 extract.py MIRROR WAVS OUT [left]: writes DEV, what the attack networks are measured on and never trained on. left: what they are calibrated on instead:
+the galleries that choices are made on, the corpora that training leaves out (run.sh), and of the others the voices that it holds out.
 
 OUT/<system>/<n>.wav as published (mono, 16 bits, the file's own rate) and OUT/list.tsv: file, genuine or attack, system. Genuine: the DEV speech corpora and
 recorded speech of the galleries' pages. At most 120 files of a system. WAVS: synthesize.py's and kokoro.py's output. Every genuine
 recording is also there replayed (system replay): a loudspeaker that training never drew (filters of another kind, another distortion), then a
 measured room of GoogleChromeLabs/web-audio-samples, at the recording's own rate.
 """
-import os, random, sys
+import os, random, sys, zlib
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import numpy as np, soundfile
@@ -14,15 +15,17 @@ import audio, corpora, sources
 
 MOST, SPEAKERS, CLIPS, SECONDS = 120, 60, 2, 8
 # Rooms, plates and spaces a loudspeaker may stand in; the others of the folder are effects.
+LEFT_OUT = "persian", "dspspeech", "arabic"  # corpora, as run.sh says
 ROOMS = "binaural cardiod diffusor echo-chamber kitchen omni spatialized super-ceiling".split()
 
 
 def speakers(name):
     """Up to two recordings of a speaker, short takes joined."""
-    takes, chance = {}, random.Random(name)
-    repo, _ = corpora.DEV[name]
+    takes, chance, measured = {}, random.Random(name), name in corpora.DEV
+    repo, _ = {**corpora.TRAIN, **corpora.DEV}[name]
     for sha, speaker, session in corpora.rows(name):
-        takes.setdefault(speaker, {}).setdefault(session if name != "fsdd" else "", []).append(sha)
+        if measured or name in LEFT_OUT or zlib.crc32(f"{name}/{speaker}".encode()) % 10 == 0:  # train.held_out
+            takes.setdefault(speaker, {}).setdefault(session if measured and name != "fsdd" else "", []).append(sha)
     for speaker in chance.sample(sorted(takes), min(SPEAKERS, len(takes))):
         sessions = takes[speaker]
         for session in chance.sample(sorted(sessions), min(CLIPS, len(sessions))):
@@ -38,12 +41,12 @@ def speakers(name):
                 yield "genuine", name, np.concatenate(parts)[: SECONDS * rate], rate
 
 
-def galleries(mirror, wavs):
-    rows = [r for r in [*sources.galleries(mirror), *sources.synthesized(wavs)] if r[0] == "dev"]
+def galleries(mirror, wavs, split):
+    rows = [r for r in [*sources.galleries(mirror), *sources.synthesized(wavs)] if r[0] == split]
     random.Random(7).shuffle(rows)
     made = {}
     for _, label, system, _, read in rows:
-        if made.get(system, 0) < MOST and (got := audio.read(read())):
+        if made.get(system, 0) < (MOST if split == "dev" else 24 if label == "attack" else 60) and (got := audio.read(read())):
             made[system] = made.get(system, 0) + 1
             yield label, system, got[0][: SECONDS * got[1]], got[1]
 
@@ -81,16 +84,16 @@ def replayed(x, rate, room, chance):
     return audio.resample(y.astype(np.float32), audio.RATE, rate)
 
 
-def main(mirror, wavs, out):
+def main(mirror, wavs, out, left=""):
     corpora.MIRROR = mirror
     count, chance, spaces = {}, random.Random(11), list(rooms(mirror))
     print(len(spaces), "rooms", flush=True)
     os.makedirs(out, exist_ok=True)
     with open(out + "/list.tsv", "w") as table:
-        for rows in (galleries(mirror, wavs), *map(speakers, ("cvau-dev", "wuw-dev", "fsdd"))):
+        for rows in (galleries(mirror, wavs, "choose" if left else "dev"), *map(speakers, corpora.TRAIN if left else ("cvau-dev", "wuw-dev", "fsdd"))):
             for label, system, x, rate in rows:
                 made = [(label, system, x)]
-                if label == "genuine":
+                if label == "genuine" and (not left or chance.random() < 0.3):
                     made.append(("replay", "replay of " + system, replayed(x, rate, chance.choice(spaces), chance)))
                 for label, system, x in made:
                     count[system] = count.get(system, 0) + 1
@@ -103,4 +106,4 @@ def main(mirror, wavs, out):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4])
+    main(*sys.argv[1:5])

@@ -11,7 +11,8 @@ import collections, os, re, sys
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import numpy as np, torch
 import audio, sources
-from compare import WINDOW, restored
+from compare import WINDOW
+from quantize import restored
 from network import Fronts, prepared
 from train import eer
 
@@ -34,7 +35,7 @@ def main(mirror, *names):
         if m := re.match(r"(dataset|dataset_vctk|dataset_acoustic_maintenance)/(\w+)/(\d+)\.wav$", path):
             files[m[1], m[3]][m[2]] = sha
     for name in names:
-        net, rows = restored(name), []
+        net, rows = restored(name, "synthetic"), []
         for key, found in files.items():
             prompt, genuine = (next((found.pop(k) for k in kinds if k in found), None) for kinds in (("3s_ref", "ref"), ("truth", "gt")))
             if prompt and genuine:

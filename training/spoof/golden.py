@@ -1,5 +1,5 @@
 """python3 golden.py MODEL.vvm OUT.json KIND=CHECKPOINT.pt…: the float networks' scores of synthesized voices, for test/nn/attack.test.ts.
-Checkpoints as quantize.py takes them."""
+Checkpoints as quantize.py takes them; KIND= leaves the scores in OUT.json as they are (only the calibration of that network changed)."""
 import json, os, struct, subprocess, sys
 import numpy as np, torch
 from network import Fronts, prepared
@@ -15,6 +15,9 @@ def main(model, out, *named):
     hashes, kinds = {s["name"]: s["sha256"] for s in header["sections"]}, []
     voices = [torch.from_numpy(np.frombuffer(subprocess.run(["node", EMBED, "--voice", str(v)], stdout=subprocess.PIPE, check=True).stdout, "<f4").copy()) for v in VOICES]
     for kind, checkpoint in (n.split("=", 1) for n in named):
+        if not checkpoint:
+            kinds.append(next(k for k in json.load(open(out)) if k["kind"] == kind) | {"revision": hashes[kind]})
+            continue
         net = restored(checkpoint, kind)
         fronts = Fronts(net.names)
         with torch.no_grad():

@@ -19,6 +19,14 @@ def opened(path):
     return header, {s["name"]: data[s["offset"] : s["offset"] + s["bytes"]] for s in header["sections"]}
 
 
+def written(out, header, sections):
+    made = model_file(header["family"], header["licence"], header["trainingData"], sections)
+    with open(out + ".part", "wb") as f:
+        f.write(made)
+    os.replace(out + ".part", out)
+    print(f"{out}: {len(made):,} bytes", {name: len(part) for name, part in sections.items()})
+
+
 def main(source, out, *named):
     header, sections = opened(source)
     for name, folder in (n.split("=", 1) for n in named):
@@ -33,11 +41,7 @@ def main(source, out, *named):
             continue
         tensors = [(t, np.load(f"{folder}/{t}.npy")) for t in json.load(open(folder + "/order.json"))]
         sections[name] = section(json.load(open(folder + "/description.json")), tensors)
-    made = model_file(header["family"], header["licence"], header["trainingData"], sections)
-    with open(out + ".part", "wb") as f:
-        f.write(made)
-    os.replace(out + ".part", out)
-    print(f"{out}: {len(made):,} bytes", {name: len(part) for name, part in sections.items()})
+    written(out, header, sections)
 
 
 if __name__ == "__main__":

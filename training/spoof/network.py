@@ -8,7 +8,7 @@ short    four frames of 4 ms in place of one of 25 ms, 32 bins of 250 Hz: pulses
 import os
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 
-WIDER = bool(os.environ.get("WIDER"))  # LOG.md 11: a network that is not shipped
+WIDER = bool(os.environ.get("WIDER"))  # LOG.md 15: a network that is not shipped
 
 # Channels after each plane, by what is looked for: a loudspeaker is heard in a coarse picture, a vocoder's traces are finer.
 CHANNELS = {"synthetic": (16, 32, 64, 64) if WIDER else (16, 24, 40, 40), "playback": (8, 16, 16, 16)}

@@ -1,6 +1,7 @@
 """python3 quantize.py CHECKPOINT.pt KIND SPEECH OUT: an attack network as a folder that ../export.py takes with --section KIND=OUT.
 
-KIND: synthetic or playback. CHECKPOINT.json beside the checkpoint (train.py writes both) gives the log-likelihood ratio.
+KIND: synthetic or playback. Several checkpoints joined by + are the mean of their weights. CHECKPOINT.json beside each (train.py writes both) gives the
+log-likelihood ratio, until rates.py fits it.
 SPEECH: a folder of .wav at 16 kHz the activations are calibrated on. Batch norms are folded, weights are i8 with one scale for each output
 (i16 for the first layers and the two small maps), as in ../export.py; activations 12 bits with one step for all channels of a layer, so that speech
 unlike SPEECH has room.
@@ -20,9 +21,9 @@ ARCHITECTURES = {"synthetic": "attack-2", "playback": "attack-1"}
 
 def restored(checkpoint, kind):
     """The float network."""
-    weights = {k: v.float() if v.is_floating_point() else v for k, v in torch.load(checkpoint, map_location="cpu").items()}
+    states = [torch.load(path, map_location="cpu") for path in checkpoint.split("+")]
     net = Attack(kind, FRONTS[kind])
-    net.load_state_dict(weights)
+    net.load_state_dict({k: sum(s[k].float() for s in states) / len(states) if v.is_floating_point() else v for k, v in states[0].items()})
     return net.eval()
 
 
@@ -108,7 +109,8 @@ def tensors(net, seen):
 
 
 def main(checkpoint, kind, speech, out):
-    net, calibration = restored(checkpoint, kind), json.load(open(checkpoint.removesuffix(".pt") + ".json"))["calibration"]
+    net = restored(checkpoint, kind)
+    calibration = np.mean([json.load(open(path.removesuffix(".pt") + ".json"))["calibration"] for path in checkpoint.split("+")], 0).tolist()
     os.makedirs(out, exist_ok=True)
     written = tensors(net, peaks(net, features(speech, net.names)))
     for name, array in written:

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The accelerator's part of the recipe. FOLDER: pack/ (pack.py's files), hifigan/, codecs/ (libraries), start.pt (widen.py's).
+# The accelerator's part of the recipe. FOLDER: first/ (a shard of pack.py's), pack/ (all of them), hifigan/, codecs/ (libraries), start.pt (widen.py's).
 # bash run.sh begin FOLDER SECONDS       simulates rooms and trains vocoders of our own on the shards that are there, while others are still on their way
 # bash run.sh rest FOLDER OUT SECONDS    the rest within SECONDS: copies, codecs, and three runs side by side, whose weights are copied to OUT as they come;
 #                                        three corpora of genuine speech are left out, for calibration

@@ -1,0 +1,75 @@
+"""python3 rates.py MODEL.vvm OUT.vvm SCORES.json: how high genuine speech reaches in the attack checks, on sources that were left out of training: what their
+false-alarm rates are kept by.
+
+SCORES.json: `npm run bench:accuracy -- --spoof --scores SCORES.json --corpora LEFT --model MODEL.vvm`, LEFT by `extract.py … left`; all lines and lengths together,
+every source weighing the same. What a recording reaches is its ratio less what its reliability leaves open; the tenth that reaches highest is taken for an
+exponential tail. Leaving each source out in turn shows what rate a target of 1 % comes to. Said beside it: the ratio that these recordings would give.
+OUT may be MODEL; only the descriptions of the attack sections change.
+"""
+import json, os, sys
+from collections import defaultdict
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import numpy as np
+from export import section
+from insert import opened, written
+from train import platt
+
+TARGET, TOP = 0.01, 0.1
+KINDS = {"i8": "<i1", "i16": "<i2", "f32": "<f4"}
+
+
+def parts(data):
+    """Description and tensors of a section."""
+    described = json.loads(data[16 : 16 + int.from_bytes(data[:4], "little")])
+    tensors = described.pop("tensors")
+    return described, [(t["name"], np.frombuffer(data, KINDS[t["dtype"]], t["bytes"] // np.dtype(KINDS[t["dtype"]]).itemsize, t["offset"]).reshape(t["shape"])) for t in tensors]
+
+
+def even(rows):
+    """Weights with which every system and source counts the same."""
+    sizes = defaultdict(int)
+    for r in rows:
+        sizes[r["label"], r["system"]] += 1
+    return np.array([1 / sizes[r["label"], r["system"]] for r in rows])
+
+
+def tail(reach, weight):
+    """location, scale of P(reach > location + scale · x) = exp(-x), by the highest tenth."""
+    order = np.argsort(-reach)
+    share = np.cumsum(weight[order]) / weight.sum()
+    at = int(np.searchsorted(share, TOP))
+    top, w, edge = reach[order[:at]], weight[order[:at]], reach[order[at]]
+    scale = float(((top - edge) * w).sum() / w.sum())
+    return float(edge + scale * np.log(TOP)), scale
+
+
+def fitted(kind, rows):
+    """-> location, scale"""
+    rows = [r for r in rows if r["kind"] == kind and r["reliability"] > 0 and r["label"] in ("genuine", "attack", "replay")]
+    llr, attack, weight = np.array([r["llr"] for r in rows]), np.array([r["label"] != "genuine" for r in rows]), even(rows)
+    reach, source, line = llr - np.array([r["leftOpen"] for r in rows]), np.array([r["system"] for r in rows]), np.array([r["condition"] for r in rows])
+    at = lambda some: (lambda location, scale: location - scale * np.log(TARGET))(*tail(reach[some], weight[some]))
+    location, scale = tail(reach[~attack], weight[~attack])
+    bound, share = at(~attack), lambda some: 100 * np.average(reach[some] > bound, weights=weight[some])
+    slope, offset = platt(llr, attack.astype(float), weight)
+    print(f"{kind}: genuine reaches {bound:.2f} at {100 * TARGET:.0f} %, scale {scale:.2f}; by these recordings the ratio were {slope:.2f} · itself + {offset:.2f}")
+    for name in dict.fromkeys(line):
+        print(f"   {name:12s} above it: genuine {share(~attack & (line == name)):.1f} %, attacks {share(attack & (line == name)):.0f} %")
+    met = {s: 100 * np.mean(reach[~attack & (source == s)] > at(~attack & (source != s))) for s in sorted(set(source[~attack])) if (~attack & (source == s)).sum() >= 20}
+    print("   left out, %:", {s: round(v, 1) for s, v in met.items()}, f"mean {np.mean(list(met.values())):.2f}")
+    return location, scale
+
+
+def main(source, out, scores):
+    rows = json.load(open(scores))
+    header, sections = opened(source)
+    for kind in ("synthetic", "playback"):
+        description, tensors = parts(sections[kind])
+        location, scale = fitted(kind, rows)
+        sections[kind] = section({**description, "genuine": dict(location=location, scale=scale)}, tensors)
+    written(out, header, sections)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4])
