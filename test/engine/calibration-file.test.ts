@@ -68,7 +68,7 @@ test("thresholds of attacks fitted to one's own calls take the place of the mode
         format: "vivavoce-calibration",
         version: 1,
         modelRevision: plain.model.revision,
-        calibration: { terms },
+        calibration,
         attacks: { synthetic: fit },
       }),
     });
