@@ -65,6 +65,13 @@ export async function genuineReach(
   return { revision, reach };
 }
 
+/** The model's own location and scale, by rates so low that no threshold is held at 0. */
+function ratiosOf(kind: AttackKind, engine: Pick<Engine, "attackThreshold">) {
+  const [low, lower] = [1e-9, 1e-10] as const;
+  const scale = (engine.attackThreshold(kind, lower) - engine.attackThreshold(kind, low)) / Math.LN10;
+  return { location: engine.attackThreshold(kind, low) + scale * Math.log(low), scale };
+}
+
 /** `null` where the recordings are too few to say anything. */
 export function fitAttack(
   { revision, reach }: GenuineReach,
@@ -73,14 +80,14 @@ export function fitAttack(
 ): FittedAttack | null {
   const recordings = reach.length;
   if (recordings < leastRecordings) return null;
-  const own = engine.attackThreshold(kind, top);
-  const ownScale = engine.attackThreshold(kind, top / Math.E) - own;
+  const model = ratiosOf(kind, engine);
+  const own = model.location - model.scale * Math.log(top);
   const sorted = reach.toSorted((a, b) => b - a);
   const count = Math.ceil(top * recordings);
   const edge = sorted[count]!;
   const excess = sorted.slice(0, count).reduce((sum, value) => sum + value - edge, 0) / count;
   const weight = recordings / (recordings + evenRecordings);
-  const scale = ownScale * Math.max(leastScale, excess / ownScale) ** weight;
+  const scale = model.scale * Math.max(leastScale, excess / model.scale) ** weight;
   const at = own + weight * (edge - own);
   return { revision, location: at + scale * Math.log(top), scale, recordings, weight };
 }
