@@ -15,12 +15,11 @@ import {
   fitCalibration,
   underFit,
 } from "../evaluate/calibrate.js";
-import { decodeFile } from "../evaluate/decode.js";
 import { rate } from "../evaluate/format.js";
 import type { ScoredTrial } from "../evaluate/summary.js";
 import { readTrialSet } from "../evaluate/trials.js";
 import { CommandError } from "./command-error.js";
-import { evaluated, type TrialOptions } from "./evaluate.js";
+import { decode, evaluated, type TrialOptions } from "./evaluate.js";
 import { createOutput, facts, table } from "./output.js";
 import { createProgress } from "./progress.js";
 import { wholeNumber } from "./shared-options.js";
@@ -95,12 +94,7 @@ async function fittedAttacks(path: string, options: Options): Promise<FittedAtta
     for (const kind of engine.model.attacks) {
       progress.start(`${kind} speech`, files.length);
       const onProgress = (done: number) => progress.set(done);
-      const heard = await genuineReach(
-        files,
-        kind,
-        { engine, decode: decodeFile },
-        { concurrency: 2 * workers, onProgress },
-      );
+      const heard = await genuineReach(files, kind, { engine, decode }, { concurrency: 2 * workers, onProgress });
       const fit = fitAttack(heard, kind, engine);
       if (fit) fits[kind] = fit;
     }

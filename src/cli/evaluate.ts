@@ -94,6 +94,9 @@ async function run(path: string | undefined, options: Options): Promise<void> {
   if (evaluation.summary === null) process.exitCode = ExitCode.undecided;
 }
 
+/** WAV, or what can be turned into it. */
+export const decode = async (bytes: Uint8Array) => readRecording(await toWav(bytes));
+
 /** Hears the recordings of a folder or list and scores its trials. */
 export async function evaluated(
   path: string,
@@ -124,7 +127,7 @@ export async function evaluated(
     let phase = "";
     const evaluation = await evaluate(
       set,
-      { engine, decode: async (bytes) => readRecording(await toWav(bytes)), cache },
+      { engine, decode, cache },
       {
         concurrency: workers * 2,
         resamples,

@@ -27,6 +27,9 @@ import { Scoring } from "./scoring.js";
 import type { ThreadModel } from "./thread-work.js";
 import type { Threads } from "./threads.js";
 
+/** No attack is found below a ratio of e. */
+const leastAttackThreshold = 1;
+
 /** The engine over any threads. What answers at once (thresholds, galleries) is done here, the rest there. */
 export class VoiceEngine implements Engine {
   readonly model: ModelInfo;
@@ -103,8 +106,8 @@ export class VoiceEngine implements Engine {
 
   attackThreshold(kind: AttackKind, falseAlarmRate: number): number {
     const { location, scale } = this.#attackModel(kind).genuine;
-    // Where nothing speaks for an attack none is found, however low genuine speech stays.
-    return Math.max(0, location - scale * Math.log(falseAlarmRate));
+    // However low genuine speech stays where it was measured: a source unlike those reaches higher (training/spoof/LOG.md 16).
+    return Math.max(leastAttackThreshold, location - scale * Math.log(falseAlarmRate));
   }
 
   #attackModel(kind: AttackKind): AttackModel {

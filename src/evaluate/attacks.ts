@@ -65,7 +65,7 @@ export async function genuineReach(
   return { revision, reach };
 }
 
-/** The model's own location and scale, by rates so low that no threshold is held at 0. */
+/** The model's own location and scale, by rates so low that no threshold is the least. */
 function ratiosOf(kind: AttackKind, engine: Pick<Engine, "attackThreshold">) {
   const [low, lower] = [1e-9, 1e-10] as const;
   const scale = (engine.attackThreshold(kind, lower) - engine.attackThreshold(kind, low)) / Math.LN10;

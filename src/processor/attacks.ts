@@ -136,7 +136,7 @@ export class AttackAudio {
   }
 
   threshold(kind: AttackKind, falseAlarmRate: number): number {
-    return this.deps.engine.attackThreshold(kind, falseAlarmRate);
+    return this.engine.attackThreshold(kind, falseAlarmRate);
   }
 
   /** All that there is, up to `seconds` from the beginning. */

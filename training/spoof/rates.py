@@ -16,6 +16,7 @@ from insert import opened, written
 from train import platt
 
 TARGET, TOP = 0.01, 0.1
+LEAST = 1  # of thresholds, as src/engine/voice-engine.ts has it
 KINDS = {"i8": "<i1", "i16": "<i2", "f32": "<f4"}
 
 
@@ -51,7 +52,7 @@ def fitted(kind, rows):
     reach, source, line = llr - np.array([r["leftOpen"] for r in rows]), np.array([r["system"] for r in rows]), np.array([r["condition"] for r in rows])
     at = lambda some: (lambda location, scale: location - scale * np.log(TARGET))(*tail(reach[some], weight[some]))
     location, scale = tail(reach[~attack], weight[~attack])
-    bound, share = at(~attack), lambda some: 100 * np.average(reach[some] > bound, weights=weight[some])
+    bound, share = max(LEAST, at(~attack)), lambda some: 100 * np.average(reach[some] > bound, weights=weight[some])
     slope, offset = platt(llr, attack.astype(float), weight)
     print(f"{kind}: genuine reaches {bound:.2f} at {100 * TARGET:.0f} %, scale {scale:.2f}; by these recordings the ratio were {slope:.2f} · itself + {offset:.2f}")
     for name in dict.fromkeys(line):
