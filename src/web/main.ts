@@ -9,7 +9,7 @@ import { loadModel, modelOfPage } from "./model-loading.js";
 import { PeopleMode } from "./people-mode.js";
 import { PrivacyPanel } from "./privacy-panel.js";
 import { Stage } from "./stage.js";
-import { strings } from "./strings.js";
+import { language, strings } from "./strings.js";
 import { Tabs } from "./tabs.js";
 import { VerifyMode } from "./verify-mode.js";
 import type { Voices } from "./voices.js";
@@ -67,6 +67,7 @@ async function keepPage(): Promise<void> {
   }
 }
 
+document.documentElement.lang = language;
 begin();
 document.body.append(
   element(

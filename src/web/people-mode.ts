@@ -1,6 +1,6 @@
 import { element } from "./dom.js";
 import type { Mode, WhenReady } from "./mode.js";
-import { strings } from "./strings.js";
+import { language, strings } from "./strings.js";
 import type { KnownPerson } from "./voices.js";
 
 export class PeopleMode implements Mode {
@@ -29,7 +29,7 @@ export class PeopleMode implements Mode {
 
   #row({ name, template, createdAt }: KnownPerson): HTMLElement {
     const { enrolledOn, speech, untrained, exportOf, eraseOf } = strings.people;
-    const day = new Date(createdAt).toLocaleDateString("en", { dateStyle: "medium" });
+    const day = new Date(createdAt).toLocaleDateString(language, { dateStyle: "medium" });
     const about = template ? `${enrolledOn(day)}, ${speech(template.netSpeechSeconds)}` : untrained;
     const actions = element("div", { class: "actions" });
     const row = element(

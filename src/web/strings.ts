@@ -1,175 +1,23 @@
-/** Every word that the page says. Another language is another file of this shape. */
+/** Every word that the page says, in the first of the browser's languages that it speaks. */
+import { de } from "./words/de.js";
+import { en, type Words } from "./words/en.js";
+import { es } from "./words/es.js";
+import { fr } from "./words/fr.js";
+import { pt } from "./words/pt.js";
+import { zh } from "./words/zh.js";
 
-const seconds = (value: number) => `${value.toFixed(1)} s`;
-/** A minus that is as wide as a plus. */
-const signed = (text: string) => text.replace("-", "−");
-const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1);
+export const languages: Readonly<Record<string, Words>> = { en, de, es, fr, pt, zh };
 
-export const strings = {
-  title: "vivavoce",
-  tagline: "Your voice, recognized on this device.",
-  description: "Enroll and verify your voice in the browser. Nothing leaves the device.",
-  needsScript: "This page computes everything on your device, and needs JavaScript for it.",
+/** "de-AT" is spoken as "de"; English where none of them is spoken. */
+export function languageFor(wanted: readonly string[]): string {
+  const spoken = wanted.map((tag) => tag.toLowerCase().split("-")[0]!).find((tag) => Object.hasOwn(languages, tag));
+  return spoken ?? "en";
+}
 
-  modes: { enroll: "Enroll", verify: "Verify", identify: "Identify", people: "Voices" },
-  modesLabel: "What to do",
+/** Of the page: nobody reads it outside of one. */
+export const language = typeof document === "undefined" ? "en" : languageFor(navigator.languages);
 
-  enroll: {
-    heading: "Enroll a voice",
-    name: "Name",
-    namePlaceholder: "For example, Anna",
-    nameMissing: "First say whose voice it is: enter a name.",
-    hint: "Three short recordings. Read each sentence aloud, as you would speak on the phone.",
-    known: (name: string) => `${name} is enrolled. What you record now is added to that voiceprint.`,
-    steps: (done: number, of: number) => `Recording ${Math.min(done + 1, of)} of ${of}`,
-    stepsDone: (of: number) => `${of} of ${of} recordings`,
-    sentences: [
-      "“My voice is the key that nobody can copy from my pocket.”",
-      "“On a quiet morning the harbor lights go out one after the other.”",
-      "“Seven green bottles stood on the wall until the north wind came.”",
-    ],
-    taken: (left: number) => (left === 1 ? "Good. One more." : `Good. ${left} more.`),
-    trained: (name: string) => `${name}’s voiceprint is ready`,
-    trainedMore: "Switch to Verify and try it.",
-    refused: "That one did not count",
-    inconsistent: "These recordings sound like different people. Record one more.",
-  },
-
-  verify: {
-    heading: "Verify a voice",
-    person: "Who is speaking?",
-    hint: "Say anything. The score moves as you speak; the mark is what is needed.",
-    sentence: "Say anything, for about three seconds.",
-    yes: (name: string) => `It is ${name}`,
-    no: (name: string) => `It is not ${name}`,
-    score: "Score",
-    scoreOf: (score: number, needed: number) => signed(`${score.toFixed(1)}, needed `) + signed(needed.toFixed(1)),
-  },
-
-  identify: {
-    heading: "Who is speaking?",
-    hint: "Compared with every voice enrolled on this device.",
-    sentence: "Say anything, for about three seconds.",
-    yes: (name: string) => `It is ${name}`,
-    no: "Nobody enrolled here",
-    candidates: "Compared with",
-  },
-
-  people: {
-    heading: "Voices on this device",
-    none: "No voice is enrolled yet.",
-    untrained: "not finished",
-    enrolledOn: (day: string) => `enrolled on ${day}`,
-    speech: (value: number) => `${seconds(value)} of speech`,
-    export: "Export",
-    exportOf: (name: string) => `Export ${name}’s voiceprint`,
-    erase: "Erase",
-    eraseOf: (name: string) => `Erase ${name}’s voiceprint`,
-    sure: (name: string) => `Erase all that is kept of ${name}? It cannot be undone.`,
-    yes: "Erase for good",
-    no: "Keep",
-    erased: (name: string) => `${name} is erased.`,
-    exported: (name: string) => `${name}’s voiceprint is in your downloads.`,
-    aboutExport:
-      "An export holds all that is kept: numbers that describe the voice, and measures of the recordings. No audio is kept.",
-  },
-
-  nobody: "No voice is enrolled on this device yet. Enroll one first.",
-  uncertain: "Not sure",
-  uncertainMore: "The score is too near to the mark for what was heard. Speak a little longer, in a quieter place.",
-  failed: "That could not be checked",
-
-  record: {
-    start: "Record",
-    stop: "Stop",
-    asking: "Waiting for the microphone",
-    working: "Listening back",
-    netSpeech: "Speech heard",
-    ofTarget: (have: number, want: number) => `${have.toFixed(1)} of ${want} s`,
-    drop: "or drop recordings here",
-    choose: "Choose recordings",
-    dropHint: "Enrollment takes several files, a check takes one.",
-  },
-
-  meters: {
-    level: "Level",
-    snr: "Speech over noise",
-    clipping: "Clipping",
-    decibels: (value: number) => signed(`${Math.round(value)} dB`),
-    none: "–",
-    clean: "none",
-    clipped: "too loud",
-  },
-
-  pictures: { waveform: "Waveform of what is being said", spectrogram: "Mel spectrogram of what is being said" },
-
-  advice: {
-    ready: "Press the ring and speak.",
-    speak: "Speak now.",
-    keepTalking: "Good. Keep talking.",
-    almost: "Almost there.",
-    closer: "Move closer to the microphone, or speak up.",
-    away: "Too loud: move away from the microphone.",
-    quieter: "Too noisy: find a quieter place.",
-    waiting: "Keep talking; the voice model is still loading.",
-  },
-
-  refusals: {
-    AUDIO_TOO_SHORT: "Too little speech was heard. Speak a little longer.",
-    TOO_SHORT: "Too little speech was heard. Speak a little longer.",
-    AUDIO_TOO_SOFT: "Too soft. Move closer to the microphone, or speak up.",
-    AUDIO_TOO_LOUD: "Too loud, the recording is clipped. Move away from the microphone.",
-    AUDIO_TOO_NOISY: "Too noisy. Find a quieter place.",
-    MULTIPLE_SPEAKERS_DETECTED: "More than one person was heard. One voice at a time.",
-    INVALID_AUDIO: "This recording cannot be read.",
-    ALREADY_ADDED: "This recording was already added. Record a new one.",
-    WRONG_PRINT_TYPE: "This voiceprint was made for another kind of check.",
-    FULL: "This voiceprint is full: it holds as many recordings as it can use.",
-    other: "Something went wrong. Try once more.",
-  } as Readonly<Record<string, string>> & { readonly other: string },
-
-  microphone: {
-    refused:
-      "The browser does not allow the microphone. Allow it for this page (the icon beside the address), then record again. WAV files work without it.",
-    none: "No microphone was found. Plug one in, or drop a WAV file instead.",
-    busy: "The microphone is in use by another program, or does not answer. Close that program, then record again.",
-    muted:
-      "No sound arrives: the microphone is muted. Switch it on (on the microphone, its cable, or in the system’s settings).",
-    silent: "Hardly any sound arrives. Move closer, or choose another microphone in the browser’s settings.",
-    unplugged: "The microphone was disconnected. Plug it in, then record again.",
-    insecure:
-      "A browser gives the microphone only to pages loaded over https or from this machine. WAV files work here.",
-    other: (detail: string) => `The microphone could not be opened (${detail}). WAV files work without it.`,
-  },
-
-  files: {
-    notWav: (name: string, detail: string) => `${name} could not be read: ${detail}`,
-    tooLong: (name: string) => `${name} is longer than ten minutes. A few seconds are enough.`,
-    several: "A check takes one file. The first one was taken.",
-    empty: (name: string) => `${name} holds no sound.`,
-  },
-
-  model: {
-    loading: (have: number, all: number) => `Loading the voice model: ${megabytes(have)} of ${megabytes(all)} MB`,
-    starting: "Starting the voice model",
-    ready: "Voice model ready",
-    failed: (detail: string) => `The voice model could not be loaded: ${detail}`,
-    retry: "Try again",
-  },
-
-  privacy: {
-    short: "On this device only",
-    heading: "Nothing leaves this device",
-    what: "Your voice is recorded, measured and compared in this browser. Voiceprints are kept here, encrypted; audio is not kept at all.",
-    proof: "And you can check it:",
-    locked:
-      "This page has forbidden itself every connection since the voice model was loaded; the browser enforces it.",
-    unlocked: "As soon as the voice model is loaded, the page forbids itself every connection.",
-    requests: (count: number) => (count === 0 ? "Requests since then: none." : `Requests since then: ${count}.`),
-    online: "Switch off your network, reload, and try: everything still works.",
-    offline: "Your network is off, and everything works.",
-  },
-} as const;
+export const strings: Words = languages[language]!;
 
 export type RefusalName = string;
 

@@ -10,6 +10,7 @@ import { readModelFile } from "../../src/engine/model-file.js";
 import { shippedModel } from "../../src/engine/shipped-model.js";
 import { loadConfig } from "../../src/server/config.js";
 import { strings } from "../../src/web/strings.js";
+import { zh } from "../../src/web/words/zh.js";
 import { launch, recordingOf, seriousViolations } from "../chromium.js";
 import { wav } from "../voice.js";
 
@@ -134,6 +135,20 @@ test("names who it is, and says when it is nobody", { timeout: 180_000 }, async 
   expect(await headline()).toBe(strings.identify.yes("Anna"));
   await drop(recordingOf(bert, 6, 6));
   expect(await headline()).toBe(strings.identify.no);
+});
+
+test("speaks the browser's language", { timeout: 60_000 }, async () => {
+  const context = await browser.newContext({ locale: "zh-CN" });
+  try {
+    const theirs = await context.newPage();
+    await theirs.goto(page.url());
+    await theirs.getByRole("heading", { name: zh.enroll.heading }).waitFor();
+    expect(await theirs.getAttribute("html", "lang")).toBe("zh");
+    expect(await theirs.textContent(".advice")).toBe(zh.advice.ready);
+    expect(await seriousViolations(theirs)).toEqual([]);
+  } finally {
+    await context.close();
+  }
 });
 
 test("does not hold up the page while a voice is embedded", { timeout: 180_000 }, async () => {

@@ -1,0 +1,170 @@
+import type { Words } from "./en.js";
+import { numbers } from "./numbers.js";
+
+const { decimal, whole } = numbers("de");
+
+export const de: Words = {
+  title: "vivavoce",
+  tagline: "Ihre Stimme, auf diesem Gerät erkannt.",
+  description: "Stimmen im Browser anlernen und prüfen. Nichts verlässt das Gerät.",
+  needsScript: "Diese Seite rechnet alles auf Ihrem Gerät und braucht dafür JavaScript.",
+
+  modes: { enroll: "Anlernen", verify: "Prüfen", identify: "Erkennen", people: "Stimmen" },
+  modesLabel: "Was möchten Sie tun?",
+
+  enroll: {
+    heading: "Eine Stimme anlernen",
+    name: "Name",
+    namePlaceholder: "Zum Beispiel Anna",
+    nameMissing: "Wessen Stimme ist es? Geben Sie zuerst einen Namen ein.",
+    hint: "Drei kurze Aufnahmen. Lesen Sie jeden Satz laut vor, so wie Sie am Telefon sprechen.",
+    known: (name) => `${name} ist schon angelernt. Neue Aufnahmen werden diesem Stimmabdruck hinzugefügt.`,
+    steps: (done, of) => `Aufnahme ${Math.min(done + 1, of)} von ${of}`,
+    stepsDone: (of) => `${of} von ${of} Aufnahmen`,
+    sentences: [
+      "„Meine Stimme ist der Schlüssel, den mir niemand aus der Tasche nehmen kann.“",
+      "„An einem stillen Morgen gehen die Lichter im Hafen eines nach dem anderen aus.“",
+      "„Sieben grüne Flaschen standen auf der Mauer, bis der Nordwind kam.“",
+    ],
+    taken: (left) => (left === 1 ? "Gut. Noch eine." : `Gut. Noch ${left}.`),
+    trained: (name) => `Der Stimmabdruck von ${name} ist fertig`,
+    trainedMore: "Wechseln Sie zu „Prüfen“ und probieren Sie ihn aus.",
+    refused: "Diese Aufnahme zählt nicht",
+    inconsistent: "Diese Aufnahmen klingen nach verschiedenen Personen. Nehmen Sie noch eine auf.",
+  },
+
+  verify: {
+    heading: "Eine Stimme prüfen",
+    person: "Wer spricht?",
+    hint: "Sagen Sie irgendetwas. Der Wert bewegt sich beim Sprechen; der Strich zeigt, was nötig ist.",
+    sentence: "Sprechen Sie etwa drei Sekunden lang, was Sie möchten.",
+    yes: (name) => `Das ist ${name}`,
+    no: (name) => `Das ist nicht ${name}`,
+    score: "Wert",
+    scoreOf: (score, needed) => `${decimal(score)}, nötig ${decimal(needed)}`,
+  },
+
+  identify: {
+    heading: "Wer spricht?",
+    hint: "Verglichen mit allen Stimmen, die auf diesem Gerät angelernt sind.",
+    sentence: "Sprechen Sie etwa drei Sekunden lang, was Sie möchten.",
+    yes: (name) => `Das ist ${name}`,
+    no: "Niemand, der hier angelernt ist",
+    candidates: "Verglichen mit",
+  },
+
+  people: {
+    heading: "Stimmen auf diesem Gerät",
+    none: "Noch ist keine Stimme angelernt.",
+    untrained: "nicht fertig",
+    enrolledOn: (day) => `angelernt am ${day}`,
+    speech: (value) => `${decimal(value)} s Sprache`,
+    export: "Exportieren",
+    exportOf: (name) => `Stimmabdruck von ${name} exportieren`,
+    erase: "Löschen",
+    eraseOf: (name) => `Stimmabdruck von ${name} löschen`,
+    sure: (name) => `Alles löschen, was von ${name} gespeichert ist? Das lässt sich nicht rückgängig machen.`,
+    yes: "Endgültig löschen",
+    no: "Behalten",
+    erased: (name) => `${name} ist gelöscht.`,
+    exported: (name) => `Der Stimmabdruck von ${name} liegt bei Ihren Downloads.`,
+    aboutExport:
+      "Ein Export enthält alles, was gespeichert ist: Zahlen, die die Stimme beschreiben, und Messwerte der Aufnahmen. Ton wird nicht gespeichert.",
+  },
+
+  nobody: "Auf diesem Gerät ist noch keine Stimme angelernt. Lernen Sie zuerst eine an.",
+  uncertain: "Nicht sicher",
+  uncertainMore: "Der Wert liegt zu nah am Strich. Sprechen Sie etwas länger, an einem ruhigeren Ort.",
+  failed: "Das konnte nicht geprüft werden",
+
+  record: {
+    start: "Aufnehmen",
+    stop: "Stopp",
+    asking: "Warten auf das Mikrofon",
+    working: "Aufnahme wird ausgewertet",
+    netSpeech: "Gehörte Sprache",
+    ofTarget: (have, want) => `${decimal(have)} von ${want} s`,
+    drop: "oder Aufnahmen hierher ziehen",
+    choose: "Aufnahmen auswählen",
+    dropHint: "Zum Anlernen mehrere Dateien, zum Prüfen eine.",
+  },
+
+  meters: {
+    level: "Pegel",
+    snr: "Sprache über Rauschen",
+    clipping: "Übersteuerung",
+    decibels: (value) => `${whole(value)} dB`,
+    none: "–",
+    clean: "keine",
+    clipped: "zu laut",
+  },
+
+  pictures: { waveform: "Wellenform der Aufnahme", spectrogram: "Mel-Spektrogramm der Aufnahme" },
+
+  advice: {
+    ready: "Drücken Sie den Ring und sprechen Sie.",
+    speak: "Sprechen Sie jetzt.",
+    keepTalking: "Gut. Sprechen Sie weiter.",
+    almost: "Fast geschafft.",
+    closer: "Gehen Sie näher ans Mikrofon oder sprechen Sie lauter.",
+    away: "Zu laut: Gehen Sie weiter weg vom Mikrofon.",
+    quieter: "Zu viel Lärm: Suchen Sie einen ruhigeren Ort.",
+    waiting: "Sprechen Sie weiter; das Stimmmodell wird noch geladen.",
+  },
+
+  refusals: {
+    AUDIO_TOO_SHORT: "Es war zu wenig Sprache zu hören. Sprechen Sie etwas länger.",
+    TOO_SHORT: "Es war zu wenig Sprache zu hören. Sprechen Sie etwas länger.",
+    AUDIO_TOO_SOFT: "Zu leise. Gehen Sie näher ans Mikrofon oder sprechen Sie lauter.",
+    AUDIO_TOO_LOUD: "Zu laut, die Aufnahme ist übersteuert. Gehen Sie weiter weg vom Mikrofon.",
+    AUDIO_TOO_NOISY: "Zu viel Lärm. Suchen Sie einen ruhigeren Ort.",
+    MULTIPLE_SPEAKERS_DETECTED: "Es war mehr als eine Person zu hören. Bitte nur eine Stimme.",
+    INVALID_AUDIO: "Diese Aufnahme kann nicht gelesen werden.",
+    ALREADY_ADDED: "Diese Aufnahme wurde schon hinzugefügt. Nehmen Sie eine neue auf.",
+    WRONG_PRINT_TYPE: "Dieser Stimmabdruck ist für eine andere Art von Prüfung.",
+    FULL: "Dieser Stimmabdruck ist voll: Mehr Aufnahmen kann er nicht nutzen.",
+    other: "Etwas ist schiefgegangen. Versuchen Sie es noch einmal.",
+  },
+
+  microphone: {
+    refused:
+      "Der Browser gibt das Mikrofon nicht frei. Erlauben Sie es für diese Seite (Symbol neben der Adresse) und nehmen Sie noch einmal auf. Mit Dateien geht es auch ohne.",
+    none: "Kein Mikrofon gefunden. Schließen Sie eines an oder ziehen Sie eine Aufnahme hierher.",
+    busy: "Das Mikrofon wird von einem anderen Programm benutzt oder antwortet nicht. Schließen Sie das Programm und nehmen Sie noch einmal auf.",
+    muted:
+      "Es kommt kein Ton an: Das Mikrofon ist stummgeschaltet. Schalten Sie es ein (am Gerät, am Kabel oder in den Systemeinstellungen).",
+    silent: "Es kommt kaum Ton an. Gehen Sie näher heran oder wählen Sie im Browser ein anderes Mikrofon.",
+    unplugged: "Das Mikrofon wurde getrennt. Schließen Sie es an und nehmen Sie noch einmal auf.",
+    insecure:
+      "Browser geben das Mikrofon nur Seiten frei, die über https oder von diesem Rechner geladen wurden. Mit Dateien geht es hier trotzdem.",
+    other: (detail) => `Das Mikrofon konnte nicht geöffnet werden (${detail}). Mit Dateien geht es auch ohne.`,
+  },
+
+  files: {
+    notWav: (name, detail) => `${name} konnte nicht gelesen werden: ${detail}`,
+    tooLong: (name) => `${name} ist länger als zehn Minuten. Ein paar Sekunden genügen.`,
+    several: "Zum Prüfen genügt eine Datei. Die erste wurde genommen.",
+    empty: (name) => `${name} enthält keinen Ton.`,
+  },
+
+  model: {
+    loading: (have, all) => `Stimmmodell wird geladen: ${decimal(have / 1e6)} von ${decimal(all / 1e6)} MB`,
+    starting: "Stimmmodell wird gestartet",
+    ready: "Stimmmodell bereit",
+    failed: (detail) => `Das Stimmmodell konnte nicht geladen werden: ${detail}`,
+    retry: "Noch einmal versuchen",
+  },
+
+  privacy: {
+    short: "Nur auf diesem Gerät",
+    heading: "Nichts verlässt dieses Gerät",
+    what: "Ihre Stimme wird in diesem Browser aufgenommen, gemessen und verglichen. Stimmabdrücke werden hier verschlüsselt gespeichert; Ton wird gar nicht gespeichert.",
+    proof: "Und Sie können es prüfen:",
+    locked:
+      "Seit das Stimmmodell geladen ist, verbietet sich diese Seite jede Verbindung; der Browser setzt das durch.",
+    unlocked: "Sobald das Stimmmodell geladen ist, verbietet sich die Seite jede Verbindung.",
+    requests: (count) => (count === 0 ? "Anfragen seitdem: keine." : `Anfragen seitdem: ${count}.`),
+    online: "Schalten Sie das Netz aus, laden Sie neu und probieren Sie es: Alles funktioniert weiter.",
+    offline: "Ihr Netz ist aus, und alles funktioniert.",
+  },
+};

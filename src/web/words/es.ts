@@ -1,0 +1,169 @@
+import type { Words } from "./en.js";
+import { numbers } from "./numbers.js";
+
+const { decimal, whole } = numbers("es");
+
+export const es: Words = {
+  title: "vivavoce",
+  tagline: "Su voz, reconocida en este dispositivo.",
+  description: "Registre y verifique su voz en el navegador. Nada sale del dispositivo.",
+  needsScript: "Esta página lo calcula todo en su dispositivo y necesita JavaScript para ello.",
+
+  modes: { enroll: "Registrar", verify: "Verificar", identify: "Identificar", people: "Voces" },
+  modesLabel: "Qué desea hacer",
+
+  enroll: {
+    heading: "Registrar una voz",
+    name: "Nombre",
+    namePlaceholder: "Por ejemplo, Ana",
+    nameMissing: "Primero indique de quién es la voz: escriba un nombre.",
+    hint: "Tres grabaciones cortas. Lea cada frase en voz alta, como si hablara por teléfono.",
+    known: (name) => `${name} ya tiene registro. Lo que grabe ahora se añade a esa huella de voz.`,
+    steps: (done, of) => `Grabación ${Math.min(done + 1, of)} de ${of}`,
+    stepsDone: (of) => `${of} de ${of} grabaciones`,
+    sentences: [
+      "«Mi voz es la llave que nadie puede copiar de mi bolsillo.»",
+      "«En una mañana tranquila las luces del puerto se apagan una tras otra.»",
+      "«Siete botellas verdes estaban sobre el muro hasta que llegó el viento del norte.»",
+    ],
+    taken: (left) => (left === 1 ? "Bien. Una más." : `Bien. Faltan ${left}.`),
+    trained: (name) => `La huella de voz de ${name} está lista`,
+    trainedMore: "Pase a «Verificar» y pruébela.",
+    refused: "Esa grabación no cuenta",
+    inconsistent: "Estas grabaciones parecen de personas distintas. Grabe una más.",
+  },
+
+  verify: {
+    heading: "Verificar una voz",
+    person: "¿Quién habla?",
+    hint: "Diga lo que quiera. El valor se mueve mientras habla; la marca es lo que hace falta.",
+    sentence: "Hable unos tres segundos, de lo que quiera.",
+    yes: (name) => `Es ${name}`,
+    no: (name) => `No es ${name}`,
+    score: "Valor",
+    scoreOf: (score, needed) => `${decimal(score)}, hace falta ${decimal(needed)}`,
+  },
+
+  identify: {
+    heading: "¿Quién habla?",
+    hint: "Se compara con todas las voces registradas en este dispositivo.",
+    sentence: "Hable unos tres segundos, de lo que quiera.",
+    yes: (name) => `Es ${name}`,
+    no: "Nadie que esté registrado aquí",
+    candidates: "Comparado con",
+  },
+
+  people: {
+    heading: "Voces en este dispositivo",
+    none: "Aún no hay ninguna voz registrada.",
+    untrained: "sin terminar",
+    enrolledOn: (day) => `registrada el ${day}`,
+    speech: (value) => `${decimal(value)} s de habla`,
+    export: "Exportar",
+    exportOf: (name) => `Exportar la huella de voz de ${name}`,
+    erase: "Borrar",
+    eraseOf: (name) => `Borrar la huella de voz de ${name}`,
+    sure: (name) => `¿Borrar todo lo que se guarda de ${name}? No se puede deshacer.`,
+    yes: "Borrar para siempre",
+    no: "Conservar",
+    erased: (name) => `Se ha borrado ${name}.`,
+    exported: (name) => `La huella de voz de ${name} está en sus descargas.`,
+    aboutExport:
+      "Una exportación contiene todo lo que se guarda: números que describen la voz y medidas de las grabaciones. No se guarda audio.",
+  },
+
+  nobody: "Aún no hay ninguna voz registrada en este dispositivo. Registre una primero.",
+  uncertain: "No es seguro",
+  uncertainMore: "El valor está demasiado cerca de la marca. Hable un poco más, en un lugar más tranquilo.",
+  failed: "No se ha podido comprobar",
+
+  record: {
+    start: "Grabar",
+    stop: "Parar",
+    asking: "Esperando al micrófono",
+    working: "Escuchando la grabación",
+    netSpeech: "Habla escuchada",
+    ofTarget: (have, want) => `${decimal(have)} de ${want} s`,
+    drop: "o arrastre aquí grabaciones",
+    choose: "Elegir grabaciones",
+    dropHint: "El registro admite varios archivos; una comprobación, uno.",
+  },
+
+  meters: {
+    level: "Nivel",
+    snr: "Voz sobre ruido",
+    clipping: "Saturación",
+    decibels: (value) => `${whole(value)} dB`,
+    none: "–",
+    clean: "ninguna",
+    clipped: "demasiado alto",
+  },
+
+  pictures: { waveform: "Forma de onda de la grabación", spectrogram: "Espectrograma mel de la grabación" },
+
+  advice: {
+    ready: "Pulse el anillo y hable.",
+    speak: "Hable ahora.",
+    keepTalking: "Bien. Siga hablando.",
+    almost: "Ya casi está.",
+    closer: "Acérquese al micrófono o hable más alto.",
+    away: "Demasiado alto: aléjese del micrófono.",
+    quieter: "Demasiado ruido: busque un lugar más tranquilo.",
+    waiting: "Siga hablando; el modelo de voz aún se está cargando.",
+  },
+
+  refusals: {
+    AUDIO_TOO_SHORT: "Se ha oído muy poca habla. Hable un poco más.",
+    TOO_SHORT: "Se ha oído muy poca habla. Hable un poco más.",
+    AUDIO_TOO_SOFT: "Demasiado bajo. Acérquese al micrófono o hable más alto.",
+    AUDIO_TOO_LOUD: "Demasiado alto, la grabación está saturada. Aléjese del micrófono.",
+    AUDIO_TOO_NOISY: "Demasiado ruido. Busque un lugar más tranquilo.",
+    MULTIPLE_SPEAKERS_DETECTED: "Se ha oído a más de una persona. Una sola voz, por favor.",
+    INVALID_AUDIO: "Esta grabación no se puede leer.",
+    ALREADY_ADDED: "Esta grabación ya se había añadido. Haga otra.",
+    WRONG_PRINT_TYPE: "Esta huella de voz es para otro tipo de comprobación.",
+    FULL: "Esta huella de voz está completa: no puede usar más grabaciones.",
+    other: "Algo ha fallado. Inténtelo otra vez.",
+  },
+
+  microphone: {
+    refused:
+      "El navegador no permite usar el micrófono. Permítalo para esta página (el icono junto a la dirección) y grabe de nuevo. Con archivos funciona sin él.",
+    none: "No se ha encontrado ningún micrófono. Conecte uno o arrastre aquí una grabación.",
+    busy: "Otro programa está usando el micrófono, o este no responde. Cierre ese programa y grabe de nuevo.",
+    muted: "No llega sonido: el micrófono está silenciado. Actívelo (en el aparato, en el cable o en el sistema).",
+    silent: "Apenas llega sonido. Acérquese o elija otro micrófono en el navegador.",
+    unplugged: "El micrófono se ha desconectado. Conéctelo y grabe de nuevo.",
+    insecure:
+      "El navegador solo da el micrófono a páginas cargadas por https o desde este equipo. Con archivos funciona igualmente.",
+    other: (detail) => `No se ha podido abrir el micrófono (${detail}). Con archivos funciona sin él.`,
+  },
+
+  files: {
+    notWav: (name, detail) => `No se ha podido leer ${name}: ${detail}`,
+    tooLong: (name) => `${name} dura más de diez minutos. Bastan unos segundos.`,
+    several: "Una comprobación usa un archivo. Se ha tomado el primero.",
+    empty: (name) => `${name} no contiene sonido.`,
+  },
+
+  model: {
+    loading: (have, all) => `Cargando el modelo de voz: ${decimal(have / 1e6)} de ${decimal(all / 1e6)} MB`,
+    starting: "Iniciando el modelo de voz",
+    ready: "Modelo de voz listo",
+    failed: (detail) => `No se ha podido cargar el modelo de voz: ${detail}`,
+    retry: "Intentar otra vez",
+  },
+
+  privacy: {
+    short: "Solo en este dispositivo",
+    heading: "Nada sale de este dispositivo",
+    what: "Su voz se graba, se mide y se compara en este navegador. Las huellas de voz se guardan aquí, cifradas; el audio no se guarda.",
+    proof: "Y puede comprobarlo:",
+    locked:
+      "Desde que se cargó el modelo de voz, esta página se prohíbe toda conexión; el navegador se encarga de ello.",
+    unlocked: "En cuanto se cargue el modelo de voz, la página se prohibirá toda conexión.",
+    requests: (count) => (count === 0 ? "Peticiones desde entonces: ninguna." : `Peticiones desde entonces: ${count}.`),
+    online: "Desconecte la red, recargue la página y pruebe: todo sigue funcionando.",
+    offline: "La red está desconectada y todo funciona.",
+  },
+};

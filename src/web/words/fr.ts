@@ -1,0 +1,168 @@
+import type { Words } from "./en.js";
+import { numbers } from "./numbers.js";
+
+const { decimal, whole } = numbers("fr");
+
+export const fr: Words = {
+  title: "vivavoce",
+  tagline: "Votre voix, reconnue sur cet appareil.",
+  description: "Enregistrez et vérifiez votre voix dans le navigateur. Rien ne quitte l’appareil.",
+  needsScript: "Cette page calcule tout sur votre appareil et a besoin de JavaScript.",
+
+  modes: { enroll: "Inscrire", verify: "Vérifier", identify: "Identifier", people: "Voix" },
+  modesLabel: "Que voulez-vous faire ?",
+
+  enroll: {
+    heading: "Inscrire une voix",
+    name: "Nom",
+    namePlaceholder: "Par exemple, Anna",
+    nameMissing: "Indiquez d’abord à qui est la voix : saisissez un nom.",
+    hint: "Trois enregistrements courts. Lisez chaque phrase à voix haute, comme au téléphone.",
+    known: (name) => `${name} a déjà une empreinte vocale. Vos enregistrements y seront ajoutés.`,
+    steps: (done, of) => `Enregistrement ${Math.min(done + 1, of)} sur ${of}`,
+    stepsDone: (of) => `${of} enregistrements sur ${of}`,
+    sentences: [
+      "« Ma voix est la clé que personne ne peut copier dans ma poche. »",
+      "« Par un matin calme, les lumières du port s’éteignent l’une après l’autre. »",
+      "« Sept bouteilles vertes étaient sur le mur jusqu’à l’arrivée du vent du nord. »",
+    ],
+    taken: (left) => (left === 1 ? "Bien. Encore un." : `Bien. Encore ${left}.`),
+    trained: (name) => `L’empreinte vocale de ${name} est prête`,
+    trainedMore: "Passez à « Vérifier » pour l’essayer.",
+    refused: "Cet enregistrement ne compte pas",
+    inconsistent: "Ces enregistrements semblent venir de personnes différentes. Faites-en un autre.",
+  },
+
+  verify: {
+    heading: "Vérifier une voix",
+    person: "Qui parle ?",
+    hint: "Dites ce que vous voulez. Le score évolue pendant que vous parlez ; le repère est ce qu’il faut atteindre.",
+    sentence: "Parlez environ trois secondes, de ce que vous voulez.",
+    yes: (name) => `C’est ${name}`,
+    no: (name) => `Ce n’est pas ${name}`,
+    score: "Score",
+    scoreOf: (score, needed) => `${decimal(score)}, il faut ${decimal(needed)}`,
+  },
+
+  identify: {
+    heading: "Qui parle ?",
+    hint: "Comparaison avec toutes les voix inscrites sur cet appareil.",
+    sentence: "Parlez environ trois secondes, de ce que vous voulez.",
+    yes: (name) => `C’est ${name}`,
+    no: "Personne d’inscrit ici",
+    candidates: "Comparé à",
+  },
+
+  people: {
+    heading: "Voix sur cet appareil",
+    none: "Aucune voix n’est encore inscrite.",
+    untrained: "pas terminée",
+    enrolledOn: (day) => `inscrite le ${day}`,
+    speech: (value) => `${decimal(value)} s de parole`,
+    export: "Exporter",
+    exportOf: (name) => `Exporter l’empreinte vocale de ${name}`,
+    erase: "Effacer",
+    eraseOf: (name) => `Effacer l’empreinte vocale de ${name}`,
+    sure: (name) => `Effacer tout ce qui est conservé de ${name} ? C’est irréversible.`,
+    yes: "Effacer définitivement",
+    no: "Garder",
+    erased: (name) => `Les données de ${name} sont effacées.`,
+    exported: (name) => `L’empreinte vocale de ${name} est dans vos téléchargements.`,
+    aboutExport:
+      "Un export contient tout ce qui est conservé : des nombres qui décrivent la voix et des mesures des enregistrements. Aucun son n’est conservé.",
+  },
+
+  nobody: "Aucune voix n’est encore inscrite sur cet appareil. Inscrivez-en une d’abord.",
+  uncertain: "Pas certain",
+  uncertainMore: "Le score est trop près du repère. Parlez un peu plus longtemps, dans un endroit plus calme.",
+  failed: "La vérification n’a pas pu se faire",
+
+  record: {
+    start: "Enregistrer",
+    stop: "Arrêter",
+    asking: "En attente du microphone",
+    working: "Analyse de l’enregistrement",
+    netSpeech: "Parole entendue",
+    ofTarget: (have, want) => `${decimal(have)} sur ${want} s`,
+    drop: "ou déposez des enregistrements ici",
+    choose: "Choisir des enregistrements",
+    dropHint: "Plusieurs fichiers pour une inscription, un seul pour une vérification.",
+  },
+
+  meters: {
+    level: "Niveau",
+    snr: "Voix sur bruit",
+    clipping: "Saturation",
+    decibels: (value) => `${whole(value)} dB`,
+    none: "–",
+    clean: "aucune",
+    clipped: "trop fort",
+  },
+
+  pictures: { waveform: "Forme d’onde de l’enregistrement", spectrogram: "Spectrogramme mel de l’enregistrement" },
+
+  advice: {
+    ready: "Appuyez sur l’anneau et parlez.",
+    speak: "Parlez maintenant.",
+    keepTalking: "Bien. Continuez à parler.",
+    almost: "C’est presque fini.",
+    closer: "Rapprochez-vous du microphone ou parlez plus fort.",
+    away: "Trop fort : éloignez-vous du microphone.",
+    quieter: "Trop de bruit : trouvez un endroit plus calme.",
+    waiting: "Continuez à parler ; le modèle vocal se charge encore.",
+  },
+
+  refusals: {
+    AUDIO_TOO_SHORT: "Trop peu de parole. Parlez un peu plus longtemps.",
+    TOO_SHORT: "Trop peu de parole. Parlez un peu plus longtemps.",
+    AUDIO_TOO_SOFT: "Trop faible. Rapprochez-vous du microphone ou parlez plus fort.",
+    AUDIO_TOO_LOUD: "Trop fort, l’enregistrement est saturé. Éloignez-vous du microphone.",
+    AUDIO_TOO_NOISY: "Trop de bruit. Trouvez un endroit plus calme.",
+    MULTIPLE_SPEAKERS_DETECTED: "Plusieurs personnes ont été entendues. Une seule voix à la fois.",
+    INVALID_AUDIO: "Cet enregistrement ne peut pas être lu.",
+    ALREADY_ADDED: "Cet enregistrement a déjà été ajouté. Faites-en un nouveau.",
+    WRONG_PRINT_TYPE: "Cette empreinte vocale est faite pour un autre type de vérification.",
+    FULL: "Cette empreinte vocale est complète : elle ne peut pas utiliser plus d’enregistrements.",
+    other: "Une erreur est survenue. Essayez encore une fois.",
+  },
+
+  microphone: {
+    refused:
+      "Le navigateur n’autorise pas le microphone. Autorisez-le pour cette page (l’icône près de l’adresse), puis enregistrez à nouveau. Avec des fichiers, cela marche sans lui.",
+    none: "Aucun microphone trouvé. Branchez-en un ou déposez un enregistrement.",
+    busy: "Le microphone est utilisé par un autre programme ou ne répond pas. Fermez ce programme, puis enregistrez à nouveau.",
+    muted: "Aucun son n’arrive : le microphone est coupé. Activez-le (sur l’appareil, le câble ou dans le système).",
+    silent: "Presque aucun son n’arrive. Rapprochez-vous ou choisissez un autre microphone dans le navigateur.",
+    unplugged: "Le microphone a été débranché. Rebranchez-le, puis enregistrez à nouveau.",
+    insecure:
+      "Un navigateur ne donne le microphone qu’aux pages chargées par https ou depuis cet ordinateur. Avec des fichiers, cela marche ici.",
+    other: (detail) => `Le microphone n’a pas pu être ouvert (${detail}). Avec des fichiers, cela marche sans lui.`,
+  },
+
+  files: {
+    notWav: (name, detail) => `${name} n’a pas pu être lu : ${detail}`,
+    tooLong: (name) => `${name} dure plus de dix minutes. Quelques secondes suffisent.`,
+    several: "Une vérification prend un seul fichier. Le premier a été pris.",
+    empty: (name) => `${name} ne contient aucun son.`,
+  },
+
+  model: {
+    loading: (have, all) => `Chargement du modèle vocal : ${decimal(have / 1e6)} sur ${decimal(all / 1e6)} Mo`,
+    starting: "Démarrage du modèle vocal",
+    ready: "Modèle vocal prêt",
+    failed: (detail) => `Le modèle vocal n’a pas pu être chargé : ${detail}`,
+    retry: "Réessayer",
+  },
+
+  privacy: {
+    short: "Sur cet appareil seulement",
+    heading: "Rien ne quitte cet appareil",
+    what: "Votre voix est enregistrée, mesurée et comparée dans ce navigateur. Les empreintes vocales sont conservées ici, chiffrées ; le son n’est pas conservé.",
+    proof: "Et vous pouvez le vérifier :",
+    locked: "Depuis que le modèle vocal est chargé, cette page s’interdit toute connexion ; le navigateur y veille.",
+    unlocked: "Dès que le modèle vocal sera chargé, la page s’interdira toute connexion.",
+    requests: (count) => (count === 0 ? "Requêtes depuis : aucune." : `Requêtes depuis : ${count}.`),
+    online: "Coupez le réseau, rechargez la page et essayez : tout marche encore.",
+    offline: "Votre réseau est coupé, et tout marche.",
+  },
+};

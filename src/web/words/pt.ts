@@ -1,0 +1,169 @@
+import type { Words } from "./en.js";
+import { numbers } from "./numbers.js";
+
+const { decimal, whole } = numbers("pt");
+
+export const pt: Words = {
+  title: "vivavoce",
+  tagline: "A sua voz, reconhecida neste dispositivo.",
+  description: "Registe e verifique a sua voz no navegador. Nada sai do dispositivo.",
+  needsScript: "Esta página calcula tudo no seu dispositivo e precisa de JavaScript para isso.",
+
+  modes: { enroll: "Registar", verify: "Verificar", identify: "Identificar", people: "Vozes" },
+  modesLabel: "O que fazer",
+
+  enroll: {
+    heading: "Registar uma voz",
+    name: "Nome",
+    namePlaceholder: "Por exemplo, Ana",
+    nameMissing: "Indique primeiro de quem é a voz: escreva um nome.",
+    hint: "Três gravações curtas. Leia cada frase em voz alta, como se falasse ao telefone.",
+    known: (name) => `${name} já tem uma impressão vocal. O que gravar agora é acrescentado a ela.`,
+    steps: (done, of) => `Gravação ${Math.min(done + 1, of)} de ${of}`,
+    stepsDone: (of) => `${of} de ${of} gravações`,
+    sentences: [
+      "“A minha voz é a chave que ninguém consegue copiar do meu bolso.”",
+      "“Numa manhã calma, as luzes do porto apagam-se uma após a outra.”",
+      "“Sete garrafas verdes estavam no muro até que chegou o vento norte.”",
+    ],
+    taken: (left) => (left === 1 ? "Bem. Mais uma." : `Bem. Mais ${left}.`),
+    trained: (name) => `A impressão vocal de ${name} está pronta`,
+    trainedMore: "Passe a “Verificar” e experimente.",
+    refused: "Essa gravação não conta",
+    inconsistent: "Estas gravações parecem de pessoas diferentes. Grave mais uma.",
+  },
+
+  verify: {
+    heading: "Verificar uma voz",
+    person: "Quem fala?",
+    hint: "Diga o que quiser. O valor move-se enquanto fala; a marca é o que é preciso.",
+    sentence: "Fale cerca de três segundos, do que quiser.",
+    yes: (name) => `É ${name}`,
+    no: (name) => `Não é ${name}`,
+    score: "Valor",
+    scoreOf: (score, needed) => `${decimal(score)}, é preciso ${decimal(needed)}`,
+  },
+
+  identify: {
+    heading: "Quem fala?",
+    hint: "Comparação com todas as vozes registadas neste dispositivo.",
+    sentence: "Fale cerca de três segundos, do que quiser.",
+    yes: (name) => `É ${name}`,
+    no: "Ninguém que esteja registado aqui",
+    candidates: "Comparado com",
+  },
+
+  people: {
+    heading: "Vozes neste dispositivo",
+    none: "Ainda não há nenhuma voz registada.",
+    untrained: "por terminar",
+    enrolledOn: (day) => `registada em ${day}`,
+    speech: (value) => `${decimal(value)} s de fala`,
+    export: "Exportar",
+    exportOf: (name) => `Exportar a impressão vocal de ${name}`,
+    erase: "Apagar",
+    eraseOf: (name) => `Apagar a impressão vocal de ${name}`,
+    sure: (name) => `Apagar tudo o que está guardado de ${name}? Não é possível desfazer.`,
+    yes: "Apagar para sempre",
+    no: "Manter",
+    erased: (name) => `Os dados de ${name} foram apagados.`,
+    exported: (name) => `A impressão vocal de ${name} está nas suas transferências.`,
+    aboutExport:
+      "Uma exportação contém tudo o que está guardado: números que descrevem a voz e medidas das gravações. Não se guarda áudio.",
+  },
+
+  nobody: "Ainda não há nenhuma voz registada neste dispositivo. Registe uma primeiro.",
+  uncertain: "Sem certeza",
+  uncertainMore: "O valor está demasiado perto da marca. Fale um pouco mais, num lugar mais calmo.",
+  failed: "Não foi possível verificar",
+
+  record: {
+    start: "Gravar",
+    stop: "Parar",
+    asking: "À espera do microfone",
+    working: "A analisar a gravação",
+    netSpeech: "Fala ouvida",
+    ofTarget: (have, want) => `${decimal(have)} de ${want} s`,
+    drop: "ou largue gravações aqui",
+    choose: "Escolher gravações",
+    dropHint: "O registo aceita vários ficheiros; uma verificação, um.",
+  },
+
+  meters: {
+    level: "Nível",
+    snr: "Voz sobre ruído",
+    clipping: "Saturação",
+    decibels: (value) => `${whole(value)} dB`,
+    none: "–",
+    clean: "nenhuma",
+    clipped: "demasiado alto",
+  },
+
+  pictures: { waveform: "Forma de onda da gravação", spectrogram: "Espectrograma mel da gravação" },
+
+  advice: {
+    ready: "Prima o anel e fale.",
+    speak: "Fale agora.",
+    keepTalking: "Bem. Continue a falar.",
+    almost: "Quase pronto.",
+    closer: "Aproxime-se do microfone ou fale mais alto.",
+    away: "Demasiado alto: afaste-se do microfone.",
+    quieter: "Demasiado ruído: procure um lugar mais calmo.",
+    waiting: "Continue a falar; o modelo de voz ainda está a carregar.",
+  },
+
+  refusals: {
+    AUDIO_TOO_SHORT: "Ouviu-se muito pouca fala. Fale um pouco mais.",
+    TOO_SHORT: "Ouviu-se muito pouca fala. Fale um pouco mais.",
+    AUDIO_TOO_SOFT: "Demasiado baixo. Aproxime-se do microfone ou fale mais alto.",
+    AUDIO_TOO_LOUD: "Demasiado alto, a gravação está saturada. Afaste-se do microfone.",
+    AUDIO_TOO_NOISY: "Demasiado ruído. Procure um lugar mais calmo.",
+    MULTIPLE_SPEAKERS_DETECTED: "Ouviu-se mais de uma pessoa. Uma voz de cada vez.",
+    INVALID_AUDIO: "Não é possível ler esta gravação.",
+    ALREADY_ADDED: "Esta gravação já foi acrescentada. Grave uma nova.",
+    WRONG_PRINT_TYPE: "Esta impressão vocal foi feita para outro tipo de verificação.",
+    FULL: "Esta impressão vocal está completa: não pode usar mais gravações.",
+    other: "Algo correu mal. Tente outra vez.",
+  },
+
+  microphone: {
+    refused:
+      "O navegador não permite o microfone. Permita-o para esta página (o ícone junto ao endereço) e grave de novo. Com ficheiros funciona sem ele.",
+    none: "Não se encontrou nenhum microfone. Ligue um ou largue aqui uma gravação.",
+    busy: "O microfone está a ser usado por outro programa ou não responde. Feche esse programa e grave de novo.",
+    muted: "Não chega som: o microfone está silenciado. Ligue-o (no aparelho, no cabo ou no sistema).",
+    silent: "Quase não chega som. Aproxime-se ou escolha outro microfone no navegador.",
+    unplugged: "O microfone foi desligado. Ligue-o e grave de novo.",
+    insecure:
+      "Um navegador só dá o microfone a páginas carregadas por https ou deste computador. Com ficheiros funciona na mesma.",
+    other: (detail) => `Não foi possível abrir o microfone (${detail}). Com ficheiros funciona sem ele.`,
+  },
+
+  files: {
+    notWav: (name, detail) => `Não foi possível ler ${name}: ${detail}`,
+    tooLong: (name) => `${name} tem mais de dez minutos. Bastam alguns segundos.`,
+    several: "Uma verificação usa um ficheiro. Foi usado o primeiro.",
+    empty: (name) => `${name} não contém som.`,
+  },
+
+  model: {
+    loading: (have, all) => `A carregar o modelo de voz: ${decimal(have / 1e6)} de ${decimal(all / 1e6)} MB`,
+    starting: "A iniciar o modelo de voz",
+    ready: "Modelo de voz pronto",
+    failed: (detail) => `Não foi possível carregar o modelo de voz: ${detail}`,
+    retry: "Tentar outra vez",
+  },
+
+  privacy: {
+    short: "Só neste dispositivo",
+    heading: "Nada sai deste dispositivo",
+    what: "A sua voz é gravada, medida e comparada neste navegador. As impressões vocais ficam aqui, cifradas; o áudio não é guardado.",
+    proof: "E pode verificá-lo:",
+    locked:
+      "Desde que o modelo de voz foi carregado, esta página proíbe a si mesma qualquer ligação; o navegador garante-o.",
+    unlocked: "Assim que o modelo de voz for carregado, a página proíbe a si mesma qualquer ligação.",
+    requests: (count) => (count === 0 ? "Pedidos desde então: nenhum." : `Pedidos desde então: ${count}.`),
+    online: "Desligue a rede, recarregue a página e experimente: tudo continua a funcionar.",
+    offline: "A rede está desligada e tudo funciona.",
+  },
+};
