@@ -186,7 +186,7 @@ describe("vivavoce token", () => {
       language: "eng-USA",
     });
     await expect(run("params", "asr", "bank")).rejects.toThrow("needs a language");
-    await expect(run("params", "tts", "bank")).rejects.toThrow("none of asr, nlu, dlg");
+    await expect(run("params", "tts", "bank")).rejects.toThrow("must be asr, nlu or dlg");
     await expect(run("app", "list", "--url", box[1]!)).rejects.toThrow("requires an access token");
     await expect(run("app", "list", ...box.slice(0, 5), "wrong")).rejects.toThrow(
       "the client is unknown or its secret is wrong",

@@ -123,7 +123,7 @@ describe("service accounts", () => {
 
   test.each([
     [{ kind: "user", label: "x" }, "needs 1 to 10 redirect addresses"],
-    [{ kind: "service", label: "x", redirectUris: ["https://a.example/"] }, "has no redirect address"],
+    [{ kind: "service", label: "x", redirectUris: ["https://a.example/"] }, "cannot have redirect address"],
     [{ kind: "user", label: "x", redirectUris: ["/relative"] }, "is not absolute"],
     [{ kind: "user", label: "x", redirectUris: ["https://a.example/#f"] }, "has a fragment"],
     [{ kind: "user", label: "x", redirectUris: ["https://*.example/"] }, "has a wildcard"],
