@@ -470,6 +470,8 @@ class DetectKnownFraudstersResult(Message):
     """Best first. Of more than 256 candidates only the best are listed."""
     number_of_prints: int = 0
     """Valid prints used."""
+    calibration_model_details: CalibrationModelDetails | None = None
+    """Not of the contract: which calibration the decision was made with."""
 
 
 @dataclass(frozen=True)
@@ -660,6 +662,8 @@ class IdentifyResult(Message):
     authentication_score: AuthenticationScore | None = None
     voiceprint_results: tuple[VoiceprintResult, ...] = ()
     """Best first. Of more than 256 candidates only the best are listed."""
+    calibration_model_details: CalibrationModelDetails | None = None
+    """Not of the contract: which calibration the decision was made with."""
 
 
 @dataclass(frozen=True)
@@ -961,6 +965,8 @@ class VerifyResult(Message):
     gk_calibration_model_revision_id: UniqueId | None = None
     audio_details: AudioDetails | None = None
     authentication_score: AuthenticationScore | None = None
+    calibration_model_details: CalibrationModelDetails | None = None
+    """Not of the contract: which calibration the decision was made with."""
 
 
 @dataclass(frozen=True)
