@@ -1,5 +1,5 @@
 /**
- * kill -9 at random moments: of a process on an embedded store; of two on a PostgreSQL, which is killed as well. After every start what
+ * kill -9 at random moments: of a process on an embedded store; of a whole box, driven over HTTP; of two on a PostgreSQL, which is killed as well. After every start what
  * was acknowledged is read back and what was erased is sought in vain; and it always starts again.
  */
 import { execFileSync, spawn } from "node:child_process";
@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
+import { boxLane } from "./parts/crash-box.mjs";
 import { tryFaults } from "./parts/faults.mjs";
 import { randomOf } from "./parts/random.mjs";
 
@@ -25,6 +26,7 @@ export async function campaign({ count = 100, seconds = Number.POSITIVE_INFINITY
     kills: 0,
     killsAtStart: 0,
     killsOfPostgres: 0,
+    killsOfBox: 0,
     starts: 0,
     acknowledged: 0,
     readBack: 0,
@@ -38,6 +40,10 @@ export async function campaign({ count = 100, seconds = Number.POSITIVE_INFINITY
   try {
     counts.faults = await tryFaults({ root, violate, log });
     const lanes = [];
+    if (store !== "postgres") {
+      const random = randomOf(seed + 20);
+      lanes.push(boxLane({ location: join(root, "box"), random, isOver, counts, violate }));
+    }
     if (store !== "postgres")
       lanes.push(
         lane({

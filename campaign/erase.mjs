@@ -8,9 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openEmbeddedStore } from "../dist/postgres.js";
 import { randomOf } from "./parts/random.mjs";
+import { mediaOf, processedOf, profileOf, SCOPE, startSession, templateOf } from "./parts/records.mjs";
 
-const SCOPE = "scope";
-const REVISION = "5e".repeat(32);
 const PIECE_BYTES = 48;
 
 export async function campaign({ count = 40, seconds = Number.POSITIVE_INFINITY, seed, log }) {
@@ -23,7 +22,7 @@ export async function campaign({ count = 40, seconds = Number.POSITIVE_INFINITY,
   const until = performance.now() + seconds * 1000;
   const people = [];
   let store = await openEmbeddedStore(folder);
-  const session = await sessionIn(store, "session-1");
+  const session = await startSession(store, "session-1");
   for (; counts.people < count && performance.now() < until; counts.people++)
     people.push(await enroll(store, session, counts.people, random));
   await store.close();
@@ -82,29 +81,6 @@ async function looked(store, gone, kept, violate, counts) {
   }
 }
 
-async function sessionIn(store, id) {
-  const engagement = {
-    id: `engagement-${id}`,
-    scopeId: SCOPE,
-    externalId: "",
-    customData: "",
-    startedAt: 1,
-    stoppedAt: null,
-  };
-  await store.engagements.create(engagement);
-  await store.sessions.create({
-    id,
-    scopeId: SCOPE,
-    engagementId: engagement.id,
-    type: 2,
-    externalId: "",
-    claimedPersonId: null,
-    startedAt: Date.now(),
-    stoppedAt: null,
-  });
-  return id;
-}
-
 async function enroll(store, sessionId, number, random) {
   const id = `profile-${number}`;
   const name = `name-of-${number}-${random.below(1e9)}`;
@@ -112,50 +88,17 @@ async function enroll(store, sessionId, number, random) {
   const window = Float32Array.from({ length: 256 }, () => random.next() - 0.5);
   const template = Float32Array.from({ length: 256 }, () => random.next() - 0.5);
   const audio = random.bytes(4_000);
-  const common = { scopeId: SCOPE, sessionId, createdAt: 1 };
-  await store.media.add({
-    ...common,
-    id: `media-${id}`,
-    partOf: null,
-    rateHz: 8000,
-    channels: 1,
-    encoding: "pcm16",
-    audio,
-  });
-  const processed = {
-    ...common,
+  await store.media.add(mediaOf({ id: `media-${id}`, sessionId, audio }));
+  const processed = processedOf({
     id: `processed-${id}`,
+    sessionId,
     mediaSegmentId: `media-${id}`,
-    channel: null,
-    mediaChannels: 1,
-    mediaRateHz: 8000,
-    printType: "text-dependent",
-    source: "process-audio",
-    validity: 1,
-    measures: { rateHz: 8000, netSpeechSeconds: 3 },
-    speakers: 1,
-    voiceClass: 50,
-    revision: REVISION,
     voice: { windows: [{ embedding: window, speechSeconds: 1, startSeconds: 0, endSeconds: 1 }], embedding },
-  };
+  });
   await store.processed.add(processed);
-  await store.profiles.create({
-    id,
-    scopeId: SCOPE,
-    owner: { id: `owner-${number}`, scopeId: SCOPE, kind: "person", externalId: name },
-    tag: "",
-    printType: null,
-    printVersion: 0,
-    template: null,
-    status: 1,
-    createdAt: 1,
-  });
+  await store.profiles.create(profileOf(id, name));
   await store.profiles.addSegment(SCOPE, id, 0, { profileId: id, processed, addedAt: 1 });
-  await store.profiles.train(SCOPE, id, 1, {
-    template: { embedding: template, netSpeechSeconds: 9, snrDb: 20, bandwidthHz: 3400, revision: REVISION },
-    status: 2,
-    printVersion: 1,
-  });
+  await store.profiles.train(SCOPE, id, 1, { template: templateOf(template), status: 2, printVersion: 1 });
   return { id, name, secrets: { embedding, window, template, audio } };
 }
 

@@ -21,12 +21,13 @@ const GROWTH = { share: 1.15, mb: 24, descriptors: 40 };
 
 export async function campaign({ seconds = 60, callers = 200, seed, store, log }) {
   const folder = mkdtempSync(join(tmpdir(), "vivavoce-load-"));
-  const box = await startBoxProcess({
+  const running = startBoxProcess({
     port: 0,
     store: store ?? join(folder, "store"),
     log: { level: "error" },
     limits: { callsPerSecond: 0, concurrentAudio: 1 },
   });
+  const box = { ...running, ...(await running.started) };
   const violations = [];
   const violate = (text) => {
     if (violations.length < 1000) violations.push(text);

@@ -14,6 +14,7 @@ const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi;
 /** Of the requests, those that go over a real connection as gRPC. */
 const GRPC_SHARE = 0.1;
 const TOKEN_REQUEST_SHARE = 0.05;
+const TOKENS_MS = 300_000;
 
 export async function campaign({ count = 100_000, seconds = Number.POSITIVE_INFINITY, seed, log }) {
   const random = randomOf(seed);
@@ -29,8 +30,14 @@ export async function campaign({ count = 100_000, seconds = Number.POSITIVE_INFI
     tokenRequests: 0,
   };
   const until = performance.now() + seconds * 1000;
-  const own = await runtimeToken(bank.tokens, bank.clients[OTHER]);
-  const ways = await waysToLackARight(bank, random);
+  // Tokens end after 900 s, and a slow machine takes longer: they are made anew in time.
+  let [own, ways, madeAt] = [null, [], 0];
+  const renew = async () => {
+    own = await runtimeToken(bank.tokens, bank.clients[OTHER]);
+    ways = await waysToLackARight(bank, random);
+    madeAt = performance.now();
+  };
+  await renew();
   counts.ways = ways.length;
   const grpc = http2.connect(bank.service.url);
   const violate = (text) => violations.length < 1000 && violations.push(text);
@@ -117,6 +124,7 @@ export async function campaign({ count = 100_000, seconds = Number.POSITIVE_INFI
     if (random.chance(TOKEN_REQUEST_SHARE)) await tokenEndpoint();
     else if (random.chance(0.3)) await nothingOfOthersIsSeen(binding);
     else await refusedEverywhere(binding);
+    if (performance.now() - madeAt > TOKENS_MS) await renew();
     if (at % 20_000 === 19_999) log(JSON.stringify(counts));
   }
   grpc.close();
@@ -156,8 +164,8 @@ async function waysToLackARight(bank, random) {
   const payloadWith = (change) => `${header}.${encode({ ...claims, ...change })}.${signature}`;
   return [
     { name: "no token", token: () => null },
-    { name: "empty", malformed: true, token: () => "" },
-    { name: "Bearer alone", malformed: true, token: () => "Bearer" },
+    { name: "empty", token: () => "" },
+    { name: "Bearer alone", token: () => random.pick(["Bearer", "Bearer ", "bearer   "]) },
     { name: "Basic", token: () => `Basic ${Buffer.from(`${clients[VICTIM].id}:x`).toString("base64")}` },
     { name: "the secret as a token", token: bearer(clients[VICTIM].secret) },
     {
@@ -165,7 +173,7 @@ async function waysToLackARight(bank, random) {
       token: () => `Bearer ${Buffer.from(random.bytes(1 + random.below(300))).toString("base64url")}`,
     },
     { name: "a byte changed", token: () => `Bearer ${changedAt(good, random)}` },
-    { name: "cut off", token: () => `Bearer ${good.slice(0, 1 + random.below(good.length - 1))}` },
+    { name: "cut off", token: () => `Bearer ${good.slice(0, random.below(good.length))}` },
     { name: "longer than any token", token: bearer(`${good}${"A".repeat(20_000)}`) },
     { name: "alg none", token: bearer(`${encode({ ...head, alg: "none" })}.${payload}.`) },
     { name: "alg nOnE", token: bearer(`${encode({ ...head, alg: "nOnE" })}.${payload}.${signature}`) },

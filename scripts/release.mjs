@@ -1,7 +1,7 @@
 // Makes a release in a folder: both packages, a bill of materials (CycloneDX), the licences of what is installed with them, and a
 // provenance statement (in-toto, SLSA 1.0) that names the commit, the build and the SHA-256 of every file.
 //   npm run build && node scripts/release.mjs FOLDER
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
@@ -13,17 +13,28 @@ const run = (command, ...args) =>
   execFileSync(command, args, { cwd: root, encoding: "utf8", maxBuffer: 2 ** 28 }).trim();
 
 const folder = resolve(process.argv[2] ?? "release");
-mkdirSync(folder, { recursive: true });
 const changed = run("git", "status", "--porcelain");
 if (changed !== "") {
   console.error(`a release is made of a commit; these files differ from it:\n${changed}`);
   process.exit(1);
 }
+const known = knownVulnerabilities();
+if (known === null) console.warn("npm audit was not answered: known vulnerabilities were not looked up");
+else if (known > 0) {
+  console.error(`npm audit knows ${known} vulnerabilities in what users install: see npm audit --omit dev`);
+  process.exit(1);
+}
+mkdirSync(folder, { recursive: true });
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 const commit = run("git", "rev-parse", "HEAD");
 const packages = pack(folder);
 
 const sbom = JSON.parse(run("npm", "sbom", "--sbom-format", "cyclonedx", "--omit", "dev"));
+// npm names packages of a checkout by their folders.
+const box = JSON.parse(readFileSync(join(root, "src/box/package.json"), "utf8"));
+const named = (component, { name, version }) => Object.assign(component, { name, purl: `pkg:npm/${name}@${version}` });
+named(sbom.metadata.component, manifest);
+for (const component of sbom.components) if (component.name === "box") named(component, box);
 writeFileSync(join(folder, "sbom.cdx.json"), `${JSON.stringify(sbom, null, 2)}\n`);
 
 /** By licence: who asks first asks for this. */
@@ -73,3 +84,14 @@ const provenance = {
 };
 writeFileSync(join(folder, "provenance.intoto.json"), `${JSON.stringify(provenance, null, 2)}\n`);
 for (const name of readdirSync(folder).sort()) console.log(`${digestOf(join(folder, name))}  ${name}`);
+
+/** In what users install; `null` where the registry has no such answer. */
+function knownVulnerabilities() {
+  // It ends with 1 when it finds something, and when it could not ask.
+  const { stdout } = spawnSync("npm", ["audit", "--omit", "dev", "--json"], { cwd: root, encoding: "utf8" });
+  try {
+    return JSON.parse(stdout).metadata?.vulnerabilities.total ?? null;
+  } catch {
+    return null;
+  }
+}

@@ -3,8 +3,8 @@ import { fileURLToPath } from "node:url";
 
 const PROCESS = fileURLToPath(new URL("./box-process.mjs", import.meta.url));
 
-/** Starts a box in a process of its own; `ask` reaches it over IPC, `ended` tells how it ended. */
-export async function startBoxProcess(config) {
+/** Starts a box in a process of its own. `started` tells where it listens, `ask` reaches it over IPC, `ended` tells how it ended. */
+export function startBoxProcess(config) {
   const child = fork(PROCESS, [JSON.stringify(config)], {
     execArgv: ["--expose-gc"],
     stdio: ["ignore", "ignore", "pipe", "ipc"],
@@ -16,7 +16,7 @@ export async function startBoxProcess(config) {
   const ended = new Promise((resolve) => child.once("close", (code, signal) => resolve({ code, signal, log })));
   const waiting = new Map();
   let asked = 0;
-  const started = await new Promise((resolve, reject) => {
+  const started = new Promise((resolve, reject) => {
     child.once("message", resolve);
     ended.then(({ code, signal }) => reject(new Error(`the box ended (${code ?? signal}): ${log.slice(-2000)}`)));
   });
@@ -31,7 +31,7 @@ export async function startBoxProcess(config) {
       ended.then(() => reject(new Error("the box ended")));
       child.send({ id, name });
     });
-  return { ...started, process: child, ask, ended, log: () => log };
+  return { started, process: child, ask, ended, log: () => log };
 }
 
 export async function tokenOf(url, { clientId, clientSecret }) {

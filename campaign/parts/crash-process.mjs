@@ -3,10 +3,9 @@
 //   node crash-process.mjs <folder or postgres url> <keys url or -> <prefix of its people> <first number> <seed>
 import { openEmbeddedStore, openPostgresStore } from "../../dist/postgres.js";
 import { randomOf } from "./random.mjs";
+import { mediaOf, processedOf, profileOf, SCOPE, startSession, templateOf } from "./records.mjs";
 
 const [location, keys, prefix, first, seed] = process.argv.slice(2);
-const SCOPE = "scope";
-const REVISION = "5e".repeat(32);
 const random = randomOf(Number(seed));
 const say = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 
@@ -60,32 +59,14 @@ async function stock() {
 
 async function addSegment(person, segment) {
   const mediaSegmentId = `media-${person}/${segment}`;
-  const common = { scopeId: SCOPE, sessionId, createdAt: 1 };
-  await store.media.add({
-    ...common,
-    id: mediaSegmentId,
-    partOf: null,
-    rateHz: 8000,
-    channels: 1,
-    encoding: "pcm16",
-    audio: new Uint8Array(4000).fill(segment),
-  });
-  const processed = {
-    ...common,
+  const audio = new Uint8Array(4000).fill(segment);
+  await store.media.add(mediaOf({ id: mediaSegmentId, sessionId, audio }));
+  const processed = processedOf({
     id: `processed-${person}/${segment}`,
+    sessionId,
     mediaSegmentId,
-    channel: null,
-    mediaChannels: 1,
-    mediaRateHz: 8000,
-    printType: "text-dependent",
-    source: "process-audio",
-    validity: 1,
-    measures: { rateHz: 8000, netSpeechSeconds: 3 },
-    speakers: 1,
-    voiceClass: 50,
-    revision: REVISION,
     voice: { windows: [], embedding: voiceOf(person, String(segment)) },
-  };
+  });
   await store.processed.add(processed);
   const { generation } = await store.profiles.get(SCOPE, idOf(person));
   await store.profiles.addSegment(SCOPE, idOf(person), generation, { profileId: idOf(person), processed, addedAt: 1 });
@@ -93,8 +74,7 @@ async function addSegment(person, segment) {
 
 async function train(person, segments) {
   const { generation, printVersion } = await store.profiles.get(SCOPE, idOf(person));
-  const embedding = voiceOf(person, `template-${printVersion + 1}`);
-  const template = { embedding, netSpeechSeconds: 9, snrDb: 20, bandwidthHz: 3400, revision: REVISION };
+  const template = templateOf(voiceOf(person, `template-${printVersion + 1}`));
   const renewed = segments ? { segments: await store.profiles.segments(SCOPE, idOf(person)) } : {};
   await store.profiles.train(SCOPE, idOf(person), generation, {
     template,
@@ -105,19 +85,7 @@ async function train(person, segments) {
 }
 
 const operations = {
-  async create(person) {
-    await store.profiles.create({
-      id: idOf(person),
-      scopeId: SCOPE,
-      owner: { id: `owner-${person}`, scopeId: SCOPE, kind: "person", externalId: person },
-      tag: "",
-      printType: null,
-      printVersion: 0,
-      template: null,
-      status: 1,
-      createdAt: 1,
-    });
-  },
+  create: (person) => store.profiles.create(profileOf(idOf(person), person)),
   enroll: (person) => addSegment(person, 1),
   enrollAgain: (person) => addSegment(person, 2),
   train: (person) => train(person, false),
@@ -163,27 +131,7 @@ async function check() {
 }
 
 say({ stock: await stock() });
-if (!(await store.sessions.get(SCOPE, sessionId))) {
-  const engagement = {
-    id: `engagement-${prefix}`,
-    scopeId: SCOPE,
-    externalId: "",
-    customData: "",
-    startedAt: 1,
-    stoppedAt: null,
-  };
-  await store.engagements.create(engagement).catch(() => {});
-  await store.sessions.create({
-    id: sessionId,
-    scopeId: SCOPE,
-    engagementId: engagement.id,
-    type: 2,
-    externalId: "",
-    claimedPersonId: null,
-    startedAt: Date.now(),
-    stoppedAt: null,
-  });
-}
+await startSession(store, sessionId);
 for (let number = Number(first); ; number++) {
   try {
     await work(`${prefix}${number}`);

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openEmbeddedStore } from "../../dist/postgres.js";
 import { randomOf } from "./random.mjs";
+import { profileOf, SCOPE, templateOf } from "./records.mjs";
 
 const PROCESS = fileURLToPath(new URL("./crash-process.mjs", import.meta.url));
-const SCOPE = "scope";
 const PEOPLE = 20;
 const FLIPS = 12;
 
@@ -50,23 +50,8 @@ const said = (folder) =>
 
 async function fill(store) {
   for (let i = 0; i < PEOPLE; i++) {
-    await store.profiles.create({
-      id: `profile-${i}`,
-      scopeId: SCOPE,
-      owner: { id: `owner-${i}`, scopeId: SCOPE, kind: "person", externalId: `p${i}` },
-      tag: "",
-      printType: null,
-      printVersion: 1,
-      template: {
-        embedding: new Float32Array(256).fill(i),
-        netSpeechSeconds: 9,
-        snrDb: 20,
-        bandwidthHz: 3400,
-        revision: "5e".repeat(32),
-      },
-      status: 2,
-      createdAt: 1,
-    });
+    const template = templateOf(new Float32Array(256).fill(i));
+    await store.profiles.create(profileOf(`profile-${i}`, `p${i}`, { template, status: 2, printVersion: 1 }));
   }
 }
 

@@ -2,7 +2,15 @@
 import type { ListOfUniqueId, UniqueIdAndTag } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { DecisionReason, EnrollStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { CallOptions, Score } from "../engine/port.js";
-import type { Group, GroupKind, Id, OwnerKind, Print, Profile } from "../store/port.js";
+import {
+  type Group,
+  type GroupKind,
+  type Id,
+  mayBeUsed,
+  type OwnerKind,
+  type Print,
+  type Profile,
+} from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { enrollStatus } from "../voiceprint/enrollment.js";
 import { audioModel, voiceOf } from "./audio-model.js";
@@ -203,7 +211,7 @@ export async function membersOf(
 
 function asFound(profile: Profile): FoundProfile {
   const { id, owner, tag, printVersion, template } = profile;
-  if (!template) return { ...profile, kind: owner.kind };
+  if (!template || !mayBeUsed(profile)) return { ...profile, kind: owner.kind };
   return {
     profileId: id,
     ownerId: owner.id,

@@ -12,7 +12,7 @@ import { openContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { invalid, notFound } from "./failures.js";
 import { audioDetails, describedAudio, profileDetails } from "./messages.js";
-import { findProfile } from "./profiles.js";
+import { findProfileToChange } from "./profiles.js";
 
 /** Adds processed audio to the profile's enrollment segments. */
 export async function enroll(
@@ -27,7 +27,7 @@ export async function enroll(
   const processed = given && limitedTo(given, set.maxNetAudioForEnroll);
   const candidate = processed && audioModel(processed);
   return untilUncontended(options.signal, async () => {
-    const profile = await findProfile(deps, scopeId, request.gkVoiceprintProfileId);
+    const profile = await findProfileToChange(deps, scopeId, request.gkVoiceprintProfileId);
     if (!processed || !candidate)
       throw notFound("gk_processed_audio_id", "there is no such processed audio in this scope");
     if (processed.source !== "process-audio")

@@ -3,6 +3,7 @@ import type {
   GetEnrollStatusRequest,
   GetEnrollStatusResponseSchema,
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { mayBeUsed } from "../store/port.js";
 import { enrollStatus } from "../voiceprint/enrollment.js";
 import { audioModel } from "./audio-model.js";
 import { openContext } from "./context.js";
@@ -23,6 +24,6 @@ export async function getEnrollStatus(
       engine.model.revision,
       set,
     ),
-    isTrained: isTrained(deps, profile),
+    isTrained: isTrained(deps, profile) && mayBeUsed(profile),
   };
 }

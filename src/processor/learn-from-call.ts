@@ -1,6 +1,7 @@
 /** What a print learns from a call that clearly matched it: it moves to the scope's model, or grows. */
 import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { Template } from "../engine/port.js";
+import { mayBeUsed } from "../store/port.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { measuredAudio, newProcessedAudio, voiceOf } from "./audio-model.js";
 import type { OpenContext } from "./context.js";
@@ -31,7 +32,7 @@ export async function learnFromCall(
   if (risks.some((part) => part && part.outcome.decision !== Decision.NO_RISK_DETECTED)) return;
   if (audioValidity(measuredAudio(analysis), "enroll", set) !== AudioValidity.AUDIO_OK) return;
   const profile = await deps.store.profiles.get(scopeId, print.profileId);
-  if (!profile?.template || profile.printVersion !== print.printVersion) return;
+  if (!profile?.template || !mayBeUsed(profile) || profile.printVersion !== print.printVersion) return;
   if (!(await matchesEnrolled(deps, context, profile.template, analysis))) return;
   if (moves) await movePrint(deps, context, profile, heard.unstored ?? liveAudioModel(deps, context, heard, analysis));
   else await growPrint(deps, context, profile as TrainedProfile, voiceOf(analysis, analysis.embedding));

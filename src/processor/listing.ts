@@ -10,7 +10,7 @@ import type { GroupKind, Id, Profile } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
 import type { Dependencies } from "./dependencies.js";
 import { invalid } from "./failures.js";
-import { ownerType, uniqueId } from "./messages.js";
+import { consentMessage, ownerType, uniqueId } from "./messages.js";
 
 const USUAL_PAGE = 100;
 const LONGEST_PAGE = 500;
@@ -59,7 +59,7 @@ export async function listVoiceprintProfiles(
           .filter(({ id }) => id > request.pageToken)
           .slice(0, size);
   return {
-    profiles: page.filter(wanted).map(({ id, owner, tag, status, printVersion }) => ({
+    profiles: page.filter(wanted).map(({ id, owner, tag, status, printVersion, consent }) => ({
       gkVoiceprintProfileId: uniqueId(id),
       gkOwnerId: uniqueId(owner.id),
       ownerType: ownerType(owner.kind),
@@ -67,6 +67,7 @@ export async function listVoiceprintProfiles(
       profileTag: tag,
       status,
       printVersion,
+      consent: consentMessage(consent),
     })),
     nextPageToken: nextToken(page, size),
   };

@@ -6,12 +6,13 @@ import {
   type RiskEngineResultSchema,
   type UniqueIdSchema,
 } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import { type ConsentSchema, ConsentState } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
 import type {
   CalibrationModelDetailsSchema,
   VoiceprintDetailsSchema,
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { Measures, ModelInfo } from "../engine/port.js";
-import type { Id, OwnerKind, Print, ProcessedAudio, Profile } from "../store/port.js";
+import type { Consent, Id, OwnerKind, Print, ProcessedAudio, Profile } from "../store/port.js";
 import { type Risk, riskFigures } from "../voiceprint/risk.js";
 
 export const uniqueId = (value: Id): MessageInitShape<typeof UniqueIdSchema> => ({ value });
@@ -32,6 +33,13 @@ export interface SeparatedAudio {
   /** Net speech that is not the caller's. */
   readonly otherSeconds: number;
   readonly isAgentRecognized: boolean;
+}
+
+/** Absent where none was noted. */
+export function consentMessage(consent: Consent | undefined): MessageInitShape<typeof ConsentSchema> | undefined {
+  if (!consent) return undefined;
+  const state = consent.state === "given" ? ConsentState.GIVEN : ConsentState.WITHDRAWN;
+  return { state, time: duration(consent.at / 1000), reference: consent.reference };
 }
 
 export interface DescribedAudio {

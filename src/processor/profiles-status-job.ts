@@ -4,7 +4,7 @@ import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voicep
 import type { Id } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";
 import { asJson, type JobRequest, profilesOf } from "./job-profiles.js";
-import { duration, uniqueId } from "./messages.js";
+import { consentMessage, duration, uniqueId } from "./messages.js";
 import { isTrained } from "./profiles.js";
 
 /** Status, version, model, segments and speech of every profile asked for. */
@@ -26,6 +26,7 @@ export async function profileStatuses(
       totalSegments: segments.length,
       totalNetAudio: duration(net),
       isObsolete: profile.template !== null && !isTrained(deps, profile),
+      consent: consentMessage(profile.consent),
     });
     statuses.push(asJson(VoiceprintProfileStatusDetailsSchema, details));
     await onProgress(done);

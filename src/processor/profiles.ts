@@ -1,7 +1,10 @@
 /** Finding profiles and owners. */
 import type { UniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
+import { fieldViolation } from "../contract/mandatory.js";
+import { StatusError } from "../contract/status-error.js";
 import type { Template } from "../engine/port.js";
-import type { Id, OwnerKind, Profile } from "../store/port.js";
+import { type Id, mayBeUsed, type OwnerKind, type Profile } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";
 import { invalid, notFound } from "./failures.js";
 
@@ -9,6 +12,18 @@ export async function findProfile(deps: Dependencies, scopeId: Id, id: UniqueId 
   const profile = await deps.store.profiles.get(scopeId, id!.value);
   if (!profile) throw notFound("gk_voiceprint_profile_id", "there is no such profile in this scope");
   return profile;
+}
+
+/** To be changed: not while consent is withdrawn. */
+export async function findProfileToChange(deps: Dependencies, scopeId: Id, id: UniqueId | undefined): Promise<Profile> {
+  const profile = await findProfile(deps, scopeId, id);
+  if (mayBeUsed(profile)) return profile;
+  const message = "the person has withdrawn consent: the print is not changed until consent is given again";
+  throw new StatusError({
+    statusCode: StatusCode.PERMISSION_DENIED,
+    message,
+    fieldViolations: [fieldViolation("gk_voiceprint_profile_id", "consent_withdrawn", message)],
+  });
 }
 
 export type TrainedProfile = Profile & { readonly template: Template };

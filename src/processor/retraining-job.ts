@@ -1,7 +1,7 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
 import { AudioValidity, TrainReason } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { RetrainingOutcome, VoiceprintProfileRetrainingSchema } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
-import type { EnrollmentSegment, Id, Profile } from "../store/port.js";
+import { type EnrollmentSegment, type Id, mayBeUsed, type Profile } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { enoughForTraining, totalNet, trainedStatus } from "../voiceprint/template.js";
@@ -67,7 +67,7 @@ async function retrain(deps: Dependencies, given: Profile, set: ConfigurationSet
     const profile = await profiles.get(given.scopeId, given.id);
     if (!profile) return { outcome: RetrainingOutcome.NOT_NEEDED, printVersion: given.printVersion };
     const { scopeId, id, generation, printVersion } = profile;
-    if (!profile.template || isOfScopesModel(deps, profile))
+    if (!profile.template || !mayBeUsed(profile) || isOfScopesModel(deps, profile))
       return { outcome: RetrainingOutcome.NOT_NEEDED, printVersion };
     const stored = await profiles.segments(scopeId, id);
     const renewed: EnrollmentSegment[] = [];

@@ -14,7 +14,7 @@ import { untilUncontended } from "./contention.js";
 import { openContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { audioDetails, describedAudio, duration, ifKnown, profileDetails, uniqueId } from "./messages.js";
-import { findProfile, isTrained } from "./profiles.js";
+import { findProfileToChange, isTrained } from "./profiles.js";
 import { trainTemplate } from "./training.js";
 
 /** Creates a new voice template from the enrollment segments; the old one stays until the new one is written. */
@@ -25,7 +25,7 @@ export async function train(
 ): Promise<MessageInitShape<typeof TrainResponseSchema>> {
   const { scopeId, set, engine } = await openContext(deps, request.context);
   return untilUncontended(options.signal, async () => {
-    const profile = await findProfile(deps, scopeId, request.gkVoiceprintProfileId);
+    const profile = await findProfileToChange(deps, scopeId, request.gkVoiceprintProfileId);
     const segments = (await deps.store.profiles.segments(scopeId, profile.id)).map(({ processed }) => processed);
     const { template, reason, consistency, valid } = await trainTemplate(engine, segments, set, options);
     const counted = segments.filter(({ id }) => valid.has(id));

@@ -1,21 +1,25 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type {
-  CreateVoiceprintProfileRequest,
-  CreateVoiceprintProfileResponseSchema,
-  DeleteVoiceprintProfileRequest,
-  DeleteVoiceprintProfileResponseSchema,
-  GetGkVoiceprintProfileIdRequest,
-  GetGkVoiceprintProfileIdResponseSchema,
+import {
+  ConsentState,
+  type CreateVoiceprintProfileRequest,
+  type CreateVoiceprintProfileResponseSchema,
+  type DeleteVoiceprintProfileRequest,
+  type DeleteVoiceprintProfileResponseSchema,
+  type GetGkVoiceprintProfileIdRequest,
+  type GetGkVoiceprintProfileIdResponseSchema,
+  type SetVoiceprintProfileConsentRequest,
+  type SetVoiceprintProfileConsentResponseSchema,
 } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
 import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import { fieldViolation } from "../contract/mandatory.js";
 import { StatusError } from "../contract/status-error.js";
+import type { Consent } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
 import type { Dependencies } from "./dependencies.js";
-import { notFound } from "./failures.js";
-import { uniqueId } from "./messages.js";
-import { ownerOf } from "./profiles.js";
+import { invalid, notFound } from "./failures.js";
+import { consentMessage, uniqueId } from "./messages.js";
+import { assertName, findProfile, ownerOf } from "./profiles.js";
 
 export async function createVoiceprintProfile(
   deps: Dependencies,
@@ -52,6 +56,27 @@ export async function getGkVoiceprintProfileId(
   const scopeId = await checkOptionalContext(deps, request.context);
   const profile = await deps.store.profiles.find(scopeId, kind, externalId, tag);
   return profile ? { gkVoiceprintProfileId: uniqueId(profile.id), gkOwnerId: uniqueId(profile.owner.id) } : {};
+}
+
+/** Notes what the person said. A withdrawal takes the print out of galleries and caches before it is answered. */
+export async function setVoiceprintProfileConsent(
+  deps: Dependencies,
+  request: SetVoiceprintProfileConsentRequest,
+): Promise<MessageInitShape<typeof SetVoiceprintProfileConsentResponseSchema>> {
+  const reference = assertName(request.reference, "reference");
+  if (request.state !== ConsentState.GIVEN && request.state !== ConsentState.WITHDRAWN)
+    throw invalid("state", "out_of_range", `state must be GIVEN (1) or WITHDRAWN (2), got ${request.state}`);
+  const scopeId = await checkOptionalContext(deps, request.context);
+  const { id, owner } = await findProfile(deps, scopeId, request.gkVoiceprintProfileId);
+  if (owner.kind !== "person")
+    throw invalid("gk_voiceprint_profile_id", "wrong_kind", "the profile is not one of a person");
+  const state = request.state === ConsentState.GIVEN ? "given" : "withdrawn";
+  const consent: Consent = { state, at: deps.clock.now(), reference };
+  if (!(await deps.store.profiles.setConsent(scopeId, id, consent)))
+    throw notFound("gk_voiceprint_profile_id", "there is no such profile in this scope");
+  deps.galleries.drop(scopeId, id);
+  deps.prints.drop(scopeId, id);
+  return { consent: consentMessage(consent)! };
 }
 
 /** Erases segments, audio models and template, in the store and in loaded galleries. */

@@ -69,7 +69,12 @@ import { startSession, stopSession } from "./sessions.js";
 import { inSinglePrecision } from "./single-precision.js";
 import { train } from "./train.js";
 import { verify } from "./verify.js";
-import { createVoiceprintProfile, deleteVoiceprintProfile, getGkVoiceprintProfileId } from "./voiceprint-profiles.js";
+import {
+  createVoiceprintProfile,
+  deleteVoiceprintProfile,
+  getGkVoiceprintProfileId,
+  setVoiceprintProfileConsent,
+} from "./voiceprint-profiles.js";
 
 /** What a processor works with. */
 export interface VoiceprintsProcessorOptions {
@@ -135,6 +140,10 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
   readonly deleteVoiceprintProfile = this.#operation(profile.deleteVoiceprintProfile, deleteVoiceprintProfile);
   readonly exportVoiceprintProfile = this.#operation(profile.exportVoiceprintProfile, exportVoiceprintProfile);
   readonly importVoiceprintProfile = this.#operation(profile.importVoiceprintProfile, importVoiceprintProfile);
+  readonly setVoiceprintProfileConsent = this.#operation(
+    profile.setVoiceprintProfileConsent,
+    setVoiceprintProfileConsent,
+  );
   readonly startVoiceprintProfilesStatusJob = this.#operation(
     profile.startVoiceprintProfilesStatusJob,
     (deps, request) => startJob(deps, "profile-status", request),

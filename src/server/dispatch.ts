@@ -1,6 +1,7 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { Context } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { Decision, type ListenRequest, type ListenResponse, StatusCode, StatusError } from "../contract/index.js";
 import { type LiveOperations, type Operations, operationOf } from "../contract/operations.js";
 import { AUDIO_OPERATIONS } from "./audio-operations.js";
@@ -8,7 +9,7 @@ import type { Caller, Guard } from "./guard.js";
 import type { CallRates } from "./limits/call-rates.js";
 import type { LiveCallEntry, LiveCalls } from "./limits/live-calls.js";
 import type { UploadBudget } from "./limits/upload-budget.js";
-import { QueueFull, type WorkQueue } from "./limits/work-queue.js";
+import { type Asker, QueueFull, type WorkQueue } from "./limits/work-queue.js";
 import { LiveRequests } from "./live-requests.js";
 import type { Log } from "./log.js";
 import type { Protocol, ServerMetrics } from "./metrics.js";
@@ -229,11 +230,15 @@ export class Dispatcher {
       }
     };
     const answer = AUDIO_OPERATIONS.has(method.name)
-      ? queue.run(ended.signal, (queuedSeconds) => {
-          timing.queuedSeconds = queuedSeconds;
-          this.#parts.metrics.queued(queuedSeconds);
-          return work();
-        })
+      ? queue.run(
+          ended.signal,
+          (queuedSeconds) => {
+            timing.queuedSeconds = queuedSeconds;
+            this.#parts.metrics.queued(queuedSeconds);
+            return work();
+          },
+          askerOf(request),
+        )
       : work();
     try {
       return await untilAborted(answer, ended.signal);
@@ -420,4 +425,11 @@ export function stackOf(error: unknown): string {
   for (let at = error; at !== undefined && at !== null && stacks.length < MOST_CAUSES; at = (at as Error).cause)
     stacks.push(at instanceof Error ? (at.stack ?? at.message) : String(at));
   return stacks.join("\ncaused by: ");
+}
+
+/** A call that is tried again is known by its session. */
+function askerOf(request: unknown): Asker {
+  const { context } = request as { readonly context?: Context };
+  const scope = context?.gkScopeId?.value ?? "";
+  return { scope, caller: `${scope} ${context?.gkSessionId?.value ?? ""}` };
 }

@@ -5,22 +5,23 @@
 import { copy, copyJson } from "./copy.js";
 import { StoreError } from "./errors.js";
 import { JobQueue } from "./job-queue.js";
-import type {
-  Check,
-  Engagement,
-  EnrollmentSegment,
-  Group,
-  GroupKind,
-  Id,
-  Job,
-  MediaSegment,
-  Owner,
-  OwnerKind,
-  Print,
-  ProcessedAudio,
-  Profile,
-  Session,
-  Store,
+import {
+  type Check,
+  type Engagement,
+  type EnrollmentSegment,
+  type Group,
+  type GroupKind,
+  type Id,
+  type Job,
+  type MediaSegment,
+  mayBeUsed,
+  type Owner,
+  type OwnerKind,
+  type Print,
+  type ProcessedAudio,
+  type Profile,
+  type Session,
+  type Store,
 } from "./port.js";
 
 export interface MemoryStoreOptions {
@@ -271,6 +272,14 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         markChanged(here, id);
         return true;
       },
+      async setConsent(scopeId, id, consent) {
+        const here = scope(scopeId);
+        const profile = here.profiles.get(id);
+        if (!profile) return false;
+        here.profiles.set(id, { ...profile, consent: copy(consent), generation: profile.generation + 1 });
+        if (profile.template) markChanged(here, id);
+        return true;
+      },
       async erase(scopeId, id) {
         const here = scope(scopeId);
         const profile = here.profiles.get(id);
@@ -289,7 +298,8 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       },
       async *prints(scopeId, kind) {
         for (const profile of [...scope(scopeId).profiles.values()]) {
-          if (profile.owner.kind === kind && profile.template) yield printOf(profile, profile.template);
+          if (profile.owner.kind === kind && profile.template && mayBeUsed(profile))
+            yield printOf(profile, profile.template);
         }
       },
       async printsOf(scopeId, ids) {
@@ -297,7 +307,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         const prints: Print[] = [];
         for (const id of new Set(ids)) {
           const profile = profiles.get(id);
-          if (profile?.template) prints.push(printOf(profile, profile.template));
+          if (profile?.template && mayBeUsed(profile)) prints.push(printOf(profile, profile.template));
         }
         return prints;
       },

@@ -105,6 +105,14 @@ export interface EnrollmentSegment {
   readonly addedAt: number;
 }
 
+/** Whether the person agreed, as the operator's own records have it. */
+export interface Consent {
+  readonly state: "given" | "withdrawn";
+  readonly at: number;
+  /** Where those records have it. */
+  readonly reference: string;
+}
+
 export interface Profile {
   readonly id: Id;
   readonly scopeId: Id;
@@ -121,9 +129,14 @@ export interface Profile {
   /** The contract's VoiceprintProfileStatus number. */
   readonly status: number;
   readonly createdAt: number;
+  /** Absent where none was noted. */
+  readonly consent?: Consent;
 }
 
-/** What a gallery needs of a trained profile. */
+/** Withdrawn consent takes a print out of every comparison, and keeps it from being changed. */
+export const mayBeUsed = ({ consent }: Pick<Profile, "consent">): boolean => consent?.state !== "withdrawn";
+
+/** What a gallery needs of a trained profile. One whose consent is withdrawn is no print. */
 export interface Print {
   readonly profileId: Id;
   readonly ownerId: Id;
@@ -232,6 +245,8 @@ export interface Store {
       generation: number,
       trained: { template: Template; status: number; printVersion: number; segments?: readonly EnrollmentSegment[] },
     ): Promise<boolean>;
+    /** Changes nothing else. `false` when there is no such profile. */
+    setConsent(scopeId: Id, id: Id, consent: Consent): Promise<boolean>;
     /**
      * Erases profile, segments, audio models and media of those and of checks that it matched, group memberships, and the key that sealed them; with an owner's last
      * profile the owner goes too.

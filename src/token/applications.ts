@@ -3,6 +3,7 @@ import { checkSegment, formatClientId, parseClientId } from "./client-id.js";
 import type { Clock, Random } from "./clock.js";
 import { collection, type Documents } from "./documents.js";
 import { OAuthError } from "./errors.js";
+import type { Revocations } from "./revocations.js";
 import { isRuntimeScope, RUNTIME_SCOPES, type RuntimeScope } from "./scopes.js";
 import type { Secrets } from "./secret.js";
 
@@ -130,10 +131,11 @@ export function createApplications(options: {
   clock: Clock;
   random: Random;
   secrets: Secrets;
+  revocations: Revocations;
   /** Where an environment's tokens come from and its services are, unless it says otherwise. */
   defaults: { oauthServerUrl: string; endpoints: Endpoints };
 }): Applications {
-  const { clock, random, secrets, defaults } = options;
+  const { clock, random, secrets, revocations, defaults } = options;
   const applications = collection<StoredApplication>(options.documents, "token.applications");
 
   const settings = (
@@ -227,7 +229,10 @@ export function createApplications(options: {
     list: async () => (await applications.list()).map(view).sort((a, b) => a.createdAt - b.createdAt),
 
     async delete(applicationId) {
+      const application = await load(applicationId);
+      // Not for another 900 s, as the contract's silence would allow: who deletes it after a leak expects its tokens to end.
       if (!(await applications.delete(applicationId))) throw missing("application");
+      for (const { id } of application.clients) await revocations.endClient(id);
     },
 
     async putGeography(applicationId, geography, given) {
@@ -262,11 +267,18 @@ export function createApplications(options: {
           throw new OAuthError("conflict", "the last client of an application cannot be deleted");
         return { ...application, clients };
       });
+      await revocations.endClient(clientId);
     },
 
     async bindScopes(applicationId, clientId, gkScopes) {
       const checked = checkGkScopes(gkScopes);
-      return viewClient(await modifyClient(applicationId, clientId, (client) => ({ ...client, gkScopes: checked })));
+      let lost: string[] = [];
+      const bound = await modifyClient(applicationId, clientId, (client) => {
+        lost = client.gkScopes.filter((gkScope) => !checked.includes(gkScope));
+        return { ...client, gkScopes: checked };
+      });
+      if (lost.length > 0) await revocations.endClient(clientId, lost);
+      return viewClient(bound);
     },
 
     async regenerateSecret(applicationId, clientId) {

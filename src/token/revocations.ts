@@ -1,10 +1,28 @@
 import { type Clock, epochSeconds } from "./clock.js";
 import type { Documents } from "./documents.js";
 
-/** Tokens that their clients revoked before they expired. Every replica knows within a second. */
+/** What is asked about with every call. */
+export interface IssuedToken {
+  readonly jti: string | null;
+  readonly clientId: string;
+  readonly gkScopes: ReadonlySet<string>;
+  /** Seconds. */
+  readonly issuedAt: number;
+}
+
+/** Tokens that end before their time: given up, or their client or a scope of it is gone. Every replica knows within a second. */
 export interface Revocations {
   revoke(jti: string, expiresAt: number): Promise<void>;
-  isRevoked(jti: string): Promise<boolean> | boolean;
+  /** Ends what the client was issued so far; with scopes, only tokens that open one of these. */
+  endClient(clientId: string, gkScopes?: readonly string[]): Promise<void>;
+  isRevoked(token: IssuedToken): Promise<boolean> | boolean;
+}
+
+interface Entry {
+  /** Milliseconds. */
+  readonly at: number;
+  /** Of a client: which scopes it lost; `null` when it is gone. */
+  readonly gkScopes?: readonly string[] | null;
 }
 
 const COLLECTION = "revoked-tokens";
@@ -13,31 +31,59 @@ const LOOK_EVERY_MS = 1000;
 /** Clocks of replicas may differ. */
 const KEEP_LONGER_S = 60;
 
-export function createRevocations({ documents, clock }: { documents: Documents; clock: Clock }): Revocations {
-  let known = new Set<string>();
+export function createRevocations({
+  documents,
+  clock,
+  longestTokenS,
+}: {
+  documents: Documents;
+  clock: Clock;
+  longestTokenS: number;
+}): Revocations {
+  let known = new Map<string, Entry>();
   let lookedAt = Number.NEGATIVE_INFINITY;
   let looking: Promise<void> | null = null;
 
   async function look(): Promise<void> {
     const listed = await documents.list(COLLECTION);
-    known = new Set(listed.map(({ id }) => id));
+    known = new Map(listed.map(({ id, document }) => [id, document as Entry]));
     lookedAt = clock.now();
+  }
+
+  /** A token's time of issue is in whole seconds: one of the same second counts as issued before. */
+  function isKnown({ jti, clientId, gkScopes, issuedAt }: IssuedToken): boolean {
+    if (jti !== null && known.has(jti)) return true;
+    const ended = known.get(clientEntry(clientId));
+    if (!ended || 1000 * issuedAt > ended.at) return false;
+    return ended.gkScopes == null || ended.gkScopes.some((gkScope) => gkScopes.has(gkScope));
   }
 
   return {
     async revoke(jti, expiresAt) {
       if (expiresAt <= epochSeconds(clock)) return;
-      await documents.put(COLLECTION, jti, { at: clock.now() }, (expiresAt + KEEP_LONGER_S) * 1000);
-      known.add(jti);
+      const entry: Entry = { at: clock.now() };
+      await documents.put(COLLECTION, jti, entry, (expiresAt + KEEP_LONGER_S) * 1000);
+      known.set(jti, entry);
     },
-    isRevoked(jti) {
-      if (known.has(jti)) return true;
+    async endClient(clientId, gkScopes) {
+      const id = clientEntry(clientId);
+      const before = (await documents.get(COLLECTION, id)) as Entry | null;
+      const lost = before && before.gkScopes == null ? null : gkScopes && [...(before?.gkScopes ?? []), ...gkScopes];
+      const entry: Entry = { at: clock.now(), gkScopes: lost ?? null };
+      await documents.put(COLLECTION, id, entry, clock.now() + (longestTokenS + KEEP_LONGER_S) * 1000);
+      known.set(id, entry);
+    },
+    isRevoked(token) {
+      if (isKnown(token)) return true;
       const age = clock.now() - lookedAt;
       if (age >= 0 && age < LOOK_EVERY_MS) return false;
       looking ??= look().finally(() => {
         looking = null;
       });
-      return looking.then(() => known.has(jti));
+      return looking.then(() => isKnown(token));
     },
   };
 }
+
+/** Ids of tokens hold no space. */
+const clientEntry = (clientId: string): string => `client ${clientId}`;

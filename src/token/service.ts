@@ -111,7 +111,11 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
   const secrets = createSecrets(random, options.passwordCost);
   const throttle = createThrottle({ documents, clock });
   const issue = createIssuer({ issuer, audiences, keyring, clock, random });
-  const revocations = createRevocations({ documents, clock });
+  const revocations = createRevocations({
+    documents,
+    clock,
+    longestTokenS: Math.max(...Object.values(LIFETIMES)) + OWN_SKEW_S,
+  });
   const users = createUsers({ documents, clock, random, secrets });
   const credentials = createProfileCredentials({ documents, clock, random, secrets, users });
   const registrations = createRegistrations({ documents, clock, random, secrets });
@@ -120,6 +124,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     clock,
     random,
     secrets,
+    revocations,
     defaults: { oauthServerUrl: `${issuer}/oauth2/token`, endpoints: options.endpoints ?? thisBox(issuer) },
   });
 
@@ -132,7 +137,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     algorithms: ["ES256", "RS256", "EdDSA"],
     type: "at+jwt",
     clockSkewS: OWN_SKEW_S,
-    isRevoked: (jti) => revocations.isRevoked(jti),
+    isRevoked: (token) => revocations.isRevoked(token),
   });
   const verifier = (audience: keyof Audiences): Verifier => createVerifier({ issuers: [trusted(audience)], clock });
 

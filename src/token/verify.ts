@@ -11,6 +11,7 @@ import {
 } from "jose";
 import { type Clock, systemClock } from "./clock.js";
 import { OAuthError } from "./errors.js";
+import type { IssuedToken } from "./revocations.js";
 
 /** Where an issuer's public keys come from: in process, given, or at a URL (`https://…`, `http://…`) or in a file (a path or `file:` URL). */
 export type KeySource = JSONWebKeySet | URL | string | ((fresh?: boolean) => Promise<JSONWebKeySet>);
@@ -31,8 +32,8 @@ export interface TrustedIssuer {
   readonly type?: string;
   /** Allowed between our clock and this issuer's, where it differs from the verifier's; at most 300. */
   readonly clockSkewS?: number;
-  /** Whether a token was given up before its end; asked with every call. */
-  readonly isRevoked?: (jti: string) => Promise<boolean> | boolean;
+  /** Whether a token ended before its time; asked with every call. */
+  readonly isRevoked?: (token: IssuedToken) => Promise<boolean> | boolean;
 }
 
 /** Whose tokens are accepted, and for what. */
@@ -256,7 +257,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
   async function verify(token: string, scope?: string): Promise<VerifiedToken> {
     const verified = (await recall(token)) ?? (await verifySignature(token));
     const { isRevoked } = trusted.get(verified.issuer)!.from;
-    if (isRevoked && verified.jti !== null && (await isRevoked(verified.jti))) refuse("the token was revoked");
+    if (isRevoked && (await isRevoked({ ...verified, issuedAt: Number(verified.claims.iat ?? 0) })))
+      refuse("the token was revoked");
     if (scope !== undefined && !verified.scopes.has(scope))
       throw bearerError("insufficient_scope", `the token needs the scope ${scope}`, { realm, scope });
     return verified;
@@ -317,7 +319,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
   return {
     verify,
     async authorize(header, scope) {
-      if (!header) throw missingToken(realm, scope);
+      // Nothing behind the word is no token, as no header is.
+      if (!header || /^bearer *$/i.test(header)) throw missingToken(realm, scope);
       const match = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i.exec(header);
       if (!match) {
         if (/^bearer\b/i.test(header))

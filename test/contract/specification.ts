@@ -455,6 +455,7 @@ export const bindings: Record<string, Record<string, string>> = {
     ExportVoiceprintProfile: "get /v1/voiceprints/{gk_voiceprint_profile_id.value}/export",
     ImportVoiceprintProfile: "post /v1/voiceprints/profiles/import",
     DeleteVoiceprintProfile: "delete /v1/voiceprints/{gk_voiceprint_profile_id.value}",
+    SetVoiceprintProfileConsent: "post /v1/voiceprints/{gk_voiceprint_profile_id.value}/consent",
     StartVoiceprintProfilesStatusJob: "post /v1/voiceprints/profiles/status",
     GetVoiceprintProfilesStatusJob: "get /v1/voiceprints/profiles/status/{gk_job_id.value}",
   },

@@ -35,6 +35,47 @@ describe("the queue", () => {
     expect([queue.running, queue.waiting]).toEqual([0, 0]);
   });
 
+  it("serves scopes in turn: who asks for much does not keep others waiting", async () => {
+    const queue = new WorkQueue(1, 4);
+    const { open, opened } = gate();
+    const order: string[] = [];
+    const ask = (scope: string, caller: string) =>
+      queue.run(never, async () => void order.push(caller), { scope, caller });
+    const running = queue.run(never, () => opened);
+    const calls = ["a1", "a2", "a3", "a4"].map((caller) => ask("a", caller));
+    await expect(ask("a", "a5")).rejects.toBeInstanceOf(QueueFull);
+    // The queue is full of one scope's calls; another still has its share.
+    calls.push(ask("b", "b1"), ask("b", "b2"));
+    await expect(ask("b", "b3")).rejects.toBeInstanceOf(QueueFull);
+    open();
+    await Promise.all([running, ...calls]);
+    expect(order).toEqual(["a1", "b1", "a2", "b2", "a3", "a4"]);
+    expect([queue.running, queue.waiting]).toEqual([0, 0]);
+  });
+
+  it("keeps a place for who was told to come back, for a while: newcomers do not overtake", async () => {
+    let now = 100;
+    const queue = new WorkQueue(1, 2, () => now);
+    const gates = [gate(), gate(), gate()];
+    const calls = gates.map(({ opened }, i) => queue.run(never, () => opened, { scope: "a", caller: `first ${i}` }));
+    const ask = (caller: string) => queue.run(never, async () => caller, { scope: "a", caller });
+    await expect(ask("patient")).rejects.toBeInstanceOf(QueueFull);
+    gates[0]!.open();
+    await calls[0];
+    // A place is free, and it is the patient caller's.
+    expect(queue.waiting).toBe(1);
+    await expect(ask("newcomer")).rejects.toBeInstanceOf(QueueFull);
+    const patient = ask("patient");
+    expect(queue.waiting).toBe(2);
+    gates[1]!.open();
+    await calls[1];
+    // Who does not come back in time loses it.
+    now += 60;
+    const another = ask("another");
+    gates[2]!.open();
+    expect(await Promise.all([patient, another])).toEqual(["patient", "another"]);
+  });
+
   it("refuses what does not fit, and names a time", async () => {
     const queue = new WorkQueue(1, 1);
     const { open, opened } = gate();

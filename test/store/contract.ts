@@ -406,6 +406,35 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.profiles.printsOf(scope, [])).toEqual([]);
       });
 
+      test("are none while consent is withdrawn", async () => {
+        const scope = newScope();
+        const { profile } = await enrollPerson(store, scope, "alice", 1);
+        const printsOf = async () => {
+          const all: Print[] = [];
+          for await (const print of store.profiles.prints(scope, "person")) all.push(print);
+          expect(await store.profiles.printsOf(scope, [profile.id])).toEqual(all);
+          return all.length;
+        };
+        const loaded = await store.profiles.printsVersion(scope);
+        const withdrawn = { state: "withdrawn", at: 7, reference: "letter" } as const;
+        expect(await store.profiles.setConsent(scope, profile.id, withdrawn)).toBe(true);
+        const { generation } = profile;
+        expect(await store.profiles.get(scope, profile.id)).toEqual({
+          ...profile,
+          consent: withdrawn,
+          generation: generation + 1,
+        });
+        expect((await store.profiles.printsChangedSince(scope, loaded)).ids).toEqual([profile.id]);
+        expect(await printsOf()).toBe(0);
+        // Who read the profile before must read it again.
+        const trained = { template: templateOf(5), status: 2, printVersion: 2 };
+        expect(await store.profiles.train(scope, profile.id, generation, trained)).toBe(false);
+        await store.profiles.setConsent(scope, profile.id, { state: "given", at: 8, reference: "" });
+        expect(await printsOf()).toBe(1);
+        expect(await store.profiles.setConsent(newScope(), profile.id, withdrawn)).toBe(false);
+        expect(await store.profiles.setConsent(scope, newId(), withdrawn)).toBe(false);
+      });
+
       test("say what changed since a gallery was loaded", async () => {
         const scope = newScope();
         expect(await store.profiles.printsVersion(scope)).toBe(0);

@@ -7,10 +7,10 @@
 //     begin a job and never finish it
 //   node enrolling-process.mjs postgres <url> <keys url> <profile id> <first> <last>
 //     add segments to one profile, training after each
+import * as records from "../../campaign/parts/records.mjs";
 import { openEmbeddedStore, openPostgresStore } from "../../dist/postgres.js";
 
-const SCOPE = "scope";
-const REVISION = "5e".repeat(32);
+const { SCOPE } = records;
 
 const say = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 
@@ -18,30 +18,15 @@ function embeddingOf(number) {
   return Float32Array.from({ length: 256 }, (_, i) => Math.fround(Math.sin(number * 256 + i)));
 }
 
-function templateOf(number) {
-  return { embedding: embeddingOf(number), netSpeechSeconds: number, snrDb: 20, bandwidthHz: 3400, revision: REVISION };
-}
+const templateOf = (number) => ({ ...records.templateOf(embeddingOf(number)), netSpeechSeconds: number });
 
-function processedOf(number) {
-  return {
+const processedOf = (number) =>
+  records.processedOf({
     id: `processed-${number}`,
-    scopeId: SCOPE,
-    sessionId: "session",
     mediaSegmentId: `media-${number}`,
-    channel: null,
-    mediaChannels: 1,
-    mediaRateHz: 8000,
-    printType: "text-dependent",
-    source: "process-audio",
-    validity: 1,
-    measures: { rateHz: 8000, netSpeechSeconds: 3 },
-    speakers: 1,
-    voiceClass: 50,
-    revision: REVISION,
     createdAt: number,
     voice: { windows: [], embedding: embeddingOf(number) },
-  };
-}
+  });
 
 const same = (one, other) => one.length === other.length && one.every((value, i) => value === other[i]);
 
@@ -76,18 +61,7 @@ async function takeStock(store, first) {
 
 async function enroll(store, number) {
   const id = `profile-${String(number).padStart(6, "0")}`;
-  const owner = { id: `owner-${number}`, scopeId: SCOPE, kind: "person", externalId: String(number) };
-  const plain = {
-    id,
-    scopeId: SCOPE,
-    owner,
-    tag: "",
-    printType: null,
-    printVersion: 0,
-    template: null,
-    status: 1,
-    createdAt: number,
-  };
+  const plain = records.profileOf(id, String(number));
   // It may be there: begun by the process before this one, and never acknowledged.
   const profile = (await store.profiles.create(plain)) ?? (await store.profiles.get(SCOPE, id));
   const added = await store.profiles.addSegment(SCOPE, id, profile.generation, {

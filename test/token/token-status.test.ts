@@ -12,6 +12,43 @@ async function discovered(box: Box): Promise<oauth.AuthorizationServer> {
   return oauth.processDiscoveryResponse(new URL(ISSUER), response);
 }
 
+test("tokens end with their client, its application, or the scope that it lost: at once, and on another replica after a second", async () => {
+  const box = createBox({ startAt: Date.now() });
+  const { applications, runtime } = box.service;
+  const application = await applications.create({
+    name: "IVR",
+    environment: "production",
+    geography: "local",
+    scopes: ["bio"],
+    gkScopes: ["one", "two"],
+  });
+  const second = await applications.createClient(application.id, { name: "second", gkScopes: ["one"] });
+  const tokenOf = async (clientId: string, again?: string) => {
+    const secret = again ?? (await applications.regenerateSecret(application.id, clientId));
+    const client = { clientId, secret };
+    const { access_token } = await box.service.clientCredentials({ client, scope: "bio", address: "127.0.0.1" });
+    return { token: access_token, secret };
+  };
+  const revoked = { status: 401, message: "the token was revoked" };
+  const first = application.clients[0]!.id;
+  const [both, other] = [await tokenOf(first), await tokenOf(second.id)];
+  await runtime.verify(both.token, "bio");
+
+  await applications.bindScopes(application.id, first, ["one"]);
+  await expect(runtime.verify(both.token, "bio")).rejects.toMatchObject(revoked);
+  // What it gets from now on opens what is left, in the same second too; the other client's never opened the scope.
+  const left = await tokenOf(first, both.secret);
+  expect([...(await runtime.verify(left.token, "bio")).gkScopes]).toEqual(["one"]);
+  await runtime.verify(other.token, "bio");
+
+  await applications.deleteClient(application.id, second.id);
+  await expect(runtime.verify(other.token, "bio")).rejects.toMatchObject(revoked);
+  await runtime.verify(left.token, "bio");
+
+  await applications.delete(application.id);
+  await expect(runtime.verify(left.token, "bio")).rejects.toMatchObject(revoked);
+});
+
 test("a client authenticates in the form, asks about its token, gives it up, and it opens nothing any more", async () => {
   const box = createBox({ startAt: Date.now() });
   const { clientId, secret } = await createRuntimeClient(box);

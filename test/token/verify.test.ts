@@ -142,6 +142,8 @@ describe("a bad token is refused with 401 invalid_token", () => {
       headers: { "WWW-Authenticate": 'Bearer realm="vivavoce", scope="bio"' },
     });
     await expect(verifier.authorize("Basic abc", "bio")).rejects.toMatchObject({ status: 401 });
+    for (const nothing of ["Bearer", "Bearer ", "bearer   "])
+      await expect(verifier.authorize(nothing, "bio")).rejects.toMatchObject({ status: 401 });
     await expect(verifier.authorize("Bearer a b", "bio")).rejects.toMatchObject({
       status: 400,
       code: "invalid_request",

@@ -20,7 +20,7 @@ import { type Dependencies, engineOptions, type OperationOptions } from "../depe
 import { enroll } from "../enroll.js";
 import { getEnrollStatus } from "../get-enroll-status.js";
 import { pcm16, processingResult } from "../process-audio.js";
-import { findProfile } from "../profiles.js";
+import { findProfileToChange } from "../profiles.js";
 import { train } from "../train.js";
 import { checkLiveRate } from "./live-check.js";
 import type { LiveResult, LiveTask, TellEvent } from "./live-task.js";
@@ -41,7 +41,7 @@ export async function openLiveEnrollment(
   checkLiveRate(rateHz);
   const context = await openContext(deps, request.context);
   const profileId = request.gkVoiceprintProfileId!;
-  await findProfile(deps, context.scopeId, profileId);
+  await findProfileToChange(deps, context.scopeId, profileId);
   return new LiveEnrollment(deps, context, { context: request.context!, profileId }, rateHz, options, () => {});
 }
 

@@ -1,6 +1,6 @@
 /** Owners, profiles with their segments and templates, and the prints that galleries load. */
 import { decodeTemplate, encodeTemplate, encodeVoice } from "../encoding.js";
-import type { EnrollmentSegment, Id, Print, Profile, Store } from "../port.js";
+import { type EnrollmentSegment, type Id, mayBeUsed, type Print, type Profile, type Store } from "../port.js";
 import type { DataKey } from "../seal/key-ring.js";
 import type { Place } from "../seal/vault.js";
 import type { IdbContext } from "./context.js";
@@ -201,6 +201,21 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
       return unmoved;
     },
 
+    async setConsent(scopeId, id, consent) {
+      const tx = db.transaction(["profiles", "scopes", "printChanges"], "readwrite");
+      const profile = await tx.objectStore("profiles").get([scopeId, id]);
+      if (profile) {
+        await tx.objectStore("profiles").put({ ...profile, consent, generation: profile.generation + 1 });
+      }
+      if (profile?.sealed) {
+        const version = ((await tx.objectStore("scopes").get(scopeId))?.printsVersion ?? 0) + 1;
+        await tx.objectStore("scopes").put({ scopeId, printsVersion: version });
+        await tx.objectStore("printChanges").put({ scopeId, profileId: id, version });
+      }
+      await tx.done;
+      return profile !== undefined;
+    },
+
     erase: (scopeId, id) => eraseProfile(context, scopeId, id),
 
     async *prints(scopeId, kind) {
@@ -209,7 +224,7 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
         const stored = await db.getAll("profiles", range, PRINTS_AT_ONCE);
         const last = stored.at(-1);
         if (!last) return;
-        const trained = stored.filter(({ owner, sealed }) => owner.kind === kind && sealed !== null);
+        const trained = stored.filter(({ owner, sealed }) => owner.kind === kind && sealed !== null).filter(mayBeUsed);
         yield* (await readAll(scopeId, trained)).map(printOf);
         range = IDBKeyRange.bound([scopeId, last.id], [scopeId, []], true);
       }
@@ -220,7 +235,7 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
       const stored = await Promise.all([...new Set(ids)].map((id) => tx.store.get([scopeId, id])));
       await tx.done;
       const trained = stored.filter(
-        (profile): profile is StoredProfile => profile !== undefined && profile.sealed !== null,
+        (profile): profile is StoredProfile => profile !== undefined && profile.sealed !== null && mayBeUsed(profile),
       );
       return (await readAll(scopeId, trained)).map(printOf);
     },

@@ -188,6 +188,9 @@ const MIGRATIONS: readonly string[] = [
   -- A template of 256 doubles stays in its row: galleries read them all, and would look for each elsewhere.
   ALTER TABLE vivavoce.profiles SET (toast_tuple_target = 8160);
   `,
+  `
+  ALTER TABLE vivavoce.profiles ADD COLUMN consent text;
+  `,
 ];
 
 /** Any number that no other program takes: replicas that start at once migrate one after the other. */

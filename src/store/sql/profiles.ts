@@ -1,6 +1,15 @@
 /** Owners, profiles with their segments and templates, and the prints that galleries load. */
 import { decodeTemplate, encodeTemplate, encodeVoice } from "../encoding.js";
-import type { EnrollmentSegment, Id, Owner, Print, Profile, Store } from "../port.js";
+import {
+  type Consent,
+  type EnrollmentSegment,
+  type Id,
+  mayBeUsed,
+  type Owner,
+  type Print,
+  type Profile,
+  type Store,
+} from "../port.js";
 import type { DataKey, KeyId } from "../seal/key-ring.js";
 import { keyIdOf, type Place } from "../seal/vault.js";
 import { destroyDoomed, inStoreWords, type SqlContext } from "./context.js";
@@ -18,10 +27,13 @@ interface ProfileRow extends Record<string, unknown> {
   readonly key_id: KeyId;
   readonly data: string;
   readonly template: Uint8Array | null;
+  /** JSON. */
+  readonly consent: string | null;
 }
 
 /** Owners never change, so a profile's data holds its owner: reading one is a look at one row. */
-const PROFILE = "SELECT print_type, print_version, generation, status, key_id, data, template FROM vivavoce.profiles";
+const PROFILE =
+  "SELECT print_type, print_version, generation, status, key_id, data, template, consent FROM vivavoce.profiles";
 const OWNER_ID = "(SELECT o.id FROM vivavoce.owners o WHERE o.scope = $1 AND o.kind = $2 AND o.external = $3)";
 
 const PRINTS_AT_ONCE = 2_000;
@@ -68,7 +80,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     const rows = await database.query<ProfileRow>(`${PROFILE} WHERE ${where}`, values);
     const profiles = await readProfiles(context, rows);
     const last = rows.at(-1);
-    return { prints: profiles.map(printOf), last: last ? plainOf(last).id : null };
+    return { prints: profiles.filter(mayBeUsed).map(printOf), last: last ? plainOf(last).id : null };
   }
 
   return {
@@ -215,6 +227,18 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
         }
         await markPrintChanged(tx, scopeId, id);
         return true;
+      });
+    },
+
+    async setConsent(scopeId, id, consent) {
+      return database.transaction(async (tx) => {
+        const rows = await tx.query<{ trained: boolean }>(
+          `UPDATE vivavoce.profiles SET consent = $3, generation = generation + 1
+           WHERE scope = $1 AND id = $2 RETURNING template IS NOT NULL AS trained`,
+          [keyOf(scopeId), escapeText(id), JSON.stringify(consent)],
+        );
+        if (rows[0]?.trained) await markPrintChanged(tx, scopeId, id);
+        return rows.length > 0;
       });
     },
 
@@ -422,6 +446,7 @@ async function readProfiles({ vault }: SqlContext, rows: readonly ProfileRow[]):
         generation: Number(row.generation),
         template: bytes ? decodeTemplate(bytes) : null,
         status: row.status,
+        ...(row.consent === null ? {} : { consent: JSON.parse(row.consent) as Consent }),
       },
     ];
   });

@@ -22,6 +22,13 @@ class AudioValidity(ContractEnum):
     INTERNAL_ERROR = "INTERNAL_ERROR", "AUDIO_VALIDITY_INTERNAL_ERROR"
 
 
+class ConsentState(ContractEnum):
+    UNSPECIFIED = "UNSPECIFIED", "CONSENT_STATE_UNSPECIFIED"
+    GIVEN = "GIVEN", "CONSENT_STATE_GIVEN"
+    WITHDRAWN = "WITHDRAWN", "CONSENT_STATE_WITHDRAWN"
+    """Opted out: kept, and not used."""
+
+
 class ConsistencyDecision(ContractEnum):
     UNSPECIFIED = "UNSPECIFIED", "CONSISTENCY_DECISION_UNSPECIFIED"
     CONSISTENT = "CONSISTENT", "CONSISTENCY_DECISION_CONSISTENT"
@@ -365,6 +372,15 @@ class CheckWatchlistConsistencyResponse(Message):
     incompatible_prints: tuple[IncompatiblePrintDetails, ...] = ()
     """Truncated when there are too many."""
     required_calibration_model: CalibrationModelDetails | None = None
+
+
+@dataclass(frozen=True)
+class Consent(Message):
+    state: ConsentState = ConsentState.UNSPECIFIED
+    time: datetime | None = None
+    """When it was noted here."""
+    reference: str = ""
+    """Where your own records have it."""
 
 
 @dataclass(frozen=True)
@@ -810,6 +826,20 @@ class SessionDecisionResult(Message):
 
 
 @dataclass(frozen=True)
+class SetVoiceprintProfileConsentRequest(Message):
+    context: Context | None = None
+    gk_voiceprint_profile_id: UniqueId | None = None
+    state: ConsentState = ConsentState.UNSPECIFIED
+    reference: str = ""
+
+
+@dataclass(frozen=True)
+class SetVoiceprintProfileConsentResponse(Message):
+    status: Status | None = None
+    consent: Consent | None = None
+
+
+@dataclass(frozen=True)
 class StartEngagementRequest(Message):
     context: Context | None = None
     external_id: str = ""
@@ -1005,6 +1035,8 @@ class VoiceprintProfileStatusDetails(Message):
     total_net_audio: timedelta | None = None
     is_obsolete: bool = False
     """The template was made by another model and is not scored."""
+    consent: Consent | None = None
+    """Absent where none was noted."""
 
 
 @dataclass(frozen=True)
@@ -1017,6 +1049,8 @@ class VoiceprintProfileSummary(Message):
     profile_tag: str = ""
     status: VoiceprintProfileStatus = VoiceprintProfileStatus.UNSPECIFIED
     print_version: int = 0
+    consent: Consent | None = None
+    """Absent where none was noted."""
 
 
 @dataclass(frozen=True)
@@ -1170,6 +1204,10 @@ class Operations:
     def import_voiceprint_profile(self, request: ImportVoiceprintProfileRequest) -> ImportVoiceprintProfileResponse:
         """Makes a profile of what another box or device exported. It must come from the same model revision."""
         return self._transport.call("POST", "/v1/voiceprints/profiles/import", "*", request, ImportVoiceprintProfileResponse)
+
+    def set_voiceprint_profile_consent(self, request: SetVoiceprintProfileConsentRequest) -> SetVoiceprintProfileConsentResponse:
+        """Notes that the person gave or withdrew consent. While it is withdrawn the print is neither compared nor changed."""
+        return self._transport.call("POST", "/v1/voiceprints/{gk_voiceprint_profile_id.value}/consent", "*", request, SetVoiceprintProfileConsentResponse)
 
     def start_voiceprint_profiles_status_job(self, request: StartVoiceprintProfilesStatusJobRequest) -> StartVoiceprintProfilesStatusJobResponse:
         """Collects the state of many profiles in the background."""

@@ -7,8 +7,8 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.js";
-import type { Duration, DurationJson, Int32ValueJson } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_duration, file_google_protobuf_wrappers } from "@bufbuild/protobuf/wkt";
+import type { Duration, DurationJson, Int32ValueJson, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp, file_google_protobuf_wrappers } from "@bufbuild/protobuf/wkt";
 import type { Context, ContextJson, ListOfUniqueId, ListOfUniqueIdJson, OwnerType, OwnerTypeJson, UniqueId, UniqueIdJson } from "./common_pb.js";
 import { file_vendor_biosec_v1_common } from "./common_pb.js";
 import type { VoiceprintProfileStatus, VoiceprintProfileStatusJson } from "./voiceprints_pb.js";
@@ -22,7 +22,62 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vendor/biosec/v1/profiles.proto.
  */
 export const file_vendor_biosec_v1_profiles: GenFile = /*@__PURE__*/
-  fileDesc("Ch92ZW5kb3IvYmlvc2VjL3YxL3Byb2ZpbGVzLnByb3RvEhB2ZW5kb3IuYmlvc2VjLnYxIrQBCh5DcmVhdGVWb2ljZXByaW50UHJvZmlsZVJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARITCglwZXJzb25faWQYAiABKAlIABIWCgxmcmF1ZHN0ZXJfaWQYAyABKAlIABITCgtwcm9maWxlX3RhZxgEIAEoCToPqrsYC2drX3Njb3BlX2lkQg0KBW93bmVyEgSouxgBIrQBCh9DcmVhdGVWb2ljZXByaW50UHJvZmlsZVJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEjwKGGdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSLwoLZ2tfb3duZXJfaWQYAyABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkIswBCh1MaXN0Vm9pY2VwcmludFByb2ZpbGVzUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEi8KCm93bmVyX3R5cGUYAiABKA4yGy52ZW5kb3IuYmlvc2VjLnYxLk93bmVyVHlwZRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCRIQCghvd25lcl9pZBgFIAEoCToPqrsYC2drX3Njb3BlX2lkIpsBCh5MaXN0Vm9pY2VwcmludFByb2ZpbGVzUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSPAoIcHJvZmlsZXMYAiADKAsyKi52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlU3VtbWFyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkiswIKGFZvaWNlcHJpbnRQcm9maWxlU3VtbWFyeRI8Chhna192b2ljZXByaW50X3Byb2ZpbGVfaWQYASABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEi8KC2drX293bmVyX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBIvCgpvd25lcl90eXBlGAMgASgOMhsudmVuZG9yLmJpb3NlYy52MS5Pd25lclR5cGUSEAoIb3duZXJfaWQYBCABKAkSEwoLcHJvZmlsZV90YWcYBSABKAkSOQoGc3RhdHVzGAYgASgOMikudmVuZG9yLmJpb3NlYy52MS5Wb2ljZXByaW50UHJvZmlsZVN0YXR1cxIVCg1wcmludF92ZXJzaW9uGAcgASgFIrUBCh9HZXRHa1ZvaWNlcHJpbnRQcm9maWxlSWRSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESEwoJcGVyc29uX2lkGAIgASgJSAASFgoMZnJhdWRzdGVyX2lkGAMgASgJSAASEwoLcHJvZmlsZV90YWcYBCABKAk6D6q7GAtna19zY29wZV9pZEINCgVvd25lchIEqLsYASK1AQogR2V0R2tWb2ljZXByaW50UHJvZmlsZUlkUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSPAoYZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBIvCgtna19vd25lcl9pZBgDIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQipwEKHkRlbGV0ZVZvaWNlcHJpbnRQcm9maWxlUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEkIKGGdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWRCBKi7GAE6D6q7GAtna19zY29wZV9pZCJFCh9EZWxldGVWb2ljZXByaW50UHJvZmlsZVJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzIqcBCh5FeHBvcnRWb2ljZXByaW50UHJvZmlsZVJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARJCChhna192b2ljZXByaW50X3Byb2ZpbGVfaWQYAiABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkQgSouxgBOg+quxgLZ2tfc2NvcGVfaWQiVgofRXhwb3J0Vm9pY2VwcmludFByb2ZpbGVSZXNwb25zZRIiCgZzdGF0dXMYASABKAsyEi52ZW5kb3IucnBjLlN0YXR1cxIPCgdwcm9maWxlGAIgASgMIowBCh5JbXBvcnRWb2ljZXByaW50UHJvZmlsZVJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARIVCgdwcm9maWxlGAIgASgMQgSouxgBEhAKCG93bmVyX2lkGAMgASgJOg+quxgLZ2tfc2NvcGVfaWQitAEKH0ltcG9ydFZvaWNlcHJpbnRQcm9maWxlUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSPAoYZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBIvCgtna19vd25lcl9pZBgDIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQisQEKJ1N0YXJ0Vm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEkMKGWdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZHMYAiABKAsyIC52ZW5kb3IuYmlvc2VjLnYxLkxpc3RPZlVuaXF1ZUlkOg+quxgLZ2tfc2NvcGVfaWQiwAEKKFN0YXJ0Vm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSLQoJZ2tfam9iX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBJBCgVzdGF0ZRgDIAEoDjIyLnZlbmRvci5iaW9zZWMudjEuVm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iU3RhdGUinwEKJUdldFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARIzCglna19qb2JfaWQYAiABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkQgSouxgBOg+quxgLZ2tfc2NvcGVfaWQi5QEKJkdldFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEkEKBXN0YXRlGAIgASgOMjIudmVuZG9yLmJpb3NlYy52MS5Wb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JTdGF0ZRIQCghwcm9ncmVzcxgDIAEoARJCCghwcm9maWxlcxgEIAMoCzIwLnZlbmRvci5iaW9zZWMudjEuVm9pY2VwcmludFByb2ZpbGVTdGF0dXNEZXRhaWxzIpEDCh5Wb2ljZXByaW50UHJvZmlsZVN0YXR1c0RldGFpbHMSPAoYZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkGAEgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBI5CgZzdGF0dXMYAiABKA4yKS52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlU3RhdHVzEjIKDXByaW50X3ZlcnNpb24YAyABKAsyGy5nb29nbGUucHJvdG9idWYuSW50MzJWYWx1ZRJECiBna19jYWxpYnJhdGlvbl9tb2RlbF9yZXZpc2lvbl9pZBgEIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSMwoOdG90YWxfc2VnbWVudHMYBSABKAsyGy5nb29nbGUucHJvdG9idWYuSW50MzJWYWx1ZRIyCg90b3RhbF9uZXRfYXVkaW8YBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEwoLaXNfb2Jzb2xldGUYByABKAgi1gEKK1N0YXJ0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARJDChlna192b2ljZXByaW50X3Byb2ZpbGVfaWRzGAIgASgLMiAudmVuZG9yLmJpb3NlYy52MS5MaXN0T2ZVbmlxdWVJZBIPCgdkcnlfcnVuGAMgASgIOh+quxgLZ2tfc2NvcGVfaWSquxgMY29uZmlnc2V0X2lkIsQBCixTdGFydFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2JSZXNwb25zZRIiCgZzdGF0dXMYASABKAsyEi52ZW5kb3IucnBjLlN0YXR1cxItCglna19qb2JfaWQYAiABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEkEKBXN0YXRlGAMgASgOMjIudmVuZG9yLmJpb3NlYy52MS5Wb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JTdGF0ZSKjAQopR2V0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARIzCglna19qb2JfaWQYAiABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkQgSouxgBOg+quxgLZ2tfc2NvcGVfaWQi5gEKKkdldFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2JSZXNwb25zZRIiCgZzdGF0dXMYASABKAsyEi52ZW5kb3IucnBjLlN0YXR1cxJBCgVzdGF0ZRgCIAEoDjIyLnZlbmRvci5iaW9zZWMudjEuVm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iU3RhdGUSEAoIcHJvZ3Jlc3MYAyABKAESPwoIcHJvZmlsZXMYBCADKAsyLS52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlUmV0cmFpbmluZyLFAQobVm9pY2VwcmludFByb2ZpbGVSZXRyYWluaW5nEjwKGGdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZBgBIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSNAoHb3V0Y29tZRgCIAEoDjIjLnZlbmRvci5iaW9zZWMudjEuUmV0cmFpbmluZ091dGNvbWUSMgoNcHJpbnRfdmVyc2lvbhgDIAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5JbnQzMlZhbHVlKqECCiBWb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JTdGF0ZRI0CjBWT0lDRVBSSU5UX1BST0ZJTEVTX1NUQVRVU19KT0JfU1RBVEVfVU5TUEVDSUZJRUQQABIwCixWT0lDRVBSSU5UX1BST0ZJTEVTX1NUQVRVU19KT0JfU1RBVEVfUEVORElORxABEjAKLFZPSUNFUFJJTlRfUFJPRklMRVNfU1RBVFVTX0pPQl9TVEFURV9TVEFSVEVEEAISMgouVk9JQ0VQUklOVF9QUk9GSUxFU19TVEFUVVNfSk9CX1NUQVRFX0NPTVBMRVRFRBADEi8KK1ZPSUNFUFJJTlRfUFJPRklMRVNfU1RBVFVTX0pPQl9TVEFURV9GQUlMRUQQBCrvAQoRUmV0cmFpbmluZ091dGNvbWUSIgoeUkVUUkFJTklOR19PVVRDT01FX1VOU1BFQ0lGSUVEEAASIAocUkVUUkFJTklOR19PVVRDT01FX1JFVFJBSU5FRBABEiEKHVJFVFJBSU5JTkdfT1VUQ09NRV9OT1RfTkVFREVEEAISKAokUkVUUkFJTklOR19PVVRDT01FX0VOUk9MTE1FTlRfTkVFREVEEAMSHQoZUkVUUkFJTklOR19PVVRDT01FX0ZBSUxFRBAEEigKJFJFVFJBSU5JTkdfT1VUQ09NRV9XQUlUSU5HX0ZPUl9DQUxMUxAFMoAPChFQcm9maWxlc1Byb2Nlc3NvchKjAQoXQ3JlYXRlVm9pY2VwcmludFByb2ZpbGUSMC52ZW5kb3IuYmlvc2VjLnYxLkNyZWF0ZVZvaWNlcHJpbnRQcm9maWxlUmVxdWVzdBoxLnZlbmRvci5iaW9zZWMudjEuQ3JlYXRlVm9pY2VwcmludFByb2ZpbGVSZXNwb25zZSIjgtPkkwIdOgEqIhgvdjEvdm9pY2VwcmludHMvcHJvZmlsZXMSnQEKFkxpc3RWb2ljZXByaW50UHJvZmlsZXMSLy52ZW5kb3IuYmlvc2VjLnYxLkxpc3RWb2ljZXByaW50UHJvZmlsZXNSZXF1ZXN0GjAudmVuZG9yLmJpb3NlYy52MS5MaXN0Vm9pY2VwcmludFByb2ZpbGVzUmVzcG9uc2UiIILT5JMCGhIYL3YxL3ZvaWNlcHJpbnRzL3Byb2ZpbGVzEqgBChhHZXRHa1ZvaWNlcHJpbnRQcm9maWxlSWQSMS52ZW5kb3IuYmlvc2VjLnYxLkdldEdrVm9pY2VwcmludFByb2ZpbGVJZFJlcXVlc3QaMi52ZW5kb3IuYmlvc2VjLnYxLkdldEdrVm9pY2VwcmludFByb2ZpbGVJZFJlc3BvbnNlIiWC0+STAh8SHS92MS92b2ljZXByaW50cy9wcm9maWxlcy9na2lkErgBChdEZWxldGVWb2ljZXByaW50UHJvZmlsZRIwLnZlbmRvci5iaW9zZWMudjEuRGVsZXRlVm9pY2VwcmludFByb2ZpbGVSZXF1ZXN0GjEudmVuZG9yLmJpb3NlYy52MS5EZWxldGVWb2ljZXByaW50UHJvZmlsZVJlc3BvbnNlIjiC0+STAjIqMC92MS92b2ljZXByaW50cy97Z2tfdm9pY2VwcmludF9wcm9maWxlX2lkLnZhbHVlfRK/AQoXRXhwb3J0Vm9pY2VwcmludFByb2ZpbGUSMC52ZW5kb3IuYmlvc2VjLnYxLkV4cG9ydFZvaWNlcHJpbnRQcm9maWxlUmVxdWVzdBoxLnZlbmRvci5iaW9zZWMudjEuRXhwb3J0Vm9pY2VwcmludFByb2ZpbGVSZXNwb25zZSI/gtPkkwI5EjcvdjEvdm9pY2VwcmludHMve2drX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZC52YWx1ZX0vZXhwb3J0EqoBChdJbXBvcnRWb2ljZXByaW50UHJvZmlsZRIwLnZlbmRvci5iaW9zZWMudjEuSW1wb3J0Vm9pY2VwcmludFByb2ZpbGVSZXF1ZXN0GjEudmVuZG9yLmJpb3NlYy52MS5JbXBvcnRWb2ljZXByaW50UHJvZmlsZVJlc3BvbnNlIiqC0+STAiQ6ASoiHy92MS92b2ljZXByaW50cy9wcm9maWxlcy9pbXBvcnQSxQEKIFN0YXJ0Vm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iEjkudmVuZG9yLmJpb3NlYy52MS5TdGFydFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlJlcXVlc3QaOi52ZW5kb3IuYmlvc2VjLnYxLlN0YXJ0Vm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iUmVzcG9uc2UiKoLT5JMCJDoBKiIfL3YxL3ZvaWNlcHJpbnRzL3Byb2ZpbGVzL3N0YXR1cxLOAQoeR2V0Vm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iEjcudmVuZG9yLmJpb3NlYy52MS5HZXRWb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JSZXF1ZXN0GjgudmVuZG9yLmJpb3NlYy52MS5HZXRWb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JSZXNwb25zZSI5gtPkkwIzEjEvdjEvdm9pY2VwcmludHMvcHJvZmlsZXMvc3RhdHVzL3tna19qb2JfaWQudmFsdWV9EtUBCiRTdGFydFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2ISPS52ZW5kb3IuYmlvc2VjLnYxLlN0YXJ0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlcXVlc3QaPi52ZW5kb3IuYmlvc2VjLnYxLlN0YXJ0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlc3BvbnNlIi6C0+STAig6ASoiIy92MS92b2ljZXByaW50cy9wcm9maWxlcy9yZXRyYWluaW5nEt4BCiJHZXRWb2ljZXByaW50UHJvZmlsZXNSZXRyYWluaW5nSm9iEjsudmVuZG9yLmJpb3NlYy52MS5HZXRWb2ljZXByaW50UHJvZmlsZXNSZXRyYWluaW5nSm9iUmVxdWVzdBo8LnZlbmRvci5iaW9zZWMudjEuR2V0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlc3BvbnNlIj2C0+STAjcSNS92MS92b2ljZXByaW50cy9wcm9maWxlcy9yZXRyYWluaW5nL3tna19qb2JfaWQudmFsdWV9YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_duration, file_google_protobuf_wrappers, file_vendor_biosec_v1_common, file_vendor_biosec_v1_voiceprints, file_vendor_rpc_mandatory, file_vendor_rpc_status]);
+  fileDesc("Ch92ZW5kb3IvYmlvc2VjL3YxL3Byb2ZpbGVzLnByb3RvEhB2ZW5kb3IuYmlvc2VjLnYxInUKB0NvbnNlbnQSLQoFc3RhdGUYASABKA4yHi52ZW5kb3IuYmlvc2VjLnYxLkNvbnNlbnRTdGF0ZRIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglyZWZlcmVuY2UYAyABKAkitAEKHkNyZWF0ZVZvaWNlcHJpbnRQcm9maWxlUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEhMKCXBlcnNvbl9pZBgCIAEoCUgAEhYKDGZyYXVkc3Rlcl9pZBgDIAEoCUgAEhMKC3Byb2ZpbGVfdGFnGAQgASgJOg+quxgLZ2tfc2NvcGVfaWRCDQoFb3duZXISBKi7GAEitAEKH0NyZWF0ZVZvaWNlcHJpbnRQcm9maWxlUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSPAoYZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBIvCgtna19vd25lcl9pZBgDIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQizAEKHUxpc3RWb2ljZXByaW50UHJvZmlsZXNSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESLwoKb3duZXJfdHlwZRgCIAEoDjIbLnZlbmRvci5iaW9zZWMudjEuT3duZXJUeXBlEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJEhAKCG93bmVyX2lkGAUgASgJOg+quxgLZ2tfc2NvcGVfaWQimwEKHkxpc3RWb2ljZXByaW50UHJvZmlsZXNSZXNwb25zZRIiCgZzdGF0dXMYASABKAsyEi52ZW5kb3IucnBjLlN0YXR1cxI8Cghwcm9maWxlcxgCIAMoCzIqLnZlbmRvci5iaW9zZWMudjEuVm9pY2VwcmludFByb2ZpbGVTdW1tYXJ5EhcKD25leHRfcGFnZV90b2tlbhgDIAEoCSLfAgoYVm9pY2VwcmludFByb2ZpbGVTdW1tYXJ5EjwKGGdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZBgBIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSLwoLZ2tfb3duZXJfaWQYAiABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEi8KCm93bmVyX3R5cGUYAyABKA4yGy52ZW5kb3IuYmlvc2VjLnYxLk93bmVyVHlwZRIQCghvd25lcl9pZBgEIAEoCRITCgtwcm9maWxlX3RhZxgFIAEoCRI5CgZzdGF0dXMYBiABKA4yKS52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlU3RhdHVzEhUKDXByaW50X3ZlcnNpb24YByABKAUSKgoHY29uc2VudBgIIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29uc2VudCK1AQofR2V0R2tWb2ljZXByaW50UHJvZmlsZUlkUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEhMKCXBlcnNvbl9pZBgCIAEoCUgAEhYKDGZyYXVkc3Rlcl9pZBgDIAEoCUgAEhMKC3Byb2ZpbGVfdGFnGAQgASgJOg+quxgLZ2tfc2NvcGVfaWRCDQoFb3duZXISBKi7GAEitQEKIEdldEdrVm9pY2VwcmludFByb2ZpbGVJZFJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEjwKGGdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSLwoLZ2tfb3duZXJfaWQYAyABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkIqcBCh5EZWxldGVWb2ljZXByaW50UHJvZmlsZVJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARJCChhna192b2ljZXByaW50X3Byb2ZpbGVfaWQYAiABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkQgSouxgBOg+quxgLZ2tfc2NvcGVfaWQiRQofRGVsZXRlVm9pY2VwcmludFByb2ZpbGVSZXNwb25zZRIiCgZzdGF0dXMYASABKAsyEi52ZW5kb3IucnBjLlN0YXR1cyKnAQoeRXhwb3J0Vm9pY2VwcmludFByb2ZpbGVSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESQgoYZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZEIEqLsYAToPqrsYC2drX3Njb3BlX2lkIlYKH0V4cG9ydFZvaWNlcHJpbnRQcm9maWxlUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSDwoHcHJvZmlsZRgCIAEoDCKMAQoeSW1wb3J0Vm9pY2VwcmludFByb2ZpbGVSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESFQoHcHJvZmlsZRgCIAEoDEIEqLsYARIQCghvd25lcl9pZBgDIAEoCToPqrsYC2drX3Njb3BlX2lkIrQBCh9JbXBvcnRWb2ljZXByaW50UHJvZmlsZVJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEjwKGGdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSLwoLZ2tfb3duZXJfaWQYAyABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkIrEBCidTdGFydFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARJDChlna192b2ljZXByaW50X3Byb2ZpbGVfaWRzGAIgASgLMiAudmVuZG9yLmJpb3NlYy52MS5MaXN0T2ZVbmlxdWVJZDoPqrsYC2drX3Njb3BlX2lkIsABCihTdGFydFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEi0KCWdrX2pvYl9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSQQoFc3RhdGUYAyABKA4yMi52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlN0YXRlIp8BCiVHZXRWb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JSZXF1ZXN0EjAKB2NvbnRleHQYASABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnRleHRCBKi7GAESMwoJZ2tfam9iX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZEIEqLsYAToPqrsYC2drX3Njb3BlX2lkIuUBCiZHZXRWb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JSZXNwb25zZRIiCgZzdGF0dXMYASABKAsyEi52ZW5kb3IucnBjLlN0YXR1cxJBCgVzdGF0ZRgCIAEoDjIyLnZlbmRvci5iaW9zZWMudjEuVm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iU3RhdGUSEAoIcHJvZ3Jlc3MYAyABKAESQgoIcHJvZmlsZXMYBCADKAsyMC52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlU3RhdHVzRGV0YWlscyK9AwoeVm9pY2VwcmludFByb2ZpbGVTdGF0dXNEZXRhaWxzEjwKGGdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZBgBIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSOQoGc3RhdHVzGAIgASgOMikudmVuZG9yLmJpb3NlYy52MS5Wb2ljZXByaW50UHJvZmlsZVN0YXR1cxIyCg1wcmludF92ZXJzaW9uGAMgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSRAogZ2tfY2FsaWJyYXRpb25fbW9kZWxfcmV2aXNpb25faWQYBCABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEjMKDnRvdGFsX3NlZ21lbnRzGAUgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSMgoPdG90YWxfbmV0X2F1ZGlvGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhMKC2lzX29ic29sZXRlGAcgASgIEioKB2NvbnNlbnQYCCABKAsyGS52ZW5kb3IuYmlvc2VjLnYxLkNvbnNlbnQi8wEKIlNldFZvaWNlcHJpbnRQcm9maWxlQ29uc2VudFJlcXVlc3QSMAoHY29udGV4dBgBIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29udGV4dEIEqLsYARJCChhna192b2ljZXByaW50X3Byb2ZpbGVfaWQYAiABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkQgSouxgBEjMKBXN0YXRlGAMgASgOMh4udmVuZG9yLmJpb3NlYy52MS5Db25zZW50U3RhdGVCBKi7GAESEQoJcmVmZXJlbmNlGAQgASgJOg+quxgLZ2tfc2NvcGVfaWQidQojU2V0Vm9pY2VwcmludFByb2ZpbGVDb25zZW50UmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIudmVuZG9yLnJwYy5TdGF0dXMSKgoHY29uc2VudBgCIAEoCzIZLnZlbmRvci5iaW9zZWMudjEuQ29uc2VudCLWAQorU3RhcnRWb2ljZXByaW50UHJvZmlsZXNSZXRyYWluaW5nSm9iUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEkMKGWdrX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZHMYAiABKAsyIC52ZW5kb3IuYmlvc2VjLnYxLkxpc3RPZlVuaXF1ZUlkEg8KB2RyeV9ydW4YAyABKAg6H6q7GAtna19zY29wZV9pZKq7GAxjb25maWdzZXRfaWQixAEKLFN0YXJ0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEi0KCWdrX2pvYl9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWQSQQoFc3RhdGUYAyABKA4yMi52ZW5kb3IuYmlvc2VjLnYxLlZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlN0YXRlIqMBCilHZXRWb2ljZXByaW50UHJvZmlsZXNSZXRyYWluaW5nSm9iUmVxdWVzdBIwCgdjb250ZXh0GAEgASgLMhkudmVuZG9yLmJpb3NlYy52MS5Db250ZXh0QgSouxgBEjMKCWdrX2pvYl9pZBgCIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWRCBKi7GAE6D6q7GAtna19zY29wZV9pZCLmAQoqR2V0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLnZlbmRvci5ycGMuU3RhdHVzEkEKBXN0YXRlGAIgASgOMjIudmVuZG9yLmJpb3NlYy52MS5Wb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JTdGF0ZRIQCghwcm9ncmVzcxgDIAEoARI/Cghwcm9maWxlcxgEIAMoCzItLnZlbmRvci5iaW9zZWMudjEuVm9pY2VwcmludFByb2ZpbGVSZXRyYWluaW5nIsUBChtWb2ljZXByaW50UHJvZmlsZVJldHJhaW5pbmcSPAoYZ2tfdm9pY2VwcmludF9wcm9maWxlX2lkGAEgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBI0CgdvdXRjb21lGAIgASgOMiMudmVuZG9yLmJpb3NlYy52MS5SZXRyYWluaW5nT3V0Y29tZRIyCg1wcmludF92ZXJzaW9uGAMgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUqoQIKIFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlN0YXRlEjQKMFZPSUNFUFJJTlRfUFJPRklMRVNfU1RBVFVTX0pPQl9TVEFURV9VTlNQRUNJRklFRBAAEjAKLFZPSUNFUFJJTlRfUFJPRklMRVNfU1RBVFVTX0pPQl9TVEFURV9QRU5ESU5HEAESMAosVk9JQ0VQUklOVF9QUk9GSUxFU19TVEFUVVNfSk9CX1NUQVRFX1NUQVJURUQQAhIyCi5WT0lDRVBSSU5UX1BST0ZJTEVTX1NUQVRVU19KT0JfU1RBVEVfQ09NUExFVEVEEAMSLworVk9JQ0VQUklOVF9QUk9GSUxFU19TVEFUVVNfSk9CX1NUQVRFX0ZBSUxFRBAEKmMKDENvbnNlbnRTdGF0ZRIdChlDT05TRU5UX1NUQVRFX1VOU1BFQ0lGSUVEEAASFwoTQ09OU0VOVF9TVEFURV9HSVZFThABEhsKF0NPTlNFTlRfU1RBVEVfV0lUSERSQVdOEAIq7wEKEVJldHJhaW5pbmdPdXRjb21lEiIKHlJFVFJBSU5JTkdfT1VUQ09NRV9VTlNQRUNJRklFRBAAEiAKHFJFVFJBSU5JTkdfT1VUQ09NRV9SRVRSQUlORUQQARIhCh1SRVRSQUlOSU5HX09VVENPTUVfTk9UX05FRURFRBACEigKJFJFVFJBSU5JTkdfT1VUQ09NRV9FTlJPTExNRU5UX05FRURFRBADEh0KGVJFVFJBSU5JTkdfT1VUQ09NRV9GQUlMRUQQBBIoCiRSRVRSQUlOSU5HX09VVENPTUVfV0FJVElOR19GT1JfQ0FMTFMQBTLSEAoRUHJvZmlsZXNQcm9jZXNzb3ISowEKF0NyZWF0ZVZvaWNlcHJpbnRQcm9maWxlEjAudmVuZG9yLmJpb3NlYy52MS5DcmVhdGVWb2ljZXByaW50UHJvZmlsZVJlcXVlc3QaMS52ZW5kb3IuYmlvc2VjLnYxLkNyZWF0ZVZvaWNlcHJpbnRQcm9maWxlUmVzcG9uc2UiI4LT5JMCHToBKiIYL3YxL3ZvaWNlcHJpbnRzL3Byb2ZpbGVzEp0BChZMaXN0Vm9pY2VwcmludFByb2ZpbGVzEi8udmVuZG9yLmJpb3NlYy52MS5MaXN0Vm9pY2VwcmludFByb2ZpbGVzUmVxdWVzdBowLnZlbmRvci5iaW9zZWMudjEuTGlzdFZvaWNlcHJpbnRQcm9maWxlc1Jlc3BvbnNlIiCC0+STAhoSGC92MS92b2ljZXByaW50cy9wcm9maWxlcxKoAQoYR2V0R2tWb2ljZXByaW50UHJvZmlsZUlkEjEudmVuZG9yLmJpb3NlYy52MS5HZXRHa1ZvaWNlcHJpbnRQcm9maWxlSWRSZXF1ZXN0GjIudmVuZG9yLmJpb3NlYy52MS5HZXRHa1ZvaWNlcHJpbnRQcm9maWxlSWRSZXNwb25zZSIlgtPkkwIfEh0vdjEvdm9pY2VwcmludHMvcHJvZmlsZXMvZ2tpZBK4AQoXRGVsZXRlVm9pY2VwcmludFByb2ZpbGUSMC52ZW5kb3IuYmlvc2VjLnYxLkRlbGV0ZVZvaWNlcHJpbnRQcm9maWxlUmVxdWVzdBoxLnZlbmRvci5iaW9zZWMudjEuRGVsZXRlVm9pY2VwcmludFByb2ZpbGVSZXNwb25zZSI4gtPkkwIyKjAvdjEvdm9pY2VwcmludHMve2drX3ZvaWNlcHJpbnRfcHJvZmlsZV9pZC52YWx1ZX0SvwEKF0V4cG9ydFZvaWNlcHJpbnRQcm9maWxlEjAudmVuZG9yLmJpb3NlYy52MS5FeHBvcnRWb2ljZXByaW50UHJvZmlsZVJlcXVlc3QaMS52ZW5kb3IuYmlvc2VjLnYxLkV4cG9ydFZvaWNlcHJpbnRQcm9maWxlUmVzcG9uc2UiP4LT5JMCORI3L3YxL3ZvaWNlcHJpbnRzL3tna192b2ljZXByaW50X3Byb2ZpbGVfaWQudmFsdWV9L2V4cG9ydBKqAQoXSW1wb3J0Vm9pY2VwcmludFByb2ZpbGUSMC52ZW5kb3IuYmlvc2VjLnYxLkltcG9ydFZvaWNlcHJpbnRQcm9maWxlUmVxdWVzdBoxLnZlbmRvci5iaW9zZWMudjEuSW1wb3J0Vm9pY2VwcmludFByb2ZpbGVSZXNwb25zZSIqgtPkkwIkOgEqIh8vdjEvdm9pY2VwcmludHMvcHJvZmlsZXMvaW1wb3J0Es8BChtTZXRWb2ljZXByaW50UHJvZmlsZUNvbnNlbnQSNC52ZW5kb3IuYmlvc2VjLnYxLlNldFZvaWNlcHJpbnRQcm9maWxlQ29uc2VudFJlcXVlc3QaNS52ZW5kb3IuYmlvc2VjLnYxLlNldFZvaWNlcHJpbnRQcm9maWxlQ29uc2VudFJlc3BvbnNlIkOC0+STAj06ASoiOC92MS92b2ljZXByaW50cy97Z2tfdm9pY2VwcmludF9wcm9maWxlX2lkLnZhbHVlfS9jb25zZW50EsUBCiBTdGFydFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYhI5LnZlbmRvci5iaW9zZWMudjEuU3RhcnRWb2ljZXByaW50UHJvZmlsZXNTdGF0dXNKb2JSZXF1ZXN0GjoudmVuZG9yLmJpb3NlYy52MS5TdGFydFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYlJlc3BvbnNlIiqC0+STAiQ6ASoiHy92MS92b2ljZXByaW50cy9wcm9maWxlcy9zdGF0dXMSzgEKHkdldFZvaWNlcHJpbnRQcm9maWxlc1N0YXR1c0pvYhI3LnZlbmRvci5iaW9zZWMudjEuR2V0Vm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iUmVxdWVzdBo4LnZlbmRvci5iaW9zZWMudjEuR2V0Vm9pY2VwcmludFByb2ZpbGVzU3RhdHVzSm9iUmVzcG9uc2UiOYLT5JMCMxIxL3YxL3ZvaWNlcHJpbnRzL3Byb2ZpbGVzL3N0YXR1cy97Z2tfam9iX2lkLnZhbHVlfRLVAQokU3RhcnRWb2ljZXByaW50UHJvZmlsZXNSZXRyYWluaW5nSm9iEj0udmVuZG9yLmJpb3NlYy52MS5TdGFydFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2JSZXF1ZXN0Gj4udmVuZG9yLmJpb3NlYy52MS5TdGFydFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2JSZXNwb25zZSIugtPkkwIoOgEqIiMvdjEvdm9pY2VwcmludHMvcHJvZmlsZXMvcmV0cmFpbmluZxLeAQoiR2V0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYhI7LnZlbmRvci5iaW9zZWMudjEuR2V0Vm9pY2VwcmludFByb2ZpbGVzUmV0cmFpbmluZ0pvYlJlcXVlc3QaPC52ZW5kb3IuYmlvc2VjLnYxLkdldFZvaWNlcHJpbnRQcm9maWxlc1JldHJhaW5pbmdKb2JSZXNwb25zZSI9gtPkkwI3EjUvdjEvdm9pY2VwcmludHMvcHJvZmlsZXMvcmV0cmFpbmluZy97Z2tfam9iX2lkLnZhbHVlfWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_duration, file_google_protobuf_timestamp, file_google_protobuf_wrappers, file_vendor_biosec_v1_common, file_vendor_biosec_v1_voiceprints, file_vendor_rpc_mandatory, file_vendor_rpc_status]);
+
+/**
+ * @generated from message vendor.biosec.v1.Consent
+ */
+export type Consent = Message<"vendor.biosec.v1.Consent"> & {
+  /**
+   * @generated from field: vendor.biosec.v1.ConsentState state = 1;
+   */
+  state: ConsentState;
+
+  /**
+   * When it was noted here.
+   *
+   * @generated from field: google.protobuf.Timestamp time = 2;
+   */
+  time?: Timestamp | undefined;
+
+  /**
+   * Where your own records have it.
+   *
+   * @generated from field: string reference = 3;
+   */
+  reference: string;
+};
+
+/**
+ * @generated from message vendor.biosec.v1.Consent
+ */
+export type ConsentJson = {
+  /**
+   * @generated from field: vendor.biosec.v1.ConsentState state = 1;
+   */
+  state?: ConsentStateJson;
+
+  /**
+   * When it was noted here.
+   *
+   * @generated from field: google.protobuf.Timestamp time = 2;
+   */
+  time?: TimestampJson;
+
+  /**
+   * Where your own records have it.
+   *
+   * @generated from field: string reference = 3;
+   */
+  reference?: string;
+};
+
+/**
+ * Describes the message vendor.biosec.v1.Consent.
+ * Use `create(ConsentSchema)` to create a new message.
+ */
+export const ConsentSchema: GenMessage<Consent, {jsonType: ConsentJson}> = /*@__PURE__*/
+  messageDesc(file_vendor_biosec_v1_profiles, 0);
 
 /**
  * @generated from message vendor.biosec.v1.CreateVoiceprintProfileRequest
@@ -100,7 +155,7 @@ export type CreateVoiceprintProfileRequestJson = {
  * Use `create(CreateVoiceprintProfileRequestSchema)` to create a new message.
  */
 export const CreateVoiceprintProfileRequestSchema: GenMessage<CreateVoiceprintProfileRequest, {jsonType: CreateVoiceprintProfileRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 0);
+  messageDesc(file_vendor_biosec_v1_profiles, 1);
 
 /**
  * @generated from message vendor.biosec.v1.CreateVoiceprintProfileResponse
@@ -147,7 +202,7 @@ export type CreateVoiceprintProfileResponseJson = {
  * Use `create(CreateVoiceprintProfileResponseSchema)` to create a new message.
  */
 export const CreateVoiceprintProfileResponseSchema: GenMessage<CreateVoiceprintProfileResponse, {jsonType: CreateVoiceprintProfileResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 1);
+  messageDesc(file_vendor_biosec_v1_profiles, 2);
 
 /**
  * @generated from message vendor.biosec.v1.ListVoiceprintProfilesRequest
@@ -230,7 +285,7 @@ export type ListVoiceprintProfilesRequestJson = {
  * Use `create(ListVoiceprintProfilesRequestSchema)` to create a new message.
  */
 export const ListVoiceprintProfilesRequestSchema: GenMessage<ListVoiceprintProfilesRequest, {jsonType: ListVoiceprintProfilesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 2);
+  messageDesc(file_vendor_biosec_v1_profiles, 3);
 
 /**
  * @generated from message vendor.biosec.v1.ListVoiceprintProfilesResponse
@@ -281,7 +336,7 @@ export type ListVoiceprintProfilesResponseJson = {
  * Use `create(ListVoiceprintProfilesResponseSchema)` to create a new message.
  */
 export const ListVoiceprintProfilesResponseSchema: GenMessage<ListVoiceprintProfilesResponse, {jsonType: ListVoiceprintProfilesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 3);
+  messageDesc(file_vendor_biosec_v1_profiles, 4);
 
 /**
  * @generated from message vendor.biosec.v1.VoiceprintProfileSummary
@@ -323,6 +378,13 @@ export type VoiceprintProfileSummary = Message<"vendor.biosec.v1.VoiceprintProfi
    * @generated from field: int32 print_version = 7;
    */
   printVersion: number;
+
+  /**
+   * Absent where none was noted.
+   *
+   * @generated from field: vendor.biosec.v1.Consent consent = 8;
+   */
+  consent?: Consent | undefined;
 };
 
 /**
@@ -365,6 +427,13 @@ export type VoiceprintProfileSummaryJson = {
    * @generated from field: int32 print_version = 7;
    */
   printVersion?: number;
+
+  /**
+   * Absent where none was noted.
+   *
+   * @generated from field: vendor.biosec.v1.Consent consent = 8;
+   */
+  consent?: ConsentJson;
 };
 
 /**
@@ -372,7 +441,7 @@ export type VoiceprintProfileSummaryJson = {
  * Use `create(VoiceprintProfileSummarySchema)` to create a new message.
  */
 export const VoiceprintProfileSummarySchema: GenMessage<VoiceprintProfileSummary, {jsonType: VoiceprintProfileSummaryJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 4);
+  messageDesc(file_vendor_biosec_v1_profiles, 5);
 
 /**
  * @generated from message vendor.biosec.v1.GetGkVoiceprintProfileIdRequest
@@ -448,7 +517,7 @@ export type GetGkVoiceprintProfileIdRequestJson = {
  * Use `create(GetGkVoiceprintProfileIdRequestSchema)` to create a new message.
  */
 export const GetGkVoiceprintProfileIdRequestSchema: GenMessage<GetGkVoiceprintProfileIdRequest, {jsonType: GetGkVoiceprintProfileIdRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 5);
+  messageDesc(file_vendor_biosec_v1_profiles, 6);
 
 /**
  * @generated from message vendor.biosec.v1.GetGkVoiceprintProfileIdResponse
@@ -495,7 +564,7 @@ export type GetGkVoiceprintProfileIdResponseJson = {
  * Use `create(GetGkVoiceprintProfileIdResponseSchema)` to create a new message.
  */
 export const GetGkVoiceprintProfileIdResponseSchema: GenMessage<GetGkVoiceprintProfileIdResponse, {jsonType: GetGkVoiceprintProfileIdResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 6);
+  messageDesc(file_vendor_biosec_v1_profiles, 7);
 
 /**
  * @generated from message vendor.biosec.v1.DeleteVoiceprintProfileRequest
@@ -532,7 +601,7 @@ export type DeleteVoiceprintProfileRequestJson = {
  * Use `create(DeleteVoiceprintProfileRequestSchema)` to create a new message.
  */
 export const DeleteVoiceprintProfileRequestSchema: GenMessage<DeleteVoiceprintProfileRequest, {jsonType: DeleteVoiceprintProfileRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 7);
+  messageDesc(file_vendor_biosec_v1_profiles, 8);
 
 /**
  * @generated from message vendor.biosec.v1.DeleteVoiceprintProfileResponse
@@ -559,7 +628,7 @@ export type DeleteVoiceprintProfileResponseJson = {
  * Use `create(DeleteVoiceprintProfileResponseSchema)` to create a new message.
  */
 export const DeleteVoiceprintProfileResponseSchema: GenMessage<DeleteVoiceprintProfileResponse, {jsonType: DeleteVoiceprintProfileResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 8);
+  messageDesc(file_vendor_biosec_v1_profiles, 9);
 
 /**
  * @generated from message vendor.biosec.v1.ExportVoiceprintProfileRequest
@@ -596,7 +665,7 @@ export type ExportVoiceprintProfileRequestJson = {
  * Use `create(ExportVoiceprintProfileRequestSchema)` to create a new message.
  */
 export const ExportVoiceprintProfileRequestSchema: GenMessage<ExportVoiceprintProfileRequest, {jsonType: ExportVoiceprintProfileRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 9);
+  messageDesc(file_vendor_biosec_v1_profiles, 10);
 
 /**
  * @generated from message vendor.biosec.v1.ExportVoiceprintProfileResponse
@@ -637,7 +706,7 @@ export type ExportVoiceprintProfileResponseJson = {
  * Use `create(ExportVoiceprintProfileResponseSchema)` to create a new message.
  */
 export const ExportVoiceprintProfileResponseSchema: GenMessage<ExportVoiceprintProfileResponse, {jsonType: ExportVoiceprintProfileResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 10);
+  messageDesc(file_vendor_biosec_v1_profiles, 11);
 
 /**
  * @generated from message vendor.biosec.v1.ImportVoiceprintProfileRequest
@@ -692,7 +761,7 @@ export type ImportVoiceprintProfileRequestJson = {
  * Use `create(ImportVoiceprintProfileRequestSchema)` to create a new message.
  */
 export const ImportVoiceprintProfileRequestSchema: GenMessage<ImportVoiceprintProfileRequest, {jsonType: ImportVoiceprintProfileRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 11);
+  messageDesc(file_vendor_biosec_v1_profiles, 12);
 
 /**
  * @generated from message vendor.biosec.v1.ImportVoiceprintProfileResponse
@@ -739,7 +808,7 @@ export type ImportVoiceprintProfileResponseJson = {
  * Use `create(ImportVoiceprintProfileResponseSchema)` to create a new message.
  */
 export const ImportVoiceprintProfileResponseSchema: GenMessage<ImportVoiceprintProfileResponse, {jsonType: ImportVoiceprintProfileResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 12);
+  messageDesc(file_vendor_biosec_v1_profiles, 13);
 
 /**
  * @generated from message vendor.biosec.v1.StartVoiceprintProfilesStatusJobRequest
@@ -780,7 +849,7 @@ export type StartVoiceprintProfilesStatusJobRequestJson = {
  * Use `create(StartVoiceprintProfilesStatusJobRequestSchema)` to create a new message.
  */
 export const StartVoiceprintProfilesStatusJobRequestSchema: GenMessage<StartVoiceprintProfilesStatusJobRequest, {jsonType: StartVoiceprintProfilesStatusJobRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 13);
+  messageDesc(file_vendor_biosec_v1_profiles, 14);
 
 /**
  * @generated from message vendor.biosec.v1.StartVoiceprintProfilesStatusJobResponse
@@ -827,7 +896,7 @@ export type StartVoiceprintProfilesStatusJobResponseJson = {
  * Use `create(StartVoiceprintProfilesStatusJobResponseSchema)` to create a new message.
  */
 export const StartVoiceprintProfilesStatusJobResponseSchema: GenMessage<StartVoiceprintProfilesStatusJobResponse, {jsonType: StartVoiceprintProfilesStatusJobResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 14);
+  messageDesc(file_vendor_biosec_v1_profiles, 15);
 
 /**
  * @generated from message vendor.biosec.v1.GetVoiceprintProfilesStatusJobRequest
@@ -864,7 +933,7 @@ export type GetVoiceprintProfilesStatusJobRequestJson = {
  * Use `create(GetVoiceprintProfilesStatusJobRequestSchema)` to create a new message.
  */
 export const GetVoiceprintProfilesStatusJobRequestSchema: GenMessage<GetVoiceprintProfilesStatusJobRequest, {jsonType: GetVoiceprintProfilesStatusJobRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 15);
+  messageDesc(file_vendor_biosec_v1_profiles, 16);
 
 /**
  * @generated from message vendor.biosec.v1.GetVoiceprintProfilesStatusJobResponse
@@ -929,7 +998,7 @@ export type GetVoiceprintProfilesStatusJobResponseJson = {
  * Use `create(GetVoiceprintProfilesStatusJobResponseSchema)` to create a new message.
  */
 export const GetVoiceprintProfilesStatusJobResponseSchema: GenMessage<GetVoiceprintProfilesStatusJobResponse, {jsonType: GetVoiceprintProfilesStatusJobResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 16);
+  messageDesc(file_vendor_biosec_v1_profiles, 17);
 
 /**
  * @generated from message vendor.biosec.v1.VoiceprintProfileStatusDetails
@@ -973,6 +1042,13 @@ export type VoiceprintProfileStatusDetails = Message<"vendor.biosec.v1.Voiceprin
    * @generated from field: bool is_obsolete = 7;
    */
   isObsolete: boolean;
+
+  /**
+   * Absent where none was noted.
+   *
+   * @generated from field: vendor.biosec.v1.Consent consent = 8;
+   */
+  consent?: Consent | undefined;
 };
 
 /**
@@ -1017,6 +1093,13 @@ export type VoiceprintProfileStatusDetailsJson = {
    * @generated from field: bool is_obsolete = 7;
    */
   isObsolete?: boolean;
+
+  /**
+   * Absent where none was noted.
+   *
+   * @generated from field: vendor.biosec.v1.Consent consent = 8;
+   */
+  consent?: ConsentJson;
 };
 
 /**
@@ -1024,7 +1107,101 @@ export type VoiceprintProfileStatusDetailsJson = {
  * Use `create(VoiceprintProfileStatusDetailsSchema)` to create a new message.
  */
 export const VoiceprintProfileStatusDetailsSchema: GenMessage<VoiceprintProfileStatusDetails, {jsonType: VoiceprintProfileStatusDetailsJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 17);
+  messageDesc(file_vendor_biosec_v1_profiles, 18);
+
+/**
+ * @generated from message vendor.biosec.v1.SetVoiceprintProfileConsentRequest
+ */
+export type SetVoiceprintProfileConsentRequest = Message<"vendor.biosec.v1.SetVoiceprintProfileConsentRequest"> & {
+  /**
+   * @generated from field: vendor.biosec.v1.Context context = 1;
+   */
+  context?: Context | undefined;
+
+  /**
+   * @generated from field: vendor.biosec.v1.UniqueId gk_voiceprint_profile_id = 2;
+   */
+  gkVoiceprintProfileId?: UniqueId | undefined;
+
+  /**
+   * @generated from field: vendor.biosec.v1.ConsentState state = 3;
+   */
+  state: ConsentState;
+
+  /**
+   * @generated from field: string reference = 4;
+   */
+  reference: string;
+};
+
+/**
+ * @generated from message vendor.biosec.v1.SetVoiceprintProfileConsentRequest
+ */
+export type SetVoiceprintProfileConsentRequestJson = {
+  /**
+   * @generated from field: vendor.biosec.v1.Context context = 1;
+   */
+  context?: ContextJson;
+
+  /**
+   * @generated from field: vendor.biosec.v1.UniqueId gk_voiceprint_profile_id = 2;
+   */
+  gkVoiceprintProfileId?: UniqueIdJson;
+
+  /**
+   * @generated from field: vendor.biosec.v1.ConsentState state = 3;
+   */
+  state?: ConsentStateJson;
+
+  /**
+   * @generated from field: string reference = 4;
+   */
+  reference?: string;
+};
+
+/**
+ * Describes the message vendor.biosec.v1.SetVoiceprintProfileConsentRequest.
+ * Use `create(SetVoiceprintProfileConsentRequestSchema)` to create a new message.
+ */
+export const SetVoiceprintProfileConsentRequestSchema: GenMessage<SetVoiceprintProfileConsentRequest, {jsonType: SetVoiceprintProfileConsentRequestJson}> = /*@__PURE__*/
+  messageDesc(file_vendor_biosec_v1_profiles, 19);
+
+/**
+ * @generated from message vendor.biosec.v1.SetVoiceprintProfileConsentResponse
+ */
+export type SetVoiceprintProfileConsentResponse = Message<"vendor.biosec.v1.SetVoiceprintProfileConsentResponse"> & {
+  /**
+   * @generated from field: vendor.rpc.Status status = 1;
+   */
+  status?: Status | undefined;
+
+  /**
+   * @generated from field: vendor.biosec.v1.Consent consent = 2;
+   */
+  consent?: Consent | undefined;
+};
+
+/**
+ * @generated from message vendor.biosec.v1.SetVoiceprintProfileConsentResponse
+ */
+export type SetVoiceprintProfileConsentResponseJson = {
+  /**
+   * @generated from field: vendor.rpc.Status status = 1;
+   */
+  status?: StatusJson;
+
+  /**
+   * @generated from field: vendor.biosec.v1.Consent consent = 2;
+   */
+  consent?: ConsentJson;
+};
+
+/**
+ * Describes the message vendor.biosec.v1.SetVoiceprintProfileConsentResponse.
+ * Use `create(SetVoiceprintProfileConsentResponseSchema)` to create a new message.
+ */
+export const SetVoiceprintProfileConsentResponseSchema: GenMessage<SetVoiceprintProfileConsentResponse, {jsonType: SetVoiceprintProfileConsentResponseJson}> = /*@__PURE__*/
+  messageDesc(file_vendor_biosec_v1_profiles, 20);
 
 /**
  * @generated from message vendor.biosec.v1.StartVoiceprintProfilesRetrainingJobRequest
@@ -1079,7 +1256,7 @@ export type StartVoiceprintProfilesRetrainingJobRequestJson = {
  * Use `create(StartVoiceprintProfilesRetrainingJobRequestSchema)` to create a new message.
  */
 export const StartVoiceprintProfilesRetrainingJobRequestSchema: GenMessage<StartVoiceprintProfilesRetrainingJobRequest, {jsonType: StartVoiceprintProfilesRetrainingJobRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 18);
+  messageDesc(file_vendor_biosec_v1_profiles, 21);
 
 /**
  * @generated from message vendor.biosec.v1.StartVoiceprintProfilesRetrainingJobResponse
@@ -1126,7 +1303,7 @@ export type StartVoiceprintProfilesRetrainingJobResponseJson = {
  * Use `create(StartVoiceprintProfilesRetrainingJobResponseSchema)` to create a new message.
  */
 export const StartVoiceprintProfilesRetrainingJobResponseSchema: GenMessage<StartVoiceprintProfilesRetrainingJobResponse, {jsonType: StartVoiceprintProfilesRetrainingJobResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 19);
+  messageDesc(file_vendor_biosec_v1_profiles, 22);
 
 /**
  * @generated from message vendor.biosec.v1.GetVoiceprintProfilesRetrainingJobRequest
@@ -1163,7 +1340,7 @@ export type GetVoiceprintProfilesRetrainingJobRequestJson = {
  * Use `create(GetVoiceprintProfilesRetrainingJobRequestSchema)` to create a new message.
  */
 export const GetVoiceprintProfilesRetrainingJobRequestSchema: GenMessage<GetVoiceprintProfilesRetrainingJobRequest, {jsonType: GetVoiceprintProfilesRetrainingJobRequestJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 20);
+  messageDesc(file_vendor_biosec_v1_profiles, 23);
 
 /**
  * @generated from message vendor.biosec.v1.GetVoiceprintProfilesRetrainingJobResponse
@@ -1224,7 +1401,7 @@ export type GetVoiceprintProfilesRetrainingJobResponseJson = {
  * Use `create(GetVoiceprintProfilesRetrainingJobResponseSchema)` to create a new message.
  */
 export const GetVoiceprintProfilesRetrainingJobResponseSchema: GenMessage<GetVoiceprintProfilesRetrainingJobResponse, {jsonType: GetVoiceprintProfilesRetrainingJobResponseJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 21);
+  messageDesc(file_vendor_biosec_v1_profiles, 24);
 
 /**
  * @generated from message vendor.biosec.v1.VoiceprintProfileRetraining
@@ -1271,7 +1448,7 @@ export type VoiceprintProfileRetrainingJson = {
  * Use `create(VoiceprintProfileRetrainingSchema)` to create a new message.
  */
 export const VoiceprintProfileRetrainingSchema: GenMessage<VoiceprintProfileRetraining, {jsonType: VoiceprintProfileRetrainingJson}> = /*@__PURE__*/
-  messageDesc(file_vendor_biosec_v1_profiles, 22);
+  messageDesc(file_vendor_biosec_v1_profiles, 25);
 
 /**
  * @generated from enum vendor.biosec.v1.VoiceprintProfilesStatusJobState
@@ -1319,6 +1496,39 @@ export type VoiceprintProfilesStatusJobStateJson = "VOICEPRINT_PROFILES_STATUS_J
  */
 export const VoiceprintProfilesStatusJobStateSchema: GenEnum<VoiceprintProfilesStatusJobState, VoiceprintProfilesStatusJobStateJson> = /*@__PURE__*/
   enumDesc(file_vendor_biosec_v1_profiles, 0);
+
+/**
+ * @generated from enum vendor.biosec.v1.ConsentState
+ */
+export enum ConsentState {
+  /**
+   * @generated from enum value: CONSENT_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * @generated from enum value: CONSENT_STATE_GIVEN = 1;
+   */
+  GIVEN = 1,
+
+  /**
+   * Opted out: kept, and not used.
+   *
+   * @generated from enum value: CONSENT_STATE_WITHDRAWN = 2;
+   */
+  WITHDRAWN = 2,
+}
+
+/**
+ * @generated from enum vendor.biosec.v1.ConsentState
+ */
+export type ConsentStateJson = "CONSENT_STATE_UNSPECIFIED" | "CONSENT_STATE_GIVEN" | "CONSENT_STATE_WITHDRAWN";
+
+/**
+ * Describes the enum vendor.biosec.v1.ConsentState.
+ */
+export const ConsentStateSchema: GenEnum<ConsentState, ConsentStateJson> = /*@__PURE__*/
+  enumDesc(file_vendor_biosec_v1_profiles, 1);
 
 /**
  * @generated from enum vendor.biosec.v1.RetrainingOutcome
@@ -1372,7 +1582,7 @@ export type RetrainingOutcomeJson = "RETRAINING_OUTCOME_UNSPECIFIED" | "RETRAINI
  * Describes the enum vendor.biosec.v1.RetrainingOutcome.
  */
 export const RetrainingOutcomeSchema: GenEnum<RetrainingOutcome, RetrainingOutcomeJson> = /*@__PURE__*/
-  enumDesc(file_vendor_biosec_v1_profiles, 1);
+  enumDesc(file_vendor_biosec_v1_profiles, 2);
 
 /**
  * Profiles: an owner's prints, told apart by their tags.
@@ -1439,6 +1649,16 @@ export const ProfilesProcessor: GenService<{
     methodKind: "unary";
     input: typeof ImportVoiceprintProfileRequestSchema;
     output: typeof ImportVoiceprintProfileResponseSchema;
+  },
+  /**
+   * Notes that the person gave or withdrew consent. While it is withdrawn the print is neither compared nor changed.
+   *
+   * @generated from rpc vendor.biosec.v1.ProfilesProcessor.SetVoiceprintProfileConsent
+   */
+  setVoiceprintProfileConsent: {
+    methodKind: "unary";
+    input: typeof SetVoiceprintProfileConsentRequestSchema;
+    output: typeof SetVoiceprintProfileConsentResponseSchema;
   },
   /**
    * Collects the state of many profiles in the background.

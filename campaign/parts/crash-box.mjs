@@ -1,0 +1,122 @@
+/** The whole box, killed: one after the other on the same folder, driven over HTTP. What it answered is listed again after every start. */
+import { speak, wav } from "../../dist/demo/voice.js";
+import { startBoxProcess } from "./box.mjs";
+
+const SCOPE = { gk_scope_id: { value: "default" } };
+const QUERY = "context.gk_scope_id.value=default";
+const RECORDINGS = [1, 2, 3].map((take) => wav(speak({ speaker: 1, seconds: 3, rateHz: 8000, seed: take }), 8000));
+
+export async function boxLane({ location, random, isOver, counts, violate }) {
+  /** By name: what is known of the person, and what the operation under way would make of it. `null`: not there. */
+  const people = new Map();
+  for (let round = 1; !isOver(); round++) {
+    counts.starts++;
+    const early = random.chance(0.15) ? random.below(2_500) : null;
+    const starting = startBoxProcess({
+      port: 0,
+      store: location,
+      log: { level: "error" },
+      auth: { required: false },
+      limits: { callsPerSecond: 0, concurrentAudio: 1 },
+    });
+    const { process: child, ended, started } = starting;
+    if (early !== null) setTimeout(() => child.kill("SIGKILL"), early);
+    const box = await started.catch(() => null);
+    if (box) {
+      await drive(box, { people, round, random, counts, violate, kill: () => child.kill("SIGKILL") });
+      child.kill("SIGKILL");
+    }
+    const { code, signal, log } = await ended;
+    if (signal !== "SIGKILL") violate(`box: ended by itself (${code}): ${log.slice(-500)}`);
+    counts.kills++;
+    counts.killsOfBox++;
+    if (!box) counts.killsAtStart++;
+  }
+}
+
+async function drive({ url }, { people, round, random, counts, violate, kill }) {
+  const call = async (method, path, body, type = "application/json") => {
+    const payload = body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body);
+    const response = await fetch(`${url}${path}`, {
+      method,
+      body: payload,
+      headers: body ? { "content-type": type } : {},
+    });
+    const json = await response.json();
+    if (!response.ok) throw Object.assign(new Error(`${method} ${path}: ${response.status}`), { answer: json });
+    return json;
+  };
+  try {
+    await compare(await listed(call), people, counts, violate);
+    setTimeout(kill, random.below(3_000));
+    for (let number = 1; ; number++) await work(call, `b${round}-${number}`, people, random, counts);
+  } catch (error) {
+    // An answer that says no is a fault; none at all is what a killed box gives.
+    if (error.answer) violate(`box: ${error.message} ${JSON.stringify(error.answer).slice(0, 200)}`);
+  }
+}
+
+async function listed(call) {
+  const found = new Map();
+  for (let token = ""; ; ) {
+    const page = await call("GET", `/v1/voiceprints/profiles?${QUERY}&page_size=500&page_token=${token}`);
+    for (const { ownerId, printVersion = 0, consent } of page.profiles ?? [])
+      found.set(ownerId, { printVersion, consent: consent?.state ?? null });
+    if (!page.nextPageToken) return found;
+    token = page.nextPageToken;
+  }
+}
+
+const same = (one, other) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null);
+
+function compare(found, people, counts, violate) {
+  for (const [person, { is, pending }] of people) {
+    const now = found.get(person) ?? null;
+    if (is === null) counts.erasedSought++;
+    else counts.readBack++;
+    if (!same(now, is) && !(pending !== undefined && same(now, pending)))
+      violate(`box: ${person} is ${JSON.stringify(now)}, not ${JSON.stringify(is)} nor ${JSON.stringify(pending)}`);
+    people.set(person, { is: now });
+  }
+  for (const person of found.keys()) if (!people.has(person)) violate(`box: ${person} was never begun`);
+}
+
+async function work(call, person, people, random, counts) {
+  /** Says what it will be before, and that it is so once it was answered. */
+  const step = async (pending, request) => {
+    people.set(person, { is: people.get(person)?.is ?? null, pending });
+    const answer = await request();
+    people.set(person, { is: pending });
+    counts.acknowledged++;
+    return answer;
+  };
+  const { gkSessionId, gkEngagementId } = await call("POST", "/v1/sessions/start", { context: SCOPE, session_type: 2 });
+  const context = {
+    ...SCOPE,
+    gk_session_id: gkSessionId,
+    gk_engagement_id: gkEngagementId,
+    configset_id: "ivr-text-dependent",
+  };
+  const created = await step({ printVersion: 0, consent: null }, () =>
+    call("POST", "/v1/voiceprints/profiles", { context, person_id: person }),
+  );
+  const path = `/v1/voiceprints/${created.gkVoiceprintProfileId.value}`;
+  let printVersion = 0;
+  if (random.chance(0.3)) {
+    const session = `${QUERY}&context.gk_session_id.value=${gkSessionId.value}&context.gk_engagement_id.value=${gkEngagementId.value}`;
+    for (const recording of RECORDINGS) {
+      const { gkMediaSegmentId } = await call("POST", `/v1/audios?${session}`, recording, "audio/wav");
+      const request = { context, gk_media_segment_id: gkMediaSegmentId, is_for_enrollment: true };
+      const { result } = await call("POST", "/v1/audios/process", request);
+      await call("POST", `${path}/enrollment`, { context, gk_processed_audio_id: result.gkProcessedAudioId });
+    }
+    printVersion = 1;
+    await step({ printVersion, consent: null }, () => call("POST", `${path}/training`, { context }));
+  }
+  if (random.chance(0.4)) {
+    const state = random.pick(["CONSENT_STATE_GIVEN", "CONSENT_STATE_WITHDRAWN"]);
+    await step({ printVersion, consent: state }, () => call("POST", `${path}/consent`, { context, state }));
+  }
+  if (random.chance(0.6)) await step(null, () => call("DELETE", `${path}?${QUERY}`));
+  await call("POST", "/v1/sessions/stop", { context });
+}

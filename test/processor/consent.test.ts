@@ -1,0 +1,96 @@
+/** Who has withdrawn consent is neither compared nor changed, by any operation, until it is given again. */
+import { beforeEach, expect, test } from "vitest";
+import { ConsentState, Decision, DecisionReason, VoiceprintProfileStatus } from "../../src/contract/index.js";
+import { take } from "./fixture-engine.js";
+import { list, openWorld, refusal, type World } from "./world.js";
+
+let world: World;
+let alice: { value: string };
+let bob: { value: string };
+beforeEach(async () => {
+  world = await openWorld();
+  alice = await world.trained(1);
+  bob = await world.trained(2);
+});
+
+const set = (profile: { value: string }, state: ConsentState, reference = "letter 17") =>
+  world.processor.setVoiceprintProfileConsent({
+    context: world.context,
+    gkVoiceprintProfileId: profile,
+    state,
+    reference,
+  });
+const withdrawn = { code: "PERMISSION_DENIED", fields: ["gk_voiceprint_profile_id consent_withdrawn"] };
+
+test("is noted with its time and reference, and listed", async () => {
+  const at = Math.floor(world.clock.at / 1000);
+  const { consent } = await set(alice, ConsentState.GIVEN, "form 4");
+  expect(consent).toMatchObject({ state: ConsentState.GIVEN, reference: "form 4" });
+  expect(Number(consent!.time!.seconds)).toBeGreaterThanOrEqual(at);
+  const { profiles } = await world.processor.listVoiceprintProfiles({ context: world.context });
+  expect(profiles.map((profile) => [profile.ownerId, profile.consent?.state])).toEqual([
+    ["person-1", ConsentState.GIVEN],
+    ["person-2", undefined],
+  ]);
+  expect((await world.verify(alice, take(1, 4))).decision).toBe(Decision.AUTHENTIC);
+});
+
+test("once withdrawn, no check compares the print, and it is back when consent is given again", async () => {
+  const { processor, context } = world;
+  const { gkGroupId } = await processor.createGroup({ context, profileIds: list(alice, bob) });
+  // Loaded into galleries and caches before.
+  expect((await world.verify(alice, take(1, 4))).decision).toBe(Decision.AUTHENTIC);
+  await set(alice, ConsentState.WITHDRAWN);
+
+  expect(await world.verify(alice, take(1, 4))).toMatchObject({
+    decision: Decision.FAILED,
+    reason: DecisionReason.NO_SCORES,
+  });
+  const targets = [
+    { case: "gkVoiceprintProfileIds", value: list(alice, bob) },
+    { case: "group", value: { uniqueId: gkGroupId!, tag: "" } },
+  ] as const;
+  for (const target of targets) {
+    const audio = await world.heard(take(1, 4));
+    const { result } = await processor.identify({ context, audio, target });
+    expect(result!.voiceprintResults.map(({ gkVoiceprintProfileId }) => gkVoiceprintProfileId!.value)).toEqual([
+      bob.value,
+    ]);
+  }
+  const audio = await world.heard(take(1, 4));
+  const { result } = await processor.analyzeAudio({ context, audio, gkVoiceprintProfileIds: list(alice) });
+  expect(result!.decision).not.toBe(Decision.AUTHENTIC);
+  expect(
+    await processor.getEnrollStatus({ context, gkVoiceprintProfileId: alice }).then(({ isTrained }) => isTrained),
+  ).toBe(false);
+
+  await set(alice, ConsentState.GIVEN);
+  expect((await world.verify(alice, take(1, 4))).decision).toBe(Decision.AUTHENTIC);
+});
+
+test("once withdrawn, nothing is enrolled or trained, and a print does not grow", async () => {
+  const { processor, context } = world;
+  await set(alice, ConsentState.WITHDRAWN);
+  expect(await refusal(world.enroll(alice, take(1, 4)))).toMatchObject(withdrawn);
+  expect(await refusal(world.train(alice))).toMatchObject(withdrawn);
+  const { gkJobId } = await processor.startVoiceprintProfilesRetrainingJob({ context });
+  expect(gkJobId).toBeDefined();
+  const { profiles } = await processor.listVoiceprintProfiles({ context });
+  expect(profiles[0]).toMatchObject({ printVersion: 1, status: VoiceprintProfileStatus.OPTIMAL_TRAINED });
+  // The right to be erased stays.
+  await processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: alice });
+  expect(await refusal(set(alice, ConsentState.GIVEN))).toMatchObject({ code: "NOT_FOUND" });
+});
+
+test("is of persons, and one of two words", async () => {
+  const mallory = await world.fraudster("mallory");
+  expect(await refusal(set(mallory, ConsentState.GIVEN))).toMatchObject({
+    code: "INVALID_REQUEST",
+    fields: ["gk_voiceprint_profile_id wrong_kind"],
+  });
+  expect(await refusal(set(alice, ConsentState.UNSPECIFIED))).toMatchObject({ code: "INVALID_REQUEST" });
+  expect(await refusal(set(alice, 7 as ConsentState))).toMatchObject({
+    code: "INVALID_REQUEST",
+    fields: ["state out_of_range"],
+  });
+});
