@@ -131,9 +131,9 @@ async function check() {
 }
 
 say({ stock: await stock() });
-await startSession(store, sessionId);
 for (let number = Number(first); ; number++) {
   try {
+    await startSession(store, sessionId);
     await work(`${prefix}${number}`);
   } catch (error) {
     // The database went away in the middle: what was under way may have been done or not, as after a kill.
