@@ -37,7 +37,7 @@ test("is noted with its time and reference, and listed", async () => {
 
 test("once withdrawn, no check compares the print, and it is back when consent is given again", async () => {
   const { processor, context } = world;
-  const { gkGroupId } = await processor.createGroup({ context, profileIds: list(alice, bob) });
+  const { gkGroupId } = await processor.createGroup({ context, gkVoiceprintProfileIds: list(alice, bob) });
   // Loaded into galleries and caches before.
   expect((await world.verify(alice, take(1, 4))).decision).toBe(Decision.AUTHENTIC);
   await set(alice, ConsentState.WITHDRAWN);
