@@ -59,7 +59,7 @@ function node(cwd: string, script: string): string {
 
 test("the library ships what users need and nothing else", () => {
   const wanted =
-    /^(dist\/.+\.(js|d\.ts|wasm|vvm)|deploy\/[\w.-]+|docs\/.+\.(md|png)|examples\/.+|models\/(CARD\.md|NOTICE)|training\/.+\.(md|txt)|proto\/.+\.proto|package\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|SECURITY\.md|LICENSE|NOTICE)$/;
+    /^(dist\/.+\.(js|d\.ts|wasm|vvm)|deploy\/[\w.-]+|docs\/.+\.(md|png)|examples\/.+|models\/(CARD\.md|NOTICE)|training\/.+\.(md|txt|json)|proto\/.+\.proto|package\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|SECURITY\.md|LICENSE|NOTICE)$/;
   expect(paths.filter((path) => !wanted.test(path))).toEqual([]);
   expect(paths.filter((path) => /\.build|\.map$|\.tsbuildinfo|\.test\./.test(path))).toEqual([]);
 });
