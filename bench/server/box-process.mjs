@@ -91,6 +91,11 @@ const handlers = {
     const { rss, arrayBuffers, heapUsed } = process.memoryUsage();
     return { rss, live: heapUsed + arrayBuffers };
   },
+  /** What a collection leaves. */
+  liveMemory() {
+    globalThis.gc();
+    return handlers.memory().live;
+  },
   async stop() {
     const clean = await box.stop();
     await engine.close();

@@ -12,6 +12,8 @@ const RATE = 8000;
 const PACKET_MS = 20;
 const PACKET_SAMPLES = (RATE * PACKET_MS) / 1000;
 const PEOPLE = 10;
+/** So many silent calls send at a time. */
+const GROUP = 20;
 
 const pcm = (samples) =>
   Buffer.from(Int16Array.from(samples, (x) => Math.max(-32768, Math.min(32767, Math.round(x * 32768)))).buffer);
@@ -22,7 +24,9 @@ async function openCall(url, token, start) {
     perMessageDeflate: false,
   });
   await once(socket, "open");
+  const started = once(socket, "message");
   socket.send(JSON.stringify({ start }));
+  await started;
   return socket;
 }
 
@@ -41,18 +45,27 @@ async function people(url, token, http) {
     const { gkVoiceprintProfileId } = await http.call("createVoiceprintProfile", { context, owner });
     const parties = [{ name: "caller", enroll: { gkVoiceprintProfileId } }];
     const socket = await openCall(url, token, { context, encoding: "pcm16", rate: RATE, parties });
+    let enrolled = null;
+    socket.on("message", (data) => {
+      enrolled = JSON.parse(data).result?.enroll ?? enrolled;
+    });
     socket.send(voice(speaker, 16, 1));
     socket.send('{"end":{}}');
     await once(socket, "close");
+    // A check against a print that was never trained decides nothing and costs less.
+    if (enrolled?.training?.trainStatus !== "TRAIN_STATUS_TRAINED")
+      throw new Error(`the bench's own voice ${speaker} was not enrolled: ${JSON.stringify(enrolled)}`);
     found.push({ speaker, gkVoiceprintProfileId });
   }
   return found;
 }
 
-export async function inRealTime({ url, token, http, calls, seconds }) {
+export async function inRealTime({ url, token, http, ask, calls, seconds }) {
   const known = await people(url, token, http);
   const late = [];
-  let [decided, undecided, dropped] = [0, 0, 0];
+  /** How many calls ended how. */
+  const decisions = {};
+  let [decided, undecided, dropped, heardSeconds] = [0, 0, 0, 0];
   const recordings = known.map(({ speaker }) => voice(speaker, seconds, 2));
   const one = async (n) => {
     const { gkVoiceprintProfileId } = known[n % PEOPLE];
@@ -81,10 +94,16 @@ export async function inRealTime({ url, token, http, calls, seconds }) {
     else if (result.verify.decision === "DECISION_AUTHENTIC") decided++;
     else undecided++;
     if (!result) return;
+    const { decision, reason, audioDetails } = result.verify;
+    const said = `${decision} (${reason})`.replaceAll(/DECISION_(REASON_)?/g, "");
+    decisions[said] = (decisions[said] ?? 0) + 1;
+    const gross = Number.parseFloat(audioDetails.grossAudio);
+    heardSeconds += gross;
     // The packet with the last sample that was heard completes the speech.
-    const packet = Math.ceil((Number.parseFloat(result.verify.audioDetails.grossAudio) * 1000) / PACKET_MS) - 1;
+    const packet = Math.ceil((gross * 1000) / PACKET_MS) - 1;
     late.push(result.at - sentAt[Math.min(packet, sentAt.length - 1)]);
   };
+  const cpuBefore = await ask("cpuSeconds");
   await Promise.all(
     Array.from({ length: calls }, async (_, n) => {
       // Packets of different calls do not come in the same millisecond.
@@ -92,7 +111,19 @@ export async function inRealTime({ url, token, http, calls, seconds }) {
       return one(n);
     }),
   );
-  return { calls, decided, undecided, dropped, p50Ms: quantile(late, 0.5), p95Ms: quantile(late, 0.95) };
+  const cpuSeconds = (await ask("cpuSeconds")) - cpuBefore;
+  return {
+    calls,
+    decided,
+    undecided,
+    dropped,
+    decisions,
+    p50Ms: quantile(late, 0.5),
+    p95Ms: quantile(late, 0.95),
+    cpuSecondsPerCall: cpuSeconds / calls,
+    /** Of the box, for a second of a call: independent of who else uses the machine. */
+    cpuMsPerSecond: (1000 * cpuSeconds) / heardSeconds,
+  };
 }
 
 export async function silent({ url, token, http, ask, calls, seconds }) {
@@ -100,18 +131,38 @@ export async function silent({ url, token, http, ask, calls, seconds }) {
   const context = await session(http);
   const parties = [{ name: "caller", verify: { gkVoiceprintProfileId } }];
   const before = await ask("memory");
+  const liveBefore = await ask("liveMemory");
   const sockets = [];
   for (let n = 0; n < calls; n++)
     sockets.push(await openCall(url, token, { context, encoding: "mulaw", rate: RATE, parties }));
+  const connected = await ask("memory");
+  const cpuBefore = await ask("cpuSeconds");
+  // Each sends a second and waits until the box has told its progress: what a machine too slow for all of them lets pile up is not measured here.
   const second = Buffer.alloc(RATE, 0xff);
-  const rss = [];
+  const memory = [];
   for (let s = 0; s < seconds; s++) {
-    for (const socket of sockets) socket.send(second);
-    await new Promise((wake) => setTimeout(wake, 1000));
-    rss.push((await ask("memory")).rss);
+    for (let n = 0; n < calls; n += GROUP) {
+      const group = sockets.slice(n, n + GROUP);
+      const told = group.map((socket) => once(socket, "message"));
+      for (const socket of group) socket.send(second);
+      await Promise.all(told);
+    }
+    memory.push(await ask("memory"));
   }
+  const cpuSeconds = (await ask("cpuSeconds")) - cpuBefore;
+  const live = await ask("liveMemory");
   const open = sockets.filter((socket) => socket.readyState === socket.OPEN).length;
   for (const socket of sockets) socket.terminate();
-  const half = rss.slice(Math.floor(seconds / 2));
-  return { calls, open, kbEach: (Math.max(...half) - before.rss) / 1024 / calls, growth: half.at(-1) / half[0] };
+  const half = memory.slice(Math.floor(seconds / 2));
+  const rss = half.map((sample) => sample.rss);
+  const kbOf = (bytes) => bytes / 1024 / calls;
+  return {
+    calls,
+    open,
+    connectedKbEach: kbOf(connected.rss - before.rss),
+    kbEach: kbOf(Math.max(...rss) - before.rss),
+    liveKbEach: kbOf(live - liveBefore),
+    growth: rss.at(-1) / rss[0],
+    cpuMsPerSecond: (1000 * cpuSeconds) / (calls * seconds),
+  };
 }

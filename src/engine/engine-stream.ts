@@ -3,7 +3,7 @@ import { inCall } from "./call.js";
 import { EngineError } from "./engine-error.js";
 import type { Measures, ModelInfo, StreamOptions, VoiceAnalysis, VoiceStream } from "./port.js";
 import { mostSeparatedSeconds, pieceFrames, SeparatedVoices } from "./separated-voices.js";
-import type { StreamFormat, StreamState, StreamStep, WindowFeatures } from "./stream-kernel.js";
+import type { StreamFormat, StreamPeek, StreamState, StreamStep } from "./stream-kernel.js";
 import type { Threads } from "./threads.js";
 import { OneVoice, type WindowVoices } from "./window-voices.js";
 
@@ -90,7 +90,7 @@ export class EngineStream implements VoiceStream {
   /** As far as the next checkpoint, where there is a look; then on. */
   async #hearPart(part: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
     for (let left: Float32Array | null = part; left !== null && !this.#ended; ) {
-      const moved = [left.buffer, ...(this.#state ? [this.#state.buffer] : [])] as ArrayBuffer[];
+      const moved = [left.buffer, ...this.#stateBuffers()] as ArrayBuffer[];
       const until = this.#options.checkpoints?.seconds[this.#passed];
       const step: StreamStep = await this.#threads.call(
         "hear",
@@ -119,8 +119,15 @@ export class EngineStream implements VoiceStream {
     return this.#voices.conclude(measures, tail, signal);
   }
 
-  #peek(signal: AbortSignal): Promise<{ measures: Measures; tail: WindowFeatures | null }> {
-    return this.#threads.call("peek", [this.#state, this.#format], [], signal);
+  async #peek(signal: AbortSignal): Promise<StreamPeek> {
+    const seen = await this.#threads.call("peek", [this.#state, this.#format], this.#stateBuffers(), signal);
+    this.#state = seen.state;
+    return seen;
+  }
+
+  /** Moved, not copied: a thousand calls are looked at once a second each. */
+  #stateBuffers(): ArrayBuffer[] {
+    return this.#state ? [this.#state.buffer] : [];
   }
 
   #inTurn<T>(work: (signal: AbortSignal, pause: () => Promise<void>) => Promise<T>): Promise<T> {

@@ -27,6 +27,14 @@ export interface StreamStep {
   readonly ended: boolean;
 }
 
+export interface StreamPeek {
+  /** As it was: it is handed over and comes back. */
+  readonly state: StreamState | null;
+  readonly measures: Measures;
+  /** The window that is not full; `null` where it has too little speech. */
+  readonly tail: WindowFeatures | null;
+}
+
 /** What a frame of a window consists of: 80 bins of log-mel, the finer picture of assembly/dsp/detail.ts, or log-mel under a Hamming window. */
 export type FrameRows = "mel" | "detail" | "hamming";
 
@@ -67,7 +75,7 @@ export class StreamKernel {
     this.#rows = rows;
   }
 
-  /** Goes on with `state`, or begins. Stops where `untilSpeechSeconds` of net speech are reached, the same place in any chunking. */
+  /** Goes on with `state`, which is written over, or begins. Stops where `untilSpeechSeconds` of net speech are reached, the same place in any chunking. */
   hear(
     state: StreamState | null,
     format: StreamFormat,
@@ -95,7 +103,7 @@ export class StreamKernel {
         }
       }
       return {
-        state: kernels.read(run.streamStatePtr(), run.streamStateBytes()),
+        state: kernels.readInto(state, run.streamStatePtr(), run.streamStateBytes()),
         windows,
         netSpeechSeconds: run.streamSpeechFrames() / framesPerSecond,
         rest: read < samples.length && !this.#ended() ? samples.slice(read) : null,
@@ -107,14 +115,14 @@ export class StreamKernel {
   }
 
   /** What would be said if the recording ended here. */
-  peek(state: StreamState | null, format: StreamFormat): { measures: Measures; tail: WindowFeatures | null } {
+  peek(state: StreamState | null, format: StreamFormat): StreamPeek {
     const { run } = this.#kernels;
     try {
       this.#resume(state, format);
       run.streamPeek();
       const last = this.#window();
       const enough = last.speechSeconds * framesPerSecond >= run.speakerMinFrames();
-      return { measures: this.#measures(), tail: enough ? last : null };
+      return { state, measures: this.#measures(), tail: enough ? last : null };
     } finally {
       run.streamWipe();
     }

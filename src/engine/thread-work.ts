@@ -2,14 +2,14 @@
 import { type AttackModel, AttackNetworks } from "./attack-network.js";
 import { Kernels } from "./kernels.js";
 import { Network, type SpeakerModel } from "./network.js";
-import type { AttackKind, Measures, Score, Template, TrainedVoice, Voice, VoiceWindow } from "./port.js";
+import type { AttackKind, Score, Template, TrainedVoice, Voice, VoiceWindow } from "./port.js";
 import { Scoring, type ScoringModel } from "./scoring.js";
 import {
   type StreamFormat,
   StreamKernel,
+  type StreamPeek,
   type StreamState,
   type StreamStep,
-  type WindowFeatures,
 } from "./stream-kernel.js";
 
 /** What a thread needs of a model. Crosses threads. */
@@ -53,7 +53,7 @@ export class ThreadWork {
     return this.#streams.hear(state, format, samples, untilSpeechSeconds);
   }
 
-  peek(state: StreamState | null, format: StreamFormat): { measures: Measures; tail: WindowFeatures | null } {
+  peek(state: StreamState | null, format: StreamFormat): StreamPeek {
     return this.#streams.peek(state, format);
   }
 

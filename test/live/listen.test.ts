@@ -141,6 +141,23 @@ describe("a call", () => {
     expect(resultOf(verified)).toMatchObject({ value: { decision: Decision.AUTHENTIC } });
   });
 
+  it("enrolls alike where all of it comes in one message", async () => {
+    const dan = await live.enroll("dan", 700, false);
+    const audio = bytesOf(joined(take(700, 3), silence(1), take(700, 3), silence(2), take(700, 4)));
+    const responses = await listened(
+      {
+        context: await live.openSession(),
+        ...format,
+        parties: [{ name: "caller", task: { case: "enroll", value: { gkVoiceprintProfileId: dan } } } as const],
+      },
+      new Uint8Array(),
+      [{ content: { case: "audio", value: audio } }, { content: { case: "end", value: {} } }],
+    );
+    expect(resultOf(responses)).toMatchObject({
+      value: { enrollStatus: EnrollStatus.TRAIN_SUGGESTED, enrolledSegments: 3 },
+    });
+  });
+
   it("that says too little enrolls nobody, and says what is missing", async () => {
     const cid = await live.enroll("cid", 600, false);
     const start = {

@@ -65,15 +65,24 @@ export class LiveEnrollment implements LiveTask {
   ) {}
 
   async push(samples: Float32Array): Promise<LiveResult | null> {
-    if (this.#done) return this.#done;
+    for (let left = samples; left.length > 0 && !this.#done; ) left = await this.#hear(left);
+    return this.#done;
+  }
+
+  /** As far as the stretch goes; what is behind its end is left for the next. */
+  async #hear(samples: Float32Array): Promise<Float32Array> {
     this.#chunks.push(samples.slice());
     this.#samples += samples.length;
     const stream = await this.#open();
-    const spoken = await stream.push(samples);
+    const spoken = await stream.push(samples.slice());
     // Silence before the first word is not worth its memory.
     if (spoken === 0 && this.#samples > 3 * this.rateHz) await this.#drop();
-    else if (stream.ended || this.#samples > longestStretchSeconds * this.rateHz) await this.#endStretch(stream);
-    return this.#done;
+    else if (stream.ended) {
+      const arrived = this.#samples;
+      const unheard = arrived - (await this.#endStretch(stream));
+      return samples.subarray(Math.max(1, samples.length - unheard));
+    } else if (this.#samples > longestStretchSeconds * this.rateHz) await this.#endStretch(stream);
+    return samples.subarray(samples.length);
   }
 
   async finish(): Promise<LiveResult> {
@@ -97,13 +106,16 @@ export class LiveEnrollment implements LiveTask {
     return this.#stream;
   }
 
-  async #endStretch(stream: VoiceStream): Promise<void> {
+  /** Resolves to the samples that the engine read of it. */
+  async #endStretch(stream: VoiceStream): Promise<number> {
     const analysis = await stream.analysis();
-    const audio = pcm16(this.#heard(analysis));
+    const heard = this.#heard(analysis);
+    const audio = pcm16(heard);
     await this.#drop();
-    if (analysis.measures.netSpeechSeconds === 0) return;
+    if (analysis.measures.netSpeechSeconds === 0) return heard.length;
     this.tell({ case: "segment", value: await this.#enroll(analysis, audio) });
     if (this.#status === EnrollStatus.TRAIN_SUGGESTED || this.#status === EnrollStatus.FULL) await this.#conclude();
+    return heard.length;
   }
 
   /** What the engine read: the rest of the last chunk is behind the limit. */
