@@ -16,7 +16,7 @@ import { type ContractClient, overHttp } from "../server/contract-client.js";
 import { enroll, openSession, verify } from "../server/workflows.js";
 
 const anna = 1;
-const bert = 3;
+const bert = 24;
 const artefacts = fileURLToPath(new URL("../../test-artefacts/web", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "vivavoce-operator-view-"));
 const evaluationFile = join(folder, "last-evaluation.json");

@@ -15,7 +15,7 @@ import { launch, recordingOf, seriousViolations } from "../chromium.js";
 import { wav } from "../voice.js";
 
 const anna = 1;
-const bert = 3;
+const bert = 24;
 const artefacts = fileURLToPath(new URL("../../test-artefacts/web", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "vivavoce-page-"));
 const microphone = join(folder, "microphone.wav");
