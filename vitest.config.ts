@@ -30,6 +30,7 @@ export const bundles = [
   "test/engine/browser.test.ts",
   "test/examples/examples.test.ts",
   "test/structure/package.test.ts",
+  "test/trials/trials.test.ts",
   "test/web/bundle.test.ts",
   "test/web/bundlers.test.ts",
   "test/web/microphone.test.ts",

@@ -1,56 +1,22 @@
 /** The two packages as they are published: the library, and the box on top of it. */
-import { execFile, execFileSync } from "node:child_process";
-import {
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
-import { basename, dirname, join, posix } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
+import { execFileSync } from "node:child_process";
+import { existsSync, lstatSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { basename, join, posix } from "node:path";
 import ts from "typescript";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { libraryFiles, pack } from "../../scripts/pack.mjs";
+import { libraryFiles } from "../../scripts/pack.mjs";
 import { shippedModel } from "../../src/engine/shipped-model.js";
+import { type Installed, install, root } from "../trials/install.js";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
 const read = (path: string) => JSON.parse(readFileSync(join(root, path), "utf8"));
 const manifest = read("package.json");
 const box = read("src/box/package.json");
 const paths = libraryFiles();
-const folder = mkdtempSync(join(tmpdir(), "vivavoce-pack-"));
-/** A project with the library and its dependencies from the registry, and one with the box on dependencies of this checkout. */
-const [withLibrary, withBox] = [join(folder, "library"), join(folder, "box")];
-
+let installed: Installed;
 beforeAll(async () => {
-  const [library, boxTarball] = pack(folder);
-  mkdirSync(withLibrary);
-  writeFileSync(join(withLibrary, "package.json"), "{}");
-  await promisify(execFile)("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", library!], {
-    cwd: withLibrary,
-  });
-  for (const [name, tarball] of [
-    ["vivavoce", library],
-    ["vivavoce-box", boxTarball],
-  ] as const) {
-    const place = join(withBox, "node_modules", name);
-    mkdirSync(place, { recursive: true });
-    execFileSync("tar", ["xzf", tarball!, "-C", place, "--strip-components=1"]);
-  }
-  for (const name of Object.keys({ ...manifest.dependencies, ...box.dependencies })) {
-    const place = join(withBox, "node_modules", name);
-    mkdirSync(dirname(place), { recursive: true });
-    symlinkSync(join(root, "node_modules", name), place);
-  }
+  installed = await install();
 }, 300_000);
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => installed && rmSync(installed.folder, { recursive: true, force: true }));
 
 function node(cwd: string, script: string): string {
   const env = { ...process.env, VIVAVOCE_MODEL: "" };
@@ -102,7 +68,7 @@ test("both packages ask for the same versions, and the box for what it imports",
   expect(box.version).toBe(manifest.version);
   for (const [name, version] of Object.entries(manifest.dependencies as Record<string, string>))
     expect([version, undefined]).toContain(box.dependencies[name] ?? version);
-  const place = join(withBox, "node_modules/vivavoce-box");
+  const place = join(installed.withBox, "node_modules/vivavoce-box");
   const published = JSON.parse(readFileSync(join(place, "package.json"), "utf8"));
   expect(published).toMatchObject({
     dependencies: { vivavoce: manifest.version },
@@ -126,7 +92,7 @@ test("the model is in it once, beside the browser bundle", () => {
 test("every link of the README leads to a file of the package, or of the box's", () => {
   const links = [...readFileSync(join(root, "README.md"), "utf8").matchAll(/\]\((?!https?:)([^)#]+)/g)];
   expect(links.length).toBeGreaterThan(10);
-  const boxHas = (path: string) => existsSync(join(withBox, "node_modules/vivavoce-box", path));
+  const boxHas = (path: string) => existsSync(join(installed.withBox, "node_modules/vivavoce-box", path));
   const dead = links.filter(
     ([, path]) => !paths.some((one) => one === path || one.startsWith(`${path}/`)) && !boxHas(path!),
   );
@@ -134,14 +100,14 @@ test("every link of the README leads to a file of the package, or of the box's",
 });
 
 test("installing the library in an empty folder brings at most 20 packages and 30 MB, and it works", () => {
-  const { packages } = JSON.parse(readFileSync(join(withLibrary, "node_modules/.package-lock.json"), "utf8"));
+  const { packages } = JSON.parse(readFileSync(join(installed.withLibrary, "node_modules/.package-lock.json"), "utf8"));
   expect(Object.keys(packages).length).toBeLessThanOrEqual(20);
-  const bytes = readdirSync(join(withLibrary, "node_modules"), { recursive: true, encoding: "utf8" })
-    .map((path) => lstatSync(join(withLibrary, "node_modules", path)))
+  const bytes = readdirSync(join(installed.withLibrary, "node_modules"), { recursive: true, encoding: "utf8" })
+    .map((path) => lstatSync(join(installed.withLibrary, "node_modules", path)))
     .reduce((sum, entry) => sum + (entry.isFile() ? entry.size : 0), 0);
   expect(bytes).toBeLessThanOrEqual(30e6);
   const said = node(
-    withLibrary,
+    installed.withLibrary,
     `import { openEngine } from "vivavoce";
     const engine = await openEngine({ workers: 1 });
     const { measures } = await engine.analyze(new Float32Array(16000), 16000);
@@ -153,7 +119,7 @@ test("installing the library in an empty folder brings at most 20 packages and 3
 
 test("the box runs on the library beside it: page, model, operator view, stores, command line", () => {
   const said = node(
-    withBox,
+    installed.withBox,
     `import { StoreError } from "vivavoce";
     import { loadConfig, startBox } from "vivavoce-box/server";
     import { openStore, StoreError as StoreErrorOfBox } from "vivavoce-box/postgres";
@@ -177,8 +143,9 @@ test("the box runs on the library beside it: page, model, operator view, stores,
     oneStoreError: true,
     tokens: "function",
   });
-  const command = join(withBox, "node_modules/vivavoce-box/dist/cli/main.js");
-  expect(execFileSync(process.execPath, [command, "--version"], { encoding: "utf8" })).toBe(`${manifest.version}\n`);
+  expect(execFileSync(process.execPath, [installed.command, "--version"], { encoding: "utf8" })).toBe(
+    `${manifest.version}\n`,
+  );
 }, 120_000);
 
 test("the lock names the optional packages of every platform, or `npm ci` refuses it (node scripts/complete-lock.mjs)", () => {

@@ -1,4 +1,5 @@
 /** The library in a page: from a plain script, and in projects of bundlers that know nothing of it. */
+import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -85,6 +86,21 @@ test("a plain module script, under a strict policy", { timeout: 120_000 }, async
   expect(await opened(folder)).toEqual(heard);
 });
 
+test.each([
+  ["webm", ["-c:a", "libopus"]],
+  ["mp3", []],
+])("a recording as %s is decoded by the browser", { timeout: 120_000 }, async (format, codec) => {
+  const folder = join(project, format);
+  cpSync(join(root, "dist/browser"), folder, { recursive: true });
+  const encode = ["-loglevel", "error", "-i", "pipe:0", ...codec, join(folder, `voice.${format}`)];
+  execFileSync("ffmpeg", encode, { input: recordingOf(1, 1, 3) });
+  const compressed = app.replace('"vivavoce"', '"./vivavoce.js"').replace("voice.wav", `voice.${format}`);
+  writeFileSync(join(folder, "app.js"), compressed);
+  writeFileSync(join(folder, "index.html"), html("./app.js"));
+  writeFileSync(join(folder, "favicon.ico"), "");
+  expect(await opened(folder)).toEqual(heard);
+});
+
 test("one file, with kernels and worker inside", { timeout: 120_000 }, async () => {
   const folder = join(project, "inline");
   mkdirSync(folder);
@@ -110,7 +126,7 @@ test("one file, with kernels and worker inside", { timeout: 120_000 }, async () 
     'import { openEngine } from "./vivavoce-inline.js"; openEngine().catch((error) => { document.title = error.message; });';
   writeFileSync(join(folder, "app.js"), noModel);
   const { title } = await opened(folder);
-  expect(title).toContain("carries no model");
+  expect(title).toContain("has no model");
 });
 
 test("Vite", { timeout: 180_000 }, async () => {

@@ -1,0 +1,197 @@
+/** What the documents tell people to do, done on the packages as they are installed: each trial is one user's first hour. */
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { build } from "vite";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { serveFolder } from "../../src/server/http/static-files.js";
+import { launch, serve } from "../chromium.js";
+import { speak, wav } from "../voice.js";
+import { type Installed, install, root } from "./install.js";
+
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 300_000 });
+const run = promisify(execFile);
+
+let installed: Installed;
+let environment: NodeJS.ProcessEnv;
+beforeAll(async () => {
+  installed = await install("react@19.2.0", "react-dom@19.2.0");
+  const home = join(installed.folder, "home");
+  environment = { PATH: process.env.PATH, HOME: home, XDG_DATA_HOME: home, XDG_CACHE_HOME: home };
+  await vivavoce("demo", "--wav", "voices");
+});
+afterAll(() => installed && rmSync(installed.folder, { recursive: true, force: true }));
+
+const inLibrary = (...path: string[]) => join(installed.withLibrary, ...path);
+
+async function vivavoce(...args: string[]): Promise<string> {
+  const { stdout } = await run(process.execPath, [installed.command, ...args], {
+    cwd: installed.withLibrary,
+    env: environment,
+    maxBuffer: 2 ** 26,
+  });
+  return stdout;
+}
+
+/** The blocks of a document, by their language. */
+const blocks = (path: string, language: string): string[] =>
+  [...readFileSync(join(root, path), "utf8").matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].flatMap(([, name, text]) =>
+    name === language ? [text!] : [],
+  );
+
+test("a Node developer runs the program of the README", async () => {
+  writeFileSync(inLibrary("program.mjs"), blocks("README.md", "js")[0]!);
+  const { stdout } = await run(process.execPath, ["program.mjs"], { cwd: installed.withLibrary });
+  expect(stdout).toMatch(/^AUTHENTIC \d+\.\d \d+\.\d\n$/);
+});
+
+test("a frontend developer puts the React button on a page of Vite's, and speaks", async () => {
+  mkdirSync(inLibrary("src"), { recursive: true });
+  mkdirSync(inLibrary("public"), { recursive: true });
+  cpSync(join(root, "examples/react/VerifyButton.jsx"), inLibrary("src/VerifyButton.jsx"));
+  for (const take of [1, 2, 3]) cpSync(inLibrary(`voices/ada-${take}.wav`), inLibrary(`public/ada-${take}.wav`));
+  writeFileSync(inLibrary("public/favicon.ico"), "");
+  writeFileSync(
+    inLibrary("src/main.jsx"),
+    `import { createRoot } from "react-dom/client";
+    import { openIndexedDbStore, openVoiceprints } from "vivavoce";
+    import { VerifyButton } from "./VerifyButton.jsx";
+    const voices = await openVoiceprints({ store: await openIndexedDbStore("voices") });
+    const recordings = await Promise.all([1, 2, 3].map(async (i) => (await fetch(\`ada-\${i}.wav\`)).blob()));
+    await voices.enroll("ada", recordings);
+    await voices.close();
+    const answered = (decision) => { document.title = decision; };
+    createRoot(document.querySelector("main")).render(<VerifyButton person="ada" onAnswer={answered} />);`,
+  );
+  writeFileSync(
+    inLibrary("index.html"),
+    '<!doctype html><html lang="en"><title>…</title><main></main><script type="module" src="/src/main.jsx"></script></html>',
+  );
+  const outDir = inLibrary("built");
+  // As docs/browser.md says for a strict policy, which is the one it is served with here.
+  await build({
+    root: installed.withLibrary,
+    configFile: false,
+    logLevel: "silent",
+    build: { outDir, target: "es2022", assetsInlineLimit: 0 },
+  });
+  const site = await serve(serveFolder(outDir));
+  const browser = await launch(inLibrary("voices/ada-4.wav"));
+  try {
+    const page = await browser.newPage();
+    const refused: string[] = [];
+    page.on("console", (message) => message.type() === "error" && refused.push(message.text()));
+    page.on("pageerror", (error) => refused.push(error.message));
+    await page.goto(site.url);
+    await page.click("button", { timeout: 60_000 });
+    await page.waitForFunction(() => document.querySelector("button")?.textContent?.includes("Speak now"));
+    await page.waitForTimeout(6000);
+    await page.click("button");
+    await page.waitForFunction(() => document.title !== "…", undefined, { timeout: 60_000 });
+    expect(refused).toEqual([]);
+    expect(await page.title()).toBe("AUTHENTIC");
+    expect(await page.textContent("button")).toMatch(/^AUTHENTIC: \d+\.\d, needed \d+\.\d/);
+  } finally {
+    await browser.close();
+    await site.close();
+  }
+});
+
+test("a data scientist evaluates and calibrates recordings of their own", async () => {
+  // Six speakers, two sessions, two recordings each: a little more than calibrating asks for.
+  for (const speaker of [3, 8, 13, 21, 34, 40])
+    for (const session of [1, 2])
+      for (const take of [1, 2]) {
+        const place = inLibrary("recordings", `speaker-${speaker}`, `session-${session}`);
+        mkdirSync(place, { recursive: true });
+        const said = speak({ speaker, seconds: 4, rateHz: 8000, seed: 10 * session + take });
+        writeFileSync(join(place, `${take}.wav`), wav(said, 8000));
+      }
+  // The lines of docs/voiceprints.md, "A calibration of your own".
+  const before = await vivavoce("evaluate", "recordings/", "--resamples", "100", "--json");
+  const fit = JSON.parse(await vivavoce("calibrate", "recordings/", "--out", "calibration.json", "--json"));
+  const calibration = ["--calibration", "calibration.json"];
+  const after = await vivavoce("evaluate", "recordings/", "--resamples", "100", ...calibration, "--json");
+  writeFileSync(inLibrary("before.json"), before);
+  writeFileSync(inLibrary("after.json"), after);
+  expect(JSON.parse(before).summary.speakers).toBe(6);
+  expect(JSON.parse(after)).toMatchObject({ calibrationRevision: fit.revision, summary: { speakers: 6 } });
+  expect(fit).toMatchObject({ file: "calibration.json", speakers: 6 });
+  expect(await vivavoce("evaluate", "--compare", "before.json", "after.json")).toMatch(/EER|equal/i);
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+test("an operator starts a box with TLS as the unit of systemd does", async () => {
+  const deploy = join(installed.withBox, "node_modules/vivavoce-box/deploy");
+  const unit = join(deploy, "vivavoce.service");
+  expect(execFileSync("systemd-analyze", ["verify", unit], { encoding: "utf8", stdio: "pipe" })).toBe("");
+  const lines = readFileSync(unit, "utf8").split("\n");
+  const values = (key: string) =>
+    lines.flatMap((line) => (line.startsWith(`${key}=`) ? [line.slice(key.length + 1)] : []));
+  // The folders that systemd would make, elsewhere.
+  const state = join(installed.folder, "state");
+  const configuration = join(installed.folder, "etc");
+  for (const folder of [state, configuration]) mkdirSync(folder, { mode: 0o700 });
+  const [key, cert] = [join(configuration, "key.pem"), join(configuration, "cert.pem")];
+  const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"];
+  const certificate = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
+  execFileSync("openssl", [...certificate, "-keyout", key, "-out", cert, ...subject], { stdio: "pipe" });
+  const port = await freePort();
+  const settings = JSON.parse(readFileSync(join(deploy, "config.json"), "utf8"));
+  writeFileSync(join(configuration, "config.json"), JSON.stringify({ ...settings, port, tls: { cert, key } }));
+  const bin = join(installed.folder, "bin");
+  mkdirSync(bin);
+  writeFileSync(join(bin, "vivavoce"), `#!/bin/sh\nexec "${process.execPath}" "${installed.command}" "$@"\n`, {
+    mode: 0o755,
+  });
+  const elsewhere = (text: string) =>
+    text.replaceAll("/var/lib/vivavoce", state).replaceAll("/etc/vivavoce", configuration);
+  const env = {
+    PATH: `${bin}:${process.env.PATH}`,
+    HOME: state,
+    ...Object.fromEntries(values("Environment").map((line) => elsewhere(line).split(/=(.*)/s).slice(0, 2))),
+  };
+  const [command, ...args] = elsewhere(values("ExecStart")[0]!).split(" ");
+  const box: ChildProcess = spawn(command!, args, { env, stdio: ["ignore", "pipe", "pipe"] });
+  let said = "";
+  for (const stream of [box.stdout!, box.stderr!])
+    stream.on("data", (chunk) => {
+      said += chunk;
+    });
+  const ended = new Promise<number | null>((resolve) => box.once("exit", resolve));
+  try {
+    const healthy = async () =>
+      run("vivavoce", ["health"], { env }).then(
+        () => true,
+        () => false,
+      );
+    await vi.waitFor(async () => expect(await healthy(), said).toBe(true), { timeout: 90_000, interval: 500 });
+    // Its secrets are in a file of its own, not in the journal; with them a client gets in, over TLS.
+    const first = readFileSync(join(state, "store/first-start.txt"), "utf8");
+    const id = /^.*client id\s+(\S+)$/im.exec(first)![1]!;
+    const secret = /^.*client secret\s+(\S+)$/im.exec(first)![1]!;
+    expect(said).not.toContain(secret);
+    const client = { ...env, NODE_EXTRA_CA_CERTS: cert, VIVAVOCE_CLIENT_ID: id, VIVAVOCE_CLIENT_SECRET: secret };
+    const ask = (...words: string[]) =>
+      run("vivavoce", [...words, "--url", `https://127.0.0.1:${port}`, "--json"], {
+        env: client,
+        cwd: installed.withLibrary,
+      });
+    await ask("enroll", "ada", "voices/ada-1.wav", "voices/ada-2.wav", "voices/ada-3.wav");
+    expect(JSON.parse((await ask("verify", "ada", "voices/ada-4.wav")).stdout)).toMatchObject({
+      decision: "AUTHENTIC",
+    });
+  } finally {
+    box.kill(values("KillSignal")[0] as NodeJS.Signals);
+  }
+  expect(await ended, said).toBe(0);
+});
