@@ -218,7 +218,7 @@ test("is usable in the dark, on a phone, and paused", async () => {
 
 test("a reload signs in by itself", async () => {
   await page.reload();
-  await decisions().getByText("Authentic", { exact: true }).waitFor();
+  await decisions().getByText("Authentic", { exact: true }).first().waitFor();
   expect(page.url()).toBe(box.operatorUrl);
 });
 
