@@ -134,8 +134,13 @@ export default async function processorBench() {
 
     const watched = await session(watching);
     const fraudsters = await fill(memory, template, 100_000, "fraudster");
-    const gkVoiceprintProfileIds = { uniqueIds: fraudsters };
-    const { gkGroupId } = await watching.createWatchlist({ context: watched, gkVoiceprintProfileIds });
+    const { gkGroupId } = await watching.createWatchlist({ context: watched });
+    for (let i = 0; i < fraudsters.length; i += 10_000)
+      await watching.addWatchlistMembers({
+        context: watched,
+        gkGroupId,
+        gkVoiceprintProfileIds: { uniqueIds: fraudsters.slice(i, i + 10_000) },
+      });
     const upload = await watching.addMediaSegment({ context: watched, chunk: phrase(3, 4) });
     const detect = () =>
       watching.detectKnownFraudsters({
