@@ -134,7 +134,7 @@ export async function campaign({ count = 100_000, seconds = Number.POSITIVE_INFI
 }
 
 const idsOf = (bank, _scope, random) => (name) =>
-  bank.ids[name] ?? (random.chance(0.5) ? randomUUID() : random.pick(Object.values(bank.ids)));
+  bank.ids[name.replace("_agent_", "_")] ?? (random.chance(0.5) ? randomUUID() : random.pick(Object.values(bank.ids)));
 
 /** Each with a name, and a function that gives an `Authorization` header, or `null` for none. What cannot be read is a bad request (RFC 6750). */
 async function waysToLackARight(bank, random) {

@@ -1,10 +1,11 @@
 /** The whole box, killed: one after the other on the same folder, driven over HTTP. What it answered is listed again after every start. */
-import { speak, wav } from "../../dist/demo/voice.js";
+import { pcm16Wav } from "../../dist/audio/wav-writer.js";
+import { speak } from "../../dist/demo/voice.js";
 import { startBoxProcess } from "./box.mjs";
 
 const SCOPE = { gk_scope_id: { value: "default" } };
 const QUERY = "context.gk_scope_id.value=default";
-const RECORDINGS = [1, 2, 3].map((take) => wav(speak({ speaker: 1, seconds: 3, rateHz: 8000, seed: take }), 8000));
+const RECORDINGS = [1, 2, 3].map((take) => pcm16Wav(speak({ speaker: 1, seconds: 3, rateHz: 8000, seed: take }), 8000));
 
 export async function boxLane({ location, random, isOver, counts, violate }) {
   /** By name: what is known of the person, and what the operation under way would make of it. `null`: not there. */

@@ -259,13 +259,13 @@ describe("thresholds", () => {
 
   test("a calibration that would count likeness against a person, or know the score beforehand, is refused", () => {
     const section = { ...fitted, impostors: { ...fitted.impostors, center: [["cosine", "one", 1]] } };
-    expect(() => calibrationOf(section)).toThrow(/quality alone/);
+    expect(() => calibrationOf(section)).toThrow(/quality features only/);
     const falling = [
       ["cosine", "one", 5],
       ["cosine", "probeBandwidth", -6],
     ];
     expect(() => calibrationOf({ ...fitted, terms: falling })).toThrow(/higher cosine/);
-    expect(() => calibrationOf({ ...fitted, terms: [["cosine", "cosine", 5]] })).toThrow(/straight/);
+    expect(() => calibrationOf({ ...fitted, terms: [["cosine", "cosine", 5]] })).toThrow(/linear in the cosine/);
   });
 });
 

@@ -86,7 +86,7 @@ describe("under TLS", () => {
     const broken = join(folder, "broken.pem");
     await writeFile(broken, "no certificate");
     const flags = { "tls.cert": broken, "tls.key": join(folder, "key.pem") };
-    expect(() => loadConfig({ env: {}, flags })).toThrow(/broken\.pem and \S+key\.pem are no certificate/);
+    expect(() => loadConfig({ env: {}, flags })).toThrow(/broken\.pem and \S+key\.pem must be a certificate/);
     const good = await readFile(ca);
     await writeFile(ca, "no certificate");
     rehearsal.service.reloadTls();

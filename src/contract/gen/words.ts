@@ -128,6 +128,8 @@ export const WORDS: Readonly<Record<string, string>> = {
   "vendor.biosec.v1.VoiceprintProfileStatusDetails.gk_calibration_model_revision_id": "The model that made the template; absent until trained.",
   "vendor.biosec.v1.VoiceprintProfileStatusDetails.is_obsolete": "The template was made by another model and is not scored.",
   "vendor.biosec.v1.VoiceprintProfileStatusDetails.consent": "Absent where none was noted.",
+  "vendor.biosec.v1.SetVoiceprintProfileConsentRequest.state": "Given or withdrawn.",
+  "vendor.biosec.v1.SetVoiceprintProfileConsentRequest.reference": "Where your own records have it, such as the id of a signed form.",
   "vendor.biosec.v1.StartVoiceprintProfilesRetrainingJobRequest.gk_voiceprint_profile_ids": "Absent: all profiles of the scope.",
   "vendor.biosec.v1.StartVoiceprintProfilesRetrainingJobRequest.dry_run": "Says what would become of each profile, and changes nothing.",
   "vendor.biosec.v1.GetVoiceprintProfilesRetrainingJobResponse.progress": "0..1",

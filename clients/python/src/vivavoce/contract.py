@@ -830,7 +830,9 @@ class SetVoiceprintProfileConsentRequest(Message):
     context: Context | None = None
     gk_voiceprint_profile_id: UniqueId | None = None
     state: ConsentState = ConsentState.UNSPECIFIED
+    """Given or withdrawn."""
     reference: str = ""
+    """Where your own records have it, such as the id of a signed form."""
 
 
 @dataclass(frozen=True)

@@ -1124,11 +1124,15 @@ export type SetVoiceprintProfileConsentRequest = Message<"vendor.biosec.v1.SetVo
   gkVoiceprintProfileId?: UniqueId | undefined;
 
   /**
+   * Given or withdrawn.
+   *
    * @generated from field: vendor.biosec.v1.ConsentState state = 3;
    */
   state: ConsentState;
 
   /**
+   * Where your own records have it, such as the id of a signed form.
+   *
    * @generated from field: string reference = 4;
    */
   reference: string;
@@ -1149,11 +1153,15 @@ export type SetVoiceprintProfileConsentRequestJson = {
   gkVoiceprintProfileId?: UniqueIdJson;
 
   /**
+   * Given or withdrawn.
+   *
    * @generated from field: vendor.biosec.v1.ConsentState state = 3;
    */
   state?: ConsentStateJson;
 
   /**
+   * Where your own records have it, such as the id of a signed form.
+   *
    * @generated from field: string reference = 4;
    */
   reference?: string;
