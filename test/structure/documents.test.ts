@@ -116,7 +116,7 @@ function flat(object: object, prefix = ""): Record<string, unknown> {
 }
 
 describe("deploy/: alert rules and dashboard", () => {
-  it("ask for metrics, and labels, that the box has", async () => {
+  it("ask for metrics that the box has", async () => {
     const { service } = rehearse();
     const names = new Set((await service.metrics.registry.getMetricsAsJSON()).map(({ name }) => name));
     const text = ["deploy/alerts.yml", "deploy/grafana-dashboard.json", "deploy/README.md", "docs/operations.md"]
