@@ -15,10 +15,15 @@ import { tryFaults } from "./parts/faults.mjs";
 import { randomOf } from "./parts/random.mjs";
 
 const PROCESS = fileURLToPath(new URL("./parts/crash-process.mjs", import.meta.url));
-/** A start hangs that takes more processor time, or waits for so long: on a machine that is busy with other things minutes may pass. */
+/** A process hangs that takes more processor time, or waits for so long: on a machine that is busy with other things minutes may pass. */
 const START_CPU_MS = 60_000;
 const START_MS = 1_800_000;
-const AFTER = { create: { segments: 0, printVersion: 0 } };
+/** Of erased people whose recordings are sought again after a start. */
+const SOUGHT = 20;
+/** After how many kills a lane begins with an empty store again: first starts are killed as well, and stocks stay small. */
+const KILLS_PER_STORE = 60;
+/** A whole box costs as much processor time to start as ten processes on a store. */
+const KILLS_PER_BOX = 10;
 
 export async function campaign({ count = 100, seconds = Number.POSITIVE_INFINITY, seed, store = "both", log }) {
   const violations = [];
@@ -43,7 +48,8 @@ export async function campaign({ count = 100, seconds = Number.POSITIVE_INFINITY
     const lanes = [];
     if (store !== "postgres") {
       const random = randomOf(seed + 20);
-      lanes.push(boxLane({ location: join(root, "box"), random, isOver, counts, violate }));
+      const isTooEarly = () => !isOver() && counts.killsOfBox * KILLS_PER_BOX > counts.kills;
+      lanes.push(boxLane({ location: join(root, "box"), random, isOver, isTooEarly, counts, violate }));
     }
     if (store !== "postgres")
       lanes.push(
@@ -83,14 +89,21 @@ export async function campaign({ count = 100, seconds = Number.POSITIVE_INFINITY
 async function lane({ location, keys, prefix, random, isOver, counts, violate }) {
   const people = new Map();
   let next = 1;
-  while (!isOver()) {
-    const erased = [...people].filter(([, { gone }]) => gone).map(([person]) => person);
+  let folder = location;
+  for (let round = 0; !isOver(); round++) {
+    if (keys === "-" && round % KILLS_PER_STORE === 0) {
+      rmSync(folder, { recursive: true, force: true });
+      folder = `${location}-${round}`;
+      people.clear();
+    }
+    const erased = [...people].filter(([, { gone }]) => gone).map(([person, { segments = 0 }]) => [person, segments]);
+    const sought = Array.from({ length: Math.min(SOUGHT, erased.length) }, () => random.pick(erased));
     const child = spawn(
       process.execPath,
-      ["--liftoff-only", PROCESS, location, keys, prefix, String(next), String(random.below(2 ** 31))],
+      ["--liftoff-only", PROCESS, folder, keys, prefix, String(next), String(random.below(2 ** 31))],
       {
         stdio: ["ignore", "pipe", "pipe"],
-        env: { ...process.env, ERASED: JSON.stringify(erased.slice(-50)) },
+        env: { ...process.env, ERASED: JSON.stringify(sought) },
       },
     );
     counts.starts++;
@@ -104,10 +117,12 @@ async function lane({ location, keys, prefix, random, isOver, counts, violate })
     const startedAt = performance.now();
     const hung = setInterval(() => {
       if (cpuMs(child.pid) < START_CPU_MS && performance.now() - startedAt < START_MS) return;
-      violate(`${prefix}: no start within ${START_CPU_MS} ms of processor time or ${START_MS} ms`);
+      violate(`${prefix}: no end within ${START_CPU_MS} ms of processor time or ${START_MS} ms`);
       kill();
     }, 5_000);
     let started = false;
+    // After so many lines, however slow the machine is, and a moment.
+    let linesLeft = random.below(40);
     if (early) setTimeout(kill, random.below(2_000));
     for await (const line of createInterface({ input: child.stdout })) {
       // The last line of a killed process may be cut: it was never said.
@@ -115,17 +130,17 @@ async function lane({ location, keys, prefix, random, isOver, counts, violate })
       const message = JSON.parse(line);
       if (message.stock) {
         started = true;
-        clearInterval(hung);
         compare(message.stock, people, counts, (text) => violate(`${prefix}: ${text}`));
         // What is there now is what the next round starts from.
-        for (const person of people.keys()) if (!message.stock.found[person]) people.set(person, { gone: true });
+        for (const person of people.keys())
+          if (!message.stock.found[person]) people.set(person, { ...people.get(person), gone: true });
         for (const [person, found] of Object.entries(message.stock.found))
           people.set(person, { ...found, pending: null });
-        setTimeout(kill, random.below(1_500));
       }
+      if (started && linesLeft-- === 0) setTimeout(kill, random.below(20));
       if (message.begin && message.person) {
         people.set(message.person, { ...people.get(message.person), pending: message.begin });
-        next = Number(message.person.slice(prefix.length)) + 1;
+        next = Math.max(next, Number(message.person.slice(prefix.length)) + 1);
       }
       if (message.done && message.person) {
         counts.acknowledged++;
@@ -158,7 +173,7 @@ function acknowledged(state, operation) {
   const { segments = 0, printVersion = 0 } = state ?? {};
   switch (operation) {
     case "create":
-      return { ...AFTER.create, pending: null };
+      return { segments: 0, printVersion: 0, pending: null };
     case "enroll":
     case "enrollAgain":
       return { segments: segments + 1, printVersion, pending: null };
@@ -166,7 +181,7 @@ function acknowledged(state, operation) {
     case "retrain":
       return { segments, printVersion: printVersion + 1, pending: null };
     case "erase":
-      return { gone: true };
+      return { gone: true, segments };
     default:
       return state;
   }

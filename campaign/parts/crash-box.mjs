@@ -7,10 +7,11 @@ const SCOPE = { gk_scope_id: { value: "default" } };
 const QUERY = "context.gk_scope_id.value=default";
 const RECORDINGS = [1, 2, 3].map((take) => pcm16Wav(speak({ speaker: 1, seconds: 3, rateHz: 8000, seed: take }), 8000));
 
-export async function boxLane({ location, random, isOver, counts, violate }) {
+export async function boxLane({ location, random, isOver, isTooEarly, counts, violate }) {
   /** By name: what is known of the person, and what the operation under way would make of it. `null`: not there. */
   const people = new Map();
   for (let round = 1; !isOver(); round++) {
+    while (isTooEarly()) await new Promise((wake) => setTimeout(wake, 500));
     counts.starts++;
     const early = random.chance(0.15) ? random.below(2_500) : null;
     const starting = startBoxProcess({

@@ -7,6 +7,7 @@ import { mediaOf, processedOf, profileOf, SCOPE, startSession, templateOf } from
 
 const [location, keys, prefix, first, seed] = process.argv.slice(2);
 const random = randomOf(Number(seed));
+const MOST_PEOPLE = 20;
 const say = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 
 /** The voice of a person's segment: who reads it back knows whose it is. */
@@ -46,10 +47,10 @@ async function stock() {
     if (page.length < 500) break;
     after = page.at(-1).id;
   }
-  // Recordings of people who are gone must be gone with them.
+  // Recordings that people who are gone were enrolled from must be gone with them.
   const left = {};
-  for (const person of JSON.parse(process.env.ERASED ?? "[]")) {
-    for (const segment of [1, 2]) {
+  for (const [person, segments] of JSON.parse(process.env.ERASED ?? "[]")) {
+    for (let segment = 1; segment <= segments; segment++) {
       if (await store.media.get(SCOPE, `media-${person}/${segment}`)) left[person] = "media";
       if (await store.processed.get(SCOPE, `processed-${person}/${segment}`)) left[person] = "audio model";
     }
@@ -93,22 +94,23 @@ const operations = {
   erase: (person) => store.profiles.erase(SCOPE, idOf(person)),
 };
 
+async function run(name, person) {
+  say({ begin: name, person });
+  await operations[name](person);
+  say({ done: name, person });
+}
+
 async function work(person) {
-  const run = async (name) => {
-    say({ begin: name, person });
-    await operations[name](person);
-    say({ done: name, person });
-  };
-  for (const name of ["create", "enroll", "train"]) await run(name);
-  if (random.chance(0.4)) await run("enrollAgain");
-  if (random.chance(0.4)) await run("retrain");
+  for (const name of ["create", "enroll", "train"]) await run(name, person);
+  if (random.chance(0.4)) await run("enrollAgain", person);
+  if (random.chance(0.4)) await run("retrain", person);
   if (random.chance(0.1)) {
     say({ begin: "rotate" });
     await store.keys.rotate(SCOPE);
     say({ done: "rotate" });
   }
   if (random.chance(0.3)) await check();
-  if (random.chance(0.7)) await run("erase");
+  if (random.chance(0.7)) await run("erase", person);
 }
 
 let checks = 0;
@@ -130,11 +132,16 @@ async function check() {
   say({ check: id });
 }
 
-say({ stock: await stock() });
+const { found, left } = await stock();
+say({ stock: { found, left } });
+/** Of those who stayed before: some are erased now, so that the stock stays small. */
+const leaving = Object.keys(found).slice(0, -MOST_PEOPLE);
 for (let number = Number(first); ; number++) {
   try {
     await startSession(store, sessionId);
     await work(`${prefix}${number}`);
+    const [oldest] = leaving.splice(0, 1);
+    if (oldest) await run("erase", oldest);
   } catch (error) {
     // The database went away in the middle: what was under way may have been done or not, as after a kill.
     say({ failed: String(error.message ?? error).slice(0, 200), code: error.code });

@@ -1,6 +1,6 @@
 /**
  * What vivavoce keeps, and how it is asked for. One contract suite holds every implementation to it.
- * Values in and out are plain; an implementation that writes to disk seals what is biometric (`voice`, `template`, `audio`).
+ * Values in and out are plain; an implementation that writes to disk seals what is biometric (`voice`, `template`, `audio`), and the SQL one names of owners.
  * Everything belongs to a scope: an id of another scope is not found.
  * What a caller can mend is a value; a broken promise is a `StoreError` or a `SealError` (errors.ts): a second record with an id that exists,
  * a record whose session or engagement is unknown, a closed store, a key that does not fit.
@@ -98,6 +98,8 @@ export interface Owner {
   /** Unique in scope and kind. */
   readonly externalId: string;
 }
+
+export type NamelessOwner = Omit<Owner, "externalId">;
 
 export interface EnrollmentSegment {
   readonly profileId: Id;
@@ -207,8 +209,8 @@ export interface Store {
   };
   readonly owners: {
     find(scopeId: Id, kind: OwnerKind, externalId: string): Promise<Owner | null>;
-    /** Those of these ids that are there, in any order. */
-    getMany(scopeId: Id, ids: readonly Id[]): Promise<Owner[]>;
+    /** Those of these ids that are there, in any order, without their names. */
+    getMany(scopeId: Id, ids: readonly Id[]): Promise<NamelessOwner[]>;
   };
   readonly profiles: {
     /** Creates the owner where it is new. `null` when the owner has a profile with this tag. */

@@ -1,5 +1,5 @@
 /**
- * Seals what is biometric before a store writes it. Sealed bytes name the key that opens them:
+ * Seals what is biometric, and names of people, before a store writes it. Sealed bytes name the key that opens them:
  *
  *   | format, u8 | key id, 16 bytes | nonce, 12 bytes | ciphertext | tag, 16 bytes |
  *
@@ -13,7 +13,7 @@ import { turn, turnBack } from "./transform.js";
 
 const encoder = new TextEncoder();
 
-export type SealedKind = "template" | "segment" | "media" | "audio-model" | "document";
+export type SealedKind = "template" | "segment" | "media" | "audio-model" | "document" | "name";
 
 /** Where sealed bytes belong. */
 export interface Place {

@@ -3,10 +3,12 @@ import { StoreError } from "../errors.js";
 import type { KeyId } from "../seal/key-ring.js";
 import type { Vault } from "../seal/vault.js";
 import { type Database, FOREIGN_KEY_VIOLATION, type Queries, sqlState, UNIQUE_VIOLATION } from "./database.js";
+import type { OwnerNames } from "./names.js";
 
 export interface SqlContext {
   readonly database: Database;
   readonly vault: Vault;
+  readonly names: OwnerNames;
   readonly now: () => number;
   readonly sessionKeyIds: SessionKeyIds;
 }

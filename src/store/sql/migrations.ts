@@ -191,12 +191,20 @@ const MIGRATIONS: readonly string[] = [
   `
   ALTER TABLE vivavoce.profiles ADD COLUMN consent text;
   `,
+  `
+  -- Names are sealed (names.ts): owners are found by a digest, profiles hold the name. Old rows follow when the keys are open.
+  ALTER TABLE vivavoce.profiles ADD COLUMN name bytea;
+  ALTER TABLE vivavoce.profiles ALTER COLUMN name SET STORAGE EXTERNAL;
+  ALTER TABLE vivavoce.scopes ADD COLUMN names_check text;
+  CREATE INDEX ON vivavoce.profiles (scope) WHERE name IS NULL;
+  `,
 ];
 
 /** Any number that no other program takes: replicas that start at once migrate one after the other. */
 const MIGRATION_LOCK = 7_161_931_215;
 
-export async function migrate(database: Database): Promise<void> {
+/** `upTo`: an older version, as stores of that time have it. */
+export async function migrate(database: Database, upTo = MIGRATIONS.length): Promise<void> {
   await database.transaction(async (tx) => {
     await tx.query("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
     await tx.foreign(`
@@ -214,7 +222,7 @@ export async function migrate(database: Database): Promise<void> {
       );
     }
     for (const [i, statements] of MIGRATIONS.entries()) {
-      if (i < from) continue;
+      if (i < from || i >= upTo) continue;
       await tx.foreign(statements);
       await tx.query("INSERT INTO vivavoce.migrations (version) VALUES ($1)", [i + 1]);
     }

@@ -5,7 +5,8 @@ import {
   type EnrollmentSegment,
   type Id,
   mayBeUsed,
-  type Owner,
+  type NamelessOwner,
+  type OwnerKind,
   type Print,
   type Profile,
   type Store,
@@ -15,6 +16,7 @@ import { keyIdOf, type Place } from "../seal/vault.js";
 import { destroyDoomed, inStoreWords, type SqlContext } from "./context.js";
 import { type Queries, wasRefused } from "./database.js";
 import { eraseRows } from "./erasure.js";
+import { nameOf, namePlace } from "./names.js";
 import { markPrintChanged } from "./print-changes.js";
 import { joinProcessed, type PlainProcessed, splitProcessed } from "./recordings.js";
 import { escapeText, keyOf, unescapeText } from "./text.js";
@@ -27,25 +29,27 @@ interface ProfileRow extends Record<string, unknown> {
   readonly key_id: KeyId;
   readonly data: string;
   readonly template: Uint8Array | null;
+  /** Sealed; `null` where an earlier version wrote it into the data, and the key to seal it is missing. */
+  readonly name: Uint8Array | null;
   /** JSON. */
   readonly consent: string | null;
 }
 
 /** Owners never change, so a profile's data holds its owner: reading one is a look at one row. */
 const PROFILE =
-  "SELECT print_type, print_version, generation, status, key_id, data, template, consent FROM vivavoce.profiles";
+  "SELECT print_type, print_version, generation, status, key_id, data, name, template, consent FROM vivavoce.profiles";
 const OWNER_ID = "(SELECT o.id FROM vivavoce.owners o WHERE o.scope = $1 AND o.kind = $2 AND o.external = $3)";
 
 const PRINTS_AT_ONCE = 2_000;
 
-export function createOwners({ database }: SqlContext): Store["owners"] {
+export function createOwners({ database, names }: SqlContext): Store["owners"] {
   return {
     async find(scopeId, kind, externalId) {
       const [row] = await database.query<{ data: string }>(
         "SELECT data FROM vivavoce.owners WHERE scope = $1 AND kind = $2 AND external = $3",
-        [keyOf(scopeId), kind, keyOf(externalId)],
+        [keyOf(scopeId), kind, await names.find(scopeId, externalId)],
       );
-      return row ? JSON.parse(row.data) : null;
+      return row ? { ...(JSON.parse(row.data) as NamelessOwner), externalId } : null;
     },
     async getMany(scopeId, ids) {
       const rows = await database.query<{ data: string }>(
@@ -58,7 +62,7 @@ export function createOwners({ database }: SqlContext): Store["owners"] {
 }
 
 export function createProfiles(context: SqlContext): Store["profiles"] {
-  const { database, vault } = context;
+  const { database, vault, names } = context;
 
   /** A lost key is an error where one profile is asked for; lists leave such a profile out, so that the others can be used. */
   async function selectOne(scopeId: Id, where: string, values: readonly unknown[]): Promise<Profile | null> {
@@ -86,12 +90,17 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
   return {
     async create(given) {
       const { scopeId, id } = given;
+      const ownerKey = await names.make(scopeId, given.owner.externalId);
       // A key that is made and not used leaves a trace in the ring: ask first. The answer that counts is the transaction's.
-      if (await isTaken(database, scopeId, given.owner, given.tag)) return null;
+      if (await isTaken(database, scopeId, given.owner.kind, ownerKey, given.tag)) return null;
       const key = await vault.ring.create(scopeId, "profile");
-      const template = given.template && (await sealTemplate(context, key, scopeId, id, given.template));
+      const sealed = {
+        keyId: key.id,
+        name: await names.seal(key, scopeId, id, given.owner.externalId),
+        template: given.template && (await sealTemplate(context, key, scopeId, id, given.template)),
+      };
       const insert = database
-        .transaction((tx) => insertProfile(tx, given, key.id, template))
+        .transaction((tx) => insertProfile(tx, given, ownerKey, sealed))
         .catch(async (error) => {
           // Only where it surely is not there: without its key, a profile that was written after all could never be used.
           if (wasRefused(error)) await vault.ring.destroy(scopeId, [key.id]);
@@ -107,11 +116,11 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     getMany: (scopeId, ids) =>
       select("WHERE scope = $1 AND id = ANY($2::text[])", [keyOf(scopeId), [...new Set(ids)].map(escapeText)]),
 
-    find: (scopeId, kind, externalId, tag) =>
+    find: async (scopeId, kind, externalId, tag) =>
       selectOne(scopeId, `WHERE scope = $1 AND owner = ${OWNER_ID} AND tag = $4`, [
         keyOf(scopeId),
         kind,
-        keyOf(externalId),
+        await names.find(scopeId, externalId),
         keyOf(tag),
       ]),
 
@@ -299,10 +308,16 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
   };
 }
 
-async function isTaken(queries: Queries, scopeId: Id, { kind, externalId }: Owner, tag: string): Promise<boolean> {
+async function isTaken(
+  queries: Queries,
+  scopeId: Id,
+  kind: OwnerKind,
+  ownerKey: string,
+  tag: string,
+): Promise<boolean> {
   const rows = await queries.query(
     `SELECT 1 FROM vivavoce.profiles WHERE scope = $1 AND owner = ${OWNER_ID} AND tag = $4`,
-    [keyOf(scopeId), kind, keyOf(externalId), keyOf(tag)],
+    [keyOf(scopeId), kind, ownerKey, keyOf(tag)],
   );
   return rows.length > 0;
 }
@@ -311,16 +326,17 @@ async function isTaken(queries: Queries, scopeId: Id, { kind, externalId }: Owne
 async function insertProfile(
   tx: Queries,
   given: Omit<Profile, "generation">,
-  keyId: KeyId,
-  template: Uint8Array | null,
+  ownerKey: string,
+  { keyId, name, template }: Readonly<{ keyId: KeyId; name: Uint8Array; template: Uint8Array | null }>,
 ): Promise<Profile | null> {
   const { scopeId, id, tag, printType, printVersion, status, createdAt } = given;
   const scope = keyOf(scopeId);
-  const owner = await insertOwner(tx, given.owner);
+  const { externalId, ...nameless } = given.owner;
+  const owner = await insertOwner(tx, nameless, ownerKey);
   const made = await tx.query(
     `INSERT INTO vivavoce.profiles
-       (scope, id, owner, kind, tag, print_type, print_version, generation, status, key_id, data, template)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9, $10, $11)
+       (scope, id, owner, kind, tag, print_type, print_version, generation, status, key_id, data, name, template)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9, $10, $11, $12)
      ON CONFLICT (scope, owner, tag) DO NOTHING RETURNING 1`,
     [
       scope,
@@ -333,6 +349,7 @@ async function insertProfile(
       status,
       keyId,
       JSON.stringify({ id, scopeId, owner, tag, createdAt } satisfies PlainProfile),
+      name,
       template,
     ],
   );
@@ -341,7 +358,7 @@ async function insertProfile(
   return {
     id,
     scopeId,
-    owner,
+    owner: { ...owner, externalId },
     tag,
     printType,
     printVersion,
@@ -353,19 +370,11 @@ async function insertProfile(
 }
 
 /** The owner of this name as it is known, locked until the transaction ends: two profiles of an owner are made one after the other. */
-async function insertOwner(tx: Queries, owner: Owner): Promise<Owner> {
+async function insertOwner(tx: Queries, owner: NamelessOwner, ownerKey: string): Promise<NamelessOwner> {
   const rows = await tx.query<{ data: string }>(
-    `WITH new_scope AS (INSERT INTO vivavoce.scopes (scope, scope_id) VALUES ($1, $6) ON CONFLICT DO NOTHING)
-     INSERT INTO vivavoce.owners (scope, id, kind, external, data) VALUES ($1, $2, $3, $4, $5)
+    `INSERT INTO vivavoce.owners (scope, id, kind, external, data) VALUES ($1, $2, $3, $4, $5)
      ON CONFLICT (scope, kind, external) DO UPDATE SET external = excluded.external RETURNING data`,
-    [
-      keyOf(owner.scopeId),
-      escapeText(owner.id),
-      owner.kind,
-      keyOf(owner.externalId),
-      JSON.stringify(owner),
-      JSON.stringify(owner.scopeId),
-    ],
+    [keyOf(owner.scopeId), escapeText(owner.id), owner.kind, ownerKey, JSON.stringify(owner)],
   );
   return JSON.parse(rows[0]!.data);
 }
@@ -421,7 +430,9 @@ function sealTemplate(
   return vault.seal(key, templatePlace(scopeId, profileId), encodeTemplate(template));
 }
 
-type PlainProfile = Pick<Profile, "id" | "scopeId" | "owner" | "tag" | "createdAt">;
+type PlainProfile = Pick<Profile, "id" | "scopeId" | "tag" | "createdAt"> & {
+  readonly owner: NamelessOwner & { readonly externalId?: string };
+};
 
 function plainOf({ data }: ProfileRow): PlainProfile {
   return JSON.parse(data);
@@ -430,17 +441,24 @@ function plainOf({ data }: ProfileRow): PlainProfile {
 /** Rows of one scope. A profile whose key was destroyed in the meantime is erased, and left out. */
 async function readProfiles({ vault }: SqlContext, rows: readonly ProfileRow[]): Promise<Profile[]> {
   const plain = rows.map(plainOf);
-  const sealed = rows.flatMap(({ template }, i) =>
-    template ? [{ place: templatePlace(plain[i]!.scopeId, plain[i]!.id), bytes: template }] : [],
-  );
+  const sealed = rows.flatMap(({ name, template }, i) => {
+    const { scopeId, id } = plain[i]!;
+    return [
+      ...(name ? [{ place: namePlace(scopeId, id), bytes: name }] : []),
+      ...(template ? [{ place: templatePlace(scopeId, id), bytes: template }] : []),
+    ];
+  });
   const opened = plain[0] ? await vault.openAll(plain[0].scopeId, sealed) : [];
   let next = 0;
   return rows.flatMap((row, i) => {
-    const bytes = row.template ? opened[next++] : undefined;
-    if (row.template && !bytes) return [];
+    const name = row.name && opened[next++];
+    const bytes = row.template && opened[next++];
+    if ((row.name && !name) || (row.template && !bytes)) return [];
+    const { owner } = plain[i]!;
     return [
       {
         ...plain[i]!,
+        owner: { ...owner, externalId: name ? nameOf(name) : owner.externalId! },
         printType: row.print_type === null ? null : unescapeText(row.print_type),
         printVersion: row.print_version,
         generation: Number(row.generation),

@@ -13,6 +13,7 @@ import { createGroups } from "./groups.js";
 import { createJobs } from "./jobs.js";
 import { findLostKeys, type LostKeys } from "./lost-keys.js";
 import { migrate } from "./migrations.js";
+import { OwnerNames, sealOldNames } from "./names.js";
 import { createOwners, createProfiles } from "./profiles.js";
 import { createMedia, createProcessed } from "./recordings.js";
 import { createEngagements, createSessions } from "./sessions.js";
@@ -50,9 +51,11 @@ export async function createSqlStore(
   options: SqlStoreOptions & { readonly lost?: AbortSignal } = {},
 ): Promise<SealedStore> {
   const ring = new KeyRing(shelf, nodeAead);
+  const vault = new Vault(ring);
   const context: SqlContext = {
     database,
-    vault: new Vault(ring),
+    vault,
+    names: new OwnerNames(database, vault),
     now: options.now ?? Date.now,
     sessionKeyIds: new SessionKeyIds(),
   };
@@ -67,6 +70,7 @@ export async function createSqlStore(
     await assertDocumentKey(context);
     await finishErasures(context, await readDoomed(context));
     lost = await findLostKeys(context);
+    if (await sealOldNames(context)) await forgetOldRows(database);
   } catch (error) {
     await database.close();
     await ring.close();
@@ -100,6 +104,14 @@ export async function createSqlStore(
       return closing;
     },
   };
+}
+
+/** What rows were before they were rewritten, in tables and log. A server's operator does it when it suits (docs/PRIVACY.md). */
+async function forgetOldRows(database: Database): Promise<void> {
+  if (!database.exclusive) return;
+  for (const table of ["owners", "profiles"]) await database.foreign(`VACUUM FULL vivavoce.${table}`);
+  await database.foreign("SELECT pg_switch_wal()");
+  await database.foreign("CHECKPOINT");
 }
 
 /** A database remembers whose keys sealed it, and takes no others: new keys beside old rows would look like lost data. */

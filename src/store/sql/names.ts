@@ -1,0 +1,144 @@
+/**
+ * Names of owners (`person_id`, `fraudster_id`), which callers choose and which may be those of people. A name is looked up by a keyed
+ * digest and kept in each profile, sealed with that profile's key: once the profile is erased, no file tells it any more. Who has the keys
+ * of the scope can still try whether a certain name was there.
+ */
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { SealError } from "../errors.js";
+import type { Id } from "../port.js";
+import type { DataKey, KeyId } from "../seal/key-ring.js";
+import type { Place, Vault } from "../seal/vault.js";
+import type { SqlContext } from "./context.js";
+import type { Database, Queries } from "./database.js";
+import { keyOf } from "./text.js";
+
+const encoder = new TextEncoder();
+/** No escaped text begins like this. */
+const PREFIX = "\\name:";
+const DIGEST_KEY_BYTES = 32;
+const PROFILES_AT_ONCE = 500;
+
+export class OwnerNames {
+  readonly #digestKeys = new Map<Id, Uint8Array>();
+
+  constructor(
+    private readonly database: Database,
+    private readonly vault: Vault,
+  ) {}
+
+  /** What an owner of this name is found by; `null` in a scope that never had one. */
+  async find(scopeId: Id, name: string): Promise<string | null> {
+    const known = this.#digestKeys.get(scopeId);
+    if (known) return digestOf(known, name);
+    const [row] = await this.database.query<{ names_check: string | null }>(
+      "SELECT names_check FROM vivavoce.scopes WHERE scope = $1",
+      [keyOf(scopeId)],
+    );
+    return row?.names_check ? digestOf(await this.#digestKey(scopeId, row.names_check), name) : null;
+  }
+
+  /** The same, in a scope that may be new: it is noted, with what tells its key from another. */
+  async make(scopeId: Id, name: string): Promise<string> {
+    const known = this.#digestKeys.get(scopeId);
+    if (known) return digestOf(known, name);
+    const [row] = await this.database.query<{ names_check: string }>(
+      `INSERT INTO vivavoce.scopes AS s (scope, scope_id, names_check) VALUES ($1, $2, $3)
+       ON CONFLICT (scope) DO UPDATE SET names_check = coalesce(s.names_check, excluded.names_check) RETURNING names_check`,
+      [keyOf(scopeId), JSON.stringify(scopeId), checkOf(await this.#derive(scopeId))],
+    );
+    return digestOf(await this.#digestKey(scopeId, row!.names_check), name);
+  }
+
+  seal(key: DataKey, scopeId: Id, profileId: Id, name: string): Promise<Uint8Array> {
+    // JSON keeps what UTF-8 cannot: half of a surrogate pair.
+    return this.vault.seal(key, namePlace(scopeId, profileId), encoder.encode(JSON.stringify(name)));
+  }
+
+  /** With another key than it was made with, nobody would be found, and everybody could be created a second time. */
+  async #digestKey(scopeId: Id, check: string): Promise<Uint8Array> {
+    const key = await this.#derive(scopeId);
+    if (!timingSafeEqual(Buffer.from(checkOf(key)), Buffer.from(check)))
+      throw new SealError(
+        "key-lost",
+        `the secret of scope ${scopeId} is missing (the key files are damaged, or older than the database): restore the keys from a backup`,
+      );
+    this.#digestKeys.set(scopeId, key);
+    return key;
+  }
+
+  async #derive(scopeId: Id): Promise<Uint8Array> {
+    const secret = await this.vault.ring.secret(scopeId);
+    return this.vault.ring.aead.derive(secret, new Uint8Array(), encoder.encode("owner names"), DIGEST_KEY_BYTES);
+  }
+}
+
+export const namePlace = (scopeId: Id, profileId: Id): Place => ({
+  scopeId,
+  kind: "name",
+  subjectId: profileId,
+  recordId: profileId,
+});
+
+export const nameOf = (bytes: Uint8Array): string => JSON.parse(new TextDecoder().decode(bytes));
+
+const digestOf = (key: Uint8Array, name: string): string =>
+  PREFIX + createHmac("sha256", key).update(JSON.stringify(name)).digest("base64url");
+
+const checkOf = (key: Uint8Array): string => createHmac("sha256", key).update("check").digest("base64url");
+
+/**
+ * Names that an earlier version wrote in the clear, a few profiles at a time; replicas take turns. A profile whose key is missing keeps its
+ * name as it was until the key is back. `true` when there were any.
+ */
+export async function sealOldNames(context: SqlContext): Promise<boolean> {
+  const { database, names } = context;
+  const scopes = await database.query<{ scope_id: string }>(
+    `SELECT scope_id FROM vivavoce.scopes s
+     WHERE EXISTS (SELECT 1 FROM vivavoce.profiles p WHERE p.scope = s.scope AND p.name IS NULL)`,
+  );
+  let sealed = false;
+  for (const { scope_id } of scopes) {
+    const scopeId: Id = JSON.parse(scope_id);
+    await names.make(scopeId, "");
+    for (let after: string | null = ""; after !== null; ) {
+      const from: string = after;
+      after = await database.transaction((tx) => sealSome(tx, context, scopeId, from));
+      sealed ||= after !== null;
+    }
+  }
+  return sealed;
+}
+
+/** Where to go on; `null` at the end. */
+async function sealSome(tx: Queries, { vault, names }: SqlContext, scopeId: Id, after: string): Promise<string | null> {
+  const scope = keyOf(scopeId);
+  const rows = await tx.query<{ owner: string; id: string; key_id: KeyId; data: string }>(
+    `SELECT p.owner, p.id, p.key_id, p.data FROM vivavoce.profiles p
+     WHERE p.scope = $1 AND p.id > $2 AND p.name IS NULL ORDER BY p.id LIMIT ${PROFILES_AT_ONCE} FOR UPDATE`,
+    [scope, after],
+  );
+  const keys = await vault.ring.open(
+    scopeId,
+    rows.map(({ key_id }) => key_id),
+  );
+  for (const { owner, id, key_id, data } of rows) {
+    const plain = JSON.parse(data);
+    const { externalId, ...nameless } = plain.owner;
+    await tx.query("UPDATE vivavoce.owners SET external = $3, data = $4 WHERE scope = $1 AND id = $2", [
+      scope,
+      owner,
+      await names.make(scopeId, externalId),
+      JSON.stringify(nameless),
+    ]);
+    const key = keys.get(key_id);
+    if (!key) continue;
+    const name = await names.seal({ id: key_id, key }, scopeId, plain.id, externalId);
+    await tx.query("UPDATE vivavoce.profiles SET name = $3, data = $4 WHERE scope = $1 AND id = $2", [
+      scope,
+      id,
+      name,
+      JSON.stringify({ ...plain, owner: nameless }),
+    ]);
+  }
+  return rows.at(-1)?.id ?? null;
+}
