@@ -1,0 +1,65 @@
+/** Names of owners that an earlier version wrote in the clear. */
+import type { Id } from "../port.js";
+import type { KeyId } from "../seal/key-ring.js";
+import type { SqlContext } from "./context.js";
+import type { Queries } from "./database.js";
+import { keyOf } from "./text.js";
+
+const PROFILES_AT_ONCE = 500;
+
+/**
+ * Seals them, a few profiles at a time; replicas take turns. A profile whose key is missing keeps its
+ * name as it was until the key is back. `true` when there were any.
+ */
+export async function sealOldNames(context: SqlContext): Promise<boolean> {
+  const { database, names } = context;
+  const scopes = await database.query<{ scope_id: string }>(
+    `SELECT scope_id FROM vivavoce.scopes s
+     WHERE EXISTS (SELECT 1 FROM vivavoce.profiles p WHERE p.scope = s.scope AND p.name IS NULL)`,
+  );
+  let sealed = false;
+  for (const { scope_id } of scopes) {
+    const scopeId: Id = JSON.parse(scope_id);
+    await names.make(scopeId, "");
+    for (let after: string | null = ""; after !== null; ) {
+      const from: string = after;
+      after = await database.transaction((tx) => sealSome(tx, context, scopeId, from));
+      sealed ||= after !== null;
+    }
+  }
+  return sealed;
+}
+
+/** Where to go on; `null` at the end. */
+async function sealSome(tx: Queries, { vault, names }: SqlContext, scopeId: Id, after: string): Promise<string | null> {
+  const scope = keyOf(scopeId);
+  const rows = await tx.query<{ owner: string; id: string; key_id: KeyId; data: string }>(
+    `SELECT p.owner, p.id, p.key_id, p.data FROM vivavoce.profiles p
+     WHERE p.scope = $1 AND p.id > $2 AND p.name IS NULL ORDER BY p.id LIMIT ${PROFILES_AT_ONCE} FOR UPDATE`,
+    [scope, after],
+  );
+  const keys = await vault.ring.open(
+    scopeId,
+    rows.map(({ key_id }) => key_id),
+  );
+  for (const { owner, id, key_id, data } of rows) {
+    const plain = JSON.parse(data);
+    const { externalId, ...nameless } = plain.owner;
+    await tx.query("UPDATE vivavoce.owners SET external = $3, data = $4 WHERE scope = $1 AND id = $2", [
+      scope,
+      owner,
+      await names.make(scopeId, externalId),
+      JSON.stringify(nameless),
+    ]);
+    const key = keys.get(key_id);
+    if (!key) continue;
+    const name = await names.seal({ id: key_id, key }, scopeId, plain.id, externalId);
+    await tx.query("UPDATE vivavoce.profiles SET name = $3, data = $4 WHERE scope = $1 AND id = $2", [
+      scope,
+      id,
+      name,
+      JSON.stringify({ ...plain, owner: nameless }),
+    ]);
+  }
+  return rows.at(-1)?.id ?? null;
+}
