@@ -18,7 +18,7 @@
  * How a caller reads a recording:
  *
  *   streamStart(rateHz, windowFrames, limitFrames, rows, lowered)     // 0, or a negative refusal
- *   for each chunk of at most inputCapacity() samples, copied to inputPtr():
+ *   for each chunk of at most inputCapacity() samples, copied to inputPtr(), no more than is pushed:
  *     for (let at = 0; at < n; ) {
  *       at += streamPush(at, n - at)
  *       if (streamStatus() & WINDOW_FULL) { copy windowFrames() × windowBins() floats from windowPtr(), three doubles from windowTimesPtr(); streamTake() }
@@ -144,9 +144,12 @@ const BYTES: usize = max(
   DETAIL_WINDOW + <usize>(LONGEST_DETAIL_WINDOW + WINDOW_SLACK) * DETAIL_ROW,
 );
 
-const input: usize = reserveVoice(INPUT * 4, HEARING);
-const state: usize = reserveVoice(BYTES, HEARING);
-const aside: usize = reserveVoice(DETAIL_WINDOW, HEARING);
+// These are large, and a call is put aside ten times a second: they are wiped as far as they were written.
+const input: usize = reserve(INPUT * 4);
+const state: usize = reserve(BYTES);
+const aside: usize = reserve(DETAIL_WINDOW);
+let inputWritten: usize = 0;
+let windowWritten: usize = 0;
 const batch: usize = reserveVoice(<usize>BATCH * ROW, HEARING);
 const ownBatch: usize = reserveVoice(<usize>BATCH * DETAIL_ROW, HEARING);
 const silentFrame: usize = reserve(ROW);
@@ -280,7 +283,7 @@ export function streamStart(rateHz: i32, windowFrames: i32, limitFrames: i32, ro
   if (windowFrames == 0) windowFrames = DEFAULT_WINDOW;
   const longest = rows == DETAIL_ROWS ? LONGEST_DETAIL_WINDOW : LONGEST_WINDOW;
   if (windowFrames < SHORTEST_WINDOW || windowFrames > longest || limitFrames < 0) return BAD_WINDOW;
-  memory.fill(state, 0, BYTES);
+  wipeState();
   const s = stream();
   s.rateHz = rateHz;
   s.windowFrames = windowFrames;
@@ -296,8 +299,17 @@ export function streamStart(rateHz: i32, windowFrames: i32, limitFrames: i32, ro
 /** Forgets the stream, the input and everything reported: no voice stays in memory. */
 export function streamWipe(): void {
   wipe(HEARING);
+  wipeState();
+  memory.fill(input, 0, inputWritten);
+  inputWritten = 0;
   stream().status = FINISHED;
   reported = 0;
+}
+
+/** As far as a stream went, or one that was written back. */
+function wipeState(): void {
+  memory.fill(state, 0, min(BYTES, max(windowWritten, streamStateBytes())));
+  windowWritten = 0;
 }
 
 /**
@@ -315,6 +327,7 @@ export function streamPush(at: i32, n: i32): i32 {
 export function streamPushUntil(at: i32, n: i32, speechFrames: f64): i32 {
   at = max(0, min(at, INPUT));
   n = max(0, min(n, INPUT - at));
+  inputWritten = max(inputWritten, <usize>(at + n) * 4);
   const s = stream();
   let taken = 0;
   pump(false);
@@ -480,6 +493,7 @@ function collect(): void {
     const row = windowRow();
     memory.copy(windowPtr() + <usize>s.collected * row, rowOf(frame), row);
     s.collected++;
+    windowWritten = max(windowWritten, streamStateBytes());
   }
   if (s.collected == s.windowFrames) s.status |= WINDOW_FULL;
 }

@@ -1,12 +1,14 @@
 /**
- * Live calls on a box in another process: so many at once in real time (8 kHz, checkpoints at 2 and 5 s of net speech, one person each), and
- * so many that are connected and silent. All are connected from the beginning; callers begin to speak one after the other, over as long as a call
- * lasts, as callers do.
+ * Live calls on a box in another process, from callers in a third: so many at once in real time (8 kHz, packets of 20 ms, checkpoints at 2 and 5 s
+ * of net speech, one person each), and so many that are connected and silent. All are connected from the beginning and send from then on; each
+ * begins to speak at a moment of its own, drawn evenly from as long as a call lasts, as callers do.
  */
+import { fork } from "node:child_process";
 import { once } from "node:events";
-import { WebSocket } from "ws";
+import { fileURLToPath } from "node:url";
 import { speak } from "../../dist/demo/voice.js";
-import { quantile } from "../measure.mjs";
+import { quantile, random } from "../measure.mjs";
+import { openCall } from "./live-callers.mjs";
 
 const RATE = 8000;
 const PACKET_MS = 20;
@@ -18,17 +20,6 @@ const GROUP = 20;
 const pcm = (samples) =>
   Buffer.from(Int16Array.from(samples, (x) => Math.max(-32768, Math.min(32767, Math.round(x * 32768)))).buffer);
 const voice = (speaker, seconds, seed) => pcm(speak({ speaker, seconds, rateHz: RATE, seed }));
-
-async function openCall(url, token, start) {
-  const socket = new WebSocket(`${url.replace("http", "ws")}/v1/live`, ["vivavoce.live.v1", `bearer.${token}`], {
-    perMessageDeflate: false,
-  });
-  await once(socket, "open");
-  const started = once(socket, "message");
-  socket.send(JSON.stringify({ start }));
-  await started;
-  return socket;
-}
 
 async function session(http) {
   const scope = { gkScopeId: { value: "default" } };
@@ -62,67 +53,48 @@ async function people(url, token, http) {
 
 export async function inRealTime({ url, token, http, ask, calls, seconds }) {
   const known = await people(url, token, http);
-  const late = [];
+  const next = random(calls);
+  const placed = [];
+  for (let n = 0; n < calls; n++) {
+    const recording = n % PEOPLE;
+    const { gkVoiceprintProfileId } = known[recording];
+    const parties = [{ name: "caller", verify: { gkVoiceprintProfileId } }];
+    const start = { context: await session(http), encoding: "pcm16", rate: RATE, parties };
+    placed.push({ start, recording, silentPackets: Math.floor((next() * seconds * 1000) / PACKET_MS) });
+  }
+  const recordings = known.map(({ speaker }) => voice(speaker, seconds, 2).toString("base64"));
+  const callers = fork(fileURLToPath(new URL("./live-callers.mjs", import.meta.url)), {
+    stdio: ["ignore", 2, 2, "ipc"],
+  });
+  const cpuBefore = await ask("cpuSeconds");
+  callers.send({ url, token, packetBytes: 2 * PACKET_SAMPLES, recordings, calls: placed });
+  const [found] = await once(callers, "message");
+  const cpuSeconds = (await ask("cpuSeconds")) - cpuBefore;
+
+  const results = found.calls.map(({ result }) => result?.verify).filter(Boolean);
   /** How many calls ended how. */
   const decisions = {};
-  let [decided, undecided, dropped, heardSeconds] = [0, 0, 0, 0];
-  const recordings = known.map(({ speaker }) => voice(speaker, seconds, 2));
-  const one = async (n) => {
-    const { gkVoiceprintProfileId } = known[n % PEOPLE];
-    const waiting = Buffer.alloc(2 * PACKET_SAMPLES * Math.round((((n * seconds) / calls) * 1000) / PACKET_MS));
-    const audio = Buffer.concat([waiting, recordings[n % PEOPLE]]);
-    const context = await session(http);
-    const parties = [{ name: "caller", verify: { gkVoiceprintProfileId } }];
-    const socket = await openCall(url, token, { context, encoding: "pcm16", rate: RATE, parties });
-    const sentAt = [];
-    let result = null;
-    socket.on("message", (data) => {
-      const message = JSON.parse(data);
-      if (message.result) result = { at: performance.now(), verify: message.result.verify };
-    });
-    const over = once(socket, "close");
-    const startedAt = performance.now();
-    for (let i = 0; i * PACKET_SAMPLES * 2 < audio.length && socket.readyState === socket.OPEN; i++) {
-      socket.send(audio.subarray(i * PACKET_SAMPLES * 2, (i + 1) * PACKET_SAMPLES * 2));
-      sentAt.push(performance.now());
-      const due = startedAt + (i + 1) * PACKET_MS - performance.now();
-      if (due > 0) await new Promise((wake) => setTimeout(wake, due));
-    }
-    if (socket.readyState === socket.OPEN) socket.send('{"end":{}}');
-    await over;
-    if (!result) dropped++;
-    else if (result.verify.decision === "DECISION_AUTHENTIC") decided++;
-    else undecided++;
-    if (!result) return;
-    const { decision, reason, audioDetails } = result.verify;
+  let heardSeconds = 0;
+  for (const { decision, reason, audioDetails } of results) {
     const said = `${decision} (${reason})`.replaceAll(/DECISION_(REASON_)?/g, "");
     decisions[said] = (decisions[said] ?? 0) + 1;
-    const gross = Number.parseFloat(audioDetails.grossAudio);
-    heardSeconds += gross;
-    // The packet with the last sample that was heard completes the speech.
-    const packet = Math.ceil((gross * 1000) / PACKET_MS) - 1;
-    late.push(result.at - sentAt[Math.min(packet, sentAt.length - 1)]);
-  };
-  const cpuBefore = await ask("cpuSeconds");
-  await Promise.all(
-    Array.from({ length: calls }, async (_, n) => {
-      // Packets of different calls do not come in the same millisecond.
-      await new Promise((wake) => setTimeout(wake, (n / calls) * 1000));
-      return one(n);
-    }),
-  );
-  const cpuSeconds = (await ask("cpuSeconds")) - cpuBefore;
+    heardSeconds += Number.parseFloat(audioDetails.grossAudio);
+  }
+  const late = found.calls.map(({ lateMs }) => lateMs).filter((ms) => ms !== null);
   return {
     calls,
-    decided,
-    undecided,
-    dropped,
+    spreadSeconds: seconds,
+    undecided: results.filter(({ decision }) => decision !== "DECISION_AUTHENTIC").length,
+    dropped: calls - results.length,
     decisions,
     p50Ms: quantile(late, 0.5),
     p95Ms: quantile(late, 0.95),
+    mostMs: Math.max(...late),
     cpuSecondsPerCall: cpuSeconds / calls,
     /** Of the box, for a second of a call: independent of who else uses the machine. */
     cpuMsPerSecond: (1000 * cpuSeconds) / heardSeconds,
+    coresOfBox: cpuSeconds / found.seconds,
+    coresOfCallers: found.cpuSeconds / found.seconds,
   };
 }
 

@@ -3,9 +3,9 @@ import { inCall } from "./call.js";
 import { EngineError } from "./engine-error.js";
 import type { Measures, ModelInfo, StreamOptions, VoiceAnalysis, VoiceStream } from "./port.js";
 import { mostSeparatedSeconds, pieceFrames, SeparatedVoices } from "./separated-voices.js";
-import type { StreamFormat, StreamPeek, StreamState, StreamStep } from "./stream-kernel.js";
+import type { StreamFormat, StreamState, StreamStep } from "./stream-kernel.js";
 import type { Threads } from "./threads.js";
-import { OneVoice, type WindowVoices } from "./window-voices.js";
+import { type HeardStream, OneVoice, type Summaries, stateBuffers, type WindowVoices } from "./window-voices.js";
 
 /** Samples that one piece of work listens to: the longest that a thread does not look up. */
 export const piece = 1 << 20;
@@ -16,7 +16,7 @@ export function checkRate(rateHz: number): void {
 }
 
 /** What a stream needs to know of the model. */
-export type StreamModel = Pick<ModelInfo, "revision" | "windowSeconds">;
+export type StreamModel = Pick<ModelInfo, "windowSeconds"> & Summaries;
 
 export class EngineStream implements VoiceStream {
   readonly #threads: Threads;
@@ -33,7 +33,7 @@ export class EngineStream implements VoiceStream {
   /** What broke the stream: a recording with a gap in it is never analyzed. */
   #broken: { readonly reason: unknown } | null = null;
 
-  constructor(threads: Threads, rateHz: number, { revision, windowSeconds }: StreamModel, options: StreamOptions) {
+  constructor(threads: Threads, rateHz: number, model: StreamModel, options: StreamOptions) {
     const { maxNetSpeechSeconds = 0, separateVoices = false } = options;
     checkRate(rateHz);
     if (!(maxNetSpeechSeconds >= 0 && maxNetSpeechSeconds < 1e6)) {
@@ -44,10 +44,10 @@ export class EngineStream implements VoiceStream {
     if (separateVoices) {
       const mostSpeechSeconds = Math.min(maxNetSpeechSeconds || mostSeparatedSeconds, mostSeparatedSeconds);
       this.#format = { rateHz, mostSpeechSeconds, windowFrames: pieceFrames };
-      this.#voices = new SeparatedVoices(threads, revision, Math.round(windowSeconds * 100));
+      this.#voices = new SeparatedVoices(threads, model, Math.round(model.windowSeconds * 100));
     } else {
       this.#format = { rateHz, mostSpeechSeconds: maxNetSpeechSeconds };
-      this.#voices = new OneVoice(threads, revision);
+      this.#voices = new OneVoice(threads, model);
     }
   }
 
@@ -63,7 +63,13 @@ export class EngineStream implements VoiceStream {
   }
 
   measures(): Promise<Measures> {
-    return this.#inTurn(async (signal) => (await this.#peek(signal)).measures);
+    return this.#inTurn(async (signal) => {
+      const stream = this.#stream();
+      const values = [stream.state, stream.format] as const;
+      const { state, measures } = await this.#threads.call("peek", [...values], stateBuffers(stream), signal);
+      this.#state = state;
+      return measures;
+    });
   }
 
   analysis(): Promise<VoiceAnalysis> {
@@ -90,7 +96,7 @@ export class EngineStream implements VoiceStream {
   /** As far as the next checkpoint, where there is a look; then on. */
   async #hearPart(part: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
     for (let left: Float32Array | null = part; left !== null && !this.#ended; ) {
-      const moved = [left.buffer, ...this.#stateBuffers()] as ArrayBuffer[];
+      const moved = [left.buffer, ...stateBuffers(this.#stream())] as ArrayBuffer[];
       const until = this.#options.checkpoints?.seconds[this.#passed];
       const step: StreamStep = await this.#threads.call(
         "hear",
@@ -115,19 +121,13 @@ export class EngineStream implements VoiceStream {
   }
 
   async conclude(signal: AbortSignal): Promise<VoiceAnalysis> {
-    const { measures, tail } = await this.#peek(signal);
-    return this.#voices.conclude(measures, tail, signal);
+    const { state, analysis } = await this.#voices.conclude(this.#stream(), signal);
+    this.#state = state;
+    return analysis;
   }
 
-  async #peek(signal: AbortSignal): Promise<StreamPeek> {
-    const seen = await this.#threads.call("peek", [this.#state, this.#format], this.#stateBuffers(), signal);
-    this.#state = seen.state;
-    return seen;
-  }
-
-  /** Moved, not copied: a thousand calls are looked at once a second each. */
-  #stateBuffers(): ArrayBuffer[] {
-    return this.#state ? [this.#state.buffer] : [];
+  #stream(): HeardStream {
+    return { state: this.#state, format: this.#format };
   }
 
   #inTurn<T>(work: (signal: AbortSignal, pause: () => Promise<void>) => Promise<T>): Promise<T> {

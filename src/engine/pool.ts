@@ -1,6 +1,7 @@
 /**
- * Threads as a pool of workers. Each works on one call at a time; calls wait in order of arrival. A worker that dies, or does not
- * come back in time from a call that nobody waits for any more, is replaced.
+ * Threads as a pool of workers. Each works on one piece of work at a time. What is done in a millisecond goes before what takes a hundred: the
+ * next packets of a hundred calls do not wait behind the voices of ten. Otherwise work waits in order of arrival. A worker that dies, or does not
+ * come back in time from work that nobody waits for any more, is replaced.
  */
 import * as Comlink from "comlink";
 import { EngineError } from "./engine-error.js";
@@ -25,6 +26,7 @@ interface Task {
   readonly values: readonly unknown[];
   readonly transfer: readonly Transferable[];
   readonly signal: AbortSignal;
+  readonly askedAt: number;
   readonly resolve: (value: unknown) => void;
   /** Nothing once the task is settled. */
   readonly reject: (reason: unknown) => void;
@@ -39,6 +41,17 @@ interface Slot {
   phase: "loading" | "idle" | "busy" | "gone";
 }
 
+/** However much brief work comes in, what takes long is not left waiting for longer. */
+const longestBehindBriefMs = 2_000;
+/** Samples that are heard in about a millisecond. */
+const fewSamples = 1 << 14;
+const briefOperations: ReadonlySet<Operation> = new Set(["peek", "summarize", "scores", "areTwoVoices", "memoryBytes"]);
+
+function isBrief({ name, values }: Pick<Task, "name" | "values">): boolean {
+  if (name === "hear") return (values[2] as Float32Array).length <= fewSamples;
+  return briefOperations.has(name);
+}
+
 /** Workers that die one after the other while loading mean that no worker will ever work. */
 const mostFailedStarts = 3;
 const reviveAfterMs = 5_000;
@@ -48,7 +61,7 @@ export class Pool implements Threads {
   readonly #module: WebAssembly.Module;
   readonly #model: ThreadModel;
   readonly #options: PoolOptions;
-  readonly #waiting: Task[] = [];
+  readonly #waiting = { brief: [] as Task[], long: [] as Task[] };
   #slots: Slot[] = [];
   #calls = 0;
   /** Mean time of a call of the engine, for the hint when to come again. */
@@ -107,16 +120,17 @@ export class Pool implements Threads {
       this.#revive();
     } else if (signal.aborted) reject(signal.reason);
     else {
-      const task: Task = { name, values, transfer, signal, resolve, reject };
+      const task: Task = { name, values, transfer, signal, askedAt: performance.now(), resolve, reject };
+      const queue = isBrief(task) ? this.#waiting.brief : this.#waiting.long;
       const onAbort = () => {
-        const at = this.#waiting.indexOf(task);
-        if (at >= 0) this.#waiting.splice(at, 1);
+        const at = queue.indexOf(task);
+        if (at >= 0) queue.splice(at, 1);
         reject(signal.reason);
       };
       signal.addEventListener("abort", onAbort, { once: true });
       const settled = () => signal.removeEventListener("abort", onAbort);
       promise.then(settled, settled);
-      this.#waiting.push(task);
+      queue.push(task);
       this.#next();
     }
     return promise as Promise<never>;
@@ -125,17 +139,28 @@ export class Pool implements Threads {
   async close(): Promise<void> {
     this.#closed = true;
     const closed = new EngineError("CLOSED", "the engine was closed");
-    for (const task of this.#waiting.splice(0)) task.reject(closed);
+    this.#rejectWaiting(closed);
     await Promise.all(this.#slots.splice(0).map((slot) => this.#end(slot, closed)));
   }
 
   #next(): void {
     for (const slot of this.#slots) {
       if (slot.phase !== "idle") continue;
-      const task = this.#waiting.shift();
+      const task = this.#nextTask();
       if (!task) return;
       void this.#work(slot, task);
     }
+  }
+
+  #nextTask(): Task | undefined {
+    const { brief, long } = this.#waiting;
+    const isStarved = long.length > 0 && performance.now() - long[0]!.askedAt > longestBehindBriefMs;
+    return (isStarved ? long.shift() : brief.shift()) ?? long.shift();
+  }
+
+  #rejectWaiting(reason: EngineError): void {
+    const { brief, long } = this.#waiting;
+    for (const task of [...brief.splice(0), ...long.splice(0)]) task.reject(reason);
   }
 
   async #work(slot: Slot, task: Task): Promise<void> {
@@ -228,7 +253,7 @@ export class Pool implements Threads {
     this.#fault = `no worker can be started: ${why instanceof Error ? why.message : String(why)}`;
     this.#reviveAt = performance.now() + reviveAfterMs;
     const none = new EngineError("WORKER_LOST", this.#fault);
-    for (const task of this.#waiting.splice(0)) task.reject(none);
+    this.#rejectWaiting(none);
   }
 
   /** What kept workers from starting (no memory, no threads left) may have passed. */

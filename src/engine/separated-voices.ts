@@ -6,7 +6,16 @@
 import type { Measures, VoiceAnalysis, VoiceWindow } from "./port.js";
 import type { WindowFeatures } from "./stream-kernel.js";
 import type { Threads } from "./threads.js";
-import { EmbeddedWindows, embedWindow, voiceAnalysis, type WindowVoices } from "./window-voices.js";
+import {
+  type Conclusion,
+  EmbeddedWindows,
+  embedWindow,
+  type HeardStream,
+  type Summaries,
+  stateBuffers,
+  voiceAnalysis,
+  type WindowVoices,
+} from "./window-voices.js";
 
 /** Turns are told apart this finely. */
 export const pieceFrames = 50;
@@ -23,7 +32,7 @@ export class SeparatedVoices implements WindowVoices {
 
   constructor(
     private readonly threads: Threads,
-    private readonly revision: string,
+    private readonly summaries: Summaries,
     /** Of a window of one person's speech. */
     private readonly longestFrames: number,
   ) {
@@ -37,7 +46,13 @@ export class SeparatedVoices implements WindowVoices {
   }
 
   /** The beginning of the next piece is left out: it is nobody's yet. */
-  async conclude(measures: Measures, _tail: WindowFeatures | null, signal: AbortSignal): Promise<VoiceAnalysis> {
+  async conclude(stream: HeardStream, signal: AbortSignal): Promise<Conclusion> {
+    const values = [stream.state, stream.format] as const;
+    const { state, measures } = await this.threads.call("peek", [...values], stateBuffers(stream), signal);
+    return { state, analysis: await this.#analysis(measures, signal) };
+  }
+
+  async #analysis(measures: Measures, signal: AbortSignal): Promise<VoiceAnalysis> {
     const windows = await this.#windows.all();
     const groups = await this.threads.call("partVoices", [windows], [], signal);
     const everything = this.#pieces.map((_, i) => i);
@@ -48,7 +63,7 @@ export class SeparatedVoices implements WindowVoices {
     const voices = areTwo ? [one, other] : [await this.#voice(measures, everything, signal)].filter(isHeard);
     voices.sort((a, b) => b.measures.netSpeechSeconds - a.measures.netSpeechSeconds);
     const inOrder = voices.flatMap((voice) => voice.windows).sort((a, b) => a.startSeconds - b.startSeconds);
-    const whole = await voiceAnalysis(this.threads, this.revision, measures, inOrder, signal);
+    const whole = await voiceAnalysis(this.summaries, measures, inOrder, signal);
     return { ...whole, speakers: areTwo ? 2 : whole.speakers, voices };
   }
 
@@ -68,7 +83,7 @@ export class SeparatedVoices implements WindowVoices {
       windows.push(this.#embed(pieces.slice(first, first + most), signal));
     const embedded = await Promise.all(windows);
     const netSpeechSeconds = embedded.reduce((sum, { speechSeconds }) => sum + speechSeconds, 0);
-    return voiceAnalysis(this.threads, this.revision, { ...channel, netSpeechSeconds }, embedded, signal);
+    return voiceAnalysis(this.summaries, { ...channel, netSpeechSeconds }, embedded, signal);
   }
 
   #embed(pieces: readonly number[], signal: AbortSignal): Promise<VoiceWindow> {

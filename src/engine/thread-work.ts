@@ -20,6 +20,12 @@ export interface ThreadModel {
   readonly attacks: readonly AttackModel[];
 }
 
+/** What would be said if the recording ended here, and the voice of what is not in a full window. */
+export interface VoicePeek extends Omit<StreamPeek, "tail"> {
+  /** `null` where it has too little speech. */
+  readonly tail: VoiceWindow | null;
+}
+
 /** What the windows of a recording say together. */
 export interface VoiceSummary {
   readonly embedding: Float32Array | null;
@@ -55,6 +61,14 @@ export class ThreadWork {
 
   peek(state: StreamState | null, format: StreamFormat): StreamPeek {
     return this.#streams.peek(state, format);
+  }
+
+  /** As `peek`, with the voice of the window that is not full: one piece of work, one wait in the queue. */
+  peekVoice(state: StreamState | null, format: StreamFormat): VoicePeek {
+    const { tail, ...seen } = this.#streams.peek(state, format);
+    if (tail === null) return { ...seen, tail };
+    const { features, ...window } = tail;
+    return { ...seen, tail: { embedding: this.#network.embed(features), ...window } };
   }
 
   embed(features: Float32Array): Float32Array {

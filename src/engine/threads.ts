@@ -4,6 +4,7 @@ import type { ThreadWork } from "./thread-work.js";
 export type Operation =
   | "hear"
   | "peek"
+  | "peekVoice"
   | "embed"
   | "attackScore"
   | "summarize"

@@ -2,7 +2,7 @@ import { AttackListening } from "./attack-check.js";
 import type { AttackModel } from "./attack-network.js";
 import { inCall } from "./call.js";
 import { EngineError, NotSupportedError } from "./engine-error.js";
-import { checkRate, EngineStream } from "./engine-stream.js";
+import { checkRate, EngineStream, type StreamModel } from "./engine-stream.js";
 import { WasmGallery } from "./gallery.js";
 import { Kernels } from "./kernels.js";
 import type {
@@ -26,6 +26,10 @@ import type {
 import { Scoring } from "./scoring.js";
 import type { ThreadModel } from "./thread-work.js";
 import type { Threads } from "./threads.js";
+
+/** So few are compared in less time than it takes to ask another thread. */
+const fewTemplates = 64;
+const fewWindows = 16;
 
 /** No attack is found below a ratio of e. */
 const leastAttackThreshold = 1;
@@ -56,7 +60,7 @@ export class VoiceEngine implements Engine {
 
   async analyze(samples: Float32Array, rateHz: number, options: AnalyzeOptions = {}): Promise<VoiceAnalysis> {
     checkInput(samples, rateHz);
-    const stream = new EngineStream(this.#threads, rateHz, this.model, options);
+    const stream = new EngineStream(this.#threads, rateHz, this.#streamModel(), options);
     return inCall(this.#threads, options, async (signal, pause) => {
       await stream.hear(samples, signal, pause);
       return stream.conclude(signal);
@@ -65,7 +69,7 @@ export class VoiceEngine implements Engine {
 
   async stream(rateHz: number, options: StreamOptions = {}): Promise<VoiceStream> {
     if (this.#closed) throw new EngineError("CLOSED", "the engine is closed");
-    return new EngineStream(this.#threads, rateHz, this.model, options);
+    return new EngineStream(this.#threads, rateHz, this.#streamModel(), options);
   }
 
   async train(segments: readonly Voice[], options: CallOptions = {}): Promise<TrainedVoice> {
@@ -73,9 +77,12 @@ export class VoiceEngine implements Engine {
   }
 
   async score(templates: readonly Template[], probe: Voice, options: CallOptions = {}): Promise<Score[]> {
-    // What a print has grown from is not compared, and need not cross threads.
-    const compared = templates.map(({ grown: _, ...template }) => template);
-    return inCall(this.#threads, options, (signal) => this.#threads.call("scores", [compared, probe], [], signal));
+    return inCall(this.#threads, options, async (signal) => {
+      if (templates.length <= fewTemplates) return this.#scoring.scores(templates, probe);
+      // What a print has grown from is not compared, and need not cross threads.
+      const compared = templates.map(({ grown: _, ...template }) => template);
+      return this.#threads.call("scores", [compared, probe], [], signal);
+    });
   }
 
   threshold(falseAcceptRate: number, score: Expectation): number {
@@ -108,6 +115,18 @@ export class VoiceEngine implements Engine {
     const { location, scale } = this.#attackModel(kind).genuine;
     // However low genuine speech stays where it was measured: a source unlike those reaches higher (training/spoof/LOG.md 16).
     return Math.max(leastAttackThreshold, location - scale * Math.log(falseAlarmRate));
+  }
+
+  #streamModel(): StreamModel {
+    const { revision, windowSeconds } = this.model;
+    return {
+      revision,
+      windowSeconds,
+      summarize: async (windows, signal) =>
+        windows.length <= fewWindows
+          ? this.#scoring.summarize(windows)
+          : this.#threads.call("summarize", [windows], [], signal),
+    };
   }
 
   #attackModel(kind: AttackKind): AttackModel {

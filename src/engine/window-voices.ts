@@ -1,14 +1,35 @@
 /** What the windows of a stream say together: the voice of one recording. */
 import type { Measures, VoiceAnalysis, VoiceWindow } from "./port.js";
-import type { WindowFeatures } from "./stream-kernel.js";
+import type { StreamFormat, StreamState, WindowFeatures } from "./stream-kernel.js";
+import type { VoiceSummary } from "./thread-work.js";
 import type { Threads } from "./threads.js";
+
+/** A stream as it stands. The state is moved to the thread that looks at it, and comes back. */
+export interface HeardStream {
+  readonly state: StreamState | null;
+  readonly format: StreamFormat;
+}
+
+export const stateBuffers = ({ state }: HeardStream): ArrayBuffer[] => (state ? [state.buffer] : []);
+
+/** Who says what the windows of a recording are together. */
+export interface Summaries {
+  readonly revision: string;
+  summarize(windows: readonly VoiceWindow[], signal: AbortSignal): Promise<VoiceSummary>;
+}
+
+/** What was heard so far comes to, and the state of the stream that goes on. */
+export interface Conclusion {
+  readonly state: StreamState | null;
+  readonly analysis: VoiceAnalysis;
+}
 
 /** What becomes of a stream's windows. */
 export interface WindowVoices {
   /** Waits until few enough are under way: features of hours of speech must not pile up. */
   add(window: WindowFeatures, signal: AbortSignal, pause: () => Promise<void>): Promise<void>;
-  /** Of all windows so far and of `tail`, the beginning of the next. The stream may go on. */
-  conclude(measures: Measures, tail: WindowFeatures | null, signal: AbortSignal): Promise<VoiceAnalysis>;
+  /** Of all windows so far and of the beginning of the next. */
+  conclude(stream: HeardStream, signal: AbortSignal): Promise<Conclusion>;
   clear(): void;
 }
 
@@ -57,7 +78,7 @@ export class OneVoice implements WindowVoices {
 
   constructor(
     private readonly threads: Threads,
-    private readonly revision: string,
+    private readonly summaries: Summaries,
   ) {
     this.#windows = new EmbeddedWindows(threads);
   }
@@ -66,10 +87,12 @@ export class OneVoice implements WindowVoices {
     return this.#windows.add(window, signal, pause);
   }
 
-  async conclude(measures: Measures, tail: WindowFeatures | null, signal: AbortSignal): Promise<VoiceAnalysis> {
-    const last = tail ? [embedWindow(this.threads, tail, signal)] : [];
-    const windows = [...(await this.#windows.all()), ...(await Promise.all(last))];
-    return voiceAnalysis(this.threads, this.revision, measures, windows, signal);
+  async conclude(stream: HeardStream, signal: AbortSignal): Promise<Conclusion> {
+    const { threads, summaries } = this;
+    const values = [stream.state, stream.format] as const;
+    const { state, measures, tail } = await threads.call("peekVoice", [...values], stateBuffers(stream), signal);
+    const windows = [...(await this.#windows.all()), ...(tail ? [tail] : [])];
+    return { state, analysis: await voiceAnalysis(summaries, measures, windows, signal) };
   }
 
   clear(): void {
@@ -78,18 +101,17 @@ export class OneVoice implements WindowVoices {
 }
 
 export async function voiceAnalysis(
-  threads: Threads,
-  revision: string,
+  summaries: Summaries,
   measures: Measures,
   windows: readonly VoiceWindow[],
   signal: AbortSignal,
 ): Promise<VoiceAnalysis> {
-  const summary = await threads.call("summarize", [windows], [], signal);
+  const summary = await summaries.summarize(windows, signal);
   return {
     measures,
     // Copies: what the caller does with them must not change what the stream goes on with.
     windows: windows.map((window) => ({ ...window, embedding: window.embedding.slice() })),
     ...summary,
-    revision,
+    revision: summaries.revision,
   };
 }

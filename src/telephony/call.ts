@@ -9,7 +9,7 @@ import {
   StatusCode,
   StatusError,
 } from "../contract/index.js";
-import { MessageQueue } from "../server/message-queue.js";
+import { LiveMessages } from "../server/live-messages.js";
 import type { Exchange, TelephonyLog } from "./exchange.js";
 import { filled, type Line } from "./line.js";
 import {
@@ -44,7 +44,7 @@ const WAITING_MESSAGES = 256;
 type Party = MessageInitShape<typeof ListenPartySchema>;
 
 export class Call {
-  readonly #requests: MessageQueue<ListenRequest>;
+  readonly #requests: LiveMessages;
   readonly #ended = new AbortController();
   #phase: "waiting" | "open" | "over" = "waiting";
   #format: CallFormat | null = null;
@@ -57,7 +57,7 @@ export class Call {
     /** The connection is gone and all is done. */
     private readonly onOver: () => void,
   ) {
-    this.#requests = new MessageQueue(WAITING_MESSAGES, socket.flow);
+    this.#requests = new LiveMessages(WAITING_MESSAGES, socket.flow);
   }
 
   /** A frame of the connection; whatever is wrong with it ends the call and nothing else. */
@@ -91,6 +91,7 @@ export class Call {
       if (this.#phase !== "waiting") return;
       this.#phase = "open";
       this.#format = event.format;
+      this.#requests.expect(event.format);
       this.#running = this.#run(event.fields, event.format).catch((error: unknown) => this.#fail(error));
     } else if (event.kind === "end") this.#requests.end();
     else if (this.#format) this.#requests.push(requestOf(event, this.#format));

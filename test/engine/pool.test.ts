@@ -101,6 +101,18 @@ describe("workers give what the calling thread gives", () => {
   });
 });
 
+test("a packet does not wait behind recordings that wait already", async () => {
+  const engine = await open();
+  const done: string[] = [];
+  const heard = async (samples: Float32Array, name: string) => {
+    await (await engine.stream(rateHz)).push(samples);
+    done.push(name);
+  };
+  const recordings = ["at work", "waits"].map((name) => heard(speech.slice(), name));
+  await Promise.all([...recordings, heard(speech.slice(0, 1600), "packet")]);
+  expect(done).toEqual(["at work", "packet", "waits"]);
+});
+
 describe("when things go wrong", () => {
   test("a killed worker rejects its call by name and is replaced", async () => {
     const engine = await open();

@@ -21,7 +21,7 @@ const allowed: Record<string, readonly string[]> = {
   processor: ["voiceprint", "contract", "engine/port", "audio/port", "store/port"],
   token: ["contract", "store/port", "engagement"],
   engagement: ["contract", "store/port", "token"],
-  telephony: ["contract", "server/message-queue"],
+  telephony: ["contract", "server/live-messages"],
   client: ["contract", "token/cache", "voiceprint/configuration-set", "./voiceprints"],
 };
 

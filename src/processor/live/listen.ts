@@ -35,8 +35,12 @@ import { LostAudio } from "./lost-audio.js";
 
 type Response = MessageInitShape<typeof ListenResponseSchema>;
 
-/** Packets of a call are small; they are heard together, so that a hundred calls do not cross threads each twenty milliseconds. */
-const batchSeconds = 0.1;
+/**
+ * Packets of a call are small; they are heard together, so that a hundred calls do not cross threads each twenty milliseconds. Where nothing can
+ * come of it yet, more of them: a checkpoint of 2 s of speech is not reached before 2 s have arrived.
+ */
+const shortestBatchSeconds = 0.1;
+const longestBatchSeconds = 0.5;
 const shortestProgressSeconds = 0.1;
 
 export async function* listen(
@@ -200,8 +204,15 @@ class LiveCall {
         this.#tell(party.name, { case: "dtmf", value: { digit, at: duration(atSeconds), inBand: true } });
       party.waiting.push(samples);
       party.waitingSamples += samples.length;
-      if (party.waitingSamples >= batchSeconds * this.rateHz) await this.#push(party);
+      if (party.waitingSamples >= this.#batchSamples(party)) await this.#push(party);
     }
+  }
+
+  /** How many samples are heard together: no result and no progress is told later for it. */
+  #batchSamples({ task, heardSamples, reportedSamples }: OpenParty): number {
+    const untilProgress = this.progressSamples - (heardSamples - reportedSamples);
+    const calm = Math.min(task.calmSeconds, longestBatchSeconds) * this.rateHz;
+    return Math.max(shortestBatchSeconds * this.rateHz, Math.min(calm, untilProgress));
   }
 
   async #push(party: OpenParty): Promise<void> {
@@ -329,6 +340,10 @@ class CheckTask<Result> implements LiveTask {
 
   get score(): number | null {
     return this.check.score;
+  }
+
+  get calmSeconds(): number {
+    return this.check.calmSeconds;
   }
 
   async push(samples: Float32Array): Promise<LiveResult | null> {

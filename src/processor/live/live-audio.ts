@@ -4,7 +4,13 @@ import type { ListenStart } from "../../contract/gen/vendor/biosec/v1/live_pb.js
 import type { Dependencies } from "../dependencies.js";
 import { invalid } from "../failures.js";
 
-const bytesPerSample: Readonly<Record<RawEncoding, number>> = { pcm16: 2, l16: 2, alaw: 1, mulaw: 1, float32: 4 };
+export const bytesPerSample: Readonly<Record<RawEncoding, number>> = {
+  pcm16: 2,
+  l16: 2,
+  alaw: 1,
+  mulaw: 1,
+  float32: 4,
+};
 
 export const lowestLiveRateHz = 8_000;
 export const highestLiveRateHz = 48_000;

@@ -36,6 +36,9 @@ export interface LiveState<Result> {
   readonly result: Result | null;
 }
 
+/** The most that was heard and is not yet known to be speech. */
+const undecidedSeconds = 0.2;
+
 /** How the check is named among those of its session. */
 export const liveOperation = "Listen";
 
@@ -186,6 +189,12 @@ export class LiveCheck<Result> {
   /** The best score of the last look at the first part that was scored. */
   get score(): number | null {
     return this.#score;
+  }
+
+  /** Nothing can come of the next so many seconds of audio: speech is no longer than what arrives. */
+  get calmSeconds(): number {
+    const next = this.comparison.checkpoints.seconds.find((at) => at > this.#netSpeechSeconds);
+    return next === undefined ? Number.POSITIVE_INFINITY : next - this.#netSpeechSeconds - undecidedSeconds;
   }
 
   /** Mono samples in -1..1; the array is handed over. After an answer, more audio is not listened to. */

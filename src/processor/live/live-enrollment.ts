@@ -47,6 +47,8 @@ export async function openLiveEnrollment(
 
 export class LiveEnrollment implements LiveTask {
   readonly score = null;
+  /** A stretch that ends a little later is enrolled a little later, and nobody waits for it. */
+  readonly calmSeconds = Number.POSITIVE_INFINITY;
   #stream: VoiceStream | null = null;
   #chunks: Float32Array[] = [];
   #samples = 0;

@@ -14,6 +14,8 @@ export interface LiveTask {
   /** Ends without a result; after one it does nothing. */
   close(): Promise<void>;
   measures(): Promise<Measures>;
+  /** Nothing can come of the next so many seconds of audio. */
+  readonly calmSeconds: number;
   /** The best score of the last checkpoint. */
   readonly score: number | null;
 }

@@ -15,7 +15,7 @@ import {
 import { asStatusError, callerGone, type Dispatcher } from "../dispatch.js";
 import type { Guard } from "../guard.js";
 import { messageFromJson, messageToJson } from "../http/message-json.js";
-import { MessageQueue } from "../message-queue.js";
+import { LiveMessages } from "../live-messages.js";
 import { badRequest } from "../refusal.js";
 import type { SocketRoute } from "./sockets.js";
 
@@ -51,10 +51,11 @@ async function converse(
   listen: (messages: AsyncIterable<ListenRequest>) => ReturnType<Dispatcher["live"]>,
   ended: AbortController,
 ): Promise<void> {
-  const messages = new MessageQueue<ListenRequest>(WAITING_MESSAGES, socket);
+  const messages = new LiveMessages(WAITING_MESSAGES, socket);
   socket.on("message", (data: Buffer, isBinary) => {
     try {
-      messages.push(isBinary ? audioMessage(data) : jsonMessage(data));
+      if (isBinary) messages.audio(data);
+      else messages.push(jsonMessage(data));
     } catch (error) {
       messages.fail(error);
     }
@@ -73,9 +74,6 @@ async function converse(
     socket.close(closeCode(refused));
   }
 }
-
-const audioMessage = (data: Buffer): ListenRequest =>
-  create(ListenRequestSchema, { content: { case: "audio", value: new Uint8Array(data) } });
 
 function jsonMessage(data: Buffer): ListenRequest {
   let json: unknown;

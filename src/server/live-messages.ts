@@ -1,0 +1,86 @@
+/**
+ * The messages of a live call as a connection brings them. Packets of audio are joined to a tenth of a second: each message crosses half a dozen
+ * layers, and a hundred calls have five thousand packets a second.
+ */
+import { create } from "@bufbuild/protobuf";
+import { type ListenRequest, ListenRequestSchema, type ListenStart } from "../contract/index.js";
+import { bytesPerSample } from "../processor/live/live-audio.js";
+import { MessageQueue } from "./message-queue.js";
+
+const GATHERED_SECONDS = 0.1;
+/** Smaller packets go on alone: each is counted as if it had so many bytes (live-requests.ts). */
+const LEAST_GATHERED_BYTES = 32;
+
+export type AudioFormat = Pick<ListenStart, "encoding" | "rate" | "channels">;
+
+export class LiveMessages implements AsyncIterable<ListenRequest> {
+  readonly #queue: MessageQueue<ListenRequest>;
+  /** So many bytes are joined; none before the format is known. */
+  #wanted = 0;
+  #gathered: Uint8Array | null = null;
+  #filled = 0;
+
+  constructor(capacity: number, flow: { pause(): void; resume(): void } | null) {
+    this.#queue = new MessageQueue(capacity, flow);
+  }
+
+  /** What the audio that follows is. A format that is not known is refused by who reads the messages. */
+  expect({ encoding, rate, channels }: AudioFormat): void {
+    const bytes = Object.hasOwn(bytesPerSample, encoding) ? bytesPerSample[encoding as keyof typeof bytesPerSample] : 0;
+    const wanted = Math.floor(GATHERED_SECONDS * rate) * bytes * Math.max(1, channels);
+    this.#wanted = wanted > 0 && wanted < 1 << 20 ? wanted : 0;
+  }
+
+  /** The bytes are copied. */
+  audio(bytes: Uint8Array): void {
+    const isAlone = bytes.length < LEAST_GATHERED_BYTES || 2 * bytes.length > this.#wanted;
+    if (isAlone || this.#filled + bytes.length > this.#wanted) this.#flush();
+    if (isAlone) {
+      this.#queue.push(audioMessage(bytes.slice()));
+      return;
+    }
+    this.#gathered ??= new Uint8Array(this.#wanted);
+    this.#gathered.set(bytes, this.#filled);
+    this.#filled += bytes.length;
+    // Not waiting for a packet that would not fit.
+    if (this.#filled + bytes.length > this.#wanted) this.#flush();
+  }
+
+  push(message: ListenRequest): void {
+    const { content } = message;
+    if (content.case === "audio") {
+      this.audio(content.value);
+      return;
+    }
+    if (content.case === "start") this.expect(content.value);
+    this.#flush();
+    this.#queue.push(message);
+  }
+
+  /** What waits is still read. */
+  end(): void {
+    this.#flush();
+    this.#queue.end();
+  }
+
+  /** What waits is not read any more. */
+  fail(error: unknown): void {
+    this.#gathered?.fill(0);
+    this.#queue.fail(error);
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<ListenRequest> {
+    return this.#queue[Symbol.asyncIterator]();
+  }
+
+  #flush(): void {
+    const gathered = this.#gathered;
+    if (!gathered) return;
+    this.#queue.push(audioMessage(gathered.subarray(0, this.#filled)));
+    this.#gathered = null;
+    this.#filled = 0;
+  }
+}
+
+const audioMessage = (value: Uint8Array): ListenRequest =>
+  create(ListenRequestSchema, { content: { case: "audio", value } });

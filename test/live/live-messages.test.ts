@@ -1,0 +1,73 @@
+/** Packets of a call on their way to its check: joined, in order, and none lost. */
+import { create } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { type ListenRequest, ListenRequestSchema } from "../../src/contract/index.js";
+import { LiveMessages } from "../../src/server/live-messages.js";
+
+const mulaw = { encoding: "mulaw", rate: 8000, channels: 1 };
+const key = create(ListenRequestSchema, { content: { case: "dtmf", value: "5" } });
+const packet = (length: number, value = 1) => new Uint8Array(length).fill(value);
+
+async function read(messages: LiveMessages): Promise<ListenRequest["content"][]> {
+  messages.end();
+  const found: ListenRequest["content"][] = [];
+  for await (const { content } of messages) found.push(content);
+  return found;
+}
+
+const audioOf = (found: readonly ListenRequest["content"][]): Uint8Array[] =>
+  found.flatMap((content) => (content.case === "audio" ? [content.value] : []));
+
+it("packets of 20 ms come as tenths of a second, the rest at the end", async () => {
+  const messages = new LiveMessages(64, null);
+  messages.expect(mulaw);
+  for (let i = 0; i < 12; i++) messages.audio(packet(160));
+  expect(audioOf(await read(messages)).map(({ length }) => length)).toEqual([800, 800, 320]);
+});
+
+it("a packet that the next would not fit behind does not wait for it", async () => {
+  const messages = new LiveMessages(64, null);
+  messages.expect(mulaw);
+  const reading = messages[Symbol.asyncIterator]();
+  for (let i = 0; i < 3; i++) messages.audio(packet(240));
+  expect((await reading.next()).value.content.value).toHaveLength(720);
+  messages.audio(packet(480));
+  expect((await reading.next()).value.content.value).toHaveLength(480);
+});
+
+it("a key that is pressed keeps its place in the audio", async () => {
+  const messages = new LiveMessages(64, null);
+  messages.expect(mulaw);
+  messages.audio(packet(160));
+  messages.push(key);
+  messages.audio(packet(160));
+  expect((await read(messages)).map((content) => content.case)).toEqual(["audio", "dtmf", "audio"]);
+});
+
+it("tiny packets are counted one by one, and nothing is joined before the format is known or where it is not", async () => {
+  const messages = new LiveMessages(64, null);
+  messages.audio(packet(160));
+  messages.expect(mulaw);
+  for (let i = 0; i < 3; i++) messages.audio(packet(31));
+  messages.expect({ encoding: "opus", rate: 8000, channels: 1 });
+  messages.audio(packet(160));
+  expect(audioOf(await read(messages)).map(({ length }) => length)).toEqual([160, 31, 31, 31, 160]);
+});
+
+it("no byte is lost, changed or moved, whatever the packets", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(1000), { maxLength: 60 }), async (lengths) => {
+      const messages = new LiveMessages(1000, null);
+      messages.push(create(ListenRequestSchema, { content: { case: "start", value: mulaw } }));
+      const sent = lengths.map((length, i) => packet(length, i + 1));
+      for (const bytes of sent) {
+        messages.audio(bytes);
+        // The socket reads the next packet into the same memory.
+        bytes.fill(0);
+      }
+      const expected = lengths.flatMap((length, i) => Array.from(packet(length, i + 1)));
+      expect(audioOf(await read(messages)).flatMap((bytes) => Array.from(bytes))).toEqual(expected);
+    }),
+  );
+});
