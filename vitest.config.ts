@@ -18,6 +18,7 @@ export const library = [
   "test/processor/two-models.test.ts",
   "test/python/client.test.ts",
   "test/model-import/import-model.test.ts",
+  "test/model-import/tdnn.test.ts",
   "test/server/page-calibration.test.ts",
   "test/store/crash.test.ts",
   "test/store/embedded.test.ts",

@@ -55,6 +55,8 @@ export {
   speakerFeatures,
   speakerMaxFrames,
   speakerMinFrames,
+  speakerProgram,
+  speakerProgramCapacity,
   speakerReady,
   speakerReserve,
   speakerStaging,
@@ -62,6 +64,7 @@ export {
   speakerTensorBytes,
   speakerTensors,
   speakerWipe,
+  TDNN,
   TOO_FEW_FRAMES,
   TOO_MANY_FRAMES,
 } from "./speaker/abi";

@@ -126,6 +126,13 @@ export function createPatchConvolution(loading: Loading, outputs: i32, channels:
   return createSums(loading, outputs, 3, run, panels, low, high);
 }
 
+/** For `convolveDepthwise`: weight i16 [taps][channels], gain, bias. */
+export function createDepthwise(loading: Loading, channels: i32, taps: i32, low: i32, high: i32): Convolution {
+  const weights = reserve(<usize>(taps * channels) << 1);
+  expectCopy(loading, weights, (taps * channels) << 1);
+  return createSums(loading, channels, taps, 1, weights, low, high);
+}
+
 /** Then, for a convolution that something is added to: residual gain f32[outputs]. */
 export function expectResidual(loading: Loading, c: Convolution): void {
   c.residualGain = reserve(<usize>c.outputs << 2);

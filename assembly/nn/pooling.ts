@@ -35,3 +35,11 @@ export function meanDeviation(out: usize, x: usize, xStep: usize, frames: i32, c
     store<f32>(deviations + (c << 2), <f32>sqrt<f64>(max<f64>(variance, 0)));
   }
 }
+
+/** out[c] = sums[c] / frames. channels % 4 == 0. */
+export function meanOfSums(out: usize, sums: usize, frames: i32, channels: i32): void {
+  const count = f32x4.splat(<f32>frames);
+  for (let c: usize = 0, bytes = <usize>channels << 2; c < bytes; c += 16) {
+    v128.store(out + c, f32x4.div(f32x4.convert_i32x4_s(v128.load(sums + c)), count));
+  }
+}

@@ -1,6 +1,7 @@
 /**
  * The speaker network as the host sees it. Loading, once, before the memory is sealed:
  *
+ *   copy the program to speakerProgram()              of an architecture whose layers are described (tdnn/program.ts), TDNN
  *   speakerReserve(architecture, maxFrames, floor)    places for weights and scratch; 0 when one of them is out of range
  *   for i in 0 .. speakerTensors()                    in the order of the model file's network tensors
  *     copy speakerTensorBytes(i) bytes to speakerStaging()
@@ -27,10 +28,15 @@ import { forward as forwardResnet } from "./resnet/network";
 import { State as ResnetState, createState as createResnetState, setFrames } from "./resnet/state";
 import { Weights as ResnetWeights, createWeights as createResnetWeights } from "./resnet/weights";
 import { State } from "./state";
+import { forward as forwardTdnn } from "./tdnn/network";
+import { isProgram, program, programCapacity } from "./tdnn/program";
+import { State as TdnnState, createState as createTdnnState } from "./tdnn/state";
+import { Weights as TdnnWeights, createWeights as createTdnnWeights } from "./tdnn/weights";
 
 /** Architectures. */
 export const CAMPPLUS: i32 = 0;
 export const RESNET34: i32 = 1;
+export const TDNN: i32 = 2;
 
 /** Answers of `speakerEmbed`. */
 export const EMBEDDED: i32 = 0;
@@ -47,19 +53,32 @@ let loading: usize = 0;
 /** All tensors of the network fit. */
 const MOST_TENSORS = 1024;
 
+export function speakerProgram(): usize {
+  return program();
+}
+
+/** Words of the longest program. */
+export function speakerProgramCapacity(): i32 {
+  return programCapacity();
+}
+
 export function speakerReserve(kind: i32, maxFrames: i32, floor: f32): i32 {
   if (maxFrames < MIN_FRAMES || maxFrames > MOST_FRAMES || weights) return 0;
   // A floor that is NaN is none, too.
-  if ((kind != CAMPPLUS && kind != RESNET34) || !(floor >= 0 && floor < 1)) return 0;
+  if ((kind != CAMPPLUS && kind != RESNET34 && kind != TDNN) || !(floor >= 0 && floor < 1)) return 0;
+  if (kind == TDNN && !isProgram()) return 0;
   const l = createLoading(MOST_TENSORS);
   architecture = kind;
   loading = changetype<usize>(l);
   if (kind == CAMPPLUS) {
     weights = changetype<usize>(createCampplusWeights(l));
     state = changetype<usize>(createCampplusState(maxFrames, floor, l.largest));
-  } else {
+  } else if (kind == RESNET34) {
     weights = changetype<usize>(createResnetWeights(l));
     state = changetype<usize>(createResnetState(maxFrames, floor, l.largest));
+  } else {
+    weights = changetype<usize>(createTdnnWeights(l));
+    state = changetype<usize>(createTdnnState(maxFrames, floor, l.largest));
   }
   return 1;
 }
@@ -116,7 +135,8 @@ export function speakerEmbed(frames: i32): i32 {
   if (frames > s.maxFrames) return TOO_MANY_FRAMES;
   if (!finite(s.features, frames * BINS)) return NOT_FINITE;
   if (architecture == CAMPPLUS) forwardCampplus(changetype<CampplusWeights>(weights), changetype<CampplusState>(state), frames);
-  else forwardResnet(changetype<ResnetWeights>(weights), changetype<ResnetState>(state), frames);
+  else if (architecture == RESNET34) forwardResnet(changetype<ResnetWeights>(weights), changetype<ResnetState>(state), frames);
+  else forwardTdnn(changetype<TdnnWeights>(weights), changetype<TdnnState>(state), frames);
   return EMBEDDED;
 }
 

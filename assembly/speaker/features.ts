@@ -32,3 +32,19 @@ export function prepare(s: State, frames: i32): void {
     quantize(s.plane + (<usize>((t + 1) * PLANE_ROW + 1) << 1), s.features + <usize>t * row, BINS, FEATURE_GAIN);
   }
 }
+
+// Added to a deviation: a bin in which nothing happens stays small.
+const LEAST_DEVIATION: f32 = 1e-5;
+
+/** Features without mean, [frames][BINS], each bin over its deviation with frames - 1 in the denominator. */
+export function standardize(features: usize, frames: i32): void {
+  const row: usize = BINS << 2;
+  const end = features + <usize>frames * row;
+  for (let b: usize = 0; b < row; b += 16) {
+    let squares = f32x4.splat(0);
+    for (let p = features + b; p < end; p += row) squares = f32x4.add(squares, f32x4.mul(v128.load(p), v128.load(p)));
+    const deviation = f32x4.sqrt(f32x4.div(squares, f32x4.splat(<f32>(frames - 1))));
+    const scale = f32x4.div(f32x4.splat(1), f32x4.add(deviation, f32x4.splat(LEAST_DEVIATION)));
+    for (let p = features + b; p < end; p += row) v128.store(p, f32x4.mul(v128.load(p), scale));
+  }
+}

@@ -47,7 +47,8 @@ export class Graph {
   }
 
   #value(name, shape, type) {
-    const dims = shape.map((size) => bytes(1, number(1, size)));
+    // A size of 0 is one that is not fixed.
+    const dims = shape.map((size) => bytes(1, size === 0 ? Buffer.alloc(0) : number(1, size)));
     const tensor = Buffer.concat([number(1, type), bytes(2, Buffer.concat(dims))]);
     return Buffer.concat([text(1, name), bytes(2, bytes(1, tensor))]);
   }
@@ -75,6 +76,7 @@ export class Graph {
     const name = this.#name();
     const rows = Object.entries(attributes).map(([key, value]) => {
       if (Array.isArray(value)) return Buffer.concat([text(1, key), ...value.map((v) => number(8, v)), number(20, 7)]);
+      if (typeof value === "string") return Buffer.concat([text(1, key), text(4, value), number(20, 3)]);
       if (typeof value === "object") return Buffer.concat([text(1, key), float(2, value.float), number(20, 1)]);
       return Buffer.concat([text(1, key), number(3, value), number(20, 2)]);
     });

@@ -6,6 +6,8 @@ export async function speaker(model, wasm, maxFrames) {
   const file = await readModelFile(model);
   const kernels = new WebAssembly.Instance(new WebAssembly.Module(wasm), {}).exports;
   const architecture = SPEAKER_ARCHITECTURES.indexOf(file.architecture);
+  const words = file.program;
+  new Int32Array(kernels.memory.buffer, kernels.speakerProgram(), words.length).set(words);
   if (!kernels.speakerReserve(architecture, maxFrames, file.frontEnd.floor))
     throw new Error(`no room for ${maxFrames} frames`);
   for (const [i, tensor] of file.network.tensors.entries()) {

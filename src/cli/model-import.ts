@@ -31,7 +31,7 @@ interface ImportOptions {
 export function modelFileCommands(model: Command): void {
   model
     .command("import")
-    .description("make a model file of a published network (ONNX): CAM++, or the ResNet34 of WeSpeaker")
+    .description("make a model file of a published network (ONNX): CAM++, ECAPA-TDNN, TitaNet, or the ResNet34 of WeSpeaker")
     .argument("<net.onnx>", "the network, with its weights inside")
     .requiredOption(
       "--speech <folder>",
@@ -81,7 +81,7 @@ async function importModel(path: string, options: ImportOptions): Promise<void> 
     })
     .finally(() => progress.stop());
   // What is no part of the network comes from the shipped model of the same kind.
-  const like = network.architecture === "campplus-1" ? "vivavoce-2" : "vivavoce-2-accurate";
+  const like = network.architecture === "resnet34-1" ? "vivavoce-2-accurate" : "vivavoce-2";
   const shipped = await readModelFile(await modelBytes(like));
   const description = {
     family: options.name ?? basename(options.out).replace(/\.vvm$/, ""),

@@ -23,12 +23,13 @@
 import { type FrontEnd, frontEndOf } from "./front-end.js";
 import { ModelFileError } from "./model-file-error.js";
 import {
-  type Dtype,
   isSpeakerArchitecture,
   SPEAKER_ARCHITECTURES,
   type SpeakerArchitecture,
   speakerTensors,
 } from "./speaker-tensors.js";
+import { tdnnNetworkOf, tdnnProgram, tdnnTensors } from "./tdnn-layers.js";
+import type { Dtype, TensorSpec } from "./tensor-spec.js";
 
 export { ModelFileError, type ModelFileErrorCode } from "./model-file-error.js";
 
@@ -65,6 +66,8 @@ export interface ModelFile {
   readonly network: ModelSection;
   readonly architecture: SpeakerArchitecture;
   readonly frontEnd: FrontEnd;
+  /** Of an architecture whose layers are described; empty of the others. */
+  readonly program: Int32Array;
   readonly sections: ReadonlyMap<string, ModelSection>;
   readonly voiceClass: VoiceClassAxis | null;
   /** What `training/` fitted, as it wrote it; `null` where the model has none. */
@@ -92,7 +95,8 @@ export async function readModelFile(given: Uint8Array): Promise<ModelFile> {
   const network = sections.get("network");
   if (!network) throw malformed("it has no section `network`");
   const architecture = architectureOf(network);
-  checkTensors(network, architecture);
+  const described = architecture === "tdnn-1" ? tdnnNetworkOf(network.description) : null;
+  checkTensors(network, architecture === "tdnn-1" ? tdnnTensors(described!) : speakerTensors(architecture));
   return {
     family: header.family,
     licence: header.licence,
@@ -101,6 +105,7 @@ export async function readModelFile(given: Uint8Array): Promise<ModelFile> {
     network,
     architecture,
     frontEnd: frontEndOf(record(network.description.frontEnd, "the front end")),
+    program: described ? tdnnProgram(described) : new Int32Array(),
     sections,
     voiceClass: readVoiceClass(sections.get("voice-class")),
     calibration: sections.get("calibration")?.description ?? null,
@@ -210,15 +215,14 @@ function readTensor(section: Uint8Array, from: number, sectionName: string, row:
 function architectureOf({ description }: ModelSection): SpeakerArchitecture {
   const { architecture } = description;
   if (isSpeakerArchitecture(architecture)) return architecture;
-  const known = SPEAKER_ARCHITECTURES.join(" and ");
+  const known = SPEAKER_ARCHITECTURES.join(", ");
   throw new ModelFileError(
     "OTHER_ARCHITECTURE",
     `the model's network is ${String(architecture)}, this engine runs ${known}`,
   );
 }
 
-function checkTensors(network: ModelSection, architecture: SpeakerArchitecture): void {
-  const wanted = speakerTensors(architecture);
+function checkTensors(network: ModelSection, wanted: readonly TensorSpec[]): void {
   if (network.tensors.length !== wanted.length) {
     throw malformed(`the network has ${network.tensors.length} tensors, not ${wanted.length}`);
   }

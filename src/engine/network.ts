@@ -1,12 +1,16 @@
 /** The speaker network (assembly/speaker): loaded once, then one window of features at a time becomes an embedding. */
 import { EngineError } from "./engine-error.js";
 import type { FrontEnd } from "./front-end.js";
-import { CAMPPLUS, EMBEDDED, NOT_FINITE, RESNET34, TOO_FEW_FRAMES } from "./gen/kernel-exports.js";
+import { CAMPPLUS, EMBEDDED, NOT_FINITE, RESNET34, TDNN, TOO_FEW_FRAMES } from "./gen/kernel-exports.js";
 import type { Kernels } from "./kernels.js";
 import type { SpeakerArchitecture } from "./speaker-tensors.js";
 import { windowSlackFrames } from "./stream-kernel.js";
 
-const architectures: Readonly<Record<SpeakerArchitecture, number>> = { "campplus-1": CAMPPLUS, "resnet34-1": RESNET34 };
+const architectures: Readonly<Record<SpeakerArchitecture, number>> = {
+  "campplus-1": CAMPPLUS,
+  "resnet34-1": RESNET34,
+  "tdnn-1": TDNN,
+};
 
 const refusals = new Map<number, string>([
   [TOO_FEW_FRAMES, "it is too short"],
@@ -23,6 +27,8 @@ export interface NetworkWeights {
 export interface SpeakerModel {
   readonly architecture: SpeakerArchitecture;
   readonly frontEnd: FrontEnd;
+  /** Of an architecture whose layers are described; empty of the others. */
+  readonly program: Int32Array;
   readonly weights: NetworkWeights;
 }
 
@@ -46,8 +52,11 @@ export class Network {
   readonly #kernels: Kernels;
 
   /** Reserves its slots: the kernels must not be sealed yet. */
-  constructor(kernels: Kernels, { architecture, frontEnd, weights }: SpeakerModel, windowFrames: number) {
+  constructor(kernels: Kernels, { architecture, frontEnd, program, weights }: SpeakerModel, windowFrames: number) {
     const { run } = kernels;
+    if (program.length > run.speakerProgramCapacity())
+      throw new EngineError("BAD_MODEL", `the network has a program of ${program.length} words, which is too long`);
+    kernels.write(run.speakerProgram(), new Uint8Array(program.buffer, program.byteOffset, program.byteLength));
     const kind = architectures[architecture];
     if (run.speakerReserve(kind, windowFrames + windowSlackFrames, frontEnd.floor) !== 1) {
       throw new EngineError("BAD_MODEL", `the kernels cannot run windows of ${windowFrames} frames`);

@@ -66,6 +66,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngi
     speaker: {
       architecture: model.architecture,
       frontEnd: model.frontEnd,
+      program: model.program,
       weights: weightsOf(model.network.tensors, shared),
     },
     windowFrames: Math.round(windowSeconds * 100),

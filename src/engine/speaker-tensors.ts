@@ -1,15 +1,11 @@
 /** The tensors of each speaker network in the order in which the kernels take them; each weights.ts of assembly/speaker walks the same layers. */
+import { convolution, type Dtype, dense, type TensorSpec, vector } from "./tensor-spec.js";
 
-export type Dtype = "i8" | "i16" | "f32";
-
-export interface TensorSpec {
-  readonly name: string;
-  readonly dtype: Dtype;
-  readonly shape: readonly number[];
-}
-
-/** In the kernels' order (assembly/speaker/abi.ts). */
-export const SPEAKER_ARCHITECTURES = ["campplus-1", "resnet34-1"] as const;
+/** Those whose tensors follow from their name. */
+export const FIXED_ARCHITECTURES = ["campplus-1", "resnet34-1"] as const;
+export type FixedArchitecture = (typeof FIXED_ARCHITECTURES)[number];
+/** In the kernels' order (assembly/speaker/abi.ts). The layers of the last are described in the model file (tdnn-layers.ts). */
+export const SPEAKER_ARCHITECTURES = [...FIXED_ARCHITECTURES, "tdnn-1"] as const;
 export type SpeakerArchitecture = (typeof SPEAKER_ARCHITECTURES)[number];
 
 export function isSpeakerArchitecture(value: unknown): value is SpeakerArchitecture {
@@ -21,25 +17,6 @@ const GROWTH = 32;
 const BOTTLENECK = 128;
 const CONTEXT = 64;
 const BLOCK_LAYERS = [12, 24, 16];
-
-const vector = (name: string, length: number): TensorSpec => ({ name, dtype: "f32", shape: [length] });
-
-/** Weights [outputs][taps][elements of a tap], then what turns sums into activations. */
-function convolution(name: string, dtype: Dtype, outputs: number, taps: number, run: number): TensorSpec[] {
-  return [
-    { name: `${name}.weight`, dtype, shape: [outputs, taps, run] },
-    vector(`${name}.gain`, outputs),
-    vector(`${name}.bias`, outputs),
-  ];
-}
-
-function dense(name: string, dtype: Dtype, outputs: number, inputs: number): TensorSpec[] {
-  return [
-    { name: `${name}.weight`, dtype, shape: [outputs, inputs] },
-    vector(`${name}.gain`, outputs),
-    vector(`${name}.bias`, outputs),
-  ];
-}
 
 function norm(name: string, channels: number): TensorSpec[] {
   return [
@@ -71,7 +48,7 @@ function denseLayer(name: string, channels: number): TensorSpec[] {
   ];
 }
 
-export function speakerTensors(architecture: SpeakerArchitecture): TensorSpec[] {
+export function speakerTensors(architecture: FixedArchitecture): TensorSpec[] {
   return architecture === "campplus-1" ? campplusTensors() : resnetTensors();
 }
 

@@ -78,9 +78,11 @@ export function findCampplus(graph: OnnxGraph): RecognizedNetwork | null {
     architecture: "campplus-1",
     rows: "mel",
     window: "povey",
+    unit: 1,
+    standardized: false,
     outputs: published,
     observed: observedIn(found),
-    quantize: (peaks) => quantize(found, peaks),
+    quantize: (peaks) => ({ tensors: quantize(found, peaks) }),
   };
 }
 

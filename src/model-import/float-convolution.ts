@@ -1,17 +1,34 @@
 import { ImportRefusal } from "./import-refusal.js";
 import type { FloatTensor, OnnxNode } from "./onnx.js";
 
-/** A convolution over one or two axes, one group, any strides, pads and dilations; one recording at a time. */
-export function convolve([x, weight, bias]: readonly FloatTensor[], { attributes }: OnnxNode): FloatTensor {
+/** A convolution over one or two axes, any groups, strides, pads and dilations; one recording at a time. */
+export function convolve([x, weight, bias]: readonly FloatTensor[], node: OnnxNode): FloatTensor {
+  const groups = node.attributes.get("group")?.integer ?? 1;
+  if (groups === 1) return convolveGroup([x, weight, bias], node);
+  const part = ({ shape, data }: FloatTensor, axis: number, g: number): FloatTensor => {
+    const run = data.length / groups;
+    return {
+      shape: shape.map((size, i) => (i === axis ? size / groups : size)),
+      data: data.subarray(g * run, (g + 1) * run),
+    };
+  };
+  const parts = Array.from({ length: groups }, (_, g) =>
+    convolveGroup([part(x!, 1, g), part(weight!, 0, g), ...(bias ? [part(bias, 0, g)] : [])], node),
+  );
+  const data = new Float32Array(parts.reduce((sum, one) => sum + one.data.length, 0));
+  for (const [g, one] of parts.entries()) data.set(one.data, g * one.data.length);
+  return { shape: parts[0]!.shape.map((size, axis) => (axis === 1 ? size * groups : size)), data };
+}
+
+function convolveGroup([x, weight, bias]: readonly (FloatTensor | undefined)[], { attributes }: OnnxNode): FloatTensor {
   const axes = x!.shape.length - 2;
   const given = (name: string, otherwise: number): number[] => {
     const values = [...(attributes.get(name)?.integers ?? [])];
     return values.length > 0 ? values : Array<number>(name === "pads" ? 2 * axes : axes).fill(otherwise);
   };
-  const group = attributes.get("group")?.integer ?? 1;
   const automatic = attributes.get("auto_pad")?.text ?? "NOTSET";
-  if (axes < 1 || axes > 2 || group !== 1 || x!.shape[0] !== 1 || automatic !== "NOTSET")
-    throw new ImportRefusal("the kernels have no Conv in groups, over three axes, or with auto_pad");
+  if (axes < 1 || axes > 2 || x!.shape[0] !== 1 || automatic !== "NOTSET")
+    throw new ImportRefusal("the kernels have no Conv over three axes, or with auto_pad");
   // A single axis is the second of two.
   const both = (values: readonly number[], first: number): [number, number] =>
     axes === 2 ? [values[0]!, values[1]!] : [first, values[0]!];

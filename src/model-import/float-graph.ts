@@ -14,22 +14,43 @@ export function checkOperators({ nodes }: OnnxGraph): void {
 
 /** The output of the graph. `see` is shown every tensor that is made on the way. */
 export function compute(
-  { nodes, constants, input, output }: OnnxGraph,
+  { nodes, constants, input, frames, output }: OnnxGraph,
   given: FloatTensor,
+  frameCount: number,
   see: (name: string, tensor: FloatTensor) => void = () => {},
 ): FloatTensor {
   const values = new Map<string, FloatTensor>([...constants, [input, given]]);
+  if (frames !== null) values.set(frames, { shape: [1], data: Float32Array.of(frameCount), integers: true });
   const lastUse = new Map<string, number>();
   for (const [i, node] of nodes.entries()) for (const name of node.inputs) lastUse.set(name, i);
   for (const [i, node] of nodes.entries()) {
-    const inputs = node.inputs.filter((name) => name !== "").map((name) => values.get(name)!);
-    const made = operators[node.type]!(inputs, node);
-    values.set(node.outputs[0]!, made);
-    see(node.outputs[0]!, made);
+    const inputs = node.inputs.map((name) => values.get(name)!);
+    const made = node.type === "Split" ? split(inputs, node) : [computed(inputs, node)];
+    for (const [k, name] of node.outputs.entries()) {
+      values.set(name, made[k]!);
+      see(name, made[k]!);
+    }
     for (const name of node.inputs) if (lastUse.get(name) === i && name !== output) values.delete(name);
   }
   return values.get(output)!;
 }
+
+/** Of whole numbers come whole numbers. */
+function computed(inputs: readonly FloatTensor[], node: OnnxNode): FloatTensor {
+  const made = operators[node.type]!(inputs, node);
+  const given = inputs.filter((input) => input !== undefined);
+  const integers =
+    node.type === "Cast"
+      ? wholeTypes.includes(integer(node, "to", 1))
+      : node.type === "Shape" || (given.length > 0 && given.every((input) => input.integers) && !isFloatFill(node));
+  if (!integers) return { shape: made.shape, data: made.data };
+  return { shape: made.shape, data: made.data.map(Math.trunc), integers };
+}
+
+/** INT32 and INT64 of TensorProto.DataType. */
+const wholeTypes = [6, 7];
+const isFloatFill = (node: OnnxNode) =>
+  node.type === "ConstantOfShape" && !node.attributes.get("value")?.tensor?.integers;
 
 const count = (shape: readonly number[]): number => shape.reduce((product, size) => product * size, 1);
 const tensor = (shape: readonly number[], data = new Float32Array(count(shape))): FloatTensor => ({ shape, data });
@@ -235,19 +256,23 @@ const averaged: Operator = ([x], node) => {
   return out;
 };
 
-const sliced: Operator = ([x, starts, ends, axes, steps], node) => {
-  if (!starts || !ends || steps?.data.some((step) => step !== 1))
+const sliced: Operator = ([x, starts, ends, axes, steps]) => {
+  if (!starts || !ends || steps?.data.some((step) => Math.abs(step) !== 1))
     throw new ImportRefusal("the kernels have no Slice with steps, or with its places as attributes");
   return [...starts.data].reduce((part, start, i) => {
     const axis = positive(axes?.data[i] ?? i, part.shape.length);
     const size = part.shape[axis]!;
     const place = (at: number) => Math.max(0, Math.min(size, at < 0 ? at + size : at));
+    if (steps?.data[i] === -1) {
+      // Exporters turn a list around with it: from the last to the first.
+      const indices = Float32Array.from({ length: size }, (_, k) => size - 1 - k);
+      return taken(part, indices, axis);
+    }
     const indices = Float32Array.from(
       { length: Math.max(0, place(ends.data[i]!) - place(start)) },
       (_, k) => place(start) + k,
     );
-    const gather: OnnxNode = { ...node, attributes: new Map([["axis", { integer: axis }]]) };
-    return gathered([part, tensor([indices.length], indices)], gather);
+    return taken(part, indices, axis);
   }, x!);
 };
 
@@ -273,24 +298,122 @@ const flattened: Operator = ([x], node) => {
   return { shape: [first, x!.data.length / first], data: x!.data };
 };
 
+/** The parts of a tensor along an axis, equal ones where no sizes are given. */
+function split([x, sizes]: readonly FloatTensor[], node: OnnxNode): FloatTensor[] {
+  const axis = positive(integer(node, "axis", 0), x!.shape.length);
+  const parts = node.outputs.length;
+  const equal = Array<number>(parts).fill(Math.ceil(x!.shape[axis]! / parts));
+  const lengths = sizes ? [...sizes.data] : integers(node, "split", equal);
+  let from = 0;
+  return lengths.map((length) => {
+    const places = Float32Array.from({ length: Math.min(length, x!.shape[axis]! - from) }, (_, k) => from + k);
+    from += length;
+    return taken(x!, places, axis);
+  });
+}
+
+/** What lies at these places along an axis. */
+const taken = (x: FloatTensor, places: Float32Array<ArrayBuffer>, axis: number): FloatTensor => {
+  const gather: OnnxNode = {
+    type: "Gather",
+    inputs: [],
+    outputs: [],
+    attributes: new Map([["axis", { integer: axis }]]),
+  };
+  return gathered([x, tensor([places.length], places)], gather);
+};
+
+/** Zeros, or what is there mirrored at its ends. */
+const padded: Operator = ([x, pads, value], node) => {
+  const mode = node.attributes.get("mode")?.text ?? "constant";
+  if (!pads || (mode !== "constant" && mode !== "reflect"))
+    throw new ImportRefusal(`the kernels have no Pad of mode ${mode}, or with its places as attributes`);
+  const rank = x!.shape.length;
+  return x!.shape.reduce((part, size, axis): FloatTensor => {
+    const [before, after] = [pads.data[axis]!, pads.data[axis + rank]!];
+    if (before === 0 && after === 0) return part;
+    const mirror = (at: number) => (at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at);
+    const places = Float32Array.from({ length: before + size + after }, (_, i) => mirror(i - before));
+    const isInside = (i: number) => i >= before && i < before + size;
+    if (mode === "reflect") return taken(part, places, axis);
+    const kept = taken(
+      part,
+      places.map((place, i) => (isInside(i) ? place : 0)),
+      axis,
+    );
+    const inner = count(part.shape.slice(axis + 1));
+    for (let i = 0; i < kept.data.length; i++)
+      if (!isInside(Math.floor(i / inner) % places.length)) kept.data[i] = value?.data[0] ?? 0;
+    return kept;
+  }, x!);
+};
+
+const softened: Operator = ([x], node) => {
+  const axis = positive(integer(node, "axis", -1), x!.shape.length);
+  const [outer, size, inner] = [count(x!.shape.slice(0, axis)), x!.shape[axis]!, count(x!.shape.slice(axis + 1))];
+  const out = tensor(x!.shape);
+  for (let o = 0; o < outer; o++)
+    for (let i = 0; i < inner; i++) {
+      const at = (k: number) => (o * size + k) * inner + i;
+      let [most, sum] = [Number.NEGATIVE_INFINITY, 0];
+      for (let k = 0; k < size; k++) most = Math.max(most, x!.data[at(k)]!);
+      for (let k = 0; k < size; k++) sum += Math.exp(x!.data[at(k)]! - most);
+      for (let k = 0; k < size; k++) out.data[at(k)] = Math.exp(x!.data[at(k)]! - most) / sum;
+    }
+  return out;
+};
+
+const clipped: Operator = ([x, low, high], node) => {
+  const least = low?.data[0] ?? node.attributes.get("min")?.float ?? Number.NEGATIVE_INFINITY;
+  const most = high?.data[0] ?? node.attributes.get("max")?.float ?? Number.POSITIVE_INFINITY;
+  return { shape: x!.shape, data: x!.data.map((value) => Math.min(most, Math.max(least, value))) };
+};
+
+const ranged: Operator = ([from, to, by]) => {
+  const length = Math.max(0, Math.ceil((to!.data[0]! - from!.data[0]!) / by!.data[0]!));
+  return tensor(
+    [length],
+    Float32Array.from({ length }, (_, i) => from!.data[0]! + i * by!.data[0]!),
+  );
+};
+
+/** Of [1][channels][…], as a mean over all axes behind the channels asks for it. */
+const overTime = ({ shape }: FloatTensor): OnnxNode => ({
+  type: "ReduceMean",
+  inputs: [],
+  outputs: [],
+  attributes: new Map([["axes", { integers: shape.slice(2).map((_, i) => i + 2) }]]),
+});
+
 const operators: Readonly<Record<string, Operator>> = {
   Add: paired((x, y) => x + y),
+  And: paired((x, y) => (x && y ? 1 : 0)),
   AveragePool: averaged,
   BatchNormalization: normalized,
   Cast: ([x]) => x!,
+  Clip: clipped,
   Concat: concatenated,
   ConstantOfShape: filled,
   Conv: convolve,
   Div: paired((x, y) => x / y),
   Equal: paired((x, y) => (x === y ? 1 : 0)),
+  Exp: each(Math.exp),
   Expand: expanded,
   Flatten: flattened,
   Gather: gathered,
   Gemm: gemm,
+  GlobalAveragePool: ([x]) => reduced(0, add, (sum, n) => sum / n)([x!], overTime(x!)),
   Identity: ([x]) => x!,
+  Less: paired((x, y) => (x < y ? 1 : 0)),
   MatMul: ([a, b]) => product(a!, b!, false, false),
+  Max: paired(Math.max),
+  Min: paired(Math.min),
   Mul: paired((x, y) => x * y),
+  Neg: each((x) => -x),
+  Not: each((x) => (x ? 0 : 1)),
+  Pad: padded,
   Pow: paired((x, y) => x ** y),
+  Range: ranged,
   ReduceMean: reduced(0, add, (sum, n) => sum / n),
   ReduceProd: reduced(1, multiply, asItIs),
   ReduceSum: reduced(0, add, asItIs),
@@ -299,9 +422,12 @@ const operators: Readonly<Record<string, Operator>> = {
   Shape: ([x]) => tensor([x!.shape.length], Float32Array.from(x!.shape)),
   Sigmoid: each((x) => 1 / (1 + Math.exp(-x))),
   Slice: sliced,
+  Softmax: softened,
+  Split: (inputs, node) => split(inputs, node)[0]!,
   Sqrt: each(Math.sqrt),
   Squeeze: squeezed,
   Sub: paired((x, y) => x - y),
+  Tanh: each(Math.tanh),
   Transpose: transposed,
   Unsqueeze: unsqueezed,
   Where: chosen,

@@ -5,14 +5,16 @@ import { Network, weightsOf } from "../engine/network.js";
 import { compileKernels } from "../engine/platform.js";
 import { type SpeakerArchitecture, speakerTensors } from "../engine/speaker-tensors.js";
 import { StreamKernel } from "../engine/stream-kernel.js";
+import { tdnnNetworkOf, tdnnProgram, tdnnTensors } from "../engine/tdnn-layers.js";
 import { findCampplus } from "./campplus.js";
+import { findEcapa } from "./ecapa.js";
 import { checkOperators, compute } from "./float-graph.js";
 import { ImportRefusal } from "./import-refusal.js";
 import { sectionBytes, tensorBytes } from "./model-writer.js";
-import type { RecognizedNetwork } from "./network.js";
-import { type FloatTensor, readOnnx } from "./onnx.js";
-import type { NamedTensor } from "./quantize.js";
+import type { QuantizedNetwork, RecognizedNetwork } from "./network.js";
+import { type FloatTensor, type OnnxGraph, readOnnx } from "./onnx.js";
 import { findResnet34 } from "./resnet34.js";
+import { findTitanet } from "./titanet.js";
 
 export interface Speech {
   readonly samples: Float32Array;
@@ -43,7 +45,7 @@ const leastMedian = 0.99;
 /** As the published networks were trained: nothing is added to the powers. */
 const frontEndOf = ({ rows }: RecognizedNetwork): FrontEnd => ({ rows, floor: 0 });
 
-const describedFrontEnd = ({ window }: RecognizedNetwork) => ({
+const describedFrontEnd = ({ window, unit, standardized }: RecognizedNetwork) => ({
   rateHz: 16000,
   frameSamples: 400,
   shiftSamples: 160,
@@ -52,10 +54,12 @@ const describedFrontEnd = ({ window }: RecognizedNetwork) => ({
   highHz: 8000,
   preemphasis: 0.97,
   window,
+  logarithm: unit === 1 ? "natural" : "decibels",
   fftPoints: 512,
   floor: 2 ** -23,
   relativeFloor: 0,
   mean: "removed over the window",
+  deviation: standardized ? "one over the window" : "as it is",
 });
 
 export async function importNetwork(
@@ -65,10 +69,10 @@ export async function importNetwork(
 ): Promise<ImportedNetwork> {
   const graph = readOnnx(onnx);
   checkOperators(graph);
-  const network = findCampplus(graph) ?? findResnet34(graph);
+  const network = findCampplus(graph) ?? findResnet34(graph) ?? findEcapa(graph) ?? findTitanet(graph);
   if (!network)
     throw new ImportRefusal(
-      "the network is none that the kernels run: CAM++ and the ResNet34 of WeSpeaker can be imported",
+      "the network is none that the kernels run: CAM++, ECAPA-TDNN, TitaNet and the ResNet34 of WeSpeaker can be imported",
     );
   const module = await compileKernels();
   const windows = await speechWindows(module, network, speech);
@@ -79,7 +83,7 @@ export async function importNetwork(
   const peaks = new Map<string, Float64Array>(network.observed.map((name) => [name, new Float64Array()]));
   const published: Float32Array[] = [];
   for (const [i, features] of windows.entries()) {
-    const output = compute(graph, withoutMean(features), (name, tensor) => {
+    const output = compute(graph, asPublished(features, network, graph), features.length / bins, (name, tensor) => {
       if (peaks.has(name)) peaks.set(name, raised(peaks.get(name)!, tensor));
     });
     if (output.data.length !== network.outputs)
@@ -87,17 +91,17 @@ export async function importNetwork(
     published.push(output.data);
     onProgress(i + 1, windows.length);
   }
-  const tensors = network.quantize((name) => peaks.get(name)!);
+  const quantized = network.quantize((name) => peaks.get(name)!);
   const { architecture } = network;
-  assertAsTheKernelsTakeThem(tensors, architecture);
-  const likeness = likenessOf(published, embedded(module, network, tensors, windows));
+  assertAsTheKernelsTakeThem(quantized, architecture);
+  const likeness = likenessOf(published, embedded(module, network, quantized, windows));
   if (!(likeness.median >= leastMedian))
     throw new ImportRefusal(
       `the kernels do not follow this network: the median cosine to it is ${likeness.median.toFixed(4)}, at least ${leastMedian} expected`,
     );
   const section = sectionBytes(
-    { architecture, dimensions, windowSeconds, frontEnd: describedFrontEnd(network) },
-    tensors,
+    { architecture, dimensions, windowSeconds, frontEnd: describedFrontEnd(network), ...quantized.layers },
+    quantized.tensors,
   );
   return { section, architecture, dimensions, windows: windows.length, likeness };
 }
@@ -121,15 +125,19 @@ async function speechWindows(
   return found;
 }
 
-function withoutMean(features: Float32Array): FloatTensor {
+/** The mean over time removed, in the units and the order of the network's features. */
+function asPublished(features: Float32Array, network: RecognizedNetwork, { inputShape }: OnnxGraph): FloatTensor {
   const frames = features.length / bins;
-  const data = features.slice();
+  const data = new Float32Array(features.length);
+  const isTurned = inputShape[1] === bins && inputShape[2] !== bins;
   for (let bin = 0; bin < bins; bin++) {
-    let sum = 0;
-    for (let i = bin; i < data.length; i += bins) sum += data[i]!;
-    for (let i = bin; i < data.length; i += bins) data[i]! -= sum / frames;
+    const values = Float64Array.from({ length: frames }, (_, t) => features[t * bins + bin]!);
+    const mean = values.reduce((sum, x) => sum + x, 0) / frames;
+    const deviation = Math.sqrt(values.reduce((sum, x) => sum + (x - mean) ** 2, 0) / (frames - 1));
+    const scale = network.standardized ? 1 / (deviation + 1e-5) : network.unit;
+    for (let t = 0; t < frames; t++) data[isTurned ? bin * frames + t : t * bins + bin] = (values[t]! - mean) * scale;
   }
-  return { shape: [1, frames, bins], data };
+  return { shape: isTurned ? [1, bins, frames] : [1, frames, bins], data };
 }
 
 /** The largest value of each channel of [1][channels][…]. */
@@ -143,9 +151,11 @@ function raised(before: Float64Array, { shape, data }: FloatTensor): Float64Arra
   });
 }
 
-function assertAsTheKernelsTakeThem(tensors: readonly NamedTensor[], architecture: SpeakerArchitecture): void {
-  const wanted = speakerTensors(architecture).map(({ name, dtype, shape }) => `${name} ${dtype} ${shape.join()}`);
-  const made = tensors.map(({ name, dtype, shape }) => `${name} ${dtype} ${shape.join()}`);
+function assertAsTheKernelsTakeThem({ tensors, layers }: QuantizedNetwork, architecture: SpeakerArchitecture): void {
+  const specs = architecture === "tdnn-1" ? tdnnTensors(tdnnNetworkOf({ ...layers })) : speakerTensors(architecture);
+  const [wanted, made] = [specs, tensors].map((list) =>
+    list.map(({ name, dtype, shape }) => `${name} ${dtype} ${shape.join()}`),
+  ) as [string[], string[]];
   const at = wanted.findIndex((one, i) => one !== made[i]);
   if (at >= 0 || made.length !== wanted.length)
     throw new Error(`tensor ${at} is ${made[at]}, the kernels take ${wanted[at]}`);
@@ -154,7 +164,7 @@ function assertAsTheKernelsTakeThem(tensors: readonly NamedTensor[], architectur
 function embedded(
   module: WebAssembly.Module,
   recognized: RecognizedNetwork,
-  tensors: readonly NamedTensor[],
+  { tensors, layers }: QuantizedNetwork,
   windows: readonly Float32Array[],
 ): Float32Array[] {
   const kernels = new Kernels(module);
@@ -163,7 +173,9 @@ function embedded(
     (bytes) => new Uint8Array(bytes),
   );
   const { architecture } = recognized;
-  const network = new Network(kernels, { architecture, frontEnd: frontEndOf(recognized), weights }, windowFrames);
+  const program = layers ? tdnnProgram(layers) : new Int32Array();
+  const frontEnd = frontEndOf(recognized);
+  const network = new Network(kernels, { architecture, frontEnd, program, weights }, windowFrames);
   kernels.run.seal();
   return windows.map((features) => network.embed(features));
 }

@@ -5,6 +5,8 @@ import { ImportRefusal } from "./import-refusal.js";
 export interface FloatTensor {
   readonly shape: readonly number[];
   readonly data: Float32Array;
+  /** Whole numbers, such as shapes: they are divided without a rest. */
+  readonly integers?: boolean;
 }
 
 export interface OnnxNode {
@@ -26,8 +28,12 @@ export interface OnnxGraph {
   /** In the order in which they are computed. */
   readonly nodes: readonly OnnxNode[];
   readonly constants: ReadonlyMap<string, FloatTensor>;
-  /** The first that is no constant. */
+  /** The first that is no constant, and its sizes; 0 where one is not fixed. */
   readonly input: string;
+  readonly inputShape: readonly number[];
+  /** Where there is a second: how many frames the first has. */
+  readonly frames: string | null;
+  /** The embedding. */
   readonly output: string;
 }
 
@@ -73,7 +79,7 @@ const int64 = (reader: BinaryReader): number => Number(reader.int64());
 function readGraph(bytes: Uint8Array): OnnxGraph {
   const nodes: OnnxNode[] = [];
   const constants = new Map<string, FloatTensor>();
-  const inputs: string[] = [];
+  const inputs: { name: string; shape: readonly number[] }[] = [];
   const outputs: string[] = [];
   eachField(bytes, {
     1: (reader) => nodes.push(readNode(reader.bytes())),
@@ -81,22 +87,40 @@ function readGraph(bytes: Uint8Array): OnnxGraph {
       const { name, tensor } = readTensor(reader.bytes());
       constants.set(name, tensor);
     },
-    11: (reader) => inputs.push(nameOf(reader.bytes())),
-    12: (reader) => outputs.push(nameOf(reader.bytes())),
+    11: (reader) => inputs.push(readValue(reader.bytes())),
+    12: (reader) => outputs.push(readValue(reader.bytes()).name),
   });
   for (const { type, outputs: made, attributes } of nodes) {
     const value = attributes.get("value")?.tensor;
     if (type === "Constant" && value) constants.set(made[0]!, value);
   }
-  const input = inputs.find((name) => !constants.has(name));
-  if (input === undefined || outputs.length === 0) throw new ImportRefusal("the graph has no input or no output");
-  return { nodes: nodes.filter(({ type }) => type !== "Constant"), constants, input, output: outputs[0]! };
+  const [first, second] = inputs.filter(({ name }) => !constants.has(name));
+  if (first === undefined || outputs.length === 0) throw new ImportRefusal("the graph has no input or no output");
+  return {
+    nodes: nodes.filter(({ type }) => type !== "Constant"),
+    constants,
+    input: first.name,
+    inputShape: first.shape,
+    frames: second?.name ?? null,
+    // Some networks put out what they were trained by, besides.
+    output: outputs.find((name) => /emb/i.test(name)) ?? outputs[0]!,
+  };
 }
 
-function nameOf(bytes: Uint8Array): string {
+/** Name and sizes of an input or output. */
+function readValue(bytes: Uint8Array): { name: string; shape: readonly number[] } {
+  const shape: number[] = [];
   let name = "";
-  eachField(bytes, { 1: (reader) => (name = reader.string()) });
-  return name;
+  const within = (field: number, read: FieldReader): FieldReader => {
+    return (reader) => eachField(reader.bytes(), { [field]: read });
+  };
+  const dimension: FieldReader = (reader) => {
+    let size = 0;
+    eachField(reader.bytes(), { 1: (value) => (size = int64(value)) });
+    shape.push(size);
+  };
+  eachField(bytes, { 1: (reader) => (name = reader.string()), 2: within(1, within(2, within(1, dimension))) });
+  return { name, shape };
 }
 
 function readNode(bytes: Uint8Array): OnnxNode {
@@ -161,7 +185,8 @@ function readTensor(bytes: Uint8Array): { name: string; tensor: FloatTensor } {
   const data = raw === null ? Float32Array.from(values) : rawValues(raw, type, name);
   if (data.length !== shape.reduce((product, size) => product * size, 1))
     throw new ImportRefusal(`tensor ${name} has ${data.length} numbers, not those of its shape ${shape.join(" × ")}`);
-  return { name, tensor: { shape, data } };
+  const integers = type === INT32 || type === INT64;
+  return { name, tensor: { shape, data, ...(integers && { integers }) } };
 }
 
 function rawValues(raw: Uint8Array, type: number, name: string): Float32Array {

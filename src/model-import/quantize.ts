@@ -4,7 +4,7 @@
  * of a weight matrix are balanced first, so that no channel wastes the bits of the others. training/export.py does the same,
  * and rounds with second moments besides.
  */
-import type { Dtype } from "../engine/speaker-tensors.js";
+import type { Dtype } from "../engine/tensor-spec.js";
 import { ImportRefusal } from "./import-refusal.js";
 
 export interface NamedTensor {
@@ -81,8 +81,10 @@ export interface Held {
   readonly inSteps: ArrayLike<number>;
   readonly outSteps: ArrayLike<number>;
   readonly most: number;
-  /** The largest input; inputs of `wordHigh` may be negative. */
+  /** The largest input. */
   readonly high: number;
+  /** Whether inputs may be negative; those of `wordHigh` may unless told. */
+  readonly signed?: boolean;
   /** So many times the sums must stay below 2^31. */
   readonly times?: number;
 }
@@ -90,15 +92,15 @@ export interface Held {
 /** Weight, gain and bias of a layer, in this order. */
 export function quantized(name: string, shape: readonly number[], { weight, bias }: Layer, held: Held): NamedTensor[] {
   const { outputs, inputs, data } = weight;
-  const { inSteps, outSteps, most, high, times = 1 } = held;
+  const { inSteps, outSteps, most, high, signed = high === wordHigh, times = 1 } = held;
   const values = new Float64Array(outputs * inputs);
   const gain = new Float64Array(outputs);
   for (let o = 0; o < outputs; o++) {
     const row = data.subarray(o * inputs, (o + 1) * inputs).map((w, i) => w * inSteps[i]!);
     const peak = row.reduce((found, w) => Math.max(found, Math.abs(w)), least);
-    const step = Math.max(peak / most, (largestSum(row, high) * times) / (2 ** 31 * 0.99));
+    const step = Math.max(peak / most, (largestSum(row, high, signed) * times) / (2 ** 31 * 0.99));
     for (let i = 0; i < inputs; i++) values[o * inputs + i] = clamp(roundEven(row[i]! / step), most);
-    if (largestSum(values.subarray(o * inputs, (o + 1) * inputs), high) * times >= 2 ** 31)
+    if (largestSum(values.subarray(o * inputs, (o + 1) * inputs), high, signed) * times >= 2 ** 31)
       throw new ImportRefusal(`the sums of ${name} may exceed 32 bits`);
     gain[o] = step / outSteps[o]!;
   }
@@ -115,13 +117,13 @@ export function quantized(name: string, shape: readonly number[], { weight, bias
 }
 
 /** Of inputs 0..high, or of inputs -high..high where they may be negative. */
-function largestSum(row: Float64Array, high: number): number {
+function largestSum(row: Float64Array, high: number, signed: boolean): number {
   let [positive, negative] = [0, 0];
   for (const w of row) {
     if (w > 0) positive += w;
     else negative -= w;
   }
-  return high * (high === wordHigh ? positive + negative : Math.max(positive, negative));
+  return high * (signed ? positive + negative : Math.max(positive, negative));
 }
 
 const clamp = (value: number, most: number): number => Math.max(-most, Math.min(most, value));

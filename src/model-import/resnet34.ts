@@ -63,12 +63,14 @@ export function findResnet34(graph: OnnxGraph): RecognizedNetwork | null {
     architecture: "resnet34-1",
     rows: "hamming",
     window: "hamming",
+    unit: 1,
+    standardized: false,
     outputs: dimensions,
     observed: [
       ...blocks.flatMap(({ input, between, shortcut }) => [input, between, ...(shortcut ? [shortcut.output] : [])]),
       last,
     ],
-    quantize: (peaks) => quantize(found, peaks),
+    quantize: (peaks) => ({ tensors: quantize(found, peaks) }),
   };
 }
 

@@ -3,7 +3,8 @@
  * that a trained network has. Golden hashes made with it do not change when the shipped model does.
  */
 import { createHash } from "node:crypto";
-import { type SpeakerArchitecture, speakerTensors, type TensorSpec } from "../../src/engine/speaker-tensors.js";
+import { type FixedArchitecture, speakerTensors } from "../../src/engine/speaker-tensors.js";
+import type { TensorSpec } from "../../src/engine/tensor-spec.js";
 import { random } from "../voice.js";
 
 interface Written {
@@ -65,7 +66,7 @@ function values({ name, dtype, shape }: TensorSpec, inputs: number, next: () => 
 const networks = new Map<string, Buffer>();
 
 /** Seven million weights take a second to draw: once is enough. */
-function networkSection(seed: number, architecture: SpeakerArchitecture): Buffer {
+function networkSection(seed: number, architecture: FixedArchitecture): Buffer {
   const key = `${architecture} ${seed}`;
   let bytes = networks.get(key);
   if (!bytes) {
@@ -77,7 +78,7 @@ function networkSection(seed: number, architecture: SpeakerArchitecture): Buffer
   return bytes;
 }
 
-function network(seed: number, architecture: SpeakerArchitecture): Written[] {
+function network(seed: number, architecture: FixedArchitecture): Written[] {
   const next = random(seed);
   let inputs = 1;
   return speakerTensors(architecture).map((spec) => {
@@ -136,7 +137,7 @@ export const plainCalibration = {
 
 export interface RandomModel {
   readonly seed?: number;
-  readonly architecture?: SpeakerArchitecture;
+  readonly architecture?: FixedArchitecture;
   readonly attacks?: readonly string[];
   /** What the attack networks call themselves, in place of what they are. */
   readonly attackArchitecture?: string;

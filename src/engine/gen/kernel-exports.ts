@@ -4,6 +4,7 @@ export const EMBEDDED = 0;
 export const NOT_FINITE = 4;
 export const NOT_LOADED = 1;
 export const RESNET34 = 1;
+export const TDNN = 2;
 export const TOO_FEW_FRAMES = 2;
 export const TOO_MANY_FRAMES = 3;
 export const PLAYBACK = 1;
@@ -92,6 +93,8 @@ export interface KernelExports {
   speakerFeatures(): number;
   speakerMaxFrames(): number;
   speakerMinFrames(): number;
+  speakerProgram(): number;
+  speakerProgramCapacity(): number;
   speakerReady(): number;
   speakerReserve(kind: number, maxFrames: number, floor: number): number;
   speakerStaging(): number;

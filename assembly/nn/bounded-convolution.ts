@@ -1,0 +1,42 @@
+/**
+ * Convolutions whose outputs are kept between two values of their own for each channel. A rectifier is the bound 0 below; a batch norm
+ * behind a rectifier, y = g · max(0, z) + b, is z scaled by g and moved by b, kept above b (below b where g is negative): it costs nothing.
+ */
+import { Convolution, TILES, multiply, nearest, packedBytes } from "./convolution";
+
+/** Bounds f32[outputs], within ±32767. */
+@unmanaged
+export class Bounds {
+  low: usize;
+  high: usize;
+}
+
+/** `convolve` of stride 1 through `bias` (the layer's own, or another) and bounds; the layer's low and high are not read. */
+export function convolveBounded(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, dilation: i32, layer: Convolution, bias: usize, bounds: Bounds): void {
+  for (let o = 0; o < layer.outputs; o += 8) {
+    panel(out + (<usize>o << 1), outStep, x, xStep, xStep * dilation, frames, layer, o, bias, bounds);
+  }
+}
+
+/** Eight outputs from output `o` on. */
+function panel(out: usize, outStep: usize, x: usize, xStep: usize, tapStep: usize, frames: i32, layer: Convolution, o: i32, bias: usize, bounds: Bounds): void {
+  const bytes = <usize>layer.run << 1;
+  const weights = layer.weights + packedBytes(o, layer.taps, layer.run);
+  const at = <usize>o << 2;
+  const g0 = v128.load(layer.gain + at);
+  const g1 = v128.load(layer.gain + at, 16);
+  const b0 = v128.load(bias + at);
+  const b1 = v128.load(bias + at, 16);
+  const low0 = v128.load(bounds.low + at);
+  const low1 = v128.load(bounds.low + at, 16);
+  const high0 = v128.load(bounds.high + at);
+  const high1 = v128.load(bounds.high + at, 16);
+  for (; frames > 0; frames -= 4, x += xStep << 2) {
+    multiply(TILES, x, xStep, frames, tapStep, layer.taps, bytes, weights);
+    for (let sums = TILES, end = TILES + <usize>min(frames, 4) * 32; sums < end; sums += 32, out += outStep) {
+      const y0 = f32x4.add(f32x4.mul(f32x4.convert_i32x4_s(v128.load(sums)), g0), b0);
+      const y1 = f32x4.add(f32x4.mul(f32x4.convert_i32x4_s(v128.load(sums, 16)), g1), b1);
+      v128.store(out, i16x8.narrow_i32x4_s(nearest(y0, low0, high0), nearest(y1, low1, high1)));
+    }
+  }
+}

@@ -1,0 +1,110 @@
+/** The network's weights: `createWeights` walks the steps of the program, which is the order of the model file, and gives each tensor a place. */
+import { create, reserve } from "../../memory";
+import { Bounds } from "../../nn/bounded-convolution";
+import { Convolution } from "../../nn/convolution";
+import { Dense } from "../../nn/dense";
+import { Loading, createConvolution, createDense, createDepthwise, expectCopy } from "../../nn/loading";
+import { CONCATENATION_HIGH, DIMENSIONS } from "../config";
+import { ADD, ATTENTION, CONTEXT, CONVOLUTION, DEPTHWISE, GATE, MAP, SECOND, Step, WORDS, stepAt, stepCount } from "./program";
+
+/** A convolution and what its outputs are kept to. */
+@unmanaged
+export class Bounded {
+  convolution: Convolution;
+  bounds: Bounds;
+}
+
+/** f32[channels]: steps of each input in steps of the output. */
+@unmanaged
+export class Sum {
+  first: usize;
+  second: usize;
+}
+
+/** gain and added: steps of what is gated, and of what is added, in steps of the output. */
+@unmanaged
+export class Gate {
+  squeeze: Dense;
+  excite: Dense;
+  gains: Sum;
+}
+
+@unmanaged
+export class Attention {
+  /** Of mean and deviation over all frames; 0 where frames stand alone. */
+  context: Dense | null;
+  hidden: Bounded;
+  /** f32[hidden]: steps of what the hyperbolic tangent is taken of. */
+  hiddenStep: usize;
+  score: Convolution;
+  /** f32[channels] */
+  scoreStep: usize;
+}
+
+/** What step i of the program works with, by its kind: Bounded, Convolution, Sum, Gate, Attention or Dense. */
+@unmanaged
+export class Weights {
+  steps: usize;
+}
+
+export function weightsOfStep(w: Weights, i: i32): usize {
+  return load<usize>(w.steps + (<usize>i << 2));
+}
+
+function createVector(loading: Loading, length: i32): usize {
+  const place = reserve(<usize>length << 2);
+  expectCopy(loading, place, length << 2);
+  return place;
+}
+
+function createBounded(loading: Loading, outputs: i32, taps: i32, inputs: i32, words: bool): Bounded {
+  const b = create<Bounded>();
+  b.convolution = createConvolution(loading, outputs, taps, inputs, words, 0, 0);
+  b.bounds = create<Bounds>();
+  b.bounds.low = createVector(loading, outputs);
+  b.bounds.high = createVector(loading, outputs);
+  return b;
+}
+
+function createSum(loading: Loading, channels: i32, second: bool): Sum {
+  const s = create<Sum>();
+  s.first = createVector(loading, channels);
+  s.second = second ? createVector(loading, channels) : 0;
+  return s;
+}
+
+function createGate(loading: Loading, step: Step): Gate {
+  const g = create<Gate>();
+  g.squeeze = createDense(loading, step.outputs, step.inputs, false);
+  g.excite = createDense(loading, step.inputs, step.outputs, false);
+  g.gains = createSum(loading, step.inputs, (step.flags & SECOND) != 0);
+  return g;
+}
+
+function createAttention(loading: Loading, step: Step): Attention {
+  const a = create<Attention>();
+  a.context = step.flags & CONTEXT ? createDense(loading, step.outputs, 2 * step.inputs, false) : null;
+  a.hidden = createBounded(loading, step.outputs, 1, step.inputs, false);
+  a.hiddenStep = createVector(loading, step.outputs);
+  a.score = createConvolution(loading, step.inputs, 1, step.outputs, false, -CONCATENATION_HIGH, CONCATENATION_HIGH);
+  a.scoreStep = createVector(loading, step.inputs);
+  return a;
+}
+
+function createStep(loading: Loading, step: Step): usize {
+  const words = (step.flags & WORDS) != 0;
+  if (step.kind == CONVOLUTION) return changetype<usize>(createBounded(loading, step.outputs, step.taps, step.inputs, words));
+  if (step.kind == DEPTHWISE) return changetype<usize>(createDepthwise(loading, step.inputs, step.taps, -CONCATENATION_HIGH, CONCATENATION_HIGH));
+  if (step.kind == ADD) return changetype<usize>(createSum(loading, step.inputs, (step.flags & SECOND) != 0));
+  if (step.kind == GATE) return changetype<usize>(createGate(loading, step));
+  if (step.kind == ATTENTION) return changetype<usize>(createAttention(loading, step));
+  if (step.kind == MAP) return changetype<usize>(createDense(loading, DIMENSIONS, step.inputs, true));
+  return unreachable();
+}
+
+export function createWeights(loading: Loading): Weights {
+  const w = create<Weights>();
+  w.steps = reserve(<usize>stepCount() << 2);
+  for (let i = 0; i < stepCount(); i++) store<usize>(w.steps + (<usize>i << 2), createStep(loading, stepAt(i)));
+  return w;
+}

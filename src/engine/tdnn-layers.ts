@@ -1,0 +1,241 @@
+/**
+ * Networks over time whose layers the model file describes (`tdnn-1`): ECAPA-TDNN, TitaNet and their kin, of any width. A line is a run of
+ * frames of so many channels; line 0 holds the features. Each layer reads channels of one line, or of two, and writes channels of another.
+ * What is described is checked here, once: the kernels (assembly/speaker/tdnn) trust the program that is made of it.
+ */
+import { ModelFileError } from "./model-file-error.js";
+import { convolution, dense, type TensorSpec, vector } from "./tensor-spec.js";
+
+/** Channels of a line, from `channel` on. */
+export interface Place {
+  readonly line: number;
+  readonly channel: number;
+}
+
+interface Convolved {
+  readonly name: string;
+  readonly from: Place;
+  readonly to: Place;
+  readonly inputs: number;
+  readonly taps: number;
+  readonly dilation: number;
+  /** What stands before the first frame and behind the last: zeros, or the frames mirrored. */
+  readonly mirrored: boolean;
+}
+
+export type TdnnLayer =
+  | (Convolved & { readonly kind: "convolution"; readonly outputs: number; readonly words: boolean })
+  /** Channel by channel. */
+  | (Convolved & { readonly kind: "depthwise" })
+  /** Without a second a copy. */
+  | {
+      readonly kind: "add";
+      readonly name: string;
+      readonly from: Place;
+      readonly second: Place | null;
+      readonly to: Place;
+      readonly inputs: number;
+    }
+  /** Squeeze and excitation; then `second` is added, and the sum rectified, where the layer says so. */
+  | {
+      readonly kind: "gate";
+      readonly name: string;
+      readonly from: Place;
+      readonly second: Place | null;
+      readonly to: Place;
+      readonly inputs: number;
+      readonly hidden: number;
+      readonly rectified: boolean;
+    }
+  /** Attentive statistics, `context`: with mean and deviation over all frames. */
+  | {
+      readonly kind: "attention";
+      readonly name: string;
+      readonly from: Place;
+      readonly inputs: number;
+      readonly hidden: number;
+      readonly context: boolean;
+    }
+  /** To the embedding. */
+  | { readonly kind: "map"; readonly name: string; readonly inputs: number };
+
+export interface TdnnNetwork {
+  /** Channels of each line. */
+  readonly lines: readonly number[];
+  readonly layers: readonly TdnnLayer[];
+  /** Every bin of the features is divided by its deviation over the window. */
+  readonly standardized: boolean;
+}
+
+/** assembly/speaker/tdnn/program.ts */
+const mostLines = 16;
+const mostLayers = 256;
+const mostChannels = 16384;
+const mostTaps = 64;
+/** Below the shortest window, so that frames can be mirrored. */
+const mostBorder = 48;
+const bins = 80;
+const dimensions = 256;
+
+const kinds = ["convolution", "depthwise", "add", "gate", "attention", "map"] as const;
+const flags = { mirrored: 1, words: 2, rectified: 4, context: 8, second: 16 } as const;
+
+/** Tensors in the order in which the kernels take them; assembly/speaker/tdnn/weights.ts walks the same layers. */
+export function tdnnTensors({ layers }: TdnnNetwork): TensorSpec[] {
+  return layers.flatMap(tensorsOf);
+}
+
+function tensorsOf(layer: TdnnLayer): TensorSpec[] {
+  const { name, inputs } = layer;
+  switch (layer.kind) {
+    case "convolution":
+      return bounded(name, layer.words ? "i16" : "i8", layer.outputs, layer.taps, inputs);
+    case "depthwise":
+      return [
+        { name: `${name}.weight`, dtype: "i16", shape: [layer.taps, inputs] },
+        vector(`${name}.gain`, inputs),
+        vector(`${name}.bias`, inputs),
+      ];
+    case "add":
+      return sum(name, inputs, layer.second);
+    case "gate":
+      return [
+        ...dense(`${name}.squeeze`, "i8", layer.hidden, inputs),
+        ...dense(`${name}.excite`, "i8", inputs, layer.hidden),
+        ...sum(name, inputs, layer.second),
+      ];
+    case "attention":
+      return [
+        ...(layer.context ? dense(`${name}.context`, "i8", layer.hidden, 2 * inputs) : []),
+        ...bounded(`${name}.hidden`, "i8", layer.hidden, 1, inputs),
+        vector(`${name}.hidden.step`, layer.hidden),
+        ...convolution(`${name}.score`, "i8", inputs, 1, layer.hidden),
+        vector(`${name}.score.step`, inputs),
+      ];
+    case "map":
+      return dense(name, "i16", dimensions, inputs);
+  }
+}
+
+const bounded = (name: string, dtype: "i8" | "i16", outputs: number, taps: number, inputs: number): TensorSpec[] => [
+  ...convolution(name, dtype, outputs, taps, inputs),
+  vector(`${name}.low`, outputs),
+  vector(`${name}.high`, outputs),
+];
+
+const sum = (name: string, channels: number, second: Place | null): TensorSpec[] =>
+  [`${name}.first`, ...(second ? [`${name}.second`] : [])].map((one) => vector(one, channels));
+
+const borderOf = (layer: TdnnLayer): number =>
+  layer.kind === "convolution" || layer.kind === "depthwise" ? (layer.dilation * (layer.taps - 1)) / 2 : 0;
+
+/** What the kernels run: 12 words for each layer. */
+export function tdnnProgram({ lines, layers, standardized }: TdnnNetwork): Int32Array {
+  const border = Math.max(...layers.map(borderOf));
+  const nowhere: Place = { line: 0, channel: 0 };
+  const steps = layers.flatMap((layer) => {
+    const second = "second" in layer ? layer.second : null;
+    const isSet = (flag: keyof typeof flags) =>
+      flag === "second" ? second !== null : flag in layer && layer[flag as never] === true;
+    const raised = Object.entries(flags).reduce(
+      (sum, [flag, bit]) => sum + (isSet(flag as keyof typeof flags) ? bit : 0),
+      0,
+    );
+    const places = ["from" in layer ? layer.from : nowhere, second ?? nowhere, "to" in layer ? layer.to : nowhere];
+    const outputs = "outputs" in layer ? layer.outputs : "hidden" in layer ? layer.hidden : layer.inputs;
+    const [taps, dilation] = "taps" in layer ? [layer.taps, layer.dilation] : [1, 1];
+    return [
+      kinds.indexOf(layer.kind),
+      raised,
+      ...places.flatMap(({ line, channel }) => [line, channel]),
+      layer.inputs,
+      outputs,
+      taps,
+      dilation,
+    ];
+  });
+  return Int32Array.from([lines.length, layers.length, border, standardized ? 1 : 0, ...lines, ...steps]);
+}
+
+/** Refuses what the kernels cannot run: the description of a model file. */
+export function tdnnNetworkOf({ lines, layers, standardized }: Readonly<Record<string, unknown>>): TdnnNetwork {
+  const channels = list(lines, "lines", mostLines).map((one) => multipleOfEight(one, "a line"));
+  if (channels[0] !== bins) throw refused(`line 0 has ${channels[0]} channels, ${bins} bins of features expected`);
+  const described = list(layers, "layers", mostLayers).map((one, i) => layerOf(one, i, channels));
+  const [last, before] = [described.at(-1), described.at(-2)];
+  if (last?.kind !== "map" || before?.kind !== "attention" || last.inputs !== 2 * before.inputs)
+    throw refused("it must end with attention and the map of its statistics");
+  if (described.filter(({ kind }) => kind === "map" || kind === "attention").length > 2)
+    throw refused("attention and map must stand at its end alone");
+  return { lines: channels, layers: described, standardized: standardized === true };
+}
+
+function layerOf(value: unknown, i: number, lines: readonly number[]): TdnnLayer {
+  if (typeof value !== "object" || value === null) throw refused(`layer ${i} is not an object`);
+  const layer = value as Record<string, unknown>;
+  const { kind, name } = layer;
+  if (typeof name !== "string") throw refused(`layer ${i} has no name`);
+  const inputs = multipleOfEight(layer.inputs, `inputs of ${name}`);
+  const yes = (field: string) => layer[field] === true;
+  const place = (field: string, channels: number): Place => {
+    const { line, channel } = (layer[field] ?? {}) as Record<string, unknown>;
+    const at = wholeNumber(line, 0, lines.length - 1, `${field} of ${name}: its line`);
+    const width = lines[at]!;
+    const first = wholeNumber(channel, 0, width - channels, `${field} of ${name}: its channel`);
+    if (first % 8 !== 0) throw refused(`${field} of ${name} begins at channel ${first}, not at a multiple of 8`);
+    return { line: at, channel: first };
+  };
+  const hidden = () => multipleOfEight(layer.hidden, `hidden of ${name}`);
+  switch (kind) {
+    case "convolution":
+    case "depthwise": {
+      const taps = wholeNumber(layer.taps, 1, mostTaps, `taps of ${name}`);
+      const dilation = wholeNumber(layer.dilation, 1, mostTaps, `dilation of ${name}`);
+      const around = (dilation * (taps - 1)) / 2;
+      if (!Number.isInteger(around) || around > mostBorder)
+        throw refused(`${name} reads ${around} frames to each side, at most ${mostBorder} expected`);
+      const outputs = kind === "depthwise" ? inputs : multipleOfEight(layer.outputs, `outputs of ${name}`);
+      const read = { name, inputs, taps, dilation, mirrored: yes("mirrored") };
+      const [from, to] = [place("from", inputs), place("to", outputs)];
+      if (from.line === to.line && from.channel < to.channel + outputs && to.channel < from.channel + inputs)
+        throw refused(`${name} writes over what it reads`);
+      return kind === "depthwise"
+        ? { kind, ...read, from, to }
+        : { kind, ...read, from, to, outputs, words: yes("words") };
+    }
+    case "add":
+    case "gate": {
+      const second = layer.second === null ? null : place("second", inputs);
+      const sum = { name, inputs, from: place("from", inputs), second, to: place("to", inputs) };
+      return kind === "add" ? { kind, ...sum } : { kind, ...sum, hidden: hidden(), rectified: yes("rectified") };
+    }
+    case "attention":
+      return { kind, name, inputs, from: place("from", inputs), hidden: hidden(), context: yes("context") };
+    case "map":
+      return { kind, name, inputs };
+    default:
+      throw refused(`layer ${i} is of kind ${String(kind)}; ${kinds.join(", ")} are known`);
+  }
+}
+
+function list(value: unknown, what: string, most: number): readonly unknown[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > most)
+    throw refused(`its ${what} must be a list of 1 to ${most}`);
+  return value;
+}
+
+function wholeNumber(value: unknown, least: number, most: number, what: string): number {
+  if (!Number.isInteger(value) || (value as number) < least || (value as number) > most)
+    throw refused(`${what} is ${String(value)}, a whole number from ${least} to ${most} expected`);
+  return value as number;
+}
+
+function multipleOfEight(value: unknown, what: string): number {
+  const count = wholeNumber(value, 8, mostChannels, `${what}: channels`);
+  if (count % 8 !== 0) throw refused(`${what} has ${count} channels, a multiple of 8 expected`);
+  return count;
+}
+
+function refused(detail: string): ModelFileError {
+  return new ModelFileError("MALFORMED", `the model file is malformed: its network cannot be run: ${detail}`);
+}

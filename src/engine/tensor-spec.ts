@@ -1,0 +1,28 @@
+/** What a tensor of a model file is, and those of the layers that all networks have. */
+
+export type Dtype = "i8" | "i16" | "f32";
+
+export interface TensorSpec {
+  readonly name: string;
+  readonly dtype: Dtype;
+  readonly shape: readonly number[];
+}
+
+export const vector = (name: string, length: number): TensorSpec => ({ name, dtype: "f32", shape: [length] });
+
+/** Weights [outputs][taps][elements of a tap], then what turns sums into activations. */
+export function convolution(name: string, dtype: Dtype, outputs: number, taps: number, run: number): TensorSpec[] {
+  return [
+    { name: `${name}.weight`, dtype, shape: [outputs, taps, run] },
+    vector(`${name}.gain`, outputs),
+    vector(`${name}.bias`, outputs),
+  ];
+}
+
+export function dense(name: string, dtype: Dtype, outputs: number, inputs: number): TensorSpec[] {
+  return [
+    { name: `${name}.weight`, dtype, shape: [outputs, inputs] },
+    vector(`${name}.gain`, outputs),
+    vector(`${name}.bias`, outputs),
+  ];
+}

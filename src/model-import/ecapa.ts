@@ -1,0 +1,192 @@
+/**
+ * ECAPA-TDNN of SpeechBrain, WeSpeaker and others, of any width: a convolution, three Res2Net blocks with squeeze and excitation, what all
+ * three made put side by side, attentive statistics, a linear map. Its convolutions stand in one order in every export.
+ */
+
+import { flatLayer, mapOf, type StatisticsMap } from "./flat-layers.js";
+import { ImportRefusal } from "./import-refusal.js";
+import { type Convolution, shapeOf } from "./layers.js";
+import type { Peaks, RecognizedNetwork } from "./network.js";
+import type { OnnxGraph, OnnxNode } from "./onnx.js";
+import {
+  type BoundedConvolution,
+  boundedConvolution,
+  type Signal,
+  TdnnBuilder,
+  type Users,
+  usersIn,
+} from "./tdnn-builder.js";
+
+const bins = 80;
+const parts = 8;
+/** What SpeechBrain's features are to natural logarithms: decibels. */
+const decibels = 10 / Math.LN10;
+
+interface Block {
+  readonly wide: BoundedConvolution;
+  /** The parts but one, each with what enters it: a part of `wide`, and what the part before made added. */
+  readonly narrow: readonly { readonly layer: BoundedConvolution; readonly input: string; readonly part: number }[];
+  readonly joined: BoundedConvolution;
+  readonly squeeze: Convolution;
+  readonly excite: Convolution;
+  /** What the block makes, its own input added. */
+  readonly output: string;
+}
+
+interface Ecapa {
+  readonly first: BoundedConvolution;
+  readonly blocks: readonly Block[];
+  readonly all: BoundedConvolution;
+  readonly hidden: BoundedConvolution;
+  readonly score: Convolution;
+  readonly map: StatisticsMap;
+}
+
+/** `null` where the graph is another network. */
+export function findEcapa(graph: OnnxGraph): RecognizedNetwork | null {
+  const convolutions = graph.nodes.filter(({ type }) => type === "Conv");
+  const first = convolutions[0] && graph.constants.get(convolutions[0].inputs[1]!)?.shape;
+  const isGrouped = convolutions.some(({ attributes }) => (attributes.get("group")?.integer ?? 1) !== 1);
+  if (first?.length !== 3 || first[1] !== bins || first[2] === 1 || isGrouped) return null;
+  const found = layersOf(graph, convolutions);
+  const { first: stem, blocks, all, hidden, score, map } = found;
+  const unit = stem.mirrored ? decibels : 1;
+  return {
+    architecture: "tdnn-1",
+    rows: "hamming",
+    window: "hamming",
+    unit,
+    standardized: false,
+    outputs: map.weight.outputs,
+    observed: [
+      stem.output,
+      ...blocks.flatMap(({ wide, narrow, joined, output }) => [
+        wide.output,
+        ...narrow.flatMap(({ layer, input }) => [input, layer.output]),
+        joined.output,
+        output,
+      ]),
+      all.output,
+      hidden.output,
+      score.output,
+    ],
+    quantize: (peaks) => quantize(found, peaks, unit),
+  };
+}
+
+function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Ecapa {
+  const users = usersIn(graph);
+  const maker = (name: string) => graph.nodes.find(({ outputs }) => outputs.includes(name));
+  let next = 0;
+  const node = (...shape: (number | null)[]): OnnxNode => {
+    const found = convolutions[next++];
+    const sizes = found && graph.constants.get(found.inputs[1]!)?.shape;
+    if (!sizes || shape.some((size, i) => size !== null && size !== sizes[i]))
+      throw new ImportRefusal(
+        `the network looks like an ECAPA-TDNN, but its convolution ${next} is ${found ? shapeOf(graph, found) : "missing"}; expected ${shape.map((size) => size ?? "any").join()}`,
+      );
+    return found!;
+  };
+  const bounded = (...shape: (number | null)[]) => boundedConvolution(graph, users, node(...shape));
+  const flat = (...shape: (number | null)[]) => flatLayer(graph, node(...shape));
+  /** Through what only pads it. */
+  const inputOf = ({ inputs }: OnnxNode): string => {
+    const made = maker(inputs[0]!);
+    return made?.type === "Pad" ? made.inputs[0]! : inputs[0]!;
+  };
+
+  const first = bounded(null, bins, null);
+  const channels = first.weight.shape[0]!;
+  const width = channels / parts;
+  const blocks: Block[] = [];
+  for (let input = first.output; blocks.length < 3; input = blocks.at(-1)!.output) {
+    const wide = bounded(channels, channels, 1);
+    const pieces = piecesOf(users, wide.output);
+    const narrow = Array.from({ length: parts - 1 }, () => {
+      const reading = node(width, width, null);
+      const entered = inputOf(reading);
+      const sources = [entered, ...(maker(entered)?.inputs ?? [])];
+      const part = pieces.findIndex((piece) => sources.includes(piece));
+      if (part < 0)
+        throw new ImportRefusal(`the network looks like an ECAPA-TDNN, but ${entered} is no part of ${wide.output}`);
+      return { layer: boundedConvolution(graph, users, reading), input: entered, part };
+    });
+    const joined = bounded(channels, channels, 1);
+    const squeeze = flat(null, channels, 1);
+    const excite = flat(channels, squeeze.weight.shape[0]!, 1);
+    const gated = users(joined.output).find(({ type }) => type === "Mul");
+    const sum = gated && users(gated.outputs[0]!).find(({ type }) => type === "Add");
+    if (!sum?.inputs.includes(input))
+      throw new ImportRefusal(
+        `the network looks like an ECAPA-TDNN, but block ${blocks.length + 1} does not add its input`,
+      );
+    blocks.push({ wide, narrow, joined, squeeze, excite, output: sum.outputs[0]! });
+  }
+  const all = bounded(null, 3 * channels, 1);
+  const many = all.weight.shape[0]!;
+  const hidden = bounded(null, null, 1);
+  const read = hidden.weight.shape[1]!;
+  if (read !== many && read !== 3 * many)
+    throw new ImportRefusal(
+      `the network looks like an ECAPA-TDNN, but its attention reads ${read} channels, neither ${many} nor ${3 * many}`,
+    );
+  const score = flat(many, hidden.weight.shape[0]!, 1);
+  return { first, blocks, all, hidden, score, map: mapOf(graph, users, convolutions[next], 2 * many) };
+}
+
+/** The names of the equal parts that a tensor is taken apart into, in order. */
+function piecesOf(users: Users, name: string): readonly string[] {
+  const split = users(name).find(({ type }) => type === "Split");
+  if (split) return split.outputs;
+  return users(name).flatMap(({ type, outputs }) => (type === "Slice" ? [outputs[0]!] : []));
+}
+
+function quantize({ first, blocks, all, hidden, score, map }: Ecapa, peaks: Peaks, unit: number) {
+  const made = new TdnnBuilder(unit, false);
+  const channels = first.weight.shape[0]!;
+  const width = channels / parts;
+  const [entry, inner, between, gated] = [
+    made.line(channels),
+    made.line(channels),
+    made.line(width),
+    made.line(channels),
+  ];
+  const beside = made.line(3 * channels);
+  const part = ({ place, steps }: Signal, p: number): Signal => ({
+    place: { line: place.line, channel: place.channel + p * width },
+    steps: steps.subarray(p * width, (p + 1) * width),
+  });
+  let x = made.convolution("first", first, made.features, entry, peaks(first.output));
+  const all3 = new Float64Array(3 * channels);
+  for (const [b, block] of blocks.entries()) {
+    const name = `blocks.${b}`;
+    const wide = made.convolution(`${name}.wide`, block.wide, x, inner, peaks(block.wide.output));
+    const joinedSteps = wide.steps.slice();
+    let before: Signal | null = null;
+    for (const [i, { layer, input, part: p }] of block.narrow.entries()) {
+      const own = part(wide, p);
+      // What a convolution makes of a part lies where the part was.
+      const entered: Signal = made.add(`${name}.sums.${i}`, own, before, between, peaks(input));
+      before = made.convolution(`${name}.narrow.${i}`, layer, entered, own.place, peaks(layer.output));
+      joinedSteps.set(before.steps, p * width);
+    }
+    const joined = { place: wide.place, steps: joinedSteps };
+    const u = made.convolution(`${name}.joined`, block.joined, joined, gated, peaks(block.joined.output));
+    const to = { line: beside.line, channel: b * channels };
+    x = made.gate(`${name}.gate`, [block.squeeze, block.excite], u, x, to, {
+      peaks: peaks(block.output),
+      rectified: false,
+    });
+    all3.set(x.steps, b * channels);
+  }
+  const m = made.convolution(
+    "all",
+    all,
+    { place: beside, steps: all3 },
+    made.line(all.weight.shape[0]!),
+    peaks(all.output),
+  );
+  made.attention("attention", hidden, score, m, { hidden: peaks(hidden.output), score: peaks(score.output) });
+  made.map("map", map, m);
+  return { tensors: made.tensors, layers: made.network };
+}

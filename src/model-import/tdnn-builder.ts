@@ -1,0 +1,336 @@
+/** Builds a network over time (src/engine/tdnn-layers.ts) layer by layer, with its weights as the kernels hold them. */
+import type { Place, TdnnLayer, TdnnNetwork } from "../engine/tdnn-layers.js";
+import { type Convolution, repeated } from "./layers.js";
+import type { OnnxGraph, OnnxNode } from "./onnx.js";
+import {
+  byteMost,
+  featureStep,
+  heldSteps,
+  type Matrix,
+  type NamedTensor,
+  quantized,
+  wordHigh,
+  wordMost,
+} from "./quantize.js";
+
+/** The largest activation of a line: 14 bits and a sign. A sum over a few thousand channels then has room for bytes as weights. */
+const high = 16383;
+const dimensions = 256;
+const bins = 80;
+
+/** A convolution over time and what follows it: kept to low..high, in the graph's own units. */
+export interface BoundedConvolution extends Convolution {
+  readonly low: Float64Array;
+  readonly high: Float64Array;
+  readonly dilation: number;
+  readonly mirrored: boolean;
+  readonly groups: number;
+}
+
+/** What lies in some channels of a line: integers, and what one of each channel stands for. */
+export interface Signal {
+  readonly place: Place;
+  readonly steps: Float64Array;
+}
+
+export type Users = (name: string) => readonly OnnxNode[];
+
+export function usersIn({ nodes }: OnnxGraph): Users {
+  const users = new Map<string, OnnxNode[]>();
+  for (const node of nodes) for (const name of node.inputs) users.set(name, [...(users.get(name) ?? []), node]);
+  return (name) => users.get(name) ?? [];
+}
+
+/** A convolution with the rectifier and the batch norm that alone read it, in either order. */
+export function boundedConvolution(graph: OnnxGraph, users: Users, node: OnnxNode): BoundedConvolution {
+  const weight = graph.constants.get(node.inputs[1]!)!;
+  const outputs = weight.shape[0]!;
+  const run = weight.data.length / outputs;
+  const data = Float64Array.from(weight.data);
+  const bias = Float64Array.from(
+    { length: outputs },
+    (_, o) => graph.constants.get(node.inputs[2] ?? "")?.data[o] ?? 0,
+  );
+  const low = new Float64Array(outputs).fill(Number.NEGATIVE_INFINITY);
+  const top = new Float64Array(outputs).fill(Number.POSITIVE_INFINITY);
+  let output = node.outputs[0]!;
+  for (;;) {
+    const [user, ...more] = users(output);
+    if (more.length > 0 || (user?.type !== "Relu" && user?.type !== "BatchNormalization")) break;
+    output = user.outputs[0]!;
+    if (user.type === "Relu") {
+      for (let o = 0; o < outputs; o++) [low[o], top[o]] = [Math.max(0, low[o]!), Math.max(0, top[o]!)];
+      continue;
+    }
+    const { slope, level } = normOf(graph, user);
+    for (let o = 0; o < outputs; o++) {
+      const s = slope[o]!;
+      for (let i = o * run; i < (o + 1) * run; i++) data[i]! *= s;
+      const moved = (value: number) => (s === 0 ? level[o]! : value * s + level[o]!);
+      bias[o] = moved(bias[o]!);
+      [low[o], top[o]] = [moved(low[o]!), moved(top[o]!)].sort((a, b) => a - b) as [number, number];
+    }
+  }
+  const pad = graph.nodes.find(({ type, outputs: [made] }) => type === "Pad" && made === node.inputs[0]);
+  return {
+    weight: { shape: weight.shape, data: Float32Array.from(data) },
+    bias,
+    output,
+    low,
+    high: top,
+    dilation: node.attributes.get("dilations")?.integers?.[0] ?? 1,
+    mirrored: pad?.attributes.get("mode")?.text === "reflect",
+    groups: node.attributes.get("group")?.integer ?? 1,
+  };
+}
+
+/** A batch norm as a line: slope · x + level. */
+export function normOf({ constants }: OnnxGraph, node: OnnxNode): { slope: Float64Array; level: Float64Array } {
+  const [gain, bias, mean, variance] = node.inputs.slice(1).map((name) => constants.get(name)!.data);
+  const epsilon = node.attributes.get("epsilon")?.float ?? 1e-5;
+  const slope = Float64Array.from(gain!, (g, c) => g / Math.sqrt(variance![c]! + epsilon));
+  return { slope, level: slope.map((s, c) => bias![c]! - mean![c]! * s) };
+}
+
+export class TdnnBuilder {
+  readonly #lines: number[] = [bins];
+  readonly #layers: TdnnLayer[] = [];
+  readonly tensors: NamedTensor[] = [];
+
+  /** Features are the kernels' times `unit`; `standardized`: every bin over its deviation. */
+  constructor(
+    readonly unit: number,
+    readonly standardized: boolean,
+  ) {}
+
+  get network(): TdnnNetwork {
+    return { lines: this.#lines, layers: this.#layers, standardized: this.standardized };
+  }
+
+  line(channels: number): Place {
+    return { line: this.#lines.push(channels) - 1, channel: 0 };
+  }
+
+  get features(): Signal {
+    return { place: { line: 0, channel: 0 }, steps: new Float64Array(bins).fill(featureStep * this.unit) };
+  }
+
+  convolution(name: string, layer: BoundedConvolution, from: Signal, to: Place, peaks: ArrayLike<number>): Signal {
+    const [outputs, inputs, taps] = [layer.weight.shape[0]!, from.steps.length, layer.weight.shape[2]!];
+    const steps = heldSteps(peaks, high);
+    const words = from.place.line === 0;
+    const { dilation, mirrored } = layer;
+    this.#layers.push({
+      kind: "convolution",
+      name,
+      from: from.place,
+      to,
+      inputs,
+      outputs,
+      taps,
+      dilation,
+      mirrored,
+      words,
+    });
+    this.tensors.push(...this.#bounded(name, layer, matrixOf(layer), from.steps, steps, words));
+    return { place: to, steps };
+  }
+
+  /** Channel by channel; not bounded. */
+  depthwise(name: string, layer: BoundedConvolution, from: Signal, to: Place, peaks: ArrayLike<number>): Signal {
+    const [inputs, taps] = [from.steps.length, layer.weight.shape[2]!];
+    const steps = heldSteps(peaks, high);
+    const { dilation, mirrored } = layer;
+    this.#layers.push({ kind: "depthwise", name, from: from.place, to, inputs, taps, dilation, mirrored });
+    const each = {
+      outputs: inputs,
+      inputs: taps,
+      data: Float64Array.from(layer.weight.data, (w, i) => w * from.steps[Math.floor(i / taps)]!),
+    };
+    const [weight, gain, bias] = quantized(
+      name,
+      [taps, inputs],
+      { weight: each, bias: layer.bias },
+      {
+        inSteps: new Float64Array(taps).fill(1),
+        outSteps: steps,
+        most: wordMost,
+        high: wordHigh,
+      },
+    );
+    const turned = Float64Array.from(
+      each.data,
+      (_, i) => weight!.values[(i % inputs) * taps + Math.floor(i / inputs)]!,
+    );
+    this.tensors.push({ ...weight!, values: turned }, gain!, bias!);
+    return { place: to, steps };
+  }
+
+  /** Without a second a copy. */
+  add(name: string, from: Signal, second: Signal | null, to: Place, peaks: ArrayLike<number>): Signal {
+    const steps = heldSteps(peaks, high);
+    const inputs = steps.length;
+    this.#layers.push({ kind: "add", name, from: from.place, second: second?.place ?? null, to, inputs });
+    this.tensors.push(...sum(name, from, second, steps));
+    return { place: to, steps };
+  }
+
+  gate(
+    name: string,
+    [squeeze, excite]: readonly [Convolution, Convolution],
+    from: Signal,
+    second: Signal | null,
+    to: Place,
+    { peaks, rectified }: { peaks: ArrayLike<number>; rectified: boolean },
+  ): Signal {
+    const steps = heldSteps(peaks, high);
+    const [inputs, hidden] = [steps.length, squeeze.weight.shape[0]!];
+    this.#layers.push({
+      kind: "gate",
+      name,
+      from: from.place,
+      second: second?.place ?? null,
+      to,
+      inputs,
+      hidden,
+      rectified,
+    });
+    this.tensors.push(
+      ...flat(`${name}.squeeze`, squeeze, from.steps, ones(hidden), byteMost),
+      ...flat(`${name}.excite`, excite, ones(hidden), ones(inputs), byteMost),
+      ...sum(name, from, second, steps),
+    );
+    return { place: to, steps };
+  }
+
+  /** `layer` reads the channels and, where it reads three times as many, their mean and deviation over all frames. */
+  attention(
+    name: string,
+    layer: BoundedConvolution,
+    score: Convolution,
+    from: Signal,
+    peaks: { hidden: ArrayLike<number>; score: ArrayLike<number> },
+  ): void {
+    const inputs = from.steps.length;
+    const [hidden, read] = layer.weight.shape as [number, number];
+    const context = read === 3 * inputs;
+    const [hiddenSteps, scoreSteps] = [heldSteps(peaks.hidden, high), heldSteps(peaks.score, wordHigh)];
+    const columns = (first: number, many: number): Matrix => ({
+      outputs: hidden,
+      inputs: many,
+      data: Float64Array.from(
+        { length: hidden * many },
+        (_, i) => layer.weight.data[Math.floor(i / many) * read + first + (i % many)]!,
+      ),
+    });
+    this.#layers.push({ kind: "attention", name, from: from.place, inputs, hidden, context });
+    if (context)
+      this.tensors.push(
+        ...quantized(
+          `${name}.context`,
+          [hidden, 2 * inputs],
+          { weight: columns(inputs, 2 * inputs), bias: layer.bias },
+          { inSteps: repeated(from.steps, 2), outSteps: hiddenSteps, most: byteMost, high: 0 },
+        ),
+      );
+    this.tensors.push(
+      ...this.#bounded(`${name}.hidden`, layer, columns(0, inputs), from.steps, hiddenSteps, false),
+      { name: `${name}.hidden.step`, dtype: "f32", shape: [hidden], values: hiddenSteps },
+      ...quantized(
+        `${name}.score`,
+        [inputs, 1, hidden],
+        { weight: flatMatrix(score), bias: score.bias },
+        { inSteps: new Float64Array(hidden).fill(1 / wordHigh), outSteps: scoreSteps, most: byteMost, high: wordHigh },
+      ),
+      { name: `${name}.score.step`, dtype: "f32", shape: [inputs], values: scoreSteps },
+    );
+  }
+
+  /** The map of the statistics of what attention read; the kernels' embeddings are longer than most: the rest is zeros. */
+  map(name: string, { weight, bias }: { weight: Matrix; bias: ArrayLike<number> }, from: Signal): void {
+    const { inputs, outputs, data } = weight;
+    this.#layers.push({ kind: "map", name, inputs });
+    const filled = new Float64Array(dimensions * inputs);
+    filled.set(data);
+    const level = Float64Array.from({ length: dimensions }, (_, o) => (o < outputs ? bias[o]! : 0));
+    this.tensors.push(
+      ...quantized(
+        name,
+        [dimensions, inputs],
+        { weight: { outputs: dimensions, inputs, data: filled }, bias: level },
+        { inSteps: repeated(from.steps, 2), outSteps: ones(dimensions), most: wordHigh, high: 0 },
+      ),
+    );
+  }
+
+  #bounded(
+    name: string,
+    layer: BoundedConvolution,
+    weight: Matrix,
+    inSteps: Float64Array,
+    outSteps: Float64Array,
+    words: boolean,
+  ): NamedTensor[] {
+    const taps = weight.inputs / inSteps.length;
+    const kept = (bounds: Float64Array): Float64Array =>
+      bounds.map((bound, o) => Math.max(-high, Math.min(high, bound / outSteps[o]!)));
+    const shape = [weight.outputs];
+    return [
+      ...quantized(
+        name,
+        [weight.outputs, taps, inSteps.length],
+        { weight, bias: layer.bias },
+        {
+          inSteps: repeated(inSteps, taps),
+          outSteps,
+          most: words ? wordMost : byteMost,
+          high: words ? wordHigh : high,
+          signed: true,
+        },
+      ),
+      { name: `${name}.low`, dtype: "f32", shape, values: kept(layer.low) },
+      { name: `${name}.high`, dtype: "f32", shape, values: kept(layer.high) },
+    ];
+  }
+}
+
+const ones = (length: number): Float64Array => new Float64Array(length).fill(1);
+
+function sum(name: string, first: Signal, second: Signal | null, to: Float64Array): NamedTensor[] {
+  const scaling = (part: string, { steps }: Signal): NamedTensor => ({
+    name: `${name}.${part}`,
+    dtype: "f32",
+    shape: [to.length],
+    values: to.map((step, c) => steps[c]! / step),
+  });
+  return [scaling("first", first), ...(second ? [scaling("second", second)] : [])];
+}
+
+/** [outputs][channels][taps] as [outputs][taps][channels]. */
+function matrixOf({ weight }: Convolution): Matrix {
+  const [outputs, channels, taps] = weight.shape as [number, number, number];
+  const inputs = channels * taps;
+  const data = new Float64Array(outputs * inputs);
+  for (let o = 0; o < outputs; o++)
+    for (let c = 0; c < channels; c++)
+      for (let t = 0; t < taps; t++) data[o * inputs + t * channels + c] = weight.data[(o * channels + c) * taps + t]!;
+  return { outputs, inputs, data };
+}
+
+const flatMatrix = ({ weight }: Convolution): Matrix => ({
+  outputs: weight.shape[0]!,
+  inputs: weight.data.length / weight.shape[0]!,
+  data: Float64Array.from(weight.data),
+});
+
+function flat(
+  name: string,
+  layer: Convolution,
+  inSteps: Float64Array,
+  outSteps: Float64Array,
+  most: number,
+): NamedTensor[] {
+  const weight = flatMatrix(layer);
+  const held = { inSteps, outSteps, most, high: 0 };
+  return quantized(name, [weight.outputs, weight.inputs], { weight, bias: layer.bias }, held);
+}

@@ -1,0 +1,159 @@
+/**
+ * TitaNet of NeMo and its kin, of any width and depth: blocks of depthwise and pointwise convolutions, each block with squeeze and
+ * excitation and, where it has one, its input through a convolution added; attentive statistics, a linear map. Its layers stand in the
+ * order in which they are computed in every export.
+ */
+import { flatLayer, isWeighted, mapOf, type StatisticsMap, shapeless } from "./flat-layers.js";
+import { ImportRefusal } from "./import-refusal.js";
+import { type Convolution, shapeOf } from "./layers.js";
+import type { Peaks, RecognizedNetwork } from "./network.js";
+import type { OnnxGraph, OnnxNode } from "./onnx.js";
+import { type BoundedConvolution, boundedConvolution, type Signal, TdnnBuilder, usersIn } from "./tdnn-builder.js";
+
+const bins = 80;
+
+interface Block {
+  readonly pairs: readonly { readonly depthwise: BoundedConvolution; readonly pointwise: BoundedConvolution }[];
+  readonly squeeze: Convolution;
+  readonly excite: Convolution;
+  readonly shortcut: BoundedConvolution | null;
+  /** What the block makes, rectified. */
+  readonly output: string;
+}
+
+interface Titanet {
+  readonly blocks: readonly Block[];
+  readonly hidden: BoundedConvolution;
+  readonly score: Convolution;
+  readonly map: StatisticsMap;
+}
+
+/** `null` where the graph is another network. */
+export function findTitanet(graph: OnnxGraph): RecognizedNetwork | null {
+  const weighted = graph.nodes.filter((node) => isWeighted(graph, node));
+  if (!weighted[0] || !isDepthwise(graph, weighted[0]) || channelsOf(graph, weighted[0])[0] !== bins) return null;
+  const found = layersOf(graph, weighted);
+  const { blocks, hidden, score, map } = found;
+  return {
+    architecture: "tdnn-1",
+    rows: "hamming",
+    window: "hamming",
+    unit: 1,
+    standardized: true,
+    outputs: map.weight.outputs,
+    observed: [
+      ...blocks.flatMap(({ pairs, shortcut, output }) => [
+        ...pairs.flatMap(({ depthwise, pointwise }) => [depthwise.output, pointwise.output]),
+        ...(shortcut ? [shortcut.output] : []),
+        output,
+      ]),
+      hidden.output,
+      score.output,
+    ],
+    quantize: (peaks) => quantize(found, peaks),
+  };
+}
+
+const channelsOf = ({ constants }: OnnxGraph, { inputs }: OnnxNode) => constants.get(inputs[1]!)!.shape;
+const isDepthwise = (graph: OnnxGraph, node: OnnxNode): boolean => {
+  const [outputs, inputs] = channelsOf(graph, node);
+  return node.type === "Conv" && inputs === 1 && outputs! > 1 && node.attributes.get("group")?.integer === outputs;
+};
+
+function layersOf(graph: OnnxGraph, weighted: readonly OnnxNode[]): Titanet {
+  const users = usersIn(graph);
+  /** The next of a type that something leads to, through what leaves its numbers as they are or masks frames behind the last. */
+  const following = (name: string, type: string): string => {
+    for (const node of users(name)) {
+      if (node.type === type) return node.outputs[0]!;
+      if (shapeless.includes(node.type) || node.type === "Where") {
+        const found = following(node.outputs[0]!, type);
+        if (found !== "") return found;
+      }
+    }
+    return "";
+  };
+  const expected = (found: string, what: string): string => {
+    if (found === "") throw new ImportRefusal(`the network looks like a TitaNet, but ${what}`);
+    return found;
+  };
+  let next = 0;
+  const bounded = (...shape: (number | null)[]): BoundedConvolution => {
+    const node = weighted[next++];
+    const sizes = node?.type === "Conv" ? channelsOf(graph, node) : null;
+    if (!sizes || shape.some((size, i) => size !== null && size !== sizes[i]))
+      throw new ImportRefusal(
+        `the network looks like a TitaNet, but its layer ${next} is ${node ? `${node.type} ${shapeOf(graph, node)}` : "missing"}; expected a Conv of ${shape.map((size) => size ?? "any").join()}`,
+      );
+    return boundedConvolution(graph, users, node!);
+  };
+  const flat = (): Convolution => {
+    const node = weighted[next++];
+    if (!node) throw new ImportRefusal("the network looks like a TitaNet, but a gate's layers are missing");
+    return flatLayer(graph, node, users);
+  };
+
+  const blocks: Block[] = [];
+  let inputs = bins;
+  while (weighted[next] && isDepthwise(graph, weighted[next]!)) {
+    const pairs: { depthwise: BoundedConvolution; pointwise: BoundedConvolution }[] = [];
+    let channels = inputs;
+    while (weighted[next] && isDepthwise(graph, weighted[next]!)) {
+      const depthwise = bounded(channels, 1, null);
+      const pointwise = bounded(null, channels, 1);
+      channels = pointwise.weight.shape[0]!;
+      pairs.push({ depthwise, pointwise });
+      // The last of a block is rectified behind its gate alone.
+      if (pointwise.low.some((low) => low === Number.NEGATIVE_INFINITY)) break;
+    }
+    // The block's input is read before its gate, or behind it.
+    const shortcutHere = () => {
+      const [outputs, read] = weighted[next]?.type === "Conv" ? channelsOf(graph, weighted[next]!) : [];
+      return outputs === channels && read === inputs ? bounded(channels, inputs, 1) : null;
+    };
+    const before = shortcutHere();
+    const [squeeze, excite] = [flat(), flat()];
+    const sigmoid = expected(following(excite.output, "Sigmoid"), `no Sigmoid follows gate ${blocks.length + 1}`);
+    const gated = expected(following(sigmoid, "Mul"), `gate ${blocks.length + 1} multiplies nothing`);
+    const shortcut = before ?? shortcutHere();
+    const sum = shortcut ? expected(following(gated, "Add"), `block ${blocks.length + 1} adds nothing`) : gated;
+    const output = expected(following(sum, "Relu"), `no Relu ends block ${blocks.length + 1}`);
+    blocks.push({ pairs, squeeze, excite, shortcut, output });
+    inputs = channels;
+  }
+  const hidden = bounded(null, null, 1);
+  const read = hidden.weight.shape[1]!;
+  if (read !== inputs && read !== 3 * inputs)
+    throw new ImportRefusal(
+      `the network looks like a TitaNet, but its attention reads ${read} channels, neither ${inputs} nor ${3 * inputs}`,
+    );
+  const score = flat();
+  return { blocks, hidden, score, map: mapOf(graph, users, weighted[next], 2 * inputs) };
+}
+
+function quantize({ blocks, hidden, score, map }: Titanet, peaks: Peaks) {
+  const made = new TdnnBuilder(1, true);
+  const widest = Math.max(...blocks.flatMap(({ pairs }) => pairs.map(({ pointwise }) => pointwise.weight.shape[0]!)));
+  const widestRead = Math.max(
+    ...blocks.flatMap(({ pairs }) => pairs.map(({ depthwise }) => depthwise.weight.shape[0]!)),
+  );
+  const [spread, mixed, beside] = [made.line(widestRead), made.line(widest), made.line(widest)];
+  const lines = [made.line(widest), made.line(widest)];
+  let x: Signal = made.features;
+  for (const [b, { pairs, squeeze, excite, shortcut, output }] of blocks.entries()) {
+    const name = `blocks.${b}`;
+    let y = x;
+    for (const [i, { depthwise, pointwise }] of pairs.entries()) {
+      const wide = made.depthwise(`${name}.depthwise.${i}`, depthwise, y, spread, peaks(depthwise.output));
+      y = made.convolution(`${name}.pointwise.${i}`, pointwise, wide, mixed, peaks(pointwise.output));
+    }
+    const added = shortcut ? made.convolution(`${name}.shortcut`, shortcut, x, beside, peaks(shortcut.output)) : null;
+    x = made.gate(`${name}.gate`, [squeeze, excite], y, added, lines[b % 2]!, {
+      peaks: peaks(output),
+      rectified: true,
+    });
+  }
+  made.attention("attention", hidden, score, x, { hidden: peaks(hidden.output), score: peaks(score.output) });
+  made.map("map", map, x);
+  return { tensors: made.tensors, layers: made.network };
+}

@@ -1,0 +1,128 @@
+/** Small ECAPA-TDNN and TitaNet graphs against onnxruntime: golden/tdnn.json is what it made of them (bench/nn/tdnn-golden.mjs). */
+import { readFileSync } from "node:fs";
+import { beforeAll, describe, expect, test, vi } from "vitest";
+import { FRAMES, GRAPHS, goldenFeatures, graphInput } from "../../bench/nn/tdnn-golden.mjs";
+import { openEngine } from "../../dist/engine/index.js";
+import { Kernels } from "../../dist/engine/kernels.js";
+import { Network, weightsOf } from "../../dist/engine/network.js";
+import { compileKernels } from "../../dist/engine/platform.js";
+import { type ImportedNetwork, importNetwork } from "../../dist/model-import/import-model.js";
+import { modelFileBytes, sectionBytes } from "../../dist/model-import/model-writer.js";
+import { readModelFile } from "../../src/engine/model-file.js";
+import { tdnnNetworkOf } from "../../src/engine/tdnn-layers.js";
+import { compute } from "../../src/model-import/float-graph.js";
+import { readOnnx } from "../../src/model-import/onnx.js";
+import { plainCalibration } from "../engine/random-model.js";
+import { speak } from "../voice.js";
+
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
+
+const rateHz = 16_000;
+const golden: Record<string, number[]> = JSON.parse(readFileSync(new URL("golden/tdnn.json", import.meta.url), "utf8"));
+const cosine = (a: ArrayLike<number>, b: ArrayLike<number>) => {
+  let [ab, aa, bb] = [0, 0, 0];
+  for (let i = 0; i < Math.min(a.length, b.length); i++) {
+    ab += a[i]! * b[i]!;
+    aa += a[i]! ** 2;
+    bb += b[i]! ** 2;
+  }
+  return ab / Math.sqrt(aa * bb);
+};
+
+async function* speech() {
+  for (let speaker = 1; speaker <= 4; speaker++)
+    yield { samples: speak({ speaker: 3 * speaker, seconds: 4, rateHz, seed: 1 }), rateHz };
+}
+
+describe.each(Object.entries(GRAPHS))("%s", (name, made) => {
+  const graph = made.graph();
+  let imported: ImportedNetwork;
+  let model: Uint8Array;
+  beforeAll(async () => {
+    imported = await importNetwork(graph, speech());
+    model = modelFileBytes(
+      { family: "mine", licence: "none", trainingData: [] },
+      new Map([
+        ["network", imported.section],
+        ["calibration", sectionBytes(plainCalibration)],
+      ]),
+    );
+  });
+
+  test("is followed by the kernels", () => {
+    expect(imported).toMatchObject({ architecture: "tdnn-1", dimensions: 256, windows: 4 });
+    expect(imported.likeness.worst).toBeGreaterThan(0.995);
+  });
+
+  test("is computed in floats as onnxruntime does", () => {
+    const values = compute(readOnnx(graph), graphInput(made), FRAMES).data;
+    for (const [i, value] of golden[name]!.entries())
+      expect(Math.abs(values[i]! - value)).toBeLessThan(1e-3 /* f32 sums of a dozen layers, of values up to 10 */);
+  });
+
+  test("gives the embedding that onnxruntime gave", async () => {
+    const { architecture, frontEnd, program, network } = await readModelFile(model);
+    const kernels = new Kernels(await compileKernels());
+    const weights = weightsOf(network.tensors, (bytes) => new Uint8Array(bytes));
+    const run = new Network(kernels, { architecture, frontEnd, program, weights }, FRAMES);
+    kernels.run.seal();
+    // The kernels hear natural logarithms; what they divide by its deviation may have any.
+    const features = goldenFeatures(made.deviation * (Math.LN10 / 10));
+    expect(cosine(golden[name]!, run.embed(features))).toBeGreaterThan(0.995);
+  });
+
+  test("is one model among others for the engine", async () => {
+    const engine = await openEngine({ model, workers: 0, calibration: null });
+    try {
+      const { embedding } = await engine.analyze(speak({ speaker: 3, seconds: 4, rateHz, seed: 5 }), rateHz);
+      expect(embedding!.length).toBe(256);
+      expect(cosine(embedding!, embedding!)).toBeCloseTo(1, 5);
+      expect(embedding!.slice(96).every((value) => value === 0)).toBe(true);
+    } finally {
+      await engine.close();
+    }
+  });
+});
+
+describe("a description that the kernels cannot run is refused", () => {
+  const layers = [
+    {
+      kind: "convolution",
+      name: "first",
+      from: { line: 0, channel: 0 },
+      to: { line: 1, channel: 0 },
+      inputs: 80,
+      outputs: 16,
+      taps: 3,
+      dilation: 1,
+      mirrored: false,
+      words: true,
+    },
+    { kind: "attention", name: "pool", from: { line: 1, channel: 0 }, inputs: 16, hidden: 8, context: true },
+    { kind: "map", name: "map", inputs: 32 },
+  ];
+  const network = { lines: [80, 16], layers, standardized: false };
+  const changed = (i: number, change: object) => ({
+    ...network,
+    layers: layers.map((layer, k) => (k === i ? { ...layer, ...change } : layer)),
+  });
+
+  test("while one that they can is taken", () => {
+    expect(tdnnNetworkOf(network).layers).toHaveLength(3);
+  });
+
+  test.each([
+    ["no lines", { ...network, lines: [] }, "lines must be a list of 1 to 16"],
+    ["a line of features of another width", { ...network, lines: [40, 16] }, "80 bins of features expected"],
+    ["a line that is not there", changed(0, { to: { line: 7, channel: 0 } }), "to of first: its line is 7"],
+    ["channels behind a line's end", changed(0, { to: { line: 1, channel: 8 } }), "to of first: its channel is 8"],
+    ["channels that are no multiple of 8", changed(0, { outputs: 12 }), "outputs of first has 12 channels"],
+    ["too many frames to a side", changed(0, { taps: 63, dilation: 5 }), "at most 48 expected"],
+    ["what it reads written over", changed(0, { to: { line: 0, channel: 0 } }), "first writes over what it reads"],
+    ["an unknown kind", changed(0, { kind: "lstm" }), "layer 0 is of kind lstm"],
+    ["a map of something else", changed(2, { inputs: 16 }), "must end with attention and the map of its statistics"],
+    ["something that is no layer", { ...network, layers: [null] }, "layer 0 is not an object"],
+  ])("%s", (_, described, words) => {
+    expect(() => tdnnNetworkOf(described)).toThrow(words);
+  });
+});
