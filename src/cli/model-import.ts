@@ -31,7 +31,9 @@ interface ImportOptions {
 export function modelFileCommands(model: Command): void {
   model
     .command("import")
-    .description("make a model file of a published network (ONNX): CAM++, ECAPA-TDNN, TitaNet, or the ResNet34 of WeSpeaker")
+    .description(
+      "make a model file of a published network (ONNX): CAM++, ECAPA-TDNN, TitaNet, or the ResNet34 of WeSpeaker",
+    )
     .argument("<net.onnx>", "the network, with its weights inside")
     .requiredOption(
       "--speech <folder>",
