@@ -138,12 +138,24 @@ class Connections {
   }
 }
 
+/**
+ * A connection is kept for callers that pause between requests: one that closes after a few seconds, as Node's own do, may close just as the
+ * next request is sent.
+ */
+const KEEP_ALIVE_MS = 75_000;
+
+const http1Limits = ({ headerSeconds }: ListenOptions) => ({
+  headersTimeout: headerSeconds * 1000,
+  requestTimeout: 0,
+  keepAliveTimeout: KEEP_ALIVE_MS,
+});
+
 async function listenCleartext(options: ListenOptions, handler: NodeHandler): Promise<OpenPort> {
   const sessions = new Sessions();
   const connections = new Connections();
   const sockets = new Set<Socket>();
   const http1 = http.createServer(
-    { headersTimeout: options.headerSeconds * 1000, requestTimeout: 0, connectionsCheckingInterval: 1000 },
+    { ...http1Limits(options), connectionsCheckingInterval: 1000 },
     (request, response) => {
       connections.asked(request, response);
       handler(request, response);
@@ -238,7 +250,7 @@ async function listenTls(
     },
   );
   // Present where HTTP/1.1 is allowed, though the types do not know them.
-  Object.assign(server, { headersTimeout: options.headerSeconds * 1000, requestTimeout: 0 });
+  Object.assign(server, http1Limits(options));
   server.on("session", (session) => sessions.track(session));
   server.on("connection", (socket: Socket) => {
     sockets.add(socket);

@@ -109,6 +109,7 @@ describe("under TLS", () => {
     const [response] = (await once(https.get(`${service.url}/healthz`, { agent }), "response")) as [IncomingMessage];
     response.resume();
     await once(response, "end");
+    expect(response.headers["keep-alive"], "a caller that pauses must find its connection open").toBe("timeout=75");
     expect(await service.stop()).toBe(true);
     agent.destroy();
   });

@@ -567,6 +567,9 @@ describe("stopping", () => {
       },
       { limits: { stopSeconds: 4 } },
     );
+    const before = await fetch(`${url}/healthz`);
+    expect(before.headers.get("keep-alive"), "a caller that pauses must find its connection open").toBe("timeout=75");
+    await before.text();
     const silent = net.connect(Number(new URL(url).port), "127.0.0.1");
     await once(silent, "connect");
     const agent = new http.Agent({ keepAlive: true });
@@ -579,7 +582,7 @@ describe("stopping", () => {
     response.resume();
     expect(response.statusCode).toBe(200);
     expect(response.headers.connection).toBe("close");
-    // Node keeps a connection for five seconds, and the box one without headers for ten.
+    // The box keeps an idle connection for 75 seconds, and one without headers for ten.
     expect(await stopped).toBe(true);
     agent.destroy();
   });
