@@ -23,6 +23,7 @@ export interface AttackResult {
   /** What it adds to the decision over all factors. */
   readonly outcome: Outcome;
   readonly evidence: JudgedEvidence | undefined;
+  readonly strongest?: AttackScore["strongest"];
   /** The two kinds have results of the same shape. */
   readonly message: AttackMessage;
 }
@@ -190,6 +191,7 @@ async function checkAttack(
     return {
       outcome: general,
       evidence,
+      strongest: score.strongest,
       message: {
         decision,
         reason,

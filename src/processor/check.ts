@@ -326,6 +326,10 @@ export async function recordCheck(
     flat[`${part}Threshold`] = threshold;
     flat[`${part}Reliability`] = reliability;
     if (halfWidth !== undefined) flat[`${part}HalfWidth`] = halfWidth;
+    if (checked.strongest) {
+      flat[`${part}StretchStart`] = checked.strongest.startSeconds;
+      flat[`${part}StretchEnd`] = checked.strongest.endSeconds;
+    }
   }
   const check = {
     id: deps.ids.next(),

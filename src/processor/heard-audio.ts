@@ -1,5 +1,6 @@
 /** What a check has heard, and what came of each of its parts. */
 import type { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type { AttackScore } from "../engine/port.js";
 import type { ProcessedAudio } from "../store/port.js";
 import type { JudgedEvidence, Outcome } from "../voiceprint/decision.js";
 import type { CheckPart } from "../voiceprint/session-decision.js";
@@ -41,6 +42,8 @@ export type CheckedParts = {
     | {
         readonly outcome: Outcome;
         readonly evidence: JudgedEvidence | null | undefined;
+        /** Of an attack check: where it sounds most like one. */
+        readonly strongest?: AttackScore["strongest"];
         /** Best first; absent where nothing is compared with prints. */
         readonly scored?: readonly ScoredPrint[];
       }

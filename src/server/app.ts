@@ -79,6 +79,8 @@ export function createApp(parts: AppParts): Hono<Env> {
   if (parts.operator) {
     const operator = parts.operator;
     app.on(["GET", "HEAD"], ["/operator", "/operator/*"], (c) => operator(c.req.raw));
+    // What the view changes; the rest of it is for reading.
+    app.on(["PUT", "DELETE"], "/operator/v1/profiles/*", (c) => operator(c.req.raw));
   }
   app.post("/telephony/*", async (c) => (await parts.announce?.(c.req.path, c.req.raw, addressOf(c))) ?? c.notFound());
   const readOnly = [

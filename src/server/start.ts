@@ -146,6 +146,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       tokenApp &&
       createOperatorApp({
         store,
+        operations: processor,
         queue: service.queue,
         load: service.metrics.load,
         fieldRates: () => processor.fieldRates(),
@@ -161,6 +162,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
         evaluationFile: config.evaluation,
         files: operatorFiles(),
         log,
+        audit: tokens.audit,
       });
     opened.push(() => service.stop());
 

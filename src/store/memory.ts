@@ -149,6 +149,14 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         const sessions = select(scope(scopeId).sessions, (session) => session.engagementId === engagementId);
         return sessions.sort((a, b) => a.startedAt - b.startedAt);
       },
+      async list(scopeId, before, limit) {
+        const { sessions } = scope(scopeId);
+        const ids = [...sessions.keys()].filter((id) => before === null || id < before).sort();
+        return ids
+          .reverse()
+          .slice(0, Math.max(0, limit))
+          .map((id) => copy(sessions.get(id)!));
+      },
       async addCheck(check, heard) {
         const { sessions, checks, processed } = scope(check.scopeId);
         assertParent(sessions, "session", check.sessionId);
@@ -177,6 +185,10 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       async get(scopeId, id) {
         return read(scope(scopeId).media, id);
       },
+      async ofSession(scopeId, sessionId) {
+        const kept = [...scope(scopeId).media.values()].filter((segment) => segment.sessionId === sessionId);
+        return copy(kept.map(({ audio: _, ...plain }) => plain).sort(byId));
+      },
       async expire(scopeId, stoppedBefore, abandonedBefore) {
         assertOpen();
         return expire("media", scopeId, stoppedBefore, abandonedBefore);
@@ -191,6 +203,10 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       },
       async get(scopeId, id) {
         return read(scope(scopeId).processed, id);
+      },
+      async ofSession(scopeId, sessionId) {
+        const heard = [...scope(scopeId).processed.values()].filter((one) => one.sessionId === sessionId);
+        return copy(heard.map(({ voice: _, voiceClass: __, ...plain }) => plain).sort(byId));
       },
       async expire(scopeId, stoppedBefore, abandonedBefore) {
         assertOpen();
@@ -458,6 +474,8 @@ function read<T>(records: Map<Id, T>, id: Id): T | null {
 function select<T>(records: Map<Id, T>, wanted: (record: T) => boolean): T[] {
   return copy([...records.values()].filter(wanted));
 }
+
+const byId = (one: { readonly id: Id }, other: { readonly id: Id }): number => (one.id < other.id ? -1 : 1);
 
 function stop<T extends { readonly stoppedAt: number | null }>(records: Map<Id, T>, id: Id, at: number): boolean {
   const record = records.get(id);

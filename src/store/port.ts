@@ -41,7 +41,7 @@ export interface Check {
   readonly reason: number;
   readonly risk: number | null;
   readonly reliability: number | null;
-  /** Log-likelihood ratios that the decision rests on, for fusion. */
+  /** Log-likelihood ratios that the decision rests on, for fusion, and where in the audio an attack sounds strongest. */
   readonly evidence: Readonly<Record<string, number>>;
   readonly profileId: Id | null;
   /** The audio model that was checked, where one is kept. */
@@ -88,6 +88,9 @@ export interface ProcessedAudio {
   /** Sealed at rest. */
   readonly voice: { readonly windows: readonly VoiceWindow[]; readonly embedding: Float32Array | null };
 }
+
+/** Without what is sealed at rest. */
+export type PlainProcessed = Omit<ProcessedAudio, "voice" | "voiceClass">;
 
 export type OwnerKind = "person" | "fraudster";
 
@@ -186,6 +189,8 @@ export interface Store {
     stop(scopeId: Id, id: Id, at: number): Promise<boolean>;
     /** By their start. */
     ofEngagement(scopeId: Id, engagementId: Id): Promise<Session[]>;
+    /** By id, the last first: ids begin with the time they were made at. Fewer than `limit` is the end. */
+    list(scopeId: Id, before: Id | null, limit: number): Promise<Session[]>;
     /** In one write with the audio model of what was heard for it, where that is new. */
     addCheck(check: Check, heard?: ProcessedAudio): Promise<void>;
     checks(scopeId: Id, sessionId: Id): Promise<Check[]>;
@@ -195,6 +200,8 @@ export interface Store {
   readonly media: {
     add(segment: MediaSegment): Promise<void>;
     get(scopeId: Id, id: Id): Promise<MediaSegment | null>;
+    /** What is kept of a session, without the audio itself; by id. */
+    ofSession(scopeId: Id, sessionId: Id): Promise<Omit<MediaSegment, "audio">[]>;
     /**
      * Removes the audio of sessions that stopped before `stoppedBefore`, and of those that never stopped but began before `abandonedBefore`;
      * returns how many segments went. No scope: all of them.
@@ -204,6 +211,8 @@ export interface Store {
   readonly processed: {
     add(processed: ProcessedAudio): Promise<void>;
     get(scopeId: Id, id: Id): Promise<ProcessedAudio | null>;
+    /** What was heard in a session, without what is sealed; by id. */
+    ofSession(scopeId: Id, sessionId: Id): Promise<PlainProcessed[]>;
     /** As `media.expire`, for audio models. Profiles keep their own copy of what was enrolled, so they lose nothing. */
     expire(scopeId: Id | null, stoppedBefore: number, abandonedBefore?: number): Promise<number>;
   };

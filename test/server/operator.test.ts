@@ -3,9 +3,12 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
+import { v7 } from "uuid";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readRecording } from "../../src/audio/index.js";
 import { Decision, DecisionReason } from "../../src/contract/index.js";
 import { keepLastEvaluation, type LastEvaluation } from "../../src/evaluate/last-evaluation.js";
+import { VoiceprintsProcessor } from "../../src/processor/voiceprints-processor.js";
 import { LiveCalls } from "../../src/server/limits/live-calls.js";
 import { WorkQueue } from "../../src/server/limits/work-queue.js";
 import { jsonLog } from "../../src/server/log.js";
@@ -13,14 +16,25 @@ import { LoadHistory, Spreading } from "../../src/server/operator/load-history.j
 import { createOperatorApp } from "../../src/server/operator/operator-routes.js";
 import { createMemoryStore } from "../../src/store/memory.js";
 import { createTokenApp } from "../../src/token/app.js";
+import type { AuditEvent } from "../../src/token/audit.js";
 import { createTokenService } from "../../src/token/service.js";
 import { countOfCall, fieldRates } from "../../src/voiceprint/field-rates.js";
+import { fixtureEngine } from "../processor/fixture-engine.js";
 
 const issuer = "https://box.example";
 const revision = "model-2";
 let folder: string;
 let evaluationFile: string;
 const logged: string[] = [];
+const audited: AuditEvent[] = [];
+/** Sessions have the ids that the box would give them: their time comes first. */
+const hourMs = 3_600_000;
+const firstHour = Date.UTC(2026, 10, 16, 8);
+const sessionId = (hour: number) => v7({ msecs: firstHour + hour * hourMs });
+const sessionIds = [0, 1, 2, 3].map(sessionId);
+const oldSession = v7({ msecs: 1 });
+const engagementId = v7({ msecs: 1 });
+const profileId = (i: number) => `00000000-0000-7000-8000-00000000000${i}`;
 const store = createMemoryStore();
 const tokens = createTokenService({
   documents: store.documents,
@@ -79,7 +93,7 @@ beforeAll(async () => {
   authorizations.runtime = await authorization(client, secret, "bio");
 
   for (let i = 0; i < 7; i++) {
-    const id = `profile-${i}`;
+    const id = profileId(i);
     const fraudster = i === 6;
     const owner = {
       id: `owner-${i}`,
@@ -109,11 +123,11 @@ beforeAll(async () => {
     scopeId: "default",
     kind: "watchlist",
     tag: "known callers",
-    profileIds: ["profile-6"],
+    profileIds: [profileId(6)],
     ownerIds: [],
   });
   await store.engagements.create({
-    id: "engagement-1",
+    id: engagementId,
     scopeId: "default",
     externalId: "",
     customData: "",
@@ -121,9 +135,9 @@ beforeAll(async () => {
     stoppedAt: null,
   });
   await store.sessions.create({
-    id: "session-1",
+    id: oldSession,
     scopeId: "default",
-    engagementId: "engagement-1",
+    engagementId: engagementId,
     type: 2,
     externalId: "call of Ada",
     claimedPersonId: "ada",
@@ -134,7 +148,7 @@ beforeAll(async () => {
     await store.sessions.addCheck({
       id: `check-${i}`,
       scopeId: "default",
-      sessionId: "session-1",
+      sessionId: oldSession,
       operation: "Verify",
       at: 10 + i,
       decision: Decision.AUTHENTIC,
@@ -142,11 +156,13 @@ beforeAll(async () => {
       risk: 120,
       reliability: 90,
       evidence: { authentication: 7.5 },
-      profileId: "profile-0",
+      profileId: profileId(0),
     });
   }
+  await seedSessions();
   app = createOperatorApp({
     store,
+    operations: new VoiceprintsProcessor({ engine: fixtureEngine(), store, readRecording }),
     queue,
     load,
     fieldRates: async () => rates,
@@ -162,14 +178,98 @@ beforeAll(async () => {
     evaluationFile,
     files: () => null,
     log: jsonLog("info", (line) => logged.push(line)),
+    audit: (event) => audited.push(event),
   });
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-async function ask(path: string, who = "owner") {
+/** One session an hour: a match, a stranger, a synthetic voice, and one without a check. */
+async function seedSessions(): Promise<void> {
+  const judged = (part: string, ratio: number) => ({
+    [part]: ratio,
+    [`${part}Threshold`]: 5,
+    [`${part}Reliability`]: 0.9,
+  });
+  const match = { decision: Decision.AUTHENTIC, reason: DecisionReason.VOICEPRINT_MATCH };
+  const noMatch = { decision: Decision.NO_MATCH, reason: DecisionReason.VOICEPRINT_NO_MATCH };
+  const fraud = { decision: Decision.FRAUD, reason: DecisionReason.FRAUDSTER_INDICATION };
+  const stretch = { syntheticStretchStart: 1.5, syntheticStretchEnd: 4 };
+  const checks = [
+    [{ ...match, evidence: judged("authentication", 11) }],
+    [{ ...noMatch, evidence: judged("authentication", -9) }],
+    [{ ...fraud, evidence: { ...judged("authentication", 11), ...judged("synthetic", 9), ...stretch } }],
+    [],
+  ];
+  for (const [i, id] of sessionIds.entries()) {
+    await store.sessions.create({
+      id,
+      scopeId: "default",
+      engagementId: engagementId,
+      type: 2,
+      externalId: `call ${i}`,
+      claimedPersonId: i < 2 ? "caller-0" : "",
+      startedAt: firstHour + i * hourMs,
+      stoppedAt: i === 0 ? firstHour + 60_000 : null,
+    });
+    for (const check of checks[i]!)
+      await store.sessions.addCheck({
+        id: `check-of-${i}`,
+        scopeId: "default",
+        sessionId: id,
+        operation: "AnalyzeAudio",
+        at: 1,
+        risk: 500,
+        reliability: 90,
+        profileId: i === 2 ? profileId(1) : profileId(0),
+        ...check,
+      });
+  }
+  const measures = {
+    grossSeconds: 6,
+    netSpeechSeconds: 4.5,
+    snrDb: 25,
+    speechLevelDb: -26,
+    saturationRatio: 0,
+    saturatedPerMinute: 0,
+    bandwidthHz: 7000,
+  };
+  const media = {
+    scopeId: "default",
+    sessionId: sessionIds[2]!,
+    partOf: null,
+    rateHz: 8000,
+    channels: 1,
+    encoding: "wav" as const,
+    audio: new Uint8Array(4),
+  };
+  await store.media.add({ ...media, id: "media-1", createdAt: 20 });
+  await store.media.add({ ...media, id: "media-2", createdAt: 30 });
+  await store.processed.add({
+    id: "heard-1",
+    scopeId: "default",
+    sessionId: sessionIds[2]!,
+    mediaSegmentId: "media-1",
+    channel: null,
+    mediaChannels: 1,
+    mediaRateHz: 8000,
+    printType: "text-independent",
+    source: "check",
+    validity: 1,
+    measures: measures as never,
+    speakers: 1,
+    voiceClass: 40,
+    revision,
+    createdAt: 21,
+    voice: { windows: [], embedding: new Float32Array(4) },
+  });
+}
+
+async function ask(path: string, who = "owner", init: RequestInit = {}) {
   const given = authorizations[who];
-  const response = await app.request(`/operator/v1/${path}`, given ? { headers: { authorization: given } } : {});
-  return { status: response.status, headers: response.headers, body: JSON.parse(await response.text()) };
+  const headers = { ...(given && { authorization: given }), "content-type": "application/json" };
+  const response = await app.request(`/operator/v1/${path}`, { headers, ...init });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === "" ? null : JSON.parse(text) };
 }
 
 describe("who is told", () => {
@@ -178,6 +278,9 @@ describe("who is told", () => {
     "load",
     "decisions?scope=default",
     "profiles?scope=default",
+    `profiles/${profileId(0)}?scope=default`,
+    "sessions?scope=default",
+    `sessions/${sessionIds[0]}?scope=default`,
     "watchlists?scope=default",
     "models?scope=default",
     "promises",
@@ -204,7 +307,8 @@ describe("who is told", () => {
       calibrationRevision: "0123456789abcdef",
       scopes: ["default"],
     });
-    for (const table of ["decisions", "profiles", "watchlists", "models"]) {
+    const details = [`profiles/${profileId(0)}`, `sessions/${sessionIds[0]}`];
+    for (const table of ["decisions", "profiles", "sessions", "watchlists", "models", ...details]) {
       expect((await ask(`${table}?scope=elsewhere`)).status).toBe(403);
       expect((await ask(table)).status).toBe(400);
     }
@@ -233,8 +337,8 @@ describe("what is told", () => {
       reason: "VOICEPRINT_MATCH",
       risk: 120,
       reliability: 90,
-      sessionId: "session-1",
-      profileId: "profile-0",
+      sessionId: oldSession,
+      profileId: profileId(0),
     });
   });
 
@@ -247,21 +351,113 @@ describe("what is told", () => {
       if (body.next === null) break;
       after = body.next;
     }
-    expect(seen).toEqual(Array.from({ length: 7 }, (_, i) => `profile-${i}`));
+    expect(seen).toEqual(Array.from({ length: 7 }, (_, i) => profileId(i)));
     const [current, old, untrained] = (await ask("profiles?scope=default")).body.rows;
     expect(current).toEqual({
-      id: "profile-0",
+      id: profileId(0),
       kind: "person",
       ownerId: "caller-0",
       tag: "",
-      status: "OPTIMAL_TRAINED",
-      obsolete: false,
+      state: "OPTIMAL_TRAINED",
       printVersion: 1,
       netSpeechSeconds: 8.5,
       createdAt: 1000,
     });
-    expect(old).toMatchObject({ obsolete: true });
-    expect(untrained).toMatchObject({ status: "NOT_TRAINED", obsolete: false, netSpeechSeconds: null });
+    expect(old).toMatchObject({ state: "OBSOLETE" });
+    expect(untrained).toMatchObject({ state: "NOT_TRAINED", netSpeechSeconds: null });
+  });
+
+  const found = async (path: string): Promise<string[]> =>
+    (await ask(path)).body.rows.map(({ id }: { id: string }) => id);
+
+  it.each([
+    [`search=${profileId(3)}`, [profileId(3)]],
+    ["search=caller-4", [profileId(4)]],
+    ["search=CALLER&limit=2", [profileId(0), profileId(1)]],
+    ["search=nobody", []],
+    ["state=OPTIMAL_TRAINED", [profileId(0)]],
+    ["state=OBSOLETE", [profileId(1)]],
+    ["kind=fraudster", [profileId(6)]],
+    ["kind=person&search=caller-6", []],
+  ])("profiles with %s", async (search, expected) => {
+    expect(await found(`profiles?scope=default&${search}`)).toEqual(expected);
+  });
+
+  it("a search goes on where a page ended", async () => {
+    const first = (await ask("profiles?scope=default&search=caller&limit=4")).body;
+    expect(first.next).toBe(profileId(3));
+    const second = (await ask(`profiles?scope=default&search=caller&limit=4&after=${first.next}`)).body;
+    expect(second.rows.map(({ id }: { id: string }) => id)).toEqual([profileId(4), profileId(5), profileId(6)]);
+    expect(second.next).toBeNull();
+  });
+
+  it("a profile in detail: model, consent, where its voice is from, the lists it is in; never the voice", async () => {
+    const { body } = await ask(`profiles/${profileId(0)}?scope=default`);
+    expect(body).toMatchObject({
+      ownerId: "caller-0",
+      state: "OPTIMAL_TRAINED",
+      model: { revision, calibrationModelId: null },
+      snrDb: 30,
+      consent: null,
+      enrolled: [],
+      learned: [],
+      lists: [],
+    });
+    expect(JSON.stringify(body)).not.toContain("embedding");
+    const watched = (await ask(`profiles/${profileId(6)}?scope=default`)).body;
+    expect(watched).toMatchObject({ model: null, lists: [{ id: "list-1", kind: "watchlist", tag: "known callers" }] });
+    expect((await ask("profiles/nobody?scope=default")).status).toBe(404);
+  });
+
+  it("sessions: newest first, with the decision over their checks", async () => {
+    const { body } = await ask("sessions?scope=default");
+    const own = body.rows.filter(({ id }: { id: string }) => sessionIds.includes(id));
+    expect(own.map(({ id }: { id: string }) => id)).toEqual([...sessionIds].reverse());
+    expect(own.map(({ decision }: { decision: string }) => decision)).toEqual([
+      "UNSPECIFIED",
+      "FRAUD",
+      "NO_MATCH",
+      "AUTHENTIC",
+    ]);
+    expect(own[3]).toMatchObject({
+      type: "IVR",
+      externalId: "call 0",
+      person: "caller-0",
+      matchedPerson: "caller-0",
+      reason: "VOICEPRINT_MATCH",
+      checkCount: 1,
+      stoppedAt: firstHour + 60_000,
+    });
+  });
+
+  it.each([
+    [`search=${sessionIds[1]}`, [1]],
+    ["search=call%202", [2]],
+    ["search=caller-0", [1, 0]],
+    [`search=${profileId(1)}`, [2]],
+    ["decision=FRAUD", [2]],
+    ["decision=AUTHENTIC&search=caller-1", []],
+    [`from=2&until=${firstHour + 2 * hourMs}`, [1, 0]],
+    [`from=${firstHour + hourMs}&until=${firstHour + 3 * hourMs}`, [2, 1]],
+    [`from=${firstHour}&until=${firstHour + 4 * hourMs}&limit=3`, [3, 2, 1]],
+  ])("sessions with %s", async (search, expected) => {
+    expect(await found(`sessions?scope=default&${search}`)).toEqual(expected.map((i) => sessionIds[i]));
+  });
+
+  it("a session in detail: its checks with ratios and where an attack sounds strongest, and its audio", async () => {
+    const { body } = await ask(`sessions/${sessionIds[2]}?scope=default`);
+    expect(body).toMatchObject({ decision: "FRAUD", engagementId: engagementId });
+    expect(body.checks).toHaveLength(1);
+    expect(body.checks[0].parts).toEqual([
+      { name: "authentication", ratio: 11, threshold: 5, failure: null, strongest: null },
+      { name: "synthetic", ratio: 9, threshold: 5, failure: null, strongest: { startSeconds: 1.5, endSeconds: 4 } },
+    ]);
+    expect(body.audio).toMatchObject([
+      { id: "heard-1", heardFor: "check", isKept: true, validity: "AUDIO_OK", netSpeechSeconds: 4.5 },
+      { id: "media-2", heardFor: null, isKept: true, validity: null },
+    ]);
+    expect(JSON.stringify(body)).not.toMatch(/embedding|voiceClass/);
+    expect((await ask("sessions/nobody?scope=default")).status).toBe(404);
   });
 
   it("watchlists with how many they hold", async () => {
@@ -323,8 +519,56 @@ describe("what is told", () => {
     "profiles?scope=default&limit=101",
     "decisions?scope=default&limit=x",
     "load?since=-1",
+    "profiles?scope=default&state=FINE",
+    "profiles?scope=default&kind=agent",
+    `profiles?scope=default&search=${"x".repeat(257)}`,
+    "sessions?scope=default&decision=MAYBE",
+    "sessions?scope=default&from=yesterday",
   ])("refuses %s", async (path) => {
     expect((await ask(path)).status).toBe(400);
+  });
+});
+
+describe("what is changed", () => {
+  const put = (state: string, reference = "") => ({ method: "PUT", body: JSON.stringify({ state, reference }) });
+
+  it("consent, by owners alone, in the operator's words of reference", async () => {
+    const path = `profiles/${profileId(2)}/consent?scope=default`;
+    expect((await ask(path, "nobody", put("given"))).status).toBe(401);
+    expect((await ask(path, "member", put("given"))).status).toBe(403);
+    expect((await ask(`profiles/${profileId(2)}/consent?scope=elsewhere`, "owner", put("given"))).status).toBe(403);
+    expect((await ask(path, "owner", put("perhaps"))).status).toBe(400);
+    expect((await ask(`profiles/${profileId(6)}/consent?scope=default`, "owner", put("given"))).status).toBe(400);
+    expect((await ask(`profiles/${profileId(9)}/consent?scope=default`, "owner", put("given"))).status).toBe(404);
+    expect((await ask(`profiles/${profileId(2)}?scope=default`)).body.consent).toBeNull();
+    expect((await ask(path, "owner", put("withdrawn", "form 7"))).status).toBe(204);
+    expect((await ask(`profiles/${profileId(2)}?scope=default`)).body).toMatchObject({
+      state: "WITHDRAWN",
+      consent: { state: "withdrawn", reference: "form 7" },
+    });
+    expect((await ask(path, "owner", put("given", "form 8"))).status).toBe(204);
+    expect((await ask(`profiles/${profileId(2)}?scope=default`)).body).toMatchObject({
+      state: "NOT_TRAINED",
+      consent: { state: "given", reference: "form 8" },
+    });
+  });
+
+  it("a profile is erased by owners alone, and the log knows by whom", async () => {
+    const [path, erase] = [`profiles/${profileId(5)}?scope=default`, { method: "DELETE" }];
+    expect((await ask(path, "nobody", erase)).status).toBe(401);
+    expect((await ask(path, "member", erase)).status).toBe(403);
+    expect((await ask(`profiles/${profileId(5)}?scope=elsewhere`, "owner", erase)).status).toBe(403);
+    expect((await ask(path)).status).toBe(200);
+    expect((await ask(path, "owner", erase)).status).toBe(204);
+    expect((await ask(path)).status).toBe(404);
+    expect((await ask(path, "owner", erase)).status).toBe(404);
+    expect(audited).toContainEqual({
+      event: "managed",
+      user: "olga",
+      method: "DELETE",
+      route: `/operator/v1/profiles/${profileId(5)}`,
+      status: 204,
+    });
   });
 });
 

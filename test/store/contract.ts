@@ -80,6 +80,21 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.sessions.ofEngagement(scope, first.engagementId)).toEqual([first, second]);
       });
 
+      test("are listed a page at a time, the last id first", async () => {
+        const scope = newScope();
+        const { engagementId } = await startSession(store, scope, { id: "s-2" });
+        for (const id of ["s-4", "s-1", "s-3"]) await store.sessions.create(sessionOf(scope, engagementId, { id }));
+        const idsOf = async (before: string | null, limit: number, of = scope) =>
+          (await store.sessions.list(of, before, limit)).map(({ id }) => id);
+        expect(await idsOf(null, 2)).toEqual(["s-4", "s-3"]);
+        expect(await idsOf("s-3", 5)).toEqual(["s-2", "s-1"]);
+        expect(await idsOf("s-1", 5)).toEqual([]);
+        expect(await idsOf(null, 0)).toEqual([]);
+        expect(await idsOf(null, 5, newScope())).toEqual([]);
+        await store.sessions.stop(scope, "s-4", 9);
+        expect((await store.sessions.list(scope, null, 1))[0]?.stoppedAt).toBe(9);
+      });
+
       test("refuses an id twice, and a session of an unknown engagement", async () => {
         const scope = newScope();
         const session = await startSession(store, scope);
@@ -150,6 +165,31 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.processed.get(scope, mute.id)).toEqual(mute);
         expect(await store.media.get(newScope(), whole.id)).toBeNull();
         expect(await store.processed.get(newScope(), processed.id)).toBeNull();
+      });
+
+      test("are listed by session, without what is sealed", async () => {
+        const scope = newScope();
+        const [{ id: sessionId }, { id: other }] = [await startSession(store, scope), await startSession(store, scope)];
+        const [segment, model] = [
+          mediaOf(scope, sessionId, { id: "m-2" }),
+          processedOf(scope, sessionId, 1, { id: "h-2" }),
+        ];
+        const { audio: _, ...media } = segment;
+        const { voice: __, voiceClass: ___, ...heard } = model;
+        await store.media.add(segment);
+        await store.media.add(mediaOf(scope, sessionId, { id: "m-1" }));
+        await store.media.add(mediaOf(scope, other));
+        await store.processed.add(model);
+        await store.processed.add(processedOf(scope, sessionId, 2, { id: "h-1" }));
+        await store.processed.add(processedOf(scope, other, 3));
+        const listedMedia = await store.media.ofSession(scope, sessionId);
+        expect(listedMedia.map(({ id }) => id)).toEqual(["m-1", "m-2"]);
+        expect(listedMedia[1]).toEqual(media);
+        const listed = await store.processed.ofSession(scope, sessionId);
+        expect(listed.map(({ id }) => id)).toEqual(["h-1", "h-2"]);
+        expect(listed[1]).toEqual(heard);
+        expect(await store.media.ofSession(newScope(), sessionId)).toEqual([]);
+        expect(await store.processed.ofSession(newScope(), sessionId)).toEqual([]);
       });
 
       test("need a session of their scope", async () => {

@@ -1,9 +1,13 @@
 import { Hono } from "hono";
-import { Decision, DecisionReason, VoiceprintProfileStatus } from "../../contract/index.js";
+import { z } from "zod";
+import { ConsentState, StatusCode, StatusError } from "../../contract/index.js";
+import type { Operations } from "../../contract/operations.js";
 import { readLastEvaluation } from "../../evaluate/last-evaluation.js";
 import type { PrintsOfModel } from "../../processor/prints-by-model.js";
-import type { Check, Group, Profile, Store } from "../../store/port.js";
+import type { Group, Store } from "../../store/port.js";
+import type { Audit } from "../../token/audit.js";
 import { errorResponse, NO_STORE, OAuthError } from "../../token/errors.js";
+import { readJson } from "../../token/form.js";
 import type { TokenService } from "../../token/service.js";
 import type { ToolingUser } from "../../token/tooling-user.js";
 import type { FieldRate } from "../../voiceprint/field-rates.js";
@@ -11,10 +15,19 @@ import type { LiveCalls } from "../limits/live-calls.js";
 import type { WorkQueue } from "../limits/work-queue.js";
 import type { Log } from "../log.js";
 import type { LoadHistory } from "./load-history.js";
-import type { DecisionView, OperatorAnswers, Page, ProfileView, WatchlistView } from "./view.js";
+import { limitOf, MOST_ROWS, oneOf, page, wholeNumber } from "./page.js";
+import { Profiles } from "./profiles.js";
+import { DECISIONS, OWNER_KINDS, PROFILE_STATES } from "./search.js";
+import { decisionView, Sessions } from "./sessions.js";
+import type { OperatorAnswers, WatchlistView } from "./view.js";
 
 export interface OperatorParts {
   readonly store: Store;
+  /** What the view asks of the contract's own operations. */
+  readonly operations: Pick<
+    Operations,
+    "getSessionDecision" | "deleteVoiceprintProfile" | "setVoiceprintProfileConsent"
+  >;
   readonly queue: WorkQueue;
   readonly load: LoadHistory;
   readonly fieldRates: () => Promise<readonly FieldRate[]>;
@@ -34,18 +47,29 @@ export interface OperatorParts {
   /** The view's own files; anybody may have them. */
   readonly files: (request: Request) => Response | null;
   readonly log: Log;
+  /** Hears who changed what. */
+  readonly audit: Audit;
 }
 
 type Env = { Variables: { user: string } };
 
-const MOST_ROWS = 100;
+const MOST_SEARCHED = 256;
+const LATEST = Number.MAX_SAFE_INTEGER;
+
+const consentChange = z.strictObject({ state: z.enum(["given", "withdrawn"]), reference: z.string().max(256) });
 
 /** Everything under /operator: the view's files for anybody, what they show for owners alone. */
 export function createOperatorApp(parts: OperatorParts): Hono<Env> {
-  const { store, queue, load } = parts;
+  const { store, operations, queue, load } = parts;
+  const profiles = new Profiles(store, parts.canBeScored);
+  const sessions = new Sessions(store, operations);
   const app = new Hono<Env>();
   app.onError((error) => {
     if (error instanceof OAuthError) return errorResponse(error);
+    if (error instanceof StatusError && error.code === StatusCode.NOT_FOUND)
+      return errorResponse(new OAuthError("not_found", error.message));
+    if (error instanceof StatusError && error.code === StatusCode.INVALID_REQUEST)
+      return errorResponse(new OAuthError("invalid_request", error.message));
     parts.log.error("the operator view failed", { stack: error.stack ?? error.name });
     return errorResponse(new OAuthError("server_error", "the server failed"));
   });
@@ -55,6 +79,14 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
     if (user.role !== "owner") throw new OAuthError("access_denied", "only owners may see this");
     c.set("user", user.name);
     await next();
+    if (c.req.method !== "GET")
+      parts.audit({
+        event: "managed",
+        user: user.name,
+        method: c.req.method,
+        route: c.req.path,
+        status: c.res.status,
+      });
     for (const [name, value] of Object.entries(NO_STORE)) c.header(name, value);
   });
 
@@ -112,11 +144,68 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
   });
 
   app.get("/operator/v1/profiles", async (c) => {
-    const limit = limitOf(c.req.query("limit"));
+    const search = {
+      text: searchOf(c.req.query("search")),
+      state: oneOf("state", c.req.query("state"), PROFILE_STATES),
+      kind: oneOf("kind", c.req.query("kind"), OWNER_KINDS),
+    };
+    const [limit, scope] = [limitOf(c.req.query("limit")), await scopeOf(c.req.query("scope"))];
+    const found = await profiles.find(scope, search, c.req.query("after") || null, limit);
+    return c.json(found satisfies OperatorAnswers["profiles"]);
+  });
+
+  app.get("/operator/v1/profiles/:id", async (c) => {
+    const found = await profiles.detail(await scopeOf(c.req.query("scope")), c.req.param("id"));
+    if (!found) throw new OAuthError("not_found", "there is no such profile in this scope");
+    return c.json(found satisfies OperatorAnswers["profile"]);
+  });
+
+  app.delete("/operator/v1/profiles/:id", async (c) => {
     const scope = await scopeOf(c.req.query("scope"));
-    const found = await store.profiles.list(scope, c.req.query("after") || null, limit + 1);
-    const view = (profile: Profile) => profileView(profile, parts.canBeScored);
-    return c.json(page(found, limit, view) satisfies OperatorAnswers["profiles"]);
+    await operations.deleteVoiceprintProfile({
+      context: { gkScopeId: { value: scope } },
+      gkVoiceprintProfileId: { value: c.req.param("id") },
+    });
+    return c.body(null, 204);
+  });
+
+  app.put("/operator/v1/profiles/:id/consent", async (c) => {
+    const scope = await scopeOf(c.req.query("scope"));
+    const change = consentChange.safeParse(await readJson(c.req.raw));
+    if (!change.success)
+      throw new OAuthError(
+        "invalid_request",
+        "the body must have state (given or withdrawn) and reference (at most 256 characters)",
+      );
+    await operations.setVoiceprintProfileConsent({
+      context: { gkScopeId: { value: scope } },
+      gkVoiceprintProfileId: { value: c.req.param("id") },
+      state: change.data.state === "given" ? ConsentState.GIVEN : ConsentState.WITHDRAWN,
+      reference: change.data.reference,
+    });
+    return c.body(null, 204);
+  });
+
+  app.get("/operator/v1/sessions", async (c) => {
+    const timeOf = (name: "from" | "until") => {
+      const at = wholeNumber(name, c.req.query(name), -1, 0, LATEST);
+      return at < 0 ? null : at;
+    };
+    const search = {
+      text: searchOf(c.req.query("search")),
+      decision: oneOf("decision", c.req.query("decision"), DECISIONS),
+      from: timeOf("from"),
+      until: timeOf("until"),
+    };
+    const [limit, scope] = [limitOf(c.req.query("limit")), await scopeOf(c.req.query("scope"))];
+    const found = await sessions.find(scope, search, c.req.query("after") || null, limit);
+    return c.json(found satisfies OperatorAnswers["sessions"]);
+  });
+
+  app.get("/operator/v1/sessions/:id", async (c) => {
+    const found = await sessions.detail(await scopeOf(c.req.query("scope")), c.req.param("id"));
+    if (!found) throw new OAuthError("not_found", "there is no such session in this scope");
+    return c.json(found satisfies OperatorAnswers["session"]);
   });
 
   app.get("/operator/v1/watchlists", async (c) => {
@@ -148,49 +237,11 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
   return app;
 }
 
-function wholeNumber(name: string, text: string | undefined, otherwise: number, least: number, most: number): number {
-  if (text === undefined) return otherwise;
-  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(value >= least && value <= most))
-    throw new OAuthError("invalid_request", `${name} must be a whole number from ${least} to ${most}`);
-  return value;
+function searchOf(text = ""): string {
+  if (text.length > MOST_SEARCHED)
+    throw new OAuthError("invalid_request", `search must have at most ${MOST_SEARCHED} characters`);
+  return text.trim();
 }
-
-const limitOf = (text: string | undefined) => wholeNumber("limit", text, 25, 1, MOST_ROWS);
-
-/** `found` holds one more than a page when there is a next one. */
-function page<Found extends { readonly id: string }, Row>(
-  found: readonly Found[],
-  limit: number,
-  view: (one: Found) => Row,
-): Page<Row> {
-  const shown = found.slice(0, limit);
-  return { rows: shown.map(view), next: found.length > limit ? shown.at(-1)!.id : null };
-}
-
-const decisionView = (check: Check): DecisionView => ({
-  id: check.id,
-  at: check.at,
-  operation: check.operation,
-  decision: Decision[check.decision] ?? String(check.decision),
-  reason: DecisionReason[check.reason] ?? String(check.reason),
-  risk: check.risk,
-  reliability: check.reliability,
-  sessionId: check.sessionId,
-  profileId: check.profileId,
-});
-
-const profileView = (profile: Profile, canBeScored: OperatorParts["canBeScored"]): ProfileView => ({
-  id: profile.id,
-  kind: profile.owner.kind,
-  ownerId: profile.owner.externalId,
-  tag: profile.tag,
-  status: VoiceprintProfileStatus[profile.status] ?? String(profile.status),
-  obsolete: profile.template !== null && !canBeScored(profile.template.revision),
-  printVersion: profile.printVersion,
-  netSpeechSeconds: profile.template?.netSpeechSeconds ?? null,
-  createdAt: profile.createdAt,
-});
 
 const watchlistView = ({ id, tag, profileIds, ownerIds }: Group): WatchlistView => ({
   id,

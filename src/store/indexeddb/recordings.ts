@@ -2,18 +2,11 @@
 import { untilUncontended } from "../contention.js";
 import { decodeVoice, encodeVoice } from "../encoding.js";
 import { StoreError } from "../errors.js";
-import type { Check, Id, ProcessedAudio, Store } from "../port.js";
+import type { Check, Id, PlainProcessed, ProcessedAudio, Store } from "../port.js";
 import type { DataKey } from "../seal/key-ring.js";
 import type { Place } from "../seal/vault.js";
 import { type DoomedKey, destroyDoomed, type IdbContext } from "./context.js";
-import {
-  inStoreWords,
-  type PlainProcessed,
-  type StoredMedia,
-  type StoredProcessed,
-  type StoredSession,
-  within,
-} from "./schema.js";
+import { inStoreWords, type StoredMedia, type StoredProcessed, type StoredSession, within } from "./schema.js";
 
 /** The two kinds of recordings differ in where they lie and which key seals them. */
 export type RecordingKind = "media" | "processed";
@@ -34,6 +27,10 @@ export function createMedia(context: IdbContext): Store["media"] {
       const audio = await vault.open(recordingPlace("media", stored), sealed);
       return audio && { ...plain, audio };
     },
+    async ofSession(scopeId, sessionId) {
+      const stored = await db.getAllFromIndex("media", "session", [scopeId, sessionId]);
+      return stored.map(({ sealed: _, root: __, ...plain }) => plain);
+    },
     expire: (scopeId, stoppedBefore, abandonedBefore) =>
       expire(context, "media", scopeId, stoppedBefore, abandonedBefore),
   };
@@ -49,6 +46,10 @@ export function createProcessed(context: IdbContext): Store["processed"] {
       const { sealed, ...plain } = stored;
       const opened = await vault.open(recordingPlace("processed", stored), sealed);
       return opened && joinProcessed(plain, opened);
+    },
+    async ofSession(scopeId, sessionId) {
+      const stored = await db.getAllFromIndex("processed", "session", [scopeId, sessionId]);
+      return stored.map(({ sealed: _, ...plain }) => plain);
     },
     expire: (scopeId, stoppedBefore, abandonedBefore) =>
       expire(context, "processed", scopeId, stoppedBefore, abandonedBefore),

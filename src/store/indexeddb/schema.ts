@@ -9,7 +9,7 @@ import type {
   Job,
   MediaSegment,
   Owner,
-  ProcessedAudio,
+  PlainProcessed,
   Profile,
   Session,
 } from "../port.js";
@@ -26,8 +26,6 @@ export interface StoredMedia extends Omit<MediaSegment, "audio"> {
   readonly root: Id;
   readonly sealed: Uint8Array;
 }
-
-export type PlainProcessed = Omit<ProcessedAudio, "voice" | "voiceClass">;
 
 export interface StoredProcessed extends PlainProcessed {
   readonly sealed: Uint8Array;

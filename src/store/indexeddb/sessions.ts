@@ -3,7 +3,7 @@ import { StoreError } from "../errors.js";
 import type { Session, Store } from "../port.js";
 import type { IdbContext } from "./context.js";
 import { addProcessed } from "./recordings.js";
-import { inStoreWords, type StoredSession } from "./schema.js";
+import { inStoreWords, type StoredSession, within } from "./schema.js";
 
 export function createEngagements({ db }: IdbContext): Store["engagements"] {
   return {
@@ -49,6 +49,16 @@ export function createSessions(context: IdbContext): Store["sessions"] {
     async ofEngagement(scopeId, engagementId) {
       const sessions = await db.getAllFromIndex("sessions", "engagement", [scopeId, engagementId]);
       return sessions.map(plainSession).sort((a, b) => a.startedAt - b.startedAt);
+    },
+    async list(scopeId, before, limit) {
+      const range = before === null ? within(scopeId) : IDBKeyRange.bound([scopeId], [scopeId, before], false, true);
+      const found: Session[] = [];
+      let cursor = limit > 0 ? await db.transaction("sessions").store.openCursor(range, "prev") : null;
+      while (cursor && found.length < limit) {
+        found.push(plainSession(cursor.value));
+        cursor = await cursor.continue();
+      }
+      return found;
     },
     async addCheck(check, heard) {
       if (heard) return addProcessed(context, heard, check);

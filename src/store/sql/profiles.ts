@@ -7,6 +7,7 @@ import {
   mayBeUsed,
   type NamelessOwner,
   type OwnerKind,
+  type PlainProcessed,
   type Print,
   type Profile,
   type Store,
@@ -18,7 +19,7 @@ import { type Queries, wasRefused } from "./database.js";
 import { eraseRows } from "./erasure.js";
 import { nameOf, namePlace } from "./names.js";
 import { markPrintChanged } from "./print-changes.js";
-import { joinProcessed, type PlainProcessed, splitProcessed } from "./recordings.js";
+import { joinProcessed, splitProcessed } from "./recordings.js";
 import { escapeText, keyOf, unescapeText } from "./text.js";
 
 interface ProfileRow extends Record<string, unknown> {

@@ -2,7 +2,7 @@
 import { untilUncontended } from "../contention.js";
 import { decodeVoice, encodeVoice, type VoiceModel } from "../encoding.js";
 import { StoreError } from "../errors.js";
-import type { Id, MediaSegment, ProcessedAudio, Store } from "../port.js";
+import type { Id, MediaSegment, PlainProcessed, ProcessedAudio, Store } from "../port.js";
 import type { DataKey, KeyId } from "../seal/key-ring.js";
 import type { Place } from "../seal/vault.js";
 import { type DoomedKey, destroyDoomed, doom, inStoreWords, readDoomed, type SqlContext } from "./context.js";
@@ -45,6 +45,7 @@ export function createMedia(context: SqlContext): Store["media"] {
       const found = await get<Omit<MediaSegment, "audio">>(context, MEDIA, scopeId, id);
       return found && { ...found.plain, audio: found.opened };
     },
+    ofSession: (scopeId, sessionId) => ofSession(context, MEDIA, scopeId, sessionId),
     expire: (scopeId, stoppedBefore, abandonedBefore) =>
       expire(context, MEDIA, scopeId, stoppedBefore, abandonedBefore),
   };
@@ -59,6 +60,7 @@ export function createProcessed(context: SqlContext): Store["processed"] {
       const found = await get<PlainProcessed>(context, AUDIO_MODELS, scopeId, id);
       return found && joinProcessed(found.plain, found.opened);
     },
+    ofSession: (scopeId, sessionId) => ofSession(context, AUDIO_MODELS, scopeId, sessionId),
     expire: (scopeId, stoppedBefore, abandonedBefore) =>
       expire(context, AUDIO_MODELS, scopeId, stoppedBefore, abandonedBefore),
   };
@@ -90,8 +92,6 @@ const recordKey = ({ scopeId, id, sessionId }: { scopeId: Id; id: Id; sessionId:
   escapeText(id),
   escapeText(sessionId),
 ];
-
-export type PlainProcessed = Omit<ProcessedAudio, "voice" | "voiceClass">;
 
 export function splitProcessed({ voice, voiceClass, ...plain }: ProcessedAudio): {
   plain: PlainProcessed;
@@ -172,6 +172,19 @@ async function get<Plain extends { readonly sessionId: Id }>(
   const opened = await vault.open(placeOf(kind, scopeId, plain.sessionId, id), row.sealed);
   // Without its key a recording has expired, whether or not its row is still there.
   return opened && { plain, opened };
+}
+
+async function ofSession<Plain>(
+  { database }: SqlContext,
+  { table }: RecordingKind,
+  scopeId: Id,
+  sessionId: Id,
+): Promise<Plain[]> {
+  const rows = await database.query<{ data: string }>(
+    `SELECT data FROM vivavoce.${table} WHERE scope = $1 AND session = $2 ORDER BY id`,
+    [keyOf(scopeId), escapeText(sessionId)],
+  );
+  return rows.map(({ data }) => JSON.parse(data));
 }
 
 async function expire(

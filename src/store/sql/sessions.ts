@@ -65,6 +65,14 @@ export function createSessions(context: SqlContext): Store["sessions"] {
       );
       return rows.map((row) => readStoppable<Session>(row));
     },
+    async list(scopeId, before, limit) {
+      const rows = await database.query<StoppableRow>(
+        `SELECT data, stopped_at FROM vivavoce.sessions WHERE scope = $1 ${before === null ? "" : "AND id < $3"}
+         ORDER BY id DESC LIMIT $2`,
+        [keyOf(scopeId), Math.max(0, limit), ...(before === null ? [] : [escapeText(before)])],
+      );
+      return rows.map((row) => readStoppable<Session>(row));
+    },
     async addCheck(check, heard) {
       const { scopeId, id, sessionId, at } = check;
       const [key, data] = [escapeText(id), JSON.stringify(check)];

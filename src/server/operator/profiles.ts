@@ -1,0 +1,106 @@
+/** Profiles as the operator sees them: found, listed, and one in detail. Never a template. */
+import { VoiceprintProfileStatus } from "../../contract/index.js";
+import { type Id, mayBeUsed, type Profile, type Store } from "../../store/port.js";
+import { holds, page, searched } from "./page.js";
+import { OWNER_KINDS, type PROFILE_STATES } from "./search.js";
+import type { Page, ProfileDetail, ProfileView } from "./view.js";
+
+export interface ProfileSearch {
+  /** An id or the owner's own one, or a part of either; empty for all. */
+  readonly text: string;
+  readonly state: (typeof PROFILE_STATES)[number] | null;
+  readonly kind: (typeof OWNER_KINDS)[number] | null;
+}
+
+/** So many are read for one page: their templates are unsealed on the way. */
+const MOST_LOOKED_AT = 2_000;
+
+export class Profiles {
+  constructor(
+    readonly store: Pick<Store, "profiles" | "owners" | "groups">,
+    /** Whether prints of a model with this revision are scored here. */
+    readonly canBeScored: (revision: string) => boolean,
+  ) {}
+
+  async find(scope: Id, search: ProfileSearch, after: Id | null, limit: number): Promise<Page<ProfileView>> {
+    const { text, state, kind } = search;
+    const { profiles } = this.store;
+    const view = (profile: Profile) => this.#view(profile);
+    if (text === "" && !state && !kind) return page(await profiles.list(scope, after, limit + 1), limit, view);
+    const wanted = (shown: ProfileView) =>
+      (state === null || shown.state === state) && (kind === null || shown.kind === kind);
+    const exact = text === "" ? [] : await this.#exactly(scope, text);
+    if (exact.length > 0) {
+      const found = exact.map(view).filter((shown) => wanted(shown) && (after === null || shown.id > after));
+      return page(found, limit, (shown) => shown);
+    }
+    return searched(
+      (from, most) => profiles.list(scope, from, most),
+      after,
+      limit,
+      MOST_LOOKED_AT,
+      (profile) => {
+        const shown = view(profile);
+        return wanted(shown) && holds(text, shown.ownerId, shown.tag, shown.id) ? shown : null;
+      },
+    );
+  }
+
+  async detail(scope: Id, id: Id): Promise<ProfileDetail | null> {
+    const { profiles, groups } = this.store;
+    const profile = await profiles.get(scope, id);
+    if (!profile) return null;
+    const { template, owner, consent } = profile;
+    const segments = await profiles.segments(scope, id);
+    const lists = [...(await groups.list(scope, "group")), ...(await groups.list(scope, "watchlist"))];
+    return {
+      ...this.#view(profile),
+      printType: profile.printType,
+      model: template && { revision: template.revision, calibrationModelId: template.calibrationModelId ?? null },
+      snrDb: template?.snrDb ?? null,
+      bandwidthHz: template?.bandwidthHz ?? null,
+      consent: consent ?? null,
+      enrolled: segments.map(({ addedAt, processed }) => ({
+        at: addedAt,
+        sessionId: processed.sessionId,
+        netSpeechSeconds: processed.measures.netSpeechSeconds,
+        snrDb: processed.measures.snrDb,
+      })),
+      learned: (template?.grown?.sessions ?? []).map(({ at, sessionId, netSpeechSeconds, snrDb }) => ({
+        at,
+        sessionId,
+        netSpeechSeconds,
+        snrDb,
+      })),
+      lists: lists
+        .filter(({ profileIds, ownerIds }) => profileIds.includes(id) || ownerIds.includes(owner.id))
+        .map(({ id: listId, kind, tag }) => ({ id: listId, kind, tag })),
+    };
+  }
+
+  /** By id: a profile of this id, or those of a person or fraudster of this name. */
+  async #exactly(scope: Id, text: string): Promise<Profile[]> {
+    const { profiles, owners } = this.store;
+    const byId = await profiles.get(scope, text);
+    if (byId) return [byId];
+    const named = await Promise.all(OWNER_KINDS.map((kind) => owners.find(scope, kind, text)));
+    const ids = named.flatMap((owner) => owner?.id ?? []);
+    return (await profiles.ofOwners(scope, ids)).sort((one, other) => (one.id < other.id ? -1 : 1));
+  }
+
+  #view(profile: Profile): ProfileView {
+    const { template } = profile;
+    const status = VoiceprintProfileStatus[profile.status] ?? String(profile.status);
+    const obsolete = template !== null && !this.canBeScored(template.revision);
+    return {
+      id: profile.id,
+      kind: profile.owner.kind,
+      ownerId: profile.owner.externalId,
+      tag: profile.tag,
+      state: !mayBeUsed(profile) ? "WITHDRAWN" : obsolete ? "OBSOLETE" : status,
+      printVersion: profile.printVersion,
+      netSpeechSeconds: template?.netSpeechSeconds ?? null,
+      createdAt: profile.createdAt,
+    };
+  }
+}

@@ -1,0 +1,165 @@
+/** Sessions as the operator sees them: found, listed, and one in detail, with its checks and what was heard. */
+import { AudioValidity, Decision, DecisionReason, SessionType } from "../../contract/index.js";
+import type { Operations } from "../../contract/operations.js";
+import { partsOfCheck } from "../../processor/check.js";
+import type { Check, Id, Session, Store } from "../../store/port.js";
+import { defaultConfigurationSetId } from "../../voiceprint/configuration-set.js";
+import { checkParts } from "../../voiceprint/session-decision.js";
+import { holds, searched } from "./page.js";
+import type { DECISIONS } from "./search.js";
+import type { AudioView, CheckView, DecisionView, Page, SessionDetail, SessionView } from "./view.js";
+
+export interface SessionSearch {
+  /** An id (of the session, a profile in it, the caller's own), a person, or a part of one; empty for all. */
+  readonly text: string;
+  readonly decision: (typeof DECISIONS)[number] | null;
+  /** Milliseconds since 1970: begun at this time or later, and before. */
+  readonly from: number | null;
+  readonly until: number | null;
+}
+
+/** So many are looked at for one page: the decision of each is fused from its checks. */
+const MOST_LOOKED_AT = 300;
+const MOST_CHECKS = 100;
+const MOST_AUDIO = 100;
+
+export class Sessions {
+  constructor(
+    readonly store: Pick<Store, "sessions" | "media" | "processed">,
+    readonly operations: Pick<Operations, "getSessionDecision">,
+  ) {}
+
+  async find(scope: Id, search: SessionSearch, before: Id | null, limit: number): Promise<Page<SessionView>> {
+    const { text, decision, from, until } = search;
+    const exact = text === "" ? null : await this.store.sessions.get(scope, text);
+    if (exact) return { rows: [(await this.#decided(exact)).view], next: null };
+    const start = before ?? (until === null ? null : firstIdAt(until));
+    return searched(
+      (last, most) => this.store.sessions.list(scope, last, most),
+      start,
+      limit,
+      MOST_LOOKED_AT,
+      async (session) => {
+        if (from !== null && session.startedAt < from) return "end";
+        if (until !== null && session.startedAt >= until) return null;
+        const { view, profileIds } = await this.#decided(session);
+        const names = [view.id, view.externalId, view.person, view.matchedPerson, ...profileIds];
+        return (decision === null || view.decision === decision) && holds(text, ...names) ? view : null;
+      },
+    );
+  }
+
+  async detail(scope: Id, id: Id): Promise<SessionDetail | null> {
+    const { sessions, media, processed } = this.store;
+    const session = await sessions.get(scope, id);
+    if (!session) return null;
+    const { view } = await this.#decided(session);
+    const checks = await sessions.checks(scope, id);
+    const kept = await media.ofSession(scope, id);
+    const heard = await processed.ofSession(scope, id);
+    const keptIds = new Set(kept.map((one) => one.id));
+    const heardMedia = new Set(heard.map(({ mediaSegmentId }) => mediaSegmentId));
+    const audio: AudioView[] = [
+      ...heard.map((one) => ({
+        id: one.id,
+        at: one.createdAt,
+        heardFor: one.source === "check" ? ("check" as const) : ("enrollment" as const),
+        isKept: keptIds.has(one.mediaSegmentId),
+        validity: AudioValidity[one.validity] ?? String(one.validity),
+        grossSeconds: one.measures.grossSeconds,
+        netSpeechSeconds: one.measures.netSpeechSeconds,
+        snrDb: one.measures.snrDb,
+        rateHz: one.mediaRateHz,
+        channels: one.mediaChannels,
+      })),
+      ...kept
+        .filter((one) => one.partOf === null && !heardMedia.has(one.id))
+        .map((one) => ({
+          id: one.id,
+          at: one.createdAt,
+          heardFor: null,
+          isKept: true,
+          validity: null,
+          grossSeconds: null,
+          netSpeechSeconds: null,
+          snrDb: null,
+          rateHz: one.rateHz,
+          channels: one.channels,
+        })),
+    ];
+    return {
+      ...view,
+      engagementId: session.engagementId,
+      checks: checks.slice(-MOST_CHECKS).map(checkView),
+      audio: audio.sort((one, other) => one.at - other.at).slice(0, MOST_AUDIO),
+    };
+  }
+
+  /** With the decision that GetSessionDecision gives. */
+  async #decided(session: Session): Promise<{ view: SessionView; profileIds: string[] }> {
+    const { result } = await this.operations.getSessionDecision({
+      context: {
+        gkScopeId: { value: session.scopeId },
+        gkEngagementId: { value: session.engagementId },
+        gkSessionId: { value: session.id },
+        configsetId: defaultConfigurationSetId,
+      },
+    });
+    const { riskEngineResult, personId, matchedPersonId, checks } = result!;
+    // A session that was only enrolled in failed at nothing.
+    const { decision, reason } =
+      checks.length > 0 ? result! : { decision: Decision.UNSPECIFIED, reason: DecisionReason.UNSPECIFIED };
+    const view: SessionView = {
+      id: session.id,
+      type: SessionType[session.type] ?? String(session.type),
+      externalId: session.externalId,
+      startedAt: session.startedAt,
+      stoppedAt: session.stoppedAt,
+      person: personId,
+      matchedPerson: matchedPersonId,
+      decision: Decision[decision] ?? String(decision),
+      reason: DecisionReason[reason] ?? String(reason),
+      risk: riskEngineResult?.risk ?? null,
+      reliability: riskEngineResult?.reliability ?? null,
+      checkCount: checks.length,
+    };
+    return { view, profileIds: checks.flatMap(({ gkVoiceprintProfileId }) => gkVoiceprintProfileId?.value ?? []) };
+  }
+}
+
+/** Ids are UUIDs of version 7: every id that was made before this time is smaller. */
+function firstIdAt(at: number): string {
+  const hex = Math.max(0, Math.floor(at)).toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}`;
+}
+
+export const decisionView = (check: Check): DecisionView => ({
+  id: check.id,
+  at: check.at,
+  operation: check.operation,
+  decision: Decision[check.decision] ?? String(check.decision),
+  reason: DecisionReason[check.reason] ?? String(check.reason),
+  risk: check.risk,
+  reliability: check.reliability,
+  sessionId: check.sessionId,
+  profileId: check.profileId,
+});
+
+function checkView(check: Check): CheckView {
+  const { evidence, failures } = partsOfCheck(check.evidence);
+  const parts = checkParts.flatMap((name) => {
+    const [judged, failed] = [evidence[name], failures[name]];
+    if (!judged && failed === undefined) return [];
+    const [start, end] = [check.evidence[`${name}StretchStart`], check.evidence[`${name}StretchEnd`]];
+    return [
+      {
+        name,
+        ratio: judged?.llr ?? null,
+        threshold: judged?.threshold ?? null,
+        failure: failed === undefined ? null : (DecisionReason[failed] ?? String(failed)),
+        strongest: start === undefined || end === undefined ? null : { startSeconds: start, endSeconds: end },
+      },
+    ];
+  });
+  return { ...decisionView(check), parts };
+}
