@@ -194,6 +194,18 @@ function applicationCommands(): Command {
     }),
   );
   place(
+    app
+      .command("rename")
+      .description("change what an application is called; its ids and secrets stay")
+      .argument("<application-id>")
+      .argument("<name>"),
+  ).action((id: string, name: string, options: Place) =>
+    withAdministration(options, async ({ applications }, output) => {
+      const renamed = await applications.rename(id, { name });
+      output.answer({ applicationId: id, name: renamed.name }, () => `renamed to ${renamed.name}`);
+    }),
+  );
+  place(
     app.command("delete").description("delete an application with all its clients").argument("<application-id>"),
   ).action((id: string, options: Place) =>
     withAdministration(options, async ({ applications }, output) => {

@@ -80,7 +80,7 @@ export function createTokenApp(service: TokenService, options: TokenAppOptions =
   });
   app.post("/oauth2/session/end/confirm", (c) => flow.handle(c));
   app.route("/", pageRoutes(service, flow, options));
-  app.route("/management/v1", managementRoutes(service, { toolingUser }) as unknown as Hono<Env>);
+  app.route("/management/v1", managementRoutes(service, { ...options, toolingUser }) as unknown as Hono<Env>);
   app.route("/", engagementRoutes(service, options));
 
   app.notFound(() => errorResponse(new OAuthError("not_found", "not found")));

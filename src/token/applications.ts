@@ -69,6 +69,8 @@ export interface Applications {
   create(application: NewApplication): Promise<Application>;
   get(applicationId: string): Promise<Application>;
   list(): Promise<Application[]>;
+  /** What it is called; its ids and secrets stay. */
+  rename(applicationId: string, names: { name?: string; environment?: string }): Promise<Application>;
   delete(applicationId: string): Promise<void>;
   putGeography(
     applicationId: string,
@@ -227,6 +229,16 @@ export function createApplications(options: {
 
     get: async (applicationId) => view(await load(applicationId)),
     list: async () => (await applications.list()).map(view).sort((a, b) => a.createdAt - b.createdAt),
+
+    async rename(applicationId, { name, environment }) {
+      return view(
+        await modify(applicationId, (application) => ({
+          ...application,
+          ...(name !== undefined && { name: checkName("name", name) }),
+          ...(environment !== undefined && { environment: checkName("environment", environment) }),
+        })),
+      );
+    },
 
     async delete(applicationId) {
       const application = await load(applicationId);

@@ -83,6 +83,7 @@ export function createManagementClient(options: {
       create: (application) => call("POST", "/applications", application),
       get: (id) => call("GET", `/applications/${part(id)}`),
       list: () => call("GET", "/applications"),
+      rename: (id, names) => call("PATCH", `/applications/${part(id)}`, names),
       delete: (id) => call("DELETE", `/applications/${part(id)}`),
       putGeography: (id, geography, settings) =>
         call("PUT", `/applications/${part(id)}/geographies/${part(geography)}`, settings),

@@ -5,9 +5,12 @@ import type { Hours } from "../engagement/hours.js";
 import { credentialBlocks } from "./config-file.js";
 import { NO_STORE, OAuthError } from "./errors.js";
 import { readJson } from "./form.js";
+import { endSession, sessionOf, startSession } from "./interactive/session-cookie.js";
+import { changeOwnPassword } from "./own-password.js";
+import { PLATFORM_SCOPE } from "./scopes.js";
 import type { TokenService } from "./service.js";
 import type { ToolingUser } from "./tooling-user.js";
-import { answerErrors, type Env } from "./transport.js";
+import { addressOf, answerErrors, type Env, type TransportOptions } from "./transport.js";
 import type { User } from "./users.js";
 
 type ManagementEnv = Env & { Variables: { user: User } };
@@ -31,6 +34,7 @@ const client = z.strictObject({
   geography: z.string().exactOptional(),
   gkScopes: strings.exactOptional(),
 });
+const rename = z.strictObject({ name: z.string().exactOptional(), environment: z.string().exactOptional() });
 const binding = z.strictObject({ gkScopes: strings });
 const registration = z.strictObject({ name: z.string(), sites: strings, scopes: strings.exactOptional() });
 const role = z.enum(["owner", "member"]);
@@ -40,6 +44,7 @@ const userChange = z.strictObject({
   disabled: z.boolean().exactOptional(),
   password: z.string().exactOptional(),
 });
+const ownPassword = z.strictObject({ current: z.string(), password: z.string() });
 const credential = z.strictObject({
   kind: z.enum(["service", "user"]),
   label: z.string(),
@@ -66,7 +71,10 @@ const answer = (c: Context, value: unknown, status: 200 | 201 = 200): Response =
 const done = (c: Context): Response => c.body(null, 204, NO_STORE);
 
 /** The management interface: `platform-api` tokens open it, with what their user may do at this moment. */
-export function managementRoutes(service: TokenService, options: { toolingUser: ToolingUser }): Hono<ManagementEnv> {
+export function managementRoutes(
+  service: TokenService,
+  options: TransportOptions & { readonly toolingUser: ToolingUser },
+): Hono<ManagementEnv> {
   const { applications, users, credentials, registrations, agents, keyring } = service;
   const app = new Hono<ManagementEnv>();
   app.onError(answerErrors(service.audit) as never);
@@ -94,6 +102,20 @@ export function managementRoutes(service: TokenService, options: { toolingUser: 
     await credentials.delete(c.get("user"), c.req.param("clientId"));
     return done(c);
   });
+  app.put("/me/password", async (c) => {
+    const change = await body(c, ownPassword);
+    const session = await sessionOf(c, service);
+    const changed = await changeOwnPassword(service, c.get("user"), change, addressOf(c, options));
+    // The browser that asks stays signed in, where it was.
+    if (session?.user.id === changed.id) await startSession(c, service, changed);
+    return done(c);
+  });
+  app.post("/me/sign-out", async (c) => {
+    const { jti, expiresAt } = await service.tooling.authorize(c.req.header("Authorization"), PLATFORM_SCOPE);
+    if (jti !== null) await service.revocations.revoke(jti, expiresAt);
+    await endSession(c, service);
+    return done(c);
+  });
   app.all("/me", () => notFound());
   app.all("/me/*", () => notFound());
 
@@ -106,6 +128,9 @@ export function managementRoutes(service: TokenService, options: { toolingUser: 
   app.get("/applications", async (c) => answer(c, await applications.list()));
   app.post("/applications", async (c) => answer(c, await applications.create(await body(c, application)), 201));
   app.get("/applications/:id", async (c) => answer(c, await applications.get(c.req.param("id"))));
+  app.patch("/applications/:id", async (c) =>
+    answer(c, await applications.rename(c.req.param("id"), await body(c, rename))),
+  );
   app.delete("/applications/:id", async (c) => {
     await applications.delete(c.req.param("id"));
     return done(c);

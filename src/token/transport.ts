@@ -14,7 +14,10 @@ export interface TransportOptions {
 
 const UNFORWARDED = createPeerAddress();
 
-export function addressOf(c: Context<Env>, { peerAddress = UNFORWARDED }: TransportOptions): string {
+export function addressOf(
+  c: { readonly env: Env["Bindings"]; readonly req: Pick<Context["req"], "header"> },
+  { peerAddress = UNFORWARDED }: TransportOptions,
+): string {
   return peerAddress(c.env?.incoming?.socket?.remoteAddress, c.req.header("X-Forwarded-For")) || "unknown";
 }
 

@@ -74,6 +74,7 @@ describe("service accounts", () => {
     for (const [method, path] of [
       ["GET", "/applications"],
       ["POST", "/applications"],
+      ["PATCH", "/applications/any"],
       ["POST", "/registrations"],
       ["GET", "/users"],
       ["POST", "/keys/rotate"],
@@ -87,6 +88,49 @@ describe("service accounts", () => {
     expect((await call("GET", "/applications")).status).toBe(200);
     await box.service.users.change(user.name, { disabled: true });
     expect((await call("GET", "/me")).status).toBe(401);
+  });
+
+  test("users change their own password, and need the current one", async () => {
+    const box = createBox();
+    const { call } = await administrator(box, "member");
+    const change = (current: string, password: string) => call("PUT", "/me/password", { current, password });
+    expect((await change("a wrong guess", "another password")).status).toBe(403);
+    expect((await change("correct horse battery", "short")).status).toBe(400);
+    expect(await box.service.users.authenticate("olga", "correct horse battery")).not.toBeNull();
+    const session = await box.service.sessions.start((await box.service.users.find("olga"))!);
+    box.advance(1);
+    expect((await change("correct horse battery", "another password")).status).toBe(204);
+    expect(await box.service.users.authenticate("olga", "another password")).not.toBeNull();
+    expect(await box.service.users.authenticate("olga", "correct horse battery")).toBeNull();
+    expect(await box.service.sessions.find(session.cookie)).toBeNull();
+    for (let i = 0; i < 5; i++) await change(`guess number ${i}`, "another password");
+    expect((await change("another password", "yet another one")).status).toBe(429);
+  });
+
+  test("the browser that changes the password stays signed in, and signs out", async () => {
+    const box = createBox();
+    const { cache } = await administrator(box);
+    const { cookie } = await box.service.sessions.start((await box.service.users.find("olga"))!);
+    box.advance(1);
+    const asked = async (method: string, path: string, sent: string, body?: unknown) =>
+      box.fetch(`/management/v1${path}`, {
+        method,
+        headers: {
+          Authorization: await cache.authorization(),
+          Cookie: `vivavoce_session=${sent}`,
+          "Content-Type": "application/json",
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+    const passwords = { current: "correct horse battery", password: "another password" };
+    const changed = await asked("PUT", "/me/password", cookie, passwords);
+    const renewed = /vivavoce_session=([^;]+)/.exec(changed.headers.get("Set-Cookie") ?? "")![1]!;
+    expect(await box.service.sessions.find(cookie)).toBeNull();
+    expect((await box.service.sessions.find(renewed))?.user.name).toBe("olga");
+    expect((await asked("POST", "/me/sign-out", renewed)).status).toBe(204);
+    expect(await box.service.sessions.find(renewed)).toBeNull();
+    // The token is given up with it.
+    expect((await asked("GET", "/me", "")).status).toBe(401);
   });
 
   test("users see and delete their own credentials only", async () => {
@@ -188,6 +232,13 @@ describe("the management interface", () => {
         gkScopes: ["s1"],
       });
       expect(await applications.list()).toEqual([application]);
+      const renamed = await applications.rename(application.id, { name: "Bank of Ada" });
+      expect(renamed).toEqual({ ...application, name: "Bank of Ada" });
+      expect(await applications.rename(application.id, { environment: "test" })).toMatchObject({ environment: "test" });
+      await expect(applications.rename(application.id, { name: " " })).rejects.toMatchObject({
+        code: "invalid_request",
+      });
+      await expect(applications.rename("none", { name: "x" })).rejects.toMatchObject({ code: "not_found" });
       const client = await applications.createClient(application.id, { name: "ivr", gkScopes: ["s2"] });
       const secret = await applications.regenerateSecret(application.id, client.id);
       const token = await box.fetch(

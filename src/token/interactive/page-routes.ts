@@ -1,30 +1,26 @@
 import { createHash } from "node:crypto";
 import { type Context, Hono } from "hono";
-import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import { getCookie, setCookie } from "hono/cookie";
 import { throttled } from "../client-credentials.js";
 import type { CredentialKind } from "../credentials.js";
 import { OAuthError } from "../errors.js";
 import { type Form, readForm } from "../form.js";
+import { OPERATOR_PAGE } from "../own-pages.js";
+import { changeOwnPassword } from "../own-password.js";
 import type { TokenService } from "../service.js";
 import { type BrowserSession, sameText } from "../sessions.js";
 import { addressOf, type Env, type TransportOptions } from "../transport.js";
 import { normalName, type User } from "../users.js";
 import { consentPage, errorPage, htmlHeaders, profilePage, signInPage } from "./pages.js";
 import type { AuthorizationFlow, Interaction } from "./provider.js";
+import { cookieOptions, endSession, sessionOf, startSession } from "./session-cookie.js";
 
-const SESSION_COOKIE = "vivavoce_session";
 /** Ties the sign-in form to a browser that has no session yet. */
 const FORM_COOKIE = "vivavoce_form";
 
 /** Sign-in, consent and profile: plain forms, no script. */
 export function pageRoutes(service: TokenService, flow: AuthorizationFlow, options: TransportOptions): Hono<Env> {
   const app = new Hono<Env>();
-  const cookieOptions = {
-    path: "/",
-    httpOnly: true,
-    secure: service.issuer.startsWith("https:"),
-    sameSite: "Lax",
-  } as const;
 
   app.onError((error, c) => {
     if (error instanceof OAuthError)
@@ -39,13 +35,11 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     { status = 200, headers = {}, formTargets = [] as string[] } = {},
   ): Response => c.body(body, status as 200, { ...htmlHeaders(formTargets), ...headers });
 
-  const sessionOf = (c: Context): Promise<BrowserSession | null> => service.sessions.find(getCookie(c, SESSION_COOKIE));
-
   function signInToken(c: Context): string {
     let cookie = getCookie(c, FORM_COOKIE);
     if (!cookie || cookie.length < 20) {
       cookie = Buffer.from(service.random.bytes(32)).toString("base64url");
-      setCookie(c, FORM_COOKIE, cookie, { ...cookieOptions, sameSite: "Strict" });
+      setCookie(c, FORM_COOKIE, cookie, { ...cookieOptions(service), sameSite: "Strict" });
     }
     return createHash("sha256").update(cookie).digest("base64url");
   }
@@ -78,15 +72,13 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
       service.audit({ event: "sign-in-refused", user: (await service.users.find(name))?.name ?? null, address });
       return "The user name or the password is wrong.";
     }
-    await service.sessions.end(getCookie(c, SESSION_COOKIE) ?? "");
-    const { cookie, expiresAt } = await service.sessions.start(user);
-    setCookie(c, SESSION_COOKIE, cookie, { ...cookieOptions, expires: new Date(expiresAt) });
+    await startSession(c, service, user);
     service.audit({ event: "sign-in", user: user.name, address });
     return user;
   }
 
   async function signedInForm(c: Context): Promise<{ session: BrowserSession; form: Form }> {
-    const session = await sessionOf(c);
+    const session = await sessionOf(c, service);
     if (!session) throw new OAuthError("access_denied", "Your session has ended. Sign in again.");
     const form = await readForm(c.req.raw);
     checkForm(c, form, session.formToken);
@@ -121,7 +113,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
 
   app.get("/oauth2/interaction/:uid", async (c) => {
     const interaction = await interactionOf(c);
-    const session = await sessionOf(c);
+    const session = await sessionOf(c, service);
     const formTargets = [new URL(interaction.redirectUri).origin];
     const action = `/oauth2/interaction/${interaction.uid}`;
     if (interaction.prompt === "login") {
@@ -182,42 +174,61 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
 
   app.post("/sign-out", async (c) => {
     await signedInForm(c);
-    await service.sessions.end(getCookie(c, SESSION_COOKIE) ?? "");
-    deleteCookie(c, SESSION_COOKIE, cookieOptions);
+    await endSession(c, service);
     return c.redirect("/sign-in", 303);
   });
 
   async function profile(
     c: Context,
     { user, formToken }: BrowserSession,
-    extra: { created?: { clientId: string; secret: string }; trouble?: string; status?: number } = {},
+    extra: { created?: { clientId: string; secret: string }; done?: string; trouble?: string; status?: number } = {},
   ): Promise<Response> {
     const { status = 200, ...shown } = extra;
-    return show(c, profilePage({ user, formToken, credentials: await service.credentials.ofUser(user), ...shown }), {
-      status,
-    });
+    const operator = user.role === "owner" ? service.ownPage(OPERATOR_PAGE.clientId) : null;
+    const credentials = await service.credentials.ofUser(user);
+    const operatorPath = operator ? { operatorPath: operator.path } : {};
+    return show(c, profilePage({ user, formToken, credentials, ...operatorPath, ...shown }), { status });
   }
 
   app.get("/profile", async (c) => {
-    const session = await sessionOf(c);
+    const session = await sessionOf(c, service);
     return session ? profile(c, session) : c.redirect("/sign-in", 303);
   });
 
-  app.post("/profile/credentials", async (c) => {
-    const { session, form } = await signedInForm(c);
-    const redirectUris = (form.get("redirect_uris") ?? "").split(/\s+/).filter((uri) => uri !== "");
+  /** A refusal is shown on the page that the form is on. */
+  async function orTrouble(c: Context, session: BrowserSession, work: () => Promise<Response>): Promise<Response> {
     try {
-      const { credential, secret } = await service.credentials.create(session.user, {
-        kind: form.get("kind") as CredentialKind,
-        label: form.get("label") ?? "",
-        redirectUris,
-      });
-      return await profile(c, session, { created: { clientId: credential.clientId, secret }, status: 201 });
+      return await work();
     } catch (error) {
       if (error instanceof OAuthError && error.status < 500)
         return profile(c, session, { trouble: error.message, status: error.status });
       throw error;
     }
+  }
+
+  app.post("/profile/credentials", async (c) => {
+    const { session, form } = await signedInForm(c);
+    const redirectUris = (form.get("redirect_uris") ?? "").split(/\s+/).filter((uri) => uri !== "");
+    return orTrouble(c, session, async () => {
+      const { credential, secret } = await service.credentials.create(session.user, {
+        kind: form.get("kind") as CredentialKind,
+        label: form.get("label") ?? "",
+        redirectUris,
+      });
+      return profile(c, session, { created: { clientId: credential.clientId, secret }, status: 201 });
+    });
+  });
+
+  app.post("/profile/password", async (c) => {
+    const { session, form } = await signedInForm(c);
+    const [current, password] = [form.get("current") ?? "", form.get("password") ?? ""];
+    return orTrouble(c, session, async () => {
+      if (password !== (form.get("repeated") ?? ""))
+        throw new OAuthError("invalid_request", "The new password and its repetition differ.");
+      const user = await changeOwnPassword(service, session.user, { current, password }, addressOf(c, options));
+      const renewed = await startSession(c, service, user);
+      return profile(c, renewed, { done: "Your password is changed. Other browsers are signed out." });
+    });
   });
 
   app.post("/profile/credentials/delete", async (c) => {

@@ -5,17 +5,49 @@ import type { User } from "../users.js";
 
 type Html = ReturnType<typeof html>;
 
+/** In the colors of the page and the operator view (src/web/style.css); one file, because these pages load nothing. */
 const STYLE = `
-:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }
-body { max-width: 42rem; margin: 3rem auto; padding: 0 1rem; }
-label { display: block; margin: 0.75rem 0 0.25rem; }
-input[type=text], input[type=password], textarea { width: 100%; box-sizing: border-box; padding: 0.5rem; font: inherit; }
-button { margin: 1rem 0.5rem 0 0; padding: 0.5rem 1rem; font: inherit; cursor: pointer; }
-table { width: 100%; border-collapse: collapse; }
-th, td { text-align: left; padding: 0.4rem 0.5rem 0.4rem 0; border-bottom: 1px solid; vertical-align: top; overflow-wrap: anywhere; }
-td button { margin: 0; white-space: nowrap; overflow-wrap: normal; }
-.trouble { border-left: 0.25rem solid #b00020; padding-left: 0.75rem; }
-.secret { border-left: 0.25rem solid #1b5e20; padding-left: 0.75rem; overflow-wrap: anywhere; }
+:root { color-scheme: light dark; --paper: #fbfaf8; --card: #fff; --ink: #1d2422; --soft: #5a6562; --line: #dfe3e0; --accent: #0b6e69;
+  --on-accent: #fff; --tint: #e3f0ee; --warn: #9a3412; font: 400 1.0625rem/1.55 ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, sans-serif;
+  color: var(--ink); background: var(--paper); -webkit-text-size-adjust: 100%; }
+@media (prefers-color-scheme: dark) { :root { --paper: #101514; --card: #171e1c; --ink: #e9efed; --soft: #a3b0ac; --line: #2b3532;
+  --accent: #5fd0c5; --on-accent: #06211f; --tint: #16302d; --warn: #fdba74; } }
+[hidden] { display: none !important; }
+*, ::before, ::after { box-sizing: border-box; }
+body { max-width: 42rem; margin: 0 auto; padding: 2.5rem 1.25rem 3rem; }
+body.small { max-width: 27rem; }
+header { display: flex; align-items: center; gap: 0.6rem; margin-bottom: 1.5rem; color: var(--ink); font-size: 1.5rem; font-weight: 680; letter-spacing: -0.025em; }
+header svg { width: 1.9rem; color: var(--accent); }
+h1 { margin: 0; font-size: 1.375rem; font-weight: 650; letter-spacing: -0.012em; }
+h2 { margin: 0 0 0.5rem; font-size: 1.1875rem; font-weight: 650; }
+p { margin: 0.5rem 0 0; }
+section { margin-top: 1.25rem; padding: 1.5rem; border: 1px solid var(--line); border-radius: 18px; background: var(--card); }
+.row { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: 0.5rem 1rem; }
+.row p { margin: 0; }
+label { display: block; margin-top: 1rem; font-size: 0.9375rem; font-weight: 600; }
+input[type=text], input[type=password], textarea { display: block; width: 100%; min-height: 3rem; margin-top: 0.35rem; padding: 0.5rem 0.9rem;
+  border: 1px solid color-mix(in srgb, var(--soft) 65%, transparent); border-radius: 12px; background: var(--paper); color: inherit; font: inherit; }
+form > label:first-of-type { margin-top: 0; }
+fieldset { margin: 1rem 0 0; padding: 0; border: 0; }
+legend { padding: 0; font-size: 0.9375rem; font-weight: 600; }
+fieldset label { margin-top: 0.35rem; font-weight: 400; }
+input[type=radio] { accent-color: var(--accent); }
+button { min-height: 2.75rem; padding: 0.3rem 1.15rem; border: 1px solid color-mix(in srgb, var(--soft) 55%, transparent); border-radius: 99px; background: none;
+  color: inherit; font: inherit; font-size: 0.9375rem; font-weight: 600; cursor: pointer; }
+form > button { margin-top: 1.25rem; margin-right: 0.5rem; }
+button.main { border-color: transparent; background: var(--accent); color: var(--on-accent); }
+.row form > button, td button { margin: 0; }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; border-radius: 6px; }
+a { color: var(--accent); font-weight: 600; }
+code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.875rem; overflow-wrap: anywhere; }
+ul { margin: 0; padding: 0; list-style: none; }
+li { padding: 0.75rem 0; border-top: 1px solid var(--line); }
+li:first-child { border-top: 0; }
+.soft { color: var(--soft); font-size: 0.9375rem; }
+.trouble, .secret { margin-top: 1rem; padding: 0.75rem 1rem; border-radius: 12px; overflow-wrap: anywhere; }
+.trouble { box-shadow: inset 0 0 0 1.5px var(--warn); color: var(--warn); font-weight: 600; }
+.secret { background: var(--tint); }
+@media (max-width: 34rem) { body { padding: 1.25rem 0.9rem 2rem; } section { padding: 1.1rem 1rem; } }
 `;
 
 const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
@@ -31,12 +63,17 @@ export const htmlHeaders = (formTargets: readonly string[] = []): Record<string,
   "Cache-Control": "no-store",
 });
 
-const page = (title: string, body: Html | Html[]): string =>
+const LOGO = raw(
+  '<svg viewBox="0 0 28 28" aria-hidden="true"><path d="M4.3 12.3v3.4M9.3 8.8v10.4M14.3 5.3v17.4M19.3 9.3v9.4M24.3 11.8v4.4" fill="none" stroke="currentColor" stroke-linecap="round" stroke-width="2.6"/></svg>',
+);
+
+/** `small`: a form and no more. */
+const page = (title: string, body: Html | Html[], width: "small" | "wide" = "small"): string =>
   String(
     html`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title} · vivavoce</title><style>${raw(STYLE)}</style></head>
-<body><main><h1>${title}</h1>${body}</main></body>
+<body class="${width}"><header>${LOGO}vivavoce</header><main><h1>${title}</h1>${body}</main></body>
 </html>`,
   );
 
@@ -55,12 +92,12 @@ export const signInPage = (options: {
   page(
     "Sign in",
     html`${options.clientName ? html`<p>to go on to <strong>${options.clientName}</strong></p>` : ""}${trouble(options.trouble)}
-<form method="post" action="${options.action}">
+<section><form method="post" action="${options.action}">
 <input type="hidden" name="form_token" value="${options.formToken}">
 <label for="name">User name</label><input id="name" name="name" type="text" autocomplete="username" autocapitalize="none" required autofocus>
 <label for="password">Password</label><input id="password" name="password" type="password" autocomplete="current-password" required>
-<button type="submit" name="action" value="sign-in">Sign in</button>
-</form>`,
+<button class="main" type="submit" name="action" value="sign-in">Sign in</button>
+</form></section>`,
   );
 
 export const consentPage = (options: {
@@ -72,48 +109,51 @@ export const consentPage = (options: {
 }): string =>
   page(
     "Allow access",
-    html`<p>You are signed in as <strong>${options.user.name}</strong>.</p>
+    html`<section><p>You are signed in as <strong>${options.user.name}</strong>.</p>
 <p><strong>${options.clientName}</strong> asks to use the management interface (<code>platform-api</code>) in your name for one hour, with your permissions (<strong>${options.user.role}</strong>).</p>
 <p>You will go on to <code>${new URL(options.redirectUri).origin}</code>.</p>
 <form method="post" action="${options.action}">
 <input type="hidden" name="form_token" value="${options.formToken}">
-<button type="submit" name="action" value="allow">Allow</button>
+<button class="main" type="submit" name="action" value="allow">Allow</button>
 <button type="submit" name="action" value="deny">Deny</button>
-</form>`,
+</form></section>`,
   );
 
 const credentialRow = (credential: ProfileCredential, formToken: string): Html =>
-  html`<tr>
-<td>${credential.label}</td>
-<td><code>${credential.clientId}</code></td>
-<td>${credential.kind === "service" ? "service account" : credential.redirectUris.map((uri) => html`<code>${uri}</code><br>`)}</td>
-<td><form method="post" action="/profile/credentials/delete"><input type="hidden" name="form_token" value="${formToken}"><input type="hidden" name="client_id" value="${credential.clientId}"><button type="submit" aria-label="Delete ${credential.label}">Delete</button></form></td>
-</tr>`;
+  html`<li class="row">
+<div><strong>${credential.label}</strong>, <span class="soft">${credential.kind === "service" ? "service account" : "user account"}</span><br><code>${credential.clientId}</code>${credential.redirectUris.map((uri) => html`<br><code>${uri}</code>`)}</div>
+<form method="post" action="/profile/credentials/delete"><input type="hidden" name="form_token" value="${formToken}"><input type="hidden" name="client_id" value="${credential.clientId}"><button type="submit" aria-label="Delete ${credential.label}">Delete</button></form>
+</li>`;
 
 export const profilePage = (options: {
   user: User;
   formToken: string;
   credentials: readonly ProfileCredential[];
+  /** The operator view of this box, where it has one and the user may see it. */
+  operatorPath?: string;
   created?: { clientId: string; secret: string };
+  done?: string;
   trouble?: string;
 }): string =>
   page(
     "Profile",
-    html`<p>Signed in as <strong>${options.user.name}</strong> (${options.user.role}).</p>
-<form method="post" action="/sign-out"><input type="hidden" name="form_token" value="${options.formToken}"><button type="submit">Sign out</button></form>
-${trouble(options.trouble)}
+    html`${trouble(options.trouble)}
+${options.done ? html`<p class="secret" role="status">${options.done}</p>` : ""}
 ${
   options.created
     ? html`<div class="secret" role="status"><p>Keep this secret now: it is not shown again.</p><p>Client ID <code id="client-id">${options.created.clientId}</code></p><p>Client secret <code id="client-secret">${options.created.secret}</code></p></div>`
     : ""
 }
-<h2>Your credentials</h2>
+<section class="row"><p>Signed in as <strong>${options.user.name}</strong> (${options.user.role}).${options.operatorPath ? html` <a href="${options.operatorPath}">Operator view</a>` : ""}</p>
+<form method="post" action="/sign-out"><input type="hidden" name="form_token" value="${options.formToken}"><button type="submit">Sign out</button></form></section>
+<section><h2>Your credentials</h2>
+<p class="soft">For programs that use the management interface in your name.</p>
 ${
   options.credentials.length === 0
     ? html`<p>None yet.</p>`
-    : html`<table><thead><tr><th>Label</th><th>Client ID</th><th>Use</th><td></td></tr></thead><tbody>${options.credentials.map((credential) => credentialRow(credential, options.formToken))}</tbody></table>`
-}
-<h2>New credential</h2>
+    : html`<ul>${options.credentials.map((credential) => credentialRow(credential, options.formToken))}</ul>`
+}</section>
+<section><h2>New credential</h2>
 <form method="post" action="/profile/credentials">
 <input type="hidden" name="form_token" value="${options.formToken}">
 <label for="label">Label</label><input id="label" name="label" type="text" maxlength="128" required>
@@ -122,6 +162,17 @@ ${
 <label><input type="radio" name="kind" value="user"> User account (authorization code)</label>
 </fieldset>
 <label for="redirect-uris">Redirect addresses, one on each line (user account)</label><textarea id="redirect-uris" name="redirect_uris" rows="3"></textarea>
-<button type="submit">Create</button>
-</form>`,
+<button class="main" type="submit">Create</button>
+</form></section>
+<section><h2>Change your password</h2>
+<p class="soft">At least 10 characters. Other browsers are signed out.</p>
+<form method="post" action="/profile/password">
+<input type="hidden" name="form_token" value="${options.formToken}">
+<input type="text" name="username" autocomplete="username" value="${options.user.name}" hidden>
+<label for="current">Current password</label><input id="current" name="current" type="password" autocomplete="current-password" required>
+<label for="new-password">New password</label><input id="new-password" name="password" type="password" autocomplete="new-password" minlength="10" maxlength="256" required>
+<label for="repeated">New password again</label><input id="repeated" name="repeated" type="password" autocomplete="new-password" minlength="10" maxlength="256" required>
+<button class="main" type="submit">Change password</button>
+</form></section>`,
+    "wide",
   );

@@ -1,0 +1,21 @@
+import { throttled } from "./client-credentials.js";
+import { OAuthError } from "./errors.js";
+import type { TokenService } from "./service.js";
+import type { User } from "./users.js";
+
+/** A user's own password, for who knows the current one. Signs out every browser; the one that asks is signed in again by its caller. */
+export async function changeOwnPassword(
+  { users, throttle, audit }: Pick<TokenService, "users" | "throttle" | "audit">,
+  { name }: User,
+  change: { readonly current: string; readonly password: string },
+  address: string,
+): Promise<User> {
+  const known = await throttled(throttle, `user ${name}`, address, () => users.authenticate(name, change.current), {
+    countFirst: true,
+  });
+  if (!known) {
+    audit({ event: "sign-in-refused", user: name, address });
+    throw new OAuthError("access_denied", "The current password is wrong.");
+  }
+  return users.change(name, { password: change.password });
+}
