@@ -7,7 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { chromium } from "playwright-core";
-import { mix, noise, utter, wav } from "../dist/demo/voice.js";
+import { pcm16Wav as wav } from "../dist/audio/wav-writer.js";
+import { mix, noise, utter } from "../dist/demo/voice.js";
 import { configSchema } from "../dist/server/config.js";
 import { startBox } from "../dist/server/start.js";
 
@@ -107,6 +108,10 @@ try {
   await view.waitForSelector(".facts");
   await view.waitForSelector(".badge");
   await view.screenshot({ path: join(images, "operator.png"), fullPage: true });
+  await view.getByRole("tab", { name: "Sessions" }).click();
+  await view.locator("tr", { hasText: "No match" }).getByRole("button").first().click();
+  await view.getByRole("heading", { name: "Checks" }).waitFor();
+  await view.screenshot({ path: join(images, "operator-session.png") });
 } finally {
   await browser.close();
   await box.stop();

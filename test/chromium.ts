@@ -54,7 +54,7 @@ export async function serve(answer: (request: Request) => Response | null): Prom
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** What keeps people out, as an accessibility checker sees it. */
-export async function seriousViolations(page: Page): Promise<string[]> {
+export async function barriers(page: Page): Promise<string[]> {
   // A colour on its way to another is no colour that anybody reads by.
   await page.evaluate(async () => {
     const passing = document.getAnimations().filter((one) => one.effect?.getComputedTiming().endTime !== Infinity);
@@ -64,9 +64,25 @@ export async function seriousViolations(page: Page): Promise<string[]> {
     // The page's policy lets no script in: the tool's is evaluated by the test.
     `(() => { ${axe}; return axe.run(document, { resultTypes: ["violations"] }); })()`,
   )) as AxeResults;
-  return violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+}
+
+/** The same in light and dark, on a phone and on a desk, where it must not scroll sideways either. The window stays as it was. */
+export async function barriersEverywhere(page: Page): Promise<string[]> {
+  const before = page.viewportSize()!;
+  const found: string[] = [];
+  for (const width of [390, 1280]) {
+    await page.setViewportSize({ width, height: 844 });
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      found.push(...(await barriers(page)).map((one) => `${width} px, ${colorScheme}: ${one}`));
+    }
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    if (wide > width) found.push(`${width} px: the page is ${wide} px wide`);
+  }
+  await page.emulateMedia({ colorScheme: null });
+  await page.setViewportSize(before);
+  return found;
 }
 
 /** A synthesized voice in a quiet room, as a WAV file. */

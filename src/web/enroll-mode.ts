@@ -22,7 +22,7 @@ export class EnrollMode implements Mode, Task {
     placeholder: strings.enroll.namePlaceholder,
   });
   readonly #note = element("p", { class: "note", role: "status" });
-  readonly #steps = element("ol", { class: "steps", role: "img" });
+  readonly #steps = element("div", { class: "steps", role: "img" });
   readonly #result = new ResultCard();
   #taken = 0;
   #stage: Stage | null = null;
@@ -116,7 +116,7 @@ export class EnrollMode implements Mode, Task {
     this.#steps.setAttribute("aria-label", text);
     this.#steps.replaceChildren(
       ...Array.from({ length: recordings }, (_, i) =>
-        element("li", { class: i < this.#taken ? "done" : i === this.#taken ? "now" : "", "aria-hidden": "true" }),
+        element("span", { class: i < this.#taken ? "done" : i === this.#taken ? "now" : "" }),
       ),
     );
   }

@@ -1,4 +1,5 @@
 import type { Score, Template } from "../engine/port.js";
+import { AttackList, isAttacked } from "./attack-list.js";
 import { element } from "./dom.js";
 import { Gauge } from "./gauge.js";
 import type { Mode, WhenReady } from "./mode.js";
@@ -22,6 +23,7 @@ export class IdentifyMode implements Mode, Task {
   readonly #voices: WhenReady;
   readonly #list = element("div", { class: "candidates" });
   readonly #result = new ResultCard();
+  readonly #attacks = new AttackList();
   #candidates: Candidate[] = [];
   #thresholdOf: (score: Score, list: readonly Score[]) => number = () => 0;
 
@@ -33,12 +35,13 @@ export class IdentifyMode implements Mode, Task {
       element("h2", {}, strings.identify.heading),
       element("p", { class: "hint" }, strings.identify.hint),
     );
-    this.outcome = element("div", { class: "outcome" }, this.#result.element, this.#list);
+    this.outcome = element("div", { class: "outcome" }, this.#result.element, this.#attacks.element, this.#list);
   }
 
   async open(stage: Stage): Promise<void> {
     stage.task = this;
     this.#result.clear();
+    this.#attacks.clear();
     const voices = await this.#voices();
     this.#candidates = (await voices.people()).flatMap(({ name, template }) =>
       template ? [{ name, template, gauge: new Gauge(name) }] : [],
@@ -59,6 +62,7 @@ export class IdentifyMode implements Mode, Task {
   }
   begun(): void {
     this.#result.clear();
+    this.#attacks.clear();
     for (const { gauge } of this.#candidates) gauge.clear();
   }
   scored(scores: readonly Score[]): void {
@@ -68,11 +72,16 @@ export class IdentifyMode implements Mode, Task {
 
   async taken(audio: Samples): Promise<void> {
     const names = this.#candidates.map(({ name }) => name);
-    const { decision, reason, person, candidates } = await (await this.#voices()).identify(audio, names);
+    const voices = await this.#voices();
+    const [answer, findings] = await Promise.all([voices.identify(audio, names), voices.attacks(audio)]);
+    const { decision, reason, person, candidates } = answer;
     for (const { name, ratio, threshold } of candidates)
       if (ratio !== null && threshold !== null)
         this.#candidates.find((one) => one.name === name)?.gauge.show(ratio, threshold);
-    if (person !== null) this.#result.show("yes", strings.identify.yes(person));
+    this.#attacks.show(findings);
+    if (person !== null && isAttacked(findings))
+      this.#result.show("no", strings.attacks.matches(person), strings.attacks.doNotTrust);
+    else if (person !== null) this.#result.show("yes", strings.identify.yes(person));
     else if (decision === "NO_MATCH") this.#result.show("no", strings.identify.no);
     else if (reason === "LOW_RELIABILITY") this.#result.show("unsure", strings.uncertain, strings.uncertainMore);
     else this.#result.show("unsure", strings.failed, refusal(reason));

@@ -2,6 +2,7 @@
 import { element } from "./dom.js";
 import { EnrollMode } from "./enroll-mode.js";
 import { IdentifyMode } from "./identify-mode.js";
+import { language } from "./language.js";
 import { logo } from "./logo.js";
 import type { Mode } from "./mode.js";
 import { ModelBar } from "./model-bar.js";
@@ -9,7 +10,7 @@ import { loadModel, modelOfPage } from "./model-loading.js";
 import { PeopleMode } from "./people-mode.js";
 import { PrivacyPanel } from "./privacy-panel.js";
 import { Stage } from "./stage.js";
-import { language, strings } from "./strings.js";
+import { strings } from "./strings.js";
 import { Tabs } from "./tabs.js";
 import { VerifyMode } from "./verify-mode.js";
 import type { Voices } from "./voices.js";
@@ -77,8 +78,7 @@ document.body.append(
     element("a", { class: "pill", href: "#privacy" }, strings.privacy.short),
     element("p", { class: "tagline" }, strings.tagline),
   ),
-  modelBar.element,
-  element("main", {}, tabs.element, panel),
+  element("main", {}, modelBar.element, tabs.element, panel),
   element("footer", {}, privacy.element),
 );
 tabs.choose("enroll");

@@ -1,6 +1,7 @@
 import { element } from "./dom.js";
+import { language } from "./language.js";
 import type { Mode, WhenReady } from "./mode.js";
-import { language, strings } from "./strings.js";
+import { strings } from "./strings.js";
 import type { KnownPerson } from "./voices.js";
 
 export class PeopleMode implements Mode {
@@ -13,7 +14,12 @@ export class PeopleMode implements Mode {
   constructor(voices: WhenReady) {
     this.#voices = voices;
     this.controls = element("div", {}, element("h2", { tabindex: -1 }, strings.people.heading), this.#list, this.#note);
-    this.outcome = element("p", { class: "hint" }, strings.people.aboutExport);
+    this.outcome = element(
+      "div",
+      {},
+      element("p", { class: "hint" }, strings.privacy.where),
+      element("p", { class: "hint" }, strings.people.aboutExport),
+    );
   }
 
   async open(): Promise<void> {

@@ -13,6 +13,7 @@ export class PrivacyPanel {
     { class: "privacy", id: "privacy", "aria-labelledby": "privacy-heading" },
     element("h2", { id: "privacy-heading" }, strings.privacy.heading),
     element("p", {}, strings.privacy.what),
+    element("p", {}, strings.privacy.where),
     element("p", {}, strings.privacy.proof),
     element("ul", {}, this.#locked, this.#requests, this.#network),
   );

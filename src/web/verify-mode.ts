@@ -1,4 +1,5 @@
 import type { Score, Template } from "../engine/port.js";
+import { AttackList, isAttacked } from "./attack-list.js";
 import { element } from "./dom.js";
 import { Gauge } from "./gauge.js";
 import type { Mode, WhenReady } from "./mode.js";
@@ -17,6 +18,7 @@ export class VerifyMode implements Mode, Task {
   readonly #person = element("select", { id: "person" });
   readonly #gauge = new Gauge(strings.verify.score);
   readonly #result = new ResultCard();
+  readonly #attacks = new AttackList();
   #templates = new Map<string, Template>();
   #thresholdOf: (score: Score) => number = () => 0;
 
@@ -30,7 +32,13 @@ export class VerifyMode implements Mode, Task {
       element("label", { for: "person" }, strings.verify.person),
       this.#person,
     );
-    this.outcome = element("div", { class: "outcome" }, this.#gauge.element, this.#result.element);
+    this.outcome = element(
+      "div",
+      { class: "outcome" },
+      this.#gauge.element,
+      this.#result.element,
+      this.#attacks.element,
+    );
     this.#person.addEventListener("change", () => this.begun());
   }
 
@@ -63,6 +71,7 @@ export class VerifyMode implements Mode, Task {
   begun(): void {
     this.#gauge.clear();
     this.#result.clear();
+    this.#attacks.clear();
   }
   scored([score]: readonly Score[]): void {
     if (score) this.#gauge.show(score.llr, this.#thresholdOf(score));
@@ -70,9 +79,14 @@ export class VerifyMode implements Mode, Task {
 
   async taken(audio: Samples): Promise<void> {
     const name = this.#person.value;
-    const { decision, reason, ratio, threshold } = await (await this.#voices()).verify(name, audio);
+    const voices = await this.#voices();
+    const [answer, findings] = await Promise.all([voices.verify(name, audio), voices.attacks(audio)]);
+    const { decision, reason, ratio, threshold } = answer;
     if (ratio !== null && threshold !== null) this.#gauge.show(ratio, threshold);
-    if (decision === "AUTHENTIC") this.#result.show("yes", strings.verify.yes(name));
+    this.#attacks.show(findings);
+    if (decision === "AUTHENTIC" && isAttacked(findings))
+      this.#result.show("no", strings.attacks.matches(name), strings.attacks.doNotTrust);
+    else if (decision === "AUTHENTIC") this.#result.show("yes", strings.verify.yes(name));
     else if (decision === "NO_MATCH") this.#result.show("no", strings.verify.no(name));
     else if (reason === "LOW_RELIABILITY") this.#result.show("unsure", strings.uncertain, strings.uncertainMore);
     else this.#result.show("unsure", strings.failed, refusal(reason));

@@ -11,6 +11,7 @@ import { rateOfOneComparison } from "../voiceprint/decision.js";
 import { impostorsOnList } from "../voiceprint/list-impostors.js";
 import type { Voiceprints } from "../voiceprints.js";
 import type { Limits } from "./advice.js";
+import type { AttackFinding } from "./attack-list.js";
 
 /**
  * A page may name a calibration of its operator's own beside its model: <meta name="vivavoce-calibration" content="calibration.json">.
@@ -40,6 +41,9 @@ const scope = "default";
 const set = builtInConfigurationSets[defaultConfigurationSetId]!;
 /** A longer file is a mistake, not a recording for a check, and would block the page. */
 const longestSeconds = 600;
+
+/** `"3.235s"`, as a length of time stands in JSON. */
+const secondsOf = (text = "0s"): number => Number.parseFloat(text);
 
 export type FileProblem = { readonly problem: "notWav" | "tooLong" | "empty"; readonly detail: string };
 
@@ -94,6 +98,23 @@ export class Voices {
 
   identify(audio: Samples, names: readonly string[]) {
     return this.voiceprints.identify(audio, names, { ignoreCheckpoints: true });
+  }
+
+  /** Whether it is a living voice that speaks; nothing where the model cannot tell. */
+  async attacks(audio: Samples): Promise<AttackFinding[]> {
+    const kinds = this.engine.model.attacks;
+    if (kinds.length === 0) return [];
+    const wanted = { synthetic: kinds.includes("synthetic"), playback: kinds.includes("playback") };
+    const { result } = await this.voiceprints.analyze(audio, { ...wanted, ignoreCheckpoints: true });
+    const parts = { synthetic: result.syntheticSpeechResult, playback: result.channelPlaybackResult };
+    return kinds.map((kind) => {
+      const { decision, strongestStretch: stretch } = parts[kind] ?? {};
+      return {
+        kind,
+        found: decision === "DECISION_FRAUD" ? "attack" : decision === "DECISION_NO_RISK_DETECTED" ? "none" : "unsure",
+        strongest: stretch ? { startSeconds: secondsOf(stretch.start), endSeconds: secondsOf(stretch.end) } : null,
+      };
+    });
   }
 
   export(name: string): Promise<ExportedProfile[]> {

@@ -1,7 +1,8 @@
-/** The page's languages: the right one is chosen, and none says less than another. */
+/** The languages of page and operator view: the right one is chosen, and none says less than another. */
 import { describe, expect, test } from "vitest";
-import { languageFor, languages } from "../../src/web/strings.js";
-import { en } from "../../src/web/words/en.js";
+import { languageFor, languageNames } from "../../src/web/language.js";
+import { languages as operatorLanguages } from "../../src/web/operator/strings.js";
+import { languages as pageLanguages } from "../../src/web/strings.js";
 
 test("the first of the browser's languages that the page speaks, else English", () => {
   expect(languageFor(["de-AT", "en"])).toBe("de");
@@ -23,10 +24,20 @@ function texts(words: object, path = ""): Map<string, string> {
   return found;
 }
 
-describe.each(Object.keys(languages).filter((name) => name !== "en"))("%s", (name) => {
-  const english = texts(en);
-  const own = texts(languages[name]!);
+/** What is the same in some languages: names, units, and words that they share with English. */
+const shared = {
+  page: /^(title|meters\.(none|decibels)|enroll\.name|verify\.score)$/,
+  operator:
+    /^(brand|none|about|no|yes|account|load\.(of|p95|median)|(calls|decisions|profiles|sessions|watchlists|models|promises)\.columns\.\d|profiles\.heading|parts\.(profiles|applications|sessions)|applications\.(heading|name|clients|clientColumns\.\d|copy)|profile\.(heardColumns\.\d|revision|tag|listKinds\.group)|session\.(type|audio|risk|checkColumns\.\d|audioColumns\.\d|heardFor\.check)|sessions\.(any|heading)|evaluation\.(cllr|condition|fnmr|between)|promises\.between|pager\.page|names\.(person|authentication|DIGITAL|WEB|IVR|FRAUD|UNCERTAIN))$/,
+};
 
+const others = languageNames.filter((name) => name !== "en");
+const both = others.flatMap((name) => [
+  { name, of: "page", english: texts(pageLanguages.en), own: texts(pageLanguages[name]) } as const,
+  { name, of: "operator", english: texts(operatorLanguages.en), own: texts(operatorLanguages[name]) } as const,
+]);
+
+describe.each(both)("$of in $name", ({ of, english, own }) => {
   test("says everything that English says", () => {
     expect([...own.keys()].sort()).toEqual([...english.keys()].sort());
     expect([...own].filter(([, text]) => text.trim() === "")).toEqual([]);
@@ -34,8 +45,7 @@ describe.each(Object.keys(languages).filter((name) => name !== "en"))("%s", (nam
 
   test("says it in its own words", () => {
     const alike = [...own].filter(([path, text]) => text === english.get(path)).map(([path]) => path);
-    const everywhere = /^(title|meters\.(none|decibels)|enroll\.name|verify\.score)$/;
-    expect(alike.filter((path) => !everywhere.test(path))).toEqual([]);
+    expect(alike.filter((path) => !shared[of].test(path))).toEqual([]);
   });
 
   test("names who is meant and what was measured", () => {

@@ -1,5 +1,7 @@
 /** Asks the box, in the name of who signed in. */
 import type { OperatorAnswers } from "../../server/operator/view.js";
+import type { Application, Applications } from "../../token/applications.js";
+import type { PageOfScope } from "./paged-table.js";
 import { beginSignIn, type SignedIn } from "./sign-in.js";
 
 /** The box knows who asks, and does not tell them. */
@@ -9,6 +11,7 @@ export class Refused extends Error {
 
 /** A token that is refused this soon is not refused for its age: signing in again would go round in circles. */
 const freshMs = 10_000;
+const rowsOfPage = "10";
 
 export class BoxClient {
   constructor(readonly signedIn: SignedIn) {}
@@ -25,11 +28,14 @@ export class BoxClient {
   decisions(scope: string) {
     return this.#get("decisions", { scope, limit: "25" });
   }
-  profiles(scope: string, after: string) {
-    return this.#get("profiles", { scope, after, limit: "10" });
+  profiles({ scope, after, filters }: PageOfScope) {
+    return this.#get("profiles", { ...filters, scope, after, limit: rowsOfPage });
   }
-  watchlists(scope: string, after: string) {
-    return this.#get("watchlists", { scope, after, limit: "10" });
+  sessions({ scope, after, filters }: PageOfScope) {
+    return this.#get("sessions", { ...filters, scope, after, limit: rowsOfPage });
+  }
+  watchlists({ scope, after }: PageOfScope) {
+    return this.#get("watchlists", { scope, after, limit: rowsOfPage });
   }
   models(scope: string) {
     return this.#get("models", { scope });
@@ -41,14 +47,64 @@ export class BoxClient {
     return this.#get("evaluation");
   }
 
-  async #get<Name extends keyof OperatorAnswers>(
+  profile(scope: string, id: string): Promise<OperatorAnswers["profile"]> {
+    return this.#ask("GET", `/operator/v1/profiles/${part(id)}?${new URLSearchParams({ scope })}`);
+  }
+  session(scope: string, id: string): Promise<OperatorAnswers["session"]> {
+    return this.#ask("GET", `/operator/v1/sessions/${part(id)}?${new URLSearchParams({ scope })}`);
+  }
+  eraseProfile(scope: string, id: string): Promise<void> {
+    return this.#ask("DELETE", `/operator/v1/profiles/${part(id)}?${new URLSearchParams({ scope })}`);
+  }
+  noteConsent(scope: string, id: string, state: "given" | "withdrawn", reference: string): Promise<void> {
+    const path = `/operator/v1/profiles/${part(id)}/consent?${new URLSearchParams({ scope })}`;
+    return this.#ask("PUT", path, { state, reference });
+  }
+
+  changePassword(current: string, password: string): Promise<void> {
+    return this.#manage("PUT", "/me/password", { current, password });
+  }
+  signOut(): Promise<void> {
+    return this.#manage("POST", "/me/sign-out");
+  }
+
+  readonly applications: Pick<
+    Applications,
+    "list" | "create" | "rename" | "delete" | "createClient" | "deleteClient" | "bindScopes" | "regenerateSecret"
+  > = {
+    list: () => this.#manage("GET", "/applications"),
+    create: (given) => this.#manage<Application>("POST", "/applications", given),
+    rename: (id, names) => this.#manage("PATCH", `/applications/${part(id)}`, names),
+    delete: (id) => this.#manage("DELETE", `/applications/${part(id)}`),
+    createClient: (id, given) => this.#manage("POST", `/applications/${part(id)}/clients`, given),
+    deleteClient: (id, clientId) => this.#manage("DELETE", clientPath(id, clientId)),
+    bindScopes: (id, clientId, gkScopes) => this.#manage("PUT", `${clientPath(id, clientId)}/scopes`, { gkScopes }),
+    regenerateSecret: async (id, clientId) =>
+      (await this.#manage<{ clientSecret: string }>("POST", `${clientPath(id, clientId)}/secret`)).clientSecret,
+  };
+
+  #get<Name extends keyof OperatorAnswers>(
     name: Name,
     query: Readonly<Record<string, string>> = {},
   ): Promise<OperatorAnswers[Name]> {
-    const response = await fetch(`/operator/v1/${name}?${new URLSearchParams(query)}`, {
-      headers: { authorization: `Bearer ${this.signedIn.token}` },
+    return this.#ask("GET", `/operator/v1/${name}?${new URLSearchParams(query)}`);
+  }
+
+  #manage<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
+    return this.#ask(method, `/management/v1${path}`, body);
+  }
+
+  async #ask<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
+    const response = await fetch(path, {
+      method,
+      headers: {
+        authorization: `Bearer ${this.signedIn.token}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    if (response.ok) return (await response.json()) as OperatorAnswers[Name];
+    if (response.status === 204) return undefined as Answer;
+    if (response.ok) return (await response.json()) as Answer;
     const { error_description } = (await response.json().catch(() => ({}))) as { error_description?: string };
     const detail = error_description ?? `the box answers ${response.status}`;
     if (response.status === 401 && Date.now() - this.signedIn.at > freshMs) return beginSignIn();
@@ -56,3 +112,6 @@ export class BoxClient {
     throw new Error(detail);
   }
 }
+
+const part = encodeURIComponent;
+const clientPath = (id: string, clientId: string) => `/applications/${part(id)}/clients/${part(clientId)}`;

@@ -1,9 +1,12 @@
 import { detPlot } from "../../evaluate/det.js";
 import type { LastEvaluation } from "../../evaluate/last-evaluation.js";
 import { element } from "../dom.js";
+import { facts } from "./facts.js";
+import { percent, roughPercent, thousandths } from "./figures.js";
 import { picture } from "./plot.js";
-import { strings } from "./strings.js";
-import { time } from "./table.js";
+import { shortRevision, strings } from "./strings.js";
+import { moment, time } from "./table.js";
+import { card } from "./table-panel.js";
 
 const words = strings.evaluation;
 type Estimate = LastEvaluation["cllr"];
@@ -14,7 +17,7 @@ const estimate = ({ value, interval }: Estimate, write: (value: number) => strin
 /** What the box's voices can be held to: the last evaluation that was made on this machine. */
 export class EvaluationPanel {
   readonly #content = element("div");
-  readonly element = element("section", { class: "card" }, element("h2", {}, words.heading), this.#content);
+  readonly element = card(words.heading, undefined, this.#content);
   #shown = "";
 
   show(evaluation: LastEvaluation | null, modelRevision: string): void {
@@ -26,38 +29,35 @@ export class EvaluationPanel {
 }
 
 const empty = () => [
-  element("p", { class: "note" }, words.none, " ", element("code", {}, words.how), ` ${words.howNote}`),
+  element("p", { class: "note" }, words.none, " ", element("code", {}, "npx vivavoce evaluate recordings/")),
 ];
 
 function filled(evaluation: LastEvaluation, modelRevision: string): HTMLElement[] {
-  const { percent } = words;
   const same = evaluation.modelRevision === modelRevision;
   const rows: [string, string][] = [
     [words.eer, estimate(evaluation.equalErrorRate, percent)],
     ...evaluation.operatingPoints.map(({ falseMatchRate, fnmr, resolved }): [string, string] => [
-      words.fnmr(falseMatchRate),
+      words.fnmr(roughPercent(falseMatchRate)),
       resolved ? estimate(fnmr, percent) : `${percent(fnmr.value)}, ${words.unresolved}`,
     ]),
-    [words.cllr, estimate(evaluation.cllr, (value) => value.toFixed(3))],
+    [words.cllr, estimate(evaluation.cllr, thousandths)],
     [words.speakers, String(evaluation.speakers)],
     [words.trials, `${evaluation.sameTrials} / ${evaluation.differentTrials}`],
     [words.unscored, String(evaluation.unscoredTrials)],
     [words.condition, evaluation.condition],
-    [words.model, (same ? words.sameModel : words.otherModel)(evaluation.modelRevision)],
+    [words.model, (same ? words.sameModel : words.otherModel)(shortRevision(evaluation.modelRevision))],
   ];
-  const facts = rows.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)));
   const plot = picture({
     ...detPlot(evaluation.curve, { line: "var(--accent)", diagonal: "var(--line)", width: 400, height: 400 }),
     ariaLabel: `${words.plot}; ${words.eer} ${percent(evaluation.equalErrorRate.value)}`,
   });
-  const day = time(evaluation.at, { dateStyle: "medium", timeStyle: "short" });
   return [
-    element("p", { class: "note" }, `${evaluation.name}, `, day),
+    element("p", { class: "note" }, `${evaluation.name}, `, time(evaluation.at, moment)),
     element(
       "div",
       { class: "evaluation" },
       element("figure", {}, element("figcaption", {}, element("strong", {}, words.plot)), element("div", {}, plot)),
-      element("dl", { class: "facts" }, ...facts),
+      facts(rows),
     ),
   ];
 }

@@ -1,6 +1,7 @@
 /** Asks again and again, unless paused or out of sight, and tells whether the box answers. */
 export class Live {
   #paused = false;
+  #stopped = false;
   readonly #lost = new Set<object>();
   readonly #waiting = new Set<() => void>();
 
@@ -18,10 +19,16 @@ export class Live {
     this.#wake();
   }
 
+  /** For good. */
+  stop(): void {
+    this.#stopped = true;
+    this.#wake();
+  }
+
   /** Runs `work` repeatedly, each time after the previous run has ended. An error is shown, and it goes on. */
-  async every(milliseconds: number, work: () => Promise<void>): Promise<never> {
+  async every(milliseconds: number, work: () => Promise<void>): Promise<void> {
     const loop = {};
-    for (;;) {
+    while (!this.#stopped) {
       try {
         await work();
         this.#lost.delete(loop);
@@ -30,7 +37,8 @@ export class Live {
       }
       this.#tell();
       await new Promise((resolve) => setTimeout(resolve, milliseconds));
-      while (this.#paused || document.hidden) await new Promise<void>((resolve) => this.#waiting.add(resolve));
+      while (!this.#stopped && (this.#paused || document.hidden))
+        await new Promise<void>((resolve) => this.#waiting.add(resolve));
     }
   }
 

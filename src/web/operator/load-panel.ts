@@ -2,13 +2,15 @@
 import * as Plot from "@observablehq/plot";
 import type { LoadSpan, LoadView, Spread } from "../../server/operator/view.js";
 import { element } from "../dom.js";
+import { latency, thousandths } from "./figures.js";
 import { picture } from "./plot.js";
 import { strings } from "./strings.js";
+import { card } from "./table-panel.js";
 
 const hourMs = 3_600_000;
 /** A box that began just now has a short history, which is not drawn at the edge of an empty hour. */
 const shortestMs = 600_000;
-const clock = (at: Date) => at.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+const clock = (at: Date) => at.toLocaleTimeString(strings.locale, { hour: "2-digit", minute: "2-digit" });
 const words = strings.load;
 
 /** Full minutes, as many as have room. */
@@ -85,7 +87,7 @@ class History {
 }
 
 class Figure {
-  readonly #value = element("dd", {}, words.none);
+  readonly #value = element("dd", {}, strings.none);
   readonly element: HTMLElement;
   constructor(name: string) {
     this.element = element("div", { class: "figure" }, element("dt", {}, name), this.#value);
@@ -120,13 +122,13 @@ export class LoadPanel {
     new History(
       words.latencyPlot,
       spreadLines(({ latency }) => latency, 1000),
-      (ms) => words.seconds(ms / 1000),
+      (ms) => latency(ms / 1000),
       10,
     ),
     new History(
       words.factorPlot,
       spreadLines(({ realTimeFactor }) => realTimeFactor, 1),
-      words.ratio,
+      thousandths,
       0.02,
     ),
   ];
@@ -135,11 +137,9 @@ export class LoadPanel {
 
   constructor() {
     const figures = [this.#waiting, this.#running, this.#calls, this.#latency, this.#factor];
-    this.element = element(
-      "section",
-      { class: "card" },
-      element("h2", {}, words.heading),
-      element("p", { class: "note" }, words.note),
+    this.element = card(
+      words.heading,
+      words.note,
       element("dl", { class: "figures" }, ...figures.map((figure) => figure.element)),
       element("div", { class: "plots" }, ...this.#histories.map((history) => history.element)),
     );
@@ -158,10 +158,10 @@ export class LoadPanel {
     this.#running.value = words.of(view.running, view.concurrent);
     this.#calls.value = String(minute.reduce((sum, { calls }) => sum + calls, 0));
     const latest = <T>(pick: (span: LoadSpan) => T | null) => minute.map(pick).findLast((one) => one !== null) ?? null;
-    const latency = latest((span) => span.latency);
+    const delay = latest((span) => span.latency);
     const factor = latest((span) => span.realTimeFactor);
-    this.#latency.value = latency ? words.seconds(latency.median) : words.none;
-    this.#factor.value = factor ? words.ratio(factor.median) : words.none;
+    this.#latency.value = delay ? latency(delay.median) : strings.none;
+    this.#factor.value = factor ? thousandths(factor.median) : strings.none;
     for (const history of this.#histories) history.show(this.#spans, view.now);
   }
 }

@@ -1,40 +1,51 @@
 /** The operator view: signs in, then asks the box again and again for what it shows. */
-import type { BoxView, ProfileView, WatchlistView } from "../../server/operator/view.js";
+import type { BoxView } from "../../server/operator/view.js";
 import { element } from "../dom.js";
+import { language } from "../language.js";
 import { logo } from "../logo.js";
+import { Tabs } from "../tabs.js";
+import { account } from "./account.js";
+import { ApplicationsPanel } from "./applications-panel.js";
 import { BoxClient, Refused } from "./box-client.js";
-import { CallsPanel } from "./calls-panel.js";
-import { DecisionsPanel } from "./decisions-panel.js";
+import { callsPanel } from "./calls-panel.js";
+import { decisionsPanel } from "./decisions-panel.js";
+import { details } from "./details.js";
 import { EvaluationPanel } from "./evaluation-panel.js";
+import { profilesTable, sessionsTable, watchlistsTable } from "./lists.js";
 import { Live } from "./live.js";
 import { LoadPanel } from "./load-panel.js";
-import { ModelsPanel } from "./models-panel.js";
-import { PagedTable } from "./paged-table.js";
-import { PromisesPanel } from "./promises-panel.js";
+import { modelsPanel, moved } from "./models-panel.js";
+import { exceeded, metRates, promisesPanel } from "./promises-panel.js";
 import { beginSignIn, signIn } from "./sign-in.js";
-import { strings } from "./strings.js";
-import { id, time } from "./table.js";
+import { shortRevision, strings } from "./strings.js";
 
 const loadEveryMs = 5000;
 const callsEveryMs = 1000;
 const decisionsEveryMs = 2000;
 const tablesEveryMs = 10_000;
 
-const heading = element(
-  "div",
-  { class: "brand" },
-  logo(),
-  element("h1", {}, strings.brand, " ", element("span", { class: "part" }, strings.part)),
-);
+type Part = keyof typeof strings.parts;
+
+const heading = () =>
+  element(
+    "div",
+    { class: "brand" },
+    logo(),
+    element("h1", {}, strings.brand, " ", element("span", { class: "part" }, strings.part)),
+  );
+
+/** One sentence, and what to do next; the view itself is not there. */
+function say(text: string, action?: { readonly label: string; readonly click: () => void }): void {
+  const button =
+    action && element("p", {}, element("button", { type: "button", class: "main", click: action.click }, action.label));
+  document.body.replaceChildren(
+    element("header", {}, heading()),
+    element("main", {}, element("p", { class: "notice", role: "status" }, text), ...(button ? [button] : [])),
+  );
+}
 
 async function open(): Promise<void> {
-  const notice = element("p", { class: "notice", role: "status" }, strings.signIn.going);
-  const place = element("main", {}, notice);
-  document.body.append(element("header", {}, heading), place);
-  const say = (text: string, action: string, click: () => void) => {
-    notice.textContent = text;
-    place.append(element("p", {}, element("button", { type: "button", class: "quiet", click }, action)));
-  };
+  say(strings.signIn.going);
   try {
     const client = new BoxClient(await signIn());
     const box = await client.box();
@@ -43,8 +54,15 @@ async function open(): Promise<void> {
   } catch (error) {
     const { message, error_description } = error as Error & { error_description?: string };
     if (error instanceof Refused)
-      say(strings.signIn.refused(message), strings.signIn.asSomebodyElse, () => void beginSignIn(true));
-    else say(strings.signIn.failed(error_description ?? message), strings.signIn.again, () => void beginSignIn());
+      say(strings.signIn.refused(message), {
+        label: strings.signIn.asSomebodyElse,
+        click: () => void beginSignIn(true),
+      });
+    else
+      say(strings.signIn.failed(error_description ?? message), {
+        label: strings.signIn.again,
+        click: () => void beginSignIn(),
+      });
   }
 }
 
@@ -57,101 +75,121 @@ function show(client: BoxClient, box: BoxView): void {
     state.dataset.state = lost ? "lost" : paused ? "paused" : "live";
     pause.textContent = paused ? strings.resume : strings.pause;
   });
-  const scope = element("select", { id: "scope" }, ...box.scopes.map((name) => element("option", {}, name)));
-  scope.disabled = box.scopes.length === 0;
+  const scope = element("select", { id: "scope" });
+  const noScope = element("span", { class: "note" }, strings.noScope);
 
+  const opens = details(() => ({
+    client,
+    scope: scope.value,
+    calibration: box.calibrationRevision,
+    changed: () => void refreshLists().catch(() => {}),
+    showSessionsOf: (owner) => {
+      tabs.choose("sessions");
+      sessions.search("search", owner);
+    },
+  }));
   const load = new LoadPanel();
-  const calls = new CallsPanel();
-  const decisions = new DecisionsPanel();
-  const profiles = new PagedTable(strings.profiles, (name, after) => client.profiles(name, after), profileCells);
-  const watchlists = new PagedTable(
-    strings.watchlists,
-    (name, after) => client.watchlists(name, after),
-    watchlistCells,
-  );
-  const models = new ModelsPanel();
-  const promises = new PromisesPanel();
+  const calls = callsPanel();
+  const decisions = decisionsPanel(opens);
+  const sessions = sessionsTable(client, opens);
+  const profiles = profilesTable(client, opens);
+  const watchlists = watchlistsTable(client);
+  const models = modelsPanel();
+  const promises = promisesPanel();
   const evaluation = new EvaluationPanel();
+  const applications = new ApplicationsPanel(client, () => void refreshScopes().catch(() => {}));
 
-  const refreshLoad = async () => load.show(await client.load(load.since));
-  const refreshCalls = async () => calls.show(await client.calls());
-  const refreshDecisions = async () => {
+  const parts: Record<Part, readonly HTMLElement[]> = {
+    overview: [calls.element, decisions.element, load.element, promises.element, evaluation.element],
+    sessions: [sessions.element],
+    profiles: [profiles.element, element("div", { class: "pair" }, models.element, watchlists.element)],
+    applications: [applications.element],
+  };
+  let part: Part = "overview";
+  const panel = element("div", { class: "part-panel", role: "tabpanel", id: "part", tabindex: -1 });
+  const tabs = new Tabs(strings.parts, strings.partsLabel, panel, (chosen) => {
+    part = chosen;
+    panel.replaceChildren(...parts[chosen]);
+    void Promise.allSettled([refreshLoad(), refreshLists()]);
+  });
+
+  /** Of what is in sight. */
+  const inSight = (of: Part, work: () => Promise<void>) => async () => {
+    if (part === of) await work();
+  };
+  const refreshLoad = inSight("overview", async () => load.show(await client.load(load.since)));
+  const refreshCalls = inSight("overview", async () => calls.show((await client.calls()).calls));
+  const refreshDecisions = inSight("overview", async () => {
     const asked = scope.value;
     if (asked === "") return;
     const newest = await client.decisions(asked);
     if (asked === scope.value) decisions.show(newest);
-  };
-  const refreshTables = async () => {
+  });
+  const refreshOverview = inSight("overview", async () => {
+    const { rates } = await client.promises();
+    promises.show(metRates(rates), exceeded(rates));
+    evaluation.show((await client.evaluation()).evaluation, box.modelRevision);
+  });
+  const refreshProfiles = inSight("profiles", async () => {
     await Promise.all([profiles.refresh(), watchlists.refresh()]);
     const asked = scope.value;
-    if (asked !== "") {
-      const found = await client.models(asked);
-      if (asked === scope.value) models.show(found.models);
-    }
-    promises.show((await client.promises()).rates);
-    evaluation.show((await client.evaluation()).evaluation, box.modelRevision);
-  };
-  const chosen = () => {
-    profiles.scope = scope.value;
-    watchlists.scope = scope.value;
-  };
-  scope.addEventListener("change", () => {
-    chosen();
-    void Promise.allSettled([refreshDecisions(), refreshTables()]);
+    if (asked === "") return;
+    const found = await client.models(asked);
+    if (asked === scope.value) models.show(found.models, moved(found.models));
   });
+  const refreshSessions = inSight("sessions", () => sessions.refresh());
+  const refreshApplications = inSight("applications", () => applications.refresh());
+  const refreshLists = async () => {
+    await Promise.all([refreshOverview(), refreshProfiles(), refreshSessions(), refreshApplications()]);
+  };
 
+  const showScopes = (names: readonly string[]) => {
+    const before = scope.value;
+    scope.replaceChildren(...names.map((name) => element("option", {}, name)));
+    scope.disabled = names.length === 0;
+    noScope.hidden = names.length > 0;
+    if (names.includes(before)) scope.value = before;
+    if (scope.value !== before) chosen();
+  };
+  const refreshScopes = async () => showScopes((await client.box()).scopes);
+  const chosen = () => {
+    for (const table of [sessions, profiles, watchlists]) table.scope = scope.value;
+    void Promise.allSettled([refreshDecisions(), refreshLists()]);
+  };
+  scope.addEventListener("change", chosen);
+
+  const signedOut = () => {
+    live.stop();
+    say(strings.account.signedOut, { label: strings.signIn.again, click: () => void beginSignIn() });
+  };
+  const { version, modelRevision, calibrationRevision } = box;
   document.body.append(
     element(
       "header",
       {},
-      heading,
-      element("a", { class: "pill", href: "/profile" }, strings.signedInAs(box.user)),
-      element("p", { class: "tagline" }, strings.about(box.version, box.modelRevision, box.calibrationRevision)),
-    ),
-    element(
-      "div",
-      { class: "bar" },
-      element("label", { for: "scope" }, strings.scope),
-      scope,
-      ...(box.scopes.length === 0 ? [element("span", { class: "note" }, strings.noScope)] : []),
-      state,
-      pause,
+      heading(),
+      account(client, box.user, signedOut),
+      element(
+        "p",
+        { class: "tagline" },
+        strings.about(version, shortRevision(modelRevision), shortRevision(calibrationRevision)),
+      ),
     ),
     element(
       "main",
       {},
-      calls.element,
-      decisions.element,
-      load.element,
-      element("div", { class: "pair" }, profiles.element, watchlists.element),
-      models.element,
-      promises.element,
-      evaluation.element,
+      element("div", { class: "bar" }, element("label", { for: "scope" }, strings.scope), scope, noScope, state, pause),
+      tabs.element,
+      panel,
     ),
   );
-  chosen();
+  showScopes(box.scopes);
+  tabs.choose("overview");
   void live.every(loadEveryMs, refreshLoad);
   void live.every(callsEveryMs, refreshCalls);
   void live.every(decisionsEveryMs, refreshDecisions);
-  void live.every(tablesEveryMs, refreshTables);
+  void live.every(tablesEveryMs, refreshLists);
 }
 
-function profileCells(row: ProfileView) {
-  const { words } = strings.decisions;
-  return [
-    row.ownerId,
-    words(row.kind),
-    row.tag || "–",
-    row.obsolete
-      ? element("span", { class: "badge", "data-decision": "obsolete" }, strings.profiles.obsolete)
-      : words(row.status),
-    row.printVersion === 0 ? "–" : String(row.printVersion),
-    row.netSpeechSeconds === null ? "–" : strings.profiles.speech(row.netSpeechSeconds),
-    time(row.createdAt, { dateStyle: "medium" }),
-    id(row.id),
-  ];
-}
-
-const watchlistCells = (row: WatchlistView) => [row.tag || "–", String(row.profiles), String(row.owners), id(row.id)];
-
+document.documentElement.lang = language;
 void open();

@@ -1,39 +1,24 @@
 import type { PrintsOfModel } from "../../processor/prints-by-model.js";
-import { element } from "../dom.js";
+import { whole } from "./figures.js";
 import { strings } from "./strings.js";
-import { id, Table } from "./table.js";
+import { id } from "./table.js";
+import { TablePanel } from "./table-panel.js";
 
 const words = strings.models;
+const prints = (of: readonly PrintsOfModel[]) => of.reduce((sum, one) => sum + one.persons + one.fraudsters, 0);
 
-/** Which models made the scope's prints, and how far they have moved to that of new prints. */
-export class ModelsPanel {
-  readonly #table = new Table(words.heading, words.columns);
-  readonly #progress = element("p", { class: "note", role: "status" });
-  readonly element = element(
-    "section",
-    { class: "card" },
-    element("h2", {}, words.heading),
-    element("p", { class: "note" }, words.note),
-    this.#table.element,
-    this.#progress,
-  );
+/** Which models made the scope's prints. */
+export const modelsPanel = () =>
+  new TablePanel<PrintsOfModel>(words, (one) => [
+    one.calibrationModelId || strings.none,
+    one.isOfNewPrints ? words.ofNewPrints : one.isScored ? words.scored : words.obsolete,
+    whole(one.persons),
+    whole(one.fraudsters),
+    id(one.revision),
+  ]);
 
-  show(models: readonly PrintsOfModel[]): void {
-    this.#table.show(
-      models,
-      ({ calibrationModelId, revision, persons, fraudsters, isOfNewPrints, isScored }) => [
-        calibrationModelId || "–",
-        isOfNewPrints ? words.ofNewPrints : isScored ? words.scored : words.obsolete,
-        words.count(persons),
-        words.count(fraudsters),
-        id(revision),
-      ],
-      words.none,
-    );
-    const prints = (of: readonly PrintsOfModel[]) => of.reduce((sum, one) => sum + one.persons + one.fraudsters, 0);
-    const [moved, all] = [prints(models.filter(({ isOfNewPrints }) => isOfNewPrints)), prints(models)];
-    this.#progress.replaceChildren(
-      ...(moved < all ? [words.moved(moved, all), " ", element("code", {}, words.how)] : []),
-    );
-  }
+/** How far they have moved to the model of new prints; nothing to say when all have. */
+export function moved(models: readonly PrintsOfModel[]) {
+  const [done, all] = [prints(models.filter(({ isOfNewPrints }) => isOfNewPrints)), prints(models)];
+  return done < all ? { text: words.moved(whole(done), whole(all)), command: "npx vivavoce model migrate" } : null;
 }

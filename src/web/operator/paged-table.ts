@@ -1,12 +1,21 @@
 import type { Page } from "../../server/operator/view.js";
 import { element } from "../dom.js";
+import { type Filter, Filters } from "./filters.js";
 import { strings } from "./strings.js";
-import { type Cell, Table } from "./table.js";
+import { type Cell, Table, type TableWords } from "./table.js";
+import { card } from "./table-panel.js";
 
-/** A table that is asked for page by page. */
+export interface PageOfScope {
+  readonly scope: string;
+  readonly after: string;
+  readonly filters: Readonly<Record<string, string>>;
+}
+
+/** A table that is asked for page by page, and narrowed down. */
 export class PagedTable<Row> {
   readonly element: HTMLElement;
-  readonly #table: Table;
+  readonly #table: Table<Row>;
+  readonly #filters: Filters;
   readonly #number = element("span", { role: "status" });
   readonly #previous = button(strings.pager.previous, () => void this.#turn(-1));
   readonly #next = button(strings.pager.next, () => void this.#turn(1));
@@ -16,15 +25,17 @@ export class PagedTable<Row> {
   #scope = "";
 
   constructor(
-    readonly words: { readonly heading: string; readonly none: string; readonly columns: readonly string[] },
-    readonly ask: (scope: string, after: string) => Promise<Page<Row>>,
-    readonly cells: (row: Row) => readonly Cell[],
+    readonly words: TableWords & { readonly note?: string },
+    readonly ask: (page: PageOfScope) => Promise<Page<Row>>,
+    cells: (row: Row) => readonly Cell[],
+    filters: readonly Filter[] = [],
   ) {
-    this.#table = new Table(words.heading, words.columns);
-    this.element = element(
-      "section",
-      { class: "card" },
-      element("h2", {}, words.heading),
+    this.#table = new Table(words, cells);
+    this.#filters = new Filters(filters, () => this.#restart());
+    this.element = card(
+      words.heading,
+      words.note,
+      ...(filters.length > 0 ? [this.#filters.element] : []),
       this.#table.element,
       element(
         "nav",
@@ -41,19 +52,30 @@ export class PagedTable<Row> {
     this.#pages = [""];
   }
 
+  /** Looks for one thing, whatever else was looked for. */
+  search(name: string, value: string): void {
+    this.#filters.set(name, value);
+  }
+
   /** Asks for the page that is shown. */
   async refresh(): Promise<void> {
     if (this.#scope === "") return;
     const [scope, pages] = [this.#scope, this.#pages];
-    const { rows, next } = await this.ask(scope, pages.at(-1)!);
+    const { rows, next } = await this.ask({ scope, after: pages.at(-1)!, filters: this.#filters.values });
     // Turned, or another scope, while the answer was on its way.
     if (scope !== this.#scope || pages !== this.#pages) return;
     this.#after = next;
-    this.#table.show(rows, this.cells, this.words.none);
-    this.#number.textContent = strings.pager.page(pages.length);
+    this.#table.show(rows, next === null ? this.words.none : strings.pager.searchOn);
+    const page = strings.pager.page(pages.length);
+    if (this.#number.textContent !== page) this.#number.textContent = page;
     this.#previous.setAttribute("aria-disabled", String(pages.length === 1));
     this.#next.setAttribute("aria-disabled", String(next === null));
     this.element.classList.toggle("one-page", pages.length === 1 && next === null);
+  }
+
+  #restart(): void {
+    this.#pages = [""];
+    this.refresh().catch(() => {});
   }
 
   async #turn(step: 1 | -1): Promise<void> {

@@ -1,39 +1,27 @@
 import type { FieldRate } from "../../voiceprint/field-rates.js";
-import { element } from "../dom.js";
+import { roughPercent, whole } from "./figures.js";
 import { strings } from "./strings.js";
-import { Table } from "./table.js";
+import { badge } from "./table.js";
+import { TablePanel } from "./table-panel.js";
 
 const words = strings.promises;
+type MetRate = FieldRate & { readonly met: NonNullable<FieldRate["met"]> };
 
 /** Whether the rates that thresholds promise hold for the callers that the box really has. */
-export class PromisesPanel {
-  readonly #table = new Table(words.heading, words.columns);
-  readonly #advice = element("p", { class: "note", role: "status" });
-  readonly element = element(
-    "section",
-    { class: "card" },
-    element("h2", {}, words.heading),
-    element("p", { class: "note" }, words.note),
-    this.#table.element,
-    this.#advice,
-  );
+export const promisesPanel = () =>
+  new TablePanel<MetRate>(words, ({ list, promised, met, comparisons, calls, verdict }) => [
+    words.lists[list],
+    roughPercent(promised),
+    roughPercent(met.rate),
+    words.between(roughPercent(met.low), roughPercent(met.high)),
+    whole(comparisons),
+    whole(calls),
+    badge("verdict", verdict, words.verdicts[verdict]),
+  ]);
 
-  show(rates: readonly FieldRate[]): void {
-    const { percent, count } = words;
-    this.#table.show(
-      rates.filter(({ met }) => met !== null),
-      ({ list, promised, met, comparisons, calls, verdict }) => [
-        words.lists[list],
-        percent(promised),
-        percent(met!.rate),
-        `${percent(met!.low)} to ${percent(met!.high)}`,
-        count(comparisons),
-        count(calls),
-        element("span", { class: "badge", "data-verdict": verdict }, words.verdicts[verdict]),
-      ],
-      words.none,
-    );
-    const exceeded = rates.some(({ verdict }) => verdict === "exceeded");
-    this.#advice.replaceChildren(...(exceeded ? [words.calibrate, " ", element("code", {}, words.how)] : []));
-  }
-}
+export const metRates = (rates: readonly FieldRate[]) => rates.filter((rate): rate is MetRate => rate.met !== null);
+
+export const exceeded = (rates: readonly FieldRate[]) =>
+  rates.some(({ verdict }) => verdict === "exceeded")
+    ? { text: words.calibrate, command: "npx vivavoce calibrate recordings/" }
+    : null;

@@ -1,41 +1,81 @@
-/** A table that is wider than a phone scrolls by itself, by keyboard too. */
+/** A table; on a phone each row is a card with the columns' names beside its cells. Roles are named, because a card is no table to a browser. */
 import { element } from "../dom.js";
+import { strings } from "./strings.js";
 
 export type Cell = Node | string;
 
-export class Table {
+export interface TableWords {
+  readonly heading: string;
+  readonly none: string;
+  readonly columns: readonly string[];
+}
+
+export class Table<Row> {
   readonly element: HTMLElement;
-  readonly #body = element("tbody");
-  readonly #columns: number;
+  readonly #body = element("tbody", { role: "rowgroup" });
   #shown = "";
 
-  constructor(label: string, columns: readonly string[]) {
-    this.#columns = columns.length;
-    const head = element("tr", {}, ...columns.map((name) => element("th", { scope: "col" }, name)));
+  constructor(
+    readonly words: TableWords,
+    readonly cells: (row: Row) => readonly Cell[],
+  ) {
+    const head = words.columns.map((name) => element("th", { scope: "col", role: "columnheader" }, name));
     this.element = element(
-      "div",
-      { class: "scroll", role: "region", "aria-label": label, tabindex: 0 },
-      element("table", {}, element("thead", {}, head), this.#body),
+      "table",
+      { role: "table", "aria-label": words.heading },
+      element("thead", { role: "rowgroup" }, element("tr", { role: "row" }, ...head)),
+      this.#body,
     );
   }
 
-  /** `rows` are redrawn only when something in them changed, so that a selection or a scroll position stays. */
-  show<Row>(rows: readonly Row[], cells: (row: Row) => readonly Cell[], none: string): void {
-    const now = JSON.stringify(rows);
+  /** `rows` are redrawn only when something in them changed, so that a selection and the focus stay. */
+  show(rows: readonly Row[], none = this.words.none): void {
+    const now = JSON.stringify([rows, none]);
     if (now === this.#shown) return;
     this.#shown = now;
-    if (rows.length === 0) {
-      this.#body.replaceChildren(element("tr", {}, element("td", { colspan: this.#columns, class: "none" }, none)));
-      return;
-    }
+    const { columns } = this.words;
+    const row = (...cells: HTMLElement[]) => element("tr", { role: "row" }, ...cells);
+    const cell = (content: Cell, i: number) =>
+      element(
+        "td",
+        { role: "cell", "data-column": columns[i] ?? "", class: content === strings.none ? "empty" : "" },
+        // A card lays out elements, not bare text.
+        typeof content === "string" ? element("span", {}, content) : content,
+      );
+    const empty = element("td", { role: "cell", colspan: columns.length, class: "none" }, none);
     this.#body.replaceChildren(
-      ...rows.map((row) => element("tr", {}, ...cells(row).map((cell) => element("td", {}, cell)))),
+      ...(rows.length === 0 ? [row(empty)] : rows.map((one) => row(...this.cells(one).map(cell)))),
     );
   }
 }
 
 /** An id is long: what does not fit is behind its title, and can be selected as a whole. */
-export const id = (value: string | null) => (value ? element("code", { class: "id", title: value }, value) : "–");
+export const id = (value: string | null): Cell =>
+  value ? element("code", { class: "id", title: value }, value) : strings.none;
 
-export const time = (at: number, style: Intl.DateTimeFormatOptions) =>
-  element("time", { datetime: new Date(at).toISOString() }, new Date(at).toLocaleString("en-GB", style));
+/** An id that opens what it is the id of. */
+export function link(value: string | null, label: string, open: (value: string) => void): Cell {
+  if (!value) return strings.none;
+  const name = `${label} ${value}`;
+  return element(
+    "button",
+    { type: "button", class: "id link", title: value, "aria-label": name, click: () => open(value) },
+    value,
+  );
+}
+
+export const time = (at: number, style: Intl.DateTimeFormatOptions): HTMLTimeElement =>
+  element("time", { datetime: new Date(at).toISOString() }, new Date(at).toLocaleString(strings.locale, style));
+
+export const clock: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", second: "2-digit" };
+export const moment: Intl.DateTimeFormatOptions = { dateStyle: "medium", timeStyle: "short" };
+export const day: Intl.DateTimeFormatOptions = { dateStyle: "medium" };
+
+/** Something with a value that is colored by what it says. */
+export const badge = (kind: "decision" | "state" | "verdict", value: string, text: string): HTMLElement =>
+  element("span", { class: "badge", [`data-${kind}`]: value }, text);
+
+export const figure = (
+  value: number | null,
+  write: (value: number) => string = (one) => String(Math.round(one)),
+): string => (value === null ? strings.none : write(value));

@@ -53,6 +53,15 @@ export const de: Words = {
     candidates: "Verglichen mit",
   },
 
+  attacks: {
+    heading: "Ist es eine lebende Stimme?",
+    kinds: { synthetic: "Künstliche Sprache", playback: "Abgespielte Aufnahme" },
+    found: { none: "kein Anzeichen", unsure: "an dieser Aufnahme nicht zu erkennen", attack: "Anzeichen gefunden" },
+    where: (start: number, end: number) => `am stärksten von ${decimal(start)} bis ${decimal(end)} s`,
+    matches: (name: string) => `Klingt wie ${name}, aber vielleicht nicht lebendig`,
+    doNotTrust: "Die Stimme passt, klingt aber künstlich oder abgespielt. Vertrauen Sie ihr nicht.",
+  },
+
   people: {
     heading: "Stimmen auf diesem Gerät",
     none: "Noch ist keine Stimme angelernt.",
@@ -159,6 +168,8 @@ export const de: Words = {
     short: "Nur auf diesem Gerät",
     heading: "Nichts verlässt dieses Gerät",
     what: "Ihre Stimme wird in diesem Browser aufgenommen, gemessen und verglichen. Stimmabdrücke werden hier verschlüsselt gespeichert; Ton wird gar nicht gespeichert.",
+    where:
+      "Stimmen, die auf dieser Seite aufgenommen werden, liegen in diesem Browser, auf diesem Gerät. In der Box, von der die Seite kommt, liegen sie nicht: Deren Anrufe kennen sie nicht, und diese Seite kennt die Stimmen der Box nicht.",
     proof: "Und Sie können es prüfen:",
     locked:
       "Seit das Stimmmodell geladen ist, verbietet sich diese Seite jede Verbindung; der Browser setzt das durch.",

@@ -53,6 +53,15 @@ export const en = {
     candidates: "Compared with",
   },
 
+  attacks: {
+    heading: "Is it a living voice?",
+    kinds: { synthetic: "Synthetic speech", playback: "Playback of a recording" },
+    found: { none: "no sign of it", unsure: "cannot be told from this recording", attack: "signs of it" },
+    where: (start: number, end: number) => `strongest from ${decimal(start)} to ${decimal(end)} s`,
+    matches: (name: string) => `It sounds like ${name}, but may not be alive`,
+    doNotTrust: "The voice matches, and sounds made or replayed. Do not trust it.",
+  },
+
   people: {
     heading: "Voices on this device",
     none: "No voice is enrolled yet.",
@@ -160,6 +169,8 @@ export const en = {
     short: "On this device only",
     heading: "Nothing leaves this device",
     what: "Your voice is recorded, measured and compared in this browser. Voiceprints are kept here, encrypted; audio is not kept at all.",
+    where:
+      "Voices that are enrolled on this page live in this browser, on this device. They are not in the box that serves the page: its calls do not know them, and this page does not know the voices of the box.",
     proof: "And you can check it:",
     locked:
       "This page has forbidden itself every connection since the voice model was loaded; the browser enforces it.",

@@ -53,6 +53,15 @@ export const es: Words = {
     candidates: "Comparado con",
   },
 
+  attacks: {
+    heading: "¿Es una voz viva?",
+    kinds: { synthetic: "Voz sintética", playback: "Reproducción de una grabación" },
+    found: { none: "sin indicios", unsure: "no se puede saber con esta grabación", attack: "hay indicios" },
+    where: (start: number, end: number) => `más fuerte de ${decimal(start)} a ${decimal(end)} s`,
+    matches: (name: string) => `Suena como ${name}, pero puede no ser una voz viva`,
+    doNotTrust: "La voz coincide, pero suena artificial o reproducida. No se fíe de ella.",
+  },
+
   people: {
     heading: "Voces en este dispositivo",
     none: "Aún no hay ninguna voz registrada.",
@@ -158,6 +167,8 @@ export const es: Words = {
     short: "Solo en este dispositivo",
     heading: "Nada sale de este dispositivo",
     what: "Su voz se graba, se mide y se compara en este navegador. Las huellas de voz se guardan aquí, cifradas; el audio no se guarda.",
+    where:
+      "Las voces que se registran en esta página viven en este navegador, en este dispositivo. No están en el servidor que sirve la página: sus llamadas no las conocen, y esta página no conoce las voces del servidor.",
     proof: "Y puede comprobarlo:",
     locked:
       "Desde que se cargó el modelo de voz, esta página se prohíbe toda conexión; el navegador se encarga de ello.",

@@ -53,6 +53,15 @@ export const fr: Words = {
     candidates: "Comparé à",
   },
 
+  attacks: {
+    heading: "Est-ce une voix vivante ?",
+    kinds: { synthetic: "Parole de synthèse", playback: "Enregistrement rejoué" },
+    found: { none: "aucun indice", unsure: "impossible à dire avec cet enregistrement", attack: "indices trouvés" },
+    where: (start: number, end: number) => `le plus net de ${decimal(start)} à ${decimal(end)} s`,
+    matches: (name: string) => `On dirait ${name}, mais peut-être pas une voix vivante`,
+    doNotTrust: "La voix correspond, mais semble fabriquée ou rejouée. Ne vous y fiez pas.",
+  },
+
   people: {
     heading: "Voix sur cet appareil",
     none: "Aucune voix n’est encore inscrite.",
@@ -158,6 +167,8 @@ export const fr: Words = {
     short: "Sur cet appareil seulement",
     heading: "Rien ne quitte cet appareil",
     what: "Votre voix est enregistrée, mesurée et comparée dans ce navigateur. Les empreintes vocales sont conservées ici, chiffrées ; le son n’est pas conservé.",
+    where:
+      "Les voix enregistrées sur cette page vivent dans ce navigateur, sur cet appareil. Elles ne sont pas dans le serveur qui fournit la page : ses appels ne les connaissent pas, et cette page ne connaît pas les voix du serveur.",
     proof: "Et vous pouvez le vérifier :",
     locked: "Depuis que le modèle vocal est chargé, cette page s’interdit toute connexion ; le navigateur y veille.",
     unlocked: "Dès que le modèle vocal sera chargé, la page s’interdira toute connexion.",

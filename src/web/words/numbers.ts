@@ -4,5 +4,5 @@ export function numbers(language: string) {
     const format = new Intl.NumberFormat(language, { minimumFractionDigits: digits, maximumFractionDigits: digits });
     return (value: number) => format.format(value).replace("-", "−");
   };
-  return { decimal: formats(1), whole: formats(0) };
+  return { decimal: formats(1), whole: formats(0), fixed: formats };
 }

@@ -53,6 +53,15 @@ export const pt: Words = {
     candidates: "Comparado com",
   },
 
+  attacks: {
+    heading: "É uma voz viva?",
+    kinds: { synthetic: "Fala sintética", playback: "Gravação reproduzida" },
+    found: { none: "nenhum sinal", unsure: "não se pode dizer com esta gravação", attack: "há sinais" },
+    where: (start: number, end: number) => `mais forte de ${decimal(start)} a ${decimal(end)} s`,
+    matches: (name: string) => `Soa como ${name}, mas pode não ser uma voz viva`,
+    doNotTrust: "A voz corresponde, mas soa artificial ou reproduzida. Não confie nela.",
+  },
+
   people: {
     heading: "Vozes neste dispositivo",
     none: "Ainda não há nenhuma voz registada.",
@@ -158,6 +167,8 @@ export const pt: Words = {
     short: "Só neste dispositivo",
     heading: "Nada sai deste dispositivo",
     what: "A sua voz é gravada, medida e comparada neste navegador. As impressões vocais ficam aqui, cifradas; o áudio não é guardado.",
+    where:
+      "As vozes cadastradas nesta página vivem neste navegador, neste dispositivo. Não estão no servidor que fornece a página: as chamadas dele não as conhecem, e esta página não conhece as vozes do servidor.",
     proof: "E pode verificá-lo:",
     locked:
       "Desde que o modelo de voz foi carregado, esta página proíbe a si mesma qualquer ligação; o navegador garante-o.",

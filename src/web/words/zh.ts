@@ -53,6 +53,15 @@ export const zh: Words = {
     candidates: "比较对象",
   },
 
+  attacks: {
+    heading: "是真人的声音吗？",
+    kinds: { synthetic: "合成语音", playback: "播放的录音" },
+    found: { none: "没有迹象", unsure: "从这段录音无法判断", attack: "发现迹象" },
+    where: (start: number, end: number) => `${decimal(start)} 至 ${decimal(end)} 秒最明显`,
+    matches: (name: string) => `听起来像${name}，但可能不是真人`,
+    doNotTrust: "声音相符，但听起来像是合成或播放的。请不要相信它。",
+  },
+
   people: {
     heading: "本设备上的声音",
     none: "还没有录入任何声音。",
@@ -155,6 +164,8 @@ export const zh: Words = {
     short: "仅在本设备上",
     heading: "任何数据都不会离开本设备",
     what: "您的声音在这个浏览器中录制、测量和比较。声纹加密保存在这里；音频完全不保存。",
+    where:
+      "在此页面录入的声音保存在这台设备的这个浏览器中，不在提供此页面的服务器里：服务器的通话不认识它们，此页面也不认识服务器里的声音。",
     proof: "您可以自己验证：",
     locked: "自声音模型加载后，本页面禁止自己进行任何连接；由浏览器强制执行。",
     unlocked: "声音模型加载后，本页面将禁止自己进行任何连接。",

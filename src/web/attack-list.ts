@@ -1,0 +1,51 @@
+import type { AttackKind } from "../engine/port.js";
+import { element } from "./dom.js";
+import { strings } from "./strings.js";
+
+/** What a check for an attack says of one recording. */
+export interface AttackFinding {
+  readonly kind: AttackKind;
+  readonly found: "attack" | "none" | "unsure";
+  /** Where it sounds most like one; `null` where no speech was heard. */
+  readonly strongest: { readonly startSeconds: number; readonly endSeconds: number } | null;
+}
+
+export const isAttacked = (findings: readonly AttackFinding[]): boolean =>
+  findings.some(({ found }) => found === "attack");
+
+/** Whether a voice sounds alive, check by check. */
+export class AttackList {
+  readonly #list = element("dl");
+  readonly element = element(
+    "section",
+    { class: "attacks", "aria-label": strings.attacks.heading },
+    element("h3", {}, strings.attacks.heading),
+    this.#list,
+  );
+
+  constructor() {
+    this.clear();
+  }
+
+  show(findings: readonly AttackFinding[]): void {
+    this.element.hidden = findings.length === 0;
+    this.#list.replaceChildren(
+      ...findings.map(({ kind, found, strongest }) => {
+        const text = strings.attacks.found[found];
+        // Where something lies that is not there would be a riddle.
+        const where =
+          strongest && found !== "none" ? strings.attacks.where(strongest.startSeconds, strongest.endSeconds) : "";
+        return element(
+          "div",
+          { "data-found": found },
+          element("dt", {}, strings.attacks.kinds[kind]),
+          element("dd", {}, where === "" ? text : `${text} (${where})`),
+        );
+      }),
+    );
+  }
+
+  clear(): void {
+    this.show([]);
+  }
+}

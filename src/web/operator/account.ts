@@ -1,0 +1,51 @@
+/** Who is signed in, and what they do with their own account. */
+import { element } from "../dom.js";
+import type { BoxClient } from "./box-client.js";
+import { ask } from "./dialog.js";
+import { strings } from "./strings.js";
+
+const words = strings.account;
+
+/** `signedOut` is called when the box no longer knows this browser. */
+export function account(client: BoxClient, user: string, signedOut: () => void): HTMLElement {
+  const state = element("span", { class: "note", role: "status" });
+  const button = (label: string, click: () => void) =>
+    element("button", { type: "button", class: "quiet", click }, label);
+  const signOut = async () => {
+    try {
+      await client.signOut();
+      signedOut();
+    } catch (error) {
+      state.textContent = strings.failed((error as Error).message);
+    }
+  };
+  return element(
+    "div",
+    { class: "account" },
+    element("a", { class: "pill", href: "/profile" }, words.signedInAs(user)),
+    button(words.changePassword, () => changePassword(client, user, state)),
+    button(words.signOut, () => void signOut()),
+    state,
+  );
+}
+
+function changePassword(client: BoxClient, user: string, state: HTMLElement): void {
+  const password = (name: string, label: string, autocomplete: string, hint?: string) =>
+    ({ name, label, kind: "password", required: true, autocomplete, ...(hint === undefined ? {} : { hint }) }) as const;
+  ask({
+    heading: words.changePassword,
+    note: words.signedInAs(user),
+    fields: [
+      password("current", words.current, "current-password"),
+      password("password", words.password, "new-password", words.passwordHint),
+      password("repeated", words.repeated, "new-password"),
+    ],
+    action: words.changePassword,
+    submit: async (given) => {
+      const [current, chosen] = [String(given.get("current")), String(given.get("password"))];
+      if (chosen !== given.get("repeated")) throw new Error(words.differ);
+      await client.changePassword(current, chosen);
+      state.textContent = words.changed;
+    },
+  });
+}

@@ -1,0 +1,237 @@
+/** Applications and their credentials: what the contract calls the Manage view. For owners, as everything here is. */
+import type { Application, Client } from "../../token/applications.js";
+import { RUNTIME_SCOPES } from "../../token/scopes.js";
+import { element } from "../dom.js";
+import type { BoxClient } from "./box-client.js";
+import { ask, openDialog } from "./dialog.js";
+import { facts } from "./facts.js";
+import { strings } from "./strings.js";
+import { type Cell, day, id, Table, time } from "./table.js";
+import { card } from "./table-panel.js";
+
+const words = strings.applications;
+const text = (given: FormData, name: string) => String(given.get(name) ?? "").trim();
+const lines = (given: FormData, name: string) =>
+  String(given.get(name) ?? "")
+    .split(/\s+/)
+    .filter((line) => line !== "");
+const action = (label: string, spoken: string, kind: string, click: () => void) =>
+  element("button", { type: "button", class: kind, "aria-label": spoken, click }, label);
+
+export class ApplicationsPanel {
+  readonly #list = element("div", { class: "applications" });
+  readonly element: HTMLElement;
+  #shown = "";
+
+  constructor(
+    readonly client: BoxClient,
+    /** The scopes of the view follow what applications are bound to. */
+    readonly changed: () => void,
+  ) {
+    const create = action(words.create, words.create, "main", () => this.#create());
+    this.element = card(words.heading, words.note, element("div", { class: "actions" }, create), this.#list);
+  }
+
+  async refresh(): Promise<void> {
+    const all = await this.client.applications.list();
+    const now = JSON.stringify(all);
+    if (now === this.#shown) return;
+    this.#shown = now;
+    this.#list.replaceChildren(
+      ...(all.length === 0 ? [element("p", { class: "note" }, words.none)] : all.map((one) => this.#application(one))),
+    );
+  }
+
+  async #again(): Promise<void> {
+    await this.refresh();
+    this.changed();
+  }
+
+  #application(application: Application): HTMLElement {
+    const { id: applicationId, name, environment, geographies } = application;
+    const clients = new Table<Client>(
+      { heading: `${words.clients}: ${name}`, none: "", columns: words.clientColumns },
+      (client) => this.#clientCells(application, client),
+    );
+    clients.show(application.clients);
+    const services = Object.entries(geographies).map(
+      ([geography, { scopes }]) => [`${words.services}: ${geography}`, scopes.join(" ")] as const,
+    );
+    return element(
+      "article",
+      {},
+      element(
+        "div",
+        { class: "article-head" },
+        element("h3", {}, name, " ", element("span", { class: "part" }, environment)),
+        element(
+          "div",
+          { class: "actions" },
+          action(words.addClient, words.addClientOf(name), "quiet", () => this.#addClient(application)),
+          action(words.rename, words.renameOf(name), "quiet", () => this.#rename(application)),
+          action(words.delete, words.deleteOf(name), "danger", () => this.#delete(application)),
+        ),
+      ),
+      facts([[words.id, id(applicationId)], [words.created, time(application.createdAt, day)], ...services]),
+      clients.element,
+    );
+  }
+
+  #clientCells(application: Application, client: Client): readonly Cell[] {
+    const isLast = application.clients.length === 1;
+    return [
+      client.name,
+      client.geography,
+      client.gkScopes.join(", ") || words.noScopes,
+      client.secretCreatedAt === null ? words.noSecret : time(client.secretCreatedAt, day),
+      id(client.id),
+      element(
+        "div",
+        { class: "actions" },
+        action(words.secret, words.secretOf(client.name), "quiet", () => this.#renewSecret(application, client)),
+        action(words.bind, words.scopesOf(client.name), "quiet", () => this.#bind(application, client)),
+        // The contract: an application always has a client.
+        ...(isLast
+          ? []
+          : [
+              action(words.deleteClient, words.deleteClientOf(client.name), "danger", () =>
+                this.#deleteClient(application, client),
+              ),
+            ]),
+      ),
+    ];
+  }
+
+  #create(): void {
+    ask({
+      heading: words.create,
+      fields: [
+        { name: "name", label: words.name, required: true },
+        { name: "environment", label: words.environment, value: "production", required: true },
+        { name: "geography", label: words.geography, hint: words.geographyHint, value: "eu", required: true },
+        { name: "services", label: words.services, kind: "checks", checks: RUNTIME_SCOPES, checked: ["bio"] },
+        { name: "scopes", label: words.scopes, hint: words.scopesHint, kind: "lines" },
+      ],
+      action: words.create,
+      submit: async (given) => {
+        const made = await this.client.applications.create({
+          name: text(given, "name"),
+          environment: text(given, "environment"),
+          geography: text(given, "geography"),
+          scopes: given.getAll("services").map(String),
+          gkScopes: lines(given, "scopes"),
+        });
+        await this.#showSecret(made.id, made.clients[0]!.id);
+      },
+    });
+  }
+
+  #rename({ id: applicationId, name, environment }: Application): void {
+    ask({
+      heading: words.renameOf(name),
+      fields: [
+        { name: "name", label: words.name, value: name, required: true },
+        { name: "environment", label: words.environment, value: environment, required: true },
+      ],
+      action: strings.save,
+      submit: async (given) => {
+        const names = { name: text(given, "name"), environment: text(given, "environment") };
+        await this.client.applications.rename(applicationId, names);
+        await this.#again();
+      },
+    });
+  }
+
+  #delete({ id: applicationId, name }: Application): void {
+    ask({
+      heading: words.deleteHeading(name),
+      note: words.deleteNote,
+      action: words.deleteYes,
+      isDangerous: true,
+      submit: async () => {
+        await this.client.applications.delete(applicationId);
+        await this.#again();
+      },
+    });
+  }
+
+  #addClient({ id: applicationId, name, geographies }: Application): void {
+    ask({
+      heading: words.addClientOf(name),
+      fields: [
+        { name: "name", label: words.clientName, hint: words.clientNameHint, required: true },
+        { name: "geography", label: words.geography, value: Object.keys(geographies)[0] ?? "", required: true },
+        { name: "scopes", label: words.scopes, hint: words.scopesHint, kind: "lines" },
+      ],
+      action: words.addClient,
+      submit: async (given) => {
+        const made = await this.client.applications.createClient(applicationId, {
+          name: text(given, "name"),
+          geography: text(given, "geography"),
+          gkScopes: lines(given, "scopes"),
+        });
+        await this.#showSecret(applicationId, made.id);
+      },
+    });
+  }
+
+  #bind({ id: applicationId }: Application, { id: clientId, name, gkScopes }: Client): void {
+    ask({
+      heading: words.scopesOf(name),
+      fields: [
+        { name: "scopes", label: words.scopes, hint: words.scopesHint, kind: "lines", value: gkScopes.join("\n") },
+      ],
+      action: strings.save,
+      submit: async (given) => {
+        await this.client.applications.bindScopes(applicationId, clientId, lines(given, "scopes"));
+        await this.#again();
+      },
+    });
+  }
+
+  #renewSecret({ id: applicationId }: Application, { id: clientId, name }: Client): void {
+    ask({
+      heading: words.secretOf(name),
+      note: words.secretNote,
+      action: words.secretYes,
+      submit: () => this.#showSecret(applicationId, clientId),
+    });
+  }
+
+  #deleteClient({ id: applicationId }: Application, { id: clientId, name }: Client): void {
+    ask({
+      heading: words.deleteClientOf(name),
+      note: words.deleteClientNote,
+      action: words.deleteYes,
+      isDangerous: true,
+      submit: async () => {
+        await this.client.applications.deleteClient(applicationId, clientId);
+        await this.#again();
+      },
+    });
+  }
+
+  /** Makes a secret and shows it, this once. */
+  async #showSecret(applicationId: string, clientId: string): Promise<void> {
+    const secret = await this.client.applications.regenerateSecret(applicationId, clientId);
+    openDialog(
+      words.secretMade,
+      element("p", { role: "status" }, words.secretOnce),
+      facts([
+        [words.clientId, withCopy(clientId)],
+        [words.clientSecret, withCopy(secret)],
+      ]),
+    ).element.classList.add("small");
+    await this.#again();
+  }
+}
+
+/** Beside what is to be copied by hand where the browser does not let a page do it. */
+function withCopy(value: string): HTMLElement {
+  const copy = element("button", { type: "button", class: "quiet" }, words.copy);
+  copy.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(value);
+    copy.textContent = strings.copied;
+  });
+  return element("span", { class: "copied" }, element("code", {}, value), ...(navigator.clipboard ? [copy] : []));
+}

@@ -1,0 +1,46 @@
+/** Opens a profile or a session by its id, from wherever the view shows one. */
+import { element } from "../dom.js";
+import type { BoxClient } from "./box-client.js";
+import { openDialog } from "./dialog.js";
+import { profileDetail } from "./profile-detail.js";
+import { sessionDetail } from "./session-detail.js";
+import { strings } from "./strings.js";
+import type { Cell } from "./table.js";
+
+export interface Opens {
+  readonly profile: (id: string) => void;
+  readonly session: (id: string) => void;
+}
+
+export interface DetailContext {
+  readonly client: BoxClient;
+  readonly scope: string;
+  readonly calibration: string;
+  readonly opens: Opens;
+  /** Something was changed: tables are asked for again. */
+  readonly changed: () => void;
+  readonly showSessionsOf: (owner: string) => void;
+}
+
+export function details(context: () => Omit<DetailContext, "opens">): Opens {
+  const opened = async (
+    heading: string,
+    gone: string,
+    content: (of: DetailContext, close: () => void) => Promise<Cell[]>,
+  ) => {
+    const dialog = openDialog(heading, element("p", { class: "note", role: "status" }, "…"));
+    try {
+      dialog.content.replaceChildren(...(await content({ ...context(), opens }, dialog.close)));
+    } catch (error) {
+      const { message } = error as Error;
+      dialog.content.replaceChildren(
+        element("p", { role: "alert" }, /no such/.test(message) ? gone : strings.failed(message)),
+      );
+    }
+  };
+  const opens: Opens = {
+    profile: (id) => void opened(strings.profile.id, strings.profile.gone, (of, close) => profileDetail(of, id, close)),
+    session: (id) => void opened(strings.session.heading, strings.session.gone, (of) => sessionDetail(of, id)),
+  };
+  return opens;
+}

@@ -1,0 +1,124 @@
+/** What opens over the view. A browser keeps the focus inside, gives it back, and closes it with Escape. */
+import { element } from "../dom.js";
+import { strings } from "./strings.js";
+import type { Cell } from "./table.js";
+
+let opened = 0;
+
+export interface Dialog {
+  readonly element: HTMLDialogElement;
+  readonly content: HTMLElement;
+  close(): void;
+}
+
+export function openDialog(heading: string, ...content: readonly Cell[]): Dialog {
+  const labelId = `dialog-${++opened}`;
+  const place = element("div", { class: "dialog-content" }, ...content);
+  const close = () => dialog.close();
+  const dialog = element(
+    "dialog",
+    { "aria-labelledby": labelId },
+    element(
+      "div",
+      { class: "dialog-head" },
+      element("h2", { id: labelId, tabindex: -1 }, heading),
+      element("button", { type: "button", class: "quiet", click: close }, strings.close),
+    ),
+    place,
+  );
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  // Read from the beginning, not from its first button.
+  dialog.querySelector("h2")!.focus();
+  return { element: dialog, content: place, close };
+}
+
+export interface Field {
+  readonly name: string;
+  readonly label: string;
+  readonly hint?: string;
+  /** A line, a password, several lines, or boxes to check. */
+  readonly kind?: "text" | "password" | "lines" | "checks";
+  readonly value?: string;
+  readonly autocomplete?: string;
+  readonly required?: boolean;
+  readonly checks?: readonly string[];
+  readonly checked?: readonly string[];
+}
+
+export interface Question {
+  readonly heading: string;
+  readonly note?: string;
+  readonly fields?: readonly Field[];
+  readonly action: string;
+  readonly isDangerous?: boolean;
+  /** Throws with words for people; the form then stays open and says them. */
+  readonly submit: (given: FormData) => Promise<void>;
+}
+
+/** A form in a dialog, which closes when what it asks for is done. */
+export function ask({ heading, note, fields = [], action, isDangerous = false, submit }: Question): void {
+  const trouble = element("p", { class: "trouble", role: "alert" });
+  const button = element("button", { type: "submit", class: isDangerous ? "danger" : "main" }, action);
+  const form = element(
+    "form",
+    { class: "asked", autocomplete: "off" },
+    ...(note === undefined ? [] : [element("p", {}, note)]),
+    ...fields.map(fieldOf),
+    trouble,
+    element(
+      "div",
+      { class: "actions" },
+      button,
+      element("button", { type: "button", class: "quiet", click: () => dialog.close() }, strings.cancel),
+    ),
+  );
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (button.getAttribute("aria-disabled") === "true") return;
+    button.setAttribute("aria-disabled", "true");
+    trouble.textContent = "";
+    try {
+      await submit(new FormData(form));
+      dialog.close();
+    } catch (error) {
+      trouble.textContent = strings.failed((error as Error).message);
+    } finally {
+      button.removeAttribute("aria-disabled");
+    }
+  });
+  const dialog = openDialog(heading, form);
+  dialog.element.classList.add("small");
+  form.querySelector<HTMLElement>("input, textarea")?.focus();
+}
+
+function fieldOf(field: Field): HTMLElement {
+  const { name, label, hint, kind = "text", value = "", autocomplete = "off", required = false } = field;
+  const inputId = `field-${++opened}`;
+  const hintId = `${inputId}-hint`;
+  const about = hint === undefined ? [] : [element("p", { class: "note", id: hintId }, hint)];
+  if (kind === "checks") {
+    const boxes = (field.checks ?? []).map((one) =>
+      element(
+        "label",
+        { class: "check" },
+        element("input", { type: "checkbox", name, value: one, checked: field.checked?.includes(one) ?? true }),
+        one,
+      ),
+    );
+    return element(
+      "fieldset",
+      {},
+      element("legend", {}, label),
+      ...about,
+      element("div", { class: "checks" }, ...boxes),
+    );
+  }
+  const given = { id: inputId, name, required, ...(hint === undefined ? {} : { "aria-describedby": hintId }) };
+  const input =
+    kind === "lines"
+      ? element("textarea", { ...given, rows: 3, spellcheck: "false" }, value)
+      : element("input", { ...given, type: kind, value, autocomplete, spellcheck: "false" });
+  return element("div", {}, element("label", { for: inputId }, label), ...about, input);
+}

@@ -1,0 +1,65 @@
+/** The tables that are searched: profiles, sessions and watchlists. */
+import { DECISIONS, OWNER_KINDS, PROFILE_STATES } from "../../server/operator/search.js";
+import type { ProfileView, SessionView, WatchlistView } from "../../server/operator/view.js";
+import type { BoxClient } from "./box-client.js";
+import type { Opens } from "./details.js";
+import { seconds, whole } from "./figures.js";
+import { PagedTable } from "./paged-table.js";
+import { nameOf, strings } from "./strings.js";
+import { badge, day, figure, id, link, moment, time } from "./table.js";
+
+const choices = (names: readonly string[]) => names.map((name) => [name, nameOf(name)] as const);
+
+export function profilesTable(client: BoxClient, opens: Opens): PagedTable<ProfileView> {
+  const { search, state, kind, any } = strings.profiles;
+  return new PagedTable(
+    strings.profiles,
+    (page) => client.profiles(page),
+    (row) => [
+      row.ownerId,
+      nameOf(row.kind),
+      row.tag || strings.none,
+      badge("state", row.state, nameOf(row.state)),
+      figure(row.printVersion || null),
+      figure(row.netSpeechSeconds, seconds),
+      time(row.createdAt, day),
+      link(row.id, strings.profile.id, opens.profile),
+    ],
+    [
+      { name: "search", label: search, kind: "search" },
+      { name: "state", label: state, kind: "choice", any, choices: choices(PROFILE_STATES) },
+      { name: "kind", label: kind, kind: "choice", any, choices: choices(OWNER_KINDS) },
+    ],
+  );
+}
+
+export function sessionsTable(client: BoxClient, opens: Opens): PagedTable<SessionView> {
+  const { search, decision, any, from, until } = strings.sessions;
+  return new PagedTable(
+    strings.sessions,
+    (page) => client.sessions(page),
+    (row) => [
+      time(row.startedAt, moment),
+      nameOf(row.type),
+      row.person || row.matchedPerson || strings.none,
+      row.checkCount === 0 ? strings.none : badge("decision", row.decision, nameOf(row.decision)),
+      row.checkCount === 0 ? strings.none : nameOf(row.reason),
+      figure(row.risk),
+      whole(row.checkCount),
+      link(row.id, strings.session.id, opens.session),
+    ],
+    [
+      { name: "search", label: search, kind: "search" },
+      { name: "decision", label: decision, kind: "choice", any, choices: choices(DECISIONS) },
+      { name: "from", label: from, kind: "time" },
+      { name: "until", label: until, kind: "time" },
+    ],
+  );
+}
+
+export const watchlistsTable = (client: BoxClient): PagedTable<WatchlistView> =>
+  new PagedTable(
+    strings.watchlists,
+    (page) => client.watchlists(page),
+    (row) => [row.tag || strings.none, whole(row.profiles), whole(row.owners), id(row.id)],
+  );

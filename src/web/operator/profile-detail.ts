@@ -1,0 +1,114 @@
+import type { HeardSession, ProfileDetail } from "../../server/operator/view.js";
+import { element } from "../dom.js";
+import type { DetailContext } from "./details.js";
+import { ask } from "./dialog.js";
+import { facts } from "./facts.js";
+import { decibels, hertz, seconds } from "./figures.js";
+import { nameOf, shortRevision, strings } from "./strings.js";
+import { badge, type Cell, day, figure, id, link, moment, Table, time } from "./table.js";
+
+const words = strings.profile;
+
+/** A profile in detail, and what may be done with it. */
+export async function profileDetail(context: DetailContext, profileId: string, close: () => void): Promise<Cell[]> {
+  const { client, scope, opens, changed, showSessionsOf } = context;
+  const shown = await client.profile(scope, profileId);
+  const again = () => {
+    changed();
+    close();
+    opens.profile(profileId);
+  };
+  const heard = (heading: string, none: string, rows: readonly HeardSession[]) => {
+    const table = new Table<HeardSession>({ heading, none, columns: words.heardColumns }, (one) => [
+      time(one.at, moment),
+      seconds(one.netSpeechSeconds),
+      figure(one.snrDb, decibels),
+      link(one.sessionId, strings.session.id, opens.session),
+    ]);
+    table.show(rows);
+    return [element("h3", {}, heading), table.element];
+  };
+  return [
+    facts(factsOf(shown, context.calibration)),
+    element("h3", {}, words.lists),
+    shown.lists.length === 0
+      ? element("p", { class: "note" }, words.noLists)
+      : facts(shown.lists.map((list) => [`${words.listKinds[list.kind]} ${list.tag}`.trim(), id(list.id)])),
+    ...heard(words.enrolled, words.noneEnrolled, shown.enrolled),
+    ...heard(words.learned, words.noneLearned, shown.learned),
+    element(
+      "div",
+      { class: "actions" },
+      action(words.sessions, "quiet", () => {
+        close();
+        showSessionsOf(shown.ownerId);
+      }),
+      ...(shown.kind === "person" ? [consentAction(context, shown, again)] : []),
+      action(words.erase, "danger", () =>
+        ask({
+          heading: words.eraseHeading(shown.ownerId),
+          note: words.eraseNote,
+          action: words.eraseYes,
+          isDangerous: true,
+          submit: async () => {
+            await client.eraseProfile(scope, profileId);
+            close();
+            changed();
+          },
+        }),
+      ),
+    ),
+  ];
+}
+
+const action = (label: string, kind: string, click: () => void) =>
+  element("button", { type: "button", class: kind, click }, label);
+
+function consentAction({ client, scope }: DetailContext, shown: ProfileDetail, done: () => void): HTMLElement {
+  const isGiven = shown.consent?.state === "given";
+  const label = isGiven ? words.withdrawConsent : words.giveConsent;
+  const others = shown.consent === null ? [true, false] : [!isGiven];
+  const buttons = others.map((give) =>
+    action(give ? words.giveConsent : words.withdrawConsent, "quiet", () =>
+      ask({
+        heading: give ? words.giveConsent : words.withdrawConsent,
+        note: give ? words.giveNote : words.withdrawNote,
+        fields: [{ name: "reference", label: words.reference }],
+        action: give ? words.giveConsent : words.withdrawConsent,
+        submit: async (given) => {
+          const reference = String(given.get("reference"));
+          await client.noteConsent(scope, shown.id, give ? "given" : "withdrawn", reference);
+          done();
+        },
+      }),
+    ),
+  );
+  return element("span", { class: "actions", role: "group", "aria-label": label }, ...buttons);
+}
+
+function factsOf(shown: ProfileDetail, calibration: string): (readonly [string, Cell])[] {
+  const { consent, model } = shown;
+  const consentText = consent
+    ? words.consentAt(
+        words.consents[consent.state],
+        new Date(consent.at).toLocaleString(strings.locale, moment),
+        consent.reference,
+      )
+    : words.noConsent;
+  return [
+    [nameOf(shown.kind), shown.ownerId],
+    [words.tag, shown.tag || strings.none],
+    [words.id, id(shown.id)],
+    [words.state, badge("state", shown.state, nameOf(shown.state))],
+    [words.version, figure(shown.printVersion || null)],
+    [words.printType, shown.printType ?? strings.none],
+    [words.model, model?.calibrationModelId ?? strings.none],
+    [words.revision, id(model && shortRevision(model.revision))],
+    [words.calibration, id(shortRevision(calibration))],
+    [words.speech, figure(shown.netSpeechSeconds, seconds)],
+    [words.snr, figure(shown.snrDb, decibels)],
+    [words.bandwidth, figure(shown.bandwidthHz, hertz)],
+    [words.created, time(shown.createdAt, day)],
+    ...(shown.kind === "person" ? [[words.consent, consentText] as const] : []),
+  ];
+}

@@ -1,0 +1,76 @@
+import type { AudioView, CheckPartView, CheckView, SessionDetail } from "../../server/operator/view.js";
+import { element } from "../dom.js";
+import type { DetailContext, Opens } from "./details.js";
+import { facts } from "./facts.js";
+import { decibels, decimal, seconds } from "./figures.js";
+import { nameOf, strings } from "./strings.js";
+import { badge, type Cell, clock, figure, id, link, moment, Table, time } from "./table.js";
+
+const words = strings.session;
+
+/** A session in detail: what was decided, by which checks, from which audio. */
+export async function sessionDetail({ client, scope, opens }: DetailContext, sessionId: string): Promise<Cell[]> {
+  const shown = await client.session(scope, sessionId);
+  const checks = new Table<CheckView>(
+    { heading: words.checks, none: words.noChecks, columns: words.checkColumns },
+    (check) => checkCells(check, opens),
+  );
+  const audio = new Table<AudioView>(
+    { heading: words.audio, none: words.noAudio, columns: words.audioColumns },
+    audioCells,
+  );
+  checks.show(shown.checks);
+  audio.show(shown.audio);
+  return [
+    facts(factsOf(shown)),
+    element("h3", {}, words.checks),
+    checks.element,
+    element("h3", {}, words.audio),
+    audio.element,
+  ];
+}
+
+const factsOf = (shown: SessionDetail): (readonly [string, Cell])[] => [
+  [words.decision, badge("decision", shown.decision, nameOf(shown.decision))],
+  [strings.sessions.columns[4]!, nameOf(shown.reason)],
+  [words.risk, figure(shown.risk)],
+  [words.reliability, figure(shown.reliability)],
+  [words.person, shown.person || strings.none],
+  [words.matched, shown.matchedPerson || strings.none],
+  [words.type, nameOf(shown.type)],
+  [words.began, time(shown.startedAt, moment)],
+  [words.ended, shown.stoppedAt === null ? words.running : time(shown.stoppedAt, moment)],
+  [words.external, shown.externalId || strings.none],
+  [words.id, id(shown.id)],
+  [words.engagement, id(shown.engagementId)],
+];
+
+const checkCells = (check: CheckView, opens: Opens): readonly Cell[] => [
+  time(check.at, clock),
+  check.operation,
+  badge("decision", check.decision, nameOf(check.decision)),
+  nameOf(check.reason),
+  figure(check.risk),
+  check.parts.length === 0
+    ? strings.none
+    : element("ul", { class: "found" }, ...check.parts.map((part) => element("li", {}, partText(part)))),
+  link(check.profileId, strings.profile.id, opens.profile),
+];
+
+function partText({ name, ratio, threshold, failure, strongest }: CheckPartView): string {
+  if (ratio === null || threshold === null) return words.partFailed(nameOf(name), nameOf(failure ?? ""));
+  const found = words.part(nameOf(name), decimal(ratio), decimal(threshold));
+  return strongest
+    ? `${found}, ${words.strongest(decimal(strongest.startSeconds), decimal(strongest.endSeconds))}`
+    : found;
+}
+
+const audioCells = (one: AudioView): readonly Cell[] => [
+  time(one.at, clock),
+  one.heardFor === null ? words.notHeard : words.heardFor[one.heardFor],
+  figure(one.grossSeconds, seconds),
+  figure(one.netSpeechSeconds, seconds),
+  figure(one.snrDb, decibels),
+  one.validity === null ? strings.none : nameOf(one.validity),
+  one.isKept ? strings.yes : strings.no,
+];

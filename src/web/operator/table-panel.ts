@@ -1,0 +1,30 @@
+import { element } from "../dom.js";
+import { type Cell, Table, type TableWords } from "./table.js";
+
+/** A part of the view: a heading, what to know, and the rest. */
+export const card = (heading: string, note: string | undefined, ...content: readonly Cell[]): HTMLElement =>
+  element(
+    "section",
+    { class: "card" },
+    element("h2", {}, heading),
+    ...(note === undefined ? [] : [element("p", { class: "note" }, note)]),
+    ...content,
+  );
+
+/** A table in a card, with room for advice below. */
+export class TablePanel<Row> {
+  readonly #table: Table<Row>;
+  readonly #advice = element("p", { class: "note", role: "status" });
+  readonly element: HTMLElement;
+
+  constructor(words: TableWords & { readonly note?: string }, cells: (row: Row) => readonly Cell[]) {
+    this.#table = new Table(words, cells);
+    this.element = card(words.heading, words.note, this.#table.element, this.#advice);
+  }
+
+  /** The advice is a sentence and the command that follows it. */
+  show(rows: readonly Row[], advice: { readonly text: string; readonly command: string } | null = null): void {
+    this.#table.show(rows);
+    this.#advice.replaceChildren(...(advice ? [advice.text, " ", element("code", {}, advice.command)] : []));
+  }
+}
