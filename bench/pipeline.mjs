@@ -35,7 +35,7 @@ async function rowsOf(model, rates, what, target) {
 
 export default async function pipeline() {
   return [
-    ...(await rowsOf(modelBytes(), [16_000, 8_000, 48_000], "embedding", 0.025)),
+    ...(await rowsOf(modelBytes(), [16_000, 8_000, 48_000], "embedding", 0.02)),
     ...(await rowsOf(accurateModelBytes(), [16_000, 8_000], "embedding by ResNet34", 0.06)),
   ];
 }

@@ -1,6 +1,5 @@
 /** Calls on every line of a running box: heard, decided, told to a webhook, and gone afterwards. */
 import { execFile } from "node:child_process";
-import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -10,7 +9,6 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
 import { encodeFrame, FrameType } from "asterisk-audiosocket";
-import twilio from "twilio";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { mulaw } from "../../src/audio/g711.js";
@@ -19,6 +17,7 @@ import { run } from "../cli/run.js";
 import { bytesOf, type LiveBox, pieces, scope, startLiveBox, stopLiveBoxes } from "../live/live-box.js";
 import { rateHz, take } from "../processor/fixture-engine.js";
 import { wav } from "../voice.js";
+import { apiKey, audioHookHeaders, authToken, basic, basicHeader, clientSecret, twilioHeaders } from "./credentials.js";
 
 /** A voice of the fixture engine that µ-law carries unchanged. */
 const code = mulaw.findIndex((value) => value > 0.1 && value < 0.9 && (value * 1000) % 1 < 0.15);
@@ -27,12 +26,6 @@ const spoken = (seconds: number) => new Uint8Array(Math.round(seconds * rateHz))
 const samples = (seconds: number) => new Float32Array(Math.round(seconds * rateHz)).fill(mulaw[code]!);
 
 const secret = "a webhook's secret";
-const authToken = "12345678901234567890123456789012";
-const apiKey = "SGVsbG8sIEkgYW0gdGhlIEFQSSBrZXkh";
-const clientSecret = "TXlTdXBlclNlY3JldEtleVRlbGxOby0xITJAMyM0JDU=";
-const basic = { user: "pbx", password: "a long password" };
-const basicHeader = `Basic ${Buffer.from(`${basic.user}:${basic.password}`).toString("base64")}`;
-
 interface Heard {
   readonly line: string;
   readonly type: string;
@@ -117,28 +110,6 @@ const announce = async (line: string, fields: object) => {
   const announced = (await response.json()) as { uuid?: string; port?: number };
   return { status: response.status, ...announced };
 };
-/** As Genesys signs a connection (https://developer.genesys.cloud/devapps/audiohook/security). */
-function audioHookHeaders(sessionId: string): Record<string, string> {
-  const headers: Record<string, string> = {
-    "audiohook-organization-id": "d7934305-0972-4844-938e-9060eef73d05",
-    "audiohook-correlation-id": "e160e428-53e2-487c-977d-96989bf5c99d",
-    "audiohook-session-id": sessionId,
-    "x-api-key": apiKey,
-  };
-  const now = Math.floor(Date.now() / 1000);
-  const signed: Record<string, string> = {
-    "@request-target": "/telephony/audiohook",
-    "@authority": new URL(live.box.url).host,
-    ...headers,
-  };
-  const names = Object.keys(signed).map((name) => `"${name}"`);
-  const parameters = `(${names.join(" ")});keyid="${apiKey}";nonce="VGhpc0lzQVVuaXF1ZU5vbmNl";alg="hmac-sha256";created=${now};expires=${now + 10}`;
-  const lines = Object.entries({ ...signed, "@signature-params": parameters }).map(
-    ([name, value]) => `"${name}": ${value}`,
-  );
-  const signature = createHmac("sha256", Buffer.from(clientSecret, "base64")).update(lines.join("\n")).digest("base64");
-  return { ...headers, "signature-input": `sig1=${parameters}`, signature: `sig1=:${signature}:` };
-}
 const refusedWith = async (line: string, headers: Record<string, string>) => {
   const socket = new WebSocket(`${live.box.url.replace("http", "ws")}/telephony/${line}`, { headers });
   const [, response] = await once(socket, "unexpected-response");
@@ -210,9 +181,7 @@ describe("WebSocket lines", () => {
   it("Twilio: signed by its library, decided, and told again where the program was busy", async () => {
     failures = 2;
     const url = `${live.box.url.replace("http", "ws")}/telephony/twilio`;
-    const socket = await socketTo("twilio", {
-      "x-twilio-signature": twilio.getExpectedTwilioSignature(authToken, url, {}),
-    });
+    const socket = await socketTo("twilio", twilioHeaders(url));
     const send = (message: object) => socket.send(JSON.stringify(message));
     send({ event: "connected", protocol: "Call", version: "1.0.0" });
     const mediaFormat = { encoding: "audio/x-mulaw", sampleRate: 8000, channels: 1 };
@@ -307,7 +276,7 @@ describe("WebSocket lines", () => {
 
   it("AudioHook: a signed connection is opened, hears both channels, tells events and closes", async () => {
     const id = "30b0e395-84d3-4570-ac13-9a62d8f514c0";
-    const socket = await socketTo("audiohook", audioHookHeaders(id));
+    const socket = await socketTo("audiohook", audioHookHeaders(new URL(live.box.url).host, id));
     const messages: { type: string; parameters: { entities?: { data: object }[] } }[] = [];
     const answered = (type: string) =>
       new Promise<void>((resolve) =>

@@ -39,7 +39,7 @@ type Response = MessageInitShape<typeof ListenResponseSchema>;
  * Packets of a call are small; they are heard together, so that a hundred calls do not cross threads each twenty milliseconds. Where nothing can
  * come of it yet, more of them: a checkpoint of 2 s of speech is not reached before 2 s have arrived.
  */
-const shortestBatchSeconds = 0.1;
+const shortestBatchSeconds = 0.04;
 const longestBatchSeconds = 0.5;
 const shortestProgressSeconds = 0.1;
 
