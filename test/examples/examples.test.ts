@@ -102,3 +102,44 @@ it("plain page: enrolls and checks files in a browser, without a bundler, and kn
     await site.close();
   }
 });
+
+it("desktop: opens a window of the browser, and the page there enrolls and checks what is spoken", async () => {
+  // In place of a browser: says how it was called, and stays.
+  writeFileSync(at("window.sh"), `#!/bin/sh\necho "$@" > "${at("window.txt")}"\nexec sleep 600\n`, { mode: 0o755 });
+  const program = spawn(process.execPath, [join(ROOT, "examples/desktop/desktop.mjs")], {
+    env: { ...process.env, PORT: "0", BROWSER: at("window.sh"), VOICES: at("desktop-voices") },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const url = String((await once(program.stdout, "data"))[0]).trim();
+  const browser = await launch(at("voices/ada-4.wav"));
+  try {
+    await vi.waitFor(() => expect(readFileSync(at("window.txt"), "utf8")).toContain(`--app=${url}`), 10_000);
+    expect(readFileSync(at("window.txt"), "utf8")).toContain(`--user-data-dir=${at("desktop-voices")}`);
+    for (const path of ["desktop.mjs", "../package.json", "vivavoce/", "vivavoce/../index.js", "microphone/none.js"])
+      expect((await fetch(url + path)).status, path).toBe(404);
+    const page = await browser.newPage();
+    const wrong: string[] = [];
+    page.on("pageerror", (error) => wrong.push(error.message));
+    await page.goto(url);
+    const told = page.getByRole("status");
+    const says = (text: RegExp) => told.filter({ hasText: text }).waitFor({ timeout: 60_000 });
+    await says(/Ready\./);
+    for (const answer of [/2 more recordings/, /1 more recording|0 more|Not yet/, /You are enrolled\./]) {
+      await page.click("#enroll");
+      await says(/Speak now/);
+      await page.waitForTimeout(5000);
+      await page.click("#enroll");
+      await says(answer);
+    }
+    await page.click("#check");
+    await says(/Speak now/);
+    await page.waitForTimeout(5000);
+    await page.click("#check");
+    await says(/^AUTHENTIC: \d+\.\d, needed/);
+    expect(wrong).toEqual([]);
+  } finally {
+    await browser.close();
+    program.kill();
+    await once(program, "exit");
+  }
+});

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { build } from "vite";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { ecapaGraph } from "../../bench/nn/tdnn-graphs.mjs";
 import { serveFolder } from "../../src/server/http/static-files.js";
 import { launch, serve } from "../chromium.js";
 import { speak, wav } from "../voice.js";
@@ -99,8 +100,8 @@ test("a frontend developer puts the React button on a page of Vite's, and speaks
   }
 });
 
-test("a data scientist evaluates and calibrates recordings of their own", async () => {
-  // Six speakers, two sessions, two recordings each: a little more than calibrating asks for.
+/** Six speakers, two sessions, two recordings each: a little more than calibrating asks for. */
+function writeRecordings(): void {
   for (const speaker of [3, 8, 13, 21, 34, 40])
     for (const session of [1, 2])
       for (const take of [1, 2]) {
@@ -109,6 +110,10 @@ test("a data scientist evaluates and calibrates recordings of their own", async 
         const said = speak({ speaker, seconds: 4, rateHz: 8000, seed: 10 * session + take });
         writeFileSync(join(place, `${take}.wav`), wav(said, 8000));
       }
+}
+
+test("a data scientist evaluates and calibrates recordings of their own", async () => {
+  writeRecordings();
   // The lines of docs/voiceprints.md, "A calibration of your own".
   const before = await vivavoce("evaluate", "recordings/", "--resamples", "100", "--json");
   const fit = JSON.parse(await vivavoce("calibrate", "recordings/", "--out", "calibration.json", "--json"));
@@ -120,6 +125,41 @@ test("a data scientist evaluates and calibrates recordings of their own", async 
   expect(JSON.parse(after)).toMatchObject({ calibrationRevision: fit.revision, summary: { speakers: 6 } });
   expect(fit).toMatchObject({ file: "calibration.json", speakers: 6 });
   expect(await vivavoce("evaluate", "--compare", "before.json", "after.json")).toMatch(/EER|equal/i);
+});
+
+test("a researcher imports a network of their own and compares it", { timeout: 600_000 }, async () => {
+  // In place of a published one: small, with random weights.
+  writeFileSync(inLibrary("net.onnx"), ecapaGraph());
+  writeRecordings();
+  // The lines of docs/engine.md, "A network of your own".
+  const lines = blocks("docs/engine.md", "sh").flatMap((block) => block.split("\n"));
+  const command = (name: string) => {
+    const line = lines.find((one) => one.startsWith(`npx vivavoce model ${name}`))!;
+    return vivavoce(...line.split(" ").slice(2), "--json");
+  };
+  const imported = JSON.parse(await command("import"));
+  expect(imported).toMatchObject({ file: "mine.vvm", architecture: "tdnn-1", dimensions: 256 });
+  expect(imported.likeness.median).toBeGreaterThan(0.995);
+  expect(imported.calibration.fit ?? imported.calibration).toMatchObject({ speakers: 6 });
+  expect(JSON.parse(await command("info"))).toMatchObject({ name: "mine", revision: imported.revision });
+  const compared = JSON.parse(await command("compare"));
+  expect(compared).toMatchObject({ one: "vivavoce-2", other: "mine.vvm" });
+  // It is a model like the shipped ones: for the command line, and for the library.
+  environment = { ...environment, VIVAVOCE_MODEL: inLibrary("mine.vvm") };
+  await vivavoce("enroll", "ada", "voices/ada-1.wav", "voices/ada-2.wav", "voices/ada-3.wav");
+  expect(JSON.parse(await vivavoce("verify", "ada", "voices/ada-4.wav", "--json"))).toHaveProperty("decision");
+  writeFileSync(
+    inLibrary("own-network.mjs"),
+    `import { readFileSync } from "node:fs";
+    import { openVoiceprints } from "vivavoce";
+    const voices = await openVoiceprints({ engineOptions: { model: readFileSync("mine.vvm"), workers: 1 } });
+    await voices.enroll("ada", [1, 2, 3].map((take) => readFileSync(\`voices/ada-\${take}.wav\`)));
+    const { decision } = await voices.verify("ada", readFileSync("voices/ada-4.wav"));
+    console.log(decision, (await voices.people()).join());
+    await voices.close();`,
+  );
+  const { stdout } = await run(process.execPath, ["own-network.mjs"], { cwd: installed.withLibrary });
+  expect(stdout).toMatch(/^[A-Z_]+ ada\n$/);
 });
 
 async function freePort(): Promise<number> {

@@ -5,6 +5,7 @@ import csv
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,7 +34,7 @@ class Trials:
 
     def where(self, chosen: NDArray[np.bool_]) -> "Trials":
         """Those that are chosen: `trials.where(trials.net_speech_seconds >= 4)`."""
-        columns = {name: None if column is None else column[chosen] for name, column in vars(self).items()}
+        columns: dict[str, Any] = {name: None if column is None else column[chosen] for name, column in vars(self).items()}
         return Trials(**columns)
 
 
@@ -180,4 +181,5 @@ def _uniform(seed: int, start: int, count: int) -> Floats:
     state = (np.uint64(seed) + steps * np.uint64(0x6D2B79F5)).astype(np.uint32)
     t = (state ^ (state >> np.uint32(15))) * (state | np.uint32(1))
     t ^= t + (t ^ (t >> np.uint32(7))) * (t | np.uint32(61))
-    return (t ^ (t >> np.uint32(14))).astype(np.float64) / 4294967296
+    uniform: Floats = (t ^ (t >> np.uint32(14))).astype(np.float64) / 4294967296
+    return uniform

@@ -44,7 +44,7 @@ class Message:
     @classmethod
     def from_json(cls: type[M], json: dict[str, Any]) -> M:
         """Reads the box's JSON; what is unknown is left out."""
-        known = _fields_of(cls)
+        known = _fields_of(cls)  # type: ignore[arg-type]  # a class is hashable, its type variable is not known to be
         return cls(**{name: _from_json(kind, json[key]) for key, (name, kind) in known.items() if json.get(key) is not None})
 
 

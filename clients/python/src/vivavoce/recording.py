@@ -5,13 +5,13 @@ import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Union
+from typing import TYPE_CHECKING, Any, Literal, Union
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Encoding = Literal["pcm16", "alaw", "mulaw"]
-Audio = Union[bytes, bytearray, memoryview, str, "os.PathLike[str]", "NDArray"]
+Audio = Union[bytes, bytearray, memoryview, str, "os.PathLike[str]", "NDArray[Any]"]
 """A WAV file (its path or its bytes), headerless bytes with `encoding` and `rate`, or an array with `rate`."""
 
 
@@ -44,7 +44,7 @@ def _of_bytes(data: bytes, rate: int | None, encoding: Encoding | None, channels
     return Recording(data, encoding, _checked(rate), channels, name)
 
 
-def _of_array(audio: "NDArray", rate: int | None, encoding: Encoding | None, channels: int) -> Recording:
+def _of_array(audio: "NDArray[Any]", rate: int | None, encoding: Encoding | None, channels: int) -> Recording:
     import numpy as np
 
     if not isinstance(audio, np.ndarray):

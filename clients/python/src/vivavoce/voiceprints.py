@@ -279,8 +279,8 @@ class Voiceprints:
             result = _present(self.operations.analyze_audio(request).result)
         person, fraudster = result.authentication_result, result.fraud_detection_result
         is_fraud = fraudster is not None and fraudster.decision == c.Decision.FRAUD
-        score = None if is_fraud or person is None else person.authentication_score
-        score = score or (fraudster.fraud_detection_score if fraudster else None)
+        own = None if is_fraud or person is None else person.authentication_score
+        score = own or (fraudster.fraud_detection_score if fraudster else None)
         top_person = person.top_person_voiceprint_details if person else None
         top_fraudster = fraudster.top_fraudster_voiceprint_details if fraudster else None
         return Analysis(
