@@ -29,6 +29,7 @@ const groups = [
   "threads",
   "memory",
   "download",
+  "install",
   "page",
   "nn",
   "processor",
