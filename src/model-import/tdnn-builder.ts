@@ -2,21 +2,17 @@
 import type { Place, TdnnLayer, TdnnNetwork } from "../engine/tdnn-layers.js";
 import { type Convolution, repeated } from "./layers.js";
 import type { OnnxGraph, OnnxNode } from "./onnx.js";
-import {
-  byteMost,
-  featureStep,
-  heldSteps,
-  type Matrix,
-  type NamedTensor,
-  quantized,
-  wordHigh,
-  wordMost,
-} from "./quantize.js";
+import { byteMost, featureStep, type Matrix, type NamedTensor, quantized, wordHigh, wordMost } from "./quantize.js";
 
 /** The largest activation of a line: 14 bits and a sign. A sum over a few thousand channels then has room for bytes as weights. */
 const high = 16383;
+/** Times the largest activation that was seen: some voices and noises are far beyond those of a dozen windows, and bits are there. */
+const room = 6;
 const dimensions = 256;
 const bins = 80;
+
+const roomySteps = (peaks: ArrayLike<number>, most = high): Float64Array =>
+  Float64Array.from(peaks, (peak) => Math.max((peak * room) / most, 1e-9));
 
 /** A convolution over time and what follows it: kept to low..high, in the graph's own units. */
 export interface BoundedConvolution extends Convolution {
@@ -117,7 +113,7 @@ export class TdnnBuilder {
 
   convolution(name: string, layer: BoundedConvolution, from: Signal, to: Place, peaks: ArrayLike<number>): Signal {
     const [outputs, inputs, taps] = [layer.weight.shape[0]!, from.steps.length, layer.weight.shape[2]!];
-    const steps = heldSteps(peaks, high);
+    const steps = roomySteps(peaks);
     const words = from.place.line === 0;
     const { dilation, mirrored } = layer;
     this.#layers.push({
@@ -139,7 +135,7 @@ export class TdnnBuilder {
   /** Channel by channel; not bounded. */
   depthwise(name: string, layer: BoundedConvolution, from: Signal, to: Place, peaks: ArrayLike<number>): Signal {
     const [inputs, taps] = [from.steps.length, layer.weight.shape[2]!];
-    const steps = heldSteps(peaks, high);
+    const steps = roomySteps(peaks);
     const { dilation, mirrored } = layer;
     this.#layers.push({ kind: "depthwise", name, from: from.place, to, inputs, taps, dilation, mirrored });
     const each = {
@@ -168,7 +164,7 @@ export class TdnnBuilder {
 
   /** Without a second a copy. */
   add(name: string, from: Signal, second: Signal | null, to: Place, peaks: ArrayLike<number>): Signal {
-    const steps = heldSteps(peaks, high);
+    const steps = roomySteps(peaks);
     const inputs = steps.length;
     this.#layers.push({ kind: "add", name, from: from.place, second: second?.place ?? null, to, inputs });
     this.tensors.push(...sum(name, from, second, steps));
@@ -183,7 +179,7 @@ export class TdnnBuilder {
     to: Place,
     { peaks, rectified }: { peaks: ArrayLike<number>; rectified: boolean },
   ): Signal {
-    const steps = heldSteps(peaks, high);
+    const steps = roomySteps(peaks);
     const [inputs, hidden] = [steps.length, squeeze.weight.shape[0]!];
     this.#layers.push({
       kind: "gate",
@@ -214,7 +210,7 @@ export class TdnnBuilder {
     const inputs = from.steps.length;
     const [hidden, read] = layer.weight.shape as [number, number];
     const context = read === 3 * inputs;
-    const [hiddenSteps, scoreSteps] = [heldSteps(peaks.hidden, high), heldSteps(peaks.score, wordHigh)];
+    const [hiddenSteps, scoreSteps] = [roomySteps(peaks.hidden), roomySteps(peaks.score, wordHigh)];
     const columns = (first: number, many: number): Matrix => ({
       outputs: hidden,
       inputs: many,
