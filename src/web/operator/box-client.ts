@@ -9,6 +9,11 @@ export class Refused extends Error {
   override readonly name = "Refused";
 }
 
+/** It is not there, or not any more. */
+export class NotFound extends Error {
+  override readonly name = "NotFound";
+}
+
 /** A token that is refused this soon is not refused for its age: signing in again would go round in circles. */
 const freshMs = 10_000;
 const rowsOfPage = "10";
@@ -109,7 +114,7 @@ export class BoxClient {
     const detail = error_description ?? `the box answers ${response.status}`;
     if (response.status === 401 && Date.now() - this.signedIn.at > freshMs) return beginSignIn();
     if (response.status === 401 || response.status === 403) throw new Refused(detail);
-    throw new Error(detail);
+    throw response.status === 404 ? new NotFound(detail) : new Error(detail);
   }
 }
 

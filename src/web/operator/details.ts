@@ -1,6 +1,6 @@
 /** Opens a profile or a session by its id, from wherever the view shows one. */
 import { element } from "../dom.js";
-import type { BoxClient } from "./box-client.js";
+import { type BoxClient, NotFound } from "./box-client.js";
 import { openDialog } from "./dialog.js";
 import { profileDetail } from "./profile-detail.js";
 import { sessionDetail } from "./session-detail.js";
@@ -32,10 +32,8 @@ export function details(context: () => Omit<DetailContext, "opens">): Opens {
     try {
       dialog.content.replaceChildren(...(await content({ ...context(), opens }, dialog.close)));
     } catch (error) {
-      const { message } = error as Error;
-      dialog.content.replaceChildren(
-        element("p", { role: "alert" }, /no such/.test(message) ? gone : strings.failed(message)),
-      );
+      const text = error instanceof NotFound ? gone : strings.failed((error as Error).message);
+      dialog.content.replaceChildren(element("p", { role: "alert" }, text));
     }
   };
   const opens: Opens = {
