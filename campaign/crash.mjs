@@ -2,30 +2,39 @@
  * kill -9 at random moments: of a process on an embedded store; of a whole box, driven over HTTP; of two on a PostgreSQL, which is killed as well. After every start what
  * was acknowledged is read back and what was erased is sought in vain; and it always starts again.
  */
-import { execFileSync, spawn } from "node:child_process";
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import pg from "pg";
 import { boxLane } from "./parts/crash-box.mjs";
 import { tryFaults } from "./parts/faults.mjs";
+import { startPostgres } from "./parts/postgres.mjs";
 import { randomOf } from "./parts/random.mjs";
 
 const PROCESS = fileURLToPath(new URL("./parts/crash-process.mjs", import.meta.url));
 /** A process hangs that takes more processor time, or waits for so long: on a machine that is busy with other things minutes may pass. */
 const START_CPU_MS = 60_000;
 const START_MS = 1_800_000;
+/** What a process says that starts as PostgreSQL is killed. */
+const DATABASE_AWAY = /ECONNREFUSED|57P|starting up|shutting down|Connection terminated|ECONNRESET|is not queryable/;
 /** Of erased people whose recordings are sought again after a start. */
 const SOUGHT = 20;
 /** After how many kills a lane begins with an empty store again: first starts are killed as well, and stocks stay small. */
 const KILLS_PER_STORE = 60;
-/** A whole box costs as much processor time to start as ten processes on a store. */
-const KILLS_PER_BOX = 10;
+/** Starts of an embedded store cost three times as much processor time as those on PostgreSQL, starts of a whole box ten times. */
+const KILLS_PER_FOLDER = 4;
+const KILLS_PER_BOX = 20;
 
-export async function campaign({ count = 100, seconds = Number.POSITIVE_INFINITY, seed, store = "both", log }) {
+export async function campaign({
+  count = 100,
+  seconds = Number.POSITIVE_INFINITY,
+  seed,
+  store = "both",
+  log,
+  isStopped = () => false,
+}) {
   const violations = [];
   const violate = (text) => violations.length < 1000 && violations.push(text);
   const counts = {
@@ -33,6 +42,7 @@ export async function campaign({ count = 100, seconds = Number.POSITIVE_INFINITY
     killsAtStart: 0,
     killsOfPostgres: 0,
     killsOfBox: 0,
+    killsOfFolder: 0,
     starts: 0,
     acknowledged: 0,
     readBack: 0,
@@ -42,14 +52,16 @@ export async function campaign({ count = 100, seconds = Number.POSITIVE_INFINITY
   const until = performance.now() + seconds * 1000;
   const root = mkdtempSync(join(tmpdir(), "vivavoce-crash-"));
   const telling = setInterval(() => log(JSON.stringify(counts)), 60_000);
-  const isOver = () => counts.kills >= count || performance.now() >= until || violations.length > 50;
+  const isOver = () => isStopped() || counts.kills >= count || performance.now() >= until || violations.length > 50;
+  /** Where there are others to kill: so that the dear ones do not take all the time. */
+  const isTurnOf = (done, share) => store === "folder" || done() * share <= counts.kills;
   try {
     counts.faults = await tryFaults({ root, violate, log });
     const lanes = [];
     if (store !== "postgres") {
       const random = randomOf(seed + 20);
-      const isTooEarly = () => !isOver() && counts.killsOfBox * KILLS_PER_BOX > counts.kills;
-      lanes.push(boxLane({ location: join(root, "box"), random, isOver, isTooEarly, counts, violate }));
+      const isTurn = () => isOver() || isTurnOf(() => counts.killsOfBox, KILLS_PER_BOX);
+      lanes.push(boxLane({ location: join(root, "box"), random, isOver, isTurn, counts, violate }));
     }
     if (store !== "postgres")
       lanes.push(
@@ -59,6 +71,7 @@ export async function campaign({ count = 100, seconds = Number.POSITIVE_INFINITY
           prefix: "f",
           random: randomOf(seed),
           isOver,
+          isTurn: () => isOver() || isTurnOf(() => counts.killsOfFolder, KILLS_PER_FOLDER),
           counts,
           violate,
         }),
@@ -86,11 +99,12 @@ export async function campaign({ count = 100, seconds = Number.POSITIVE_INFINITY
 }
 
 /** One process after the other on the same store, each killed. */
-async function lane({ location, keys, prefix, random, isOver, counts, violate }) {
+async function lane({ location, keys, prefix, random, isOver, isTurn = () => true, counts, violate }) {
   const people = new Map();
   let next = 1;
   let folder = location;
   for (let round = 0; !isOver(); round++) {
+    while (!isTurn()) await new Promise((wake) => setTimeout(wake, 500));
     if (keys === "-" && round % KILLS_PER_STORE === 0) {
       rmSync(folder, { recursive: true, force: true });
       folder = `${location}-${round}`;
@@ -122,7 +136,7 @@ async function lane({ location, keys, prefix, random, isOver, counts, violate })
     }, 5_000);
     let started = false;
     // After so many lines, however slow the machine is, and a moment.
-    let linesLeft = random.below(40);
+    let linesLeft = random.below(24);
     if (early) setTimeout(kill, random.below(2_000));
     for await (const line of createInterface({ input: child.stdout })) {
       // The last line of a killed process may be cut: it was never said.
@@ -151,11 +165,12 @@ async function lane({ location, keys, prefix, random, isOver, counts, violate })
     const { code, signal } = await ended;
     if (signal === "SIGKILL") {
       counts.kills++;
+      if (keys === "-") counts.killsOfFolder++;
       if (!started) counts.killsAtStart++;
-    } else if (!started && /ECONNREFUSED|57P|starting up|shutting down|Connection terminated|ECONNRESET/.test(errors)) {
+    } else if (!started && DATABASE_AWAY.test(errors)) {
       // The database server was away.
       await new Promise((wake) => setTimeout(wake, 300));
-    } else violate(`${prefix}: ended by itself (${code}): ${errors.slice(-500)}`);
+    } else violate(`${prefix}: ended by itself (${code}): ${errors.slice(0, 700)}`);
   }
 }
 
@@ -222,76 +237,4 @@ async function killing(server, random, isOver, counts) {
     counts.killsOfPostgres++;
     await server.start();
   }
-}
-
-/** A PostgreSQL of our own, which writes every commit to the disk. */
-async function startPostgres() {
-  const versions = "/usr/lib/postgresql";
-  const version = existsSync(versions) ? readdirSync(versions).sort((a, b) => b - a)[0] : null;
-  if (!version)
-    throw new Error("this campaign needs PostgreSQL 15 or later (apt-get install postgresql), or --store folder");
-  const bin = (name) => join(versions, version, "bin", name);
-  const id = (flag) => Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8" }));
-  const user = process.getuid?.() === 0 ? { uid: id("-u"), gid: id("-g") } : {};
-  const folder = mkdtempSync(join(tmpdir(), "vivavoce-crash-postgres-"));
-  if (user.uid) chownSync(folder, user.uid, user.gid);
-  const data = join(folder, "data");
-  execFileSync(bin("initdb"), ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"], {
-    ...user,
-    cwd: folder,
-    stdio: "pipe",
-  });
-  const port = await new Promise((resolve) => {
-    const probe = createServer().listen(0, "127.0.0.1", () => {
-      const { port: free } = probe.address();
-      probe.close(() => resolve(free));
-    });
-  });
-  const url = (name) => `postgres://postgres@127.0.0.1:${port}/${name}`;
-  let server = null;
-  const start = async () => {
-    server = spawn(
-      bin("postgres"),
-      ["-D", data, "-p", String(port), "-c", "listen_addresses=127.0.0.1", "-c", `unix_socket_directories=${folder}`],
-      { ...user, cwd: folder, stdio: "ignore" },
-    );
-    for (let tries = 0; tries < 600; tries++) {
-      const client = new pg.Client({ connectionString: url("postgres") });
-      client.on("error", () => {});
-      try {
-        await client.connect();
-        await client.end();
-        return;
-      } catch {
-        await new Promise((wake) => setTimeout(wake, 100));
-      }
-    }
-    throw new Error("PostgreSQL did not start again");
-  };
-  const kill = () =>
-    new Promise((resolve) => {
-      server.once("exit", resolve);
-      server.kill("SIGKILL");
-    });
-  await start();
-  return {
-    start,
-    async kill() {
-      await kill();
-      // Its children see that it is gone, and end; a new one does not start before.
-      await new Promise((wake) => setTimeout(wake, 1_000));
-    },
-    async createDatabase(name) {
-      const client = new pg.Client({ connectionString: url("postgres") });
-      await client.connect();
-      await client.query(`CREATE DATABASE ${name}`);
-      await client.end();
-      return url(name);
-    },
-    async stop() {
-      await kill();
-      await new Promise((wake) => setTimeout(wake, 500));
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
 }

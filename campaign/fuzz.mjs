@@ -20,6 +20,8 @@ import { BINDINGS, httpRequestOf, requestOf } from "./parts/requests.mjs";
 const WEIGHTS = { wav: 690, json: 120, protobuf: 100, token: 45, trials: 30, calibration: 10, frames: 4, model: 1 };
 const SLOW_CPU_MS = 3_000;
 const GROWTH_MB = 64;
+/** A token lives for 900 s. */
+const RENEW_MS = 300_000;
 const MODEL = fileURLToPath(new URL("../dist/browser/vivavoce.vvm", import.meta.url));
 /** Errors by which each reader refuses; anything else it throws is a fault. */
 const REFUSALS = new Set([
@@ -31,7 +33,13 @@ const REFUSALS = new Set([
   "OAuthError",
 ]);
 
-export async function campaign({ count = 100_000, seconds = Number.POSITIVE_INFINITY, seed, log }) {
+export async function campaign({
+  count = 100_000,
+  seconds = Number.POSITIVE_INFINITY,
+  seed,
+  log,
+  isStopped = () => false,
+}) {
   const random = randomOf(seed);
   const bank = await openBank();
   const violations = [];
@@ -42,7 +50,10 @@ export async function campaign({ count = 100_000, seconds = Number.POSITIVE_INFI
     refused: 0,
     ...Object.fromEntries(Object.keys(WEIGHTS).map((name) => [name, 0])),
   };
-  const targets = targetsOf(bank, random, await runtimeToken(bank.tokens, bank.clients[VICTIM]));
+  const renewed = () => runtimeToken(bank.tokens, bank.clients[VICTIM]);
+  let token = await renewed();
+  let renewedAt = performance.now();
+  const targets = targetsOf(bank, random, () => token);
   const kinds = Object.entries(WEIGHTS).flatMap(([name, weight]) => new Array(weight).fill(name));
   const until = performance.now() + seconds * 1000;
   const uncaught = (error) => violate(`uncaught: ${error?.stack ?? error}`);
@@ -50,7 +61,11 @@ export async function campaign({ count = 100_000, seconds = Number.POSITIVE_INFI
   process.on("unhandledRejection", uncaught);
 
   let settled = 0;
-  for (; counts.inputs < count && performance.now() < until; counts.inputs++) {
+  for (; counts.inputs < count && performance.now() < until && !isStopped(); counts.inputs++) {
+    if (performance.now() - renewedAt > RENEW_MS) {
+      token = await renewed();
+      renewedAt = performance.now();
+    }
     const kind = random.pick(kinds);
     counts[kind]++;
     const before = process.cpuUsage();
@@ -95,7 +110,7 @@ const shown = (input) =>
     : JSON.stringify(input)?.slice(0, 600);
 
 /** Each makes an input, says what it is, and tries it. */
-function targetsOf(bank, random, token) {
+function targetsOf(bank, random, currentToken) {
   const ids = (name) => bank.ids[name] ?? random.pick(Object.values(bank.ids));
   const requestFor = (binding) => {
     const json = requestOf(binding.method.input, ids, random);
@@ -136,11 +151,12 @@ function targetsOf(bank, random, token) {
       const response = await bank.service.app.fetch(
         new Request(`http://box${path}`, {
           method: verb,
-          headers: { "content-type": type, authorization: `Bearer ${token}` },
+          headers: { "content-type": type, authorization: `Bearer ${currentToken()}` },
           ...(odd === undefined || verb === "GET" ? {} : { body: odd }),
         }),
       );
       const text = await response.text();
+      assertAdmitted(response);
       if (response.status >= 500 && response.status !== 501)
         throw new Error(`${response.status} ${text.slice(0, 300)}`);
       if (response.status === 200 && /\bNaN\b/.test(text)) throw new Error(`NaN in an answer: ${text.slice(0, 300)}`);
@@ -155,11 +171,12 @@ function targetsOf(bank, random, token) {
       const response = await bank.service.app.fetch(
         new Request(`http://box/${method.parent.typeName}/${method.name}`, {
           method: "POST",
-          headers: { "content-type": "application/proto", authorization: `Bearer ${token}` },
+          headers: { "content-type": "application/proto", authorization: `Bearer ${currentToken()}` },
           body: bytes,
         }),
       );
       await response.arrayBuffer();
+      assertAdmitted(response);
       let message;
       try {
         message = decode(method.input, bytes);
@@ -171,6 +188,7 @@ function targetsOf(bank, random, token) {
       });
     },
     async token(tell) {
+      const token = currentToken();
       const given = Buffer.from(mutated(Buffer.from(token), random, 6)).toString("latin1");
       tell(given);
       const verified = await bank.tokens.runtime.verify(given, "bio");
@@ -226,6 +244,11 @@ function targetsOf(bank, random, token) {
       });
     },
   };
+}
+
+/** What the guard keeps out tries nothing behind it. */
+function assertAdmitted({ status }) {
+  if (status === 401) throw new Error("the campaign's own token was refused");
 }
 
 function oddBody(body, random) {

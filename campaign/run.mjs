@@ -34,7 +34,14 @@ const number = (option) => {
   console.error(`--${option} must be a number above 0, got ${values[option]}`);
   process.exit(2);
 };
+// Told to end before its time, a campaign still says what it found.
+let isStopped = false;
+for (const signal of ["SIGINT", "SIGTERM"])
+  process.once(signal, () => {
+    isStopped = true;
+  });
 const options = {
+  isStopped: () => isStopped,
   seconds: number("seconds"),
   count: number("count"),
   seed: number("seed") ?? 1,

@@ -4,10 +4,11 @@ import { fileURLToPath } from "node:url";
 const PROCESS = fileURLToPath(new URL("./box-process.mjs", import.meta.url));
 
 /** Starts a box in a process of its own. `started` tells where it listens, `ask` reaches it over IPC, `ended` tells how it ended. */
-export function startBoxProcess(config) {
+export function startBoxProcess(config, env = {}) {
   const child = fork(PROCESS, [JSON.stringify(config)], {
     execArgv: ["--expose-gc"],
     stdio: ["ignore", "ignore", "pipe", "ipc"],
+    env: { ...process.env, ...env },
   });
   let log = "";
   child.stderr.on("data", (chunk) => {

@@ -7,11 +7,11 @@ const SCOPE = { gk_scope_id: { value: "default" } };
 const QUERY = "context.gk_scope_id.value=default";
 const RECORDINGS = [1, 2, 3].map((take) => pcm16Wav(speak({ speaker: 1, seconds: 3, rateHz: 8000, seed: take }), 8000));
 
-export async function boxLane({ location, random, isOver, isTooEarly, counts, violate }) {
+export async function boxLane({ location, random, isOver, isTurn, counts, violate }) {
   /** By name: what is known of the person, and what the operation under way would make of it. `null`: not there. */
   const people = new Map();
   for (let round = 1; !isOver(); round++) {
-    while (isTooEarly()) await new Promise((wake) => setTimeout(wake, 500));
+    while (!isTurn()) await new Promise((wake) => setTimeout(wake, 500));
     counts.starts++;
     const early = random.chance(0.15) ? random.below(2_500) : null;
     const starting = startBoxProcess({
@@ -36,18 +36,50 @@ export async function boxLane({ location, random, isOver, isTooEarly, counts, vi
   }
 }
 
-async function drive({ url }, { people, round, random, counts, violate, kill }) {
-  const call = async (method, path, body, type = "application/json") => {
+/** Calls a box over HTTP; an answer that says no is an error with that answer. */
+export const callerOf =
+  ({ url }) =>
+  async (method, path, body, type = "application/json") => {
     const payload = body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body);
     const response = await fetch(`${url}${path}`, {
       method,
       body: payload,
-      headers: body ? { "content-type": type } : {},
+      // A connection that stays holds what it last carried.
+      headers: { connection: "close", ...(body ? { "content-type": type } : {}) },
     });
     const json = await response.json();
     if (!response.ok) throw Object.assign(new Error(`${method} ${path}: ${response.status}`), { answer: json });
     return json;
   };
+
+export async function startCall(call) {
+  const { gkSessionId, gkEngagementId } = await call("POST", "/v1/sessions/start", { context: SCOPE, session_type: 2 });
+  return {
+    ...SCOPE,
+    gk_session_id: gkSessionId,
+    gk_engagement_id: gkEngagementId,
+    configset_id: "ivr-text-dependent",
+  };
+}
+
+/** The id of the recording. */
+export async function upload(call, { gk_session_id, gk_engagement_id }, recording) {
+  const session = `${QUERY}&context.gk_session_id.value=${gk_session_id.value}&context.gk_engagement_id.value=${gk_engagement_id.value}`;
+  return (await call("POST", `/v1/audios?${session}`, recording, "audio/wav")).gkMediaSegmentId;
+}
+
+export async function enroll(call, context, path, recording) {
+  const gk_media_segment_id = await upload(call, context, recording);
+  const { result } = await call("POST", "/v1/audios/process", {
+    context,
+    gk_media_segment_id,
+    is_for_enrollment: true,
+  });
+  await call("POST", `${path}/enrollment`, { context, gk_processed_audio_id: result.gkProcessedAudioId });
+}
+
+async function drive(box, { people, round, random, counts, violate, kill }) {
+  const call = callerOf(box);
   try {
     await compare(await listed(call), people, counts, violate);
     setTimeout(kill, random.below(3_000));
@@ -92,26 +124,14 @@ async function work(call, person, people, random, counts) {
     counts.acknowledged++;
     return answer;
   };
-  const { gkSessionId, gkEngagementId } = await call("POST", "/v1/sessions/start", { context: SCOPE, session_type: 2 });
-  const context = {
-    ...SCOPE,
-    gk_session_id: gkSessionId,
-    gk_engagement_id: gkEngagementId,
-    configset_id: "ivr-text-dependent",
-  };
+  const context = await startCall(call);
   const created = await step({ printVersion: 0, consent: null }, () =>
     call("POST", "/v1/voiceprints/profiles", { context, person_id: person }),
   );
   const path = `/v1/voiceprints/${created.gkVoiceprintProfileId.value}`;
   let printVersion = 0;
   if (random.chance(0.3)) {
-    const session = `${QUERY}&context.gk_session_id.value=${gkSessionId.value}&context.gk_engagement_id.value=${gkEngagementId.value}`;
-    for (const recording of RECORDINGS) {
-      const { gkMediaSegmentId } = await call("POST", `/v1/audios?${session}`, recording, "audio/wav");
-      const request = { context, gk_media_segment_id: gkMediaSegmentId, is_for_enrollment: true };
-      const { result } = await call("POST", "/v1/audios/process", request);
-      await call("POST", `${path}/enrollment`, { context, gk_processed_audio_id: result.gkProcessedAudioId });
-    }
+    for (const recording of RECORDINGS) await enroll(call, context, path, recording);
     printVersion = 1;
     await step({ printVersion, consent: null }, () => call("POST", `${path}/training`, { context }));
   }

@@ -1,5 +1,5 @@
 /** What the system may do to a store, each once: it starts, or says in words what a person must do, and nothing is lost by it. */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { chownSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,6 +8,9 @@ import { randomOf } from "./random.mjs";
 import { profileOf, SCOPE, templateOf } from "./records.mjs";
 
 const PROCESS = fileURLToPath(new URL("./crash-process.mjs", import.meta.url));
+const [CLOCK_SHIFT, CLOCK_PROCESS] = ["./clock-shift.mjs", "./clock-process.mjs"].map((name) =>
+  fileURLToPath(new URL(name, import.meta.url)),
+);
 const PEOPLE = 20;
 const FLIPS = 12;
 
@@ -16,7 +19,13 @@ export async function tryFaults({ root, violate, log }) {
   const made = join(root, "made");
   await withStore(made, fill);
   const isRoot = process.getuid?.() === 0 && process.platform === "linux";
-  const faults = { bitFlips, fewDescriptors, ...(isRoot ? { fullDisk, anotherOwner, readOnly } : {}) };
+  const faults = {
+    bitFlips,
+    fewDescriptors,
+    littleMemory,
+    clocks,
+    ...(isRoot ? { fullDisk, anotherOwner, readOnly } : {}),
+  };
   for (const [name, fault] of Object.entries(faults)) {
     const folder = join(root, name);
     cpSync(made, folder, { recursive: true });
@@ -142,6 +151,66 @@ async function fewDescriptors(folder, violate) {
     if (error.status !== 124 && !/EMFILE|too many open files/i.test(errors)) violate(`says ${errors.slice(-300)}`);
   }
   await withStore(folder, (store) => allThere(store, violate));
+}
+
+/** From far too little to nearly enough: whatever it may not take, it says so, or ends as if killed; what it acknowledged is there. */
+async function littleMemory(folder, violate) {
+  const there = new Set();
+  for (const [i, megabytes] of [100, 200, 350, 500].entries()) {
+    const command = `ulimit -c 0; ulimit -d ${megabytes * 1024}; exec timeout 15 ${process.execPath} ${PROCESS} ${folder} - m${i}- 1 1`;
+    const { stdout, stderr, status } = spawnSync("bash", ["-c", command], { encoding: "utf8" });
+    if (status !== 124 && !/memory/i.test(stderr))
+      violate(`${megabytes} MB: ends with ${status}, says ${stderr.slice(-300)}`);
+    if (/must come from a backup/.test(stderr)) violate(`${megabytes} MB: says ${stderr.slice(0, 300)}`);
+    for (const line of stdout.split("\n").filter((each) => each.endsWith("}"))) {
+      const { begin, done, person } = JSON.parse(line);
+      if (done === "create") there.add(person);
+      if (begin === "erase") there.delete(person);
+    }
+  }
+  await withStore(folder, async (store) => {
+    await allThere(store, violate);
+    for (const person of there)
+      if (!(await store.profiles.find(SCOPE, "person", person, ""))) violate(`${person} was acknowledged, and is lost`);
+  });
+}
+
+/** Set forward and back by more than a year, and killed each time. */
+async function clocks(folder, violate) {
+  const people = [];
+  let seen = null;
+  for (const [i, days] of [0, 400, -400, 0].entries()) {
+    const stage = `clock-${i}`;
+    seen = await atDay(days, [folder, stage, ...(seen ? [JSON.stringify(seen)] : [])]);
+    const ahead = (seen.at - Date.now()) / 86_400_000;
+    if (Math.abs(ahead - days) > 1) violate(`${stage}: the clock is ${ahead} days ahead, not ${days}`);
+    for (const person of people) if (!seen.people.includes(person)) violate(`${stage}: ${person} is lost`);
+    if (seen.longestWaitSeconds > 900) violate(`${stage}: who guessed is told to wait ${seen.longestWaitSeconds} s`);
+    if (i > 0 && seen.earlierToken !== "refused") violate(`${stage}: a token of another time is ${seen.earlierToken}`);
+    people.push(stage);
+  }
+  await withStore(folder, (store) => allThere(store, violate));
+}
+
+/** What the process said, which is killed then. */
+function atDay(days, given) {
+  const child = spawn(process.execPath, ["--import", CLOCK_SHIFT, CLOCK_PROCESS, ...given], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, CLOCK_SHIFT_DAYS: String(days) },
+  });
+  return new Promise((resolve, reject) => {
+    let [said, errors] = ["", ""];
+    child.stderr.on("data", (chunk) => {
+      errors += chunk;
+    });
+    child.stdout.on("data", (chunk) => {
+      said += chunk;
+      if (said.endsWith("\n")) child.kill("SIGKILL");
+    });
+    child.once("close", () =>
+      said.endsWith("\n") ? resolve(JSON.parse(said)) : reject(new Error(`${days} days: ${errors.slice(-500)}`)),
+    );
+  });
 }
 
 function filesIn(folder) {

@@ -18,7 +18,10 @@ void firstMessage().then((message) => {
       const outcome = outcomeOf(() =>
         (work[name] as (...values: readonly unknown[]) => unknown).apply(work, [...values]),
       );
-      return Comlink.transfer(outcome, [...buffersIn(outcome)]);
+      const moved = buffersIn(outcome);
+      // What came is a copy of this thread's own. An idle thread collects no garbage: voices would lie there for as long.
+      for (const buffer of buffersIn(values)) if (!moved.has(buffer)) new Uint8Array(buffer).fill(0);
+      return Comlink.transfer(outcome, [...moved]);
     },
   };
 

@@ -58,7 +58,9 @@ const DATABASE_AWAY = /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|
 
 const isDatabaseAway = (error: Error, code: unknown): boolean =>
   (typeof code === "string" && DATABASE_AWAY.test(code)) ||
-  /^(Connection terminated|timeout exceeded when trying to connect)/.test(error.message);
+  /^(Connection terminated|timeout exceeded when trying to connect|Client (has encountered|was closed))/.test(
+    error.message,
+  );
 
 const retrySeconds = (error: Error): number =>
   "retryAfterMs" in error && typeof error.retryAfterMs === "number" ? error.retryAfterMs / 1000 : 1;

@@ -31,7 +31,7 @@ export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "s
 }
 
 /** What a person can put right: said as it is, without a stack. What to do about a locked store, each command knows. */
-const ACTIONABLE: ReadonlySet<StoreErrorCode> = new Set(["not-owner", "unreadable", "disk-full"]);
+const ACTIONABLE: ReadonlySet<StoreErrorCode> = new Set(["not-owner", "unreadable", "disk-full", "no-memory"]);
 
 /** What errors of a connection carry. */
 interface Peer {

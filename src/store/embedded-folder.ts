@@ -6,6 +6,8 @@ import { StoreError } from "./errors.js";
 
 /** The least that a start writes: the database's own files and a piece of its log. */
 const START_BYTES = 32 * 1024 * 1024;
+/** What a start of an embedded database takes, as docs/storing.md has it. */
+const START_MEMORY_MB = 450;
 
 /**
  * Refuses to work as the system's administrator on a folder that belongs to somebody else: files made by the one could not be read by
@@ -34,6 +36,13 @@ export async function whyItDoesNotStart(folder: string, error: Error): Promise<S
       {
         cause: error,
       },
+    );
+  if (/allocate memory|out of memory/i.test(error.message))
+    return new StoreError(
+      "no-memory",
+      `there is too little memory to start the database in ${folder}: it needs about ${START_MEMORY_MB} MB. Stop other programs or raise the ` +
+        "limit of this one, and start again; the database is not damaged",
+      { cause: error },
     );
   const free = await freeBytes(folder);
   if (free !== null && free < START_BYTES)

@@ -15,6 +15,8 @@ export type StoreErrorCode =
   /** This is the system's administrator, and the folder is another user's. */
   | "not-owner"
   | "disk-full"
+  /** The machine, or the limits it was started with, leave too little memory. */
+  | "no-memory"
   /** Others kept writing the same record; nothing was written. */
   | "contended"
   | "closed";

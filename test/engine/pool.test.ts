@@ -10,9 +10,11 @@ import { randomModel } from "./random-model.js";
 
 // Every worker that is started from here on can be killed by the tests.
 const started: workerThreads.Worker[] = [];
+let refuseWorkers = false;
 const RealWorker = workerThreads.Worker;
 workerThreads.Worker = class extends RealWorker {
   constructor(...values: ConstructorParameters<typeof RealWorker>) {
+    if (refuseWorkers) throw new Error("no threads left");
     super(...values);
     started.push(this);
   }
@@ -128,6 +130,19 @@ describe("when things go wrong", () => {
     const engine = await open();
     await started[0]!.terminate();
     expect(await engine.analyze(speech.slice(), rateHz)).toEqual(alone);
+  });
+
+  test("a pool that can start no worker says so, to every caller and to who asks how it is", async () => {
+    const engine = await open();
+    refuseWorkers = true;
+    try {
+      await started[0]!.terminate();
+      const refused = { code: "WORKER_LOST", message: "no worker can be started: no threads left" };
+      await expect.poll(() => engine.fault, { timeout: 30_000 }).toBe(refused.message);
+      await expect(engine.analyze(speech.slice(), rateHz)).rejects.toMatchObject(refused);
+    } finally {
+      refuseWorkers = false;
+    }
   });
 
   test("a stream whose worker is killed fails by name; others go on", async () => {

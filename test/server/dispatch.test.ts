@@ -1,8 +1,9 @@
 import { create, type Message } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { AddMediaSegmentRequestSchema, AddMediaSegmentResponseSchema, StatusCode } from "../../src/contract/index.js";
 import { type LiveOperations, METHODS, type Operations } from "../../src/contract/operations.js";
-import { type Call, Dispatcher, type DispatchLimits } from "../../src/server/dispatch.js";
+import { asStatusError, type Call, Dispatcher, type DispatchLimits, stackOf } from "../../src/server/dispatch.js";
 import type { Guard } from "../../src/server/guard.js";
 import { CallRates } from "../../src/server/limits/call-rates.js";
 import { LiveCalls } from "../../src/server/limits/live-calls.js";
@@ -41,6 +42,12 @@ function dispatcherOf(operations: Record<string, (request: never) => Promise<unk
   });
   return { dispatcher, uploads, queue };
 }
+
+it("what fails inside is INTERNAL_ERROR, and the log has its causes", () => {
+  const full = new Error("could not be written", { cause: new Error("ENOSPC: no space left on device") });
+  expect(asStatusError(full)).toMatchObject({ code: StatusCode.INTERNAL_ERROR });
+  expect(stackOf(asStatusError(full))).toContain("caused by: Error: ENOSPC: no space left on device");
+});
 
 const call = (): Call => ({
   protocol: "grpc",
@@ -94,6 +101,30 @@ describe("an upload", () => {
     const refused = dispatcher.clientStream(upload, stream(piece(400, "own")), call());
     await expect(refused).rejects.toMatchObject({ code: StatusCode.BUSY });
     expect(uploads.used).toBe(1200);
+  });
+
+  it("of single bytes is charged for every message, not for its byte", async () => {
+    const { dispatcher, uploads } = dispatcherOf(readAll);
+    let sent = 0;
+    async function* bytes() {
+      yield piece(1, "own");
+      for (sent = 1; sent < 1000; sent++) yield piece(1);
+    }
+    await expect(dispatcher.clientStream(upload, bytes(), call())).rejects.toMatchObject({
+      code: StatusCode.TOO_LARGE,
+    });
+    expect(sent).toBeLessThan(20);
+    expect(uploads.used).toBe(0);
+  });
+
+  it("that cannot be read is its sender's fault", async () => {
+    const { dispatcher } = dispatcherOf(readAll);
+    async function* broken() {
+      yield piece(10, "own");
+      throw new ConnectError("protocol error: invalid wire type", Code.Internal);
+    }
+    const refused = dispatcher.clientStream(upload, broken(), call());
+    await expect(refused).rejects.toMatchObject({ code: StatusCode.BAD_REQUEST });
   });
 
   it("may not name a scope that is not its caller's, in any of its messages", async () => {

@@ -1,11 +1,22 @@
 /** The store in a folder: who may open it, what lies in its files, what erasing leaves. */
 import { randomBytes } from "node:crypto";
-import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { openEmbeddedStore, openStore } from "../../src/postgres.js";
+import { whyItDoesNotStart } from "../../src/store/embedded-folder.js";
 import { nodeAead } from "../../src/store/seal/aead-node.js";
 import { KeyRing } from "../../src/store/seal/key-ring.js";
 import { openFolderShelf } from "../../src/store/seal/shelf-folder.js";
@@ -61,6 +72,30 @@ describe("a folder", () => {
       });
     writeFileSync(join(folder, "database", "PG_VERSION"), readFileSync(join(pristine, "database", "PG_VERSION")));
     await (await openEmbeddedStore(folder)).close();
+  });
+
+  test("is for its owner alone, whatever its parent allows", async () => {
+    const folder = newFolder();
+    chmodSync(folder, 0o755);
+    chmodSync(join(folder, "database"), 0o755);
+    await (await openEmbeddedStore(folder)).close();
+    expect(statSync(join(folder, "database")).mode & 0o777).toBe(0o700);
+  });
+
+  test("whose database gets too little memory is not called damaged", async () => {
+    const error = new RangeError("WebAssembly.Memory(): could not allocate memory");
+    expect(await whyItDoesNotStart(pristine, error)).toMatchObject({
+      code: "no-memory",
+      message: expect.stringMatching(/too little memory/),
+    });
+  });
+
+  test("whose first start was cut off begins anew", async () => {
+    const folder = join(root, newId("store"));
+    mkdirSync(join(folder, "database.new"), { recursive: true });
+    writeFileSync(join(folder, "database.new", "PG_VERSION"), "half of a datab");
+    await (await openEmbeddedStore(folder)).close();
+    expect(existsSync(join(folder, "database.new"))).toBe(false);
   });
 
   test("opens after a process that was killed as its database made its own lock", async () => {

@@ -151,6 +151,8 @@ describe("authorization code with PKCE", () => {
     const again = await browser.go(authorizeUrl());
     expect(again.text).toContain("<h1>Allow access</h1>");
     expect((await browser.go(authorizeUrl({ prompt: "login" }))).text).toContain("<h1>Sign in</h1>");
+    for (const response_mode of ["form_post", "fragment"])
+      expect((await browser.go(authorizeUrl({ response_mode }))).text).toContain("response_mode must be query");
   });
 
   test("deny goes back with access_denied", async () => {

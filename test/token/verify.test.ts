@@ -318,6 +318,23 @@ describe("issuers", () => {
     }
   });
 
+  test("an issuer that cannot be reached is asked once in a while, however many tokens name it", async () => {
+    let requests = 0;
+    const server = createServer((_, response) => {
+      requests++;
+      response.writeHead(500).end();
+    }).listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    try {
+      const { port } = server.address() as AddressInfo;
+      const remote = createVerifier({ issuers: [{ ...trusted, keys: `http://127.0.0.1:${port}/jwks` }], clock });
+      for (let i = 0; i < 20; i++) await remote.verify(await sign({ ...base, jti: String(i) }), "bio").catch(() => {});
+      expect(requests).toBe(1);
+    } finally {
+      server.close();
+    }
+  });
+
   test("keys at a URL, fetched once", async () => {
     let requests = 0;
     const server = createServer((_, response) => {

@@ -5,6 +5,7 @@ import { Mutex, PGlite } from "@electric-sql/pglite";
 import { prepareDatabaseFolder, whyItDoesNotStart } from "../embedded-folder.js";
 import type { Database, Queries, Row } from "./database.js";
 import { HOUSEKEEPING, Housekeeping, type HousekeepingLimits } from "./housekeeping.js";
+import { makeDatabase } from "./new-database.js";
 import { PreparedSession } from "./prepared-session.js";
 
 /** `folder` must be locked by the caller; `null` keeps everything in memory. */
@@ -15,7 +16,12 @@ export async function openEmbeddedDatabase(
   // PostgreSQL's own lock: one that a process left empty, killed as it made it, would keep the database from starting for good.
   if (folder !== null) await rm(join(folder, "postmaster.pid"), { force: true });
   if (folder !== null) await prepareDatabaseFolder(folder);
-  const pglite = await PGlite.create(folder === null ? "memory://" : `file://${folder}`).catch(async (error: Error) => {
+  const open = async () => {
+    if (folder === null) return PGlite.create("memory://");
+    await makeDatabase(folder);
+    return PGlite.create(`file://${folder}`);
+  };
+  const pglite = await open().catch(async (error: Error) => {
     // What the system says of a file is clear by itself; the database engine says only that it stopped.
     throw folder === null || "syscall" in error ? error : await whyItDoesNotStart(folder, error);
   });
