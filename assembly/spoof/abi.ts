@@ -1,7 +1,7 @@
 /**
  * The attack networks as the host sees them; `kind` is SYNTHETIC or PLAYBACK. Loading, once, before the memory is sealed:
  *
- *   attackReserve(maxFrames)                          places for both networks' weights and their scratch
+ *   attackReserve(maxFrames)                          places for the networks' weights and their scratch
  *   for i in 0 .. attackTensors(kind)                 for each kind that the model carries, in the order of its section's tensors
  *     copy attackTensorBytes(kind, i) bytes to attackStaging(), attackTake(kind, i)
  *
@@ -16,9 +16,9 @@ import { Loading, complete, createLoading, take, tensorBytes } from "../nn/loadi
 import { finite } from "../nn/finite";
 import { ATTACKS, wipe } from "../memory";
 import { KINDS, MIN_FRAMES, frameValues } from "./config";
-import { State, Weights, createState, createWeights, forward } from "./network";
+import { State, Weights, createState, createWeights, score } from "./network";
 
-const MOST_TENSORS = 40;
+const MOST_TENSORS = 80;
 const weights = memory.data(KINDS * sizeof<usize>());
 const loadings = memory.data(KINDS * sizeof<usize>());
 let state: usize = 0;
@@ -80,7 +80,7 @@ export function attackScore(kind: i32, frames: i32): f32 {
   if (!known(kind) || !complete(loadingOf(kind))) return NaN;
   const s = changetype<State>(state);
   if (frames < MIN_FRAMES || frames > s.maxFrames || !finite(s.features, frames * frameValues(kind))) return NaN;
-  return forward(changetype<Weights>(load<usize>(weights + <usize>kind * sizeof<usize>())), s, frames);
+  return score(changetype<Weights>(load<usize>(weights + <usize>kind * sizeof<usize>())), s, frames);
 }
 
 export function attackWipe(): void {

@@ -18,18 +18,23 @@ export function frameValues(kind: i32): i32 {
 /** Nothing lies further below the loud than this, natural logarithm of power (43 dB): rooms, lines and empty bands tell nothing there. */
 export const FLOOR: f32 = 10;
 
-/** Of synthetic speech, then of playback: a loudspeaker is heard in a coarser picture. Multiples of 8. */
-const PLANES: usize = memory.data<i32>([16, 24, 40, 40, 8, 16, 16, 16]);
-const TAILS: usize = memory.data<i32>([80, 64, 64, 48, 32, 32]);
+/** Two networks look for synthetic speech, a narrow one and a wide one, and one for playback: a loudspeaker is heard in a coarser picture. */
+export const NARROW = 0;
+export const WIDE = 1;
+export const LOUDSPEAKER = 2;
+
+/** Of the three networks, one after the other. Multiples of 8. */
+const PLANES: usize = memory.data<i32>([16, 24, 40, 40, 16, 32, 64, 64, 8, 16, 16, 16]);
+const TAILS: usize = memory.data<i32>([80, 64, 64, 128, 96, 96, 48, 32, 32]);
 
 /** Channels after plane 0 … 3; the bins are 80, 40, 20, 10, or 32, 16, 8, 4. */
-export function planeChannels(kind: i32, plane: i32): i32 {
-  return load<i32>(PLANES + (<usize>(4 * kind + plane) << 2));
+export function planeChannels(network: i32, plane: i32): i32 {
+  return load<i32>(PLANES + (<usize>(4 * network + plane) << 2));
 }
 
 /** Channels after layer 0 … 2 of the tail. */
-export function tailChannels(kind: i32, layer: i32): i32 {
-  return load<i32>(TAILS + (<usize>(3 * kind + layer) << 2));
+export function tailChannels(network: i32, layer: i32): i32 {
+  return load<i32>(TAILS + (<usize>(3 * network + layer) << 2));
 }
 
 export const HIDDEN = 32;

@@ -1,4 +1,4 @@
-/** An attack network's weights, scratch and forward pass. */
+/** The attack networks' weights, scratch and forward pass. */
 import { ATTACKS, create, reserveVoice } from "../memory";
 import { ACTIVATION_HIGH, FEATURE_GAIN, quantizeAbove } from "../nn/activation";
 import { Convolution, convolve, convolveChannel } from "../nn/convolution";
@@ -13,8 +13,11 @@ import {
   COLUMN_BINS,
   FLOOR,
   HIDDEN,
+  LOUDSPEAKER,
+  NARROW,
   OUTPUTS,
   SYNTHETIC,
+  WIDE,
   frameValues,
   planeChannels,
   tailChannels,
@@ -46,6 +49,8 @@ export class Weights {
   tail2: Convolution;
   hidden: Dense;
   out: Dense;
+  /** A second opinion on the same frames: what either hears alone the mean hears better. */
+  second: Weights | null;
 }
 
 /** Channels that a front gives. */
@@ -53,17 +58,24 @@ function seenChannels(f: Front): i32 {
   return (f.bins / 8) * f.plane3.outputs;
 }
 
-/** Reserves every weight. The order of calls is the order of tensors in the model file. */
+/** Reserves every weight of what looks for a kind of attack. The order of calls is the order of tensors in the model file. */
 export function createWeights(loading: Loading, kind: i32): Weights {
+  if (kind != SYNTHETIC) return createNetwork(loading, kind, LOUDSPEAKER);
+  const first = createNetwork(loading, kind, NARROW);
+  first.second = createNetwork(loading, kind, WIDE);
+  return first;
+}
+
+function createNetwork(loading: Loading, kind: i32, network: i32): Weights {
   const w = create<Weights>();
-  const tail0 = tailChannels(kind, 0);
-  const tail1 = tailChannels(kind, 1);
-  const tail2 = tailChannels(kind, 2);
+  const tail0 = tailChannels(network, 0);
+  const tail1 = tailChannels(network, 1);
+  const tail2 = tailChannels(network, 2);
   w.values = frameValues(kind);
-  w.bands = createFront(loading, kind, 1, BINS, 1);
+  w.bands = createFront(loading, network, 1, BINS, 1);
   let channels = seenChannels(w.bands);
   if (kind == SYNTHETIC) {
-    const short = createFront(loading, kind, COLUMNS, COLUMN_BINS, 2);
+    const short = createFront(loading, network, COLUMNS, COLUMN_BINS, 2);
     channels += seenChannels(short);
     w.short = short;
   }
@@ -75,15 +87,15 @@ export function createWeights(loading: Loading, kind: i32): Weights {
   return w;
 }
 
-function createFront(loading: Loading, kind: i32, columns: i32, bins: i32, stride: i32): Front {
+function createFront(loading: Loading, network: i32, columns: i32, bins: i32, stride: i32): Front {
   const f = create<Front>();
   f.columns = columns;
   f.bins = bins;
   f.stride = stride;
-  f.plane0 = createConvolution(loading, planeChannels(kind, 0), 3, 4, true, 0, ACTIVATION_HIGH);
-  f.plane1 = createStrided(loading, planeChannels(kind, 1), 3 * planeChannels(kind, 0), stride);
-  f.plane2 = createStrided(loading, planeChannels(kind, 2), 3 * planeChannels(kind, 1), stride);
-  f.plane3 = createStrided(loading, planeChannels(kind, 3), 3 * planeChannels(kind, 2), 1);
+  f.plane0 = createConvolution(loading, planeChannels(network, 0), 3, 4, true, 0, ACTIVATION_HIGH);
+  f.plane1 = createStrided(loading, planeChannels(network, 1), 3 * planeChannels(network, 0), stride);
+  f.plane2 = createStrided(loading, planeChannels(network, 2), 3 * planeChannels(network, 1), stride);
+  f.plane3 = createStrided(loading, planeChannels(network, 3), 3 * planeChannels(network, 2), 1);
   return f;
 }
 
@@ -110,27 +122,34 @@ export class State {
   out: usize;
 }
 
-/** Scratch for either network: that for synthetic speech has no layer narrower than the other's. */
+/** Scratch for any of the networks: the wide one has no layer narrower than another's. */
 export function createState(maxFrames: i32, stagedBytes: i32): State {
   const s = create<State>();
-  const plane0 = planeChannels(SYNTHETIC, 0);
-  const plane1 = planeChannels(SYNTHETIC, 1);
-  const seen = ((BINS + COLUMN_BINS) / 8) * planeChannels(SYNTHETIC, 3);
+  const plane0 = planeChannels(WIDE, 0);
+  const plane1 = planeChannels(WIDE, 1);
+  const seen = ((BINS + COLUMN_BINS) / 8) * planeChannels(WIDE, 3);
+  const widest = max(max((BINS + 2) * plane0, (BINS / 2 + 2) * plane1), (BINS / 4 + 2) * planeChannels(WIDE, 2));
   s.maxFrames = maxFrames;
   s.features = reserveVoice(<usize>(maxFrames * frameValues(SYNTHETIC)) << 2, ATTACKS);
   s.wide = reserveVoice(<usize>((COLUMNS * maxFrames + 2) * (COLUMN_BINS + 2) * plane0) << 1, ATTACKS);
   s.narrow = reserveVoice(max(<usize>((maxFrames + 2) * (BINS / 2 + 2) * plane1) << 1, <usize>stagedBytes), ATTACKS);
   s.seen = reserveVoice(<usize>((maxFrames + 2) * seen) << 1, ATTACKS);
   s.means = reserveVoice(BINS << 2, ATTACKS);
-  s.quads = reserveVoice(<usize>(6 * (BINS + 2) * plane0) << 1, ATTACKS);
-  s.statistics = reserveVoice((2 * tailChannels(SYNTHETIC, 2)) << 2, ATTACKS);
+  s.quads = reserveVoice(<usize>(6 * widest) << 1, ATTACKS);
+  s.statistics = reserveVoice((2 * tailChannels(WIDE, 2)) << 2, ATTACKS);
   s.hidden = reserveVoice(HIDDEN << 2, ATTACKS);
   s.out = reserveVoice(OUTPUTS << 2, ATTACKS);
   return s;
 }
 
 /** The score of `frames` frames of s.features: positive speaks for an attack. */
-export function forward(w: Weights, s: State, frames: i32): f32 {
+export function score(w: Weights, s: State, frames: i32): f32 {
+  const first = forward(w, s, frames);
+  const second = w.second;
+  return second ? (first + forward(second, s, frames)) * 0.5 : first;
+}
+
+function forward(w: Weights, s: State, frames: i32): f32 {
   const row = <usize>w.tail0.run << 1;
   memory.fill(s.seen, 0, row);
   see(s.seen + row, row, s, s.features, w.values, frames, w.bands);

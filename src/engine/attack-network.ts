@@ -41,7 +41,7 @@ const shapes: readonly (Pick<AttackModel, "kind" | "rows" | "lowered"> & {
   readonly architecture: string;
   readonly number: number;
 })[] = [
-  { kind: "synthetic", number: SYNTHETIC, architecture: "attack-2", rows: "detail", lowered: 0 },
+  { kind: "synthetic", number: SYNTHETIC, architecture: "attack-3", rows: "detail", lowered: 0 },
   { kind: "playback", number: PLAYBACK, architecture: "attack-1", rows: "mel", lowered: 3 },
 ];
 const numberOf = (kind: AttackKind): number => shapes.find((shape) => shape.kind === kind)!.number;

@@ -84,7 +84,7 @@ test("a network of another attack or another shape is no model; one of a later a
   for (const model of [
     randomModel({ attacks: ["lies"] }),
     randomModel({ attacks: ["synthetic"], attackArchitecture: "attack-1" }),
-    randomModel({ attacks: ["playback"], attackArchitecture: "attack-2" }),
+    randomModel({ attacks: ["playback"], attackArchitecture: "attack-3" }),
   ])
     await expect(open(model)).rejects.toMatchObject({ code: "BAD_MODEL" });
   const later = await open(randomModel({ attacks: ["synthetic"], attackArchitecture: "attack-9" }));

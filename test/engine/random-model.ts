@@ -101,21 +101,27 @@ function attackSection(kind: string, seed: number, architecture?: string): Buffe
     ];
     for (const spec of specs) tensors.push({ ...spec, data: values(spec, inputs, next) });
   };
+  const network = (of: string, planes: readonly number[], tails: readonly number[], fronts: readonly string[]) => {
+    const [plane0, plane1, plane2, plane3] = planes as [number, number, number, number];
+    const [tail0, tail1, tail2] = tails as [number, number, number];
+    for (const front of fronts) {
+      layer(`${of}${front}.plane0`, "i16", [plane0, 3, 4]);
+      layer(`${of}${front}.plane1`, "i8", [plane1, 3, 3 * plane0]);
+      layer(`${of}${front}.plane2`, "i8", [plane2, 3, 3 * plane1]);
+      layer(`${of}${front}.plane3`, "i8", [plane3, 3, 3 * plane2]);
+    }
+    layer(`${of}tail0`, "i8", [tail0, 3, (fronts.length > 1 ? 10 + 4 : 10) * plane3]);
+    layer(`${of}tail1`, "i8", [tail1, 3, tail0]);
+    layer(`${of}tail2`, "i8", [tail2, 3, tail1]);
+    layer(`${of}hidden`, "i16", [32, 2 * tail2]);
+    layer(`${of}out`, "i16", [4, 32]);
+  };
   const synthetic = kind === "synthetic";
-  const [plane0, plane1, plane2, plane3] = synthetic ? [16, 24, 40, 40] : [8, 16, 16, 16];
-  const [tail0, tail1, tail2] = synthetic ? [80, 64, 64] : [48, 32, 32];
-  for (const front of synthetic ? ["linear", "short"] : ["mel"]) {
-    layer(`${front}.plane0`, "i16", [plane0, 3, 4]);
-    layer(`${front}.plane1`, "i8", [plane1, 3, 3 * plane0]);
-    layer(`${front}.plane2`, "i8", [plane2, 3, 3 * plane1]);
-    layer(`${front}.plane3`, "i8", [plane3, 3, 3 * plane2]);
-  }
-  layer("tail0", "i8", [tail0, 3, (synthetic ? 10 + 4 : 10) * plane3]);
-  layer("tail1", "i8", [tail1, 3, tail0]);
-  layer("tail2", "i8", [tail2, 3, tail1]);
-  layer("hidden", "i16", [32, 2 * tail2]);
-  layer("out", "i16", [4, 32]);
-  const usual = synthetic ? "attack-2" : "attack-1";
+  if (synthetic) {
+    network("narrow.", [16, 24, 40, 40], [80, 64, 64], ["linear", "short"]);
+    network("wide.", [16, 32, 64, 64], [128, 96, 96], ["linear", "short"]);
+  } else network("", [8, 16, 16, 16], [48, 32, 32], ["mel"]);
+  const usual = synthetic ? "attack-3" : "attack-1";
   return section({ architecture: architecture ?? usual, attack: kind, calibration: [0.001, -1] }, tensors);
 }
 

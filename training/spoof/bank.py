@@ -7,7 +7,7 @@ python3 bank.py copy BANK HIFIGAN NETS [--share 0/1]                      copies
 python3 bank.py code BANK                                                 clips and copies that are there, through speech codecs (../codec.py says where they lie)
 
 BANK/genuine.npy, attacks.npy, copies-*.npy, choose-*.npy: i16 [clips][51200] at 16 kHz, beside each a .json that says what the rows are; coded-*.npy the same through
-a codec, for those rows that `coded` lists. A clip and its copies go through the same codec.
+a codec, in the order that `coded` lists. A clip and its copies go through the same codec.
 """
 import argparse, ctypes as C, glob, json, multiprocessing, os, sys, time, zlib
 
@@ -18,7 +18,7 @@ import codec
 RATE = 16000
 CLIP = int(3.2 * RATE)
 STEP = 64  # of the samples in the pack, which holds them in steps: copies get the same
-CODED = ("gsm", "gsm", "amr7", "amr4", "opus-6", "opus-8", "opus-12", "opus-24", "opus-narrow")
+CODED = ("gsm", "gsm", "gsm", "amr7", "amr4", "opus-6", "opus-8", "opus-12", "opus-12", "opus-24", "opus-narrow")
 BLOCK = 64  # genuine clips next to each other that share a codec
 
 # What copies a part of the genuine clips each: family, what it is made of (vocoders.Rebuilt, Spectral, Codec), its judge, its share of the time that
@@ -174,10 +174,10 @@ def _coded(job):
 
 
 def code(bank):
-    """Two blocks in five go through a codec, with all copies of their clips. What was coded before is passed over, so that copies can be coded as they come."""
+    """Every block goes through a codec, with all copies of its clips. What was coded before is passed over, so that copies can be coded as they come."""
     start, sizes = time.time(), len(np.load(bank + "/genuine.npy", mmap_mode="r")) // BLOCK + 1
     chance = np.random.RandomState(4)
-    kinds = [str(k) for k in np.where(chance.rand(sizes) < 0.4, chance.choice(CODED, sizes), "")]
+    kinds = [str(k) for k in chance.choice(CODED, sizes)]
     with multiprocessing.Pool() as pool:
         for path in sorted(glob.glob(bank + "/*.json")):  # written behind the .npy: a copy that was broken off has none
             name = os.path.basename(path)[:-5]
@@ -189,7 +189,6 @@ def code(bank):
             groups = {}
             for i in range(len(rows)):
                 groups.setdefault(kinds[block(i)], []).append(i)
-            groups.pop("", None)
             jobs = [(k, v[o : o + 16]) for k, v in groups.items() for o in range(0, len(v), 16)]
             out = np.concatenate([clips[:0], *pool.map(_coded, [(k, clips[v]) for k, v in jobs], chunksize=2)])
             np.save(f"{bank}/coded-{name}.npy", out)

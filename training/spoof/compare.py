@@ -11,12 +11,11 @@ import numpy as np, soundfile, torch
 import audio
 from bank import STEP
 from channel import mulaw
-from network import Fronts, prepared
-from quantize import restored
+from network import Fronts, prepared, restored
+from sources import LINEAGE
 from train import eer
 
 WINDOW = int(3.2 * audio.RATE)
-LINEAGE = ("styletts2-page/styletts", "kokoro-dev", "freecodec-page/lyra")  # of kinds that were trained on: apart
 
 
 def packed(folder):
@@ -56,7 +55,7 @@ def through_line(x):
 
 def main(folder, *names):
     torch.set_num_threads(1)
-    nets, fronts, rows = [restored(n, "synthetic") for n in names], Fronts(("linear", "short")), []
+    nets, fronts, rows = [restored(n) for n in names], Fronts(("linear", "short")), []
     every = int(os.environ.get("EVERY", 1))  # attacks: one in so many, where time is short
     if os.path.exists(folder + "/list.tsv"):
         for label, system, x in recorded(folder):

@@ -12,8 +12,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import numpy as np, torch
 import audio, sources
 from compare import WINDOW
-from quantize import restored
-from network import Fronts, prepared
+from network import Fronts, prepared, restored
 from train import eer
 
 REPO = "flashspeech+flashspeech.github.io"
@@ -35,7 +34,7 @@ def main(mirror, *names):
         if m := re.match(r"(dataset|dataset_vctk|dataset_acoustic_maintenance)/(\w+)/(\d+)\.wav$", path):
             files[m[1], m[3]][m[2]] = sha
     for name in names:
-        net, rows = restored(name, "synthetic"), []
+        net, rows = restored(name), []
         for key, found in files.items():
             prompt, genuine = (next((found.pop(k) for k in kinds if k in found), None) for kinds in (("3s_ref", "ref"), ("truth", "gt")))
             if prompt and genuine:

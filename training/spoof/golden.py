@@ -1,9 +1,8 @@
 """python3 golden.py MODEL.vvm OUT.json KIND=CHECKPOINT.pt…: the float networks' scores of synthesized voices, for test/nn/attack.test.ts.
-Checkpoints as quantize.py takes them; KIND= leaves the scores in OUT.json as they are (only the calibration of that network changed)."""
+Checkpoints as quantize.py takes them, synthetic=NARROW.pt,WIDE.pt; KIND= leaves the scores in OUT.json as they are (only the calibration of that network changed)."""
 import json, os, struct, subprocess, sys
 import numpy as np, torch
-from network import Fronts, prepared
-from quantize import restored
+from network import Fronts, prepared, restored
 
 EMBED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench/nn/embed.mjs")
 VOICES = (1, 8, 9, 14)  # far apart for both networks
@@ -18,14 +17,14 @@ def main(model, out, *named):
         if not checkpoint:
             kinds.append(next(k for k in json.load(open(out)) if k["kind"] == kind) | {"revision": hashes[kind]})
             continue
-        net = restored(checkpoint, kind)
-        fronts = Fronts(net.names)
+        nets = [restored(one) for one in checkpoint.split(",")]
+        fronts = Fronts(nets[0].names)
         with torch.no_grad():
-            scores = [round(float(net({name: prepared(x) for name, x in fronts(x[None]).items()})), 4) for x in voices]
+            scores = [round(float(np.mean([float(net({name: prepared(x) for name, x in fronts(x[None]).items()})) for net in nets])), 4) for x in voices]
         kinds.append({"kind": kind, "revision": hashes[kind], "scores": [{"voice": v, "score": s} for v, s in zip(VOICES, scores)]})
         print(kind, scores)
     with open(out, "w") as f:
-        json.dump(kinds, f, indent=1)
+        json.dump(kinds, f, indent=2)
         f.write("\n")
 
 

@@ -1,5 +1,6 @@
 """python3 insert.py MODEL.vvm OUT.vvm NAME=FROM…: puts sections into a model file, or in the place of those of that name; NAME= takes one out.
-FROM: quantize.py's folder, calibrate.py's JSON, or another model file (.vvm), whose section of that name is taken.
+FROM: quantize.py's folder, calibrate.py's JSON, or another model file (.vvm), whose section of that name is taken. synthetic=FROM+FROM: a narrow and a wide network,
+of a model file that has both its narrow one; what the description says is the last one's.
 
 Everything else of the file stays as it is, byte for byte, so the revision of network and templates stays too. OUT may be MODEL.
 """
@@ -9,6 +10,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import numpy as np
 from export import model_file, section
 
+TYPES = {"i8": "<i1", "i16": "<i2", "f32": "<f4"}
+
 
 def opened(path):
     """Header, {name: bytes of the section} of a model file."""
@@ -17,6 +20,18 @@ def opened(path):
         raise SystemExit(f"{path} was altered")
     header = json.loads(data[16 : 16 + struct.unpack_from("<I", data, 12)[0]])
     return header, {s["name"]: data[s["offset"] : s["offset"] + s["bytes"]] for s in header["sections"]}
+
+
+def parts(data):
+    """Description and tensors of a section."""
+    described = json.loads(data[16 : 16 + int.from_bytes(data[:4], "little")])
+    tensors = described.pop("tensors")
+    return described, [(t["name"], np.frombuffer(data, TYPES[t["dtype"]], t["bytes"] // np.dtype(TYPES[t["dtype"]]).itemsize, t["offset"]).reshape(t["shape"])) for t in tensors]
+
+
+def shipped(folder):
+    """The same of quantize.py's folder."""
+    return json.load(open(folder + "/description.json")), [(t, np.load(f"{folder}/{t}.npy")) for t in json.load(open(folder + "/order.json"))]
 
 
 def written(out, header, sections):
@@ -39,8 +54,12 @@ def main(source, out, *named):
         if folder.endswith(".vvm"):
             sections[name] = opened(folder)[1][name]
             continue
-        tensors = [(t, np.load(f"{folder}/{t}.npy")) for t in json.load(open(folder + "/order.json"))]
-        sections[name] = section(json.load(open(folder + "/description.json")), tensors)
+        if "+" in folder:
+            (_, narrow), (description, wide) = (parts(opened(path)[1][name]) if path.endswith(".vvm") else shipped(path) for path in folder.split("+"))
+            narrow = [(t, a) for t, a in narrow if not t.startswith("wide.")]
+            sections[name] = section(description, [(f"{of}.{t.removeprefix('narrow.')}", a) for of, some in (("narrow", narrow), ("wide", wide)) for t, a in some])
+            continue
+        sections[name] = section(*shipped(folder))
     written(out, header, sections)
 
 

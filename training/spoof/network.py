@@ -5,13 +5,11 @@ mel      80 log-mel bins, as the speaker network's
 linear   80 bands of equal width: the upper half of the spectrum in as much detail as the lower
 short    four frames of 4 ms in place of one of 25 ms, 32 bins of 250 Hz: pulses of the voice one by one
 """
-import os
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 
-WIDER = bool(os.environ.get("WIDER"))  # LOG.md 15: a network that is not shipped
-
 # Channels after each plane, by what is looked for: a loudspeaker is heard in a coarse picture, a vocoder's traces are finer.
-CHANNELS = {"synthetic": (16, 32, 64, 64) if WIDER else (16, 24, 40, 40), "playback": (8, 16, 16, 16)}
+# Two networks look for synthetic speech, a narrow one and a wide one: their mean is the score.
+CHANNELS = {"narrow": (16, 24, 40, 40), "wide": (16, 32, 64, 64), "playback": (8, 16, 16, 16)}
 LONG = ((1, 1), (1, 2), (1, 2), (1, 2))  # strides over time and bins: 80 -> 80 -> 40 -> 20 -> 10 bins
 STRIDES = {"mel": LONG, "linear": LONG, "short": ((1, 1), (2, 2), (2, 2), (1, 2))}  # 32 -> 32 -> 16 -> 8 -> 4
 BINS = {"mel": 10, "linear": 10, "short": 4}  # that a front leaves
@@ -19,8 +17,9 @@ BINS = {"mel": 10, "linear": 10, "short": 4}  # that a front leaves
 PLANES = {kind: {front: tuple((i, o, *s) for i, o, s in zip((1, *c), c, strides)) for front, strides in STRIDES.items()} for kind, c in CHANNELS.items()}
 WIDE = {kind: {front: bins * c[-1] for front, bins in BINS.items()} for kind, c in CHANNELS.items()}  # channels that a front gives
 # channels out, taps, dilation, stride
-TAIL = {"synthetic": ((128, 3, 1, 2), (96, 3, 2, 1), (96, 3, 4, 1)) if WIDER else ((80, 3, 1, 2), (64, 3, 2, 1), (64, 3, 4, 1)), "playback": ((48, 3, 1, 2), (32, 3, 2, 1), (32, 3, 4, 1))}
+TAIL = {"narrow": ((80, 3, 1, 2), (64, 3, 2, 1), (64, 3, 4, 1)), "wide": ((128, 3, 1, 2), (96, 3, 2, 1), (96, 3, 4, 1)), "playback": ((48, 3, 1, 2), (32, 3, 2, 1), (32, 3, 4, 1))}
 HIDDEN = 32
+FRONTS = {"narrow": ("linear", "short"), "wide": ("linear", "short"), "playback": ("mel",)}  # that assembly/spoof reads
 
 
 class Fronts(nn.Module):
@@ -103,3 +102,12 @@ class Attack(nn.Module):
         for layer in self.tail:
             x = F.relu(layer(x))
         return torch.cat([x.mean(2), x.float().var(2, correction=0).clamp(min=1e-8).sqrt()], 1)
+
+
+def restored(checkpoint):
+    """The float network of a checkpoint, whichever it is; a.pt+b.pt: of the mean of their weights."""
+    states = [torch.load(path, map_location="cpu") for path in checkpoint.split("+")]
+    kind = next(k for k, channels in CHANNELS.items() if channels[-1] == len(states[0]["fronts.0.3.0.weight"]))
+    net = Attack(kind, FRONTS[kind])
+    net.load_state_dict({k: sum(s[k].float() for s in states) / len(states) if v.is_floating_point() else v for k, v in states[0].items()})
+    return net.eval()

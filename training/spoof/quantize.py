@@ -1,6 +1,6 @@
-"""python3 quantize.py CHECKPOINT.pt KIND SPEECH OUT: an attack network as a folder that ../export.py takes with --section KIND=OUT.
+"""python3 quantize.py CHECKPOINT.pt SPEECH OUT: an attack network as a folder that insert.py takes.
 
-KIND: synthetic or playback. Several checkpoints joined by + are the mean of their weights. CHECKPOINT.json beside each (train.py writes both) gives the
+Several checkpoints joined by + are the mean of their weights. CHECKPOINT.json beside each (train.py writes both) gives the
 log-likelihood ratio, until rates.py fits it.
 SPEECH: a folder of .wav at 16 kHz the activations are calibrated on. Batch norms are folded, weights are i8 with one scale for each output
 (i16 for the first layers and the two small maps), as in ../export.py; activations 12 bits with one step for all channels of a layer, so that speech
@@ -12,19 +12,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import numpy as np, torch, torch.nn.functional as F
 import audio
 from export import ACTIVATION_HIGH, BYTE, CONCATENATION_HIGH, FEATURE_STEP, MARGIN, QUAD, WORD, rounded
-from network import HIDDEN, PLANES, WIDE, Attack, Fronts, prepared
+from network import FRONTS, HIDDEN, PLANES, WIDE, Fronts, prepared, restored
 
 INPUT_SCALE = 8  # network.py divides the features by this
-FRONTS = {"synthetic": ("linear", "short"), "playback": ("mel",)}  # that assembly/spoof reads
-ARCHITECTURES = {"synthetic": "attack-2", "playback": "attack-1"}
-
-
-def restored(checkpoint, kind):
-    """The float network."""
-    states = [torch.load(path, map_location="cpu") for path in checkpoint.split("+")]
-    net = Attack(kind, FRONTS[kind])
-    net.load_state_dict({k: sum(s[k].float() for s in states) / len(states) if v.is_floating_point() else v for k, v in states[0].items()})
-    return net.eval()
+ATTACKS = {"narrow": "synthetic", "wide": "synthetic", "playback": "playback"}
+ARCHITECTURES = {"synthetic": "attack-3", "playback": "attack-1"}
 
 
 def features(folder, names):
@@ -108,17 +100,18 @@ def tensors(net, seen):
     return out
 
 
-def main(checkpoint, kind, speech, out):
-    net = restored(checkpoint, kind)
+def main(checkpoint, speech, out):
+    net = restored(checkpoint)
+    attack = ATTACKS[net.kind]
     calibration = np.mean([json.load(open(path.removesuffix(".pt") + ".json"))["calibration"] for path in checkpoint.split("+")], 0).tolist()
     os.makedirs(out, exist_ok=True)
     written = tensors(net, peaks(net, features(speech, net.names)))
     for name, array in written:
         np.save(f"{out}/{name}.npy", array)
     json.dump([name for name, _ in written], open(out + "/order.json", "w"))
-    json.dump({"architecture": ARCHITECTURES[kind], "attack": kind, "calibration": calibration}, open(out + "/description.json", "w"))
-    print(kind, sum(a.nbytes for _, a in written), "bytes")
+    json.dump({"architecture": ARCHITECTURES[attack], "attack": attack, "calibration": calibration}, open(out + "/description.json", "w"))
+    print(net.kind, sum(a.nbytes for _, a in written), "bytes")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:5])
+    main(*sys.argv[1:4])

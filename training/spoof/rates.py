@@ -1,9 +1,9 @@
-"""python3 rates.py MODEL.vvm OUT.vvm SCORES.json: how high genuine speech reaches in the attack checks, on sources that were left out of training: what their
+"""python3 rates.py MODEL.vvm OUT.vvm SCORES.json [KIND…]: how high genuine speech reaches in the attack checks, on sources that were left out of training: what their
 false-alarm rates are kept by.
 
 SCORES.json: `npm run bench:accuracy -- --spoof --scores SCORES.json --corpora LEFT --model MODEL.vvm`, LEFT by `extract.py … left`; all lines and lengths together,
 every source weighing the same. What a recording reaches is its ratio less what its reliability leaves open; the tenth that reaches highest is taken for an
-exponential tail. Leaving each source out in turn shows what rate a target of 1 % comes to. Said beside it: the ratio that these recordings would give.
+exponential tail. Leaving each source out in turn shows what rate a target of 1 % comes to. Said beside it: the ratio that these recordings would give; that of each KIND named is set to it first.
 OUT may be MODEL; only the descriptions of the attack sections change.
 """
 import json, os, sys
@@ -12,19 +12,11 @@ from collections import defaultdict
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import numpy as np
 from export import section
-from insert import opened, written
+from insert import opened, parts, written
 from train import platt
 
 TARGET, TOP = 0.01, 0.1
 LEAST = 1  # of thresholds, as src/engine/voice-engine.ts has it
-KINDS = {"i8": "<i1", "i16": "<i2", "f32": "<f4"}
-
-
-def parts(data):
-    """Description and tensors of a section."""
-    described = json.loads(data[16 : 16 + int.from_bytes(data[:4], "little")])
-    tensors = described.pop("tensors")
-    return described, [(t["name"], np.frombuffer(data, KINDS[t["dtype"]], t["bytes"] // np.dtype(KINDS[t["dtype"]]).itemsize, t["offset"]).reshape(t["shape"])) for t in tensors]
 
 
 def even(rows):
@@ -45,32 +37,36 @@ def tail(reach, weight):
     return float(edge + scale * np.log(TOP)), scale
 
 
-def fitted(kind, rows):
-    """-> location, scale"""
+def fitted(kind, rows, anew):
+    """-> location, scale, and what the ratio becomes: slope, offset"""
     rows = [r for r in rows if r["kind"] == kind and r["reliability"] > 0 and r["label"] in ("genuine", "attack", "replay")]
     llr, attack, weight = np.array([r["llr"] for r in rows]), np.array([r["label"] != "genuine" for r in rows]), even(rows)
-    reach, source, line = llr - np.array([r["leftOpen"] for r in rows]), np.array([r["system"] for r in rows]), np.array([r["condition"] for r in rows])
+    slope, offset = platt(llr, attack.astype(float), weight)
+    print(f"{kind}: by these recordings the ratio were {slope:.2f} · itself + {offset:.2f}")
+    if not anew:
+        slope, offset = 1, 0
+    reach, source, line = slope * llr + offset - np.array([r["leftOpen"] for r in rows]), np.array([r["system"] for r in rows]), np.array([r["condition"] for r in rows])
     at = lambda some: (lambda location, scale: location - scale * np.log(TARGET))(*tail(reach[some], weight[some]))
     location, scale = tail(reach[~attack], weight[~attack])
     bound, share = max(LEAST, at(~attack)), lambda some: 100 * np.average(reach[some] > bound, weights=weight[some])
-    slope, offset = platt(llr, attack.astype(float), weight)
-    print(f"{kind}: genuine reaches {bound:.2f} at {100 * TARGET:.0f} %, scale {scale:.2f}; by these recordings the ratio were {slope:.2f} · itself + {offset:.2f}")
+    print(f"   genuine reaches {bound:.2f} at {100 * TARGET:.0f} %, scale {scale:.2f}")
     for name in dict.fromkeys(line):
         print(f"   {name:12s} above it: genuine {share(~attack & (line == name)):.1f} %, attacks {share(attack & (line == name)):.0f} %")
     met = {s: 100 * np.mean(reach[~attack & (source == s)] > at(~attack & (source != s))) for s in sorted(set(source[~attack])) if (~attack & (source == s)).sum() >= 20}
-    print("   left out, %:", {s: round(v, 1) for s, v in met.items()}, f"mean {np.mean(list(met.values())):.2f}")
-    return location, scale
+    print("   left out, %:", {str(s): round(float(v), 1) for s, v in met.items()}, f"mean {np.mean(list(met.values())):.2f}")
+    return location, scale, slope, offset
 
 
-def main(source, out, scores):
+def main(source, out, scores, *anew):
     rows = json.load(open(scores))
     header, sections = opened(source)
     for kind in ("synthetic", "playback"):
         description, tensors = parts(sections[kind])
-        location, scale = fitted(kind, rows)
-        sections[kind] = section({**description, "genuine": dict(location=location, scale=scale)}, tensors)
+        location, scale, slope, offset = fitted(kind, rows, kind in anew)
+        a, b = description["calibration"]
+        sections[kind] = section({**description, "calibration": [slope * a, slope * b + offset], "genuine": dict(location=location, scale=scale)}, tensors)
     written(out, header, sections)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4])
+    main(*sys.argv[1:])

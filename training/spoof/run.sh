@@ -1,11 +1,11 @@
 #!/bin/bash
-# The accelerator's part of the recipe. FOLDER: first/ (a shard of pack.py's), pack/ (all of them), hifigan/, codecs/ (libraries), start.pt (widen.py's).
+# The accelerator's part of the recipe. FOLDER: first/ (a shard of pack.py's), pack/ (all of them), hifigan/, codecs/ (libraries), start.pt (widen.py's), abc.pt (the mean of LOG.md 15's three runs).
 # bash run.sh begin FOLDER SECONDS       simulates rooms and trains vocoders of our own on the shards that are there, while others are still on their way
 # bash run.sh rest FOLDER OUT SECONDS    the rest within SECONDS: copies, codecs, and three runs side by side, whose weights are copied to OUT as they come;
 #                                        three corpora of genuine speech are left out, for calibration
 set -u
 here=$(cd "$(dirname "$0")" && pwd) what=$1 folder=$2 bank=$2/bank begun=$SECONDS
-export CODECS=$folder/codecs PYTHONUNBUFFERED=1 OMP_NUM_THREADS=4 WIDER=1
+export CODECS=$folder/codecs PYTHONUNBUFFERED=1 OMP_NUM_THREADS=4
 mkdir -p "$folder/made"
 cd "$here"
 
@@ -52,10 +52,10 @@ rest() {
   python3 bank.py code "$bank"
   echo "coded: $(left) s left"
   each=$(($(left) - 45))
-  train() { python3 train.py "$bank" "$folder/made/$1" synthetic --fronts linear+short --start "$folder/start.pt" --without persian,dspspeech,arabic --rooms "$folder/rooms.pt" --seconds $each --seed "$2" --options "$3" & }
-  train a 1 '{"rate":0.0012,"blend":0.5,"blends":["magnitudes","magnitudes","magnitudes","phases","bands","spliced"],"made":0.25,"line":0.2,"coded":0.25}'
-  train b 2 '{"rate":0.0012,"blend":0.4,"blends":["magnitudes","magnitudes","magnitudes","bands","spliced"],"made":0.15,"line":0.2,"coded":0.25}'
-  train c 3 '{"rate":0.0012,"line":0.2,"coded":0.25}'
+  train() { python3 train.py "$bank" "$folder/made/$1" wide --fronts linear+short --start "$folder/$3" --without persian,dspspeech,arabic --rooms "$folder/rooms.pt" --seconds $each --seed "$2" --options "$4" & }
+  train d 4 abc.pt '{"rate":0.0012,"blend":0.4,"blends":["magnitudes","magnitudes","magnitudes","bands","spliced"],"made":0.1,"line":0.25,"coded":0.5}'
+  train e 5 abc.pt '{"rate":0.0012,"blend":0.3,"line":0.25,"coded":0.4}'
+  train f 6 start.pt '{"rate":0.002,"blend":0.4,"blends":["magnitudes","magnitudes","magnitudes","bands","spliced"],"made":0.1,"line":0.2,"coded":0.4}'
   while [ -n "$(jobs -rp)" ]; do
     sleep 5
     keep

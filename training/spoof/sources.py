@@ -5,6 +5,8 @@ choose: galleries of vocoders and converters that state no licence; nothing is t
 """
 import glob, os, re, subprocess
 
+LINEAGE = ("styletts2-page/styletts", "kokoro-dev", "freecodec-page/lyra")  # of kinds that were trained on: apart
+
 AUDIO = re.compile(r"\.(wav|mp3|flac|ogg)$", re.I)
 # A file that its page shows as recorded speech.
 RECORDED = re.compile(r"(^|[/_.-])(gt|ground[_-]?truth|truth|real|ref|reference|3s_ref|orig|original|ori|source|target|prompt|prompts|human|natural|input|recording)s?([/_.0-9-]|$)", re.I)

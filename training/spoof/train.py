@@ -2,7 +2,7 @@
 
 python3 train.py BANK OUT KIND [--fronts mel,linear,linear+short] [--seconds N] [--seed N] [--start FILE.pt] [--rooms FILE.pt] [--without FAMILY,FAMILY] [--options JSON]
 
-KIND: synthetic or playback. Half of a batch is genuine. Of the attacks half are copies of the very clips beside them, on the same way to the
+KIND: narrow or wide, which look for synthetic speech, or playback. Half of a batch is genuine. Of the attacks half are copies of the very clips beside them, on the same way to the
 detector, so that nothing but the vocoder tells the two apart (or the clips themselves, altered on the spot: `made` of them); the other half are drawn by family,
 so that no large gallery decides. A tenth of
 the voices is left out, to follow the run and to calibrate. --without leaves whole groups of attacks out and measures on them, and corpora of genuine speech. Choices are made by
@@ -190,7 +190,7 @@ class Material:
 
     def batch(self, size):
         """-> pictures, frames kept, families of the rows, what `Draw.learn` needs."""
-        good, bad, copies, made, way, of = self.draw(size, self.o["copies"], self.o["made"] if self.kind == "synthetic" else 0)
+        good, bad, copies, made, way, of = self.draw(size, self.o["copies"], self.o["made"] if self.kind != "playback" else 0)
         families = self.family[torch.cat([good, bad]).to(D)]
         families[len(good) + copies : len(good) + copies + made] = self.families - len(KINDS) + way
         if self.kind == "playback":
@@ -290,7 +290,7 @@ def measured(nets, material, without, most=250):
     good = [i for i, r in enumerate(rows) if r["label"] == "genuine" and held_out(r)]
     chance = np.random.RandomState(1)
     torch.manual_seed(99)
-    names = list(groups) if material.kind == "synthetic" else ["replay"]
+    names = list(groups) if material.kind != "playback" else ["replay"]
     found = {name: {n: [] for n in names + ["genuine"]} for name in nets}
     for n in names:
         bad = chance.permutation(groups[n])[:most] if n != "replay" else chance.permutation(good)[:most]
@@ -351,7 +351,7 @@ def main(a):
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
     kinds = {name: tuple(name.split("+")) for name in a.fronts.split(",")}
     material = Material(a.bank, a.kind, tuple(sorted({f for k in kinds.values() for f in k})), without, a.rooms, o)
-    heads = material.families if a.kind == "synthetic" and o["told"] else 0
+    heads = material.families if a.kind != "playback" and o["told"] else 0
     nets = {name: Attack(a.kind, k, o["drop"], heads).to(D, memory_format=torch.channels_last) for name, k in kinds.items()}
     averages = {name: Attack(a.kind, k, o["drop"], heads).to(D) for name, k in kinds.items()}
     if a.start:
@@ -386,7 +386,7 @@ def main(a):
             loss = F.binary_cross_entropy_with_logits(z, label)
             if heads and not mixed:
                 loss = loss + o["told"] * F.cross_entropy(net.family(pooled.float()), families)
-            if not mixed and a.kind == "synthetic":
+            if not mixed and a.kind != "playback":
                 missed = missed + F.binary_cross_entropy_with_logits(z.detach(), y, reduction="none") / len(nets)
             if o["apart"] and pairs and not mixed:  # a copy further than its original
                 loss = loss + o["apart"] * F.softplus(1 - z[half : half + pairs] + z[:pairs]).mean()
@@ -398,7 +398,7 @@ def main(a):
                 rate = min(0.998, step / (step + 100))
                 torch._foreach_lerp_(*follow[name], 1 - rate)
                 total[name] += loss.detach()
-        if not mixed and a.kind == "synthetic":
+        if not mixed and a.kind != "playback":
             if heard:  # the losses of two steps ago: they are here by now, so that nothing waits for the accelerator
                 if heard[2]:
                     heard[2].synchronize()
@@ -413,7 +413,7 @@ def main(a):
     save(averages, a.out)
     for net in averages.values():
         net.eval()
-    choose = chosen_by(averages, a.bank, material) if a.kind == "synthetic" and os.path.exists(a.bank + "/choose-genuine.json") else {}
+    choose = chosen_by(averages, a.bank, material) if a.kind != "playback" and os.path.exists(a.bank + "/choose-genuine.json") else {}
     for name, found in choose.items():
         print(a.out, name, found, flush=True)
     for name, (rates, calibration) in measured(averages, material, without).items():
@@ -425,7 +425,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bank")
     parser.add_argument("out")
-    parser.add_argument("kind", choices=("synthetic", "playback"))
+    parser.add_argument("kind", choices=("narrow", "wide", "playback"))
     parser.add_argument("--fronts", default="mel")
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""python3 widen.py MODEL.vvm SPEECH OUT.pt: the synthetic-speech network of a model file as the beginning of a wider one (network.py's shapes): the channels it
+"""python3 widen.py MODEL.vvm SPEECH OUT.pt: the narrow network for synthetic speech of a model file as the beginning of a wider one (network.py's shapes): the channels it
 has as they are, new ones beside them that hardly count yet. A run from there goes on where the last one ended.
 
 SPEECH: a bank's genuine.npy, or a folder of .wav; batch norms, which the model file has folded, are set by it anew.
@@ -10,7 +10,7 @@ import numpy as np, torch, torch.nn.functional as F
 from export import FEATURE_STEP
 from network import HIDDEN, PLANES, TAIL, Attack, Fronts, prepared
 
-KIND, FRONTS, INPUT_SCALE, FAINT = "synthetic", ("linear", "short"), 8, 0.1
+KIND, FRONTS, INPUT_SCALE, FAINT = "wide", ("linear", "short"), 8, 0.1
 
 
 def section(path, name):
@@ -96,5 +96,5 @@ def widened(tensors, speech):
 
 
 if __name__ == "__main__":
-    net = widened(section(sys.argv[1], KIND), clips(sys.argv[2]))
+    net = widened({k.removeprefix("narrow."): v for k, v in section(sys.argv[1], "synthetic").items() if not k.startswith("wide.")}, clips(sys.argv[2]))
     torch.save({k: v.half() if v.is_floating_point() else v for k, v in net.state_dict().items()}, sys.argv[3])

@@ -1,0 +1,79 @@
+"""EER of float networks on recordings of DEV or LEFT, over four lines, where the accelerator is: to choose before anything is rounded.
+
+python3 windows.py pack DIR OUT                  DIR: extract.py's folder. OUT-<k>.bin (FLAC clips) + .json: windows of 3.2 s of every genuine recording and attack, at most four
+python3 windows.py score OUT SCORES.json NETWORK.pt…   as recorded, through G.711, GSM and Opus at 12 kbit/s; a recording's score is the mean of its windows'. a.pt+b.pt is the mean of
+                                                 their weights, a.pt,b.pt of their scores. CODECS: as bank.py says. The figures that are reported are the engine's.
+"""
+import glob, json, multiprocessing, os, re, sys
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import numpy as np
+
+CLIP, MOST = int(3.2 * 16000), 4
+LINES = ("none", "g711", "gsm", "opus")
+
+
+def pack(folder, out):
+    from pack import Writer, audio, soundfile
+
+    os.makedirs(os.path.dirname(out), exist_ok=True)
+    writer = Writer(os.path.dirname(out), os.path.basename(out))
+    for number, row in enumerate(open(folder + "/list.tsv")):
+        file, label, system = row.rstrip("\n").split("\t")
+        if label not in ("genuine", "attack"):
+            continue
+        x = audio.resample(*soundfile.read(f"{folder}/{file}", dtype="float32"))
+        x = audio.level(audio.trim(x)) if len(x) >= audio.RATE else x[:0]
+        for at in range(0, min(MOST * CLIP, len(x) - CLIP // 3), CLIP):
+            part = x[at : at + CLIP]
+            writer.add(label, system, f"{number}", np.tile(part, -(-CLIP // len(part)))[:CLIP])
+    writer.flush()
+    print(out, writer.count, "windows")
+
+
+def score(name, out, *networks):
+    import torch
+    from bank import _coded, _decode
+    from channel import mulaw
+    from network import Fronts, prepared, restored
+    from sources import LINEAGE
+    from train import eer
+    from vocoders import levelled
+
+    shards = sorted(glob.glob(name + "-*.json"))
+    with multiprocessing.Pool() as pool:
+        parts = pool.map(_decode, [(s[:-5], i, i + 40) for s in shards for i in range(0, len(json.load(open(s))), 40)], chunksize=1)
+        rows, clips = [r for p in parts for r in p[0]], np.concatenate([p[1] for p in parts])
+        through = {kind: np.concatenate(pool.map(_coded, [(codec, clips[o : o + 32]) for o in range(0, len(clips), 32)], chunksize=2)) for kind, codec in (("gsm", "gsm"), ("opus", "opus-12"))}
+    d = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    alone = sorted({n for asked in networks for n in asked.split(",")})
+    nets, fronts = {n: restored(n).to(d) for n in alone}, Fronts(("linear", "short")).to(d)
+    numbers = np.array([int(r["key"]) for r in rows])
+    _, first, of = np.unique(numbers, return_index=True, return_inverse=True)
+    label, system = np.array([rows[i]["label"] == "attack" for i in first], float), [rows[i]["system"] for i in first]
+    strangers = np.array([not s.startswith(LINEAGE) for s in system])
+    told = {}
+    with torch.no_grad():
+        for line in LINES:
+            x = torch.from_numpy(through.get(line, clips)).to(d)
+            found = {n: [] for n in alone}
+            for part in x.split(128):
+                y = levelled(part.float() / 32768)
+                seen = {k: prepared(v) for k, v in fronts(mulaw(y) if line == "g711" else y).items()}
+                for n, net in nets.items():
+                    found[n].append(net(seen).float().cpu().numpy())
+            for n in alone:
+                told[n, line] = np.bincount(of, np.concatenate(found[n])) / np.bincount(of)
+    for asked in networks:
+        row = []
+        for line in LINES:
+            s = sum(told[n, line] for n in asked.split(","))
+            missed = np.mean(s[(label > 0) & strangers] <= np.quantile(s[label == 0], 0.95))
+            above = np.mean(s[(label > 0) & strangers] > np.quantile(s[label == 0], 0.99))
+            row.append(f"{line} {100 * eer(s[strangers | (label == 0)], label[strangers | (label == 0)]):.1f} ({100 * missed:.0f} missed at 5 %, {100 * above:.0f} found at 1 %)")
+        print(os.path.basename(name), re.sub("[^,+]*/", "", asked), "; ".join(row), flush=True)
+    json.dump(dict(label=label.tolist(), system=system, scores={f"{n} {line}": s.round(3).tolist() for (n, line), s in told.items()}), open(out, "w"))
+
+
+if __name__ == "__main__":
+    dict(pack=pack, score=score)[sys.argv[1]](*sys.argv[2:])
