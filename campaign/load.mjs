@@ -18,8 +18,8 @@ const SAMPLE_EVERY_MS = 5_000;
 const HUNG_MS = 180_000;
 /** What memory may grow by between the second and the last third of a run. */
 const GROWTH = { share: 1.15, mb: 24 };
-/** Before the callers come and after they have gone: files of the store are opened as they are needed. */
-const DESCRIPTORS = { more: 40, withinMs: 30_000 };
+/** Connections before the callers come and after they have gone; files are the store's, which keeps those that it needs open. */
+const SOCKETS = { more: 5, withinMs: 120_000 };
 
 export async function campaign({ seconds = 60, callers = 200, seed, store, log, isStopped = () => false }) {
   const folder = mkdtempSync(join(tmpdir(), "vivavoce-load-"));
@@ -219,7 +219,7 @@ export async function campaign({ seconds = 60, callers = 200, seed, store, log, 
       `${Math.round((until - performance.now()) / 1000)} s left: ${JSON.stringify(counts)} ${Math.round(last?.rssMb ?? 0)} MB ${last?.descriptors} descriptors`,
     );
   }, 60_000);
-  const { descriptors: openBefore } = await box.ask("state");
+  const { sockets: openBefore } = await box.ask("state");
   const work = [
     ...Array.from({ length: callers }, (_, i) => caller(i)),
     ...Array.from({ length: 4 }, (_, i) => mischief(randomOf(seed + i))),
@@ -232,9 +232,9 @@ export async function campaign({ seconds = 60, callers = 200, seed, store, log, 
   clearInterval(telling);
   clearInterval(renewing);
   agent.destroy();
-  const openAfter = await settled(box, openBefore + DESCRIPTORS.more);
-  if (openAfter > openBefore + DESCRIPTORS.more)
-    violate(`${openBefore} descriptors were open before the callers came, ${openAfter} after they had gone`);
+  const openAfter = await settled(box, openBefore + SOCKETS.more);
+  if (openAfter > openBefore + SOCKETS.more)
+    violate(`${openBefore} connections were open before the callers came, ${openAfter} after they had gone`);
   const errors = box
     .log()
     .split("\n")
@@ -260,7 +260,7 @@ export async function campaign({ seconds = 60, callers = 200, seed, store, log, 
       p99Ms: quantile(0.99),
       slowestMs: quantile(1),
       ...flat,
-      descriptors: [openBefore, openAfter],
+      sockets: [openBefore, openAfter],
       conversationsOfACaller: fair,
     },
     violations,
@@ -269,9 +269,9 @@ export async function campaign({ seconds = 60, callers = 200, seed, store, log, 
 
 /** How many are open once it has let go of everybody, or the time for that is over. */
 async function settled(box, enough) {
-  for (const until = performance.now() + DESCRIPTORS.withinMs; box.process.connected; await sleep(1_000)) {
-    const { descriptors } = await box.ask("state");
-    if (descriptors <= enough || performance.now() > until) return descriptors;
+  for (const until = performance.now() + SOCKETS.withinMs; box.process.connected; await sleep(1_000)) {
+    const { sockets } = await box.ask("state");
+    if (sockets <= enough || performance.now() > until) return sockets;
   }
   return 0;
 }

@@ -1,16 +1,24 @@
 // A box in a process of its own, as it is shipped, with tokens. Arguments: its configuration as JSON. Says over IPC where it listens, and
 // what only it knows: its memory and its open descriptors.
-import { readdirSync } from "node:fs";
+import { readdirSync, readlinkSync } from "node:fs";
 import { configSchema } from "../../dist/server/config.js";
 import { startBox } from "../../dist/server/start.js";
 
 const box = await startBox(configSchema.parse(JSON.parse(process.argv[2])));
+function targetOf(descriptor) {
+  try {
+    return readlinkSync(`/proc/self/fd/${descriptor}`);
+  } catch {
+    return "closed meanwhile";
+  }
+}
 const handlers = {
   state() {
     globalThis.gc?.();
     const { rss, heapUsed, arrayBuffers } = process.memoryUsage();
-    const descriptors = process.platform === "linux" ? readdirSync("/proc/self/fd").length : 0;
-    return { rssMb: rss / 2 ** 20, liveMb: (heapUsed + arrayBuffers) / 2 ** 20, descriptors };
+    const open = process.platform === "linux" ? readdirSync("/proc/self/fd").map(targetOf) : [];
+    const sockets = open.filter((target) => target.startsWith("socket:")).length;
+    return { rssMb: rss / 2 ** 20, liveMb: (heapUsed + arrayBuffers) / 2 ** 20, descriptors: open.length, sockets };
   },
   stop: () => box.stop(),
 };

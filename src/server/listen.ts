@@ -56,6 +56,8 @@ export async function listen(options: ListenOptions): Promise<OpenPort> {
 function limitReading(request: NodeRequest, seconds: number): void {
   const source = "stream" in request ? request.stream : request;
   const timer = setTimeout(() => {
+    // What has no body is never read, and may take long to answer.
+    if ("stream" in request ? request.stream.endAfterHeaders : request.complete) return;
     if ("stream" in request) request.stream.close(http2.constants.NGHTTP2_CANCEL);
     request.destroy();
   }, seconds * 1000);
