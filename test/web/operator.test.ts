@@ -393,7 +393,7 @@ test("makes, renames and deletes applications and their credentials", { timeout:
   await expect.poll(scopes, soon).toEqual(["default", "north", "south"]);
   await article.getByRole("button", { name: words.deleteClientOf("ivr") }).click();
   await press(words.deleteYes);
-  await article.getByText("ivr").waitFor({ state: "detached" });
+  await article.getByText("ivr", { exact: true }).waitFor({ state: "detached" });
   expect(await article.getByRole("button", { name: words.deleteClientOf("default") }).count()).toBe(0);
 
   await article.getByRole("button", { name: words.renameOf("Branch") }).click();

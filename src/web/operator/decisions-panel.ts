@@ -1,5 +1,5 @@
 import type { DecisionView } from "../../server/operator/view.js";
-import type { Opens } from "./details.js";
+import type { Opens } from "./detail-context.js";
 import { nameOf, strings } from "./strings.js";
 import { badge, clock, figure, link, time } from "./table.js";
 import { TablePanel } from "./table-panel.js";

@@ -1,26 +1,12 @@
 /** Opens a profile or a session by its id, from wherever the view shows one. */
 import { element } from "../dom.js";
-import { type BoxClient, NotFound } from "./box-client.js";
+import { NotFound } from "./box-client.js";
+import type { DetailContext, Opens } from "./detail-context.js";
 import { openDialog } from "./dialog.js";
 import { profileDetail } from "./profile-detail.js";
 import { sessionDetail } from "./session-detail.js";
 import { strings } from "./strings.js";
 import type { Cell } from "./table.js";
-
-export interface Opens {
-  readonly profile: (id: string) => void;
-  readonly session: (id: string) => void;
-}
-
-export interface DetailContext {
-  readonly client: BoxClient;
-  readonly scope: string;
-  readonly calibration: string;
-  readonly opens: Opens;
-  /** Something was changed: tables are asked for again. */
-  readonly changed: () => void;
-  readonly showSessionsOf: (owner: string) => void;
-}
 
 export function details(context: () => Omit<DetailContext, "opens">): Opens {
   const opened = async (

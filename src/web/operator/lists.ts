@@ -2,7 +2,7 @@
 import { DECISIONS, OWNER_KINDS, PROFILE_STATES } from "../../server/operator/search.js";
 import type { ProfileView, SessionView, WatchlistView } from "../../server/operator/view.js";
 import type { BoxClient } from "./box-client.js";
-import type { Opens } from "./details.js";
+import type { Opens } from "./detail-context.js";
 import { seconds, whole } from "./figures.js";
 import { PagedTable } from "./paged-table.js";
 import { nameOf, strings } from "./strings.js";

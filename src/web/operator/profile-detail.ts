@@ -1,6 +1,6 @@
 import type { HeardSession, ProfileDetail } from "../../server/operator/view.js";
 import { element } from "../dom.js";
-import type { DetailContext } from "./details.js";
+import type { DetailContext } from "./detail-context.js";
 import { ask } from "./dialog.js";
 import { facts } from "./facts.js";
 import { decibels, hertz, seconds } from "./figures.js";

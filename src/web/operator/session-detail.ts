@@ -1,6 +1,6 @@
 import type { AudioView, CheckPartView, CheckView, SessionDetail } from "../../server/operator/view.js";
 import { element } from "../dom.js";
-import type { DetailContext, Opens } from "./details.js";
+import type { DetailContext, Opens } from "./detail-context.js";
 import { facts } from "./facts.js";
 import { decibels, decimal, seconds } from "./figures.js";
 import { nameOf, strings } from "./strings.js";
