@@ -102,13 +102,13 @@ test("the resampler alone", () => {
 
 describe.each([shippedModel, accurateModel])("%s", async (name) => {
   const file = await readModelFile(new Uint8Array(readFileSync(new URL(`../../models/${name}`, import.meta.url))));
-  const { architecture, frontEnd } = file;
+  const { architecture, frontEnd, program } = file;
 
   test("the speaker network", () => {
     const weights = weightsOf(file.network.tensors, (bytes) => new Uint8Array(bytes));
     const instances = recordings.map((samples) => {
       const kernels = new Kernels(kernelsModule);
-      new Network(kernels, { architecture, frontEnd, weights }, windowFrames);
+      new Network(kernels, { architecture, frontEnd, program, weights }, windowFrames);
       const x = features(samples, frontEnd.rows);
       kernels.writeFloats(kernels.run.speakerFeatures(), x);
       expect(kernels.run.speakerEmbed(x.length / kernels.run.speakerBins())).toBe(0);
