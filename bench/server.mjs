@@ -142,7 +142,7 @@ async function measureBox() {
     const carried = 2000 / spoken.cpuMsPerSecond;
     live(atLeast("calls that two cores carry", "CPU time of the box", carried, 100, each, ""));
     say(`${quiet} silent calls …`);
-    const still = await silent({ url, token, http, ask, calls: quiet, seconds: 6 });
+    const still = await silent({ url, token, http, ask, calls: quiet, seconds: 20 });
     live(atMost(`${quiet} silent calls: dropped`, "", quiet - still.open, 0));
     const parts = `${still.connectedKbEach.toFixed(0)} kB before the first audio, ${still.liveKbEach.toFixed(0)} kB alive; ${still.cpuMsPerSecond.toFixed(2)} ms of CPU for a second of it`;
     live(atMost("memory of a silent call", "", still.kbEach, 100, parts, " kB"));

@@ -1,13 +1,13 @@
 /**
- * The messages of a live call as a connection brings them. Packets of audio are joined to 40 ms: each message crosses half a dozen
- * layers, and a hundred calls have five thousand packets a second.
+ * The messages of a live call as a connection brings them. Packets of audio are joined to 100 ms: each message crosses half a dozen
+ * layers, and a hundred calls have five thousand packets a second. Less would delay decisions, by the work of all the others.
  */
 import { create } from "@bufbuild/protobuf";
 import { type ListenRequest, ListenRequestSchema, type ListenStart } from "../contract/index.js";
 import { bytesPerSample } from "../processor/live/live-audio.js";
 import { MessageQueue } from "./message-queue.js";
 
-const GATHERED_SECONDS = 0.04;
+const GATHERED_SECONDS = 0.1;
 /** Smaller packets go on alone: each is counted as if it had so many bytes (live-requests.ts). */
 const LEAST_GATHERED_BYTES = 32;
 

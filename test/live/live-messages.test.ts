@@ -19,23 +19,23 @@ async function read(messages: LiveMessages): Promise<ListenRequest["content"][]>
 const audioOf = (found: readonly ListenRequest["content"][]): Uint8Array[] =>
   found.flatMap((content) => (content.case === "audio" ? [content.value] : []));
 
-it("packets of 20 ms come two by two, the rest at the end", async () => {
+it("packets of 20 ms come five by five, the rest at the end", async () => {
   const messages = new LiveMessages(64, null);
   messages.expect(mulaw);
-  for (let i = 0; i < 5; i++) messages.audio(packet(160));
-  expect(audioOf(await read(messages)).map(({ length }) => length)).toEqual([320, 320, 160]);
+  for (let i = 0; i < 12; i++) messages.audio(packet(160));
+  expect(audioOf(await read(messages)).map(({ length }) => length)).toEqual([800, 800, 320]);
 });
 
 it("a packet that the next would not fit behind does not wait for it", async () => {
   const messages = new LiveMessages(64, null);
   messages.expect(mulaw);
   const reading = messages[Symbol.asyncIterator]();
-  for (let i = 0; i < 3; i++) messages.audio(packet(80));
-  messages.audio(packet(120));
-  expect((await reading.next()).value.content.value).toHaveLength(240);
-  messages.audio(packet(240));
-  expect((await reading.next()).value.content.value).toHaveLength(120);
-  expect((await reading.next()).value.content.value).toHaveLength(240);
+  for (let i = 0; i < 3; i++) messages.audio(packet(240));
+  messages.audio(packet(300));
+  expect((await reading.next()).value.content.value).toHaveLength(720);
+  messages.audio(packet(500));
+  expect((await reading.next()).value.content.value).toHaveLength(300);
+  expect((await reading.next()).value.content.value).toHaveLength(500);
 });
 
 it("a key that is pressed keeps its place in the audio", async () => {
