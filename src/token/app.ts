@@ -42,7 +42,7 @@ export function createTokenApp(service: TokenService, options: TokenAppOptions =
   const app = new Hono<Env>();
   const flow = createAuthorizationFlow(service);
   app.onError(answerErrors(service.audit));
-  const toolingUser = createToolingUser(service, flow.grantStands);
+  const toolingUser = createToolingUser(service);
 
   const redeem = (c: Context<Env>, form: Form, clientId: string, address: string) =>
     flow.redeem(c.req.raw, formOf(form, clientId), (jti) =>

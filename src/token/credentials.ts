@@ -48,7 +48,8 @@ const MOST_CREDENTIALS = 50;
 
 /** RFC 6749 §3.1.2 and RFC 8252 §7.3: absolute, no fragment, TLS unless it stays on the machine. */
 export function checkRedirectUri(text: string): string {
-  const wrong = (why: string): OAuthError => new OAuthError("invalid_request", `the redirect address ${why}`);
+  const wrong = (why: string): OAuthError =>
+    new OAuthError("invalid_request", `the redirect address ${why}`, { refusal: "redirectAddress" });
   let url: URL;
   try {
     url = new URL(text);
@@ -88,17 +89,22 @@ export function createProfileCredentials(options: {
       if (kind !== "service" && kind !== "user")
         throw new OAuthError("invalid_request", "the kind of a credential must be service or user");
       if (label.trim() === "" || label.length > 128)
-        throw new OAuthError("invalid_request", "label must have 1 to 128 characters");
+        throw new OAuthError("invalid_request", "label must have 1 to 128 characters", { refusal: "labelLength" });
       if (kind === "user" && (redirectUris.length === 0 || redirectUris.length > MOST_REDIRECTS)) {
         throw new OAuthError(
           "invalid_request",
           `a credential of kind user needs 1 to ${MOST_REDIRECTS} redirect addresses`,
+          { refusal: "redirectsNeeded" },
         );
       }
       if (kind === "service" && redirectUris.length > 0)
-        throw new OAuthError("invalid_request", "a credential of kind service cannot have redirect addresses");
+        throw new OAuthError("invalid_request", "a credential of kind service cannot have redirect addresses", {
+          refusal: "redirectsUnused",
+        });
       if ((await ofUser(user)).length >= MOST_CREDENTIALS)
-        throw new OAuthError("conflict", `a user can have at most ${MOST_CREDENTIALS} credentials; delete one first`);
+        throw new OAuthError("conflict", `a user can have at most ${MOST_CREDENTIALS} credentials; delete one first`, {
+          refusal: "tooManyCredentials",
+        });
       const secret = secrets.generate();
       const credential: StoredCredential = {
         clientId: `${PREFIX}${newId(clock, random)}`,
@@ -125,7 +131,7 @@ export function createProfileCredentials(options: {
       const credential = await credentials.get(clientId);
       // Somebody else's is not found: whose it is, is nobody's business.
       if (credential?.userId !== user.id || !(await credentials.delete(clientId)))
-        throw new OAuthError("not_found", "credential not found");
+        throw new OAuthError("not_found", "credential not found", { refusal: "credentialNotFound" });
     },
 
     async deleteAllOf(user) {

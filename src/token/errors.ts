@@ -30,6 +30,22 @@ const STATUS: Record<OAuthErrorCode, number> = {
   server_error: 500,
 };
 
+/** What people are refused on the pages, which say it in their language (interactive/words). */
+export type Refusal =
+  | "formExpired"
+  | "sessionEnded"
+  | "signInExpired"
+  | "tooManyAttempts"
+  | "wrongPassword"
+  | "passwordsDiffer"
+  | "passwordLength"
+  | "labelLength"
+  | "redirectsNeeded"
+  | "redirectsUnused"
+  | "redirectAddress"
+  | "tooManyCredentials"
+  | "credentialNotFound";
+
 /** RFC 6749 allows printable ASCII without `"` and `\` in a description; it also ends up inside a quoted header value. */
 const describable = (text: string): string => text.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, "?");
 
@@ -38,17 +54,19 @@ export class OAuthError extends Error {
   readonly code: OAuthErrorCode;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
+  readonly refusal: Refusal | null;
 
   constructor(
     code: OAuthErrorCode,
     description: string,
-    details: { status?: number; headers?: Record<string, string> } = {},
+    details: { status?: number; headers?: Record<string, string>; refusal?: Refusal } = {},
   ) {
     super(describable(description));
     this.name = "OAuthError";
     this.code = code;
     this.status = details.status ?? STATUS[code];
     this.headers = details.headers ?? {};
+    this.refusal = details.refusal ?? null;
   }
 
   get body(): { error: OAuthErrorCode; error_description: string } {

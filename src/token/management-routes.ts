@@ -105,8 +105,10 @@ export function managementRoutes(
   app.put("/me/password", async (c) => {
     const change = await body(c, ownPassword);
     const session = await sessionOf(c, service);
-    const changed = await changeOwnPassword(service, c.get("user"), change, addressOf(c, options));
-    // The browser that asks stays signed in, where it was.
+    const { claims } = await service.tooling.authorize(c.req.header("Authorization"), PLATFORM_SCOPE);
+    // The page that asks goes on, and the browser that asks stays signed in, where it was.
+    const grant = typeof claims.grant_id === "string" ? claims.grant_id : undefined;
+    const changed = await changeOwnPassword(service, c.get("user"), change, addressOf(c, options), grant);
     if (session?.user.id === changed.id) await startSession(c, service, changed);
     return done(c);
   });

@@ -4,10 +4,8 @@
  */
 export interface OwnPage {
   readonly clientId: string;
-  /** What the sign-in page calls it. */
-  readonly label: string;
   /** Where it lies at the issuer; also where codes are sent. */
   readonly path: string;
 }
 
-export const OPERATOR_PAGE: OwnPage = { clientId: "vivavoce-operator", label: "the operator view", path: "/operator/" };
+export const OPERATOR_PAGE: OwnPage = { clientId: "vivavoce-operator", path: "/operator/" };

@@ -3,19 +3,23 @@ import { OAuthError } from "./errors.js";
 import type { TokenService } from "./service.js";
 import type { User } from "./users.js";
 
-/** A user's own password, for who knows the current one. Signs out every browser; the one that asks is signed in again by its caller. */
+/**
+ * A user's own password, for who knows the current one. Signs out every browser and ends every token but those of `keptGrant`; the browser
+ * that asks is signed in again by its caller.
+ */
 export async function changeOwnPassword(
   { users, throttle, audit }: Pick<TokenService, "users" | "throttle" | "audit">,
   { name }: User,
   change: { readonly current: string; readonly password: string },
   address: string,
+  keptGrant?: string,
 ): Promise<User> {
   const known = await throttled(throttle, `user ${name}`, address, () => users.authenticate(name, change.current), {
     countFirst: true,
   });
   if (!known) {
     audit({ event: "sign-in-refused", user: name, address });
-    throw new OAuthError("access_denied", "The current password is wrong.");
+    throw new OAuthError("access_denied", "The current password is wrong.", { refusal: "wrongPassword" });
   }
-  return users.change(name, { password: change.password });
+  return users.change(name, { password: change.password }, keptGrant);
 }

@@ -68,6 +68,7 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
   function refuse(waitMs: number): never {
     throw new OAuthError("temporarily_unavailable", "too many failed attempts, try again later", {
       headers: { "Retry-After": String(Math.ceil(waitMs / 1000)) },
+      refusal: "tooManyAttempts",
     });
   }
 

@@ -2,20 +2,26 @@
 import type { KnownClient } from "./client-authentication.js";
 import { OAuthError } from "./errors.js";
 import type { TokenService } from "./service.js";
-import type { VerifiedToken } from "./verify.js";
+import { userOfToken } from "./tooling-user.js";
+import type { VerifiedToken, Verifier } from "./verify.js";
 
-type Service = Pick<TokenService, "runtime" | "tooling" | "revocations">;
+type Service = Pick<TokenService, "runtime" | "tooling" | "revocations" | "userOf" | "documents">;
 
 /** A token of ours that is valid now; `null` for everything else. */
 async function validToken(service: Service, token: string): Promise<VerifiedToken | null> {
-  for (const verifier of [service.runtime, service.tooling]) {
-    try {
-      return await verifier.verify(token);
-    } catch (error) {
-      if (!(error instanceof OAuthError) || error.status >= 500) throw error;
-    }
+  const runtime = await verified(service.runtime, token);
+  if (runtime) return runtime;
+  const tooling = await verified(service.tooling, token);
+  return tooling && (await userOfToken(service, tooling)) ? tooling : null;
+}
+
+async function verified(verifier: Verifier, token: string): Promise<VerifiedToken | null> {
+  try {
+    return await verifier.verify(token);
+  } catch (error) {
+    if (!(error instanceof OAuthError) || error.status >= 500) throw error;
+    return null;
   }
-  return null;
 }
 
 const owns = (client: KnownClient, token: VerifiedToken): boolean =>

@@ -2,6 +2,7 @@ import { newId } from "./access-token.js";
 import type { Clock, Random } from "./clock.js";
 import { collection, type Documents } from "./documents.js";
 import { OAuthError } from "./errors.js";
+import { endGrantsOf } from "./grants.js";
 import type { Secrets } from "./secret.js";
 
 /** Owners manage applications, clients, secrets and registrations; members have their own credentials only. */
@@ -12,7 +13,7 @@ interface StoredUser {
   readonly name: string;
   readonly role: Role;
   readonly passwordHash: string;
-  /** Sessions from before are over. */
+  /** Sessions and tokens from before are over. */
   readonly passwordSetAt: number;
   readonly disabled: boolean;
   readonly createdAt: number;
@@ -20,6 +21,12 @@ interface StoredUser {
 
 /** A user, without what the password is checked by. */
 export type User = Omit<StoredUser, "passwordHash">;
+
+export interface UserChange {
+  readonly role?: Role;
+  readonly disabled?: boolean;
+  readonly password?: string;
+}
 
 /** People who sign in. */
 export interface Users {
@@ -29,7 +36,8 @@ export interface Users {
   /** Reads all of them: a box has few. */
   byId(id: string): Promise<User | null>;
   list(): Promise<User[]>;
-  change(name: string, change: { role?: Role; disabled?: boolean; password?: string }): Promise<User>;
+  /** A new password ends sessions, codes and tokens of before; not those of `keptGrant`, whose holder knew the old one. */
+  change(name: string, change: UserChange, keptGrant?: string): Promise<User>;
   delete(name: string): Promise<void>;
   /** Refuses the last owner who is not disabled: over the network nobody could make another one after them. */
   assertAnotherOwner(name: string): Promise<void>;
@@ -50,6 +58,7 @@ function checkPassword(password: string): string {
     throw new OAuthError(
       "invalid_request",
       `the password must have ${SHORTEST_PASSWORD} to ${LONGEST_PASSWORD} characters`,
+      { refusal: "passwordLength" },
     );
   }
   return password;
@@ -58,8 +67,8 @@ function checkPassword(password: string): string {
 const view = ({ passwordHash: _, ...user }: StoredUser): User => user;
 
 export function createUsers(options: { documents: Documents; clock: Clock; random: Random; secrets: Secrets }): Users {
-  const { clock, random, secrets } = options;
-  const users = collection<StoredUser>(options.documents, "token.users");
+  const { documents, clock, random, secrets } = options;
+  const users = collection<StoredUser>(documents, "token.users");
 
   return {
     async assertAnotherOwner(name) {
@@ -99,7 +108,7 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
 
     list: async () => (await users.list()).map(view).sort((a, b) => a.name.localeCompare(b.name)),
 
-    async change(name, { role, disabled, password }) {
+    async change(name, { role, disabled, password }, keptGrant) {
       if (role !== undefined && role !== "owner" && role !== "member")
         throw new OAuthError("invalid_request", "role must be owner or member");
       const passwordHash = password === undefined ? undefined : await secrets.hash(checkPassword(password), "chosen");
@@ -115,6 +124,7 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
         return changed;
       });
       if (!changed) throw new OAuthError("not_found", "user not found");
+      if (passwordHash) await endGrantsOf(documents, changed.id, keptGrant ?? null);
       return view(changed);
     },
 

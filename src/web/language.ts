@@ -1,16 +1,4 @@
-/** The languages that the page and the operator view speak, and which of them a browser asks for. */
-export const languageNames = ["en", "de", "es", "fr", "pt", "zh"] as const;
-export type Language = (typeof languageNames)[number];
-
-/** "de-AT" is spoken as "de"; English where none of them is spoken. */
-export function languageFor(wanted: readonly string[]): Language {
-  const tags = wanted.map((tag) => tag.toLowerCase().split("-")[0]);
-  for (const tag of tags) {
-    const spoken = languageNames.find((name) => name === tag);
-    if (spoken) return spoken;
-  }
-  return "en";
-}
+import { type Language, languageFor } from "../languages.js";
 
 /** Of the page: nobody reads it outside of one. */
 export const language: Language = typeof document === "undefined" ? "en" : languageFor(navigator.languages);

@@ -1,5 +1,6 @@
 /** Every word that the page says, in the first of the browser's languages that it speaks. */
-import { type Language, language } from "./language.js";
+import type { Language } from "../languages.js";
+import { language } from "./language.js";
 import { de } from "./words/de.js";
 import { en, type Words } from "./words/en.js";
 import { es } from "./words/es.js";

@@ -19,7 +19,7 @@ const allowed: Record<string, readonly string[]> = {
   store: ["engine/port", "contract"],
   voiceprint: ["contract"],
   processor: ["voiceprint", "contract", "engine/port", "audio/port", "store/port"],
-  token: ["contract", "store/port", "engagement"],
+  token: ["contract", "store/port", "engagement", "./languages"],
   engagement: ["contract", "store/port", "token"],
   telephony: ["contract", "server/live-messages"],
   client: ["contract", "token/cache", "voiceprint/configuration-set", "./voiceprints"],

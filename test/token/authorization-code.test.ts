@@ -353,6 +353,72 @@ describe("authorization code with PKCE", () => {
     expect((await me(access_token)).status).toBe(401);
   });
 
+  describe("after the password was set again", () => {
+    const next = "another password";
+    const introspected = async (token: string, id = clientId, password = secret) =>
+      (await box.fetch("/oauth2/introspect", form(basic(id, password), { token }))).json();
+    const authorized = (token: string, init: RequestInit = {}) => ({
+      ...init,
+      headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+    });
+
+    test("sessions, codes and tokens of before open nothing; those of after do, in the same second", async () => {
+      const olga = (await box.service.users.find("olga"))!;
+      const robot = await box.service.credentials.create(olga, { kind: "service", label: "robot" });
+      const robotToken = async () => {
+        const { credential, secret: key } = robot;
+        const init = form(basic(credential.clientId, key), { grant_type: "client_credentials", scope: "platform-api" });
+        return ((await (await box.fetch("/oauth2/token", init)).json()) as { access_token: string }).access_token;
+      };
+      const browser = new Browser(box);
+      const { access_token } = await redeem(await allow(browser));
+      const pending = await allow(new Browser(box));
+      const served = await robotToken();
+      for (const token of [access_token, served]) expect((await me(token)).status).toBe(200);
+      expect(await introspected(access_token)).toMatchObject({ active: true });
+
+      advance(box, 1);
+      await box.service.users.change("olga", { password: next });
+      for (const token of [access_token, served])
+        expect(await (await me(token)).json()).toMatchObject({
+          error: "invalid_token",
+          error_description: "the token was revoked",
+        });
+      expect(await introspected(access_token)).toEqual({ active: false });
+      expect(await introspected(served, robot.credential.clientId, robot.secret)).toEqual({ active: false });
+      await expect(redeem(pending)).rejects.toMatchObject({ error: "invalid_grant" });
+      expect((await browser.go("/profile")).url.pathname).toBe("/sign-in");
+
+      expect((await me(await robotToken())).status).toBe(200);
+      const again = await browser.go(authorizeUrl());
+      const consent = await browser.submit(again.text, { name: "olga", password: next });
+      const renewed = await redeem((await browser.submit(consent.text, { action: "allow" })).url);
+      expect((await me(renewed.access_token)).status).toBe(200);
+    });
+
+    test("who changes it with the current one goes on; another user, and a change of role, end nothing", async () => {
+      const mia = await box.service.users.create({ name: "mia", role: "member", password: PASSWORD });
+      const other = await redeem(await allow());
+      const asking = await redeem(await allow());
+      advance(box, 1);
+      const change = JSON.stringify({ current: PASSWORD, password: next });
+      const init = authorized(asking.access_token, { method: "PUT", body: change });
+      expect((await box.fetch("/management/v1/me/password", init)).status).toBe(204);
+      expect((await me(asking.access_token)).status).toBe(200);
+      expect((await me(other.access_token)).status).toBe(401);
+
+      await box.service.users.change(mia.name, { password: next });
+      await box.service.users.change("olga", { role: "member" });
+      expect((await me(asking.access_token)).status).toBe(200);
+      await box.service.users.change("olga", { role: "owner" });
+      const set = authorized(asking.access_token, { method: "PATCH", body: JSON.stringify({ password: PASSWORD }) });
+      advance(box, 1);
+      // An owner who sets a password, their own too, proves nothing by it.
+      expect((await box.fetch("/management/v1/users/olga", set)).status).toBe(200);
+      expect((await me(asking.access_token)).status).toBe(401);
+    });
+  });
+
   test("keys change between and during authorizations", async () => {
     const browser = new Browser(box);
     const callback = await allow(browser);

@@ -8,6 +8,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createMemoryStore } from "../../src/store/memory.js";
 import { createTokenApp } from "../../src/token/app.js";
+import { languages } from "../../src/token/interactive/strings.js";
 import { createTokenService, type TokenService } from "../../src/token/service.js";
 import { barriersEverywhere, launch } from "../chromium.js";
 
@@ -51,8 +52,8 @@ afterAll(async () => {
 });
 
 /** A fresh browser profile; whatever a page's policy blocks or its console says is a failure. */
-async function newPage(): Promise<{ page: Page; complaints: string[] }> {
-  const page = await (await browser.newContext()).newPage();
+async function newPage(locale = "en-GB"): Promise<{ page: Page; complaints: string[] }> {
+  const page = await (await browser.newContext({ locale })).newPage();
   const complaints: string[] = [];
   page.on("console", (message) => {
     if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) complaints.push(message.text());
@@ -61,10 +62,10 @@ async function newPage(): Promise<{ page: Page; complaints: string[] }> {
   return { page, complaints };
 }
 
-async function signIn(page: Page, password = PASSWORD): Promise<void> {
-  await page.getByLabel("User name").fill("olga");
-  await page.getByLabel("Password").fill(password);
-  await page.getByRole("button", { name: "Sign in" }).click();
+async function signIn(page: Page, password = PASSWORD, { signIn: words } = languages.en): Promise<void> {
+  await page.getByLabel(words.name).fill("olga");
+  await page.getByLabel(words.password).fill(password);
+  await page.getByRole("button", { name: words.action }).click();
 }
 
 /** A click returns before its page is there: what is looked for must be the new page's. */
@@ -206,6 +207,57 @@ describe("in a real browser", () => {
     await page.waitForURL(/error=access_denied/);
     expect(complaints).toEqual([]);
   });
+
+  test.each(["de-AT", "es-MX", "fr-CA", "pt-BR", "zh-TW"])(
+    "sign-in, consent, profile and refusals in %s",
+    { timeout: 180_000 },
+    async (locale) => {
+      const words = languages[locale.slice(0, 2) as keyof typeof languages];
+      const { page, complaints } = await newPage(locale);
+      const isClean = async () => expect(await barriersEverywhere(page)).toEqual([]);
+      const { credential } = await service.credentials.create((await service.users.find("olga"))!, {
+        kind: "user",
+        label: `Console ${locale}`,
+        redirectUris: [callback],
+      });
+      const begin = new URLSearchParams({
+        client_id: credential.clientId,
+        redirect_uri: callback,
+        response_type: "code",
+        scope: "platform-api",
+        code_challenge: await oauth.calculatePKCECodeChallenge(oauth.generateRandomCodeVerifier()),
+        code_challenge_method: "S256",
+      });
+      await page.goto(`${issuer}/oauth2/authorize?${begin}`);
+      await shows(page, words.signIn.title);
+      expect(await page.getAttribute("html", "lang")).toBe(words.locale);
+      await signIn(page, "wrong password", words);
+      await page.getByRole("alert").getByText(words.signIn.wrong).waitFor();
+      await isClean();
+      await signIn(page, PASSWORD, words);
+      await shows(page, words.consent.title);
+      expect(await page.textContent("dl")).toContain(`olga (${words.roles.owner})`);
+      await isClean();
+      await page.getByRole("button", { name: words.consent.allow }).click();
+      await page.waitForURL(`${callback}**`);
+
+      await page.goto(`${issuer}/profile`);
+      await shows(page, words.profile.title);
+      await page.getByLabel(words.profile.label, { exact: true }).fill("x");
+      await page.getByRole("radio", { name: words.profile.user }).check();
+      await page.getByRole("button", { name: words.profile.create }).click();
+      await page.getByRole("alert").getByText(words.refusals.redirectsNeeded).waitFor();
+      await isClean();
+      // What is for those who run the application is told in their language.
+      await page.goto(`${issuer}/oauth2/authorize?client_id=nobody`);
+      await shows(page, words.error.title);
+      expect(await page.getAttribute("main .soft", "lang")).toBe("en");
+      await isClean();
+      await page.goto(`${issuer}/oauth2/interaction/gone`);
+      await page.getByRole("alert").getByText(words.refusals.signInExpired).waitFor();
+      expect(complaints).toEqual([]);
+    },
+  );
 
   test("a page of another origin can neither frame ours nor send our forms", async () => {
     const { page } = await newPage();

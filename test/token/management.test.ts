@@ -103,6 +103,10 @@ describe("service accounts", () => {
     expect(await box.service.users.authenticate("olga", "another password")).not.toBeNull();
     expect(await box.service.users.authenticate("olga", "correct horse battery")).toBeNull();
     expect(await box.service.sessions.find(session.cookie)).toBeNull();
+    // The token ended with the password; the account gets another.
+    expect((await call("GET", "/me")).status).toBe(401);
+    box.advance(3_600_000);
+    expect((await call("GET", "/me")).status).toBe(200);
     for (let i = 0; i < 5; i++) await change(`guess number ${i}`, "another password");
     expect((await change("another password", "yet another one")).status).toBe(429);
   });

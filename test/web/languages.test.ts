@@ -1,6 +1,7 @@
-/** The languages of page and operator view: the right one is chosen, and none says less than another. */
+/** The languages of page, operator view and sign-in: the right one is chosen, and none says less than another. */
 import { describe, expect, test } from "vitest";
-import { languageFor, languageNames } from "../../src/web/language.js";
+import { languageFor, languageNames } from "../../src/languages.js";
+import { languages as tokenLanguages, wordsFor } from "../../src/token/interactive/strings.js";
 import { languages as operatorLanguages } from "../../src/web/operator/strings.js";
 import { languages as pageLanguages } from "../../src/web/strings.js";
 
@@ -10,6 +11,14 @@ test("the first of the browser's languages that the page speaks, else English", 
   expect(languageFor(["zh-Hant-TW"])).toBe("zh");
   expect(languageFor(["constructor", "fi"])).toBe("en");
   expect(languageFor([])).toBe("en");
+});
+
+test("a header's languages, in the order of their weights", () => {
+  const locale = (header?: string) => wordsFor(header).locale;
+  expect(locale("nl, en;q=0.5, fr-CA;q=0.8")).toBe("fr");
+  expect(locale("de-AT,de;q=0.9,en;q=0.8")).toBe("de");
+  expect(locale("de;q=0, zh-TW;q=0.1")).toBe("zh");
+  for (const other of [undefined, "", "*", ";;,=", "de;q=0"]) expect(locale(other)).toBe("en");
 });
 
 /** Every text by its path, functions called with the same names and numbers. */
@@ -26,18 +35,20 @@ function texts(words: object, path = ""): Map<string, string> {
 
 /** What is the same in some languages: names, units, and words that they share with English. */
 const shared = {
+  token: /^(consent\.application|profile\.(clientId|kinds\.service))$/,
   page: /^(title|meters\.(none|decibels)|enroll\.name|verify\.score)$/,
   operator:
     /^(brand|none|about|no|yes|account|load\.(of|p95|median)|(calls|decisions|profiles|sessions|watchlists|models|promises)\.columns\.\d|profiles\.heading|parts\.(profiles|applications|sessions)|applications\.(heading|name|clients|clientColumns\.\d|copy)|profile\.(heardColumns\.\d|revision|tag|listKinds\.group)|session\.(type|audio|risk|checkColumns\.\d|audioColumns\.\d|heardFor\.check)|sessions\.(any|heading)|evaluation\.(cllr|condition|fnmr|between)|promises\.between|pager\.page|names\.(person|authentication|DIGITAL|WEB|IVR|FRAUD|UNCERTAIN))$/,
 };
 
 const others = languageNames.filter((name) => name !== "en");
-const both = others.flatMap((name) => [
+const all = others.flatMap((name) => [
   { name, of: "page", english: texts(pageLanguages.en), own: texts(pageLanguages[name]) } as const,
+  { name, of: "token", english: texts(tokenLanguages.en), own: texts(tokenLanguages[name]) } as const,
   { name, of: "operator", english: texts(operatorLanguages.en), own: texts(operatorLanguages[name]) } as const,
 ]);
 
-describe.each(both)("$of in $name", ({ of, english, own }) => {
+describe.each(all)("$of in $name", ({ of, english, own }) => {
   test("says everything that English says", () => {
     expect([...own.keys()].sort()).toEqual([...english.keys()].sort());
     expect([...own].filter(([, text]) => text.trim() === "")).toEqual([]);

@@ -11,22 +11,28 @@ import type { TokenService } from "../service.js";
 import { type BrowserSession, sameText } from "../sessions.js";
 import { addressOf, type Env, type TransportOptions } from "../transport.js";
 import { normalName, type User } from "../users.js";
-import { consentPage, errorPage, htmlHeaders, profilePage, signInPage } from "./pages.js";
+import { consentPage, errorPage, htmlHeaders, profilePage, signInPage, type Trouble } from "./pages.js";
 import type { AuthorizationFlow, Interaction } from "./provider.js";
 import { cookieOptions, endSession, sessionOf, startSession } from "./session-cookie.js";
+import { type Words, wordsFor } from "./strings.js";
 
 /** Ties the sign-in form to a browser that has no session yet. */
 const FORM_COOKIE = "vivavoce_form";
+
+const wordsOf = (c: Context): Words => wordsFor(c.req.header("Accept-Language"));
+const troubleOf = ({ refusal, message: detail }: OAuthError): Trouble => (refusal ? { refusal } : { detail });
 
 /** Sign-in, consent and profile: plain forms, no script. */
 export function pageRoutes(service: TokenService, flow: AuthorizationFlow, options: TransportOptions): Hono<Env> {
   const app = new Hono<Env>();
 
   app.onError((error, c) => {
-    if (error instanceof OAuthError)
-      return show(c, errorPage(error.message), { status: error.status, headers: { ...error.headers } });
+    if (error instanceof OAuthError) {
+      const { status, headers } = error;
+      return show(c, errorPage(wordsOf(c), troubleOf(error)), { status, headers: { ...headers } });
+    }
     service.audit({ event: "failure", stack: error.stack ?? error.name });
-    return show(c, errorPage("The server failed."), { status: 500 });
+    return show(c, errorPage(wordsOf(c), "failed"), { status: 500 });
   });
 
   const show = (
@@ -51,12 +57,12 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     const own = origin === undefined || origin === service.issuer || origin === new URL(c.req.url).origin;
     const foreign = !own || (site !== undefined && site !== "same-origin");
     if (foreign || !sameText(form.get("form_token") ?? "", formToken)) {
-      throw new OAuthError("access_denied", "This form has expired. Reload the page and try again.");
+      throw new OAuthError("access_denied", "the form has expired", { refusal: "formExpired" });
     }
   }
 
-  /** The user, or the sign-in page's words for why not. */
-  async function signIn(c: Context<Env>): Promise<User | string> {
+  /** `null` where the name or the password is wrong. */
+  async function signIn(c: Context<Env>): Promise<User | null> {
     const form = await readForm(c.req.raw);
     checkForm(c, form, signInToken(c));
     const name = normalName(form.get("name") ?? "");
@@ -70,7 +76,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     );
     if (!user) {
       service.audit({ event: "sign-in-refused", user: (await service.users.find(name))?.name ?? null, address });
-      return "The user name or the password is wrong.";
+      return null;
     }
     await startSession(c, service, user);
     service.audit({ event: "sign-in", user: user.name, address });
@@ -79,7 +85,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
 
   async function signedInForm(c: Context): Promise<{ session: BrowserSession; form: Form }> {
     const session = await sessionOf(c, service);
-    if (!session) throw new OAuthError("access_denied", "Your session has ended. Sign in again.");
+    if (!session) throw new OAuthError("access_denied", "the session has ended", { refusal: "sessionEnded" });
     const form = await readForm(c.req.raw);
     checkForm(c, form, session.formToken);
     return { session, form };
@@ -93,12 +99,11 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     const page = interaction && service.ownPage(interaction.clientId);
     const credential = interaction && !page ? await service.credentials.get(interaction.clientId) : null;
     const found = interaction !== null && interaction.uid === c.req.param("uid");
-    if (found && page) return { ...interaction, clientName: page.label, ownerId: null };
+    if (found && page) return { ...interaction, clientName: wordsOf(c).operatorView, ownerId: null };
     if (!found || !credential) {
-      throw new OAuthError(
-        "invalid_request",
-        "This sign-in has expired or was started in another browser. Start again from the application.",
-      );
+      throw new OAuthError("invalid_request", "the sign-in has expired or was started in another browser", {
+        refusal: "signInExpired",
+      });
     }
     return { ...interaction, clientName: credential.label, ownerId: credential.userId };
   }
@@ -118,16 +123,15 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     const action = `/oauth2/interaction/${interaction.uid}`;
     if (interaction.prompt === "login") {
       if (session && !interaction.signInAgain) return c.redirect(await afterSignIn(c, interaction, session.user), 303);
-      return show(c, signInPage({ action, formToken: signInToken(c), clientName: interaction.clientName }), {
-        formTargets,
-      });
+      const { clientName } = interaction;
+      return show(c, signInPage(wordsOf(c), { action, formToken: signInToken(c), clientName }), { formTargets });
     }
     if (!session || session.user.id !== interaction.accountId)
       return c.redirect(await flow.denied(c.req.raw, "the user signed out"), 303);
     const { user, formToken } = session;
     return show(
       c,
-      consentPage({
+      consentPage(wordsOf(c), {
         action,
         formToken,
         user,
@@ -142,14 +146,14 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     const interaction = await interactionOf(c);
     if (interaction.prompt === "login") {
       const user = await signIn(c);
-      if (typeof user !== "string") return c.redirect(await afterSignIn(c, interaction, user), 303);
+      if (user) return c.redirect(await afterSignIn(c, interaction, user), 303);
       const formTargets = [new URL(interaction.redirectUri).origin];
       const action = `/oauth2/interaction/${interaction.uid}`;
-      return show(
-        c,
-        signInPage({ action, formToken: signInToken(c), clientName: interaction.clientName, trouble: user }),
-        { status: 401, formTargets },
-      );
+      const { clientName } = interaction;
+      return show(c, signInPage(wordsOf(c), { action, formToken: signInToken(c), clientName, isWrong: true }), {
+        status: 401,
+        formTargets,
+      });
     }
     const { session, form } = await signedInForm(c);
     const allowed =
@@ -164,12 +168,13 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
 
   // Profile: a user's own credentials.
 
-  app.get("/sign-in", (c) => show(c, signInPage({ action: "/sign-in", formToken: signInToken(c) })));
+  app.get("/sign-in", (c) => show(c, signInPage(wordsOf(c), { action: "/sign-in", formToken: signInToken(c) })));
 
   app.post("/sign-in", async (c) => {
     const user = await signIn(c);
-    if (typeof user !== "string") return c.redirect("/profile", 303);
-    return show(c, signInPage({ action: "/sign-in", formToken: signInToken(c), trouble: user }), { status: 401 });
+    if (user) return c.redirect("/profile", 303);
+    const form = { action: "/sign-in", formToken: signInToken(c), isWrong: true };
+    return show(c, signInPage(wordsOf(c), form), { status: 401 });
   });
 
   app.post("/sign-out", async (c) => {
@@ -181,13 +186,18 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
   async function profile(
     c: Context,
     { user, formToken }: BrowserSession,
-    extra: { created?: { clientId: string; secret: string }; done?: string; trouble?: string; status?: number } = {},
+    extra: {
+      created?: { clientId: string; secret: string };
+      isChanged?: boolean;
+      trouble?: Trouble;
+      status?: number;
+    } = {},
   ): Promise<Response> {
     const { status = 200, ...shown } = extra;
     const operator = user.role === "owner" ? service.ownPage(OPERATOR_PAGE.clientId) : null;
     const credentials = await service.credentials.ofUser(user);
     const operatorPath = operator ? { operatorPath: operator.path } : {};
-    return show(c, profilePage({ user, formToken, credentials, ...operatorPath, ...shown }), { status });
+    return show(c, profilePage(wordsOf(c), { user, formToken, credentials, ...operatorPath, ...shown }), { status });
   }
 
   app.get("/profile", async (c) => {
@@ -201,7 +211,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
       return await work();
     } catch (error) {
       if (error instanceof OAuthError && error.status < 500)
-        return profile(c, session, { trouble: error.message, status: error.status });
+        return profile(c, session, { trouble: troubleOf(error), status: error.status });
       throw error;
     }
   }
@@ -224,10 +234,10 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     const [current, password] = [form.get("current") ?? "", form.get("password") ?? ""];
     return orTrouble(c, session, async () => {
       if (password !== (form.get("repeated") ?? ""))
-        throw new OAuthError("invalid_request", "The new password and its repetition differ.");
+        throw new OAuthError("invalid_request", "the passwords differ", { refusal: "passwordsDiffer" });
       const user = await changeOwnPassword(service, session.user, { current, password }, addressOf(c, options));
       const renewed = await startSession(c, service, user);
-      return profile(c, renewed, { done: "Your password is changed. Other browsers are signed out." });
+      return profile(c, renewed, { isChanged: true });
     });
   });
 

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
 import type { ProfileCredential } from "../credentials.js";
+import type { Refusal } from "../errors.js";
 import type { User } from "../users.js";
+import type { Words } from "./strings.js";
 
 type Html = ReturnType<typeof html>;
 
@@ -40,6 +42,9 @@ button.main { border-color: transparent; background: var(--accent); color: var(-
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; border-radius: 6px; }
 a { color: var(--accent); font-weight: 600; }
 code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.875rem; overflow-wrap: anywhere; }
+dl { display: grid; grid-template-columns: auto 1fr; gap: 0.35rem 1rem; margin: 1rem 0 0; }
+dt { color: var(--soft); }
+dd { margin: 0; overflow-wrap: anywhere; }
 ul { margin: 0; padding: 0; list-style: none; }
 li { padding: 0.75rem 0; border-top: 1px solid var(--line); }
 li:first-child { border-top: 0; }
@@ -67,112 +72,129 @@ const LOGO = raw(
   '<svg viewBox="0 0 28 28" aria-hidden="true"><path d="M4.3 12.3v3.4M9.3 8.8v10.4M14.3 5.3v17.4M19.3 9.3v9.4M24.3 11.8v4.4" fill="none" stroke="currentColor" stroke-linecap="round" stroke-width="2.6"/></svg>',
 );
 
+/** What was refused, in words for people; or a detail for those who run the application, in English. */
+export type Trouble = { readonly refusal: Refusal } | { readonly detail: string };
+
 /** `small`: a form and no more. */
-const page = (title: string, body: Html | Html[], width: "small" | "wide" = "small"): string =>
+const page = (words: Words, title: string, body: Html | Html[], width: "small" | "wide" = "small"): string =>
   String(
     html`<!doctype html>
-<html lang="en">
+<html lang="${words.locale}">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title} · vivavoce</title><style>${raw(STYLE)}</style></head>
 <body class="${width}"><header>${LOGO}vivavoce</header><main><h1>${title}</h1>${body}</main></body>
 </html>`,
   );
 
-const trouble = (text: string | undefined): Html | "" =>
-  text ? html`<p class="trouble" role="alert">${text}</p>` : "";
+const alert = (text: string): Html => html`<p class="trouble" role="alert">${text}</p>`;
 
-export const errorPage = (text: string): string =>
-  page("Something went wrong", html`<p class="trouble" role="alert">${text}</p>`);
+const troubled = (words: Words, trouble: Trouble): Html =>
+  "refusal" in trouble
+    ? alert(words.refusals[trouble.refusal])
+    : html`${alert(words.error.refused)}<p class="soft" lang="en">${trouble.detail}</p>`;
 
-export const signInPage = (options: {
-  action: string;
-  formToken: string;
-  trouble?: string;
-  clientName?: string;
-}): string =>
-  page(
-    "Sign in",
-    html`${options.clientName ? html`<p>to go on to <strong>${options.clientName}</strong></p>` : ""}${trouble(options.trouble)}
+export const errorPage = (words: Words, trouble: Trouble | "failed"): string =>
+  page(words, words.error.title, trouble === "failed" ? alert(words.error.failed) : troubled(words, trouble));
+
+export const signInPage = (
+  words: Words,
+  options: { action: string; formToken: string; isWrong?: boolean; clientName?: string },
+): string => {
+  const { title, goingOnTo, name, password, action, wrong } = words.signIn;
+  return page(
+    words,
+    title,
+    html`${options.clientName ? html`<p>${goingOnTo} <strong>${options.clientName}</strong></p>` : ""}${options.isWrong ? alert(wrong) : ""}
 <section><form method="post" action="${options.action}">
 <input type="hidden" name="form_token" value="${options.formToken}">
-<label for="name">User name</label><input id="name" name="name" type="text" autocomplete="username" autocapitalize="none" required autofocus>
-<label for="password">Password</label><input id="password" name="password" type="password" autocomplete="current-password" required>
-<button class="main" type="submit" name="action" value="sign-in">Sign in</button>
+<label for="name">${name}</label><input id="name" name="name" type="text" autocomplete="username" autocapitalize="none" required autofocus>
+<label for="password">${password}</label><input id="password" name="password" type="password" autocomplete="current-password" required>
+<button class="main" type="submit" name="action" value="sign-in">${action}</button>
 </form></section>`,
   );
+};
 
-export const consentPage = (options: {
-  action: string;
-  formToken: string;
-  user: User;
-  clientName: string;
-  redirectUri: string;
-}): string =>
-  page(
-    "Allow access",
-    html`<section><p>You are signed in as <strong>${options.user.name}</strong>.</p>
-<p><strong>${options.clientName}</strong> asks to use the management interface (<code>platform-api</code>) in your name for one hour, with your permissions (<strong>${options.user.role}</strong>).</p>
-<p>You will go on to <code>${new URL(options.redirectUri).origin}</code>.</p>
+export const consentPage = (
+  words: Words,
+  options: { action: string; formToken: string; user: User; clientName: string; redirectUri: string },
+): string => {
+  const { title, asked, application, user, target, allow, deny } = words.consent;
+  return page(
+    words,
+    title,
+    html`<section><p>${asked}</p>
+<dl><dt>${application}</dt><dd><strong>${options.clientName}</strong></dd>
+<dt>${user}</dt><dd><strong>${options.user.name}</strong> (${words.roles[options.user.role]})</dd>
+<dt>${target}</dt><dd><code>${new URL(options.redirectUri).origin}</code></dd></dl>
 <form method="post" action="${options.action}">
 <input type="hidden" name="form_token" value="${options.formToken}">
-<button class="main" type="submit" name="action" value="allow">Allow</button>
-<button type="submit" name="action" value="deny">Deny</button>
+<button class="main" type="submit" name="action" value="allow">${allow}</button>
+<button type="submit" name="action" value="deny">${deny}</button>
 </form></section>`,
   );
+};
 
-const credentialRow = (credential: ProfileCredential, formToken: string): Html =>
+const credentialRow = ({ profile }: Words, credential: ProfileCredential, formToken: string): Html =>
   html`<li class="row">
-<div><strong>${credential.label}</strong>, <span class="soft">${credential.kind === "service" ? "service account" : "user account"}</span><br><code>${credential.clientId}</code>${credential.redirectUris.map((uri) => html`<br><code>${uri}</code>`)}</div>
-<form method="post" action="/profile/credentials/delete"><input type="hidden" name="form_token" value="${formToken}"><input type="hidden" name="client_id" value="${credential.clientId}"><button type="submit" aria-label="Delete ${credential.label}">Delete</button></form>
+<div><strong>${credential.label}</strong>, <span class="soft">${profile.kinds[credential.kind]}</span><br><code>${credential.clientId}</code>${credential.redirectUris.map((uri) => html`<br><code>${uri}</code>`)}</div>
+<form method="post" action="/profile/credentials/delete"><input type="hidden" name="form_token" value="${formToken}"><input type="hidden" name="client_id" value="${credential.clientId}"><button type="submit" aria-label="${profile.deleteOf(credential.label)}">${profile.delete}</button></form>
 </li>`;
 
-export const profilePage = (options: {
-  user: User;
-  formToken: string;
-  credentials: readonly ProfileCredential[];
-  /** The operator view of this box, where it has one and the user may see it. */
-  operatorPath?: string;
-  created?: { clientId: string; secret: string };
-  done?: string;
-  trouble?: string;
-}): string =>
-  page(
-    "Profile",
-    html`${trouble(options.trouble)}
-${options.done ? html`<p class="secret" role="status">${options.done}</p>` : ""}
+export const profilePage = (
+  words: Words,
+  options: {
+    user: User;
+    formToken: string;
+    credentials: readonly ProfileCredential[];
+    /** The operator view of this box, where it has one and the user may see it. */
+    operatorPath?: string;
+    created?: { clientId: string; secret: string };
+    /** The password was changed just now. */
+    isChanged?: boolean;
+    trouble?: Trouble;
+  },
+): string => {
+  const { profile, password } = words;
+  const { user, formToken, credentials, operatorPath, created } = options;
+  return page(
+    words,
+    profile.title,
+    html`${options.trouble ? troubled(words, options.trouble) : ""}
+${options.isChanged ? html`<p class="secret" role="status">${password.changed}</p>` : ""}
 ${
-  options.created
-    ? html`<div class="secret" role="status"><p>Keep this secret now: it is not shown again.</p><p>Client ID <code id="client-id">${options.created.clientId}</code></p><p>Client secret <code id="client-secret">${options.created.secret}</code></p></div>`
+  created
+    ? html`<div class="secret" role="status"><p>${profile.secretOnce}</p><p>${profile.clientId} <code id="client-id">${created.clientId}</code></p><p>${profile.clientSecret} <code id="client-secret">${created.secret}</code></p></div>`
     : ""
 }
-<section class="row"><p>Signed in as <strong>${options.user.name}</strong> (${options.user.role}).${options.operatorPath ? html` <a href="${options.operatorPath}">Operator view</a>` : ""}</p>
-<form method="post" action="/sign-out"><input type="hidden" name="form_token" value="${options.formToken}"><button type="submit">Sign out</button></form></section>
-<section><h2>Your credentials</h2>
-<p class="soft">For programs that use the management interface in your name.</p>
+<section class="row"><p>${profile.signedInAs} <strong>${user.name}</strong> (${words.roles[user.role]}).${operatorPath ? html` <a href="${operatorPath}">${profile.operatorView}</a>` : ""}</p>
+<form method="post" action="/sign-out"><input type="hidden" name="form_token" value="${formToken}"><button type="submit">${profile.signOut}</button></form></section>
+<section><h2>${profile.credentials}</h2>
+<p class="soft">${profile.credentialsNote}</p>
 ${
-  options.credentials.length === 0
-    ? html`<p>None yet.</p>`
-    : html`<ul>${options.credentials.map((credential) => credentialRow(credential, options.formToken))}</ul>`
+  credentials.length === 0
+    ? html`<p>${profile.none}</p>`
+    : html`<ul>${credentials.map((credential) => credentialRow(words, credential, formToken))}</ul>`
 }</section>
-<section><h2>New credential</h2>
+<section><h2>${profile.newCredential}</h2>
 <form method="post" action="/profile/credentials">
-<input type="hidden" name="form_token" value="${options.formToken}">
-<label for="label">Label</label><input id="label" name="label" type="text" maxlength="128" required>
-<fieldset><legend>Use</legend>
-<label><input type="radio" name="kind" value="service" checked> Service account (client credentials)</label>
-<label><input type="radio" name="kind" value="user"> User account (authorization code)</label>
+<input type="hidden" name="form_token" value="${formToken}">
+<label for="label">${profile.label}</label><input id="label" name="label" type="text" maxlength="128" required>
+<fieldset><legend>${profile.use}</legend>
+<label><input type="radio" name="kind" value="service" checked> ${profile.service}</label>
+<label><input type="radio" name="kind" value="user"> ${profile.user}</label>
 </fieldset>
-<label for="redirect-uris">Redirect addresses, one on each line (user account)</label><textarea id="redirect-uris" name="redirect_uris" rows="3"></textarea>
-<button class="main" type="submit">Create</button>
+<label for="redirect-uris">${profile.redirectUris}</label><textarea id="redirect-uris" name="redirect_uris" rows="3"></textarea>
+<button class="main" type="submit">${profile.create}</button>
 </form></section>
-<section><h2>Change your password</h2>
-<p class="soft">At least 10 characters. Other browsers are signed out.</p>
+<section><h2>${password.heading}</h2>
+<p class="soft">${password.note}</p>
 <form method="post" action="/profile/password">
-<input type="hidden" name="form_token" value="${options.formToken}">
-<input type="text" name="username" autocomplete="username" value="${options.user.name}" hidden>
-<label for="current">Current password</label><input id="current" name="current" type="password" autocomplete="current-password" required>
-<label for="new-password">New password</label><input id="new-password" name="password" type="password" autocomplete="new-password" minlength="10" maxlength="256" required>
-<label for="repeated">New password again</label><input id="repeated" name="repeated" type="password" autocomplete="new-password" minlength="10" maxlength="256" required>
-<button class="main" type="submit">Change password</button>
+<input type="hidden" name="form_token" value="${formToken}">
+<input type="text" name="username" autocomplete="username" value="${user.name}" hidden>
+<label for="current">${password.current}</label><input id="current" name="current" type="password" autocomplete="current-password" required>
+<label for="new-password">${password.chosen}</label><input id="new-password" name="password" type="password" autocomplete="new-password" minlength="10" maxlength="256" required>
+<label for="repeated">${password.repeated}</label><input id="repeated" name="repeated" type="password" autocomplete="new-password" minlength="10" maxlength="256" required>
+<button class="main" type="submit">${password.action}</button>
 </form></section>`,
     "wide",
   );
+};

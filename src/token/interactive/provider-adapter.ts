@@ -7,8 +7,6 @@ interface GrantMembers {
   readonly members: readonly { readonly model: string; readonly id: string }[];
 }
 
-export const GRANTS = "oidc.Grant";
-
 /**
  * What the library keeps (sessions, codes, grants), in the store's documents; clients are the profile credentials and our own pages.
  * `grantSeconds` is how long a grant lives.
@@ -68,7 +66,7 @@ export function createAdapterFactory(
     ...stored("Client"),
     async find(id) {
       const page = options.ownPage(id);
-      if (page) return client(page.clientId, page.label, [issuer + page.path]);
+      if (page) return client(page.clientId, page.clientId, [issuer + page.path]);
       const credential = await credentials.get(id);
       return credential?.kind === "user"
         ? client(credential.clientId, credential.label, credential.redirectUris)

@@ -10,7 +10,8 @@ import type { TokenService } from "../service.js";
 import type { Env } from "../transport.js";
 import { answerOf, nodePair } from "./node-bridge.js";
 import { errorPage, htmlHeaders } from "./pages.js";
-import { createAdapterFactory, GRANTS } from "./provider-adapter.js";
+import { createAdapterFactory } from "./provider-adapter.js";
+import { wordsFor } from "./strings.js";
 
 const INTERACTION_S = 600;
 const CODE_S = 60;
@@ -40,7 +41,6 @@ export interface AuthorizationFlow {
   signedInToOwnPage(request: Request, userId: string): Promise<string>;
   consented(request: Request, userId: string): Promise<string>;
   denied(request: Request, description: string): Promise<string>;
-  grantStands(grantId: string): Promise<boolean>;
 }
 
 type Library = typeof import("oidc-provider");
@@ -161,7 +161,9 @@ async function createProvider(service: TokenService): Promise<Provider> {
     renderError: (ctx, out) => {
       ctx.type = "html";
       ctx.set(htmlHeaders());
-      ctx.body = errorPage(String(out.error_description ?? out.error));
+      ctx.body = errorPage(wordsFor(ctx.get("Accept-Language")), {
+        detail: String(out.error_description ?? out.error),
+      });
     },
   });
 }
@@ -287,7 +289,5 @@ export function createAuthorizationFlow(service: TokenService): AuthorizationFlo
         { mergeWithLastSubmission: false },
       );
     },
-
-    grantStands: async (grantId) => (await service.documents.get(GRANTS, grantId)) !== null,
   };
 }

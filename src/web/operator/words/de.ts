@@ -41,7 +41,7 @@ export const de: Words = {
     changePassword: "Passwort ändern",
     current: "Bisheriges Passwort",
     password: "Neues Passwort",
-    passwordHint: "Mindestens 10 Zeichen. Andere Browser werden abgemeldet.",
+    passwordHint: "Mindestens 10 Zeichen. Andere Browser werden abgemeldet, und Tokens in Ihrem Namen enden.",
     repeated: "Neues Passwort noch einmal",
     differ: "Das neue Passwort und seine Wiederholung sind verschieden.",
     changed: "Ihr Passwort ist geändert.",

@@ -42,7 +42,7 @@ export const en = {
     changePassword: "Change password",
     current: "Current password",
     password: "New password",
-    passwordHint: "At least 10 characters. Other browsers are signed out.",
+    passwordHint: "At least 10 characters. Other browsers are signed out, and tokens in your name end.",
     repeated: "New password again",
     differ: "The new password and its repetition differ.",
     changed: "Your password is changed.",

@@ -41,7 +41,8 @@ export const es: Words = {
     changePassword: "Cambiar contraseña",
     current: "Contraseña actual",
     password: "Contraseña nueva",
-    passwordHint: "Al menos 10 caracteres. En los demás navegadores se cierra la sesión.",
+    passwordHint:
+      "Al menos 10 caracteres. En los demás navegadores se cierra la sesión, y los tokens en su nombre terminan.",
     repeated: "Contraseña nueva otra vez",
     differ: "La contraseña nueva y su repetición son distintas.",
     changed: "Su contraseña ha cambiado.",

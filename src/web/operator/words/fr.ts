@@ -41,7 +41,8 @@ export const fr: Words = {
     changePassword: "Changer le mot de passe",
     current: "Mot de passe actuel",
     password: "Nouveau mot de passe",
-    passwordHint: "Au moins 10 caractères. Les autres navigateurs sont déconnectés.",
+    passwordHint:
+      "Au moins 10 caractères. Les autres navigateurs sont déconnectés, et les jetons en votre nom prennent fin.",
     repeated: "Nouveau mot de passe, encore une fois",
     differ: "Le nouveau mot de passe et sa répétition diffèrent.",
     changed: "Votre mot de passe est changé.",

@@ -41,7 +41,7 @@ export const pt: Words = {
     changePassword: "Mudar a senha",
     current: "Senha atual",
     password: "Nova senha",
-    passwordHint: "Pelo menos 10 caracteres. Os outros navegadores saem da sessão.",
+    passwordHint: "Pelo menos 10 caracteres. Os outros navegadores saem da sessão, e os tokens em seu nome terminam.",
     repeated: "Nova senha outra vez",
     differ: "A nova senha e a sua repetição são diferentes.",
     changed: "A sua senha foi mudada.",

@@ -41,7 +41,7 @@ export const zh: Words = {
     changePassword: "更改密码",
     current: "当前密码",
     password: "新密码",
-    passwordHint: "至少 10 个字符。其他浏览器将退出登录。",
+    passwordHint: "至少 10 个字符。其他浏览器将退出登录，以您的名义颁发的令牌将失效。",
     repeated: "再次输入新密码",
     differ: "两次输入的新密码不同。",
     changed: "您的密码已更改。",

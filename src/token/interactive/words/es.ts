@@ -1,0 +1,85 @@
+import type { Words } from "./en.js";
+
+export const es: Words = {
+  locale: "es",
+  roles: { owner: "propietario", member: "miembro" },
+  operatorView: "la vista del operador",
+
+  signIn: {
+    title: "Iniciar sesión",
+    goingOnTo: "Para continuar en",
+    name: "Nombre de usuario",
+    password: "Contraseña",
+    action: "Iniciar sesión",
+    wrong: "El nombre de usuario o la contraseña son incorrectos.",
+  },
+
+  consent: {
+    title: "Permitir el acceso",
+    asked:
+      "Una aplicación pide usar la interfaz de administración (platform-api) en su nombre durante una hora, con sus permisos.",
+    application: "Aplicación",
+    user: "Su nombre",
+    target: "Continuará en",
+    allow: "Permitir",
+    deny: "Denegar",
+  },
+
+  profile: {
+    title: "Perfil",
+    signedInAs: "Sesión de",
+    operatorView: "Vista del operador",
+    signOut: "Cerrar sesión",
+    credentials: "Sus credenciales",
+    credentialsNote: "Para programas que usan la interfaz de administración en su nombre.",
+    none: "Todavía ninguna.",
+    kinds: { service: "cuenta de servicio", user: "cuenta de usuario" },
+    delete: "Eliminar",
+    deleteOf: (label) => `Eliminar ${label}`,
+    newCredential: "Nueva credencial",
+    label: "Etiqueta",
+    use: "Uso",
+    service: "Cuenta de servicio (credenciales de cliente)",
+    user: "Cuenta de usuario (código de autorización)",
+    redirectUris: "Direcciones de retorno, una por línea (cuenta de usuario)",
+    create: "Crear",
+    secretOnce: "Guarde este secreto ahora: no se vuelve a mostrar.",
+    clientId: "ID de cliente",
+    clientSecret: "Secreto de cliente",
+  },
+
+  password: {
+    heading: "Cambiar su contraseña",
+    note: "Al menos 10 caracteres. En los demás navegadores se cierra la sesión, y los tokens en su nombre terminan.",
+    current: "Contraseña actual",
+    chosen: "Contraseña nueva",
+    repeated: "Contraseña nueva otra vez",
+    action: "Cambiar contraseña",
+    changed:
+      "Su contraseña ha cambiado. En los demás navegadores se ha cerrado la sesión, y los tokens en su nombre han terminado.",
+  },
+
+  error: {
+    title: "Algo ha fallado",
+    failed: "El servidor ha fallado.",
+    refused: "No se puede responder a esta petición. Dígaselo a quienes llevan la aplicación desde la que ha venido:",
+  },
+
+  refusals: {
+    formExpired: "Este formulario ha caducado. Recargue la página e inténtelo de nuevo.",
+    sessionEnded: "Su sesión ha terminado. Inicie sesión de nuevo.",
+    signInExpired:
+      "Este inicio de sesión ha caducado o empezó en otro navegador. Empiece de nuevo desde la aplicación.",
+    tooManyAttempts: "Demasiados intentos fallidos. Inténtelo más tarde.",
+    wrongPassword: "La contraseña actual es incorrecta.",
+    passwordsDiffer: "La contraseña nueva y su repetición son distintas.",
+    passwordLength: "La contraseña debe tener de 10 a 256 caracteres.",
+    labelLength: "La etiqueta debe tener de 1 a 128 caracteres.",
+    redirectsNeeded: "Una cuenta de usuario necesita de 1 a 10 direcciones de retorno.",
+    redirectsUnused: "Una cuenta de servicio no puede tener direcciones de retorno.",
+    redirectAddress:
+      "Una dirección de retorno debe ser absoluta, sin fragmento, comodín ni nombre de usuario, y https (http solo en este equipo).",
+    tooManyCredentials: "Un usuario puede tener como máximo 50 credenciales. Elimine una primero.",
+    credentialNotFound: "Esta credencial ya no existe.",
+  },
+};

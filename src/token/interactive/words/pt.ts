@@ -1,0 +1,83 @@
+import type { Words } from "./en.js";
+
+export const pt: Words = {
+  locale: "pt",
+  roles: { owner: "proprietário", member: "membro" },
+  operatorView: "a visão do operador",
+
+  signIn: {
+    title: "Entrar",
+    goingOnTo: "Para continuar em",
+    name: "Nome de usuário",
+    password: "Senha",
+    action: "Entrar",
+    wrong: "O nome de usuário ou a senha está errado.",
+  },
+
+  consent: {
+    title: "Permitir o acesso",
+    asked:
+      "Uma aplicação pede para usar a interface de gestão (platform-api) em seu nome durante uma hora, com as suas permissões.",
+    application: "Aplicação",
+    user: "O seu nome",
+    target: "Você continua em",
+    allow: "Permitir",
+    deny: "Negar",
+  },
+
+  profile: {
+    title: "Perfil",
+    signedInAs: "Sessão de",
+    operatorView: "Visão do operador",
+    signOut: "Sair",
+    credentials: "As suas credenciais",
+    credentialsNote: "Para programas que usam a interface de gestão em seu nome.",
+    none: "Ainda nenhuma.",
+    kinds: { service: "conta de serviço", user: "conta de usuário" },
+    delete: "Apagar",
+    deleteOf: (label) => `Apagar ${label}`,
+    newCredential: "Nova credencial",
+    label: "Rótulo",
+    use: "Uso",
+    service: "Conta de serviço (credenciais de cliente)",
+    user: "Conta de usuário (código de autorização)",
+    redirectUris: "Endereços de retorno, um por linha (conta de usuário)",
+    create: "Criar",
+    secretOnce: "Guarde este segredo agora: não será mostrado de novo.",
+    clientId: "ID do cliente",
+    clientSecret: "Segredo do cliente",
+  },
+
+  password: {
+    heading: "Mudar a sua senha",
+    note: "Pelo menos 10 caracteres. Os outros navegadores saem da sessão, e os tokens em seu nome terminam.",
+    current: "Senha atual",
+    chosen: "Nova senha",
+    repeated: "Nova senha outra vez",
+    action: "Mudar a senha",
+    changed: "A sua senha foi mudada. Os outros navegadores saíram da sessão, e os tokens em seu nome terminaram.",
+  },
+
+  error: {
+    title: "Algo deu errado",
+    failed: "O servidor falhou.",
+    refused: "Este pedido não pode ser respondido. Diga a quem opera a aplicação de onde você veio:",
+  },
+
+  refusals: {
+    formExpired: "Este formulário expirou. Recarregue a página e tente de novo.",
+    sessionEnded: "A sua sessão terminou. Entre de novo.",
+    signInExpired: "Esta entrada expirou ou começou em outro navegador. Comece de novo pela aplicação.",
+    tooManyAttempts: "Tentativas falhadas demais. Tente mais tarde.",
+    wrongPassword: "A senha atual está errada.",
+    passwordsDiffer: "A nova senha e a sua repetição são diferentes.",
+    passwordLength: "A senha deve ter de 10 a 256 caracteres.",
+    labelLength: "O rótulo deve ter de 1 a 128 caracteres.",
+    redirectsNeeded: "Uma conta de usuário precisa de 1 a 10 endereços de retorno.",
+    redirectsUnused: "Uma conta de serviço não pode ter endereços de retorno.",
+    redirectAddress:
+      "Um endereço de retorno deve ser absoluto, sem fragmento, curinga nem nome de usuário, e https (http só nesta máquina).",
+    tooManyCredentials: "Um usuário pode ter no máximo 50 credenciais. Apague uma primeiro.",
+    credentialNotFound: "Esta credencial já não existe.",
+  },
+};

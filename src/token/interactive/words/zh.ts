@@ -1,0 +1,81 @@
+import type { Words } from "./en.js";
+
+export const zh: Words = {
+  locale: "zh",
+  roles: { owner: "所有者", member: "成员" },
+  operatorView: "运维视图",
+
+  signIn: {
+    title: "登录",
+    goingOnTo: "登录后前往",
+    name: "用户名",
+    password: "密码",
+    action: "登录",
+    wrong: "用户名或密码错误。",
+  },
+
+  consent: {
+    title: "允许访问",
+    asked: "一个应用请求以您的名义、用您的权限使用管理接口（platform-api），为期一小时。",
+    application: "应用",
+    user: "您的名称",
+    target: "随后前往",
+    allow: "允许",
+    deny: "拒绝",
+  },
+
+  profile: {
+    title: "个人资料",
+    signedInAs: "已登录：",
+    operatorView: "运维视图",
+    signOut: "退出",
+    credentials: "您的凭据",
+    credentialsNote: "供以您的名义使用管理接口的程序使用。",
+    none: "还没有。",
+    kinds: { service: "服务账户", user: "用户账户" },
+    delete: "删除",
+    deleteOf: (label) => `删除 ${label}`,
+    newCredential: "新建凭据",
+    label: "标签",
+    use: "用途",
+    service: "服务账户（客户端凭据）",
+    user: "用户账户（授权码）",
+    redirectUris: "回调地址，每行一个（用户账户）",
+    create: "创建",
+    secretOnce: "请立即保存此密钥：不会再次显示。",
+    clientId: "客户端 ID",
+    clientSecret: "客户端密钥",
+  },
+
+  password: {
+    heading: "更改密码",
+    note: "至少 10 个字符。其他浏览器将退出登录，以您的名义颁发的令牌将失效。",
+    current: "当前密码",
+    chosen: "新密码",
+    repeated: "再次输入新密码",
+    action: "更改密码",
+    changed: "您的密码已更改。其他浏览器已退出登录，以您的名义颁发的令牌已失效。",
+  },
+
+  error: {
+    title: "未能完成",
+    failed: "服务器发生故障。",
+    refused: "无法答复此请求。请告知您所来自的应用的运营者：",
+  },
+
+  refusals: {
+    formExpired: "此表单已过期。请重新加载页面后再试。",
+    sessionEnded: "您的会话已结束。请重新登录。",
+    signInExpired: "此次登录已过期，或是在另一个浏览器中开始的。请从应用重新开始。",
+    tooManyAttempts: "失败次数过多。请稍后再试。",
+    wrongPassword: "当前密码错误。",
+    passwordsDiffer: "两次输入的新密码不同。",
+    passwordLength: "密码必须有 10 至 256 个字符。",
+    labelLength: "标签必须有 1 至 128 个字符。",
+    redirectsNeeded: "用户账户需要 1 至 10 个回调地址。",
+    redirectsUnused: "服务账户不能有回调地址。",
+    redirectAddress: "回调地址必须是绝对地址，不含片段、通配符或用户名，并使用 https（仅本机可用 http）。",
+    tooManyCredentials: "一个用户最多可有 50 个凭据。请先删除一个。",
+    credentialNotFound: "此凭据已不存在。",
+  },
+};
