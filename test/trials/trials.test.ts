@@ -163,6 +163,33 @@ test("a researcher imports a network of their own and compares it", { timeout: 6
   );
   const { stdout } = await run(process.execPath, ["own-network.mjs"], { cwd: installed.withLibrary });
   expect(stdout).toBe("AUTHENTIC ada\n");
+
+  // Its own thresholds, and a box that runs it.
+  const fit = JSON.parse(
+    await vivavoce("calibrate", "recordings/", "--model", "mine.vvm", "--out", "of-mine.json", "--json"),
+  );
+  const options = ["--model", "mine.vvm", "--calibration", "of-mine.json", "--resamples", "0", "--json"];
+  expect(JSON.parse(await vivavoce("evaluate", "recordings/", ...options))).toMatchObject({
+    modelRevision: imported.revision,
+    calibrationRevision: fit.revision,
+    summary: { speakers: 6 },
+  });
+  const { VIVAVOCE_MODEL: _, ...env } = environment;
+  environment = env;
+  const port = await freePort();
+  const store = inLibrary("store-of-mine");
+  const line = lines
+    .find((one) => one.startsWith("npx vivavoce serve"))!
+    .split(" ")
+    .slice(2);
+  const place = ["--port", String(port), "--store", store, "--calibration", inLibrary("of-mine.json")];
+  const served = line.map((word) => (word === "mine.vvm" ? inLibrary(word) : word));
+  const box = { url: `http://127.0.0.1:${port}`, env, store };
+  await withBox([process.execPath, installed.command, ...served, ...place], box, async (ask) => {
+    await enrollsAndVerifies(ask);
+    const metrics = await (await fetch(`${box.url}/metrics`)).text();
+    expect(metrics).toContain(`vivavoce_model{revision="${imported.revision}",calibration="${fit.revision}"} 1`);
+  });
 });
 
 async function freePort(): Promise<number> {
@@ -171,6 +198,55 @@ async function freePort(): Promise<number> {
   const { port } = server.address() as { port: number };
   await new Promise((resolve) => server.close(resolve));
   return port;
+}
+
+interface RunningBox {
+  readonly url: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** The folder with what its first start wrote. */
+  readonly store: string;
+  readonly signal?: NodeJS.Signals;
+}
+
+/** Runs `vivavoce serve …`, waits until it is healthy, lets a client of its first application ask it, and ends it. */
+async function withBox(
+  [command, ...args]: readonly string[],
+  { url, env, store, signal = "SIGTERM" }: RunningBox,
+  use: (ask: (...words: string[]) => Promise<string>) => Promise<void>,
+): Promise<void> {
+  const box: ChildProcess = spawn(command!, args, { env, stdio: ["ignore", "pipe", "pipe"] });
+  let said = "";
+  for (const stream of [box.stdout!, box.stderr!])
+    stream.on("data", (chunk) => {
+      said += chunk;
+    });
+  const ended = new Promise<number | null>((resolve) => box.once("exit", resolve));
+  const asked = (words: readonly string[], more: NodeJS.ProcessEnv = {}) =>
+    run(process.execPath, [installed.command, ...words], { env: { ...env, ...more }, cwd: installed.withLibrary });
+  try {
+    const healthy = () =>
+      asked(["health", "--url", url]).then(
+        () => true,
+        () => false,
+      );
+    await vi.waitFor(async () => expect(await healthy(), said).toBe(true), { timeout: 90_000, interval: 500 });
+    // Its secrets are in a file of its own, not in what it says; with them a client gets in.
+    const first = readFileSync(join(store, "first-start.txt"), "utf8");
+    const id = /^.*client id\s+(\S+)$/im.exec(first)![1]!;
+    const secret = /^.*client secret\s+(\S+)$/im.exec(first)![1]!;
+    expect(said).not.toContain(secret);
+    const client = { VIVAVOCE_CLIENT_ID: id, VIVAVOCE_CLIENT_SECRET: secret };
+    await use(async (...words) => (await asked([...words, "--url", url, "--json"], client)).stdout);
+  } finally {
+    box.kill(signal);
+  }
+  expect(await ended, said).toBe(0);
+}
+
+async function enrollsAndVerifies(ask: (...words: string[]) => Promise<string>): Promise<void> {
+  await ask("enroll", "ada", "voices/ada-1.wav", "voices/ada-2.wav", "voices/ada-3.wav");
+  expect(JSON.parse(await ask("verify", "ada", "voices/ada-4.wav"))).toMatchObject({ decision: "AUTHENTIC" });
+  expect(JSON.parse(await ask("verify", "ada", "voices/bob-1.wav"))).toMatchObject({ decision: "NO_MATCH" });
 }
 
 test("an operator starts a box with TLS as the unit of systemd does", async () => {
@@ -203,38 +279,14 @@ test("an operator starts a box with TLS as the unit of systemd does", async () =
     HOME: state,
     ...Object.fromEntries(values("Environment").map((line) => elsewhere(line).split(/=(.*)/s).slice(0, 2))),
   };
-  const [command, ...args] = elsewhere(values("ExecStart")[0]!).split(" ");
-  const box: ChildProcess = spawn(command!, args, { env, stdio: ["ignore", "pipe", "pipe"] });
-  let said = "";
-  for (const stream of [box.stdout!, box.stderr!])
-    stream.on("data", (chunk) => {
-      said += chunk;
-    });
-  const ended = new Promise<number | null>((resolve) => box.once("exit", resolve));
-  try {
-    const healthy = async () =>
-      run("vivavoce", ["health"], { env }).then(
-        () => true,
-        () => false,
-      );
-    await vi.waitFor(async () => expect(await healthy(), said).toBe(true), { timeout: 90_000, interval: 500 });
-    // Its secrets are in a file of its own, not in the journal; with them a client gets in, over TLS.
-    const first = readFileSync(join(state, "store/first-start.txt"), "utf8");
-    const id = /^.*client id\s+(\S+)$/im.exec(first)![1]!;
-    const secret = /^.*client secret\s+(\S+)$/im.exec(first)![1]!;
-    expect(said).not.toContain(secret);
-    const client = { ...env, NODE_EXTRA_CA_CERTS: cert, VIVAVOCE_CLIENT_ID: id, VIVAVOCE_CLIENT_SECRET: secret };
-    const ask = (...words: string[]) =>
-      run("vivavoce", [...words, "--url", `https://127.0.0.1:${port}`, "--json"], {
-        env: client,
-        cwd: installed.withLibrary,
-      });
-    await ask("enroll", "ada", "voices/ada-1.wav", "voices/ada-2.wav", "voices/ada-3.wav");
-    expect(JSON.parse((await ask("verify", "ada", "voices/ada-4.wav")).stdout)).toMatchObject({
-      decision: "AUTHENTIC",
-    });
-  } finally {
-    box.kill(values("KillSignal")[0] as NodeJS.Signals);
-  }
-  expect(await ended, said).toBe(0);
+  await withBox(
+    elsewhere(values("ExecStart")[0]!).split(" "),
+    {
+      url: `https://127.0.0.1:${port}`,
+      env: { ...env, NODE_EXTRA_CA_CERTS: cert },
+      store: join(state, "store"),
+      signal: values("KillSignal")[0] as NodeJS.Signals,
+    },
+    enrollsAndVerifies,
+  );
 });
