@@ -80,7 +80,10 @@ const dimensions = 256;
 const kinds = ["convolution", "depthwise", "add", "gate", "attention", "map"] as const;
 const flags = { mirrored: 1, words: 2, rectified: 4, context: 8, second: 16 } as const;
 
-/** Tensors in the order in which the kernels take them; assembly/speaker/tdnn/weights.ts walks the same layers. */
+/**
+ * Tensors in the order in which the kernels take them; assembly/speaker/tdnn/weights.ts walks the same layers. Gates and attention decide for
+ * a whole window: their weights are words, which are few.
+ */
 export function tdnnTensors({ layers }: TdnnNetwork): TensorSpec[] {
   return layers.flatMap(tensorsOf);
 }
@@ -100,14 +103,14 @@ function tensorsOf(layer: TdnnLayer): TensorSpec[] {
       return sum(name, inputs, layer.second);
     case "gate":
       return [
-        ...dense(`${name}.squeeze`, "i8", layer.hidden, inputs),
-        ...dense(`${name}.excite`, "i8", inputs, layer.hidden),
+        ...dense(`${name}.squeeze`, "i16", layer.hidden, inputs),
+        ...dense(`${name}.excite`, "i16", inputs, layer.hidden),
         ...sum(name, inputs, layer.second),
       ];
     case "attention":
       return [
-        ...(layer.context ? dense(`${name}.context`, "i8", layer.hidden, 2 * inputs) : []),
-        ...bounded(`${name}.hidden`, "i8", layer.hidden, 1, inputs),
+        ...(layer.context ? dense(`${name}.context`, "i16", layer.hidden, 2 * inputs) : []),
+        ...bounded(`${name}.hidden`, "i16", layer.hidden, 1, inputs),
         vector(`${name}.hidden.step`, layer.hidden),
         ...convolution(`${name}.score`, "i8", inputs, 1, layer.hidden),
         vector(`${name}.score.step`, inputs),

@@ -128,7 +128,8 @@ export class TdnnBuilder {
       mirrored,
       words,
     });
-    this.tensors.push(...this.#bounded(name, layer, matrixOf(layer), from.steps, steps, words));
+    const held = words ? { most: wordMost, high: wordHigh } : { most: byteMost, high };
+    this.tensors.push(...this.#bounded(name, layer, matrixOf(layer), from.steps, steps, held));
     return { place: to, steps };
   }
 
@@ -192,8 +193,8 @@ export class TdnnBuilder {
       rectified,
     });
     this.tensors.push(
-      ...flat(`${name}.squeeze`, squeeze, from.steps, ones(hidden), byteMost),
-      ...flat(`${name}.excite`, excite, ones(hidden), ones(inputs), byteMost),
+      ...flat(`${name}.squeeze`, squeeze, from.steps, ones(hidden)),
+      ...flat(`${name}.excite`, excite, ones(hidden), ones(inputs)),
       ...sum(name, from, second, steps),
     );
     return { place: to, steps };
@@ -226,11 +227,14 @@ export class TdnnBuilder {
           `${name}.context`,
           [hidden, 2 * inputs],
           { weight: columns(inputs, 2 * inputs), bias: layer.bias },
-          { inSteps: repeated(from.steps, 2), outSteps: hiddenSteps, most: byteMost, high: 0 },
+          { inSteps: repeated(from.steps, 2), outSteps: hiddenSteps, most: wordHigh, high: 0 },
         ),
       );
     this.tensors.push(
-      ...this.#bounded(`${name}.hidden`, layer, columns(0, inputs), from.steps, hiddenSteps, false),
+      ...this.#bounded(`${name}.hidden`, layer, columns(0, inputs), from.steps, hiddenSteps, {
+        most: wordMost,
+        high,
+      }),
       { name: `${name}.hidden.step`, dtype: "f32", shape: [hidden], values: hiddenSteps },
       ...quantized(
         `${name}.score`,
@@ -265,7 +269,7 @@ export class TdnnBuilder {
     weight: Matrix,
     inSteps: Float64Array,
     outSteps: Float64Array,
-    words: boolean,
+    held: { readonly most: number; readonly high: number },
   ): NamedTensor[] {
     const taps = weight.inputs / inSteps.length;
     const kept = (bounds: Float64Array): Float64Array =>
@@ -279,8 +283,7 @@ export class TdnnBuilder {
         {
           inSteps: repeated(inSteps, taps),
           outSteps,
-          most: words ? wordMost : byteMost,
-          high: words ? wordHigh : high,
+          ...held,
           signed: true,
         },
       ),
@@ -319,14 +322,8 @@ const flatMatrix = ({ weight }: Convolution): Matrix => ({
   data: Float64Array.from(weight.data),
 });
 
-function flat(
-  name: string,
-  layer: Convolution,
-  inSteps: Float64Array,
-  outSteps: Float64Array,
-  most: number,
-): NamedTensor[] {
+function flat(name: string, layer: Convolution, inSteps: Float64Array, outSteps: Float64Array): NamedTensor[] {
   const weight = flatMatrix(layer);
-  const held = { inSteps, outSteps, most, high: 0 };
+  const held = { inSteps, outSteps, most: wordHigh, high: 0 };
   return quantized(name, [weight.outputs, weight.inputs], { weight, bias: layer.bias }, held);
 }

@@ -75,16 +75,16 @@ function createSum(loading: Loading, channels: i32, second: bool): Sum {
 
 function createGate(loading: Loading, step: Step): Gate {
   const g = create<Gate>();
-  g.squeeze = createDense(loading, step.outputs, step.inputs, false);
-  g.excite = createDense(loading, step.inputs, step.outputs, false);
+  g.squeeze = createDense(loading, step.outputs, step.inputs, true);
+  g.excite = createDense(loading, step.inputs, step.outputs, true);
   g.gains = createSum(loading, step.inputs, (step.flags & SECOND) != 0);
   return g;
 }
 
 function createAttention(loading: Loading, step: Step): Attention {
   const a = create<Attention>();
-  a.context = step.flags & CONTEXT ? createDense(loading, step.outputs, 2 * step.inputs, false) : null;
-  a.hidden = createBounded(loading, step.outputs, 1, step.inputs, false);
+  a.context = step.flags & CONTEXT ? createDense(loading, step.outputs, 2 * step.inputs, true) : null;
+  a.hidden = createBounded(loading, step.outputs, 1, step.inputs, true);
   a.hiddenStep = createVector(loading, step.outputs);
   a.score = createConvolution(loading, step.inputs, 1, step.outputs, false, -CONCATENATION_HIGH, CONCATENATION_HIGH);
   a.scoreStep = createVector(loading, step.inputs);
