@@ -131,11 +131,11 @@ async function importModel(path: string, options: ImportOptions): Promise<void> 
   );
 }
 
-async function calibrationFor({ speech, out, workers }: ImportOptions) {
+async function calibrationFor({ speech, out, workers, json = false }: ImportOptions) {
   try {
     const { evaluation } = await evaluated(
       speech,
-      { model: out, cache: false, json: true, ...(workers === undefined ? {} : { workers }) },
+      { model: out, cache: false, json, ...(workers === undefined ? {} : { workers }) },
       { resamples: 0, calibration: null },
     );
     return { fit: fitCalibration(evaluation.trials) };
