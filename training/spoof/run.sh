@@ -1,8 +1,11 @@
 #!/bin/bash
 # The accelerator's part of the recipe. FOLDER: first/ (a shard of pack.py's), pack/ (all of them), hifigan/, codecs/ (libraries), start.pt (widen.py's), abc.pt (the mean of LOG.md 15's three runs).
 # bash run.sh begin FOLDER SECONDS       simulates rooms and trains vocoders of our own on the shards that are there, while others are still on their way
-# bash run.sh rest FOLDER OUT SECONDS    the rest within SECONDS: copies, codecs, and three runs side by side, whose weights are copied to OUT as they come;
-#                                        three corpora of genuine speech are left out, for calibration
+# bash run.sh copies FOLDER SECONDS      copies and codecs; makers that take longer are cut off
+# bash run.sh networks FOLDER OUT SECONDS    three runs of the wide network side by side, whose weights are copied to OUT as they come
+# bash run.sh teachers FOLDER OUT SECONDS    two teachers from FOLDER/resnet34.pt (../resnet.py's)
+# bash run.sh student FOLDER OUT SECONDS A.pt,B.pt…     a residual network that learns what those say
+#                                        three corpora of genuine speech are left out of every run, for calibration
 set -u
 here=$(cd "$(dirname "$0")" && pwd) what=$1 folder=$2 bank=$2/bank begun=$SECONDS
 export CODECS=$folder/codecs PYTHONUNBUFFERED=1 OMP_NUM_THREADS=4
@@ -33,35 +36,51 @@ begin() {
   echo "begun: $((SECONDS - begun)) s"
 }
 
-rest() {
-  out=$1 seconds=$2
-  left() { echo $((seconds - (SECONDS - begun))); }
-  keep() { for file in "$folder"/made/*; do [ -e "$file" ] && cp "$file" "$out/$(basename "$file" | tr -d + | sed 's/-linearshort//')"; done; }
-  mkdir -p "$out"
+copies() {
   python3 bank.py decode "$folder/pack" "$bank"
   until [ -e "$folder/begun" ]; do sleep 0.5; done
-  echo "decoded: $(left) s left"
+  echo "decoded: $((SECONDS - begun)) s"
   copying=()
   for i in 0 1 2; do
-    timeout $((seconds * 20 / 100)) python3 bank.py copy "$bank" "$folder/hifigan" "$folder/nets" --share $i/3 &
+    timeout "$1" python3 bank.py copy "$bank" "$folder/hifigan" "$folder/nets" --share $i/3 &
     copying+=($!)
   done
   while kill -0 "${copying[@]}" 2>/dev/null; do python3 bank.py code "$bank"; sleep 1; done
   wait
-  echo "copied: $(left) s left"
+  echo "copied: $((SECONDS - begun)) s"
   python3 bank.py code "$bank"
-  echo "coded: $(left) s left"
-  each=$(($(left) - 45))
-  train() { python3 train.py "$bank" "$folder/made/$1" wide --fronts linear+short --start "$folder/$3" --without persian,dspspeech,arabic --rooms "$folder/rooms.pt" --seconds $each --seed "$2" --options "$4" & }
-  train d 4 abc.pt '{"rate":0.0012,"blend":0.4,"blends":["magnitudes","magnitudes","magnitudes","bands","spliced"],"made":0.1,"line":0.25,"coded":0.5}'
-  train e 5 abc.pt '{"rate":0.0012,"blend":0.3,"line":0.25,"coded":0.4}'
-  train f 6 start.pt '{"rate":0.002,"blend":0.4,"blends":["magnitudes","magnitudes","magnitudes","bands","spliced"],"made":0.1,"line":0.2,"coded":0.4}'
-  while [ -n "$(jobs -rp)" ]; do
-    sleep 5
-    keep
-  done
-  keep
-  echo "done: $(left) s left"
+  echo "coded: $((SECONDS - begun)) s"
+}
+
+# train NAME KIND FRONTS SEED SECONDS OPTIONS …
+train() { python3 train.py "$bank" "$folder/made/$1" "$2" --fronts "$3" --seed "$4" --seconds "$5" --options "$6" --without persian,dspspeech,arabic --rooms "$folder/rooms.pt" "${@:7}" & }
+
+# Copies weights to the folder $1 as they come, until all runs are done.
+kept() {
+  mkdir -p "$1"
+  while
+    for file in "$folder"/made/*; do [ -e "$file" ] && cp -u "$file" "$1/$(basename "$file" | tr -d + | sed 's/-linearshort//')"; done
+    [ -n "$(jobs -rp)" ]
+  do sleep 5; done
+  echo "done: $((SECONDS - begun)) s"
+}
+
+networks() {
+  train d wide linear+short 4 "$2" '{"rate":0.0012,"blend":0.4,"blends":["magnitudes","magnitudes","magnitudes","bands","spliced"],"made":0.1,"line":0.25,"coded":0.5}' --start "$folder/abc.pt"
+  train e wide linear+short 5 "$2" '{"rate":0.0012,"blend":0.3,"line":0.25,"coded":0.4}' --start "$folder/abc.pt"
+  train f wide linear+short 6 "$2" '{"rate":0.002,"blend":0.4,"blends":["magnitudes","magnitudes","magnitudes","bands","spliced"],"made":0.1,"line":0.2,"coded":0.4}' --start "$folder/start.pt"
+  kept "$1"
+}
+
+teachers() {
+  train t teacher mel 7 "$2" '{"rate":0.001,"line":0.25,"coded":0.4,"size":128}' --start "$folder/resnet34.pt"
+  train u teacher linear 8 "$2" '{"rate":0.001,"line":0.25,"coded":0.4,"size":128}' --start "$folder/resnet34.pt"
+  kept "$1"
+}
+
+student() {
+  train r residual mel 9 "$2" '{"rate":0.003,"blend":0.4,"blends":["magnitudes","magnitudes","magnitudes","bands","spliced"],"line":0.25,"coded":0.4,"made":0.1,"apart":0,"drop":0.1}' --teachers "$3"
+  kept "$1"
 }
 
 "$what" "${@:3}"

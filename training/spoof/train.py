@@ -1,8 +1,9 @@
 """Trains attack networks on a bank (bank.py), several at once on the same batches.
 
-python3 train.py BANK OUT KIND [--fronts mel,linear,linear+short] [--seconds N] [--seed N] [--start FILE.pt] [--rooms FILE.pt] [--without FAMILY,FAMILY] [--options JSON]
+python3 train.py BANK OUT KIND [--fronts mel,linear,linear+short] [--seconds N] [--seed N] [--start FILE.pt] [--teachers FILE.pt,FILE.pt] [--rooms FILE.pt] [--without FAMILY,FAMILY] [--options JSON]
 
-KIND: narrow or wide, which look for synthetic speech, or playback. Half of a batch is genuine. Of the attacks half are copies of the very clips beside them, on the same way to the
+KIND: narrow, wide or residual, which look for synthetic speech, teacher, which does so at length (teacher.py), or playback. --teachers: networks whose scores are
+learnt in place of labels, but for a share of `labels`; a residual network also learns what a teacher's stages say (`hint`). Half of a batch is genuine. Of the attacks half are copies of the very clips beside them, on the same way to the
 detector, so that nothing but the vocoder tells the two apart (or the clips themselves, altered on the spot: `made` of them); the other half are drawn by family,
 so that no large gallery decides. A tenth of
 the voices is left out, to follow the run and to calibrate. --without leaves whole groups of attacks out and measures on them, and corpora of genuine speech. Choices are made by
@@ -13,14 +14,15 @@ import argparse, glob, json, math, os, time, zlib
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 from altered import KINDS, altered
 from channel import Channel, mulaw
-from network import FLOOR, Attack, Fronts, prepared
+from network import FLOOR, Attack, Fronts, Residual, prepared, restored
+from teacher import Teacher
 from vocoders import levelled, resampled
 
 D = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 GROUPS = {"kokoro": "kokoro", "hibari": "kokoro", "espeak": "classic", "flite": "classic", "festival": "classic", "nanotts": "classic", "openjtalk": "classic",
           "world": "parametric", "codec2": "parametric", "hifigan-16": "hifigan", "hifigan-varied": "hifigan"}  # fmt: skip
 COLUMNS = {32: 4}  # of a frame, where a picture of so many bins has several
-OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, made=0.0, blend=0.3, blends=("magnitudes",), clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, told=0.15, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR)
+OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, made=0.0, blend=0.3, blends=("magnitudes",), clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, told=0.15, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR, labels=0.3, hint=0.5, slow=0.2)
 
 
 def group(family):
@@ -198,6 +200,29 @@ class Material:
         return *self.pictures(good, bad, copies, made, way), families, of
 
 
+class Teachers:
+    """The mean of what several networks say, each in units of its own mean distance from zero, and what the stages of the large ones say."""
+
+    def __init__(self, checkpoints):
+        """A checkpoint that is named twice counts twice."""
+        self.nets = [restored(c).to(D) for c in dict.fromkeys(checkpoints)]
+        self.weights = torch.tensor([[float(checkpoints.count(c))] for c in dict.fromkeys(checkpoints)], device=D)
+        self.hints = sum(net.hidden.in_features for net in self.nets if isinstance(net, Teacher))
+        self.fronts = {f for net in self.nets for f in net.names}
+        self.units = torch.zeros(len(self.nets), 1, device=D)
+
+    @torch.no_grad()
+    def __call__(self, x):
+        with torch.autocast(D.type, torch.bfloat16):
+            pooled = [net.pooled(x) for net in self.nets]
+            said = torch.stack([net.judged(p).float() for net, p in zip(self.nets, pooled)])
+        hint = [p.float() for net, p in zip(self.nets, pooled) if isinstance(net, Teacher)]
+        now = said.abs().mean(1, keepdim=True)
+        self.units = torch.where(self.units > 0, self.units + 0.02 * (now - self.units), now)
+        weight = self.weights / self.units
+        return (said * weight).sum(0) * self.units.mean() / self.weights.sum(), torch.cat(hint, 1) if hint else None
+
+
 def at_speed(x, speed):
     """Faster or slower, pitch and all, so that what a vocoder leaves has no place of its own in the spectrum. As long as before."""
     samples = x.shape[1]
@@ -339,7 +364,7 @@ def chosen_by(nets, bank, material):
 def save(nets, out):
     """As quantize.py reads them: without the head that only training has."""
     for name, net in nets.items():
-        torch.save({k: v.half() if v.is_floating_point() else v for k, v in net.state_dict().items() if not k.startswith("family.")}, f"{out}-{name}.pt")
+        torch.save({k: v.half() if v.is_floating_point() else v for k, v in net.state_dict().items() if not k.startswith(("family.", "hint."))}, f"{out}-{name}.pt")
 
 
 def main(a):
@@ -350,17 +375,24 @@ def main(a):
     torch.set_num_threads(4)  # several of these run side by side: more threads would wait for each other for minutes
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
     kinds = {name: tuple(name.split("+")) for name in a.fronts.split(",")}
-    material = Material(a.bank, a.kind, tuple(sorted({f for k in kinds.values() for f in k})), without, a.rooms, o)
-    heads = material.families if a.kind != "playback" and o["told"] else 0
-    nets = {name: Attack(a.kind, k, o["drop"], heads).to(D, memory_format=torch.channels_last) for name, k in kinds.items()}
-    averages = {name: Attack(a.kind, k, o["drop"], heads).to(D) for name, k in kinds.items()}
+    teachers = Teachers(a.teachers.split(",")) if a.teachers else None
+    material = Material(a.bank, a.kind, tuple(sorted({f for k in kinds.values() for f in k} | (teachers.fronts if teachers else set()))), without, a.rooms, o)
+    heads = material.families if a.kind not in ("playback", "residual") and o["told"] else 0
+    hints = teachers.hints if teachers and a.kind == "residual" and o["hint"] else 0
+    made = lambda k: Teacher(k, o["drop"], heads) if a.kind == "teacher" else Residual(o["drop"], hints) if a.kind == "residual" else Attack(a.kind, k, o["drop"], heads)
+    nets = {name: made(k).to(D, memory_format=torch.channels_last) for name, k in kinds.items()}
+    averages = {name: made(k).to(D) for name, k in kinds.items()}
     if a.start:
         for net in nets.values():
             net.load_state_dict({k: v.float() if v.is_floating_point() else v for k, v in torch.load(a.start, map_location="cpu").items()}, strict=False)
+            if a.kind == "teacher":
+                net.base.load_state_dict(torch.load(a.start, map_location="cpu"), strict=False)
     optimizers = {}
     for name, net in nets.items():
         averages[name].load_state_dict(net.state_dict())
-        optimizers[name] = torch.optim.AdamW(net.parameters(), lr=o["rate"], weight_decay=o["decay"], fused=D.type == "cuda")
+        base = set(net.base.parameters()) if a.kind == "teacher" else set()  # is held nearer to where it began
+        groups = [dict(params=[p for p in net.parameters() if p not in base], share=1.0), dict(params=list(base), share=o["slow"])]
+        optimizers[name] = torch.optim.AdamW([g for g in groups if g["params"]], lr=o["rate"], weight_decay=o["decay"], fused=D.type == "cuda")
     pairs_of = lambda name: [(m, n) for m, n in zip(averages[name].state_dict().values(), nets[name].state_dict().values()) if n.is_floating_point()]
     follow = {name: [list(side) for side in zip(*pairs_of(name))] for name in nets}
     print(a.out, len(material.rows), f"clips, {time.time() - start:.0f} s", flush=True)
@@ -376,14 +408,19 @@ def main(a):
             if mixed:
                 share, other = np.random.beta(o["mixup"], o["mixup"]), torch.randperm(o["size"], device=D)
                 x, label = {k: v * share + v[other] * (1 - share) for k, v in x.items()}, label * share + label[other] * (1 - share)
+            told, hint = teachers(x) if teachers else (None, None)
         missed = torch.zeros(2 * half, device=D)
         for name, net in nets.items():
             for g in optimizers[name].param_groups:
-                g["lr"] = o["rate"] * min(1, step / 200) * (0.5 * (1 + math.cos(math.pi * done)) + 0.002)
+                g["lr"] = g["share"] * o["rate"] * min(1, step / 200) * (0.5 * (1 + math.cos(math.pi * done)) + 0.002)
             with torch.autocast(D.type, torch.bfloat16):
                 pooled = net.pooled(x)
                 z = net.judged(pooled).float()
             loss = F.binary_cross_entropy_with_logits(z, label)
+            if teachers:
+                loss = o["labels"] * loss + (1 - o["labels"]) * F.smooth_l1_loss(z, told)
+            if hints:
+                loss = loss + o["hint"] * F.mse_loss(net.hint(pooled.float()), hint)
             if heads and not mixed:
                 loss = loss + o["told"] * F.cross_entropy(net.family(pooled.float()), families)
             if not mixed and a.kind != "playback":
@@ -425,11 +462,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bank")
     parser.add_argument("out")
-    parser.add_argument("kind", choices=("narrow", "wide", "playback"))
+    parser.add_argument("kind", choices=("narrow", "wide", "residual", "teacher", "playback"))
     parser.add_argument("--fronts", default="mel")
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", default="")
+    parser.add_argument("--teachers", default="")
     parser.add_argument("--rooms", default="", help="of channel.py")
     parser.add_argument("--without", default="")
     parser.add_argument("--options", default="{}")

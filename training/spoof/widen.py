@@ -1,5 +1,5 @@
-"""python3 widen.py MODEL.vvm SPEECH OUT.pt: the narrow network for synthetic speech of a model file as the beginning of a wider one (network.py's shapes): the channels it
-has as they are, new ones beside them that hardly count yet. A run from there goes on where the last one ended.
+"""python3 widen.py MODEL.vvm SPEECH OUT.pt [narrow]: the narrow network for synthetic speech of a model file as the beginning of a wider one (network.py's shapes): the channels it
+has as they are, new ones beside them that hardly count yet; or narrow as it is. A run from there goes on where the last one ended.
 
 SPEECH: a bank's genuine.npy, or a folder of .wav; batch norms, which the model file has folded, are set by it anew.
 """
@@ -10,7 +10,7 @@ import numpy as np, torch, torch.nn.functional as F
 from export import FEATURE_STEP
 from network import HIDDEN, PLANES, TAIL, Attack, Fronts, prepared
 
-KIND, FRONTS, INPUT_SCALE, FAINT = "wide", ("linear", "short"), 8, 0.1
+FRONTS, INPUT_SCALE, FAINT = ("linear", "short"), 8, 0.1
 
 
 def section(path, name):
@@ -58,8 +58,8 @@ def normed(layer, x, bias, rows):
 
 
 @torch.no_grad()
-def widened(tensors, speech):
-    net = Attack(KIND, FRONTS).eval()
+def widened(tensors, speech, kind):
+    net = Attack(kind, FRONTS).eval()
     pictures, seen, places, steps = Fronts(FRONTS)(speech), [], [], []
     offset = 0
     for front, planes in zip(net.names, net.fronts):
@@ -86,7 +86,7 @@ def widened(tensors, speech):
         loud = 1 / (F.conv1d(x[:, before], w, stride=layer[0].stride, padding=layer[0].padding, dilation=layer[0].dilation).std() + 1e-9)
         layer[0].weight.copy_(spread(w * loud, layer[0].weight, rows, before))
         x, before, step = normed(layer, x, bias * loud, rows), rows, torch.full((len(q),), float(loud))
-    channels = TAIL[KIND][-1][0]
+    channels = TAIL[kind][-1][0]
     for layer, name, columns, scale in ((net.hidden, "hidden", torch.cat([before, channels + before]), step.repeat(2)), (net.out, "out", torch.arange(HIDDEN), torch.ones(HIDDEN))):
         rows = torch.arange(len(layer.weight))
         w = (tensors[name + ".weight"] * tensors[name + ".gain"][:, None])[: len(rows)] / scale
@@ -96,5 +96,5 @@ def widened(tensors, speech):
 
 
 if __name__ == "__main__":
-    net = widened({k.removeprefix("narrow."): v for k, v in section(sys.argv[1], "synthetic").items() if not k.startswith("wide.")}, clips(sys.argv[2]))
+    net = widened({k.removeprefix("narrow."): v for k, v in section(sys.argv[1], "synthetic").items() if not k.startswith("wide.")}, clips(sys.argv[2]), sys.argv[4] if len(sys.argv) > 4 else "wide")
     torch.save({k: v.half() if v.is_floating_point() else v for k, v in net.state_dict().items()}, sys.argv[3])

@@ -47,7 +47,7 @@ def score(name, out, *networks):
         through = {kind: np.concatenate(pool.map(_coded, [(codec, clips[o : o + 32]) for o in range(0, len(clips), 32)], chunksize=2)) for kind, codec in (("gsm", "gsm"), ("opus", "opus-12"))}
     d = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     alone = sorted({n for asked in networks for n in asked.split(",")})
-    nets, fronts = {n: restored(n).to(d) for n in alone}, Fronts(("linear", "short")).to(d)
+    nets, fronts = {n: restored(n).to(d) for n in alone}, Fronts(("mel", "linear", "short")).to(d)
     numbers = np.array([int(r["key"]) for r in rows])
     _, first, of = np.unique(numbers, return_index=True, return_inverse=True)
     label, system = np.array([rows[i]["label"] == "attack" for i in first], float), [rows[i]["system"] for i in first]
@@ -60,8 +60,9 @@ def score(name, out, *networks):
             for part in x.split(128):
                 y = levelled(part.float() / 32768)
                 seen = {k: prepared(v) for k, v in fronts(mulaw(y) if line == "g711" else y).items()}
-                for n, net in nets.items():
-                    found[n].append(net(seen).float().cpu().numpy())
+                with torch.autocast(d.type, torch.bfloat16, enabled=d.type == "cuda"):
+                    for n, net in nets.items():
+                        found[n].append(net(seen).float().cpu().numpy())
             for n in alone:
                 told[n, line] = np.bincount(of, np.concatenate(found[n])) / np.bincount(of)
     for asked in networks:
