@@ -1,10 +1,11 @@
 // Breaks a source file in one small way after another and runs the tests of it: a change that no test notices is reported.
-//   npm run mutate -- FILE [FILE…] [--tests test/x.test.ts,…] [--most 40] [--seed 1] [--seconds 3600]
-// FILE is in src/ or assembly/. The tests are those that import the file, then those that import something that does, in up to three steps;
-// --tests names others. Each mutant runs in a copy of the checkout (node_modules are shared), so the checkout itself is never broken. After
-// so many seconds no further mutant is begun. The last line is the score: killed of tried.
+//   npm run mutate -- PATH [PATH…] [--tests test/x.test.ts,…] [--most 40] [--seed 1] [--seconds 3600]
+// PATH is a file or a folder of src/ or assembly/; so many mutants are drawn from all of them together. The tests of a file are those that import
+// it, then those that import something that does, in up to three steps; --tests names others. Each mutant runs in a copy of the checkout
+// (node_modules are shared), so the checkout itself is never broken. After so many seconds no further mutant is begun. The last line is the
+// score: killed of tried.
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,9 +13,10 @@ import { parseArgs } from "node:util";
 import ts from "typescript";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const TIME_LIMIT_MS = 300_000;
+/** Tests that take longer than this multiple of what they take unbroken, and so much more, are stopped: the mutant hangs. */
+const HANGS = { times: 3, moreMs: 30_000 };
 
-const { values: options, positionals: files } = parseArgs({
+const { values: options, positionals: paths } = parseArgs({
   allowPositionals: true,
   options: {
     tests: { type: "string" },
@@ -23,8 +25,8 @@ const { values: options, positionals: files } = parseArgs({
     seconds: { type: "string", default: "Infinity" },
   },
 });
-if (files.length === 0) {
-  console.error("name at least one file: npm run mutate -- src/voiceprint/decision.ts");
+if (paths.length === 0) {
+  console.error("name at least one file or folder: npm run mutate -- src/voiceprint");
   process.exit(2);
 }
 
@@ -94,7 +96,7 @@ function chosen(all, most, seed) {
   const pool = [...all];
   const taken = [];
   while (pool.length > 0 && taken.length < most) taken.push(...pool.splice(Math.floor(next() * pool.length), 1));
-  return taken.sort((a, b) => a.start - b.start);
+  return taken;
 }
 
 const sourcesUnder = (folder) =>
@@ -144,44 +146,57 @@ for (const name of tracked.trim().split("\n")) cpSync(join(root, name), join(cop
 cpSync(join(root, "dist"), join(copy, "dist"), { recursive: true });
 symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
 
-const run = (tests) =>
+const run = (tests, timeout) =>
   spawnSync(process.execPath, ["node_modules/vitest/vitest.mjs", "run", "--bail=1", ...tests], {
     cwd: copy,
     encoding: "utf8",
-    timeout: TIME_LIMIT_MS,
+    timeout,
   });
-const isKilled = (layers) => layers.some((tests) => run(tests).status !== 0);
-const endsAt = Date.now() + Number(options.seconds) * 1000;
 
+/** What each layer of tests takes unbroken, by its files; a layer that fails then says nothing. */
+const unbroken = new Map();
+function takes(tests) {
+  const key = tests.join();
+  if (!unbroken.has(key)) {
+    const from = Date.now();
+    const { status, stdout } = run(tests);
+    if (status !== 0) console.error(`left out, they fail without a change: ${tests.join(" ")}\n${stdout.slice(-1000)}`);
+    unbroken.set(key, status === 0 ? Date.now() - from : null);
+  }
+  return unbroken.get(key);
+}
+
+const isKilled = (layers) =>
+  layers.some((tests) => {
+    const timeout = HANGS.times * takes(tests) + HANGS.moreMs;
+    return run(tests, timeout).status !== 0;
+  });
+
+const isGenerated = (name) => name.split("/").includes("gen");
+const files = paths
+  .flatMap((path) => (statSync(join(root, path)).isDirectory() ? sourcesUnder(path) : [resolve(path)]))
+  .filter((path) => !isGenerated(relative(root, path)));
+const all = files.flatMap((path) => {
+  const { code, mutants, source } = mutantsOf(path);
+  return mutants.map((mutant) => ({ ...mutant, path, code, source }));
+});
+const drawn = chosen(all, Number(options.most), Number(options.seed));
+drawn.sort((a, b) => a.path.localeCompare(b.path) || a.start - b.start);
+const endsAt = Date.now() + Number(options.seconds) * 1000;
 let killed = 0;
 let tried = 0;
-for (const file of files) {
-  const path = resolve(file);
+for (const { path, code, source, start, end, text, what } of drawn) {
+  if (Date.now() > endsAt) break;
   const name = relative(root, path);
   const named = options.tests?.split(",") ?? (name.startsWith("assembly/") ? kernelTests(path) : null);
-  const tests = named ? [named] : testsOf(path);
-  if (tests.length === 0) {
-    console.error(`${name}: no test imports it; name some with --tests`);
-    process.exitCode = 1;
-    continue;
-  }
-  const before = run(tests.flat());
-  if (before.status !== 0) {
-    console.error(`${name}: its tests fail without a change\n${before.stdout.slice(-2000)}`);
-    process.exitCode = 1;
-    continue;
-  }
-  const { code, mutants, source } = mutantsOf(path);
-  for (const mutant of chosen(mutants, Number(options.most), Number(options.seed))) {
-    if (Date.now() > endsAt) break;
-    writeFileSync(join(copy, name), code.slice(0, mutant.start) + mutant.text + code.slice(mutant.end));
-    tried++;
-    if (isKilled(tests)) killed++;
-    else {
-      const { line } = source.getLineAndCharacterOfPosition(mutant.start);
-      console.log(`survived  ${name}:${line + 1}  ${mutant.what}`);
-    }
-  }
+  const line = source.getLineAndCharacterOfPosition(start).line + 1;
+  const tests = (named ? [named] : testsOf(path)).filter((layer) => takes(layer) !== null);
+  writeFileSync(join(copy, name), code.slice(0, start) + text + code.slice(end));
+  tried++;
+  if (isKilled(tests)) killed++;
+  else console.log(`survived  ${name}:${line}  ${what}${tests.length === 0 ? " (no test imports it)" : ""}`);
   writeFileSync(join(copy, name), code);
 }
-console.log(`${killed} of ${tried} killed${tried ? ` (${Math.round((100 * killed) / tried)} %)` : ""}`);
+console.log(
+  `${killed} of ${tried} killed${tried ? ` (${Math.round((100 * killed) / tried)} %)` : ""}, of ${all.length} mutants`,
+);
