@@ -1,7 +1,7 @@
 // Breaks a source file in one small way after another and runs the tests of it: a change that no test notices is reported.
-//   npm run mutate -- PATH [PATH…] [--tests test/x.test.ts,…] [--most 40] [--seed 1] [--seconds 3600]
+//   npm run mutate -- PATH [PATH…] [--tests test/x.test.ts,…] [--steps 3] [--most 40] [--seed 1] [--seconds 3600]
 // PATH is a file or a folder of src/ or assembly/; so many mutants are drawn from all of them together. The tests of a file are those that import
-// it, then those that import something that does, in up to three steps; --tests names others. Each mutant runs in a copy of the checkout
+// it, then those that import something that does, in up to three steps or fewer; --tests names others. Each mutant runs in a copy of the checkout
 // (node_modules are shared), so the checkout itself is never broken. After so many seconds no further mutant is begun. The last line is the
 // score: killed of tried.
 import { execFileSync, spawnSync } from "node:child_process";
@@ -20,6 +20,7 @@ const { values: options, positionals: paths } = parseArgs({
   allowPositionals: true,
   options: {
     tests: { type: "string" },
+    steps: { type: "string", default: "3" },
     most: { type: "string", default: "40" },
     seed: { type: "string", default: "1" },
     seconds: { type: "string", default: "Infinity" },
@@ -118,7 +119,7 @@ function testsOf(path) {
   let layer = [path];
   const seen = new Set(layer);
   const tests = [];
-  for (let step = 0; step < 3; step++) {
+  for (let step = 0; step < Number(options.steps); step++) {
     layer = [...new Set(layer.flatMap((file) => importers.get(file) ?? []))].filter((file) => !seen.has(file));
     for (const file of layer) seen.add(file);
     tests.push(layer.filter(isTest).map((file) => relative(root, file)));
