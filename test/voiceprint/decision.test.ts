@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Decision, DecisionReason } from "../../src/contract/index.js";
-import { reachableCheckpoints } from "../../src/voiceprint/checkpoints.js";
+import { looksAt, reachableCheckpoints } from "../../src/voiceprint/checkpoints.js";
 import {
   attackHalfWidth,
   decide,
@@ -394,7 +394,9 @@ describe("a session", () => {
   });
 });
 
-test("only checkpoints that the audio can reach are looks", () => {
+test("only checkpoints that the audio can reach are looks, and its end is one", () => {
+  expect(looksAt([])).toBe(1);
+  expect(looksAt([2, 5])).toBe(3);
   expect(reachableCheckpoints([2, 5], 1.9)).toEqual([]);
   expect(reachableCheckpoints([2, 5], 2)).toEqual([]);
   expect(reachableCheckpoints([2, 5], 4)).toEqual([2]);
