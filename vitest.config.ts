@@ -12,6 +12,7 @@ export const library = [
   "test/engine/separated-voices.test.ts",
   "test/engine/shipped-model.test.ts",
   "test/live/same-score.test.ts",
+  "test/live/silent.test.ts",
   "test/processor/attack-checks.test.ts",
   "test/processor/easy-door.test.ts",
   "test/processor/model-update.test.ts",

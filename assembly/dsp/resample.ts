@@ -7,7 +7,7 @@ import { HEARING, reserveVoice } from "../memory";
 import { HIGHEST_HZ, LOWEST_HZ, MOST_TAPS, OUTPUT_HZ, resampleTable } from "./resample-table";
 
 /** Most samples taken in one call, and the most that may come out of it. */
-export const RESAMPLE_BLOCK: i32 = 512;
+export const RESAMPLE_BLOCK: i32 = 256;
 export const RESAMPLE_MOST: i32 = RESAMPLE_BLOCK * (OUTPUT_HZ / LOWEST_HZ) + 1;
 
 const BUFFER: i32 = MOST_TAPS + RESAMPLE_BLOCK;

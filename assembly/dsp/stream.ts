@@ -47,7 +47,7 @@ import {
 } from "../quality/voice-activity";
 import { DETAIL_BINS, detailOfSpectra } from "./detail";
 import { BATCH, BATCH_SAMPLES, BINS, FRAME, hammingSpectra, HOP, logMelOfSpectra, SILENCE, spectra } from "./log-mel";
-import { RESAMPLE_MOST, RESAMPLER_BYTES, rateIsSupported, resamplerPush, resamplerStart, resamplerWait } from "./resample";
+import { RESAMPLE_BLOCK, RESAMPLE_MOST, RESAMPLER_BYTES, rateIsSupported, resamplerPush, resamplerStart, resamplerWait } from "./resample";
 
 /** Bits of streamStatus(). */
 export const WINDOW_FULL: i32 = 1;
@@ -64,7 +64,7 @@ export const DETAIL_ROWS: i32 = 1;
 export const HAMMING_ROWS: i32 = 2;
 
 const INPUT: i32 = 16384;
-const BLOCK: i32 = 256;
+const BLOCK: i32 = RESAMPLE_BLOCK;
 const DEFAULT_WINDOW: i32 = 400;
 const SHORTEST_WINDOW: i32 = 50;
 const LONGEST_WINDOW: i32 = 1000;
@@ -76,13 +76,15 @@ const WINDOW_SLACK: i32 = 64;
  */
 const CONTEXT: i32 = 30;
 /** Frames that wait for their decision, and those that may yet become context; more than DELAY + PRE_ROLL + BATCH + CONTEXT. */
-const RING: i32 = 64;
-const MARKS: i32 = 4096;
+const RING: i32 = 48;
+/** Log-mel is needed until the decision only; more than DELAY + PRE_ROLL + BATCH. */
+const UNDECIDED: i32 = 16;
+const MARKS: i32 = 512;
 /** Beyond any scale; samples are kept to it, so that squares and transforms stay finite. */
 const LOUDEST: f32 = 8;
 const ROW: usize = BINS * 4;
 const DETAIL_ROW: usize = DETAIL_BINS * 4;
-const AUDIO: i32 = BATCH_SAMPLES + RESAMPLE_MOST;
+const AUDIO: i32 = BATCH_SAMPLES + RESAMPLE_MOST + 8;
 
 @unmanaged
 class Stream {
@@ -130,15 +132,16 @@ const NETWORK: usize = SPECTRUM + aligned(SPECTRUM_BYTES);
 const BLOCK_AT: usize = NETWORK + aligned(VOICE_ACTIVITY_BYTES);
 const RESAMPLER: usize = BLOCK_AT + aligned(BLOCK * 4);
 const AUDIO_AT: usize = RESAMPLER + aligned(RESAMPLER_BYTES);
-const FEATURES: usize = AUDIO_AT + aligned(AUDIO * 4);
-const SUMS: usize = FEATURES + aligned(<usize>RING * ROW);
-const SCORES: usize = SUMS + aligned(RING * offsetof<FrameSums>());
-const MARKS_AT: usize = SCORES + aligned(RING * 4);
-/** The window is last: only the part that is filled needs to be kept. Where its rows are not log-mel's, a ring of those lies before it. */
-const MEL_WINDOW: usize = MARKS_AT + aligned(MARKS);
-const OWN_ROWS: usize = MEL_WINDOW;
-const HAMMING_WINDOW: usize = OWN_ROWS + aligned(<usize>RING * ROW);
-const DETAIL_WINDOW: usize = OWN_ROWS + aligned(<usize>RING * DETAIL_ROW);
+const SUMS: usize = AUDIO_AT + aligned(AUDIO * 4);
+const SCORES: usize = SUMS + aligned(UNDECIDED * offsetof<FrameSums>());
+const MARKS_AT: usize = SCORES + aligned(UNDECIDED * 4);
+/** Of the rows that may go into the window. */
+const ROWS: usize = MARKS_AT + aligned(MARKS);
+/** Where those are not log-mel's, a ring of log-mel follows. The window is last: only the part that is filled needs to be kept. */
+const LOG_MEL: usize = aligned(<usize>UNDECIDED * ROW);
+const MEL_WINDOW: usize = ROWS + aligned(<usize>RING * ROW);
+const HAMMING_WINDOW: usize = MEL_WINDOW + LOG_MEL;
+const DETAIL_WINDOW: usize = ROWS + aligned(<usize>RING * DETAIL_ROW) + LOG_MEL;
 const BYTES: usize = max(
   HAMMING_WINDOW + <usize>(LONGEST_WINDOW + WINDOW_SLACK) * ROW,
   DETAIL_WINDOW + <usize>(LONGEST_DETAIL_WINDOW + WINDOW_SLACK) * DETAIL_ROW,
@@ -415,7 +418,7 @@ function pump(ending: bool): void {
     if (s.next < min(s.until, s.decided)) collect();
     else if (s.speech >= s.limitFrames) s.status |= LIMIT_REACHED;
     else if (s.decided < s.scored - PRE_ROLL) decide();
-    else if (s.heard < s.made) listen(featuresOf(s.heard));
+    else if (s.heard < s.made) listen(logMelOf(s.heard));
     else if (s.audio >= BATCH_SAMPLES) features(BATCH);
     else return;
   }
@@ -435,10 +438,10 @@ function features(frames: i32): void {
     logMelOfSpectra(ownBatch);
   }
   for (let f = 0; f < frames; f++) {
-    const slot = <usize>((s.made + f) & (RING - 1));
-    memory.copy(state + FEATURES + slot * ROW, batch + <usize>f * ROW, ROW);
-    if (own) memory.copy(state + OWN_ROWS + slot * row, ownBatch + <usize>f * row, row);
-    frameSums(changetype<FrameSums>(state + SUMS + slot * offsetof<FrameSums>()), audio + <usize>(f * HOP * 4));
+    const frame = s.made + f;
+    memory.copy(logMelOf(frame), batch + <usize>f * ROW, ROW);
+    if (own) memory.copy(rowOf(frame), ownBatch + <usize>f * row, row);
+    frameSums(sumsOf(frame), audio + <usize>(f * HOP * 4));
   }
   s.made += frames;
   const used = min(frames * HOP, s.audio);
@@ -446,13 +449,22 @@ function features(frames: i32): void {
   s.audio -= used;
 }
 
-function featuresOf(frame: i64): usize {
-  return state + FEATURES + <usize>(frame & (RING - 1)) * ROW;
+function logMelOf(frame: i64): usize {
+  if (stream().rows == MEL_ROWS) return rowOf(frame);
+  return state + windowAt() - LOG_MEL + <usize>(frame & (UNDECIDED - 1)) * ROW;
+}
+
+function sumsOf(frame: i64): FrameSums {
+  return changetype<FrameSums>(state + SUMS + <usize>(frame & (UNDECIDED - 1)) * offsetof<FrameSums>());
+}
+
+function scoreOf(frame: i64): usize {
+  return state + SCORES + (<usize>(frame & (UNDECIDED - 1)) << 2);
 }
 
 /** Where a frame's row of the window is taken from. */
 function rowOf(frame: i64): usize {
-  return stream().rows == MEL_ROWS ? featuresOf(frame) : state + OWN_ROWS + <usize>(frame & (RING - 1)) * windowRow();
+  return state + ROWS + <usize>(frame % RING) * windowRow();
 }
 
 /** The network hears the next frame, and so scores the one DELAY before it. */
@@ -461,7 +473,7 @@ function listen(logMel: usize): void {
   const score = voiceActivity(state + NETWORK, logMel);
   s.heard++;
   if (s.heard <= DELAY) return;
-  store<f32>(state + SCORES + (<usize>(s.scored & (RING - 1)) << 2), score);
+  store<f32>(scoreOf(s.scored), score);
   activityPush(changetype<Activity>(state + ACTIVITY), s.scored, score);
   s.scored++;
 }
@@ -469,11 +481,9 @@ function listen(logMel: usize): void {
 function decide(): void {
   const s = stream();
   const frame = s.decided;
-  const slot = <usize>(frame & (RING - 1));
-  const row = featuresOf(frame);
   const speech = isSpeech(changetype<Activity>(state + ACTIVITY), frame);
-  const sums = changetype<FrameSums>(state + SUMS + slot * offsetof<FrameSums>());
-  spectrumPush(state + SPECTRUM, sums, row, speech, isPause(load<f32>(state + SCORES + (slot << 2))));
+  const pause = isPause(load<f32>(scoreOf(frame)));
+  spectrumPush(state + SPECTRUM, sumsOf(frame), logMelOf(frame), speech, pause);
   store<u8>(state + MARKS_AT + <usize>(frame & (MARKS - 1)), speech ? 1 : 0);
   s.decided++;
   if (!speech) return;

@@ -109,15 +109,19 @@ export async function silent({ url, token, http, ask, calls, seconds }) {
     sockets.push(await openCall(url, token, { context, encoding: "mulaw", rate: RATE, parties }));
   const connected = await ask("memory");
   const cpuBefore = await ask("cpuSeconds");
-  // Each sends a second and waits until the box has told its progress: what a machine too slow for all of them lets pile up is not measured here.
-  const second = Buffer.alloc(RATE, 0xff);
+  // Each sends a second, in packets, and waits until the box has told its progress: what a machine too slow for all of them lets pile up is not
+  // measured here.
+  const packet = Buffer.alloc(PACKET_SAMPLES, 0xff);
   const memory = [];
   let liveInTheMiddle = 0;
   for (let s = 0; s < seconds; s++) {
     for (let n = 0; n < calls; n += GROUP) {
       const group = sockets.slice(n, n + GROUP);
       const told = group.map((socket) => once(socket, "message"));
-      for (const socket of group) socket.send(second);
+      for (let ms = 0; ms < 1000; ms += PACKET_MS) {
+        for (const socket of group) socket.send(packet);
+        await new Promise(setImmediate);
+      }
       await Promise.all(told);
     }
     memory.push(await ask("memory"));
@@ -133,6 +137,7 @@ export async function silent({ url, token, http, ask, calls, seconds }) {
   return {
     calls,
     open,
+    seconds,
     connectedKbEach: kbOf(connected.rss - before.rss),
     kbEach: kbOf(Math.max(...rss) - before.rss),
     liveKbEach: kbOf(live - liveBefore),

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { ConfigError, isLoopback, loadConfig, type ServerConfig } from "../server/config.js";
-import { collectSeldom } from "../server/heap.js";
+import { keepHeapSmall } from "../server/heap.js";
 import type { Box } from "../server/start.js";
 import { StoreError } from "../store/errors.js";
 import { CommandError } from "./command-error.js";
@@ -75,7 +75,7 @@ async function serve(options: Options): Promise<void> {
   });
   // Heard from the beginning: who sees the greeting may stop the box at once.
   const asked = stopAsked();
-  collectSeldom();
+  keepHeapSmall();
   const { startBox } = await import("../server/start.js");
   const box = await startBox(config).catch((error: unknown) => {
     throw explained(error, config.store, config.host, config.port);

@@ -18,21 +18,30 @@ export async function inCall<T>(
     throw new EngineError("BAD_ARGUMENT", `timeoutMs must be above 0, got ${timeoutMs}`);
   signal?.throwIfAborted();
   const release = threads.admit();
+  const interruptible = signal !== undefined || timeoutMs !== undefined;
+  const ending = signal && timeoutMs === undefined ? { signal, done() {} } : endingAfter(timeoutMs, signal);
+  try {
+    return await work(ending.signal, async () => {
+      if (!interruptible) return;
+      await turn();
+      ending.signal.throwIfAborted();
+    });
+  } finally {
+    ending.done();
+    release();
+  }
+}
+
+/** A signal that ends with `signal` or with the time. Not made without need: a thousand live calls ask two thousand times a second. */
+function endingAfter(timeoutMs: number | undefined, signal: AbortSignal | undefined) {
   const controller = new AbortController();
   const onAbort = () => controller.abort(signal?.reason);
   signal?.addEventListener("abort", onAbort, { once: true });
   const late = () => controller.abort(new EngineError("TIMEOUT", `the call took longer than ${timeoutMs} ms`));
   const timer = timeoutMs === undefined ? undefined : setTimeout(late, Math.min(timeoutMs, 2 ** 31 - 1));
-  const interruptible = signal !== undefined || timeoutMs !== undefined;
-  try {
-    return await work(controller.signal, async () => {
-      if (!interruptible) return;
-      await turn();
-      controller.signal.throwIfAborted();
-    });
-  } finally {
+  const done = () => {
     clearTimeout(timer);
     signal?.removeEventListener("abort", onAbort);
-    release();
-  }
+  };
+  return { signal: controller.signal, done };
 }

@@ -35,7 +35,8 @@ interface Task {
 interface Slot {
   readonly thread: Thread;
   readonly port: MessagePort;
-  readonly api: Comlink.Remote<WorkerApi>;
+  readonly ready: () => Promise<Outcome<true>>;
+  readonly call: (name: Operation, values: readonly unknown[]) => Promise<Outcome<unknown>>;
   /** Rejects what is asked of the worker now, when it dies or is ended: Comlink alone would wait for ever. */
   lose: (reason: EngineError) => void;
   phase: "loading" | "idle" | "busy" | "gone";
@@ -166,8 +167,8 @@ export class Pool implements Threads {
   async #work(slot: Slot, task: Task): Promise<void> {
     slot.phase = "busy";
     this.#hold(slot, true);
-    const answer = this.#asked(slot, (api) =>
-      api.call(task.name, Comlink.transfer([...task.values], [...task.transfer])),
+    const answer = this.#asked(slot, () =>
+      slot.call(task.name, Comlink.transfer([...task.values], [...task.transfer])),
     );
     const answered = answer
       .then(unwrapped)
@@ -189,10 +190,10 @@ export class Pool implements Threads {
    * The worker's answer, or a rejection when it is lost. A promise for each question: a race against one that lives as long as
    * the worker would keep every answer alive with it.
    */
-  #asked<T>(slot: Slot, question: (api: Slot["api"]) => Promise<Outcome<T>>): Promise<Outcome<T>> {
+  #asked<T>(slot: Slot, question: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
     return new Promise((resolve, reject) => {
       slot.lose = reject;
-      question(slot.api).then(resolve, reject);
+      question().then(resolve, reject);
     });
   }
 
@@ -215,8 +216,9 @@ export class Pool implements Threads {
   async #addSlot(): Promise<void> {
     const thread = startThread();
     const { port1, port2 } = new MessageChannel();
-    const api = Comlink.wrap<WorkerApi>(port1);
-    const slot: Slot = { thread, port: port1, api, lose: () => {}, phase: "loading" };
+    // Taken once: Comlink makes a proxy, and registers it for its end, each time that one is asked for.
+    const { ready, call } = Comlink.wrap<WorkerApi>(port1);
+    const slot: Slot = { thread, port: port1, ready, call, lose: () => {}, phase: "loading" };
     this.#slots.push(slot);
     thread.onLost((reason) => {
       void this.#replace(slot, new EngineError("WORKER_LOST", `the thread that worked on this died: ${reason}`));
@@ -224,7 +226,7 @@ export class Pool implements Threads {
     const setup: WorkerSetup = { port: port2, module: this.#module, model: this.#model };
     thread.postMessage(setup, [port2]);
     try {
-      unwrapped(await this.#asked<true>(slot, (worker) => worker.ready()));
+      unwrapped(await this.#asked<true>(slot, slot.ready));
     } catch (error) {
       this.#slots = this.#slots.filter((other) => other !== slot);
       await this.#end(slot, new EngineError("WORKER_LOST", "the worker did not load"));

@@ -223,6 +223,7 @@ function routeByFirstBytes(socket: Socket, seconds: number, route: (isHttp2: boo
     socket.off("data", look);
     socket.pause();
     socket.unshift(seen);
+    seen = Buffer.alloc(0);
     route(start === HTTP2_PREFACE);
     process.nextTick(() => socket.resume());
   };

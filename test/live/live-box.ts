@@ -1,5 +1,6 @@
-/** A box on the fixture engine that is asked without tokens unless told, and people enrolled in it. */
+/** A box, on the fixture engine unless told, that is asked without tokens unless told, and people enrolled in it. */
 import { connect } from "../../src/client/index.js";
+import type { Engine } from "../../src/engine/port.js";
 import { configSchema, type ServerConfigInput } from "../../src/server/config.js";
 import { FIRST_SCOPE } from "../../src/server/first-run.js";
 import { jsonLog } from "../../src/server/log.js";
@@ -15,10 +16,10 @@ export type LiveBox = Awaited<ReturnType<typeof startLiveBox>>;
 const open: Box[] = [];
 export const stopLiveBoxes = () => Promise.all(open.splice(0).map((box) => box.stop()));
 
-export async function startLiveBox(config: Partial<ServerConfigInput> = {}) {
+export async function startLiveBox(config: Partial<ServerConfigInput> = {}, engine: Engine = fixtureEngine()) {
   const logged: Record<string, unknown>[] = [];
   const box = await startBox(configSchema.parse({ port: 0, store: "memory", auth: { required: false }, ...config }), {
-    engine: fixtureEngine(),
+    engine,
     log: jsonLog("info", (line) => logged.push(JSON.parse(line))),
   });
   open.push(box);

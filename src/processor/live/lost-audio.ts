@@ -14,20 +14,21 @@ const goneSeconds = 0.06;
 const longestGapSeconds = 0.2;
 
 export class LostAudio {
-  /** What was heard last, as much as the search needs. */
-  #last = new Float32Array();
-  readonly #kept: number;
+  /** What was heard last, as much as the search needs, at the end. */
+  readonly #last: Float32Array;
+  #heard = 0;
 
   constructor(private readonly rateHz: number) {
-    this.#kept = Math.ceil((longestPeriodSeconds + comparedSeconds) * rateHz);
+    this.#last = new Float32Array(Math.ceil((longestPeriodSeconds + comparedSeconds) * rateHz));
   }
 
   /** Audio that did arrive. */
   hear(samples: Float32Array): void {
-    const joined = new Float32Array(this.#last.length + samples.length);
-    joined.set(this.#last);
-    joined.set(samples, this.#last.length);
-    this.#last = joined.slice(-this.#kept);
+    const { length } = this.#last;
+    const newest = samples.subarray(-length);
+    this.#last.copyWithin(0, newest.length);
+    this.#last.set(newest, length - newest.length);
+    this.#heard = Math.min(length, this.#heard + newest.length);
   }
 
   /** In place of so many samples. */
@@ -40,7 +41,7 @@ export class LostAudio {
       for (let i = 0; i < filled.length && i < gone; i++)
         filled[i] = cycle[i % period]! * Math.min(1, (gone - i) / (gone - full));
     }
-    this.#last = new Float32Array();
+    this.#heard = 0;
     return filled;
   }
 
@@ -51,7 +52,7 @@ export class LostAudio {
   /** Where the end is most like what was before it, in samples; 0 where too little was heard. */
   #period(): number {
     const last = this.#last;
-    if (last.length < this.#kept) return 0;
+    if (this.#heard < last.length) return 0;
     const compared = Math.round(comparedSeconds * this.rateHz);
     const from = last.length - compared;
     let [best, period] = [0, 0];

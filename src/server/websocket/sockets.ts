@@ -63,7 +63,7 @@ export class Sockets {
   }
 
   readonly upgrade: UpgradeHandler = (request, socket, head) => {
-    socket.on("error", () => socket.destroy());
+    endOnError(socket);
     this.#upgrade(request, socket, head).catch((error: unknown) => refuse(socket, request, error));
   };
 
@@ -110,6 +110,11 @@ export class Sockets {
   destroy(): void {
     for (const socket of this.#open) socket.terminate();
   }
+}
+
+/** A function of its own: beside others, the listener would keep the request and its token in memory for as long as the call. */
+function endOnError(socket: Duplex): void {
+  socket.on("error", () => socket.destroy());
 }
 
 function pathOf(request: IncomingMessage): string {
