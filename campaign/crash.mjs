@@ -1,5 +1,6 @@
 /**
- * kill -9 at random moments: of a process on an embedded store; of a whole box, driven over HTTP; of two on a PostgreSQL, which is killed as well. After every start what
+ * kill -9 at random moments: of a process on an embedded store; of a whole box, driven over HTTP; of two on a PostgreSQL, which is killed as well; of
+ * one that brings an older store up to date (`--only migration`: nothing but that). After every start what
  * was acknowledged is read back and what was erased is sought in vain; and it always starts again.
  */
 import { spawn } from "node:child_process";
@@ -9,6 +10,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { boxLane } from "./parts/crash-box.mjs";
+import { migrationLane, oldDatabases, oldFolders } from "./parts/crash-migration.mjs";
 import { tryFaults } from "./parts/faults.mjs";
 import { startPostgres } from "./parts/postgres.mjs";
 import { randomOf } from "./parts/random.mjs";
@@ -26,12 +28,14 @@ const KILLS_PER_STORE = 60;
 /** Starts of an embedded store cost three times as much processor time as those on PostgreSQL, starts of a whole box ten times. */
 const KILLS_PER_FOLDER = 4;
 const KILLS_PER_BOX = 20;
+const KILLS_PER_MIGRATION = 10;
 
 export async function campaign({
   count = 100,
   seconds = Number.POSITIVE_INFINITY,
   seed,
   store = "both",
+  only,
   log,
   isStopped = () => false,
 }) {
@@ -43,6 +47,8 @@ export async function campaign({
     killsOfPostgres: 0,
     killsOfBox: 0,
     killsOfFolder: 0,
+    killsAtMigration: 0,
+    migrated: 0,
     starts: 0,
     acknowledged: 0,
     readBack: 0,
@@ -56,8 +62,31 @@ export async function campaign({
   /** Where there are others to kill: so that the dear ones do not take all the time. */
   const isTurnOf = (done, share) => store === "folder" || done() * share <= counts.kills;
   try {
-    counts.faults = await tryFaults({ root, violate, log });
     const lanes = [];
+    const migration = (name, nextOld, random) =>
+      migrationLane({
+        name,
+        nextOld,
+        random,
+        isOver,
+        isTurn: () => isOver() || only === "migration" || isTurnOf(() => counts.killsAtMigration, KILLS_PER_MIGRATION),
+        compare,
+        counts,
+        violate,
+      });
+    if (store !== "postgres")
+      lanes.push(migration("a folder", await oldFolders(join(root, "old")), randomOf(seed + 30)));
+    if (only === "migration") {
+      if (store !== "folder") {
+        const server = await startPostgres();
+        lanes.push(
+          migration("PostgreSQL", await oldDatabases(server), randomOf(seed + 31)).finally(() => server.stop()),
+        );
+      }
+      await Promise.all(lanes);
+      return { counts, violations };
+    }
+    counts.faults = await tryFaults({ root, violate, log });
     if (store !== "postgres") {
       const random = randomOf(seed + 20);
       const isTurn = () => isOver() || isTurnOf(() => counts.killsOfBox, KILLS_PER_BOX);

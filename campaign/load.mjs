@@ -2,6 +2,9 @@
  * Many callers for a long time: calls of an IVR (session, upload, enrollment or check, end), reads, people who are erased again; beside
  * them clients that send slowly, that never read, that go away in the middle, and bursts. Memory and descriptors must stay flat, every
  * answer must be one of the contract, and scopes must be served alike.
+ *
+ * `--day`: a whole day in that time, by a clock that goes as much faster. Callers come and go as in a day, twice as many in the morning. Tokens expire
+ * every 15 minutes, recordings after an hour, and at noon the clock is set ahead by a quarter of a year: everything expires, and keys are renewed.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import http from "node:http";
@@ -14,6 +17,8 @@ import { startBoxProcess, tokenOf } from "./parts/box.mjs";
 import { randomOf } from "./parts/random.mjs";
 
 const SAMPLE_EVERY_MS = 5_000;
+/** A token lives for 900 s. */
+const RENEW_MS = 300_000;
 /** The time a caller waits before it counts as hung: longer than the box's own limit of a call. */
 const HUNG_MS = 180_000;
 /** What memory may grow by between the second and the last third of a run. */
@@ -21,14 +26,35 @@ const GROWTH = { share: 1.15, mb: 24 };
 /** Connections before the callers come and after they have gone; files are the store's, which keeps those that it needs open. */
 const SOCKETS = { more: 5, withinMs: 120_000 };
 
-export async function campaign({ seconds = 60, callers = 200, seed, store, log, isStopped = () => false }) {
+/** Where a part of the day begins, and how many of the callers there are. */
+const DAY = [
+  { name: "night", from: 0, share: 0.05 },
+  { name: "morning", from: 0.25, share: 2 },
+  { name: "noon", from: 0.5, share: 0.6 },
+  { name: "evening", from: 0.8, share: 0.2 },
+];
+const DAY_SECONDS = 86_400;
+
+export async function campaign({
+  seconds = 60,
+  callers = 200,
+  seed,
+  store,
+  day = false,
+  log,
+  isStopped = () => false,
+}) {
+  const clockSpeed = day ? DAY_SECONDS / seconds : 1;
+  const most = day ? 2 * callers : callers;
   const folder = mkdtempSync(join(tmpdir(), "vivavoce-load-"));
-  const running = startBoxProcess({
+  const config = {
     port: 0,
     store: store ?? join(folder, "store"),
     log: { level: "error" },
     limits: { callsPerSecond: 0, concurrentAudio: 1 },
-  });
+    ...(day ? { mediaRetentionSeconds: 3600 } : {}),
+  };
+  const running = startBoxProcess(config, { clockSpeed });
   const box = { ...running, ...(await running.started) };
   const violations = [];
   const violate = (text) => {
@@ -46,15 +72,23 @@ export async function campaign({ seconds = 60, callers = 200, seed, store, log, 
     gone: 0,
     bursts: 0,
     closed: 0,
+    expired: 0,
   };
   const tookMs = [];
-  const until = performance.now() + seconds * 1000;
+  const startedAt = performance.now();
+  const until = startedAt + seconds * 1000;
+  const partOfDay = () => {
+    const now = (performance.now() - startedAt) / (seconds * 1000);
+    return DAY.findLast(({ from }) => now >= from);
+  };
+  const isThere = (index) => !day || index < partOfDay().share * callers;
   const isOver = () => performance.now() >= until || isStopped();
-  const agent = new http.Agent({ keepAlive: true, maxSockets: callers + 50 });
+  const agent = new http.Agent({ keepAlive: true, maxSockets: most + 50 });
   let token = await tokenOf(box.url, box.application);
-  const renewing = setInterval(async () => {
+  const renew = async () => {
     token = await tokenOf(box.url, box.application).catch(() => token);
-  }, 300_000);
+  };
+  const renewing = setInterval(renew, RENEW_MS / clockSpeed);
 
   /** `null` when the box is busy; an answer outside the contract is a violation. */
   async function call(method, path, body, type = "application/json") {
@@ -84,6 +118,12 @@ export async function campaign({ seconds = 60, callers = 200, seed, store, log, 
       counts.late++;
       return null;
     }
+    // In a day that passes in minutes, a token may expire on its way.
+    if (day && status === 401) {
+      counts.expired++;
+      await renew();
+      return null;
+    }
     // A connection that was idle may be ended by either side, as a request is on its way: HTTP has the client ask again.
     if (isLostReuse) counts.closed++;
     else if (!isOver() || status !== 0)
@@ -102,12 +142,16 @@ export async function campaign({ seconds = 60, callers = 200, seed, store, log, 
     pcm16Wav(speak({ speaker: 1, seconds: 3, rateHz: 8000, seed: take }), 8000),
   );
   const strangers = pcm16Wav(speak({ speaker: 2, seconds: 3, rateHz: 8000, seed: 9 }), 8000);
-  const perCaller = new Array(callers).fill(0);
+  const perCaller = new Array(most).fill(0);
 
   async function caller(index) {
     const random = randomOf(seed * 1_000_003 + index);
-    await sleep((index / callers) * Math.min(10_000, seconds * 100));
+    await sleep((index / most) * Math.min(10_000, seconds * 100));
     while (!isOver()) {
+      if (!isThere(index)) {
+        await sleep(500);
+        continue;
+      }
       const scope = { gk_scope_id: { value: "default" } };
       const started = await again("POST", "/v1/sessions/start", { context: scope, session_type: 2 });
       if (!started) continue;
@@ -202,6 +246,17 @@ export async function campaign({ seconds = 60, callers = 200, seed, store, log, 
     }
   }
 
+  async function quarterAtNoon() {
+    while (!isOver() && partOfDay().name !== "noon") await sleep(500);
+    if (isOver()) return;
+    const keysBefore = await signingKeys(box.url);
+    await box.ask("jumpQuarter");
+    await renew();
+    const keys = await signingKeys(box.url);
+    if (keys.length === 0 || keys.every((key) => keysBefore.includes(key)))
+      violate(`no new signing key after a quarter of a year: ${keysBefore} before, ${keys} after`);
+  }
+
   const samples = [];
   const sampling = setInterval(
     async () => {
@@ -221,7 +276,8 @@ export async function campaign({ seconds = 60, callers = 200, seed, store, log, 
   }, 60_000);
   const { sockets: openBefore } = await box.ask("state");
   const work = [
-    ...Array.from({ length: callers }, (_, i) => caller(i)),
+    ...Array.from({ length: most }, (_, i) => caller(i)),
+    ...(day ? [quarterAtNoon()] : []),
     ...Array.from({ length: 4 }, (_, i) => mischief(randomOf(seed + i))),
   ];
   const died = box.ended.then(({ code, signal, log: text }) =>
@@ -251,7 +307,8 @@ export async function campaign({ seconds = 60, callers = 200, seed, store, log, 
   tookMs.sort((a, b) => a - b);
   const quantile = (share) => Math.round(tookMs[Math.floor(share * (tookMs.length - 1))] ?? 0);
   if (quantile(0.99) > HUNG_MS) violate(`p99 is ${quantile(0.99)} ms`);
-  const fair = [Math.min(...perCaller), Math.max(...perCaller)];
+  // Callers of a day are there for parts of it.
+  const fair = day ? null : [Math.min(...perCaller), Math.max(...perCaller)];
   return {
     counts: {
       callers,
@@ -261,7 +318,7 @@ export async function campaign({ seconds = 60, callers = 200, seed, store, log, 
       slowestMs: quantile(1),
       ...flat,
       sockets: [openBefore, openAfter],
-      conversationsOfACaller: fair,
+      ...(fair && { conversationsOfACaller: fair }),
     },
     violations,
   };
@@ -330,6 +387,13 @@ function send({ agent, url, token, method, path, body, type }) {
     });
     request.end(payload);
   });
+}
+
+/** Of those that the box publishes. */
+async function signingKeys(url) {
+  const { jwks_uri } = await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json();
+  const { keys } = await (await fetch(jwks_uri)).json();
+  return keys.map(({ kid }) => kid);
 }
 
 const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms));

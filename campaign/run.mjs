@@ -1,4 +1,4 @@
-// npm run campaign -- crash|fuzz|load|tokens|erase [--seconds 60] [--count 1000] [--seed 1] [--json]
+// npm run campaign -- crash|fuzz|calls|load|tokens|erase [--seconds 60] [--count 1000] [--seed 1] [--json]
 // Tries to break the built package, on this machine alone, until the time or the count is used up. Prints what it did and what it broke;
 // ends with 1 when anything was.
 import { parseArgs } from "node:util";
@@ -9,7 +9,7 @@ import { runInNewContext } from "node:vm";
 setFlagsFromString("--expose-gc");
 globalThis.gc = runInNewContext("gc");
 
-const CAMPAIGNS = ["crash", "fuzz", "load", "tokens", "erase"];
+const CAMPAIGNS = ["crash", "fuzz", "calls", "load", "tokens", "erase"];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -19,6 +19,8 @@ const { values, positionals } = parseArgs({
     seed: { type: "string" },
     callers: { type: "string" },
     store: { type: "string" },
+    only: { type: "string" },
+    day: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   },
 });
@@ -47,6 +49,8 @@ const options = {
   seed: number("seed") ?? 1,
   callers: number("callers"),
   store: values.store,
+  only: values.only,
+  day: values.day,
   log: (line) => values.json || console.log(line),
 };
 const { campaign } = await import(`./${name}.mjs`);

@@ -20,6 +20,7 @@ const handlers = {
     const sockets = open.filter((target) => target.startsWith("socket:")).length;
     return { rssMb: rss / 2 ** 20, liveMb: (heapUsed + arrayBuffers) / 2 ** 20, descriptors: open.length, sockets };
   },
+  jumpQuarter: () => globalThis.jumpClock(91),
   stop: () => box.stop(),
 };
 process.on("message", async ({ id, name }) => {

@@ -2,26 +2,21 @@
 // done: nothing is said to be done before it is.
 //   node crash-process.mjs <folder or postgres url> <keys url or -> <prefix of its people> <first number> <seed>
 import { openEmbeddedStore, openPostgresStore } from "../../dist/postgres.js";
+import { addSegment, idOf, train, voiceOf } from "./crash-people.mjs";
 import { randomOf } from "./random.mjs";
-import { mediaOf, processedOf, profileOf, SCOPE, startSession, templateOf } from "./records.mjs";
+import { profileOf, SCOPE, startSession } from "./records.mjs";
 
 const [location, keys, prefix, first, seed] = process.argv.slice(2);
 const random = randomOf(Number(seed));
 const MOST_PEOPLE = 20;
 const say = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 
-/** The voice of a person's segment: who reads it back knows whose it is. */
-const voiceOf = (person, segment) => {
-  const from = [...`${person}/${segment}`].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0, 7);
-  return Float32Array.from({ length: 256 }, (_, i) => Math.fround(Math.sin(from + i)));
-};
 const same = (one, other) => Buffer.from(one.buffer, one.byteOffset, one.byteLength).equals(Buffer.from(other.buffer));
 
 const store = location.startsWith("postgres:")
   ? await openPostgresStore(location, { keys, masterKey: new Uint8Array(32).fill(7), deadReplicaSeconds: 4 })
   : await openEmbeddedStore(location);
 
-const idOf = (person) => `profile-${person}`;
 const sessionId = `session-${prefix}`;
 
 async function stock() {
@@ -58,39 +53,12 @@ async function stock() {
   return { found, left };
 }
 
-async function addSegment(person, segment) {
-  const mediaSegmentId = `media-${person}/${segment}`;
-  const audio = new Uint8Array(4000).fill(segment);
-  await store.media.add(mediaOf({ id: mediaSegmentId, sessionId, audio }));
-  const processed = processedOf({
-    id: `processed-${person}/${segment}`,
-    sessionId,
-    mediaSegmentId,
-    voice: { windows: [], embedding: voiceOf(person, String(segment)) },
-  });
-  await store.processed.add(processed);
-  const { generation } = await store.profiles.get(SCOPE, idOf(person));
-  await store.profiles.addSegment(SCOPE, idOf(person), generation, { profileId: idOf(person), processed, addedAt: 1 });
-}
-
-async function train(person, segments) {
-  const { generation, printVersion } = await store.profiles.get(SCOPE, idOf(person));
-  const template = templateOf(voiceOf(person, `template-${printVersion + 1}`));
-  const renewed = segments ? { segments: await store.profiles.segments(SCOPE, idOf(person)) } : {};
-  await store.profiles.train(SCOPE, idOf(person), generation, {
-    template,
-    status: 2,
-    printVersion: printVersion + 1,
-    ...renewed,
-  });
-}
-
 const operations = {
   create: (person) => store.profiles.create(profileOf(idOf(person), person)),
-  enroll: (person) => addSegment(person, 1),
-  enrollAgain: (person) => addSegment(person, 2),
-  train: (person) => train(person, false),
-  retrain: (person) => train(person, true),
+  enroll: (person) => addSegment(store, person, 1, sessionId),
+  enrollAgain: (person) => addSegment(store, person, 2, sessionId),
+  train: (person) => train(store, person, false),
+  retrain: (person) => train(store, person, true),
   erase: (person) => store.profiles.erase(SCOPE, idOf(person)),
 };
 

@@ -40,7 +40,7 @@ export async function lookInMemory({ root, violate, log }) {
   await first.ended;
 
   const secrets = await secretsOf(config.store, profiles[NAME], voices[NAME]);
-  const box = startBoxProcess(config, OVERWRITE_FREED);
+  const box = startBoxProcess(config, { env: OVERWRITE_FREED });
   try {
     const again = callerOf(await box.started);
     const check = (profile, recordings) => checkVoice(again, profile, group, recordings[0]);

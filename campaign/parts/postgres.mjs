@@ -73,10 +73,11 @@ export async function startPostgres(settings = []) {
       // Its children see that it is gone, and end; a new one does not start before.
       await new Promise((wake) => setTimeout(wake, 1_000));
     },
-    async createDatabase(name) {
+    /** `template`: a database that it begins as a copy of; nobody may be connected to that. */
+    async createDatabase(name, template = "template1") {
       const client = new pg.Client({ connectionString: url("postgres") });
       await client.connect();
-      await client.query(`CREATE DATABASE ${name}`);
+      await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
       await client.end();
       return url(name);
     },

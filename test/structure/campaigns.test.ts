@@ -11,6 +11,7 @@ const TIMEOUT_MS = 600_000;
 test.each([
   ["tokens", ["--count", "2000"]],
   ["fuzz", ["--count", "8000"]],
+  ["calls", ["--count", "600"]],
   ["erase", ["--count", "6"]],
   ["crash", ["--count", "6", "--store", "folder"]],
   ["load", ["--seconds", "8", "--callers", "6", "--store", "memory"]],
