@@ -41,7 +41,7 @@ export async function analyzeAudio(
   const { scopeId, set, engine } = context;
   const wanted = wantedAttacks(engine, request);
   const source = await findAudio(deps, scopeId, request.audio);
-  const targets = await analysisTargets(deps, context, request);
+  const targets = await analysisTargets(deps, context, request, options);
   const parts = partsOf(targets, set);
   const { heard, results, attacks } = await hearAndCompare(deps, context, source, request, parts, options, wanted);
   return { result: await concludeAnalysis(deps, context, "AnalyzeAudio", targets, heard, results, attacks) };
@@ -131,9 +131,10 @@ export async function analysisTargets(
   deps: Dependencies,
   { scopeId }: OpenContext,
   request: Pick<AnalyzeAudioRequest, "gkVoiceprintProfileIds" | "group" | "watchlist">,
+  options: OperationOptions,
 ): Promise<AnalysisTargets> {
   const { gkVoiceprintProfileIds: list, group, watchlist } = request;
-  const given = list ? await findProfiles(deps, scopeId, list, "gk_voiceprint_profile_ids") : [];
+  const given = list ? await findProfiles(deps, scopeId, list, "gk_voiceprint_profile_ids", options) : [];
   const of = async (kind: "person" | "fraudster", target: typeof group, field: string) => {
     const ids = given.filter((found) => found.kind === kind);
     if (target) return candidatesByGroup(deps, scopeId, kind, target, field, ids);

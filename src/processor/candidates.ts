@@ -14,7 +14,7 @@ import {
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { enrollStatus } from "../voiceprint/enrollment.js";
 import { audioModel, voiceOf } from "./audio-model.js";
-import type { Dependencies } from "./dependencies.js";
+import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { invalid, notFound } from "./failures.js";
 import type { GalleryMember, LoadedGallery } from "./galleries.js";
 import { analysisBy, type JointAnalysis } from "./joint-hearing.js";
@@ -47,9 +47,10 @@ export async function candidatesByIds(
   list: ListOfUniqueId,
   kind: OwnerKind,
   field: string,
+  options: OperationOptions,
 ): Promise<Candidates> {
   if (list.uniqueIds.length === 0) throw invalid(field, "empty", "at least one profile is required");
-  const profiles = await findProfiles(deps, scopeId, list, field);
+  const profiles = await findProfiles(deps, scopeId, list, field, options);
   for (const [i, profile] of profiles.entries()) assertKind(profile, kind, `${field}.unique_ids[${i}]`);
   return candidatesOf(deps, scopeId, kind, profiles);
 }
@@ -74,20 +75,26 @@ export type FoundProfile = Print | (Profile & { readonly kind: OwnerKind });
 
 export const isPrint = (found: FoundProfile): found is Print => "profileId" in found;
 
-/** One entry for each id given, in order; repeated ids give repeated entries. Refuses what is not in the scope. */
+/**
+ * One entry for each id given, in order; repeated ids give repeated entries. Refuses what is not in the scope. Thousands of prints take a while to
+ * read: nothing more is done for a caller that has gone meanwhile.
+ */
 export async function findProfiles(
   deps: Dependencies,
   scopeId: Id,
   list: ListOfUniqueId,
   field: string,
+  { signal }: OperationOptions,
 ): Promise<FoundProfile[]> {
   const ids = list.uniqueIds.map((id) => id.value);
   const found = new Map<Id, FoundProfile>();
   for (const print of await deps.prints.get(scopeId, ids)) found.set(print.profileId, print);
+  signal?.throwIfAborted();
   const untrained = ids.filter((id) => !found.has(id));
   if (untrained.length > 0)
     for (const profile of await deps.store.profiles.getMany(scopeId, untrained))
       found.set(profile.id, asFound(profile));
+  signal?.throwIfAborted();
   return ids.map((id, i) => {
     const one = found.get(id);
     if (!one) throw unknownProfile(`${field}.unique_ids[${i}]`);

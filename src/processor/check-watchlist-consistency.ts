@@ -14,7 +14,7 @@ import {
   membersOf,
 } from "./candidates.js";
 import { openContext } from "./context.js";
-import type { Dependencies } from "./dependencies.js";
+import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { invalid } from "./failures.js";
 import { calibrationModel, uniqueId } from "./messages.js";
 
@@ -22,9 +22,10 @@ import { calibrationModel, uniqueId } from "./messages.js";
 export async function checkWatchlistConsistency(
   deps: Dependencies,
   request: CheckWatchlistConsistencyRequest,
+  options: OperationOptions,
 ): Promise<MessageInitShape<typeof CheckWatchlistConsistencyResponseSchema>> {
   const { scopeId, set, engine } = await openContext(deps, request.context);
-  const found = await targets(deps, scopeId, request.target);
+  const found = await targets(deps, scopeId, request.target, options);
   const unique = [...new Map(found.map((one) => [isPrint(one) ? one.profileId : one.id, one])).values()];
   const { compatible, incompatible, listed } = watchlistConsistency(
     unique.map((one) => ({ found: one, revision: isPrint(one) ? one.template.revision : null })),
@@ -52,6 +53,7 @@ async function targets(
   deps: Dependencies,
   scopeId: string,
   target: CheckWatchlistConsistencyRequest["target"],
+  options: OperationOptions,
 ): Promise<FoundProfile[]> {
   if (target.case === "watchlist") {
     const { groups, tag } = await findGroups(deps, scopeId, "watchlist", target.value, "watchlist");
@@ -65,7 +67,7 @@ async function targets(
   }
   const field = "gk_voiceprint_profile_ids";
   if (target.value!.uniqueIds.length === 0) throw invalid(field, "empty", "at least one profile is required");
-  const profiles = await findProfiles(deps, scopeId, target.value!, field);
+  const profiles = await findProfiles(deps, scopeId, target.value!, field, options);
   for (const [i, profile] of profiles.entries()) assertKind(profile, "fraudster", `${field}.unique_ids[${i}]`);
   return profiles;
 }

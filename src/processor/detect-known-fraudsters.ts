@@ -24,7 +24,7 @@ export async function detectKnownFraudsters(
   const candidates =
     target.case === "watchlist"
       ? await candidatesByGroup(deps, scopeId, "fraudster", target.value, "watchlist")
-      : await candidatesByIds(deps, scopeId, target.value!, "fraudster", "gk_voiceprint_profile_ids");
+      : await candidatesByIds(deps, scopeId, target.value!, "fraudster", "gk_voiceprint_profile_ids", options);
   const part = fraudPart(candidates, set);
   const { heard, results } = await hearAndCompare(deps, context, source, request, [part], options);
   const result = results[0]!;

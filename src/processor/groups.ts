@@ -16,7 +16,7 @@ import type {
 import type { GroupKind, Id } from "../store/port.js";
 import { assertKind, findProfiles } from "./candidates.js";
 import { checkOptionalContext } from "./context.js";
-import type { Dependencies } from "./dependencies.js";
+import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { invalid, notFound } from "./failures.js";
 import { uniqueId } from "./messages.js";
 import { assertName } from "./profiles.js";
@@ -30,10 +30,11 @@ export async function createGroup(
   deps: Dependencies,
   kind: GroupKind,
   request: CreateGroupRequest,
+  options: OperationOptions,
 ): Promise<MessageInitShape<typeof CreateGroupResponseSchema>> {
   const tag = assertName(request.tag, "tag");
   const scopeId = await checkOptionalContext(deps, request.context);
-  const members = await existingMembers(deps, scopeId, kind, request);
+  const members = await existingMembers(deps, scopeId, kind, request, options);
   const id = deps.ids.next();
   await deps.store.groups.create({ id, scopeId, kind, tag, ...members });
   return { gkGroupId: uniqueId(id) };
@@ -70,10 +71,11 @@ export async function addGroupMembers(
   deps: Dependencies,
   kind: GroupKind,
   request: AddGroupMembersRequest,
+  options: OperationOptions,
 ): Promise<MessageInitShape<typeof AddGroupMembersResponseSchema>> {
   const scopeId = await checkOptionalContext(deps, request.context);
   assertSomeMembers(request);
-  const members = await existingMembers(deps, scopeId, kind, request);
+  const members = await existingMembers(deps, scopeId, kind, request, options);
   if (!(await deps.store.groups.addMembers(scopeId, kind, request.gkGroupId!.value, members))) throw unknown(kind);
   return {};
 }
@@ -107,15 +109,22 @@ function assertSomeMembers(given: GivenMembers): void {
 }
 
 /** A group holds persons, a watchlist fraudsters; both hold only what exists. */
-async function existingMembers(deps: Dependencies, scopeId: Id, kind: GroupKind, given: GivenMembers) {
+async function existingMembers(
+  deps: Dependencies,
+  scopeId: Id,
+  kind: GroupKind,
+  given: GivenMembers,
+  options: OperationOptions,
+) {
   const wanted = kind === "group" ? "person" : "fraudster";
   if (given.gkVoiceprintProfileIds) {
     const field = "gk_voiceprint_profile_ids";
-    const found = await findProfiles(deps, scopeId, given.gkVoiceprintProfileIds, field);
+    const found = await findProfiles(deps, scopeId, given.gkVoiceprintProfileIds, field, options);
     for (const [i, profile] of found.entries()) assertKind(profile, wanted, `${field}.unique_ids[${i}]`);
   }
   const ownerIds = ids(given.gkOwnerIds);
   const owners = ownerIds.length > 0 ? await deps.store.owners.getMany(scopeId, ownerIds) : [];
+  options.signal?.throwIfAborted();
   const known = new Map(owners.map((owner) => [owner.id, owner]));
   for (const [i, id] of (given.gkOwnerIds?.uniqueIds ?? []).entries()) {
     const field = `gk_owner_ids.unique_ids[${i}]`;

@@ -24,7 +24,7 @@ export async function identify(
   const { scopeId, set } = context;
   const { target } = request;
   const source = await findAudio(deps, scopeId, request.audio);
-  const candidates = await identificationTargets(deps, scopeId, target);
+  const candidates = await identificationTargets(deps, scopeId, target, options);
   const part = authenticationPart(candidates, set);
   const { heard, results } = await hearAndCompare(deps, context, source, request, [part], options);
   return { result: await concludeIdentification(deps, context, "Identify", heard, results[0]!) };
@@ -61,7 +61,8 @@ export const identificationTargets = (
   deps: Dependencies,
   scopeId: Id,
   target: IdentifyRequest["target"],
+  options: OperationOptions,
 ): Promise<Candidates> =>
   target.case === "group"
     ? candidatesByGroup(deps, scopeId, "person", target.value, "group")
-    : candidatesByIds(deps, scopeId, target.value!, "person", "gk_voiceprint_profile_ids");
+    : candidatesByIds(deps, scopeId, target.value!, "person", "gk_voiceprint_profile_ids", options);

@@ -5,7 +5,7 @@ import { VoiceprintProfilesStatusJobState as State } from "../contract/gen/vendo
 import type { Job } from "../store/port.js";
 import { findProfiles } from "./candidates.js";
 import { checkOptionalContext } from "./context.js";
-import type { Dependencies } from "./dependencies.js";
+import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { notFound } from "./failures.js";
 import type { JobRequest } from "./job-profiles.js";
 import { uniqueId } from "./messages.js";
@@ -20,10 +20,11 @@ export async function startJob(
     readonly gkVoiceprintProfileIds?: ListOfUniqueId | undefined;
     readonly dryRun?: boolean;
   },
+  options: OperationOptions,
 ) {
   const scopeId = await checkOptionalContext(deps, request.context);
   const list = request.gkVoiceprintProfileIds;
-  if (list) await findProfiles(deps, scopeId, list, "gk_voiceprint_profile_ids");
+  if (list) await findProfiles(deps, scopeId, list, "gk_voiceprint_profile_ids", options);
   const id = deps.ids.next();
   const wanted: JobRequest = {
     profileIds: list ? [...new Set(list.uniqueIds.map(({ value }) => value))] : null,

@@ -146,14 +146,14 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
   );
   readonly startVoiceprintProfilesStatusJob = this.#operation(
     profile.startVoiceprintProfilesStatusJob,
-    (deps, request) => startJob(deps, "profile-status", request),
+    (deps, request, options) => startJob(deps, "profile-status", request, options),
   );
   readonly getVoiceprintProfilesStatusJob = this.#operation(profile.getVoiceprintProfilesStatusJob, (deps, request) =>
     readJob(deps, "profile-status", request, VoiceprintProfileStatusDetailsSchema),
   );
   readonly startVoiceprintProfilesRetrainingJob = this.#operation(
     profile.startVoiceprintProfilesRetrainingJob,
-    (deps, request) => startJob(deps, "retrain", request),
+    (deps, request, options) => startJob(deps, "retrain", request, options),
   );
   readonly getVoiceprintProfilesRetrainingJob = this.#operation(
     profile.getVoiceprintProfilesRetrainingJob,
@@ -320,9 +320,12 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
 
 /** Groups and watchlists differ in their members, not in their operations. */
 const on =
-  <I, O>(kind: "group" | "watchlist", operation: (deps: Dependencies, kind: "group" | "watchlist", request: I) => O) =>
-  (deps: Dependencies, request: I): O =>
-    operation(deps, kind, request);
+  <I, O>(
+    kind: "group" | "watchlist",
+    operation: (deps: Dependencies, kind: "group" | "watchlist", request: I, options: OperationOptions) => O,
+  ) =>
+  (deps: Dependencies, request: I, options: OperationOptions): O =>
+    operation(deps, kind, request, options);
 
 const badStream = (message: string): StatusError => new StatusError({ statusCode: StatusCode.BAD_REQUEST, message });
 

@@ -12,7 +12,7 @@ const unknown = (count: number) => ({
 });
 
 /** The store, with a count of what it is asked. */
-function counting(store: Store): { store: Store; asked: () => number } {
+function counting(store: Store, onAsked = (_: string) => {}): { store: Store; asked: () => number } {
   let asked = 0;
   const watched = Object.fromEntries(
     Object.entries(store).map(([name, part]) => [
@@ -24,6 +24,7 @@ function counting(store: Store): { store: Store; asked: () => number } {
               method,
               (...values: unknown[]) => {
                 asked++;
+                onAsked(method);
                 return (call as (...values: unknown[]) => unknown)(...values);
               },
             ]),
@@ -56,6 +57,42 @@ test("ten thousand ids are a few queries", async () => {
   const before = asked();
   await processor.createGroup({ context, tag: "g", gkOwnerIds: manyOwners });
   expect(asked() - before).toBeLessThan(12);
+});
+
+test("nothing more is done for a caller that goes away while its list is read", async () => {
+  let gone: AbortController | null = null;
+  const leave = (method: string) => {
+    if (["printsOf", "getMany"].includes(method)) gone?.abort();
+  };
+  const { store, asked } = counting(createMemoryStore(), leave);
+  const world = await openWorld({ store });
+  const { processor, context } = world;
+  const audio = await world.heard(take(7, 4));
+  const person = await world.person("alice");
+  const owner = (await store.profiles.get("bank", person.value))!.owner.id;
+  const list = { uniqueIds: Array.from({ length: 5_000 }, () => person) };
+  const target = { case: "gkVoiceprintProfileIds", value: list } as const;
+  type Options = { readonly signal: AbortSignal };
+  const calls: Readonly<Record<string, (options: Options) => Promise<unknown>>> = {
+    identify: (options) => processor.identify({ context, audio, target }, options),
+    detect: (options) => processor.detectKnownFraudsters({ context, audio, target }, options),
+    analyze: (options) => processor.analyzeAudio({ context, audio, gkVoiceprintProfileIds: list }, options),
+    consistency: (options) => processor.checkWatchlistConsistency({ context, target }, options),
+    createGroup: (options) => processor.createGroup({ context, tag: "g", gkVoiceprintProfileIds: list }, options),
+    ofOwners: (options) =>
+      processor.createGroup({ context, tag: "g", gkOwnerIds: { uniqueIds: [{ value: owner }] } }, options),
+    job: (options) => processor.startVoiceprintProfilesStatusJob({ context, gkVoiceprintProfileIds: list }, options),
+  };
+  for (const [name, call] of Object.entries(calls)) {
+    let atLeaving = 0;
+    gone = new AbortController();
+    gone.signal.addEventListener("abort", () => {
+      atLeaving = asked();
+    });
+    await expect(call({ signal: gone.signal }), name).rejects.toThrow();
+    expect(gone.signal.aborted, name).toBe(true);
+    expect(asked(), name).toBe(atLeaving);
+  }
 });
 
 test("longer lists are refused, and malformed ones with a few examples", async () => {

@@ -301,7 +301,7 @@ async function openTask(
       );
     }
     case "identify": {
-      const candidates = await identificationTargets(deps, scopeId, task.value.target);
+      const candidates = await identificationTargets(deps, scopeId, task.value.target, options);
       return check(
         {
           parts: [authenticationPart(candidates, set)],
@@ -314,7 +314,7 @@ async function openTask(
       );
     }
     case "analyze":
-      return check(await analysisPlan(deps, context, { ...task.value, ignoreCheckpoints }), (value) => ({
+      return check(await analysisPlan(deps, context, { ...task.value, ignoreCheckpoints }, options), (value) => ({
         case: "analyze",
         value,
       }));

@@ -71,7 +71,7 @@ export async function openLiveAnalysis(
   checkLiveRate(rateHz);
   const message = create(AnalyzeAudioRequestSchema, rest);
   const context = await openContext(deps, message.context);
-  return openLiveCheck(deps, context, await analysisPlan(deps, context, message), monoSource(rateHz), options);
+  return openLiveCheck(deps, context, await analysisPlan(deps, context, message, options), monoSource(rateHz), options);
 }
 
 export function checkLiveRate(rateHz: number): void {
@@ -88,9 +88,10 @@ export async function analysisPlan(
   context: OpenContext,
   request: Parameters<typeof analysisTargets>[2] &
     Parameters<typeof wantedAttacks>[1] & { readonly ignoreCheckpoints: boolean },
+  options: OperationOptions,
 ): Promise<CheckPlan<AnalyzeAudioResult>> {
   const attacks = wantedAttacks(context.engine, request);
-  const targets = await analysisTargets(deps, context, request);
+  const targets = await analysisTargets(deps, context, request, options);
   return {
     parts: partsOf(targets, context.set),
     attacks,
