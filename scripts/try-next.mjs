@@ -9,7 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
-import { mix, noise, utter, wav } from "../dist/demo/voice.js";
+import { pcm16Wav } from "../dist/audio/wav-writer.js";
+import { mix, noise, utter } from "../dist/demo/voice.js";
 
 const example = fileURLToPath(new URL("../examples/next", import.meta.url));
 const manifest = JSON.parse(readFileSync(join(example, "package.json"), "utf8"));
@@ -90,7 +91,7 @@ async function opened() {
 function recording(speaker, take) {
   const rateHz = 16_000;
   const { samples } = utter({ speaker, seconds: 6, rateHz, seed: take });
-  const buffer = Buffer.from(wav(mix(samples, noise(6, rateHz, take), 35), rateHz));
+  const buffer = Buffer.from(pcm16Wav(mix(samples, noise(6, rateHz, take), 35), rateHz));
   return { name: `${speaker}-${take}.wav`, mimeType: "audio/wav", buffer };
 }
 
