@@ -4,7 +4,8 @@
  */
 import { ImportRefusal } from "./import-refusal.js";
 import { type Convolution, folded, plane, repeated, shapeOf, stemMatrix } from "./layers.js";
-import type { Peaks, RecognizedNetwork } from "./network.js";
+import type { Moments, Reading } from "./moments.js";
+import type { MomentsOf, Peaks, RecognizedNetwork } from "./network.js";
 import type { OnnxGraph, OnnxNode } from "./onnx.js";
 import {
   balancedSteps,
@@ -35,10 +36,7 @@ const quadTimes = 8;
 /** Nothing bounds what the context's layers read. */
 const unbounded = 1e6;
 
-interface Layer extends Convolution {
-  /** What enters it, by the name in the graph. */
-  readonly input: string;
-}
+interface Layer extends Convolution, Reading {}
 
 /** A batch norm that stands alone, before a convolution. */
 interface Norm {
@@ -82,7 +80,11 @@ export function findCampplus(graph: OnnxGraph): RecognizedNetwork | null {
     standardized: false,
     outputs: published,
     observed: observedIn(found),
-    quantize: (peaks) => ({ tensors: quantize(found, peaks) }),
+    readings: found.blocks.flatMap(({ layers, linear }) => [
+      ...layers.flatMap((one) => [one.bottleneck, one.local]),
+      linear,
+    ]),
+    quantize: (peaks, moments) => ({ tensors: quantize(found, peaks, moments) }),
   };
 }
 
@@ -98,7 +100,12 @@ function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Campplus
       throw new ImportRefusal(
         `the network looks like a CAM++, but its convolution ${next} is ${is}; expected ${shape.join()}`,
       );
-    return { ...folded(graph, node!, normBehind(node!.outputs[0]!)), input: node!.inputs[0]! };
+    return {
+      ...folded(graph, node!, normBehind(node!.outputs[0]!)),
+      input: node!.inputs[0]!,
+      taps: shape.at(-1)!,
+      dilation: node!.attributes.get("dilations")?.integers?.[0] ?? 1,
+    };
   };
   /** A norm that alone reads it is its own. Squeezed or not: the last layer has no time left. */
   const normBehind = (output: string): OnnxNode | undefined => {
@@ -180,7 +187,11 @@ const observedIn = ({ front, frontEnd, flattened, blocks, statistics }: Campplus
   statistics,
 ];
 
-function quantize({ stem, front, frontEnd, flattened, tdnn, blocks, statistics, dense }: Campplus, peaks: Peaks) {
+function quantize(
+  { stem, front, frontEnd, flattened, tdnn, blocks, statistics, dense }: Campplus,
+  peaks: Peaks,
+  moments: MomentsOf,
+) {
   const held = (name: string) => heldSteps(peaks(name), high);
   const out: NamedTensor[] = quantized(
     "front.conv1",
@@ -218,7 +229,7 @@ function quantize({ stem, front, frontEnd, flattened, tdnn, blocks, statistics, 
   out.push(...plane("front.conv2", frontEnd, last));
   let concatenated = fineSteps(peaks(blocks[0]!.norm.input));
   out.push(
-    ...line("tdnn", tdnn, repeated(perChannel, frontBins), concatenated.subarray(0, bottleneck), (c) => {
+    ...line("tdnn", tdnn, repeated(perChannel, frontBins), concatenated.subarray(0, bottleneck), undefined, (c) => {
       // The graph flattens [channel][bin], the kernels [bin][channel].
       return (c % frontChannels) * frontBins + Math.floor(c / frontChannels);
     }),
@@ -233,8 +244,9 @@ function quantize({ stem, front, frontEnd, flattened, tdnn, blocks, statistics, 
       const between = balancedSteps(largest(one.local), peaks(one.local.input), high);
       const excited = balancedSteps(largest(one.excite), peaks(one.excite.input), unbounded);
       out.push(...norming(`${name}.norm`, one.norm, before, hidden));
-      out.push(...line(`${name}.bottleneck`, one.bottleneck, hidden, between));
-      out.push(...line(`${name}.local`, one.local, between, concatenated.subarray(channels, channels + growth)));
+      const after = concatenated.subarray(channels, channels + growth);
+      out.push(...line(`${name}.bottleneck`, one.bottleneck, hidden, between, moments(one.bottleneck)));
+      out.push(...line(`${name}.local`, one.local, between, after, moments(one.local)));
       out.push(...flat(`${name}.squeeze`, one.squeeze, between, excited));
       out.push(...flat(`${name}.excite`, one.excite, excited, new Float64Array(growth).fill(1)));
       channels += growth;
@@ -244,7 +256,7 @@ function quantize({ stem, front, frontEnd, flattened, tdnn, blocks, statistics, 
     out.push(...norming(`${name}.norm`, norm, concatenated, hidden));
     const following = blocks[b + 1];
     const after = fineSteps(peaks(following ? following.norm.input : linear.output));
-    out.push(...line(`${name}.linear`, linear, hidden, after.subarray(0, channels / 2)));
+    out.push(...line(`${name}.linear`, linear, hidden, after.subarray(0, channels / 2), moments(linear)));
   }
   // The norm behind the last block is in that block's convolution.
   const { output } = blocks.at(-1)!.linear;
@@ -292,6 +304,7 @@ function line(
   { weight, bias }: Layer,
   inSteps: Float64Array,
   outSteps: Float64Array,
+  moments?: Moments,
   theirs: (channel: number) => number = (channel) => channel,
 ): NamedTensor[] {
   const [outputs, channels, taps] = weight.shape as [number, number, number];
@@ -301,7 +314,7 @@ function line(
     for (let t = 0; t < taps; t++)
       for (let c = 0; c < channels; c++)
         data[o * inputs + t * channels + c] = weight.data[(o * channels + theirs(c)) * taps + t]!;
-  const held = { inSteps: repeated(inSteps, taps), outSteps, most: byteMost, high };
+  const held = { inSteps: repeated(inSteps, taps), outSteps, most: byteMost, high, ...(moments && { moments }) };
   return quantized(name, [outputs, taps, channels], { weight: { outputs, inputs, data }, bias }, held);
 }
 

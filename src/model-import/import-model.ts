@@ -11,6 +11,7 @@ import { findEcapa } from "./ecapa.js";
 import { checkOperators, compute } from "./float-graph.js";
 import { ImportRefusal } from "./import-refusal.js";
 import { sectionBytes, tensorBytes } from "./model-writer.js";
+import { Moments } from "./moments.js";
 import type { QuantizedNetwork, RecognizedNetwork } from "./network.js";
 import { type FloatTensor, type OnnxGraph, readOnnx } from "./onnx.js";
 import { findResnet34 } from "./resnet34.js";
@@ -81,17 +82,22 @@ export async function importNetwork(
       `${windows.length} recordings hold ${windowFrames / 100} s of speech; at least ${fewestWindows} are needed to scale the network by`,
     );
   const peaks = new Map<string, Float64Array>(network.observed.map((name) => [name, new Float64Array()]));
+  const moments = new Map((network.readings ?? []).map((reading) => [reading, new Moments(reading)]));
   const published: Float32Array[] = [];
   for (const [i, features] of windows.entries()) {
     const output = compute(graph, asPublished(features, network, graph), features.length / bins, (name, tensor) => {
       if (peaks.has(name)) peaks.set(name, raised(peaks.get(name)!, tensor));
+      for (const one of moments.values()) if (one.reading.input === name) one.add(tensor);
     });
     if (output.data.length !== network.outputs)
       throw new ImportRefusal(`the network makes ${output.data.length} numbers; ${network.outputs} expected`);
     published.push(output.data);
     onProgress(i + 1, windows.length);
   }
-  const quantized = network.quantize((name) => peaks.get(name)!);
+  const quantized = network.quantize(
+    (name) => peaks.get(name)!,
+    (reading) => moments.get(reading)!,
+  );
   const { architecture } = network;
   assertAsTheKernelsTakeThem(quantized, architecture);
   const likeness = likenessOf(published, embedded(module, network, quantized, windows));

@@ -2,10 +2,13 @@
 import type { SpeakerArchitecture } from "../engine/speaker-tensors.js";
 import type { FrameRows } from "../engine/stream-kernel.js";
 import type { TdnnNetwork } from "../engine/tdnn-layers.js";
+import type { Moments, Reading } from "./moments.js";
 import type { NamedTensor } from "./quantize.js";
 
 /** The largest values of each channel that speech gave, by the name of the tensor in the graph. */
 export type Peaks = (tensor: string) => Float64Array;
+
+export type MomentsOf = (reading: Reading) => Moments;
 
 export interface RecognizedNetwork {
   readonly architecture: SpeakerArchitecture;
@@ -20,7 +23,9 @@ export interface RecognizedNetwork {
   readonly outputs: number;
   /** Names of the tensors whose peaks are asked for. */
   readonly observed: readonly string[];
-  quantize(peaks: Peaks): QuantizedNetwork;
+  /** What layers read whose weights are rounded together. */
+  readonly readings?: readonly Reading[];
+  quantize(peaks: Peaks, moments: MomentsOf): QuantizedNetwork;
 }
 
 export interface QuantizedNetwork {

@@ -1,11 +1,12 @@
 /**
  * Weights and steps as the kernels hold them. Activations are integers; every channel has a step of its own, folded into the
  * weights that read it. Weights have one scale for each output. Because every channel's step may be chosen, rows and columns
- * of a weight matrix are balanced first, so that no channel wastes the bits of the others. training/export.py does the same,
- * and rounds with second moments besides.
+ * of a weight matrix are balanced first, so that no channel wastes the bits of the others. training/export.py does the same.
  */
 import type { Dtype } from "../engine/tensor-spec.js";
 import { ImportRefusal } from "./import-refusal.js";
+import { JointRounding } from "./joint-rounding.js";
+import type { Moments } from "./moments.js";
 
 export interface NamedTensor {
   readonly name: string;
@@ -28,10 +29,10 @@ export const wordMost = 1023;
 export const wordHigh = 32767;
 export const featureStep = 1 / 1024;
 
-/** Over the largest activation seen. */
-const margin = 1.3;
+/** Times the largest activation that was seen: some voices and noises are far beyond those of a dozen windows. */
+const margin = 3;
 /** The same for what has bits to spare. */
-const headroom = 2;
+const headroom = 6;
 /** Share of the channels that get the step they would like. */
 const balancedShare = 0.9;
 const least = 1e-12;
@@ -40,7 +41,7 @@ const least = 1e-12;
 export const fineSteps = (peaks: ArrayLike<number>): Float64Array =>
   Float64Array.from(peaks, (peak) => Math.max((peak * headroom) / wordHigh, 1e-9));
 
-/** Steps that hold what was seen, and a little more. */
+/** Steps that hold what was seen, and more. */
 export const heldSteps = (peaks: ArrayLike<number>, high: number): Float64Array =>
   Float64Array.from(peaks, (peak) => Math.max((peak * margin) / high, 1e-9));
 
@@ -87,6 +88,8 @@ export interface Held {
   readonly signed?: boolean;
   /** So many times the sums must stay below 2^31. */
   readonly times?: number;
+  /** Of what the layer reads: its weights are then rounded together. */
+  readonly moments?: Moments;
 }
 
 /** Weight, gain and bias of a layer, in this order. */
@@ -95,13 +98,17 @@ export function quantized(name: string, shape: readonly number[], { weight, bias
   const { inSteps, outSteps, most, high, signed = high === wordHigh, times = 1 } = held;
   const values = new Float64Array(outputs * inputs);
   const gain = new Float64Array(outputs);
+  const joint = held.moments && new JointRounding(inputs, held.moments.inSteps(inSteps));
   for (let o = 0; o < outputs; o++) {
     const row = data.subarray(o * inputs, (o + 1) * inputs).map((w, i) => w * inSteps[i]!);
     const peak = row.reduce((found, w) => Math.max(found, Math.abs(w)), least);
     const step = Math.max(peak / most, (largestSum(row, high, signed) * times) / (2 ** 31 * 0.99));
-    for (let i = 0; i < inputs; i++) values[o * inputs + i] = clamp(roundEven(row[i]! / step), most);
-    if (largestSum(values.subarray(o * inputs, (o + 1) * inputs), high, signed) * times >= 2 ** 31)
-      throw new ImportRefusal(`the sums of ${name} may exceed 32 bits`);
+    const isHeld = (rounded: Float64Array) => largestSum(rounded, high, signed) * times < 2 ** 31;
+    const scaled = row.map((w) => w / step);
+    const together = joint?.round(scaled, most);
+    const rounded = together && isHeld(together) ? together : scaled.map((w) => clamp(roundEven(w), most));
+    if (!isHeld(rounded)) throw new ImportRefusal(`the sums of ${name} may exceed 32 bits`);
+    values.set(rounded, o * inputs);
     gain[o] = step / outSteps[o]!;
   }
   return [
