@@ -1,4 +1,4 @@
-// Resident memory of a box after its start, before any call, for each store. Linux.
+// Resident memory of a box after its start, before any call, and the most until then, for each store. Linux.
 //   npm run build && node bench/store-memory.mjs [postgres://… of an empty database for voices and keys]
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,12 +13,13 @@ const folder = mkdtempSync(join(tmpdir(), "vivavoce-store-memory-"));
 const SETTLE_MS = 5000;
 
 const stores = [
-  ["memory", []],
-  [join(folder, "store"), []],
-  ...(postgres ? [[postgres, ["--set", `seal.keys=${join(folder, "keys")}`]]] : []),
+  ["memory", "memory", []],
+  ["embedded, first start", join(folder, "store"), []],
+  ["embedded, later starts", join(folder, "store"), []],
+  ...(postgres ? [["PostgreSQL", postgres, ["--set", `seal.keys=${join(folder, "keys")}`]]] : []),
 ];
 try {
-  for (const [store, more] of stores) {
+  for (const [name, store, more] of stores) {
     const flags = [
       "--store",
       store,
@@ -33,9 +34,9 @@ try {
     const box = spawn(process.execPath, [main, "serve", ...flags, ...more], { stdio: ["ignore", "pipe", "inherit"] });
     await once(box.stdout, "data");
     await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-    const [, kilobytes] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${box.pid}/status`, "utf8"));
-    const name = store === "memory" ? "memory" : store === postgres ? "PostgreSQL" : "embedded";
-    console.log(`${name}: ${Math.round(kilobytes / 1024)} MB`);
+    const status = readFileSync(`/proc/${box.pid}/status`, "utf8");
+    const mb = (field) => Math.round(Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)[1]) / 1024);
+    console.log(`${name}: ${mb("VmRSS")} MB, at the most ${mb("VmHWM")} MB`);
     box.kill();
     await once(box, "exit");
   }

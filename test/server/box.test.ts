@@ -1,10 +1,12 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, test, vi } from "vitest";
 import { connect, connectVoiceprints } from "../../src/client/index.js";
 import { StatusCode, StatusError } from "../../src/contract/index.js";
 import { openVoiceprints } from "../../src/index.js";
@@ -188,6 +190,34 @@ describe("the guard", () => {
     ).rejects.toMatchObject({ code: 7 });
     elsewhere.close();
   });
+});
+
+it("a client that breaks off a token request is no error of ours", async () => {
+  const before = logged.length;
+  const socket = net.connect(Number(new URL(box.url).port), "127.0.0.1");
+  socket.on("error", () => {});
+  await once(socket, "connect");
+  const head = "POST /oauth2/token HTTP/1.1\r\nhost: box\r\ncontent-type: application/x-www-form-urlencoded\r\n";
+  socket.write(`${head}content-length: 1000\r\n\r\ngrant_type=client_`);
+  // A request on another connection is answered when the first has arrived.
+  await fetch(`${box.url}/healthz`);
+  socket.destroy();
+  await fetch(`${box.url}/healthz`);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(logged.slice(before).filter((line) => /"level":"error"|stack/.test(line))).toEqual([]);
+});
+
+it("an engine without workers is said at level error, and the box is not ready", async () => {
+  const lines: string[] = [];
+  const engine = Object.assign(fixtureEngine(), { fault: "no worker can be started: no threads left" });
+  const config = configSchema.parse({ port: 0, store: "memory" });
+  const faulty = await startBox(config, { engine, log: jsonLog("error", (line) => lines.push(line)) });
+  try {
+    expect((await fetch(`${faulty.url}/readyz`)).status).toBe(503);
+    await vi.waitFor(() => expect(lines.join()).toContain("no threads left"), { timeout: 10_000 });
+  } finally {
+    await faulty.stop();
+  }
 });
 
 it("a guard that was not opened yet lets nobody in", async () => {

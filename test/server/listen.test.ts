@@ -1,6 +1,11 @@
+import { once } from "node:events";
 import http2 from "node:http2";
+import net from "node:net";
 import { expect, test } from "vitest";
 import { listen } from "../../src/server/listen.js";
+
+/** For times that a busy machine does not pass. */
+const patient = { host: "127.0.0.1", port: 0, headerSeconds: 30, readSeconds: () => 30 };
 
 test("who has sent everything may wait longer for an answer than anybody may take to send", async () => {
   const port = await listen({
@@ -23,4 +28,45 @@ test("who has sent everything may wait longer for an answer than anybody may tak
   } finally {
     await port.close();
   }
+});
+
+test("three bytes that might become HTTP/2 hold a connection no longer than nothing at all", async () => {
+  const port = await listen({
+    ...patient,
+    headerSeconds: 0.2,
+    handler: (_, response) => response.end(),
+    upgrade: (_, socket) => socket.destroy(),
+  });
+  const socket = net.connect(port.port, "127.0.0.1");
+  socket.on("error", () => {});
+  socket.resume();
+  socket.write("PRI");
+  await once(socket, "close");
+  await port.close();
+});
+
+test("headers and empty DATA without an end are given up after the time to send, and delay no stop", async () => {
+  const asked: string[] = [];
+  const port = await listen({
+    ...patient,
+    readSeconds: () => 0.3,
+    // Answers when all is there, as every operation does.
+    handler: (request, response) => {
+      asked.push(request.url ?? "");
+      request.resume();
+      request.once("end", () => response.end());
+    },
+    upgrade: (_, socket) => socket.destroy(),
+  });
+  const session = http2.connect(`http://127.0.0.1:${port.port}`);
+  session.on("error", () => {});
+  const stream = session.request({ ":method": "POST", ":path": "/x", "content-type": "application/grpc" });
+  stream.on("error", () => {});
+  stream.resume();
+  const sending = setInterval(() => stream.destroyed || stream.write(Buffer.alloc(0)), 20);
+  await once(stream, "close");
+  clearInterval(sending);
+  expect(asked).toEqual(["/x"]);
+  await port.close();
+  session.destroy();
 });
