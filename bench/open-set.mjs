@@ -3,7 +3,8 @@
 //   python3 training/calibrate.py DIR VOICES.jsonl OUT.json WITHOUT       WITHOUT/<set>.json: the calibration fitted without that set
 //   npm run bench:accuracy -- --open-set --corpora DIR --voices VOICES.jsonl [--without WITHOUT]
 // Pairs of labels that two networks hear as one person (training/trials/doubtful-labels.json) are in one row, and left out of the next.
-// Callers are DEV's probes of 4 s; lists hold DEV's other speakers and the training speakers that training/members.py wrote.
+// Callers are DEV's probes of 4 s; lists hold the other speakers of their set and the training speakers that training/members.py wrote, drawn from all
+// of them alike, or the caller's neighbours first: people of one place on one line.
 // Lists of 10,000 and 100,000 are of drawn voices, normal with the mean and the covariance of the training speakers'.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -54,8 +55,12 @@ export async function openSetFigures({ corpora, voices, without, model, sets }) 
       const name = leftOut.length > 0 ? `${set}, less ${leftOut.length} pairs` : set;
       promises.push({ set: name, ...verify });
       if (leftOut.length === 0) everyone.push(...callers);
-      for (const row of openSet(callers, (rate, of) => engine.threshold(rate, of), { rates: [0.01] }))
-        rows.push({ set: name, ...row });
+      for (const [suffix, some] of [
+        ["", callers],
+        [", neighbours first", callers.map((caller) => ({ ...caller, neighbours: caller.nearby }))],
+      ])
+        for (const row of openSet(some, (rate, of) => engine.threshold(rate, of), { rates: [0.01] }))
+          rows.push({ set: name + suffix, ...row });
     }
     if (engine !== shipped) await engine.close();
     console.error(set);
@@ -128,7 +133,12 @@ async function callersOf(engine, list, heard, members, set, leftOut) {
     }
     if (i++ % step !== 0) continue;
     const foreign = await engine.score(others, probe);
-    callers.push({ probe, own, others: [...bySpeaker.values(), ...foreign.map((score) => [score])] });
+    callers.push({
+      probe,
+      own,
+      nearby: bySpeaker.size,
+      others: [...bySpeaker.values(), ...foreign.map((score) => [score])],
+    });
   }
   return { callers, verify: verified(verify) };
 }

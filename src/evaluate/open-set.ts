@@ -17,6 +17,8 @@ export interface ScoredCandidate extends Expectation {
 export interface Caller {
   readonly own: readonly ScoredCandidate[];
   readonly others: readonly (readonly ScoredCandidate[])[];
+  /** So many of `others`, the first, are on a list before any further one. */
+  readonly neighbours?: number;
 }
 
 export interface OpenSetRow {
@@ -66,13 +68,13 @@ export function openSet(
       impostors: impostorsOnList(best, others, size),
     });
     const draws = Math.max(1, Math.ceil(calls / able.length));
-    for (const { own, others } of able)
+    for (const { own, others, neighbours } of able)
       for (let i = 0; i < draws; i++) {
-        const [best, ...next] = bestOf(drawn(others, size, random));
+        const [best, ...next] = bestOf(drawn(others, size, random, neighbours));
         unlisted.push(onList(best!, next));
         if (own.length === 0) continue;
         const candidate = own[Math.floor(random() * own.length)]!;
-        const rest = bestOf(drawn(others, size - 1, random));
+        const rest = bestOf(drawn(others, size - 1, random, neighbours));
         listed.push({ own: onList(candidate, rest), found: rest.length === 0 || candidate.llr > rest[0]!.llr });
       }
     if (listed.length === 0) continue;
@@ -107,11 +109,12 @@ function drawn(
   speakers: readonly (readonly ScoredCandidate[])[],
   size: number,
   random: () => number,
+  neighbours = 0,
 ): ScoredCandidate[] {
   const order = speakers.map((_, i) => i);
   const found: ScoredCandidate[] = [];
   for (let i = 0; i < size; i++) {
-    const j = i + Math.floor(random() * (order.length - i));
+    const j = i + Math.floor(random() * ((i < neighbours ? neighbours : order.length) - i));
     [order[i], order[j]] = [order[j]!, order[i]!];
     const enrollments = speakers[order[i]!]!;
     found.push(enrollments[Math.floor(random() * enrollments.length)]!);

@@ -37,3 +37,16 @@ test("who is on a list is found while their score is the best and above the list
 test("sizes that the speakers do not suffice for are left out", () => {
   expect(openSet(callers(9), threshold, { calls: 300 }).map(({ size }) => size)).toEqual([1, 1, 10, 10, 100, 100]);
 });
+
+test("neighbours are on a list before any other", () => {
+  const some: Caller[] = [{ own: [], others: [[candidate(9)], [candidate(9)], [candidate(-5)], [candidate(-5)]] }];
+  const own = [candidate(12)];
+  const rateOf = (neighbours: number) =>
+    openSet(
+      some.map((caller) => ({ ...caller, own, neighbours })),
+      threshold,
+      { sizes: [2], rates: [0.01], calls: 400 },
+    )[0]!.fpir;
+  expect(rateOf(2)).toBe(1);
+  expect(rateOf(0)).toBeLessThan(0.95);
+});
