@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { tokenCommand } from "../../src/cli/token.js";
@@ -119,6 +120,28 @@ describe("vivavoce token", () => {
     );
     await expect(run("client", "secret", "nonsense", ...box)).rejects.toThrow("not a client id: nonsense");
     await run("app", "delete", applicationId, ...box);
+  });
+
+  test("on a box: a password that is set ends the user's sessions and tokens", async () => {
+    const mia = await service.users.create({ name: "mia", role: "member", password: "correct horse battery" });
+    const { credential, secret } = await service.credentials.create(mia, { kind: "service", label: "robot" });
+    const { cookie } = await service.sessions.start(mia);
+    const { access_token } = await service.clientCredentials({
+      client: { clientId: credential.clientId, secret },
+      scope: "platform-api",
+      address: "127.0.0.1",
+    });
+    const me = () =>
+      fetch(`${service.issuer}/management/v1/me`, { headers: { authorization: `Bearer ${access_token}` } });
+    expect((await me()).status).toBe(200);
+    const typed = vi
+      .spyOn(process, "stdin", "get")
+      .mockReturnValue(Readable.from([Buffer.from("another password")]) as never);
+    await run("user", "change", "mia", "--password-stdin", ...box).finally(() => typed.mockRestore());
+    expect(await service.users.authenticate("mia", "another password")).not.toBeNull();
+    expect((await me()).status).toBe(401);
+    expect(await service.sessions.find(cookie)).toBeNull();
+    await service.deleteUser("mia");
   });
 
   test("on a box: users, keys", async () => {
