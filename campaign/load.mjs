@@ -138,8 +138,8 @@ export async function campaign({
       await sleep(100);
       return null;
     }
-    // A call of a few seconds lasts for an hour then: its recordings are due to go.
-    if (day && status === 404 && json?.status?.message?.includes("no longer kept")) {
+    // A call of a few seconds lasts for an hour then, and one at noon for a quarter of a year: what was heard in it is due to go.
+    if (day && status === 404 && /no longer kept|no such processed audio/.test(json?.status?.message)) {
       counts.forgotten++;
       return FORGOTTEN;
     }
