@@ -194,6 +194,9 @@ test("speaks the browser's language", { timeout: 60_000 }, async () => {
   }
 });
 
+/** Embedding works for a third of a second at the least; what the page itself does takes 80 ms on a slow machine. */
+const heldUpUs = 150_000;
+
 test("does not hold up the page while a voice is embedded", { timeout: 180_000 }, async () => {
   const voice = recordingOf(anna, 7, 12);
   await browser.startTracing(page, { categories: ["toplevel", "blink.user_timing"] });
@@ -204,7 +207,7 @@ test("does not hold up the page while a voice is embedded", { timeout: 180_000 }
     }).observe({ type: "longtask" });
     Object.assign(globalThis, { longTasks });
   });
-  // What the check must find: a task of the test's own, half a second long, so that it has worked for 50 ms on a busy machine too.
+  // What the check must find: a task of the test's own, half a second long, so that it has worked for heldUpUs on a busy machine too.
   await page.evaluate(
     () =>
       new Promise((resolve) => {
@@ -228,7 +231,7 @@ test("does not hold up the page while a voice is embedded", { timeout: 180_000 }
   const worked = observed.filter(({ startTime, duration }) =>
     tasks.some(
       (task) =>
-        (task.tdur ?? 0) > 50_000 && began(task) < startTime + duration && began(task) + task.dur! / 1000 > startTime,
+        (task.tdur ?? 0) > heldUpUs && began(task) < startTime + duration && began(task) + task.dur! / 1000 > startTime,
     ),
   );
   expect(worked.filter(({ startTime }) => startTime < embedding).length).toBe(1);
