@@ -2,7 +2,8 @@
 
 python3 windows.py pack DIR OUT                  DIR: extract.py's folder. OUT-<k>.bin (FLAC clips) + .json: windows of 3.2 s of every genuine recording and attack, at most four
 python3 windows.py score OUT SCORES.json NETWORK.pt…   as recorded, through G.711, GSM and Opus at 12 kbit/s; a recording's score is the mean of its windows'. a.pt+b.pt is the mean of
-                                                 their weights, a.pt,b.pt of their scores. CODECS: as bank.py says. The figures that are reported are the engine's.
+                                                 their weights, a.pt,b.pt of their scores; 2*a.pt,1*b.pt weighs them, each in units of its mean distance from zero. CODECS: as bank.py says.
+python3 windows.py tell SCORES.json NETWORK.pt…  the same of scores that are there. The figures that are reported are the engine's.
 """
 import glob, json, multiprocessing, os, re, sys
 
@@ -36,8 +37,6 @@ def score(name, out, *networks):
     from bank import _coded, _decode
     from channel import mulaw
     from network import Fronts, prepared, restored
-    from sources import LINEAGE
-    from train import eer
     from vocoders import levelled
 
     shards = sorted(glob.glob(name + "-*.json"))
@@ -46,12 +45,11 @@ def score(name, out, *networks):
         rows, clips = [r for p in parts for r in p[0]], np.concatenate([p[1] for p in parts])
         through = {kind: np.concatenate(pool.map(_coded, [(codec, clips[o : o + 32]) for o in range(0, len(clips), 32)], chunksize=2)) for kind, codec in (("gsm", "gsm"), ("opus", "opus-12"))}
     d = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    alone = sorted({n for asked in networks for n in asked.split(",")})
+    alone = sorted({part.rpartition("*")[2] for asked in networks for part in asked.split(",")})
     nets, fronts = {n: restored(n).to(d) for n in alone}, Fronts(("mel", "linear", "short")).to(d)
     numbers = np.array([int(r["key"]) for r in rows])
     _, first, of = np.unique(numbers, return_index=True, return_inverse=True)
     label, system = np.array([rows[i]["label"] == "attack" for i in first], float), [rows[i]["system"] for i in first]
-    strangers = np.array([not s.startswith(LINEAGE) for s in system])
     told = {}
     with torch.no_grad():
         for line in LINES:
@@ -65,16 +63,31 @@ def score(name, out, *networks):
                         found[n].append(net(seen).float().cpu().numpy())
             for n in alone:
                 told[n, line] = np.bincount(of, np.concatenate(found[n])) / np.bincount(of)
-    for asked in networks:
-        row = []
-        for line in LINES:
-            s = sum(told[n, line] for n in asked.split(","))
-            missed = np.mean(s[(label > 0) & strangers] <= np.quantile(s[label == 0], 0.95))
-            above = np.mean(s[(label > 0) & strangers] > np.quantile(s[label == 0], 0.99))
-            row.append(f"{line} {100 * eer(s[strangers | (label == 0)], label[strangers | (label == 0)]):.1f} ({100 * missed:.0f} missed at 5 %, {100 * above:.0f} found at 1 %)")
-        print(os.path.basename(name), re.sub("[^,+]*/", "", asked), "; ".join(row), flush=True)
     json.dump(dict(label=label.tolist(), system=system, scores={f"{n} {line}": s.round(3).tolist() for (n, line), s in told.items()}), open(out, "w"))
+    tell(out, *networks)
+
+
+def tell(scores, *networks):
+    """EER over each line and over all together; attacks above what 1 % of genuine speech reaches over all lines."""
+    from sources import LINEAGE
+    from train import eer
+
+    said = json.load(open(scores))
+    label, values = np.array(said["label"]), {name: np.array(v) for name, v in said["scores"].items()}
+    attack = (label > 0) & np.array([not s.startswith(LINEAGE) for s in said["system"]])
+    counted = attack | (label == 0)
+    percent = lambda found: ", ".join(f"{100 * x:.1f}" for x in found)
+    for asked in networks:
+        total = dict.fromkeys(LINES, 0)
+        for part in asked.split(","):
+            weight, _, network = part.rpartition("*")
+            unit = np.mean([np.abs(values[f"{network} {line}"]).mean() for line in LINES]) if weight else 1
+            total = {line: total[line] + float(weight or 1) / unit * values[f"{network} {line}"] for line in LINES}
+        together = np.concatenate([total[line][counted] for line in LINES])
+        high = np.quantile(np.concatenate([total[line][label == 0] for line in LINES]), 0.99)
+        print(re.sub("[^,+*]*/", "", asked), "EER", percent(eer(total[line][counted], label[counted]) for line in LINES), "together", percent([eer(together, np.tile(label[counted], len(LINES)))]),
+              "found at 1 %", percent(np.mean(total[line][attack] > high) for line in LINES), flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":
-    dict(pack=pack, score=score)[sys.argv[1]](*sys.argv[2:])
+    dict(pack=pack, score=score, tell=tell)[sys.argv[1]](*sys.argv[2:])
