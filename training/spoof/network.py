@@ -120,7 +120,17 @@ class Block(nn.Module):
         return F.relu(self.conv2(F.relu(self.conv1(x))) + (self.shortcut(x) if self.shortcut else x))
 
 
-class Residual(nn.Module):
+class Judging(nn.Module):
+    """What judges by statistics that it pools: `pooled`, `hidden`, `out` and `drop` are its own."""
+
+    def forward(self, features):
+        return self.judged(self.pooled(features))
+
+    def judged(self, x):
+        return self.out(self.drop(F.relu(self.hidden(self.drop(x))))).squeeze(1)
+
+
+class Residual(Judging):
     """hint: values of the teacher's that training asks it for."""
 
     kind, names = "residual", ("mel",)
@@ -139,12 +149,6 @@ class Residual(nn.Module):
         if hint:
             self.hint = nn.Linear(width, hint)
         self.drop = nn.Dropout(drop)
-
-    def forward(self, features):
-        return self.judged(self.pooled(features))
-
-    def judged(self, x):
-        return self.out(self.drop(F.relu(self.hidden(self.drop(x))))).squeeze(1)
 
     def pooled(self, features):
         """-> mean and deviation over time of the last stage's channels, bin by bin: [batch][2 · channels · bins]."""

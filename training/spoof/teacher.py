@@ -1,4 +1,4 @@
-"""A speaker network that was taught to hear synthetic speech: far too large to ship, it teaches those that do.
+"""A speaker network that was taught to hear synthetic speech: far too large to ship, it teaches smaller ones (LOG.md 18).
 
 The base is the published ResNet34 (../resnet.py), which has heard thousands of voices over many microphones; what its four stages say, the early
 ones too (what a vocoder leaves is finer than a voice), decides together.
@@ -8,13 +8,14 @@ import os, sys
 import torch, torch.nn as nn, torch.nn.functional as F
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from network import Judging
 from resnet import BLOCKS, CHANNELS, ResNet34
 
 BANDS, HIDDEN = 10, 64
 ENDS = [sum(BLOCKS[: k + 1]) - 1 for k in range(len(BLOCKS))]  # the last block of each stage
 
 
-class Teacher(nn.Module):
+class Teacher(Judging):
     def __init__(self, fronts, drop=0.3, families=0):
         super().__init__()
         (self.picture,) = self.names = fronts
@@ -26,12 +27,6 @@ class Teacher(nn.Module):
         if families:
             self.family = nn.Linear(width, families)
         self.drop = nn.Dropout(drop)
-
-    def forward(self, features):
-        return self.judged(self.pooled(features))
-
-    def judged(self, x):
-        return self.out(self.drop(F.relu(self.hidden(self.drop(x))))).squeeze(1)
 
     def pooled(self, features):
         """-> mean and deviation over time of every stage's channels, in ten bands."""
