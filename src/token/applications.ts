@@ -94,14 +94,19 @@ const LONGEST_BINDING = 4096;
 
 function checkName(what: string, name: string): string {
   if (name.trim() === "" || name.length > LONGEST_NAME)
-    throw new OAuthError("invalid_request", `${what} must be 1 to ${LONGEST_NAME} characters`);
+    throw new OAuthError("invalid_request", `${what} must be 1 to ${LONGEST_NAME} characters`, {
+      refusal: "nameLength",
+    });
   return name;
 }
 
 function checkScopes(scopes: readonly string[]): RuntimeScope[] {
   const unknown = scopes.find((scope) => !isRuntimeScope(scope));
   if (unknown !== undefined) throw new OAuthError("invalid_scope", `unknown runtime scope: ${unknown}`);
-  if (scopes.length === 0) throw new OAuthError("invalid_scope", "an environment needs at least one scope");
+  if (scopes.length === 0)
+    throw new OAuthError("invalid_scope", "an environment needs at least one scope", {
+      refusal: "servicesNeeded",
+    });
   return RUNTIME_SCOPES.filter((scope) => scopes.includes(scope));
 }
 
@@ -111,6 +116,7 @@ function checkGkScopes(gkScopes: readonly string[]): string[] {
     throw new OAuthError(
       "invalid_request",
       "a biometric scope id must be 1 to 128 printable characters without spaces",
+      { refusal: "scopeIds" },
     );
   const ids = [...new Set(gkScopes)];
   // They stand in every token, and a token in every request's header.
@@ -118,6 +124,7 @@ function checkGkScopes(gkScopes: readonly string[]): string[] {
     throw new OAuthError(
       "invalid_request",
       `the biometric scope ids of a client may have at most ${LONGEST_BINDING} characters in total`,
+      { refusal: "scopeIds" },
     );
   return ids;
 }
@@ -164,7 +171,8 @@ export function createApplications(options: {
     createdAt: clock.now(),
   });
 
-  const missing = (what: string): OAuthError => new OAuthError("not_found", `${what} not found`);
+  const missing = (what: "application" | "client" | "geography"): OAuthError =>
+    new OAuthError("not_found", `${what} not found`, { refusal: `${what}NotFound` });
 
   async function load(applicationId: string): Promise<StoredApplication> {
     const application = await applications.get(applicationId);
@@ -264,7 +272,7 @@ export function createApplications(options: {
         if (!Object.hasOwn(application.geographies, where)) throw missing("geography");
         const client = newClient(application.id, name, where, gkScopes);
         if (application.clients.some(({ id }) => id === client.id))
-          throw new OAuthError("conflict", "a client with this name already exists");
+          throw new OAuthError("conflict", "a client with this name already exists", { refusal: "clientExists" });
         created = client;
         return { ...application, clients: [...application.clients, client] };
       });
@@ -276,7 +284,9 @@ export function createApplications(options: {
         const clients = application.clients.filter(({ id }) => id !== clientId);
         if (clients.length === application.clients.length) throw missing("client");
         if (clients.length === 0)
-          throw new OAuthError("conflict", "the last client of an application cannot be deleted");
+          throw new OAuthError("conflict", "the last client of an application cannot be deleted", {
+            refusal: "lastClient",
+          });
         return { ...application, clients };
       });
       await revocations.endClient(clientId);

@@ -15,6 +15,7 @@ export function checkSegment(what: string, value: string): string {
     throw new OAuthError(
       "invalid_request",
       `${what} must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit`,
+      { refusal: "clientIdPart" },
     );
   }
   return value;

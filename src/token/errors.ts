@@ -1,3 +1,5 @@
+import type { Refusal } from "./refusals/en.js";
+
 /** The closed set of codes an authorization or resource server of ours answers with (RFC 6749 §5.2, RFC 6750 §3.1, and our management interface). */
 export type OAuthErrorCode =
   | "invalid_request"
@@ -30,22 +32,6 @@ const STATUS: Record<OAuthErrorCode, number> = {
   server_error: 500,
 };
 
-/** What people are refused on the pages, which say it in their language (interactive/words). */
-export type Refusal =
-  | "formExpired"
-  | "sessionEnded"
-  | "signInExpired"
-  | "tooManyAttempts"
-  | "wrongPassword"
-  | "passwordsDiffer"
-  | "passwordLength"
-  | "labelLength"
-  | "redirectsNeeded"
-  | "redirectsUnused"
-  | "redirectAddress"
-  | "tooManyCredentials"
-  | "credentialNotFound";
-
 /** RFC 6749 allows printable ASCII without `"` and `\` in a description; it also ends up inside a quoted header value. */
 const describable = (text: string): string => text.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, "?");
 
@@ -54,6 +40,7 @@ export class OAuthError extends Error {
   readonly code: OAuthErrorCode;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
+  /** Which of the refusals that a page says in its reader's language this is. */
   readonly refusal: Refusal | null;
 
   constructor(
@@ -69,8 +56,9 @@ export class OAuthError extends Error {
     this.refusal = details.refusal ?? null;
   }
 
-  get body(): { error: OAuthErrorCode; error_description: string } {
-    return { error: this.code, error_description: this.message };
+  get body(): { error: OAuthErrorCode; error_description: string; refusal?: Refusal } {
+    const { code: error, message: error_description, refusal } = this;
+    return { error, error_description, ...(refusal && { refusal }) };
   }
 }
 

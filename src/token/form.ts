@@ -16,7 +16,10 @@ export async function readText(request: Request): Promise<string> {
     length += part.value.byteLength;
     if (length > LONGEST_BODY) {
       await reader.cancel();
-      throw new OAuthError("invalid_request", "the request body is too large", { status: 413 });
+      throw new OAuthError("invalid_request", "the request body is too large", {
+        status: 413,
+        refusal: "requestTooLarge",
+      });
     }
     chunks.push(part.value);
   }

@@ -62,8 +62,12 @@ const rotation = z.strictObject({ revoke: z.boolean().exactOptional() });
 async function body<T extends z.ZodType>(c: Context, schema: T): Promise<z.output<T>> {
   const result = schema.safeParse(await readJson(c.req.raw));
   if (result.success) return result.data;
-  const issue = result.error.issues[0] as z.core.$ZodIssue;
-  throw new OAuthError("invalid_request", `${issue.path.join(".") || "the body"}: ${issue.message}`);
+  const { path, message } = result.error.issues[0] as z.core.$ZodIssue;
+  throw new OAuthError(
+    "invalid_request",
+    `${path.join(".") || "the body"}: ${message}`,
+    path[0] === "gkScopes" ? { refusal: "scopeIds" } : {},
+  );
 }
 
 const answer = (c: Context, value: unknown, status: 200 | 201 = 200): Response =>
@@ -123,7 +127,8 @@ export function managementRoutes(
 
   // From here on: owners only.
   app.use(async (c, next) => {
-    if (c.get("user").role !== "owner") throw new OAuthError("access_denied", "only owners may do this");
+    if (c.get("user").role !== "owner")
+      throw new OAuthError("access_denied", "only owners may do this", { refusal: "ownersOnly" });
     await next();
   });
 

@@ -27,7 +27,7 @@ export const answerErrors =
   (error) => {
     if (error instanceof OAuthError) return errorResponse(error);
     audit({ event: "failure", stack: error.stack ?? error.name });
-    return errorResponse(new OAuthError("server_error", "the server failed"));
+    return errorResponse(new OAuthError("server_error", "the server failed", { refusal: "serverFailed" }));
   };
 
 /** For paths that know one method only. */

@@ -1,4 +1,6 @@
 /** Fetches the model once, shows how far it is, and keeps it for the next visit. */
+import { strings } from "./strings.js";
+
 export interface ModelLocation {
   readonly url: string;
   readonly bytes: number;
@@ -20,12 +22,14 @@ export async function loadModel(
   // Pages that a browser does not trust have no Cache Storage: they load the model at every visit.
   const cache = "caches" in globalThis ? await caches.open(shelf) : null;
   const kept = await cache?.match(url);
-  const response = kept ?? (await fetch(url));
-  if (!response.ok || !response.body) throw new Error(`${url} answers ${response.status}`);
+  const { noAnswer, answered, incomplete } = strings.model.why;
+  const response = kept ?? (await fetch(url).catch(() => null));
+  if (!response) throw new Error(noAnswer);
+  if (!response.ok || !response.body) throw new Error(answered(response.status));
   const model = await readAll(response.body, bytes, progress);
   if (model.length !== bytes) {
     await cache?.delete(url);
-    throw new Error(`received ${model.length} of ${bytes} bytes`);
+    throw new Error(incomplete);
   }
   if (cache && !kept) await keep(cache, url, model);
   return model;

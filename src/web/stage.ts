@@ -111,6 +111,12 @@ export class Stage {
     this.#ring.button.focus();
   }
 
+  /** For a person; what it was in detail is for the console. */
+  #sayFailure(error: unknown): void {
+    console.error(error);
+    this.say(strings.refusals.other);
+  }
+
   #pressed(): void {
     if (this.#take?.microphone) void this.#finish();
     else if (!this.#busy) void this.#record();
@@ -180,7 +186,7 @@ export class Stage {
           if (this.#take === take) task.scored(scores);
         },
         failed: (error) => {
-          if (this.#take === take) void this.#cancel().then(() => this.say(String((error as Error).message ?? error)));
+          if (this.#take === take) void this.#cancel().then(() => this.#sayFailure(error));
         },
       },
     );
@@ -219,7 +225,7 @@ export class Stage {
       this.say("");
       await task.taken({ samples: joined(take.pieces), rateHz: take.rateHz });
     } catch (error) {
-      this.say(String((error as Error).message ?? error));
+      this.#sayFailure(error);
     } finally {
       if (this.#take === take) {
         this.#take = null;
@@ -268,12 +274,16 @@ export class Stage {
   }
 
   async #read(file: File): Promise<Samples | null> {
-    const read = await (await this.#voices()).read(file);
-    if ("samples" in read) return read;
-    const { notWav, tooLong, empty } = strings.files;
-    this.say(
-      { notWav: notWav(file.name, read.detail), tooLong: tooLong(file.name), empty: empty(file.name) }[read.problem],
-    );
+    const { unreadable, why } = strings.files;
+    try {
+      const read = await (await this.#voices()).read(file);
+      if ("samples" in read) return read;
+      this.say(
+        read.problem === "unreadable" ? unreadable(file.name, why[read.why]) : strings.files[read.problem](file.name),
+      );
+    } catch (error) {
+      this.#sayFailure(error);
+    }
     return null;
   }
 

@@ -1,4 +1,5 @@
 /** The engine, the store of this browser and the easy door, wired for the page. Loaded behind it: this is the large part. */
+import { AudioError, type AudioErrorCode } from "../audio/audio-error.js";
 import { readRecording } from "../audio/index.js";
 import { toWav } from "../audio/to-wav.js";
 import { openEngine } from "../engine/index.js";
@@ -45,7 +46,9 @@ const longestSeconds = 600;
 /** `"3.235s"`, as a length of time stands in JSON. */
 const secondsOf = (text = "0s"): number => Number.parseFloat(text);
 
-export type FileProblem = { readonly problem: "notWav" | "tooLong" | "empty"; readonly detail: string };
+export type FileProblem =
+  | { readonly problem: "tooLong" | "empty" }
+  | { readonly problem: "unreadable"; readonly why: Exclude<AudioErrorCode, "EMPTY" | "CHANNEL_OUT_OF_RANGE"> };
 
 export class Voices {
   private constructor(
@@ -129,8 +132,8 @@ export class Voices {
   async read(file: Blob): Promise<Samples | FileProblem> {
     try {
       const recording = readRecording(await toWav(new Uint8Array(await file.arrayBuffer())));
-      if (recording.frames === 0) return { problem: "empty", detail: "" };
-      if (recording.frames > longestSeconds * recording.rateHz) return { problem: "tooLong", detail: "" };
+      if (recording.frames === 0) return { problem: "empty" };
+      if (recording.frames > longestSeconds * recording.rateHz) return { problem: "tooLong" };
       const samples = new Float32Array(recording.frames);
       let at = 0;
       for (const chunk of recording.read(0)) {
@@ -139,7 +142,8 @@ export class Voices {
       }
       return { samples, rateHz: recording.rateHz };
     } catch (error) {
-      return { problem: "notWav", detail: (error as Error).message };
+      if (!(error instanceof AudioError) || error.code === "CHANNEL_OUT_OF_RANGE") throw error;
+      return error.code === "EMPTY" ? { problem: "empty" } : { problem: "unreadable", why: error.code };
     }
   }
 }

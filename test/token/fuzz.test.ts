@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
+import { en as refusals } from "../../src/token/refusals/en.js";
 import { type Box, basic, createBox, createRuntimeClient } from "./box.js";
 
 /** What strangers may send: every answer is one we meant to give. */
@@ -12,11 +13,13 @@ describe("no request makes the service fail", () => {
   const headerText = fc.string({ unit: fc.constantFrom(...' !"%+,-./0:;=ABCabc~') });
   const answered = async (response: Response, allowed: number[]) => {
     expect(allowed).toContain(response.status);
-    if (response.status >= 400)
-      expect(await response.json()).toEqual({
-        error: expect.any(String),
-        error_description: expect.stringMatching(/^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/),
-      });
+    if (response.status < 400) return;
+    const { refusal, ...body } = (await response.json()) as Record<string, unknown>;
+    expect(body).toEqual({
+      error: expect.any(String),
+      error_description: expect.stringMatching(/^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/),
+    });
+    expect([undefined, ...Object.keys(refusals)]).toContain(refusal);
   };
 
   test.each(["/oauth2/token", "/oauth-server/oauth/token"])("%s", async (path) => {

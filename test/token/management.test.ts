@@ -1,5 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { describe, expect, test } from "vitest";
+import type { Application } from "../../src/token/applications.js";
 import { createTokenCache } from "../../src/token/cache.js";
 import {
   administerService,
@@ -185,6 +186,29 @@ describe("service accounts", () => {
     const response = await call("POST", "/me/credentials", body);
     expect(response.status).toBe(400);
     expect(((await response.json()) as { error_description: string }).error_description).toContain(why);
+  });
+
+  const application = { name: "x", environment: "y", geography: "eu" };
+  test.each<[string, string, string, unknown]>([
+    ["nameLength", "POST", "/applications", { ...application, name: " " }],
+    ["nameLength", "POST", "/applications", { ...application, environment: "" }],
+    ["clientIdPart", "POST", "/applications", { ...application, geography: "e u" }],
+    ["servicesNeeded", "POST", "/applications", { ...application, scopes: [] }],
+    ["scopeIds", "POST", "/applications", { ...application, gkScopes: ["straße"] }],
+    ["scopeIds", "POST", "/applications", { ...application, gkScopes: Array(101).fill("x") }],
+    ["requestTooLarge", "POST", "/applications", { ...application, name: "x".repeat(40_000) }],
+    ["applicationNotFound", "DELETE", "/applications/none", undefined],
+    ["clientIdPart", "POST", "/applications/:id/clients", { name: "a b" }],
+    ["clientExists", "POST", "/applications/:id/clients", { name: "default" }],
+    ["geographyNotFound", "POST", "/applications/:id/clients", { name: "a", geography: "us" }],
+    ["clientNotFound", "DELETE", "/applications/:id/clients/none", undefined],
+    ["lastClient", "DELETE", "/applications/:id/clients/:client", undefined],
+    ["wrongPassword", "PUT", "/me/password", { current: "no", password: "long enough for it" }],
+  ])("%s, of %s %s", async (refusal, method, path, body) => {
+    const { call } = await administrator(createBox());
+    const { id, clients } = (await (await call("POST", "/applications", application)).json()) as Application;
+    const named = path.replace(":id", id).replace(":client", encodeURIComponent(clients[0]!.id));
+    expect(await (await call(method, named, body)).json()).toMatchObject({ refusal });
   });
 });
 

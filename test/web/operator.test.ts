@@ -373,10 +373,7 @@ test("makes, renames and deletes applications and their credentials", { timeout:
   await article.getByRole("button", { name: words.addClientOf("Branch") }).click();
   await dialog().getByLabel(words.clientName).fill("not a name");
   await press(words.addClient);
-  await dialog()
-    .getByRole("alert")
-    .getByText(/client name must be/)
-    .waitFor();
+  await dialog().getByRole("alert").getByText(strings.failed(strings.refusals.clientIdPart)).waitFor();
   await isClean();
   await dialog().getByLabel(words.clientName).fill("ivr");
   await press(words.addClient);
@@ -430,13 +427,10 @@ test("changes the password, and stays signed in", { timeout: 120_000 }, async ()
   };
   await isClean();
   await fill(password, ownersPassword, "something else");
-  await dialog().getByRole("alert").getByText(strings.failed(words.differ)).waitFor();
+  await dialog().getByRole("alert").getByText(strings.failed(strings.refusals.passwordsDiffer)).waitFor();
   await isClean();
   await fill("a wrong guess", ownersPassword, ownersPassword);
-  await dialog()
-    .getByRole("alert")
-    .getByText(/current password is wrong/)
-    .waitFor();
+  await dialog().getByRole("alert").getByText(strings.failed(strings.refusals.wrongPassword)).waitFor();
   await fill(password, ownersPassword, ownersPassword);
   await page.getByText(words.changed).waitFor();
   await page.reload();
@@ -460,7 +454,7 @@ test("a user who is no owner is refused, and can give way to one", async () => {
   const theirs = await opened(other);
   await theirs.goto(box.operatorUrl!);
   await signIn(theirs, "mia", memberPassword);
-  await theirs.getByText(strings.signIn.refused("only owners may see this")).waitFor();
+  await theirs.getByText(strings.refusals.ownersOnly).waitFor();
   expect(await theirs.locator("table").count()).toBe(0);
   expect(await barriers(theirs)).toEqual([]);
   await theirs.getByRole("button", { name: strings.signIn.asSomebodyElse }).click();
@@ -480,6 +474,13 @@ test("speaks the browser's language", { timeout: 60_000 }, async () => {
     await theirs.getByRole("tab", { name: tab }).click();
     await isClean(theirs);
   }
+  // What the box refuses, too.
+  await theirs.getByRole("button", { name: de.applications.create }).click();
+  const asked = theirs.getByRole("dialog");
+  await asked.getByLabel(de.applications.name, { exact: true }).fill("Filiale");
+  await asked.getByLabel(de.applications.scopes).fill("straße");
+  await asked.getByRole("button", { name: de.applications.create }).click();
+  await asked.getByRole("alert").getByText(de.failed(de.refusals.scopeIds)).waitFor();
   await other.close();
 });
 
@@ -501,7 +502,7 @@ test("a code that did not begin here is not redeemed", async () => {
   const other = await browser.newContext();
   const theirs = await opened(other);
   await theirs.goto(`${box.operatorUrl}?code=stolen&state=guessed`);
-  await theirs.getByText(strings.signIn.failed("it began in another tab")).waitFor();
+  await theirs.getByText(strings.signIn.failed(strings.refusals.signInExpired)).waitFor();
   expect(theirs.url()).toBe(box.operatorUrl);
   await other.close();
 });

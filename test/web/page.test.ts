@@ -240,7 +240,7 @@ test("does not hold up the page while a voice is embedded", { timeout: 180_000 }
 
 test("says what is wrong with a file", async () => {
   await drop(Buffer.from("not a sound"), "notes.wav");
-  expect(await advice()).toMatch(/^notes\.wav could not be read/);
+  expect(await advice()).toBe(strings.files.unreadable("notes.wav", strings.files.why.NOT_AUDIO));
   await drop(recordingOf(anna, 8, 1));
   expect(await page.textContent(".detail")).toBe(strings.refusals.AUDIO_TOO_SHORT);
 });

@@ -67,16 +67,17 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
   app.onError((error) => {
     if (error instanceof OAuthError) return errorResponse(error);
     if (error instanceof StatusError && error.code === StatusCode.NOT_FOUND)
-      return errorResponse(new OAuthError("not_found", error.message));
+      return errorResponse(new OAuthError("not_found", error.message, { refusal: "profileNotFound" }));
     if (error instanceof StatusError && error.code === StatusCode.INVALID_REQUEST)
       return errorResponse(new OAuthError("invalid_request", error.message));
     parts.log.error("the operator view failed", { stack: error.stack ?? error.name });
-    return errorResponse(new OAuthError("server_error", "the server failed"));
+    return errorResponse(new OAuthError("server_error", "the server failed", { refusal: "serverFailed" }));
   });
 
   app.use("/operator/v1/*", async (c, next) => {
     const user = await parts.toolingUser(c.req.header("authorization"));
-    if (user.role !== "owner") throw new OAuthError("access_denied", "only owners may see this");
+    if (user.role !== "owner")
+      throw new OAuthError("access_denied", "only owners may see this", { refusal: "ownersOnly" });
     c.set("user", user.name);
     await next();
     if (c.req.method !== "GET")
@@ -100,7 +101,9 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
   async function scopeOf(scope: string | undefined): Promise<string> {
     if (!scope) throw new OAuthError("invalid_request", "scope is missing");
     if (!(await scopes()).includes(scope))
-      throw new OAuthError("access_denied", "no application of this box is bound to this scope");
+      throw new OAuthError("access_denied", "no application of this box is bound to this scope", {
+        refusal: "scopeNotBound",
+      });
     return scope;
   }
 
@@ -156,7 +159,8 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
 
   app.get("/operator/v1/profiles/:id", async (c) => {
     const found = await profiles.detail(await scopeOf(c.req.query("scope")), c.req.param("id"));
-    if (!found) throw new OAuthError("not_found", "there is no such profile in this scope");
+    if (!found)
+      throw new OAuthError("not_found", "there is no such profile in this scope", { refusal: "profileNotFound" });
     return c.json(found satisfies OperatorAnswers["profile"]);
   });
 
@@ -176,6 +180,7 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
       throw new OAuthError(
         "invalid_request",
         "the body must have state (given or withdrawn) and reference (at most 256 characters)",
+        { refusal: "referenceLength" },
       );
     await operations.setVoiceprintProfileConsent({
       context: { gkScopeId: { value: scope } },
@@ -204,7 +209,8 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
 
   app.get("/operator/v1/sessions/:id", async (c) => {
     const found = await sessions.detail(await scopeOf(c.req.query("scope")), c.req.param("id"));
-    if (!found) throw new OAuthError("not_found", "there is no such session in this scope");
+    if (!found)
+      throw new OAuthError("not_found", "there is no such session in this scope", { refusal: "sessionNotFound" });
     return c.json(found satisfies OperatorAnswers["session"]);
   });
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
 import type { ProfileCredential } from "../credentials.js";
-import type { Refusal } from "../errors.js";
+import type { Refusal } from "../refusals/en.js";
 import type { User } from "../users.js";
 import type { Words } from "./strings.js";
 

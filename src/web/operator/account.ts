@@ -43,7 +43,7 @@ function changePassword(client: BoxClient, user: string, state: HTMLElement): vo
     action: words.changePassword,
     submit: async (given) => {
       const [current, chosen] = [String(given.get("current")), String(given.get("password"))];
-      if (chosen !== given.get("repeated")) throw new Error(words.differ);
+      if (chosen !== given.get("repeated")) throw new Error(strings.refusals.passwordsDiffer);
       await client.changePassword(current, chosen);
       state.textContent = words.changed;
     },

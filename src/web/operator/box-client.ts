@@ -1,10 +1,12 @@
 /** Asks the box, in the name of who signed in. */
 import type { OperatorAnswers } from "../../server/operator/view.js";
 import type { Application, Applications } from "../../token/applications.js";
+import type { Refusal } from "../../token/refusals/en.js";
 import type { PageOfScope } from "./paged-table.js";
-import { beginSignIn, type SignedIn } from "./sign-in.js";
+import { answerOf, beginSignIn, type SignedIn } from "./sign-in.js";
+import { strings } from "./strings.js";
 
-/** The box knows who asks, and does not tell them. */
+/** The box knows who asks, and does not tell them. This and every other error of a client speaks the reader's language. */
 export class Refused extends Error {
   override readonly name = "Refused";
 }
@@ -100,7 +102,7 @@ export class BoxClient {
   }
 
   async #ask<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
-    const response = await fetch(path, {
+    const response = await answerOf(path, {
       method,
       headers: {
         authorization: `Bearer ${this.signedIn.token}`,
@@ -110,12 +112,23 @@ export class BoxClient {
     });
     if (response.status === 204) return undefined as Answer;
     if (response.ok) return (await response.json()) as Answer;
-    const { error_description } = (await response.json().catch(() => ({}))) as { error_description?: string };
-    const detail = error_description ?? `the box answers ${response.status}`;
-    if (response.status === 401 && Date.now() - this.signedIn.at > freshMs) return beginSignIn();
-    if (response.status === 401 || response.status === 403) throw new Refused(detail);
-    throw response.status === 404 ? new NotFound(detail) : new Error(detail);
+    const { status } = response;
+    if (status === 401 && Date.now() - this.signedIn.at > freshMs) return beginSignIn();
+    const why = await refusalOf(response);
+    if (status === 401 || status === 403) throw new Refused(why);
+    throw status === 404 ? new NotFound(why) : new Error(why);
   }
+}
+
+/** What is no refusal of a person's doing is for those who run the box, and stays in English. */
+async function refusalOf(response: Response): Promise<string> {
+  const { refusal, error_description } = (await response.json().catch(() => ({}))) as {
+    refusal?: Refusal;
+    error_description?: string;
+  };
+  const known = refusal ?? (response.status === 401 ? "sessionEnded" : undefined);
+  // A box that is newer than this page may know more.
+  return (known && strings.refusals[known]) ?? error_description ?? strings.answered(response.status);
 }
 
 const part = encodeURIComponent;

@@ -1,11 +1,11 @@
-/** Asks again and again, unless paused or out of sight, and tells whether the box answers. */
+/** Asks again and again, unless paused or out of sight, and tells why there is no answer when there is none. */
 export class Live {
   #paused = false;
   #stopped = false;
-  readonly #lost = new Set<object>();
+  readonly #lost = new Map<object, string>();
   readonly #waiting = new Set<() => void>();
 
-  constructor(readonly changed: (state: { readonly paused: boolean; readonly lost: boolean }) => void) {
+  constructor(readonly changed: (state: { readonly paused: boolean; readonly lost: string | null }) => void) {
     document.addEventListener("visibilitychange", () => this.#wake());
   }
 
@@ -32,8 +32,8 @@ export class Live {
       try {
         await work();
         this.#lost.delete(loop);
-      } catch {
-        this.#lost.add(loop);
+      } catch (error) {
+        this.#lost.set(loop, (error as Error).message);
       }
       this.#tell();
       await new Promise((resolve) => setTimeout(resolve, milliseconds));
@@ -48,6 +48,6 @@ export class Live {
   }
 
   #tell(): void {
-    this.changed({ paused: this.#paused, lost: this.#lost.size > 0 });
+    this.changed({ paused: this.#paused, lost: [...this.#lost.values()][0] ?? null });
   }
 }

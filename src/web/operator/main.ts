@@ -54,7 +54,7 @@ async function open(): Promise<void> {
   } catch (error) {
     const { message, error_description } = error as Error & { error_description?: string };
     if (error instanceof Refused)
-      say(strings.signIn.refused(message), {
+      say(message, {
         label: strings.signIn.asSomebodyElse,
         click: () => void beginSignIn(true),
       });
@@ -70,9 +70,9 @@ function show(client: BoxClient, box: BoxView): void {
   const state = element("span", { class: "state", role: "status" }, strings.live);
   const pause = element("button", { type: "button", class: "quiet", click: () => live.toggle() }, strings.pause);
   const live = new Live(({ paused, lost }) => {
-    const text = lost ? strings.lost : paused ? strings.paused : strings.live;
+    const text = lost !== null ? strings.lost(lost) : paused ? strings.paused : strings.live;
     if (state.textContent !== text) state.textContent = text;
-    state.dataset.state = lost ? "lost" : paused ? "paused" : "live";
+    state.dataset.state = lost !== null ? "lost" : paused ? "paused" : "live";
     pause.textContent = paused ? strings.resume : strings.pause;
   });
   const scope = element("select", { id: "scope" });

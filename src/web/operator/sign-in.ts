@@ -2,6 +2,7 @@
 import * as oauth from "oauth4webapi";
 import { OPERATOR_PAGE } from "../../token/own-pages.js";
 import { PLATFORM_SCOPE } from "../../token/scopes.js";
+import { strings } from "./strings.js";
 
 export interface SignedIn {
   readonly token: string;
@@ -17,10 +18,16 @@ interface Begun {
   readonly verifier: string;
 }
 
+/** As `fetch`; a box that cannot be reached is told in the reader's language. */
+export const answerOf = (...asked: Parameters<typeof fetch>): Promise<Response> =>
+  fetch(...asked).catch(() => {
+    throw new Error(strings.noAnswer);
+  });
+
 /** The box's own description. It knows the address under which it issues tokens; a page at another one goes there. */
 async function server(): Promise<oauth.AuthorizationServer> {
-  const response = await fetch("/.well-known/oauth-authorization-server");
-  if (!response.ok) throw new Error(`the box answers ${response.status}`);
+  const response = await answerOf("/.well-known/oauth-authorization-server");
+  if (!response.ok) throw new Error(strings.answered(response.status));
   const found = (await response.json()) as oauth.AuthorizationServer;
   if (found.issuer !== location.origin) {
     location.replace(found.issuer + OPERATOR_PAGE.path);
@@ -60,7 +67,7 @@ export async function signIn(): Promise<SignedIn> {
   history.replaceState(null, "", OPERATOR_PAGE.path);
   const begun = JSON.parse(sessionStorage.getItem(shelf) ?? "null") as Begun | null;
   sessionStorage.removeItem(shelf);
-  if (!begun) throw new Error("it began in another tab");
+  if (!begun) throw new Error(strings.refusals.signInExpired);
   const found = await server();
   const parameters = oauth.validateAuthResponse(found, client, answer, begun.state);
   const response = await oauth.authorizationCodeGrantRequest(

@@ -150,7 +150,16 @@ export const de: Words = {
   },
 
   files: {
-    notWav: (name, detail) => `${name} konnte nicht gelesen werden: ${detail}`,
+    unreadable: (name, why) => `${name} konnte nicht gelesen werden: ${why}`,
+    why: {
+      NOT_AUDIO: "Es ist keine Aufnahme einer bekannten Art.",
+      UNSUPPORTED_ENCODING: "Aufnahmen dieser Art werden nicht unterstützt. Wandeln Sie sie in WAV um.",
+      TRUNCATED: "Die Datei endet zu früh.",
+      BAD_HEADER: "Ihr Kopf ist falsch.",
+      BAD_RATE: "Ihre Abtastrate muss 4 bis 192 kHz betragen.",
+      BAD_CHANNELS: "Sie muss 1 bis 64 Kanäle haben.",
+      CORRUPT_DATA: "Ihr Ton ist beschädigt, oder dieser Browser kann ihn nicht lesen.",
+    },
     tooLong: (name) => `${name} ist länger als zehn Minuten. Ein paar Sekunden genügen.`,
     several: "Zum Prüfen genügt eine Datei. Die erste wurde genommen.",
     empty: (name) => `${name} enthält keinen Ton.`,
@@ -160,7 +169,12 @@ export const de: Words = {
     loading: (have, all) => `Stimmmodell wird geladen: ${decimal(have / 1e6)} von ${decimal(all / 1e6)} MB`,
     starting: "Stimmmodell wird gestartet",
     ready: "Stimmmodell bereit",
-    failed: (detail) => `Das Stimmmodell konnte nicht geladen werden: ${detail}`,
+    failed: (why) => `Das Stimmmodell konnte nicht geladen werden: ${why}`,
+    why: {
+      noAnswer: "Der Server antwortet nicht. Prüfen Sie das Netz.",
+      answered: (status) => `Der Server antwortet mit HTTP-Status ${status}.`,
+      incomplete: "Nur ein Teil ist angekommen.",
+    },
     retry: "Noch einmal versuchen",
   },
 

@@ -150,7 +150,16 @@ export const en = {
   },
 
   files: {
-    notWav: (name: string, detail: string) => `${name} could not be read: ${detail}`,
+    unreadable: (name: string, why: string) => `${name} could not be read: ${why}`,
+    why: {
+      NOT_AUDIO: "it is not a recording of a kind that is known here.",
+      UNSUPPORTED_ENCODING: "recordings of this kind are not supported. Convert it to WAV.",
+      TRUNCATED: "the file ends too early.",
+      BAD_HEADER: "its header is wrong.",
+      BAD_RATE: "its sampling rate must be 4 to 192 kHz.",
+      BAD_CHANNELS: "it must have 1 to 64 channels.",
+      CORRUPT_DATA: "its sound is damaged, or this browser cannot decode it.",
+    },
     tooLong: (name: string) => `${name} is longer than ten minutes. A few seconds are enough.`,
     several: "A check takes one file. The first one was taken.",
     empty: (name: string) => `${name} holds no sound.`,
@@ -161,7 +170,12 @@ export const en = {
       `Loading the voice model: ${decimal(have / 1e6)} of ${decimal(all / 1e6)} MB`,
     starting: "Starting the voice model",
     ready: "Voice model ready",
-    failed: (detail: string) => `The voice model could not be loaded: ${detail}`,
+    failed: (why: string) => `The voice model could not be loaded: ${why}`,
+    why: {
+      noAnswer: "the server does not answer. Check the network.",
+      answered: (status: number) => `the server answers with HTTP status ${status}.`,
+      incomplete: "only a part of it arrived.",
+    },
     retry: "Try again",
   },
 

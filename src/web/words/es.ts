@@ -149,7 +149,16 @@ export const es: Words = {
   },
 
   files: {
-    notWav: (name, detail) => `No se ha podido leer ${name}: ${detail}`,
+    unreadable: (name, why) => `No se ha podido leer ${name}: ${why}`,
+    why: {
+      NOT_AUDIO: "no es una grabación de un tipo conocido.",
+      UNSUPPORTED_ENCODING: "las grabaciones de este tipo no se admiten. Conviértala a WAV.",
+      TRUNCATED: "el archivo termina demasiado pronto.",
+      BAD_HEADER: "su cabecera es incorrecta.",
+      BAD_RATE: "su frecuencia de muestreo debe ser de 4 a 192 kHz.",
+      BAD_CHANNELS: "debe tener de 1 a 64 canales.",
+      CORRUPT_DATA: "su sonido está dañado, o este navegador no puede decodificarlo.",
+    },
     tooLong: (name) => `${name} dura más de diez minutos. Bastan unos segundos.`,
     several: "Una comprobación usa un archivo. Se ha tomado el primero.",
     empty: (name) => `${name} no contiene sonido.`,
@@ -159,7 +168,12 @@ export const es: Words = {
     loading: (have, all) => `Cargando el modelo de voz: ${decimal(have / 1e6)} de ${decimal(all / 1e6)} MB`,
     starting: "Iniciando el modelo de voz",
     ready: "Modelo de voz listo",
-    failed: (detail) => `No se ha podido cargar el modelo de voz: ${detail}`,
+    failed: (why) => `No se ha podido cargar el modelo de voz: ${why}`,
+    why: {
+      noAnswer: "el servidor no responde. Compruebe la red.",
+      answered: (status) => `el servidor responde con el estado HTTP ${status}.`,
+      incomplete: "solo ha llegado una parte.",
+    },
     retry: "Intentar otra vez",
   },
 

@@ -149,7 +149,16 @@ export const fr: Words = {
   },
 
   files: {
-    notWav: (name, detail) => `${name} n’a pas pu être lu : ${detail}`,
+    unreadable: (name, why) => `${name} n’a pas pu être lu : ${why}`,
+    why: {
+      NOT_AUDIO: "ce n’est pas un enregistrement d’un type connu.",
+      UNSUPPORTED_ENCODING: "les enregistrements de ce type ne sont pas pris en charge. Convertissez-le en WAV.",
+      TRUNCATED: "le fichier se termine trop tôt.",
+      BAD_HEADER: "son en-tête est faux.",
+      BAD_RATE: "sa fréquence d’échantillonnage doit être de 4 à 192 kHz.",
+      BAD_CHANNELS: "il doit avoir de 1 à 64 canaux.",
+      CORRUPT_DATA: "son contenu est endommagé, ou ce navigateur ne peut pas le décoder.",
+    },
     tooLong: (name) => `${name} dure plus de dix minutes. Quelques secondes suffisent.`,
     several: "Une vérification prend un seul fichier. Le premier a été pris.",
     empty: (name) => `${name} ne contient aucun son.`,
@@ -159,7 +168,12 @@ export const fr: Words = {
     loading: (have, all) => `Chargement du modèle vocal : ${decimal(have / 1e6)} sur ${decimal(all / 1e6)} Mo`,
     starting: "Démarrage du modèle vocal",
     ready: "Modèle vocal prêt",
-    failed: (detail) => `Le modèle vocal n’a pas pu être chargé : ${detail}`,
+    failed: (why) => `Le modèle vocal n’a pas pu être chargé : ${why}`,
+    why: {
+      noAnswer: "le serveur ne répond pas. Vérifiez le réseau.",
+      answered: (status) => `le serveur répond avec le statut HTTP ${status}.`,
+      incomplete: "une partie seulement est arrivée.",
+    },
     retry: "Réessayer",
   },
 

@@ -149,7 +149,16 @@ export const pt: Words = {
   },
 
   files: {
-    notWav: (name, detail) => `Não foi possível ler ${name}: ${detail}`,
+    unreadable: (name, why) => `Não foi possível ler ${name}: ${why}`,
+    why: {
+      NOT_AUDIO: "não é uma gravação de um tipo conhecido.",
+      UNSUPPORTED_ENCODING: "gravações deste tipo não são aceites. Converta-a para WAV.",
+      TRUNCATED: "o ficheiro acaba cedo demais.",
+      BAD_HEADER: "o seu cabeçalho está errado.",
+      BAD_RATE: "a sua frequência de amostragem deve ser de 4 a 192 kHz.",
+      BAD_CHANNELS: "deve ter de 1 a 64 canais.",
+      CORRUPT_DATA: "o seu som está danificado, ou este navegador não consegue descodificá-lo.",
+    },
     tooLong: (name) => `${name} tem mais de dez minutos. Bastam alguns segundos.`,
     several: "Uma verificação usa um ficheiro. Foi usado o primeiro.",
     empty: (name) => `${name} não contém som.`,
@@ -159,7 +168,12 @@ export const pt: Words = {
     loading: (have, all) => `A carregar o modelo de voz: ${decimal(have / 1e6)} de ${decimal(all / 1e6)} MB`,
     starting: "A iniciar o modelo de voz",
     ready: "Modelo de voz pronto",
-    failed: (detail) => `Não foi possível carregar o modelo de voz: ${detail}`,
+    failed: (why) => `Não foi possível carregar o modelo de voz: ${why}`,
+    why: {
+      noAnswer: "o servidor não responde. Verifique a rede.",
+      answered: (status) => `o servidor responde com o estado HTTP ${status}.`,
+      incomplete: "chegou só uma parte.",
+    },
     retry: "Tentar outra vez",
   },
 

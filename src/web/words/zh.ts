@@ -146,7 +146,16 @@ export const zh: Words = {
   },
 
   files: {
-    notWav: (name, detail) => `无法读取 ${name}：${detail}`,
+    unreadable: (name, why) => `无法读取 ${name}：${why}`,
+    why: {
+      NOT_AUDIO: "这不是已知类型的录音。",
+      UNSUPPORTED_ENCODING: "不支持此类录音。请转换为 WAV。",
+      TRUNCATED: "文件不完整。",
+      BAD_HEADER: "文件头有误。",
+      BAD_RATE: "采样率必须为 4 至 192 kHz。",
+      BAD_CHANNELS: "必须有 1 至 64 个声道。",
+      CORRUPT_DATA: "声音数据已损坏，或此浏览器无法解码。",
+    },
     tooLong: (name) => `${name} 超过十分钟。几秒钟就够了。`,
     several: "检查只需一个文件，已使用第一个。",
     empty: (name) => `${name} 中没有声音。`,
@@ -156,7 +165,12 @@ export const zh: Words = {
     loading: (have, all) => `正在加载声音模型：${decimal(have / 1e6)} / ${decimal(all / 1e6)} MB`,
     starting: "正在启动声音模型",
     ready: "声音模型已就绪",
-    failed: (detail) => `无法加载声音模型：${detail}`,
+    failed: (why) => `无法加载声音模型：${why}`,
+    why: {
+      noAnswer: "服务器没有响应。请检查网络。",
+      answered: (status) => `服务器返回 HTTP 状态 ${status}。`,
+      incomplete: "只收到一部分。",
+    },
     retry: "重试",
   },
 

@@ -1,3 +1,4 @@
+import { de as refusals } from "../../refusals/de.js";
 import type { Words } from "./en.js";
 
 export const de: Words = {
@@ -65,21 +66,5 @@ export const de: Words = {
       "Diese Anfrage kann nicht beantwortet werden. Sagen Sie es denen, die die Anwendung betreiben, von der Sie kommen:",
   },
 
-  refusals: {
-    formExpired: "Dieses Formular ist abgelaufen. Laden Sie die Seite neu und versuchen Sie es noch einmal.",
-    sessionEnded: "Ihre Sitzung ist beendet. Melden Sie sich noch einmal an.",
-    signInExpired:
-      "Diese Anmeldung ist abgelaufen oder begann in einem anderen Browser. Beginnen Sie noch einmal bei der Anwendung.",
-    tooManyAttempts: "Zu viele Fehlversuche. Versuchen Sie es später noch einmal.",
-    wrongPassword: "Das bisherige Passwort ist falsch.",
-    passwordsDiffer: "Das neue Passwort und seine Wiederholung sind verschieden.",
-    passwordLength: "Das Passwort muss 10 bis 256 Zeichen haben.",
-    labelLength: "Die Bezeichnung muss 1 bis 128 Zeichen haben.",
-    redirectsNeeded: "Ein Benutzerkonto braucht 1 bis 10 Adressen für die Rückkehr.",
-    redirectsUnused: "Ein Dienstkonto kann keine Adressen für die Rückkehr haben.",
-    redirectAddress:
-      "Eine Adresse für die Rückkehr muss vollständig sein, ohne Fragment, Platzhalter oder Benutzernamen, und https (http nur auf diesem Rechner).",
-    tooManyCredentials: "Ein Benutzer kann höchstens 50 Zugangsdaten haben. Löschen Sie zuerst welche.",
-    credentialNotFound: "Diese Zugangsdaten gibt es nicht mehr.",
-  },
+  refusals,
 };

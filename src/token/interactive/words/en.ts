@@ -1,5 +1,5 @@
 /** Sign-in, consent and profile in English: the shape that every other language fills. */
-import type { Refusal } from "../../errors.js";
+import { en as refusals } from "../../refusals/en.js";
 import type { Role } from "../../users.js";
 
 export const en = {
@@ -66,22 +66,7 @@ export const en = {
     refused: "This request cannot be answered. Tell those who run the application that sent you here:",
   },
 
-  refusals: {
-    formExpired: "This form has expired. Reload the page and try again.",
-    sessionEnded: "Your session has ended. Sign in again.",
-    signInExpired: "This sign-in has expired or was started in another browser. Start again from the application.",
-    tooManyAttempts: "Too many failed attempts. Try again later.",
-    wrongPassword: "The current password is wrong.",
-    passwordsDiffer: "The new password and its repetition differ.",
-    passwordLength: "The password must have 10 to 256 characters.",
-    labelLength: "The label must have 1 to 128 characters.",
-    redirectsNeeded: "A user account needs 1 to 10 redirect addresses.",
-    redirectsUnused: "A service account cannot have redirect addresses.",
-    redirectAddress:
-      "A redirect address must be absolute, without fragment, wildcard or user name, and https (http on this machine alone).",
-    tooManyCredentials: "A user can have at most 50 credentials. Delete one first.",
-    credentialNotFound: "This credential does not exist any more.",
-  } satisfies Record<Refusal, string> as Readonly<Record<Refusal, string>>,
+  refusals,
 };
 
 export type Words = typeof en;

@@ -1,3 +1,4 @@
+import { es as refusals } from "../../refusals/es.js";
 import type { Words } from "./en.js";
 
 export const es: Words = {
@@ -65,21 +66,5 @@ export const es: Words = {
     refused: "No se puede responder a esta petición. Dígaselo a quienes llevan la aplicación desde la que ha venido:",
   },
 
-  refusals: {
-    formExpired: "Este formulario ha caducado. Recargue la página e inténtelo de nuevo.",
-    sessionEnded: "Su sesión ha terminado. Inicie sesión de nuevo.",
-    signInExpired:
-      "Este inicio de sesión ha caducado o empezó en otro navegador. Empiece de nuevo desde la aplicación.",
-    tooManyAttempts: "Demasiados intentos fallidos. Inténtelo más tarde.",
-    wrongPassword: "La contraseña actual es incorrecta.",
-    passwordsDiffer: "La contraseña nueva y su repetición son distintas.",
-    passwordLength: "La contraseña debe tener de 10 a 256 caracteres.",
-    labelLength: "La etiqueta debe tener de 1 a 128 caracteres.",
-    redirectsNeeded: "Una cuenta de usuario necesita de 1 a 10 direcciones de retorno.",
-    redirectsUnused: "Una cuenta de servicio no puede tener direcciones de retorno.",
-    redirectAddress:
-      "Una dirección de retorno debe ser absoluta, sin fragmento, comodín ni nombre de usuario, y https (http solo en este equipo).",
-    tooManyCredentials: "Un usuario puede tener como máximo 50 credenciales. Elimine una primero.",
-    credentialNotFound: "Esta credencial ya no existe.",
-  },
+  refusals,
 };

@@ -1,3 +1,4 @@
+import { fr as refusals } from "../../refusals/fr.js";
 import type { Words } from "./en.js";
 
 export const fr: Words = {
@@ -66,20 +67,5 @@ export const fr: Words = {
       "Cette requête ne peut pas recevoir de réponse. Dites-le à ceux qui exploitent l’application d’où vous venez :",
   },
 
-  refusals: {
-    formExpired: "Ce formulaire a expiré. Rechargez la page et réessayez.",
-    sessionEnded: "Votre session est terminée. Reconnectez-vous.",
-    signInExpired: "Cette connexion a expiré ou a commencé dans un autre navigateur. Recommencez depuis l’application.",
-    tooManyAttempts: "Trop d’essais manqués. Réessayez plus tard.",
-    wrongPassword: "Le mot de passe actuel est faux.",
-    passwordsDiffer: "Le nouveau mot de passe et sa répétition diffèrent.",
-    passwordLength: "Le mot de passe doit avoir de 10 à 256 caractères.",
-    labelLength: "Le libellé doit avoir de 1 à 128 caractères.",
-    redirectsNeeded: "Un compte d’utilisateur a besoin de 1 à 10 adresses de retour.",
-    redirectsUnused: "Un compte de service ne peut pas avoir d’adresses de retour.",
-    redirectAddress:
-      "Une adresse de retour doit être absolue, sans fragment, joker ni nom d’utilisateur, et en https (http sur cette machine seulement).",
-    tooManyCredentials: "Un utilisateur peut avoir au plus 50 identifiants. Supprimez-en un d’abord.",
-    credentialNotFound: "Cet identifiant n’existe plus.",
-  },
+  refusals,
 };

@@ -1,3 +1,4 @@
+import { pt as refusals } from "../../refusals/pt.js";
 import type { Words } from "./en.js";
 
 export const pt: Words = {
@@ -64,20 +65,5 @@ export const pt: Words = {
     refused: "Este pedido não pode ser respondido. Diga a quem opera a aplicação de onde você veio:",
   },
 
-  refusals: {
-    formExpired: "Este formulário expirou. Recarregue a página e tente de novo.",
-    sessionEnded: "A sua sessão terminou. Entre de novo.",
-    signInExpired: "Esta entrada expirou ou começou em outro navegador. Comece de novo pela aplicação.",
-    tooManyAttempts: "Tentativas falhadas demais. Tente mais tarde.",
-    wrongPassword: "A senha atual está errada.",
-    passwordsDiffer: "A nova senha e a sua repetição são diferentes.",
-    passwordLength: "A senha deve ter de 10 a 256 caracteres.",
-    labelLength: "O rótulo deve ter de 1 a 128 caracteres.",
-    redirectsNeeded: "Uma conta de usuário precisa de 1 a 10 endereços de retorno.",
-    redirectsUnused: "Uma conta de serviço não pode ter endereços de retorno.",
-    redirectAddress:
-      "Um endereço de retorno deve ser absoluto, sem fragmento, curinga nem nome de usuário, e https (http só nesta máquina).",
-    tooManyCredentials: "Um usuário pode ter no máximo 50 credenciais. Apague uma primeiro.",
-    credentialNotFound: "Esta credencial já não existe.",
-  },
+  refusals,
 };

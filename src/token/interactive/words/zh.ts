@@ -1,3 +1,4 @@
+import { zh as refusals } from "../../refusals/zh.js";
 import type { Words } from "./en.js";
 
 export const zh: Words = {
@@ -63,19 +64,5 @@ export const zh: Words = {
     refused: "无法答复此请求。请告知您所来自的应用的运营者：",
   },
 
-  refusals: {
-    formExpired: "此表单已过期。请重新加载页面后再试。",
-    sessionEnded: "您的会话已结束。请重新登录。",
-    signInExpired: "此次登录已过期，或是在另一个浏览器中开始的。请从应用重新开始。",
-    tooManyAttempts: "失败次数过多。请稍后再试。",
-    wrongPassword: "当前密码错误。",
-    passwordsDiffer: "两次输入的新密码不同。",
-    passwordLength: "密码必须有 10 至 256 个字符。",
-    labelLength: "标签必须有 1 至 128 个字符。",
-    redirectsNeeded: "用户账户需要 1 至 10 个回调地址。",
-    redirectsUnused: "服务账户不能有回调地址。",
-    redirectAddress: "回调地址必须是绝对地址，不含片段、通配符或用户名，并使用 https（仅本机可用 http）。",
-    tooManyCredentials: "一个用户最多可有 50 个凭据。请先删除一个。",
-    credentialNotFound: "此凭据已不存在。",
-  },
+  refusals,
 };

@@ -1,3 +1,4 @@
+import { de as refusals } from "../../../token/refusals/de.js";
 import type { Words } from "./en.js";
 
 export const de: Words = {
@@ -13,7 +14,9 @@ export const de: Words = {
   resume: "Weiter",
   live: "Laufend",
   paused: "Angehalten",
-  lost: "Die Box antwortet nicht. Neuer Versuch.",
+  noAnswer: "Die Box antwortet nicht.",
+  answered: (status) => `Die Box antwortet mit HTTP-Status ${status}.`,
+  lost: (why) => `${why} Neuer Versuch.`,
   none: "–",
   yes: "ja",
   no: "nein",
@@ -30,7 +33,6 @@ export const de: Words = {
     going: "Weiter zur Anmeldung …",
     failed: (detail) => `Die Anmeldung ging nicht: ${detail}`,
     again: "Anmelden",
-    refused: (detail) => `Diese Ansicht ist für Eigentümer der Box (${detail}).`,
     asSomebodyElse: "Als jemand anderes anmelden",
   },
 
@@ -43,7 +45,6 @@ export const de: Words = {
     password: "Neues Passwort",
     passwordHint: "Mindestens 10 Zeichen. Andere Browser werden abgemeldet, und Tokens in Ihrem Namen enden.",
     repeated: "Neues Passwort noch einmal",
-    differ: "Das neue Passwort und seine Wiederholung sind verschieden.",
     changed: "Ihr Passwort ist geändert.",
   },
 
@@ -270,6 +271,8 @@ export const de: Words = {
     between: (low, high) => `${low} bis ${high}`,
     plot: "Fehlerabwägung (DET)",
   },
+
+  refusals,
 
   names: {
     AUTHENTIC: "Echt",

@@ -1,4 +1,6 @@
 /** The operator view in English: the shape that every other language fills. */
+import { en as refusals } from "../../../token/refusals/en.js";
+
 export const en = {
   /** For dates and times. */
   locale: "en-GB",
@@ -14,7 +16,9 @@ export const en = {
   resume: "Resume",
   live: "Live",
   paused: "Paused",
-  lost: "The box does not answer. Trying again.",
+  noAnswer: "The box does not answer.",
+  answered: (status: number) => `The box answers with HTTP status ${status}.`,
+  lost: (why: string) => `${why} Trying again.`,
   none: "–",
   yes: "yes",
   no: "no",
@@ -31,7 +35,6 @@ export const en = {
     going: "Going to the sign-in page …",
     failed: (detail: string) => `Signing in did not work: ${detail}`,
     again: "Sign in",
-    refused: (detail: string) => `This view is for owners of the box (${detail}).`,
     asSomebodyElse: "Sign in as somebody else",
   },
 
@@ -44,7 +47,6 @@ export const en = {
     password: "New password",
     passwordHint: "At least 10 characters. Other browsers are signed out, and tokens in your name end.",
     repeated: "New password again",
-    differ: "The new password and its repetition differ.",
     changed: "Your password is changed.",
   },
 
@@ -271,6 +273,8 @@ export const en = {
     between: (low: string, high: string) => `${low} to ${high}`,
     plot: "Detection error trade-off",
   },
+
+  refusals,
 
   /** The contract's names, as people say them. One that is missing is shown as it is. */
   names: {

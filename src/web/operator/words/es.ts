@@ -1,3 +1,4 @@
+import { es as refusals } from "../../../token/refusals/es.js";
 import type { Words } from "./en.js";
 
 export const es: Words = {
@@ -13,7 +14,9 @@ export const es: Words = {
   resume: "Reanudar",
   live: "En directo",
   paused: "En pausa",
-  lost: "El servidor no responde. Se intenta de nuevo.",
+  noAnswer: "El servidor no responde.",
+  answered: (status) => `El servidor responde con el estado HTTP ${status}.`,
+  lost: (why) => `${why} Se intenta de nuevo.`,
   none: "–",
   yes: "sí",
   no: "no",
@@ -30,7 +33,6 @@ export const es: Words = {
     going: "Yendo a la página de inicio de sesión …",
     failed: (detail) => `No se pudo iniciar sesión: ${detail}`,
     again: "Iniciar sesión",
-    refused: (detail) => `Esta vista es para los propietarios del servidor (${detail}).`,
     asSomebodyElse: "Iniciar sesión como otra persona",
   },
 
@@ -44,7 +46,6 @@ export const es: Words = {
     passwordHint:
       "Al menos 10 caracteres. En los demás navegadores se cierra la sesión, y los tokens en su nombre terminan.",
     repeated: "Contraseña nueva otra vez",
-    differ: "La contraseña nueva y su repetición son distintas.",
     changed: "Su contraseña ha cambiado.",
   },
 
@@ -279,6 +280,8 @@ export const es: Words = {
     between: (low, high) => `${low} a ${high}`,
     plot: "Compromiso entre errores (DET)",
   },
+
+  refusals,
 
   names: {
     AUTHENTIC: "Auténtica",

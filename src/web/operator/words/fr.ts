@@ -1,3 +1,4 @@
+import { fr as refusals } from "../../../token/refusals/fr.js";
 import type { Words } from "./en.js";
 
 export const fr: Words = {
@@ -13,7 +14,9 @@ export const fr: Words = {
   resume: "Reprendre",
   live: "En direct",
   paused: "Suspendu",
-  lost: "Le serveur ne répond pas. Nouvel essai.",
+  noAnswer: "Le serveur ne répond pas.",
+  answered: (status) => `Le serveur répond avec le statut HTTP ${status}.`,
+  lost: (why) => `${why} Nouvel essai.`,
   none: "–",
   yes: "oui",
   no: "non",
@@ -30,7 +33,6 @@ export const fr: Words = {
     going: "Vers la page de connexion …",
     failed: (detail) => `La connexion n’a pas marché : ${detail}`,
     again: "Se connecter",
-    refused: (detail) => `Cette vue est réservée aux propriétaires du serveur (${detail}).`,
     asSomebodyElse: "Se connecter sous un autre nom",
   },
 
@@ -44,7 +46,6 @@ export const fr: Words = {
     passwordHint:
       "Au moins 10 caractères. Les autres navigateurs sont déconnectés, et les jetons en votre nom prennent fin.",
     repeated: "Nouveau mot de passe, encore une fois",
-    differ: "Le nouveau mot de passe et sa répétition diffèrent.",
     changed: "Votre mot de passe est changé.",
   },
 
@@ -272,6 +273,8 @@ export const fr: Words = {
     between: (low, high) => `${low} à ${high}`,
     plot: "Compromis entre erreurs (DET)",
   },
+
+  refusals,
 
   names: {
     AUTHENTIC: "Authentique",

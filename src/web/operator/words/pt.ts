@@ -1,3 +1,4 @@
+import { pt as refusals } from "../../../token/refusals/pt.js";
 import type { Words } from "./en.js";
 
 export const pt: Words = {
@@ -13,7 +14,9 @@ export const pt: Words = {
   resume: "Retomar",
   live: "Ao vivo",
   paused: "Em pausa",
-  lost: "O servidor não responde. Nova tentativa.",
+  noAnswer: "O servidor não responde.",
+  answered: (status) => `O servidor responde com o estado HTTP ${status}.`,
+  lost: (why) => `${why} Nova tentativa.`,
   none: "–",
   yes: "sim",
   no: "não",
@@ -30,7 +33,6 @@ export const pt: Words = {
     going: "A caminho da página de entrada …",
     failed: (detail) => `A entrada não funcionou: ${detail}`,
     again: "Entrar",
-    refused: (detail) => `Esta visão é para os proprietários do servidor (${detail}).`,
     asSomebodyElse: "Entrar como outra pessoa",
   },
 
@@ -43,7 +45,6 @@ export const pt: Words = {
     password: "Nova senha",
     passwordHint: "Pelo menos 10 caracteres. Os outros navegadores saem da sessão, e os tokens em seu nome terminam.",
     repeated: "Nova senha outra vez",
-    differ: "A nova senha e a sua repetição são diferentes.",
     changed: "A sua senha foi mudada.",
   },
 
@@ -270,6 +271,8 @@ export const pt: Words = {
     between: (low, high) => `${low} a ${high}`,
     plot: "Compromisso entre erros (DET)",
   },
+
+  refusals,
 
   names: {
     AUTHENTIC: "Autêntica",

@@ -1,3 +1,4 @@
+import { zh as refusals } from "../../../token/refusals/zh.js";
 import type { Words } from "./en.js";
 
 export const zh: Words = {
@@ -13,7 +14,9 @@ export const zh: Words = {
   resume: "继续",
   live: "实时",
   paused: "已暂停",
-  lost: "服务器没有响应，正在重试。",
+  noAnswer: "服务器没有响应。",
+  answered: (status) => `服务器返回 HTTP 状态 ${status}。`,
+  lost: (why) => `${why}正在重试。`,
   none: "–",
   yes: "是",
   no: "否",
@@ -30,7 +33,6 @@ export const zh: Words = {
     going: "正在前往登录页面 …",
     failed: (detail) => `登录未成功：${detail}`,
     again: "登录",
-    refused: (detail) => `此视图仅供服务器的所有者使用（${detail}）。`,
     asSomebodyElse: "以其他人身份登录",
   },
 
@@ -43,7 +45,6 @@ export const zh: Words = {
     password: "新密码",
     passwordHint: "至少 10 个字符。其他浏览器将退出登录，以您的名义颁发的令牌将失效。",
     repeated: "再次输入新密码",
-    differ: "两次输入的新密码不同。",
     changed: "您的密码已更改。",
   },
 
@@ -265,6 +266,8 @@ export const zh: Words = {
     between: (low, high) => `${low} 至 ${high}`,
     plot: "检测错误权衡（DET）",
   },
+
+  refusals,
 
   names: {
     AUTHENTIC: "真实",
