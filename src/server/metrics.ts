@@ -29,6 +29,9 @@ export class ServerMetrics {
     this.load = new LoadHistory(queue);
     const registers = [this.registry];
     collectDefaultMetrics({ register: this.registry, prefix: "vivavoce_" });
+    // Gauges with a counter's name, which promtool refuses; each is the sum of the gauge without "_total".
+    for (const kind of ["handles", "requests", "resources"])
+      this.registry.removeSingleMetric(`vivavoce_nodejs_active_${kind}_total`);
     this.#latency = new Histogram({
       name: "vivavoce_call_seconds",
       help: "Time from a whole request to its answer.",

@@ -365,6 +365,15 @@ describe("everything else", () => {
     expect(metrics).not.toContain('vivavoce_promise_holds{list="watchlist",promised="0.001"}');
   });
 
+  it("names metrics as Prometheus asks: counters end with _total, others do not, and each has a help text", async () => {
+    const { service } = rehearse();
+    const metrics = await (await service.app.request("/metrics")).text();
+    const types = [...metrics.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => ({ name: name!, type }));
+    expect(types.length).toBeGreaterThan(30);
+    expect(types.filter(({ name, type }) => (type === "counter") !== name.endsWith("_total"))).toEqual([]);
+    expect(types.filter(({ name }) => !new RegExp(`^# HELP ${name} \\S`, "m").test(metrics))).toEqual([]);
+  });
+
   it("logs neither ids of people nor what they said", async () => {
     const { service, logged } = rehearse();
     await service.app.request(
