@@ -1,7 +1,7 @@
 /**
  * kill -9 at random moments: of a process on an embedded store; of a whole box, driven over HTTP; of two on a PostgreSQL, which is killed as well; of
- * one that brings an older store up to date (`--only migration`: nothing but that). After every start what
- * was acknowledged is read back and what was erased is sought in vain; and it always starts again.
+ * one that brings an older store up to date (`--only migration`: nothing but that); and, only when it is asked for (`--only models`), of a command that
+ * moves prints to another model. After every start what was acknowledged is read back and what was erased is sought in vain; and it always starts again.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -11,6 +11,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { boxLane } from "./parts/crash-box.mjs";
 import { migrationLane, oldDatabases, oldFolders } from "./parts/crash-migration.mjs";
+import { databasesOfOldModel, foldersOfOldModel, modelsLane } from "./parts/crash-models.mjs";
 import { tryFaults } from "./parts/faults.mjs";
 import { startPostgres } from "./parts/postgres.mjs";
 import { randomOf } from "./parts/random.mjs";
@@ -29,6 +30,7 @@ const KILLS_PER_STORE = 60;
 const KILLS_PER_FOLDER = 4;
 const KILLS_PER_BOX = 20;
 const KILLS_PER_MIGRATION = 10;
+const KINDS = ["migration", "models"];
 
 export async function campaign({
   count = 100,
@@ -39,6 +41,7 @@ export async function campaign({
   log,
   isStopped = () => false,
 }) {
+  if (only && !KINDS.includes(only)) throw new Error(`--only must be one of ${KINDS.join(", ")}, got ${only}`);
   const violations = [];
   const violate = (text) => violations.length < 1000 && violations.push(text);
   const counts = {
@@ -49,6 +52,7 @@ export async function campaign({
     killsOfFolder: 0,
     killsAtMigration: 0,
     migrated: 0,
+    ...(only === "models" && { killsAtModels: 0, killsBetweenPrints: 0, modelMigrations: 0 }),
     starts: 0,
     acknowledged: 0,
     readBack: 0,
@@ -63,6 +67,19 @@ export async function campaign({
   const isTurnOf = (done, share) => store === "folder" || done() * share <= counts.kills;
   try {
     const lanes = [];
+    if (only === "models") {
+      const models = (name, stores, random) => modelsLane({ name, stores, random, isOver, counts, violate });
+      if (store !== "postgres")
+        lanes.push(models("a folder", await foldersOfOldModel(join(root, "prints")), randomOf(seed + 40)));
+      if (store !== "folder") {
+        const server = await startPostgres();
+        lanes.push(
+          models("PostgreSQL", await databasesOfOldModel(server), randomOf(seed + 41)).finally(() => server.stop()),
+        );
+      }
+      await Promise.all(lanes);
+      return { counts, violations };
+    }
     const migration = (name, nextOld, random) =>
       migrationLane({
         name,

@@ -57,6 +57,7 @@ async function local(location: string | undefined): Promise<OpenOperations> {
     readRecording,
     toWav,
     configurationSets: config.configsets as never,
+    retention: { audioSeconds: config.mediaRetentionSeconds },
   });
   return {
     operations: processor,

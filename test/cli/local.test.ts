@@ -126,6 +126,29 @@ describe("voices on the local store", () => {
     }
   });
 
+  it("keep their recordings as long as the settings say, so that a migration moves them", async () => {
+    environment.VIVAVOCE_MEDIA_RETENTION_SECONDS = "3600";
+    try {
+      const { json } = await vivavoce("enroll", "eve", ...[1, 2, 3].map((take) => `voices/bob-${take}.wav`), "--json");
+      expect(json.training).toMatchObject({ status: "TRAINED" });
+      // Another command's call ends meanwhile.
+      await vivavoce("verify", "eve", "voices/bob-4.wav");
+      environment.VIVAVOCE_MODEL = "vivavoce-2-accurate";
+      expect(await vivavoce("model", "migrate", "--json")).toMatchObject({
+        code: 0,
+        json: { moved: 1, waitingForCalls: 1, enrollmentNeeded: 0, failed: 0 },
+      });
+      expect(await vivavoce("verify", "eve", "voices/bob-4.wav", "--json")).toMatchObject({
+        code: 0,
+        json: { decision: "AUTHENTIC" },
+      });
+      expect(await vivavoce("erase", "eve")).toMatchObject({ code: 0 });
+    } finally {
+      delete environment.VIVAVOCE_MODEL;
+      delete environment.VIVAVOCE_MEDIA_RETENTION_SECONDS;
+    }
+  });
+
   it("come out of the demonstration as they should", async () => {
     const { json } = await vivavoce("demo", "--json");
     const wrong = json.checks.filter((check: { asExpected: boolean }) => !check.asExpected);

@@ -14,9 +14,10 @@ test.each([
   ["calls", ["--count", "600"]],
   ["erase", ["--count", "6"]],
   ["crash", ["--count", "6", "--store", "folder"]],
+  ["crash", ["--only", "models", "--count", "2", "--store", "folder"]],
   ["load", ["--seconds", "8", "--callers", "6", "--store", "memory"]],
 ])(
-  "%s",
+  "%s %s",
   async (name, options) => {
     const { stdout } = await promisify(execFile)(process.execPath, [RUN, name, ...options, "--seed", "1", "--json"], {
       maxBuffer: 2 ** 26,

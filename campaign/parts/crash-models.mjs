@@ -1,0 +1,220 @@
+/**
+ * Kills of `vivavoce model migrate`, which moves prints to another model: each start finds a copy of a store whose prints are all of the older one, or
+ * what the last kill left of it. After every kill each person is verified with a recording that nobody has heard, by whichever model their print is of;
+ * some are erased. When a migration gets through, all prints are of the new model, and the next one begins with a new copy.
+ */
+import { spawn } from "node:child_process";
+import { cpSync, rmSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { readRecording } from "../../dist/audio/index.js";
+import { pcm16Wav } from "../../dist/audio/wav-writer.js";
+import { speak } from "../../dist/demo/voice.js";
+import { openEmbeddedStore, openPostgresStore } from "../../dist/postgres.js";
+import { VoiceprintsProcessor } from "../../dist/processor/voiceprints-processor.js";
+import { OpenModels } from "../../dist/server/open-models.js";
+import { Voiceprints } from "../../dist/voiceprints.js";
+
+const COMMAND = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+const [OLD, NEW] = ["vivavoce-2", "vivavoce-2-accurate"];
+const SCOPE = "default";
+const MASTER_KEY = "07".repeat(32);
+const KEPT_SECONDS = 86_400;
+const ENROLLED_FROM = 3;
+const PEOPLE = Array.from({ length: 12 }, (_, i) => ({ name: `p${i + 1}`, speaker: i + 1 }));
+const recordingOf = (speaker, take) => pcm16Wav(speak({ speaker, seconds: 4, rateHz: 8000, seed: take }), 8000);
+/** Nobody is enrolled from it. */
+const CALL = 99;
+/** Its checks teach a print nothing: no call has as much speech as an enrollment would need. */
+const CHECKS_ONLY = { only: { minNetAudioForEnroll: 60, maxNetAudioForEnroll: 120 } };
+/** After so many kills of one store the migration may finish. */
+const KILLS_PER_STORE = 6;
+/** A migration hangs that takes so long. */
+const HUNG_MS = 600_000;
+
+const openStore = ({ location, keys }) =>
+  keys ? openPostgresStore(location, { keys, masterKey: Buffer.from(MASTER_KEY, "hex") }) : openEmbeddedStore(location);
+
+/** `work` on a store with the voices in it; `models` stay open. */
+async function withVoices(place, models, configset, work) {
+  const store = await openStore(place);
+  const processor = new VoiceprintsProcessor({
+    engine: models.engine,
+    models,
+    store,
+    readRecording,
+    configurationSets: CHECKS_ONLY,
+    retention: { audioSeconds: KEPT_SECONDS },
+  });
+  try {
+    return await work(new Voiceprints(processor, { scope: SCOPE, configset }), store);
+  } finally {
+    await processor.close();
+    await store.close();
+  }
+}
+
+/** Everybody, by the older model; returns its revision. */
+async function enrollAll(place) {
+  const models = await OpenModels.open({ model: OLD, scopeModels: {}, olderModels: [] }, { workers: 1 });
+  try {
+    await withVoices(place, models, "ivr-text-dependent", async (voices) => {
+      for (const { name, speaker } of PEOPLE) {
+        const takes = Array.from({ length: ENROLLED_FROM }, (_, i) => recordingOf(speaker, i + 1));
+        const { trained, reason } = await voices.enroll(name, takes);
+        if (!trained) throw new Error(`${name} could not be enrolled: ${reason}`);
+      }
+    });
+    return models.engine.model.revision;
+  } finally {
+    await models.close();
+  }
+}
+
+/** Stores with prints of the older model, as many as are asked for. */
+export async function foldersOfOldModel(root) {
+  const original = `${root}-original`;
+  const oldRevision = await enrollAll({ location: original });
+  let last = null;
+  let made = 0;
+  const next = async () => {
+    if (last) rmSync(last, { recursive: true, force: true });
+    last = `${root}-${++made}`;
+    cpSync(original, last, { recursive: true });
+    return { location: last };
+  };
+  return { oldRevision, next };
+}
+
+export async function databasesOfOldModel(server) {
+  const original = {
+    location: await server.createDatabase("old_prints"),
+    keys: await server.createDatabase("old_print_keys"),
+  };
+  const oldRevision = await enrollAll(original);
+  let made = 0;
+  const next = async () => {
+    made++;
+    return {
+      location: await server.createDatabase(`prints_${made}`, "old_prints"),
+      keys: await server.createDatabase(`print_keys_${made}`, "old_print_keys"),
+    };
+  };
+  return { oldRevision, next };
+}
+
+export async function modelsLane({ name, stores, random, isOver, counts, violate: tell }) {
+  const violate = (text) => tell(`model migration of ${name}: ${text}`);
+  const models = await OpenModels.open({ model: NEW, scopeModels: {}, olderModels: [] }, { workers: 1 });
+  const revisions = { old: stores.oldRevision, new: models.engine.model.revision };
+  try {
+    let place = await stores.next();
+    let erased = new Set();
+    let kills = 0;
+    /** How long a whole migration takes; the first one is not killed. */
+    let wholeMs = null;
+    while (!isOver()) {
+      counts.starts++;
+      const isKilled = wholeMs !== null && kills < KILLS_PER_STORE;
+      const { ended, tookMs, ...migrated } = await migrate(place, isKilled ? random.next() * 1.1 * wholeMs : null);
+      if (ended.signal === "SIGKILL") {
+        kills++;
+        counts.kills++;
+        counts.killsAtModels++;
+        const moved = await check(place, models, revisions, erased, { counts, violate });
+        if (moved > 0 && moved < PEOPLE.length - erased.size) counts.killsBetweenPrints++;
+        if (random.chance(0.3)) await erase(place, models, random, erased, counts);
+        continue;
+      }
+      // One that finds prints moved already takes less.
+      if (kills === 0) wholeMs = tookMs;
+      if (ended.code !== 0) violate(`ended by itself (${ended.code}): ${migrated.errors.slice(0, 700)}`);
+      else {
+        const report = JSON.parse(migrated.said);
+        const expected = PEOPLE.length - erased.size;
+        if (report.moved + report.already !== expected) violate(`of ${expected} prints: ${migrated.said}`);
+        const moved = await check(place, models, revisions, erased, { counts, violate });
+        if (moved !== expected) violate(`says that it got through, and moved ${moved} of ${expected}`);
+        counts.modelMigrations++;
+      }
+      place = await stores.next();
+      erased = new Set();
+      kills = 0;
+    }
+  } finally {
+    await models.close();
+  }
+}
+
+/** As somebody types it, killed after `killMs` unless that is null. */
+async function migrate({ location, keys }, killMs) {
+  const startedAt = performance.now();
+  const child = spawn(process.execPath, [COMMAND, "model", "migrate", "--json"], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: {
+      ...process.env,
+      VIVAVOCE_STORE: location,
+      VIVAVOCE_MODEL: NEW,
+      VIVAVOCE_MEDIA_RETENTION_SECONDS: String(KEPT_SECONDS),
+      ...(keys && { VIVAVOCE_SEAL_KEYS: keys, VIVAVOCE_MASTER_KEY: MASTER_KEY }),
+    },
+  });
+  let [said, errors] = ["", ""];
+  child.stdout.on("data", (chunk) => {
+    said += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    errors += chunk;
+  });
+  const timers = [
+    ...(killMs === null ? [] : [setTimeout(() => child.kill("SIGKILL"), killMs)]),
+    setTimeout(() => {
+      errors += `no end within ${HUNG_MS} ms`;
+      child.kill("SIGTERM");
+    }, HUNG_MS),
+  ];
+  const ended = await new Promise((resolve) => child.once("close", (code, signal) => resolve({ code, signal })));
+  for (const timer of timers) clearTimeout(timer);
+  return { ended, said, errors, tookMs: performance.now() - startedAt };
+}
+
+/** Returns how many prints are of the new model. */
+async function check(place, models, revisions, erased, { counts, violate }) {
+  let moved = 0;
+  await withVoices(place, models, "only", async (voices, store) => {
+    for (const { name, speaker } of PEOPLE) {
+      const profile = await store.profiles.find(SCOPE, "person", name, "");
+      if (erased.has(name)) {
+        counts.erasedSought++;
+        if (profile) violate(`${name} is back`);
+        continue;
+      }
+      counts.readBack++;
+      if (!profile?.template) {
+        violate(`${name} is lost`);
+        continue;
+      }
+      const { revision } = profile.template;
+      const printVersion = revision === revisions.new ? 2 : 1;
+      if (revision === revisions.new) moved++;
+      else if (revision !== revisions.old) violate(`${name} is of an unknown model, ${revision}`);
+      const segments = await store.profiles.segments(SCOPE, profile.id);
+      const isWhole =
+        profile.printVersion === printVersion &&
+        segments.length === ENROLLED_FROM &&
+        segments.every(({ processed }) => processed.revision === revision);
+      if (!isWhole)
+        violate(`${name} is not whole: version ${profile.printVersion} of ${revision}, ${segments.length} segments`);
+      const { decision, reason } = await voices.verify(name, recordingOf(speaker, CALL));
+      if (decision !== "AUTHENTIC") violate(`${name} is ${decision} (${reason}), print ${profile.printVersion}`);
+    }
+  });
+  return moved;
+}
+
+async function erase(place, models, random, erased, counts) {
+  const { name } = random.pick(PEOPLE);
+  if (erased.has(name)) return;
+  await withVoices(place, models, "only", (voices) => voices.erase(name));
+  erased.add(name);
+  counts.acknowledged++;
+}
