@@ -3,7 +3,7 @@ import { collection, type Documents } from "../token/documents.js";
 import { OAuthError } from "../token/errors.js";
 import { checkHours, type Hours, isOpen } from "./hours.js";
 
-/** What an agent can be. */
+/** The states an agent can be in. */
 export const AGENT_STATES = ["online", "busy", "offline"] as const;
 /** One of `AGENT_STATES`. */
 export type AgentState = (typeof AGENT_STATES)[number];
@@ -14,7 +14,7 @@ export interface ServiceAgent {
   readonly state: AgentState;
 }
 
-/** Those who answer for one business unit of a site, and when. */
+/** The agents of one business unit of a site, and its opening hours. */
 export interface BusinessUnit {
   readonly siteId: string;
   readonly businessUnitId: number;
@@ -40,7 +40,7 @@ export interface Agents {
   remove(siteId: string, businessUnitId: number, agentId: string): Promise<BusinessUnit>;
   setHours(siteId: string, businessUnitId: number, hours: Hours | null): Promise<BusinessUnit>;
   list(): Promise<BusinessUnit[]>;
-  /** An agent group or business unit that nobody made is not available. */
+  /** An unknown agent group or business unit is reported as not available. */
   availability(siteId: string, businessUnitId: number, group?: string): Promise<Availability>;
 }
 
@@ -101,7 +101,7 @@ export function createAgents({ documents, clock }: { documents: Documents; clock
     async remove(siteId, businessUnitId, agentId) {
       let without: BusinessUnit | undefined;
       await units.update(key(siteId, businessUnitId), (unit) => {
-        // One that nobody made is not made by it.
+        // An unknown business unit is not created here.
         without = unit?.agents.some((agent) => agent.id === agentId)
           ? { ...unit, agents: unit.agents.filter((agent) => agent.id !== agentId) }
           : undefined;

@@ -9,7 +9,7 @@ import { bearerError } from "../token/verify.js";
 const TOKEN_PATH = "/oauth-server/oauth/token";
 const AVAILABILITY_PATH = "/engagementAPI/v2/customer/agentAvailability";
 
-/** The one value of a query parameter. */
+/** The value of a query parameter that may be given once. */
 function one(queries: string[] | undefined, name: string): string | undefined {
   if (queries && queries.length > 1) throw new OAuthError("invalid_request", `${name} is repeated`);
   return queries?.[0] === "" ? undefined : queries?.[0];
@@ -38,7 +38,7 @@ export function engagementRoutes(service: TokenService, options: TransportOption
 
   app.post(AVAILABILITY_PATH, async (c) => {
     const token = await service.engagement.authorize(c.req.header("Authorization"), "agent-availability");
-    // Offline verification cannot know of a lock: the registration is looked up each time.
+    // Offline verification cannot tell that a registration is locked, so it is looked up each time.
     if (!(await service.registrations.active(token.clientId)))
       throw bearerError("invalid_token", "the registration is locked");
     const query = c.req.queries();

@@ -7,7 +7,7 @@ import { parseScope } from "../token/scopes.js";
 import type { Throttle } from "../token/throttle.js";
 import type { Registrations } from "./registrations.js";
 
-/** The answer of the engagement token endpoint, field for field as the contract has it. */
+/** The response of the engagement token endpoint, with the contract's fields. */
 export interface EngagementTokenResponse {
   readonly access_token: string;
   readonly token_type: "bearer";
@@ -19,7 +19,7 @@ export interface EngagementTokenResponse {
 
 export interface EngagementTokenRequest {
   readonly client: ClientPassword;
-  /** A part of the registration's scopes; all of them when left out. */
+  /** Some of the registration's scopes; null means all of them. */
   readonly scope: string | null;
   readonly address: string;
 }

@@ -1,6 +1,6 @@
 import { OAuthError } from "../token/errors.js";
 
-/** As hours name them, in the order of `Date.getDay`. */
+/** The names of days used in hours, in the order of `Date.getDay`. */
 export const DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] as const;
 /** One of `DAYS`. */
 export type Day = (typeof DAYS)[number];
@@ -13,7 +13,7 @@ export interface Hours {
   /** IANA name: `Europe/Berlin`. */
   readonly timeZone: string;
   readonly weekly: Readonly<Partial<Record<Day, readonly Window[]>>>;
-  /** What holds on a date (`2026-12-25`) in place of the week's; an empty list is a day off. */
+  /** Hours on a date (`2026-12-25`) that replace the weekly ones; an empty list means closed all day. */
   readonly exceptions: Readonly<Record<string, readonly Window[]>>;
 }
 
@@ -54,7 +54,7 @@ export function checkHours(hours: Hours): Hours {
   return { timeZone: hours.timeZone, weekly, exceptions };
 }
 
-/** The wall clock of a time zone, daylight saving included. */
+/** The local time in a time zone, daylight saving included. */
 function localTime(timeZone: string, now: number): { date: string; minute: number } {
   const parts = new Intl.DateTimeFormat("en-CA", {
     timeZone,
@@ -80,7 +80,7 @@ const windowsOn = (hours: Hours, date: string): readonly Window[] =>
 const dayBefore = (date: string): string =>
   new Date(Date.parse(`${date}T00:00:00Z`) - 86_400_000).toISOString().slice(0, 10);
 
-/** Whether a business unit is open. Hours that nobody set are all hours. */
+/** Whether a business unit is open. Without hours it is always open. */
 export function isOpen(hours: Hours | null, now: number): boolean {
   if (hours === null) return true;
   const { date, minute } = localTime(hours.timeZone, now);

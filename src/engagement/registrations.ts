@@ -4,7 +4,7 @@ import { collection, type Documents } from "../token/documents.js";
 import { OAuthError } from "../token/errors.js";
 import type { Secrets } from "../token/secret.js";
 
-/** What a registration may be allowed to do. */
+/** Scopes that a registration may have. */
 export const ENGAGEMENT_SCOPES = ["agent-availability"] as const;
 
 interface StoredRegistration {
@@ -18,12 +18,12 @@ interface StoredRegistration {
   readonly replaces: string | null;
 }
 
-/** A registered application, without what its secret is checked by. */
+/** A registered application, without the hash of its secret. */
 export type Registration = Omit<StoredRegistration, "secretHash">;
 
-/** Applications that the account manager let in. */
+/** Applications that the account manager registered. */
 export interface Registrations {
-  /** The secret is shown this once. */
+  /** The secret is returned only here, once. */
   register(registration: {
     name: string;
     sites: readonly string[];
@@ -31,7 +31,7 @@ export interface Registrations {
   }): Promise<{ registration: Registration; secret: string }>;
   get(clientId: string): Promise<Registration>;
   list(): Promise<Registration[]>;
-  /** For good: no more tokens, and those already issued are refused at once. */
+  /** Permanent: no new tokens, and tokens already issued are refused at once. */
   lock(clientId: string): Promise<Registration>;
   /** Locks the compromised registration and gives its application a new client id and secret. */
   reregister(clientId: string): Promise<{ registration: Registration; secret: string }>;

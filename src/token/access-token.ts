@@ -10,7 +10,7 @@ export interface Audiences {
   readonly engagement: string;
 }
 
-/** Whom tokens are for unless told otherwise: each service refuses the tokens of the others. */
+/** The default audiences. Each service refuses the tokens of the others. */
 export const AUDIENCES: Audiences = {
   runtime: "vivavoce:runtime",
   tooling: "vivavoce:tooling",
@@ -38,7 +38,7 @@ export type IssueToken = (request: TokenRequest) => Promise<AccessToken>;
 
 export const newId = (clock: Clock, random: Random): string => uuidv7({ msecs: clock.now(), random: random.bytes(16) });
 
-/** When `newId` made it; not a number for an id of another make. */
+/** The time at which `newId` made the id; NaN for ids made elsewhere. */
 export const issuedAtMs = (id: string): number =>
   versionOf(id) === 7 ? Number.parseInt(id.slice(0, 13).replace("-", ""), 16) : Number.NaN;
 

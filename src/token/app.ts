@@ -14,17 +14,17 @@ import type { TokenService } from "./service.js";
 import { createToolingUser, type ToolingUser } from "./tooling-user.js";
 import { addressOf, answerErrors, type Env, type TransportOptions } from "./transport.js";
 
-/** How the token pages are reached. */
+/** Options of the token pages. */
 export type TokenAppOptions = TransportOptions;
 
 /** What a box mounts at its root. */
 export interface TokenApp {
   readonly app: Hono<Env>;
-  /** Every path of the service, interactive ones included: none needs the raw node request. */
+  /** Serves every path of the service, interactive ones included; no raw node request is needed. */
   fetch(request: Request, bindings?: Env["Bindings"]): Response | Promise<Response>;
-  /** Whether a path is one of ours: for a server that has others. */
+  /** Whether a path belongs to the token service, for servers that serve other paths too. */
   owns(pathname: string): boolean;
-  /** For what else a `platform-api` token opens. */
+  /** Checks `platform-api` tokens for other routes that accept them. */
   readonly toolingUser: ToolingUser;
 }
 
@@ -37,7 +37,7 @@ const PATHS = [
   "/.well-known/oauth-authorization-server",
 ];
 
-/** The token endpoints and pages, as an application to mount. */
+/** The token endpoints and pages, as an app to mount. */
 export function createTokenApp(service: TokenService, options: TokenAppOptions = {}): TokenApp {
   const app = new Hono<Env>();
   const flow = createAuthorizationFlow(service);
@@ -93,7 +93,7 @@ export function createTokenApp(service: TokenService, options: TokenAppOptions =
   };
 }
 
-/** The form for the flow that redeems codes: the client is known by now, and its secret none of that flow's business. */
+/** The form for the authorization code flow. The client is already authenticated, so its secret is not passed on. */
 function formOf(form: Form, clientId: string): URLSearchParams {
   const fields = new Map([...form, ["client_id", clientId] as const]);
   fields.delete("client_secret");

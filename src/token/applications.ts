@@ -7,13 +7,13 @@ import type { Revocations } from "./revocations.js";
 import { isRuntimeScope, RUNTIME_SCOPES, type RuntimeScope } from "./scopes.js";
 import type { Secrets } from "./secret.js";
 
-/** Runtime services with an address of their own; `bio` is the voiceprint service. */
+/** Runtime services that have their own address; `bio` is the voiceprint service. */
 export const SERVICES = ["asr", "nlu", "tts", "dlg", "bio"] as const;
 
 /** Addresses (`host:port`) of the runtime services that exist in one geography of an environment. */
 export type Endpoints = { readonly [service in (typeof SERVICES)[number]]?: string };
 
-/** Where the services of an application are, and which it may use there. */
+/** Addresses of the services in one geography, and the scopes an application may use there. */
 export interface Geography {
   readonly oauthServerUrl: string;
   readonly scopes: readonly RuntimeScope[];
@@ -39,13 +39,13 @@ interface StoredApplication {
   readonly createdAt: number;
 }
 
-/** What may be shown of a client: never its secret's hash. */
+/** A client as it may be shown, without the hash of its secret. */
 export type Client = Omit<StoredClient, "secretHash"> & { readonly hasSecret: boolean };
 
-/** One environment of an application: what an application id identifies. */
+/** One environment of an application, identified by the application id. */
 export type Application = Omit<StoredApplication, "clients"> & { readonly clients: readonly Client[] };
 
-/** What an application begins with. */
+/** What is needed to create an application. */
 export interface NewApplication {
   readonly name: string;
   readonly environment: string;
@@ -69,7 +69,7 @@ export interface Applications {
   create(application: NewApplication): Promise<Application>;
   get(applicationId: string): Promise<Application>;
   list(): Promise<Application[]>;
-  /** What it is called; its ids and secrets stay. */
+  /** Changes the names; ids and secrets stay the same. */
   rename(applicationId: string, names: { name?: string; environment?: string }): Promise<Application>;
   delete(applicationId: string): Promise<void>;
   putGeography(
@@ -81,10 +81,10 @@ export interface Applications {
     applicationId: string,
     client: { name: string; geography?: string; gkScopes?: readonly string[] },
   ): Promise<Client>;
-  /** Refused for the last one: an application id always has a client id. */
+  /** The last client cannot be deleted: an application always has a client id. */
   deleteClient(applicationId: string, clientId: string): Promise<void>;
   bindScopes(applicationId: string, clientId: string, gkScopes: readonly string[]): Promise<Client>;
-  /** A new secret, shown this once. The old one gets no more tokens from now on. */
+  /** Returns a new secret, once. The old secret gets no more tokens from now on. */
   regenerateSecret(applicationId: string, clientId: string): Promise<string>;
   authenticate(clientId: string, secret: string): Promise<AuthenticatedClient | null>;
 }
@@ -119,7 +119,7 @@ function checkGkScopes(gkScopes: readonly string[]): string[] {
       { refusal: "scopeIds" },
     );
   const ids = [...new Set(gkScopes)];
-  // They stand in every token, and a token in every request's header.
+  // They are part of every token, and the token is sent in the header of every request.
   if (ids.join().length > LONGEST_BINDING)
     throw new OAuthError(
       "invalid_request",
@@ -141,7 +141,7 @@ export function createApplications(options: {
   random: Random;
   secrets: Secrets;
   revocations: Revocations;
-  /** Where an environment's tokens come from and its services are, unless it says otherwise. */
+  /** Used by environments that do not set their own. */
   defaults: { oauthServerUrl: string; endpoints: Endpoints };
 }): Applications {
   const { clock, random, secrets, revocations, defaults } = options;
@@ -180,7 +180,7 @@ export function createApplications(options: {
     return application;
   }
 
-  /** One atomic change of an application; what `change` throws leaves it as it was. */
+  /** Changes an application atomically; if `change` throws, nothing is written. */
   async function modify(
     applicationId: string,
     change: (application: StoredApplication) => StoredApplication,
@@ -188,7 +188,7 @@ export function createApplications(options: {
     let changed: StoredApplication | undefined;
     let failure: unknown;
     await applications.update(applicationId, (application) => {
-      // A store may run the change again when somebody wrote first.
+      // A store may run the change again after a concurrent write.
       changed = undefined;
       failure = undefined;
       try {
@@ -250,7 +250,7 @@ export function createApplications(options: {
 
     async delete(applicationId) {
       const application = await load(applicationId);
-      // Not for another 900 s, as the contract's silence would allow: who deletes it after a leak expects its tokens to end.
+      // Ends its tokens at once, not after 900 s: an operator who deletes an application after a leak expects that.
       if (!(await applications.delete(applicationId))) throw missing("application");
       for (const { id } of application.clients) await revocations.endClient(id);
     },

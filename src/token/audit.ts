@@ -1,6 +1,7 @@
 /**
- * What the token services tell an operator's log. Only names that we gave out stand here: a name that nobody has may be a secret
- * typed into the wrong field. Never a secret, a token or a code.
+ *
+ * What the token services write to an operator's log. Only names we issued are logged: an unknown name may be a secret
+ * typed into the wrong field. Secrets, tokens and codes are never logged.
  */
 export type AuditEvent =
   | {
@@ -26,25 +27,25 @@ export type AuditEvent =
       readonly route: string;
       readonly status: number;
     }
-  /** What we did not foresee; `stack` is our code's. */
+  /** An unexpected error; `stack` is from our own code. */
   | { readonly event: "failure"; readonly stack: string };
 
-/** Hears what happens to credentials. */
+/** Receives events about credentials. */
 export type Audit = (event: AuditEvent) => void;
 
 const OURS = /^(?:appID:[\w.-]{1,64}:geo:[\w.-]{1,64}:clientName:[\w.-]{1,64}|(?:platform|engagement)-[0-9a-f-]{36})$/;
 
-/** The client id for a log, where it has the form of one of ours. */
+/** The client id if it has the form we issue, else null: only then may it be logged. */
 export const loggableClientId = (clientId: string): string | null => (OURS.test(clientId) ? clientId : null);
 
-/** The part of a structured log that audit lines need. */
+/** The part of a structured logger that the audit needs. */
 interface AuditLog {
   info(message: string, fields: { client?: string; address?: string; operation?: string; status?: string }): void;
   warn(message: string, fields: { client?: string; address?: string }): void;
   error(message: string, fields: { stack: string }): void;
 }
 
-/** Writes events to a log; ids that are not ours are left out. */
+/** Writes events to a log; ids that we did not issue are left out. */
 export const auditTo =
   (log: AuditLog): Audit =>
   (event) => {

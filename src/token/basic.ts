@@ -5,7 +5,7 @@ export interface ClientPassword {
   readonly secret: string;
 }
 
-/** RFC 6749 appendix B: what was form-encoded before it went into the header. */
+/** Decodes form encoding (RFC 6749 appendix B). */
 function formDecode(text: string): string {
   try {
     return decodeURIComponent(text.replace(/\+/g, " "));
@@ -24,8 +24,9 @@ export const BASIC_CHALLENGE = 'Basic realm="vivavoce", charset="UTF-8"';
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
 
 /**
- * Reads `Basic <BASE64(client_id:client_secret)>`. Escaped ids (`appID%3A…`) are split at the first colon; a raw `appID:` id has
- * colons of its own and is split at the last, which works because a generated secret has none.
+ *
+ * Reads `Basic <BASE64(client_id:client_secret)>`. Escaped ids (`appID%3A…`) are split at the first colon. A raw `appID:` id contains
+ * colons, so it is split at the last one; generated secrets never contain a colon.
  */
 export function parseBasic(header: string | null | undefined): ClientPassword {
   if (!header) throw invalidHeader("is missing");

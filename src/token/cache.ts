@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "./clock.js";
 
-/** Runs in Node and in a browser: fetch and a timer-free clock, nothing else. */
+/** Runs in Node and in browsers: it needs only fetch and a clock, no timers. */
 export interface TokenCacheOptions {
   /** The token endpoint: `oauth_server_url` of the configuration file. */
   readonly tokenUrl: string;
@@ -8,20 +8,20 @@ export interface TokenCacheOptions {
   readonly clientSecret: string;
   /** One scope, or several separated by spaces. */
   readonly scope: string;
-  /** More form fields, as the engagement endpoint's `client_id`. */
+  /** More form fields, such as the engagement endpoint's `client_id`. */
   readonly fields?: Readonly<Record<string, string>>;
-  /** A token is renewed when less than this is left of it; at most half of its life. */
+  /** A token is renewed when less than this is left of its lifetime; at most half of the lifetime is used. */
   readonly renewBeforeS?: number;
   readonly timeoutMs?: number;
   readonly clock?: Clock;
   readonly fetch?: typeof fetch;
 }
 
-/** The token endpoint refused, or was not reached. */
+/** The token endpoint refused the request or could not be reached. */
 export class TokenRequestError extends Error {
   /** HTTP status; 0 when the endpoint was not reached. */
   readonly status: number;
-  /** The `error` of the answer, as `invalid_client`. */
+  /** The `error` field of the response, such as `invalid_client`. */
   readonly code: string;
 
   constructor(status: number, code: string, message: string) {
@@ -34,25 +34,25 @@ export class TokenRequestError extends Error {
 
 /** One token for many callers, renewed before it expires. */
 export interface TokenCache {
-  /** A token with life left. Callers share one; of many that find none, one asks. */
+  /** A valid token, shared by all callers. When there is none, concurrent callers share one request. */
   token(): Promise<string>;
   /** `Bearer …`, for REST. */
   authorization(): Promise<string>;
-  /** The service refused this token although it should live: the next caller gets another. */
+  /** Call this when the service refused the token before it expired: the next caller gets a new one. */
   discard(token: string): void;
 }
 
 const RENEW_BEFORE_S = 60;
 const TIMEOUT_MS = 10_000;
 
-/** RFC 6749 appendix B, then base64: escaped ids keep their colons apart from the header's own. */
+/** RFC 6749 appendix B, then base64. Colons in the id are escaped, so the header's own colon is unambiguous. */
 export function basicAuthorization(clientId: string, clientSecret: string): string {
   const encode = (text: string): string => encodeURIComponent(text).replace(/%20/g, "+");
   // Percent-encoded, so ASCII: btoa is safe.
   return `Basic ${btoa(`${encode(clientId)}:${encode(clientSecret)}`)}`;
 }
 
-/** A cache for one client; nothing is asked before the first token is. */
+/** A cache for one client. The first request is sent when the first token is asked for. */
 export function createTokenCache(options: TokenCacheOptions): TokenCache {
   const { clock = systemClock, renewBeforeS = RENEW_BEFORE_S, timeoutMs = TIMEOUT_MS } = options;
   const send = options.fetch ?? fetch;
@@ -98,7 +98,7 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
       throw new TokenRequestError(response.status, "malformed", "the token endpoint's answer has no bearer token");
     }
     const lifeS = typeof expiresIn === "number" && expiresIn > 0 ? expiresIn : 0;
-    // Counted from when we asked: the answer took its time.
+    // Counted from the time of the request, because the response took some time.
     held = {
       token,
       renewAt: askedAt + 1000 * (lifeS - Math.min(renewBeforeS, lifeS / 2)),
@@ -121,7 +121,7 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
     try {
       return await renew();
     } catch (error) {
-      // The old one still lives: an endpoint that is away for a moment stops nobody.
+      // The old token is still valid, so a short outage of the endpoint does not stop the caller.
       const refused =
         error instanceof TokenRequestError && error.status >= 400 && error.status < 500 && error.status !== 429;
       if (current && held === current && clock.now() < current.expiresAt && !refused) return current.token;
@@ -138,7 +138,7 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
   };
 }
 
-/** What `credentials.createFromMetadataGenerator` of a gRPC library takes: the token as the channel's credentials. */
+/** For `credentials.createFromMetadataGenerator` of a gRPC library: sends the token with every call on the channel. */
 export const grpcMetadataGenerator =
   <M extends { set(name: string, value: string): void }>(cache: TokenCache, newMetadata: () => M) =>
   (_params: unknown, callback: (error: Error | null, metadata?: M) => void): void => {

@@ -6,7 +6,7 @@ import { OAuthError } from "./errors.js";
 import type { Form } from "./form.js";
 import type { TokenService } from "./service.js";
 
-/** Who a client says it is: in the header, or in the form (RFC 6749 §2.3.1), never in both. */
+/** Reads client id and secret from the header or from the form (RFC 6749 §2.3.1), never from both. */
 export function clientOf(header: string | null | undefined, form: Form): ClientPassword {
   if (form.has("client_assertion"))
     throw new OAuthError("invalid_request", "client assertions are not supported; send the client secret");
@@ -27,10 +27,10 @@ export function clientOf(header: string | null | undefined, form: Form): ClientP
   return { clientId, secret };
 }
 
-/** A client that has proved who it is; which tokens it may ask about and give up. */
+/** An authenticated client, with the ids that decide which tokens it may introspect and revoke. */
 export interface KnownClient {
   readonly clientId: string;
-  /** Of runtime clients: all clients of an application may ask about each other's tokens. */
+  /** For runtime clients: all clients of an application may introspect each other's tokens. */
   readonly applicationId: string | null;
 }
 

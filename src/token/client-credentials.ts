@@ -7,7 +7,7 @@ import { OAuthError } from "./errors.js";
 import { isRuntimeScope, PLATFORM_SCOPE, parseScope } from "./scopes.js";
 import type { Throttle } from "./throttle.js";
 
-/** The answer of the runtime token endpoint, field for field as the contract has it. */
+/** The response of the runtime token endpoint, with the contract's fields. */
 export interface TokenResponse {
   readonly access_token: string;
   readonly expires_in: number;
@@ -27,8 +27,9 @@ export const invalidClient = (): OAuthError =>
   });
 
 /**
- * Runs a check of a secret behind the throttle, and counts how it went. `countFirst` is for people, who type one password at a time; a
- * program may well ask for several tokens at once.
+ *
+ * Checks a secret behind the throttle and reports the outcome to it. `countFirst` is for people, who type one password at a time;
+ * a program may ask for several tokens at once.
  */
 export async function throttled<T>(
   throttle: Throttle,
@@ -43,7 +44,7 @@ export async function throttled<T>(
   return found;
 }
 
-/** Which scopes this client gets of those it asked for: all, or an error that names the first it may not have. */
+/** The scopes to grant: all that were asked for, or an error that names the first one not allowed. */
 function runtimeScope(client: AuthenticatedClient, asked: readonly string[]): string {
   for (const scope of asked) {
     if (!isRuntimeScope(scope) || !client.scopes.includes(scope))

@@ -7,7 +7,7 @@ export interface ClientIdParts {
   readonly clientName: string;
 }
 
-/** What may stand between the colons: nothing that a header, a shell or a URL would change. */
+/** Characters allowed between the colons: none that a header, a shell or a URL would change. */
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 export function checkSegment(what: string, value: string): string {
@@ -25,7 +25,7 @@ export function checkSegment(what: string, value: string): string {
 export const formatClientId = ({ applicationId, geography, clientName }: ClientIdParts): string =>
   `appID:${checkSegment("application id", applicationId)}:geo:${checkSegment("geography", geography)}:clientName:${checkSegment("client name", clientName)}`;
 
-/** The parts of a client id; `null` when it is none. */
+/** The parts of a client id; `null` if the text is not a client id. */
 export function parseClientId(text: string): ClientIdParts | null {
   const match = /^appID:([^:]+):geo:([^:]+):clientName:([^:]+)$/.exec(text);
   if (!match) return null;

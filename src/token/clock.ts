@@ -1,10 +1,10 @@
-/** Time and chance, handed in so that tests own both. */
+/** Time and random bytes are passed in, so that tests can control both. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
 }
 
-/** Random bytes, handed in, so that tests can choose them. */
+/** Random bytes; passed in so that tests can choose them. */
 export interface Random {
   bytes(length: number): Uint8Array;
 }
@@ -12,7 +12,7 @@ export interface Random {
 /** The clock of this machine. */
 export const systemClock: Clock = { now: () => Date.now() };
 
-/** The random numbers of this machine, fit for keys. */
+/** Cryptographically secure random bytes of this machine. */
 export const systemRandom: Random = { bytes: (length) => globalThis.crypto.getRandomValues(new Uint8Array(length)) };
 
 export const epochSeconds = (clock: Clock): number => Math.floor(clock.now() / 1000);

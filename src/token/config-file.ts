@@ -6,7 +6,7 @@ import { formatUrn, isLanguage, parseUrn, UrnError } from "./urn.js";
 /** One credential block of `config.json`. */
 export interface CredentialBlock {
   readonly client_id: string;
-  /** Empty until its owner fills it in. */
+  /** Empty until the owner fills it in. */
   readonly client_secret: string;
   readonly oauth_server_url: string;
   /** Separated by spaces. */
@@ -20,7 +20,7 @@ export interface CredentialBlock {
   readonly bio_endpoint?: string;
 }
 
-/** A block of its own for each client id of the geography. */
+/** One block for each client id of the geography. */
 export function credentialBlocks(application: Application, geography: string): CredentialBlock[] {
   const settings = Object.hasOwn(application.geographies, geography) ? application.geographies[geography] : undefined;
   if (!settings) throw new OAuthError("not_found", "geography not found");
@@ -71,7 +71,7 @@ function parseJson(text: string, what: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // JSON.parse's own message quotes the text, and the text holds a secret.
+    // The message of JSON.parse quotes the text, which contains a secret.
     throw new ConfigError(`${what} is not JSON`);
   }
 }
@@ -91,7 +91,7 @@ export function readConfig(text: string): CredentialBlock[] {
 /** Which service the parameters are for. */
 export type ParamsKind = "asr_params" | "nlu_params" | "dlg_params";
 
-/** The model that a service is asked to use; a dialog has no language. */
+/** The model that a service should use; a dialog has no language. */
 export interface Params {
   readonly urn: string;
   readonly language?: string;
@@ -99,7 +99,7 @@ export interface Params {
 
 const KINDS = { asr_params: "recognition", nlu_params: "interpretation", dlg_params: "dialog" } as const;
 
-/** What a service is told about the model it is asked to use. */
+/** Parameters that tell a service which model to use. */
 export function writeParams(kind: ParamsKind, contextTag: string, language?: string): Params {
   if (kind === "dlg_params") {
     if (language !== undefined) throw new ConfigError("dlg_params has no language");

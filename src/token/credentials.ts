@@ -5,7 +5,7 @@ import { OAuthError } from "./errors.js";
 import type { Secrets } from "./secret.js";
 import type { User, Users } from "./users.js";
 
-/** `service`: client credentials. `user`: authorization code, and the user signs in. */
+/** `service` uses client credentials; `user` uses the authorization code flow, where the user signs in. */
 export type CredentialKind = "service" | "user";
 
 interface StoredCredential {
@@ -19,24 +19,24 @@ interface StoredCredential {
   readonly createdAt: number;
 }
 
-/** What a user made on the profile page: linked to the account, with its permissions and no more. */
+/** A credential that a user created on the profile page. It has the permissions of that user and no others. */
 export type ProfileCredential = Omit<StoredCredential, "secretHash">;
 
-/** Credentials that users make for themselves on the profile page. */
+/** Credentials that users create for themselves on the profile page. */
 export interface ProfileCredentials {
-  /** The secret is shown this once. */
+  /** The secret is returned only here, once. */
   create(
     user: User,
     credential: { kind: CredentialKind; label: string; redirectUris?: readonly string[] },
   ): Promise<{ credential: ProfileCredential; secret: string }>;
   ofUser(user: Pick<User, "id">): Promise<ProfileCredential[]>;
   get(clientId: string): Promise<ProfileCredential | null>;
-  /** Refused for another's. */
+  /** Refuses a credential of another user. */
   delete(user: Pick<User, "id">, clientId: string): Promise<void>;
   deleteAllOf(user: Pick<User, "id">): Promise<void>;
-  /** The credential with its user as they are now; `null` when the secret is wrong or the user is gone or disabled. */
+  /** The credential and the current state of its user; `null` when the secret is wrong or the user is deleted or disabled. */
   authenticate(clientId: string, secret: string): Promise<{ credential: ProfileCredential; user: User } | null>;
-  /** Whose permissions a tooling token of this credential has now; `null` when it opens nothing any more. */
+  /** The user whose permissions a tooling token of this credential has now; `null` when the token is no longer valid. */
   userOf(clientId: string, userId: string): Promise<User | null>;
 }
 
@@ -46,7 +46,7 @@ export const isProfileClientId = (clientId: string): boolean => clientId.startsW
 const MOST_REDIRECTS = 10;
 const MOST_CREDENTIALS = 50;
 
-/** RFC 6749 §3.1.2 and RFC 8252 §7.3: absolute, no fragment, TLS unless it stays on the machine. */
+/** RFC 6749 §3.1.2 and RFC 8252 §7.3: absolute, no fragment, https except on this machine. */
 export function checkRedirectUri(text: string): string {
   const wrong = (why: string): OAuthError =>
     new OAuthError("invalid_request", `the redirect address ${why}`, { refusal: "redirectAddress" });
@@ -129,7 +129,7 @@ export function createProfileCredentials(options: {
 
     async delete(user, clientId) {
       const credential = await credentials.get(clientId);
-      // Somebody else's is not found: whose it is, is nobody's business.
+      // A credential of another user is reported as not found, so that nothing is revealed about it.
       if (credential?.userId !== user.id || !(await credentials.delete(clientId)))
         throw new OAuthError("not_found", "credential not found", { refusal: "credentialNotFound" });
     },

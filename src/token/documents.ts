@@ -2,12 +2,12 @@ import type { Store } from "../store/port.js";
 
 export type Documents = Store["documents"];
 
-/** One collection of the store's documents, with the type of what we keep there. */
+/** One collection of the store's documents, typed. */
 export interface Collection<T> {
   get(id: string): Promise<T | null>;
   insert(id: string, document: T, expiresAt?: number | null): Promise<boolean>;
   put(id: string, document: T, expiresAt?: number | null): Promise<void>;
-  /** In one transaction: what `change` returns is written, `null` deletes, `undefined` leaves as is. */
+  /** Runs in one transaction: the value that `change` returns is written, `null` deletes, `undefined` changes nothing. */
   update(id: string, change: (document: T | null) => T | null | undefined): Promise<void>;
   delete(id: string): Promise<boolean>;
   list(): Promise<T[]>;

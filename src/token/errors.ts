@@ -1,6 +1,6 @@
 import type { Refusal } from "./refusals/en.js";
 
-/** The closed set of codes an authorization or resource server of ours answers with (RFC 6749 §5.2, RFC 6750 §3.1, and our management interface). */
+/** All error codes of our authorization and resource servers (RFC 6749 §5.2, RFC 6750 §3.1, and our management interface). */
 export type OAuthErrorCode =
   | "invalid_request"
   | "invalid_client"
@@ -35,12 +35,12 @@ const STATUS: Record<OAuthErrorCode, number> = {
 /** RFC 6749 allows printable ASCII without `"` and `\` in a description; it also ends up inside a quoted header value. */
 const describable = (text: string): string => text.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, "?");
 
-/** A refusal in the words of RFC 6749 and 6750. */
+/** An error with a code of RFC 6749 or RFC 6750. */
 export class OAuthError extends Error {
   readonly code: OAuthErrorCode;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Which of the refusals that a page says in its reader's language this is. */
+  /** The name of the refusal, which pages translate into the reader's language. */
   readonly refusal: Refusal | null;
 
   constructor(
@@ -62,10 +62,10 @@ export class OAuthError extends Error {
   }
 }
 
-/** Never stored, whoever asked: answers of a token server and of what its tokens open. */
+/** Responses of a token server, and of the resources its tokens open, must never be cached. */
 export const NO_STORE: Readonly<Record<string, string>> = { "Cache-Control": "no-store", Pragma: "no-cache" };
 
-/** A refusal as HTTP answers it. */
+/** The error as an HTTP response. */
 export function errorResponse(error: OAuthError, headers: Record<string, string> = {}): Response {
   return new Response(JSON.stringify(error.body), {
     status: error.status,

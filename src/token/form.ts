@@ -1,6 +1,6 @@
 import { OAuthError } from "./errors.js";
 
-/** Far above any request of ours. */
+/** Far larger than any valid request. */
 const LONGEST_BODY = 32_768;
 
 export async function readText(request: Request): Promise<string> {
@@ -26,7 +26,7 @@ export async function readText(request: Request): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** A form of a request, each parameter once (RFC 6749 §3.2); an empty parameter counts as left out. */
+/** A form body. Each parameter may appear once (RFC 6749 §3.2); an empty parameter counts as missing. */
 export type Form = ReadonlyMap<string, string>;
 
 export async function readForm(request: Request): Promise<Form> {

@@ -1,12 +1,12 @@
 import type { Documents } from "./documents.js";
 
-/** What users allowed applications and pages of ours; `oidc-provider` keeps it. A code or a token of a grant ends with the grant. */
+/** What users allowed applications and our own pages to do; stored by `oidc-provider`. Codes and tokens of a grant end with it. */
 export const GRANTS = "oidc.Grant";
 
 export const grantStands = async (documents: Documents, grantId: string): Promise<boolean> =>
   (await documents.get(GRANTS, grantId)) !== null;
 
-/** All that a user gave, but one. A grant lives for little more than an hour: there are few. */
+/** Ends all grants of a user except `kept`. A grant lives little more than an hour, so there are few. */
 export async function endGrantsOf(documents: Documents, userId: string, kept: string | null): Promise<void> {
   const ended = (await documents.list(GRANTS)).filter(
     ({ id, document }) => id !== kept && (document as { accountId?: string }).accountId === userId,

@@ -2,7 +2,7 @@ import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JSO
 import type { Clock } from "./clock.js";
 import { collection, type Documents } from "./documents.js";
 
-/** What tokens are signed with. */
+/** The algorithm that signs tokens. */
 export type SigningAlgorithm = "ES256" | "RS256" | "EdDSA";
 
 interface StoredKey {
@@ -12,9 +12,9 @@ interface StoredKey {
   /** A store that writes to disk seals its documents. */
   readonly privateJwk: JWK;
   readonly createdAt: number;
-  /** Published from the start, used from here on: those who cache our JWKS know it before they see it. */
+  /** A key is published before it signs, so that clients which cache our JWKS know it in time. */
   readonly signsFrom: number;
-  /** When its last token has expired; `null` while no successor is named. */
+  /** When the last token signed with it expires; `null` until there is a successor. */
   readonly publishedUntil: number | null;
 }
 
@@ -28,16 +28,17 @@ export interface Signer {
   readonly key: CryptoKey;
 }
 
-/** Keys that sign tokens, and their public halves. */
+/** The keys that sign tokens, and their public parts. */
 export interface Keyring {
   signer(): Promise<Signer>;
-  /** Every key that may still stand under a valid token. `fresh` asks the store again. */
+  /** Every public key that a valid token may be signed with. `fresh` reads the store again. */
   jwks(fresh?: boolean): Promise<JSONWebKeySet>;
-  /** The private keys, signing key first: for the interactive flow's own signing. */
+  /** The private keys, signing key first, for the authorization code flow. */
   privateJwks(): Promise<{ keys: JWK[] }>;
   /**
-   * Names a successor. Tokens already issued stay valid to their end, unless `revoke` says that the old key leaked: then it is gone
-   * at once, and with it every token it signed.
+   *
+   * Creates the next signing key. Tokens already issued stay valid until they expire. With `revoke` (the old key leaked), the old key
+   * is removed at once, and every token it signed becomes invalid.
    */
   rotate(options?: { revoke?: boolean }): Promise<{ kid: string; signsFrom: number }>;
   list(): Promise<
@@ -49,9 +50,9 @@ export interface KeyringOptions {
   readonly documents: Documents;
   readonly clock: Clock;
   readonly algorithm?: SigningAlgorithm;
-  /** The longest that a token may live, clock skew included. */
+  /** The longest lifetime of a token, clock skew included. */
   readonly longestTokenMs: number;
-  /** Between publishing a key and signing with it. */
+  /** Time between publishing a key and signing with it. */
   readonly leadMs?: number;
   readonly rotateAfterMs?: number;
   readonly generateKey?: (algorithm: SigningAlgorithm) => Promise<{ publicKey: CryptoKey; privateKey: CryptoKey }>;
@@ -64,7 +65,7 @@ const RING_ID = "current";
 
 export function createKeyring(options: KeyringOptions): Keyring {
   const { clock, longestTokenMs } = options;
-  // A token is signed once and verified with every call: RSA verifies three times as fast as a curve.
+  // A token is signed once and verified with every call, and RSA verifies three times as fast as an elliptic curve.
   const algorithm = options.algorithm ?? "RS256";
   const leadMs = options.leadMs ?? LEAD_MS;
   const rotateAfterMs = options.rotateAfterMs ?? ROTATE_AFTER_MS;
@@ -82,14 +83,14 @@ export function createKeyring(options: KeyringOptions): Keyring {
     return { kid, algorithm, publicJwk, privateJwk, createdAt: clock.now(), signsFrom, publishedUntil: null };
   }
 
-  /** Reads the ring, at most every few seconds, and makes its first key where there is none yet. */
+  /** Reads the keys at most every few seconds, and creates the first key if there is none. */
   async function load(fresh = false): Promise<Ring> {
     const now = clock.now();
     if (!fresh && cached && now - cached.readAt < REFRESH_MS && now >= cached.readAt) return cached.ring;
     let ring = await rings.get(RING_ID);
     if (!ring || ring.keys.length === 0) {
       const first = await newKey(now);
-      // Several replicas may start at once: the first key in the store is everybody's.
+      // Several replicas may start at once: all use the first key that was stored.
       await rings.update(RING_ID, (current) => (current && current.keys.length > 0 ? undefined : { keys: [first] }));
       ring = (await rings.get(RING_ID)) as Ring;
     }

@@ -6,7 +6,7 @@ import { OAuthError, type OAuthErrorCode } from "./errors.js";
 import type { Keyring } from "./keyring.js";
 import type { TokenService } from "./service.js";
 
-/** What an administrator does, on a store at hand or on a running box. */
+/** What an administrator can do, on a local store or on a running box. */
 export interface TokenAdministration extends Pick<TokenService, "deleteUser"> {
   readonly applications: Omit<TokenService["applications"], "authenticate">;
   readonly users: Pick<TokenService["users"], "create" | "list" | "change">;
@@ -14,14 +14,14 @@ export interface TokenAdministration extends Pick<TokenService, "deleteUser"> {
   readonly agents: Omit<TokenService["agents"], "availability">;
   readonly keyring: Pick<Keyring, "list" | "rotate">;
   config(applicationId: string, geography: string): Promise<CredentialBlock[]>;
-  /** For a user of the store, or the one whose token opens the box (`userName` left out). */
+  /** For the named user of the store, or without `userName` for the user whose token is sent. */
   createCredential(
     userName: string | undefined,
     credential: { kind: CredentialKind; label: string; redirectUris?: readonly string[] },
   ): Promise<{ credential: ProfileCredential; secret: string }>;
 }
 
-/** The same on a service of this process. */
+/** Administration of a token service in this process. */
 export function administerService(service: TokenService): TokenAdministration {
   const { applications, users, registrations, agents, keyring, credentials, deleteUser } = service;
   return {
@@ -42,7 +42,7 @@ export function administerService(service: TokenService): TokenAdministration {
 
 const part = encodeURIComponent;
 
-/** The same over a box's management interface. `authorization`: the value of the header, asked for before each request. */
+/** Administration over a box's management interface. `authorization` returns the header's value, and is called before each request. */
 export function createManagementClient(options: {
   url: string;
   authorization: () => Promise<string>;

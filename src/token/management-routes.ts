@@ -74,7 +74,7 @@ const answer = (c: Context, value: unknown, status: 200 | 201 = 200): Response =
   c.json(value as object, status, NO_STORE);
 const done = (c: Context): Response => c.body(null, 204, NO_STORE);
 
-/** The management interface: `platform-api` tokens open it, with what their user may do at this moment. */
+/** The management interface, for `platform-api` tokens. It uses the current permissions of the token's user. */
 export function managementRoutes(
   service: TokenService,
   options: TransportOptions & { readonly toolingUser: ToolingUser },
@@ -110,7 +110,7 @@ export function managementRoutes(
     const change = await body(c, ownPassword);
     const session = await sessionOf(c, service);
     const { claims } = await service.tooling.authorize(c.req.header("Authorization"), PLATFORM_SCOPE);
-    // The page that asks goes on, and the browser that asks stays signed in, where it was.
+    // The page that changes the password keeps its token, and the browser stays signed in if it was.
     const grant = typeof claims.grant_id === "string" ? claims.grant_id : undefined;
     const changed = await changeOwnPassword(service, c.get("user"), change, addressOf(c, options), grant);
     if (session?.user.id === changed.id) await startSession(c, service, changed);
@@ -125,7 +125,7 @@ export function managementRoutes(
   app.all("/me", () => notFound());
   app.all("/me/*", () => notFound());
 
-  // From here on: owners only.
+  // The routes below are for owners only.
   app.use(async (c, next) => {
     if (c.get("user").role !== "owner")
       throw new OAuthError("access_denied", "only owners may do this", { refusal: "ownersOnly" });

@@ -8,10 +8,10 @@ import type { TokenService } from "./service.js";
 import { introspect, revoke } from "./token-status.js";
 import { addressOf, answerErrors, type Env, onlyMethod, type TransportOptions } from "./transport.js";
 
-/** Redeems an authorization code whose form was already read. */
+/** Redeems an authorization code; the form has already been read. */
 export type RedeemCode = (c: Context<Env>, form: Form) => Promise<Response>;
 
-/** The runtime and tooling token endpoint, asking about tokens and giving them up, the published keys, and the metadata of RFC 8414. */
+/** The runtime and tooling token endpoint, introspection, revocation, the published keys, and the metadata of RFC 8414. */
 export function oauthRoutes(service: TokenService, options: TransportOptions & { redeemCode: RedeemCode }): Hono<Env> {
   const app = new Hono<Env>();
   app.onError(answerErrors(service.audit));

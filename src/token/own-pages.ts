@@ -1,10 +1,11 @@
 /**
- * Pages that the box itself serves and that speak in the name of who signs in. A page can keep no secret: it proves with PKCE that the code
- * is its own, and codes go to its own address only. Any user may sign in to it; what it asks for is judged by the user's role.
+ *
+ * Pages that the box itself serves and that act for the signed-in user. A page cannot keep a secret, so it uses PKCE, and codes are sent
+ * only to its own address. Any user may sign in; the user's role decides what is allowed.
  */
 export interface OwnPage {
   readonly clientId: string;
-  /** Where it lies at the issuer; also where codes are sent. */
+  /** Path of the page at the issuer; codes are sent there too. */
   readonly path: string;
 }
 

@@ -4,8 +4,9 @@ import type { TokenService } from "./service.js";
 import type { User } from "./users.js";
 
 /**
- * A user's own password, for who knows the current one. Signs out every browser and ends every token but those of `keptGrant`; the browser
- * that asks is signed in again by its caller.
+ *
+ * Changes the password of a user who knows the current one. Signs out every browser and ends every token except those of `keptGrant`;
+ * the caller signs the requesting browser in again.
  */
 export async function changeOwnPassword(
   { users, throttle, audit }: Pick<TokenService, "users" | "throttle" | "audit">,

@@ -1,16 +1,17 @@
 import { BlockList, isIP } from "node:net";
 
-/** Who asks: the connection's other end and its `X-Forwarded-For`, in; an address, out. */
+/** Finds the client's address from the address of the connection and its `X-Forwarded-For` header. */
 export type PeerAddress = (peer: string | undefined, forwardedFor: string | null | undefined) => string;
 
-/** IPv4 inside IPv6, as a socket that listens on both reports it. */
+/** Unwraps an IPv4 address inside IPv6, as a dual-stack socket reports it. */
 const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, "");
 
 const family = (address: string): "ipv4" | "ipv6" => (isIP(address) === 6 ? "ipv6" : "ipv4");
 
 /**
- * `proxies`: addresses and networks (`10.0.0.0/8`) of proxies in front. Anybody can write a header, so it is read from the end, where
- * the nearest proxy writes, and only as far as each entry was written by one of ours. Throws a `TypeError` if it is not an address.
+ *
+ * `proxies`: addresses and networks (`10.0.0.0/8`) of trusted proxies. Anybody can write the header, so it is read from the end, where
+ * the nearest proxy writes, and only while each entry was written by a trusted proxy. Throws a `TypeError` if one is not an address.
  */
 export function createPeerAddress(proxies: readonly string[] = []): PeerAddress {
   const ours = new BlockList();
@@ -30,7 +31,7 @@ export function createPeerAddress(proxies: readonly string[] = []): PeerAddress 
     const entries = forwardedFor.split(",").map((entry) => plain(entry.trim()));
     while (isOurs(address)) {
       const before = entries.pop();
-      // A proxy that hides its caller (`unknown`) leaves us with the proxy.
+      // If a proxy hides its caller (`unknown`), the proxy's own address is used.
       if (before === undefined || isIP(before) === 0) break;
       address = before;
     }

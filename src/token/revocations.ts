@@ -1,7 +1,7 @@
 import { type Clock, epochSeconds } from "./clock.js";
 import type { Documents } from "./documents.js";
 
-/** What is asked about with every call. */
+/** The parts of a token that are checked with every call. */
 export interface IssuedToken {
   readonly jti: string | null;
   readonly clientId: string;
@@ -10,10 +10,10 @@ export interface IssuedToken {
   readonly issuedAt: number;
 }
 
-/** Tokens that end before their time: given up, or their client or a scope of it is gone. Every replica knows within a second. */
+/** Tokens that end before they expire: revoked, or their client or one of its scopes was removed. Replicas learn of it within a second. */
 export interface Revocations {
   revoke(jti: string, expiresAt: number): Promise<void>;
-  /** Ends what the client was issued so far; with scopes, only tokens that open one of these. */
+  /** Ends the tokens issued to the client so far; with scopes, only tokens that open one of them. */
   endClient(clientId: string, gkScopes?: readonly string[]): Promise<void>;
   isRevoked(token: IssuedToken): Promise<boolean> | boolean;
 }
@@ -21,14 +21,14 @@ export interface Revocations {
 interface Entry {
   /** Milliseconds. */
   readonly at: number;
-  /** Of a client: which scopes it lost; `null` when it is gone. */
+  /** For a client: the scopes it lost; `null` when the client was deleted. */
   readonly gkScopes?: readonly string[] | null;
 }
 
 const COLLECTION = "revoked-tokens";
-/** Other replicas' revocations are looked for this often at most: a token is checked with every call. */
+/** Revocations of other replicas are read at most this often, because a token is checked with every call. */
 const LOOK_EVERY_MS = 1000;
-/** Clocks of replicas may differ. */
+/** The clocks of replicas may differ. */
 const KEEP_LONGER_S = 60;
 
 export function createRevocations({
@@ -50,7 +50,7 @@ export function createRevocations({
     lookedAt = clock.now();
   }
 
-  /** A token's time of issue is in whole seconds: one of the same second counts as issued before. */
+  /** The time of issue is in whole seconds, so a token of the same second counts as issued before. */
   function isKnown({ jti, clientId, gkScopes, issuedAt }: IssuedToken): boolean {
     if (jti !== null && known.has(jti)) return true;
     const ended = known.get(clientEntry(clientId));
@@ -85,5 +85,5 @@ export function createRevocations({
   };
 }
 
-/** Ids of tokens hold no space. */
+/** Token ids contain no space, so the keys cannot collide. */
 const clientEntry = (clientId: string): string => `client ${clientId}`;

@@ -5,12 +5,12 @@ export const RUNTIME_SCOPES = ["asr", "asr.wordset", "nlu", "nlu.wordset", "dlg"
 /** One of the runtime scopes. */
 export type RuntimeScope = (typeof RUNTIME_SCOPES)[number];
 
-/** Opens the tooling interface; only for credentials of a profile page. */
+/** Opens the tooling interface; only credentials of the profile page can have it. */
 export const PLATFORM_SCOPE = "platform-api";
 
 const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
-/** Splits a `scope` parameter as RFC 6749 §3.3 writes it. Repeated scopes count once. */
+/** Splits a `scope` parameter (RFC 6749 §3.3). Repeated scopes count once. */
 export function parseScope(text: string): string[] {
   const scopes = text.split(" ").filter((scope) => scope !== "");
   if (scopes.length === 0) throw new OAuthError("invalid_request", "scope is missing");

@@ -8,9 +8,9 @@ export interface Cost {
   readonly p: number;
 }
 
-/** A generated secret has 256 bits of chance: the cost only has to make a leaked table useless, which its entropy does already. */
+/** A generated secret has 256 random bits, so a leaked table is useless even at a low cost. */
 const GENERATED: Cost = { n: 1 << 10, r: 8, p: 1 };
-/** What people choose can be guessed: OWASP's figure for scrypt at 32 MiB. */
+/** Passwords chosen by people can be guessed: OWASP's recommendation for scrypt at 32 MiB. */
 const CHOSEN: Cost = { n: 1 << 15, r: 8, p: 3 };
 
 const HASH_BYTES = 32;
@@ -49,16 +49,17 @@ export interface Secrets {
   /** 256 bits in base64url: none of `:` `%` `+`, which a Basic header may mangle. */
   generate(): string;
   hash(secret: string, strength: "generated" | "chosen"): Promise<string>;
-  /** Takes as long for a client or user that does not exist (`null`) as for one that does. */
+  /** Takes the same time for a client or user that does not exist (`null`). */
   matches(secret: string, record: string | null, strength: "generated" | "chosen"): Promise<boolean>;
 }
 
-/** How many secrets that passed are remembered. */
+/** How many verified secrets are remembered. */
 const REMEMBERED = 10_000;
 
 /**
- * scrypt on the first use of a secret; afterwards a digest under a key of this process, so that a client asking every few minutes
- * costs microseconds. Keyed by the stored record: a regenerated secret has another record and is never answered from memory.
+ *
+ * Runs scrypt on the first use of a secret, then compares a digest keyed by this process, so that a client that asks every few minutes
+ * costs microseconds. The stored record is the cache key: a regenerated secret has another record and never hits the cache.
  */
 export function createSecrets(random: Random, chosen: Cost = CHOSEN): Secrets {
   const processKey = randomBytes(32);
@@ -90,7 +91,7 @@ export function createSecrets(random: Random, chosen: Cost = CHOSEN): Secrets {
       if (known && timingSafeEqual(known, digest(secret))) return true;
       const hash = await derive(secret, stored.salt, stored.cost);
       const same = hash.length === stored.hash.length && timingSafeEqual(hash, stored.hash);
-      // A password is checked once a sign-in: only what machines send over and over is worth remembering.
+      // A password is checked once per sign-in; only secrets that programs send repeatedly are worth remembering.
       if (same && strength === "generated") remember(record, secret);
       return same;
     },

@@ -25,18 +25,18 @@ import { createThrottle, type Throttle } from "./throttle.js";
 import { createUsers, type User, type Users } from "./users.js";
 import { createVerifier, type TrustedIssuer, type Verifier } from "./verify.js";
 
-/** What a token service is made of. */
+/** Options of the token service. */
 export interface TokenServiceOptions {
   readonly documents: Documents;
-  /** The address that clients see, without a path or a slash at the end: `iss` of every token. */
+  /** The address that clients see, without path or trailing slash: `iss` of every token. */
   readonly issuer: string;
   readonly audiences?: Audiences;
   readonly algorithm?: SigningAlgorithm;
   /** Pages of this box that sign users in. */
   readonly pages?: readonly OwnPage[];
-  /** Runtime services of environments that name none: the voiceprint service of this box. */
+  /** Runtime services of environments that name none: by default the voiceprint service of this box. */
   readonly endpoints?: Endpoints;
-  /** What checking a password costs whoever guesses at it. */
+  /** Cost of checking a password, which slows down guessing. */
   readonly passwordCost?: Cost;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -44,7 +44,7 @@ export interface TokenServiceOptions {
   readonly keys?: Pick<KeyringOptions, "leadMs" | "rotateAfterMs" | "generateKey">;
 }
 
-/** Everything the token and engagement services know and do; transports and the command line call it. */
+/** The operations of the token and engagement services, called by the transports and the command line. */
 export interface TokenService {
   readonly issuer: string;
   readonly audiences: Audiences;
@@ -62,20 +62,20 @@ export interface TokenService {
   readonly agents: Agents;
   readonly revocations: Revocations;
   ownPage(clientId: string): OwnPage | null;
-  /** Whose permissions a tooling token of this client has now; `null` when it opens nothing any more. */
+  /** The user whose permissions a tooling token of this client has now; `null` when the token is no longer valid. */
   userOf(clientId: string, userId: string): Promise<User | null>;
-  /** Removes a user with all credentials. */
+  /** Deletes a user and all credentials of that user. */
   deleteUser(name: string): Promise<void>;
   clientCredentials(request: ClientCredentialsRequest): Promise<TokenResponse>;
   engagementToken(request: EngagementTokenRequest): Promise<EngagementTokenResponse>;
-  /** For `createVerifier`: our own runtime tokens, keys from this process. */
+  /** For `createVerifier`: accepts our own runtime tokens, with keys from this process. */
   readonly runtimeIssuer: TrustedIssuer;
   readonly runtime: Verifier;
   readonly tooling: Verifier;
   readonly engagement: Verifier;
 }
 
-/** Issuer and verifier share a machine or a fleet with synchronised clocks. */
+/** Issuer and verifier run on one machine or on machines with synchronized clocks. */
 const OWN_SKEW_S = 5;
 
 function checkIssuer(issuer: string): string {
@@ -95,7 +95,7 @@ function thisBox(issuer: string): Endpoints {
   return { bio: `${hostname}:${port || (protocol === "https:" ? 443 : 80)}` };
 }
 
-/** The token service on a store; nothing listens yet. */
+/** Creates the token service on a store; it does not listen on a port. */
 export function createTokenService(options: TokenServiceOptions): TokenService {
   const { documents, clock = systemClock, random = systemRandom, audiences = AUDIENCES, audit = () => {} } = options;
   if (new Set(Object.values(audiences)).size !== 3)

@@ -14,13 +14,13 @@ interface StoredSession {
 /** A signed-in browser. */
 export interface BrowserSession {
   readonly user: User;
-  /** Stands in every form that this browser is shown, and must come back with it. */
+  /** Included in every form shown to this browser, and must be sent back with it. */
   readonly formToken: string;
   readonly expiresAt: number;
 }
 
 export interface BrowserSessions {
-  /** The value for the cookie. */
+  /** Returns the value of the cookie. */
   start(user: User): Promise<{ cookie: string; expiresAt: number }>;
   find(cookie: string | undefined): Promise<BrowserSession | null>;
   end(cookie: string): Promise<void>;
@@ -33,7 +33,7 @@ export const sameText = (a: string, b: string): boolean => {
   return timingSafeEqual(digest(a), digest(b));
 };
 
-/** Sessions are stored under a digest of their cookie: reading the store does not give access to them. */
+/** Sessions are stored under a digest of their cookie, so reading the store does not give access to them. */
 export function createBrowserSessions(options: {
   documents: Documents;
   clock: Clock;

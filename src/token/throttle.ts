@@ -5,28 +5,29 @@ import { OAuthError } from "./errors.js";
 
 interface Failures {
   readonly count: number;
-  /** No attempt is looked at before this time. */
+  /** Attempts before this time are refused. */
   readonly until: number;
 }
 
-/** How many failures are free, and how long the wait may become. */
+/** How many failures are allowed without a wait, and the longest wait. */
 interface Allowance {
   readonly free: number;
   readonly longestWaitMs: number;
 }
 
 /**
- * One client from one address is a guesser: slowed soon and long. A whole address may be an office, and a client's name is not secret,
- * so anybody could fail in its name: both are slowed later and for less, else guessing would shut out the one who knows.
+ *
+ * Failures of one client from one address are likely guesses: slowed soon, with long waits. A whole address may be an office, and anybody
+ * can fail in a client's name: both are slowed later and with shorter waits, so that guessing does not lock out the real client.
  */
 const PAIR: Allowance = { free: 5, longestWaitMs: 15 * 60_000 };
 const ADDRESS: Allowance = { free: 30, longestWaitMs: 60_000 };
 const CLIENT: Allowance = { free: 50, longestWaitMs: 5_000 };
 
-/** After the first of them. */
+/** Counted from the first failure. */
 const FORGET_AFTER_MS = 60 * 60_000;
 
-/** An address from which a client came in is known for so long, and noted again so often. */
+/** How long a successful address of a client is remembered, and how often it is written again. */
 const REMEMBER_SUCCESS_MS = 30 * 86_400_000;
 const NOTE_EVERY_MS = 86_400_000;
 const MOST_NOTED = 10_000;
@@ -38,21 +39,22 @@ export interface Attempt {
 
 export interface Throttle {
   /**
-   * Rejects with `temporarily_unavailable` (429, `Retry-After`) while this client or address has to wait. `countFirst` counts the
-   * attempt as a failure from now on, until it is reported as successful: of many at once not all get in.
+   *
+   * Rejects with `temporarily_unavailable` (429, `Retry-After`) while this client or address has to wait. `countFirst` counts the attempt
+   * as a failure until it is reported as successful, which limits parallel attempts.
    */
   attempt(client: string, address: string, options?: { countFirst?: boolean }): Promise<Attempt>;
 }
 
-/** Names come from strangers and may be as long as a request. */
+/** Names are untrusted and may be as long as a request. */
 const short = (name: string): string =>
   name.length <= 128 ? name : createHash("sha256").update(name).digest("base64");
 
-/** Slows guessing by doubling waits. Kept in the store, so that all replicas slow together and a restart forgives nothing. */
+/** Slows guessing by doubling the wait. Kept in the store, so that all replicas share it and a restart does not reset it. */
 export function createThrottle({ documents, clock }: { documents: Documents; clock: Clock }): Throttle {
   const failures = collection<Failures>(documents, "token.failures");
   const succeededFrom = collection<{ at: number }>(documents, "token.successes");
-  /** Pairs noted by this process, with the time: a token request is not to cost a write each. */
+  /** Pairs already written by this process, with the time, so that not every token request costs a write. */
   const noted = new Map<string, number>();
 
   async function noteSuccess(pair: string): Promise<void> {
@@ -72,16 +74,16 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
     });
   }
 
-  /** No wait is longer than it may become: a clock that was ahead when it was written must not keep anybody out for a year. */
+  /** Capped at the longest wait: an entry written while the clock was ahead must not lock anybody out for a year. */
   const restOf = (entry: Failures | null, { longestWaitMs }: Allowance): number =>
     Math.min(longestWaitMs, Math.max(0, (entry?.until ?? 0) - clock.now()));
 
-  /** One more failure; with `unlessWaiting` none where there is a wait already, whose rest is the answer. */
+  /** Counts one more failure. With `unlessWaiting`, counts nothing during a wait and returns the rest of that wait. */
   async function count(key: string, allowance: Allowance, unlessWaiting: boolean): Promise<number> {
     const { free, longestWaitMs } = allowance;
     const now = clock.now();
     let rest = 0;
-    // What is there keeps its expiry; made here, an entry has one.
+    // An existing entry keeps its expiry; a new one gets one.
     await failures.insert(key, { count: 0, until: 0 }, now + FORGET_AFTER_MS);
     await failures.update(key, (entry) => {
       rest = unlessWaiting ? restOf(entry, allowance) : 0;
@@ -105,7 +107,7 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
       ];
       const known = await Promise.all(keys.map(([key]) => failures.get(key)));
       const waits = known.map((entry, i) => restOf(entry, keys[i]![1]));
-      // Who got in from here before is not kept out by others who fail in its name elsewhere.
+      // A client that succeeded from this address before is not locked out by failures elsewhere in its name.
       if (waits[2]! > 0 && (await succeededFrom.get(pair)) !== null) waits[2] = 0;
       const waitMs = Math.max(0, ...waits);
       if (waitMs > 0) refuse(waitMs);
@@ -123,7 +125,7 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
           if (countFirst || known[0]) await failures.delete(pair);
           if (countFirst || known[2]) await failures.delete(name);
           if (!countFirst) await noteSuccess(pair);
-          // The address keeps its count: one known secret must not buy free guesses at others.
+          // The address keeps its count: knowing one secret must not give free guesses at others.
           if (countFirst) {
             await failures.update(place, (entry) => (entry ? { count: entry.count - 1, until: 0 } : undefined));
           }

@@ -1,4 +1,4 @@
-/** Asking about a token (RFC 7662) and giving it up (RFC 7009). */
+/** Token introspection (RFC 7662) and revocation (RFC 7009). */
 import type { KnownClient } from "./client-authentication.js";
 import { OAuthError } from "./errors.js";
 import type { TokenService } from "./service.js";
@@ -7,7 +7,7 @@ import type { VerifiedToken, Verifier } from "./verify.js";
 
 type Service = Pick<TokenService, "runtime" | "tooling" | "revocations" | "userOf" | "documents">;
 
-/** A token of ours that is valid now; `null` for everything else. */
+/** Our own token if it is valid now, else `null`. */
 async function validToken(service: Service, token: string): Promise<VerifiedToken | null> {
   const runtime = await verified(service.runtime, token);
   if (runtime) return runtime;
@@ -27,7 +27,7 @@ async function verified(verifier: Verifier, token: string): Promise<VerifiedToke
 const owns = (client: KnownClient, token: VerifiedToken): boolean =>
   token.clientId === client.clientId || (client.applicationId !== null && token.claims.app_id === client.applicationId);
 
-/** A token of somebody else's is as good as none: who asks learns nothing about it. */
+/** A token of another client is reported as inactive, so that nothing is revealed about it. */
 export async function introspect(service: Service, client: KnownClient, token: string): Promise<object> {
   const found = await validToken(service, token);
   if (!found || !owns(client, found)) return { active: false };

@@ -5,20 +5,21 @@ import type { TokenService } from "./service.js";
 import type { User } from "./users.js";
 import { bearerError, type VerifiedToken } from "./verify.js";
 
-/** Whom the token in an `Authorization` header speaks for, as they are now; throws `OAuthError` when it opens nothing (any more). */
+/** The current user behind the token in an `Authorization` header; throws `OAuthError` if the token is not, or no longer, valid. */
 export type ToolingUser = (authorization: string | null | undefined) => Promise<User>;
 
 type Service = Pick<TokenService, "tooling" | "userOf" | "documents">;
 
 /**
- * The user of a tooling token as they are now. `null` for one of a code that was used twice, of a deleted credential, of a disabled user or
- * of before the password was set: none waits for the token's end.
+ *
+ * The current user behind a tooling token. `null`, even before the token expires, if its code was used twice, its credential was deleted,
+ * its user was disabled, or it was issued before the password was set.
  */
 export async function userOfToken(service: Service, token: VerifiedToken): Promise<User | null> {
   const user = await service.userOf(token.clientId, token.subject);
   if (!user) return null;
   const { grant_id: grantId } = token.claims;
-  // Grants end with the password. A service account has none: its tokens know to the millisecond when they were issued.
+  // A new password ends grants. Tokens of a service account have no grant; their id holds the time of issue in milliseconds.
   const stands =
     grantId === undefined
       ? issuedAtMs(token.jti ?? "") >= user.passwordSetAt

@@ -4,11 +4,11 @@ import type { Audit } from "./audit.js";
 import { errorResponse, OAuthError } from "./errors.js";
 import { createPeerAddress, type PeerAddress } from "./peer-address.js";
 
-/** Under `@hono/node-server` the raw request and answer are there; without a port they are not. */
+/** Under `@hono/node-server` the raw request and response are present; without a port they are not. */
 export type Env = { Bindings: Partial<HttpBindings> };
 
 export interface TransportOptions {
-  /** Who asks, for the throttle and the log. Default: the other end of the connection; a header is believed for no proxy that was not named. */
+  /** The client's address, for throttle and log. Default: the other end of the connection; forwarded headers count only for named proxies. */
   readonly peerAddress?: PeerAddress;
 }
 
@@ -21,7 +21,7 @@ export function addressOf(
   return peerAddress(c.env?.incoming?.socket?.remoteAddress, c.req.header("X-Forwarded-For")) || "unknown";
 }
 
-/** Every error as `{ error, error_description }`; what we did not foresee says nothing of our inside. */
+/** Answers every error as `{ error, error_description }`; unexpected errors reveal no internals. */
 export const answerErrors =
   (audit: Audit): ErrorHandler<Env> =>
   (error) => {
@@ -30,7 +30,7 @@ export const answerErrors =
     return errorResponse(new OAuthError("server_error", "the server failed", { refusal: "serverFailed" }));
   };
 
-/** For paths that know one method only. */
+/** For paths that allow only one method. */
 export const onlyMethod = (method: string) => (): Response =>
   errorResponse(
     new OAuthError("invalid_request", `use ${method} for this address`, { status: 405, headers: { Allow: method } }),

@@ -1,7 +1,7 @@
-/** Names of resources that runtime services are asked to use. */
+/** Names of resources that runtime services use. */
 export type WordsetService = "platform.asr" | "platform.nlu";
 
-/** A resource name in its parts. */
+/** The parts of a resource name. */
 export type ResourceUrn =
   | { readonly kind: "recognition" | "interpretation"; readonly contextTag: string; readonly language: string }
   | { readonly kind: "dialog"; readonly contextTag: string }
@@ -11,11 +11,11 @@ export type ResourceUrn =
       readonly name: string;
       readonly language: string;
       readonly service: WordsetService;
-      /** The user-level wordset of this user; without it the application's. */
+      /** For the wordset of one user; without it, the application's wordset. */
       readonly userId?: string;
     };
 
-/** What is wrong with a resource name, for programs. */
+/** The error codes of a malformed resource name. */
 export type UrnErrorCode =
   | "not-a-urn"
   | "foreign-namespace"
@@ -29,10 +29,10 @@ export type UrnErrorCode =
   | "unexpected-language"
   | "unknown-parameter";
 
-/** A text that is no resource name; `code` says why. */
+/** The text is not a valid resource name; `code` says why. */
 export class UrnError extends Error {
   readonly code: UrnErrorCode;
-  /** Where in the text the trouble begins. */
+  /** Position in the text where the error begins. */
   readonly at: number;
 
   constructor(code: UrnErrorCode, at: number, message: string) {
@@ -96,7 +96,7 @@ interface Part {
   readonly at: number;
 }
 
-/** Splits `a/b/c` that begins at `at`, remembering where each part stands. */
+/** Splits `a/b/c`, which begins at `at`, and keeps the position of each part. */
 function split(path: string, at: number): Part[] {
   let offset = at;
   return path.split("/").map((text) => {
@@ -124,7 +124,7 @@ function noMore(parts: readonly Part[], expected: number): void {
   if (extra) throw new UrnError("extra-part", extra.at, `"${extra.text}" is one part too many`);
 }
 
-/** Reads what `formatUrn` writes. Scheme and namespace in any case (RFC 8141), the rest exactly. */
+/** Reads a name that `formatUrn` wrote. Scheme and namespace are case-insensitive (RFC 8141), the rest is not. */
 export function parseUrn(text: string): ResourceUrn {
   if (!/^urn:/i.test(text)) throw new UrnError("not-a-urn", 0, "the text does not begin with urn:");
   if (text.slice(0, NAMESPACE.length).toLowerCase() !== NAMESPACE)
@@ -148,7 +148,7 @@ export function parseUrn(text: string): ResourceUrn {
   throw new UrnError("unknown-resource", NAMESPACE.length, "the resource is neither tag:model/ nor tag:wordset:lang/");
 }
 
-/** The value of the one parameter that may stand after `?=`. */
+/** The value of the only parameter allowed after `?=`. */
 function parameter(name: string, query: Part): Part {
   if (!query.text.startsWith(`${name}=`))
     throw new UrnError("unknown-parameter", query.at, `only ${name} may stand after ?=`);

@@ -13,13 +13,13 @@ interface StoredUser {
   readonly name: string;
   readonly role: Role;
   readonly passwordHash: string;
-  /** Sessions and tokens from before are over. */
+  /** Sessions and tokens from before this time are invalid. */
   readonly passwordSetAt: number;
   readonly disabled: boolean;
   readonly createdAt: number;
 }
 
-/** A user, without what the password is checked by. */
+/** A user, without the password hash. */
 export type User = Omit<StoredUser, "passwordHash">;
 
 export interface UserChange {
@@ -31,15 +31,15 @@ export interface UserChange {
 /** People who sign in. */
 export interface Users {
   create(user: { name: string; role: Role; password: string }): Promise<User>;
-  /** `null` when there is none of this name, or another one than the id says. */
+  /** `null` when there is no user with this name, or its id differs from `id`. */
   find(name: string, id?: string): Promise<User | null>;
-  /** Reads all of them: a box has few. */
+  /** Reads all users: a box has few. */
   byId(id: string): Promise<User | null>;
   list(): Promise<User[]>;
-  /** A new password ends sessions, codes and tokens of before; not those of `keptGrant`, whose holder knew the old one. */
+  /** A new password ends older sessions, codes and tokens, except those of `keptGrant`, whose holder knew the old password. */
   change(name: string, change: UserChange, keptGrant?: string): Promise<User>;
   delete(name: string): Promise<void>;
-  /** Refuses the last owner who is not disabled: over the network nobody could make another one after them. */
+  /** Refuses the last enabled owner: without an owner, nobody could create another over the network. */
   assertAnotherOwner(name: string): Promise<void>;
   authenticate(name: string, password: string): Promise<User | null>;
 }
@@ -48,7 +48,7 @@ const NAME = /^[a-z0-9][a-z0-9._@+-]{0,127}$/;
 const SHORTEST_PASSWORD = 10;
 const LONGEST_PASSWORD = 256;
 
-/** For who asks for none of their own: 144 random bits. */
+/** A generated password, for users who choose none: 144 random bits. */
 export const generatePassword = (random: Random): string => Buffer.from(random.bytes(18)).toString("base64url");
 
 export const normalName = (name: string): string => name.trim().toLowerCase();

@@ -13,7 +13,7 @@ import { type Clock, systemClock } from "./clock.js";
 import { OAuthError } from "./errors.js";
 import type { IssuedToken } from "./revocations.js";
 
-/** Where an issuer's public keys come from: in process, given, or at a URL (`https://…`, `http://…`) or in a file (a path or `file:` URL). */
+/** Where an issuer's public keys come from: a function, the keys themselves, a URL (`https://…`, `http://…`) or a file (path or `file:` URL). */
 export type KeySource = JSONWebKeySet | URL | string | ((fresh?: boolean) => Promise<JSONWebKeySet>);
 
 /** An issuer whose tokens are accepted. */
@@ -22,37 +22,37 @@ export interface TrustedIssuer {
   readonly issuer: string;
   readonly keys: KeySource;
   readonly audience: string | readonly string[];
-  /** What a signature may use; a token cannot choose for itself. Default: ES256, RS256, PS256, EdDSA. Symmetric ones and `none` are refused. */
+  /** Accepted signature algorithms; the token cannot choose. Default: ES256, RS256, PS256, EdDSA. Symmetric ones and `none` are refused. */
   readonly algorithms?: readonly string[];
   /** The claim with the biometric scope ids: an array, or a string with spaces. Default `gk_scopes`. */
   readonly gkScopesClaim?: string;
   /** The claim with the scopes. Default `scope`, else `scp`. */
   readonly scopeClaim?: string;
-  /** The header's `typ` to insist on, as `at+jwt` for our own. Default: none. */
+  /** Required `typ` of the header, such as `at+jwt` for our own tokens. Default: not checked. */
   readonly type?: string;
-  /** Allowed between our clock and this issuer's, where it differs from the verifier's; at most 300. */
+  /** Allowed difference between our clock and this issuer's, if it differs from the verifier's setting; at most 300. */
   readonly clockSkewS?: number;
-  /** Whether a token ended before its time; asked with every call. */
+  /** Whether a token was revoked before it expired; asked with every call. */
   readonly isRevoked?: (token: IssuedToken) => Promise<boolean> | boolean;
 }
 
-/** Whose tokens are accepted, and for what. */
+/** Trusted issuers and settings of a verifier. */
 export interface VerifierOptions {
   readonly issuers: readonly TrustedIssuer[];
   readonly clock?: Clock;
-  /** Allowed between our clock and the issuer's; at most 300. */
+  /** Allowed difference between our clock and the issuer's; at most 300. */
   readonly clockSkewS?: number;
   /** The name in `WWW-Authenticate`. */
   readonly realm?: string;
 }
 
-/** What a token says, after it was checked. */
+/** The contents of a verified token. */
 export interface VerifiedToken {
   readonly issuer: string;
   readonly subject: string;
   readonly clientId: string;
   readonly scopes: ReadonlySet<string>;
-  /** Biometric scope ids that the token opens; empty opens none. */
+  /** Biometric scope ids that the token opens; if empty, it opens none. */
   readonly gkScopes: ReadonlySet<string>;
   /** Epoch seconds. */
   readonly expiresAt: number;
@@ -60,11 +60,11 @@ export interface VerifiedToken {
   readonly claims: JWTPayload;
 }
 
-/** Checks tokens offline, by the public keys of their issuers. */
+/** Checks tokens offline, with the public keys of their issuers. */
 export interface Verifier {
-  /** Checks a token and, where given, that it has `scope`. Throws `OAuthError` with the status, body and `WWW-Authenticate` to answer with. */
+  /** Checks a token and, if given, that it has `scope`. Throws `OAuthError` with the status, body and `WWW-Authenticate` header to send. */
   verify(token: string, scope?: string): Promise<VerifiedToken>;
-  /** The same from an `Authorization` header's value. */
+  /** The same for the value of an `Authorization` header. */
   authorize(header: string | null | undefined, scope?: string): Promise<VerifiedToken>;
 }
 
@@ -72,14 +72,14 @@ const ALGORITHMS = ["ES256", "RS256", "PS256", "EdDSA", "Ed25519"];
 const SIGNATURES = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/;
 const DEFAULT_SKEW_S = 30;
 const LONGEST_SKEW_S = 300;
-/** A token is some hundred bytes; nobody signs a book. */
+/** A token normally has a few hundred bytes. */
 const LONGEST_TOKEN = 16_384;
 const RELOAD_FILE_AFTER_MS = 10_000;
-/** How long a verified token is taken without checking its signature again, and how many are. */
+/** How long a verified token is accepted without another signature check, and how many tokens are remembered. */
 const REMEMBER_MS = 60_000;
 const REMEMBERED = 2_000;
 
-/** RFC 6750 §3: how a resource answers a request it refuses. */
+/** The error response of a protected resource (RFC 6750 §3). */
 export function bearerError(
   code: "invalid_request" | "invalid_token" | "insufficient_scope" | "access_denied",
   description: string,
@@ -91,19 +91,19 @@ export function bearerError(
   return new OAuthError(code, description, { headers: { "WWW-Authenticate": `Bearer ${parts.join(", ")}` } });
 }
 
-/** No credentials at all: the challenge carries no error code (RFC 6750 §3.1). */
+/** Without credentials the challenge has no error code (RFC 6750 §3.1). */
 const missingToken = (realm: string, scope?: string): OAuthError =>
   new OAuthError("invalid_token", "an access token is required", {
     headers: { "WWW-Authenticate": `Bearer realm="${realm}"${scope ? `, scope="${scope}"` : ""}` },
   });
 
-/** An issuer's keys; `version` is another thing whenever they were seen to have changed. */
+/** The keys of an issuer; `version` changes whenever the keys do. */
 interface IssuerKeys {
   readonly get: JWTVerifyGetKey;
   version(): Promise<unknown>;
 }
 
-/** Keys of an issuer in this process or in a file: read again when a token names a key that is not among them. */
+/** Keys from this process or from a file: read again when a token names an unknown key. */
 function reloading(load: (fresh: boolean) => Promise<JSONWebKeySet>, clock: Clock): IssuerKeys {
   interface Loaded {
     readonly get: JWTVerifyGetKey;
@@ -116,7 +116,7 @@ function reloading(load: (fresh: boolean) => Promise<JSONWebKeySet>, clock: Cloc
   const reload = (fresh: boolean): Promise<Loaded> => {
     loading ??= load(fresh)
       .then((set) => {
-        // The imported keys live in the set: the same keys again keep them.
+        // Imported keys are cached per set, so an unchanged set is kept.
         const text = JSON.stringify(set);
         if (current?.text !== text) current = { get: createLocalJWKSet(set), text };
         loadedAt = clock.now();
@@ -140,7 +140,7 @@ function reloading(load: (fresh: boolean) => Promise<JSONWebKeySet>, clock: Cloc
         return await get(header, token);
       } catch (error) {
         if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-        // A flood of forged key ids must not become a flood of reads.
+        // Many forged key ids must not cause many reads.
         if (loadedBefore && age() < 1000) throw error;
         return (await reload(true)).get(header, token);
       }
@@ -152,8 +152,9 @@ function reloading(load: (fresh: boolean) => Promise<JSONWebKeySet>, clock: Cloc
 const UNREACHABLE_MS = 5_000;
 
 /**
- * The library fetches the keys again itself when it next checks a signature. An issuer that could not be reached is left alone for a few
- * seconds: anybody can send tokens in its name, and each would cost a fetch.
+ *
+ * The library fetches the keys again when it next checks a signature. After a failed fetch the issuer is not asked for a few seconds:
+ * anybody can send tokens in its name, and each would cost a fetch.
  */
 function untilFailed(get: JWTVerifyGetKey, clock: Clock): JWTVerifyGetKey {
   let failed: { readonly error: unknown; readonly at: number } | null = null;
@@ -195,7 +196,7 @@ const words = (value: unknown): Set<string> => {
   return new Set();
 };
 
-/** Why a token is refused, in words that help its holder and tell a forger nothing he did not send. */
+/** Why a token is refused, in words that help its holder but tell a forger nothing new. */
 function refusal(error: unknown): string | null {
   if (error instanceof errors.JWTExpired) return "Access Token Expired";
   if (error instanceof errors.JWTClaimValidationFailed) return `the token's ${error.claim} is not accepted here`;
@@ -213,7 +214,7 @@ function refusal(error: unknown): string | null {
   return null;
 }
 
-/** Verifies access tokens offline: no issuer is asked about a token, only (seldom) for its keys. */
+/** Verifies access tokens offline: the issuer is asked only for its keys, and seldom. */
 export function createVerifier(options: VerifierOptions): Verifier {
   const { issuers, clock = systemClock, clockSkewS = DEFAULT_SKEW_S, realm = "vivavoce" } = options;
   if (issuers.length === 0) throw new TypeError("a verifier needs at least one issuer");
@@ -235,7 +236,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     throw bearerError("invalid_token", description, { realm });
   };
 
-  /** A client sends one token with every call: what was verified just now needs no second signature check while its key stands. */
+  /** A client sends the same token with every call, so a token verified recently skips the signature check while its key is valid. */
   const remembered = new Map<string, { verified: VerifiedToken; keys: IssuerKeys; version: unknown; until: number }>();
 
   async function recall(token: string): Promise<VerifiedToken | null> {
@@ -288,7 +289,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     } catch (error) {
       const why = refusal(error);
       if (why !== null) return refuse(why);
-      // The keys could not be read: that is our trouble, not the token's.
+      // The keys could not be read, which is not the token's fault.
       throw new OAuthError("server_error", "the keys of the token's issuer cannot be fetched; try again later", {
         status: 503,
         headers: { "Retry-After": "5" },
@@ -319,7 +320,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
   return {
     verify,
     async authorize(header, scope) {
-      // Nothing behind the word is no token, as no header is.
+      // An Authorization header without a token counts as a missing header.
       if (!header || /^bearer *$/i.test(header)) throw missingToken(realm, scope);
       const match = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i.exec(header);
       if (!match) {

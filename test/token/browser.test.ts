@@ -134,7 +134,7 @@ describe("in a real browser", () => {
     await change("a wrong guess", "another password");
     await page.getByText("The current password is wrong.").waitFor();
     await change(PASSWORD, "another password", "another passwort");
-    await page.getByText("The new password and its repetition differ.").waitFor();
+    await page.getByText("The two new passwords are not the same.").waitFor();
     await change(PASSWORD, "another password");
     await page.getByText("Your password is changed.").waitFor();
     expect(await barriersEverywhere(page)).toEqual([]);

@@ -4,8 +4,9 @@ import { Socket } from "node:net";
 type NodeHandler = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 /**
- * The raw pair that a node:http handler wants, made from a fetch request, so that one fetch handler serves the whole service over
- * HTTP/1.1, HTTP/2, or no port at all. Address and scheme are the issuer's: what stands in front of us may have changed them.
+ *
+ * Makes the request and response pair of node:http from a fetch request, so that one fetch handler serves everything over HTTP/1.1,
+ * HTTP/2 or without a port. Host and scheme are taken from the issuer, because a proxy in front may have changed them.
  */
 export function nodePair(
   request: Request,
@@ -28,7 +29,7 @@ export function nodePair(
   return { incoming, outgoing: new ServerResponse(incoming) };
 }
 
-/** Runs a node:http handler on the pair and collects its answer. */
+/** Runs a node:http handler on the pair and collects its response. */
 export function answerOf(handler: NodeHandler, incoming: IncomingMessage, outgoing: ServerResponse): Promise<Response> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -44,7 +45,7 @@ export function answerOf(handler: NodeHandler, incoming: IncomingMessage, outgoi
       keep(chunk);
       const headers = new Headers();
       for (const [name, value] of Object.entries(outgoing.getHeaders())) {
-        // Each cookie is a header of its own.
+        // Each cookie needs its own header.
         for (const one of Array.isArray(value) ? value : [value]) headers.append(name, String(one));
       }
       const bodiless = [204, 304].includes(outgoing.statusCode) || incoming.method === "HEAD";

@@ -50,7 +50,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     return createHash("sha256").update(cookie).digest("base64url");
   }
 
-  /** A form is taken only from our own page in the same browser. */
+  /** A form is accepted only from our own page in the same browser. */
   function checkForm(c: Context, form: Form, formToken: string): void {
     const origin = c.req.header("Origin");
     const site = c.req.header("Sec-Fetch-Site");
@@ -61,7 +61,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     }
   }
 
-  /** `null` where the name or the password is wrong. */
+  /** Returns `null` if the name or the password is wrong. */
   async function signIn(c: Context<Env>): Promise<User | null> {
     const form = await readForm(c.req.raw);
     checkForm(c, form, signInToken(c));
@@ -93,7 +93,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
 
   // Authorization: sign-in, then consent.
 
-  /** `ownerId` is whose credential the client is; `null` for a page of ours, which is everybody's. */
+  /** `ownerId`: the user to whom the credential belongs; `null` for our own pages, which any user may use. */
   async function interactionOf(c: Context): Promise<Interaction & { clientName: string; ownerId: string | null }> {
     const interaction = await flow.interaction(c.req.raw);
     const page = interaction && service.ownPage(interaction.clientId);
@@ -108,7 +108,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     return { ...interaction, clientName: credential.label, ownerId: credential.userId };
   }
 
-  /** A credential has its user's permissions and nobody else's: another user's sign-in goes back with `access_denied`. */
+  /** A credential has the permissions of its own user only: if somebody else signs in, the client gets `access_denied`. */
   const afterSignIn = (c: Context, { ownerId }: { ownerId: string | null }, user: User): Promise<string> => {
     if (ownerId === null) return flow.signedInToOwnPage(c.req.raw, user.id);
     return user.id === ownerId
@@ -205,7 +205,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     return session ? profile(c, session) : c.redirect("/sign-in", 303);
   });
 
-  /** A refusal is shown on the page that the form is on. */
+  /** Shows a refusal on the page that contains the form. */
   async function orTrouble(c: Context, session: BrowserSession, work: () => Promise<Response>): Promise<Response> {
     try {
       return await work();

@@ -7,7 +7,7 @@ import type { Words } from "./strings.js";
 
 type Html = ReturnType<typeof html>;
 
-/** In the colors of the page and the operator view (src/web/style.css); one file, because these pages load nothing. */
+/** Same colors as the page and the operator view (src/web/style.css); inline, because these pages load nothing. */
 const STYLE = `
 :root { color-scheme: light dark; --paper: #fbfaf8; --card: #fff; --ink: #1d2422; --soft: #5a6562; --line: #dfe3e0; --accent: #0b6e69;
   --on-accent: #fff; --tint: #e3f0ee; --warn: #9a3412; font: 400 1.0625rem/1.55 ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, sans-serif;
@@ -57,7 +57,7 @@ li:first-child { border-top: 0; }
 
 const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
 
-/** `formTargets`: where a form of the page may end up, redirects included; browsers hold the whole chain to it. */
+/** `formTargets`: addresses where a form may end up, redirects included, because browsers check the whole redirect chain. */
 export const htmlHeaders = (formTargets: readonly string[] = []): Record<string, string> => ({
   "Content-Type": "text/html; charset=utf-8",
   "Content-Security-Policy": `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action ${["'self'", ...formTargets].join(" ")}; frame-ancestors 'none'; base-uri 'none'`,
@@ -72,10 +72,10 @@ const LOGO = raw(
   '<svg viewBox="0 0 28 28" aria-hidden="true"><path d="M4.3 12.3v3.4M9.3 8.8v10.4M14.3 5.3v17.4M19.3 9.3v9.4M24.3 11.8v4.4" fill="none" stroke="currentColor" stroke-linecap="round" stroke-width="2.6"/></svg>',
 );
 
-/** What was refused, in words for people; or a detail for those who run the application, in English. */
+/** A refusal to show in the reader's language, or a detail in English for the developers of the application. */
 export type Trouble = { readonly refusal: Refusal } | { readonly detail: string };
 
-/** `small`: a form and no more. */
+/** `small`: a page that contains only a form. */
 const page = (words: Words, title: string, body: Html | Html[], width: "small" | "wide" = "small"): string =>
   String(
     html`<!doctype html>
@@ -145,7 +145,7 @@ export const profilePage = (
     user: User;
     formToken: string;
     credentials: readonly ProfileCredential[];
-    /** The operator view of this box, where it has one and the user may see it. */
+    /** The operator view of this box, if there is one and the user may see it. */
     operatorPath?: string;
     created?: { clientId: string; secret: string };
     /** The password was changed just now. */

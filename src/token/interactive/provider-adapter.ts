@@ -8,8 +8,9 @@ interface GrantMembers {
 }
 
 /**
- * What the library keeps (sessions, codes, grants), in the store's documents; clients are the profile credentials and our own pages.
- * `grantSeconds` is how long a grant lives.
+ *
+ * Keeps the library's sessions, codes and grants in the store's documents. Clients are the profile credentials and our own pages.
+ * `grantSeconds`: lifetime of a grant.
  */
 export function createAdapterFactory(
   options: Pick<TokenService, "documents" | "clock" | "credentials" | "issuer" | "ownPage">,
@@ -28,7 +29,7 @@ export function createAdapterFactory(
         const expiresAt = expiresIn ? clock.now() + expiresIn * 1000 : null;
         if (payload.uid && model === "Session") await idByUid.put(payload.uid, id, expiresAt);
         if (payload.grantId) {
-          // What is there keeps its expiry; made here, an entry has one: a grant's members go with it at the latest.
+          // An existing entry keeps its expiry; a new one gets the longest lifetime a grant can have.
           await membersOf.insert(payload.grantId, { members: [] }, clock.now() + grantSeconds * 1000);
           await membersOf.update(payload.grantId, (before) => ({
             members: [...(before?.members ?? []).filter((other) => other.id !== id), { model, id }],
@@ -48,7 +49,7 @@ export function createAdapterFactory(
           first = payload !== null && !payload.consumed;
           return first ? { ...payload, consumed: Math.floor(clock.now() / 1000) } : undefined;
         });
-        // Two requests with one code at the same moment: the library looked before either had written.
+        // Two requests may redeem one code at the same moment: the library checks before either has written.
         if (!first) throw new errors.InvalidGrant("the code was used already");
       },
       async destroy(id) {
@@ -84,6 +85,6 @@ const client = (clientId: string, name: string, redirectUris: readonly string[])
   grant_types: ["authorization_code"],
   response_types: ["code"],
   scope: PLATFORM_SCOPE,
-  // Our token endpoint has checked the secret, where there is one, before the library sees the request.
+  // Our token endpoint has already checked the secret, if there is one.
   token_endpoint_auth_method: "none",
 });

@@ -18,26 +18,26 @@ const CODE_S = 60;
 const GRANT_S = LIFETIMES.tooling + INTERACTION_S;
 const SESSION_COOKIE = "vivavoce_authorization";
 
-/** What a signed-in user is asked, or has answered. */
+/** The question a signed-in user is asked, or has answered. */
 export interface Interaction {
   readonly uid: string;
   readonly prompt: "login" | "consent";
   readonly clientId: string;
   readonly redirectUri: string;
-  /** The client wants the password again, signed in or not. */
+  /** The client asks for the password again, even if the user is signed in. */
   readonly signInAgain: boolean;
   readonly accountId: string | undefined;
 }
 
-/** The authorization code flow: `oidc-provider` judges requests, codes and proofs; sign-in and consent are our pages. */
+/** The authorization code flow. `oidc-provider` checks requests, codes and PKCE; sign-in and consent are our own pages. */
 export interface AuthorizationFlow {
-  /** The library's own endpoints: authorize, its continuation, and the end of its session. */
+  /** The library's own endpoints: authorize, resume and end of session. */
   handle(c: Context<Env>): Promise<Response>;
-  /** The token endpoint, for a client whose secret was checked. */
+  /** The token endpoint, for a client whose secret was already checked. */
   redeem(request: Request, form: URLSearchParams, issued: (jti: string) => void): Promise<Response>;
   interaction(request: Request): Promise<Interaction | null>;
   signedIn(request: Request, userId: string): Promise<string>;
-  /** Sign-in and consent in one: for our own pages, whose user is asked for nothing more. */
+  /** Sign-in and consent in one step, for our own pages: they need no consent. */
   signedInToOwnPage(request: Request, userId: string): Promise<string>;
   consented(request: Request, userId: string): Promise<string>;
   denied(request: Request, description: string): Promise<string>;
@@ -49,10 +49,10 @@ function signInPolicy({ errors, interactionPolicy }: Library) {
   const policy = interactionPolicy.base();
   const login = policy.get("login");
   login?.checks.clear();
-  // Who is signed in, our own browser session knows: the library asks each time and our page answers at once when it can.
+  // Our own browser session knows who is signed in. The library asks every time, and our page answers at once if it can.
   login?.checks.add(
     new interactionPolicy.Check("sign_in", "the user has to sign in", "login_required", (ctx) => {
-      // The library passes over scopes it does not know; we say so.
+      // The library ignores unknown scopes; we refuse them.
       const { scope = "" } = ctx.oidc.params as { scope?: string };
       if (scope !== PLATFORM_SCOPE) throw new errors.InvalidScope(`only ${PLATFORM_SCOPE} is granted here`, scope);
       return !ctx.oidc.result?.login;
@@ -62,8 +62,9 @@ function signInPolicy({ errors, interactionPolicy }: Library) {
 }
 
 /**
- * Only who signs users in pays for it: the library is large. As it loads on Node 20 it writes one line, that it wants Node 22, whatever
- * is used of it; all that we use is tested on Node 20, and the line is no JSON in a log of JSON. Anything else it says is let through.
+ *
+ * Loaded only when a user signs in, because the library is large. On Node 20 it prints one line saying that it needs Node 22.
+ * Everything we use is tested on Node 20, and the line would break a JSON log, so it is dropped; other output is passed on.
  */
 async function loadLibrary(): Promise<Library> {
   const { warn } = console;
@@ -78,7 +79,7 @@ async function loadLibrary(): Promise<Library> {
 }
 
 async function createProvider(service: TokenService): Promise<Provider> {
-  // The library calls it, and the first releases of Node 20 do not have it.
+  // The library needs URL.parse, which the first releases of Node 20 lack.
   if (!("parse" in URL)) throw new OAuthError("server_error", "sign-in needs a newer Node.js", { status: 501 });
   const library = await loadLibrary();
   const { issuer, audiences, keyring } = service;
@@ -148,7 +149,7 @@ async function createProvider(service: TokenService): Promise<Provider> {
     },
     expiresWithSession: () => false,
     clientBasedCORS: () => false,
-    // Consent is for one authorization: none is carried over from an earlier one.
+    // Consent covers one authorization; earlier consent is not reused.
     loadExistingGrant: async (ctx) => {
       const grantId = ctx.oidc.result?.consent?.grantId;
       return grantId ? ctx.oidc.provider.Grant.find(grantId) : undefined;
@@ -168,13 +169,13 @@ async function createProvider(service: TokenService): Promise<Provider> {
   });
 }
 
-/** A resource indicator is an absolute address without a fragment; the audience in the token is ours. */
+/** A resource indicator must be an absolute URI without a fragment; the token itself carries our audience. */
 const resourceOf = (audience: string): string => `urn:${audience}`;
 
 export function createAuthorizationFlow(service: TokenService): AuthorizationFlow {
   let current: { provider: Promise<Provider>; kids: string } | null = null;
 
-  /** The library takes its keys once: a new key makes a new instance; all that lasts is in the store. */
+  /** The library reads its keys only once, so a new key needs a new instance. All lasting state is in the store. */
   async function provider(): Promise<Provider> {
     const kids = (await service.keyring.jwks()).keys.map(({ kid }) => kid).join();
     if (current?.kids !== kids) current = { provider: createProvider(service), kids };
@@ -219,7 +220,7 @@ export function createAuthorizationFlow(service: TokenService): AuthorizationFlo
     async redeem(request, form, issued) {
       const { incoming, outgoing } = nodePair(request, service.issuer, form.toString());
       delete incoming.headers.authorization;
-      // The page that sent it does not matter: the code, the verifier and (except for our own pages) the secret decide.
+      // The origin does not matter here: the code, the verifier and (except for our own pages) the secret are checked.
       delete incoming.headers.origin;
       const answer = await answerOf((await provider()).callback(), incoming, outgoing);
       const body = (await answer.json()) as Record<string, unknown>;
@@ -247,7 +248,7 @@ export function createAuthorizationFlow(service: TokenService): AuthorizationFlo
           accountId: found.session?.accountId,
         };
       } catch (error) {
-        // Expired, or another browser's: there is nothing to go on with.
+        // The interaction has expired or belongs to another browser, so it cannot continue.
         if (error instanceof Error && error.name === "SessionNotFound") return null;
         throw error;
       }

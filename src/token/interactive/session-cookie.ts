@@ -14,7 +14,7 @@ export const cookieOptions = ({ issuer }: Pick<TokenService, "issuer">) =>
 export const sessionOf = (c: Context, { sessions }: Service): Promise<BrowserSession | null> =>
   sessions.find(getCookie(c, SESSION_COOKIE));
 
-/** In place of the session that the browser had. */
+/** Starts a session and ends the one that the browser had before. */
 export async function startSession(c: Context, service: Service, user: User): Promise<BrowserSession> {
   await service.sessions.end(getCookie(c, SESSION_COOKIE) ?? "");
   const { cookie, expiresAt } = await service.sessions.start(user);

@@ -1,4 +1,4 @@
-/** Every word of sign-in, consent and profile, in the first of the browser's languages that they speak. */
+/** The texts of sign-in, consent and profile, in the first of the browser's languages that is available. */
 import { parseAccept } from "hono/utils/accept";
 import { type Language, languageFor } from "../../languages.js";
 import { de } from "./words/de.js";

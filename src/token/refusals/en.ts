@@ -1,6 +1,7 @@
 /**
- * What people are refused, on sign-in and profile and in the operator view. The name stands in the answer as `refusal`; pages say it in
- * their reader's language. English is the shape that every other language fills.
+ *
+ * Refusals shown to people on sign-in, profile and operator view. The key is sent as `refusal` in the response; pages show it in the
+ * reader's language. Every other language has the same keys.
  */
 export const en = {
   formExpired: "This form has expired. Reload the page and try again.",
@@ -8,29 +9,30 @@ export const en = {
   signInExpired: "This sign-in has expired or was started in another browser. Start again from the application.",
   tooManyAttempts: "Too many failed attempts. Try again later.",
   wrongPassword: "The current password is wrong.",
-  passwordsDiffer: "The new password and its repetition differ.",
+  passwordsDiffer: "The two new passwords are not the same.",
   passwordLength: "The password must have 10 to 256 characters.",
   labelLength: "The label must have 1 to 128 characters.",
   redirectsNeeded: "A user account needs 1 to 10 redirect addresses.",
   redirectsUnused: "A service account cannot have redirect addresses.",
   redirectAddress:
-    "A redirect address must be absolute, without fragment, wildcard or user name, and https (http on this machine alone).",
+    "A redirect address must be absolute, without fragment, wildcard or user name, and https (http only on this machine).",
   tooManyCredentials: "A user can have at most 50 credentials. Delete one first.",
-  credentialNotFound: "This credential does not exist any more.",
-  ownersOnly: "This is for owners of the box alone.",
-  serverFailed: "The box failed. Its log says why.",
-  requestTooLarge: "This is too much for one request.",
+  credentialNotFound: "This credential no longer exists.",
+  ownersOnly: "Only owners of the box may do this.",
+  serverFailed: "The box had an error. See its log for the cause.",
+  requestTooLarge: "This request is too large.",
   nameLength: "Name and environment must have 1 to 128 characters each.",
   clientIdPart:
     "Geography and client name must have 1 to 64 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit.",
   servicesNeeded: "Choose at least one service.",
-  scopeIds: "At most 100 biometric scopes, each of 1 to 128 ASCII characters without spaces, 4,096 characters in all.",
-  applicationNotFound: "This application does not exist any more.",
-  clientNotFound: "This client does not exist any more.",
+  scopeIds:
+    "At most 100 biometric scopes, each of 1 to 128 ASCII characters without spaces, 4,096 characters in total.",
+  applicationNotFound: "This application no longer exists.",
+  clientNotFound: "This client no longer exists.",
   geographyNotFound: "The application does not have this geography.",
-  clientExists: "The application already has a client of this name in this geography.",
+  clientExists: "The application already has a client with this name in this geography.",
   lastClient: "The last client of an application cannot be deleted. Delete the application instead.",
-  scopeNotBound: "No application of this box is bound to this scope any more.",
+  scopeNotBound: "No application of this box is bound to this scope any longer.",
   profileNotFound: "This profile does not exist in this scope.",
   sessionNotFound: "This session does not exist in this scope.",
   referenceLength: "The reference must have at most 256 characters.",

@@ -1,4 +1,4 @@
-/** Sign-in, consent and profile in English: the shape that every other language fills. */
+/** Sign-in, consent and profile in English. Every other language has the same keys. */
 import { en as refusals } from "../../refusals/en.js";
 import type { Role } from "../../users.js";
 
@@ -9,7 +9,7 @@ export const en = {
 
   signIn: {
     title: "Sign in",
-    goingOnTo: "Going on to",
+    goingOnTo: "Continue to",
     name: "User name",
     password: "Password",
     action: "Sign in",
@@ -22,7 +22,7 @@ export const en = {
       "An application asks to use the management interface (platform-api) in your name for one hour, with your permissions.",
     application: "Application",
     user: "Your name",
-    target: "You go on to",
+    target: "Continue to",
     allow: "Allow",
     deny: "Deny",
   },
@@ -45,25 +45,25 @@ export const en = {
     user: "User account (authorization code)",
     redirectUris: "Redirect addresses, one on each line (user account)",
     create: "Create",
-    secretOnce: "Keep this secret now: it is not shown again.",
+    secretOnce: "Save this secret now. It is not shown again.",
     clientId: "Client ID",
     clientSecret: "Client secret",
   },
 
   password: {
     heading: "Change your password",
-    note: "At least 10 characters. Other browsers are signed out, and tokens in your name end.",
+    note: "At least 10 characters. Other browsers are signed out, and your tokens end.",
     current: "Current password",
     chosen: "New password",
     repeated: "New password again",
     action: "Change password",
-    changed: "Your password is changed. Other browsers are signed out, and tokens in your name have ended.",
+    changed: "Your password was changed. Other browsers are signed out, and your tokens have ended.",
   },
 
   error: {
     title: "Something went wrong",
-    failed: "The server failed.",
-    refused: "This request cannot be answered. Tell those who run the application that sent you here:",
+    failed: "The server had an error.",
+    refused: "This request cannot be answered. Tell the operator of the application that sent you here:",
   },
 
   refusals,
