@@ -67,6 +67,9 @@ export interface FieldRate {
 /** A promise is kept within a factor of two, as the model's own figures are. */
 const tolerance = 2;
 
+/** With fewer calls, the one fraudster who was found would make a promise look broken. */
+const fewestCalls = 100;
+
 export function fieldRates(list: CountedList, counts: ListCounts): FieldRate[] {
   const effect = designEffect(counts);
   return promisedRates.map((promised, i) => {
@@ -77,7 +80,7 @@ export function fieldRates(list: CountedList, counts: ListCounts): FieldRate[] {
         ? "undecided"
         : met.high <= tolerance * promised
           ? "holds"
-          : met.low > tolerance * promised
+          : met.low > tolerance * promised && calls >= fewestCalls
             ? "exceeded"
             : "undecided";
     return { list, promised, calls, comparisons, exceeded, met, verdict };

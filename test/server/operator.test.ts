@@ -43,7 +43,10 @@ const tokens = createTokenService({
 });
 const queue = new WorkQueue(2, 8);
 const load = new LoadHistory(queue);
-const rates = fieldRates("watchlist", [countOfCall(1000, 300), countOfCall(1000, 10), countOfCall(1000, 0)]);
+const rates = fieldRates(
+  "watchlist",
+  [300, 10, 0].map((exceeded) => ({ ...countOfCall(1000, exceeded), calls: 500 })),
+);
 const models = [
   {
     revision,

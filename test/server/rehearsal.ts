@@ -48,7 +48,10 @@ export function rehearse(
     version: "0.0.0",
     ready: async () => {},
     fieldRates: async () =>
-      fieldRates("watchlist", [countOfCall(1000, 300), countOfCall(1000, 10), countOfCall(1000, 0)]),
+      fieldRates(
+        "watchlist",
+        [300, 10, 0].map((exceeded) => ({ ...countOfCall(1000, exceeded), calls: 500 })),
+      ),
   });
   return { service, seen, logged };
 }

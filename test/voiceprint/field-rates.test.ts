@@ -23,6 +23,8 @@ describe("rates met in the field", () => {
     for (const { met, verdict } of fieldRates("group", [])) expect([met, verdict]).toEqual([null, "undecided"]);
     const few = fieldRates("watchlist", counted(20, 5, promisedRates, 0, 1));
     expect(few.at(-1)).toMatchObject({ promised: 0.001, comparisons: 100, verdict: "undecided" });
+    const oneFraudster = addCounts(counted(98, 5, [0], 0, 1)[0]!, countOfCall(5, 5));
+    expect(fieldRates("watchlist", [oneFraudster, oneFraudster, oneFraudster])[2]!.verdict).toBe("undecided");
   });
 
   test("hold where they are met, and are exceeded where they are three times as high", () => {
