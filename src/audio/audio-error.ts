@@ -1,22 +1,22 @@
-/** What is wrong with bytes that are no recording, for programs. */
+/** Error codes for bytes that are not a valid recording. */
 export type AudioErrorCode =
-  /** Nothing to read. */
+  /** There are no bytes to read. */
   | "EMPTY"
-  /** Neither a WAV file nor said to be headerless. */
+  /** Not a WAV file, and no headerless format was given. */
   | "NOT_AUDIO"
-  /** A container or encoding that is known by name and not read here. */
+  /** A known container or encoding that is not supported. */
   | "UNSUPPORTED_ENCODING"
   /** The file ends before its format or its data begins. */
   | "TRUNCATED"
-  /** A header that contradicts itself. */
+  /** The header contradicts itself. */
   | "BAD_HEADER"
   | "BAD_RATE"
   | "BAD_CHANNELS"
   | "CHANNEL_OUT_OF_RANGE"
-  /** Samples that are not numbers, or compressed data that cannot be. */
+  /** Samples that are not finite numbers, or compressed data that cannot be decoded. */
   | "CORRUPT_DATA";
 
-/** Why bytes are not a recording. The message is meant for the person who sent them. */
+/** Why the bytes are not a valid recording. The message is for the person who sent them. */
 export class AudioError extends Error {
   override readonly name = "AudioError";
 
@@ -32,7 +32,7 @@ export const lowestRateHz = 4_000;
 export const highestRateHz = 192_000;
 export const mostChannels = 64;
 
-/** The one place that says which rates and channel counts are read. */
+/** The supported sampling rates and channel counts are checked only here. */
 export function checkLayout(rateHz: number, channels: number): void {
   if (!Number.isInteger(rateHz) || rateHz < lowestRateHz || rateHz > highestRateHz) {
     throw new AudioError("BAD_RATE", `the sampling rate must be ${lowestRateHz} to ${highestRateHz} Hz, got ${rateHz}`);

@@ -1,7 +1,7 @@
-/** Bytes that can be read anywhere: an array, or a file that is never wholly in memory. */
+/** Random access to bytes: in an array, or in a file that is never loaded as a whole. */
 export interface ByteSource {
   readonly length: number;
-  /** The bytes from `offset`; fewer than `length` only at the end. */
+  /** The bytes from `offset` on; fewer than `length` only at the end. */
   read(offset: number, length: number): Uint8Array;
 }
 

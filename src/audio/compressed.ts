@@ -1,4 +1,4 @@
-/** Recordings that are no WAV, by their first bytes: what people send from phones and pages. */
+/** Recognizes recordings other than WAV by their first bytes: the formats that phones and web pages send. */
 
 const containers: readonly { readonly name: string; readonly at: number; readonly magic: readonly string[] }[] = [
   { name: "MP3", at: 0, magic: ["ID3", "\xff\xfb", "\xff\xfa", "\xff\xf3", "\xff\xf2"] },
@@ -14,7 +14,7 @@ const containers: readonly { readonly name: string; readonly at: number; readonl
   { name: "big-endian WAV (RIFX)", at: 0, magic: ["RIFX"] },
 ];
 
-/** The name of the format; `null` for WAV and for what is no audio that is known here. */
+/** The name of the format; `null` for WAV and for unknown formats. */
 export function compressedFormat(head: Uint8Array): string | null {
   const text = String.fromCharCode(...head.subarray(0, 16));
   return containers.find(({ at, magic }) => magic.some((one) => text.startsWith(one, at)))?.name ?? null;

@@ -1,4 +1,4 @@
-/** Recordings on disk, read where they lie (Node only; not part of the browser bundle). */
+/** Recordings on disk, read in place (Node only; not part of the browser bundle). */
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
 import { AudioError } from "./audio-error.js";
 import type { RawFormat, Recording } from "./port.js";
@@ -9,7 +9,7 @@ export interface RecordingFile extends Recording {
   close(): void;
 }
 
-/** A WAV file where it lies, however long; a compressed one decoded, where that can be done. Close it when done. */
+/** A WAV file of any length is read in place; a compressed file is decoded if possible. Close it when done. */
 export async function openAnyRecording(path: string, raw?: RawFormat): Promise<RecordingFile> {
   try {
     return openRecording(path, raw);
@@ -19,7 +19,7 @@ export async function openAnyRecording(path: string, raw?: RawFormat): Promise<R
   }
 }
 
-/** Opens without reading more than the header. Close it when done. */
+/** Reads only the header when opening. Close it when done. */
 export function openRecording(path: string, raw?: RawFormat): RecordingFile {
   const file = openSync(path, "r");
   try {

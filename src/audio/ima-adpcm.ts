@@ -27,7 +27,7 @@ export interface ImaLayout {
   readonly claimedFrames: number | null;
 }
 
-/** Frames in a block of so many bytes, whole or cut short: one in the head, then eight in every four bytes a channel. */
+/** Frames in a block of `bytes`, complete or truncated: one in the head, then eight for every four bytes per channel. */
 function framesIn(bytes: number, channels: number): number {
   const head = 4 * channels;
   return bytes < head ? 0 : 1 + Math.floor((bytes - head) / head) * 8;

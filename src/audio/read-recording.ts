@@ -5,7 +5,7 @@ import type { RawFormat, Recording } from "./port.js";
 import { recordingOfRaw } from "./samples.js";
 import { isWav, recordingOfWav } from "./wav.js";
 
-/** A WAV file, or headerless audio where `raw` says how to read it. The bytes must not change while they are read. */
+/** A WAV file, or headerless audio if `raw` gives its format. The bytes must not change while they are read. */
 export function readRecording(bytes: Uint8Array | ArrayBuffer | ByteSource, raw?: RawFormat): Recording {
   const source =
     bytes instanceof Uint8Array

@@ -1,17 +1,17 @@
 import { AudioError } from "./audio-error.js";
 import type { Recording } from "./port.js";
 
-/** Frames in one chunk: a second at 16 kHz, so that a long recording is never in memory as a whole. */
+/** Frames in one chunk: one second at 16 kHz, so that a long recording is never in memory as a whole. */
 export const framesPerChunk = 16_384;
 
-/** How one format gives its frames. `decode` fills `out` with the frames from `first` on, of the zero-based `channel`. */
+/** How a format decodes its frames. `decode` fills `out` with frames of the zero-based `channel`, starting at `first`. */
 export interface FrameReader {
   readonly rateHz: number;
   readonly channels: number;
   readonly frames: number;
   /** Frames that can only be decoded together: 1, or a block of ADPCM. A chunk begins at a multiple of it. */
   readonly framesPerBlock: number;
-  /** One call per chunk and channel, in the order of the chunks. */
+  /** Called once per chunk and channel, in chunk order. */
   decode(out: Float32Array, first: number, channel: number): void;
 }
 

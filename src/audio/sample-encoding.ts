@@ -1,4 +1,4 @@
-/** Encodings in which every sample stands alone in a fixed number of bytes, little-endian but for l16. */
+/** Encodings with a fixed number of bytes per sample; little-endian except for l16. */
 import { AudioError } from "./audio-error.js";
 import { alaw, mulaw } from "./g711.js";
 
@@ -8,7 +8,7 @@ export interface SampleEncoding {
   decode(out: Float32Array, bytes: Uint8Array, first: number, stride: number): void;
 }
 
-/** Float files may exceed full scale: they are clipped, as a converter would. NaN and infinity are refused. */
+/** Float samples beyond full scale are clipped, as a converter would do. NaN and infinity are refused. */
 function bounded(value: number): number {
   if (value >= -1 && value <= 1) return value;
   if (Number.isNaN(value) || !Number.isFinite(value)) {
@@ -40,7 +40,7 @@ export const sampleEncodings = {
   pcm16: {
     bytesPerSample: 2,
     decode(out, bytes, first, stride) {
-      // The usual file: one channel, in the order of bytes that every machine we run on has.
+      // Fast path for the usual file: one channel, in the machine's byte order.
       if (stride === 2 && (bytes.byteOffset + first) % 2 === 0) {
         const samples = new Int16Array(bytes.buffer, bytes.byteOffset + first, out.length);
         for (let i = 0; i < out.length; i++) out[i] = samples[i]! / 32768;
@@ -51,7 +51,7 @@ export const sampleEncodings = {
       }
     },
   },
-  /** The one that is big-endian. */
+  /** l16 is big-endian. */
   l16: {
     bytesPerSample: 2,
     decode(out, bytes, first, stride) {

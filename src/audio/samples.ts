@@ -4,10 +4,10 @@ import type { RawEncoding, RawFormat, Recording } from "./port.js";
 import { recordingOf } from "./recording.js";
 import { type SampleEncoding, sampleEncodings } from "./sample-encoding.js";
 
-/** Samples as callers have them: floats in -1..1, or 16-bit integers. */
+/** Samples as callers pass them: floats in -1..1, or 16-bit integers. */
 export type Samples = Float32Array | Float64Array | Int16Array;
 
-/** Interleaved samples in `encoding`, from byte `start` on. Bytes after the last whole frame are not read. */
+/** Interleaved samples in `encoding`, from byte `start` on. Bytes after the last complete frame are ignored. */
 export function recordingOfBytes(
   source: ByteSource,
   layout: { rateHz: number; channels: number; start: number; bytes: number; bytesPerFrame: number },
@@ -31,7 +31,7 @@ export function recordingOfBytes(
 
 const rawEncodings: readonly RawEncoding[] = ["pcm16", "l16", "alaw", "mulaw", "float32"];
 
-/** Headerless bytes, as the caller says they are to be read. */
+/** Headerless bytes in the format that the caller gives. */
 export function recordingOfRaw(source: ByteSource, format: RawFormat): Recording {
   const { rateHz, channels, encoding: name } = format;
   checkLayout(rateHz, channels);
@@ -47,7 +47,7 @@ export function recordingOfRaw(source: ByteSource, format: RawFormat): Recording
   return recordingOfBytes(source, { rateHz, channels, start: 0, bytes: source.length, bytesPerFrame }, encoding);
 }
 
-/** Samples that the caller has: one array per channel, floats in -1..1 or 16-bit integers. They are not changed. */
+/** Samples from the caller: one array per channel, floats in -1..1 or 16-bit integers. They are not modified. */
 export function recordingOfSamples(samples: Samples | readonly Samples[], rateHz: number): Recording {
   const channels = Array.isArray(samples) ? (samples as readonly Samples[]) : [samples as Samples];
   checkLayout(rateHz, channels.length);

@@ -1,7 +1,7 @@
 /**
- * Compressed recordings as WAV, by ffmpeg where this machine has it. This is Node's; browsers get src/browser/to-wav.ts in its place.
- * ffmpeg reads what strangers send: it gets the bytes through a pipe, opens nothing else, takes audio formats only, and ends when its time
- * or its room is spent.
+ * Converts compressed recordings to WAV with ffmpeg, if it is installed. Node only; browsers use src/browser/to-wav.ts instead.
+ * ffmpeg reads untrusted bytes: it gets them through a pipe, opens nothing else, accepts audio formats only, and is stopped when it exceeds
+ * its time or size limit.
  */
 import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
@@ -11,7 +11,7 @@ import type { ToWavOptions } from "./port.js";
 
 const command = [
   ...["-hide_banner", "-nostdin", "-loglevel", "error", "-threads", "1"],
-  // `cache` lets it go back in the pipe: an MP4 may say at its end where its sound is.
+  // `cache` lets ffmpeg seek back in the pipe: an MP4 may store its index at the end.
   ...["-protocol_whitelist", "cache,pipe"],
   ...["-format_whitelist", "matroska,webm,mov,mp4,m4a,3gp,mp3,ogg,flac,aac,amr,aiff,au,caf,wav"],
   ...["-i", "cache:pipe:0", "-map", "0:a:0", "-f", "wav", "-c:a", "pcm_s16le", "pipe:1"],
@@ -20,13 +20,13 @@ const command = [
 const longestMs = 60_000;
 const mostBytes = 2 ** 30;
 
-/** The bytes of a WAV file: those given, where they are one or none that is known here. */
+/** The bytes of a WAV file. Bytes that are already WAV or of an unknown format are returned unchanged. */
 export async function toWav(bytes: Uint8Array, options: ToWavOptions = {}): Promise<Uint8Array> {
   const format = compressedFormat(bytes);
   return format === null ? bytes : inTurn(() => decoded(bytes, format, options));
 }
 
-/** One for each core at a time: uploads are not limited as checks are. */
+/** One process per core at a time: uploads have no limit of their own, unlike checks. */
 const places = availableParallelism();
 const waiting: (() => void)[] = [];
 let running = 0;
@@ -69,7 +69,7 @@ function decoded(bytes: Uint8Array, format: string, { signal, maxBytes = mostByt
     ffmpeg.stderr.on("data", (chunk: Buffer) => {
       if (said.length < 2000) said += chunk;
     });
-    // It may stop reading early; what it says tells why.
+    // ffmpeg may stop reading early; its own error message gives the reason.
     ffmpeg.stdin.on("error", () => {});
     ffmpeg.on("error", (error: NodeJS.ErrnoException) => {
       const missing = `this is ${format}; install ffmpeg to read it here, or convert it to WAV`;
@@ -88,7 +88,7 @@ function decoded(bytes: Uint8Array, format: string, { signal, maxBytes = mostByt
 const unreadable = (format: string, why: string) =>
   new AudioError("CORRUPT_DATA", `this ${format} cannot be read: ${why}`);
 
-/** Its last line, without what it says of its own pipe. */
+/** The last line that ffmpeg printed, without its name for the pipe. */
 function reasonOf(said: string): string {
   const lines = said.split("\n").filter((line) => line.trim() !== "" && !/seekback|Last message repeated/.test(line));
   return (lines.at(-1) ?? "it holds no sound").replace(/^cache:pipe:0: /, "").trim();

@@ -13,7 +13,7 @@ export function pcm16Wav(samples: Float32Array, rateHz: number, channels = 1): U
   return new Uint8Array(file.buffer);
 }
 
-/** A WAV file of 32-bit floats: nothing is lost. One array for each channel, all of one length. */
+/** A lossless WAV file of 32-bit floats. One array per channel, all of the same length. */
 export function floatWav(channels: readonly Float32Array[], rateHz: number): Uint8Array<ArrayBuffer> {
   const frames = channels[0]!.length;
   const file = emptyWav(FLOAT, frames, channels.length, 4, rateHz);

@@ -1,6 +1,6 @@
 /**
- * WAV files read where they lie: RIFF, RF64 and BW64. What the header claims is checked against what the file holds:
- * a data chunk that is longer than the file (a recorder that was switched off, a stream of unknown length) ends with it.
+ * WAV files (RIFF, RF64 and BW64), read in place. The header is checked against the size of the file:
+ * a data chunk longer than the file (the recorder lost power, or the stream had no known length) ends with the file.
  */
 import { AudioError, checkLayout } from "./audio-error.js";
 import type { ByteSource } from "./byte-source.js";
@@ -58,7 +58,7 @@ function viewAt(source: ByteSource, offset: number, length: number): DataView {
 }
 
 function* chunksOf(source: ByteSource): Generator<Chunk> {
-  // Chunk heads that are all zeros would take a walk of 8 bytes each over gigabytes: no real file has so many.
+  // A file full of zeros would mean walking gigabytes in steps of 8 bytes. No real file has this many chunks.
   const mostChunks = 10_000;
   for (let at = 12, seen = 0; at + 8 <= source.length && seen < mostChunks; seen++) {
     const head = source.read(at, 8);
@@ -76,7 +76,7 @@ function formatOf(source: ByteSource, chunk: Chunk): Format {
   if (tag === formatTag.extensible) {
     if (chunk.claimedBytes < 40) throw new AudioError("BAD_HEADER", "the extensible format chunk is incomplete");
     tag = viewAt(source, chunk.start + 24, 2).getUint16(0, true);
-    // Container bits decide how samples are read; the valid bits are their upper ones.
+    // The container size decides how samples are read; the valid bits are the upper ones.
     bitsPerSample = (bitsPerSample + 7) & ~7;
   }
   return {
@@ -141,7 +141,7 @@ function recordingOfData(source: ByteSource, format: Format, data: Chunk, claims
   const encoding = tag === formatTag.imaAdpcm ? null : encodingOf(format);
   checkLayout(rateHz, channels);
   const held = source.length - data.start;
-  // A recorder that never came back to finish its header leaves zeros in both lengths.
+  // A recorder that never finished its header leaves zeros in both lengths.
   const unfinished = data.claimedBytes === 0 && (claims.riffBytes === 0 || claims.riffBytes === unknownLength);
   const claimed = data.claimedBytes === unknownLength ? (claims.longBytes ?? held) : data.claimedBytes;
   const bytes = unfinished ? held : Math.min(claimed, held);

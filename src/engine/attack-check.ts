@@ -1,6 +1,6 @@
 /**
- * Audio checked for one kind of attack as it arrives. Every window of its speech is scored. What counts is whether all of it is an attack (the mean of
- * the windows) or one stretch of it: a spliced word, an attack that begins late.
+ * Checks arriving audio for one kind of attack. Every window of speech is scored. The audio is an attack if all of it is (by the mean of the
+ * windows) or if one stretch is: a spliced word, or an attack that begins late.
  */
 import { type AttackModel, attackWindowFrames } from "./attack-network.js";
 import { inCall } from "./call.js";
@@ -9,11 +9,11 @@ import type { AttackScore, AttackStream, CallOptions } from "./port.js";
 import type { StreamFormat, StreamState, WindowFeatures } from "./stream-kernel.js";
 import type { Threads } from "./threads.js";
 
-/** Seconds of speech at which half of what can be known is known. */
+/** Seconds of speech at which the reliability reaches one half. */
 const halfKnownSeconds = 2;
-/** Of attacks, those that are one stretch among genuine speech. */
+/** Share of attacks that are a single stretch within genuine speech. */
 const shareOfStretches = 0.1;
-/** Audio is heard in pieces of at least so many seconds: a stream's state travels to a thread with each. */
+/** Audio is processed in pieces of at least this many seconds, because the stream's state travels to a thread with each piece. */
 const leastPieceSeconds = 1;
 
 export interface ScoredWindow {
@@ -26,13 +26,13 @@ export interface ScoredWindow {
 const reliabilityOf = (speechSeconds: number) => speechSeconds / (speechSeconds + halfKnownSeconds);
 
 /**
- * The likelihood ratio of two ways to attack against genuine speech: all windows, by the mean of their scores, or one of them that is not known
- * beforehand, by the mean of their ratios. The latter keeps genuine calls from being taken for attacks the more often the longer they are.
+ * The likelihood ratio of an attack against genuine speech. Either all windows are the attack (mean of their scores), or one unknown window is
+ * (mean of their ratios). The mean of ratios keeps long genuine calls from raising more false alarms than short ones.
  */
 export function attackScore(windows: readonly ScoredWindow[], { revision, slope, offset }: AttackModel): AttackScore {
   const llr = ({ score }: Pick<ScoredWindow, "score">) => slope * score + offset;
   const [first, ...others] = windows;
-  // Too little speech says nothing either way, and says so.
+  // With too little speech, the ratio and the reliability are 0.
   if (!first) return { llr: 0, reliability: 0, revision, strongest: null };
   const seconds = windows.reduce((sum, { speechSeconds }) => sum + speechSeconds, 0);
   const mean = windows.reduce((sum, { score, speechSeconds }) => sum + score * speechSeconds, 0) / seconds;
@@ -82,7 +82,7 @@ export class AttackListening implements AttackStream {
     return this.all(this.#taken());
   }
 
-  /** The score with these samples behind what was pushed. */
+  /** The score of everything pushed so far, followed by these samples. */
   all(samples: Float32Array): Promise<AttackScore> {
     return inCall(this.#threads, this.#options, async (signal, pause) => {
       await this.#hearIn(samples, signal, pause);

@@ -1,4 +1,4 @@
-/** The attack networks (assembly/spoof): whether a window of speech was made by a machine, or played by a loudspeaker. */
+/** The attack networks (assembly/spoof): was a window of speech made by a machine, or played by a loudspeaker? */
 import { EngineError, NotSupportedError } from "./engine-error.js";
 import { PLAYBACK, SYNTHETIC } from "./gen/kernel-exports.js";
 import type { Kernels } from "./kernels.js";
@@ -11,9 +11,9 @@ import { type FrameRows, windowSlackFrames } from "./stream-kernel.js";
 export interface AttackModel {
   readonly kind: AttackKind;
   readonly revision: string;
-  /** What its windows are made of. */
+  /** The features in its windows. */
   readonly rows: FrameRows;
-  /** How much less than usual a frame may sound like speech to be heard. */
+  /** By how much the voice-activity threshold is lowered. */
   readonly lowered: number;
   readonly weights: NetworkWeights;
   /** llr = slope · score + offset. */
@@ -22,7 +22,7 @@ export interface AttackModel {
   readonly genuine: GenuineRatios;
 }
 
-/** How high genuine speech reaches: its ratio, less what the reliability leaves open, exceeds location + scale · x at a rate of exp(-x). */
+/** Upper tail of genuine speech: its ratio, less the margin for low reliability, exceeds location + scale · x at a rate of exp(-x). */
 export interface GenuineRatios {
   readonly location: number;
   readonly scale: number;
@@ -33,10 +33,10 @@ export const isGenuineRatios = (value: unknown): value is GenuineRatios => {
   return Number.isFinite(location) && Number.isFinite(scale) && scale! > 0;
 };
 
-/** What holds for any calibrated ratio. */
+/** Holds for any calibrated ratio. */
 const anyCalibrated: GenuineRatios = { location: 0, scale: 1 };
 
-/** What the kernels take. Played into a hall, speech is so blurred that a third of it went unheard (training/spoof/LOG.md 12). */
+/** What the kernels expect. Speech played into a hall is so blurred that the usual threshold missed a third of it (training/spoof/LOG.md 12). */
 const shapes: readonly (Pick<AttackModel, "kind" | "rows" | "lowered"> & {
   readonly architecture: string;
   readonly number: number;
@@ -46,7 +46,7 @@ const shapes: readonly (Pick<AttackModel, "kind" | "rows" | "lowered"> & {
 ];
 const numberOf = (kind: AttackKind): number => shapes.find((shape) => shape.kind === kind)!.number;
 
-/** What the networks were trained on: clips of up to 3.2 s. */
+/** The networks were trained on clips of up to 3.2 s. */
 export const attackWindowFrames = 320;
 
 function attackModel(section: ModelSection): AttackModel {
@@ -88,7 +88,7 @@ export class AttackNetworks {
   readonly #kernels: Kernels;
   readonly #models: readonly AttackModel[];
 
-  /** Reserves its slots, where the model has such networks: the kernels must not be sealed yet. */
+  /** Reserves its slots if the model has attack networks. The kernels must not be sealed yet. */
   constructor(kernels: Kernels, models: readonly AttackModel[]) {
     const { run } = kernels;
     this.#kernels = kernels;

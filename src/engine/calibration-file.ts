@@ -1,6 +1,6 @@
 /**
- * A calibration of an operator's own, as `vivavoce calibrate` writes it: JSON that takes the place of the model's section `calibration`.
- * The SHA-256 of its bytes is its revision. It belongs to one network and makes no template obsolete.
+ * An operator's own calibration, as `vivavoce calibrate` writes it: JSON that replaces the model's section `calibration`.
+ * The SHA-256 of its bytes is its revision. It belongs to one network; changing it makes no template obsolete.
  */
 import { type AttackModel, type GenuineRatios, isGenuineRatios } from "./attack-network.js";
 import { EngineError } from "./engine-error.js";
@@ -13,14 +13,14 @@ export const CALIBRATION_VERSION = 1;
 export interface CalibrationFile {
   readonly format: typeof CALIBRATION_FORMAT;
   readonly version: typeof CALIBRATION_VERSION;
-  /** SHA-256 (hex) of the network whose scores it was fitted on. */
+  /** SHA-256 (hex) of the network that it was fitted to. */
   readonly modelRevision: string;
-  /** What it was fitted on. */
+  /** The data that it was fitted on. */
   readonly speakers: number;
   readonly sameTrials: number;
   readonly differentTrials: number;
   readonly calibration: Readonly<Record<string, unknown>>;
-  /** How high genuine calls reach in the attack checks, where they were listened to: in place of the model's own. */
+  /** Upper tail of genuine calls in the attack checks, if those were fitted; replaces the model's own. */
   readonly attacks?: OwnAttacks;
 }
 
@@ -32,7 +32,7 @@ export interface OwnCalibration {
   readonly revision: string;
 }
 
-/** The calibration's section and revision; refuses what is not one, and one of another network. */
+/** The section and revision of the calibration. Refuses an invalid file, and one fitted to another network. */
 export async function readCalibrationFile(bytes: Uint8Array, modelRevision: string): Promise<OwnCalibration> {
   let file: Partial<CalibrationFile> | null;
   try {
@@ -57,7 +57,7 @@ function ownAttacks(attacks: unknown = {}): OwnAttacks {
   return attacks as OwnAttacks;
 }
 
-/** The attack networks under a calibration of an operator's own; refused where it was fitted to others. */
+/** The attack networks with the operator's own calibration; refused if it was fitted to other networks. */
 export function attacksUnder(own: OwnAttacks, models: readonly AttackModel[]): AttackModel[] {
   return models.map((model) => {
     const fit = own[model.kind];

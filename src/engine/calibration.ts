@@ -1,9 +1,9 @@
 /**
- * What the section `calibration` of a model file says, and a calibration file of an operator:
+ * The contents of a model's section `calibration`, and of an operator's calibration file:
  *
- *   terms        [[feature, feature, weight], …]  llr = Σ weight · feature · feature, straight in the cosine
+ *   terms        [[feature, feature, weight], …]  llr = Σ weight · feature · feature, linear in the cosine
  *   reliability  [[feature, feature, weight], …]  reliability = logistic(Σ …)
- *   impostors    { center, spread }: such terms, of the quality alone; atanh of impostors' cosine is normal in its upper tail, with this center
+ *   impostors    { center, spread }: terms of quality features only; atanh of impostors' cosine is normal in its upper tail, with this center
  *                and this spread
  *   consistency  cosine below which a segment disagrees with the others
  *   speakers     { cosine, seconds }: two groups of windows less alike than this, each with this much speech, are two people
@@ -73,7 +73,7 @@ const ranges: Readonly<Record<Exclude<FeatureName, "cosine">, readonly [number, 
   bandwidthDifference: [0, 1],
 };
 
-/** The ratio is straight in the cosine, and rises with it at any quality. */
+/** The ratio is linear in the cosine and must rise with it at every quality. */
 function ratioTermsOf(value: unknown): readonly Term[] {
   const terms = termsOf(value, "terms");
   let least = 0;

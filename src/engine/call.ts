@@ -1,9 +1,9 @@
-/** One call of the engine: its place in the queue, its signal, its time limit. */
+/** One call to the engine: its place in the queue, its signal, its time limit. */
 import { EngineError } from "./engine-error.js";
 import type { CallOptions } from "./port.js";
 import type { Threads } from "./threads.js";
 
-/** Lets timers and events run, where work is done in this very thread. */
+/** Lets timers and events run when work is done in the calling thread. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve));
 }
@@ -32,7 +32,7 @@ export async function inCall<T>(
   }
 }
 
-/** A signal that ends with `signal` or with the time. Not made without need: a thousand live calls ask two thousand times a second. */
+/** A signal that aborts with `signal` or at the timeout. Created only if needed: a thousand live calls ask two thousand times a second. */
 function endingAfter(timeoutMs: number | undefined, signal: AbortSignal | undefined) {
   const controller = new AbortController();
   const onAbort = () => controller.abort(signal?.reason);

@@ -1,6 +1,6 @@
-/** Why the engine did not answer, for programs. */
+/** Error codes of the engine. */
 export type EngineErrorCode =
-  /** Samples that are not finite numbers, or no samples where some are needed. */
+  /** Samples that are not finite numbers, or no samples where some are required. */
   | "BAD_SAMPLES"
   | "BAD_RATE"
   /** An embedding that is not a unit vector of this model's length. */
@@ -11,13 +11,13 @@ export type EngineErrorCode =
   | "GALLERY_FULL"
   | "BAD_ARGUMENT"
   | "BAD_MODEL"
-  /** A calibration file that is none, or was fitted to another model. */
+  /** An invalid calibration file, or one fitted to another model. */
   | "BAD_CALIBRATION"
   | "NOT_SUPPORTED"
-  /** More calls are waiting than the queue holds: come again after `retryAfterMs`. */
+  /** The queue of calls is full: try again after `retryAfterMs`. */
   | "QUEUE_FULL"
   | "TIMEOUT"
-  /** The thread that worked on the call died; it is replaced, the call may be made again. */
+  /** The thread that worked on the call died. It is replaced; the call can be retried. */
   | "WORKER_LOST"
   | "CLOSED";
 
@@ -37,7 +37,7 @@ export class EngineError extends Error {
   }
 }
 
-/** The model does not carry what was asked for. */
+/** The model does not support what was asked for. */
 export class NotSupportedError extends EngineError {
   override readonly name = "NotSupportedError";
 

@@ -1,4 +1,4 @@
-/** One recording as it is heard: its state travels to whichever thread is free, its windows are embedded on all of them. */
+/** One recording while it is processed: its state travels to whichever thread is free, its windows are embedded on all threads. */
 import { inCall } from "./call.js";
 import { EngineError } from "./engine-error.js";
 import type { Measures, ModelInfo, StreamOptions, VoiceAnalysis, VoiceStream } from "./port.js";
@@ -7,7 +7,7 @@ import type { StreamFormat, StreamState, StreamStep } from "./stream-kernel.js";
 import type { Threads } from "./threads.js";
 import { type HeardStream, OneVoice, type Summaries, stateBuffers, type WindowVoices } from "./window-voices.js";
 
-/** Samples that one piece of work listens to: the longest that a thread does not look up. */
+/** Samples in one piece of work: a thread cannot be interrupted for longer than this. */
 export const piece = 1 << 20;
 
 export function checkRate(rateHz: number): void {
@@ -15,7 +15,7 @@ export function checkRate(rateHz: number): void {
   throw new EngineError("BAD_RATE", `the sampling rate must be 4,000 to 192,000 Hz, not ${rateHz}`);
 }
 
-/** What a stream needs to know of the model. */
+/** What a stream needs from the model. */
 export type StreamModel = Pick<ModelInfo, "windowSeconds"> & Summaries;
 
 export class EngineStream implements VoiceStream {
@@ -26,11 +26,11 @@ export class EngineStream implements VoiceStream {
   #state: StreamState | null = null;
   #netSpeechSeconds = 0;
   #ended = false;
-  /** Checkpoints that are behind. */
+  /** Checkpoints already passed. */
   #passed = 0;
-  /** Pushes and questions are answered one after the other. */
+  /** Pushes and analyses run one after the other. */
   #before: Promise<unknown> = Promise.resolve();
-  /** What broke the stream: a recording with a gap in it is never analyzed. */
+  /** The error that broke the stream: a recording with a gap is never analyzed. */
   #broken: { readonly reason: unknown } | null = null;
 
   constructor(threads: Threads, rateHz: number, model: StreamModel, options: StreamOptions) {
@@ -83,7 +83,7 @@ export class EngineStream implements VoiceStream {
     this.#voices.clear();
   }
 
-  /** The samples, moved to another thread where they can be. */
+  /** The samples, in a buffer that can be moved to another thread. */
   async hear(samples: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
     for (let first = 0; first < samples.length && !this.#ended; first += piece) {
       await pause();
@@ -93,7 +93,7 @@ export class EngineStream implements VoiceStream {
     }
   }
 
-  /** As far as the next checkpoint, where there is a look; then on. */
+  /** Processes audio up to the next checkpoint, analyzes there, and continues. */
   async #hearPart(part: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
     for (let left: Float32Array | null = part; left !== null && !this.#ended; ) {
       const moved = [left.buffer, ...stateBuffers(this.#stream())] as ArrayBuffer[];
@@ -113,7 +113,7 @@ export class EngineStream implements VoiceStream {
     }
   }
 
-  /** One look for all checkpoints that are reached. */
+  /** One analysis for all checkpoints that have been reached. */
   async #look(signal: AbortSignal): Promise<void> {
     const { seconds, look } = this.#options.checkpoints!;
     while (this.#passed < seconds.length && seconds[this.#passed]! <= this.#netSpeechSeconds) this.#passed++;

@@ -1,9 +1,9 @@
-/** What a speaker network hears, as its model file describes it; the kernels compute one filter bank under either of two windows. */
+/** The front end of a speaker network, as its model file describes it. The kernels compute one filter bank with either of two windows. */
 import { ModelFileError } from "./model-file-error.js";
 import type { FrameRows } from "./stream-kernel.js";
 
 export interface FrontEnd {
-  /** What its windows are made of. */
+  /** The features in its windows. */
   readonly rows: FrameRows;
   /** Added to every mel power, as a share of the window's mean power. */
   readonly floor: number;
@@ -25,7 +25,7 @@ const fixed: Readonly<Record<string, number>> = {
 const rowsOfWindow: Readonly<Record<string, FrameRows>> = { povey: "mel", hamming: "hamming" };
 const usualFloor = 1e-6;
 
-/** Refuses what this engine does not compute. What is not said is as in the first model. */
+/** Refuses a front end that this engine does not compute. Missing fields have the values of the first model. */
 export function frontEndOf(described: Readonly<Record<string, unknown>>): FrontEnd {
   for (const [name, value] of Object.entries(fixed)) {
     if (described[name] === undefined || described[name] === value) continue;

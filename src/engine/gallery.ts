@@ -1,4 +1,4 @@
-/** Many voices searched at once, in a WebAssembly instance of their own that grows with them (assembly/score/gallery.ts). */
+/** Searches many voices at once, in a separate WebAssembly instance that grows as needed (assembly/score/gallery.ts). */
 import { EngineError } from "./engine-error.js";
 import { Kernels } from "./kernels.js";
 import type { Gallery, GalleryHit } from "./port.js";
@@ -67,7 +67,7 @@ export class WasmGallery implements Gallery {
     return best.hits();
   }
 
-  /** Its memory goes with it. */
+  /** Frees its memory. */
   close(): void {
     this.#kernels = null;
     this.#rowOf.clear();
@@ -81,7 +81,7 @@ export class WasmGallery implements Gallery {
     return this.#kernels;
   }
 
-  /** By a sixteenth, so that neither many small galleries nor a large one hold much that they do not need. */
+  /** Grows by a sixteenth, so that neither many small galleries nor one large gallery waste much memory. */
   #grow(): void {
     const rows = Math.max(256, this.#ids.length >> 4);
     try {
@@ -95,7 +95,7 @@ export class WasmGallery implements Gallery {
     const { run } = kernels;
     const batch = run.galleryBatch();
     const rows = this.#ids.length;
-    // Small batches first: until k voices are known, every one of a batch is a hit.
+    // Small batches first: until k voices are found, every voice of a batch is a hit.
     for (let first = 0, size = 64; first < rows; first += size, size = Math.min(batch, 2 * size)) {
       this.#take(kernels, run.gallerySearch(first, Math.min(size, rows - first), best.floor), best);
     }
@@ -130,7 +130,7 @@ export class WasmGallery implements Gallery {
   }
 }
 
-/** The k best so far; whoever scores below `floor` need not be looked at. */
+/** The k best so far; voices that score below `floor` can be skipped. */
 class Best {
   floor = Number.NEGATIVE_INFINITY;
   readonly #k: number;
@@ -152,7 +152,7 @@ class Best {
     return this.#hits;
   }
 
-  /** Best first; equal scores by id, so that the answer does not depend on the order in which voices were stored. */
+  /** Best first; equal scores by id, so that the result does not depend on the order in which voices were stored. */
   #cut(): void {
     this.#hits.sort((a, b) => b.raw - a.raw || (a.id < b.id ? -1 : 1));
     if (this.#hits.length > this.#k) this.#hits.length = this.#k;

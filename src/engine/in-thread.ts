@@ -1,4 +1,4 @@
-/** Threads without threads: everything is done where it is called, for scripts and where no workers are to be had. */
+/** Runs all work in the calling thread: for scripts, and where workers are not available. */
 import { EngineError } from "./engine-error.js";
 import { type ThreadModel, ThreadWork } from "./thread-work.js";
 import type { Operation, Threads } from "./threads.js";

@@ -1,6 +1,6 @@
 /**
- * The one file that touches WebAssembly memory. Values are copied in and copied out; no view leaves, because the memory is
- * written over by the next call (and, while loading, grows and detaches every view).
+ * The only file that touches WebAssembly memory. Values are copied in and out; no view is returned, because the next call overwrites the
+ * memory (and, while loading, it grows and detaches every view).
  */
 import type { KernelExports } from "./gen/kernel-exports.js";
 
@@ -10,7 +10,7 @@ export class Kernels {
   readonly run: KernelExports;
   readonly #memory: WebAssembly.Memory;
 
-  /** A new instance with a memory of its own. The binary has no imports. */
+  /** A new instance with its own memory. The binary has no imports. */
   constructor(module: WebAssembly.Module) {
     const exports = new WebAssembly.Instance(module).exports;
     this.run = exports as unknown as KernelExports;
@@ -37,7 +37,7 @@ export class Kernels {
     return new Uint8Array(this.#memory.buffer, at, bytes).slice() as Uint8Array<ArrayBuffer>;
   }
 
-  /** Into `kept` where it has the right size: a stream that is put aside ten times a second leaves nothing behind to be collected. */
+  /** Copies into `kept` if it has the right size, so that saving a stream ten times a second creates no garbage. */
   readInto(kept: Uint8Array<ArrayBuffer> | null, at: Pointer, bytes: number): Uint8Array<ArrayBuffer> {
     if (kept?.length !== bytes) return this.read(at, bytes);
     kept.set(new Uint8Array(this.#memory.buffer, at, bytes));

@@ -8,7 +8,7 @@ export type ModelFileErrorCode =
   | "OTHER_ARCHITECTURE"
   | "NO_DIGEST";
 
-/** A file that is no model, or one that this engine cannot run. */
+/** Not a valid model file, or one that this engine cannot run. */
 export class ModelFileError extends Error {
   override readonly name = "ModelFileError";
   constructor(

@@ -2,23 +2,23 @@
  * The model file.
  *
  *   0   "vivavoce"
- *   8   u32 version, little-endian as everything
+ *   8   u32 version (all numbers are little-endian)
  *   12  u32 bytes of the header
  *   16  header: JSON { family, licence, trainingData, bytes, sections: [{ name, offset, bytes, sha256 }] }, padded with spaces
  *   …   sections, 16-byte aligned
- *   -32 SHA-256 of all that is before it
+ *   -32 SHA-256 of everything before it
  *
- * A section stands alone, so that its SHA-256 is its revision:
+ * A section is self-contained, and its SHA-256 is its revision:
  *
  *   0   u32 bytes of the description, three zero words
  *   16  description: JSON { …, tensors: [{ name, dtype, shape, offset, bytes }] }, padded with spaces
  *   …   tensors, 16-byte aligned; offsets count from the start of the section
  *
- * Section `network` holds the speaker network and its front end: its revision is the model's, and templates of another are
- * obsolete. All others (`voice-class`, `calibration`, attack networks) may change without making a template obsolete.
+ * Section `network` holds the speaker network and its front end. Its revision is the model's; templates of another revision are
+ * obsolete. All other sections (`voice-class`, `calibration`, attack networks) may change without making a template obsolete.
  *
  * To load the network into the kernels: for each of `network.tensors`, in order, copy `bytes` to the staging slot and take it
- * (assembly/speaker/abi.ts). The table was checked against the architecture, so that every size agrees.
+ * (assembly/speaker/abi.ts). The table was checked against the architecture, so every size matches.
  */
 import { type FrontEnd, frontEndOf } from "./front-end.js";
 import { ModelFileError } from "./model-file-error.js";
@@ -47,11 +47,11 @@ export interface ModelSection {
   readonly revision: string;
   readonly description: Readonly<Record<string, unknown>>;
   readonly tensors: readonly Tensor[];
-  /** All of it, as it stands in the file. */
+  /** The whole section, as it is in the file. */
   readonly bytes: Uint8Array;
 }
 
-/** A direction of the embedding and the values that the training speakers take along it, ascending, at equal shares. */
+/** A direction in the embedding space, and the values of the training speakers along it: ascending, at equal quantiles. */
 export interface VoiceClassAxis {
   readonly axis: Float32Array;
   readonly quantiles: Float32Array;
@@ -66,13 +66,13 @@ export interface ModelFile {
   readonly network: ModelSection;
   readonly architecture: SpeakerArchitecture;
   readonly frontEnd: FrontEnd;
-  /** Of an architecture whose layers are described; empty of the others. */
+  /** Only for an architecture whose layers are in the model file; otherwise empty. */
   readonly program: Int32Array;
   readonly sections: ReadonlyMap<string, ModelSection>;
   readonly voiceClass: VoiceClassAxis | null;
-  /** What `training/` fitted, as it wrote it; `null` where the model has none. */
+  /** As `training/` wrote it; `null` if the model has none. */
   readonly calibration: Readonly<Record<string, unknown>> | null;
-  /** SHA-256 (hex) of that section; empty where the model has none. */
+  /** SHA-256 (hex) of that section; empty if the model has none. */
   readonly calibrationRevision: string;
 }
 
@@ -81,9 +81,9 @@ const MAGIC = "vivavoce";
 const DIGEST_BYTES = 32;
 const ELEMENT_BYTES: Record<Dtype, number> = { i8: 1, i16: 2, f32: 4 };
 
-/** Parses and checks a model file. The tensors are views of what is given, which must not change afterwards. */
+/** Parses and checks a model file. The tensors are views of the given bytes, which must not change afterwards. */
 export async function readModelFile(given: Uint8Array): Promise<ModelFile> {
-  // A Node Buffer's `slice` does not copy, as that of plain bytes does.
+  // `slice` of a Node Buffer does not copy, unlike that of a Uint8Array.
   const bytes = new Uint8Array(given.buffer, given.byteOffset, given.byteLength);
   const header = readHeader(bytes);
   const body = bytes.subarray(0, bytes.length - DIGEST_BYTES);
@@ -113,7 +113,7 @@ export async function readModelFile(given: Uint8Array): Promise<ModelFile> {
   };
 }
 
-/** What a model file says of itself. Its digests are checked when it is opened. */
+/** What a model file says about itself. Its digests are checked when it is opened. */
 export function describedModel(bytes: Uint8Array): { readonly family: string; readonly revision: string } {
   const { family, sections } = readHeader(bytes);
   const network = sections.find(({ name }) => name === "network");
@@ -121,7 +121,7 @@ export function describedModel(bytes: Uint8Array): { readonly family: string; re
   return { family, revision: network.sha256 };
 }
 
-/** The tensor's values, copied. */
+/** A copy of the tensor's values. */
 export function tensorValues(tensor: Tensor): Int8Array | Int16Array | Float32Array {
   const copy = tensor.bytes.slice().buffer;
   if (tensor.dtype === "i8") return new Int8Array(copy);

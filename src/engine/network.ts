@@ -1,4 +1,4 @@
-/** The speaker network (assembly/speaker): loaded once, then one window of features at a time becomes an embedding. */
+/** The speaker network (assembly/speaker): loaded once, then turns one window of features at a time into an embedding. */
 import { EngineError } from "./engine-error.js";
 import type { FrontEnd } from "./front-end.js";
 import { CAMPPLUS, EMBEDDED, NOT_FINITE, RESNET34, TDNN, TOO_FEW_FRAMES } from "./gen/kernel-exports.js";
@@ -17,7 +17,7 @@ const refusals = new Map<number, string>([
   [NOT_FINITE, "it holds values that are not finite"],
 ]);
 
-/** The tensors of the network, in the order in which the kernels take them. Crosses threads. */
+/** The tensors of the network, in the order that the kernels expect. Crosses threads. */
 export interface NetworkWeights {
   readonly bytes: Uint8Array;
   readonly tensors: readonly { readonly offset: number; readonly bytes: number }[];
@@ -27,12 +27,12 @@ export interface NetworkWeights {
 export interface SpeakerModel {
   readonly architecture: SpeakerArchitecture;
   readonly frontEnd: FrontEnd;
-  /** Of an architecture whose layers are described; empty of the others. */
+  /** Only for an architecture whose layers are in the model file; otherwise empty. */
   readonly program: Int32Array;
   readonly weights: NetworkWeights;
 }
 
-/** Tensors in one piece, in the room that is given for so many bytes. */
+/** All tensors in one buffer, which `room` allocates for a given number of bytes. */
 export function weightsOf(
   tensors: readonly { readonly bytes: Uint8Array }[],
   room: (bytes: number) => Uint8Array,
@@ -51,7 +51,7 @@ export function weightsOf(
 export class Network {
   readonly #kernels: Kernels;
 
-  /** Reserves its slots: the kernels must not be sealed yet. */
+  /** Reserves its slots. The kernels must not be sealed yet. */
   constructor(kernels: Kernels, { architecture, frontEnd, program, weights }: SpeakerModel, windowFrames: number) {
     const { run } = kernels;
     if (program.length > run.speakerProgramCapacity())
@@ -71,7 +71,7 @@ export class Network {
     this.#kernels = kernels;
   }
 
-  /** Unit length. */
+  /** The embedding has unit length. */
   embed(features: Float32Array): Float32Array<ArrayBuffer> {
     const { run } = this.#kernels;
     const frames = features.length / run.speakerBins();

@@ -10,13 +10,13 @@ import { Pool, type PoolOptions } from "./pool.js";
 import type { ThreadModel } from "./thread-work.js";
 import { VoiceEngine } from "./voice-engine.js";
 
-/** Which model, with which calibration, on how many threads. */
+/** The model, its calibration and the number of threads. */
 export interface EngineOptions extends Partial<PoolOptions> {
   /** A path, a URL or the bytes of a model file; the package's own by default. */
   readonly model?: string | URL | Uint8Array;
-  /** A path, a URL or the bytes of a calibration file, in Node else $VIVAVOCE_CALIBRATION; without one, or `null`, the model's own. */
+  /** A path, a URL or the bytes of a calibration file; in Node $VIVAVOCE_CALIBRATION by default. If neither is set, or `null`: the model's own. */
   readonly calibration?: string | URL | Uint8Array | null;
-  /** How many workers; 0 does everything in the calling thread. By default as many as there are cores, at most 8. */
+  /** Number of workers; 0 runs everything in the calling thread. By default the number of cores, at most 8. */
   readonly workers?: number;
 }
 
@@ -40,7 +40,7 @@ function windowSecondsOf(model: ModelFile): number {
   throw new EngineError("BAD_MODEL", `windowSeconds of the model must be 0.5 to 9, got ${String(windowSeconds)}`);
 }
 
-/** An engine that is ready: kernels compiled, model checked, workers loaded. Close it when done. */
+/** Opens an engine: kernels compiled, model checked, workers loaded. Close it when done. */
 export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngine> {
   const workers = count(options.workers, Math.min(8, parallelism()), 0, mostWorkers, "workers");
   const [module, model] = await Promise.all([

@@ -1,4 +1,4 @@
-/** Results that cross threads. Comlink keeps only the message of an error: here its code goes along. */
+/** Results that cross threads. Comlink keeps only the message of an error; here the code crosses too. */
 import { EngineError, type EngineErrorCode, NotSupportedError } from "./engine-error.js";
 
 export type Outcome<T> =

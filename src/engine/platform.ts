@@ -1,4 +1,4 @@
-/** What differs between Node and a browser. This is Node's; browsers get src/browser/platform.ts in its place. */
+/** What differs between Node and a browser. This file is for Node; browsers use src/browser/platform.ts instead. */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
@@ -11,7 +11,7 @@ export interface Thread {
   postMessage(message: unknown, transfer: readonly Transferable[]): void;
   /** Called once when the thread ends by itself or fails. */
   onLost(listener: (reason: string) => void): void;
-  /** Whether a waiting process stays alive for this thread. */
+  /** Whether the thread keeps an otherwise idle process alive. */
   hold(held: boolean): void;
   terminate(): Promise<void>;
 }
@@ -20,9 +20,9 @@ export async function compileKernels(): Promise<WebAssembly.Module> {
   return WebAssembly.compile(await readFile(new URL("./vivavoce.wasm", import.meta.url)));
 }
 
-/** A checkout has it in models/; the package carries it once, beside the browser bundle. */
+/** A checkout has it in models/; the package has one copy, beside the browser bundle. */
 export function ownModel(): string | URL {
-  // Not with `new URL`: bundlers for servers would take it for a file that must be there, and a package has none.
+  // Not with `new URL`: server bundlers would treat it as a file that must exist, and a package does not have it.
   const ofCheckout = import.meta.url.replace(/[^/]+\/engine\/[^/]+$/, `models/${shippedModel}`);
   return existsSync(fileURLToPath(ofCheckout)) ? ofCheckout : new URL("../browser/vivavoce.vvm", import.meta.url);
 }
@@ -34,12 +34,12 @@ export async function readModel(location?: string | URL): Promise<Uint8Array> {
 
 async function bytesAt(from: string | URL): Promise<Uint8Array> {
   const path = typeof from === "string" && !from.startsWith("file:") ? from : fileURLToPath(from);
-  // Not node's Buffer, whose slice() is a view where every other array's is a copy.
+  // Not a Node Buffer: its slice() is a view, while that of every other array is a copy.
   const { buffer, byteOffset, byteLength } = await readFile(path);
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
-/** The bytes of a calibration file: from `location`, else $VIVAVOCE_CALIBRATION; `null` without either. */
+/** The bytes of a calibration file: from `location`, else $VIVAVOCE_CALIBRATION; `null` if neither is set. */
 export async function readCalibration(location?: string | URL): Promise<Uint8Array | null> {
   const from = location ?? process.env.VIVAVOCE_CALIBRATION;
   return from ? bytesAt(from) : null;
@@ -55,7 +55,7 @@ export function parallelism(): number {
 }
 
 export function startThread(): Thread {
-  // The flags of the process are not the worker's: `node --input-type=module -e …` would keep it from loading a file.
+  // A worker must not inherit the process's flags: with `node --input-type=module -e …` it could not load a file.
   const worker = new Worker(new URL("./worker.js", import.meta.url), { name: "vivavoce", execArgv: [] });
   return {
     postMessage: (message, transfer) => worker.postMessage(message, transfer as never),
@@ -70,7 +70,7 @@ export function startThread(): Thread {
   };
 }
 
-/** Inside a thread: the first message, which only who started the thread can send. */
+/** Inside a thread: the first message. Only the code that started the thread can send it. */
 export function firstMessage(): Promise<unknown> {
   if (isMainThread || parentPort === null) throw new Error("worker.js must be started by the engine, not directly");
   const port = parentPort;

@@ -1,7 +1,7 @@
 /**
- * Threads as a pool of workers. Each works on one piece of work at a time. What is done in a millisecond goes before what takes a hundred: the
- * next packets of a hundred calls do not wait behind the voices of ten. Otherwise work waits in order of arrival. A worker that dies, or does not
- * come back in time from work that nobody waits for any more, is replaced.
+ * A pool of workers. Each does one piece of work at a time. Work of about a millisecond goes before work of a hundred milliseconds, so that the
+ * next packets of a hundred calls do not wait behind ten embeddings. Otherwise work runs in order of arrival. A worker is replaced if it dies, or
+ * if it does not finish abandoned work in time.
  */
 import * as Comlink from "comlink";
 import { EngineError } from "./engine-error.js";
@@ -13,11 +13,11 @@ import type { WorkerApi, WorkerSetup } from "./worker-api.js";
 
 export interface PoolOptions {
   readonly workers: number;
-  /** Calls of the engine under way and waiting, together; more are refused. */
+  /** Limit on calls to the engine that are running or waiting; further calls are refused. */
   readonly mostCalls: number;
-  /** Longest that one piece of work (seconds of audio, one window) may take in a worker. */
+  /** Time limit of one piece of work (seconds of audio, one window) in a worker. */
   readonly workLimitMs: number;
-  /** How long a worker may go on with work that nobody waits for, before it is replaced. */
+  /** How long a worker may continue with abandoned work before it is replaced. */
   readonly graceMs: number;
 }
 
@@ -28,7 +28,7 @@ interface Task {
   readonly signal: AbortSignal;
   readonly askedAt: number;
   readonly resolve: (value: unknown) => void;
-  /** Nothing once the task is settled. */
+  /** Does nothing once the task is settled. */
   readonly reject: (reason: unknown) => void;
 }
 
@@ -37,14 +37,14 @@ interface Slot {
   readonly port: MessagePort;
   readonly ready: () => Promise<Outcome<true>>;
   readonly call: (name: Operation, values: readonly unknown[]) => Promise<Outcome<unknown>>;
-  /** Rejects what is asked of the worker now, when it dies or is ended: Comlink alone would wait for ever. */
+  /** Rejects the worker's current question when it dies or is terminated: Comlink alone would wait forever. */
   lose: (reason: EngineError) => void;
   phase: "loading" | "idle" | "busy" | "gone";
 }
 
-/** However much brief work comes in, what takes long is not left waiting for longer. */
+/** Long work waits at most this long, however much brief work arrives. */
 const longestBehindBriefMs = 2_000;
-/** Samples that are heard in about a millisecond. */
+/** Samples that take about a millisecond to process. */
 const fewSamples = 1 << 14;
 const briefOperations: ReadonlySet<Operation> = new Set(["peek", "summarize", "scores", "areTwoVoices", "memoryBytes"]);
 
@@ -53,7 +53,7 @@ function isBrief({ name, values }: Pick<Task, "name" | "values">): boolean {
   return briefOperations.has(name);
 }
 
-/** Workers that die one after the other while loading mean that no worker will ever work. */
+/** After this many workers in a row die while loading, no more are started. */
 const mostFailedStarts = 3;
 const reviveAfterMs = 5_000;
 
@@ -65,10 +65,10 @@ export class Pool implements Threads {
   readonly #waiting = { brief: [] as Task[], long: [] as Task[] };
   #slots: Slot[] = [];
   #calls = 0;
-  /** Mean time of a call of the engine, for the hint when to come again. */
+  /** Mean duration of a call to the engine, for `retryAfterMs`. */
   #callMs = 200;
   #closed = false;
-  /** Set when a worker could not be replaced: an error beats a queue that nobody serves. Tried again now and then. */
+  /** Set when a worker could not be replaced: an error is better than a queue that is never served. A restart is tried from time to time. */
   #fault: string | null = null;
   #reviveAt = 0;
 
@@ -187,8 +187,8 @@ export class Pool implements Threads {
   }
 
   /**
-   * The worker's answer, or a rejection when it is lost. A promise for each question: a race against one that lives as long as
-   * the worker would keep every answer alive with it.
+   * The worker's answer, or a rejection when it is lost. Each question has its own promise: a race against one that lives as long as
+   * the worker would keep every answer alive too.
    */
   #asked<T>(slot: Slot, question: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
     return new Promise((resolve, reject) => {
@@ -197,7 +197,7 @@ export class Pool implements Threads {
     });
   }
 
-  /** Resolves to false when the worker has to be given up; never when it answers before. */
+  /** Resolves to false when the worker must be given up; never if it answers first. */
   #limit(task: Task, answered: Promise<boolean>): Promise<boolean> {
     return new Promise((resolve) => {
       let timer = setTimeout(() => resolve(false), this.#options.workLimitMs);
@@ -216,7 +216,7 @@ export class Pool implements Threads {
   async #addSlot(): Promise<void> {
     const thread = startThread();
     const { port1, port2 } = new MessageChannel();
-    // Taken once: Comlink makes a proxy, and registers it for its end, each time that one is asked for.
+    // Looked up once: Comlink creates and registers a new proxy on every access.
     const { ready, call } = Comlink.wrap<WorkerApi>(port1);
     const slot: Slot = { thread, port: port1, ready, call, lose: () => {}, phase: "loading" };
     this.#slots.push(slot);
@@ -237,7 +237,7 @@ export class Pool implements Threads {
     this.#next();
   }
 
-  /** Ends the worker and starts another in its place. One that is still loading is the business of who started it. */
+  /** Terminates the worker and starts another in its place. If it is still loading, the code that started it handles this. */
   async #replace(slot: Slot, reason: EngineError): Promise<void> {
     if (slot.phase === "loading") return slot.lose(reason);
     if (slot.phase === "gone") return;
@@ -258,7 +258,7 @@ export class Pool implements Threads {
     this.#rejectWaiting(none);
   }
 
-  /** What kept workers from starting (no memory, no threads left) may have passed. */
+  /** The cause (no memory, no threads left) may have passed. */
   #revive(): void {
     if (performance.now() < this.#reviveAt) return;
     this.#reviveAt = performance.now() + reviveAfterMs;
@@ -275,7 +275,7 @@ export class Pool implements Threads {
     await slot.thread.terminate();
   }
 
-  /** An idle pool keeps no process alive. */
+  /** An idle pool does not keep the process alive. */
   #hold(slot: Slot, held: boolean): void {
     slot.thread.hold(held);
     const port = slot.port as MessagePort & { ref?: () => void; unref?: () => void };

@@ -1,11 +1,11 @@
-/** Templates, scores and what is said about a voice, on the kernels of assembly/score. */
+/** Templates, scores and the summary of a voice, computed by the kernels of assembly/score. */
 import { type Calibration, featureNames, type Term } from "./calibration.js";
 import { EngineError } from "./engine-error.js";
 import type { Kernels } from "./kernels.js";
 import type { VoiceClassAxis } from "./model-file.js";
 import type { Score, Template, TrainedVoice, Voice, VoiceWindow } from "./port.js";
 
-/** What scoring needs of a model. Crosses threads. */
+/** What scoring needs from a model. Crosses threads. */
 export interface ScoringModel {
   readonly dimensions: number;
   readonly revision: string;
@@ -13,10 +13,10 @@ export interface ScoringModel {
   readonly calibration: Calibration;
 }
 
-/** However alike impostors of a quality were when the calibration was fitted: a smaller rate is a higher threshold. */
+/** Lower limit of the impostors' spread, so that a smaller rate always gives a higher threshold. */
 const leastSpread = 0.05;
 
-/** A unit vector of the model's length, or an error: a score is never made of anything else. */
+/** Checks that this is a unit vector of the model's length: nothing else is ever scored. */
 export function checkEmbedding(embedding: Float32Array, dimensions: number): void {
   if (!(embedding instanceof Float32Array) || embedding.length !== dimensions) {
     throw new EngineError("BAD_EMBEDDING", `expected an embedding of ${dimensions} numbers in a Float32Array`);
@@ -31,7 +31,7 @@ function measured(value: number | null): number {
   return value === null ? Number.NaN : value;
 }
 
-/** The mean of what was measured, weighted by speech; null when nothing was. */
+/** The mean of the measured values, weighted by speech; null if there are none. */
 function weightedMean(voices: readonly Voice[], measure: (voice: Voice) => number | null): number | null {
   let sum = 0;
   let weight = 0;
@@ -48,7 +48,7 @@ export class Scoring {
   readonly #kernels: Kernels;
   readonly #model: ScoringModel;
 
-  /** Reserves its slots: the kernels must not be sealed yet. */
+  /** Reserves its slots. The kernels must not be sealed yet. */
   constructor(kernels: Kernels, model: ScoringModel) {
     const { run } = kernels;
     const { dimensions, voiceClass, calibration } = model;
@@ -100,7 +100,7 @@ export class Scoring {
     this.#kernels.writeFloats(run.scoringWeights(), weights);
   }
 
-  /** The order of the segments changes neither the template nor what is said of each segment. */
+  /** The order of the segments changes neither the template nor the results per segment. */
   train(segments: readonly Voice[]): TrainedVoice {
     const { run } = this.#kernels;
     const { dimensions, revision, calibration } = this.#model;
@@ -128,7 +128,7 @@ export class Scoring {
       const kept = this.#kernels.readIntegers(run.scoringKept(), n);
       const told = segments.map((_, i) => ({ score: scores[i]!, consistent: kept[i] === 1 }));
       if (remaining === 0) return { segments: told, template: null };
-      // The kernel's order, so that these sums do not depend on the caller's either.
+      // In the kernel's order, so that these sums do not depend on the caller's order either.
       const used = Array.from(this.#kernels.readIntegers(run.scoringOrder(), n))
         .filter((i) => kept[i] === 1)
         .map((i) => segments[i]!);
@@ -198,7 +198,7 @@ export class Scoring {
     return ratios.unlike + cosine * (ratios.identical - ratios.unlike);
   }
 
-  /** The voice of a recording: mean of its windows by their speech, class, and whether they are one person's. */
+  /** The voice of a recording: speech-weighted mean of its windows, voice class, and whether the windows are of one person. */
   summarize(windows: readonly VoiceWindow[]): {
     embedding: Float32Array | null;
     voiceClass: number | null;
@@ -216,7 +216,7 @@ export class Scoring {
         this.#writeWindows(part);
         run.addRowsToMean(part.length);
       }
-      // Windows that cancel each other out leave no voice.
+      // Windows that cancel each other out give no voice.
       if (run.finishMean() === 0) return { embedding: null, voiceClass: null, speakers };
       const embedding = this.#kernels.readFloats(run.scoringMean(), dimensions);
       return { embedding, voiceClass: voiceClass ? run.voiceClass() : null, speakers };
@@ -225,7 +225,7 @@ export class Scoring {
     }
   }
 
-  /** For each window 0 or 1: two groups whose voices are as unlike as can be. At most as many windows as the kernels have rows. */
+  /** 0 or 1 for each window: two groups whose voices differ most. The number of windows is limited to the rows of the kernels. */
   partVoices(windows: readonly VoiceWindow[]): Int32Array {
     const { run } = this.#kernels;
     if (windows.length < 2) return new Int32Array(windows.length);
@@ -240,7 +240,7 @@ export class Scoring {
     }
   }
 
-  /** Whether two groups of windows are two people's, by the same likeness as the windows of one recording. */
+  /** Whether two groups of windows are two people, by the same similarity as the windows of one recording. */
   areTwoVoices(one: Float32Array, other: Float32Array): boolean {
     const { run } = this.#kernels;
     try {
@@ -264,7 +264,7 @@ export class Scoring {
   #speakers(windows: readonly VoiceWindow[]): number {
     const { run } = this.#kernels;
     const { cosine, seconds } = this.#model.calibration.speakers;
-    // Of a very long recording every so many windows are looked at: whoever speaks a tenth of it is among them.
+    // In a very long recording only every nth window is compared: anybody who speaks a tenth of it is still found.
     const step = Math.ceil(windows.length / run.scoringMostRows());
     const looked = windows.filter((_, i) => i % step === 0);
     if (looked.length < 2) return 1;

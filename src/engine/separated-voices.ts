@@ -1,7 +1,7 @@
 /**
- * Two people in one channel, told apart by voice. Speech is cut into pieces of half a second; three neighbours together say whose they are.
- * Two groups of such windows are found, every piece goes to the group of most windows that it is in, and what is one person's is embedded again
- * in windows as long as any other recording's, so that scores mean the same.
+ * Separates two people in one channel by voice. Speech is cut into pieces of half a second; three neighbors form a window that tells whose they are.
+ * The windows are split into two groups, and every piece joins the group of most windows that contain it. Each person's speech is then embedded again
+ * in windows of the usual length, so that scores mean the same as for other recordings.
  */
 import type { Measures, VoiceAnalysis, VoiceWindow } from "./port.js";
 import type { WindowFeatures } from "./stream-kernel.js";
@@ -17,23 +17,23 @@ import {
   type WindowVoices,
 } from "./window-voices.js";
 
-/** Turns are told apart this finely. */
+/** Resolution at which turns are separated. */
 export const pieceFrames = 50;
-/** A voice is not known by half a second. */
+/** Half a second is too short to identify a voice. */
 const windowPieces = 3;
-/** The features of all pieces are kept, and the kernels part so many windows at most. */
+/** Limit: the features of all pieces are kept, and the kernels can split only this many windows. */
 export const mostSeparatedSeconds = 120;
 
 export class SeparatedVoices implements WindowVoices {
   readonly #pieces: WindowFeatures[] = [];
   readonly #windows: EmbeddedWindows;
-  /** What was embedded again, by the pieces in it: looks that follow find most of it unchanged. */
+  /** Embeddings by the pieces they contain: later analyses find most of them unchanged. */
   readonly #again = new Map<string, Promise<VoiceWindow>>();
 
   constructor(
     private readonly threads: Threads,
     private readonly summaries: Summaries,
-    /** Of a window of one person's speech. */
+    /** A window of one person's speech. */
     private readonly longestFrames: number,
   ) {
     this.#windows = new EmbeddedWindows(threads);
@@ -45,7 +45,7 @@ export class SeparatedVoices implements WindowVoices {
     await this.#windows.add(joined(this.#pieces.slice(-windowPieces)), signal, pause);
   }
 
-  /** The beginning of the next piece is left out: it is nobody's yet. */
+  /** The unfinished piece is left out: it is not assigned to anybody yet. */
   async conclude(stream: HeardStream, signal: AbortSignal): Promise<Conclusion> {
     const values = [stream.state, stream.format] as const;
     const { state, measures } = await this.threads.call("peek", [...values], stateBuffers(stream), signal);
@@ -74,7 +74,7 @@ export class SeparatedVoices implements WindowVoices {
     this.#again.clear();
   }
 
-  /** `null` where these pieces are too few to know a voice by. */
+  /** `null` if these pieces are too few for a voice. */
   async #voice(channel: Measures, pieces: readonly number[], signal: AbortSignal): Promise<VoiceAnalysis | null> {
     if (pieces.length < windowPieces) return null;
     const most = Math.floor(this.longestFrames / pieceFrames);
@@ -103,7 +103,7 @@ export class SeparatedVoices implements WindowVoices {
 
 const isHeard = (voice: VoiceAnalysis | null): voice is VoiceAnalysis => voice !== null;
 
-/** Of the group that most of a piece's windows are in; of the window around it where they are even. */
+/** The group of most windows that contain a piece; of the window centered on it if they are tied. */
 function ownersOf(groups: Int32Array, pieces: number): number[] {
   return Array.from({ length: pieces }, (_, piece) => {
     const first = Math.max(0, piece - windowPieces + 1);

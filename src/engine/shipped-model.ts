@@ -1,8 +1,8 @@
 /**
- * The model that ships, by its file in `models/`. Programs, build, benchmarks and tests take the name from here. Inside the package it
- * is always `vivavoce.vvm`, beside the browser bundle, so that no address changes with the model.
+ * File name in `models/` of the model that ships. Programs, build, benchmarks and tests take it from here. Inside the package the file
+ * is always `vivavoce.vvm`, beside the browser bundle, so that its address does not change with the model.
  */
 export const shippedModel = "vivavoce-2.vvm";
 
-/** The larger and more accurate one: the box's package carries it, browsers and the library's do not. */
+/** The larger, more accurate model: part of the box's package, but not of the library's or the browser's. */
 export const accurateModel = "vivavoce-2-accurate.vvm";

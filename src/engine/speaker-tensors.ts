@@ -1,10 +1,10 @@
-/** The tensors of each speaker network in the order in which the kernels take them; each weights.ts of assembly/speaker walks the same layers. */
+/** The tensors of each speaker network in the order that the kernels expect; each weights.ts of assembly/speaker walks the same layers. */
 import { convolution, type Dtype, dense, type TensorSpec, vector } from "./tensor-spec.js";
 
-/** Those whose tensors follow from their name. */
+/** Architectures whose name determines their tensors. */
 export const FIXED_ARCHITECTURES = ["campplus-1", "resnet34-1"] as const;
 export type FixedArchitecture = (typeof FIXED_ARCHITECTURES)[number];
-/** In the kernels' order (assembly/speaker/abi.ts). The layers of the last are described in the model file (tdnn-layers.ts). */
+/** In the kernels' order (assembly/speaker/abi.ts). For the last, the model file describes the layers (tdnn-layers.ts). */
 export const SPEAKER_ARCHITECTURES = [...FIXED_ARCHITECTURES, "tdnn-1"] as const;
 export type SpeakerArchitecture = (typeof SPEAKER_ARCHITECTURES)[number];
 
@@ -25,7 +25,7 @@ function norm(name: string, channels: number): TensorSpec[] {
   ];
 }
 
-/** Two 3 × 3 convolutions, and one of 1 × 1 where the input cannot be added as it is. */
+/** Two 3 × 3 convolutions, and a 1 × 1 convolution where the input cannot be added unchanged. */
 function residualBlock(name: string, dtype: Dtype, inputs: number, channels: number, shortcut: boolean): TensorSpec[] {
   return [
     ...convolution(`${name}.conv1`, dtype, channels, 3, 3 * inputs),

@@ -1,15 +1,15 @@
-/** Reads recordings with the streaming kernel (assembly/dsp/stream.ts): measures, and the features of windows of net speech. */
+/** Processes recordings with the streaming kernel (assembly/dsp/stream.ts): measures, and the features of windows of net speech. */
 import { EngineError } from "./engine-error.js";
 import { BAD_WINDOW, DETAIL_ROWS, HAMMING_ROWS, LIMIT_REACHED, MEL_ROWS, WINDOW_FULL } from "./gen/kernel-exports.js";
 import type { Kernels } from "./kernels.js";
 import type { Measures } from "./port.js";
 
-/** A stream put aside: its samples so far as the kernel needs them, and no more. Fits only the kernels that wrote it. */
+/** The saved state of a stream: only what the kernel needs. Valid only for the kernels that wrote it. */
 export type StreamState = Uint8Array<ArrayBuffer>;
 
-/** One window of net speech, as the network takes it. */
+/** One window of net speech, as the network expects it. */
 export interface WindowFeatures {
-  /** [frames][bins], the bins those of the stream's rows. */
+  /** [frames][bins]; the bins depend on the stream's rows. */
   readonly features: Float32Array<ArrayBuffer>;
   readonly speechSeconds: number;
   readonly startSeconds: number;
@@ -18,36 +18,36 @@ export interface WindowFeatures {
 
 export interface StreamStep {
   readonly state: StreamState;
-  /** Those that became full. */
+  /** Windows that became full. */
   readonly windows: readonly WindowFeatures[];
   readonly netSpeechSeconds: number;
-  /** The samples behind the place where so much net speech as asked for was reached; `null` when all were read. */
+  /** The samples after the point where the requested net speech was reached; `null` when all were read. */
   readonly rest: Float32Array<ArrayBuffer> | null;
   /** The limit of net speech is reached: nothing more is read. */
   readonly ended: boolean;
 }
 
 export interface StreamPeek {
-  /** As it was: it is handed over and comes back. */
+  /** The unchanged state, handed back to the caller. */
   readonly state: StreamState | null;
   readonly measures: Measures;
-  /** The window that is not full; `null` where it has too little speech. */
+  /** The unfinished window; `null` if it has too little speech. */
   readonly tail: WindowFeatures | null;
 }
 
-/** What a frame of a window consists of: 80 bins of log-mel, the finer picture of assembly/dsp/detail.ts, or log-mel under a Hamming window. */
+/** Features of a frame: 80 bins of log-mel, the finer spectrum of assembly/dsp/detail.ts, or log-mel with a Hamming window. */
 export type FrameRows = "mel" | "detail" | "hamming";
 
-/** What a stream is begun with. */
+/** What a stream starts with. */
 export interface StreamFormat {
   readonly rateHz: number;
   /** 0: no limit. */
   readonly mostSpeechSeconds: number;
-  /** Frames of a window; the speaker network's by default. */
+  /** Frames per window; by default those of the speaker network. */
   readonly windowFrames?: number;
-  /** The speaker network's by default. */
+  /** By default those of the speaker network. */
   readonly rows?: FrameRows;
-  /** How much less than usual a frame may sound like speech to be heard; 0 by default. */
+  /** By how much the voice-activity threshold is lowered; 0 by default. */
   readonly lowered?: number;
 }
 
@@ -60,7 +60,7 @@ const rowsOfKernels: Readonly<Record<FrameRows, number>> = {
 /** Frames are 10 ms apart. */
 const framesPerSecond = 100;
 
-/** So much longer than the others the last window may be: the end of a recording adds frames to it (assembly/dsp/stream.ts). */
+/** How much longer than the others the last window may be: the end of a recording adds frames to it (assembly/dsp/stream.ts). */
 export const windowSlackFrames = 64;
 
 export class StreamKernel {
@@ -68,14 +68,14 @@ export class StreamKernel {
   readonly #windowFrames: number;
   readonly #rows: FrameRows;
 
-  /** What the speaker network hears. */
+  /** The features that the speaker network takes. */
   constructor(kernels: Kernels, windowFrames: number, rows: FrameRows) {
     this.#kernels = kernels;
     this.#windowFrames = windowFrames;
     this.#rows = rows;
   }
 
-  /** Goes on with `state`, which is written over, or begins. Stops where `untilSpeechSeconds` of net speech are reached, the same place in any chunking. */
+  /** Continues from `state` (overwritten), or starts new. Stops where net speech reaches `untilSpeechSeconds`: the same place in any chunking. */
   hear(
     state: StreamState | null,
     format: StreamFormat,
@@ -114,7 +114,7 @@ export class StreamKernel {
     }
   }
 
-  /** What would be said if the recording ended here. */
+  /** The result if the recording ended here. */
   peek(state: StreamState | null, format: StreamFormat): StreamPeek {
     const { run } = this.#kernels;
     try {
@@ -182,7 +182,7 @@ function checkSamples(samples: Float32Array): void {
   if (!(samples instanceof Float32Array))
     throw new EngineError("BAD_SAMPLES", "samples must be a Float32Array with values from -1 to 1");
   for (let i = 0; i < samples.length; i++) {
-    // 0 for every number, NaN for what is none.
+    // 0 for every finite number, otherwise NaN.
     if (samples[i]! * 0 !== 0)
       throw new EngineError("BAD_SAMPLES", `sample ${i} is ${samples[i]}, not a finite number`);
   }

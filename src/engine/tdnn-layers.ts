@@ -1,7 +1,7 @@
 /**
- * Networks over time whose layers the model file describes (`tdnn-1`): ECAPA-TDNN, TitaNet and their kin, of any width. A line is a run of
- * frames of so many channels; line 0 holds the features. Each layer reads channels of one line, or of two, and writes channels of another.
- * What is described is checked here, once: the kernels (assembly/speaker/tdnn) trust the program that is made of it.
+ * Time-delay networks whose layers are in the model file (`tdnn-1`): ECAPA-TDNN, TitaNet and similar, of any width. A line is a sequence of
+ * frames with a number of channels; line 0 holds the features. Each layer reads channels of one or two lines and writes channels of another.
+ * The description is checked here, once: the kernels (assembly/speaker/tdnn) trust the program made from it.
  */
 import { ModelFileError } from "./model-file-error.js";
 import { convolution, dense, type TensorSpec, vector } from "./tensor-spec.js";
@@ -19,15 +19,15 @@ interface Convolved {
   readonly inputs: number;
   readonly taps: number;
   readonly dilation: number;
-  /** What stands before the first frame and behind the last: zeros, or the frames mirrored. */
+  /** Padding before the first frame and after the last: zeros, or the frames mirrored. */
   readonly mirrored: boolean;
 }
 
 export type TdnnLayer =
   | (Convolved & { readonly kind: "convolution"; readonly outputs: number; readonly words: boolean })
-  /** Channel by channel. */
+  /** Per channel. */
   | (Convolved & { readonly kind: "depthwise" })
-  /** Without a second a copy. */
+  /** Without a second input it copies. */
   | {
       readonly kind: "add";
       readonly name: string;
@@ -36,7 +36,7 @@ export type TdnnLayer =
       readonly to: Place;
       readonly inputs: number;
     }
-  /** Squeeze and excitation; then `second` is added, and the sum rectified, where the layer says so. */
+  /** Squeeze and excitation; then adds `second` and applies ReLU to the sum, if the layer says so. */
   | {
       readonly kind: "gate";
       readonly name: string;
@@ -47,7 +47,7 @@ export type TdnnLayer =
       readonly hidden: number;
       readonly rectified: boolean;
     }
-  /** Attentive statistics, `context`: with mean and deviation over all frames. */
+  /** Attentive statistics; with `context`, the mean and deviation over all frames are inputs too. */
   | {
       readonly kind: "attention";
       readonly name: string;
@@ -56,14 +56,14 @@ export type TdnnLayer =
       readonly hidden: number;
       readonly context: boolean;
     }
-  /** To the embedding. */
+  /** Maps the statistics to the embedding. */
   | { readonly kind: "map"; readonly name: string; readonly inputs: number };
 
 export interface TdnnNetwork {
   /** Channels of each line. */
   readonly lines: readonly number[];
   readonly layers: readonly TdnnLayer[];
-  /** Every bin of the features is divided by its deviation over the window. */
+  /** Divide every bin of the features by its deviation over the window. */
   readonly standardized: boolean;
 }
 
@@ -81,8 +81,8 @@ const kinds = ["convolution", "depthwise", "add", "gate", "attention", "map"] as
 const flags = { mirrored: 1, words: 2, rectified: 4, context: 8, second: 16 } as const;
 
 /**
- * Tensors in the order in which the kernels take them; assembly/speaker/tdnn/weights.ts walks the same layers. Gates and attention decide for
- * a whole window: their weights are words, which are few.
+ * Tensors in the order that the kernels expect; assembly/speaker/tdnn/weights.ts walks the same layers. Gates and attention decide for
+ * a whole window, so their weights are 16-bit words; there are few of them.
  */
 export function tdnnTensors({ layers }: TdnnNetwork): TensorSpec[] {
   return layers.flatMap(tensorsOf);
@@ -132,7 +132,7 @@ const sum = (name: string, channels: number, second: Place | null): TensorSpec[]
 const borderOf = (layer: TdnnLayer): number =>
   layer.kind === "convolution" || layer.kind === "depthwise" ? (layer.dilation * (layer.taps - 1)) / 2 : 0;
 
-/** What the kernels run: 12 words for each layer. */
+/** The program for the kernels: 12 words per layer. */
 export function tdnnProgram({ lines, layers, standardized }: TdnnNetwork): Int32Array {
   const border = Math.max(...layers.map(borderOf));
   const nowhere: Place = { line: 0, channel: 0 };
@@ -160,7 +160,7 @@ export function tdnnProgram({ lines, layers, standardized }: TdnnNetwork): Int32
   return Int32Array.from([lines.length, layers.length, border, standardized ? 1 : 0, ...lines, ...steps]);
 }
 
-/** Refuses what the kernels cannot run: the description of a model file. */
+/** Checks the description in a model file: refuses what the kernels cannot run. */
 export function tdnnNetworkOf({ lines, layers, standardized }: Readonly<Record<string, unknown>>): TdnnNetwork {
   const channels = list(lines, "lines", mostLines).map((one) => multipleOfEight(one, "a line"));
   if (channels[0] !== bins) throw refused(`line 0 has ${channels[0]} channels, ${bins} bins of features expected`);

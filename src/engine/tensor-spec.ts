@@ -1,4 +1,4 @@
-/** What a tensor of a model file is, and those of the layers that all networks have. */
+/** Name, type and shape of a tensor in a model file, and the tensors of layers that all networks share. */
 
 export type Dtype = "i8" | "i16" | "f32";
 
@@ -10,7 +10,7 @@ export interface TensorSpec {
 
 export const vector = (name: string, length: number): TensorSpec => ({ name, dtype: "f32", shape: [length] });
 
-/** Weights [outputs][taps][elements of a tap], then what turns sums into activations. */
+/** Weights [outputs][taps][elements per tap], then the gain and bias that turn sums into activations. */
 export function convolution(name: string, dtype: Dtype, outputs: number, taps: number, run: number): TensorSpec[] {
   return [
     { name: `${name}.weight`, dtype, shape: [outputs, taps, run] },

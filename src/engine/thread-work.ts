@@ -1,4 +1,4 @@
-/** Everything that one thread can do: an instance of the kernels with the model in it. Synchronous, one call at a time. */
+/** Everything that one thread can do: an instance of the kernels with a loaded model. Synchronous, one call at a time. */
 import { type AttackModel, AttackNetworks } from "./attack-network.js";
 import { Kernels } from "./kernels.js";
 import { Network, type SpeakerModel } from "./network.js";
@@ -12,7 +12,7 @@ import {
   type StreamStep,
 } from "./stream-kernel.js";
 
-/** What a thread needs of a model. Crosses threads. */
+/** What a thread needs from a model. Crosses threads. */
 export interface ThreadModel {
   readonly scoring: ScoringModel;
   readonly speaker: SpeakerModel;
@@ -20,13 +20,13 @@ export interface ThreadModel {
   readonly attacks: readonly AttackModel[];
 }
 
-/** What would be said if the recording ended here, and the voice of what is not in a full window. */
+/** The result if the recording ended here, and the embedding of the unfinished window. */
 export interface VoicePeek extends Omit<StreamPeek, "tail"> {
-  /** `null` where it has too little speech. */
+  /** `null` if it has too little speech. */
   readonly tail: VoiceWindow | null;
 }
 
-/** What the windows of a recording say together. */
+/** Summary of the windows of a recording. */
 export interface VoiceSummary {
   readonly embedding: Float32Array | null;
   readonly voiceClass: number | null;
@@ -63,7 +63,7 @@ export class ThreadWork {
     return this.#streams.peek(state, format);
   }
 
-  /** As `peek`, with the voice of the window that is not full: one piece of work, one wait in the queue. */
+  /** Like `peek`, with the embedding of the unfinished window: one piece of work, one wait in the queue. */
   peekVoice(state: StreamState | null, format: StreamFormat): VoicePeek {
     const { tail, ...seen } = this.#streams.peek(state, format);
     if (tail === null) return { ...seen, tail };

@@ -1,4 +1,4 @@
-/** Where work is done: in this thread, or spread over workers. */
+/** Where work runs: in this thread, or on several workers. */
 import type { ThreadWork } from "./thread-work.js";
 
 export type Operation =
@@ -15,13 +15,13 @@ export type Operation =
   | "memoryBytes";
 
 export interface Threads {
-  /** How many pieces of work can go on at once. */
+  /** How many pieces of work can run at once. */
   readonly parallel: number;
-  /** Why no work can be done at present; absent or `null` while it can. */
+  /** Why no work can run at present; absent or `null` if there is no fault. */
   readonly fault?: string | null;
-  /** Takes a place among the calls under way, or throws QUEUE_FULL. Give it back by calling what it returns. */
+  /** Reserves a place among the running calls, or throws QUEUE_FULL. The returned function releases it. */
   admit(): () => void;
-  /** `transfer` lists the buffers among `values` that are moved: they are empty afterwards. */
+  /** `transfer` lists the buffers among `values` to be moved: they are empty afterwards. */
   call<Name extends Operation>(
     name: Name,
     values: Parameters<ThreadWork[Name]>,

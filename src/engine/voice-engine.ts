@@ -27,14 +27,14 @@ import { Scoring } from "./scoring.js";
 import type { ThreadModel } from "./thread-work.js";
 import type { Threads } from "./threads.js";
 
-/** So few are compared in less time than it takes to ask another thread. */
+/** Comparing this few takes less time than asking another thread. */
 const fewTemplates = 64;
 const fewWindows = 16;
 
-/** No attack is found below a ratio of e. */
+/** No attack is reported below a likelihood ratio of e. */
 const leastAttackThreshold = 1;
 
-/** The engine over any threads. What answers at once (thresholds, galleries) is done here, the rest there. */
+/** The engine on any kind of threads. Fast operations (thresholds, galleries) run here, the others on the threads. */
 export class VoiceEngine implements Engine {
   readonly model: ModelInfo;
   readonly #module: WebAssembly.Module;
@@ -79,7 +79,7 @@ export class VoiceEngine implements Engine {
   async score(templates: readonly Template[], probe: Voice, options: CallOptions = {}): Promise<Score[]> {
     return inCall(this.#threads, options, async (signal) => {
       if (templates.length <= fewTemplates) return this.#scoring.scores(templates, probe);
-      // What a print has grown from is not compared, and need not cross threads.
+      // The parts of an adapted print are not compared, so they need not cross threads.
       const compared = templates.map(({ grown: _, ...template }) => template);
       return this.#threads.call("scores", [compared, probe], [], signal);
     });
@@ -113,7 +113,7 @@ export class VoiceEngine implements Engine {
 
   attackThreshold(kind: AttackKind, falseAlarmRate: number): number {
     const { location, scale } = this.#attackModel(kind).genuine;
-    // However low genuine speech stays where it was measured: a source unlike those reaches higher (training/spoof/LOG.md 16).
+    // A lower limit: sources unlike those measured reach higher ratios with genuine speech (training/spoof/LOG.md 16).
     return Math.max(leastAttackThreshold, location - scale * Math.log(falseAlarmRate));
   }
 

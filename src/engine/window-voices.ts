@@ -1,10 +1,10 @@
-/** What the windows of a stream say together: the voice of one recording. */
+/** Turns the windows of a stream into the voice of a recording. */
 import type { Measures, VoiceAnalysis, VoiceWindow } from "./port.js";
 import type { StreamFormat, StreamState, WindowFeatures } from "./stream-kernel.js";
 import type { VoiceSummary } from "./thread-work.js";
 import type { Threads } from "./threads.js";
 
-/** A stream as it stands. The state is moved to the thread that looks at it, and comes back. */
+/** The current state of a stream. It is moved to the thread that analyzes it, and comes back. */
 export interface HeardStream {
   readonly state: StreamState | null;
   readonly format: StreamFormat;
@@ -12,31 +12,31 @@ export interface HeardStream {
 
 export const stateBuffers = ({ state }: HeardStream): ArrayBuffer[] => (state ? [state.buffer] : []);
 
-/** Who says what the windows of a recording are together. */
+/** Summarizes the windows of a recording. */
 export interface Summaries {
   readonly revision: string;
   summarize(windows: readonly VoiceWindow[], signal: AbortSignal): Promise<VoiceSummary>;
 }
 
-/** What was heard so far comes to, and the state of the stream that goes on. */
+/** The analysis so far, and the state of the stream, which continues. */
 export interface Conclusion {
   readonly state: StreamState | null;
   readonly analysis: VoiceAnalysis;
 }
 
-/** What becomes of a stream's windows. */
+/** Handles a stream's windows. */
 export interface WindowVoices {
-  /** Waits until few enough are under way: features of hours of speech must not pile up. */
+  /** Waits while too many are in progress: the features of hours of speech must not pile up. */
   add(window: WindowFeatures, signal: AbortSignal, pause: () => Promise<void>): Promise<void>;
-  /** Of all windows so far and of the beginning of the next. */
+  /** The analysis of all windows so far and of the unfinished one. */
   conclude(stream: HeardStream, signal: AbortSignal): Promise<Conclusion>;
   clear(): void;
 }
 
-/** Windows on their way to embeddings, on all threads, in order. */
+/** Windows being embedded, on all threads, in order. */
 export class EmbeddedWindows {
   readonly #windows: Promise<VoiceWindow>[] = [];
-  /** How many of the first windows are known to be done. */
+  /** How many of the first windows are finished. */
   #embedded = 0;
 
   constructor(private readonly threads: Threads) {}
@@ -67,7 +67,7 @@ export function embedWindow(
 ): Promise<VoiceWindow> {
   const embedding = threads.call("embed", [features], [features.buffer], signal);
   const embedded = embedding.then((values) => ({ embedding: values, ...window }));
-  // Waiters get the error; there may be none yet.
+  // The error goes to those who wait; there may be none yet.
   embedded.catch(() => {});
   return embedded;
 }
@@ -109,7 +109,7 @@ export async function voiceAnalysis(
   const summary = await summaries.summarize(windows, signal);
   return {
     measures,
-    // Copies: what the caller does with them must not change what the stream goes on with.
+    // Copies, so that the caller cannot change what the stream continues with.
     windows: windows.map((window) => ({ ...window, embedding: window.embedding.slice() })),
     ...summary,
     revision: summaries.revision,

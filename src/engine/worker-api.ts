@@ -3,7 +3,7 @@ import type { Outcome } from "./outcome.js";
 import type { ThreadModel } from "./thread-work.js";
 import type { Operation } from "./threads.js";
 
-/** The first message to a worker. `port` is the worker's end of a channel that nobody else holds. */
+/** The first message to a worker. `port` is the worker's end of a private channel. */
 export interface WorkerSetup {
   readonly port: MessagePort;
   readonly module: WebAssembly.Module;
@@ -16,10 +16,10 @@ export interface WorkerApi {
   call(name: Operation, values: readonly unknown[]): Outcome<unknown>;
 }
 
-/** Origin of messages on a port of our own; by default Comlink accepts any origin. */
+/** Origin of messages on our own port; by default Comlink accepts any origin. */
 export const portOrigin = "";
 
-/** Every buffer in a result, so that it is moved and not copied. */
+/** All buffers in a result, so that they are moved instead of copied. */
 export function buffersIn(value: unknown, found: Set<ArrayBuffer> = new Set()): Set<ArrayBuffer> {
   if (value instanceof ArrayBuffer) found.add(value);
   else if (ArrayBuffer.isView(value)) {

@@ -5,7 +5,7 @@ import { firstMessage } from "./platform.js";
 import { ThreadWork } from "./thread-work.js";
 import { buffersIn, portOrigin, type WorkerApi, type WorkerSetup } from "./worker-api.js";
 
-// Not awaited at the top of the module: bundlers make a classic script of a worker, which cannot.
+// Not awaited at the top level of the module: bundlers turn a worker into a classic script, which cannot do that.
 void firstMessage().then((message) => {
   const { port, module, model } = message as WorkerSetup;
   const loaded = outcomeOf(() => new ThreadWork(module, model));
@@ -20,8 +20,8 @@ void firstMessage().then((message) => {
         (work[name] as (...values: readonly unknown[]) => unknown).apply(work, [...values]),
       );
       const moved = buffersIn(outcome);
-      // What came is a copy of this thread's own. An idle thread collects no garbage: voices would lie there for as long, and those of a
-      // thousand calls take up a hundred megabytes before a busy one does. What is moved to a closed port is freed at once.
+      // The input is this thread's own copy. An idle thread collects no garbage, so voice data would stay there as long, and that of a
+      // thousand calls takes a hundred megabytes before a busy thread collects it. What is moved to a closed port is freed at once.
       const left = [...buffersIn(values)].filter((buffer) => !moved.has(buffer));
       for (const buffer of left) new Uint8Array(buffer).fill(0);
       nowhere.postMessage(null, left);

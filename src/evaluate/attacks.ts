@@ -1,27 +1,27 @@
-/** How high an operator's own genuine calls reach in the attack checks: what keeps the false-alarm rate on their lines. */
+/** Upper tail of an operator's own genuine calls in the attack checks: keeps the false-alarm rate on their lines. */
 import { readFile } from "node:fs/promises";
 import type { AttackKind, Engine } from "../engine/port.js";
 import { attackHalfWidth } from "../voiceprint/decision.js";
 import { type EvaluationParts, inParallel, mono } from "./evaluate.js";
 
-/** A ratio, less what its reliability leaves open, exceeds location + scale · x at a rate of exp(-x). */
+/** A ratio, less the margin for low reliability, exceeds location + scale · x at a rate of exp(-x). */
 export interface FittedAttack {
-  /** SHA-256 (hex) of the attack network that was listened to. */
+  /** SHA-256 (hex) of the attack network that scored the recordings. */
   readonly revision: string;
   readonly location: number;
   readonly scale: number;
   /** Recordings with speech. */
   readonly recordings: number;
-  /** 0..1: how far it went from the model's own towards what these recordings alone would give. */
+  /** 0..1: how far the fit moved from the model's own values towards those of these recordings alone. */
   readonly weight: number;
 }
 
-/** The tail is read off the tenth that reaches highest, as for the model's own (training/spoof/rates.py). */
+/** The tail is fitted to the highest tenth, as for the model's own (training/spoof/rates.py). */
 const top = 0.1;
 const leastRecordings = 20;
-/** Recordings at which one's own weigh as much as the model's. */
+/** Number of recordings at which they weigh as much as the model's own values. */
 const evenRecordings = 100;
-/** Few recordings may end alike by chance. */
+/** Lower limit, because a few recordings may be alike by chance. */
 const leastScale = 0.25;
 
 export interface GenuineReach {
@@ -35,7 +35,7 @@ export interface HearingOptions {
   readonly onProgress?: (done: number) => void;
 }
 
-/** What every recording reaches in a check; files that cannot be read or hold no speech are passed over. */
+/** The ratio of every recording in a check; unreadable files and files without speech are skipped. */
 export async function genuineReach(
   files: readonly string[],
   kind: AttackKind,
@@ -65,14 +65,14 @@ export async function genuineReach(
   return { revision, reach };
 }
 
-/** The model's own location and scale, by rates so low that no threshold is the least. */
+/** The model's own location and scale, from rates so low that the lower limit of thresholds does not apply. */
 function ratiosOf(kind: AttackKind, engine: Pick<Engine, "attackThreshold">) {
   const [low, lower] = [1e-9, 1e-10] as const;
   const scale = (engine.attackThreshold(kind, lower) - engine.attackThreshold(kind, low)) / Math.LN10;
   return { location: engine.attackThreshold(kind, low) + scale * Math.log(low), scale };
 }
 
-/** `null` where the recordings are too few to say anything. */
+/** `null` if there are too few recordings. */
 export function fitAttack(
   { revision, reach }: GenuineReach,
   kind: AttackKind,

@@ -5,14 +5,14 @@ export interface Interval {
   readonly high: number;
 }
 
-/** Whose voices meet in each trial (in the order of the input, not sorted). */
+/** The speakers of each trial (in input order, not sorted). */
 export interface TrialSpeakers {
   readonly enrolled: ArrayLike<number>;
   readonly tested: ArrayLike<number>;
   readonly count: number;
 }
 
-/** A small generator with a seed, so that an interval can be computed again (mulberry32). */
+/** A small seeded generator (mulberry32), so that intervals are reproducible. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -26,7 +26,7 @@ export function seededRandom(seed: number): () => number {
 
 /**
  * Weights of one resample: speakers are drawn with replacement, and a trial counts as often as its speakers were drawn
- * together. Trials of one speaker hang together, so resampling trials instead would give intervals that are far too narrow.
+ * together. Trials of one speaker are correlated, so resampling trials instead would give intervals that are far too narrow.
  */
 export function resampledWeights(trials: SortedTrials, speakers: TrialSpeakers, random: () => number): Float64Array {
   const drawn = new Float64Array(speakers.count);

@@ -1,13 +1,13 @@
 /**
- * Fits a calibration to an operator's own trials, pulled towards the one it starts from by how few speakers there are. Four numbers are fitted:
- * the ratio's level and slope, and where impostors lie (their 90th percentile) and how far they spread.
+ * Fits a calibration to an operator's own trials; the fewer speakers, the closer it stays to the calibration it starts from. Four numbers are fitted:
+ * level and slope of the ratio, and center (at the 90th percentile) and spread of impostors.
  */
 import type { Term } from "../engine/calibration.js";
 import { probit } from "../voiceprint/probit.js";
 import { cllr, equalErrorRate, sortTrials } from "./metrics.js";
 import type { ScoredTrial } from "./summary.js";
 
-/** Trials that no calibration can be fitted to; the message says why. */
+/** No calibration can be fitted to these trials; the message says why. */
 export class CalibrationRefusal extends Error {
   override readonly name = "CalibrationRefusal";
 }
@@ -22,26 +22,26 @@ export interface FittedCalibration {
   /** Added to the impostors' center; their spread is multiplied. In atanh of the cosine. */
   readonly centerShift: number;
   readonly spreadFactor: number;
-  /** 0..1: how far it went from the calibration it starts from towards what these trials alone would give. */
+  /** 0..1: how far the fit moved from the calibration it starts from towards that of these trials alone. */
   readonly weight: number;
 }
 
 const LEAST_SPEAKERS = 5;
 const LEAST_SAME = 10;
 const LEAST_DIFFERENT = 100;
-/** Speakers at which own trials weigh as much as the calibration it starts from, for the percentile and for the spread: pairs of speakers count. */
+/** Speakers at which own trials weigh as much as the starting calibration, for the percentile and for the spread: pairs of speakers count. */
 const LEVEL_SPEAKERS = 8;
 const SPREAD_SPEAKERS = 20;
-/** How far sets differ in the ratio at which the decision turns and in the logarithm of its slope (training/LOG.md 29). */
+/** How much sets differ in the ratio at the decision point and in the logarithm of the slope (training/LOG.md 29). */
 const RATIO_DEVIATIONS = [1.5, 0.7] as const;
 /** Independent trials that a pair of speakers counts for. */
 const RATIO_TRIALS = 0.4;
-/** Shares that the impostors' percentile and spread are read off at: beyond, few speakers have few trials. */
+/** Quantiles used for the impostors' percentile and spread: beyond them, few speakers give too few trials. */
 const SHARES = [0.9, 0.97] as const;
 const LEAST_SPREAD = 0.03;
-/** Only voices that differ at all. */
+/** Above this equal error rate, the labels are probably wrong. */
 const MOST_EER = 0.35;
-/** Two recordings that are one. */
+/** The same recording twice. */
 const IDENTICAL = 0.9995;
 
 export function fitCalibration(trials: readonly ScoredTrial[]): FittedCalibration {
@@ -110,8 +110,8 @@ function refuseUnfit(
 }
 
 /**
- * Level and slope by logistic regression in which both kinds of trial weigh the same. A normal prior holds the ratio at which the decision turns near 0
- * and the logarithm of the slope near 0, as far as sets differ in them. Gauss-Newton with steps that are halved until they gain: two numbers.
+ * Level and slope by logistic regression, with equal weight for both kinds of trial. A normal prior, as wide as sets differ, keeps the ratio at the
+ * decision point and the logarithm of the slope near 0. Gauss-Newton over two numbers; steps are halved until they improve.
  */
 function ratioOf(trials: readonly ScoredTrial[], same: number, different: number, speakers: number) {
   const prior = RATIO_DEVIATIONS.map((deviation) => 1 / (deviation ** 2 * RATIO_TRIALS * speakers ** 2));
@@ -162,7 +162,7 @@ function ratioOf(trials: readonly ScoredTrial[], same: number, different: number
   return { level: -slope * at[0], slope };
 }
 
-/** The section `calibration` with the fit put in. */
+/** The section `calibration` with the fit applied. */
 export function calibrated(
   section: Readonly<Record<string, unknown>>,
   { level, slope, centerShift, spreadFactor }: FittedCalibration,
@@ -183,7 +183,7 @@ export function calibrated(
   };
 }
 
-/** The trials as they score under the fit. */
+/** The trials, scored with the fit. */
 export const underFit = (
   trials: readonly ScoredTrial[],
   { level, slope, centerShift, spreadFactor }: FittedCalibration,

@@ -6,19 +6,19 @@ export interface ComparedFigure {
   readonly figure: string;
   readonly before: string;
   readonly after: string;
-  /** "better", "worse", or "within the interval" where the one lies in the other's. */
+  /** "better", "worse", or "within the interval" of the earlier figure. */
   readonly change: string;
 }
 
 export interface Comparison {
   readonly rows: readonly ComparedFigure[];
-  /** What keeps the two from being compared without care. */
+  /** Reasons to compare the two with care. */
   readonly note: string | null;
 }
 
 type Answer = Omit<Evaluation, "trials">;
 
-/** Two evaluations, figure by figure: all of them are better when lower. */
+/** Compares two evaluations figure by figure: lower is better for all. */
 export function compareEvaluations(before: Answer, after: Answer): Comparison {
   const figures: [string, (summary: Summary) => Estimate, (estimate: Estimate) => string][] = [
     ["EER", (summary) => summary.equalErrorRate, percent],

@@ -1,6 +1,6 @@
 /**
- * What the benchmarks do to recordings before they are tested. Not published: wavefile, which encodes G.711 and takes a recording down to 8 kHz,
- * is not a dependency of what users install.
+ * Conditions that the benchmarks apply to recordings before testing. Not published: wavefile, which encodes G.711 and resamples to 8 kHz,
+ * is not a dependency of the installed package.
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -17,7 +17,7 @@ import { type Condition, mono } from "./evaluate.js";
 const run = promisify(execFile);
 const TELEPHONE_HZ = 8000;
 
-/** The telephone network's companding, at its rate. */
+/** Companding of the telephone network, at 8 kHz. */
 export const g711 = (law: "alaw" | "mulaw"): Condition => ({
   name: law === "alaw" ? "G.711 A-law" : "G.711 µ-law",
   apply(pcm) {
@@ -34,7 +34,7 @@ export const g711 = (law: "alaw" | "mulaw"): Condition => ({
   },
 });
 
-/** The mobile network's codec, by ffmpeg; `null` where there is none. */
+/** The codec of mobile networks, by ffmpeg; `null` if it is not installed. */
 export async function gsm(): Promise<Condition | null> {
   const codecs = await run("ffmpeg", ["-hide_banner", "-encoders"]).catch(() => ({ stdout: "" }));
   if (!/\blibgsm\b/.test(codecs.stdout)) return null;
@@ -73,7 +73,7 @@ export async function gsm(): Promise<Condition | null> {
   };
 }
 
-/** Pink noise over the whole recording; the same for the same file. */
+/** Pink noise over the whole recording; always the same for the same file. */
 export const noisy = (snrDb: number): Condition => ({
   name: `noise ${snrDb} dB`,
   apply({ samples, rateHz }, file) {
@@ -83,7 +83,7 @@ export const noisy = (snrDb: number): Condition => ({
   },
 });
 
-/** The first seconds alone. */
+/** Only the first seconds. */
 export const cut = (seconds: number): Condition => ({
   name: `cut to ${seconds} s`,
   apply: ({ samples, rateHz }) => ({ samples: samples.slice(0, Math.round(seconds * rateHz)), rateHz }),

@@ -9,15 +9,15 @@ export interface DetPoint {
   readonly fnmr: number;
 }
 
-/** What the plot shows; rates beyond are drawn at its edge. */
+/** Range of the plot; rates beyond it are drawn at the edge. */
 const VISIBLE = [0.00005, 0.6] as const;
 const TICKS = [0.0001, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4];
-/** Points nearer than this on the plot's axes, in normal deviates, are one: half a pixel. */
+/** Points closer than this on the plot's axes (normal deviates) are merged: half a pixel. */
 const APART = 0.005;
 
 const deviate = (rate: number) => probit(Math.min(Math.max(rate, VISIBLE[0]), VISIBLE[1]));
 
-/** The curve of these trials, in as many points as the eye can tell apart. */
+/** The curve of these trials, reduced to the points that can be told apart on the plot. */
 export function detCurve(trials: readonly Pick<ScoredTrial, "llr" | "same">[]): DetPoint[] {
   const sorted = sortTrials(
     trials.map((trial) => trial.llr),

@@ -20,7 +20,7 @@ export interface Pcm {
   readonly rateHz: number;
 }
 
-/** Something done to the tested recordings before they are measured: a codec, noise, a cut. */
+/** A change to the tested recordings before they are measured: a codec, noise, a cut. */
 export interface Condition {
   /** Part of the cache's key: a changed condition needs a changed name. */
   readonly name: string;
@@ -29,14 +29,14 @@ export interface Condition {
 
 export interface EvaluationParts {
   readonly engine: Engine;
-  /** Throws where the bytes are not audio. */
+  /** Throws if the bytes are not audio. */
   readonly decode: (bytes: Uint8Array, path: string) => Recording | Promise<Recording>;
   readonly cache: VoiceCache;
 }
 
 export interface EvaluationOptions {
   readonly condition?: Condition;
-  /** Recordings analyzed at a time. */
+  /** Number of recordings analyzed in parallel. */
   readonly concurrency?: number;
   readonly resamples?: number;
   readonly signal?: AbortSignal;
@@ -57,7 +57,7 @@ export interface UnusableFile {
 export interface Evaluation {
   readonly modelRevision: string;
   readonly calibrationRevision: string;
-  /** What was counted as a session, where the folder has none. */
+  /** What counted as a session, if the folder has no sessions. */
   readonly note: string | null;
   readonly condition: string;
   readonly recordings: number;
@@ -65,13 +65,13 @@ export interface Evaluation {
   readonly summary: Summary | null;
   readonly byNetSpeech: readonly BandSummary[];
   readonly bySnr: readonly BandSummary[];
-  /** Errors on lists, by size: as many as the speakers suffice for. */
+  /** Open-set errors by list size, for all sizes that there are enough speakers for. */
   readonly openSet: readonly OpenSetRow[];
   /** Recordings that gave no embedding (failure to acquire). */
   readonly unusable: readonly UnusableFile[];
   /** Models none of whose recordings agree (failure to enroll). */
   readonly failedModels: number;
-  /** Trials that could not be scored for either reason; they are in no figure. */
+  /** Trials that could not be scored for either reason; no figure includes them. */
   readonly unscoredTrials: number;
 }
 
@@ -90,7 +90,7 @@ export async function evaluate(
   const tested = new Set(set.trials.map((trial) => trial.test));
   const wanted: { file: number; as: "enrolling" | "tested" }[] = [
     ...[...enrolling].map((file) => ({ file, as: "enrolling" as const })),
-    // As recorded, a file that both enrolls and is tested needs one analysis only.
+    // Without a condition, a file that both enrolls and is tested needs only one analysis.
     ...[...tested]
       .filter((file) => condition !== CLEAN || !enrolling.has(file))
       .map((file) => ({ file, as: "tested" as const })),
@@ -118,7 +118,7 @@ export async function evaluate(
 
   const { scored, unscored } = await scoreTrials(set, templates, probes, engine, signal, onProgress);
   const summaryOptions = { resamples: options.resamples ?? 1000, threshold: engine.threshold.bind(engine) };
-  // Bands are for reading trends: fewer resamples are enough.
+  // Bands show trends only: fewer resamples are enough.
   const bandOptions = { ...summaryOptions, resamples: Math.min(summaryOptions.resamples, 200) };
   return {
     modelRevision: engine.model.revision,
@@ -246,7 +246,7 @@ export async function inParallel<T extends object>(
       try {
         for (let item = rest.pop(); item !== undefined; item = rest.pop()) await work(item);
       } catch (error) {
-        rest.length = 0; // one failure ends the others too
+        rest.length = 0; // one failure stops the others too
         throw error;
       }
     }),

@@ -10,7 +10,7 @@ const estimate = z.strictObject({
   interval: z.strictObject({ low: z.number(), high: z.number() }).nullable(),
 });
 
-/** Figures and curve of an evaluation: rates and counts, nothing of a recording or a voice. */
+/** Figures and curve of an evaluation: only rates and counts, no recordings or voices. */
 const schema = z.strictObject({
   /** Milliseconds since 1970. */
   at: z.number().int().min(0),
@@ -31,7 +31,7 @@ const schema = z.strictObject({
 
 export type LastEvaluation = z.infer<typeof schema>;
 
-/** `null` where the trials gave no figures. */
+/** `null` if the trials gave no figures. */
 export function lastEvaluation(name: string, evaluation: Evaluation, at: Date): LastEvaluation | null {
   const { summary, condition, modelRevision, recordings, unscoredTrials } = evaluation;
   if (!summary) return null;
@@ -53,17 +53,17 @@ export function lastEvaluation(name: string, evaluation: Evaluation, at: Date): 
   };
 }
 
-/** In one step: whoever reads sees the one before or this one. */
+/** Replaced atomically: readers see either the previous evaluation or this one. */
 export async function keepLastEvaluation(file: string, evaluation: LastEvaluation): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   const unfinished = `${file}.${process.pid}.new`;
   await writeFile(unfinished, JSON.stringify(evaluation));
-  // A box runs as another user than who evaluates, and rates and counts are nobody's secret.
+  // A box may run as another user, and rates and counts are not secret.
   await chmod(unfinished, 0o644);
   await rename(unfinished, file);
 }
 
-/** `null` when there is none yet; throws when what is there is not an evaluation. */
+/** `null` if there is none yet; throws if the file is not a valid evaluation. */
 export async function readLastEvaluation(file: string): Promise<LastEvaluation | null> {
   let text: string;
   try {

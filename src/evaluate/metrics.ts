@@ -1,5 +1,5 @@
 /**
- * Figures of merit of a set of trials, in the words of ISO/IEC 19795-1 and NIST.
+ * Figures of merit of a set of trials, in the terms of ISO/IEC 19795-1 and NIST.
  * Scores are natural-log likelihood ratios (higher: same person); only Cllr and the actual DCF depend on their scale.
  * A trial may carry a weight, so that a bootstrap resamples without copying.
  */
@@ -9,7 +9,7 @@ export interface SortedTrials {
   readonly scores: Float64Array;
   /** 1: the same person on both sides. */
   readonly same: Uint8Array;
-  /** Where each sorted trial stood in the input. */
+  /** Index of each sorted trial in the input. */
   readonly order: Uint32Array;
 }
 
@@ -28,7 +28,7 @@ export interface DetectionCost {
   readonly falseAlarmCost: number;
 }
 
-/** The operating point of NIST's evaluations for rare targets. */
+/** The operating point of NIST evaluations for rare targets. */
 export const RARE_TARGETS: DetectionCost = { targetPrior: 0.01, missCost: 1, falseAlarmCost: 1 };
 
 export function sortTrials(scores: ArrayLike<number>, same: ArrayLike<number | boolean>): SortedTrials {
@@ -64,7 +64,7 @@ function totals(trials: SortedTrials, weights: Float64Array | null): Totals {
   return { same, different };
 }
 
-/** True when both kinds of trial are present: no rate exists otherwise. */
+/** True if both kinds of trial are present; without both, no rate is defined. */
 export function hasBothKinds(trials: SortedTrials, weights: Float64Array | null = null): boolean {
   const { same, different } = totals(trials, weights);
   return same > 0 && different > 0;
@@ -125,7 +125,7 @@ export function equalErrorRate(trials: SortedTrials, weights: Float64Array | nul
 /** FNMR at the lowest threshold whose FMR is at most `falseMatchRate`. */
 export function fnmrAt(trials: SortedTrials, falseMatchRate: number, weights: Float64Array | null = null): number {
   let rate = Number.NaN;
-  // Rates are sums of weights: the tolerance keeps 1 of 100 from reading as more than 1 %.
+  // Rates are sums of weights: the tolerance keeps 1 of 100 from counting as more than 1 %.
   eachPoint(trials, weights, (_, fmr, fnmr) => {
     if (Number.isNaN(rate) && fmr <= falseMatchRate + 1e-12) rate = fnmr;
   });
@@ -151,7 +151,7 @@ function normalisedCost(cost: DetectionCost, fmr: number, fnmr: number): number 
   return (miss * fnmr + falseAlarm * fmr) / Math.min(miss, falseAlarm);
 }
 
-/** The lowest cost that any threshold reaches, relative to deciding without listening. */
+/** The lowest cost at any threshold, relative to deciding without evidence. */
 export function minimumDetectionCost(
   trials: SortedTrials,
   cost: DetectionCost = RARE_TARGETS,
@@ -169,7 +169,7 @@ export function bayesThreshold(cost: DetectionCost): number {
   return Math.log(((1 - cost.targetPrior) * cost.falseAlarmCost) / (cost.targetPrior * cost.missCost));
 }
 
-/** The cost when the scores are believed to be log-likelihood ratios. */
+/** The cost when the scores are taken as log-likelihood ratios. */
 export function actualDetectionCost(
   trials: SortedTrials,
   cost: DetectionCost = RARE_TARGETS,
@@ -184,7 +184,7 @@ function softplusBits(x: number): number {
   return (Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))) / Math.LN2;
 }
 
-/** Cost of log-likelihood ratio in bits: 0 is perfect, 1 is what "no idea" (llr 0 everywhere) costs. */
+/** Cost of log-likelihood ratio in bits: 0 is perfect, 1 is the cost without information (llr 0 everywhere). */
 export function cllr(trials: SortedTrials, weights: Float64Array | null = null): number {
   const total = totals(trials, weights);
   let same = 0;
@@ -220,7 +220,7 @@ export function monotoneCalibration(trials: SortedTrials, weights: Float64Array 
     }
     if (block.same + block.different === 0) continue;
     blocks.push(block);
-    // A later block must not be less likely "same" than the one before it: cross-multiplied, since either count may be 0.
+    // The share of "same" must not fall from one block to the next. Cross-multiplied, because either count may be 0.
     while (blocks.length > 1) {
       const last = blocks[blocks.length - 1]!;
       const before = blocks[blocks.length - 2]!;
@@ -237,7 +237,7 @@ export function monotoneCalibration(trials: SortedTrials, weights: Float64Array 
   }));
 }
 
-/** Cllr after the best monotone calibration: what is lost to discrimination alone. */
+/** Cllr after the best monotone calibration: the loss due to discrimination alone. */
 export function minimumCllr(trials: SortedTrials, weights: Float64Array | null = null): number {
   const total = totals(trials, weights);
   let same = 0;

@@ -1,6 +1,6 @@
 /**
  * Open-set identification by list size (ISO/IEC 19795-1): calls of people who are not on a list (FPIR: a candidate is returned) and of people who are
- * (FNIR: not returned, or another). Lists are drawn from the other speakers, one enrollment of each.
+ * (FNIR: they are not returned, or somebody else is). Lists are drawn from the other speakers, with one enrollment of each.
  */
 import type { Engine, Expectation } from "../engine/port.js";
 import { rateOfOneComparison } from "../voiceprint/decision.js";
@@ -13,24 +13,24 @@ export interface ScoredCandidate extends Expectation {
   readonly llr: number;
 }
 
-/** A tested recording with what it scored against the enrollments of its speaker, and of others, by speaker. */
+/** A tested recording, with its scores against the enrollments of its speaker and of others, by speaker. */
 export interface Caller {
   readonly own: readonly ScoredCandidate[];
   readonly others: readonly (readonly ScoredCandidate[])[];
-  /** So many of `others`, the first, are on a list before any further one. */
+  /** This many of `others`, from the start, are on a list before any others. */
   readonly neighbours?: number;
 }
 
 export interface OpenSetRow {
   readonly size: number;
   readonly targetRate: number;
-  /** Calls of people on a list, and of people who are not. */
+  /** Calls of people on the list, and of people who are not on it. */
   readonly listedCalls: number;
   readonly unlistedCalls: number;
   /** At the engine's thresholds. */
   readonly fpir: number;
   readonly fnir: number;
-  /** With one threshold chosen on these very calls: at the target, and at the rate that was met. */
+  /** With one threshold, chosen on these very calls: at the target rate, and at the rate actually met. */
   readonly oracleFnir: number;
   readonly oracleFnirAtMet: number;
 }
@@ -49,7 +49,7 @@ export function callersOf(trials: readonly ScoredTrial[]): Caller[] {
   return [...byTest.values()].map(({ own, others }) => ({ own, others: [...others.values()] }));
 }
 
-/** One row for each size and rate that the speakers suffice for. */
+/** One row for each size and rate that there are enough speakers for. */
 export function openSet(
   callers: readonly Caller[],
   threshold: Engine["threshold"],
@@ -62,7 +62,7 @@ export function openSet(
     const random = seededRandom(seed);
     const listed: { own: ScoredCandidate; found: boolean }[] = [];
     const unlisted: ScoredCandidate[] = [];
-    /** The best as the call sees it, who knows the list. */
+    /** The best candidate, with the impostor distribution of the whole list. */
     const onList = (best: ScoredCandidate, others: readonly ScoredCandidate[]): ScoredCandidate => ({
       ...best,
       impostors: impostorsOnList(best, others, size),
@@ -122,6 +122,6 @@ function drawn(
   return found;
 }
 
-/** Those that a decision looks at, best first. */
+/** The candidates that a decision considers, best first. */
 const bestOf = (candidates: readonly ScoredCandidate[]): ScoredCandidate[] =>
   [...candidates].sort((one, other) => other.llr - one.llr).slice(0, 1 + mostRanks);

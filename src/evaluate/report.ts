@@ -7,7 +7,7 @@ import { monotoneCalibration, sortTrials } from "./metrics.js";
 import type { BandSummary, Summary } from "./summary.js";
 import { type Pair, promiseInWords, worstPairs } from "./verdicts.js";
 
-/** One page that stands alone: figures, DET curve, score histograms, calibration. */
+/** One self-contained page: figures, DET curve, score histograms, calibration. */
 export function reportHtml(title: string, evaluations: readonly Evaluation[], at: Date): string {
   const body = evaluations.map((evaluation) => section(evaluation)).join("\n");
   return `<!doctype html>
@@ -82,7 +82,7 @@ function summaryTable(summary: Summary): string {
   return `<div class="wide"><table>${rows.map(([name, value]) => `<tr><td>${escapeHtml(name)}</td>${figureCell(value)}</tr>`).join("")}</table></div>`;
 }
 
-/** A figure and its interval break between the two alone. */
+/** A line may break only between a figure and its interval. */
 function figureCell(text: string): string {
   const parts = text.split(/ (?=\()/).map((part) => `<span class="whole">${escapeHtml(part)}</span>`);
   return `<td>${parts.join(" ")}</td>`;
@@ -187,7 +187,7 @@ function histogram({ trials }: Evaluation): string {
   });
 }
 
-/** What a score says against what the trials say: a calibrated engine lies on the diagonal. */
+/** Ratio given by the engine against ratio found in the trials: a calibrated engine lies on the diagonal. */
 function calibrationPlot({ trials }: Evaluation): string {
   const sorted = sortTrials(
     trials.map((trial) => trial.llr),

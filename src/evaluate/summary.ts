@@ -20,38 +20,38 @@ export interface ScoredTrial extends Expectation {
   readonly same: boolean;
   readonly llr: number;
   readonly raw: number;
-  /** Numbers of the enrollment and of the tested recording. */
+  /** Indices of the enrollment and of the tested recording. */
   readonly model: number;
   readonly test: number;
   readonly enrolledSpeaker: number;
   readonly testedSpeaker: number;
   readonly netSpeechSeconds: number;
   readonly snrDb: number | null;
-  /** The first recording that enrolled, and the tested one. */
+  /** The first enrolled recording, and the tested one. */
   readonly names?: { readonly enrolled: string; readonly tested: string };
 }
 
 export interface Estimate {
   readonly value: number;
-  /** 95 %, over speakers; absent where there are too few speakers to say. */
+  /** 95 %, over speakers; absent if there are too few speakers. */
   readonly interval: Interval | null;
 }
 
 export interface OperatingPoint {
   readonly falseMatchRate: number;
   readonly fnmr: Estimate;
-  /** False when there are fewer different-person trials than one expected false match: the figure is a guess. */
+  /** False if the trials are too few for even one expected false match: the figure is then a guess. */
   readonly resolved: boolean;
 }
 
-/** What happened at thresholds that were promised to give `promisedRate`. */
+/** The result at thresholds that promise `promisedRate`. */
 export interface PromisedPoint {
   readonly promisedRate: number;
-  /** 95 % of the rate met, speakers taken as independent; absent where there are too few to say. */
+  /** 95 % of the rate met, with speakers taken as independent; absent if there are too few. */
   readonly interval: Interval | null;
   /** Whether the rate met is within a factor of two of the promise. */
   readonly verdict: "kept" | "exceeded" | "undercut" | "too few trials";
-  /** The median of the comparisons' own thresholds. */
+  /** The median threshold of the comparisons. */
   readonly threshold: number;
   readonly falseMatchRate: number;
   readonly falseNonMatchRate: number;
@@ -75,13 +75,13 @@ export interface SummaryOptions {
   /** Resamples of the bootstrap; 0 gives no intervals. */
   readonly resamples?: number;
   readonly seed?: number;
-  /** The engine's threshold for a false-accept rate and the quality of a comparison, to see whether it keeps its promise. */
+  /** The engine's threshold for a false-accept rate and the quality of a comparison, to check whether it keeps its promise. */
   readonly threshold?: Engine["threshold"];
 }
 
 export const FALSE_MATCH_RATES = [0.01, 0.001, 0.0001] as const;
 
-/** The figures of these trials; `null` where one of the two kinds of trial is missing. */
+/** The figures of these trials; `null` if one of the two kinds of trial is missing. */
 export function summarize(trials: readonly ScoredTrial[], options: SummaryOptions = {}): Summary | null {
   const { cost = RARE_TARGETS, resamples = 1000, seed = 1 } = options;
   const sorted = sortTrials(
@@ -133,7 +133,7 @@ function promisedPoint(
   seed: number,
 ): PromisedPoint {
   const thresholds = trials.map((trial) => thresholdOf(promisedRate, trial));
-  // Held against its own threshold, a trial's ratio is an excess over 0.
+  // Relative to its own threshold, a trial's ratio becomes an excess over 0.
   const excesses = sortTrials(
     trials.map(({ llr }, i) => llr - thresholds[i]!),
     trials.map(({ same }) => same),
@@ -147,7 +147,7 @@ function promisedPoint(
   return { promisedRate, interval, verdict, threshold, falseMatchRate, falseNonMatchRate };
 }
 
-/** Within a factor of two, or as far as the speakers can tell. */
+/** Kept if within a factor of two, or if the speakers are too few to show otherwise. */
 function verdictOn(
   promised: number,
   met: number,
@@ -178,7 +178,7 @@ function bootstrap(
   resamples: number,
   seed: number,
 ): (Interval | null)[] {
-  // With one or two speakers a resample says nothing about others.
+  // A resample of one or two speakers says nothing about other people.
   if (speakers.count < 3) return figures.map(() => null);
   const random = seededRandom(seed);
   const values: number[][] = figures.map(() => []);
@@ -217,11 +217,11 @@ export const SNR_BANDS: readonly Band[] = [
 export interface BandSummary {
   readonly label: string;
   readonly trials: number;
-  /** `null` where the band holds trials of one kind only. */
+  /** `null` if the band has trials of only one kind. */
   readonly summary: Summary | null;
 }
 
-/** The figures by a measure of the tested recording; bands without a trial are left out. */
+/** The figures by a measure of the tested recording; bands without trials are left out. */
 export function summarizeBy(
   trials: readonly ScoredTrial[],
   bands: readonly Band[],

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 
-/** A comparison to make: the recordings that enroll, the one that is tested, and the truth. */
+/** A comparison to make: the recordings that enroll, the recording to test, and the truth. */
 export interface Trial {
   /** Index into `TrialSet.models`. */
   readonly model: number;
@@ -13,12 +13,12 @@ export interface Trial {
 export interface TrialSet {
   /** Absolute paths. */
   readonly files: readonly string[];
-  /** Speaker of each file, numbered. */
+  /** Speaker number of each file. */
   readonly speakers: readonly number[];
   /** Files that enroll together. */
   readonly models: readonly (readonly number[])[];
   readonly trials: readonly Trial[];
-  /** What was counted as a session, where the folder has none. */
+  /** What counted as a session, if the folder has no sessions. */
   readonly note?: string;
 }
 
@@ -60,7 +60,7 @@ const LABELS: Readonly<Record<string, boolean>> = {
   impostor: false,
 };
 
-/** Parses a list; `root` is where relative paths start. Lines that are empty or begin with `#` are skipped. */
+/** Parses a list; relative paths start at `root`. Empty lines and lines that begin with `#` are skipped. */
 export function parseTrialList(text: string, root: string): TrialSet {
   const numbers = new FileNumbers();
   const models: number[][] = [];
@@ -107,7 +107,7 @@ async function fromList(path: string): Promise<TrialSet> {
 }
 
 /**
- * Who speaks, for the bootstrap: the folder of `speaker/session/file` where there is one, and whoever the truth joins.
+ * Groups files by speaker, for the bootstrap: by the folder of `speaker/session/file` if there is one, and by the labels of the trials.
  * Union-find, because a list may name files in any layout.
  */
 function speakersOf(
@@ -150,9 +150,9 @@ interface SessionFiles {
 const ENROLLING_FILES = 3;
 
 /**
- * Trials of a folder: the first three recordings of each session enroll, every recording of another session is tested, of
- * the same speaker and of all others. Where no speaker has two sessions, every other recording of a speaker counts as
- * another session, and the figures are those of one sitting.
+ * Trials of a folder: the first three recordings of each session enroll; every recording of another session is tested against
+ * the same speaker and all others. If no speaker has two sessions, every other recording of a speaker counts as
+ * another session, and errors are those within one session.
  */
 async function fromFolder(folder: string): Promise<TrialSet> {
   let sessions = await sessionsOf(folder);

@@ -1,4 +1,4 @@
-/** What an evaluation says in words, and trial by trial. */
+/** The results of an evaluation in words, and trial by trial. */
 import type { PromisedPoint, ScoredTrial } from "./summary.js";
 
 export function promiseInWords({ promisedRate, falseMatchRate, verdict }: PromisedPoint): string {
@@ -23,7 +23,7 @@ export interface Pair {
   readonly llr: number;
 }
 
-/** The different people who score highest and the same who score lowest, once for each pair of speakers: the labels to look at first. */
+/** The different people who score highest and the same people who score lowest, once per pair of speakers: check these labels first. */
 export function worstPairs(trials: readonly ScoredTrial[], most = 10): { different: Pair[]; same: Pair[] } {
   const of = (same: boolean, order: (one: ScoredTrial, other: ScoredTrial) => number) => {
     const seen = new Set<string>();
@@ -44,7 +44,7 @@ export function worstPairs(trials: readonly ScoredTrial[], most = 10): { differe
   };
 }
 
-/** One line for each trial. Speakers are numbers: whose trials hang together, for intervals. */
+/** One line per trial. Speakers are numbered so that intervals can group their trials. */
 export function scoresCsv(trials: readonly ScoredTrial[]): string {
   const lines = trials.map(({ same, raw, llr, netSpeechSeconds, snrDb, names, enrolledSpeaker, testedSpeaker }) =>
     [

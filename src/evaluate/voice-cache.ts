@@ -10,9 +10,9 @@ export interface CachedVoice {
 }
 
 /**
- * Embeddings by key (hash of the file, model revision, condition), one JSON line each. Appended as they are made, so an
- * interrupted evaluation goes on where it was; a half-written last line is dropped on reading.
- * Embeddings are biometric: the file is readable by its owner alone.
+ * Embeddings by key (hash of the file, model revision, condition), one JSON line each. They are appended as they are computed, so an
+ * interrupted evaluation continues where it stopped; an incomplete last line is ignored.
+ * Embeddings are biometric: only the owner of the file can read it.
  */
 export class VoiceCache {
   readonly #path: string | null;
@@ -38,7 +38,7 @@ export class VoiceCache {
       if (entry) cache.#voices.set(entry.key, entry.voice);
     }
     const file = await open(path, "a", 0o600);
-    // An interrupt may have cut the last line: what follows must not be glued to it.
+    // An interruption may have cut the last line: the next one must not be joined to it.
     if (text !== "" && !text.endsWith("\n")) await file.write("\n");
     await file.close();
     return cache;

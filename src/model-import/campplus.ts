@@ -1,6 +1,6 @@
 /**
  * CAM++ of 3D-Speaker and WeSpeaker: a 2-D convolutional front, a dense TDNN with context-aware masks, mean and deviation over
- * time, a linear map. Its convolutions stand in one order in every export; batch norms are in them or behind them.
+ * time, a linear map. Its convolutions have the same order in every export; batch norms are folded in or follow them.
  */
 import { ImportRefusal } from "./import-refusal.js";
 import { type Convolution, folded, plane, repeated, shapeOf, stemMatrix } from "./layers.js";
@@ -30,15 +30,15 @@ const frontBins = 10;
 const published = 192;
 const dimensions = 256;
 
-/** Activations have 12 bits, and four of 3 × 3 are added up before they are multiplied: eight times their sums stay below 2^31. */
+/** Activations have 12 bits, and four of 3 × 3 are added before the multiplication: eight times their sums stay below 2^31. */
 const high = 4095;
 const quadTimes = 8;
-/** Nothing bounds what the context's layers read. */
+/** The inputs of the context's layers have no upper limit. */
 const unbounded = 1e6;
 
 interface Layer extends Convolution, Reading {}
 
-/** A batch norm that stands alone, before a convolution. */
+/** A separate batch norm before a convolution. */
 interface Norm {
   readonly input: string;
   readonly gain: Float64Array;
@@ -57,16 +57,16 @@ interface Campplus {
   readonly stem: Layer;
   readonly front: readonly { readonly conv1: Layer; readonly conv2: Layer; readonly shortcut: Layer | null }[];
   readonly frontEnd: Layer;
-  /** What `frontEnd` makes, rectified: [channel][bin][frame]. */
+  /** Output of `frontEnd`, after ReLU: [channel][bin][frame]. */
   readonly flattened: string;
   readonly tdnn: Layer;
   readonly blocks: readonly { readonly layers: readonly DenseLayer[]; readonly norm: Norm; readonly linear: Layer }[];
-  /** What the statistics are made of. */
+  /** Input of the statistics. */
   readonly statistics: string;
   readonly dense: Layer;
 }
 
-/** `null` where the graph is another network. */
+/** `null` if the graph is another network. */
 export function findCampplus(graph: OnnxGraph): RecognizedNetwork | null {
   const convolutions = graph.nodes.filter(({ type }) => type === "Conv");
   const pooled = graph.nodes.filter(({ type }) => type === "AveragePool");
@@ -107,7 +107,7 @@ function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Campplus
       dilation: node!.attributes.get("dilations")?.integers?.[0] ?? 1,
     };
   };
-  /** A norm that alone reads it is its own. Squeezed or not: the last layer has no time left. */
+  /** A norm belongs to the convolution if nothing else reads its output, squeezed or not: the last layer has no time axis. */
   const normBehind = (output: string): OnnxNode | undefined => {
     const [user, ...more] = graph.nodes.filter((node) => node.inputs.includes(output));
     if (more.length > 0) return undefined;
@@ -119,7 +119,7 @@ function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Campplus
     if (!relu) throw new ImportRefusal(`the network looks like a CAM++, but no Relu follows ${name}`);
     return relu.outputs[0]!;
   };
-  /** What enters a convolution is rectified, and normed before. */
+  /** The input of a convolution comes from a batch norm and a ReLU. */
   const normBefore = ({ input }: Layer): Norm => {
     const norm = made.get(made.get(input)?.inputs[0] ?? "");
     if (norm?.type !== "BatchNormalization")
@@ -223,7 +223,7 @@ function quantize(
       values: added.map((s, c) => s / y[c]!),
     });
   }
-  // All bins of a channel share the step that the front ends with.
+  // All bins of a channel share the step at the end of the front.
   const perChannel = held(flattened);
   const last = { inSteps: held(frontEnd.input), outSteps: perChannel, most: wordMost, high, times: quadTimes };
   out.push(...plane("front.conv2", frontEnd, last));
@@ -258,7 +258,7 @@ function quantize(
     const after = fineSteps(peaks(following ? following.norm.input : linear.output));
     out.push(...line(`${name}.linear`, linear, hidden, after.subarray(0, channels / 2), moments(linear)));
   }
-  // The norm behind the last block is in that block's convolution.
+  // The norm after the last block is folded into that block's convolution.
   const { output } = blocks.at(-1)!.linear;
   const before = fineSteps(peaks(output));
   const step = fineSteps(peaks(statistics)).map((s, c) => Math.max(s, before[c]! * justAbove));
@@ -277,7 +277,7 @@ function quantize(
   return out;
 }
 
-/** Gains of norms are fractions of 2^15 and must not reach 1. */
+/** Gains of norms are fractions of 2^15 and must stay below 1. */
 const justAbove = 1.0001;
 const mostNormBias = 32000;
 
@@ -318,7 +318,7 @@ function line(
   return quantized(name, [outputs, taps, channels], { weight: { outputs, inputs, data }, bias }, held);
 }
 
-/** A layer without time. */
+/** A layer without a time axis. */
 function flat(name: string, { weight, bias }: Layer, inSteps: Float64Array, outSteps: Float64Array): NamedTensor[] {
   const [outputs, inputs] = weight.shape as [number, number];
   const matrix = { outputs, inputs, data: Float64Array.from(weight.data) };

@@ -1,6 +1,6 @@
 /**
- * ECAPA-TDNN of SpeechBrain, WeSpeaker and others, of any width: a convolution, three Res2Net blocks with squeeze and excitation, what all
- * three made put side by side, attentive statistics, a linear map. Its convolutions stand in one order in every export.
+ * ECAPA-TDNN of SpeechBrain, WeSpeaker and others, of any width: a convolution, three Res2Net blocks with squeeze and excitation, their three
+ * outputs concatenated, attentive statistics, a linear map. Its convolutions have the same order in every export.
  */
 
 import { flatLayer, mapOf, type StatisticsMap } from "./flat-layers.js";
@@ -19,17 +19,17 @@ import {
 
 const bins = 80;
 const parts = 8;
-/** What SpeechBrain's features are to natural logarithms: decibels. */
+/** SpeechBrain's features are in decibels, not natural logarithms. */
 const decibels = 10 / Math.LN10;
 
 interface Block {
   readonly wide: BoundedConvolution;
-  /** The parts but one, each with what enters it: a part of `wide`, and what the part before made added. */
+  /** All parts except one, each with its input: a part of `wide`, plus the output of the part before. */
   readonly narrow: readonly { readonly layer: BoundedConvolution; readonly input: string; readonly part: number }[];
   readonly joined: BoundedConvolution;
   readonly squeeze: Convolution;
   readonly excite: Convolution;
-  /** What the block makes, its own input added. */
+  /** Output of the block, with its input added. */
   readonly output: string;
 }
 
@@ -42,7 +42,7 @@ interface Ecapa {
   readonly map: StatisticsMap;
 }
 
-/** `null` where the graph is another network. */
+/** `null` if the graph is another network. */
 export function findEcapa(graph: OnnxGraph): RecognizedNetwork | null {
   const convolutions = graph.nodes.filter(({ type }) => type === "Conv");
   const first = convolutions[0] && graph.constants.get(convolutions[0].inputs[1]!)?.shape;
@@ -89,7 +89,7 @@ function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Ecapa {
   };
   const bounded = (...shape: (number | null)[]) => boundedConvolution(graph, users, node(...shape));
   const flat = (...shape: (number | null)[]) => flatLayer(graph, node(...shape));
-  /** Through what only pads it. */
+  /** Skips operators that only pad. */
   const inputOf = ({ inputs }: OnnxNode): string => {
     const made = maker(inputs[0]!);
     return made?.type === "Pad" ? made.inputs[0]! : inputs[0]!;
@@ -134,7 +134,7 @@ function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Ecapa {
   return { first, blocks, all, hidden, score, map: mapOf(graph, users, convolutions[next], 2 * many) };
 }
 
-/** The names of the equal parts that a tensor is taken apart into, in order. */
+/** The names of the equal parts into which a tensor is split, in order. */
 function piecesOf(users: Users, name: string): readonly string[] {
   const split = users(name).find(({ type }) => type === "Split");
   if (split) return split.outputs;
@@ -165,7 +165,7 @@ function quantize({ first, blocks, all, hidden, score, map }: Ecapa, peaks: Peak
     let before: Signal | null = null;
     for (const [i, { layer, input, part: p }] of block.narrow.entries()) {
       const own = part(wide, p);
-      // What a convolution makes of a part lies where the part was.
+      // The convolution of a part writes its output over that part.
       const entered: Signal = made.add(`${name}.sums.${i}`, own, before, between, peaks(input));
       before = made.convolution(`${name}.narrow.${i}`, layer, entered, own.place, peaks(layer.output));
       joinedSteps.set(before.steps, p * width);

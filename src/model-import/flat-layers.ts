@@ -1,4 +1,4 @@
-/** Layers without time: what a convolution, a Gemm or a MatMul makes of one vector. */
+/** Layers without a time axis: a convolution, a Gemm or a MatMul of one vector. */
 import { ImportRefusal } from "./import-refusal.js";
 import type { Convolution } from "./layers.js";
 import type { OnnxGraph, OnnxNode } from "./onnx.js";
@@ -6,7 +6,7 @@ import type { Matrix } from "./quantize.js";
 import { normOf, type Users } from "./tdnn-builder.js";
 
 const mostDimensions = 256;
-/** What leaves every number as it is. */
+/** Operators that change no value. */
 export const shapeless = ["Squeeze", "Unsqueeze", "Reshape", "Flatten", "Transpose", "Identity", "Cast"];
 
 export interface StatisticsMap {
@@ -18,7 +18,7 @@ export interface StatisticsMap {
 export const isWeighted = ({ constants }: OnnxGraph, { type, inputs }: OnnxNode): boolean =>
   (type === "Conv" || type === "Gemm" || type === "MatMul") && constants.has(inputs[1]!);
 
-/** Weights [outputs][inputs]. A bias that a MatMul is given by an Add behind it is its own. */
+/** Weights [outputs][inputs]. An Add after a MatMul is its bias. */
 export function flatLayer(graph: OnnxGraph, node: OnnxNode, users?: Users): Convolution {
   const given = graph.constants.get(node.inputs[1]!)!;
   const isTurned = node.type === "MatMul" || (node.type === "Gemm" && node.attributes.get("transB")?.integer !== 1);
@@ -32,7 +32,7 @@ export function flatLayer(graph: OnnxGraph, node: OnnxNode, users?: Users): Conv
   return { weight: { shape: [outputs, inputs], data }, bias, output: node.outputs[0]! };
 }
 
-/** The map of the statistics, a convolution or a product, with the batch norms before and behind it. */
+/** The map of the statistics (a convolution or a product), with the batch norms before and after it. */
 export function mapOf(graph: OnnxGraph, users: Users, last: OnnxNode | undefined, inputs: number): StatisticsMap {
   const { nodes } = graph;
   const node = last ?? nodes.find((one) => one.type !== "Conv" && isWeighted(graph, one));

@@ -1,18 +1,18 @@
-/** Computes an ONNX graph in floats, as it was published: what the integers are held against, and what they are scaled by. */
+/** Computes an ONNX graph in floats, as published: the reference for the integer network, and the source of its scales. */
 import { convolve } from "./float-convolution.js";
 import { ImportRefusal } from "./import-refusal.js";
 import type { FloatTensor, OnnxGraph, OnnxNode } from "./onnx.js";
 
 type Operator = (inputs: readonly FloatTensor[], node: OnnxNode) => FloatTensor;
 
-/** Refuses a graph with an operator that is not known here, by its name. */
+/** Refuses a graph that uses an unknown operator, and names it. */
 export function checkOperators({ nodes }: OnnxGraph): void {
   const missing = [...new Set(nodes.map(({ type }) => type))].filter((type) => !Object.hasOwn(operators, type));
   if (missing.length > 0)
     throw new ImportRefusal(`the kernels have no operator ${missing.join(", ")}, which this network uses`);
 }
 
-/** The output of the graph. `see` is shown every tensor that is made on the way. */
+/** The output of the graph. `see` is called with every intermediate tensor. */
 export function compute(
   { nodes, constants, input, frames, output }: OnnxGraph,
   given: FloatTensor,
@@ -35,7 +35,7 @@ export function compute(
   return values.get(output)!;
 }
 
-/** Of whole numbers come whole numbers. */
+/** Integer inputs give integer outputs. */
 function computed(inputs: readonly FloatTensor[], node: OnnxNode): FloatTensor {
   const made = operators[node.type]!(inputs, node);
   const given = inputs.filter((input) => input !== undefined);
@@ -65,7 +65,7 @@ const integer = (node: OnnxNode, name: string, otherwise: number): number =>
   node.attributes.get(name)?.integer ?? otherwise;
 const positive = (axis: number, rank: number): number => (axis < 0 ? axis + rank : axis);
 
-/** Element by element, shapes stretched to fit each other. */
+/** Elementwise, with broadcasting. */
 function paired(of: (x: number, y: number) => number): Operator {
   return ([x, y]) => {
     const rank = Math.max(x!.shape.length, y!.shape.length);
@@ -92,7 +92,7 @@ function paired(of: (x: number, y: number) => number): Operator {
   };
 }
 
-/** Steps along each axis; none along one that is stretched. */
+/** Stride along each axis; 0 along a broadcast axis. */
 function stretched(shape: readonly number[]): number[] {
   const strides = Array<number>(shape.length);
   let stride = 1;
@@ -103,7 +103,7 @@ function stretched(shape: readonly number[]): number[] {
   return strides;
 }
 
-/** Over axes that stand together, which is all that these networks do. */
+/** Only over adjacent axes: these networks use nothing else. */
 function reduced(start: number, of: (sum: number, x: number) => number, end: (sum: number, n: number) => number) {
   return ([x, given]: readonly FloatTensor[], node: OnnxNode): FloatTensor => {
     const rank = x!.shape.length;
@@ -184,7 +184,7 @@ const gathered: Operator = ([x, indices], node) => {
   return out;
 };
 
-/** [rows][inner] × [inner][columns], each transposed where told. */
+/** [rows][inner] × [inner][columns], each optionally transposed. */
 function product(a: FloatTensor, b: FloatTensor, aTurned: boolean, bTurned: boolean): FloatTensor {
   const [rows, inner] = aTurned ? [a.shape[1]!, a.shape[0]!] : [a.data.length / a.shape.at(-1)!, a.shape.at(-1)!];
   const columns = bTurned ? b.shape[0]! : b.shape[1]!;
@@ -236,7 +236,7 @@ const squeezed: Operator = ([x, given], node) => {
   return { shape: x!.shape.filter((size, i) => (axes ? !axes.includes(i) : size !== 1)), data: x!.data };
 };
 
-/** Over the last axis, as PyTorch does: a last window that is not full is divided by what it holds. */
+/** Over the last axis, as PyTorch does: an incomplete last window is divided by the number of its values. */
 const averaged: Operator = ([x], node) => {
   const [size] = integers(node, "kernel_shape", []);
   const [stride] = integers(node, "strides", [1]);
@@ -264,7 +264,7 @@ const sliced: Operator = ([x, starts, ends, axes, steps]) => {
     const size = part.shape[axis]!;
     const place = (at: number) => Math.max(0, Math.min(size, at < 0 ? at + size : at));
     if (steps?.data[i] === -1) {
-      // Exporters turn a list around with it: from the last to the first.
+      // Exporters use it to reverse a list.
       const indices = Float32Array.from({ length: size }, (_, k) => size - 1 - k);
       return taken(part, indices, axis);
     }
@@ -298,7 +298,7 @@ const flattened: Operator = ([x], node) => {
   return { shape: [first, x!.data.length / first], data: x!.data };
 };
 
-/** The parts of a tensor along an axis, equal ones where no sizes are given. */
+/** The parts of a tensor along an axis; equal parts if no sizes are given. */
 function split([x, sizes]: readonly FloatTensor[], node: OnnxNode): FloatTensor[] {
   const axis = positive(integer(node, "axis", 0), x!.shape.length);
   const parts = node.outputs.length;
@@ -312,7 +312,7 @@ function split([x, sizes]: readonly FloatTensor[], node: OnnxNode): FloatTensor[
   });
 }
 
-/** What lies at these places along an axis. */
+/** The values at these indices along an axis. */
 const taken = (x: FloatTensor, places: Float32Array<ArrayBuffer>, axis: number): FloatTensor => {
   const gather: OnnxNode = {
     type: "Gather",
@@ -323,7 +323,7 @@ const taken = (x: FloatTensor, places: Float32Array<ArrayBuffer>, axis: number):
   return gathered([x, tensor([places.length], places)], gather);
 };
 
-/** Zeros, or what is there mirrored at its ends. */
+/** Pads with zeros, or with the values mirrored at the ends. */
 const padded: Operator = ([x, pads, value], node) => {
   const mode = node.attributes.get("mode")?.text ?? "constant";
   if (!pads || (mode !== "constant" && mode !== "reflect"))
@@ -377,7 +377,7 @@ const ranged: Operator = ([from, to, by]) => {
   );
 };
 
-/** Of [1][channels][…], as a mean over all axes behind the channels asks for it. */
+/** For [1][channels][…]: a mean over all axes after the channels. */
 const overTime = ({ shape }: FloatTensor): OnnxNode => ({
   type: "ReduceMean",
   inputs: [],

@@ -1,4 +1,4 @@
-/** Turns a published network into a model file: integers that the kernels run, scaled by speech that the user gives. */
+/** Turns a published network into a model file: integers for the kernels, scaled by speech that the user provides. */
 import type { FrontEnd } from "../engine/front-end.js";
 import { Kernels } from "../engine/kernels.js";
 import { Network, weightsOf } from "../engine/network.js";
@@ -27,23 +27,23 @@ export interface ImportedNetwork {
   readonly section: Uint8Array;
   readonly architecture: SpeakerArchitecture;
   readonly dimensions: number;
-  /** Windows of speech that it was scaled by. */
+  /** Number of windows of speech used for the scales. */
   readonly windows: number;
-  /** Cosine of what the kernels and the network as published make of these windows. */
+  /** Cosine between the embeddings of the kernels and of the published network, over these windows. */
   readonly likeness: { readonly median: number; readonly worst: number };
 }
 
 const bins = 80;
 const dimensions = 256;
-/** Of the windows that are heard for the scales. */
+/** Length of the windows used for the scales. */
 const windowFrames = 200;
 const windowSeconds = 4;
 const mostWindows = 12;
 const fewestWindows = 4;
-/** Below it the graph is not the network that it looks like. */
+/** Below this median the graph is not the network that it seems to be. */
 const leastMedian = 0.99;
 
-/** As the published networks were trained: nothing is added to the powers. */
+/** As the published networks were trained: no floor is added to the powers. */
 const frontEndOf = ({ rows }: RecognizedNetwork): FrontEnd => ({ rows, floor: 0 });
 
 const describedFrontEnd = ({ window, unit, standardized }: RecognizedNetwork) => ({
@@ -112,7 +112,7 @@ export async function importNetwork(
   return { section, architecture, dimensions, windows: windows.length, likeness };
 }
 
-/** The first window of net speech of each recording, as the engine hears it. */
+/** The first window of net speech of each recording, as the engine extracts it. */
 async function speechWindows(
   module: WebAssembly.Module,
   network: RecognizedNetwork,
@@ -131,7 +131,7 @@ async function speechWindows(
   return found;
 }
 
-/** The mean over time removed, in the units and the order of the network's features. */
+/** Removes the mean over time and converts to the units and order of the network's features. */
 function asPublished(features: Float32Array, network: RecognizedNetwork, { inputShape }: OnnxGraph): FloatTensor {
   const frames = features.length / bins;
   const data = new Float32Array(features.length);

@@ -1,4 +1,4 @@
-/** A network that cannot be imported, in words that say what is missing. */
+/** The network cannot be imported; the message says why. */
 export class ImportRefusal extends Error {
   override readonly name = "ImportRefusal";
 }

@@ -1,19 +1,19 @@
 /**
- * Weights rounded so that what they make of speech changes least (Frantar et al. 2022): the error of each input's weight is pushed onto the
- * weights of inputs that are not rounded yet, as far as these inputs went together in the speech that was heard.
+ * Rounds weights so that outputs on speech change least (Frantar et al. 2022): the rounding error of each input's weight is compensated by the
+ * weights of inputs not rounded yet, in proportion to how these inputs correlate in the given speech.
  */
 
-/** Added to every input's moment, as a share of their mean: a dozen windows do not show all that inputs do together. */
+/** Added to every input's moment, as a share of their mean: a dozen windows do not show all correlations. */
 const damping = 0.01;
 const least = 1e-12;
 
 export class JointRounding {
   /** Inputs in the order in which they are rounded: the loudest first. */
   readonly #order: Int32Array;
-  /** Upper triangle [inputs][inputs], in that order: of an error at i, how much goes to each input behind it. */
+  /** Upper triangle [inputs][inputs], in that order: how much of an error at i goes to each later input. */
   readonly #shares: Float64Array;
 
-  /** `moment`: second moments of the inputs, of which the lower half is read. */
+  /** `moment`: second moments of the inputs; only the lower half is read. */
   constructor(
     readonly inputs: number,
     moment: Float64Array,
@@ -32,7 +32,7 @@ export class JointRounding {
     for (let i = 0; i < n; i++) for (let j = n - 1; j >= i; j--) this.#shares[i * n + j]! /= this.#shares[i * n + i]!;
   }
 
-  /** The row as whole numbers from -most to most. */
+  /** The row as integers from -most to most. */
   round(row: Float64Array, most: number): Float64Array {
     const n = this.inputs;
     const left = Float64Array.from(this.#order, (i) => row[i]!);
@@ -47,7 +47,7 @@ export class JointRounding {
   }
 }
 
-/** V, upper, with V · Vᵀ = the symmetric matrix whose upper half is given; in its place. */
+/** V, upper triangular, with V · Vᵀ = the symmetric matrix whose upper half is given; computed in place. */
 function upperFactor(v: Float64Array, n: number): Float64Array {
   const column = new Float64Array(n);
   for (let j = n - 1; j >= 0; j--) {

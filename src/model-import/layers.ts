@@ -1,4 +1,4 @@
-/** Convolutions of a graph, and the form in which the kernels read them. */
+/** Convolutions of a graph, in the layout that the kernels read. */
 import type { FloatTensor, OnnxGraph, OnnxNode } from "./onnx.js";
 import { type Matrix, type NamedTensor, quantized } from "./quantize.js";
 
@@ -6,14 +6,14 @@ export interface Convolution {
   /** [outputs][channels][bins][frames] */
   readonly weight: FloatTensor;
   readonly bias: ArrayLike<number>;
-  /** What it makes, by the name in the graph. */
+  /** Name of its output in the graph. */
   readonly output: string;
 }
 
 export const shapeOf = (graph: OnnxGraph, node: OnnxNode): string =>
   graph.constants.get(node.inputs[1]!)?.shape.join() ?? "of weights that are computed";
 
-/** With the batch norm that follows, where one does. */
+/** Includes the batch norm that follows, if any. */
 export function folded(graph: OnnxGraph, node: OnnxNode, norm: OnnxNode | undefined): Convolution {
   const weight = graph.constants.get(node.inputs[1]!)!;
   const outputs = weight.shape[0]!;
@@ -33,7 +33,7 @@ export function folded(graph: OnnxGraph, node: OnnxNode, norm: OnnxNode | undefi
 export const repeated = (steps: Float64Array, times: number): Float64Array =>
   Float64Array.from({ length: steps.length * times }, (_, i) => steps[i % steps.length]!);
 
-/** Weights [outputs][frames][bins][channels], as a plane's convolution reads them. */
+/** Weights [outputs][frames][bins][channels], as the convolution of a plane reads them. */
 export function plane(
   name: string,
   { weight, bias }: Convolution,
@@ -58,7 +58,7 @@ export function plane(
   );
 }
 
-/** A first convolution [outputs][1][3 bins][3 frames]: one channel, so a run is 3 bins and a zero. */
+/** A first convolution [outputs][1][3 bins][3 frames]: one channel, so a row is 3 bins and a zero. */
 export function stemMatrix({ data }: FloatTensor): Matrix {
   const outputs = data.length / 9;
   const turned = new Float64Array(outputs * 12);

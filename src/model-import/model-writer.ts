@@ -1,4 +1,4 @@
-/** Writes what src/engine/model-file.ts reads. */
+/** Writes the format that src/engine/model-file.ts reads. */
 import { createHash } from "node:crypto";
 import { MODEL_FILE_VERSION } from "../engine/model-file.js";
 import type { NamedTensor } from "./quantize.js";
@@ -7,7 +7,7 @@ const encoder = new TextEncoder();
 const aligned = (bytes: number): number => Math.ceil(bytes / 16) * 16;
 const elementBytes = { i8: 1, i16: 2, f32: 4 } as const;
 
-/** A section that stands alone: the length of its description, the description, aligned tensors. */
+/** A self-contained section: the length of its description, the description, aligned tensors. */
 export function sectionBytes(description: object, tensors: readonly NamedTensor[] = []): Uint8Array {
   const bodies = tensors.map(tensorBytes);
   const { text, places, total } = laidOut(16, bodies, (offsets) => ({
@@ -53,7 +53,7 @@ export function modelFileBytes(model: ModelDescription, sections: ReadonlyMap<st
   return file;
 }
 
-/** A JSON text that names the places of what follows it, which depend on its own length. */
+/** A JSON text with the offsets of what follows it. The offsets depend on the length of the text itself. */
 function laidOut(
   from: number,
   bodies: readonly Uint8Array[],

@@ -1,6 +1,6 @@
 import type { FloatTensor } from "./onnx.js";
 
-/** What a convolution over time reads: so many frames of a tensor [1][channels][frames], `dilation` apart. */
+/** Input of a convolution over time: a number of frames of a tensor [1][channels][frames], `dilation` apart. */
 export interface Reading {
   readonly input: string;
   readonly taps: number;
@@ -8,8 +8,8 @@ export interface Reading {
 }
 
 /**
- * Second moments of what a convolution reads, [inputs][inputs], summed over all frames of all windows; an input is a channel of a tap, taps
- * one after the other. Frames at the ends, where zeros are read, are left out.
+ * Second moments of a convolution's input, [inputs][inputs], summed over all frames of all windows; an input is a channel of a tap, taps
+ * one after the other. Frames at the ends, where padding is read, are left out.
  */
 export class Moments {
   #sums = new Float64Array();
@@ -36,7 +36,7 @@ export class Moments {
         addProducts(this.#sums, i * inputs + j, rows, heard, i, j, Math.min(4, i + 1 - j));
   }
 
-  /** In units of `steps` for each input; the lower half alone is filled. */
+  /** In units of `steps` for each input; only the lower half is filled. */
   inSteps(steps: ArrayLike<number>): Float64Array {
     const { inputs } = this;
     const scaled = new Float64Array(inputs * inputs);
@@ -46,7 +46,7 @@ export class Moments {
   }
 }
 
-/** Products of row i and of `many` rows from j on, at most four: much of the time of an import is spent here. */
+/** Products of row i with `many` rows from j on, at most four: an import spends much of its time here. */
 function addProducts(
   sums: Float64Array,
   at: number,

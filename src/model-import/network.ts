@@ -5,25 +5,25 @@ import type { TdnnNetwork } from "../engine/tdnn-layers.js";
 import type { Moments, Reading } from "./moments.js";
 import type { NamedTensor } from "./quantize.js";
 
-/** The largest values of each channel that speech gave, by the name of the tensor in the graph. */
+/** Peak of each channel on the given speech, by the name of the tensor in the graph. */
 export type Peaks = (tensor: string) => Float64Array;
 
 export type MomentsOf = (reading: Reading) => Moments;
 
 export interface RecognizedNetwork {
   readonly architecture: SpeakerArchitecture;
-  /** What it was trained to hear. */
+  /** The front end that it was trained with. */
   readonly rows: FrameRows;
   readonly window: string;
-  /** One natural logarithm of power in the units of its features. */
+  /** One natural logarithm of power, in the units of its features. */
   readonly unit: number;
   /** Whether every bin of its features is divided by its deviation. */
   readonly standardized: boolean;
-  /** Numbers that the published network makes. */
+  /** Length of the published network's output. */
   readonly outputs: number;
-  /** Names of the tensors whose peaks are asked for. */
+  /** Names of the tensors whose peaks are needed. */
   readonly observed: readonly string[];
-  /** What layers read whose weights are rounded together. */
+  /** Inputs of layers whose weights are rounded jointly. */
   readonly readings?: readonly Reading[];
   quantize(peaks: Peaks, moments: MomentsOf): QuantizedNetwork;
 }
@@ -31,6 +31,6 @@ export interface RecognizedNetwork {
 export interface QuantizedNetwork {
   /** In the kernels' order. */
   readonly tensors: readonly NamedTensor[];
-  /** Of an architecture whose layers the model file describes. */
+  /** Only for an architecture whose layers the model file describes. */
   readonly layers?: TdnnNetwork;
 }

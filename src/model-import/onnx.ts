@@ -1,11 +1,11 @@
-/** An ONNX file, as far as networks that make embeddings use it: nodes, their attributes, and tensors of numbers. */
+/** An ONNX file, limited to what embedding networks use: nodes, their attributes, and numeric tensors. */
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { ImportRefusal } from "./import-refusal.js";
 
 export interface FloatTensor {
   readonly shape: readonly number[];
   readonly data: Float32Array;
-  /** Whole numbers, such as shapes: they are divided without a rest. */
+  /** Integers, such as shapes: their division is an integer division. */
   readonly integers?: boolean;
 }
 
@@ -25,13 +25,13 @@ export interface Attribute {
 }
 
 export interface OnnxGraph {
-  /** In the order in which they are computed. */
+  /** In the order of computation. */
   readonly nodes: readonly OnnxNode[];
   readonly constants: ReadonlyMap<string, FloatTensor>;
-  /** The first that is no constant, and its sizes; 0 where one is not fixed. */
+  /** The first input that is not a constant, and its sizes; 0 where a size is not fixed. */
   readonly input: string;
   readonly inputShape: readonly number[];
-  /** Where there is a second: how many frames the first has. */
+  /** The second input, if there is one: the number of frames in the first. */
   readonly frames: string | null;
   /** The embedding. */
   readonly output: string;
@@ -51,7 +51,7 @@ export function readOnnx(bytes: Uint8Array): OnnxGraph {
 
 type FieldReader = (reader: BinaryReader, wire: WireType) => void;
 
-/** Calls the reader of each field that is known, and skips the others. */
+/** Calls the reader of each known field and skips the others. */
 function eachField(bytes: Uint8Array, readers: Readonly<Record<number, FieldReader>>): void {
   const reader = new BinaryReader(bytes);
   while (reader.pos < reader.len) {
@@ -102,7 +102,7 @@ function readGraph(bytes: Uint8Array): OnnxGraph {
     input: first.name,
     inputShape: first.shape,
     frames: second?.name ?? null,
-    // Some networks put out what they were trained by, besides.
+    // Some networks also output what they were trained with.
     output: outputs.find((name) => /emb/i.test(name)) ?? outputs[0]!,
   };
 }
@@ -155,14 +155,14 @@ function readAttribute(bytes: Uint8Array): { name: string; attribute: Attribute 
   return { name, attribute: { ...found, ...(integers.length > 0 && { integers }) } };
 }
 
-/** Of TensorProto.DataType. */
+/** From TensorProto.DataType. */
 const FLOAT = 1;
 const INT32 = 6;
 const INT64 = 7;
 const BOOL = 9;
 const DOUBLE = 11;
 
-/** All kinds of numbers as 32-bit floats: shapes and indices are small. */
+/** All numeric types as 32-bit floats: shapes and indices are small. */
 function readTensor(bytes: Uint8Array): { name: string; tensor: FloatTensor } {
   const shape: number[] = [];
   const values: number[] = [];

@@ -1,6 +1,6 @@
 /**
- * Weights and steps as the kernels hold them. Activations are integers; every channel has a step of its own, folded into the
- * weights that read it. Weights have one scale for each output. Because every channel's step may be chosen, rows and columns
+ * Weights and steps as the kernels store them. Activations are integers; every channel has its own step, folded into the
+ * weights that read it. Weights have one scale per output. Because the step of each channel can be chosen freely, rows and columns
  * of a weight matrix are balanced first, so that no channel wastes the bits of the others. training/export.py does the same.
  */
 import type { Dtype } from "../engine/tensor-spec.js";
@@ -25,27 +25,27 @@ export interface Matrix {
 /** Largest weights. */
 export const byteMost = 127;
 export const wordMost = 1023;
-/** Largest activations: what only enters elementwise passes uses all 16 bits. */
+/** Largest activations: those used only by elementwise operations use all 16 bits. */
 export const wordHigh = 32767;
 export const featureStep = 1 / 1024;
 
-/** Times the largest activation that was seen: some voices and noises are far beyond those of a dozen windows. */
+/** Margin over the largest activation seen: some voices and noises go far beyond those of a dozen windows. */
 const margin = 3;
-/** The same for what has bits to spare. */
+/** The same where there are bits to spare. */
 const headroom = 6;
-/** Share of the channels that get the step they would like. */
+/** Share of the channels that get their preferred step. */
 const balancedShare = 0.9;
 const least = 1e-12;
 
-/** Steps of what only enters elementwise passes. */
+/** Steps of activations used only by elementwise operations. */
 export const fineSteps = (peaks: ArrayLike<number>): Float64Array =>
   Float64Array.from(peaks, (peak) => Math.max((peak * headroom) / wordHigh, 1e-9));
 
-/** Steps that hold what was seen, and more. */
+/** Steps that cover the values seen, with a margin. */
 export const heldSteps = (peaks: ArrayLike<number>, high: number): Float64Array =>
   Float64Array.from(peaks, (peak) => Math.max((peak * margin) / high, 1e-9));
 
-/** Steps of the input channels: columns of `largest` [outputs][channels] as even as the peaks allow. */
+/** Steps of the input channels: make the columns of `largest` [outputs][channels] as even as the peaks allow. */
 export function balancedSteps({ outputs, inputs, data }: Matrix, peaks: ArrayLike<number>, high: number): Float64Array {
   const wanted = new Float64Array(inputs);
   for (let o = 0; o < outputs; o++) {
@@ -53,7 +53,7 @@ export function balancedSteps({ outputs, inputs, data }: Matrix, peaks: ArrayLik
     for (let i = 0; i < inputs; i++) row = Math.max(row, data[o * inputs + i]!);
     for (let i = 0; i < inputs; i++) wanted[i] = Math.max(wanted[i]!, data[o * inputs + i]! / row);
   }
-  // Larger where the weights are small.
+  // A larger step where the weights are small.
   for (let i = 0; i < inputs; i++) wanted[i] = 1 / Math.max(wanted[i]!, 1e-3);
   const floors = Float64Array.from(peaks, (peak) => (peak * margin) / high);
   const scale = quantile(
@@ -72,7 +72,7 @@ function quantile(values: Float64Array, share: number): number {
 }
 
 export interface Layer {
-  /** [outputs][taps × elements of a tap] as the kernels read it. */
+  /** [outputs][taps × elements per tap] in the kernels' layout. */
   readonly weight: Matrix;
   readonly bias: ArrayLike<number>;
 }
@@ -84,11 +84,11 @@ export interface Held {
   readonly most: number;
   /** The largest input. */
   readonly high: number;
-  /** Whether inputs may be negative; those of `wordHigh` may unless told. */
+  /** Whether inputs may be negative; by default true for `wordHigh`. */
   readonly signed?: boolean;
-  /** So many times the sums must stay below 2^31. */
+  /** The sums times this factor must stay below 2^31. */
   readonly times?: number;
-  /** Of what the layer reads: its weights are then rounded together. */
+  /** Moments of the layer's input: if given, its weights are rounded jointly. */
   readonly moments?: Moments;
 }
 
@@ -123,7 +123,7 @@ export function quantized(name: string, shape: readonly number[], { weight, bias
   ];
 }
 
-/** Of inputs 0..high, or of inputs -high..high where they may be negative. */
+/** For inputs 0..high, or -high..high if they may be negative. */
 function largestSum(row: Float64Array, high: number, signed: boolean): number {
   let [positive, negative] = [0, 0];
   for (const w of row) {

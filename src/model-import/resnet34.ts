@@ -1,6 +1,6 @@
 /**
  * The ResNet34 of WeSpeaker: a stem, sixteen basic blocks, mean and deviation over time, a linear map. Found in a graph by its
- * data flow, with the batch norms in the convolutions as exporters leave them, or beside them.
+ * data flow; batch norms are folded into the convolutions, as exporters do, or follow them.
  */
 import { ImportRefusal } from "./import-refusal.js";
 import { type Convolution, folded, plane, repeated, shapeOf, stemMatrix } from "./layers.js";
@@ -25,19 +25,19 @@ const stages = [
   { blocks: 6, channels: 128 },
   { blocks: 3, channels: 256 },
 ];
-/** The first stages' weights are words (src/engine/speaker-tensors.ts). */
+/** The weights of the first stages are words (src/engine/speaker-tensors.ts). */
 const wordStages = 2;
 const bands = 10;
 const dimensions = 256;
 
-/** Activations have 11 bits: patches of a plane are added up before they are multiplied (assembly/nn/patch-convolution.ts). */
+/** Activations have 11 bits: patches of a plane are added before the multiplication (assembly/nn/patch-convolution.ts). */
 const high = 2047;
 /** The largest word that patches can hold, and how many times the sums of a patch must stay below 2^31. */
 const patchWordMost = 455;
 const patchTimes = 16;
 
 interface Block {
-  /** Name of what enters it, and of what enters its second convolution. */
+  /** Names of its input and of the input of its second convolution. */
   readonly input: string;
   readonly between: string;
   readonly conv1: Convolution;
@@ -49,12 +49,12 @@ interface Block {
 interface Resnet34 {
   readonly stem: Convolution;
   readonly blocks: readonly Block[];
-  /** Name of what the statistics are made of. */
+  /** Name of the input of the statistics. */
   readonly last: string;
   readonly map: Layer;
 }
 
-/** `null` where the graph is another network. */
+/** `null` if the graph is another network. */
 export function findResnet34(graph: OnnxGraph): RecognizedNetwork | null {
   const found = layersOf(graph);
   if (!found) return null;
@@ -127,7 +127,7 @@ function layersOf(graph: OnnxGraph): Resnet34 | null {
   return { stem, blocks, last: x, map: mapOf(graph) };
 }
 
-/** The linear map at the end, and a constant that is added or taken off behind it. */
+/** The linear map at the end, and a constant added or subtracted after it. */
 function mapOf({ nodes, constants, output }: OnnxGraph): Layer {
   const inputs = 2 * bands * stages.at(-1)!.channels;
   const maker = (name: string) => nodes.find((node) => node.outputs[0] === name);
@@ -225,7 +225,7 @@ function quantize({ stem, blocks, last, map }: Resnet34, peaks: Peaks): NamedTen
   return made;
 }
 
-/** The largest weight between each output and each channel, of all that read the same. */
+/** The largest weight between each output and each channel, over all layers with the same input. */
 function largestOf(convolutions: readonly Convolution[]): Matrix {
   const inputs = convolutions[0]!.weight.shape[1]!;
   const outputs = convolutions.reduce((sum, { weight }) => sum + weight.shape[0]!, 0);

@@ -1,12 +1,12 @@
-/** Builds a network over time (src/engine/tdnn-layers.ts) layer by layer, with its weights as the kernels hold them. */
+/** Builds a time-delay network (src/engine/tdnn-layers.ts) layer by layer, with its weights in the kernels' form. */
 import type { Place, TdnnLayer, TdnnNetwork } from "../engine/tdnn-layers.js";
 import { type Convolution, repeated } from "./layers.js";
 import type { OnnxGraph, OnnxNode } from "./onnx.js";
 import { byteMost, featureStep, type Matrix, type NamedTensor, quantized, wordHigh, wordMost } from "./quantize.js";
 
-/** The largest activation of a line: 14 bits and a sign. A sum over a few thousand channels then has room for bytes as weights. */
+/** The largest activation of a line: 14 bits and a sign. A sum over a few thousand channels then leaves room for 8-bit weights. */
 const high = 16383;
-/** Times the largest activation that was seen: some voices and noises are far beyond those of a dozen windows, and bits are there. */
+/** Margin over the largest activation seen: some voices and noises go far beyond those of a dozen windows, and there are bits to spare. */
 const room = 6;
 const dimensions = 256;
 const bins = 80;
@@ -14,7 +14,7 @@ const bins = 80;
 const roomySteps = (peaks: ArrayLike<number>, most = high): Float64Array =>
   Float64Array.from(peaks, (peak) => Math.max((peak * room) / most, 1e-9));
 
-/** A convolution over time and what follows it: kept to low..high, in the graph's own units. */
+/** A convolution over time and the limits after it: low..high, in the graph's own units. */
 export interface BoundedConvolution extends Convolution {
   readonly low: Float64Array;
   readonly high: Float64Array;
@@ -23,7 +23,7 @@ export interface BoundedConvolution extends Convolution {
   readonly groups: number;
 }
 
-/** What lies in some channels of a line: integers, and what one of each channel stands for. */
+/** The contents of some channels of a line: integers, with a step per channel. */
 export interface Signal {
   readonly place: Place;
   readonly steps: Float64Array;
@@ -37,7 +37,7 @@ export function usersIn({ nodes }: OnnxGraph): Users {
   return (name) => users.get(name) ?? [];
 }
 
-/** A convolution with the rectifier and the batch norm that alone read it, in either order. */
+/** A convolution with the ReLU and batch norm that are its only readers, in either order. */
 export function boundedConvolution(graph: OnnxGraph, users: Users, node: OnnxNode): BoundedConvolution {
   const weight = graph.constants.get(node.inputs[1]!)!;
   const outputs = weight.shape[0]!;
@@ -80,7 +80,7 @@ export function boundedConvolution(graph: OnnxGraph, users: Users, node: OnnxNod
   };
 }
 
-/** A batch norm as a line: slope · x + level. */
+/** A batch norm as slope · x + level. */
 export function normOf({ constants }: OnnxGraph, node: OnnxNode): { slope: Float64Array; level: Float64Array } {
   const [gain, bias, mean, variance] = node.inputs.slice(1).map((name) => constants.get(name)!.data);
   const epsilon = node.attributes.get("epsilon")?.float ?? 1e-5;
@@ -93,7 +93,7 @@ export class TdnnBuilder {
   readonly #layers: TdnnLayer[] = [];
   readonly tensors: NamedTensor[] = [];
 
-  /** Features are the kernels' times `unit`; `standardized`: every bin over its deviation. */
+  /** Features are the kernels' times `unit`; `standardized`: every bin is divided by its deviation. */
   constructor(
     readonly unit: number,
     readonly standardized: boolean,
@@ -133,7 +133,7 @@ export class TdnnBuilder {
     return { place: to, steps };
   }
 
-  /** Channel by channel; not bounded. */
+  /** Per channel; without limits. */
   depthwise(name: string, layer: BoundedConvolution, from: Signal, to: Place, peaks: ArrayLike<number>): Signal {
     const [inputs, taps] = [from.steps.length, layer.weight.shape[2]!];
     const steps = roomySteps(peaks);
@@ -163,7 +163,7 @@ export class TdnnBuilder {
     return { place: to, steps };
   }
 
-  /** Without a second a copy. */
+  /** Without a second input it copies. */
   add(name: string, from: Signal, second: Signal | null, to: Place, peaks: ArrayLike<number>): Signal {
     const steps = roomySteps(peaks);
     const inputs = steps.length;
@@ -200,7 +200,7 @@ export class TdnnBuilder {
     return { place: to, steps };
   }
 
-  /** `layer` reads the channels and, where it reads three times as many, their mean and deviation over all frames. */
+  /** `layer` reads the channels; if it reads three times as many, also their mean and deviation over all frames. */
   attention(
     name: string,
     layer: BoundedConvolution,
@@ -246,7 +246,7 @@ export class TdnnBuilder {
     );
   }
 
-  /** The map of the statistics of what attention read; the kernels' embeddings are longer than most: the rest is zeros. */
+  /** The map of the statistics after attention. The kernels' embeddings are longer than most: the rest is zeros. */
   map(name: string, { weight, bias }: { weight: Matrix; bias: ArrayLike<number> }, from: Signal): void {
     const { inputs, outputs, data } = weight;
     this.#layers.push({ kind: "map", name, inputs });

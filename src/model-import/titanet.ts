@@ -1,7 +1,7 @@
 /**
- * TitaNet of NeMo and its kin, of any width and depth: blocks of depthwise and pointwise convolutions, each block with squeeze and
- * excitation and, where it has one, its input through a convolution added; attentive statistics, a linear map. Its layers stand in the
- * order in which they are computed in every export.
+ * TitaNet of NeMo and similar networks, of any width and depth: blocks of depthwise and pointwise convolutions, each block with squeeze and
+ * excitation and, in some blocks, its input added through a convolution; attentive statistics, a linear map. In every export its layers
+ * are in the order of computation.
  */
 import { flatLayer, isWeighted, mapOf, type StatisticsMap, shapeless } from "./flat-layers.js";
 import { ImportRefusal } from "./import-refusal.js";
@@ -17,7 +17,7 @@ interface Block {
   readonly squeeze: Convolution;
   readonly excite: Convolution;
   readonly shortcut: BoundedConvolution | null;
-  /** What the block makes, rectified. */
+  /** Output of the block, after ReLU. */
   readonly output: string;
 }
 
@@ -28,7 +28,7 @@ interface Titanet {
   readonly map: StatisticsMap;
 }
 
-/** `null` where the graph is another network. */
+/** `null` if the graph is another network. */
 export function findTitanet(graph: OnnxGraph): RecognizedNetwork | null {
   const weighted = graph.nodes.filter((node) => isWeighted(graph, node));
   if (!weighted[0] || !isDepthwise(graph, weighted[0]) || channelsOf(graph, weighted[0])[0] !== bins) return null;
@@ -62,7 +62,7 @@ const isDepthwise = (graph: OnnxGraph, node: OnnxNode): boolean => {
 
 function layersOf(graph: OnnxGraph, weighted: readonly OnnxNode[]): Titanet {
   const users = usersIn(graph);
-  /** The next of a type that something leads to, through what leaves its numbers as they are or masks frames behind the last. */
+  /** The next operator of a type downstream, skipping operators that change no value or only mask frames past the end. */
   const following = (name: string, type: string): string => {
     for (const node of users(name)) {
       if (node.type === type) return node.outputs[0]!;
@@ -103,10 +103,10 @@ function layersOf(graph: OnnxGraph, weighted: readonly OnnxNode[]): Titanet {
       const pointwise = bounded(null, channels, 1);
       channels = pointwise.weight.shape[0]!;
       pairs.push({ depthwise, pointwise });
-      // The last of a block is rectified behind its gate alone.
+      // The last layer of a block has its ReLU only after the gate.
       if (pointwise.low.some((low) => low === Number.NEGATIVE_INFINITY)) break;
     }
-    // The block's input is read before its gate, or behind it.
+    // The block's input is read before or after its gate.
     const shortcutHere = () => {
       const [outputs, read] = weighted[next]?.type === "Conv" ? channelsOf(graph, weighted[next]!) : [];
       return outputs === channels && read === inputs ? bounded(channels, inputs, 1) : null;

@@ -1,6 +1,6 @@
 import { StoreError } from "./errors.js";
 
-/** The same methods, refused once the store is closed. */
+/** The same methods; they throw once the store is closed. */
 export function refuseWhenClosed<T extends object>(part: T, isClosed: () => boolean): T {
   const guarded: Record<string, unknown> = {};
   for (const [name, method] of Object.entries(part)) {
@@ -13,7 +13,7 @@ export function refuseWhenClosed<T extends object>(part: T, isClosed: () => bool
   return guarded as T;
 }
 
-// biome-ignore lint/correctness/useYield: it only ever throws.
+// biome-ignore lint/correctness/useYield: it always throws.
 async function* rejectingIterable(error: Error): AsyncIterable<never> {
   throw error;
 }

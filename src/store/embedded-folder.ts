@@ -1,17 +1,17 @@
-/** What the files of an embedded database need of the system, and why a database did not start, in words a person can act on. */
+/** File permissions and free space for an embedded database, and a clear reason if it does not start. */
 import { constants } from "node:fs";
 import { access, chmod, readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { StoreError } from "./errors.js";
 
-/** The least that a start writes: the database's own files and a piece of its log. */
+/** The least that a start writes: the database's own files and part of its log. */
 const START_BYTES = 32 * 1024 * 1024;
-/** What a start of an embedded database takes, as docs/storing.md has it. */
+/** Memory that an embedded database needs to start, as in docs/storing.md. */
 const START_MEMORY_MB = 450;
 
 /**
- * Refuses to work as the system's administrator on a folder that belongs to somebody else: files made by the one could not be read by
- * the other afterwards. Nobody but the owner may look into the folder, whatever its parent allows.
+ * Refuses to run as root on a folder that belongs to another user: that user could not read the new files afterwards.
+ * The folder is made private to its owner, whatever its parent allows.
  */
 export async function prepareDatabaseFolder(folder: string): Promise<void> {
   const found = await stat(folder).catch(() => null);
@@ -26,7 +26,7 @@ export async function prepareDatabaseFolder(folder: string): Promise<void> {
   if (uid === found.uid && (found.mode & 0o077) !== 0) await chmod(folder, 0o700);
 }
 
-/** Called after a database refused to start: what its files show. */
+/** Called after a database failed to start: finds the reason in its files. */
 export async function whyItDoesNotStart(folder: string, error: Error): Promise<StoreError> {
   const unusable = await firstUnusable(folder);
   if (unusable)

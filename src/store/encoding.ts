@@ -1,6 +1,6 @@
 /**
- * Plain bytes of what is sealed, before it is: a JSON header and the embeddings after it as 32-bit floats, in the order of
- * bytes that every machine we run on has (little-endian, as WebAssembly's memory).
+ * Plain bytes of a record before sealing: a JSON header, then the embeddings as 32-bit floats, in the byte order
+ * of all supported machines (little-endian, like WebAssembly memory).
  *
  *   | header bytes, u32 | header, UTF-8 | zeros to a multiple of 4 | floats |
  */
@@ -17,7 +17,7 @@ export interface VoiceModel {
 
 interface TemplateHeader extends Omit<Template, "embedding" | "grown"> {
   readonly dimensions: number;
-  /** What it has grown from, first what was enrolled; their embeddings follow the template's. */
+  /** Parts of an adapted template, the enrolled part first; their embeddings follow the template's. */
   readonly members?: readonly [object, ...object[]];
 }
 
@@ -95,7 +95,7 @@ function decode<Header>(bytes: Uint8Array): { header: Header; floats(count: numb
   };
 }
 
-/** Of encoded bytes: where the embeddings begin. */
+/** Offset of the embeddings in encoded bytes. */
 export function embeddingsStart(bytes: Uint8Array): number {
   return floatsStart(headerBytesOf(bytes));
 }

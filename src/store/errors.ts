@@ -1,8 +1,8 @@
-/** A broken promise between a caller and its store. */
+/** Error codes of stores. */
 export type StoreErrorCode =
-  /** A record with this id is there. */
+  /** A record with this id already exists. */
   | "exists"
-  /** The session or engagement that a record names is not there. */
+  /** The session or engagement that a record names does not exist. */
   | "unknown-parent"
   /** Another process has the folder open. */
   | "locked"
@@ -10,18 +10,18 @@ export type StoreErrorCode =
   | "newer-schema"
   /** The database of a folder does not start. */
   | "damaged"
-  /** Files of the folder cannot be read or written by this user. */
+  /** This user cannot read or write files of the folder. */
   | "unreadable"
-  /** This is the system's administrator, and the folder is another user's. */
+  /** The process runs as root, and the folder belongs to another user. */
   | "not-owner"
   | "disk-full"
-  /** The machine, or the limits it was started with, leave too little memory. */
+  /** The machine, or the limits of the process, leave too little memory. */
   | "no-memory"
-  /** Others kept writing the same record; nothing was written. */
+  /** Other writers kept changing the same record; nothing was written. */
   | "contended"
   | "closed";
 
-/** A store that cannot be opened or used; `code` says why. */
+/** The store cannot be opened or used; `code` says why. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly code: StoreErrorCode;
@@ -32,18 +32,18 @@ export class StoreError extends Error {
   }
 }
 
-/** What is wrong with keys or with what they sealed, for programs. */
+/** Error codes of keys and sealed data. */
 export type SealErrorCode =
-  /** The keys offered are not those that sealed this store. */
+  /** The given keys are not those that sealed this store. */
   | "wrong-key"
-  /** The key was destroyed: what it sealed is erased for good. */
+  /** The key was destroyed: the data it sealed is erased for good. */
   | "key-destroyed"
-  /** The key is neither there nor was it destroyed: the keys are damaged, or older than the database. */
+  /** The key is missing but was not destroyed: the keys are damaged, or older than the database. */
   | "key-lost"
   /** The sealed bytes were changed, or moved to another place. */
   | "damaged";
 
-/** Keys that do not fit, or sealed data that was changed; `code` says which. */
+/** The keys do not match, or sealed data was changed; `code` says which. */
 export class SealError extends Error {
   override readonly name = "SealError";
   readonly code: SealErrorCode;

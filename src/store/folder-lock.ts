@@ -1,10 +1,10 @@
 /**
- * One process at a time in a folder. A lock file names its holder, and a socket beside it shows that the holder lives: the kernel closes it
- * when the last thread of the process is gone, and lets others connect to it from whatever container they are in. Process numbers would
- * not do: containers that share a folder see the same ones.
+ * Allows one process at a time in a folder. A lock file names its holder, and a socket beside it shows that the holder is alive: the kernel closes
+ * it when the last thread of the process ends, and processes in other containers can connect to it. Process ids would not work:
+ * containers that share a folder see the same ids.
  *
- * Another kernel (a volume shared over a network) or a file system without sockets knows nothing of the socket: there a holder counts as
- * alive while it refreshes the lock's time. One that was held up for longer, and finds another's name in the lock, has lost it.
+ * Processes on another kernel (a network volume) or on a file system without sockets cannot use the socket. There a holder counts as
+ * alive while it refreshes the lock's time. A holder that was stalled for longer and finds another name in the lock has lost it.
  */
 import { closeSync, openSync, readFileSync, type Stats } from "node:fs";
 import { mkdir, open, readdir, readFile, stat, unlink, utimes } from "node:fs/promises";
@@ -16,36 +16,36 @@ import { StoreError } from "./errors.js";
 interface Holder {
   readonly pid: number;
   readonly host: string;
-  /** The run of the kernel that the socket lives in; `null` where the system does not say. */
+  /** Id of the kernel's current boot, where the socket exists; `null` if the system does not provide one. */
   readonly boot: string | null;
-  /** File name of the socket; `null` where none could be made. */
+  /** File name of the socket; `null` if none could be created. */
   readonly socket: string | null;
   readonly nonce: string;
 }
 
 export interface FolderLock {
-  /** Aborted when another process took the lock: nothing may be written any more. */
+  /** Aborted when another process took the lock: nothing may be written after that. */
   readonly lost: AbortSignal;
   release(): Promise<void>;
 }
 
 export interface LockTimes {
   readonly refreshMs: number;
-  /** A lock that was not refreshed for so long, as seen by who waits for it, is a dead process's. */
+  /** A lock not refreshed for this long, as observed by a waiting process, belongs to a dead process. */
   readonly deadMs: number;
 }
 
 const TIMES: LockTimes = { refreshMs: 5_000, deadMs: 30_000 };
-/** A holder writes its name right after making the file; an older empty file was left by one that died in between. */
+/** A holder signs the file right after creating it; an older empty file was left by a process that died in between. */
 const UNSIGNED_STALE_MS = 2_000;
 /** Removing a dead holder's lock takes a few file operations. */
 const TAKEOVER_STALE_MS = 10_000;
 const TAKEOVER_WAIT_MS = 100;
 const TRIES = 200;
 const CONNECT_MS = 5_000;
-/** Left by a process that died before it signed a lock. Nobody takes this long to sign one. */
+/** For sockets left by a process that died before it signed a lock. Signing never takes this long. */
 const SOCKET_STALE_MS = 3_600_000;
-/** Longer addresses of sockets are cut off without a word. */
+/** Longer socket addresses are silently truncated. */
 const LONGEST_SOCKET_PATH = 100;
 
 export async function lockFolder(folder: string, name: string, times: LockTimes = TIMES): Promise<FolderLock> {
@@ -110,7 +110,7 @@ function hold(path: string, { nonce }: Holder, socket: LifeSocket | null, { refr
       if (await isOurs()) await utimes(path, new Date(), new Date());
       else lost.abort(new StoreError("locked", `${dirname(path)} was taken over by another process`));
     } catch {
-      // A disk that does not answer now is asked again at the next turn.
+      // If the disk does not respond now, try again at the next refresh.
     }
   }, refreshMs);
   refresh.unref();
@@ -146,8 +146,8 @@ async function isAlive(path: string, holder: Holder, times: LockTimes): Promise<
 }
 
 /**
- * Whether the lock's time moves while we look. A clock, another's or our own after it was set, decides only how long: what looks old
- * has been missed by its holder for long, or will be refreshed at the holder's next turn.
+ * Whether the lock's time changes while we watch. The clocks of both machines may be wrong, so they decide only how long to watch: a lock that
+ * looks old either has a dead holder or is refreshed at the holder's next turn.
  */
 async function isRefreshed(path: string, { refreshMs, deadMs }: LockTimes): Promise<boolean> {
   const first = await statIfThere(path);
@@ -166,7 +166,7 @@ interface LifeSocket {
   close(): Promise<void>;
 }
 
-/** Nothing is said over it. `null` where the file system or the system has none. */
+/** No data is sent over it. `null` if the file system or the platform does not support sockets. */
 async function openSocket(path: string): Promise<LifeSocket | null> {
   const server = net.createServer((connection) => connection.destroy());
   server.unref();
@@ -190,7 +190,7 @@ async function openSocket(path: string): Promise<LifeSocket | null> {
   };
 }
 
-/** The kernel answers for a process that is stopped or busy, and refuses for one that is gone. */
+/** The kernel accepts for a process that is stopped or busy, and refuses for one that has ended. */
 async function answers(path: string): Promise<boolean> {
   try {
     await withShortPath(path, (address) => {
@@ -211,7 +211,7 @@ async function answers(path: string): Promise<boolean> {
   }
 }
 
-/** Of a folder with a long path, Linux offers a short one through an open descriptor. */
+/** For a folder with a long path, Linux offers a short path through an open descriptor. */
 async function withShortPath<T>(path: string, use: (address: string) => Promise<T>): Promise<T> {
   if (process.platform === "win32") return use(`\\\\.\\pipe\\vivavoce-${basename(path)}`);
   if (Buffer.byteLength(path) <= LONGEST_SOCKET_PATH) return use(path);
@@ -233,11 +233,11 @@ async function removeOldSockets(path: string, own: string | null): Promise<void>
   }
 }
 
-/** One at a time, and only after another look: who was faster may have put a lock of its own there. */
+/** One process at a time, and only after checking again: a faster process may have put its own lock there. */
 async function removeStale(path: string, dead: Holder | null): Promise<void> {
   const takeover = `${path}.takeover`;
   if (!(await createEmpty(takeover))) {
-    // Somebody is at it; or died in it.
+    // Another process is doing this, or died while doing it.
     const made = await statIfThere(takeover);
     if (made && Date.now() - made.mtimeMs > TAKEOVER_STALE_MS) await unlinkIfThere(takeover);
     else await sleep(TAKEOVER_WAIT_MS);
@@ -281,7 +281,7 @@ async function statIfThere(path: string): Promise<Stats | null> {
   }
 }
 
-/** The same in every container of a machine, and another after a reboot. */
+/** The same in every container of a machine; changes at a reboot. */
 function bootId(): string | null {
   try {
     return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();

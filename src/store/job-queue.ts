@@ -1,10 +1,10 @@
-/** Jobs worked one at a time in this process: what the stores without a database server use. */
+/** Runs jobs one at a time in this process, for the stores without a database server. */
 import type { Job } from "./port.js";
 
 export interface QueuedJob {
-  /** The job as it stands when its turn comes. */
+  /** The current state of the job when its turn comes. */
   job(): Job | Promise<Job | null> | null;
-  /** Every try threw. */
+  /** Every attempt threw. */
   failed(): void | Promise<void>;
 }
 
@@ -26,7 +26,7 @@ export class JobQueue {
     this.#start();
   }
 
-  /** Waits for the job at hand; those waiting stay unworked. */
+  /** Waits for the current job; waiting jobs are not started. */
   async close(): Promise<void> {
     this.#open = false;
     await this.#running;
@@ -37,12 +37,12 @@ export class JobQueue {
   }
 
   async #drain(): Promise<void> {
-    // Not before who starts it has noted that it runs.
+    // Only after the caller has recorded that it runs.
     await null;
     try {
       for (let next = this.#next(); next; next = this.#next()) await this.#try(next);
     } finally {
-      // In the same step that found nothing: a job that comes now starts it again.
+      // In the same step that found nothing: a job added after this starts it again.
       this.#running = null;
     }
   }
@@ -58,7 +58,7 @@ export class JobQueue {
       try {
         return await this.#handler!(job);
       } catch {
-        // The next try may do better; the last one marks the job as failed.
+        // Another attempt may succeed; the last one marks the job as failed.
       }
     }
     await queued.failed();

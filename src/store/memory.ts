@@ -1,6 +1,6 @@
 /**
- * The store that forgets: maps in memory, for tests, ten-line programs and pages that keep nothing.
- * Nothing touches a disk, so nothing is sealed.
+ * A store that keeps nothing: maps in memory, for tests, short programs and pages without storage.
+ * Nothing is written to disk, so nothing is sealed.
  */
 import { copy, copyJson } from "./copy.js";
 import { StoreError } from "./errors.js";
@@ -49,13 +49,13 @@ interface Scope {
   readonly groupVersions: Map<Id, number>;
   readonly jobs: Map<Id, Job>;
   printsVersion: number;
-  /** The version at which each print last changed; erased ones stay, so that galleries learn of it. */
+  /** The version at which each print last changed. Erased prints stay listed, so that galleries learn of it. */
   readonly printChanges: Map<Id, number>;
 }
 
 const PURGE_EVERY_MS = 60_000;
 
-/** A store that is gone with the process. */
+/** A store that is lost when the process ends. */
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const now = options.now ?? Date.now;
   const scopes = new Map<Id, Scope>();
@@ -64,7 +64,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   let open = true;
   let purgedAt = now();
 
-  /** The scope, made on first use. Every operation passes here or through `collection`: a closed store answers nothing. */
+  /** The scope, created on first use. Every operation goes through this or `collection`, so a closed store refuses them all. */
   function scope(id: Id): Scope {
     assertOpen();
     let found = scopes.get(id);
@@ -113,7 +113,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     return null;
   }
 
-  /** Who never looks again at what expired would keep it for good. */
+  /** Expired documents that are never read again would otherwise stay forever. */
   function purgeNowAndThen(): void {
     if (now() - purgedAt < PURGE_EVERY_MS) return;
     purgedAt = now();
@@ -500,7 +500,7 @@ function profilesOf({ profiles, profileIdsByOwner }: Scope, ownerId: Id): Profil
   return [...(profileIdsByOwner.get(ownerId) ?? [])].map((id) => profiles.get(id)!);
 }
 
-/** True when it was the owner's last profile: the owner is forgotten with it. */
+/** True when it was the owner's last profile: the owner is removed with it. */
 function forgetProfileOf(here: Scope, owner: Owner, profileId: Id): boolean {
   const profileIds = here.profileIdsByOwner.get(owner.id)!;
   profileIds.delete(profileId);
@@ -521,8 +521,8 @@ function markChanged(here: Scope, id: Id): void {
 }
 
 /**
- * The recordings that a profile was enrolled from and those that it matched, whole (an enrolled part, what it was cut from, its other parts), and every audio model
- * made of them, but those that another profile was enrolled from: they hold another voice.
+ * All recordings that a profile was enrolled from or matched, in full (an enrolled part, its source and the other parts), and every audio model
+ * made of them, except those that another profile was enrolled from: they hold another voice.
  */
 function eraseRecordings(here: Scope, profileId: Id): void {
   const enrolledElsewhere = new Set<Id>();

@@ -2,7 +2,7 @@
 import { createMemoryStore } from "./memory.js";
 import type { Store } from "./port.js";
 
-/** Where the keys of a store lie, and what seals them. */
+/** Where the keys of a store are, and what seals them. */
 export interface OpenStoreOptions {
   /** See `KeyOptions` of `vivavoce-box/postgres`. */
   readonly keys?: string;
@@ -13,7 +13,7 @@ export interface OpenStoreOptions {
 /** Opens `memory`, a folder or `postgres://…`. */
 export async function openStore(location: string, options: OpenStoreOptions = {}): Promise<Store> {
   if (location === "memory") return createMemoryStore();
-  // Loaded when needed: a program that keeps nothing does not pay for two database engines.
+  // Loaded on demand: a program without storage does not load two database engines.
   const { isPostgresUrl, openEmbeddedStore, openPostgresStore } = await import("./sql/open.js");
   if (!isPostgresUrl(location)) return openEmbeddedStore(location, options);
   const { keys } = options;
@@ -21,7 +21,7 @@ export async function openStore(location: string, options: OpenStoreOptions = {}
   return openPostgresStore(location, { ...options, keys });
 }
 
-/** A master key as written in an environment variable or a secret file: 64 hexadecimal digits or base64. */
+/** A master key from an environment variable or a secret file: 64 hexadecimal digits or base64. */
 export function parseMasterKey(text: string): Uint8Array {
   const trimmed = text.trim();
   const bytes = /^[0-9a-f]{64}$/i.test(trimmed) ? Buffer.from(trimmed, "hex") : Buffer.from(trimmed, "base64");

@@ -1,9 +1,9 @@
 /**
- * What vivavoce keeps, and how it is asked for. One contract suite holds every implementation to it.
- * Values in and out are plain; an implementation that writes to disk seals what is biometric (`voice`, `template`, `audio`), and the SQL one names of owners.
+ * The interface of all stores. One contract suite tests every implementation.
+ * Values in and out are plain; stores on disk seal biometric data (`voice`, `template`, `audio`), and the SQL store also the names of owners.
  * Everything belongs to a scope: an id of another scope is not found.
- * What a caller can mend is a value; a broken promise is a `StoreError` or a `SealError` (errors.ts): a second record with an id that exists,
- * a record whose session or engagement is unknown, a closed store, a key that does not fit.
+ * Expected outcomes are values; misuse is a `StoreError` or a `SealError` (errors.ts): a second record with an existing id,
+ * a record whose session or engagement does not exist, a closed store, a wrong key.
  */
 import type { Measures, Template, VoiceWindow } from "../engine/port.js";
 
@@ -41,12 +41,12 @@ export interface Check {
   readonly reason: number;
   readonly risk: number | null;
   readonly reliability: number | null;
-  /** Log-likelihood ratios that the decision rests on, for fusion, and where in the audio an attack sounds strongest. */
+  /** Log-likelihood ratios behind the decision, for fusion, and where in the audio an attack sounds strongest. */
   readonly evidence: Readonly<Record<string, number>>;
   readonly profileId: Id | null;
-  /** The audio model that was checked, where one is kept. */
+  /** The audio model that was checked, if it is kept. */
   readonly audioModelId?: Id | null;
-  /** Prints that it matched: erasing one erases the audio model, which is that voice. */
+  /** Prints that it matched: erasing one also erases the audio model, which holds the same voice. */
   readonly matchedProfileIds?: readonly Id[];
 }
 
@@ -54,19 +54,19 @@ export interface MediaSegment {
   readonly id: Id;
   readonly scopeId: Id;
   readonly sessionId: Id;
-  /** Set when this is the part of another segment that was used for enrollment. */
+  /** Set if this is a part of another segment, cut out for enrollment. */
   readonly partOf: Id | null;
-  /** Of a part: the channel that it was cut from. */
+  /** For a part: the channel that it was cut from. */
   readonly partOfChannel?: number | null;
   readonly rateHz: number;
   readonly channels: number;
   readonly encoding: "wav" | "pcm16" | "alaw" | "mulaw";
   readonly createdAt: number;
-  /** Sealed at rest. Kept until the session stops, or as long as retention says. */
+  /** Sealed at rest. Kept until the session stops, or for the retention time. */
   readonly audio: Uint8Array;
 }
 
-/** What ProcessAudio keeps of a recording: never audio. */
+/** What ProcessAudio keeps of a recording; it contains no audio. */
 export interface ProcessedAudio {
   readonly id: Id;
   readonly scopeId: Id;
@@ -76,7 +76,7 @@ export interface ProcessedAudio {
   readonly mediaChannels: number;
   readonly mediaRateHz: number;
   readonly printType: string;
-  /** Which operation made it: Enroll takes only what ProcessAudio made. */
+  /** The operation that made it: Enroll accepts only those made by ProcessAudio. */
   readonly source: "process-audio" | "check";
   /** The contract's AudioValidity number. */
   readonly validity: number;
@@ -89,7 +89,7 @@ export interface ProcessedAudio {
   readonly voice: { readonly windows: readonly VoiceWindow[]; readonly embedding: Float32Array | null };
 }
 
-/** Without what is sealed at rest. */
+/** Without the sealed data. */
 export type PlainProcessed = Omit<ProcessedAudio, "voice" | "voiceClass">;
 
 export type OwnerKind = "person" | "fraudster";
@@ -110,11 +110,11 @@ export interface EnrollmentSegment {
   readonly addedAt: number;
 }
 
-/** Whether the person agreed, as the operator's own records have it. */
+/** Whether the person agreed, according to the operator's own records. */
 export interface Consent {
   readonly state: "given" | "withdrawn";
   readonly at: number;
-  /** Where those records have it. */
+  /** Where to find it in those records. */
   readonly reference: string;
 }
 
@@ -123,25 +123,25 @@ export interface Profile {
   readonly scopeId: Id;
   readonly owner: Owner;
   readonly tag: string;
-  /** `null` until the first segment decides it. */
+  /** `null` until the first segment sets it. */
   readonly printType: string | null;
   /** 0 until trained. */
   readonly printVersion: number;
-  /** Changes with every write: what a compare-and-set names. */
+  /** Changes with every write, for compare-and-set. */
   readonly generation: number;
   /** Sealed at rest; `null` until trained. */
   readonly template: Template | null;
   /** The contract's VoiceprintProfileStatus number. */
   readonly status: number;
   readonly createdAt: number;
-  /** Absent where none was noted. */
+  /** Absent if not recorded. */
   readonly consent?: Consent;
 }
 
-/** Withdrawn consent takes a print out of every comparison, and keeps it from being changed. */
+/** A print with withdrawn consent is left out of every comparison and cannot be changed. */
 export const mayBeUsed = ({ consent }: Pick<Profile, "consent">): boolean => consent?.state !== "withdrawn";
 
-/** What a gallery needs of a trained profile. One whose consent is withdrawn is no print. */
+/** What a gallery needs from a trained profile. A profile with withdrawn consent is left out. */
 export interface Print {
   readonly profileId: Id;
   readonly ownerId: Id;
@@ -175,23 +175,23 @@ export interface Job {
   readonly createdAt: number;
 }
 
-/** Everything that is kept, behind one interface; memory, SQL and IndexedDB implement it. */
+/** The interface to all stored data; memory, SQL and IndexedDB implement it. */
 export interface Store {
   readonly engagements: {
     create(engagement: Engagement): Promise<void>;
     get(scopeId: Id, id: Id): Promise<Engagement | null>;
-    /** False when there is none or it had stopped. */
+    /** False if it does not exist or has already stopped. */
     stop(scopeId: Id, id: Id, at: number): Promise<boolean>;
   };
   readonly sessions: {
     create(session: Session): Promise<void>;
     get(scopeId: Id, id: Id): Promise<Session | null>;
     stop(scopeId: Id, id: Id, at: number): Promise<boolean>;
-    /** By their start. */
+    /** Ordered by start time. */
     ofEngagement(scopeId: Id, engagementId: Id): Promise<Session[]>;
-    /** By id, the last first: ids begin with the time they were made at. Fewer than `limit` is the end. */
+    /** By id in descending order: ids begin with their creation time. Fewer than `limit` means the end. */
     list(scopeId: Id, before: Id | null, limit: number): Promise<Session[]>;
-    /** In one write with the audio model of what was heard for it, where that is new. */
+    /** In one write with the audio model of the checked audio, if that is new. */
     addCheck(check: Check, heard?: ProcessedAudio): Promise<void>;
     checks(scopeId: Id, sessionId: Id): Promise<Check[]>;
     /** The newest checks of a scope, newest first: the operator's view. */
@@ -200,44 +200,44 @@ export interface Store {
   readonly media: {
     add(segment: MediaSegment): Promise<void>;
     get(scopeId: Id, id: Id): Promise<MediaSegment | null>;
-    /** What is kept of a session, without the audio itself; by id. */
+    /** The recordings of a session, without the audio itself; ordered by id. */
     ofSession(scopeId: Id, sessionId: Id): Promise<Omit<MediaSegment, "audio">[]>;
     /**
-     * Removes the audio of sessions that stopped before `stoppedBefore`, and of those that never stopped but began before `abandonedBefore`;
-     * returns how many segments went. No scope: all of them.
+     * Removes the audio of sessions that stopped before `stoppedBefore`, and of sessions that never stopped but began before `abandonedBefore`;
+     * returns the number of segments removed. Without a scope: in all scopes.
      */
     expire(scopeId: Id | null, stoppedBefore: number, abandonedBefore?: number): Promise<number>;
   };
   readonly processed: {
     add(processed: ProcessedAudio): Promise<void>;
     get(scopeId: Id, id: Id): Promise<ProcessedAudio | null>;
-    /** What was heard in a session, without what is sealed; by id. */
+    /** The audio models of a session, without the sealed data; ordered by id. */
     ofSession(scopeId: Id, sessionId: Id): Promise<PlainProcessed[]>;
-    /** As `media.expire`, for audio models. Profiles keep their own copy of what was enrolled, so they lose nothing. */
+    /** Like `media.expire`, for audio models. Profiles keep their own copy of enrolled audio models, so they lose nothing. */
     expire(scopeId: Id | null, stoppedBefore: number, abandonedBefore?: number): Promise<number>;
   };
   readonly owners: {
     find(scopeId: Id, kind: OwnerKind, externalId: string): Promise<Owner | null>;
-    /** Those of these ids that are there, in any order, without their names. */
+    /** Those of these ids that exist, in any order, without their names. */
     getMany(scopeId: Id, ids: readonly Id[]): Promise<NamelessOwner[]>;
   };
   readonly profiles: {
-    /** Creates the owner where it is new. `null` when the owner has a profile with this tag. */
+    /** Creates the owner if it is new. `null` when the owner already has a profile with this tag. */
     create(profile: Omit<Profile, "generation">): Promise<Profile | null>;
     get(scopeId: Id, id: Id): Promise<Profile | null>;
-    /** Those of these ids that are there, in any order. */
+    /** Those of these ids that exist, in any order. */
     getMany(scopeId: Id, ids: readonly Id[]): Promise<Profile[]>;
     find(scopeId: Id, kind: OwnerKind, externalId: string, tag: string): Promise<Profile | null>;
-    /** By id. Fewer than `limit` is the end. */
+    /** Ordered by id. Fewer than `limit` means the end. */
     list(scopeId: Id, after: Id | null, limit: number): Promise<Profile[]>;
-    /** How many the scope has. */
+    /** Number of profiles in the scope. */
     count(scopeId: Id): Promise<number>;
-    /** In the order in which they were made. */
+    /** In the order of creation. */
     ofOwners(scopeId: Id, ownerIds: readonly Id[]): Promise<Profile[]>;
     segments(scopeId: Id, id: Id): Promise<EnrollmentSegment[]>;
     /**
-     * One atomic write. Adds the segment when the profile is at `generation`, it is not there yet and the print type fits.
-     * The first segment decides the profile's print type. "moved": somebody wrote first, read again. "already" and "wrong-type" are answered
+     * One atomic write. Adds the segment if the profile is at `generation`, does not have the segment yet, and has the same print type.
+     * The first segment sets the profile's print type. "moved": another writer was first, read again. "already" and "wrong-type" are returned
      * at any generation.
      */
     addSegment(
@@ -247,8 +247,8 @@ export interface Store {
       segment: EnrollmentSegment,
     ): Promise<"added" | "already" | "wrong-type" | "moved" | "missing">;
     /**
-     * One atomic write of template, status and print version; `false` when the profile moved on or is gone.
-     * `segments` replaces the enrollment segments in the same write: retraining after a model update.
+     * One atomic write of template, status and print version; `false` when the profile was changed or is gone.
+     * `segments` replaces the enrollment segments in the same write, for retraining after a model update.
      */
     train(
       scopeId: Id,
@@ -256,26 +256,26 @@ export interface Store {
       generation: number,
       trained: { template: Template; status: number; printVersion: number; segments?: readonly EnrollmentSegment[] },
     ): Promise<boolean>;
-    /** Changes nothing else. `false` when there is no such profile. */
+    /** Changes nothing else. `false` if the profile does not exist. */
     setConsent(scopeId: Id, id: Id, consent: Consent): Promise<boolean>;
     /**
-     * Erases profile, segments, audio models and media of those and of checks that it matched, group memberships, and the key that sealed them; with an owner's last
-     * profile the owner goes too.
+     * Erases the profile, its segments, the audio models and media of its enrollments and matches, its group memberships, and its key.
+     * The owner is removed with its last profile.
      */
     erase(scopeId: Id, id: Id): Promise<boolean>;
     /** All trained prints of a scope and kind, for galleries. */
     prints(scopeId: Id, kind: OwnerKind): AsyncIterable<Print>;
     /** Those of these ids that are trained, in any order. */
     printsOf(scopeId: Id, ids: readonly Id[]): Promise<Print[]>;
-    /** Grows with every change of a print in the scope: a loaded gallery compares it before it answers. */
+    /** Increases with every change of a print in the scope: a loaded gallery compares it before it answers. */
     printsVersion(scopeId: Id): Promise<number>;
-    /** Ids of prints written or erased since `version`; all that ever changed when the store is older than `version` (restored). */
+    /** Ids of prints written or erased since `version`; all that ever changed if the store is older than `version` (restored). */
     printsChangedSince(scopeId: Id, version: number): Promise<{ version: number; ids: Id[] }>;
   };
   readonly groups: {
     create(group: Group): Promise<void>;
     get(scopeId: Id, kind: GroupKind, id: Id): Promise<Group | null>;
-    /** Grows when members are added or removed (not when one is erased): who keeps a large group compares it. `null` when there is none. */
+    /** Increases when members are added or removed (not when one is erased), so a cached group can be checked. `null` if there is no group. */
     version(scopeId: Id, kind: GroupKind, id: Id): Promise<number | null>;
     list(scopeId: Id, kind: GroupKind): Promise<Group[]>;
     delete(scopeId: Id, kind: GroupKind, id: Id): Promise<boolean>;
@@ -297,21 +297,21 @@ export interface Store {
     get(scopeId: Id, id: Id): Promise<Job | null>;
     update(scopeId: Id, id: Id, change: Partial<Pick<Job, "state" | "result" | "progress">>): Promise<boolean>;
     /**
-     * Calls the handler for every pending job, here or on another replica, one at a time, until the store closes. A handler that throws,
-     * or whose process dies, is given the job again; after three tries the job's state becomes FAILED (4).
+     * Calls the handler for every pending job, here or on another replica, one at a time, until the store closes. If a handler throws
+     * or its process dies, the job is retried; after three attempts its state becomes FAILED (4).
      */
     work(handler: (job: Job) => Promise<void>): Promise<void>;
   };
   /**
    * Keyed documents of the token and engagement services: applications, clients, users, registrations, keys, agents. JSON values;
-   * an expired one is not there; `update` keeps the expiry.
+   * expired documents are not returned; `update` keeps the expiry.
    */
   readonly documents: {
     get(collection: string, id: string): Promise<unknown | null>;
     put(collection: string, id: string, document: unknown, expiresAt?: number | null): Promise<void>;
-    /** False when it was there. */
+    /** False if it already exists. */
     insert(collection: string, id: string, document: unknown, expiresAt?: number | null): Promise<boolean>;
-    /** Read, change, write back in one transaction; `change` returning `null` deletes, `undefined` leaves as is. */
+    /** Read, change, write back in one transaction; `change` returning `null` deletes, `undefined` leaves it unchanged. */
     update(
       collection: string,
       id: string,

@@ -1,6 +1,6 @@
 /**
- * What the parts of the browser's store share. An IndexedDB transaction ends as soon as it waits for anything else, so cryptography happens
- * before or after one, and a write checks that what it rests on has not moved.
+ * Shared by the parts of the browser's store. An IndexedDB transaction ends as soon as it waits for anything else, so cryptography runs
+ * before or after one, and a write checks that the data it is based on has not changed.
  */
 import type { KeyId } from "../seal/key-ring.js";
 import type { Vault } from "../seal/vault.js";
@@ -17,7 +17,7 @@ export interface DoomedKey {
   readonly keyId: KeyId;
 }
 
-/** After the transaction that removed the rows and noted the keys as doomed. */
+/** Call after the transaction that removed the rows and marked the keys as doomed. */
 export async function destroyDoomed({ db, vault }: IdbContext, keys: readonly DoomedKey[]): Promise<void> {
   for (const { scopeId, keyId } of keys) await vault.ring.destroy(scopeId, [keyId]);
   const tx = db.transaction("doomedKeys", "readwrite");

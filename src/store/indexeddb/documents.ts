@@ -6,7 +6,7 @@ import type { Place } from "../seal/vault.js";
 import type { IdbContext } from "./context.js";
 import { type StoredDocument, within } from "./schema.js";
 
-/** Documents belong to no biometric scope; their key is wrapped under a name that no scope id can have. */
+/** Documents belong to no biometric scope; their key is wrapped under a name that cannot be a scope id. */
 const DOCUMENT_SCOPE = "\0documents";
 const KEY_SETTING = "document-key";
 
@@ -92,7 +92,7 @@ function placeOf(collection: string, id: string): Place {
   return { scopeId: DOCUMENT_SCOPE, kind: "document", subjectId: collection, recordId: id };
 }
 
-/** Every sealing has a nonce of its own, so equal bytes were written once. */
+/** Every sealing uses a new nonce, so equal bytes come from the same write. */
 function sameBytes(one: Uint8Array | undefined, other: Uint8Array | undefined): boolean {
   if (!one || !other) return one === other;
   return one.length === other.length && one.every((byte, i) => byte === other[i]);

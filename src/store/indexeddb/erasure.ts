@@ -1,6 +1,6 @@
 /**
- * Erasing a profile takes two transactions, because what stays of its calls must be sealed again in between: the first removes the rows and
- * notes the profile's key as doomed; the second gives the calls new keys, unless somebody changed them meanwhile, and dooms the old ones.
+ * Erasing a profile takes two transactions, because the remaining recordings of its calls must be sealed again in between: the first removes the rows
+ * and marks the profile's key as doomed; the second gives the calls new keys, unless they were changed meanwhile, and dooms the old ones.
  */
 import { untilUncontended } from "../contention.js";
 import type { Id } from "../port.js";
@@ -18,7 +18,7 @@ export async function eraseProfile(context: IdbContext, scopeId: Id, id: Id): Pr
   return true;
 }
 
-/** Sessions that lost recordings are noted by name, so that a page that is closed here goes on the next time. */
+/** Sessions that lost recordings are recorded, so that the work resumes next time if the page is closed here. */
 const REKEY_PREFIX = "rekey ";
 
 async function removeRows({ db }: IdbContext, scopeId: Id, id: Id): Promise<{ key: DoomedKey } | null> {
@@ -50,7 +50,7 @@ async function removeRows({ db }: IdbContext, scopeId: Id, id: Id): Promise<{ ke
   ];
   const sessionIds = new Set<Id>();
 
-  // The recordings it was enrolled from and those that it matched, whole, and every audio model made of them but those that another
+  // All recordings that it was enrolled from or matched, in full, and every audio model made of them, except those that another
   // profile was enrolled from.
   const enrolledElsewhere = async (modelId: Id) =>
     (await segments.index("audioModel").getAll([scopeId, modelId])).some(({ profileId }) => profileId !== id);
@@ -126,7 +126,7 @@ async function finishRekeying(context: IdbContext): Promise<void> {
   }
 }
 
-/** `false` when recordings came or went meanwhile: look again. */
+/** `false` when recordings were added or removed meanwhile: look again. */
 async function replaceSessionKey(
   context: IdbContext,
   kind: RecordingKind,
@@ -166,7 +166,7 @@ async function replaceSessionKey(
   return unchanged;
 }
 
-/** Makes good what a closed page left half done, and erases profiles that a restored database brought back. */
+/** Finishes what a closed page left incomplete, and erases profiles that a restored database brought back. */
 export async function finishErasures(context: IdbContext): Promise<void> {
   const { db, vault } = context;
   await destroyDoomed(context, await db.getAll("doomedKeys"));

@@ -1,4 +1,4 @@
-/** Jobs in a page. Of several pages with the same store, the one that holds the lock works. */
+/** Jobs in a page. If several pages have the same store, the one that holds the lock runs the jobs. */
 import type { Job, Store } from "../port.js";
 import type { IdbContext } from "./context.js";
 import { inStoreWords, type StoredJob } from "./schema.js";
@@ -9,7 +9,7 @@ const FAILED_STATE = 4;
 
 export interface Jobs {
   readonly jobs: Store["jobs"];
-  /** Waits for the job at hand. */
+  /** Waits for the current job. */
   stop(): Promise<void>;
 }
 
@@ -61,7 +61,7 @@ export function createJobs({ db }: IdbContext, name: string): Jobs {
 
   async function workOn(job: StoredJob, handler: (job: Job) => Promise<void>): Promise<void> {
     const { scopeId, id } = job;
-    // Counted before the try: a page that dies in it has used it up.
+    // Counted before the attempt, so that a page that dies during it has used it up.
     const tries = job.tries + 1;
     if (tries > TRIES) return void (await changeJob(scopeId, id, (now) => ({ ...dequeued(now), state: FAILED_STATE })));
     await changeJob(scopeId, id, (now) => ({ ...now, tries }));
@@ -90,7 +90,7 @@ function dequeued({ queued: _, ...job }: StoredJob): StoredJob {
   return job;
 }
 
-/** Where the browser has locks between pages, the work waits for its turn; elsewhere there is one page. */
+/** If the browser has locks between pages, the work waits for the lock; otherwise there is only one page. */
 async function whileAlone(name: string, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
   const locks = (globalThis.navigator as Navigator | undefined)?.locks;
   if (!locks) return work();

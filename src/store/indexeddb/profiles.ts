@@ -118,7 +118,7 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
         const wanted = limit - found.length;
         const stored = await db.getAll("profiles", range, wanted);
         found.push(...(await readAll(scopeId, stored)));
-        // Fewer than asked for is the end. Those erased meanwhile are left out, and must not look like it.
+        // A short page means the end, so profiles erased meanwhile must not make a page short.
         if (stored.length < wanted) break;
         range = IDBKeyRange.bound([scopeId, stored.at(-1)!.id], [scopeId, []], true);
       }

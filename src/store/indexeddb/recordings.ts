@@ -1,4 +1,4 @@
-/** Media and audio models: sealed with keys of their session, which go when the session's recordings go. */
+/** Media and audio models, sealed with keys of their session. The keys are destroyed with the session's recordings. */
 import { untilUncontended } from "../contention.js";
 import { decodeVoice, encodeVoice } from "../encoding.js";
 import { StoreError } from "../errors.js";
@@ -8,7 +8,7 @@ import type { Place } from "../seal/vault.js";
 import { type DoomedKey, destroyDoomed, type IdbContext } from "./context.js";
 import { inStoreWords, type StoredMedia, type StoredProcessed, type StoredSession, within } from "./schema.js";
 
-/** The two kinds of recordings differ in where they lie and which key seals them. */
+/** The two kinds of recordings differ in where they are stored and which key seals them. */
 export type RecordingKind = "media" | "processed";
 
 const KEY = { media: "mediaKey", processed: "modelKey" } as const;
@@ -56,7 +56,7 @@ export function createProcessed(context: IdbContext): Store["processed"] {
   };
 }
 
-/** In one write with the check that it was heard for, where there is one. */
+/** In one write with the check that produced it, if there is one. */
 export function addProcessed(
   context: IdbContext,
   { voice, voiceClass, ...plain }: ProcessedAudio,
@@ -91,7 +91,7 @@ async function add(
     const sealed = await vault.seal(key, recordingPlace(kind, record), content);
     const tx = db.transaction(check ? ["sessions", kind, "checks"] : ["sessions", kind], "readwrite");
     const session = await tx.objectStore("sessions").get([record.scopeId, record.sessionId]);
-    // Only under the key that the session still has: it may have been replaced by an erasure or an expiry since.
+    // Only with the session's current key: an erasure or an expiry may have replaced it.
     if (session?.[KEY[kind]] !== key.id) return;
     const added: Promise<unknown>[] = [tx.objectStore(kind).add(stored(sealed) as StoredMedia & StoredProcessed)];
     if (check) added.push(tx.objectStore("checks").add(check));
@@ -100,7 +100,7 @@ async function add(
   });
 }
 
-/** The session's key for this kind, made on first use. */
+/** The session's key for this kind, created on first use. */
 async function sessionKey(
   { db, vault }: IdbContext,
   kind: RecordingKind,

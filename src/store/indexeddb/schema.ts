@@ -1,4 +1,4 @@
-/** What lies in the browser's database, and how it is opened. A version that was released is never edited. */
+/** The object stores of the browser's database, and how it is opened. A released version is never edited. */
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
 import { StoreError } from "../errors.js";
 import type {
@@ -15,14 +15,14 @@ import type {
 } from "../port.js";
 import type { KeyId } from "../seal/key-ring.js";
 
-/** Recordings are sealed with their session's keys, made on first use. */
+/** Recordings are sealed with their session's keys, created on first use. */
 export interface StoredSession extends Session {
   readonly mediaKey: KeyId | null;
   readonly modelKey: KeyId | null;
 }
 
 export interface StoredMedia extends Omit<MediaSegment, "audio"> {
-  /** Itself, or what it is a part of. */
+  /** Its own id, or that of the recording it is a part of. */
   readonly root: Id;
   readonly sealed: Uint8Array;
 }
@@ -48,7 +48,7 @@ export interface StoredSegment {
 
 export interface StoredJob extends Job {
   readonly tries: number;
-  /** 1 while it waits or is worked; absent from the index afterwards. */
+  /** 1 while it waits or runs; absent from the index afterwards. */
   readonly queued?: 1;
 }
 
@@ -61,7 +61,7 @@ export interface StoredDocument {
 
 type Scoped = [Id, Id];
 
-/** Without a version: as it was made. */
+/** Without a version: the initial state. */
 export type StoredGroup = Group & { readonly version?: number };
 
 export interface StoreSchema extends DBSchema {
@@ -98,7 +98,7 @@ export async function openDatabase(name: string): Promise<StoreDatabase> {
   try {
     const db: StoreDatabase = await openDB<StoreSchema>(name, VERSION, {
       upgrade: create,
-      // A newer version of the page waits for us to let go.
+      // A newer version of the page waits until this one closes the database.
       blocking: () => db.close(),
     });
     return db;
@@ -145,7 +145,7 @@ export function within(...parts: (string | number)[]): IDBKeyRange {
   return IDBKeyRange.bound(parts, [...parts, []]);
 }
 
-/** `add` refuses what is there; the transaction is undone. */
+/** `add` refuses an existing id; the transaction is rolled back. */
 export async function inStoreWords<T>(id: string, work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -1,6 +1,6 @@
 /**
- * The store of a browser: IndexedDB, sealed with keys that the page cannot export, kept in a database of their own.
- * The embedded PostgreSQL would be five megabytes to download.
+ * The store of a browser: IndexedDB, sealed with keys that the page cannot export, in a separate database.
+ * The embedded PostgreSQL would be a download of five megabytes.
  */
 import { refuseWhenClosed } from "../closed.js";
 import { SealError } from "../errors.js";
@@ -19,7 +19,7 @@ import { createMedia, createProcessed } from "./recordings.js";
 import { openDatabase, type StoreDatabase } from "./schema.js";
 import { createEngagements, createSessions } from "./sessions.js";
 
-/** For tests; a page needs none. */
+/** For tests; a page does not need it. */
 export interface IndexedDbStoreOptions {
   /** Milliseconds since 1970; decides which documents have expired. */
   readonly now?: () => number;
@@ -35,7 +35,7 @@ export interface IndexedDbStore extends Store {
   };
 }
 
-/** `name` is the database's; the keys lie in `name` with "-keys" after it. */
+/** `name` is the database's name; the keys are in `name` followed by "-keys". */
 export async function openIndexedDbStore(
   name = "vivavoce",
   options: IndexedDbStoreOptions = {},
@@ -85,7 +85,7 @@ function compose(context: IdbContext, name: string): IndexedDbStore {
   };
 }
 
-/** A database remembers whose keys sealed it, and takes no others. */
+/** A database records which keys sealed it and accepts no others. */
 async function bindKeys(db: StoreDatabase, { identity }: KeyShelf): Promise<void> {
   const tx = db.transaction("settings", "readwrite");
   const bound = await tx.store.get("key-ring");

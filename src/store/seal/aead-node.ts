@@ -1,6 +1,6 @@
 /**
  * The same AES-256-GCM through node:crypto, on the calling thread. Loading a gallery opens two small messages for each print, and WebCrypto
- * spends several times longer on handing each to a thread than on opening it.
+ * takes several times longer to hand each to a thread than to open it.
  */
 import {
   createCipheriv,

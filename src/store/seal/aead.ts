@@ -1,18 +1,18 @@
 /**
  * Authenticated encryption (AES-256-GCM) and derived bytes (HKDF-SHA-256). A sealed message is nonce (12 bytes, random), ciphertext, tag (16 bytes).
- * WebCrypto is everywhere; Node stores use aead-node.ts, which makes the same bytes without a thread hop for each small message.
+ * WebCrypto is available everywhere; Node stores use aead-node.ts, which produces the same bytes without a thread hop for each small message.
  */
 export interface AeadKey {
   readonly kind: "aes-256-gcm";
 }
 
 export interface Aead {
-  /** 32 bytes, which stay the caller's. */
+  /** 32 bytes; the caller keeps them. */
   importKey(raw: Uint8Array): AeadKey | Promise<AeadKey>;
   seal(key: AeadKey, plain: Uint8Array, context: Uint8Array): Uint8Array | Promise<Uint8Array>;
-  /** `null` when key, bytes and context do not belong together. */
+  /** `null` when key, bytes and context do not match. */
   open(key: AeadKey, sealed: Uint8Array, context: Uint8Array): Uint8Array | null | Promise<Uint8Array | null>;
-  /** `count` bytes that nobody without the secret can tell from random ones. */
+  /** `count` bytes that are indistinguishable from random without the secret. */
   derive(secret: Uint8Array, salt: Uint8Array, info: Uint8Array, count: number): Uint8Array | Promise<Uint8Array>;
 }
 
@@ -71,7 +71,7 @@ function cryptoKeyOf(key: AeadKey): CryptoKey {
   return (key as WebAeadKey).cryptoKey;
 }
 
-/** WebCrypto's types want bytes that are not shared between threads. */
+/** WebCrypto's types require bytes that are not shared between threads. */
 function bytes(view: Uint8Array): Uint8Array<ArrayBuffer> {
   return view.buffer instanceof ArrayBuffer ? (view as Uint8Array<ArrayBuffer>) : new Uint8Array(view);
 }

@@ -1,10 +1,10 @@
 /**
- * Keys, kept apart from what they seal. A scope's key wraps one key for each profile and each session; rows are sealed with those.
- * Destroying a wrapped key makes everything that it ever sealed unreadable, wherever copies of it lie: that is what erasing means here.
- * Rotating a scope's key wraps the same keys again, so no row is rewritten. The secret that turns a scope's embeddings is wrapped by a key
- * beside those of the scopes: who has a scope's key does not have it.
+ * Keys, stored apart from what they seal. A scope's key wraps one key for each profile and each session; rows are sealed with those.
+ * Destroying a wrapped key makes everything it ever sealed unreadable, in every copy: this is what erasing means here.
+ * Rotating a scope's key wraps the same keys again, so no row is rewritten. The secret that turns a scope's embeddings is wrapped by a separate
+ * key: having a scope's key does not give access to it.
  *
- * `KeyRing` is the cryptography; a `KeyShelf` is where the wrapped keys lie (a folder, another PostgreSQL, a browser's own database, memory).
+ * `KeyRing` is the cryptography; a `KeyShelf` stores the wrapped keys (a folder, another PostgreSQL, a browser database, memory).
  */
 import { untilUncontended } from "../contention.js";
 import { SealError } from "../errors.js";
@@ -14,11 +14,11 @@ const encoder = new TextEncoder();
 
 export type KeyId = string;
 
-/** What a key seals. A destroyed profile key is remembered, so that a restored backup does not bring a person back. */
+/** What a key seals. Destroyed profile keys are recorded, so that a restored backup does not bring a person back. */
 export type KeyPurpose = "profile" | "session";
 
 export interface ScopeKey {
-  /** 1, 2, …: rotation makes the next. */
+  /** 1, 2, …: incremented by rotation. */
   readonly generation: number;
   readonly key: AeadKey;
 }
@@ -26,37 +26,37 @@ export interface ScopeKey {
 export interface WrappedKey {
   readonly id: KeyId;
   readonly purpose: KeyPurpose;
-  /** Of the scope's key that wraps it. */
+  /** Generation of the scope key that wraps it. */
   readonly generation: number;
   readonly wrapped: Uint8Array;
 }
 
 export interface KeyShelf {
-  /** The same for as long as the shelf exists: a store remembers which shelf holds its keys. */
+  /** Constant for the lifetime of the shelf: a store records which shelf holds its keys. */
   readonly identity: string;
   /** Every scope that has keys. */
   scopes(): Promise<string[]>;
-  /** Oldest first; empty for a scope that has none. */
+  /** Oldest first; empty if the scope has none. */
   scopeKeys(scopeId: string): Promise<ScopeKey[]>;
-  /** Makes the key of this generation and keeps it durably; the one that is there when another process was first. */
+  /** Creates the key of this generation durably; returns the existing one if another process was first. */
   addScopeKey(scopeId: string, generation: number): Promise<ScopeKey>;
-  /** `false` when keys wrapped with it are left. */
+  /** `false` while keys wrapped with it remain. */
   removeScopeKey(scopeId: string, generation: number): Promise<boolean>;
   /**
-   * Durable when it resolves; a key that is there under this id stays. `false` when the scope's key of that generation is gone: wrap again
+   * Durable when it resolves; an existing key with this id stays. `false` when the scope's key of that generation is gone: wrap again
    * with the current one.
    */
   add(scopeId: string, key: WrappedKey): Promise<boolean>;
-  /** Replaces wrapped bytes of keys that are still there; of none whose scope key is gone: a later rotation was faster. */
+  /** Replaces the wrapped bytes of existing keys, except where the scope key is gone because a later rotation was faster. */
   rewrap(scopeId: string, keys: readonly WrappedKey[]): Promise<void>;
   find(scopeId: string, ids: readonly KeyId[]): Promise<Map<KeyId, WrappedKey>>;
   /** A scope's keys, in batches. */
   all(scopeId: string): AsyncIterable<WrappedKey[]>;
-  /** Gone for good when it resolves. Unknown ids are skipped. */
+  /** Destroyed for good when it resolves. Unknown ids are skipped. */
   destroy(scopeId: string, ids: readonly KeyId[]): Promise<void>;
-  /** The profile keys that were destroyed, in batches. */
+  /** The destroyed profile keys, in batches. */
   destroyed(scopeId: string): AsyncIterable<KeyId[]>;
-  /** Those of these ids that are profile keys and were destroyed. */
+  /** Those of these ids that are destroyed profile keys. */
   destroyedOf(scopeId: string, ids: readonly KeyId[]): Promise<Set<KeyId>>;
   close(): Promise<void>;
 }
@@ -66,9 +66,9 @@ export interface DataKey {
   readonly key: AeadKey;
 }
 
-/** Unwrapped keys held for the profiles and sessions in use. */
+/** Number of unwrapped keys cached for the profiles and sessions in use. */
 const KEYS_HELD = 4096;
-/** Under a name that no scope id can have: the scopes' secrets are wrapped by a key of their own. */
+/** A name that cannot be a scope id: the scopes' secrets are wrapped by a separate key. */
 const SECRETS = "\0secrets";
 
 export class KeyRing {
@@ -77,7 +77,7 @@ export class KeyRing {
   readonly #scopeKeys = new Map<string, ScopeKey[]>();
   readonly #held = new Map<string, AeadKey>();
   readonly #secrets = new Map<string, Promise<Uint8Array>>();
-  /** Rotations of this process take turns. */
+  /** Rotations in this process run one after the other. */
   #rotating: Promise<unknown> = Promise.resolve();
 
   constructor(shelf: KeyShelf, aead: Aead) {
@@ -104,7 +104,7 @@ export class KeyRing {
     }
   }
 
-  /** Keys by id; those that were destroyed are missing. Throws "wrong-key" when the scope's key does not open one. */
+  /** Keys by id, without the destroyed ones. Throws "wrong-key" when the scope's key does not open one. */
   async open(scopeId: string, ids: readonly KeyId[]): Promise<Map<KeyId, AeadKey>> {
     const keys = new Map<KeyId, AeadKey>();
     const wanted: KeyId[] = [];
@@ -117,13 +117,13 @@ export class KeyRing {
     for (const wrapped of (await this.shelf.find(scopeId, wanted)).values()) {
       const key = await this.#unwrap(scopeId, wrapped);
       keys.set(wrapped.id, key);
-      // A batch is a gallery being loaded: each key is used once, and would push out those in use.
+      // A batch means a gallery is being loaded: each key is used once, and caching it would evict keys in use.
       if (wanted.length === 1) this.#hold(scopeId, wrapped.id, key);
     }
     return keys;
   }
 
-  /** 32 bytes by which the scope's embeddings are turned, made on first use. The same for as long as the keys exist. */
+  /** 32 bytes that turn the scope's embeddings, created on first use. Constant as long as the keys exist. */
   secret(scopeId: string): Promise<Uint8Array> {
     let secret = this.#secrets.get(scopeId);
     if (!secret) {
@@ -154,8 +154,8 @@ export class KeyRing {
   }
 
   /**
-   * A new scope key; every key of the scope is wrapped again, then the old scope key is dropped. Safe to repeat after a crash.
-   * `false` for a scope that has no keys.
+   * Creates a new scope key, wraps every key of the scope again, then drops the old scope key. Safe to repeat after a crash.
+   * `false` if the scope has no keys.
    */
   rotate(scopeId: string): Promise<boolean> {
     const rotated = this.#rotating.then(() => this.#rotate(scopeId));
@@ -169,7 +169,7 @@ export class KeyRing {
     const { generation, key } = await this.shelf.addScopeKey(scopeId, before.at(-1)!.generation + 1);
     this.#scopeKeys.delete(scopeId);
     for (const old of before) {
-      // Other processes may wrap with the old key until it is gone, so look again until nothing is left.
+      // Other processes may wrap with the old key until it is gone, so repeat until none is left.
       do {
         for await (const batch of this.shelf.all(scopeId)) {
           const rewrapped: WrappedKey[] = [];
@@ -187,7 +187,7 @@ export class KeyRing {
     return true;
   }
 
-  /** Returns how many scopes; the key that wraps their secrets is not counted. */
+  /** Returns the number of scopes; the key that wraps their secrets is not counted. */
   async rotateAll(): Promise<number> {
     const scopes = await this.shelf.scopes();
     for (const scopeId of scopes) await this.rotate(scopeId);
@@ -246,12 +246,12 @@ export class KeyRing {
   }
 }
 
-/** Ids have one length, so this is one to one. */
+/** Unambiguous because ids have a fixed length. */
 function heldAs(scopeId: string, id: KeyId): string {
   return `${id} ${scopeId}`;
 }
 
-/** Binds a wrapped key to its scope and its id: one cannot pass for another. */
+/** Binds a wrapped key to its scope and id, so that keys cannot be swapped. */
 function wrapContext(scopeId: string, id: KeyId): Uint8Array {
   return encoder.encode(JSON.stringify(["vivavoce key", scopeId, id]));
 }

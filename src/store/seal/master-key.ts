@@ -1,6 +1,6 @@
 /**
- * The operator's key above the scopes' keys, handed in and never stored. Without one, scope keys lie as they are and the place where they
- * lie protects them.
+ * The operator's key that wraps the scopes' keys; passed in, never stored. Without one, scope keys are stored unwrapped and only the
+ * permissions of their place protect them.
  */
 import { SealError } from "../errors.js";
 import { type Aead, type AeadKey, KEY_BYTES } from "./aead.js";
@@ -12,9 +12,9 @@ export interface MasterKeys {
 }
 
 export interface MasterSeal {
-  /** Kept beside the keys; tells later whether the same master key is given. `null` without one. */
+  /** Stored beside the keys, to check later that the same master key is given. `null` without one. */
   check(identity: string): Promise<string | null>;
-  /** Whether what is there was wrapped by the previous master key. Throws "wrong-key" when it was neither. */
+  /** Whether the stored keys were wrapped by the previous master key. Throws "wrong-key" when neither matches. */
   isOutdated(identity: string, check: string | null): Promise<boolean>;
   wrap(scopeId: string, generation: number, raw: Uint8Array): Promise<string>;
   unwrap(scopeId: string, generation: number, text: string): Promise<Uint8Array>;

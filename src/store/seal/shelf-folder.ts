@@ -1,11 +1,11 @@
 /**
- * Keys in a folder of their own (0700), for one process at a time:
+ * Keys in a separate folder (0700), for one process at a time:
  *
- *   ring.json       (0600) who this ring is, and the scopes' keys: as they are, or wrapped by a master key when one is given
+ *   ring.json       (0600) identity of this ring and the scopes' keys: unwrapped, or wrapped by a master key if one is given
  *   <scope>.keys    (0600) one slot of 128 bytes for each wrapped key of the scope
  *
- * Slots are written in place and synced, so a key costs one small write however many there are, and destroying one overwrites it.
- * Whole files are only ever replaced: written beside, synced, renamed.
+ * Slots are written in place and synced, so adding a key is one small write whatever their number, and destroying a key overwrites it.
+ * Whole files are always replaced: written to a temporary file, synced, renamed.
  *
  *   slot | state, u8 | purpose, u8 | zeros, 2 | generation, u32 | id, 16 bytes | wrapped key, 60 bytes | zeros | checksum, 4 bytes |
  */
@@ -19,7 +19,7 @@ import { fromHex, type KeyId, type KeyShelf, type ScopeKey, toHex, type WrappedK
 import { createMasterSeal, type MasterSeal } from "./master-key.js";
 
 export interface FolderShelfOptions {
-  /** 32 bytes that wrap the scopes' keys; without it the folder's permissions alone protect them. */
+  /** 32 bytes that wrap the scopes' keys; without it, only the folder's permissions protect them. */
   readonly masterKey?: Uint8Array;
   /** Keys wrapped by this one are wrapped again by `masterKey`. */
   readonly previousMasterKey?: Uint8Array;
@@ -33,7 +33,7 @@ interface WrappedScopeKey {
 interface RingFile {
   readonly format: 1;
   readonly identity: string;
-  /** Shows whether the master key is the right one; `null` without one. */
+  /** Verifies the master key; `null` without one. */
   readonly check: string | null;
   readonly scopes: Record<string, WrappedScopeKey[]>;
 }
@@ -70,7 +70,7 @@ async function openLocked(
       const name = createHash("sha256").update(scopeId).digest("hex").slice(0, 32);
       file = SlotFile.open(join(folder, `${name}.keys`));
       files.set(scopeId, file);
-      // What kept it from opening may pass: the next who asks tries again.
+      // The cause may be temporary: the next caller tries again.
       file.catch(() => files.delete(scopeId));
     }
     return file;
@@ -80,7 +80,7 @@ async function openLocked(
   const mayWrap = (scopeId: string, key: WrappedKey): boolean =>
     keysOf(ring, scopeId).some(({ generation }) => generation === key.generation) &&
     !retiring.has(`${key.generation} ${scopeId}`);
-  // Changes of ring.json, one after the other.
+  // Serializes changes of ring.json.
   let writing: Promise<unknown> = Promise.resolve();
   const changeScope = <T>(change: (current: RingFile) => Promise<{ next: RingFile | null; answer: T }>): Promise<T> => {
     const done = writing.then(async () => {
@@ -124,7 +124,7 @@ async function openLocked(
     async removeScopeKey(scopeId, generation) {
       const file = await fileOf(scopeId);
       for (const key of file.live()) if (key.generation === generation) return false;
-      // From here on, and while the file is being replaced, nobody wraps with it.
+      // From here on, and while the file is being replaced, nothing is wrapped with it.
       const retired = `${generation} ${scopeId}`;
       retiring.add(retired);
       try {
@@ -180,7 +180,7 @@ async function openLocked(
   };
 }
 
-/** A scope may have any name, __proto__ too. */
+/** A scope may have any name, even __proto__. */
 function keysOf({ scopes }: RingFile, scopeId: string): readonly WrappedScopeKey[] {
   return Object.hasOwn(scopes, scopeId) ? scopes[scopeId]! : [];
 }
@@ -220,12 +220,12 @@ async function readRing(path: string): Promise<RingFile | null> {
     const ring: RingFile = JSON.parse(text);
     if (ring.format === 1) return ring;
   } catch {
-    // Falls through: not one of ours.
+    // Falls through: not a file of this store.
   }
   throw new SealError("damaged", `${path} is not a key file of this store`);
 }
 
-/** The file is the old one or the new one, never a part of either, whatever happens in between. */
+/** The file is either the old one or the new one, never partial, even after a crash. */
 async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
   const beside = `${path}.${toHex(randomBytes(8))}`;
   const file = await open(beside, "wx", 0o600);
@@ -246,12 +246,12 @@ async function replaceFile(path: string, content: string | Uint8Array): Promise<
 
 const UNFINISHED = /^(ring\.json|[0-9a-f]{32}\.keys)\.[0-9a-f]{16}$/;
 
-/** What a process that died left of `replaceFile`: a copy of keys that nobody would overwrite when they are destroyed. */
+/** A temporary file left by a dead process: a copy of keys that would not be overwritten when they are destroyed. */
 async function removeUnfinished(folder: string): Promise<void> {
   for (const name of await readdir(folder)) if (UNFINISHED.test(name)) await unlink(join(folder, name));
 }
 
-/** Makes a new name durable. Windows cannot open folders, and needs no such call. */
+/** Makes a new name durable. Windows cannot open folders and does not need this. */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === "win32") return;
   const handle = await open(folder, "r");
@@ -272,7 +272,7 @@ class SlotFile {
   #file: FileHandle;
   #waiting: { slot: number; bytes: Uint8Array }[] = [];
   #flush: Promise<void> | null = null;
-  /** Whoever writes to the file takes turns: the batches of slots, and who replaces it. */
+  /** Serializes writers to the file: batches of slots, and its replacement. */
   #turn: Promise<unknown> = Promise.resolve();
 
   private constructor(path: string, file: FileHandle) {
@@ -282,7 +282,7 @@ class SlotFile {
 
   static async open(path: string): Promise<SlotFile> {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    // "a" makes the file where it is missing; writing needs a handle that can seek.
+    // "a" creates the file if it is missing; writing needs a handle that can seek.
     await (await open(path, "a", 0o600)).close();
     const slots = new SlotFile(path, await open(path, "r+"));
     slots.#load(new Uint8Array(await readFile(path)));
@@ -295,7 +295,7 @@ class SlotFile {
     for (let slot = 0; slot < this.#slots; slot++) {
       const part = bytes.subarray(slot * SLOT_BYTES, (slot + 1) * SLOT_BYTES);
       const read = readSlot(part);
-      // A slot that does not check out was torn by a power cut, or damaged: it is left as it is, for who can repair it.
+      // A slot with a wrong checksum was torn by a power cut, or damaged. It is left unchanged, so that it can be repaired.
       if (read === null) {
         if (part.every((byte) => byte === 0)) this.#free.push(slot);
       } else if (read.state === DESTROYED) this.#destroyed.add(read.key.id);
@@ -325,13 +325,13 @@ class SlotFile {
     await this.#write([{ slot, bytes: slotOf(LIVE, key) }]);
   }
 
-  /** A live key is never written over in place: a write that a power cut tore would lose it. The file is replaced. */
+  /** A live key is never overwritten in place, because a write torn by a power cut would lose it. The file is replaced. */
   async rewrap(keys: readonly WrappedKey[]): Promise<void> {
     const anew = new Map(keys.map((key) => [key.id, key]));
     await this.#inTurn(async () => {
       const bytes = new Uint8Array(await readFile(this.#path));
       for (const { slot, key } of this.#keys.values()) {
-        // Keys added since the last flush lie beyond the end, and are written when their turn comes.
+        // Keys added since the last flush are beyond the end, and are written in their turn.
         if ((slot + 1) * SLOT_BYTES > bytes.length) continue;
         bytes.set(slotOf(LIVE, anew.get(key.id) ?? key), slot * SLOT_BYTES);
       }
@@ -361,7 +361,7 @@ class SlotFile {
         })),
       );
     } catch (error) {
-      // They are still on the disk: who tries again must find them.
+      // They are still on disk: a retry must find them.
       for (const held of doomed) this.#keys.set(held.key.id, held);
       throw error;
     }
@@ -376,7 +376,7 @@ class SlotFile {
     await this.#file.close();
   }
 
-  /** Writes that arrive while a sync is under way share the next one. */
+  /** Writes that arrive during a sync share the next one. */
   #write(writes: { slot: number; bytes: Uint8Array }[]): Promise<void> {
     this.#waiting.push(...writes);
     this.#flush ??= this.#inTurn(() => {

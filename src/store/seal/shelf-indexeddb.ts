@@ -1,5 +1,5 @@
 /**
- * Keys in a browser: an IndexedDB database of their own. Scope keys are WebCrypto keys that cannot be exported, not even by the page.
+ * Keys in a browser, in a separate IndexedDB database. Scope keys are WebCrypto keys that cannot be exported, not even by the page.
  */
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
 import { randomBytes, type WebAeadKey, webKey } from "./aead.js";

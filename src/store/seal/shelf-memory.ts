@@ -1,4 +1,4 @@
-/** A key shelf that forgets: for stores in memory. */
+/** A key shelf in memory, for stores in memory. */
 import { type Aead, KEY_BYTES, randomBytes } from "./aead.js";
 import { type KeyId, type KeyShelf, type ScopeKey, toHex, type WrappedKey } from "./key-ring.js";
 

@@ -1,7 +1,7 @@
 /**
- * Keys in a PostgreSQL of their own, for replicas that share a store. Scope keys lie there wrapped by the master key, which only the
- * replicas hold. It should be another server than the store's, with a short write-ahead log and no long-kept backups: what its own log and
- * backups hold of a destroyed key can be opened by who has the master key. See docs/storing.md.
+ * Keys in a separate PostgreSQL, for replicas that share a store. Scope keys are stored wrapped by the master key, which only the
+ * replicas have. Use another server than the store's, with a short write-ahead log and no long-kept backups: copies of a destroyed key in
+ * its log and backups can be opened with the master key. See docs/storing.md.
  */
 import { SealError } from "../errors.js";
 import type { Database, Queries } from "../sql/database.js";
@@ -19,7 +19,7 @@ interface KeyRow extends Record<string, unknown> {
 }
 
 const BATCH = 2_000;
-/** Any number that no other program takes. */
+/** An arbitrary number that no other program uses. */
 const SETUP_LOCK = 7_161_931_216;
 
 const TABLES = `
@@ -46,7 +46,7 @@ const TABLES = `
   CREATE INDEX IF NOT EXISTS data_keys_generation ON vivavoce_keys.data_keys (scope, generation);
 `;
 
-/** Takes over the database: closing the shelf closes it, and so does a failure to open it. */
+/** Takes ownership of the database: closing the shelf closes it, and so does a failure to open it. */
 export async function openPostgresShelf(database: Database, aead: Aead, keys: MasterKeys): Promise<KeyShelf> {
   try {
     if (!keys.masterKey) throw new SealError("wrong-key", "keys in a database need a master key to wrap them");
@@ -78,7 +78,7 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
     };
   });
 
-  /** What tells from now on which master key it was. */
+  /** Used from now on to verify the master key. */
   async function wrapScopeKeysAnew(tx: Queries, ringIdentity: string): Promise<string | null> {
     const rows = await tx.query<{ scope: string; scope_id: string; generation: number; wrapped: string }>(
       "SELECT scope, scope_id, generation, wrapped FROM vivavoce_keys.scope_keys FOR UPDATE",
@@ -119,7 +119,7 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
     },
     async addScopeKey(scopeId, generation) {
       const made = await master.wrap(scopeId, generation, randomBytes(KEY_BYTES));
-      // Not once another replica has replaced the master key: nobody after us could open it.
+      // Not if another replica has replaced the master key: nobody could open it afterwards.
       await database.query(
         `INSERT INTO vivavoce_keys.scope_keys (scope, scope_id, generation, wrapped)
          SELECT $1, $2, $3::integer, $4 FROM vivavoce_keys.ring WHERE master_check = $5 FOR SHARE
@@ -183,7 +183,7 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
     async destroy(scopeId, ids) {
       const which = [keyOf(scopeId), ids];
       await database.transaction(async (tx) => {
-        // In the order in which rewrapping locks them: otherwise there could be a deadlock.
+        // In the same order as rewrapping, to avoid a deadlock.
         await tx.query(
           "SELECT 1 FROM vivavoce_keys.data_keys WHERE scope = $1 AND id = ANY($2::text[]) ORDER BY id FOR UPDATE",
           which,
@@ -223,7 +223,7 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
   };
 }
 
-/** Data keys reference the scope key that wraps them, so neither can miss the other. */
+/** Data keys reference the scope key that wraps them, so the two cannot diverge. */
 async function unlessReferenced(work: Promise<unknown>): Promise<boolean> {
   try {
     await work;

@@ -1,13 +1,13 @@
 /**
- * Turns embeddings in a secret way before they are sealed (ISO/IEC 24745): what lies under the seal is neither a voice nor comparable with
- * what another scope, or another record, keeps of the same voice. Three rounds of secret signs and a Hadamard matrix make an orthogonal
- * matrix that costs n log n. In double precision it is undone to the bit, so scores are the same with and without it. Rounding could change only
- * numbers below 2^-27 of the largest, which say nothing of a voice: those are kept beside it.
+ * Turns embeddings by a secret matrix before they are sealed (ISO/IEC 24745): the turned embedding is not a voice, and cannot be compared with
+ * other records of the same voice, in this or another scope. Three rounds of secret signs and a Hadamard matrix make an orthogonal
+ * matrix that costs n log n. In double precision it is inverted to the bit, so scores do not change. Rounding could change only
+ * numbers below 2^-27 of the largest, which do not matter for a voice; those are stored separately.
  *
  *   plain  | header bytes, u32 | header | zeros | f32 … |
  *   turned | salt, 16 bytes | check, 8 bytes | kept, u64 | header bytes, u32 | header | zeros | f64 … | index, u32 and f32, of each kept |
  *
- * The signs follow from the scope's secret and the salt, which is new whenever something is sealed; the check tells a wrong secret.
+ * The signs are derived from the scope's secret and the salt, which is new at every sealing; the check detects a wrong secret.
  */
 import { embeddingsStart } from "../encoding.js";
 import { type Aead, randomBytes } from "./aead.js";
@@ -18,7 +18,7 @@ const PREFIX_BYTES = SALT_BYTES + CHECK_BYTES + 8;
 const ROUNDS = 3;
 /** Numbers that are turned together. */
 const BLOCK = 1024;
-/** What is smaller, against the largest, was 0: rounding made it. */
+/** Values smaller than this, relative to the largest, were 0 before rounding. */
 const NOTHING = 2 ** -45;
 
 const encoder = new TextEncoder();
@@ -51,7 +51,7 @@ export async function turn(aead: Aead, secret: Uint8Array, plain: Uint8Array): P
   return bytes;
 }
 
-/** `null` when it was turned with another secret. */
+/** `null` if it was turned with another secret. */
 export async function turnBack(aead: Aead, secret: Uint8Array, bytes: Uint8Array): Promise<Uint8Array | null> {
   const salt = bytes.slice(0, SALT_BYTES);
   const check = await aead.derive(secret, salt, encoder.encode("check"), CHECK_BYTES);
@@ -70,7 +70,7 @@ export async function turnBack(aead: Aead, secret: Uint8Array, bytes: Uint8Array
   return plain;
 }
 
-/** Where turning back does not give the number that was there. */
+/** Indices where the inverse does not give the original number. */
 function changedBits(original: Uint32Array, back: Float64Array): number[] {
   const bits = new Uint32Array(new Float32Array(back).buffer);
   const changed: number[] = [];
@@ -78,7 +78,7 @@ function changedBits(original: Uint32Array, back: Float64Array): number[] {
   return changed;
 }
 
-/** Where the doubles begin: on a multiple of their size. */
+/** Offset of the doubles, aligned to their size. */
 const turnedStart = (from: number): number => Math.ceil((PREFIX_BYTES + from) / 8) * 8;
 
 function* blocksOf(values: Float64Array): Generator<[number, Float64Array]> {
@@ -114,7 +114,7 @@ function flip(values: Float64Array, signs: Uint8Array, round: number): void {
     values[i]! *= 1 - 2 * ((signs[bit >> 3]! >> (bit & 7)) & 1);
 }
 
-/** The largest power of two that fits, from the left and, where something is left over, from the right. */
+/** The largest power of two that fits, from the left and, if there is a remainder, also from the right. */
 function partsOf(values: Float64Array): Float64Array[] {
   if (values.length === 0) return [];
   const size = 2 ** Math.floor(Math.log2(values.length));
@@ -122,7 +122,7 @@ function partsOf(values: Float64Array): Float64Array[] {
   return size === values.length ? [left] : [left, values.subarray(values.length - size)];
 }
 
-/** values = H·values, H orthogonal and its own inverse; the length is a power of two. Two steps at a time: the same sums, half the passes. */
+/** values = H·values, H orthogonal and its own inverse; the length is a power of two. Two steps per pass: the same sums in half the passes. */
 function hadamard(values: Float64Array): void {
   const { length } = values;
   let half = 1;

@@ -1,10 +1,10 @@
 /**
- * Seals what is biometric, and names of people, before a store writes it. Sealed bytes name the key that opens them:
+ * Seals biometric data and names of people before a store writes them. Sealed bytes name the key that opens them:
  *
  *   | format, u8 | key id, 16 bytes | nonce, 12 bytes | ciphertext | tag, 16 bytes |
  *
- * and are bound to their place (scope, kind, profile or session, record): moved to another row they do not open.
- * Embeddings are turned by a secret of their scope before (transform.ts): format 2. Format 1 is from before there was one, or holds none.
+ * and are bound to their place (scope, kind, profile or session, record): they cannot be opened in another row.
+ * Format 2: embeddings are turned by their scope's secret first (transform.ts). Format 1 is older, or holds no embeddings.
  */
 import { SealError } from "../errors.js";
 import type { AeadKey } from "./aead.js";
@@ -15,7 +15,7 @@ const encoder = new TextEncoder();
 
 export type SealedKind = "template" | "segment" | "media" | "audio-model" | "document" | "name";
 
-/** Where sealed bytes belong. */
+/** The place that sealed bytes are bound to. */
 export interface Place {
   readonly scopeId: string;
   readonly kind: SealedKind;
@@ -59,7 +59,7 @@ export class Vault {
     return plain ?? null;
   }
 
-  /** All of one scope, with one look for their keys; `null` where the key was destroyed. */
+  /** Opens several of one scope, with one lookup of their keys; `null` where the key was destroyed. */
   async openAll(scopeId: string, sealed: readonly Sealed[]): Promise<(Uint8Array | null)[]> {
     const keyIds = sealed.map(({ bytes }) => keyIdOf(bytes));
     const keys = await this.ring.open(scopeId, keyIds);
@@ -71,13 +71,13 @@ export class Vault {
     return opened;
   }
 
-  /** The key of this id, to seal more with it; `null` when it was destroyed. */
+  /** The key with this id, to seal more with it; `null` when it was destroyed. */
   async key(scopeId: string, id: KeyId): Promise<DataKey | null> {
     const key = (await this.ring.open(scopeId, [id])).get(id);
     return key ? { id, key } : null;
   }
 
-  /** A profile whose key is not there has been erased; otherwise the key was lost, which nobody may take for an erasure. */
+  /** Tells an erased profile (its key was destroyed) from a lost key, which must not be mistaken for an erasure. */
   async assertDestroyed(scopeId: string, profileId: string, keyId: KeyId): Promise<void> {
     if ((await this.ring.shelf.destroyedOf(scopeId, [keyId])).has(keyId)) return;
     throw new SealError(

@@ -1,4 +1,4 @@
-/** What the parts of the SQL store share. */
+/** Shared by the parts of the SQL store. */
 import { StoreError } from "../errors.js";
 import type { KeyId } from "../seal/key-ring.js";
 import type { Vault } from "../seal/vault.js";
@@ -13,7 +13,7 @@ export interface SqlContext {
   readonly sessionKeyIds: SessionKeyIds;
 }
 
-/** Under which keys sessions were last seen to seal: a guess, which saves asking. Every write checks that it is still right. */
+/** The last known keys of sessions: a cache that saves a query. Every write checks that the key is still current. */
 export class SessionKeyIds {
   readonly #ids = new Map<string, KeyId>();
 
@@ -39,7 +39,7 @@ export interface DoomedKey {
   readonly keyId: KeyId;
 }
 
-/** Says in the store's words what PostgreSQL refused. */
+/** Translates PostgreSQL errors into store errors. */
 export async function inStoreWords<T>(id: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -56,7 +56,7 @@ export async function inStoreWords<T>(id: string, work: Promise<T>): Promise<T> 
   }
 }
 
-/** In the transaction that removes the rows: so that a crash before the keys are destroyed is made good on the next start. */
+/** In the transaction that removes the rows, so that the next start can finish after a crash before the keys are destroyed. */
 export async function doom(tx: Queries, keys: readonly DoomedKey[]): Promise<void> {
   if (keys.length === 0) return;
   await tx.query(
@@ -66,7 +66,7 @@ export async function doom(tx: Queries, keys: readonly DoomedKey[]): Promise<voi
   );
 }
 
-/** After that transaction. The rows are gone for readers; now what backups and logs hold of them is, too. */
+/** After that transaction. Readers no longer see the rows; destroying the keys makes them unreadable in backups and logs too. */
 export async function destroyDoomed({ database, vault }: SqlContext, keys: readonly DoomedKey[]): Promise<void> {
   if (keys.length === 0) return;
   for (const [scopeId, keyIds] of byScope(keys)) await vault.ring.destroy(scopeId, keyIds);

@@ -16,7 +16,7 @@ export async function openPostgresDatabase(url: string): Promise<Database> {
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     application_name: "vivavoce",
   });
-  // An idle connection that breaks is replaced on the next use; without a listener it would end the process.
+  // A broken idle connection is replaced on the next use; without a listener the error would end the process.
   pool.on("error", () => {});
   try {
     (await pool.connect()).release();
@@ -48,7 +48,7 @@ export async function openPostgresDatabase(url: string): Promise<Database> {
 async function runTransaction<T>(pool: pg.Pool, work: (queries: Queries) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
-  // A connection may break between two statements, when there is nobody to report it to; without a listener that would end the process.
+  // A connection may break between two statements, when no query can report it; without a listener the error would end the process.
   const onError = (error: Error) => {
     broken = error;
   };
@@ -59,7 +59,7 @@ async function runTransaction<T>(pool: pg.Pool, work: (queries: Queries) => Prom
     await client.query("COMMIT");
     return result;
   } catch (error) {
-    // A connection that cannot even roll back is thrown away.
+    // A connection that cannot roll back is discarded.
     await client.query("ROLLBACK").catch((reason: Error) => {
       broken = reason;
     });
@@ -76,7 +76,7 @@ function queriesOf(connection: pg.Pool | pg.PoolClient): Queries {
       return (await connection.query(text, [...values])).rows as T[];
     },
     async foreign(text, values) {
-      // Without values the server takes several statements in one text.
+      // Without values, the server accepts several statements in one text.
       const query = values?.length ? connection.query(text, [...values]) : connection.query(text);
       const results = (await query) as pg.QueryResult | pg.QueryResult[];
       return (Array.isArray(results) ? results.at(-1)! : results).rows;

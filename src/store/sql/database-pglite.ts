@@ -1,4 +1,4 @@
-/** PostgreSQL compiled to WebAssembly, in this process: a folder, or memory. One session, so everything takes its turn. */
+/** PostgreSQL compiled to WebAssembly, in this process: in a folder or in memory. There is one session, so all queries run one after the other. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Mutex, PGlite } from "@electric-sql/pglite";
@@ -13,7 +13,7 @@ export async function openEmbeddedDatabase(
   folder: string | null,
   limits: HousekeepingLimits = HOUSEKEEPING,
 ): Promise<Database> {
-  // PostgreSQL's own lock: one that a process left empty, killed as it made it, would keep the database from starting for good.
+  // PostgreSQL's own lock: an empty one, left by a process killed while creating it, would prevent every later start.
   if (folder !== null) await rm(join(folder, "postmaster.pid"), { force: true });
   if (folder !== null) await prepareDatabaseFolder(folder);
   const open = async () => {
@@ -22,12 +22,12 @@ export async function openEmbeddedDatabase(
     return PGlite.create(`file://${folder}`);
   };
   const pglite = await open().catch(async (error: Error) => {
-    // What the system says of a file is clear by itself; the database engine says only that it stopped.
+    // File errors of the system are clear by themselves; the database engine reports only that it stopped.
     throw folder === null || "syscall" in error ? error : await whyItDoesNotStart(folder, error);
   });
-  // Made just now, it has the permissions that the system gives to any folder.
+  // A new folder has the system's default permissions.
   if (folder !== null) await prepareDatabaseFolder(folder);
-  // What the log no longer needs is removed, not kept for later use: it holds what was erased.
+  // Old log files are removed, not recycled: they contain erased data.
   await pglite.exec("SET wal_recycle = off; SET maintenance_work_mem = '8MB'");
   const session = new PreparedSession(pglite);
   const turn = new Mutex();
@@ -36,7 +36,7 @@ export async function openEmbeddedDatabase(
   });
   let closing: Promise<void> | null = null;
 
-  /** For who has the turn. */
+  /** For callers that already have their turn. */
   const queries: Queries = {
     query(text, values) {
       housekeeping.noteStatement(text, values);
@@ -57,7 +57,7 @@ export async function openEmbeddedDatabase(
         try {
           return await queries.foreign(text, values);
         } catch (error) {
-          // A script may hold its own BEGIN: a transaction left open would swallow what others do next.
+          // A script may contain its own BEGIN: a transaction left open would swallow later statements of others.
           await pglite.exec("ROLLBACK").catch(() => {});
           throw error;
         }

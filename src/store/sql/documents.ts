@@ -1,4 +1,4 @@
-/** Documents of the token and engagement services. They hold signing keys and secrets' hashes, so they are sealed as well. */
+/** Documents of the token and engagement services. They contain signing keys and hashes of secrets, so they are sealed too. */
 import { untilUncontended } from "../contention.js";
 import { SealError } from "../errors.js";
 import type { Store } from "../port.js";
@@ -8,7 +8,7 @@ import type { SqlContext } from "./context.js";
 import type { Queries } from "./database.js";
 import { escapeText, keyOf, unescapeText } from "./text.js";
 
-/** Documents belong to no biometric scope; their key is wrapped under a name that no scope id can have. */
+/** Documents belong to no biometric scope; their key is wrapped under a name that cannot be a scope id. */
 const DOCUMENT_SCOPE = "\0documents";
 const KEY_SETTING = "document-key";
 const PURGE_EVERY_MS = 60_000;
@@ -57,7 +57,7 @@ export function createDocuments(context: SqlContext): Store["documents"] {
     await database.query("DELETE FROM vivavoce.documents WHERE expires_at <= $1", [purgedAt]);
   }
 
-  /** In place of one that expired, but never of one that is there. */
+  /** Replaces an expired document, but never a valid one. */
   async function insert(
     queries: Queries,
     collection: string,
@@ -98,7 +98,7 @@ export function createDocuments(context: SqlContext): Store["documents"] {
     },
     async update(collection, id, change) {
       const at = [keyOf(collection), keyOf(id)];
-      // Before the transaction, because an embedded database has one session, which the transaction takes.
+      // Before the transaction: an embedded database has one session, which the transaction occupies.
       await documentKey();
       const changed = (tx: Queries) => changeLocked(tx, at, collection, id, change);
       await untilUncontended(`document ${id}`, async () => (await database.transaction(changed)) || undefined);
@@ -121,7 +121,7 @@ export function createDocuments(context: SqlContext): Store["documents"] {
     },
   };
 
-  /** `false` when another process made the document in between: it must be read and changed again. */
+  /** `false` if another process created the document in between: read and change it again. */
   async function changeLocked(
     tx: Queries,
     at: readonly string[],
@@ -152,7 +152,7 @@ function placeOf(collection: string, id: string): Place {
   return { scopeId: DOCUMENT_SCOPE, kind: "document", subjectId: collection, recordId: id };
 }
 
-/** One key for all documents, made by the first that writes one. */
+/** One key for all documents, created with the first document. */
 async function readKey({ database, vault }: SqlContext): Promise<DataKey> {
   return untilUncontended("the key of the documents", async () => {
     const [row] = await database.query<{ value: string }>("SELECT value FROM vivavoce.settings WHERE name = $1", [
@@ -176,7 +176,7 @@ async function readKey({ database, vault }: SqlContext): Promise<DataKey> {
   });
 }
 
-/** Throws "key-lost" where documents were written and their key is not there. */
+/** Throws "key-lost" if documents were written and their key is missing. */
 export async function assertDocumentKey(context: SqlContext): Promise<void> {
   const rows = await context.database.query("SELECT 1 FROM vivavoce.settings WHERE name = $1", [KEY_SETTING]);
   if (rows.length > 0) await readKey(context);

@@ -1,4 +1,4 @@
-/** What goes with a profile, in one transaction; the keys follow once it is committed. */
+/** Removes everything that belongs to a profile in one transaction; the keys are destroyed after the commit. */
 import type { Id } from "../port.js";
 import type { KeyId } from "../seal/key-ring.js";
 import { type DoomedKey, destroyDoomed, doom, type SqlContext } from "./context.js";
@@ -9,7 +9,7 @@ import { escapeText, keyOf, unescapeText } from "./text.js";
 
 const KEYS_AT_ONCE = 2_000;
 
-/** The keys to destroy; `null` when there is no such profile. Locks owner, profile, sessions, scope: in the order everybody does. */
+/** The keys to destroy; `null` if there is no such profile. Locks owner, profile, sessions, scope in this order, like all other code. */
 export async function eraseRows(
   tx: Queries,
   context: SqlContext,
@@ -55,7 +55,7 @@ export async function eraseRows(
   return doomed;
 }
 
-/** Of the profile $2 in the scope $1: what it was enrolled from, and what it matched and no other was enrolled from. */
+/** For profile $2 in scope $1: what it was enrolled from, and what it matched, except if another profile was enrolled from it. */
 const RECORDINGS = `
   enrolled AS (
     SELECT audio_model, media FROM vivavoce.segments WHERE scope = $1 AND profile = $2 UNION
@@ -74,11 +74,11 @@ const RECORDINGS = `
   )`;
 
 /**
- * The recordings that a profile was enrolled from and those that it matched, whole (an enrolled part, what it was cut from, its other parts), and every audio model
- * made of them, but those that another profile was enrolled from: they hold another voice. Returns the sessions they belonged to.
+ * All recordings that a profile was enrolled from or matched, in full (an enrolled part, its source and the other parts), and every audio model
+ * made of them, except those that another profile was enrolled from: they hold another voice. Returns the sessions they belonged to.
  */
 async function eraseRecordings(tx: Queries, profile: readonly string[]): Promise<Id[]> {
-  // The sessions first, as who expires recordings does: otherwise each could hold what the other waits for.
+  // Locks the sessions first, as expiry does, to avoid a deadlock.
   await tx.query(
     `WITH ${RECORDINGS}
      SELECT 1 FROM vivavoce.sessions WHERE scope = $1 AND id IN (
@@ -106,8 +106,8 @@ async function eraseRecordings(tx: Queries, profile: readonly string[]): Promise
 }
 
 /**
- * Finishes what was begun: keys whose rows were removed just before a crash; and profiles whose keys are destroyed but whose rows are
- * back, because a power cut undid the database's last writes or somebody restored a backup.
+ * Finishes interrupted erasures: keys whose rows were removed just before a crash, and profiles whose keys are destroyed but whose rows are
+ * back, because a power cut undid the database's last writes or a backup was restored.
  */
 export async function finishErasures(context: SqlContext, doomed: readonly DoomedKey[]): Promise<void> {
   const { database, vault } = context;

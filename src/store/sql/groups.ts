@@ -24,7 +24,7 @@ const GROUP = `
   FROM vivavoce.groups g`;
 
 export function createGroups({ database }: SqlContext): Store["groups"] {
-  /** Holds the group against a concurrent delete while its members change. */
+  /** Locks the group against a concurrent delete while its members change. */
   function change(
     scopeId: Id,
     kind: GroupKind,

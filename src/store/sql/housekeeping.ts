@@ -1,16 +1,16 @@
 /**
- * Gives space back in the embedded database, which has no process of its own for it: without this neither removed rows nor the
- * write-ahead log would ever leave the disk. Done after so much was written, and after a while in which nothing was.
+ * Frees space in the embedded database, which has no background process for it: without this, neither removed rows nor the
+ * write-ahead log would ever leave the disk. Runs after a certain amount of writes, and after an idle period.
  */
 export interface HousekeepingLimits {
-  /** What was removed and what was logged take at most about so much, twice. */
+  /** Removed rows and the log each take at most about this much. */
   readonly writtenBytes: number;
   readonly idleMs: number;
 }
 
 export const HOUSEKEEPING: HousekeepingLimits = { writtenBytes: 64 * 1024 * 1024, idleMs: 30_000 };
 
-/** A statement writes at least about this much: a row, its index entries, the log's record of them. */
+/** A statement writes at least about this much: a row, its index entries and their log records. */
 const STATEMENT_BYTES = 1024;
 
 export class Housekeeping {
@@ -20,7 +20,7 @@ export class Housekeeping {
   #idle: NodeJS.Timeout | null = null;
   #cleaning = false;
 
-  /** `clean` takes its turn among the queries. */
+  /** `clean` runs in turn with the queries. */
   constructor(limits: HousekeepingLimits, clean: () => Promise<void>) {
     this.#limits = limits;
     this.#clean = clean;
@@ -54,7 +54,7 @@ export class Housekeeping {
     this.#cleaning = true;
     this.stop();
     this.#written = 0;
-    // A disk that is full, or a store that closes: there will be another turn.
+    // The disk is full or the store is closing: it runs again later.
     this.#clean()
       .catch(() => {})
       .finally(() => {

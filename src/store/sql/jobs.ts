@@ -1,6 +1,6 @@
 /**
- * Jobs: our row is what callers see; pg-boss decides who works on it, here or on another replica, and gives it to somebody else when a
- * worker dies. Started with the first job or the first worker, because it brings tables and timers of its own.
+ * Jobs: callers see our row; pg-boss decides which replica runs the job, and gives it to another when a
+ * worker dies. Started with the first job or the first worker, because it adds its own tables and timers.
  */
 import type PgBoss from "pg-boss";
 import type { Id, Job, Store } from "../port.js";
@@ -10,12 +10,12 @@ import { escapeText, keyOf } from "./text.js";
 
 const SCHEMA = "vivavoce_jobs";
 const QUEUE = "jobs";
-/** Where pg-boss puts a job that failed for good, whether its handler threw or its process died. */
+/** Queue of pg-boss for jobs that failed for good, whether the handler threw or the process died. */
 const FAILED_QUEUE = "failed-jobs";
 const RETRIES = 2;
-/** The longest that pg-boss lets a job take. A replica that dies is noticed long before, by its silence. */
+/** The time limit of a job in pg-boss. A replica that dies is detected much earlier, by its missing heartbeat. */
 const LONGEST_JOB_HOURS = 23;
-/** Signs of life in the time after which a silent replica is taken for dead. */
+/** Heartbeats within the time after which a silent replica counts as dead. */
 const SIGNS_OF_LIFE = 4;
 const SILENT = { message: "the replica that ran this job stopped responding" };
 const POLL_SECONDS = 1;
@@ -36,11 +36,11 @@ interface JobRow extends Record<string, unknown> {
 
 export interface Jobs {
   readonly jobs: Store["jobs"];
-  /** Lets the job at hand finish, for half a minute; then it goes back to the queue. */
+  /** Lets the current job finish for up to half a minute; then it returns to the queue. */
   stop(): Promise<void>;
 }
 
-/** `deadAfterSeconds` without a sign of life, a replica's job is given to another. */
+/** After `deadAfterSeconds` without a heartbeat, the job of a replica is given to another. */
 export function createJobs({ database }: SqlContext, deadAfterSeconds: number): Jobs {
   const statements = new Statements(database);
   const signEveryMs = (deadAfterSeconds * 1000) / SIGNS_OF_LIFE;
@@ -147,10 +147,10 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number): 
   }
 }
 
-/** Any number that no other program takes. */
+/** An arbitrary number that no other program uses. */
 const QUEUE_LOCK = 7_161_931_216;
 
-/** Replicas that start at once create the queue one after the other: pg-boss's own lock does not cover all of it. */
+/** Replicas that start at the same time create the queue one after the other: pg-boss's own lock does not cover all of it. */
 function startBoss(database: Database, statements: Statements): Promise<PgBoss> {
   if (database.exclusive) return createBoss(statements);
   return database.transaction(async (tx) => {
@@ -162,18 +162,18 @@ function startBoss(database: Database, statements: Statements): Promise<PgBoss> 
 async function createBoss(statements: Statements): Promise<PgBoss> {
   const { default: Boss } = await import("pg-boss");
   const boss = new Boss({ db: statements, schema: SCHEMA, schedule: false });
-  // It tries again by itself; without a listener an error would end the process.
+  // pg-boss retries by itself; without a listener an error would end the process.
   boss.on("error", () => {});
   await boss.start();
   await boss.createQueue(FAILED_QUEUE);
   const options = { name: QUEUE, retryLimit: RETRIES, expireInHours: LONGEST_JOB_HOURS, deadLetter: FAILED_QUEUE };
   await boss.createQueue(QUEUE, options);
-  // One that an earlier version made has its options.
+  // A queue created by an earlier version has the old options.
   await boss.updateQueue(QUEUE, options);
   return boss;
 }
 
-/** In a database that only we have open, a job under way when we start was under way in a process that died. */
+/** In a database that only this process has open, a job in progress at the start belongs to a process that died. */
 async function returnAbandoned(database: Database, boss: PgBoss): Promise<void> {
   const rows = await database.query<{ queue_id: string }>("SELECT queue_id FROM vivavoce.jobs WHERE state IN (1, 2)");
   for (const { queue_id } of rows) {
@@ -182,7 +182,7 @@ async function returnAbandoned(database: Database, boss: PgBoss): Promise<void> 
   }
 }
 
-/** By the database's clock, because those of replicas differ. */
+/** Uses the database's clock, because the clocks of replicas differ. */
 async function showLife(database: Database, { scopeId, id }: Job): Promise<void> {
   await database.query("UPDATE vivavoce.jobs SET alive_at = now() WHERE scope = $1 AND id = $2", [
     keyOf(scopeId),
@@ -190,7 +190,7 @@ async function showLife(database: Database, { scopeId, id }: Job): Promise<void>
   ]);
 }
 
-/** Jobs under way whose replica has been silent: it died, or is cut off from the database. Each is returned once, whoever looks. */
+/** Jobs in progress whose replica is silent: it died, or lost the database. Each job is returned only once, whoever asks. */
 async function returnOfTheDead(database: Database, boss: PgBoss, deadAfterSeconds: number): Promise<void> {
   await database.transaction(async (tx) => {
     const rows = await tx.foreign(
@@ -204,7 +204,7 @@ async function returnOfTheDead(database: Database, boss: PgBoss, deadAfterSecond
   });
 }
 
-/** What fails is tried again the next time. */
+/** After a failure it is tried again next time. */
 function everyNowAndThen(ms: number, work: () => Promise<void>): NodeJS.Timeout {
   return setInterval(() => void work().catch(() => {}), ms).unref();
 }
@@ -216,8 +216,8 @@ function executorOf(queries: Queries): PgBoss.Db {
 }
 
 /**
- * pg-boss does not wait for the statement that completes a job. This does, and swallows what comes after the end: the database is about to
- * close, and a job not marked as complete is only worked again.
+ * pg-boss does not wait for the statement that completes a job. This does, and ignores errors after the end: the database is about to
+ * close, and a job not marked as complete only runs again.
  */
 class Statements implements PgBoss.Db {
   readonly #executor: PgBoss.Db;

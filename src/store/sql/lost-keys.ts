@@ -1,4 +1,4 @@
-/** Profiles whose keys are not there: a damaged key file, or keys older than the database. Found at the start, so that a person hears of it. */
+/** Finds profiles with missing keys (a damaged key file, or keys older than the database) at the start, so that the operator is told. */
 import type { Id } from "../port.js";
 import type { KeyId } from "../seal/key-ring.js";
 import type { SqlContext } from "./context.js";
@@ -6,7 +6,7 @@ import { unescapeText } from "./text.js";
 
 export interface LostKeys {
   readonly profiles: number;
-  /** The first few. */
+  /** Only the first few. */
   readonly examples: readonly { readonly scopeId: Id; readonly profileId: Id }[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * The tables, version by version. A version that was released is never edited: what changes is a new one at the end.
- * Keys come first in every table; `data` is the plain part of a record as JSON; what is sealed is bytea.
+ * The tables, version by version. A released version is never edited: changes are a new version at the end.
+ * Keys come first in every table; `data` is the plain part of a record as JSON; sealed data is bytea.
  */
 import { StoreError } from "../errors.js";
 import type { Database } from "./database.js";
@@ -200,10 +200,10 @@ const MIGRATIONS: readonly string[] = [
   `,
 ];
 
-/** Any number that no other program takes: replicas that start at once migrate one after the other. */
+/** An arbitrary number that no other program uses: replicas that start at the same time migrate one after the other. */
 const MIGRATION_LOCK = 7_161_931_215;
 
-/** `upTo`: an older version, as stores of that time have it. */
+/** `upTo`: stop at an older version, to create a store as it was then. */
 export async function migrate(database: Database, upTo = MIGRATIONS.length): Promise<void> {
   await database.transaction(async (tx) => {
     await tx.query("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);

@@ -1,7 +1,7 @@
 /**
- * Names of owners (`person_id`, `fraudster_id`), which callers choose and which may be those of people. A name is looked up by a keyed
- * digest and kept in each profile, sealed with that profile's key: once the profile is erased, no file tells it any more. Who has the keys
- * of the scope can still try whether a certain name was there.
+ * Names of owners (`person_id`, `fraudster_id`). Callers choose them, and they may be names of people. A name is looked up by a keyed
+ * digest and stored in each profile, sealed with that profile's key: once the profile is erased, no file contains the name. Anyone with the
+ * scope's keys can still test whether a certain name was there.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { SealError } from "../errors.js";
@@ -12,7 +12,7 @@ import type { Database } from "./database.js";
 import { keyOf } from "./text.js";
 
 const encoder = new TextEncoder();
-/** No escaped text begins like this. */
+/** Escaped text never begins like this. */
 const PREFIX = "\\name:";
 const DIGEST_KEY_BYTES = 32;
 
@@ -24,7 +24,7 @@ export class OwnerNames {
     private readonly vault: Vault,
   ) {}
 
-  /** What an owner of this name is found by; `null` in a scope that never had one. */
+  /** The lookup digest of an owner's name; `null` in a scope that never had a name. */
   async find(scopeId: Id, name: string): Promise<string | null> {
     const known = this.#digestKeys.get(scopeId);
     if (known) return digestOf(known, name);
@@ -35,7 +35,7 @@ export class OwnerNames {
     return row?.names_check ? digestOf(await this.#digestKey(scopeId, row.names_check), name) : null;
   }
 
-  /** The same, in a scope that may be new: it is noted, with what tells its key from another. */
+  /** The same for a scope that may be new: adds the scope, with a check value for its key. */
   async make(scopeId: Id, name: string): Promise<string> {
     const known = this.#digestKeys.get(scopeId);
     if (known) return digestOf(known, name);
@@ -48,11 +48,11 @@ export class OwnerNames {
   }
 
   seal(key: DataKey, scopeId: Id, profileId: Id, name: string): Promise<Uint8Array> {
-    // JSON keeps what UTF-8 cannot: half of a surrogate pair.
+    // JSON can represent a lone surrogate, which UTF-8 cannot.
     return this.vault.seal(key, namePlace(scopeId, profileId), encoder.encode(JSON.stringify(name)));
   }
 
-  /** With another key than it was made with, nobody would be found, and everybody could be created a second time. */
+  /** With a wrong key no owner would be found, and every owner could be created a second time. */
   async #digestKey(scopeId: Id, check: string): Promise<Uint8Array> {
     const key = await this.#derive(scopeId);
     if (!timingSafeEqual(Buffer.from(checkOf(key)), Buffer.from(check)))

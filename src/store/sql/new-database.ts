@@ -1,6 +1,6 @@
 /**
- * Makes the files of a new embedded database: beside their place, and moved there when they are whole, so that a start that was cut off is no
- * damaged database. It takes three times the memory of opening one; a thread of its own gives that back when it ends.
+ * Creates the files of a new embedded database in a temporary folder and moves them into place when complete, so that an interrupted start does not
+ * leave a damaged database. This takes three times the memory of opening one; a separate thread frees it when it ends.
  */
 import { existsSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
@@ -8,14 +8,14 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 
-/** A text, because the file of a worker would have to be found from sources, from the build and from packages. */
+/** Source text, because a worker file would have to be found from sources, from the build and from packages. */
 const MAKE = `
   const { workerData } = require("node:worker_threads");
   const { PGlite } = require(workerData.engine);
   PGlite.create("file://" + workerData.folder).then((database) => database.close());
 `;
 
-/** Leaves one that is there as it is. */
+/** Does nothing if the database exists. */
 export async function makeDatabase(folder: string): Promise<void> {
   if (existsSync(join(folder, "PG_VERSION"))) return;
   const unfinished = `${folder}.new`;

@@ -1,4 +1,4 @@
-/** Names of owners that an earlier version wrote in the clear. */
+/** Names of owners that an earlier version wrote unsealed. */
 import type { Id } from "../port.js";
 import type { KeyId } from "../seal/key-ring.js";
 import type { SqlContext } from "./context.js";
@@ -9,7 +9,7 @@ const PROFILES_AT_ONCE = 500;
 
 /**
  * Seals them, a few profiles at a time; replicas take turns. A profile whose key is missing keeps its
- * name as it was until the key is back. `true` when there were any.
+ * name unsealed until the key is back. `true` if there were any.
  */
 export async function sealOldNames(context: SqlContext): Promise<boolean> {
   const { database, names } = context;
@@ -30,7 +30,7 @@ export async function sealOldNames(context: SqlContext): Promise<boolean> {
   return sealed;
 }
 
-/** Where to go on; `null` at the end. */
+/** Where to continue; `null` at the end. */
 async function sealSome(tx: Queries, { vault, names }: SqlContext, scopeId: Id, after: string): Promise<string | null> {
   const scope = keyOf(scopeId);
   const rows = await tx.query<{ owner: string; id: string; key_id: KeyId; data: string }>(

@@ -1,4 +1,4 @@
-/** Stores that outlive the process. A folder needs no server; replicas share a PostgreSQL. */
+/** Persistent stores. A folder needs no server; replicas share a PostgreSQL. */
 import { join } from "node:path";
 import { lockFolder } from "../folder-lock.js";
 import { nodeAead } from "../seal/aead-node.js";
@@ -9,16 +9,16 @@ import { openPostgresShelf } from "../seal/shelf-postgres.js";
 import type { Database } from "./database.js";
 import { createSqlStore, type SealedStore, type SqlStoreOptions } from "./store.js";
 
-/** Where sealing keys lie, and what seals them. */
+/** Where the sealing keys are, and what seals them. */
 export interface KeyOptions {
   /**
-   * Where the keys lie. A folder for one process, or the URL of a PostgreSQL (`postgres://…`) for replicas, which needs a master key and
+   * Where the keys are stored. A folder for one process, or the URL of a PostgreSQL (`postgres://…`) for replicas, which needs a master key and
    * should be another server than the store's.
    */
   readonly keys: string;
-  /** 32 bytes that wrap the keys; read from where the operator keeps secrets, never stored. */
+  /** 32 bytes that wrap the keys; read from the operator's secret storage, never stored. */
   readonly masterKey?: Uint8Array;
-  /** While the master key is being replaced: the one before. */
+  /** The previous master key, while it is being replaced. */
   readonly previousMasterKey?: Uint8Array;
 }
 
@@ -28,10 +28,10 @@ export async function openPostgresStore(url: string, options: KeyOptions & SqlSt
   return createOver(shelf, () => openPostgresDatabase(url), options);
 }
 
-/** What `openEmbeddedStore` takes; nothing is needed. */
+/** Options of `openEmbeddedStore`; all are optional. */
 export type EmbeddedStoreOptions = Partial<KeyOptions> & SqlStoreOptions;
 
-/** A folder of this machine, for one process at a time. The keys are in its subfolder `keys` by default. */
+/** A local folder, for one process at a time. By default the keys are in its subfolder `keys`. */
 export async function openEmbeddedStore(folder: string, options: EmbeddedStoreOptions = {}): Promise<SealedStore> {
   const lock = await lockFolder(folder, "store.lock");
   try {
@@ -53,12 +53,12 @@ export async function openEmbeddedStore(folder: string, options: EmbeddedStoreOp
   }
 }
 
-/** The embedded PostgreSQL in memory, gone with the process: the whole of the SQL store for tests. */
+/** The embedded PostgreSQL in memory, lost when the process ends: the complete SQL store for tests. */
 export function openEmbeddedMemoryStore(options: SqlStoreOptions = {}): Promise<SealedStore> {
   return createOver(createMemoryShelf(nodeAead), () => openEmbeddedDatabase(null), options);
 }
 
-// Each database engine is loaded when it is used: a program has one of the two.
+// Each database engine is loaded on demand: a program uses one of the two.
 async function openPostgresDatabase(url: string): Promise<Database> {
   return (await import("./database-pg.js")).openPostgresDatabase(url);
 }

@@ -1,6 +1,6 @@
 /**
- * Prepared statements for PGlite, whose own `query` parses and plans each statement again and takes several times as long.
- * A statement is prepared when it is first used. Values travel as text, bytes as they are; rows come back in PostgreSQL's binary
+ * Prepared statements for PGlite. Its own `query` parses and plans each statement again, which takes several times as long.
+ * A statement is prepared on first use. Values are sent as text, bytes unchanged; rows come back in PostgreSQL's binary
  * format, because as text a recording would be twice as long and be converted twice.
  */
 import { type PGlite, protocol, types } from "@electric-sql/pglite";
@@ -26,13 +26,13 @@ const [TEXT_FORMAT, BINARY_FORMAT] = [0, 1];
 
 const DATA_ROW = "D".charCodeAt(0);
 const ERROR = "E".charCodeAt(0);
-/** Kind (one byte) and length (four, which count themselves). */
+/** Kind (one byte) and length (four bytes, included in the length). */
 const HEADER_BYTES = 5;
 
-/** Answers up to this long share their memory. */
+/** Replies up to this length share their memory. */
 const MOST_KEPT_BYTES = 1 << 20;
 
-/** PostgreSQL's numbers for text[] and for nothing; PGlite has no names for them. */
+/** PostgreSQL's type ids of text[] and void; PGlite has no names for them. */
 const TEXT_ARRAY = 1009;
 const VOID = 2278;
 
@@ -52,7 +52,7 @@ const CONVERSIONS: Record<number, Convert> = {
   [TEXT_ARRAY]: readTextArray,
 };
 
-/** Not safe for concurrent use: there is one session, and who uses it takes turns. */
+/** Not safe for concurrent use: there is one session, and callers take turns. */
 export class PreparedSession {
   readonly #pglite: PGlite;
   readonly #statements = new Map<string, Statement>();
@@ -89,17 +89,17 @@ export class PreparedSession {
     return statement;
   }
 
-  /** The whole answer, good until the next. Throws PostgreSQL's error where there is one. */
+  /** The whole reply, valid until the next call. Throws PostgreSQL's error if there is one. */
   async #send(message: Uint8Array): Promise<Buffer> {
     let length = 0;
     await this.#pglite.execProtocolRawStream(message, {
-      // What is handed over is a view of PGlite's own memory.
+      // The data is a view of PGlite's own memory.
       onRawData: (bytes) => {
         this.#received = withRoomFor(this.#received, length, length + bytes.length);
         this.#received.set(bytes, length);
         length += bytes.length;
       },
-      // Its files are real ones: there is nothing to copy to them.
+      // Its files are real files: nothing needs to be synced to them.
       syncToFs: false,
     });
     const answer = this.#received.subarray(0, length);
@@ -116,7 +116,7 @@ function withRoomFor(buffer: Buffer, used: number, needed: number): Buffer {
   return larger;
 }
 
-/** Where each message's content begins. */
+/** Offset of each message's content. */
 function* messagesIn(answer: Buffer): Generator<{ kind: number; start: number }> {
   for (let at = 0; at < answer.length; at += 1 + answer.readInt32BE(at + 1))
     yield { kind: answer[at]!, start: at + HEADER_BYTES };
@@ -167,7 +167,7 @@ function readTextArray(bytes: Buffer, start: number): string[] {
 
 /**
  * | B | length, i32 | portal "" | statement | values, i16 | format of each, i16 | values, i16 | each as in a row | 1, i16 | format of all columns, i16 |
- * and what executes it. PGlite's own writer goes over a recording five times, and gets the last two wrong.
+ * followed by the message that executes it. PGlite's own writer copies a recording five times, and gets the last two fields wrong.
  */
 function bindAndExecute(statement: string, values: readonly unknown[]): Buffer {
   const wire = values.map(toWire);

@@ -1,10 +1,10 @@
-/** How loaded galleries learn what changed. */
+/** Tells loaded galleries what has changed. */
 import { StoreError } from "../errors.js";
 import type { Id } from "../port.js";
 import type { Queries } from "./database.js";
 import { escapeText, keyOf } from "./text.js";
 
-/** The scope's row stays locked until the transaction ends, so versions become visible in their order: nobody skips one. */
+/** Locks the scope's row until the transaction ends, so that versions become visible in order and no reader misses one. */
 export async function markPrintChanged(tx: Queries, scopeId: Id, id: Id): Promise<void> {
   const rows = await tx.query(
     `WITH changed AS (

@@ -30,13 +30,13 @@ interface ProfileRow extends Record<string, unknown> {
   readonly key_id: KeyId;
   readonly data: string;
   readonly template: Uint8Array | null;
-  /** Sealed; `null` where an earlier version wrote it into the data, and the key to seal it is missing. */
+  /** Sealed; `null` if an earlier version wrote it into the data and the key to seal it is missing. */
   readonly name: Uint8Array | null;
   /** JSON. */
   readonly consent: string | null;
 }
 
-/** Owners never change, so a profile's data holds its owner: reading one is a look at one row. */
+/** Owners never change, so a profile's data includes its owner: reading a profile reads one row. */
 const PROFILE =
   "SELECT print_type, print_version, generation, status, key_id, data, name, template, consent FROM vivavoce.profiles";
 const OWNER_ID = "(SELECT o.id FROM vivavoce.owners o WHERE o.scope = $1 AND o.kind = $2 AND o.external = $3)";
@@ -65,7 +65,7 @@ export function createOwners({ database, names }: SqlContext): Store["owners"] {
 export function createProfiles(context: SqlContext): Store["profiles"] {
   const { database, vault, names } = context;
 
-  /** A lost key is an error where one profile is asked for; lists leave such a profile out, so that the others can be used. */
+  /** A lost key is an error when one profile is requested; lists leave such a profile out, so that the others can be used. */
   async function selectOne(scopeId: Id, where: string, values: readonly unknown[]): Promise<Profile | null> {
     const [row] = await database.query<ProfileRow>(`${PROFILE} ${where}`, values);
     if (!row) return null;
@@ -92,7 +92,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     async create(given) {
       const { scopeId, id } = given;
       const ownerKey = await names.make(scopeId, given.owner.externalId);
-      // A key that is made and not used leaves a trace in the ring: ask first. The answer that counts is the transaction's.
+      // A key that is created but not used leaves a trace in the ring, so ask first. The transaction has the final answer.
       if (await isTaken(database, scopeId, given.owner.kind, ownerKey, given.tag)) return null;
       const key = await vault.ring.create(scopeId, "profile");
       const sealed = {
@@ -103,7 +103,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
       const insert = database
         .transaction((tx) => insertProfile(tx, given, ownerKey, sealed))
         .catch(async (error) => {
-          // Only where it surely is not there: without its key, a profile that was written after all could never be used.
+          // Only if the profile was certainly not written: without its key it could never be used.
           if (wasRefused(error)) await vault.ring.destroy(scopeId, [key.id]);
           throw error;
         });
@@ -135,7 +135,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
           wanted,
         ]);
         found.push(...(await readProfiles(context, rows)));
-        // Fewer than asked for is the end. Those erased meanwhile are left out, and must not look like it.
+        // A short page means the end, so profiles erased meanwhile must not make a page short.
         if (rows.length < wanted) break;
         last = plainOf(rows.at(-1)!).id;
       }
@@ -295,7 +295,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     },
 
     async printsChangedSince(scopeId, version) {
-      // One statement, so that version and ids are of the same moment.
+      // One statement, so that version and ids are from the same moment.
       const rows = await database.query<{ version: number | string; profile: string | null }>(
         `SELECT s.prints_version AS version, c.profile FROM vivavoce.scopes s
          LEFT JOIN vivavoce.print_changes c
@@ -323,7 +323,7 @@ async function isTaken(
   return rows.length > 0;
 }
 
-/** `null` when the owner has a profile with this tag. */
+/** `null` when the owner already has a profile with this tag. */
 async function insertProfile(
   tx: Queries,
   given: Omit<Profile, "generation">,
@@ -370,7 +370,7 @@ async function insertProfile(
   };
 }
 
-/** The owner of this name as it is known, locked until the transaction ends: two profiles of an owner are made one after the other. */
+/** The owner with this name, locked until the transaction ends: two profiles of an owner are created one after the other. */
 async function insertOwner(tx: Queries, owner: NamelessOwner, ownerKey: string): Promise<NamelessOwner> {
   const rows = await tx.query<{ data: string }>(
     `INSERT INTO vivavoce.owners (scope, id, kind, external, data) VALUES ($1, $2, $3, $4, $5)
@@ -389,7 +389,7 @@ interface SegmentRow {
   readonly voice: Uint8Array;
 }
 
-/** A profile keeps a copy of what was enrolled, sealed with its own key: sessions and their recordings may go. */
+/** A profile keeps its own copy of what was enrolled, sealed with its own key: sessions and their recordings can be deleted. */
 async function sealSegment(
   { vault }: SqlContext,
   key: DataKey,

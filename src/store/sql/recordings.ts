@@ -1,4 +1,4 @@
-/** Media and audio models: sealed with keys of their session, which go when the session's recordings go. */
+/** Media and audio models, sealed with keys of their session. The keys are destroyed with the session's recordings. */
 import { untilUncontended } from "../contention.js";
 import { decodeVoice, encodeVoice, type VoiceModel } from "../encoding.js";
 import { StoreError } from "../errors.js";
@@ -9,7 +9,7 @@ import { type DoomedKey, destroyDoomed, doom, inStoreWords, readDoomed, type Sql
 import type { Queries } from "./database.js";
 import { escapeText, keyOf } from "./text.js";
 
-/** The two kinds of recordings differ in their table, their key and their place alone. */
+/** The two kinds of recordings differ only in their table, their key and their place. */
 export interface RecordingKind {
   readonly table: "media" | "audio_models";
   readonly sealedColumn: "audio" | "voice";
@@ -66,7 +66,7 @@ export function createProcessed(context: SqlContext): Store["processed"] {
   };
 }
 
-/** `write` runs the statement, alone or with what belongs in the same write: $1 to $7 are taken. */
+/** `write` runs the statement, alone or with other statements of the same write: $1 to $7 are used. */
 export async function addAudioModel(
   context: SqlContext,
   processed: ProcessedAudio,
@@ -84,7 +84,7 @@ export async function addAudioModel(
   );
 }
 
-/** The session must not get another key before the insert is there to be seen; where nobody else can be, it need not be locked. */
+/** The session's key must not change before the insert is visible. No lock is needed if no other process has the database open. */
 const heldAgainstOthers = ({ database }: SqlContext): string => (database.exclusive ? "" : "FOR SHARE");
 
 const recordKey = ({ scopeId, id, sessionId }: { scopeId: Id; id: Id; sessionId: Id }): string[] => [
@@ -109,8 +109,8 @@ export function placeOf({ place }: RecordingKind, scopeId: Id, sessionId: Id, re
 }
 
 /**
- * Seals a recording under its session's key. `insert` answers the rows it wrote, and writes none unless the session still has that key:
- * it may have been replaced by an erasure or an expiry since, and then there is another try.
+ * Seals a recording under its session's key. `insert` returns the rows it wrote, and writes none if the session's key has changed:
+ * an erasure or an expiry may have replaced it. Then it is tried again.
  */
 export async function underSessionKey(
   context: SqlContext,
@@ -133,7 +133,7 @@ export async function underSessionKey(
   sessionKeyIds.note(session, noted);
 }
 
-/** The session's key for this kind, made on first use. */
+/** The session's key for this kind, created on first use. */
 async function sessionKey(context: SqlContext, kind: RecordingKind, scopeId: Id, sessionId: Id): Promise<DataKey> {
   const { database, vault } = context;
   const session = [keyOf(scopeId), escapeText(sessionId)];
@@ -145,7 +145,7 @@ async function sessionKey(context: SqlContext, kind: RecordingKind, scopeId: Id,
     if (!row) throw new StoreError("unknown-parent", `session ${sessionId} does not exist`);
     const known = row.key_id && (await vault.key(scopeId, row.key_id));
     if (known) return known;
-    // None yet; or one that was destroyed, which only a database restored from a backup still names.
+    // None yet, or a destroyed key, which only a database restored from a backup still names.
     const made = await vault.ring.create(scopeId, "session");
     const rows = await database.query(
       `UPDATE vivavoce.sessions SET ${kind.keyColumn} = $3
@@ -170,7 +170,7 @@ async function get<Plain extends { readonly sessionId: Id }>(
   if (!row) return null;
   const plain: Plain = JSON.parse(row.data);
   const opened = await vault.open(placeOf(kind, scopeId, plain.sessionId, id), row.sealed);
-  // Without its key a recording has expired, whether or not its row is still there.
+  // A recording without its key has expired, even if its row still exists.
   return opened && { plain, opened };
 }
 
@@ -195,7 +195,7 @@ async function expire(
   abandonedBefore = Number.NEGATIVE_INFINITY,
 ): Promise<number> {
   let removed = 0;
-  // Called now and then for as long as a server runs: the place to make good what a key server that was away left undone.
+  // Called regularly while a server runs, so this is where failed key destructions are repeated.
   await destroyDoomed(context, await readDoomed(context));
   for (;;) {
     const batch = await context.database.transaction((tx) =>
@@ -241,8 +241,8 @@ async function expireSome(
 }
 
 /**
- * Gives the sessions new keys: what is left of their recordings is sealed again, and the old keys can be destroyed with all that they
- * sealed. For when some of a session's recordings are erased and others stay.
+ * Gives the sessions new keys: their remaining recordings are sealed again, and the old keys can be destroyed with everything they
+ * sealed. For sessions of which some recordings are erased and others stay.
  */
 export async function replaceSessionKeys(
   tx: Queries,

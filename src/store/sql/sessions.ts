@@ -118,7 +118,7 @@ export function createSessions(context: SqlContext): Store["sessions"] {
   };
 }
 
-/** `from` has the scope; the audio model and the prints that it matched are the parameters from `first` on. */
+/** `from` provides the scope; the audio model and its matched prints are the parameters from `first` on. */
 const insertMatches = (from: string, first: number): string =>
   `INSERT INTO vivavoce.matches (scope, profile, audio_model)
    SELECT scope, unnest($${first + 1}::text[]), $${first} FROM ${from} ON CONFLICT DO NOTHING`;

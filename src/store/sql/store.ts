@@ -1,4 +1,4 @@
-/** The one SQL implementation of the store, on whichever PostgreSQL it is given. */
+/** The SQL implementation of the store, for a server or an embedded PostgreSQL. */
 import { refuseWhenClosed } from "../closed.js";
 import { SealError } from "../errors.js";
 import type { Store } from "../port.js";
@@ -19,11 +19,11 @@ import { createOwners, createProfiles } from "./profiles.js";
 import { createMedia, createProcessed } from "./recordings.js";
 import { createEngagements, createSessions } from "./sessions.js";
 
-/** What both SQL stores take. */
+/** Options of both SQL stores. */
 export interface SqlStoreOptions {
   /** Milliseconds since 1970; decides which documents have expired. */
   readonly now?: () => number;
-  /** Replicas share jobs: one that has given no sign of life for so long is taken for dead, and its job goes to another. 60 by default. */
+  /** Replicas share jobs: after this many seconds without a heartbeat a replica counts as dead, and its job goes to another. 60 by default. */
   readonly deadReplicaSeconds?: number;
 }
 
@@ -34,21 +34,21 @@ export interface SealedStore extends Store {
   readonly keys: {
     /**
      * Wraps a scope's keys with a new scope key and drops the old one. No row is rewritten; the store stays in use.
-     * `false` for a scope that has no keys.
+     * `false` if the scope has no keys.
      */
     rotate(scopeId: string): Promise<boolean>;
     /** The same for every scope, and for the key of the documents. Returns how many there were. */
     rotateAll(): Promise<number>;
-    /** What the keys no longer open, as it was found when the store was opened. */
+    /** What the keys can no longer open, as found when the store was opened. */
     readonly lost: LostKeys;
   };
 }
 
-/** Takes over database and shelf: closing the store closes both, and so does a failure to open it. */
+/** Takes ownership of database and shelf: closing the store closes both, and so does a failure to open it. */
 export async function createSqlStore(
   database: Database,
   shelf: KeyShelf,
-  /** `lost`: another process has taken the folder, and nothing may be done to it any more. */
+  /** `lost`: another process has taken the folder, so it must not be changed any more. */
   options: SqlStoreOptions & { readonly lost?: AbortSignal } = {},
 ): Promise<SealedStore> {
   const ring = new KeyRing(shelf, nodeAead);
@@ -96,7 +96,7 @@ export async function createSqlStore(
     },
     close() {
       closing ??= (async () => {
-        // The job at hand still needs the store.
+        // The current job still needs the store.
         await stop();
         open = false;
         await database.close();
@@ -107,7 +107,7 @@ export async function createSqlStore(
   };
 }
 
-/** What rows were before they were rewritten, in tables and log. A server's operator does it when it suits (docs/PRIVACY.md). */
+/** Removes old versions of rewritten rows from tables and log. On a server, the operator does this (docs/PRIVACY.md). */
 async function forgetOldRows(database: Database): Promise<void> {
   if (!database.exclusive) return;
   for (const table of ["owners", "profiles"]) await database.foreign(`VACUUM FULL vivavoce.${table}`);
@@ -115,7 +115,7 @@ async function forgetOldRows(database: Database): Promise<void> {
   await database.foreign("CHECKPOINT");
 }
 
-/** A database remembers whose keys sealed it, and takes no others: new keys beside old rows would look like lost data. */
+/** A database records which keys sealed it and accepts no others: new keys with old rows would look like lost data. */
 async function bindKeys(database: Database, shelf: KeyShelf): Promise<void> {
   await database.query(
     "INSERT INTO vivavoce.settings (name, value) VALUES ('key-ring', $1) ON CONFLICT (name) DO NOTHING",
