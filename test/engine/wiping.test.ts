@@ -10,6 +10,7 @@ import type { Voice } from "../../src/engine/port.js";
 import { Scoring } from "../../src/engine/scoring.js";
 import { accurateModel, shippedModel } from "../../src/engine/shipped-model.js";
 import { type FrameRows, StreamKernel } from "../../src/engine/stream-kernel.js";
+import { tdnnNetworkOf, tdnnProgram, tdnnTensors } from "../../src/engine/tdnn-layers.js";
 import { kernelsModule, random, voice as randomVoice } from "../score/vectors.js";
 import { speak } from "../voice.js";
 
@@ -133,6 +134,45 @@ describe.each([shippedModel, accurateModel])("%s", async (name) => {
       expectNothingLeft(instances, (run) => run.attackWipe());
     },
   );
+});
+
+test("a network whose layers the model file describes, one layer of each kind", () => {
+  const at = (line: number) => ({ line, channel: 0 });
+  const [inputs, hidden] = [16, 8];
+  const read = { inputs, taps: 3, dilation: 2 };
+  const network = tdnnNetworkOf({
+    lines: [80, 16, 16, 16],
+    layers: [
+      { kind: "convolution", name: "a", from: at(0), to: at(1), ...read, inputs: 80, outputs: 16, words: true },
+      { kind: "depthwise", name: "b", from: at(1), to: at(2), ...read, mirrored: true },
+      { kind: "convolution", name: "c", from: at(2), to: at(3), ...read, outputs: 16 },
+      { kind: "add", name: "d", from: at(1), second: at(3), to: at(2), inputs },
+      { kind: "gate", name: "e", from: at(2), second: at(3), to: at(1), inputs, hidden, rectified: true },
+      { kind: "attention", name: "f", from: at(1), inputs, hidden, context: true },
+      { kind: "map", name: "g", inputs: 2 * inputs },
+    ],
+    standardized: true,
+  });
+  const next = random(9);
+  const kinds = { i8: Int8Array, i16: Int16Array, f32: Float32Array };
+  const tensors = tdnnTensors(network).map(({ name, dtype, shape }) => {
+    const values = new kinds[dtype](shape.reduce((product, size) => product * size, 1));
+    const bound = name.endsWith(".low") ? -2000 : name.endsWith(".high") ? 2000 : null;
+    const most = dtype === "f32" ? 0.01 : 100;
+    for (let i = 0; i < values.length; i++) values[i] = bound ?? most * (dtype === "f32" ? next() : 2 * next() - 1);
+    return { bytes: new Uint8Array(values.buffer) };
+  });
+  const weights = weightsOf(tensors, (bytes) => new Uint8Array(bytes));
+  const frontEnd = { floor: 1e-6, rows: "mel" } as const;
+  const instances = recordings.map((samples) => {
+    const kernels = new Kernels(kernelsModule);
+    new Network(kernels, { architecture: "tdnn-1", frontEnd, program: tdnnProgram(network), weights }, windowFrames);
+    const x = features(samples, frontEnd.rows);
+    kernels.writeFloats(kernels.run.speakerFeatures(), x);
+    expect(kernels.run.speakerEmbed(x.length / kernels.run.speakerBins())).toBe(0);
+    return kernels;
+  });
+  expectNothingLeft(instances, (run) => run.speakerWipe());
 });
 
 describe("scoring", async () => {
