@@ -228,6 +228,11 @@ describe("the decision over all factors", () => {
     expect(generalDecision({ authentication: match, attacks: [unsure] }, 819)).toEqual(unsure);
     expect(generalDecision({ fraud: clear, attacks: [clear] }, 640)).toEqual(unsure);
   });
+
+  test("turns where a risk becomes more likely than not", () => {
+    expect(generalDecision({ authentication: match, attacks: [clear] }, 500)).toEqual(match);
+    expect(generalDecision({ authentication: match, attacks: [clear] }, 501)).toEqual(unsure);
+  });
 });
 
 describe("risk", () => {

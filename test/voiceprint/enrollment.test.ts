@@ -1,10 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { AudioValidity, EnrollReason, EnrollStatus, TrainReason } from "../../src/contract/index.js";
+import {
+  AudioValidity,
+  EnrollReason,
+  EnrollStatus,
+  TrainReason,
+  VoiceprintProfileStatus,
+} from "../../src/contract/index.js";
 import { builtInConfigurationSets } from "../../src/voiceprint/configuration-set.js";
 import { type AudioModel, enrollReason, enrollStatus } from "../../src/voiceprint/enrollment.js";
 import { audioValidity } from "../../src/voiceprint/quality-gate.js";
-import { inTrainingOrder, trainReason } from "../../src/voiceprint/template.js";
+import { inTrainingOrder, trainedStatus, trainReason } from "../../src/voiceprint/template.js";
 
 const set = builtInConfigurationSets["ivr-text-dependent"]!;
 const seconds = fc.double({ min: 0, max: 60, noNaN: true });
@@ -111,6 +117,12 @@ describe("training", () => {
         expect(order(shuffled)).toEqual(order(given));
       }),
     );
+  });
+
+  test("speech of exactly the optimum makes the best status, a little less does not", () => {
+    const optimum = set.optimalNetAudioForTrain;
+    expect(trainedStatus(optimum, set)).toBe(VoiceprintProfileStatus.OPTIMAL_TRAINED);
+    expect(trainedStatus(optimum - 0.001, set)).toBe(VoiceprintProfileStatus.BASIC_TRAINED);
   });
 
   test("what is ready only with inconsistent segments is INCONSISTENCY", () => {

@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { addCounts, countOfCall, fieldRates, noCount, promisedRates } from "../../src/voiceprint/field-rates.js";
+import {
+  addCounts,
+  countOfCall,
+  fieldRates,
+  noCount,
+  promisedRates,
+  type RateCount,
+} from "../../src/voiceprint/field-rates.js";
 import { random } from "../voice.js";
 
 /** Calls with so many comparisons each; `alike` of them share the luck of their call. */
@@ -17,6 +24,10 @@ function counted(calls: number, perCall: number, rates: readonly number[], alike
     return sum;
   });
 }
+
+/** Calls with one comparison each. */
+const single = (exceeded: number, calls: number) =>
+  Array.from({ length: calls }, (_, i) => countOfCall(1, i < exceeded ? 1 : 0)).reduce(addCounts, noCount);
 
 describe("rates met in the field", () => {
   test("nothing is said before the first comparison, and little after few", () => {
@@ -51,6 +62,36 @@ describe("rates met in the field", () => {
       expect(inside).toBeGreaterThanOrEqual(178);
     },
   );
+
+  test.each([
+    [81, 263, 0.2553, 0.3662],
+    [15, 148, 0.0624, 0.1605],
+    [0, 20, 0, 0.1611],
+    [1, 29, 0.0061, 0.1718],
+  ])("the interval of %i in %i independent comparisons is Wilson's (Newcombe 1998)", (exceeded, calls, low, high) => {
+    const [one] = fieldRates("group", [single(exceeded, calls)]);
+    expect(one!.met!.rate).toBe(exceeded / calls);
+    expect(one!.met!.low).toBeCloseTo(low, 4);
+    expect(one!.met!.high).toBeCloseTo(high, 4);
+  });
+
+  test("calls whose comparisons all go one way count as one comparison each", () => {
+    const calls = Array.from({ length: 40 }, (_, i) => countOfCall(10, i % 2 === 0 ? 10 : 0));
+    const [alike] = fieldRates("group", [calls.reduce(addCounts, noCount)]);
+    const [alone] = fieldRates("group", [single(20, 40)]);
+    expect(alike!.met!.low).toBeCloseTo(alone!.met!.low, 12);
+    expect(alike!.met!.high).toBeCloseTo(alone!.met!.high, 12);
+  });
+
+  test.each([
+    ["calls", [countOfCall(100, 60), ...Array(4).fill(countOfCall(100, 0))]],
+    ["that exceed", [countOfCall(10, 10), ...Array(49).fill(countOfCall(10, 0))]],
+  ])("too few %s say nothing of how far calls differ", (_, calls: readonly RateCount[]) => {
+    const sum = calls.reduce(addCounts, noCount);
+    const [clustered] = fieldRates("group", [sum]);
+    const [independent] = fieldRates("group", [single(sum.exceeded, sum.comparisons)]);
+    expect(clustered!.met!.low).toBeCloseTo(independent!.met!.low, 12);
+  });
 
   test("replicas may add up their counts in any order", () => {
     const count = fc.tuple(fc.nat(100), fc.nat(100)).map(([n, k]) => countOfCall(n + k, k));

@@ -92,6 +92,23 @@ describe("a grown print", () => {
     );
   });
 
+  test("two sessions that disagree both count: nobody knows yet which is the person's", () => {
+    const person = direction(1);
+    const sessions = [member(near(person, 3, 0.3), "own", 1), member(direction(2), "other", 2)];
+    expect(grownVoice({ enrolled: voice(person), sessions }, 4).netSpeechSeconds).toBe(12);
+  });
+
+  test("voices that cancel each other out give zeros, not NaN", () => {
+    const person = direction(1);
+    const opposite = member(
+      person.map((x) => -x),
+      "opposite",
+      1,
+    );
+    const { embedding } = grownVoice({ enrolled: voice(person), sessions: [opposite] }, 1);
+    expect(embedding.every((x) => x === 0)).toBe(true);
+  });
+
   test("an impostor who got in counts nothing beside two calls of the person", () => {
     fc.assert(
       fc.property(fc.nat(1000), fc.integer({ min: 2, max: 6 }), fc.nat(6), (seed, own, at) => {

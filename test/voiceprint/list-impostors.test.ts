@@ -26,6 +26,18 @@ test("one candidate says nothing of the impostors", () => {
   expect(ofBest(list(1, 0.9, 0.1, 1), 1)).toEqual(calibrated);
 });
 
+test("a list whose ranks lie where the calibration has them (Blom) changes nothing", () => {
+  for (const size of [2, 3, 8, 100]) {
+    const scored = Array.from({ length: size }, (_, i) => ({
+      raw: Math.tanh(calibrated.center - calibrated.spread * probit((i + 1 - 0.375) / (size + 0.25))),
+      impostors: calibrated,
+    }));
+    const { center, spread } = ofBest(scored, size);
+    expect(center).toBeCloseTo(calibrated.center, 9 /* doubles through tanh and atanh */);
+    expect(spread).toBeCloseTo(calibrated.spread, 9);
+  }
+});
+
 test("a list as the calibration expects it changes what is expected by less than half a spread", () => {
   for (const size of [10, 100, 1000])
     expect(Math.abs(mean(lists(size, 0.2, 0.17).map(far)) - far(calibrated))).toBeLessThan(
