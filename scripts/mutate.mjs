@@ -1,9 +1,9 @@
 // Breaks the sources in one small way after another and runs the tests that come by: a change that no test notices is reported.
-//   npm run mutate -- PATH [PATH…] [--most 40] [--seed 1] [--steps 3] [--also test/x.test.ts,…] [--seconds 3600] [--all]
+//   npm run mutate -- PATH [PATH…] [--most 40] [--seed 1] [--steps 2] [--also test/x.test.ts,…] [--seconds 3600] [--all]
 // PATH is a file or a folder of src/ or assembly/. --most mutants are drawn from all of them together; the seed decides which. The tests of
-// a file are those that import it, then those that import something that does, in up to --steps steps. Tests that take longer than half a
-// minute or need a real browser or PostgreSQL are left out; --also adds them by name. After --seconds no further mutant is begun. --all
-// prints the killed ones too. The last line is the score: killed of tried.
+// a file are those that import it, or something that does, in up to --steps steps, and in any number of steps in the folder of tests that has
+// its folder's name. Tests that take longer than half a minute or need a real browser or PostgreSQL are left out; --also adds them by name.
+// After --seconds no further mutant is begun. --all prints the killed ones too. The last line is the score: killed of tried.
 import { readdirSync, statSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,7 +18,7 @@ const { values, positionals: paths } = parseArgs({
   options: {
     most: { type: "string", default: "40" },
     seed: { type: "string", default: "1" },
-    steps: { type: "string", default: "3" },
+    steps: { type: "string", default: "2" },
     also: { type: "string", default: "" },
     seconds: { type: "string", default: "Infinity" },
     all: { type: "boolean", default: false },
@@ -68,7 +68,12 @@ async function judgeAll(mutants, open) {
     await judge.close();
   }
 }
-await judgeAll(sources, () => openJudge(sources, options));
+await judgeAll(sources, () =>
+  openJudge(
+    every.filter((mutant) => !isKernel(mutant)),
+    options,
+  ),
+);
 await judgeAll(kernels, () => openKernelJudge(options));
 
 const { tried, killed } = counts;

@@ -91,10 +91,11 @@ function random(seed) {
 }
 
 /**
- * The code with all these mutants in it, each behind a question to `globalThis.isMutant(id)`: one transformation serves every mutant, and the
+ * The code of a file with all these mutants in it, each behind a question to `globalThis.isMutant(id)`: one transformation serves every mutant, and the
  * answers tell which tests come by. Lines keep their numbers.
  */
-export function switched(code, mutants) {
+export function switched(mutants) {
+  const { code } = mutants[0];
   const sites = new Map();
   for (const mutant of mutants) {
     const key = `${mutant.start}-${mutant.end}-${mutant.isStatement}`;

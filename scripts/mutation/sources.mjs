@@ -1,40 +1,46 @@
 // Mutants of src/: vitest stays warm in this process, each mutant is switched on in turn, and only the tests that come by it run.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, relative, resolve } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import ts from "typescript";
 import { loadConfigFromFile } from "vite";
 import { createVitest } from "vitest/node";
 import { build } from "../build.mjs";
+import { importGraph } from "./import-graph.mjs";
 import { switched } from "./mutants.mjs";
+import { openNotes } from "./notes.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 /** Tests that take this many times as long as without a mutant, and this much more, are stopped: the mutant hangs. */
 const HANGS = { times: 3, moreMs: 15_000 };
 /** Real browsers and servers cost too much for each mutant, and so does a file of tests that takes this long; `also` names such tests. */
-const COSTLY = /playwright-core|postgres-server\.js/;
+const COSTLY = /playwright-core|postgres-server\.ts$/;
 const COSTLY_MS = 30_000;
-/** After so much time with tests that pass, a mutant has survived: by then its nearest tests have run. */
-const PATIENCE_MS = 20_000;
+/** After so much time with tests that pass, the cheapest first, a mutant has survived. */
+const PATIENCE_MS = 30_000;
 
-/** A judge of mutants: `judge(mutant)` resolves to what became of it, { killedBy } or { survived: why }. */
+/**
+ * A judge of some of these mutants, all that the files have: `judge(mutant)` resolves to what became of it, { killedBy } or { survived: why }.
+ * Time limits hold for a machine as busy as it was when the tests were measured.
+ */
 export async function openJudge(mutants, { steps, also }) {
   const byPath = new Map();
   for (const mutant of mutants) byPath.set(mutant.path, [...(byPath.get(mutant.path) ?? []), mutant]);
   const { config } = await loadConfigFromFile({ command: "serve", mode: "test" }, join(root, "vitest.config.ts"));
-  const testsOf = (project) => config.test.projects.find(({ test }) => test.name === project).test.include;
-  const [library, bundles] = [testsOf("library"), testsOf("bundles")];
-  const nearest = nearestTests(steps, also, bundles);
-  if (
-    [...byPath.keys()].some((path) =>
-      nearest(path)
-        .flat()
-        .some((test) => library.includes(test)),
-    )
-  )
-    await build("library");
-  else await build("kernels");
+  const bundles = config.test.projects.find(({ test }) => test.name === "bundles").test.include;
+  const graph = importGraph();
+  const isUsed = (test) => also.includes(test) || (!bundles.includes(test) && !graph.imports(test, COSTLY));
+  const testsOf = (path) => [
+    ...new Set([
+      ...graph.nearestTests(path, steps),
+      ...graph.nearestTests(path, Infinity).filter((test) => isNear(test, path)),
+    ]),
+  ];
+  const sources = [...byPath.values()].map(([{ code }]) => code).join("");
+  const paths = [...byPath.keys()].map((path) => relative(root, path)).join();
+  const notes = openNotes(join(root, "dist/.mutation"), paths, (test) => graph.testText(test) + sources);
+  // The compiled library is as it would be without a mutant: tests meet them in what they import from src/.
+  await build("library");
   const folder = mkdtempSync(join(tmpdir(), "mutate-"));
   const workerFile = join(folder, "worker");
   const vitest = await createVitest(
@@ -58,7 +64,7 @@ export async function openJudge(mutants, { steps, also }) {
         {
           name: "mutants",
           enforce: "pre",
-          transform: (code, id) => (byPath.has(id) ? { code: switched(code, byPath.get(id)), map: null } : null),
+          transform: (_, id) => (byPath.has(id) ? { code: switched(byPath.get(id)), map: null } : null),
         },
       ],
     },
@@ -69,7 +75,7 @@ export async function openJudge(mutants, { steps, also }) {
   /** Runs the tests of a file that have these ids, or all of them, with a mutant or none. */
   async function run(test, mutant, { ids, limitMs = 600_000 } = {}) {
     vitest.provide("mutant", mutant?.id ?? null);
-    const hangs = setTimeout(() => process.kill(Number(readFileSync(workerFile, "utf8")), "SIGKILL"), limitMs);
+    const hangs = setTimeout(() => endWorker(workerFile), limitMs);
     const from = performance.now();
     try {
       const specification = vitest.getRootProject().createSpecification(join(root, test), ids && { testIds: ids });
@@ -87,20 +93,36 @@ export async function openJudge(mutants, { steps, also }) {
   }
 
   /** What a test file does without a mutant: how long it takes, and which of its tests come by which mutants. */
+  async function measured(test) {
+    const limitMs = also.includes(test) ? undefined : COSTLY_MS;
+    const { isFailed, failed, errors, module, ms } = await run(test, null, { limitMs });
+    const why = failed.map(({ fullName }) => fullName).join(", ") || errors.map(({ message }) => message).join(", ");
+    const isSlow = ms > limitMs;
+    const leftOut = isSlow
+      ? `takes longer than ${limitMs / 1000} s`
+      : isFailed
+        ? `fails without a mutant: ${why}`
+        : null;
+    if (leftOut) return { ms, leftOut, everyTest: [], tests: [] };
+    const passed = [...module.children.allTests("passed")];
+    const tests = passed.map((one) => ({
+      id: one.id,
+      ms: one.diagnostic().duration,
+      mutants: one.meta().mutants ?? [],
+    }));
+    return { ms, leftOut, everyTest: module.meta().mutants ?? [], tests };
+  }
+
   const known = new Map();
   async function unbroken(test) {
     if (!known.has(test)) {
-      const limitMs = also.includes(test) ? undefined : COSTLY_MS;
-      const { isFailed, failed, errors, module, ms } = await run(test, null, { limitMs });
-      const why = failed.map(({ fullName }) => fullName).join(", ") || errors.map(({ message }) => message).join(", ");
-      if (ms > limitMs) console.error(`left out: ${test} takes longer than ${limitMs / 1000} s`);
-      else if (isFailed) console.error(`left out: ${test} fails without a mutant (${why})`);
-      const tests = isFailed ? [] : [...module.children.allTests()].filter((one) => one.result().state === "passed");
+      const note = notes.get(test) ?? (await measured(test));
+      if (note.leftOut) console.error(`left out: ${test} ${note.leftOut}`);
+      if (!note.leftOut?.startsWith("fails")) notes.set(test, note);
       known.set(test, {
-        ms,
-        isFailed,
-        everyTest: new Set(isFailed ? [] : (module.meta().mutants ?? [])),
-        tests: tests.map((one) => ({ id: one.id, mutants: new Set(one.meta().mutants) })),
+        ms: note.ms,
+        everyTest: new Set(note.everyTest),
+        tests: note.tests.map(({ id, ms, mutants }) => ({ id, ms, mutants: new Set(mutants) })),
         standAlone: new Map(),
         isWhole: false,
       });
@@ -128,18 +150,24 @@ export async function openJudge(mutants, { steps, also }) {
 
   return {
     async judge(mutant) {
-      let passedMs = 0;
+      const comingBy = [];
+      for (const test of testsOf(mutant.path).filter(isUsed)) {
+        const file = await unbroken(test);
+        if (comesBy(file, mutant))
+          comingBy.push({ test, costMs: costOf(file, mutant), isNear: isNear(test, mutant.path) });
+      }
+      // The tests of another folder must be cheaper to go first.
+      const rank = ({ costMs, isNear }) => (isNear ? 1 : 3) * costMs;
+      comingBy.sort((one, other) => rank(one) - rank(other));
       let passed = 0;
-      for (const tests of nearest(mutant.path))
-        for (const test of tests.toSorted(likelyFirst(mutant, known))) {
-          if (passedMs > PATIENCE_MS) break;
-          if (!comesBy(await unbroken(test), mutant)) continue;
-          const from = performance.now();
-          if (await isKilledBy(test, mutant)) return { killedBy: test };
-          passedMs += performance.now() - from;
-          passed++;
-        }
-      return { survived: passed === 0 ? "no test comes by" : `test files that come by and pass: ${passed}` };
+      let spentMs = 0;
+      for (const { test, costMs } of comingBy) {
+        if (passed > 0 && spentMs + costMs > PATIENCE_MS) continue;
+        if (await isKilledBy(test, mutant)) return { killedBy: test };
+        passed++;
+        spentMs += costMs;
+      }
+      return { survived: `of ${comingBy.length} test files that come by, ${passed} were run` };
     },
     async close() {
       await vitest.close();
@@ -150,51 +178,21 @@ export async function openJudge(mutants, { steps, also }) {
 
 const comesBy = ({ everyTest, tests }, { id }) => everyTest.has(id) || tests.some(({ mutants }) => mutants.has(id));
 
-/** Tests in the folder that has the name of the source's come first, then what is known to be quick; what is not known yet comes last. */
-function likelyFirst({ path }, known) {
-  const folders = relative(root, path).split("/").slice(1, -1);
-  const isNear = (test) => folders.includes(test.split("/")[1]);
-  return (a, b) => isNear(b) - isNear(a) || (known.get(a)?.ms ?? Infinity) - (known.get(b)?.ms ?? Infinity) || 0;
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+
+/** How long the tests of a file that come by take, unbroken. */
+function costOf({ ms, everyTest, tests }, { id }) {
+  if (everyTest.has(id)) return ms;
+  return ms - sum(tests.filter(({ mutants }) => !mutants.has(id)).map((one) => one.ms));
 }
 
-const sourcesUnder = (folder) =>
-  readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
-    .map((name) => join(root, folder, name));
+/** Whether a test lies in the folder that has the name of the source's. */
+const isNear = (test, path) => relative(root, path).split("/").slice(1, -1).includes(test.split("/")[1]);
 
-/** For a source file: the test files that import it, those that do so in two steps, and so on; each list may be empty. */
-function nearestTests(steps, also, bundles) {
-  const imports = new Map();
-  const importers = new Map();
-  for (const file of [...sourcesUnder("src"), ...sourcesUnder("test")]) {
-    const { importedFiles } = ts.preProcessFile(readFileSync(file, "utf8"), true, true);
-    imports.set(
-      file,
-      importedFiles.map(({ fileName }) => fileName),
-    );
-    for (const { fileName } of importedFiles) {
-      if (!fileName.startsWith(".")) continue;
-      const target = resolve(dirname(file), fileName.replace(/\.js$/, ".ts"));
-      importers.set(target, [...(importers.get(target) ?? []), file]);
-    }
+function endWorker(workerFile) {
+  try {
+    process.kill(Number(readFileSync(workerFile, "utf8")), "SIGKILL");
+  } catch {
+    // It has just ended by itself.
   }
-  const isUsed = (test) =>
-    also.includes(test) ||
-    (!bundles.includes(test) && !imports.get(join(root, test)).some((imported) => COSTLY.test(imported)));
-  return (path) => {
-    let layer = [path];
-    const seen = new Set(layer);
-    const layers = [];
-    for (let step = 0; step < steps; step++) {
-      layer = [...new Set(layer.flatMap((file) => importers.get(file) ?? []))].filter((file) => !seen.has(file));
-      for (const file of layer) seen.add(file);
-      layers.push(
-        layer
-          .filter((file) => file.endsWith(".test.ts"))
-          .map((file) => relative(root, file))
-          .filter(isUsed),
-      );
-    }
-    return layers;
-  };
 }

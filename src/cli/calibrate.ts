@@ -35,11 +35,11 @@ export function calibrateCommand(program: Command): void {
   program
     .command("calibrate")
     .description("fit ratios and thresholds to your own recordings; templates stay valid")
-    .argument("<folder-or-list>", "labelled recordings, as for evaluate: 20 speakers or more help, 5 are the least")
+    .argument("<folder-or-list>", "labelled recordings, as for evaluate, of at least 5 speakers; 20 or more are better")
     .option("--out <file>", "the calibration file to write", "calibration.json")
     .option(
       "--no-attacks",
-      "leave the thresholds of the attack checks: the recordings are not genuine calls over your lines",
+      "keep the thresholds of the attack checks; for recordings that are not genuine calls over your lines",
     )
     .option("--model <file>", "another model file")
     .option("--cache <file>", "keep embeddings here (biometric data, readable by you alone)")

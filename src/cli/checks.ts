@@ -59,7 +59,7 @@ export function identifyCommand(program: Command): void {
   withCheck(
     program
       .command("identify")
-      .description("find who is speaking, among these people or, without names, among everybody enrolled")
+      .description("find out who is speaking: one of these people or, without names, anybody enrolled")
       .argument("<file>", "WAV file; MP3, MP4, Opus and others where ffmpeg is installed")
       .argument("[people...]", "names of the candidates")
       .option("--group <id>", "or: a group of voiceprints, by its id")

@@ -10,7 +10,7 @@ import { type PlaceOptions, withPlace } from "./shared-options.js";
 
 export function peopleCommands(program: Command): void {
   for (const [name, kind, description] of [
-    ["people", "person", "list the persons that have voiceprints"],
+    ["people", "person", "list the people who have voiceprints"],
     ["fraudsters", "fraudster", "list the known fraudsters"],
   ] as const)
     withPlace(program.command(name).description(description)).action(async (options: PlaceOptions) => {

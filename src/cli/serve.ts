@@ -139,7 +139,8 @@ function explained(error: unknown, store: string, host: string, port: number): u
   if (error instanceof StoreError && error.code === "locked")
     return new CommandError(`${store} is in use by another process`);
   const { code } = error as NodeJS.ErrnoException;
-  if (code === "EADDRINUSE") return new CommandError(`port ${port} on ${host} is taken`, "choose another with --port");
+  if (code === "EADDRINUSE")
+    return new CommandError(`port ${port} on ${host} is already in use`, "choose another with --port");
   if (code === "EACCES" && port > 0 && port < 1024)
     return new CommandError(`port ${port} needs rights that this user does not have`);
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND")

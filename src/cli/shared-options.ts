@@ -47,9 +47,7 @@ export interface AudioOptions {
 export function withAudio(command: Command): Command {
   return command
     .option("--channel <n>", "channel of a recording with several: 0 mixes all, 1 is the first", wholeNumber(0, 64))
-    .addOption(
-      new Option("--encoding <name>", "the files have no header, but hold this").choices(["pcm16", "alaw", "mulaw"]),
-    )
+    .addOption(new Option("--encoding <name>", "encoding of headerless files").choices(["pcm16", "alaw", "mulaw"]))
     .option("--rate <hz>", "sampling rate of headerless files", wholeNumber(4000, 192_000))
     .option("--channels <n>", "channels of headerless files", wholeNumber(1, 64));
 }

@@ -174,7 +174,7 @@ function applicationCommands(): Command {
           output.note(SHOWN_ONCE);
         }),
     );
-  place(app.command("list").description("all applications and their clients")).action((options: Place) =>
+  place(app.command("list").description("list all applications and their clients")).action((options: Place) =>
     withAdministration(options, async ({ applications }, output) => {
       const all = await applications.list();
       output.answer(all, () =>
@@ -425,7 +425,7 @@ function registrationCommands(token: Command): void {
         await showSecret(output, registration.clientId, secret);
       }),
     );
-  place(token.command("registrations").description("all registrations for the engagement API")).action(
+  place(token.command("registrations").description("list the registrations for the engagement API")).action(
     (options: Place) =>
       withAdministration(options, async ({ registrations }, output) => {
         const all = await registrations.list();
@@ -468,7 +468,7 @@ function registrationCommands(token: Command): void {
 }
 
 function agentCommands(): Command {
-  const agent = new Command("agent").description("who answers for a business unit of a site");
+  const agent = new Command("agent").description("agents: who answers for a business unit of a site");
   place(
     agent
       .command("set")
@@ -592,17 +592,18 @@ function hoursCommands(): Command {
 
 function keyCommands(): Command {
   const keys = new Command("keys").description("keys that sign tokens");
-  place(keys.command("list").description("all keys that may stand under a valid token")).action((options: Place) =>
-    withAdministration(options, async ({ keyring }, output) => {
-      const all = await keyring.list();
-      const day = (at: number | null): string => (at === null ? "–" : new Date(at).toISOString());
-      output.answer(all, () =>
-        table(
-          ["key", "algorithm", "signs from", "published until"],
-          all.map((key) => [key.kid, key.algorithm, day(key.signsFrom), day(key.publishedUntil)]),
-        ),
-      );
-    }),
+  place(keys.command("list").description("list all keys that may have signed a token that is still valid")).action(
+    (options: Place) =>
+      withAdministration(options, async ({ keyring }, output) => {
+        const all = await keyring.list();
+        const day = (at: number | null): string => (at === null ? "–" : new Date(at).toISOString());
+        output.answer(all, () =>
+          table(
+            ["key", "algorithm", "signs from", "published until"],
+            all.map((key) => [key.kid, key.algorithm, day(key.signsFrom), day(key.publishedUntil)]),
+          ),
+        );
+      }),
   );
   place(keys.command("rotate").description("name a new key; tokens already issued stay valid"))
     .option("--revoke", "the old key leaked: refuse all its tokens now")
@@ -635,7 +636,9 @@ function paramsCommand(): Command {
 
 /** `vivavoce token …`: applications, clients, users, registrations, agents, hours and keys. */
 export function tokenCommand(): Command {
-  const token = new Command("token").description("applications, clients, users and what their tokens open");
+  const token = new Command("token").description(
+    "manage applications, clients and users, and what their tokens give access to",
+  );
   for (const command of [
     applicationCommands(),
     clientCommands(),

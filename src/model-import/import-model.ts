@@ -164,7 +164,7 @@ function assertAsTheKernelsTakeThem({ tensors, layers }: QuantizedNetwork, archi
   ) as [string[], string[]];
   const at = wanted.findIndex((one, i) => one !== made[i]);
   if (at >= 0 || made.length !== wanted.length)
-    throw new Error(`tensor ${at} is ${made[at]}, the kernels take ${wanted[at]}`);
+    throw new Error(`tensor ${at} is ${made[at]}; the kernels expect ${wanted[at]}`);
 }
 
 function embedded(

@@ -321,7 +321,7 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
   if (config.page && !existsSync(config.page)) throw new ConfigError(`page: ${config.page}: no such folder`);
   for (const names of [MASTER_KEY, PREVIOUS_MASTER_KEY]) {
     const given = names.filter((name) => config.seal[name] !== undefined);
-    if (given.length > 1) throw new ConfigError(`seal: give one of ${given.join(" and ")}, not several`);
+    if (given.length > 1) throw new ConfigError(`seal: set only one of ${given.join(" and ")}`);
   }
   if (config.seal.keys && isPostgres(config.seal.keys) && !MASTER_KEY.some((name) => config.seal[name])) {
     throw new ConfigError(

@@ -68,7 +68,7 @@ export class MessageQueue<T> implements AsyncIterable<T> {
     return {
       next: () => this.#next(),
       return: async () => {
-        this.fail(new Error("the reader is gone"));
+        this.fail(new Error("the reader closed the stream"));
         return { done: true, value: undefined };
       },
     };

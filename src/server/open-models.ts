@@ -76,7 +76,7 @@ export class OpenModels implements Models {
 
   async #open(revision: string): Promise<Engine> {
     const model = this.files.get(revision);
-    if (!model) throw new Error(`no model of revision ${revision} is here`);
+    if (!model) throw new Error(`no loaded model has the revision ${revision}`);
     // A calibration of the operator's own is one of the box's model.
     const engine = await openEngine({ ...this.options, model, calibration: null });
     this.#opened.push(engine);

@@ -66,7 +66,7 @@ function printedBy(command: string): string {
   } catch (error) {
     const { status, signal, code } = error as { status?: number | null; signal?: string | null; code?: string };
     if (code === "ETIMEDOUT")
-      throw new Error(`no key within ${KEY_COMMAND_MS / 1000} s; run the command by hand to see why`);
+      throw new Error(`the command printed no key within ${KEY_COMMAND_MS / 1000} s; run it by hand to see why`);
     throw new Error(`the command ended with ${status ?? signal ?? code}; run it by hand to see why`);
   }
 }

@@ -53,7 +53,7 @@ export async function whyItDoesNotStart(folder: string, error: Error): Promise<S
     );
   return new StoreError(
     "damaged",
-    `the database in ${folder} does not start (${error.message}): it is damaged or of another version, and must come from a backup`,
+    `the database in ${folder} does not start (${error.message}): it is damaged or was written by another version; restore it from a backup`,
     { cause: error },
   );
 }

@@ -151,7 +151,7 @@ export function parseUrn(text: string): ResourceUrn {
 /** The value of the only parameter allowed after `?=`. */
 function parameter(name: string, query: Part): Part {
   if (!query.text.startsWith(`${name}=`))
-    throw new UrnError("unknown-parameter", query.at, `only ${name} may stand after ?=`);
+    throw new UrnError("unknown-parameter", query.at, `only ${name} is allowed after ?=`);
   return { text: query.text.slice(name.length + 1), at: query.at + name.length + 1 };
 }
 

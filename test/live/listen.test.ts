@@ -174,11 +174,12 @@ describe("a call", () => {
   it("tells keys and lost audio", async () => {
     const responses = await listened(
       { context: await live.openSession(), ...format, parties: [verifyAda()] },
-      bytesOf(take(200, 1)),
+      // A second is heard, a quarter still waits.
+      bytesOf(take(200, 1.25)),
       [{ content: { case: "dtmf", value: "7" } }, { content: { case: "lostSamples", value: 800 } }],
     );
     const key = responses.find(({ event }) => event.case === "dtmf")!;
-    expect(key.event.value).toMatchObject({ digit: "7", inBand: false, at: { seconds: 1n } });
+    expect(key.event.value).toMatchObject({ digit: "7", inBand: false, at: { seconds: 1n, nanos: 250_000_000 } });
     const last = responses.at(-1)!.event;
     expect(last.value).toMatchObject({ lostAudio: { nanos: 100_000_000 } });
   });

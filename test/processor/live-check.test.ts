@@ -1,13 +1,34 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { AudioValidity, Decision, DecisionReason } from "../../src/contract/index.js";
 import { joined, rateHz, silence, take } from "./fixture-engine.js";
-import { list, openWorld, refusal, type World } from "./world.js";
+import { list, openWorld, pcm16, refusal, type World } from "./world.js";
 
 const chunks = (samples: Float32Array) =>
   Array.from({ length: Math.ceil(samples.length / 2000) }, (_, i) => samples.slice(i * 2000, (i + 1) * 2000));
 
 const listen = async (world: World, ...profiles: { value: string }[]) =>
   world.processor.openLiveAnalysis({ context: world.context, gkVoiceprintProfileIds: list(...profiles), rateHz });
+
+describe("a live enrollment", () => {
+  test("keeps what it heard, sample by sample", async () => {
+    const world = await openWorld();
+    const kept = vi.spyOn(world.store.media, "add");
+    const profile = await world.person("live");
+    const request = { context: world.context, gkVoiceprintProfileId: profile, rateHz };
+    const enrollment = await world.processor.openLiveEnrollment(request);
+    const said = take(7, 2);
+    for (const chunk of chunks(said)) await enrollment.push(chunk);
+    await enrollment.finish();
+    expect(kept.mock.calls.map(([{ audio }]) => audio)).toEqual([pcm16([said])]);
+  });
+
+  test("refused, names the request: the caller's own id, or one of ours", async () => {
+    const { processor, context } = await openWorld();
+    const unknown = { context, gkVoiceprintProfileId: { value: "nobody" }, rateHz };
+    expect((await refusal(processor.openLiveEnrollment(unknown, { requestId: "r-7" }))).requestId).toBe("r-7");
+    expect((await refusal(processor.openLiveEnrollment(unknown))).requestId).not.toBe("");
+  });
+});
 
 describe("a live check", () => {
   test("answers at the first checkpoint that gives a clear match, and hears no more", async () => {

@@ -326,9 +326,10 @@ describe("groups and watchlists", () => {
       processor.deleteWatchlist({ context, gkGroupId: gkGroupId! }),
     ])
       expect(await refusal(call)).toMatchObject({ code: "NOT_FOUND", fields: ["gk_group_id unknown"] });
-    expect(await refusal(processor.addGroupMembers({ context, gkGroupId: gkGroupId! }))).toMatchObject({
-      fields: ["gk_voiceprint_profile_ids empty"],
-    });
+    for (const call of [processor.addGroupMembers, processor.removeGroupMembers])
+      expect(await refusal(call({ context, gkGroupId: gkGroupId! }))).toMatchObject({
+        fields: ["gk_voiceprint_profile_ids empty"],
+      });
   });
 });
 

@@ -37,7 +37,7 @@ function bodyOf(method: DescMethod, body: string): HttpBinding["body"] {
   if (body === "") return null;
   if (body === "*") return "*";
   const field = method.input.fields.find((one) => one.name === body);
-  if (!field) throw new TypeError(`${method.name}: body names no field: ${body}`);
+  if (!field) throw new TypeError(`${method.name}: "${body}", named as its body, is not a field of the request`);
   return { field };
 }
 
