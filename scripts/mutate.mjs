@@ -1,10 +1,12 @@
 // Breaks the sources in one small way after another and runs the tests that come by: a change that no test notices is reported.
-//   npm run mutate -- PATH [PATH…] [--most 40] [--seed 1] [--steps 2] [--also test/x.test.ts,…] [--seconds 3600] [--all]
+//   npm run mutate -- PATH [PATH…] [--most 40] [--seed 1] [--steps 2] [--patience 30] [--also test/x.test.ts,…] [--seconds 3600] [--all] [--again LOG]
 // PATH is a file or a folder of src/ or assembly/. --most mutants are drawn from all of them together; the seed decides which. The tests of
 // a file are those that import it, or something that does, in up to --steps steps, and in any number of steps in the folder of tests that has
 // its folder's name. Tests that take longer than half a minute or need a real browser or PostgreSQL are left out; --also adds them by name.
-// After --seconds no further mutant is begun. --all prints the killed ones too. The last line is the score: killed of tried.
-import { readdirSync, statSync } from "node:fs";
+// The cheapest tests run first; when --patience seconds of them have passed, the mutant has survived. After --seconds no further mutant is
+// begun. --all prints the killed ones too; --again reads what such a run printed and takes over its killed ones, so that after a new test only
+// the others meet the tests. The last line is the score: killed of tried.
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -20,15 +22,21 @@ const { values, positionals: paths } = parseArgs({
     seed: { type: "string", default: "1" },
     steps: { type: "string", default: "2" },
     also: { type: "string", default: "" },
+    patience: { type: "string", default: "30" },
     seconds: { type: "string", default: "Infinity" },
     all: { type: "boolean", default: false },
+    again: { type: "string" },
   },
 });
 if (paths.length === 0) {
   console.error("name at least one file or folder: npm run mutate -- src/voiceprint");
   process.exit(2);
 }
-const options = { steps: Number(values.steps), also: values.also.split(",").filter(Boolean) };
+const options = {
+  steps: Number(values.steps),
+  also: values.also.split(",").filter(Boolean),
+  patienceMs: 1000 * Number(values.patience),
+};
 
 const isGenerated = (name) => name.split("/").includes("gen");
 const filesOf = (path) =>
@@ -49,7 +57,18 @@ const isKernel = ({ path }) => relative(root, path).startsWith("assembly/");
 const sample = drawn(every, Number(values.most), Number(values.seed));
 const [kernels, sources] = [sample.filter(isKernel), sample.filter((mutant) => !isKernel(mutant))];
 
+const earlier = values.again ? readFileSync(values.again, "utf8").split("\n") : [];
 const from = performance.now();
+const placeOf = ({ path, line, what }) => `${relative(root, path)}:${line}  ${what.replaceAll(/\s+/g, " ")}`;
+
+/** What killed the mutant in the earlier run, unless another one of the sample goes by the same words. */
+function killedBefore(place) {
+  const start = `killed    ${place}  (`;
+  const found = earlier.find((line) => line.startsWith(start));
+  const isOne = sample.filter((mutant) => placeOf(mutant) === place).length === 1;
+  return found && isOne ? { killedBy: found.slice(start.length, -1) } : null;
+}
+
 const counts = { tried: 0, killed: 0 };
 async function judgeAll(mutants, open) {
   if (mutants.length === 0) return;
@@ -57,9 +76,9 @@ async function judgeAll(mutants, open) {
   try {
     for (const mutant of mutants) {
       if (performance.now() - from > Number(values.seconds) * 1000) return;
-      const { killedBy, survived } = await judge.judge(mutant);
+      const place = placeOf(mutant);
+      const { killedBy, survived } = killedBefore(place) ?? (await judge.judge(mutant));
       counts.tried++;
-      const place = `${relative(root, mutant.path)}:${mutant.line}  ${mutant.what.replaceAll(/\s+/g, " ")}`;
       if (killedBy) counts.killed++;
       if (survived) console.log(`survived  ${place}  (${survived})`);
       else if (values.all) console.log(`killed    ${place}  (${killedBy})`);

@@ -16,14 +16,12 @@ const HANGS = { times: 3, moreMs: 15_000 };
 /** Real browsers and servers cost too much for each mutant, and so does a file of tests that takes this long; `also` names such tests. */
 const COSTLY = /playwright-core|postgres-server\.ts$/;
 const COSTLY_MS = 30_000;
-/** After so much time with tests that pass, the cheapest first, a mutant has survived. */
-const PATIENCE_MS = 30_000;
 
 /**
  * A judge of some of these mutants, all that the files have: `judge(mutant)` resolves to what became of it, { killedBy } or { survived: why }.
  * Time limits hold for a machine as busy as it was when the tests were measured.
  */
-export async function openJudge(mutants, { steps, also }) {
+export async function openJudge(mutants, { steps, also, patienceMs }) {
   const byPath = new Map();
   for (const mutant of mutants) byPath.set(mutant.path, [...(byPath.get(mutant.path) ?? []), mutant]);
   const { config } = await loadConfigFromFile({ command: "serve", mode: "test" }, join(root, "vitest.config.ts"));
@@ -150,19 +148,21 @@ export async function openJudge(mutants, { steps, also }) {
 
   return {
     async judge(mutant) {
+      const neighbours = byPath.get(mutant.path);
       const comingBy = [];
       for (const test of testsOf(mutant.path).filter(isUsed)) {
         const file = await unbroken(test);
-        if (comesBy(file, mutant))
-          comingBy.push({ test, costMs: costOf(file, mutant), isNear: isNear(test, mutant.path) });
+        if (!comesBy(file, mutant)) continue;
+        // A constant is come by wherever its file is loaded: what runs other code of that file is likelier to notice.
+        const isUser = file.tests.some(({ mutants }) => neighbours.some(({ id }) => mutants.has(id)));
+        const costMs = costOf(file, mutant);
+        comingBy.push({ test, costMs, rank: costMs * (isNear(test, mutant.path) ? 1 : 3) * (isUser ? 1 : 10) });
       }
-      // The tests of another folder must be cheaper to go first.
-      const rank = ({ costMs, isNear }) => (isNear ? 1 : 3) * costMs;
-      comingBy.sort((one, other) => rank(one) - rank(other));
+      comingBy.sort((one, other) => one.rank - other.rank);
       let passed = 0;
       let spentMs = 0;
       for (const { test, costMs } of comingBy) {
-        if (passed > 0 && spentMs + costMs > PATIENCE_MS) continue;
+        if (passed > 0 && spentMs + costMs > patienceMs) continue;
         if (await isKilledBy(test, mutant)) return { killedBy: test };
         passed++;
         spentMs += costMs;

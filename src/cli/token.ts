@@ -394,7 +394,7 @@ function userCommands(): Command {
     .action((label: string, options: Place & { user?: string; redirect?: string[] }) =>
       withAdministration(options, async ({ createCredential }, output) => {
         if (options.url === undefined && options.user === undefined)
-          throw new CommandError("whose credential?", "give --user");
+          throw new CommandError("which user is it for?", "pass --user NAME");
         const { credential, secret } = await createCredential(options.user, {
           kind: options.redirect ? "user" : "service",
           label,

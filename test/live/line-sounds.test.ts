@@ -66,6 +66,20 @@ describe("keys", () => {
     }
   });
 
+  it("are heard down to -48 dB of full scale, not below", () => {
+    const heard = (level: number) => new DtmfDetector(rateHz).push(keys("159", 80, 60, level)).length;
+    // Two tones of half the level each have a quarter of its square as power.
+    const atLimit = 2 * 10 ** -2.4;
+    expect(heard(1.2 * atLimit)).toBe(3);
+    expect(heard(0.8 * atLimit)).toBe(0);
+  });
+
+  it("are not heard where noise is as strong", () => {
+    const noise = gaussian(random(6));
+    const drowned = keys("0123456789", 80, 60).map((x) => x + 0.15 * noise());
+    expect(new DtmfDetector(rateHz).push(drowned)).toEqual([]);
+  });
+
   it("are not heard in speech, in one tone, or in ring-back", () => {
     for (const speaker of [1, 2, 3, 4, 5, 6])
       expect(new DtmfDetector(rateHz).push(speak({ speaker, seconds: 30, rateHz }))).toEqual([]);

@@ -165,21 +165,26 @@ describe("a call", () => {
       ...format,
       parties: [{ name: "caller", task: { case: "enroll", value: { gkVoiceprintProfileId: cid } } } as const],
     };
-    expect(resultOf(await listened(start, bytesOf(take(600, 1.5))))).toMatchObject({
+    const responses = await listened(start, bytesOf(take(600, 1.5)));
+    expect(resultOf(responses)).toMatchObject({
       value: { enrollStatus: EnrollStatus.TRAIN_NOT_POSSIBLE, enrolledSegments: 1 },
     });
+    // Nothing was trained, and nothing is told of a training.
+    const segment = responses.find(({ event }) => event.case === "segment")!.event.value;
+    expect(segment).toMatchObject({ enrollment: { enrolled: true } });
+    expect(segment).not.toHaveProperty("training");
     expect(resultOf(await listened(start, bytesOf(silence(3))))).toMatchObject({ value: { enrolledSegments: 0 } });
   });
 
   it("tells keys and lost audio", async () => {
     const responses = await listened(
       { context: await live.openSession(), ...format, parties: [verifyAda()] },
-      // A second is heard, a quarter still waits.
-      bytesOf(take(200, 1.25)),
+      // Five seconds are heard, a quarter still waits.
+      bytesOf(take(200, 5.25)),
       [{ content: { case: "dtmf", value: "7" } }, { content: { case: "lostSamples", value: 800 } }],
     );
     const key = responses.find(({ event }) => event.case === "dtmf")!;
-    expect(key.event.value).toMatchObject({ digit: "7", inBand: false, at: { seconds: 1n, nanos: 250_000_000 } });
+    expect(key.event.value).toMatchObject({ digit: "7", inBand: false, at: { seconds: 5n, nanos: 250_000_000 } });
     const last = responses.at(-1)!.event;
     expect(last.value).toMatchObject({ lostAudio: { nanos: 100_000_000 } });
   });

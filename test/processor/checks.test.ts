@@ -599,6 +599,10 @@ describe("cancelling", () => {
     expect(answer.status!.requestId).toBe("r-1");
     const call = world.processor.verify({ context, gkVoiceprintProfileId: profile }, { requestId: "r-2" });
     expect(await refusal(call)).toMatchObject({ requestId: "r-2", fields: ["audio missing"] });
+    const silent = async function* () {};
+    expect(await refusal(world.processor.listen(silent(), { requestId: "r-3" }).next())).toMatchObject({
+      requestId: "r-3",
+    });
   });
 });
 

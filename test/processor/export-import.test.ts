@@ -43,6 +43,21 @@ describe("a sealed export", () => {
     }
   });
 
+  test("takes the place of a profile that nobody enrolled in; one with a segment stays", async () => {
+    const { voices } = await device();
+    const sealed = await voices.export("ada", { passphrase });
+    const empty = await openWorld();
+    await empty.person("ada");
+    expect(await voicesOf(empty).import(sealed, { passphrase })).toHaveLength(1);
+    const begun = await openWorld();
+    const profile = await begun.person("ada");
+    await begun.enroll(profile, take(9, 3));
+    await expect(voicesOf(begun).import(sealed, { passphrase })).rejects.toMatchObject({
+      code: StatusCode.ALREADY_EXISTS,
+    });
+    expect(await begun.store.profiles.segments(scopeA, profile.value)).toHaveLength(1);
+  });
+
   test("takes another name, all prints of an owner, and a fraudster's", async () => {
     const { voices } = await device();
     await voices.enroll("ada", takes(7), { tag: "phone" });

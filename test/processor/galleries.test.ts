@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Galleries } from "../../src/processor/galleries.js";
 import { oneModel } from "../../src/processor/models.js";
 import { openWorld } from "./world.js";
@@ -24,5 +24,18 @@ test("a load that broke off leaves nobody in the gallery who was erased before t
   // By another replica: nobody tells this one.
   await store.profiles.erase("bank", erased.value);
   expect(await members()).toEqual({ ids: [kept.value], size: 1 });
+  galleries.close();
+});
+
+test("no more galleries are held than may be: the oldest is loaded again when it is asked for", async () => {
+  const { trained, engine, store } = await openWorld();
+  await trained(7);
+  const loads = vi.spyOn(store.profiles, "prints");
+  const galleries = new Galleries(oneModel(engine), store, 1);
+  const search = (kind: "person" | "fraudster") => galleries.search("bank", kind, ({ members }) => members.size);
+  expect([await search("person"), await search("person"), await search("fraudster")]).toEqual([1, 1, 0]);
+  expect(loads).toHaveBeenCalledTimes(2);
+  expect(await search("person")).toBe(1);
+  expect(loads).toHaveBeenCalledTimes(3);
   galleries.close();
 });

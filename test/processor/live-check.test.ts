@@ -49,6 +49,9 @@ describe("a live check", () => {
     const { result } = await world.processor.getSessionDecision({ context: world.context });
     expect(result).toMatchObject({ decision: Decision.AUTHENTIC });
     expect(result!.checks.map((one) => one.operation)).toEqual(["Listen"]);
+    // The one check decides alone.
+    expect(result!.checks[0]!.riskEngineResult).toEqual(result!.riskEngineResult);
+    expect(result!.riskEngineResult).toBeDefined();
   });
 
   test("says at the end what it could not say earlier; chunks keep their order without waiting", async () => {
@@ -66,6 +69,15 @@ describe("a live check", () => {
     const check = await listen(world, await world.trained(7), await world.trained(7, "fraudster"));
     for (const chunk of chunks(take(7, 12))) if ((await check.push(chunk)).result) break;
     expect((await check.finish()).decision).toBe(Decision.FRAUD);
+  });
+
+  test("is refused where a mandatory field is missing", async () => {
+    const { processor, context } = await openWorld();
+    const unnamed = { context: { gkScopeId: context.gkScopeId }, rateHz };
+    expect(await refusal(processor.openLiveAnalysis(unnamed))).toMatchObject({
+      code: "INVALID_REQUEST",
+      fields: ["context.gk_engagement_id missing", "context.gk_session_id missing", "context.configset_id missing"],
+    });
   });
 
   test("too little speech is no guess", async () => {
