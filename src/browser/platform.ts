@@ -28,9 +28,10 @@ export async function readCalibration(location?: string | URL): Promise<Uint8Arr
   return location ? new Uint8Array(await (await fetched(location)).arrayBuffer()) : null;
 }
 
-/** Pages share memory only when they are isolated; elsewhere each worker gets a copy. */
+/** Pages share memory only when they are isolated, and in some browsers (WebKitGTK) not even then: elsewhere each worker gets a copy. */
 export function shared(bytes: number): Uint8Array {
-  return new Uint8Array(globalThis.crossOriginIsolated ? new SharedArrayBuffer(bytes) : new ArrayBuffer(bytes));
+  const canShare = globalThis.crossOriginIsolated && "SharedArrayBuffer" in globalThis;
+  return new Uint8Array(canShare ? new SharedArrayBuffer(bytes) : new ArrayBuffer(bytes));
 }
 
 export function parallelism(): number {

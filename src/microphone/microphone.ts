@@ -82,12 +82,24 @@ export async function openMicrophone(
     });
     capture.port.start();
     context.createMediaStreamSource(stream).connect(capture);
-    await context.resume();
+    await started(context);
   } catch (error) {
     await close();
-    throw new MicrophoneError("other", (error as Error).message);
+    throw error instanceof MicrophoneError ? error : new MicrophoneError("other", (error as Error).message);
   }
   return { rateHz: context.sampleRate, close };
+}
+
+const longestStartMs = 5000;
+
+/** Firefox waits for ever where the machine has no audio output. */
+async function started(context: AudioContext): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const refuse = () => reject(new MicrophoneError("busy", "the audio device does not start"));
+    timer = setTimeout(refuse, longestStartMs);
+  });
+  await Promise.race([context.resume(), late]).finally(() => clearTimeout(timer));
 }
 
 /** At the rate of the device: nothing is resampled but by the kernels. */

@@ -273,6 +273,25 @@ test("says that the microphone is muted within two seconds", { timeout: 60_000 }
   await other.close();
 });
 
+test("works where memory cannot be shared, and says when the audio device does not start", async () => {
+  const other = await context.newPage();
+  await other.addInitScript(() => {
+    // As WebKitGTK, and as Firefox on a machine without audio output.
+    Reflect.deleteProperty(globalThis, "SharedArrayBuffer");
+    AudioContext.prototype.resume = () => new Promise(() => {});
+  });
+  await other.goto(box.url);
+  expect(await other.evaluate(() => crossOriginIsolated && !("SharedArrayBuffer" in globalThis))).toBe(true);
+  await other.waitForSelector('.model[data-state="ready"]', { timeout: 60_000 });
+  await other.fill("#name", "Ann");
+  await other.click(".ring-button");
+  await other.waitForFunction(
+    (said) => document.querySelector(".advice")?.textContent === said,
+    strings.microphone.busy,
+  );
+  await other.close();
+});
+
 test("explains a refused and an unplugged microphone; fits a phone in the dark", { timeout: 120_000 }, async () => {
   const phone = await context.newPage();
   await phone.emulateMedia({ colorScheme: "dark" });
