@@ -4,10 +4,10 @@ import { dirname, join, resolve } from "node:path";
 import { dataFolder, type ServerConfig } from "../server/config.js";
 import { reasonOf } from "../server/file-fault.js";
 import { curlLines } from "../server/first-run.js";
-import type { Box } from "../server/start.js";
+import type { FirstStart } from "../server/start.js";
 
 /** What a first start created, secrets included; empty afterwards. */
-export function firstStartLines({ url, firstApplication, firstOwner, operatorUrl }: Box): string[] {
+export function firstStartLines({ url, firstApplication, firstOwner, operatorUrl }: FirstStart): string[] {
   const lines: string[] = [];
   if (firstOwner) {
     lines.push(

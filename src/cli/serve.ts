@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { ConfigError, isLoopback, loadConfig, type ServerConfig } from "../server/config.js";
 import { keepHeapSmall } from "../server/heap.js";
-import type { Box } from "../server/start.js";
+import type { Box, FirstStart } from "../server/start.js";
 import { StoreError } from "../store/errors.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
@@ -77,7 +77,13 @@ async function serve(options: Options): Promise<void> {
   const asked = stopAsked();
   keepHeapSmall();
   const { startBox } = await import("../server/start.js");
-  const box = await startBox(config).catch((error: unknown) => {
+  const isFileNeeded = !options.json && !process.stdout.isTTY;
+  let secrets: readonly string[] = [];
+  const keepSecrets = async (first: FirstStart) => {
+    const lines = firstStartLines(first);
+    secrets = isFileNeeded ? await kept(lines, config) : lines;
+  };
+  const box = await startBox(config, { keepSecrets }).catch((error: unknown) => {
     throw explained(error, config.store, config.host, config.port);
   });
   process.stdout.write(
@@ -88,7 +94,7 @@ async function serve(options: Options): Promise<void> {
           application: box.firstApplication,
           owner: box.firstOwner,
         })}\n`
-      : await greeting(box, config),
+      : greeting(box, config, secrets),
   );
   process.on("SIGHUP", () => box.reloadTls());
   await asked;
@@ -119,7 +125,7 @@ function settingsOf(pairs: readonly string[]): Record<string, string> {
   );
 }
 
-async function greeting(box: Box, config: ServerConfig): Promise<string> {
+function greeting(box: Box, config: ServerConfig, secrets: readonly string[]): string {
   const lines = [`vivavoce serves ${box.url} (HTTP, gRPC, gRPC-Web and Connect; ${box.url}/openapi.json describes it)`];
   if (!config.auth.required) lines.push("WARNING: tokens are off. Anybody on this machine may use the service.");
   else if (!isLoopback(config.host) && box.url.startsWith("http:"))
@@ -129,9 +135,7 @@ async function greeting(box: Box, config: ServerConfig): Promise<string> {
       `Operator view: ${box.operatorUrl}, where an owner signs in ("vivavoce token user" makes and changes users).`,
     );
   }
-  const first = firstStartLines(box);
-  if (first.length > 0) lines.push(...(process.stdout.isTTY ? first : await kept(first, config)));
-  return `${lines.join("\n")}\n`;
+  return `${[...lines, ...secrets].join("\n")}\n`;
 }
 
 function explained(error: unknown, store: string, host: string, port: number): unknown {

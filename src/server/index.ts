@@ -2,4 +2,4 @@
 export { ConfigError, loadConfig, type ServerConfig, type ServerConfigInput } from "./config.js";
 export { jsonLog, type Log, type LogFields } from "./log.js";
 export { Service, type ServiceParts } from "./service.js";
-export { type Box, startBox } from "./start.js";
+export { type Box, type FirstStart, startBox } from "./start.js";

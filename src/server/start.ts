@@ -28,17 +28,21 @@ import { Service } from "./service.js";
 import { createTelephony, routeLines } from "./telephony.js";
 import { VERSION } from "./version.js";
 
-/** A box that runs. */
-export interface Box {
+/** What a start made. */
+export interface FirstStart {
   readonly url: string;
-  /** Everything that is plain HTTP, to be asked without a port. */
-  readonly app: Service["app"];
   /** The application of a first start, secret included; `null` afterwards or where tokens come from elsewhere. */
   readonly firstApplication: FirstApplication | null;
   /** Who may sign in to the operator view after a first start, password included; `null` afterwards. */
   readonly firstOwner: FirstOwner | null;
   /** `null` where tokens come from elsewhere. */
   readonly operatorUrl: string | null;
+}
+
+/** A box that runs. */
+export interface Box extends FirstStart {
+  /** Everything that is plain HTTP, to be asked without a port. */
+  readonly app: Service["app"];
   /** Of the telephone lines that have a port of their own, by name. */
   readonly linePorts: ReadonlyMap<string, number>;
   reloadTls(): void;
@@ -55,6 +59,8 @@ export interface BoxParts {
   readonly log?: Log;
   /** The engine with its worker pool by default; one that is given is the caller's to close. */
   readonly engine?: Engine;
+  /** Keeps the secrets that a first start made. The box is ready, and the first start over, once it has. */
+  readonly keepSecrets?: (first: FirstStart) => Promise<void>;
 }
 
 /** Opens store and engine, and serves the contract from them. */
@@ -189,7 +195,16 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     opened.push(() => switchboard.destroy());
     await switchboard.start();
 
-    if (firstApplication || owner) await endFirstRun(store.documents);
+    const first: FirstStart = {
+      url: service.url,
+      firstApplication,
+      firstOwner: owner,
+      operatorUrl: tokens && `${service.url}${OPERATOR_PAGE.path}`,
+    };
+    if (firstApplication || owner) {
+      await parts.keepSecrets?.(first);
+      await endFirstRun(store.documents);
+    }
     started = true;
     log.info("listening", {
       address: service.url,
@@ -201,11 +216,8 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     if (!config.auth.required)
       log.warn("tokens are off: anybody on this machine may use the service", { address: service.url });
     return {
-      url: service.url,
+      ...first,
       app: service.app,
-      firstApplication,
-      firstOwner: owner,
-      operatorUrl: tokens && `${service.url}${OPERATOR_PAGE.path}`,
       linePorts: switchboard.ports,
       reloadTls: () => service.reloadTls(),
       async stop() {

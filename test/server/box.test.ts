@@ -220,6 +220,23 @@ it("an engine without workers is said at level error, and the box is not ready",
   }
 });
 
+it("is ready once the secrets of a first start are kept, and not before", async () => {
+  const seen: unknown[] = [];
+  const fresh = await startBox(configSchema.parse({ port: 0, store: "memory" }), {
+    engine: fixtureEngine(),
+    log: jsonLog("silent"),
+    keepSecrets: async ({ url, firstApplication, firstOwner }) => {
+      seen.push((await fetch(`${url}/readyz`)).status, firstApplication?.clientSecret, firstOwner?.password);
+    },
+  });
+  try {
+    expect(seen).toEqual([503, fresh.firstApplication!.clientSecret, fresh.firstOwner!.password]);
+    expect((await fetch(`${fresh.url}/readyz`)).status).toBe(200);
+  } finally {
+    await fresh.stop();
+  }
+});
+
 it("a guard that was not opened yet lets nobody in", async () => {
   await expect(closedGuard.admit(`Bearer ${token}`, "127.0.0.1")).rejects.toMatchObject({ code: StatusCode.BUSY });
 });
