@@ -1,5 +1,5 @@
 /**
- * vivavoce: voice biometrics on this machine. In Node and in browsers alike.
+ * vivavoce: voice biometrics on your own machine, in Node and in browsers.
  *
  *   const voice = await openVoiceprints();
  *   await voice.enroll("alice", [wav1, wav2, wav3]);
@@ -46,20 +46,20 @@ export type * from "./voiceprints.js";
 
 type WithoutReader = Omit<VoiceprintsProcessorOptions, "readRecording" | "toWav" | "engine" | "store">;
 
-/** What a processor is made of; what is left out is made for it. */
+/** The parts of a processor. Defaults are created for those left out. */
 export interface CreateProcessorOptions extends WithoutReader {
-  /** The engine with its worker pool by default. */
+  /** By default a new engine with a worker pool. */
   readonly engine?: Engine;
-  /** In memory by default. */
+  /** By default a store in memory. */
   readonly store?: Store;
 }
 
-/** A processor that is ready, and works on jobs. Its `close` also closes the engine and the store that it was not given. */
+/** Creates a processor that also works on jobs. Its `close` also closes an engine or store that it created itself. */
 export async function createVoiceprintsProcessor(options: CreateProcessorOptions = {}): Promise<VoiceprintsProcessor> {
   return openProcessor(options, undefined);
 }
 
-/** What it opens it closes: with the processor, or at once when there will be none. */
+/** Closes the engine and store that it opened itself: with the processor, or at once if creating the processor fails. */
 async function openProcessor(
   options: CreateProcessorOptions,
   engineOptions: EngineOptions | undefined,
@@ -90,19 +90,19 @@ async function openProcessor(
   }
 }
 
-/** What `openVoiceprints` takes. */
+/** Options of `openVoiceprints`. */
 export interface OpenOptions extends CreateProcessorOptions {
-  /** Which model and how many workers (`workers: 0` works in the calling thread), where no engine is given. */
+  /** Model and number of workers (`workers: 0` runs in the calling thread); ignored if `engine` is given. */
   readonly engineOptions?: EngineOptions;
-  /** Voices of one scope know nothing of those of another; `default` by default. */
+  /** Voices of different scopes are never compared; `default` by default. */
   readonly scope?: string;
   /** The configuration set: `ivr-text-dependent` by default. */
   readonly configset?: string;
 }
 
 /**
- * Opens the easy door: engine and store as given, or an engine with workers and a store in memory. Its `close` closes what was not
- * given; a store or an engine of yours is closed by you, afterwards. To work on a box, use `connectVoiceprints` of `vivavoce/client`.
+ * Opens the easy door, by default with a new engine with workers and a store in memory. `close` closes these defaults; close an engine
+ * or a store of your own afterwards. To work on a box, use `connectVoiceprints` of `vivavoce/client`.
  */
 export async function openVoiceprints(options: OpenOptions = {}): Promise<Voiceprints> {
   const { engineOptions, scope = "default", configset = defaultConfigurationSetId, ...rest } = options;

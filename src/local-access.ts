@@ -1,4 +1,4 @@
-/** What the easy door needs beyond the contract, from the processor of this process. */
+/** What `Voiceprints` needs beyond the contract, from a processor in this process. */
 import type { VoiceprintsProcessor } from "./processor/voiceprints-processor.js";
 import type { LiveAccess } from "./voiceprints.js";
 

@@ -1,16 +1,16 @@
 /**
- * Exported voiceprints under a passphrase, as one JSON text that says how it was sealed: PBKDF2 makes the key, AES-256-GCM seals, and the
- * head is sealed with it. WebCrypto does both, in Node and in browsers (there on https and on this machine).
+ * Exported voiceprints sealed with a passphrase, as one JSON text with its own parameters. PBKDF2 derives the key, AES-256-GCM encrypts and
+ * also authenticates the header. Both are from WebCrypto, in Node and in browsers (there only on https and localhost).
  */
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import * as z from "zod";
 import { KEY_BYTES, randomBytes, webAead } from "./store/seal/aead.js";
 
-/** Why a text does not open. The message is meant for the person who gave it. */
+/** Why sealing or opening failed. The message is written for the person who gave the passphrase or text. */
 export class SealedExportError extends Error {
   override readonly name = "SealedExportError";
   constructor(
-    /** What was given and cannot be used. */
+    /** The value that cannot be used. */
     readonly field: "passphrase" | "sealed",
     message: string,
   ) {
@@ -21,9 +21,9 @@ export class SealedExportError extends Error {
 const format = "vivavoce-sealed-export";
 const version = 1;
 
-/** As OWASP advises for HMAC-SHA-256 (2023). */
+/** OWASP's recommendation for HMAC-SHA-256 (2023). */
 const iterations = 600_000;
-/** A file may ask for more than this machine should work, or for so little that it was no protection. */
+/** Limits on what a file may ask for: too few iterations do not protect, too many would block this machine. */
 const fewestIterations = 100_000;
 const mostIterations = 10_000_000;
 const SALT_BYTES = 16;
@@ -77,7 +77,7 @@ const headOf = ({ salt, iterations }: Kdf) => ({
 const contextOf = (head: ReturnType<typeof headOf>): Uint8Array => new TextEncoder().encode(JSON.stringify(head));
 
 async function keyOf(passphrase: string, { salt, iterations }: Kdf) {
-  // The same passphrase typed on another keyboard may be other characters that look alike.
+  // The same passphrase typed on another keyboard may consist of different code points that look the same.
   const bytes = new TextEncoder().encode(passphrase.normalize("NFKC"));
   const secret = await crypto.subtle.importKey("raw", bytes, "PBKDF2", false, ["deriveBits"]);
   const algorithm = { name: "PBKDF2", hash: "SHA-256", salt: new Uint8Array(salt), iterations };
@@ -98,7 +98,7 @@ function parse(text: string): z.output<typeof envelopeSchema> {
   try {
     value = JSON.parse(text);
   } catch {
-    // Said below.
+    // Reported below.
   }
   if (value?.format !== format) throw new SealedExportError("sealed", "this is not a sealed export of voiceprints");
   if (value.version !== version)

@@ -1,6 +1,6 @@
 /**
- * The easy door: voices by name, in one line each. It is built on the same operations as everything else, so what it
- * answers is what the contract answers.
+ * The easy door: enroll, verify and identify by name, with one call each. It uses the operations of the contract, so its
+ * answers are those of the contract.
  */
 import {
   type DescMessage,
@@ -63,7 +63,7 @@ import {
 
 export type { Comparison, NamedProfile } from "./workflow.js";
 
-/** A recording (WAV; compressed where it can be decoded), headerless bytes, or mono samples in -1..1. A `File`, or the `name` of bytes, is named in errors. */
+/** A recording (WAV, or compressed if it can be decoded), headerless bytes, or mono samples in -1..1. Errors name the `File`, or the `name` given. */
 export type Audio =
   | Uint8Array
   | ArrayBuffer
@@ -82,7 +82,7 @@ export type DecisionName = keyof typeof Decision;
 /** A reason by its name in the contract. */
 export type ReasonName = keyof typeof DecisionReason;
 
-/** What a check says, as plain JSON values. */
+/** The answer of a check, as plain JSON values. */
 export interface Answer<Result> extends Comparison {
   readonly decision: DecisionName;
   readonly reason: ReasonName;
@@ -91,62 +91,62 @@ export interface Answer<Result> extends Comparison {
   /** 0..100 */
   readonly reliability: number | null;
   readonly netSpeechSeconds: number;
-  /** The contract's result as it stands in JSON, with all it says. */
+  /** The contract's complete result, as JSON. */
   readonly result: Result;
 }
 
-/** Somebody who was compared. */
+/** A person who was compared. */
 export interface NamedScore extends Comparison {
   readonly name: string;
 }
 
-/** Who of several it is. */
+/** The answer of `identify`. */
 export interface Identification extends Answer<IdentifyResultJson> {
-  /** Who it is; `null` unless the decision is AUTHENTIC. */
+  /** The person identified; `null` unless the decision is AUTHENTIC. */
   readonly person: string | null;
   /** Best first. */
   readonly candidates: readonly NamedScore[];
 }
 
-/** Several checks at once. */
+/** The answer of `analyze`: several checks at once. */
 export interface Analysis extends Answer<AnalyzeAudioResultJson> {
   readonly validity: keyof typeof AudioValidity;
-  /** The most likely person and fraudster that were compared, whatever the decision. */
+  /** The most likely person and fraudster among those compared, whatever the decision. */
   readonly likeliestPerson: string | null;
   readonly likeliestFraudster: string | null;
 }
 
-/** What became of one recording. */
+/** The result for one recording. */
 export interface EnrolledSegment {
   readonly enrolled: boolean;
   readonly reason: keyof typeof EnrollReason;
   readonly validity: keyof typeof AudioValidity;
   readonly netSpeechSeconds: number;
   readonly snrDb: number | null;
-  /** Whether the print was trained from it; `null` when no training took place. */
+  /** Whether the template was made from it; `null` when no training took place. */
   readonly usedForTraining: boolean | null;
 }
 
 /** A print after recordings were added to it. */
 export interface Enrollment {
   readonly trained: boolean;
-  /** TRAIN_OK, or what is missing. */
+  /** TRAIN_OK, or why the print was not trained. */
   readonly reason: keyof typeof TrainReason;
   readonly status: keyof typeof VoiceprintProfileStatus;
   readonly printVersion: number;
-  /** Of everything that was enrolled, not of this call alone. */
+  /** Status of the whole print, not only of this call. */
   readonly enrollStatus: keyof typeof EnrollStatus;
-  /** Of the speech that the print was trained from. */
+  /** Net speech that the print was trained from. */
   readonly netSpeechSeconds: number;
-  /** What is still to be said, and in how many recordings at least, before it can be trained; `null` where training was not tried. */
+  /** How much more speech, and at least how many more recordings, training needs; `null` if training was not tried. */
   readonly missingSpeechSeconds: number | null;
   readonly missingRecordings: number | null;
   readonly profileId: string;
-  /** One for each recording given. */
+  /** One for each recording. */
   readonly segments: readonly EnrolledSegment[];
 }
 
-/** What a call is at. */
+/** Progress of a call. */
 export type VoiceprintsProgress =
   | { readonly step: "segment"; readonly index: number; readonly total: number; readonly segment: EnrolledSegment }
   | { readonly step: "train" }
@@ -157,47 +157,47 @@ export type VoiceprintsProgress =
       readonly totalSeconds: number | null;
     };
 
-/** What every call takes besides its audio. */
+/** Options of every call. */
 export interface CallChoices {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
   readonly onProgress?: (progress: VoiceprintsProgress) => void;
   /** Which of the owner's prints; empty by default. */
   readonly tag?: string;
-  /** Of audio with several channels: 1 is the first, 0 (the default) mixes all. */
+  /** For audio with several channels: 1 is the first, 0 (the default) mixes all. */
   readonly channel?: number;
-  /** Hears all of the audio, even when a checkpoint has given a clear answer. */
+  /** Processes all audio, even after a checkpoint has given a clear answer. */
   readonly ignoreCheckpoints?: boolean;
 }
 
-/** With whom audio is compared. */
+/** Who the audio is compared with. */
 export interface Target {
-  /** Persons that it may be. */
+  /** Names of persons. */
   readonly persons?: readonly string[];
-  /** `true`: all known fraudsters. */
+  /** Names of fraudsters, or `true` for all. */
   readonly fraudsters?: readonly string[] | true;
 }
 
-/** Refused (NOT_IMPLEMENTED) when the model has no network for it. */
+/** Fails with NOT_IMPLEMENTED if the model has no network for the attack. */
 export interface AttackChoices {
   readonly synthetic?: boolean;
   readonly playback?: boolean;
 }
 
-/** What `analyze` is asked for. */
+/** Options of `analyze`. */
 export interface AnalysisChoices extends CallChoices, Target, AttackChoices {}
 
-/** What `enroll` takes besides its recordings. */
+/** Options of `enroll`. */
 export interface EnrollChoices extends CallChoices {
-  /** `false` adds the recordings only; a later call trains. */
+  /** `false` only adds the recordings; a later call can train. */
   readonly train?: boolean;
 }
 
-/** Audio that is still arriving: heard in this process, or by a box. */
+/** Listens to audio that is still arriving, in this process or on a box. */
 export interface LiveAccess {
   listen(request: LiveRequest, options: OperationOptions): Promise<AnalysisTask>;
   listenToEnroll(request: LiveEnrollmentRequest, options: OperationOptions): Promise<EnrollmentTask>;
-  /** Ends what was opened for it. */
+  /** Closes what was opened for it. */
   close(): Promise<void>;
 }
 
@@ -213,19 +213,19 @@ export type LiveEnrollmentRequest = MessageInitShape<typeof TrainRequestSchema> 
 /** The easy door: voices by name, on this machine or on a box. */
 export class Voiceprints {
   constructor(
-    /** The contract's operations, for everything that the easy door has no word for. */
+    /** The contract's operations, for everything that the methods here do not cover. */
     readonly operations: Operations,
     private readonly settings: Settings,
-    /** `null`: whoever opened it listens to nothing. */
+    /** `null` if live audio is not available. */
     private readonly live: LiveAccess | null = null,
   ) {}
 
-  /** Adds recordings to a person's print and trains it when there is enough. Can be called again with more. */
+  /** Adds recordings to a person's print and trains it if they are enough. Call it again to add more. */
   enroll(person: string, recordings: readonly Audio[], choices: EnrollChoices = {}): Promise<Enrollment> {
     return this.#enroll("person", person, recordings, choices);
   }
 
-  /** As `enroll`, for somebody to be watched for. */
+  /** As `enroll`, for a fraudster. */
   enrollFraudster(fraudster: string, recordings: readonly Audio[], choices: EnrollChoices = {}): Promise<Enrollment> {
     return this.#enroll("fraudster", fraudster, recordings, choices);
   }
@@ -247,7 +247,7 @@ export class Voiceprints {
     });
   }
 
-  /** Which of these persons is it, if any? Without names: of all that are enrolled. */
+  /** Which of these persons is it, if any? Without names: of all enrolled persons. */
   identify(audio: Audio, persons?: readonly string[], choices: CallChoices = {}): Promise<Identification> {
     return this.#inSession(async (context) => {
       let media: Media | null = null;
@@ -277,12 +277,12 @@ export class Voiceprints {
     });
   }
 
-  /** Is it a known fraudster? FRAUD, NO_RISK_DETECTED, or why neither. Without names: any that is enrolled. */
+  /** Is it a known fraudster? FRAUD, NO_RISK_DETECTED, or the reason for neither. Without names: any enrolled fraudster. */
   watch(audio: Audio, fraudsters?: readonly string[], choices: CallChoices = {}): Promise<Analysis> {
     return this.analyze(audio, { ...choices, fraudsters: fraudsters ?? true });
   }
 
-  /** Several checks at once, or, with none asked for, what the audio is like. */
+  /** Runs several checks at once. With none selected, it only measures the quality of the audio. */
   analyze(audio: Audio, choices: AnalysisChoices = {}): Promise<Analysis> {
     return this.#inSession(async (context) => {
       let media: Media | null = null;
@@ -298,7 +298,7 @@ export class Voiceprints {
     });
   }
 
-  /** Listens to audio that is still arriving: `push` chunks until `answer` is there, or `finish`. */
+  /** Checks audio that is still arriving: `push` chunks until `answer` is set, or call `finish`. */
   async listen(target: Target & AttackChoices, rateHz: number, choices: CallChoices = {}): Promise<Listener> {
     const targets = await this.#targets({ ...choices, ...target });
     const session = await startSession(this.operations, this.settings);
@@ -320,7 +320,7 @@ export class Voiceprints {
     }
   }
 
-  /** Enrolls from audio that is still arriving: `push` chunks until `enrollment` is there, or `finish`. */
+  /** Enrolls from audio that is still arriving: `push` chunks until `enrollment` is set, or call `finish`. */
   async listenToEnroll(person: string, rateHz: number, choices: CallChoices = {}): Promise<EnrollmentListener> {
     const session = await startSession(this.operations, this.settings);
     try {
@@ -335,9 +335,9 @@ export class Voiceprints {
     }
   }
 
-  /** All that is kept of a person, for them to see: one entry for each of their prints. */
+  /** Everything stored about a person, for them to see: one entry for each print. */
   export(person: string): Promise<ExportedProfile[]>;
-  /** The same for another box or device, sealed with a passphrase: a text that `import` takes there. */
+  /** The same sealed with a passphrase, as a text that `import` reads on another box or device. */
   export(person: string, choices: { readonly passphrase: string }): Promise<string>;
   export(person: string, choices?: { readonly passphrase: string }): Promise<ExportedProfile[] | string> {
     return this.#export("person", person, choices?.passphrase);
@@ -352,8 +352,8 @@ export class Voiceprints {
   }
 
   /**
-   * Takes in what `export` sealed elsewhere: prints of the same model revision, of somebody who has none here. All of them, or none.
-   * `name` is whose they are here, where it is not the name they were exported with.
+   * Imports what `export` sealed elsewhere. The model revision must be the same, and the person must not have these prints here. Imports all
+   * prints or none. `name` replaces the name under which they were exported.
    */
   async import(
     sealed: string | Uint8Array | Blob,
@@ -383,7 +383,7 @@ export class Voiceprints {
     }
   }
 
-  /** Erases a person: prints, recordings, keys; with a tag only that print. False when there was nothing. */
+  /** Erases a person's prints, recordings and keys; with a tag, only that print. Resolves to false if there was nothing to erase. */
   erase(person: string, choices: { readonly tag?: string } = {}): Promise<boolean> {
     return this.#erase("person", person, choices.tag);
   }
@@ -393,17 +393,17 @@ export class Voiceprints {
     return this.#erase("fraudster", fraudster, choices.tag);
   }
 
-  /** The names of all persons that have a profile. */
+  /** The names of all persons who have a profile. */
   people(): Promise<string[]> {
     return this.#names("person");
   }
 
-  /** The names of all fraudsters that have a profile. */
+  /** The names of all fraudsters who have a profile. */
   fraudsters(): Promise<string[]> {
     return this.#names("fraudster");
   }
 
-  /** Closes what was opened for it; on a box there is nothing to close. */
+  /** Closes what was opened with it; on a box there is nothing to close. */
   async close(): Promise<void> {
     await this.live?.close();
   }
@@ -418,7 +418,7 @@ export class Voiceprints {
       throw unfit("recordings", "empty", "recordings must be a list of at least one recording");
     assertName(name);
     return this.#inSession(async (context) => {
-      // All are read before anything is kept: a call that is refused leaves nobody, and no half of an enrollment, behind.
+      // All recordings are read before anything is stored, so that a rejected call leaves no new profile and no partial enrollment.
       const media: Media[] = [];
       for (const recording of recordings) media.push(await this.#media(context, recording, choices));
       let profileId: string | null = null;
@@ -492,7 +492,7 @@ export class Voiceprints {
     };
   }
 
-  /** Every call is a session of its own, so that its audio goes when it has been answered. */
+  /** Every call has its own session, so that its audio is deleted after the answer. */
   #inSession<T>(work: (context: SessionContext) => Promise<T>): Promise<T> {
     return inSession(this.operations, this.settings, work);
   }
@@ -501,10 +501,10 @@ export class Voiceprints {
     return upload(this.operations, context, await recordingOf(audio), callOptions(choices));
   }
 
-  /** `refusal`: what to say where the operations are those of a server. */
   #liveAccess(): LiveAccess {
     if (this.live) return this.live;
-    const message = "these voices were opened without live audio: use openVoiceprints or connectVoiceprints";
+    const message =
+      "live audio is not available on these Voiceprints; open them with openVoiceprints or connectVoiceprints";
     throw new StatusError({ statusCode: StatusCode.NOT_IMPLEMENTED, message });
   }
 
@@ -580,7 +580,7 @@ export class Voiceprints {
   }
 }
 
-/** One after the other, without those that gave nothing. */
+/** Runs `work` on one after the other, and leaves out `null` results. */
 async function each<T, R>(all: readonly T[], work: (one: T) => Promise<R | null>): Promise<R[]> {
   const done: R[] = [];
   for (const one of all) {
@@ -590,7 +590,7 @@ async function each<T, R>(all: readonly T[], work: (one: T) => Promise<R | null>
   return done;
 }
 
-/** `null` where somebody erased it at the same moment: the others are still to come. */
+/** `null` if it was erased at the same moment, so that the others can still be processed. */
 async function unlessGone<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;
@@ -600,7 +600,7 @@ async function unlessGone<T>(work: Promise<T>): Promise<T | null> {
   }
 }
 
-/** What cannot be sealed or opened is refused as everything else is. */
+/** Turns errors of sealing and opening into a StatusError, like all others. */
 async function asFieldViolation<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -617,7 +617,7 @@ function textOf(sealed: string | Uint8Array | Blob): string | Promise<string> {
   throw unfit("sealed", "malformed", `a sealed export must be a text, a Uint8Array or a Blob, got ${typeof sealed}`);
 }
 
-/** A segment as it was enrolled, with the id of its processed audio. */
+/** An enrolled segment with the id of its processed audio. */
 interface HeardSegment {
   readonly segment: EnrolledSegment;
   readonly id: string | undefined;
@@ -634,7 +634,7 @@ const UNTRAINED = {
   missingRecordings: null,
 } as const;
 
-/** Zero where it was trained. */
+/** Zero if it was trained. */
 function missingOf({
   reason,
   totalNetAudio,
@@ -663,7 +663,7 @@ function samplesOfChunk(chunk: AudioChunk, rateHz: number): Float32Array {
       throw unfit(
         "audio",
         "not_audio",
-        `samples of ${encoding} have ${size} bytes; ${bytes.length} bytes end inside one`,
+        `the length must be a multiple of ${size} bytes (one ${encoding} sample), got ${bytes.length} bytes`,
       );
     try {
       const recording = readRecording(bytes, { encoding, rateHz, channels: 1 });
@@ -680,13 +680,13 @@ function samplesOfChunk(chunk: AudioChunk, rateHz: number): Float32Array {
   );
 }
 
-/** The session of a live task: it stops once, with the task. */
+/** The session of a live task. It is stopped once, together with the task. */
 class LiveSession {
   #open = true;
 
   constructor(private readonly onEnd: () => Promise<void>) {}
 
-  /** A task that failed has ended, and its session with it. */
+  /** Stops the session if the task failed. */
   async orStop<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;
@@ -722,9 +722,9 @@ export class Listener {
     return this.#answer;
   }
 
-  /** A chunk of the audio; a `Float32Array` is handed over. Resolves to the answer when there is one. */
+  /** Adds a chunk of audio; ownership of a `Float32Array` passes to the listener. Resolves to the answer once there is one. */
   async push(chunk: AudioChunk): Promise<Analysis | null> {
-    // A wrong chunk is refused while the check goes on.
+    // An invalid chunk throws, but does not end the check.
     const samples = samplesOfChunk(chunk, this.rateHz);
     if (this.#answer) return this.#answer;
     const { result } = await this.#session.orStop(this.check.push(samples));
@@ -740,7 +740,7 @@ export class Listener {
     return this.finish();
   }
 
-  /** No more audio: the answer on what was heard. */
+  /** Ends the audio. Resolves to the answer for all audio so far. */
   async finish(): Promise<Analysis> {
     return this.#answer ?? this.#end(await this.#session.orStop(this.check.finish()));
   }
@@ -758,10 +758,10 @@ export class Listener {
   }
 }
 
-/** How far a live enrollment is. */
+/** Progress of a live enrollment. */
 export interface LiveEnrollmentState {
   readonly status: keyof typeof EnrollStatus;
-  /** Stretches of this call that the print now has. */
+  /** Number of segments that this call has added to the print. */
   readonly enrolledSegments: number;
   readonly trained: boolean;
 }
@@ -779,12 +779,12 @@ export class EnrollmentListener {
     this.#session = new LiveSession(onEnd);
   }
 
-  /** Set as soon as training is at its best: no more audio is needed. */
+  /** Set as soon as training would not gain from more audio. */
   get enrollment(): LiveEnrollmentState | null {
     return this.#enrollment;
   }
 
-  /** A chunk of the audio. Resolves to the enrollment when no more is needed. */
+  /** Adds a chunk of audio. Resolves to the enrollment once no more is needed. */
   async push(chunk: AudioChunk): Promise<LiveEnrollmentState | null> {
     const samples = samplesOfChunk(chunk, this.rateHz);
     if (this.#enrollment) return this.#enrollment;
@@ -792,12 +792,12 @@ export class EnrollmentListener {
     return result && this.#end(result);
   }
 
-  /** No more audio: what was enrolled. */
+  /** Ends the audio. Resolves to what was enrolled. */
   async finish(): Promise<LiveEnrollmentState> {
     return this.#enrollment ?? this.#end(await this.#session.orStop(this.task.finish()));
   }
 
-  /** Ends here; what was enrolled stays. */
+  /** Stops listening; segments that were enrolled stay. */
   async close(): Promise<void> {
     await this.task.close();
     await this.#session.stop();
@@ -814,8 +814,8 @@ export class EnrollmentListener {
 }
 
 /**
- * Who is compared because all are may be erased before it comes to it: that is no fault of the caller's, and the work is
- * done again without them. Who was named and is gone is said to be.
+ * When all profiles are compared, one may be erased before Identify gets to it. That is not the caller's fault, so the
+ * work is repeated without it. If the caller named the profile, the error is thrown.
  */
 async function unlessErased<T>(all: boolean, work: () => Promise<T>): Promise<T> {
   for (let triesLeft = 8; ; triesLeft--) {
@@ -839,8 +839,7 @@ const unfit = (field: string, violation: string, message: string): StatusError =
   });
 
 function assertName(name: string): void {
-  if (typeof name !== "string" || name === "")
-    throw unfit("name", "malformed", "name must be a string that is not empty");
+  if (typeof name !== "string" || name === "") throw unfit("name", "malformed", "name must be a non-empty string");
 }
 
 const callOptions = ({ signal, timeoutMs }: CallChoices): OperationOptions => ({
@@ -882,7 +881,7 @@ function answerOf<Schema extends DescMessage>(
 
 function analysisOf(result: AnalyzeAudioResult, names: ReadonlyMap<string, string>): Analysis {
   const { authenticationResult: person, fraudDetectionResult: fraudster } = result;
-  // Of the part that the decision rests on.
+  // The values are those of the part that the decision is based on.
   const isFraud = fraudster?.decision === Decision.FRAUD;
   const score = (isFraud ? undefined : person?.authenticationScore) ?? fraudster?.fraudDetectionScore;
   const nameOf = (id: string | undefined) => (id === undefined ? null : (names.get(id) ?? null));

@@ -1,4 +1,4 @@
-/** The steps that every workflow of the contract is made of, on its operations: in process or on a box alike. */
+/** Steps common to all workflows of the contract. They work on any `Operations`, in process or on a box. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   type Context,
@@ -22,7 +22,7 @@ export interface Settings {
 export type SessionContext = Extract<MessageInitShape<typeof ContextSchema>, { $typeName?: never }> &
   Pick<Context, "gkEngagementId" | "gkSessionId">;
 
-/** A session and its engagement. It names nobody: sessions outlast people who are erased. */
+/** Starts a session and its engagement. They contain no name, because sessions are kept after a person is erased. */
 export async function startSession(operations: Operations, { scope, configset }: Settings): Promise<SessionContext> {
   const scopeOnly = { gkScopeId: { value: scope } };
   const { gkSessionId, gkEngagementId } = await operations.startSession({
@@ -32,12 +32,12 @@ export async function startSession(operations: Operations, { scope, configset }:
   return { ...scopeOnly, gkSessionId: gkSessionId!, gkEngagementId: gkEngagementId!, configsetId: configset };
 }
 
-/** Ends the engagement, and with it the session and the audio that was sent in it. */
+/** Ends the engagement and its session, and deletes the audio that was sent in it. */
 export async function stopSession(operations: Operations, context: SessionContext): Promise<void> {
   await operations.stopEngagement({ context });
 }
 
-/** Some work in a session of its own, which is stopped whatever happens. */
+/** Runs `work` in a new session, which is always stopped afterwards. */
 export async function inSession<T>(
   operations: Operations,
   settings: Settings,
@@ -51,7 +51,7 @@ export async function inSession<T>(
   }
 }
 
-/** Whose print, and which of theirs. */
+/** Whose print, and which of their prints (`tag`). */
 export interface Owner {
   readonly kind: "person" | "fraudster";
   readonly name: string;
@@ -70,7 +70,7 @@ export async function findProfile(operations: Operations, scope: string, owner: 
   return gkVoiceprintProfileId?.value || null;
 }
 
-/** The profile of an owner who must have one. */
+/** The owner's profile; throws if there is none. */
 export async function existingProfile(operations: Operations, scope: string, owner: Owner): Promise<string> {
   const id = await findProfile(operations, scope, owner);
   if (id !== null) return id;
@@ -81,7 +81,7 @@ export async function existingProfile(operations: Operations, scope: string, own
   });
 }
 
-/** The owner's profile, created where there is none. */
+/** The owner's profile, created if there is none. */
 export async function findOrCreateProfile(operations: Operations, scope: string, owner: Owner): Promise<string> {
   const found = await findProfile(operations, scope, owner);
   if (found !== null) return found;
@@ -89,14 +89,14 @@ export async function findOrCreateProfile(operations: Operations, scope: string,
     const { gkVoiceprintProfileId } = await operations.createVoiceprintProfile(owned(scope, owner));
     return gkVoiceprintProfileId!.value;
   } catch (error) {
-    // Somebody else created it at the same moment.
+    // Another caller created it at the same moment.
     if (error instanceof StatusError && error.code === StatusCode.ALREADY_EXISTS)
       return existingProfile(operations, scope, owner);
     throw error;
   }
 }
 
-/** A profile, by the name of its owner. */
+/** A profile and the name of its owner. */
 export interface NamedProfile {
   readonly id: string;
   readonly name: string;
@@ -105,7 +105,7 @@ export interface NamedProfile {
 
 const longestPage = 500;
 
-/** All profiles of a kind in the scope, whatever their number, or those of one owner. */
+/** All profiles of a kind in the scope (all pages), or those of one owner. */
 export async function profilesIn(
   operations: Operations,
   scope: string,
@@ -136,7 +136,7 @@ export async function profilesIn(
   }));
 }
 
-/** A recording that was sent, as requests name it. */
+/** An uploaded recording, as requests refer to it. */
 export interface Media {
   readonly case: "gkMediaSegmentId";
   readonly value: UniqueId;
@@ -148,11 +148,11 @@ export interface Recording
     "encoding" | "rate" | "channels"
   > {
   readonly chunk: Uint8Array;
-  /** Where it came from, for what is said about it. */
+  /** The name of its source, for error messages. */
   readonly name?: string;
 }
 
-/** The fields of an upload that say something about the recording itself. */
+/** The fields of an upload that describe the recording itself. */
 const RECORDING_FIELDS = new Set(["chunk", "encoding", "rate", "channels"]);
 
 export async function upload(
@@ -174,22 +174,22 @@ export async function upload(
   }
 }
 
-/** Of audio with several channels: 1 is the first, 0 mixes all. */
+/** For audio with several channels: 1 is the first, 0 mixes all. */
 export const channelSelector = (channel: number | undefined) =>
   channel === undefined ? {} : { channelSelector: { channel } };
 
 export const secondsOf = (duration: { seconds: bigint; nanos: number } | undefined): number =>
   duration ? Number(duration.seconds) + duration.nanos / 1e9 : 0;
 
-/** The comparison that counts; `null` when nothing was compared. */
+/** The comparison that the decision is based on; all fields are `null` when nothing was compared. */
 export interface Comparison {
   /** Cosine, -1..1. */
   readonly score: number | null;
-  /** The same calibrated: natural logarithm of how much more likely it is the same person than another. */
+  /** The calibrated score: natural logarithm of how much more likely it is the same person than another. */
   readonly ratio: number | null;
-  /** The ratio that is a match from here on, in this call and for audio of this quality. */
+  /** The lowest ratio that is a match, in this call and for audio of this quality. */
   readonly threshold: number | null;
-  /** The target that the threshold keeps: the share of calls by somebody else that pass. */
+  /** The target rate behind the threshold: the share of impostor calls that are accepted. */
   readonly falseAcceptRate: number | null;
 }
 

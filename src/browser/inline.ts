@@ -1,11 +1,11 @@
-/** platform.ts for browsers, all in one file: kernels and the worker's script are part of it, a model is handed over. */
+/** platform.ts for browsers as a single file: it contains the kernels and the worker script; the caller passes the model. */
 import { EngineError } from "../engine/engine-error.js";
 import type { Thread } from "../engine/platform.js";
 import { fetched, threadOf } from "./platform.js";
 
 export { firstMessage, parallelism, readCalibration, shared } from "./platform.js";
 
-/** Written in by the build: the kernels as base64, the worker's script as text. */
+/** Inserted by the build: the kernels as base64, the worker script as text. */
 declare const KERNELS: string;
 declare const WORKER: string;
 

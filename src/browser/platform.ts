@@ -1,18 +1,18 @@
 /**
- * The engine's platform.ts for browsers, by the field `browser` of the manifest. Kernels, model and worker lie beside this file in the
- * package, and beside the bundle where there is one.
+ * The engine's platform.ts for browsers, selected by the field `browser` of package.json. Kernels, model and worker are next to this
+ * file in the package, or next to the bundle.
  */
 import type { Thread } from "../engine/platform.js";
 
 export async function fetched(url: URL | string): Promise<Response> {
   const response = await fetch(url);
-  if (!response.ok) throw new Error(`${url} answers ${response.status}`);
+  if (!response.ok) throw new Error(`${url} answered with HTTP status ${response.status}`);
   return response;
 }
 
 export async function compileKernels(): Promise<WebAssembly.Module> {
   const response = await fetched(new URL("./vivavoce.wasm", import.meta.url));
-  // Streaming needs the right media type, which not every server sends.
+  // Streaming compilation needs the right media type, which not every server sends.
   if (response.headers.get("content-type")?.startsWith("application/wasm"))
     return WebAssembly.compileStreaming(response);
   return WebAssembly.compile(await response.arrayBuffer());
@@ -23,12 +23,12 @@ export async function readModel(location?: string | URL): Promise<Uint8Array> {
   return new Uint8Array(await response.arrayBuffer());
 }
 
-/** The bytes of a calibration file; `null` where none is given. */
+/** The bytes of a calibration file; `null` if none is given. */
 export async function readCalibration(location?: string | URL): Promise<Uint8Array | null> {
   return location ? new Uint8Array(await (await fetched(location)).arrayBuffer()) : null;
 }
 
-/** Pages share memory only when they are isolated, and in some browsers (WebKitGTK) not even then: elsewhere each worker gets a copy. */
+/** Only cross-origin isolated pages can share memory, and in some browsers (WebKitGTK) not even these. Otherwise each worker gets a copy. */
 export function shared(bytes: number): Uint8Array {
   const canShare = globalThis.crossOriginIsolated && "SharedArrayBuffer" in globalThis;
   return new Uint8Array(canShare ? new SharedArrayBuffer(bytes) : new ArrayBuffer(bytes));
@@ -49,7 +49,7 @@ export function threadOf(worker: Worker): Thread {
       worker.addEventListener("error", (event) => listener(event.message || "its script did not load"), { once: true });
     },
     hold() {
-      // A page has no handles to keep it alive.
+      // Nothing to do: a worker does not keep a page alive.
     },
     async terminate() {
       worker.terminate();

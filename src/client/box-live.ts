@@ -1,4 +1,4 @@
-/** The easy door's live audio, heard by a box: each check or enrollment is a `LiveCall`. */
+/** Live audio of `Voiceprints`, processed by a box: each check or enrollment is a `LiveCall`. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ListenPartySchema, ListenResult } from "../contract/gen/vendor/biosec/v1/live_pb.js";
 import { StatusCode, StatusError } from "../contract/index.js";
@@ -60,15 +60,15 @@ export function boxLiveAccess(connection: ConnectOptions, WebSocket: WebSocketCl
         close: () => task.close(),
       };
     },
-    // Each call is closed by who opened it.
+    // Nothing to close here: each call is closed by its own task.
     close: async () => {},
   };
 }
 
-/** One party's task on a call of its own. */
+/** A task of one party, on its own call. */
 class BoxTask<Result> {
   result: Result | null = null;
-  /** The box listens; rejects with why it does not. */
+  /** Resolves when the box is listening; rejects with the reason if it refuses. */
   readonly started: Promise<void>;
   readonly #call: LiveCall;
   #failure: unknown = null;

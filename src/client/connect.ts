@@ -20,27 +20,27 @@ export interface Credentials {
   readonly tokenUrl?: string;
 }
 
-/** A box, and how a client shows who it is. */
+/** The address of a box, and how to authenticate. */
 export interface ConnectOptions {
   /** Address of the box: `https://voice.example.com:8080`. */
   readonly url: string;
-  /** A token, or what gets one; absent where the box asks for none. */
+  /** A token, or a function that gets one; leave it out if the box requires none. */
   readonly token?: string | (() => Promise<string>);
   readonly credentials?: Credentials;
   readonly fetch?: typeof globalThis.fetch;
-  /** How often to retry after BUSY or RATE_EXCEEDED, each time after the delay that the box names. */
+  /** How often to retry after BUSY or RATE_EXCEEDED, each time after the delay that the box asks for. */
   readonly retries?: number;
-  /** A call ends after this long. */
+  /** Timeout of one call. */
   readonly timeoutMs?: number;
 }
 
-/** The operations of a box: the same interface that a processor has in process. */
+/** The operations of a box, with the same interface as a processor in this process. */
 export function connect(options: ConnectOptions): Operations {
   const url = options.url.replace(/\/+$/, "");
   const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
   const tokens = tokenSource(options, url, fetch);
   const again = retrying(options.retries ?? 5);
-  /** After BUSY, waits as the box asked; after a rejected token, gets a new token, once. */
+  /** After BUSY, waits as long as the box asked; after a rejected token, gets a new token, once. */
   const retry = <T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
     again(
       () =>
@@ -64,7 +64,7 @@ export function connect(options: ConnectOptions): Operations {
     ...(options.timeoutMs === undefined ? {} : { defaultTimeoutMs: options.timeoutMs }),
   });
 
-  /** Fetch cannot stream a request everywhere; the recording goes whole, over the contract's HTTP binding. */
+  /** Not every `fetch` can stream a request, so the recording is sent in one piece over the contract's HTTP binding. */
   const addMediaSegment: Operations["addMediaSegment"] = async (request, callOptions = {}) => {
     const { query, bytes } = await wholeRecording(request);
     const limits = [callOptions.signal, timeLimit(callOptions.timeoutMs ?? options.timeoutMs)].filter(
@@ -87,7 +87,7 @@ export function connect(options: ConnectOptions): Operations {
     }, signal);
   };
 
-  /** The framework wraps whatever is thrown inside it, so statuses are unwrapped and calls made again around it. */
+  /** The framework wraps every error thrown inside it, so unwrapping and retries are done around it. */
   const call = (method: DescMethod, send: UnaryCall) => {
     const operation = (request: object, callOptions: OperationOptions = {}) =>
       retry(
@@ -107,27 +107,27 @@ export function connect(options: ConnectOptions): Operations {
       .filter(({ methodKind }) => methodKind === "unary")
       .map((method) => call(method, client[method.localName]!));
   });
-  // Every unary method of the descriptors, which is all of the interface but the one upload.
+  // The descriptors' unary methods are the whole interface, except for the upload.
   return { ...(Object.fromEntries(unary) as Omit<Operations, "addMediaSegment">), addMediaSegment };
 }
 
 const requestIdHeader = ({ requestId }: OperationOptions): Record<string, string> =>
   requestId === undefined ? {} : { "x-request-id": requestId };
 
-/** A timer that is set for longer goes off at once. */
+/** A timer with a longer delay fires at once. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
 const timeLimit = (ms: number | undefined): AbortSignal | undefined =>
   ms === undefined ? undefined : AbortSignal.timeout(Math.min(ms, LONGEST_TIMEOUT_MS));
 
 interface TokenSource {
-  /** `null`: the box is asked without one. */
+  /** `null` means that calls are made without a token. */
   next(): Promise<string | null>;
-  /** Whether the next token may fare better with a box that answered so; it is another one then. */
+  /** Whether a new token may help after this error; if so, `next` returns a new one. */
   another(refusal: unknown): boolean;
 }
 
-/** What gets a token for one connection after the other; `null` where the box asks for none. */
+/** A function that gets a token for each connection; `null` if the box requires none. */
 export function tokensOf(options: ConnectOptions): () => Promise<string | null> {
   const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
   return tokenSource(options, options.url.replace(/\/+$/, ""), fetch).next;
@@ -186,7 +186,7 @@ async function mediaAnswer(response: Response) {
 
 type MediaRequest = MessageInitShape<typeof AddMediaSegmentRequestSchema>;
 
-/** One request, or a stream of them: the first carries everything but the bytes of the others. */
+/** One request, or a stream of them: the first carries all fields, the others only more bytes. */
 async function wholeRecording(request: MediaRequest | AsyncIterable<MediaRequest>) {
   if (!(Symbol.asyncIterator in request))
     return { query: mediaQuery(request), bytes: request.chunk ?? new Uint8Array() };
@@ -216,7 +216,7 @@ function mediaQuery({ context, encoding, rate, channels }: MediaRequest): URLSea
   return query;
 }
 
-/** The status that the box sent; where it could not be reached at all, one that says so. */
+/** The status that the box sent, or one that says that it could not be reached. */
 export function statusErrorOf(error: unknown): StatusError {
   if (error instanceof StatusError) return error;
   if (error instanceof ConnectError) {
@@ -250,7 +250,7 @@ export function statusErrorOf(error: unknown): StatusError {
   return new StatusError({ statusCode: StatusCode.INTERNAL_ERROR, message: messageOf(error) }, { cause: error });
 }
 
-/** `fetch failed` says nothing; its cause does. */
+/** The message `fetch failed` does not help; the message of its cause does. */
 function messageOf(error: unknown): string {
   const parts: string[] = [];
   for (let at = error; at instanceof Error; at = at.cause) {

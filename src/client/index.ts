@@ -1,4 +1,4 @@
-/** A typed client of a box, for Node and browsers: the operations of the contract, by their names. */
+/** A typed client of a box, for Node and browsers, with the contract's operations by name. */
 import { defaultConfigurationSetId } from "../voiceprint/configuration-set.js";
 import { Voiceprints } from "../voiceprints.js";
 import { boxLiveAccess } from "./box-live.js";
@@ -12,17 +12,17 @@ export type * from "../voiceprints.js";
 export { type ConnectOptions, type Credentials, connect } from "./connect.js";
 export { LiveCall, type LiveCallOptions, type WebSocketClass } from "./live.js";
 
-/** A box, and the voices that are meant there. */
+/** A box, and the scope and configuration set to use there. */
 export interface ConnectVoiceprintsOptions extends ConnectOptions {
   /** `default` by default. */
   readonly scope?: string;
   /** `ivr-text-dependent` by default. */
   readonly configset?: string;
-  /** For `listen` and `listenToEnroll` where the runtime has none, as Node 20: that of the package `ws`. */
+  /** Needed for `listen` and `listenToEnroll` if the runtime has no WebSocket, such as Node 20: use that of the package `ws`. */
   readonly WebSocket?: WebSocketClass;
 }
 
-/** The easy door to a box: voices by name, in one line each. `listen` and `listenToEnroll` go over WebSocket. */
+/** The easy door on a box: voices by name, with one call each. `listen` and `listenToEnroll` use WebSocket. */
 export function connectVoiceprints(options: ConnectVoiceprintsOptions): Voiceprints {
   const { scope = "default", configset = defaultConfigurationSetId, WebSocket, ...connection } = options;
   return new Voiceprints(connect(connection), { scope, configset }, boxLiveAccess(connection, WebSocket));

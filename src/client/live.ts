@@ -1,4 +1,4 @@
-/** A live call of a box, over WebSocket: audio in, typed events out. Runs in browsers and in Node. */
+/** A live call to a box over WebSocket: audio in, typed events out. Runs in browsers and in Node. */
 import { create, fromJson, type JsonValue, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import {
   ListenRequestSchema,
@@ -9,7 +9,7 @@ import {
   StatusError,
 } from "../contract/index.js";
 
-/** What browsers call `WebSocket`; in Node 20 that of the package `ws`. */
+/** The `WebSocket` of browsers; in Node 20 that of the package `ws`. */
 export type WebSocketClass = new (url: string, protocols: string[]) => LiveSocket;
 
 interface LiveSocket {
@@ -23,18 +23,18 @@ interface LiveSocket {
   close(): void;
 }
 
-/** A live call: the box, what is asked about whom, and who hears the answers. */
+/** Options of a live call: the box, what to check, and the handler of events. */
 export interface LiveCallOptions {
   /** Address of the box: `https://voice.example.com:8080`. */
   readonly url: string;
-  /** A token, or what gets one; absent where the box asks for none. */
+  /** A token, or a function that gets one; leave it out if the box requires none. */
   readonly token?: string | (() => Promise<string | null>);
   readonly start: MessageInitShape<typeof ListenStartSchema>;
   readonly onEvent: (response: ListenResponse) => void;
   readonly WebSocket?: WebSocketClass;
-  /** How often to reconnect after a lost connection or BUSY. What was sent is sent again: the result is the same. */
+  /** How often to reconnect after a lost connection or BUSY. All audio is sent again, so the result is the same. */
   readonly reconnects?: number;
-  /** Audio that is kept for that, in bytes; a call that has sent more is not connected again. */
+  /** Size in bytes of the buffer for that; a call that has sent more cannot reconnect. */
   readonly keptBytes?: number;
 }
 
@@ -43,7 +43,7 @@ const TRY_AGAIN_LATER = 1013;
 const NORMAL = 1000;
 const FIRST_PAUSE_MS = 500;
 
-/** A call that is checked, or enrolls somebody, while it is spoken. Goes on after the network was away for a moment. */
+/** A live call that checks or enrolls somebody. It reconnects after a short network failure. */
 export class LiveCall {
   /** Resolves when every party has its result; rejects with a `StatusError` when the call cannot go on. */
   readonly done: Promise<void>;
@@ -61,7 +61,7 @@ export class LiveCall {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // Callers that do not await the result hear of it by `onEvent` alone.
+    // Callers that do not await `done` get the result from `onEvent`; an unhandled rejection must not end the program.
     this.done.catch(() => {});
     this.#send(jsonOf({ content: { case: "start", value: options.start } }));
     void this.#connect();
@@ -73,17 +73,17 @@ export class LiveCall {
     this.#send(audio);
   }
 
-  /** A key that the telephone system saw pressed. */
+  /** Reports a key press that the telephone system detected. */
   key(digit: string): void {
     this.#send(jsonOf({ content: { case: "dtmf", value: digit } }));
   }
 
-  /** No more audio: the results come. */
+  /** Ends the audio; the results follow as events. */
   end(): void {
     this.#send(jsonOf({ content: { case: "end", value: {} } }));
   }
 
-  /** Leaves without a result. */
+  /** Ends the call without a result. */
   close(): void {
     this.#fail(new StatusError({ statusCode: StatusCode.CANCELLED, message: "the call was closed by this program" }));
     this.#socket?.close();

@@ -3,8 +3,8 @@ import { StatusCode, StatusError } from "../contract/index.js";
 const LONGEST_WAIT_SECONDS = 30;
 
 /**
- * Makes a call again that was refused before any work was done, when the box says it may be. Waits what the box asks for,
- * and a little more each time, scattered, so that many clients do not come back at once.
+ * Retries a call that was rejected before any work was done, if the box allows it. Waits as long as the box asks, doubled
+ * with each retry and varied at random, so that many clients do not come back at once.
  */
 export function retrying(retries: number, random: () => number = Math.random) {
   return async <T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> => {

@@ -1,6 +1,6 @@
 /** The contract's messages, enumerations and services, by their documented names. Generated from `proto/`. */
 
-/** `vendor.biosec.v1.audio`: kept apart, because its `DecisionReason` is another one. */
+/** `vendor.biosec.v1.audio`: exported separately, because it has a different `DecisionReason`. */
 export * as audio from "./gen/vendor/biosec/v1/audio/attacks_pb.js";
 export * from "./gen/vendor/biosec/v1/common_pb.js";
 export * from "./gen/vendor/biosec/v1/engagements_pb.js";

@@ -1,6 +1,6 @@
 /**
- * The one place where requests are held to what the contract declares: mandatory fields, choices and context, and the
- * form of ids. Which of them exist is for the operation to find out.
+ * Validates requests against the contract: mandatory fields, choices and context, and the form of ids. Whether an id
+ * exists is checked by the operation.
  */
 import {
   create,
@@ -19,13 +19,13 @@ import { context_needs, mandatory, mandatory_choice } from "./gen/vendor/rpc/man
 import { type FieldViolation, FieldViolationSchema } from "./gen/vendor/rpc/status_pb.js";
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-/** Scopes are named by the operator, not by us. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
+/** The operator chooses the names of scopes, so nearly every character is allowed. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it rejects control characters
 const scopeName = /^[^\u0000-\u001f\u007f]{1,128}$/;
 
-/** More would make an answer many times as long as what was asked. */
+/** More would make the response many times longer than the request. */
 const MOST_VIOLATIONS = 20;
-/** Ids in one list: far more than the 100 that are advised, and few enough to be looked up at once. */
+/** Maximum number of ids in one list: far more than the recommended 100, but few enough for one lookup. */
 export const MOST_IDS = 10_000;
 
 export function fieldViolations(schema: DescMessage, message: Message): FieldViolation[] {
@@ -37,12 +37,12 @@ export function fieldViolations(schema: DescMessage, message: Message): FieldVio
 export const fieldViolation = (field: string, violation: string, message: string): FieldViolation =>
   create(FieldViolationSchema, { field, violation, message });
 
-/** What the contract declares of a message; read once, because reading an option costs more than checking it. */
+/** What the contract declares about a message. Read once, because reading an option costs more than checking it. */
 interface Declared {
-  /** Those that are mandatory. */
+  /** The mandatory choices. */
   readonly choices: readonly DescOneof[];
   readonly fields: ReadonlySet<DescField>;
-  /** What a request needs of its context; `undefined` where that is all. */
+  /** The context fields that a request needs; `undefined` means all. */
   readonly contextNeeds: readonly string[] | undefined;
 }
 
@@ -109,7 +109,7 @@ function checkType(message: ReflectMessage, field: DescField, path: string, viol
 
 type ScalarName = "string" | "boolean" | "Uint8Array" | "bigint" | "number" | "whole number";
 
-/** What a caller's JavaScript may have put there instead: the types are for those who compile. */
+/** Plain JavaScript callers may pass a wrong type, because TypeScript does not check their code. */
 function scalarType(scalar: ScalarType): ScalarName {
   switch (scalar) {
     case ScalarType.STRING:
@@ -138,7 +138,7 @@ function isOfType(value: unknown, wanted: ScalarName): boolean {
   return typeof value === wanted;
 }
 
-/** An id without a value, a list without ids and an empty string are not there. */
+/** An id without a value, a list without ids and an empty string count as missing. */
 function isEmpty(message: ReflectMessage, field: DescField): boolean {
   if (!message.isSet(field)) return true;
   if (field.fieldKind === "scalar") return message.get(field) === "";

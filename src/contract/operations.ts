@@ -1,4 +1,4 @@
-/** The operations of the contract as one typed interface, made from its descriptors. The processor and the client implement it. */
+/** The operations of the contract as one typed interface, derived from its descriptors. The processor and the client implement it. */
 import type { DescMessage, DescMethod, DescService, Message, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { EngagementsProcessor } from "./gen/vendor/biosec/v1/engagements_pb.js";
 import { GroupsProcessor } from "./gen/vendor/biosec/v1/groups_pb.js";
@@ -8,21 +8,21 @@ import { ProfilesProcessor } from "./gen/vendor/biosec/v1/profiles_pb.js";
 import { SessionsProcessor } from "./gen/vendor/biosec/v1/sessions_pb.js";
 import { VoiceprintsProcessor } from "./gen/vendor/biosec/v1/voiceprints_pb.js";
 
-/** What comes with one call, beside its request. */
+/** Options of one call. */
 export interface OperationOptions {
   readonly signal?: AbortSignal;
-  /** Repeated in the status; made up when absent. */
+  /** Returned in the status; generated if absent. */
   readonly requestId?: string;
   readonly timeoutMs?: number;
-  /** Called in process only: a server does not report progress. */
+  /** Called only in process; a server does not report progress. */
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** How far a recording has been heard. */
+/** How much of a recording has been processed. */
 export interface Progress {
   readonly netSpeechSeconds: number;
   readonly grossSeconds: number;
-  /** Of the whole recording; `null` when its end is not known. */
+  /** Length of the whole recording; `null` if unknown. */
   readonly totalSeconds: number | null;
 }
 
@@ -38,7 +38,7 @@ interface ClientStreaming<I extends DescMessage = DescMessage, O extends DescMes
   readonly output: O;
 }
 
-/** A stream can also be sent whole, as one request. */
+/** A stream can also be sent as one request. */
 export type OperationRequest<M> =
   M extends Unary<infer I>
     ? MessageInitShape<I>
@@ -46,13 +46,13 @@ export type OperationRequest<M> =
       ? MessageInitShape<I> | AsyncIterable<MessageInitShape<I>>
       : never;
 
-/** Answers the response message with its `status`, or throws a `StatusError`. A business outcome is an answer. */
+/** Returns the response message with its `status`, or throws a `StatusError`. A business outcome is a response. */
 export type Operation<M extends { readonly output: DescMessage }> = (
   request: OperationRequest<M>,
   options?: OperationOptions,
 ) => Promise<MessageShape<M["output"]>>;
 
-/** Answers as it happens, while the requests still come. */
+/** Sends responses while requests are still arriving. */
 type BidiOperation<M extends { readonly input: DescMessage; readonly output: DescMessage }> = (
   requests: AsyncIterable<MessageInitShape<M["input"]>>,
   options?: OperationOptions,
@@ -71,7 +71,7 @@ export interface Operations
     OperationsOf<typeof MediaProcessor>,
     OperationsOf<typeof GroupsProcessor> {}
 
-/** What needs a connection in both directions: the processor and every transport of a box but plain HTTP have it. */
+/** Operations that need a connection in both directions. The processor has them, and every transport of a box except plain HTTP. */
 export interface LiveOperations {
   readonly listen: BidiOperation<typeof LiveProcessor.method.listen>;
 }
@@ -88,7 +88,7 @@ export const SERVICES: readonly DescService[] = [
 
 export const METHODS: readonly DescMethod[] = SERVICES.flatMap((service) => service.methods);
 
-/** The operation of a method that is known only when the program runs. */
+/** The operation for a method that is known only at run time. */
 export function operationOf(
   operations: Operations,
   { localName }: DescMethod,

@@ -1,4 +1,4 @@
-/** What each status becomes on the two transports. */
+/** The HTTP and gRPC codes of each status. */
 import { StatusCode } from "./gen/vendor/rpc/status_pb.js";
 
 interface TransportCodes {

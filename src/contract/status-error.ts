@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Status, StatusCode, StatusSchema } from "./gen/vendor/rpc/status_pb.js";
 
-/** An operation that could not be done, and why, in the contract's words. Transports translate it. */
+/** An operation failed; `status` says why, as the contract defines it. Transports translate it. */
 export class StatusError extends Error {
   readonly status: Status;
 

@@ -1,16 +1,16 @@
 /**
- * Synthesized voices, for trying things out and for tests: glottal pulses through formants, with a speaker's own pitch, vocal tract and rhythm.
- * The same arguments give the same samples; nothing here needs a corpus.
+ * Synthesized voices for experiments and tests: glottal pulses through formants; each speaker has a different pitch, vocal tract and rhythm.
+ * The same arguments give the same samples. No corpus is needed.
  */
 
 export interface Voice {
-  /** Any integer; each has a pitch, tract length, breathiness and syllable rate of its own. */
+  /** Any integer; it determines pitch, tract length, breathiness and syllable rate. */
   readonly speaker: number;
   readonly seconds: number;
   readonly rateHz?: number;
-  /** What is said and how; the speaker stays the same. */
+  /** Determines what is said and how; the speaker stays the same. */
   readonly seed?: number;
-  /** Level of the speech, pauses left out, dB relative to a full-scale square wave. */
+  /** Level of the speech without pauses, dB relative to a full-scale square wave. */
   readonly levelDb?: number;
   /** Silence before the first phrase; 0.3 s by default. */
   readonly leadSeconds?: number;
@@ -24,7 +24,7 @@ export interface Interval {
 export interface Utterance {
   readonly samples: Float32Array;
   readonly rateHz: number;
-  /** Where phrases are; between them is digital silence. */
+  /** The phrases; between them is digital silence. */
   readonly phrases: readonly Interval[];
 }
 
@@ -267,7 +267,7 @@ export function tone(seconds: number, rateHz: number, hz: number, amplitude = 0.
   );
 }
 
-/** Mean power where the signal is not digital silence. */
+/** Mean power of all samples that are not digital silence. */
 export function activePower(samples: Float32Array): number {
   let energy = 0;
   let count = 0;
@@ -279,7 +279,7 @@ export function activePower(samples: Float32Array): number {
   return count ? energy / count : 0;
 }
 
-/** Speech plus the noise scaled so that speech (pauses left out) over noise is `snrDb`; the noise is repeated when too short. */
+/** Adds noise at the given SNR (pauses are not counted as speech); noise that is too short is repeated. */
 export function mix(speech: Float32Array, noiseSamples: Float32Array, snrDb: number): Float32Array {
   const gain = Math.sqrt(activePower(speech) / (activePower(noiseSamples) || 1) / 10 ** (snrDb / 10));
   return speech.map((x, i) => x + gain * (noiseSamples[i % noiseSamples.length] ?? 0));

@@ -1,4 +1,4 @@
-/** Runs on the audio thread: hands over what the microphone gives, mixed to one channel, in pieces of about 40 ms. */
+/** Runs on the audio thread: passes on the microphone's audio, mixed to one channel, in chunks of about 40 ms. */
 declare const sampleRate: number;
 declare function registerProcessor(name: string, processor: new () => AudioWorkletProcessor): void;
 declare abstract class AudioWorkletProcessor {

@@ -1,4 +1,4 @@
-/** The microphone of a browser, for who builds pages: `import { openMicrophone, startRecording } from "vivavoce/microphone"`. */
+/** The browser's microphone, for authors of web pages: `import { openMicrophone, startRecording } from "vivavoce/microphone"`. */
 export {
   type Microphone,
   MicrophoneError,

@@ -1,7 +1,7 @@
-/** The microphone, at its own rate and as it is: what a telephone would do to the sound is left out. */
+/** The microphone at its own sampling rate, without echo cancellation and other processing meant for telephony. */
 import { levelOf, type SoundState, SoundWatch } from "./sound-state.js";
 
-/** `refused` by the person or the browser, `none` there, `busy` with another program, `insecure` page (no https). */
+/** `refused` by the person or the browser, `none` found, `busy`: used by another program, `insecure` page (no https). */
 export type MicrophoneProblem = "refused" | "none" | "busy" | "insecure" | "other";
 
 /** The microphone cannot be used; `problem` says why. */
@@ -15,31 +15,31 @@ export class MicrophoneError extends Error {
   }
 }
 
-/** A microphone that is open. */
+/** An open microphone. */
 export interface Microphone {
   readonly rateHz: number;
   close(): Promise<void>;
 }
 
-/** What happens while it is open. */
+/** Events while it is open. */
 export interface MicrophoneEvents {
-  /** Mono, -1..1, about 40 ms each, with their level in dB relative to full scale. */
+  /** Mono samples in -1..1, about 40 ms each, and their level in dB relative to full scale. */
   readonly heard: (samples: Float32Array, levelDb: number, rateHz: number) => void;
-  /** At each change; it begins as `sound`. A muted microphone is told within a second, a silent one within two. */
+  /** Called at each change; the state starts as `sound`. A muted microphone is detected within a second, a silent one within two. */
   readonly state?: (state: SoundState) => void;
-  /** Unplugged, or taken away: it is closed. */
+  /** The microphone was unplugged or taken away; it is closed. */
   readonly lost?: () => void;
 }
 
-/** Which microphone. */
+/** Options of `openMicrophone`. */
 export interface MicrophoneOptions {
-  /** Which, by its `MediaDeviceInfo.deviceId`; the browser's usual one by default. */
+  /** The `MediaDeviceInfo.deviceId` of the microphone; by default the browser chooses. */
   readonly deviceId?: string;
 }
 
 const asItIs = { echoCancellation: false, autoGainControl: false, noiseSuppression: false };
 
-/** Asks for permission where it was not given yet. What goes wrong is a `MicrophoneError`. */
+/** Asks for permission if it was not given yet. Throws `MicrophoneError` on every failure. */
 export async function openMicrophone(
   { heard, state, lost }: MicrophoneEvents,
   options: MicrophoneOptions = {},
@@ -69,7 +69,7 @@ export async function openMicrophone(
       told = now;
       state?.(now);
     };
-    // What the operating system mutes sends nothing at all; samples tell of the rest.
+    // A microphone muted by the operating system sends no samples; other kinds of muting show in the samples.
     track.addEventListener("mute", () => tell("muted"));
     if (track.muted) tell("muted");
     const capture = new AudioWorkletNode(context, "capture", { numberOfOutputs: 0 });
@@ -92,7 +92,7 @@ export async function openMicrophone(
 
 const longestStartMs = 5000;
 
-/** Firefox waits for ever where the machine has no audio output. */
+/** Without an audio output on the machine, Firefox would wait forever. */
 async function started(context: AudioContext): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -102,7 +102,7 @@ async function started(context: AudioContext): Promise<void> {
   await Promise.race([context.resume(), late]).finally(() => clearTimeout(timer));
 }
 
-/** At the rate of the device: nothing is resampled but by the kernels. */
+/** Uses the rate of the device, so that only the kernels resample. */
 function contextOf(track: MediaStreamTrack): AudioContext {
   try {
     const { sampleRate } = track.getSettings();
@@ -114,7 +114,7 @@ function contextOf(track: MediaStreamTrack): AudioContext {
 }
 
 async function askForStream({ deviceId }: MicrophoneOptions): Promise<MediaStream> {
-  // Absent on pages that a browser does not trust.
+  // Absent on pages that are not a secure context.
   if (!navigator.mediaDevices) throw new MicrophoneError("insecure", "no secure context");
   try {
     return await navigator.mediaDevices.getUserMedia({

@@ -1,20 +1,20 @@
-/** A recording of the microphone as a whole, as `verify` and `enroll` take it. */
+/** Records the microphone into one recording, as `verify` and `enroll` take it. */
 import { joined } from "./joined.js";
 import { type MicrophoneOptions, openMicrophone } from "./microphone.js";
 import type { SoundState } from "./sound-state.js";
 
-/** What happens while it records. */
+/** Events while it records. */
 export interface RecorderEvents {
-  /** About 25 times a second: dB relative to full scale, and how long the recording is. */
+  /** Called about 25 times a second with the level (dB relative to full scale) and the length so far. */
   readonly level?: (levelDb: number, seconds: number) => void;
   readonly state?: (state: SoundState) => void;
   readonly lost?: () => void;
 }
 
-/** A recording that goes on until it is stopped. */
+/** A recording in progress. */
 export interface Recorder {
   readonly rateHz: number;
-  /** Ends it, and gives what was recorded: mono, -1..1. */
+  /** Ends it and returns the recording: mono, -1..1. */
   stop(): Promise<{ readonly samples: Float32Array; readonly rateHz: number }>;
 }
 

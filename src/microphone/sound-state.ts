@@ -1,11 +1,11 @@
-/** Whether anything comes from a microphone at all: told from the samples, because a switch on a cable tells no browser. */
+/** Detects a muted or silent microphone from its samples, because a browser is not told of a mute switch on the cable. */
 
-/** `muted`: the very same number again and again, as only a switched-off microphone gives. `silent`: hardly anything. */
+/** `muted`: the same sample value again and again, as only a switched-off microphone gives. `silent`: hardly any sound. */
 export type SoundState = "sound" | "silent" | "muted";
 
-/** A living microphone never gives the same number for so long. */
+/** A working microphone never gives the same value for this long. */
 const mutedSeconds = 0.5;
-/** Room noise of any microphone that is open is above this. */
+/** The room noise of every open microphone is above this level. */
 const silentDb = -65;
 const silentSeconds = 1.5;
 
@@ -19,7 +19,7 @@ export function levelOf(samples: Float32Array): number {
 export class SoundWatch {
   readonly #rateHz: number;
   #last = Number.NaN;
-  /** Samples since the number, or the level, last was another. */
+  /** Number of samples since the value, or the level, last changed. */
   #same = 0;
   #quiet = 0;
 

@@ -50,7 +50,7 @@ function encodingOf(name: string): MediaSegment["encoding"] {
   throw invalid("encoding", "unknown", "encoding must be wav, pcm16, alaw or mulaw");
 }
 
-/** Refuses bytes that are not audio. Audio that turns out undecodable later is an outcome of its checks. */
+/** Rejects bytes that are not audio. Audio that fails to decode later is reported by the check that reads it. */
 async function readable(
   deps: Dependencies,
   sent: Uint8Array,
@@ -88,7 +88,7 @@ async function collect(
     options.signal?.throwIfAborted();
     const end = length + chunk.length;
     if (end > deps.limits.mediaBytes) throw tooLarge(deps.limits.mediaBytes);
-    // Joined as they come: kept one by one, pieces of a byte would each cost hundreds.
+    // Chunks are joined as they arrive: a separate array for each one-byte chunk would take hundreds of bytes.
     if (end > audio.length || audio === first) {
       const roomier = new Uint8Array(Math.max(end, 2 * length, LEAST_ROOM));
       roomier.set(audio.subarray(0, length));

@@ -31,7 +31,7 @@ export const partsOf = ({ persons, fraudsters }: AnalysisTargets, set: Configura
   ...(fraudsters ? [fraudPart(fraudsters, set)] : []),
 ];
 
-/** Several checks on the audio at once: who speaks, is it a known fraudster, is it a living voice. */
+/** Runs several checks on the audio at once: who speaks, is it a known fraudster, is it an attack. */
 export async function analyzeAudio(
   deps: Dependencies,
   request: AnalyzeAudioRequest,
@@ -126,7 +126,7 @@ export async function concludeAnalysis(
   };
 }
 
-/** Ids may be of either kind here: each goes to the part of its kind. `null` for a part without targets. */
+/** Profile ids may be of persons or of fraudsters: each is compared in the part of its kind. A part without targets is `null`. */
 export async function analysisTargets(
   deps: Dependencies,
   { scopeId }: OpenContext,
@@ -146,7 +146,7 @@ export async function analysisTargets(
   };
 }
 
-/** Nothing was asked but what the audio is like. */
+/** For a request that asks only about audio quality. */
 const withoutChecks = (validity: AudioValidity): Outcome =>
   validity === AudioValidity.AUDIO_OK
     ? { decision: Decision.UNSPECIFIED, reason: DecisionReason.AUDIO_OK }

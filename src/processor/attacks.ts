@@ -20,11 +20,11 @@ import { duration, riskResult, uniqueId } from "./messages.js";
 import { openRecording, pieces } from "./recorded-audio.js";
 
 export interface AttackResult {
-  /** What it adds to the decision over all factors. */
+  /** Its contribution to the overall decision. */
   readonly outcome: Outcome;
   readonly evidence: JudgedEvidence | undefined;
   readonly strongest?: AttackScore["strongest"];
-  /** The two kinds have results of the same shape. */
+  /** Results of both attack kinds have the same shape. */
   readonly message: AttackMessage;
 }
 
@@ -33,7 +33,7 @@ type AttackMessage = Pick<
   "decision" | "reason" | "riskEngineResult" | "score" | "gkCalibrationModelRevisionId" | "strongestStretch"
 >;
 
-/** A check that was asked for and cannot run is an error, never an absent part. */
+/** A requested check that cannot run is an error; it is never silently left out. */
 function assertAttackKnown(engine: Engine, kind: AttackKind): void {
   if (!engine.model.attacks.includes(kind))
     throw new StatusError({
@@ -42,7 +42,7 @@ function assertAttackKnown(engine: Engine, kind: AttackKind): void {
     });
 }
 
-/** Which attacks a request asks about; refused when the model cannot tell. */
+/** The attacks that a request asks to check. Throws when the model cannot check one of them. */
 export function wantedAttacks(
   engine: Engine,
   request: Pick<AnalyzeAudioRequest, "syntheticSpeechDetectionParameters" | "channelPlaybackDetectionParameters">,
@@ -58,29 +58,29 @@ export function wantedAttacks(
 export type AttackResults = Partial<Record<AttackKind, AttackResult>>;
 
 /**
- * Net speech after which more changes little: what the networks' figures are given for. A checkpoint before it ends the
- * hearing only when the checks are sure already.
+ * More net speech than this changes little; the networks' published error rates are measured at this length. A checkpoint before it stops
+ * listening only when the attack checks are already certain.
  */
 const enoughSeconds = 8;
 
-/** The attack checks of one call: looks where the comparisons look, then the end. */
+/** The attack checks of one call. They run at the checkpoints of the comparisons, and once at the end. */
 export class AttackChecks {
   #latest: { readonly analysis: VoiceAnalysis; readonly results: AttackResults } | null = null;
 
   constructor(
     private readonly kinds: readonly AttackKind[],
-    /** `null` where no check needs the audio itself. */
+    /** `null` when no check needs the audio itself. */
     private readonly audio: AttackAudio | null,
     private readonly set: ConfigurationSet,
     private readonly options: OperationOptions,
   ) {}
 
-  /** Where to look beside `others`, which are the checkpoints of the comparisons. */
+  /** Extra checkpoints, in addition to `others`, which are those of the comparisons. */
   checkpoints(others: readonly number[]): number[] {
     return this.kinds.length > 0 && others.some((at) => at < enoughSeconds) ? [enoughSeconds] : [];
   }
 
-  /** Of `looks` in this call. */
+  /** `looks` is the number of looks in this call. */
   async heardEnough(analysis: VoiceAnalysis, looks: number): Promise<boolean> {
     const results = await this.#check(analysis, AudioValidity.AUDIO_OK, looks);
     return (
@@ -100,7 +100,7 @@ export class AttackChecks {
     const results: AttackResults = {};
     for (const kind of this.kinds) {
       const found = analysis && (await checkAttack(kind, this.audio!, analysis, rate, this.options));
-      // Audio that is unfit to know a voice by may be an attack all the same (played into a hall, say); that it is none is not said of it.
+      // Audio that is unfit for recognition can still be found to be an attack (one played in a hall, say), but it is never cleared of one.
       const answers = validity === AudioValidity.AUDIO_OK || found?.outcome.decision === Decision.FRAUD;
       results[kind] = found && answers ? found : withoutScore(validity);
     }
@@ -109,24 +109,24 @@ export class AttackChecks {
   }
 }
 
-/** Audio that attacks are looked for in: `next` gives its samples in turn, `null` where there are no more yet. */
+/** The audio to check for attacks. `next` returns the next samples, or `null` when no more have arrived yet. */
 export interface AttackSource {
   readonly rateHz: number;
   next(): Float32Array | null;
 }
 
-/** Hears a call for the attack checks, as far as it was heard when it was looked at: the answer does not hang on how the audio is cut. */
+/** Feeds a call's audio to the attack checks, exactly up to each look, so that the answer does not depend on chunk sizes. */
 export class AttackAudio {
   #source: AttackSource | null = null;
   #streams: Map<AttackKind, AttackStream> | null = null;
-  /** Taken from the source, and not heard yet. */
+  /** Samples read from the source but not processed yet. */
   #rest: Float32Array = new Float32Array(0);
   #heard = 0;
 
   constructor(
     private readonly engine: Engine,
     private readonly kinds: readonly AttackKind[],
-    /** Called when audio is first heard. */
+    /** Called when the first audio is needed. */
     private readonly open: () => AttackSource,
     private readonly options: OperationOptions,
   ) {}
@@ -140,7 +140,7 @@ export class AttackAudio {
     return this.engine.attackThreshold(kind, falseAlarmRate);
   }
 
-  /** All that there is, up to `seconds` from the beginning. */
+  /** Processes all available audio, up to `seconds` from the beginning. */
   async hear(seconds = Number.POSITIVE_INFINITY): Promise<void> {
     this.#source ??= this.open();
     const { rateHz } = this.#source;
@@ -229,6 +229,6 @@ function withoutScore(validity: AudioValidity): AttackResult {
 
 function attackReason(validity: AudioValidity): DecisionReason {
   if (validity === AudioValidity.MULTIPLE_SPEAKERS_DETECTED) return DecisionReason.LOW_RELIABILITY;
-  // Up to 7, and 999, the two enumerations number alike.
+  // The two enumerations use the same numbers for 0 to 7 and 999.
   return validity as number as DecisionReason;
 }

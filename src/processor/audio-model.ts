@@ -1,4 +1,4 @@
-/** What is stored of processed audio, as the domain and the engine look at it. */
+/** Converts stored audio models to the forms that the engine and the rules for enrollment use. */
 
 import type { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { Voice, VoiceAnalysis, VoiceWindow } from "../engine/port.js";
@@ -21,12 +21,12 @@ export const audioModel = (processed: ProcessedAudio): AudioModel => ({
   embedding: processed.voice.embedding,
 });
 
-/** How much more speech than the limit is heard before a recording that is still read ends. */
+/** Reading a recording may run past the speech limit by this much before it stops. */
 const overhearSeconds = 1;
 
 /**
- * The audio model of the first `maxNetSpeechSeconds` of speech, in whole windows: what a limit leaves of audio that was
- * processed without one.
+ * Cuts an audio model to the first `maxNetSpeechSeconds` of speech, in whole windows, for audio that was processed
+ * without a limit.
  */
 export function limitedTo(processed: ProcessedAudio, maxNetSpeechSeconds: number): ProcessedAudio {
   const { measures, voice } = processed;
@@ -72,7 +72,7 @@ export const analysisOf = (processed: ProcessedAudio): VoiceAnalysis => ({
   revision: processed.revision,
 });
 
-/** What is kept of audio that was heard. */
+/** Creates the audio model to store for processed audio. */
 export function newProcessedAudio(
   deps: Dependencies,
   media: Pick<MediaSegment, "id" | "scopeId" | "channels" | "rateHz">,

@@ -1,4 +1,4 @@
-/** What every operation goes through: the request is checked, time and cancellation are watched, the status is set. */
+/** Steps common to every operation: validate the request, watch for timeout and cancellation, set the status. */
 import { create, type DescMessage, type MessageInitShape, type MessageShape } from "@bufbuild/protobuf";
 import { type FieldViolation, StatusCode, StatusSchema } from "../contract/gen/vendor/rpc/status_pb.js";
 import { fieldViolations } from "../contract/mandatory.js";
@@ -45,7 +45,7 @@ export async function answer<T extends DescMessage>(
   return inSinglePrecision(schema, create(schema, { ...body, status } as MessageInitShape<T>));
 }
 
-/** Whatever goes wrong is thrown as a `StatusError` that carries the request's id. */
+/** Every failure is thrown as a `StatusError` that carries the request id. */
 export async function attempt<T>(
   options: OperationOptions,
   requestId: string,
@@ -64,10 +64,10 @@ export async function attempt<T>(
   }
 }
 
-/** A timer that is set for longer goes off at once. */
+/** `setTimeout` fires at once when given a longer delay. */
 const longestTimeoutMs = 2 ** 31 - 1;
 
-/** One signal for cancellation and time limit, whose reason says which of the two it was. */
+/** One signal for cancellation and timeout; its reason says which one it was. */
 function watchOver({ signal, timeoutMs }: OperationOptions): { signal: AbortSignal; end(): void } {
   const controller = new AbortController();
   const giveUp = () =>
@@ -78,7 +78,7 @@ function watchOver({ signal, timeoutMs }: OperationOptions): { signal: AbortSign
     timeoutMs === undefined
       ? undefined
       : setTimeout(
-          () => controller.abort(new DOMException("out of time", "TimeoutError")),
+          () => controller.abort(new DOMException("the call took too long", "TimeoutError")),
           Math.min(timeoutMs, longestTimeoutMs),
         );
   return {

@@ -1,4 +1,4 @@
-/** Two people in one channel: which of the voices may be the caller's, and what is said of the audio then. */
+/** Two people in one channel: decides which voices may be the caller's, and what to report about the audio. */
 import type { AudioChannelSelector } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { Engine, Template, VoiceAnalysis } from "../engine/port.js";
@@ -11,34 +11,34 @@ import { type Dependencies, engineOptions, type OperationOptions } from "./depen
 import { invalid } from "./failures.js";
 import type { JointAnalysis } from "./joint-hearing.js";
 
-/** How voices that share a channel are told apart. */
+/** How to separate voices that share a channel. */
 export interface Separation {
-  /** `null` where it is not known who the other person is. */
+  /** `null` when the other person is unknown. */
   readonly agent: Template | null;
 }
 
-/** The voices of a look, or of the end. */
+/** The voices found at a checkpoint or at the end. */
 export interface CallerVoices {
   readonly validity: AudioValidity;
-  /** Fit to be compared, each of them perhaps the caller's; empty unless the validity is AUDIO_OK. */
+  /** Voices fit for comparison that may be the caller's; empty unless the validity is AUDIO_OK. */
   readonly voices: readonly JointAnalysis[];
   readonly isAgentRecognized: boolean;
 }
 
-/** Beside a candidate, each voice that may be the caller's is a comparison of its own: known before anything is heard. */
+/** How many voices are compared with each candidate. Known before any audio arrives, as thresholds depend on it. */
 export const voicesCompared = (separation: Separation | null): number =>
   separation !== null && separation.agent === null ? 2 : 1;
 
 /**
- * With both in one channel the caller has spoken a checkpoint's worth later than the channel, nobody knows when: looks are at these multiples
- * of it, and compare where the caller has reached it.
+ * When two people share a channel, the caller alone reaches a checkpoint's amount of speech later than the channel does, at an unknown time.
+ * So there is a look at each of these multiples of the checkpoint; it compares if the caller has spoken enough.
  */
 const lookMultiples = [1, 1.5, 2, 3, 4];
 
 export const looksAround = (checkpoints: readonly number[]): number[] =>
   [...new Set(checkpoints.flatMap((at) => lookMultiples.map((multiple) => at * multiple)))].sort((a, b) => a - b);
 
-/** Ratios may be wrong by a factor of ten: below this, even the more alike of two voices is not the agent's. */
+/** Likelihood ratios may be wrong by a factor of ten. Below this, even the more similar of two voices is not the agent's. */
 const leastRatioOfTwo = -Math.LN10;
 
 export async function findSeparation(
@@ -55,11 +55,11 @@ export async function findSeparation(
   const profile = await findOneProfile(deps, scopeId, id, path);
   assertKind(profile, "person", path);
   if (!isPrint(profile) || profile.template.revision !== engine.model.revision)
-    throw invalid(path, "not_trained", "the agent's profile has no print of the present model; train it first");
+    throw invalid(path, "not_trained", "the agent's profile has no print made by the current model; train it first");
   return { agent: profile.template };
 }
 
-/** Whose voice enrolls must be certain: a print made of two people would let both in. */
+/** Enrollment must be certain of whose voice it is: a print made from two people would accept both. */
 export function refuseSeparation(selector: AudioChannelSelector | undefined, field: string): void {
   if (selector?.voiceSeparation)
     throw invalid(
@@ -81,7 +81,7 @@ export async function callerVoices(
   if (agent === null || voices.length === 0) return fitVoices(voices, false, set);
   const likeness = await Promise.all(voices.map((voice) => ratioTo(engine, agent, voice, options)));
   const best = likeness.indexOf(Math.max(...likeness));
-  // Of two voices one should be the agent's; a voice alone is more likely the caller's.
+  // If there are two voices, one should be the agent's; a single voice is more likely the caller's.
   const isAgentRecognized = likeness[best]! > (voices.length > 1 ? leastRatioOfTwo : 0);
   if (isAgentRecognized)
     return fitVoices(
@@ -89,7 +89,7 @@ export async function callerVoices(
       true,
       set,
     );
-  // Two voices, and neither is the agent's: who of them is the caller cannot be known.
+  // Two voices and neither is the agent's: there is no way to know which is the caller's.
   return voices.length > 1
     ? { validity: AudioValidity.MULTIPLE_SPEAKERS_DETECTED, voices: [], isAgentRecognized }
     : fitVoices(voices, false, set);
@@ -113,7 +113,7 @@ async function ratioTo(
   return score!.llr;
 }
 
-/** The audio as it is told: of one voice, or of none where there was no caller. */
+/** The analysis to report: that of one voice, or an empty one when no voice was the caller's. */
 export function toldVoice(analysis: VoiceAnalysis, judged: VoiceAnalysis | null): VoiceAnalysis {
   const voice = judged ?? { windows: [], embedding: null, voiceClass: null, measures: { netSpeechSeconds: 0 } };
   const { netSpeechSeconds } = voice.measures;

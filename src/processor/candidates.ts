@@ -1,4 +1,4 @@
-/** The prints that audio is to be compared with: given one by one, or as a group or watchlist. */
+/** The prints to compare audio with, given one by one or as a group or watchlist. */
 import type { ListOfUniqueId, UniqueIdAndTag } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { DecisionReason, EnrollStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { CallOptions, Score } from "../engine/port.js";
@@ -27,17 +27,17 @@ export interface ScoredPrint {
 
 export interface Candidates {
   readonly kind: OwnerKind;
-  /** Valid prints: trained, and by a model that is here. */
+  /** Number of prints that can be scored: trained, by a model that is installed here. */
   readonly count: number;
-  /** The models that made them, by their revisions: each must have heard what is scored. */
+  /** Revisions of the models that made the prints. Each of these models must process the audio. */
   readonly revisions: ReadonlySet<string>;
-  /** Best first. Of many candidates only the best are scored exactly. */
+  /** Best first. If there are many candidates, only the best are scored exactly. */
   score(heard: JointAnalysis, options: CallOptions): Promise<ScoredPrint[]>;
-  /** Why there is nothing to score, for when `count` is 0. */
+  /** Why nothing can be scored; call it when `count` is 0. */
   whyNone(set: ConfigurationSet): Promise<DecisionReason>;
 }
 
-/** Up to so many prints are each scored exactly; of more, the gallery's best `exactlyScored`. */
+/** Up to this many prints are all scored exactly; beyond it, only the gallery's best `exactlyScored`. */
 export const mostScoredDirectly = 256;
 const exactlyScored = 64;
 
@@ -67,17 +67,18 @@ export async function findOneProfile(deps: Dependencies, scopeId: Id, id: Id, fi
 const unknownProfile = (field: string) => notFound(field, "there is no such profile in this scope");
 
 export function assertKind(profile: FoundProfile, kind: OwnerKind, field: string): void {
-  if (profile.kind !== kind) throw invalid(field, "wrong_kind", `the profile is not one of a ${kind}`);
+  if (profile.kind !== kind)
+    throw invalid(field, "wrong_kind", `expected the profile of a ${kind}, got the profile of a ${profile.kind}`);
 }
 
-/** A trained profile as its print, any other whole. */
+/** The print of a trained profile, or the whole profile if it is not trained. */
 export type FoundProfile = Print | (Profile & { readonly kind: OwnerKind });
 
 export const isPrint = (found: FoundProfile): found is Print => "profileId" in found;
 
 /**
- * One entry for each id given, in order; repeated ids give repeated entries. Refuses what is not in the scope. Thousands of prints take a while to
- * read: nothing more is done for a caller that has gone meanwhile.
+ * Returns one entry for each given id, in order; repeated ids give repeated entries. Throws if an id is not in the scope. Reading thousands of
+ * prints takes a while, so it stops when the caller cancels.
  */
 export async function findProfiles(
   deps: Dependencies,
@@ -125,7 +126,7 @@ export function candidatesOf(
   };
 }
 
-/** The members of a group or watchlist, and `also` these profiles. */
+/** The members of a group or watchlist, plus the profiles in `also`. */
 export async function candidatesByGroup(
   deps: Dependencies,
   scopeId: Id,
@@ -174,13 +175,13 @@ function validMembers(
   return found;
 }
 
-/** Of a scope that has prints of one model, nobody need be asked. */
+/** When all prints of the scope are of one model, there is no need to look at each member. */
 function revisionsOf({ galleries, members }: LoadedGallery, ids: ReadonlySet<Id>): ReadonlySet<string> {
   if (galleries.size <= 1) return new Set(galleries.keys());
   return new Set([...ids].map((id) => members.get(id)!.revision));
 }
 
-/** The group of that id, its prints filtered by the tag; or, without an id, every group with that tag. */
+/** The group with the given id, its prints filtered by the tag; or, without an id, every group with that tag. */
 export async function findGroups(
   deps: Dependencies,
   scopeId: Id,
@@ -200,7 +201,7 @@ export async function findGroups(
   return { groups, tag: "" };
 }
 
-/** Every profile of a group, trained or not. Members that were erased meanwhile are not there. */
+/** Every profile of a group, trained or not. Members that have been erased are left out. */
 export async function membersOf(
   deps: Dependencies,
   scopeId: Id,
@@ -259,8 +260,8 @@ function searched(
 }
 
 /**
- * Scores the prints as they are in the store now: audio may have been heard for minutes since they were found, and who
- * was erased meanwhile is not scored.
+ * Scores the prints as they are in the store now. A call may have lasted minutes since they were looked up, and a print
+ * that was erased since then must not be scored.
  */
 async function scoreExactly(
   deps: Dependencies,
@@ -278,7 +279,7 @@ async function scoreExactly(
   }
   const scored: ScoredPrint[] = [];
   for (const [revision, prints] of byRevision) {
-    // A model that did not hear the call made none of these prints when they were found.
+    // A print that moved to another model during the call has no analysis by that model.
     const analysis = analysisBy(heard, revision);
     if (!analysis?.embedding) continue;
     const engine = await deps.models.open(revision);
@@ -291,13 +292,13 @@ async function scoreExactly(
   }
   if (scored.some(({ score }) => !score || Number.isNaN(score.llr) || Number.isNaN(score.reliability)))
     throw new Error("the engine gave no score for a print");
-  // Equal scores by id: the answer does not depend on the order in which prints were read.
+  // Equal scores are ordered by id, so that the answer does not depend on the order in which prints were read.
   return scored.sort(
     (one, other) => other.score.llr - one.score.llr || (one.print.profileId < other.print.profileId ? -1 : 1),
   );
 }
 
-/** Not enough segments, when that is what each of them lacks; else there are no scores, for whatever mixture of reasons. */
+/** NOT_ENOUGH_SEGMENTS if that is why every profile cannot be scored; otherwise NO_SCORES. */
 async function reasonForNone(
   deps: Dependencies,
   scopeId: Id,

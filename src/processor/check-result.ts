@@ -1,4 +1,4 @@
-/** The fields that Verify, Identify and DetectKnownFraudsters answer alike. */
+/** The response fields that Verify, Identify and DetectKnownFraudsters share. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { VoiceprintResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { OwnerKind } from "../store/port.js";
@@ -20,7 +20,7 @@ export function checkResult({ engine }: OpenContext, heard: HeardAudio, result: 
     voiceClassScore: ifKnown(heard.analysis?.voiceClass),
     riskEngineResult: riskResult(partRisk(kind, result)),
     gkCalibrationModelRevisionId: uniqueId(revision),
-    // Of a print that an older model made, the calibration is that model's own.
+    // A print made by an older model is scored with that model's own calibration.
     calibrationModelDetails: revision === engine.model.revision ? calibrationModel(engine.model) : undefined,
     audioDetails: audioDetails(audio),
   };

@@ -18,7 +18,7 @@ import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { invalid } from "./failures.js";
 import { calibrationModel, uniqueId } from "./messages.js";
 
-/** Which prints can be scored here. A profile without a template is listed too: it detects nobody. */
+/** Reports which prints can be scored here. A profile without a template is listed as well, because it detects nobody. */
 export async function checkWatchlistConsistency(
   deps: Dependencies,
   request: CheckWatchlistConsistencyRequest,

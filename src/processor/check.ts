@@ -1,6 +1,6 @@
 /**
- * What Verify, Identify, DetectKnownFraudsters and AnalyzeAudio share: audio is heard, as far as it takes, and held
- * against prints.
+ * What Verify, Identify, DetectKnownFraudsters and AnalyzeAudio share: they process as much audio as they need and
+ * compare it with prints.
  */
 import type { AudioChannelSelector } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
@@ -69,26 +69,26 @@ export const fraudPart = (candidates: Candidates, set: ConfigurationSet): Part =
   checkpoints: set.checkpointsForFraudDetection,
 });
 
-/** What a call comes to. */
+/** The results of a call. */
 export interface Conclusion {
   readonly results: readonly PartResult[];
   readonly attacks: AttackResults;
   readonly validity: AudioValidity;
-  /** What is said of the audio: of the caller alone where voices were separated; `null` where nothing was heard. */
+  /** The analysis to report: of the caller alone if voices were separated, `null` if no audio could be processed. */
   readonly told: JointAnalysis | null;
   readonly separated: SeparatedAudio | null;
 }
 
-/** The comparisons of one call while audio is heard: looks at checkpoints, then the end. */
+/** The comparisons of one call: a look at each checkpoint while audio is processed, then the conclusion. */
 export class Comparison {
-  /** Of all parts and of the attack checks, ascending. */
+  /** The checkpoints of all parts and of the attack checks, ascending. */
   readonly #allCheckpoints: readonly number[];
   readonly #checkpoints: readonly (readonly number[])[];
   readonly #settled = new Map<Part, PartResult>();
   readonly #passed = new Map<Part, number>();
   readonly #looked = new Map<Part, PartResult>();
 
-  /** `seconds` of audio there will be, `null` when it is not known; checkpoints that it cannot reach cost no look. */
+  /** `seconds` is the length of the audio, `null` if unknown. Checkpoints that it cannot reach are left out. */
   constructor(
     private readonly deps: Dependencies,
     private readonly context: Pick<OpenContext, "engine" | "set">,
@@ -109,24 +109,24 @@ export class Comparison {
     );
   }
 
-  /** All checkpoints, those of the attack checks too. */
+  /** All checkpoints, including those of the attack checks. */
   get checkpoints(): NonNullable<JointStreamOptions["checkpoints"]> {
     const seconds = this.separation ? looksAround(this.#allCheckpoints) : this.#allCheckpoints;
     return { seconds, look: (analysis) => this.look(analysis) };
   }
 
-  /** The models that the candidates need, by their revisions. */
+  /** Revisions of the models that the candidates need. */
   get revisions(): ReadonlySet<string> {
-    // Voices that one model has separated are not those of another: prints of other models are not compared then.
+    // Separated voices exist for one model only, so prints of other models are not compared with them.
     return this.separation ? new Set() : revisionsOf(this.parts);
   }
 
-  /** What the last look at each part said; absent for one that was not looked at. */
+  /** The result of the last look at each part; parts without a look yet are absent. */
   get lastLook(): ReadonlyMap<Part, PartResult> {
     return this.#looked;
   }
 
-  /** True when nothing more needs to be heard. */
+  /** Resolves to true when no more audio is needed. */
   async look(analysis: JointAnalysis): Promise<boolean> {
     const { voices } = await this.#callerVoices(analysis);
     if (voices.length === 0) return false;
@@ -139,13 +139,13 @@ export class Comparison {
       this.#looked.set(part, result);
       if (endsEarly(result.outcome.decision)) this.#settled.set(part, result);
     }
-    // A known fraudster is FRAUD whatever the other parts would still hear.
+    // A known fraudster makes the decision FRAUD, whatever the other parts would find.
     if ([...this.#settled.values()].some(({ outcome }) => outcome.decision === Decision.FRAUD)) return true;
     const settled = this.parts.every((part) => this.#settled.has(part) || part.candidates.count === 0);
     return settled && (await this.attacks.heardEnough(analysis, looksAt(this.#allCheckpoints)));
   }
 
-  /** One result for each part, in their order, those of the attack checks, and the voice that they are of. */
+  /** One result for each part, in order; the results of the attack checks; and the voice that was judged. */
   async conclude(analysis: JointAnalysis): Promise<Conclusion> {
     const { voices, validity, isAgentRecognized } = await this.#callerVoices(analysis);
     const { results, attacks } = await this.#conclude(analysis, voices, validity);
@@ -155,7 +155,7 @@ export class Comparison {
     return { results, attacks, validity, told, separated: { otherSeconds, isAgentRecognized } };
   }
 
-  /** Of audio that could not be heard. */
+  /** For audio that could not be processed. */
   async concludeUnheard(validity: AudioValidity): Promise<Conclusion> {
     return { ...(await this.#conclude(null, [], validity)), validity, told: null, separated: null };
   }
@@ -178,17 +178,17 @@ export class Comparison {
     return callerVoices(this.context, this.separation, analysis, this.options);
   }
 
-  /** One candidate of a person is a verification: the caller most likely is that person, no impostor. */
+  /** Skips a single person as the candidate: that is a verification, and the caller is most likely not an impostor. */
   #count({ kind, count, revisions }: Candidates, { outcome, scored }: PartResult): void {
     if (scored.length === 0 || (kind === "person" && count === 1) || this.separation) return;
-    // Rates are counted for one model: prints of another tell nothing of it.
+    // Rates are counted for one model; prints of another model say nothing about it.
     const { fieldRates } = this.deps;
     if ([...revisions].some((revision) => revision !== fieldRates.revision)) return;
     const matched = endsEarly(outcome.decision) ? scored[0]! : null;
     fieldRates.count(kind === "person" ? "group" : "watchlist", scored, count, matched);
   }
 
-  /** The voice with the strongest evidence, where several may be the caller's. */
+  /** If several voices may be the caller's, takes the one with the strongest evidence. */
   async #score(part: Part, voices: readonly JointAnalysis[]): Promise<PartResult> {
     const results: PartResult[] = [];
     for (const voice of voices) results.push(await this.#scoreVoice(part, voice));
@@ -210,7 +210,7 @@ export class Comparison {
     const compared = candidates.count * voicesCompared(this.separation);
     const comparisons = { targetRate, candidates: compared, looks };
     const scores = scored.map((one) => one.score);
-    /** What the score has to reach on this list, at a rate for one comparison. */
+    /** The threshold for this list, given the rate for one comparison. */
     const thresholdOf = (one: Score, rate: number) => {
       const impostors = impostorsOnList(one, scores, candidates.count);
       return context.engine.threshold(rate, { ...one, impostors });
@@ -236,8 +236,8 @@ const unscored = (decision: Decision, reason: DecisionReason): PartResult => ({
 });
 
 /**
- * Hears stored audio. What was processed by the one model that is needed is taken as it is; everything else is processed
- * now, and gets a new id.
+ * Compares stored audio. An audio model is used as it is if the only model needed made it; all other audio is processed
+ * now and gets a new id.
  */
 export async function hearAndCompare(
   deps: Dependencies,
@@ -293,8 +293,8 @@ export async function hearAndCompare(
   const { validity, told, separated } = concluded;
   const processed = newProcessedAudio(deps, media, session.id, channel, set, "check", validity, told);
   const audio = describedAudio(processed);
-  // Nothing is kept when the engine failed, so that the audio is heard again; and nothing of separated voices: which is the caller's was
-  // decided for this comparison, and a later one must decide it anew.
+  // After an engine failure nothing is stored, so that the audio can be processed again. Separated voices are not stored either: which one is
+  // the caller's was decided for this comparison, and a later one must decide it again.
   return validity === AudioValidity.INTERNAL_ERROR || separated
     ? {
         heard: { audio: { ...audio, processedAudioId: null, separated }, validity, analysis: told, unstored: null },
@@ -303,7 +303,7 @@ export async function hearAndCompare(
     : { heard: { audio, validity, analysis: told, unstored: processed }, ...concluded };
 }
 
-/** Keeps what was heard, and what a session's decision is later fused from. */
+/** Stores the audio model, and the results that the session's decision is later fused from. */
 export async function recordCheck(
   deps: Dependencies,
   context: OpenContext,
@@ -347,7 +347,7 @@ export async function recordCheck(
     matchedProfileIds: [parts.authentication, parts.fraud].flatMap((part) => matchedBy(part) ?? []),
   };
   await deps.store.sessions.addCheck(check, unstored ?? undefined);
-  // What was found stands, whether or not the print could learn from it.
+  // The result stands even if the print could not learn from the call.
   await learnFromCall(deps, context, heard, outcome.decision, parts).catch(() => {});
 }
 

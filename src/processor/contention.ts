@@ -2,10 +2,10 @@ import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import { StatusError } from "../contract/status-error.js";
 import { duration } from "./messages.js";
 
-/** Callers that enroll or train the same profile at the same moment meet a few times; more is a fault. */
+/** Callers that enroll or train the same profile at the same moment collide a few times; this many means a defect. */
 const TRIES = 100;
 
-/** Retries while another writer was first (`undefined`), a limited number of times and only until the caller cancels. */
+/** Retries while another writer was faster (`undefined`), a limited number of times and only until the caller cancels. */
 export async function untilUncontended<T>(
   signal: AbortSignal | undefined,
   attempt: () => Promise<T | undefined>,

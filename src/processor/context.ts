@@ -1,4 +1,4 @@
-/** The context of a request, looked up: what it names must exist in the scope, fit together, and still run. */
+/** Looks up a request's context: the ids must exist in the scope, belong together, and not be stopped. */
 import type { Context } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { Engine } from "../engine/port.js";
 import type { Engagement, Session } from "../store/port.js";
@@ -10,13 +10,13 @@ export interface OpenContext {
   readonly scopeId: string;
   readonly session: Session;
   readonly set: ConfigurationSet;
-  /** Of the model that the scope's new prints use. */
+  /** The engine of the model that the scope's new prints use. */
   readonly engine: Engine;
 }
 
 export const scopeOf = (context: Context | undefined): string => context!.gkScopeId!.value;
 
-/** For everything that happens inside a running session. */
+/** For operations that need a running session. */
 export async function openContext(deps: Dependencies, context: Context | undefined): Promise<OpenContext> {
   const set = configurationSetOf(deps, context);
   const session = await sessionOf(deps, context);
@@ -43,7 +43,7 @@ export function assertRunning(session: Session): void {
   if (session.stoppedAt !== null) throw invalid("context.gk_session_id", "stopped", "the session has stopped");
 }
 
-/** For what took a while: audio that is kept after its session stopped would outlast it. */
+/** For slow operations: audio stored after its session stopped would never be deleted with it. */
 export async function assertStillRunning(deps: Dependencies, { scopeId, id }: Session): Promise<void> {
   const session = await deps.store.sessions.get(scopeId, id);
   if (session) assertRunning(session);
@@ -55,7 +55,7 @@ export async function engagementOf(deps: Dependencies, context: Context | undefi
   return engagement;
 }
 
-/** Engagement and session are optional here, but what is named must exist. */
+/** Engagement and session are optional here, but if given they must exist. */
 export async function checkOptionalContext(deps: Dependencies, context: Context | undefined): Promise<string> {
   if (context!.configsetId !== "") configurationSetOf(deps, context);
   if (context!.gkSessionId?.value && context!.gkEngagementId?.value) await sessionOf(deps, context);

@@ -1,4 +1,4 @@
-/** What the operations are made of: ports and policies, handed in by whoever composes them. */
+/** The ports and policies that operations work with, passed in by the code that composes them. */
 import type { RawFormat, Recording, ToWav } from "../audio/port.js";
 import type { OperationOptions } from "../contract/operations.js";
 import type { CallOptions } from "../engine/port.js";
@@ -12,7 +12,7 @@ import type { PrintCache } from "./print-cache.js";
 
 export type { OperationOptions } from "../contract/operations.js";
 
-/** Time, handed in, so that tests can move it. */
+/** The clock is passed in so that tests can control it. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
@@ -27,7 +27,7 @@ export interface Ids {
 export interface Retention {
   /** Audio is kept this long after its session stops; by default it goes with the session. */
   readonly audioSeconds: number;
-  /** Audio models that no profile was enrolled from, after their session stops. */
+  /** How long audio models that no profile was enrolled from are kept after their session stops. */
   readonly audioModelSeconds: number;
   /** A session that nobody stopped counts as stopped this long after its start. */
   readonly abandonedSessionSeconds: number;
@@ -39,7 +39,7 @@ export const defaultRetention: Retention = {
   abandonedSessionSeconds: 86_400,
 };
 
-/** What one call may ask for. */
+/** Limits on one call. */
 export interface Limits {
   /** Bytes of one media segment. */
   readonly mediaBytes: number;
@@ -50,8 +50,8 @@ export interface Limits {
 export const defaultLimits: Limits = { mediaBytes: 256 * 1024 * 1024, customData: 65_536 };
 
 /**
- * The defaults, with what was given in their place. What is no amount is refused: an expiry that reckoned with it would
- * take the audio of sessions that still run.
+ * The defaults, overridden by the given values. Throws unless each is a number of at least 0: with any other value,
+ * expiry could delete the audio of sessions that are still running.
  */
 export function withDefaults<T extends object>(name: string, defaults: T, given: Partial<T> = {}): T {
   const all = { ...defaults };
@@ -78,7 +78,7 @@ export interface Dependencies {
   readonly ids: Ids;
   readonly retention: Retention;
   readonly limits: Limits;
-  /** Whether voiceprints may leave through ExportVoiceprintProfile. */
+  /** Whether ExportVoiceprintProfile is allowed. */
   readonly allowExport: boolean;
 }
 

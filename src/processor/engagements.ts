@@ -48,11 +48,11 @@ export async function stopEngagement(
 ): Promise<MessageInitShape<typeof StopEngagementResponseSchema>> {
   const { id, scopeId } = await engagementOf(deps, request.context);
   const at = deps.clock.now();
-  // Before the engagement: where this fails midway, it can be asked for again.
+  // Sessions are stopped before the engagement, so that the call can be repeated if it fails midway.
   await stopSessions(deps, scopeId, id, at);
   if (!(await deps.store.engagements.stop(scopeId, id, at)))
     throw invalid("context.gk_engagement_id", "stopped", "the engagement has stopped");
-  // And those that began meanwhile.
+  // Also stop sessions that were started in the meantime.
   await stopSessions(deps, scopeId, id, at);
   return { gkEngagementId: uniqueId(id) };
 }

@@ -53,7 +53,7 @@ export async function enroll(
         return answer(EnrollReason.WRONG_PRINT_TYPE, segments);
       case "moved":
       case "missing":
-        // Somebody wrote first, or erased the profile: read again.
+        // Another writer changed or erased the profile first: read it again.
         return undefined;
     }
   });

@@ -1,4 +1,4 @@
-/** Everything that is kept of one profile, for its owner or for another box or device: plain values that JSON can carry. */
+/** Everything stored about one profile, for its owner or for another box or device, as plain JSON values. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type {
   ExportVoiceprintProfileRequest,
@@ -13,10 +13,10 @@ import { checkOptionalContext } from "./context.js";
 import type { Dependencies } from "./dependencies.js";
 import { notFound } from "./failures.js";
 
-/** Of what is exported now. What is imported must have the same. */
+/** The format of exports. An import must have the same format and version. */
 export const exportFormat = { format: "vivavoce-voiceprint", version: 1 } as const;
 
-/** All that is kept of one print. */
+/** Everything stored about one print. */
 export interface ExportedProfile {
   readonly format: typeof exportFormat.format;
   readonly version: typeof exportFormat.version;
@@ -48,12 +48,12 @@ export interface ExportedTemplate extends Exported<Omit<Template, "grown">> {
   };
 }
 
-/** An embedding as JSON can carry it, and what it came with. */
+/** T with its embedding in a form that JSON can hold. */
 export type Exported<T extends { readonly embedding: Float32Array }> = Omit<T, "embedding"> & {
   readonly embedding: number[];
 };
 
-/** Nine digits tell every 32-bit float from every other. */
+/** Nine significant digits identify every 32-bit float uniquely. */
 const decimals = (embedding: Float32Array): number[] => Array.from(embedding, (value) => Number(value.toPrecision(9)));
 
 const exported = <T extends { readonly embedding: Float32Array }>(one: T): Exported<T> => ({

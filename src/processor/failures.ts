@@ -1,11 +1,11 @@
-/** The ways in which an operation is refused, and what other failures are called in the contract. */
+/** The errors that an operation throws, and how other failures map to the contract's status codes. */
 
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import { fieldViolation } from "../contract/mandatory.js";
 import { StatusError } from "../contract/status-error.js";
 import { duration } from "./messages.js";
 
-/** The request cannot be right: `field` says where, `violation` is a word a program can compare. */
+/** An invalid request: `field` says where, `violation` is a word that a program can compare. */
 export const invalid = (field: string, violation: string, message: string): StatusError =>
   new StatusError({
     statusCode: StatusCode.INVALID_REQUEST,
@@ -21,8 +21,8 @@ export const notFound = (field: string, message: string): StatusError =>
   });
 
 /**
- * A failure that is the call's, not the audio's: given up by the caller, out of time, or not begun because the engine
- * is busy. `null` for everything else.
+ * The error for a failure of the call and not of the audio: cancelled by the caller, timed out, or refused because the
+ * engine or database is busy. `null` for everything else.
  */
 export function callFailure(error: unknown): StatusError | null {
   if (error instanceof StatusError) return error;
@@ -34,7 +34,10 @@ export function callFailure(error: unknown): StatusError | null {
       { cause: error },
     );
   if (error.name === "TimeoutError" || code === "TIMEOUT")
-    return new StatusError({ statusCode: StatusCode.DEADLINE_EXCEEDED, message: "out of time" }, { cause: error });
+    return new StatusError(
+      { statusCode: StatusCode.DEADLINE_EXCEEDED, message: "the call took too long" },
+      { cause: error },
+    );
   if (isDatabaseAway(error, code))
     return new StatusError(
       { statusCode: StatusCode.BUSY, message: "the database does not answer; try again", retryAfter: duration(5) },
@@ -53,7 +56,7 @@ export function callFailure(error: unknown): StatusError | null {
   return null;
 }
 
-/** Codes of a connection that failed, and of a PostgreSQL that stops, starts or takes no more connections. */
+/** Codes of a failed connection, and of a PostgreSQL server that is stopping, starting or out of connections. */
 const DATABASE_AWAY = /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|57P0[123]|08\w{3}|53300)$/;
 
 const isDatabaseAway = (error: Error, code: unknown): boolean =>
@@ -65,7 +68,7 @@ const isDatabaseAway = (error: Error, code: unknown): boolean =>
 const retrySeconds = (error: Error): number =>
   "retryAfterMs" in error && typeof error.retryAfterMs === "number" ? error.retryAfterMs / 1000 : 1;
 
-/** What an operation throws, whatever went wrong inside. Inner messages stay inside: they may name more than the caller may know. */
+/** Turns any failure into a StatusError. Internal messages are not passed on: they may reveal what the caller must not know. */
 export function asStatusError(error: unknown): StatusError {
   return (
     callFailure(error) ??
@@ -82,13 +85,13 @@ export function asStatusError(error: unknown): StatusError {
 function internalReason(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "closed" || code === "CLOSED") return "the store or the engine is closed";
-  // Names the profile that was asked for, and what a person must do about it.
+  // This message is safe to pass on: it names the requested profile and says what to do.
   if (code === "key-lost") return (error as Error).message;
   if (code === "ENOSPC" || code === "53100") return "the server's disk is full";
   return "the operation failed for an internal reason";
 }
 
-/** Runs work of the engine. Its own failure is a business outcome (`null`); the call's failure goes on. */
+/** Runs engine work. A failure of the engine is a business outcome (`null`); a failure of the call is thrown. */
 export async function unlessEngineFails<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T | null> {
   try {
     return await work();

@@ -1,4 +1,4 @@
-/** Counts of comparisons with watchlists and groups, kept in the store for all replicas together. */
+/** Counts comparisons with watchlists and groups. The counts are in the store, shared by all replicas. */
 import type { Engine, Score } from "../engine/port.js";
 import type { Store } from "../store/port.js";
 import {
@@ -15,7 +15,7 @@ import {
 } from "../voiceprint/field-rates.js";
 
 const collection = "field-rates";
-/** How long counts may wait in memory before they go to the store with a later call. */
+/** How long counts may stay in memory before a later call writes them to the store. */
 const keepMs = 10_000;
 
 type Counts = Readonly<Record<CountedList, ListCounts>>;
@@ -36,9 +36,9 @@ export class FieldRates {
   }
 
   /**
-   * One call: `scored` are the best of `searched` prints, `matched` is the person who was found. Of a list that is too
-   * long to be scored whole, the unscored count as below the threshold, for rates at which the scored can be expected to
-   * hold all that exceed it.
+   * Counts one call: `scored` are the best of `searched` prints, `matched` is the person who was found. If the list is too
+   * long to score all of it, the rest count as below the threshold; rates at which some of the rest may well exceed it
+   * are not counted.
    */
   count<P extends { readonly score: Score }>(
     list: CountedList,
@@ -59,14 +59,14 @@ export class FieldRates {
     if (this.clock.now() - this.#lastKept >= keepMs) void this.keep().catch(() => {});
   }
 
-  /** What all replicas have counted since the model and its calibration are these. */
+  /** What all replicas have counted for the current model and calibration. */
   async read(): Promise<FieldRate[]> {
     await this.keep();
     const counts = countsOf(await this.store.documents.get(collection, this.#id));
     return countedLists.flatMap((list) => fieldRates(list, counts[list]));
   }
 
-  /** Adds what was counted here to the store. What could not be added is added the next time. */
+  /** Adds the counts in memory to the store. After a failure they are added the next time. */
   keep(): Promise<void> {
     const kept = this.#keeping.then(async () => {
       const counted = this.#pending;
@@ -84,7 +84,7 @@ export class FieldRates {
     return kept;
   }
 
-  /** Of the model that is counted for. */
+  /** The revision of the model whose rates are counted. */
   get revision(): string {
     return this.engine.model.revision;
   }
@@ -99,7 +99,7 @@ const add = (one: Counts, other: Counts): Counts => ({
   group: promisedRates.map((_, i) => addCounts(one.group[i]!, other.group[i]!)),
 });
 
-/** What another version wrote and we cannot read counts as nothing. */
+/** A document that this version cannot read counts as empty. */
 function countsOf(document: unknown): Counts {
   const stored = (document ?? {}) as Partial<Record<CountedList, Partial<RateCount>[]>>;
   const of = (list: CountedList) =>

@@ -1,7 +1,6 @@
 /**
- * The prints of a scope and kind, loaded for search and kept current: before every answer the store's version is
- * compared, and only what changed is read again. Each model's prints are in a gallery of their own; those of a model that
- * is not here are in none.
+ * The prints of a scope and kind, loaded for search and kept up to date: every search first compares the store's version
+ * and reads only the changes. Each model has its own gallery; prints of a model that is not installed here are in none.
  */
 import type { Gallery } from "../engine/port.js";
 import type { Id, OwnerKind, Print, Store } from "../store/port.js";
@@ -10,20 +9,20 @@ import type { Models } from "./models.js";
 export interface GalleryMember {
   readonly ownerId: Id;
   readonly tag: string;
-  /** Of the model that made the print. */
+  /** Revision of the model that made the print. */
   readonly revision: string;
 }
 
 export interface LoadedGallery {
-  /** By the revision of the model; none is empty. */
+  /** Galleries by model revision; empty ones are left out. */
   readonly galleries: ReadonlyMap<string, Gallery>;
   /** Every print that can be scored. */
   readonly members: ReadonlyMap<Id, GalleryMember>;
-  /** All prints by the revision of their model, those that cannot be scored too. */
+  /** Number of prints by model revision, including prints that cannot be scored. */
   counts(): Map<string, { prints: number; calibrationModelId: string }>;
   /**
-   * What was found for `key` before, while neither the gallery nor what it was `of` has changed: a large group is sorted
-   * out once, not with every call.
+   * Caches the result of `find` under `key` until the gallery or the lists in `of` change, so that a large group is not
+   * filtered again for every call.
    */
   remembered(key: string, of: readonly (readonly Id[])[], find: () => ReadonlySet<Id>): ReadonlySet<Id>;
 }
@@ -37,15 +36,15 @@ interface Memory {
 const same = (one: readonly Id[], other: readonly Id[]): boolean =>
   one === other || (one.length === other.length && one.every((id, i) => id === other[i]));
 
-/** Groups remembered for each gallery. */
+/** Number of groups cached for each gallery. */
 const mostRemembered = 16;
 
 class Slot implements LoadedGallery {
   readonly galleries = new Map<string, Gallery>();
   readonly members = new Map<Id, GalleryMember>();
-  /** Prints of models that are not here, and the revision of theirs. */
+  /** Prints whose models are not installed here, with the revisions of these models. */
   readonly #unscored = new Map<Id, string>();
-  /** One string for each revision, and the model's name: a million prints must not each keep their own. */
+  /** Shared strings for each model's revision and name, so that a million prints do not each hold a copy. */
   readonly #models = new Map<string, { readonly revision: string; readonly calibrationModelId: string }>();
   readonly #memories = new Map<string, Memory>();
   version = -1;
@@ -78,7 +77,7 @@ class Slot implements LoadedGallery {
     return found;
   }
 
-  /** Into the gallery of its model; `null` where that is not here. */
+  /** Adds the print to the gallery of its model, which is `null` if the model is not installed here. */
   put({ profileId, ownerId, tag, template }: Print, gallery: Gallery | null): void {
     const { revision } = this.#modelOf(template);
     if (this.members.get(profileId)?.revision !== revision) this.remove(profileId);
@@ -101,7 +100,7 @@ class Slot implements LoadedGallery {
       this.galleries.delete(revision!);
     }
     this.members.delete(id);
-    // What was found before may name it.
+    // Cached results may contain the removed print.
     this.#memories.clear();
   }
 
@@ -128,18 +127,18 @@ export class Galleries {
   constructor(
     private readonly models: Models,
     private readonly store: Store,
-    /** Galleries kept loaded; the one used longest ago goes first. */
+    /** Number of galleries kept in memory; the least recently used is evicted first. */
     private readonly capacity = 64,
   ) {}
 
-  /** Does `work` on the gallery as it is in the store now. `work` does not wait, so nothing changes under it. */
+  /** Runs `work` on the gallery as the store has it now. `work` is synchronous, so the gallery cannot change during it. */
   async search<T>(scopeId: Id, kind: OwnerKind, work: (loaded: LoadedGallery) => T): Promise<T> {
     const key = `${kind}:${scopeId}`;
     const slot = this.#slots.get(key) ?? this.#open(key);
     this.#slots.delete(key);
     this.#slots.set(key, slot);
     const found = slot.ready.then(() => this.#refresh(slot, scopeId, kind)).then(() => work(slot));
-    // The next caller tries again after a failure, instead of inheriting it.
+    // After a failure the next caller tries again; it does not get the same error.
     slot.ready = found.then(
       () => {},
       () => {},
@@ -147,7 +146,7 @@ export class Galleries {
     return found;
   }
 
-  /** For an erased print: it is gone from memory when the erasure is answered, not at the next search. */
+  /** Removes an erased print from memory at once, before the erasure is confirmed, and not only at the next search. */
   drop(scopeId: Id, id: Id): void {
     for (const kind of ["person", "fraudster"] as const) {
       const slot = this.#slots.get(`${kind}:${scopeId}`);
@@ -174,9 +173,9 @@ export class Galleries {
   async #refresh(slot: Slot, scopeId: Id, kind: OwnerKind): Promise<void> {
     const { profiles } = this.store;
     if (slot.version < 0) {
-      // The version is read first: what changes while the prints are read is read once more at the next refresh.
+      // The version is read first, so that a print changed during loading is read again at the next refresh.
       const version = await profiles.printsVersion(scopeId);
-      // A load that broke off may have left some that were erased since.
+      // An interrupted load may have left prints that have been erased since.
       slot.clear();
       for await (const print of profiles.prints(scopeId, kind)) await this.#put(slot, print);
       slot.version = version;

@@ -11,7 +11,7 @@ import { sessionOf } from "./context.js";
 import type { Dependencies } from "./dependencies.js";
 import { idIfAny, riskResult } from "./messages.js";
 
-/** Fuses the checks that ran in a session. A stopped session can still be asked. */
+/** Fuses the checks that ran in a session. It also works for a stopped session. */
 export async function getSessionDecision(
   deps: Dependencies,
   request: GetSessionDecisionRequest,
@@ -52,7 +52,7 @@ export async function getSessionDecision(
   };
 }
 
-/** `null` when the caller claimed to be nobody. Whoever is not known has no prints: nothing can match them. */
+/** `null` if the session has no claimed person. A person who is not enrolled has no prints, so nothing can match. */
 async function claimedPrints(
   deps: Dependencies,
   { scopeId, claimedPersonId }: Session,

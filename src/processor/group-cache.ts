@@ -1,6 +1,6 @@
 /**
- * Large groups, as they were read last. Reading a watchlist of a hundred thousand members takes longer than searching it; before every
- * use the store's version of the group is compared. Members that were erased are in no gallery, so they may stay here.
+ * Caches large groups, because reading a watchlist of a hundred thousand members takes longer than searching it. Every use first compares
+ * the store's version of the group. Erased members are in no gallery, so they may stay in this cache.
  */
 import type { Group, GroupKind, Id, Store } from "../store/port.js";
 
@@ -20,7 +20,7 @@ export class GroupCache {
   async get(scopeId: Id, kind: GroupKind, id: Id): Promise<Group | null> {
     const { groups } = this.store;
     const key = JSON.stringify([scopeId, kind, id]);
-    // Before the members: those read may be newer than the version noted, and are then read again, but never older.
+    // Read the version before the members, so that the members are never older than the version. If they are newer, they are read again.
     const version = await groups.version(scopeId, kind, id);
     const known = this.#known.get(key);
     this.#known.delete(key);

@@ -80,7 +80,7 @@ export async function addGroupMembers(
   return {};
 }
 
-/** Ids of non-members change nothing: they are not members afterwards either. */
+/** Ids that are not members are ignored. */
 export async function removeGroupMembers(
   deps: Dependencies,
   kind: GroupKind,
@@ -108,7 +108,7 @@ function assertSomeMembers(given: GivenMembers): void {
     throw invalid("gk_voiceprint_profile_ids", "empty", "at least one profile or owner is required");
 }
 
-/** A group holds persons, a watchlist fraudsters; both hold only what exists. */
+/** A group holds persons, a watchlist holds fraudsters. Every member must exist. */
 async function existingMembers(
   deps: Dependencies,
   scopeId: Id,

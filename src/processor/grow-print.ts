@@ -1,4 +1,4 @@
-/** A print takes in the voice of a session that clearly matched, where the configuration set asks for it (`adaptation`). */
+/** Adds the voice of a session that clearly matched to the print, if the configuration set says so (`adaptation`). */
 import type { Template, Voice } from "../engine/port.js";
 import { type GrownPrint, grownVoice, withSession } from "../voiceprint/growing-print.js";
 import type { OpenContext } from "./context.js";
@@ -18,11 +18,11 @@ export async function growPrint(
   const { scopeId, id, generation, status, printVersion } = profile;
   const grown = { enrolled, sessions };
   const template = { ...profile.template, ...grownVoice(grown, most), grown };
-  // Whoever wrote first wins: a session is not worth a second try.
+  // If another writer was faster, this session is not added; one session is not worth a retry.
   await deps.store.profiles.train(scopeId, id, generation, { template, status, printVersion: printVersion + 1 });
 }
 
-/** Without what it has grown by. */
+/** The template without what adaptation has added. */
 export const enrolledTemplate = (template: Template): Template => ({ ...template, ...grownOf(template).enrolled });
 
 function grownOf(template: Template): GrownPrint {

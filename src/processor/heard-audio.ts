@@ -1,4 +1,4 @@
-/** What a check has heard, and what came of each of its parts. */
+/** The audio of a check, and the results of its parts. */
 import type { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { AttackScore } from "../engine/port.js";
 import type { ProcessedAudio } from "../store/port.js";
@@ -14,37 +14,37 @@ export interface PartResult {
   readonly evidence: JudgedEvidence | null;
   /** Best first. */
   readonly scored: readonly JudgedPrint[];
-  /** That was scored. */
+  /** The voice that was scored. */
   readonly voice?: JointAnalysis;
 }
 
-/** A score beside what it has to reach in its call. */
+/** A score with the threshold that applies in its call. */
 export interface JudgedPrint extends ScoredPrint {
-  /** The ratio from which on it is a match. */
+  /** The lowest ratio that counts as a match. */
   readonly threshold: number;
-  /** The target of the call that the threshold keeps. */
+  /** The target rate of the call that the threshold was derived from. */
   readonly falseAcceptRate: number;
 }
 
-/** Audio, as a check has heard it. */
+/** Audio as a check processed it. */
 export interface HeardAudio {
   readonly audio: DescribedAudio;
   readonly validity: AudioValidity;
   /** `null` when the audio could not be decoded, or the engine failed. */
   readonly analysis: JointAnalysis | null;
-  /** What was heard, where it is not stored yet: it is, in one write with the check. */
+  /** The audio model, if it is not stored yet. It is then stored in one write together with the check. */
   readonly unstored: ProcessedAudio | null;
 }
 
-/** The parts of a check, as far as they were asked for. */
+/** The parts of a check that were requested. */
 export type CheckedParts = {
   readonly [part in CheckPart]?:
     | {
         readonly outcome: Outcome;
         readonly evidence: JudgedEvidence | null | undefined;
-        /** Of an attack check: where it sounds most like one. */
+        /** For an attack check: the stretch that sounds most like an attack. */
         readonly strongest?: AttackScore["strongest"];
-        /** Best first; absent where nothing is compared with prints. */
+        /** Best first; absent for checks that compare no prints. */
         readonly scored?: readonly ScoredPrint[];
       }
     | null

@@ -30,7 +30,7 @@ export async function identify(
   return { result: await concludeIdentification(deps, context, "Identify", heard, results[0]!) };
 }
 
-/** The result, kept for the session's decision. */
+/** Returns the result and stores it for the session's decision. */
 export async function concludeIdentification(
   deps: Dependencies,
   context: OpenContext,

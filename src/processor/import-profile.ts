@@ -1,4 +1,4 @@
-/** A profile made of what another box or device exported. All of it is checked before anything is written. */
+/** Creates a profile from an export of another box or device. Everything is validated before anything is written. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import * as z from "zod";
 import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
@@ -53,12 +53,12 @@ export async function importVoiceprintProfile(
       await deps.store.profiles.erase(scopeId, profile.id);
       throw error;
     });
-  // Somebody enrolled or erased in the very moment between the two writes.
+  // Another writer enrolled or erased between the two writes.
   if (!written) throw exists(kind, externalId, tag);
   return { gkVoiceprintProfileId: uniqueId(profile.id), gkOwnerId: uniqueId(profile.owner.id) };
 }
 
-/** A profile that nobody enrolled in, such as one that an interrupted import left, gives way; any other stays. */
+/** Erases a profile without segments, such as one left by an interrupted import; any other profile stays. */
 async function eraseEmpty(deps: Dependencies, scopeId: Id, profile: Profile | null): Promise<void> {
   if (!profile || profile.template) return;
   if ((await deps.store.profiles.segments(scopeId, profile.id)).length === 0)
@@ -75,7 +75,7 @@ function exists(kind: string, name: string, tag: string): StatusError {
   });
 }
 
-/** Under ids of this store: those of the other may be somebody else's here. */
+/** Creates new ids: an id of the other store may belong to somebody else here. */
 function segmentOf(deps: Dependencies, profile: Profile, segment: ImportedSegment): EnrollmentSegment {
   const { processedAudioId: _, embedding, windows, createdAt, addedAt, ...kept } = segment;
   return {
@@ -97,7 +97,7 @@ const amount = z.number().min(0);
 const decibels = z.number().nullable();
 const instant = z.iso.datetime();
 
-/** How far a unit vector may be off after the way through decimals. */
+/** How far the length of a unit vector may be off after conversion to decimals and back. */
 const unitTolerance = 1e-3;
 
 function profileSchema({ dimensions }: ModelInfo) {

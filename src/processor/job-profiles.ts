@@ -1,17 +1,17 @@
-/** What a job is asked, and the profiles it goes through. */
+/** A job's request, and the profiles that the job processes. */
 import { type DescMessage, type JsonValue, type MessageShape, toJson } from "@bufbuild/protobuf";
 import type { Id, Profile } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";
 
-/** What is kept of the request: `null` ids stand for all profiles of the scope. */
+/** The stored part of the request. If the ids are `null`, the job processes all profiles of the scope. */
 export interface JobRequest {
   readonly profileIds: readonly Id[] | null;
   readonly configsetId: string;
-  /** Of a retraining: says what would become of each profile, and changes nothing. */
+  /** For retraining: only report what would happen to each profile. */
   readonly dryRun?: boolean;
 }
 
-/** The profiles that a job is about; those erased since it was asked for are left out. */
+/** The profiles that a job processes. Profiles erased since the request are left out. */
 export async function* profilesOf(
   deps: Dependencies,
   scopeId: Id,

@@ -51,8 +51,8 @@ export async function readJob<T extends DescMessage>(
 }
 
 /**
- * Runs one job. What throws is tried again by the store and, after its tries, marked as failed. A job may therefore
- * begin twice: both kinds do the same work again without harm.
+ * Runs one job. If it throws, the store retries it a few times and then marks it as failed. A job may therefore run
+ * more than once; both kinds of job can be repeated safely.
  */
 export async function runJob(deps: Dependencies, job: Job): Promise<void> {
   const { store } = deps;

@@ -1,17 +1,17 @@
 /**
- * Audio heard by several models at once: by the scope's own, and by those that older prints need. They hear in step: when
- * the scope's model looks at a checkpoint, the others have heard as much.
+ * Processes audio with several models at once: the scope's own model, and those that older prints need. They stay in
+ * step: when the scope's model reaches a checkpoint, the others have processed the same audio.
  */
 import type { Engine, StreamOptions, VoiceAnalysis, VoiceStream } from "../engine/port.js";
 import type { Id } from "../store/port.js";
 import type { Models } from "./models.js";
 
-/** What the scope's model heard, and what the others did. */
+/** The analysis by the scope's model, with those by the other models. */
 export interface JointAnalysis extends VoiceAnalysis {
   readonly others?: readonly VoiceAnalysis[];
 }
 
-/** As the model of this revision heard it. */
+/** The analysis by the model of this revision. */
 export const analysisBy = (analysis: JointAnalysis, revision: string): VoiceAnalysis | undefined =>
   analysis.revision === revision ? analysis : analysis.others?.find((other) => other.revision === revision);
 
@@ -31,7 +31,7 @@ export interface JointStream extends VoiceStream {
   analysis(): Promise<JointAnalysis>;
 }
 
-/** The scope's model, and those of the revisions that are asked for besides. */
+/** Listens with the scope's model and with the models of the given revisions. */
 export async function listenerOf(models: Models, scopeId: Id, revisions: Iterable<string> = []): Promise<Listener> {
   const engine = models.of(scopeId);
   const others = [...new Set(revisions)].filter((revision) => revision !== engine.model.revision);
@@ -41,7 +41,7 @@ export async function listenerOf(models: Models, scopeId: Id, revisions: Iterabl
 
 const jointListener = (engine: Engine, others: readonly Engine[]): Listener => ({
   async analyze(samples, rateHz, options) {
-    // Copies: what is analyzed is handed over.
+    // `analyze` takes over the array, so each model gets a copy.
     const heard = others.map((other) => other.analyze(samples.slice(), rateHz, options));
     const [own, ...rest] = await Promise.all([engine.analyze(samples, rateHz, options), ...heard]);
     return { ...own!, others: rest };
@@ -73,7 +73,7 @@ const jointListener = (engine: Engine, others: readonly Engine[]): Listener => (
   },
 });
 
-/** One of the other models; it notes what it had heard at each checkpoint, in their order. */
+/** One of the other models. It records its analysis at each checkpoint, in order. */
 class Follower {
   readonly #looks: VoiceAnalysis[] = [];
   stream!: VoiceStream;
@@ -93,7 +93,7 @@ class Follower {
     return follower;
   }
 
-  /** Of the next checkpoint. Speech is measured alike for all models, so that it was reached here too. */
+  /** The analysis at the next checkpoint. All models measure speech the same way, so this model has reached it too. */
   async atLook(): Promise<VoiceAnalysis> {
     return this.#looks.shift() ?? (await this.stream.analysis());
   }
@@ -101,7 +101,7 @@ class Follower {
 
 class Joint implements JointStream {
   stream!: VoiceStream;
-  /** What the others had heard where a look ended the stream. */
+  /** The analyses by the other models at the look that ended the stream. */
   endedWith: readonly VoiceAnalysis[] | null = null;
 
   constructor(private readonly followers: readonly Follower[]) {}
@@ -110,7 +110,7 @@ class Joint implements JointStream {
     return this.stream.ended;
   }
 
-  /** The others first: the looks of the scope's model ask what they heard. */
+  /** Pushes to the other models first, because looks of the scope's model ask for their analyses. */
   async push(samples: Float32Array): Promise<number> {
     if (!this.ended) await Promise.all(this.followers.map(({ stream }) => stream.push(samples.slice())));
     return this.stream.push(samples);

@@ -1,4 +1,4 @@
-/** What a print learns from a call that clearly matched it: it moves to the scope's model, or grows. */
+/** A print learns from a call that clearly matched it: it moves to the scope's model, or it grows (adaptation). */
 import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { Template } from "../engine/port.js";
 import { mayBeUsed } from "../store/port.js";
@@ -12,7 +12,7 @@ import { analysisBy, type JointAnalysis } from "./joint-hearing.js";
 import { movePrint } from "./move-print.js";
 import type { TrainedProfile } from "./profiles.js";
 
-/** Changes the print, or leaves it as it is: a check is answered either way. */
+/** Changes the print if the call allows it. The answer of the check does not depend on it. */
 export async function learnFromCall(
   deps: Dependencies,
   context: OpenContext,
@@ -24,7 +24,7 @@ export async function learnFromCall(
   const { analysis } = heard;
   const print = parts.authentication?.scored?.[0]?.print;
   if (decision !== Decision.AUTHENTIC || !print || !analysis?.embedding) return;
-  // Some of the other person's speech may be in it.
+  // The voice may contain some of the other person's speech.
   if (heard.audio.separated) return;
   const moves = print.template.revision !== engine.model.revision;
   if (!moves && set.adaptation.maxSessions === 0) return;
@@ -39,8 +39,8 @@ export async function learnFromCall(
 }
 
 /**
- * Against what was enrolled, not what has grown since: sessions have no say in who joins. At the rate of a call and not a
- * lower one: measured, a tenth of it keeps out nearly all that a print could learn from (bench:accuracy -- --adaptation).
+ * Compares with the enrolled template, without what adaptation added, so that added calls cannot let in others. Uses the
+ * call's own rate: at a tenth of it, a print would learn from almost no call (measured: bench:accuracy -- --adaptation).
  */
 async function matchesEnrolled(
   { models }: Dependencies,
@@ -55,7 +55,7 @@ async function matchesEnrolled(
   return score!.llr >= engine.threshold(set.targetFalseAcceptRate.authentication, score!);
 }
 
-/** Of a live call, whose audio is not kept: its media segment is one that is no longer there. */
+/** The audio of a live call is not stored, so the audio model gets the id of a media segment that does not exist. */
 const liveAudioModel = (
   deps: Dependencies,
   { scopeId, session, set }: OpenContext,

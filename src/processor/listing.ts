@@ -1,4 +1,4 @@
-/** Lists of a scope, a page at a time. A page token is the last id of the page before. */
+/** Lists the contents of a scope page by page. The page token is the last id of the previous page. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { OwnerType } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { ListGroupsRequest, ListGroupsResponseSchema } from "../contract/gen/vendor/biosec/v1/groups_pb.js";
@@ -73,7 +73,7 @@ export async function listVoiceprintProfiles(
   };
 }
 
-/** A person and a fraudster may bear the same name. By id. */
+/** A person and a fraudster may have the same name. Sorted by id. */
 async function profilesOfOwner(deps: Dependencies, scopeId: Id, name: string): Promise<Profile[]> {
   const { owners, profiles } = deps.store;
   const found = [await owners.find(scopeId, "person", name), await owners.find(scopeId, "fraudster", name)];

@@ -1,4 +1,4 @@
-/** From what is stored to what the contract shows. */
+/** Converts stored records to messages of the contract. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   type AudioDetailsSchema,
@@ -20,7 +20,7 @@ export const uniqueId = (value: Id): MessageInitShape<typeof UniqueIdSchema> => 
 export const idIfAny = (value: Id | null): MessageInitShape<typeof UniqueIdSchema> | undefined =>
   value === null ? undefined : { value };
 
-/** A wrapper that is absent where there is nothing to say. */
+/** Leaves a wrapper field absent if there is no value. */
 export const ifKnown = <T>(value: T | null | undefined): T | undefined => value ?? undefined;
 
 export function duration(seconds: number): { seconds: bigint; nanos: number } {
@@ -28,14 +28,14 @@ export function duration(seconds: number): { seconds: bigint; nanos: number } {
   return { seconds: BigInt(Math.floor(ms / 1000)), nanos: (ms % 1000) * 1_000_000 };
 }
 
-/** What is said of audio whose voices were separated. */
+/** Reported for audio whose voices were separated. */
 export interface SeparatedAudio {
   /** Net speech that is not the caller's. */
   readonly otherSeconds: number;
   readonly isAgentRecognized: boolean;
 }
 
-/** Absent where none was noted. */
+/** Absent if no consent was recorded. */
 export function consentMessage(consent: Consent | undefined): MessageInitShape<typeof ConsentSchema> | undefined {
   if (!consent) return undefined;
   const state = consent.state === "given" ? ConsentState.GIVEN : ConsentState.WITHDRAWN;
@@ -50,7 +50,7 @@ export interface DescribedAudio {
   readonly mediaRateHz: number;
   readonly measures: Measures;
   readonly speakers: number;
-  /** Where voices were separated: the net speech is the caller's. */
+  /** Set if voices were separated; the net speech is then the caller's. */
   readonly separated?: SeparatedAudio | null;
 }
 
@@ -59,7 +59,7 @@ export const describedAudio = (processed: ProcessedAudio): DescribedAudio => ({
   processedAudioId: processed.id,
 });
 
-/** The front end's own rate: whatever comes in is brought to it. */
+/** All audio is resampled to this rate of the front end. */
 const processedRateHz = 16_000;
 
 export function audioDetails(audio: DescribedAudio): MessageInitShape<typeof AudioDetailsSchema> {

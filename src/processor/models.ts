@@ -1,16 +1,16 @@
 /**
- * The models that prints are made and scored by. Each scope has one that its new prints use; a print of another is scored
- * by its own model until it has moved.
+ * The models that make and score prints. Each scope has one model for its new prints; a print of another model is scored
+ * by that model until it has moved.
  */
 import type { Engine } from "../engine/port.js";
 import type { Id } from "../store/port.js";
 
 export interface Models {
-  /** The engine of this scope's new prints. */
+  /** The engine for new prints of this scope. */
   of(scopeId: Id): Engine;
   /** Whether prints of this revision can be scored here. */
   has(revision: string): boolean;
-  /** The engine of this revision, opened when it is first needed; rejects for one that `has` denies. */
+  /** The engine of this revision, opened when first needed; rejects if `has(revision)` is false. */
   open(revision: string): Promise<Engine>;
 }
 

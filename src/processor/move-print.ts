@@ -1,6 +1,6 @@
 /**
- * A print of an older model takes in calls that clearly match it, as segments of the model that the scope's new prints use.
- * When they are enough they become its template, and nobody had to enroll again.
+ * Moves a print of an older model to the scope's model: calls that clearly match it are added as segments of that model.
+ * Once there are enough, they become its template, and the person does not have to enroll again.
  */
 import { EnrollReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { ProcessedAudio, Profile } from "../store/port.js";
@@ -11,7 +11,7 @@ import type { OpenContext } from "./context.js";
 import type { Dependencies } from "./dependencies.js";
 import { trainTemplate } from "./training.js";
 
-/** Calls of their own that it takes: one that should not have matched disagrees with the others, and is left out. */
+/** Calls from at least this many sessions: one that should not have matched disagrees with the others and is left out. */
 const fewestCalls = 3;
 
 export async function movePrint(
@@ -30,7 +30,7 @@ export async function movePrint(
   const known = before.map((segment) => audioModel(segment.processed));
   if (enrollReason(audioModel(processed), known, printType, revision, set) !== EnrollReason.ENROLL_OK) return;
   const segment = { profileId: id, processed, addedAt: deps.clock.now() };
-  // Whoever wrote first wins: there will be other calls.
+  // If another writer was faster, this call is not added; there will be other calls.
   if ((await profiles.addSegment(scopeId, id, generation, segment)) !== "added") return;
 
   const profile = await profiles.get(scopeId, id);

@@ -1,6 +1,6 @@
 /**
- * Prints that were compared lately, opened. Reading and unsealing a hundred of them costs more than scoring them. Before
- * every use the store's version is compared, as for galleries, so a print that was retrained or erased is never used.
+ * Caches recently compared prints, unsealed: reading and unsealing a hundred of them costs more than scoring them. Every
+ * use first compares the store's version, as for galleries, so an outdated or erased print is never used.
  */
 import type { Id, Print, Store } from "../store/port.js";
 
@@ -14,12 +14,12 @@ export class PrintCache {
 
   constructor(
     private readonly store: Store,
-    /** Prints kept for each scope; those used longest ago go first. */
+    /** Number of prints cached for each scope; the least recently used are evicted first. */
     private readonly capacity = 4096,
     private readonly scopes = 64,
   ) {}
 
-  /** Those of these ids that are trained, in any order. */
+  /** The trained prints among these ids, in any order. */
   async get(scopeId: Id, ids: readonly Id[]): Promise<Print[]> {
     const { profiles } = this.store;
     const wanted = [...new Set(ids)];
@@ -29,7 +29,7 @@ export class PrintCache {
     const missing = wanted.filter((id) => !slot.prints.has(id));
     const found = wanted.flatMap((id) => slot.prints.get(id) ?? []);
     const read = missing.length > 0 ? await profiles.printsOf(scopeId, missing) : [];
-    // Another call may have noted a newer version meanwhile: what was read before it must not stay.
+    // If another call has recorded a newer version in the meantime, prints read before it must not be cached.
     if (slot.version === version)
       for (const print of [...found, ...read]) {
         slot.prints.delete(print.profileId);
@@ -51,8 +51,8 @@ export class PrintCache {
   }
 
   /**
-   * The scope's slot, without what changed since it was last used. A print that is read while somebody changes it is
-   * dropped at the next use: its change has a higher version than the one noted here.
+   * The scope's slot, without prints that changed since its last use. A print that changes while it is read is dropped at
+   * the next use, because its change has a higher version than the one recorded here.
    */
   async #current(scopeId: Id): Promise<Slot> {
     const { profiles } = this.store;

@@ -1,16 +1,16 @@
-/** How far a scope's prints have moved from one model to another. */
+/** Shows how many of a scope's prints have moved from one model to another. */
 import type { Id } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";
 
 export interface PrintsOfModel {
   readonly revision: string;
-  /** Such as `vivavoce-2`; empty where a print does not say and the model is not here. */
+  /** Such as `vivavoce-2`; empty if the print does not contain it and the model is not installed here. */
   readonly calibrationModelId: string;
   readonly persons: number;
   readonly fraudsters: number;
-  /** The scope's new prints are of this model. */
+  /** Whether the scope's new prints use this model. */
   readonly isOfNewPrints: boolean;
-  /** Prints of this model are scored here. */
+  /** Whether prints of this model can be scored here. */
   readonly isScored: boolean;
 }
 

@@ -48,7 +48,7 @@ export async function processAudio(
   );
   const { analysis } = heard;
   if (!analysis && heard.failure === AudioValidity.INTERNAL_ERROR) {
-    // The audio may be good: nothing is kept, so that it can be processed again.
+    // The audio itself may be good, so nothing is stored and it can be processed again.
     const described = {
       mediaSegmentId: media.id,
       processedAudioId: null,
@@ -92,7 +92,7 @@ export async function processAudio(
   return { result: processingResult(processed) };
 }
 
-/** What audio was processed from: the part that an enrollment cut, or else all that is available. */
+/** The media to process again: for enrollment the part that was cut out; otherwise the whole recording, if it is still stored. */
 async function processedMedia(
   deps: Dependencies,
   { scopeId, mediaSegmentId, channel }: ProcessedAudio,
@@ -112,7 +112,7 @@ export const processingResult = (processed: ProcessedAudio): MessageInitShape<ty
   gkCalibrationModelRevisionId: uniqueId(processed.revision),
 });
 
-/** The media itself when all of it was used; else a segment of its own with the part that was. */
+/** The media itself if all of it was used; otherwise a new media segment with the part that was used. */
 function usedPart(
   deps: Dependencies,
   media: MediaSegment,

@@ -14,7 +14,7 @@ export async function findProfile(deps: Dependencies, scopeId: Id, id: UniqueId 
   return profile;
 }
 
-/** To be changed: not while consent is withdrawn. */
+/** Finds a profile in order to change it, which is not allowed while consent is withdrawn. */
 export async function findProfileToChange(deps: Dependencies, scopeId: Id, id: UniqueId | undefined): Promise<Profile> {
   const profile = await findProfile(deps, scopeId, id);
   if (mayBeUsed(profile)) return profile;
@@ -28,11 +28,11 @@ export async function findProfileToChange(deps: Dependencies, scopeId: Id, id: U
 
 export type TrainedProfile = Profile & { readonly template: Template };
 
-/** It has a template, and one that can be scored here. */
+/** Whether it has a template that can be scored here. */
 export const isTrained = ({ models }: Dependencies, { template }: Profile): boolean =>
   template !== null && models.has(template.revision);
 
-/** Its template is of the model that the scope's new prints use. */
+/** Whether its template was made by the model that the scope's new prints use. */
 export const isOfScopesModel = ({ models }: Dependencies, { scopeId, template }: Profile): boolean =>
   template?.revision === models.of(scopeId).model.revision;
 
@@ -49,7 +49,7 @@ export function ownerOf(choice: OwnerChoice, profileTag: string): { kind: OwnerK
   return { kind, externalId, tag: assertName(profileTag, "profile_tag") };
 }
 
-/** Names are the caller's own; only what no store can index is refused. */
+/** The caller chooses names freely; only names that a store cannot index are rejected. */
 export function assertName(name: string, field: string): string {
   if (name.length > longestName) throw invalid(field, "too_long", `${field} has more than ${longestName} characters`);
   if (name.includes("\0")) throw invalid(field, "malformed", `${field} must not contain a NUL character`);

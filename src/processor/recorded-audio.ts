@@ -44,12 +44,12 @@ export function openRecording(deps: Dependencies, media: MediaSegment): Recordin
 export const rawFormat = (media: Pick<MediaSegment, "encoding" | "rateHz" | "channels">): RawFormat | undefined =>
   media.encoding === "wav" ? undefined : { encoding: media.encoding, rateHz: media.rateHz, channels: media.channels };
 
-/** `null` where a selector means nothing: the media has one channel. 0 mixes all. */
+/** `null` if the media has one channel, so that there is nothing to select. 0 mixes all channels. */
 export function selectChannel(media: MediaSegment, selector: AudioChannelSelector | undefined): number | null {
   if (media.channels === 1) return null;
   const channel = selector?.channel ?? 0;
   if (channel < 0 || channel > media.channels)
-    throw invalid("channel_selector.channel", "out_of_range", `the media has ${media.channels} channels`);
+    throw invalid("channel_selector.channel", "out_of_range", `channel must be 0 to ${media.channels}, got ${channel}`);
   return channel;
 }
 
@@ -66,17 +66,17 @@ export const noMeasures = (rateHz: number): Measures => ({
 
 export const secondsOf = (recording: Recording): number => recording.frames / recording.rateHz;
 
-/** Which part of a recording is heard. */
+/** Which part of a recording to process. */
 export interface Hearing {
   readonly channel: number | null;
   readonly maxNetSpeechSeconds?: number | undefined;
   readonly checkpoints?: JointStreamOptions["checkpoints"];
-  /** Models that hear it beside the scope's own, by their revisions. */
+  /** Revisions of the models that process it in addition to the scope's own. */
   readonly revisions?: Iterable<string>;
   readonly separateVoices?: boolean;
 }
 
-/** What became of stored audio: an analysis, or which of the two failed, the audio or the engine. */
+/** The result of processing stored audio: an analysis, or whether the audio or the engine failed. */
 export type HearingOutcome =
   | { readonly analysis: JointAnalysis; readonly recording: Recording }
   | { readonly analysis: null; readonly failure: AudioValidity.INVALID_AUDIO | AudioValidity.INTERNAL_ERROR };
@@ -103,11 +103,11 @@ export async function hearRecording(
   }
 }
 
-/** Data may turn out broken only while it is read, or hold samples that are not finite numbers. */
+/** Broken data may show only while it is being read, and samples may not be finite numbers. */
 const isAudioAtFault = (error: unknown): boolean =>
   error instanceof Error && (error.name === "AudioError" || ("code" in error && error.code === "BAD_SAMPLES"));
 
-/** Longer recordings are streamed, so that they are never in memory as samples. */
+/** Longer recordings are streamed, so that their samples are never all in memory. */
 const longestInOneShotSeconds = 120;
 /** The chunk size of a stream: progress is reported once per chunk. */
 const pushSeconds = 0.5;

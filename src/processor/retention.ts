@@ -3,8 +3,8 @@ import type { Id } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";
 
 /**
- * Removes what is kept no longer at `at`, of one scope or of all (`null`). Returns how many media segments and audio
- * models went. Who has just stopped a session says when: the clock may have been set back since.
+ * Deletes everything that has expired at time `at`, in one scope or in all (`null`). Returns how many media segments and
+ * audio models were deleted. A caller that just stopped a session passes its stop time, as the clock may have been set back.
  */
 export async function expireAudio(
   deps: Dependencies,
@@ -12,7 +12,7 @@ export async function expireAudio(
   at = deps.clock.now(),
 ): Promise<{ media: number; models: number }> {
   const { audioSeconds, audioModelSeconds, abandonedSessionSeconds } = deps.retention;
-  // "Before" is strict, and a session that stopped this very millisecond has stopped.
+  // "Before" is strict, and a session that stopped in this millisecond must be included.
   const now = at + 1;
   const before = (seconds: number) => now - seconds * 1000;
   const media = await deps.store.media.expire(

@@ -19,7 +19,7 @@ interface Retraining {
   readonly printVersion: number;
 }
 
-/** After a model update: makes new templates where the audio was kept, and says who moves with calls and who must enroll again. */
+/** After a model update: makes new templates from stored audio, and reports which profiles move with calls or must be enrolled again. */
 export async function retrainProfiles(
   deps: Dependencies,
   scopeId: Id,
@@ -42,7 +42,7 @@ export async function retrainProfiles(
   return outcomes;
 }
 
-/** What `retrain` would come to if all audio that was kept is still fit, and agrees. Changes nothing. */
+/** Predicts the result of `retrain`, assuming that all stored audio is still fit and consistent. Changes nothing. */
 async function foresee(deps: Dependencies, profile: Profile, set: ConfigurationSet): Promise<Retraining> {
   const { scopeId, id, printVersion } = profile;
   if (!profile.template || isOfScopesModel(deps, profile))
@@ -93,13 +93,13 @@ async function retrain(deps: Dependencies, given: Profile, set: ConfigurationSet
   });
 }
 
-/** A person's print whose own model is here moves with the calls that match it; a fraudster's, or one that cannot be scored, does not. */
+/** A person's print whose model is installed moves with matching calls; a fraudster's print, or one that cannot be scored, does not. */
 const withoutAudio = (deps: Dependencies, profile: Profile): RetrainingOutcome =>
   isTrained(deps, profile) && profile.owner.kind === "person"
     ? RetrainingOutcome.WAITING_FOR_CALLS
     : RetrainingOutcome.ENROLLMENT_NEEDED;
 
-/** The segment as the scope's model hears it; `null` when its audio was not kept or is no longer fit, "failed" when the engine did. */
+/** Processes the segment with the scope's model. `null` if its audio was not kept or is no longer fit, "failed" if the engine failed. */
 async function renew(
   deps: Dependencies,
   segment: EnrollmentSegment,

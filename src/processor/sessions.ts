@@ -46,7 +46,7 @@ export async function startSession(
   return { gkSessionId: uniqueId(id), gkEngagementId: uniqueId(engagementId) };
 }
 
-/** Stops the session; its audio goes as retention says. */
+/** Stops the session; its audio is deleted according to the retention settings. */
 export async function stopSession(
   deps: Dependencies,
   request: StopSessionRequest,

@@ -1,6 +1,6 @@
 /**
- * A float of the contract has 32 bits, a number here 64. Answers are rounded before anybody sees them, so that JSON, gRPC
- * and a caller in process get the same number.
+ * Floats of the contract have 32 bits, JavaScript numbers 64. Responses are rounded first, so that JSON, gRPC and
+ * in-process callers all get the same number.
  */
 import { type DescField, type DescMessage, type MessageShape, ScalarType } from "@bufbuild/protobuf";
 
@@ -8,7 +8,7 @@ type Round = (message: Record<string, unknown>) => void;
 
 const rounders = new Map<DescMessage, Round | null>();
 
-/** Changes the message itself. */
+/** Rounds the message in place. */
 export function inSinglePrecision<T extends DescMessage>(schema: T, message: MessageShape<T>): MessageShape<T> {
   rounderOf(schema)?.(message as Record<string, unknown>);
   return message;
@@ -18,7 +18,7 @@ export function inSinglePrecision<T extends DescMessage>(schema: T, message: Mes
 function rounderOf(schema: DescMessage): Round | null {
   const known = rounders.get(schema);
   if (known !== undefined) return known;
-  // No message of the contract holds itself; if one came to, its floats inside itself would stay as they are.
+  // No message of the contract contains itself. If one did, its inner floats would not be rounded.
   rounders.set(schema, null);
   const rounds = schema.fields.flatMap((field) => roundField(field) ?? []);
   const round: Round | null =

@@ -17,7 +17,7 @@ import { audioDetails, describedAudio, duration, ifKnown, profileDetails, unique
 import { findProfileToChange, isTrained } from "./profiles.js";
 import { trainTemplate } from "./training.js";
 
-/** Creates a new voice template from the enrollment segments; the old one stays until the new one is written. */
+/** Creates a new template from the enrollment segments; the old one stays until the new one is written. */
 export async function train(
   deps: Dependencies,
   request: TrainRequest,

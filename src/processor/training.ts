@@ -1,4 +1,4 @@
-/** Segments to template: what Train and retraining after a model update have in common. */
+/** Makes a template from segments, for Train and for retraining after a model update. */
 import { TrainReason } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { Engine, SegmentConsistency, Template } from "../engine/port.js";
 import type { ProcessedAudio } from "../store/port.js";
@@ -13,9 +13,9 @@ export interface Training {
   readonly reason: TrainReason;
   /** Set when the reason is TRAIN_OK. */
   readonly template: Template | null;
-  /** By the id of the audio model; those that the engine's model cannot use are not in it. */
+  /** By audio model id, without those that the engine's model cannot use. */
   readonly consistency: ReadonlyMap<string, SegmentConsistency>;
-  /** Ids of the audio models that count: usable and, where known, consistent with the others. */
+  /** Ids of the audio models that count: usable and, if known, consistent with the others. */
   readonly valid: ReadonlySet<string>;
 }
 

@@ -32,7 +32,7 @@ export async function verify(
   return { result: await concludeVerification(deps, context, "Verify", profile, heard, results[0]!) };
 }
 
-/** The result, kept for the session's decision. */
+/** Returns the result and stores it for the session's decision. */
 export async function concludeVerification(
   deps: Dependencies,
   context: OpenContext,

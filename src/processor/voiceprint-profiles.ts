@@ -58,7 +58,7 @@ export async function getGkVoiceprintProfileId(
   return profile ? { gkVoiceprintProfileId: uniqueId(profile.id), gkOwnerId: uniqueId(profile.owner.id) } : {};
 }
 
-/** Notes what the person said. A withdrawal takes the print out of galleries and caches before it is answered. */
+/** Records the person's consent or withdrawal. A withdrawn print leaves galleries and caches before the call returns. */
 export async function setVoiceprintProfileConsent(
   deps: Dependencies,
   request: SetVoiceprintProfileConsentRequest,
@@ -69,7 +69,11 @@ export async function setVoiceprintProfileConsent(
   const scopeId = await checkOptionalContext(deps, request.context);
   const { id, owner } = await findProfile(deps, scopeId, request.gkVoiceprintProfileId);
   if (owner.kind !== "person")
-    throw invalid("gk_voiceprint_profile_id", "wrong_kind", "the profile is not one of a person");
+    throw invalid(
+      "gk_voiceprint_profile_id",
+      "wrong_kind",
+      `expected the profile of a person, got the profile of a ${owner.kind}`,
+    );
   const state = request.state === ConsentState.GIVEN ? "given" : "withdrawn";
   const consent: Consent = { state, at: deps.clock.now(), reference };
   if (!(await deps.store.profiles.setConsent(scopeId, id, consent)))

@@ -1,4 +1,4 @@
-/** The contract, in process: every operation as a method that takes the request and answers the response. */
+/** The contract as a library: every operation is a method that takes the request and returns the response. */
 import { create, type DescMessage, type MessageInitShape, type MessageShape } from "@bufbuild/protobuf";
 import { v7 } from "uuid";
 import type { RawFormat, Recording, ToWav } from "../audio/port.js";
@@ -78,24 +78,24 @@ import {
 
 /** What a processor works with. */
 export interface VoiceprintsProcessorOptions {
-  /** Of the model that all scopes use, unless `models` says otherwise. */
+  /** The engine of the model that all scopes use, unless `models` says otherwise. */
   readonly engine: Engine;
-  /** Where scopes differ in the model of their new prints, or prints of older models are scored beside them. */
+  /** Needed if scopes use different models for new prints, or if prints of older models are scored as well. */
   readonly models?: Models;
   readonly store: Store;
-  /** How bytes become a recording: `readRecording` of the audio part. */
+  /** Decodes bytes to a recording: `readRecording` of the audio module. */
   readonly readRecording: (bytes: Uint8Array, format?: RawFormat) => Recording;
-  /** How compressed recordings are decoded: `toWav` of the audio part. Without it they are refused. */
+  /** Decodes compressed recordings: `toWav` of the audio module. Without it they are rejected. */
   readonly toWav?: ToWav;
-  /** User-defined configuration sets, by their id; those built in are always there. */
+  /** User-defined configuration sets by id; the built-in ones are always available. */
   readonly configurationSets?: Readonly<Record<string, ConfigurationOverrides>>;
   readonly retention?: Partial<Retention>;
   readonly limits?: Partial<Limits>;
-  /** Whether ExportVoiceprintProfile answers; true by default. */
+  /** Whether ExportVoiceprintProfile is allowed; true by default. */
   readonly allowExport?: boolean;
   readonly clock?: Clock;
   readonly ids?: Ids;
-  /** What else ends with the processor. */
+  /** Called by `close`, to close other resources. */
   readonly onClose?: () => Promise<void>;
 }
 
@@ -113,8 +113,8 @@ const { method: media } = MediaProcessor;
 const { method: group } = GroupsProcessor;
 
 /**
- * Operations are named as in the contract. Each answers its response message with `status`, or throws a `StatusError`.
- * The processor does not own engine and store: whoever opened them closes them, after `close()` here or in `onClose`.
+ * Operations are named as in the contract. Each returns its response message with `status`, or throws a `StatusError`.
+ * The processor does not own engine and store: the code that opened them closes them, after `close()` or in `onClose`.
  */
 export class VoiceprintsProcessor implements Operations, LiveOperations {
   readonly processAudio = this.#operation(voiceprint.processAudio, processAudio);
@@ -219,7 +219,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
 
   // LiveProcessor
 
-  /** A call as it is spoken: the first message starts it, the others carry its audio. */
+  /** A live call: the first message starts it, the others carry its audio. */
   async *listen(
     requests: AsyncIterable<MessageInitShape<typeof live.ListenRequestSchema>>,
     options: OperationOptions = {},
@@ -243,13 +243,13 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
     }
   }
 
-  // Beyond the contract's messages: what a library can do and a request cannot say.
+  // Not in the contract: available only in the library.
 
   /** AnalyzeAudio on audio that is still arriving, as an object to push samples into. */
   openLiveAnalysis(request: LiveRequest, options: OperationOptions = {}): Promise<LiveCheck<AnalyzeAudioResult>> {
     const requestId = options.requestId ?? this.#deps.ids.next();
     const { rateHz: _, ...rest } = request;
-    // The signal outlives this call: it ends the check itself.
+    // The signal is used after this method returns: it ends the check itself.
     return attempt(options, requestId, () => {
       parseRequest(voiceprint.analyzeAudio.input, rest, (violation) => violation.field === "audio");
       return openLiveAnalysis(this.#deps, request, options);
@@ -268,12 +268,12 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
     );
   }
 
-  /** All that is kept of a profile (right of access). `null` when there is none. */
+  /** Everything stored about a profile (right of access). `null` if there is no such profile. */
   exportProfile(scopeId: string, profileId: string): Promise<ExportedProfile | null> {
     return exportProfile(this.#deps, scopeId, profileId);
   }
 
-  /** Removes audio and audio models that are kept no longer, in all scopes. Sessions do it when they stop; abandoned ones need this. */
+  /** Deletes expired audio and audio models in all scopes. Stopping a session does it too; abandoned sessions need this. */
   expire(): Promise<{ media: number; models: number }> {
     return expireAudio(this.#deps, null);
   }
@@ -288,7 +288,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
     return this.#deps.configurationSets;
   }
 
-  /** How many trained prints of a scope each model made, those of models that are not here too. */
+  /** How many trained prints of a scope each model made, including models that are not installed here. */
   printsByModel(scopeId: string): Promise<PrintsOfModel[]> {
     return printsByModel(this.#deps, scopeId);
   }
@@ -298,7 +298,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
     return this.#deps.fieldRates.read();
   }
 
-  /** Keeps what was counted, and forgets the prints that were loaded. */
+  /** Stores the counts, and drops the loaded prints from memory. */
   async close(): Promise<void> {
     await this.#deps.fieldRates.keep().catch(() => {});
     this.#deps.galleries.close();

@@ -1,11 +1,11 @@
 /**
- * A configuration set: the limits and rates under which audio is enrolled and checked. `configset_id` of a request names one.
- * Two are built in; a user-defined one starts from either and overrides what it names.
+ * A configuration set: the limits and target rates for enrollment and checks, named by `configset_id` in a request.
+ * Two are built in; a user-defined one starts from either of them and overrides some values.
  */
 import * as z from "zod";
 
 const seconds = z.number().positive().max(3600);
-/** The engine trains from no more: a fuller profile could never be trained again. */
+/** The engine trains from at most 256 segments: a profile with more could never be trained again. */
 const segments = z.int().min(1).max(256);
 const rate = z.number().gt(0).lt(1);
 const checkpoints = z
@@ -30,20 +30,20 @@ const shape = z
     maxSaturationRatio: z.number().min(0).max(1),
     /** Active speech level, dBov. */
     minSpeechLevelDb: z.number().min(-90).max(0),
-    /** Net speech after which the audio heard so far is judged, seconds. */
+    /** Seconds of net speech after which the audio so far is judged. */
     checkpointsForAuthentication: checkpoints,
     checkpointsForFraudDetection: checkpoints,
-    /** Of one call, whatever the number of candidates and looks. */
+    /** Target for a whole call, whatever the number of candidates and looks. */
     targetFalseAcceptRate: z.strictObject({ authentication: rate, fraud: rate }),
-    /** Genuine callers taken for an attack, of one call and one kind of attack. */
+    /** Target rate of genuine callers reported as an attack, per call and kind of attack. */
     targetFalseAlarmRateForAttacks: rate,
     maxIncompatiblePrintsListed: z.int().min(0).max(100_000),
-    /** Sessions that a print takes in after clear matches; 0 leaves it as it was trained. */
+    /** How many clearly matching sessions a print may take in; 0 turns adaptation off. */
     adaptation: z.strictObject({ maxSessions: z.int().min(0).max(16) }),
   })
   .superRefine((set, context) => {
     const ordered = (low: keyof typeof set, high: keyof typeof set) => {
-      if (set[low] > set[high]) context.addIssue({ code: "custom", path: [low], message: `is above ${high}` });
+      if (set[low] > set[high]) context.addIssue({ code: "custom", path: [low], message: `must not be above ${high}` });
     };
     ordered("minNetAudioForEnroll", "maxNetAudioForEnroll");
     ordered("minSegmentsForTrain", "maxEnrollmentSegments");
@@ -57,7 +57,7 @@ const shape = z
   });
 
 type Writable = z.infer<typeof shape>;
-/** Limits and rates, complete. */
+/** A complete set of limits and rates. */
 export type ConfigurationSet = { readonly [key in keyof Writable]: Readonly<Writable[key]> };
 
 /** Overrides of a built-in set, as a user writes them. */
@@ -67,7 +67,7 @@ export type ConfigurationOverrides = {
     : Partial<ConfigurationSet[key]>;
 } & { readonly basedOn?: string };
 
-/** A configuration set that cannot be used; the message says everything that is wrong. */
+/** A configuration set is invalid; the message lists everything that is wrong. */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
 }
@@ -107,13 +107,13 @@ const textIndependent: ConfigurationSet = {
 
 export const defaultConfigurationSetId = "ivr-text-dependent";
 
-/** The two sets that are always there, by id. */
+/** The two built-in sets, by id. */
 export const builtInConfigurationSets: Readonly<Record<string, ConfigurationSet>> = {
   [defaultConfigurationSetId]: ivrTextDependent,
   "text-independent": textIndependent,
 };
 
-/** The sets a processor knows: the built-in ones and the user's. Throws `ConfigurationError` with every reason at once. */
+/** The built-in sets and the user's. Throws one `ConfigurationError` that lists every problem. */
 export function configurationSets(
   userDefined: Readonly<Record<string, ConfigurationOverrides>> = {},
 ): ReadonlyMap<string, ConfigurationSet> {
@@ -122,7 +122,7 @@ export function configurationSets(
   return sets;
 }
 
-/** A set of a user: a built-in one with its changes. Throws `ConfigurationError`. */
+/** A user-defined set: a built-in one with overrides. Throws `ConfigurationError`. */
 export function configurationSet(id: string, overrides: ConfigurationOverrides): ConfigurationSet {
   const refuse = (reason: string) => new ConfigurationError(`Configuration set "${id}": ${reason}`);
   if (id === "") throw refuse("the id is empty");
@@ -147,6 +147,6 @@ export function configurationSet(id: string, overrides: ConfigurationOverrides):
   );
 }
 
-/** Anything but an object is passed on unchanged, for the schema to refuse. */
+/** A value that is not an object is passed on unchanged, for the schema to reject. */
 const nested = (base: object, change: unknown) =>
   change === undefined ? base : typeof change === "object" && change !== null ? { ...base, ...change } : change;

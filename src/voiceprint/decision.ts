@@ -1,21 +1,21 @@
-/** From a calibrated score to a decision. Thresholds follow from the target false-accept rate, never from a number here. */
+/** Turns a calibrated score into a decision. Thresholds follow from the target false-accept rate; none is fixed here. */
 
 import * as attackTypes from "../contract/gen/vendor/biosec/v1/audio/attacks_pb.js";
 import { Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { DecisionReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 
-/** What speaks for the same person (or for an attack), as a calibrated natural-log likelihood ratio. */
+/** Evidence for the same person (or for an attack), as a calibrated natural-log likelihood ratio. */
 export interface Evidence {
   readonly llr: number;
   /** 0..1 */
   readonly reliability: number;
 }
 
-/** Evidence beside the threshold it was held against. */
+/** Evidence with the threshold that it was compared with. */
 export interface JudgedEvidence extends Evidence {
-  /** Where the decision turns: the middle of a band in which none is made. */
+  /** The middle of the band in which no decision is made. */
   readonly threshold: number;
-  /** Of that band; what the reliability gives by default. */
+  /** Half-width of that band; by default it follows from the reliability. */
   readonly halfWidth?: number;
 }
 
@@ -26,12 +26,12 @@ export interface Outcome {
 
 export type PrintKind = "person" | "fraudster";
 
-/** A further look hears the same voice again: two looks let as many impostors pass as 1.2 to 1.6 independent ones (training/LOG.md 22). */
+/** Looks at the same voice are not independent: two let as many impostors pass as 1.2 to 1.6 independent ones (training/LOG.md 22). */
 const weightOfFurtherLook = 0.5;
 
 /**
- * The rate for one comparison, so that the call as a whole keeps the target: a call compares with every candidate at
- * every look, and any of them may falsely accept.
+ * The false-accept rate for one comparison at which the whole call keeps its target: a call compares with every candidate
+ * at every look, and each comparison may falsely accept.
  */
 export function rateOfOneComparison(targetRate: number, candidates: number, looks: number): number {
   const comparisons = Math.max(1, candidates) * (1 + weightOfFurtherLook * Math.max(0, looks - 1));
@@ -39,8 +39,8 @@ export function rateOfOneComparison(targetRate: number, candidates: number, look
 }
 
 /**
- * Half-width of the band around the threshold in which no decision is made. Without any reliability the ratio may be
- * wrong by a factor of ten either way; with full reliability it is what it says.
+ * Half-width of the band around the threshold in which no decision is made. At reliability 0 the ratio may be wrong by a
+ * factor of ten either way; at reliability 1 it is taken as exact.
  */
 export const uncertainHalfWidth = (reliability: number): number =>
   (1 - Math.min(1, Math.max(0, reliability))) * Math.LN10;
@@ -48,20 +48,20 @@ export const uncertainHalfWidth = (reliability: number): number =>
 export const halfWidthOf = ({ reliability, halfWidth }: JudgedEvidence): number =>
   halfWidth ?? uncertainHalfWidth(reliability);
 
-/** A candidate on a list that would pass at this multiple of the target rate is UNCERTAIN, not cleared. */
+/** A candidate on a list that would match at this multiple of the target rate is UNCERTAIN, not a clear non-match. */
 const suspicion = 10;
 
 export interface Comparisons {
-  /** Of false accepts, for the call as a whole. */
+  /** Target false-accept rate of the whole call. */
   readonly targetRate: number;
   readonly candidates: number;
   readonly looks: number;
 }
 
 /**
- * The best candidate of a call against what impostors reach in such calls. Its ratio is a match from `thresholdAt(rate)` on, so the rate is kept
- * whatever the reliability; below it lies the band in which nothing is decided: as wide as the reliability says, and for a list as
- * far down as a candidate is suspect.
+ * Compares the best candidate of a call with what impostors reach in such calls. A ratio of at least `thresholdAt(rate)` is a match, so the target
+ * rate holds at any reliability. The band without a decision lies below it: its width follows from the reliability, and on a list it
+ * includes every suspect candidate (see `suspicion`).
  */
 export function judgedEvidence(
   { llr, reliability }: Evidence,
@@ -89,8 +89,8 @@ export function judge(evidence: JudgedEvidence): Verdict {
 const rank: Readonly<Record<Verdict, number>> = { below: 0, near: 1, above: 2 };
 
 /**
- * Sorts evidence, the strongest first. One that is clearly above its threshold goes before a higher ratio that is not:
- * thresholds differ with how well each was heard.
+ * Sorts evidence, strongest first. Evidence clearly above its threshold comes before a higher ratio that is not, because
+ * thresholds depend on the quality of the audio.
  */
 export const strongestFirst =
   (verdictOf: (evidence: JudgedEvidence) => Verdict) =>
@@ -113,20 +113,20 @@ const outcomes: Readonly<Record<PrintKind, Readonly<Record<Verdict, Outcome>>>> 
 export const decide = (kind: PrintKind, evidence: JudgedEvidence): Outcome => outcomes[kind][judge(evidence)];
 
 /**
- * For attacks the band has no bound: a network that heard nothing (ratio 1, reliability 0) is far below any threshold,
- * and must not pass for one that heard a living voice. With half of what can be known it is a factor of ten either way.
+ * For attacks the width of the band has no limit: a network without any speech (ratio 1, reliability 0) is far below every
+ * threshold, but that must not count as a living voice. At reliability 0.5 the half-width is a factor of ten.
  */
 export function attackHalfWidth(reliability: number): number {
   const known = Math.min(1, Math.max(0, reliability));
   return known === 0 ? Number.POSITIVE_INFINITY : ((1 - known) / known) * Math.LN10;
 }
 
-/** With as much left open, a ratio of 1 still speaks for a living voice. */
+/** Up to this half-width, every ratio below 1 counts as a living voice. */
 const mostLeftOpen = Math.log(100);
 
 /**
- * An attack is found above the threshold. But that no risk was detected is said only where the evidence speaks for a living voice: a synthesizer
- * that the network never heard often stays between the two, and there nothing is known.
+ * Evidence above the threshold is an attack. "No risk detected" needs evidence for a living voice as well: speech of a synthesizer that the
+ * network was not trained on often lies between the two, and is then UNCERTAIN.
  */
 export function judgeAttack({ llr, reliability, threshold }: JudgedEvidence): Verdict {
   const half = attackHalfWidth(reliability);
@@ -139,7 +139,7 @@ export type AttackKind = "synthetic" | "playback";
 export interface AttackOutcome {
   readonly decision: Decision;
   readonly reason: attackTypes.DecisionReason;
-  /** What it adds to the decision over all factors. */
+  /** Its contribution to the overall decision. */
   readonly general: Outcome;
 }
 
@@ -166,13 +166,13 @@ const attackReasons: Readonly<Record<AttackKind, Readonly<Record<Verdict, attack
 export interface PartDecisions {
   readonly authentication?: Outcome | undefined;
   readonly fraud?: Outcome | undefined;
-  /** As for fraudsters: FRAUD, NO_RISK_DETECTED, or why neither. */
+  /** As for fraudsters: FRAUD, NO_RISK_DETECTED, or the reason for neither. */
   readonly attacks: readonly Outcome[];
 }
 
 /**
- * The decision over all factors; `risk` is theirs together, 0..1000. `null` when nothing was checked.
- * A part that was asked for and failed leaves nothing but a sign of fraud certain.
+ * The overall decision; `risk` is the combined risk of all parts, 0..1000. `null` when nothing was checked.
+ * If a requested part failed, only FRAUD can still be certain.
  */
 export function generalDecision(
   { authentication, fraud, attacks }: PartDecisions,
@@ -181,7 +181,7 @@ export function generalDecision(
   const risks = fraud ? [fraud, ...attacks] : attacks;
   const indicated = risks.find(({ decision }) => decision === Decision.FRAUD);
   if (indicated) return indicated;
-  // Where only risk checks ran, no risk is an answer only when each of them could give one.
+  // If only risk checks ran, NO_RISK_DETECTED requires that each of them gave that answer.
   const outcome =
     authentication ?? risks.find(({ decision }) => decision !== Decision.NO_RISK_DETECTED) ?? risks[0] ?? null;
   const parts = authentication ? [authentication, ...risks] : risks;
@@ -193,7 +193,7 @@ export function generalDecision(
     : outcome;
 }
 
-/** Where the decision turns, of 1000: a caller above it is more likely a risk than not. */
+/** Of 1000: above it, a caller is more likely a risk than not. */
 const turningRisk = 500;
 
 const isReassuring = ({ decision }: Outcome): boolean =>

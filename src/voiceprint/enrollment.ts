@@ -5,7 +5,7 @@ import type { ConfigurationSet } from "./configuration-set.js";
 import { audioValidity, isUnreadable, type MeasuredAudio } from "./quality-gate.js";
 import { totalNet } from "./template.js";
 
-/** An audio model, as far as enrollment looks at it. */
+/** The fields of an audio model that enrollment needs. */
 export interface AudioModel {
   readonly id: string;
   readonly mediaSegmentId: string;
@@ -17,7 +17,7 @@ export interface AudioModel {
   readonly embedding: Float32Array | null;
 }
 
-/** Segments of another model revision stay recorded, but the present model can do nothing with them. */
+/** Segments of another model revision stay stored, but the current model cannot use them. */
 export const usableSegments = <T extends Pick<AudioModel, "revision" | "embedding">>(
   segments: readonly T[],
   revision: string,
@@ -35,7 +35,7 @@ export function enrollStatus(
   return net < set.optimalNetAudioForTrain ? EnrollStatus.TRAIN_POSSIBLE : EnrollStatus.TRAIN_SUGGESTED;
 }
 
-/** May this audio model join the print? ENROLL_OK, or why not; UNSPECIFIED stands for a full print. */
+/** ENROLL_OK if this audio model can be added to the print, else the reason; UNSPECIFIED means the print is full. */
 export function enrollReason(
   candidate: AudioModel,
   segments: readonly AudioModel[],
@@ -53,7 +53,7 @@ export function enrollReason(
   if (validity === AudioValidity.AUDIO_TOO_SHORT) return EnrollReason.TOO_SHORT;
   if (validity === AudioValidity.INTERNAL_ERROR) return EnrollReason.INTERNAL_ERROR;
   if (validity !== AudioValidity.AUDIO_OK || candidate.revision !== revision) return EnrollReason.MISSING_MODEL;
-  // Speech that was fit for a voice and gave none: something failed here, not with the caller.
+  // The speech was good but gave no embedding, so the failure is ours and not the caller's.
   return candidate.embedding === null ? EnrollReason.INTERNAL_ERROR : EnrollReason.ENROLL_OK;
 }
 

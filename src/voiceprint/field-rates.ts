@@ -1,7 +1,7 @@
 /**
  * How often impostors exceed the thresholds in the field. Nearly all comparisons with watchlists and groups are with
- * impostors, so counting which exceed the threshold of 10, 1 and 0.1 % shows whether those rates hold for the callers that
- * a box really has. Counts alone are kept: no scores, no voices.
+ * impostors, so counting how many exceed the thresholds of 10, 1 and 0.1 % shows whether these rates hold for the real
+ * callers of a box. Only counts are stored: no scores, no voices.
  */
 
 export const promisedRates = [0.1, 0.01, 0.001] as const;
@@ -10,7 +10,7 @@ export const promisedRates = [0.1, 0.01, 0.001] as const;
 export const countedLists = ["watchlist", "group"] as const;
 export type CountedList = (typeof countedLists)[number];
 
-/** Sums over calls, from which the rate follows and how far calls differ in it. */
+/** Sums over calls. They give the rate, and how much it varies between calls. */
 export interface RateCount {
   readonly calls: number;
   readonly comparisons: number;
@@ -48,7 +48,7 @@ export const addCounts = (one: RateCount, other: RateCount): RateCount => ({
   product: one.product + other.product,
 });
 
-/** One count for each promised rate, in their order. */
+/** One count for each promised rate, in order. */
 export type ListCounts = readonly RateCount[];
 
 export type Verdict = "holds" | "exceeded" | "undecided";
@@ -64,7 +64,7 @@ export interface FieldRate {
   readonly verdict: Verdict;
 }
 
-/** A promise is kept within a factor of two, as the model's own figures are. */
+/** A rate within a factor of two of the promised one is good enough, as for the model's own figures. */
 const tolerance = 2;
 
 /** With fewer calls, the one fraudster who was found would make a promise look broken. */
@@ -88,9 +88,9 @@ export function fieldRates(list: CountedList, counts: ListCounts): FieldRate[] {
 }
 
 /**
- * Comparisons of one call share a voice: they count for fewer than they are. How much fewer shows in how calls differ
- * (variance of the ratio of sums, over that of as many independent comparisons), best where most exceed; the largest
- * that the counts show is taken for all rates.
+ * Comparisons of one call share a voice, so they are worth fewer independent ones. The design effect says how many fewer:
+ * the variance of the ratio of sums over calls, divided by that of as many independent comparisons. It is best measured
+ * where most comparisons exceed; the largest value is used for all rates.
  */
 function designEffect(counts: ListCounts): number {
   const fewest = 20;
@@ -104,7 +104,7 @@ function designEffect(counts: ListCounts): number {
   return Math.max(1, ...effects);
 }
 
-/** Wilson's interval of 95 %. */
+/** Wilson's 95 % interval. */
 function interval(exceeded: number, comparisons: number, effect: number) {
   const z2 = 1.96 ** 2;
   const n = comparisons / effect;

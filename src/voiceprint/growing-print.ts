@@ -1,11 +1,11 @@
 /**
- * A print that grows: beside what was enrolled it keeps the voices of later sessions as members, and is compared as their
- * mean. What was enrolled always has as much weight as all sessions together, and decides alone whether a session may join:
- * so a print cannot drift away from it, and an impostor who gets in once has a small share, no say in who joins next, and
- * none at all once two sessions of the person are there to disagree with.
+ * Adaptation: a print keeps the voices of later sessions beside the enrolled voice, and is compared as their mean. The
+ * enrolled voice has at least as much weight as all sessions together, and alone decides whether a session may join. So a
+ * print cannot drift away from it. An impostor who gets in once has a small share and no influence on who joins next, and
+ * is left out once two sessions of the person disagree with theirs.
  */
 
-/** What is known of one voice: the engine's `Voice`. */
+/** One voice: the same fields as the engine's `Voice`. */
 export interface MemberVoice {
   readonly embedding: Float32Array;
   readonly netSpeechSeconds: number;
@@ -20,15 +20,16 @@ export interface SessionMember extends MemberVoice {
 }
 
 export interface GrownPrint {
-  /** As it was trained. */
+  /** The voice as it was trained. */
   readonly enrolled: MemberVoice;
   /** Oldest first. */
   readonly sessions: readonly SessionMember[];
 }
 
 /**
- * The sessions after this one: of one session the voice with most speech stays; of more than `most` the oldest goes. To let
- * the older of the two most alike go instead is no more accurate, and would keep a voice that is not the person's for ever.
+ * The sessions after `joining` is added: one session keeps its voice with the most speech; beyond `most` sessions, the
+ * oldest is dropped. Dropping the older of the two most similar instead is not more accurate, and could keep a wrong voice
+ * forever.
  */
 export function withSession(
   sessions: readonly SessionMember[],
@@ -40,7 +41,7 @@ export function withSession(
   return [...sessions.filter((one) => one !== known), joining].slice(-most);
 }
 
-/** The voice that the print is compared as, once it may hold `most` sessions. */
+/** The voice to compare with, for a print that may hold up to `most` sessions. */
 export function grownVoice(print: GrownPrint, most: number): MemberVoice {
   const { enrolled } = print;
   const sessions = agreeing(print);
@@ -55,11 +56,11 @@ export function grownVoice(print: GrownPrint, most: number): MemberVoice {
   };
 }
 
-/** Below this share of how the others agree, a session is taken for another voice (bench:accuracy -- --adaptation). */
+/** A session that agrees less than this share of the others' agreement counts as another voice (bench:accuracy -- --adaptation). */
 const leastAgreement = 0.85;
 const fewestToDisagree = 3;
 
-/** The sessions without the one that agrees least with all other members, where that is far less than they agree. */
+/** The sessions without the one that agrees least with the other members, if it agrees far less than they do. */
 function agreeing({ enrolled, sessions }: GrownPrint): readonly SessionMember[] {
   if (sessions.length < fewestToDisagree) return sessions;
   const members = [enrolled, ...sessions];
@@ -71,7 +72,7 @@ function agreeing({ enrolled, sessions }: GrownPrint): readonly SessionMember[] 
   return agreement[least]! < leastAgreement * others ? sessions.filter((_, i) => i !== least - 1) : sessions;
 }
 
-/** Weighted mean, unit length. Sums of doubles in the order given: the same bits everywhere. */
+/** Weighted mean, scaled to unit length. Doubles are added in the given order, so the result has the same bits everywhere. */
 export function meanEmbedding(
   members: readonly { readonly embedding: Float32Array; readonly weight: number }[],
 ): Float32Array {

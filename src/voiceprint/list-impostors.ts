@@ -1,12 +1,12 @@
 /**
- * What a list says of the impostors of this caller. All but the best candidate are impostors, save for a fraudster who is listed twice: where they lie
- * shows how near this list comes to this voice, better than the calibration can know it for a population it never saw. The more candidates, the more
- * they count (training/LOG.md 28).
+ * Estimates this caller's impostor scores from the list itself. All candidates but the best are impostors, unless a fraudster is listed twice. Their
+ * scores show how similar this list is to this voice, better than a calibration on another population can. The more candidates, the more weight they
+ * get (training/LOG.md 28).
  */
 import { probit } from "./probit.js";
 
 export interface Impostors {
-  /** Of atanh of the cosine, normal in its upper tail. */
+  /** Center and spread of atanh of the cosine, which is normal in its upper tail. */
   readonly center: number;
   readonly spread: number;
 }
@@ -17,17 +17,17 @@ export interface ComparedCandidate {
   readonly impostors: Impostors;
 }
 
-/** Ranks behind the best that are looked at: the upper half of the list, and of long lists no more than these. */
+/** How many ranks after the best are used: the upper half of the list, but at most this many. */
 export const mostRanks = 16;
-/** Candidates of a list at which it counts as much as the calibration. */
+/** With this many candidates, the list has the same weight as the calibration. */
 const evenCandidates = 10;
-/** Above what the calibration says the center goes no further: prints of one person under several names must not hide that person. */
+/** The center rises at most this far above the calibration's: prints of one person under several names must not hide that person. */
 const mostRise = 0.05;
-/** Fewer ranks say nothing of the spread; it may be narrower than the calibration says, down to half of it, and is taken half-way. */
+/** Fewer ranks say nothing about the spread. It may be narrower than the calibration's, down to half; the square root is applied. */
 const fewestForSpread = 4;
 const leastNarrowing = 0.5;
 
-/** Where the impostors of this candidate lie on a list of so many `candidates`. `scored`: the best of them, best first. */
+/** The distribution of this candidate's impostors on a list of `candidates` prints. `scored` are the best of them, best first. */
 export function impostorsOnList(
   candidate: ComparedCandidate,
   scored: readonly ComparedCandidate[],
@@ -40,7 +40,7 @@ export function impostorsOnList(
     .filter((one) => one !== candidate)
     .slice(0, ranks);
   if (others.length === 0) return { center, spread };
-  // Where a normal distribution has the ranks from 2 on (Blom).
+  // Expected normal scores of rank 2 and below (Blom).
   const expected = others.map((_, i) => -probit((i + 2 - 0.375) / (candidates + 0.25)));
   const factor = others.length < fewestForSpread ? 1 : Math.sqrt(narrowing(others, expected));
   const above = others.map(
@@ -50,7 +50,7 @@ export function impostorsOnList(
   return { center: center + Math.min(mostRise, weight * mean(above)), spread: factor * spread };
 }
 
-/** Slope of the candidates over the ranks, in spreads of the calibration. */
+/** Slope of the candidates' scores over the expected scores, in units of the calibration's spread. */
 function narrowing(others: readonly ComparedCandidate[], expected: readonly number[]): number {
   const inSpreads = others.map(({ raw, impostors }) => (fisher(raw) - impostors.center) / impostors.spread);
   const middle = mean(expected);

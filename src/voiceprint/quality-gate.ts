@@ -1,4 +1,4 @@
-/** Is a recording fit for what it is wanted for? */
+/** Decides whether a recording is fit for its purpose. */
 import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { DecisionReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { ConfigurationSet } from "./configuration-set.js";
@@ -14,8 +14,8 @@ export interface MeasuredAudio {
 export type Purpose = "enroll" | "verify";
 
 /**
- * The first limit that the audio fails. Level comes before length, because speech that is too soft or clipped also
- * hides from the speech detector: "too short" would send the caller to the wrong remedy.
+ * The first limit that the audio fails. Level is checked before length, because the speech detector misses speech that is
+ * too soft or clipped: "too short" would then be the wrong advice to the caller.
  */
 export function audioValidity(audio: MeasuredAudio, purpose: Purpose, set: ConfigurationSet): AudioValidity {
   const minNetAudio = purpose === "enroll" ? set.minNetAudioForEnroll : set.minNetAudioForVerify;
@@ -40,11 +40,11 @@ const reasons: Readonly<Record<AudioValidity, DecisionReason>> = {
   [AudioValidity.INTERNAL_ERROR]: DecisionReason.INTERNAL_ERROR,
 };
 
-/** Why a check with audio of this validity has no verdict. */
+/** Why a check of audio with this validity has no decision. */
 export const reasonForValidity = (validity: AudioValidity): DecisionReason =>
   reasons[validity] ?? DecisionReason.UNSPECIFIED;
 
-/** The outcome of a check whose audio was not fit for it: it failed, or it may succeed with better audio. */
+/** The outcome of a check whose audio was unfit: it failed, or it may succeed with better audio. */
 export const outcomeForValidity = (validity: AudioValidity): { decision: Decision; reason: DecisionReason } => ({
   decision: isUnreadable(validity) ? Decision.FAILED : Decision.UNCERTAIN,
   reason: reasonForValidity(validity),

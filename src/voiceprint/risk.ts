@@ -19,9 +19,9 @@ export interface RiskFigures {
 const logistic = (x: number) => 1 / (1 + Math.exp(-x));
 
 /**
- * The probability that the caller is a risk: not the person, or the fraudster. The prior odds are those that the
- * operating point implies (a threshold is the log odds at which both answers cost the same), so 500 of 1000 is exactly
- * where the decision turns.
+ * The probability that the caller is a risk: not the person, or the fraudster. The prior odds follow from the operating
+ * point (a threshold is the log odds at which both answers cost the same), so a risk of 500 of 1000 is exactly at the
+ * threshold.
  */
 export function riskOf(kind: PrintKind | "attack", evidence: JudgedEvidence): Risk {
   const excess = evidence.llr - evidence.threshold;
@@ -32,15 +32,15 @@ export function riskOf(kind: PrintKind | "attack", evidence: JudgedEvidence): Ri
 }
 
 /**
- * Much speech can leave an attack as open as little: what sounds neither like a machine nor alive is not trusted more
- * than a coin, however long it was heard.
+ * Even much speech can leave it open whether it is an attack. Audio that sounds neither synthetic nor alive gets no more
+ * reliability than a coin toss, however long it is.
  */
 const attackReliability = (evidence: JudgedEvidence): number =>
   judgeAttack(evidence) === "near" ? evidence.reliability / 2 : evidence.reliability;
 
 /**
- * Any one of independent risks makes the whole risky. A high risk is as reliable as the part that shows it; a low one
- * rests on every part being right.
+ * Any one of several independent risks makes the call risky. A high risk is as reliable as the part that shows it; a low
+ * risk requires every part to be right.
  */
 export function fuseRisks(risks: readonly Risk[]): Risk | null {
   if (risks.length === 0) return null;

@@ -18,9 +18,9 @@ import { fuseRisks, type Risk, riskFigures, riskOf } from "./risk.js";
 export const checkParts = ["authentication", "fraud", "synthetic", "playback"] as const;
 export type CheckPart = (typeof checkParts)[number];
 
-/** Of the parts that gave a score. */
+/** Evidence of the parts that gave a score. */
 export type CheckEvidence = { readonly [part in CheckPart]?: JudgedEvidence | undefined };
-/** Of the parts that were asked for and failed: why. */
+/** Why requested parts failed. */
 export type CheckFailures = { readonly [part in CheckPart]?: DecisionReason | undefined };
 
 export interface SessionCheck {
@@ -33,7 +33,7 @@ export interface SessionCheck {
 
 export interface SessionDecision extends Outcome {
   readonly risk: Risk | null;
-  /** The print that the decision on the person rests on. */
+  /** The print that the decision about the person is based on. */
   readonly profileId: string | null;
   /** The person print that the latest comparison matched. */
   readonly matchedProfileId: string | null;
@@ -59,7 +59,7 @@ export function decideSession(
     const judged = evidence[part];
     const outcome = judged && of(judged);
     const failure = failures[part];
-    // Signs of fraud that were seen are not undone by a later check that failed.
+    // A later check that failed does not undo signs of fraud found earlier.
     if (failure === undefined || outcome?.decision === Decision.FRAUD) return outcome;
     return { decision: Decision.FAILED, reason: failure };
   };
@@ -72,7 +72,7 @@ export function decideSession(
     },
     risk ? riskFigures(risk).risk : null,
   );
-  // Nothing was scored: the latest check says why.
+  // If nothing was scored, the latest check says why.
   const last = checks.at(-1)?.outcome ?? { decision: Decision.FAILED, reason: DecisionReason.NO_SCORES };
   return { ...(outcome ?? last), risk, profileId, matchedProfileId };
 }
@@ -90,9 +90,9 @@ interface Speaker {
 }
 
 /**
- * Is the person speaking now? Looks at the same voice in the same call are not independent, so their excess over the
- * threshold is averaged by reliability, not summed. A clear no-match after matches is another voice: what was heard
- * before it does not count. Matches after it are averaged with it, so that trying again gains an impostor nothing.
+ * Is the person speaking now? Checks of the same voice in the same call are not independent, so their excess over the
+ * threshold is averaged by reliability, not summed. A clear no-match after matches means another voice, so everything
+ * before it is ignored. Matches after it are averaged with it, so that an impostor gains nothing by trying again.
  */
 function speakingNow(checks: readonly SessionCheck[], claimed: ReadonlySet<string> | null): Speaker {
   const compared = claimed ? ofClaimed(checks, claimed) : ofLast(checks);
@@ -120,7 +120,7 @@ const comparedIn = (checks: readonly SessionCheck[]): Compared[] =>
     authentication ? [{ evidence: authentication, profileId }] : [],
   );
 
-/** Without a claim, a session is about the person compared last. */
+/** Without a claimed person, the decision is about the person compared last. */
 function ofLast(checks: readonly SessionCheck[]): Compared[] {
   const compared = comparedIn(checks);
   const person = compared.at(-1)?.profileId;
@@ -128,8 +128,8 @@ function ofLast(checks: readonly SessionCheck[]): Compared[] {
 }
 
 /**
- * Who matches another person is not the claimed one, as surely as they match. Who does not match another may still be
- * the claimed one: such a comparison counts only where there is no other, and then it is no match.
+ * A match with another person counts as equally strong evidence against the claimed person. A non-match with another
+ * person says nothing about the claimed one; it is used only if there is no other comparison, and then counts as no match.
  */
 function ofClaimed(checks: readonly SessionCheck[], claimed: ReadonlySet<string>): Compared[] {
   const compared = comparedIn(checks);
@@ -142,7 +142,7 @@ function ofClaimed(checks: readonly SessionCheck[], claimed: ReadonlySet<string>
   return telling.length > 0 ? telling : compared.slice(-1);
 }
 
-/** A match right at the threshold must not turn into one of the claimed person. */
+/** Keeps a match with another person right at the threshold from counting as a match with the claimed person. */
 const justBelow = 1e-6;
 
 /** Parts whose latest check failed. */
@@ -156,7 +156,7 @@ function standingFailures(checks: readonly SessionCheck[]): CheckFailures {
   return failures;
 }
 
-/** One sign of fraud is not undone by checks that saw none, nor by one with a higher ratio that heard too little to tell. */
+/** One sign of fraud is not undone by checks without one, nor by a higher ratio that is too unreliable to decide. */
 function strongest(
   checks: readonly SessionCheck[],
   part: "fraud" | "synthetic" | "playback",

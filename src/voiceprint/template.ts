@@ -1,4 +1,4 @@
-/** When segments become a template. The kernels find the consistent ones and average them; here it is judged. */
+/** Decides when segments become a template. The kernels find the consistent segments and average them. */
 import { TrainReason } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { ConsistencyDecision, VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { ConfigurationSet } from "./configuration-set.js";
@@ -9,8 +9,8 @@ export interface TrainingSegment {
 }
 
 /**
- * Segments in an order of their own, whatever order they were enrolled in: the template, down to its last bit, must not
- * depend on it.
+ * Sorts segments, so that the template does not depend, not even in its last bit, on the order in which they were
+ * enrolled.
  */
 export const inTrainingOrder = <T extends { readonly id: string }>(segments: readonly T[]): T[] =>
   [...segments].sort((one, other) => (one.id < other.id ? -1 : one.id > other.id ? 1 : 0));
@@ -20,7 +20,7 @@ export const enoughForTraining = (
   set: ConfigurationSet,
 ): boolean => segments.length >= set.minSegmentsForTrain && totalNet(segments) >= set.minNetAudioForTrain;
 
-/** TRAIN_OK when what agrees is enough; INCONSISTENCY when only what disagrees would make it so. */
+/** TRAIN_OK if the consistent segments are enough; INCONSISTENCY if they are enough only together with inconsistent ones. */
 export function trainReason(segments: readonly TrainingSegment[], set: ConfigurationSet): TrainReason {
   if (!enoughForTraining(segments, set)) return TrainReason.NOT_READY_TO_TRAIN;
   const consistent = segments.filter((segment) => segment.consistent);
@@ -36,8 +36,8 @@ export const consistencyDecision = (consistent: boolean): ConsistencyDecision =>
   consistent ? ConsistencyDecision.CONSISTENT : ConsistencyDecision.INCONSISTENT;
 
 /**
- * In whole milliseconds, as durations are reported: what adding fractions loses, in one order of the segments and not in
- * another, must not decide.
+ * Adds whole milliseconds, as durations are reported, so that rounding errors that depend on the order of the segments
+ * cannot change a decision.
  */
 export const totalNet = (segments: readonly Pick<TrainingSegment, "netSpeechSeconds">[]): number =>
   Math.round(1000 * segments.reduce((sum, segment) => sum + segment.netSpeechSeconds, 0)) / 1000;

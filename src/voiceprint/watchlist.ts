@@ -8,7 +8,7 @@ export interface WatchedPrint {
 export interface WatchlistConsistency<T> {
   readonly compatible: number;
   readonly incompatible: number;
-  /** At most `limit` of the incompatible ones. */
+  /** The incompatible prints, at most `limit` of them. */
   readonly listed: readonly T[];
 }
 

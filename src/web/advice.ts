@@ -1,4 +1,4 @@
-/** What to tell somebody who is being recorded. */
+/** Advice for the person who is being recorded. */
 import type { Measures } from "../engine/port.js";
 
 export type Advice = "speak" | "keepTalking" | "almost" | "closer" | "away" | "quieter" | "waiting";
@@ -11,10 +11,10 @@ export interface Limits {
   readonly targetSeconds: number;
 }
 
-/** A warning comes before the limit is reached, so that there is time to do something about it. */
+/** The warning comes before the limit is reached, so that there is time to react. */
 const snrMarginDb = 4;
 const levelMarginDb = 5;
-/** Measures of less speech than this jump about. */
+/** Measures of less speech than this vary too much. */
 const steadySeconds = 0.6;
 
 export function adviceFor(measures: Measures | null, limits: Limits): Advice {

@@ -2,18 +2,18 @@ import type { AttackKind } from "../engine/port.js";
 import { element } from "./dom.js";
 import { strings } from "./strings.js";
 
-/** What a check for an attack says of one recording. */
+/** The result of one attack check on one recording. */
 export interface AttackFinding {
   readonly kind: AttackKind;
   readonly found: "attack" | "none" | "unsure";
-  /** Where it sounds most like one; `null` where no speech was heard. */
+  /** The stretch that sounds most like an attack; `null` if no speech was heard. */
   readonly strongest: { readonly startSeconds: number; readonly endSeconds: number } | null;
 }
 
 export const isAttacked = (findings: readonly AttackFinding[]): boolean =>
   findings.some(({ found }) => found === "attack");
 
-/** Whether a voice sounds alive, check by check. */
+/** Lists, for each attack check, whether the voice sounds alive. */
 export class AttackList {
   readonly #list = element("dl");
   readonly element = element(
@@ -32,7 +32,7 @@ export class AttackList {
     this.#list.replaceChildren(
       ...findings.map(({ kind, found, strongest }) => {
         const text = strings.attacks.found[found];
-        // Where something lies that is not there would be a riddle.
+        // Without a sign of an attack, a position would be confusing.
         const where =
           strongest && found !== "none" ? strings.attacks.where(strongest.startSeconds, strongest.endSeconds) : "";
         return element(

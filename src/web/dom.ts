@@ -1,4 +1,4 @@
-/** Elements in one line each. Text is always text: nothing here parses HTML. */
+/** Creates elements in one line each. Text is never parsed as HTML. */
 type Value = string | number | boolean | ((event: Event) => void);
 type Attributes = Readonly<Record<string, Value>>;
 type Child = Node | string;

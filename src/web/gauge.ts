@@ -1,4 +1,4 @@
-/** A score beside the mark that it has to reach. The mark is in the middle, whatever it is. */
+/** Shows a score and the mark that it has to reach. The mark is always in the middle. */
 import { element } from "./dom.js";
 import { strings } from "./strings.js";
 

@@ -1,4 +1,4 @@
 import { type Language, languageFor } from "../languages.js";
 
-/** Of the page: nobody reads it outside of one. */
+/** Language of the page. Outside of a page, where nothing shows text, it is English. */
 export const language: Language = typeof document === "undefined" ? "en" : languageFor(navigator.languages);

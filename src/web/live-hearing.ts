@@ -1,4 +1,4 @@
-/** Hears a recording while it is made: its measures, and how near it is to the voices it may be. */
+/** Processes a recording while it is made: measures it, and scores it against the candidate voices. */
 import type { Engine, Measures, Score, Template, VoiceStream } from "../engine/port.js";
 import { joined } from "../microphone/joined.js";
 
@@ -31,7 +31,7 @@ export class LiveHearing {
     this.#events = events;
   }
 
-  /** Never waits: what comes while the engine is busy, or still loading, is heard with the next piece. */
+  /** Never waits: samples that arrive while the engine is busy or loading are processed with the next chunk. */
   push(samples: Float32Array): void {
     this.#waiting.push(samples);
     this.#under ??= this.#hear().finally(() => {
@@ -39,7 +39,7 @@ export class LiveHearing {
     });
   }
 
-  /** Hears the rest and scores the whole: the same samples as the check gets, so the same score. */
+  /** Processes the rest and scores all of it. The check gets the same samples, so the score is the same. */
   async finish(): Promise<void> {
     await this.#under;
     if (!this.#open || !this.#stream) return;

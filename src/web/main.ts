@@ -1,4 +1,4 @@
-/** The page: builds it, loads engine and model behind it, and wires the modes to the one stage. */
+/** Builds the page, loads engine and model in the background, and connects the modes to the stage. */
 import { element } from "./dom.js";
 import { EnrollMode } from "./enroll-mode.js";
 import { IdentifyMode } from "./identify-mode.js";
@@ -37,7 +37,7 @@ function show(name: keyof typeof modes): void {
   const parts =
     name === "people" ? [mode.controls, mode.outcome] : [mode.controls, stage.element, mode.outcome, stage.details];
   panel.replaceChildren(...parts);
-  // What a mode needs of the engine it shows when that is there; the bar tells when it failed.
+  // A mode shows what needs the engine once it has loaded; if loading fails, the model bar says so.
   mode.open(stage).catch(() => {});
 }
 
@@ -59,12 +59,12 @@ async function open(): Promise<Voices> {
   return voices;
 }
 
-/** Its files are kept for a visit without a network. */
+/** Caches the page's files for visits without a network. */
 async function keepPage(): Promise<void> {
   try {
     await navigator.serviceWorker?.register(new URL("service-worker.js", document.baseURI));
   } catch {
-    // Private windows and unusual hosts refuse service workers: the page works, only not without a network.
+    // Private windows and unusual hosts refuse service workers; the page then works, but not offline.
   }
 }
 

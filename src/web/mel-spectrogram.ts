@@ -1,6 +1,6 @@
-/** The picture's mel spectrogram. What is scored comes from the kernels; this one only has to be quick and look the same. */
+/** The mel spectrogram for display only: it is fast and looks right. Scoring uses the kernels' own. */
 
-/** The discrete Fourier transform of one size, in place: radix 2, angles computed once. */
+/** Discrete Fourier transform of a fixed size, in place: radix 2, with precomputed angles. */
 export class Fourier {
   readonly #size: number;
   readonly #cos: Float64Array;
@@ -36,7 +36,7 @@ export class Fourier {
   }
 }
 
-/** Into the order of reversed bits. */
+/** Bit-reversal permutation. */
 function reverse(re: Float32Array, im: Float32Array): void {
   for (let i = 1, j = 0; i < re.length; i++) {
     let bit = re.length >> 1;

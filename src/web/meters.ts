@@ -1,4 +1,4 @@
-/** Level, speech over noise, clipping: a word and a bar each. */
+/** Meters for level, speech over noise and clipping, each with a word and a bar. */
 import type { Measures } from "../engine/port.js";
 import type { Limits } from "./advice.js";
 import { element } from "./dom.js";
@@ -43,12 +43,12 @@ export class Meters {
     for (const meter of [this.#level, this.#snr, this.#clipping]) meter.show(0, strings.meters.none, true);
   }
 
-  /** At once, from the samples themselves. */
+  /** Shows the level at once, directly from the samples. */
   level(levelDb: number): void {
     this.#level.show((levelDb + 60) / 60, strings.meters.decibels(Math.max(-90, levelDb)), levelDb < -1);
   }
 
-  /** From the engine, on all that was heard. */
+  /** Shows the engine's measures of all audio so far. */
   measured({ snrDb, saturationRatio }: Measures, limits: Limits): void {
     if (snrDb === null) this.#snr.show(0, strings.meters.none, true);
     else this.#snr.show(snrDb / 40, strings.meters.decibels(snrDb), snrDb >= limits.minSnrDb);

@@ -3,9 +3,9 @@ import type { Voices } from "./voices.js";
 
 /** One of the page's four tabs. */
 export interface Mode {
-  /** Above the stage: the person it is about. */
+  /** Shown above the stage: the choice of the person. */
   readonly controls: HTMLElement;
-  /** Below it: what came of it. */
+  /** Shown below the stage: the result. */
   readonly outcome: HTMLElement;
   /** Called whenever the tab is opened. Takes the stage, or hides it. */
   open(stage: Stage): Promise<void>;

@@ -1,4 +1,4 @@
-/** How far the voice model is, along the top of the page. */
+/** Progress of loading the voice model, at the top of the page. */
 import { element } from "./dom.js";
 import { strings } from "./strings.js";
 

@@ -1,4 +1,4 @@
-/** Fetches the model once, shows how far it is, and keeps it for the next visit. */
+/** Fetches the model once, reports progress, and caches it for the next visit. */
 import { strings } from "./strings.js";
 
 export interface ModelLocation {
@@ -8,7 +8,7 @@ export interface ModelLocation {
 
 const shelf = "vivavoce-model";
 
-/** Where the page says that its model lies; the address changes with the model. */
+/** The address of the model, from the page; it changes with the model. */
 export function modelOfPage(): ModelLocation {
   const meta = document.querySelector<HTMLMetaElement>('meta[name="vivavoce-model"]');
   if (!meta) throw new Error("the page does not name a model");
@@ -19,7 +19,7 @@ export async function loadModel(
   { url, bytes }: ModelLocation,
   progress: (have: number, all: number) => void,
 ): Promise<Uint8Array> {
-  // Pages that a browser does not trust have no Cache Storage: they load the model at every visit.
+  // Pages that are not a secure context have no Cache Storage, so they load the model at every visit.
   const cache = "caches" in globalThis ? await caches.open(shelf) : null;
   const kept = await cache?.match(url);
   const { noAnswer, answered, incomplete } = strings.model.why;
@@ -64,6 +64,6 @@ async function keep(cache: Cache, url: string, model: Uint8Array): Promise<void>
     for (const old of await cache.keys()) if (old.url !== url) await cache.delete(old);
     await cache.put(url, new Response(model as Uint8Array<ArrayBuffer>));
   } catch {
-    // A full disk costs the next visit a download, and this one nothing.
+    // If the disk is full, only the next visit is affected: it has to download again.
   }
 }

@@ -1,4 +1,4 @@
-/** The proof that nothing leaves: the page takes the right to connect away from itself, and counts what is asked for afterwards. */
+/** Proof that nothing leaves the device: the page blocks its own connections, and counts requests made afterwards. */
 export class NetworkLock {
   #locked = false;
   #requests = 0;
@@ -16,7 +16,7 @@ export class NetworkLock {
     return this.#requests;
   }
 
-  /** Policies only add up: a document cannot drop this one until it is reloaded. */
+  /** A document can add policies but not remove them, so this one stays until the page is reloaded. */
   lock(): void {
     if (this.#locked) return;
     const policy = document.createElement("meta");

@@ -77,7 +77,7 @@ export class PeopleMode implements Mode {
     await (await this.#voices()).erase(name);
     await this.#refresh();
     this.#note.textContent = strings.people.erased(name);
-    // The button that was pressed is gone: the focus goes where reading goes on.
+    // The pressed button is gone, so the focus moves to the heading, where reading continues.
     this.controls.querySelector("h2")?.focus();
   }
 }

@@ -1,9 +1,9 @@
-/** Waveform and mel spectrogram, drawn from right to left as sound comes in. */
+/** Waveform and mel spectrogram; new sound is drawn at the right and moves left. */
 import { element } from "./dom.js";
 import { MelSpectrogram, melBands } from "./mel-spectrogram.js";
 import { strings } from "./strings.js";
 
-/** Columns of 10 ms that fit: six seconds. */
+/** Number of 10 ms columns: six seconds. */
 const columns = 600;
 const waveHeight = 96;
 const frameBudgetMs = 8;
@@ -33,7 +33,7 @@ export class Pictures {
   #rateHz = 48_000;
   #pieces: Float32Array[] = [];
   #frame = 0;
-  /** Samples of the waveform's column that is not full yet. */
+  /** Samples of the waveform column that is not complete yet. */
   #pending = new Float32Array(0);
 
   constructor() {
@@ -65,7 +65,7 @@ export class Pictures {
     this.#frame ||= requestAnimationFrame(() => this.#draw());
   }
 
-  /** As much as a frame has time for: a dropped file must not hold up the page, nor the picture lag behind the voice. */
+  /** Draws as much as fits into one frame: a dropped file must not block the page, and the picture must not lag behind the voice. */
   #draw(): void {
     this.#frame = 0;
     const colours = this.#colours();

@@ -2,7 +2,7 @@ import { element } from "./dom.js";
 import { NetworkLock } from "./network-lock.js";
 import { strings } from "./strings.js";
 
-/** Says that nothing leaves the device, and what shows it. */
+/** Says that nothing leaves the device, and shows the proof. */
 export class PrivacyPanel {
   readonly lock = new NetworkLock(() => this.#show());
   readonly #locked = element("li");

@@ -1,4 +1,4 @@
-/** The answer: one sentence that can be read from afar, and why. */
+/** The answer in one large sentence, and the reason. */
 import { element } from "./dom.js";
 
 export type Tone = "yes" | "no" | "unsure" | "plain";

@@ -1,4 +1,4 @@
-/** The ring: how much speech was heard, how loud it is, and the button in the middle. */
+/** The ring shows how much speech was heard and how loud it is, with the record button in the middle. */
 import { element, svg } from "./dom.js";
 import { strings } from "./strings.js";
 
@@ -54,7 +54,7 @@ export class Ring {
     this.element.dataset.phase = phase;
     const { start, stop, asking, working } = strings.record;
     this.#label.textContent = { idle: start, asking, recording: stop, working }[phase];
-    // It keeps the focus while it cannot be used: who presses it by keyboard stays there.
+    // A button with `aria-disabled` keeps the focus, so keyboard users do not lose their place.
     this.button.setAttribute("aria-disabled", String(phase === "asking" || phase === "working"));
     if (phase !== "recording") this.level(0);
   }

@@ -1,12 +1,12 @@
-/** Keeps the page's own files, so that it opens without a network. The model is kept by the page itself. */
+/** Caches the page's own files, so that it opens without a network. The page itself caches the model. */
 
-/** Written in by the build: the files' addresses relative to this script, and a name that changes with them. */
+/** Inserted by the build: the addresses of the files relative to this script, and a cache name that changes with them. */
 declare const FILES: readonly string[];
 declare const VERSION: string;
 
 const scope = globalThis as unknown as ServiceWorkerGlobalScope;
 const shelf = `vivavoce-page-${VERSION}`;
-/** A box has other pages at this address, and data that must not be kept: they are none of this script's business. */
+/** A box serves other pages at this origin, and data that must not be cached, so this script handles only these files. */
 const own = new Set(FILES.map((path) => new URL(path, scope.location.href).href));
 
 scope.addEventListener("install", (event) => {
@@ -37,7 +37,7 @@ scope.addEventListener("fetch", (event) => {
   else event.respondWith(kept(request));
 });
 
-/** The page itself as it is now, or as it was when there is no network. */
+/** The current page, or the cached one if there is no network. */
 async function newest(request: Request): Promise<Response> {
   try {
     return await fetch(request);
@@ -49,8 +49,8 @@ async function newest(request: Request): Promise<Response> {
 }
 
 /**
- * Everything else has an address that changes with its content. A box says that answers vary with `origin`, which module scripts send
- * and the requests that filled the cache did not; these files are the same for every origin.
+ * All other files have addresses that change with their content. The box sends `vary: origin`; module scripts send an origin, but the
+ * requests that filled the cache did not. `vary` can be ignored, because these files are the same for every origin.
  */
 async function kept(request: Request): Promise<Response> {
   const cache = await caches.open(shelf);

@@ -1,4 +1,4 @@
-/** Where recordings are made: the ring, what it says, the pictures, and the place to drop files. One for all modes. */
+/** The recording area, shared by all modes: the ring, its text, the pictures, and the drop target for files. */
 import type { Score, Template } from "../engine/port.js";
 import { levelOf, type Microphone, MicrophoneError, openMicrophone, type SoundState } from "../microphone/index.js";
 import { joined } from "../microphone/joined.js";
@@ -19,19 +19,19 @@ export interface Task {
   readonly severalFiles: boolean;
   /** What to read or say. */
   sentence(): string;
-  /** What has to be done first, or `null`. */
+  /** What the user must do first, or `null`. */
   obstacle(): string | null;
-  /** Whom to score against while it is recorded. */
+  /** Templates to score against during the recording. */
   templates(): readonly Template[];
   begun(): void;
   scored(scores: readonly Score[]): void;
   taken(audio: Samples): Promise<void>;
 }
 
-/** Nobody needs longer; a forgotten recording ends here. */
+/** Long enough for everyone; a forgotten recording ends here. */
 const longestSeconds = 30;
 
-/** What is shown of a file: its end. */
+/** The pictures show this much of the end of a file. */
 const shownSeconds = 6;
 
 interface Take {
@@ -53,9 +53,9 @@ const newTake = (pieces: Float32Array[], rateHz: number): Take => ({
 });
 
 export class Stage {
-  /** The ring, with what to say above it and what to do below. */
+  /** The ring, with the sentence to say above it and advice below. */
   readonly element: HTMLElement;
-  /** What is measured and seen of it. */
+  /** Meters, pictures and the drop target. */
   readonly details: HTMLElement;
   readonly #voices: () => Promise<Voices>;
   readonly #ring = new Ring(() => this.#pressed());
@@ -103,7 +103,7 @@ export class Stage {
   }
 
   say(text: string): void {
-    // A screen reader speaks it at every change: the same words are left alone.
+    // A screen reader speaks it at every change, so unchanged text is not set again.
     if (this.#advice.textContent !== text) this.#advice.textContent = text;
   }
 
@@ -111,7 +111,7 @@ export class Stage {
     this.#ring.button.focus();
   }
 
-  /** For a person; what it was in detail is for the console. */
+  /** Shows a short message to the person; details go to the console. */
   #sayFailure(error: unknown): void {
     console.error(error);
     this.say(strings.refusals.other);
@@ -142,7 +142,7 @@ export class Stage {
           void this.#cancel().then(() => this.say(strings.microphone.unplugged));
         },
       });
-      // The mode was changed while the browser asked.
+      // The user changed the mode while the browser asked for permission.
       if (this.#take !== take) return void microphone.close();
       take.microphone = microphone;
       this.#begin(take, microphone.rateHz);
@@ -193,7 +193,7 @@ export class Stage {
   }
 
   #heard(take: Take, samples: Float32Array, levelDb: number): void {
-    // The first pieces may come before the microphone has told its rate.
+    // The first chunks may arrive before the microphone's rate is known.
     if (this.#take !== take || !take.hearing) return;
     take.pieces.push(samples);
     take.seconds += samples.length / take.rateHz;
@@ -287,14 +287,14 @@ export class Stage {
     return null;
   }
 
-  /** The end of a file, in pieces that a frame has time for. */
+  /** Draws the end of a file, in chunks that fit into one frame. */
   #picture({ samples, rateHz }: Samples): void {
     const step = Math.round(rateHz / 25);
     for (let at = Math.max(0, samples.length - shownSeconds * rateHz); at < samples.length; at += step)
       this.#pictures.push(samples.subarray(at, at + step));
   }
 
-  /** Anywhere on the page: a file that misses its target must not navigate away. */
+  /** Accepts drops on the whole page, because a file that misses the target would make the browser leave the page. */
   #acceptDrops(): void {
     document.addEventListener("dragover", (event) => {
       event.preventDefault();

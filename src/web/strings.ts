@@ -1,4 +1,4 @@
-/** Every word that the page says, in the first of the browser's languages that it speaks. */
+/** All text of the page, in the first of the browser's languages that is available. */
 import type { Language } from "../languages.js";
 import { language } from "./language.js";
 import { de } from "./words/de.js";

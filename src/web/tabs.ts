@@ -1,4 +1,4 @@
-/** Tabs as the ARIA practices describe them: arrows move, one of them is in the tab order. */
+/** Tabs as in the ARIA Authoring Practices: arrow keys move between them, and only one is in the tab order. */
 import { element } from "./dom.js";
 
 export class Tabs<Name extends string> {

@@ -1,4 +1,4 @@
-/** The engine, the store of this browser and the easy door, wired for the page. Loaded behind it: this is the large part. */
+/** Engine, browser store and easy door, connected for the page. This is the large part, so it loads in the background. */
 import { AudioError, type AudioErrorCode } from "../audio/audio-error.js";
 import { readRecording } from "../audio/index.js";
 import { toWav } from "../audio/to-wav.js";
@@ -15,8 +15,8 @@ import type { Limits } from "./advice.js";
 import type { AttackFinding } from "./attack-list.js";
 
 /**
- * A page may name a calibration of its operator's own beside its model: <meta name="vivavoce-calibration" content="calibration.json">.
- * A box writes its own into the page, as a `data:` address that needs no network.
+ * A page may name its own calibration in addition to its model: <meta name="vivavoce-calibration" content="calibration.json">.
+ * A box writes its calibration into the page as a `data:` address, which needs no network.
  */
 function calibrationOfPage(): { calibration?: string | Uint8Array } {
   const meta = document.querySelector<HTMLMetaElement>('meta[name="vivavoce-calibration"]');
@@ -33,17 +33,17 @@ export interface Samples {
 
 export interface KnownPerson {
   readonly name: string;
-  /** `null` until there is enough to compare with. */
+  /** `null` until the print is trained. */
   readonly template: Template | null;
   readonly createdAt: number;
 }
 
 const scope = "default";
 const set = builtInConfigurationSets[defaultConfigurationSetId]!;
-/** A longer file is a mistake, not a recording for a check, and would block the page. */
+/** A longer file is probably a mistake, and would block the page. */
 const longestSeconds = 600;
 
-/** `"3.235s"`, as a length of time stands in JSON. */
+/** Parses a duration as JSON has it: `"3.235s"`. */
 const secondsOf = (text = "0s"): number => Number.parseFloat(text);
 
 export type FileProblem =
@@ -58,7 +58,7 @@ export class Voices {
   ) {}
 
   static async open(model: Uint8Array): Promise<Voices> {
-    // The page itself needs a core as well.
+    // One core is left for the page itself.
     const workers = Math.min(4, Math.max(1, navigator.hardwareConcurrency - 1));
     const [engine, store] = await Promise.all([
       openEngine({ model, workers, ...calibrationOfPage() }),
@@ -80,7 +80,7 @@ export class Voices {
     return { minSnrDb: minSnrDb[purpose], minSpeechLevelDb, maxSaturationRatio, targetSeconds };
   }
 
-  /** The ratio that a check of one recording, heard to its end, has to reach: what the decision itself uses. */
+  /** The threshold for a check of one complete recording, the same that the decision uses. */
   threshold(score: Score, list: readonly Score[] = [score]): number {
     const impostors = impostorsOnList(
       score,
@@ -103,7 +103,7 @@ export class Voices {
     return this.voiceprints.identify(audio, names, { ignoreCheckpoints: true });
   }
 
-  /** Whether it is a living voice that speaks; nothing where the model cannot tell. */
+  /** Runs the attack checks; empty if the model has none. */
   async attacks(audio: Samples): Promise<AttackFinding[]> {
     const kinds = this.engine.model.attacks;
     if (kinds.length === 0) return [];
@@ -128,7 +128,7 @@ export class Voices {
     return this.voiceprints.erase(name);
   }
 
-  /** All channels of a recording as one. */
+  /** Reads a recording and mixes its channels. */
   async read(file: Blob): Promise<Samples | FileProblem> {
     try {
       const recording = readRecording(await toWav(new Uint8Array(await file.arrayBuffer())));

@@ -78,10 +78,14 @@ test.each([
   ["a rate of 0", { targetFalseAcceptRate: { authentication: 0 } }, /targetFalseAcceptRate\.authentication/],
   ["a rate of 1", { targetFalseAcceptRate: { fraud: 1 } }, /targetFalseAcceptRate\.fraud/],
   ["half a segment", { minSegmentsForTrain: 1.5 }, /minSegmentsForTrain/],
-  ["a minimum above its maximum", { minNetAudioForEnroll: 11 }, /minNetAudioForEnroll: is above maxNetAudioForEnroll/],
-  ["more segments needed than fit", { minSegmentsForTrain: 51 }, /minSegmentsForTrain: is above/],
+  [
+    "a minimum above its maximum",
+    { minNetAudioForEnroll: 11 },
+    /minNetAudioForEnroll: must not be above maxNetAudioForEnroll/,
+  ],
+  ["more segments needed than fit", { minSegmentsForTrain: 51 }, /minSegmentsForTrain: must not be above/],
   ["more segments than can be trained from", { maxEnrollmentSegments: 257 }, /maxEnrollmentSegments/],
-  ["training above optimal", { minNetAudioForTrain: 9 }, /minNetAudioForTrain: is above/],
+  ["training above optimal", { minNetAudioForTrain: 9 }, /minNetAudioForTrain: must not be above/],
   [
     "more speech than a full profile holds",
     { minNetAudioForTrain: 2000, optimalNetAudioForTrain: 3000 },

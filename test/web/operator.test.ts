@@ -229,7 +229,7 @@ test("shows the last evaluation once there is one", async () => {
   await page.getByRole("img", { name: /^Detection error trade-off/ }).waitFor({ timeout: 30_000 });
   const facts = (await page.textContent(".facts"))!;
   expect(facts).toContain("1.50 % (0.75 % to 3.00 %)");
-  expect(facts).toContain("not this box’s");
+  expect(facts).toContain("not the model of this box");
 });
 
 test("can be used in the dark, on a phone, and paused", { timeout: 120_000 }, async () => {

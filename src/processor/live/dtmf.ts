@@ -1,4 +1,4 @@
-/** Keys of a telephone, heard in the audio: two tones at once, one of each group (ITU-T Q.23, Q.24). */
+/** Detects telephone keys in the audio: two tones at once, one of each group (ITU-T Q.23, Q.24). */
 
 const LOW_HZ = [697, 770, 852, 941];
 const HIGH_HZ = [1209, 1336, 1477, 1633];
@@ -8,15 +8,15 @@ export const isDtmfDigit = (text: string): boolean => text.length === 1 && KEYS.
 
 /** Long enough to tell 697 from 770 Hz, short enough for two in the shortest key of 40 ms. */
 const BLOCK_SECONDS = 0.0125 * 1.02;
-/** A key is there after so many blocks that agree, and over after so many without it. */
+/** Number of agreeing blocks after which a key counts as pressed, and of blocks without it after which it counts as released. */
 const BLOCKS_ON = 2;
 const BLOCKS_OFF = 2;
-/** Of a key's energy, the two tones have nearly all: speech spreads it. */
+/** The two tones hold at least this share of a key's energy; speech spreads its energy more widely. */
 const TONE_SHARE = 0.85;
 /** The high tone may be weaker by 8 dB or stronger by 4 (Q.24), with a margin for lines. */
 const TWIST_DOWN = 10 ** 1;
 const TWIST_UP = 10 ** 0.6;
-/** -48 dB of full scale. */
+/** -48 dB relative to full scale. */
 const LEAST_POWER = 10 ** -4.8;
 
 export interface HeardKey {
@@ -33,7 +33,7 @@ export class DtmfDetector {
   #candidate: string | null = null;
   #agreeing = 0;
   #absent = 0;
-  /** The key that is pressed now, told already. */
+  /** The key that is pressed now and was already reported. */
   #pressed: string | null = null;
 
   constructor(private readonly rateHz: number) {
@@ -44,7 +44,7 @@ export class DtmfDetector {
     this.#high = coefficients(HIGH_HZ);
   }
 
-  /** The keys that became sure with these samples. */
+  /** Returns the keys that these samples confirm. */
   push(samples: Float32Array): HeardKey[] {
     const heard: HeardKey[] = [];
     for (let at = 0; at < samples.length; ) {

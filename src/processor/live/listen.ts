@@ -1,4 +1,4 @@
-/** A call as it is spoken: each party's audio goes to its task, and what the tasks say comes back as it happens. */
+/** A live call: each party's audio goes to its task, and events of the tasks are sent back as they happen. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type {
   ListenParty,
@@ -36,8 +36,8 @@ import { LostAudio } from "./lost-audio.js";
 type Response = MessageInitShape<typeof ListenResponseSchema>;
 
 /**
- * Packets of a call are small; they are heard together, so that a hundred calls do not cross threads each twenty milliseconds. Where nothing can
- * come of it yet, more of them: a checkpoint of 2 s of speech is not reached before 2 s have arrived.
+ * Packets of a call are small. They are processed in batches, so that a hundred calls do not cross threads every 20 ms. Batches are longer
+ * while no result is possible yet: a checkpoint of 2 s of speech cannot be reached before 2 s have arrived.
  */
 const shortestBatchSeconds = 0.04;
 const longestBatchSeconds = 0.5;
@@ -138,7 +138,7 @@ class LiveCall {
     return this.parties.every((party) => party.result !== null);
   }
 
-  /** What happened since it was last asked. */
+  /** Events since the last call. */
   *told(): Generator<Response> {
     yield* this.#events.splice(0);
   }
@@ -208,7 +208,7 @@ class LiveCall {
     }
   }
 
-  /** How many samples are heard together: no result and no progress is told later for it. */
+  /** How many samples to process together without delaying a result or a progress event. */
   #batchSamples({ task, heardSamples, reportedSamples }: OpenParty): number {
     const untilProgress = this.progressSamples - (heardSamples - reportedSamples);
     const calm = Math.min(task.calmSeconds, longestBatchSeconds) * this.rateHz;

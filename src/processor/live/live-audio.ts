@@ -1,4 +1,4 @@
-/** What bytes of a live stream mean: whole samples of each channel, whatever pieces they arrive in. */
+/** Decodes the bytes of a live stream into whole samples of each channel, however they are split into chunks. */
 import type { RawEncoding, RawFormat } from "../../audio/port.js";
 import type { ListenStart } from "../../contract/gen/vendor/biosec/v1/live_pb.js";
 import type { Dependencies } from "../dependencies.js";
@@ -40,7 +40,7 @@ export function liveFormat({
 
 export class LiveAudio {
   readonly #frameBytes: number;
-  /** Less than a frame: the rest of it comes with the next piece. */
+  /** An incomplete frame: its remaining bytes come with the next chunk. */
   #rest = new Uint8Array();
 
   constructor(
@@ -50,7 +50,7 @@ export class LiveAudio {
     this.#frameBytes = bytesPerSample[format.encoding] * format.channels;
   }
 
-  /** The samples of each of these channels (0 mixes all), as many as are whole. */
+  /** The complete samples of each of these channels (0 mixes all). */
   samples(bytes: Uint8Array, channels: readonly number[]): Float32Array[] {
     const all = this.#rest.length === 0 ? bytes : joined(this.#rest, bytes);
     const whole = all.length - (all.length % this.#frameBytes);
@@ -72,7 +72,7 @@ function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
   return both;
 }
 
-/** In one array of its own. */
+/** Copies the chunks into one new array. */
 export function joinedSamples(chunks: readonly Float32Array[], length: number): Float32Array {
   if (chunks.length === 1) return chunks[0]!;
   const all = new Float32Array(length);

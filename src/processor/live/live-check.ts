@@ -1,4 +1,4 @@
-/** A check of audio that is still arriving: it looks at the checkpoints and may answer before the speaker has ended. */
+/** A check of audio that is still arriving: it looks at checkpoints and may answer before the speaker has finished. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   AnalyzeAudioRequestSchema,
@@ -17,7 +17,7 @@ import type { HeardAudio, PartResult } from "../heard-audio.js";
 import { type JointAnalysis, type JointStream, listenerOf } from "../joint-hearing.js";
 import { inSinglePrecision } from "../single-precision.js";
 
-/** AnalyzeAudio's request, less the audio. */
+/** AnalyzeAudio's request without the audio. */
 export type LiveRequest = Pick<
   Extract<MessageInitShape<typeof AnalyzeAudioRequestSchema>, { $typeName?: never }>,
   | "context"
@@ -29,17 +29,17 @@ export type LiveRequest = Pick<
   | "channelPlaybackDetectionParameters"
 > & { readonly rateHz: number };
 
-/** How far a live check is. */
+/** Progress of a live check. */
 export interface LiveState<Result> {
   readonly netSpeechSeconds: number;
   /** Set as soon as a checkpoint gave a clear answer: no more audio is needed. */
   readonly result: Result | null;
 }
 
-/** The most that was heard and is not yet known to be speech. */
+/** At most this much recent audio is not yet classified as speech or not. */
 const undecidedSeconds = 0.2;
 
-/** How the check is named among those of its session. */
+/** The operation name stored for live checks of a session. */
 export const liveOperation = "Listen";
 
 /** What is compared, and how the result is reported. */
@@ -48,7 +48,7 @@ export interface CheckPlan<Result> {
   readonly attacks: readonly AttackKind[];
   readonly ignoreCheckpoints: boolean;
   conclude(heard: HeardAudio, results: readonly PartResult[], attacks: AttackResults): Promise<Result>;
-  /** After each look: what the first part that was scored says, and whether it ends the check. */
+  /** Called after each look with the result of the first part that was scored, and whether it ends the check. */
   readonly onLook?: (netSpeechSeconds: number, result: PartResult, part: Part, isFinal: boolean) => void;
 }
 
@@ -56,9 +56,9 @@ export interface CheckPlan<Result> {
 export interface LiveSource {
   readonly rateHz: number;
   readonly channels: number;
-  /** `null` of one channel. */
+  /** `null` for audio with one channel. */
   readonly channel: number | null;
-  /** `null` where one person speaks. */
+  /** `null` if one person speaks. */
   readonly separation: Separation | null;
 }
 
@@ -82,7 +82,7 @@ export function checkLiveRate(rateHz: number): void {
 
 export const monoSource = (rateHz: number): LiveSource => ({ rateHz, channels: 1, channel: null, separation: null });
 
-/** As AnalyzeAudio. */
+/** The same checks as AnalyzeAudio. */
 export async function analysisPlan(
   deps: Dependencies,
   context: OpenContext,
@@ -133,7 +133,7 @@ export async function openLiveCheck<Result>(
   return check;
 }
 
-/** What arrived and was not heard by the checks that need the audio itself. */
+/** Audio that has arrived but was not yet processed by the checks that need the audio itself. */
 class ArrivedSamples implements AttackSource {
   readonly #chunks: Float32Array[] = [];
 
@@ -158,11 +158,11 @@ export class LiveCheck<Result> {
   #stream: JointStream | null = null;
   #netSpeechSeconds = 0;
   #score: number | null = null;
-  /** What was heard when a look ended the stream. */
+  /** The analysis at the look that ended the stream. */
   #ending: JointAnalysis | null = null;
   #result: Result | null = null;
   #closed = false;
-  /** Chunks are heard in the order in which they were pushed, whether or not the caller waits. */
+  /** Chunks are processed in the order in which they were pushed, whether or not the caller waits. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -170,13 +170,13 @@ export class LiveCheck<Result> {
     private readonly context: OpenContext,
     private readonly plan: CheckPlan<Result>,
     private readonly comparison: Comparison,
-    /** `null` where no check needs the audio itself. */
+    /** `null` if no check needs the audio itself. */
     private readonly attacks: { readonly arrived: ArrivedSamples; readonly audio: AttackAudio } | null,
     private readonly source: LiveSource,
     private readonly options: OperationOptions,
   ) {}
 
-  /** Before the first audio. */
+  /** Must be called before the first audio. */
   async open(): Promise<void> {
     const { revisions, checkpoints } = this.comparison;
     const listener = await listenerOf(this.deps.models, this.context.scopeId, revisions);
@@ -192,13 +192,13 @@ export class LiveCheck<Result> {
     return this.#score;
   }
 
-  /** Nothing can come of the next so many seconds of audio: speech is no longer than what arrives. */
+  /** No result is possible within this many seconds: the next checkpoint needs at least that much more speech. */
   get calmSeconds(): number {
     const next = this.comparison.checkpoints.seconds.find((at) => at > this.#netSpeechSeconds);
     return next === undefined ? Number.POSITIVE_INFINITY : next - this.#netSpeechSeconds - undecidedSeconds;
   }
 
-  /** Mono samples in -1..1; the array is handed over. After an answer, more audio is not listened to. */
+  /** Mono samples in -1..1; ownership of the array passes to the check. Audio after an answer is ignored. */
   push(samples: Float32Array): Promise<LiveState<Result>> {
     return this.#next(async () => {
       if (this.#result === null) {
@@ -211,17 +211,17 @@ export class LiveCheck<Result> {
     });
   }
 
-  /** What was measured so far. */
+  /** Measures of the audio so far. */
   measures(): Promise<Measures> {
     return this.#next(() => this.#stream!.measures());
   }
 
-  /** The answer on all that was heard. */
+  /** The answer for all audio so far. */
   finish(): Promise<Result> {
     return this.#next(async () => this.#result ?? (await this.#conclude(await this.#stream!.analysis())));
   }
 
-  /** Ends without an answer; after `finish` or an early answer it does nothing. */
+  /** Ends the check without an answer; does nothing after `finish` or an early answer. */
   close(): Promise<void> {
     return this.#next(() => this.#close(), true);
   }

@@ -1,4 +1,4 @@
-/** Enrolls from audio that is still arriving: stretch after stretch of good speech, until training is at its best. */
+/** Enrolls from audio that is still arriving, one stretch of good speech after another, until more would not help training. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Context, UniqueId } from "../../contract/gen/vendor/biosec/v1/common_pb.js";
 import { AudioValidity, TrainStatus } from "../../contract/gen/vendor/biosec/v1/common_pb.js";
@@ -25,10 +25,10 @@ import { train } from "../train.js";
 import { checkLiveRate } from "./live-check.js";
 import type { LiveResult, LiveTask, TellEvent } from "./live-task.js";
 
-/** A stretch ends here even where little was said: its audio is in memory. */
+/** A stretch ends here even if it has little speech, because its audio is in memory. */
 const longestStretchSeconds = 120;
 
-/** Three stretches make the best training, where a configuration set allows it. */
+/** Three stretches give enough speech for the best training, if the configuration set allows it. */
 const stretchSpeechSeconds = (set: ConfigurationSet): number =>
   Math.min(set.maxNetAudioForEnroll, Math.max(set.minNetAudioForEnroll, set.optimalNetAudioForTrain / 3));
 
@@ -47,7 +47,7 @@ export async function openLiveEnrollment(
 
 export class LiveEnrollment implements LiveTask {
   readonly score = null;
-  /** A stretch that ends a little later is enrolled a little later, and nobody waits for it. */
+  /** Batches may be as long as possible: nobody waits for the end of a stretch. */
   readonly calmSeconds = Number.POSITIVE_INFINITY;
   #stream: VoiceStream | null = null;
   #chunks: Float32Array[] = [];
@@ -71,13 +71,13 @@ export class LiveEnrollment implements LiveTask {
     return this.#done;
   }
 
-  /** As far as the stretch goes; what is behind its end is left for the next. */
+  /** Processes samples up to the end of the stretch; returns the rest for the next stretch. */
   async #hear(samples: Float32Array): Promise<Float32Array> {
     this.#chunks.push(samples.slice());
     this.#samples += samples.length;
     const stream = await this.#open();
     const spoken = await stream.push(samples.slice());
-    // Silence before the first word is not worth its memory.
+    // Silence before the first word is not kept in memory.
     if (spoken === 0 && this.#samples > 3 * this.rateHz) await this.#drop();
     else if (stream.ended) {
       const arrived = this.#samples;
@@ -108,7 +108,7 @@ export class LiveEnrollment implements LiveTask {
     return this.#stream;
   }
 
-  /** Resolves to the samples that the engine read of it. */
+  /** Resolves to the number of samples that the engine read. */
   async #endStretch(stream: VoiceStream): Promise<number> {
     const analysis = await stream.analysis();
     const heard = this.#heard(analysis);
@@ -120,7 +120,7 @@ export class LiveEnrollment implements LiveTask {
     return heard.length;
   }
 
-  /** What the engine read: the rest of the last chunk is behind the limit. */
+  /** The samples that the engine read; the rest of the last chunk is beyond the limit. */
   #heard({ measures }: VoiceAnalysis): Float32Array {
     const length = Math.min(this.#samples, Math.round(measures.grossSeconds * this.rateHz));
     const samples = new Float32Array(length);
@@ -165,7 +165,7 @@ export class LiveEnrollment implements LiveTask {
       return { processing, ...(enrollment && { enrollment }) };
     const { result: training } = await train(deps, create(TrainRequestSchema, request), this.options);
     this.#training = training;
-    // Segments that disagree do not become a better print by being many.
+    // If segments disagree, adding more of them does not make a better print.
     if (training?.trainStatus !== TrainStatus.TRAINED && this.#status === EnrollStatus.TRAIN_SUGGESTED)
       this.#status = EnrollStatus.TRAIN_POSSIBLE;
     return { processing, enrollment, ...(training && { training }) };

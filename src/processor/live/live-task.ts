@@ -1,4 +1,4 @@
-/** What is done with the audio of one party of a call, whatever it is. */
+/** A check or an enrollment on the audio of one party of a call. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ListenResponseSchema, ListenResultSchema } from "../../contract/gen/vendor/biosec/v1/live_pb.js";
 import type { Measures } from "../../engine/port.js";
@@ -7,18 +7,18 @@ export type LiveEvent = NonNullable<MessageInitShape<typeof ListenResponseSchema
 export type LiveResult = NonNullable<MessageInitShape<typeof ListenResultSchema>["result"]>;
 
 export interface LiveTask {
-  /** Mono samples in -1..1; the array is handed over. Resolves to the result once there is one: no more audio is needed. */
+  /** Mono samples in -1..1; ownership of the array passes to the task. Resolves to the result once no more audio is needed. */
   push(samples: Float32Array): Promise<LiveResult | null>;
-  /** The result on all that was heard. */
+  /** The result for all audio so far. */
   finish(): Promise<LiveResult>;
-  /** Ends without a result; after one it does nothing. */
+  /** Ends without a result; does nothing if there is one already. */
   close(): Promise<void>;
   measures(): Promise<Measures>;
-  /** Nothing can come of the next so many seconds of audio. */
+  /** No result is possible within the next `calmSeconds` of audio. */
   readonly calmSeconds: number;
   /** The best score of the last checkpoint. */
   readonly score: number | null;
 }
 
-/** Where a task reports events between its beginning and its result. */
+/** Reports events of a task before its result. */
 export type TellEvent = (event: LiveEvent) => void;

@@ -1,20 +1,20 @@
 /**
- * What stands in for audio that the network lost: the last pitch period again and again, fading as ITU-T G.711 Appendix I does, then silence. A hole
- * of 20 ms in a word sounds like the word, and a longer one leaves no speech that nobody spoke.
+ * Replaces audio that the network lost: repeats the last pitch period, fading it out as ITU-T G.711 Appendix I does, then gives silence. A gap of
+ * 20 ms inside a word still sounds like the word, and a longer gap does not add speech that nobody spoke.
  */
 
 const shortestPeriodSeconds = 1 / 400;
 const longestPeriodSeconds = 1 / 66;
-/** That the period is found in. */
+/** Length of the audio that is compared to find the period. */
 const comparedSeconds = 0.01;
-/** Full at first, gone at the end. */
+/** Until `fullSeconds` the repetition is at full level; at `goneSeconds` it has faded out. */
 const fullSeconds = 0.01;
 const goneSeconds = 0.06;
-/** A longer gap says no more than this much silence. */
+/** A longer gap is shortened to this length. */
 const longestGapSeconds = 0.2;
 
 export class LostAudio {
-  /** What was heard last, as much as the search needs, at the end. */
+  /** The most recent samples, as many as the period search needs, aligned to the end. */
   readonly #last: Float32Array;
   #heard = 0;
 
@@ -31,7 +31,7 @@ export class LostAudio {
     this.#heard = Math.min(length, this.#heard + newest.length);
   }
 
-  /** In place of so many samples. */
+  /** Samples to use in place of the lost ones. */
   fill(lost: number): Float32Array {
     const filled = new Float32Array(Math.min(lost, Math.round(longestGapSeconds * this.rateHz)));
     const period = this.#period();
@@ -49,7 +49,7 @@ export class LostAudio {
     this.#last.fill(0);
   }
 
-  /** Where the end is most like what was before it, in samples; 0 where too little was heard. */
+  /** The lag in samples at which the end is most similar to the audio before it; 0 if too little audio was heard. */
   #period(): number {
     const last = this.#last;
     if (this.#heard < last.length) return 0;
@@ -66,7 +66,7 @@ export class LostAudio {
         product += last[i]! * last[i - lag]!;
         energy += last[i - lag]! * last[i - lag]!;
       }
-      // Square of the normalized product, of those that agree in sign.
+      // Square of the normalized correlation; negative correlations are skipped.
       const likeness = product > 0 && energy > 0 ? (product * product) / energy : 0;
       if (likeness > best) [best, period] = [likeness, lag];
     }

@@ -1,4 +1,4 @@
-/** Who is signed in, and what they do with their own account. */
+/** Shows who is signed in, and the actions on their own account. */
 import { element } from "../dom.js";
 import type { BoxClient } from "./box-client.js";
 import { ask } from "./dialog.js";
@@ -6,7 +6,7 @@ import { strings } from "./strings.js";
 
 const words = strings.account;
 
-/** `signedOut` is called when the box no longer knows this browser. */
+/** `signedOut` is called when this browser is no longer signed in at the box. */
 export function account(client: BoxClient, user: string, signedOut: () => void): HTMLElement {
   const state = element("span", { class: "note", role: "status" });
   const button = (label: string, click: () => void) =>

@@ -1,4 +1,4 @@
-/** Applications and their credentials: what the contract calls the Manage view. For owners, as everything here is. */
+/** Applications and their credentials, called the Manage view in the contract. Only for owners, like the whole view. */
 import type { Application, Client } from "../../token/applications.js";
 import { RUNTIME_SCOPES } from "../../token/scopes.js";
 import { element } from "../dom.js";
@@ -25,7 +25,7 @@ export class ApplicationsPanel {
 
   constructor(
     readonly client: BoxClient,
-    /** The scopes of the view follow what applications are bound to. */
+    /** Called after each change, because the view's list of scopes depends on the applications. */
     readonly changed: () => void,
   ) {
     const create = action(words.create, words.create, "main", () => this.#create());
@@ -90,7 +90,7 @@ export class ApplicationsPanel {
         { class: "actions" },
         action(words.secret, words.secretOf(client.name), "quiet", () => this.#renewSecret(application, client)),
         action(words.bind, words.scopesOf(client.name), "quiet", () => this.#bind(application, client)),
-        // The contract: an application always has a client.
+        // By the contract, an application always has at least one client.
         ...(isLast
           ? []
           : [
@@ -211,7 +211,7 @@ export class ApplicationsPanel {
     });
   }
 
-  /** Makes a secret and shows it, this once. */
+  /** Creates a secret and shows it once. */
   async #showSecret(applicationId: string, clientId: string): Promise<void> {
     const secret = await this.client.applications.regenerateSecret(applicationId, clientId);
     openDialog(
@@ -226,7 +226,7 @@ export class ApplicationsPanel {
   }
 }
 
-/** Beside what is to be copied by hand where the browser does not let a page do it. */
+/** Shows the value with a copy button; without clipboard access there is no button, and it is copied by hand. */
 function withCopy(value: string): HTMLElement {
   const copy = element("button", { type: "button", class: "quiet" }, words.copy);
   copy.addEventListener("click", async () => {

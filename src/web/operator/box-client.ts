@@ -1,4 +1,4 @@
-/** Asks the box, in the name of who signed in. */
+/** Sends requests to the box with the token of the signed-in user. */
 import type { OperatorAnswers } from "../../server/operator/view.js";
 import type { Application, Applications } from "../../token/applications.js";
 import type { Refusal } from "../../token/refusals/en.js";
@@ -6,17 +6,17 @@ import type { PageOfScope } from "./paged-table.js";
 import { answerOf, beginSignIn, type SignedIn } from "./sign-in.js";
 import { strings } from "./strings.js";
 
-/** The box knows who asks, and does not tell them. This and every other error of a client speaks the reader's language. */
+/** The user is signed in but not allowed. All error messages of this client are in the reader's language. */
 export class Refused extends Error {
   override readonly name = "Refused";
 }
 
-/** It is not there, or not any more. */
+/** The requested item does not exist, or was deleted. */
 export class NotFound extends Error {
   override readonly name = "NotFound";
 }
 
-/** A token that is refused this soon is not refused for its age: signing in again would go round in circles. */
+/** A token rejected this soon has not expired, so signing in again would only repeat forever. */
 const freshMs = 10_000;
 const rowsOfPage = "10";
 
@@ -120,14 +120,14 @@ export class BoxClient {
   }
 }
 
-/** What is no refusal of a person's doing is for those who run the box, and stays in English. */
+/** Errors that a user cannot cause are for the operator of the box, and stay in English. */
 async function refusalOf(response: Response): Promise<string> {
   const { refusal, error_description } = (await response.json().catch(() => ({}))) as {
     refusal?: Refusal;
     error_description?: string;
   };
   const known = refusal ?? (response.status === 401 ? "sessionEnded" : undefined);
-  // A box that is newer than this page may know more.
+  // A box that is newer than this page may send reasons that the page does not know.
   return (known && strings.refusals[known]) ?? error_description ?? strings.answered(response.status);
 }
 

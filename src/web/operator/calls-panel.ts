@@ -4,7 +4,7 @@ import { nameOf, strings } from "./strings.js";
 import { badge, clock, figure, id, time } from "./table.js";
 import { TablePanel } from "./table-panel.js";
 
-/** Live calls while they are spoken: net speech and score as they rise. */
+/** Live calls with their current net speech and score. */
 export const callsPanel = () =>
   new TablePanel<LiveCallView>(strings.calls, (call) => [
     time(call.startedAt, clock),

@@ -1,4 +1,4 @@
-/** What the details of a profile or session are shown with. */
+/** What the detail views of profiles and sessions need. */
 import type { BoxClient } from "./box-client.js";
 
 export interface Opens {
@@ -11,7 +11,7 @@ export interface DetailContext {
   readonly scope: string;
   readonly calibration: string;
   readonly opens: Opens;
-  /** Something was changed: tables are asked for again. */
+  /** Called after a change, to reload the tables. */
   readonly changed: () => void;
   readonly showSessionsOf: (owner: string) => void;
 }

@@ -1,4 +1,4 @@
-/** Opens a profile or a session by its id, from wherever the view shows one. */
+/** Opens a profile or a session by its id, from anywhere in the view. */
 import { element } from "../dom.js";
 import { NotFound } from "./box-client.js";
 import type { DetailContext, Opens } from "./detail-context.js";

@@ -1,4 +1,4 @@
-/** What opens over the view. A browser keeps the focus inside, gives it back, and closes it with Escape. */
+/** Modal dialogs. The browser keeps the focus inside, restores it afterwards, and closes the dialog with Escape. */
 import { element } from "../dom.js";
 import { strings } from "./strings.js";
 import type { Cell } from "./table.js";
@@ -29,7 +29,7 @@ export function openDialog(heading: string, ...content: readonly Cell[]): Dialog
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
-  // Read from the beginning, not from its first button.
+  // The heading gets the focus, so that screen readers read from the beginning and not from the first button.
   dialog.querySelector("h2")!.focus();
   return { element: dialog, content: place, close };
 }
@@ -38,7 +38,7 @@ export interface Field {
   readonly name: string;
   readonly label: string;
   readonly hint?: string;
-  /** A line, a password, several lines, or boxes to check. */
+  /** One line, a password, several lines, or checkboxes. */
   readonly kind?: "text" | "password" | "lines" | "checks";
   readonly value?: string;
   readonly autocomplete?: string;
@@ -53,11 +53,11 @@ export interface Question {
   readonly fields?: readonly Field[];
   readonly action: string;
   readonly isDangerous?: boolean;
-  /** Throws with words for people; the form then stays open and says them. */
+  /** If it throws, the form stays open and shows the message. */
   readonly submit: (given: FormData) => Promise<void>;
 }
 
-/** A form in a dialog, which closes when what it asks for is done. */
+/** A form in a dialog, which closes after `submit` succeeds. */
 export function ask({ heading, note, fields = [], action, isDangerous = false, submit }: Question): void {
   const trouble = element("p", { class: "trouble", role: "alert" });
   const button = element("button", { type: "submit", class: isDangerous ? "danger" : "main" }, action);

@@ -14,7 +14,7 @@ type Estimate = LastEvaluation["cllr"];
 const estimate = ({ value, interval }: Estimate, write: (value: number) => string) =>
   interval ? `${write(value)} (${words.between(write(interval.low), write(interval.high))})` : write(value);
 
-/** What the box's voices can be held to: the last evaluation that was made on this machine. */
+/** Accuracy of this box: the last evaluation that was made on this machine. */
 export class EvaluationPanel {
   readonly #content = element("div");
   readonly element = card(words.heading, undefined, this.#content);

@@ -1,7 +1,7 @@
 import { element } from "../dom.js";
 import type { Cell } from "./table.js";
 
-/** Names and values, one to a line. */
+/** Names and values, one pair per line. */
 export const facts = (rows: readonly (readonly [string, Cell])[]): HTMLElement =>
   element(
     "dl",

@@ -1,4 +1,4 @@
-/** Figures as the view's language writes them. */
+/** Numbers formatted for the view's language. */
 import { numbers } from "../words/numbers.js";
 import { strings } from "./strings.js";
 
@@ -12,5 +12,5 @@ export const latency = (value: number): string => (value < 1 ? `${whole(1000 * v
 export const decibels = (value: number): string => `${whole(value)} dB`;
 export const hertz = (value: number): string => `${whole(value)} Hz`;
 export const percent = (rate: number): string => `${hundredths(100 * rate)} %`;
-/** To two digits, whatever their place. */
+/** Two significant digits. */
 export const roughPercent = (rate: number): string => `${twoDigits.format(100 * rate)} %`;

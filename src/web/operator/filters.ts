@@ -1,4 +1,4 @@
-/** What a table is narrowed down by. */
+/** The filters of a table. */
 import { element } from "../dom.js";
 
 export type Filter =
@@ -11,7 +11,7 @@ export type Filter =
       readonly choices: readonly (readonly [value: string, text: string])[];
     };
 
-/** Typing is waited for: a search is a question to the box. */
+/** Wait for a pause in typing, because each search is a request to the box. */
 const pauseMs = 300;
 let made = 0;
 
@@ -33,7 +33,7 @@ export class Filters {
     this.element.addEventListener("input", () => this.#soon());
   }
 
-  /** For the box's question: times in milliseconds, empty where nothing is asked for. */
+  /** Values for the request to the box: times in milliseconds, empty strings for unused filters. */
   get values(): Record<string, string> {
     const entries = [...this.#inputs].map(([name, input]) => {
       const isTime = input.type === "datetime-local" && input.value !== "";
@@ -42,7 +42,7 @@ export class Filters {
     return Object.fromEntries(entries.filter(([, value]) => value !== "")) as Record<string, string>;
   }
 
-  /** Sets one and clears the others. */
+  /** Sets one filter and clears the others. */
   set(name: string, value: string): void {
     for (const [other, input] of this.#inputs) input.value = other === name ? value : "";
     this.changed();

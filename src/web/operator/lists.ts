@@ -1,4 +1,4 @@
-/** The tables that are searched: profiles, sessions and watchlists. */
+/** The tables with search: profiles, sessions and watchlists. */
 import { DECISIONS, OWNER_KINDS, PROFILE_STATES } from "../../server/operator/search.js";
 import type { ProfileView, SessionView, WatchlistView } from "../../server/operator/view.js";
 import type { BoxClient } from "./box-client.js";

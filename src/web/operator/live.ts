@@ -1,4 +1,4 @@
-/** Asks again and again, unless paused or out of sight, and tells why there is no answer when there is none. */
+/** Polls the box, unless paused or not visible, and reports why an answer is missing. */
 export class Live {
   #paused = false;
   #stopped = false;
@@ -19,13 +19,13 @@ export class Live {
     this.#wake();
   }
 
-  /** For good. */
+  /** Stops polling permanently. */
   stop(): void {
     this.#stopped = true;
     this.#wake();
   }
 
-  /** Runs `work` repeatedly, each time after the previous run has ended. An error is shown, and it goes on. */
+  /** Runs `work` repeatedly, each time after the previous run has ended. An error is reported, and polling continues. */
   async every(milliseconds: number, work: () => Promise<void>): Promise<void> {
     const loop = {};
     while (!this.#stopped) {

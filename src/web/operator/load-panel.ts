@@ -1,4 +1,4 @@
-/** How the box fares: figures of the last minute, and plots of the last hour. */
+/** Load of the box: figures of the last minute, and plots of the last hour. */
 import * as Plot from "@observablehq/plot";
 import type { LoadSpan, LoadView, Spread } from "../../server/operator/view.js";
 import { element } from "../dom.js";
@@ -8,12 +8,12 @@ import { strings } from "./strings.js";
 import { card } from "./table-panel.js";
 
 const hourMs = 3_600_000;
-/** A box that began just now has a short history, which is not drawn at the edge of an empty hour. */
+/** The time axis has at least this length. It is shorter than an hour, so that the plots of a newly started box are not mostly empty. */
 const shortestMs = 600_000;
 const clock = (at: Date) => at.toLocaleTimeString(strings.locale, { hour: "2-digit", minute: "2-digit" });
 const words = strings.load;
 
-/** Full minutes, as many as have room. */
+/** Full minutes, as many as fit. */
 function ticks(from: number, to: number): Date[] {
   const stepMs = 60_000 * ([1, 2, 5, 10, 15].find((minutes) => (to - from) / 60_000 / minutes <= 5) ?? 15);
   const first = Math.ceil(from / stepMs) * stepMs;
@@ -22,7 +22,7 @@ function ticks(from: number, to: number): Date[] {
 
 interface Line {
   readonly label: string;
-  /** One of the classes that the style sheet colors and dashes. */
+  /** A CSS class that sets color and dashes. */
   readonly kind: "first" | "second";
   readonly value: (span: LoadSpan) => number | null;
 }
@@ -38,7 +38,7 @@ class History {
     readonly name: string,
     readonly lines: readonly Line[],
     readonly write: (value: number) => string,
-    /** The axis reaches at least so far. */
+    /** The axis ends at this value or above. */
     readonly least: number,
   ) {
     const keys = lines.map(({ label, kind }) => element("span", { class: `key ${kind}` }, label));
@@ -75,7 +75,7 @@ class History {
           stroke: color[kind],
           ...(kind === "second" ? { strokeDasharray: "4 3" } : {}),
         };
-        // A single span between silent ones cannot be drawn as a line.
+        // A single value between gaps cannot be drawn as a line, so dots are drawn too.
         return [
           Plot.lineY(points, { ...style, strokeWidth: 1.6 }),
           Plot.dot(points, { x: "at", y: "value", r: 1.6, fill: color[kind] }),
@@ -145,7 +145,7 @@ export class LoadPanel {
     );
   }
 
-  /** From when on spans are needed: the newest known one may have grown. */
+  /** The time from which to request spans; the newest known one is requested again, because it may have grown. */
   get since(): number {
     return this.#spans.at(-1)?.at ?? 0;
   }

@@ -1,4 +1,4 @@
-/** The operator view: signs in, then asks the box again and again for what it shows. */
+/** The operator view: signs in, then polls the box for its data. */
 import type { BoxView } from "../../server/operator/view.js";
 import { element } from "../dom.js";
 import { language } from "../language.js";
@@ -34,7 +34,7 @@ const heading = () =>
     element("h1", {}, strings.brand, " ", element("span", { class: "part" }, strings.part)),
   );
 
-/** One sentence, and what to do next; the view itself is not there. */
+/** Shows one sentence and a next step in place of the view. */
 function say(text: string, action?: { readonly label: string; readonly click: () => void }): void {
   const button =
     action && element("p", {}, element("button", { type: "button", class: "main", click: action.click }, action.label));
@@ -113,7 +113,7 @@ function show(client: BoxClient, box: BoxView): void {
     void Promise.allSettled([refreshLoad(), refreshLists()]);
   });
 
-  /** Of what is in sight. */
+  /** Runs `work` only while its part is visible. */
   const inSight = (of: Part, work: () => Promise<void>) => async () => {
     if (part === of) await work();
   };

@@ -17,7 +17,7 @@ export const modelsPanel = () =>
     id(one.revision),
   ]);
 
-/** How far they have moved to the model of new prints; nothing to say when all have. */
+/** How many prints have moved to the model of new prints; `null` if all have. */
 export function moved(models: readonly PrintsOfModel[]) {
   const [done, all] = [prints(models.filter(({ isOfNewPrints }) => isOfNewPrints)), prints(models)];
   return done < all ? { text: words.moved(whole(done), whole(all)), command: "npx vivavoce model migrate" } : null;

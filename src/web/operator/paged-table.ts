@@ -11,7 +11,7 @@ export interface PageOfScope {
   readonly filters: Readonly<Record<string, string>>;
 }
 
-/** A table that is asked for page by page, and narrowed down. */
+/** A table that is loaded page by page, with filters. */
 export class PagedTable<Row> {
   readonly element: HTMLElement;
   readonly #table: Table<Row>;
@@ -19,7 +19,7 @@ export class PagedTable<Row> {
   readonly #number = element("span", { role: "status" });
   readonly #previous = button(strings.pager.previous, () => void this.#turn(-1));
   readonly #next = button(strings.pager.next, () => void this.#turn(1));
-  /** What each page so far was asked for with; the last one is shown. */
+  /** The page tokens of all pages so far; the last one is shown. */
   #pages: string[] = [""];
   #after: string | null = null;
   #scope = "";
@@ -52,17 +52,17 @@ export class PagedTable<Row> {
     this.#pages = [""];
   }
 
-  /** Looks for one thing, whatever else was looked for. */
+  /** Searches by one filter and clears the others. */
   search(name: string, value: string): void {
     this.#filters.set(name, value);
   }
 
-  /** Asks for the page that is shown. */
+  /** Reloads the current page. */
   async refresh(): Promise<void> {
     if (this.#scope === "") return;
     const [scope, pages] = [this.#scope, this.#pages];
     const { rows, next } = await this.ask({ scope, after: pages.at(-1)!, filters: this.#filters.values });
-    // Turned, or another scope, while the answer was on its way.
+    // The page or scope was changed while the request was running.
     if (scope !== this.#scope || pages !== this.#pages) return;
     this.#after = next;
     this.#table.show(rows, next === null ? this.words.none : strings.pager.searchOn);
@@ -86,6 +86,6 @@ export class PagedTable<Row> {
   }
 }
 
-/** Not `disabled`: a button that loses the focus while it is used is lost to a keyboard. */
+/** Uses `aria-disabled`, because a `disabled` button loses the focus, and keyboard users lose their place. */
 const button = (label: string, click: () => void) =>
   element("button", { type: "button", class: "quiet", "aria-disabled": "true", click }, label);

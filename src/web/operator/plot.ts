@@ -1,6 +1,6 @@
 import * as Plot from "@observablehq/plot";
 
-/** A plot as one picture with one name: what is inside is for the eye, and the figures beside it say the same. */
+/** A plot as one image with one label for screen readers; the numbers next to it give the same information. */
 export function picture(options: Plot.PlotOptions & { readonly ariaLabel: string }): Element {
   const plot = Plot.plot(options);
   plot.setAttribute("role", "img");

@@ -9,7 +9,7 @@ import { badge, type Cell, day, figure, id, link, moment, Table, time } from "./
 
 const words = strings.profile;
 
-/** A profile in detail, and what may be done with it. */
+/** The details of a profile, and the actions on it. */
 export async function profileDetail(context: DetailContext, profileId: string, close: () => void): Promise<Cell[]> {
   const { client, scope, opens, changed, showSessionsOf } = context;
   const shown = await client.profile(scope, profileId);

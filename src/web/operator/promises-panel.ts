@@ -7,7 +7,7 @@ import { TablePanel } from "./table-panel.js";
 const words = strings.promises;
 type MetRate = FieldRate & { readonly met: NonNullable<FieldRate["met"]> };
 
-/** Whether the rates that thresholds promise hold for the callers that the box really has. */
+/** Whether the promised rates hold for the real callers of this box. */
 export const promisesPanel = () =>
   new TablePanel<MetRate>(words, ({ list, promised, met, comparisons, calls, verdict }) => [
     words.lists[list],

@@ -8,7 +8,7 @@ import { badge, type Cell, clock, figure, id, link, moment, Table, time } from "
 
 const words = strings.session;
 
-/** A session in detail: what was decided, by which checks, from which audio. */
+/** The details of a session: its decision, checks and audio. */
 export async function sessionDetail({ client, scope, opens }: DetailContext, sessionId: string): Promise<Cell[]> {
   const shown = await client.session(scope, sessionId);
   const checks = new Table<CheckView>(

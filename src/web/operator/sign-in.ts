@@ -1,4 +1,4 @@
-/** Signs in at the box itself: authorization code with PKCE. The token lives in this page's memory and nowhere else. */
+/** Signs in at the box itself: authorization code with PKCE. The token is kept only in this page's memory. */
 import * as oauth from "oauth4webapi";
 import { OPERATOR_PAGE } from "../../token/own-pages.js";
 import { PLATFORM_SCOPE } from "../../token/scopes.js";
@@ -10,7 +10,7 @@ export interface SignedIn {
 }
 
 const client: oauth.Client = { client_id: OPERATOR_PAGE.clientId };
-/** What has to outlive the way to the sign-in page and back, in this tab alone. */
+/** Session storage key for state that must survive the redirect to the sign-in page and back, in this tab only. */
 const shelf = "vivavoce-sign-in";
 
 interface Begun {
@@ -18,13 +18,13 @@ interface Begun {
   readonly verifier: string;
 }
 
-/** As `fetch`; a box that cannot be reached is told in the reader's language. */
+/** Like `fetch`, but if the box cannot be reached, the error is in the reader's language. */
 export const answerOf = (...asked: Parameters<typeof fetch>): Promise<Response> =>
   fetch(...asked).catch(() => {
     throw new Error(strings.noAnswer);
   });
 
-/** The box's own description. It knows the address under which it issues tokens; a page at another one goes there. */
+/** The box's OAuth metadata. It contains the address that issues tokens; a page opened under another address is redirected there. */
 async function server(): Promise<oauth.AuthorizationServer> {
   const response = await answerOf("/.well-known/oauth-authorization-server");
   if (!response.ok) throw new Error(strings.answered(response.status));
@@ -36,10 +36,10 @@ async function server(): Promise<oauth.AuthorizationServer> {
   return found;
 }
 
-/** The page is on its way elsewhere: what waits for it waits until it is gone. */
+/** Never resolves: the browser is leaving the page, so nothing after it must run. */
 const leaving = () => new Promise<never>(() => {});
 
-/** `again`: the password is asked for though the browser is signed in, so that somebody else can. */
+/** `again` asks for the password even if the browser is signed in, so that another user can sign in. */
 export async function beginSignIn(again = false): Promise<never> {
   const { authorization_endpoint } = await server();
   const begun: Begun = { state: oauth.generateRandomState(), verifier: oauth.generateRandomCodeVerifier() };
@@ -59,11 +59,11 @@ export async function beginSignIn(again = false): Promise<never> {
   return leaving();
 }
 
-/** Redeems the code that the address carries, or goes to the sign-in page when it carries none. */
+/** Redeems the code in the address, or redirects to the sign-in page if there is none. */
 export async function signIn(): Promise<SignedIn> {
   const answer = new URL(location.href);
   if (!answer.searchParams.has("code") && !answer.searchParams.has("error")) return beginSignIn();
-  // A code is good once: it does not stay in the address, nor in the history.
+  // A code can be used once, so it is removed from the address and the history.
   history.replaceState(null, "", OPERATOR_PAGE.path);
   const begun = JSON.parse(sessionStorage.getItem(shelf) ?? "null") as Begun | null;
   sessionStorage.removeItem(shelf);
@@ -77,7 +77,7 @@ export async function signIn(): Promise<SignedIn> {
     parameters,
     location.origin + OPERATOR_PAGE.path,
     begun.verifier,
-    // A box on this machine speaks http; a browser keeps that on the machine.
+    // A box on this machine may use http; the traffic does not leave the machine.
     { [oauth.allowInsecureRequests]: location.protocol === "http:" },
   );
   const { access_token } = await oauth.processAuthorizationCodeResponse(found, client, response);

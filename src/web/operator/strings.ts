@@ -1,4 +1,4 @@
-/** Every word that the operator view says, in the first of the browser's languages that it speaks. */
+/** All text of the operator view, in the first of the browser's languages that is available. */
 import type { Language } from "../../languages.js";
 import { language } from "../language.js";
 import { de } from "./words/de.js";
@@ -12,8 +12,8 @@ export const languages: Readonly<Record<Language, Words>> = { en, de, es, fr, pt
 
 export const strings: Words = languages[language];
 
-/** What people call `VOICEPRINT_MATCH`. */
+/** The readable form of a name such as `VOICEPRINT_MATCH`. */
 export const nameOf = (name: string): string => strings.names[name] ?? name;
 
-/** A revision is a digest: its beginning tells it from others. */
+/** A revision is a digest; its first 16 digits are enough to identify it. */
 export const shortRevision = (revision: string): string => revision.slice(0, 16);

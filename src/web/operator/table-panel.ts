@@ -1,7 +1,7 @@
 import { element } from "../dom.js";
 import { type Cell, Table, type TableWords } from "./table.js";
 
-/** A part of the view: a heading, what to know, and the rest. */
+/** A section of the view: heading, note and content. */
 export const card = (heading: string, note: string | undefined, ...content: readonly Cell[]): HTMLElement =>
   element(
     "section",
@@ -11,7 +11,7 @@ export const card = (heading: string, note: string | undefined, ...content: read
     ...content,
   );
 
-/** A table in a card, with room for advice below. */
+/** A table in a card, with optional advice below. */
 export class TablePanel<Row> {
   readonly #table: Table<Row>;
   readonly #advice = element("p", { class: "note", role: "status" });
@@ -22,7 +22,7 @@ export class TablePanel<Row> {
     this.element = card(words.heading, words.note, this.#table.element, this.#advice);
   }
 
-  /** The advice is a sentence and the command that follows it. */
+  /** The advice is a sentence and a command. */
   show(rows: readonly Row[], advice: { readonly text: string; readonly command: string } | null = null): void {
     this.#table.show(rows);
     this.#advice.replaceChildren(...(advice ? [advice.text, " ", element("code", {}, advice.command)] : []));

@@ -1,4 +1,4 @@
-/** A table; on a phone each row is a card with the columns' names beside its cells. Roles are named, because a card is no table to a browser. */
+/** A table; on a phone each row is a card with column names next to the cells. ARIA roles are explicit, as browsers do not see a card as a table. */
 import { element } from "../dom.js";
 import { strings } from "./strings.js";
 
@@ -28,7 +28,7 @@ export class Table<Row> {
     );
   }
 
-  /** `rows` are redrawn only when something in them changed, so that a selection and the focus stay. */
+  /** Redraws `rows` only if something in them changed, so that selection and focus stay. */
   show(rows: readonly Row[], none = this.words.none): void {
     const now = JSON.stringify([rows, none]);
     if (now === this.#shown) return;
@@ -39,7 +39,7 @@ export class Table<Row> {
       element(
         "td",
         { role: "cell", "data-column": columns[i] ?? "", class: content === strings.none ? "empty" : "" },
-        // A card lays out elements, not bare text.
+        // The card layout needs elements, not bare text.
         typeof content === "string" ? element("span", {}, content) : content,
       );
     const empty = element("td", { role: "cell", colspan: columns.length, class: "none" }, none);
@@ -49,11 +49,11 @@ export class Table<Row> {
   }
 }
 
-/** An id is long: what does not fit is behind its title, and can be selected as a whole. */
+/** Ids are long: one that does not fit is cut off, but its title shows all of it, and it can be selected completely. */
 export const id = (value: string | null): Cell =>
   value ? element("code", { class: "id", title: value }, value) : strings.none;
 
-/** An id that opens what it is the id of. */
+/** An id that opens its profile or session. */
 export function link(value: string | null, label: string, open: (value: string) => void): Cell {
   if (!value) return strings.none;
   const name = `${label} ${value}`;
@@ -71,7 +71,7 @@ export const clock: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-d
 export const moment: Intl.DateTimeFormatOptions = { dateStyle: "medium", timeStyle: "short" };
 export const day: Intl.DateTimeFormatOptions = { dateStyle: "medium" };
 
-/** Something with a value that is colored by what it says. */
+/** A badge whose color depends on its value. */
 export const badge = (kind: "decision" | "state" | "verdict", value: string, text: string): HTMLElement =>
   element("span", { class: "badge", [`data-${kind}`]: value }, text);
 

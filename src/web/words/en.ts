@@ -7,7 +7,7 @@ export const en = {
   title: "vivavoce",
   tagline: "Your voice, recognized on this device.",
   description: "Enroll and verify your voice in the browser. Nothing leaves the device.",
-  needsScript: "This page computes everything on your device, and needs JavaScript for it.",
+  needsScript: "This page does all its work on your device and needs JavaScript.",
 
   modes: { enroll: "Enroll", verify: "Verify", identify: "Identify", people: "Voices" },
   modesLabel: "What to do",
@@ -18,7 +18,7 @@ export const en = {
     namePlaceholder: "For example, Anna",
     nameMissing: "First say whose voice it is: enter a name.",
     hint: "Three short recordings. Read each sentence aloud, as you would speak on the phone.",
-    known: (name: string) => `${name} is enrolled. What you record now is added to that voiceprint.`,
+    known: (name: string) => `${name} is enrolled. New recordings are added to this voiceprint.`,
     steps: (done: number, of: number) => `Recording ${Math.min(done + 1, of)} of ${of}`,
     stepsDone: (of: number) => `${of} of ${of} recordings`,
     sentences: [
@@ -29,14 +29,14 @@ export const en = {
     taken: (left: number) => (left === 1 ? "Good. One more." : `Good. ${left} more.`),
     trained: (name: string) => `${name}’s voiceprint is ready`,
     trainedMore: "Switch to Verify and try it.",
-    refused: "That one did not count",
+    refused: "That recording was not used",
     inconsistent: "These recordings sound like different people. Record one more.",
   },
 
   verify: {
     heading: "Verify a voice",
     person: "Who is speaking?",
-    hint: "Say anything. The score moves as you speak; the mark is what is needed.",
+    hint: "Say anything. The score moves as you speak; it has to reach the mark.",
     sentence: "Say anything, for about three seconds.",
     yes: (name: string) => `It is ${name}`,
     no: (name: string) => `It is not ${name}`,
@@ -56,10 +56,10 @@ export const en = {
   attacks: {
     heading: "Is it a living voice?",
     kinds: { synthetic: "Synthetic speech", playback: "Playback of a recording" },
-    found: { none: "no sign of it", unsure: "cannot be told from this recording", attack: "signs of it" },
+    found: { none: "no sign of it", unsure: "unclear from this recording", attack: "signs of it" },
     where: (start: number, end: number) => `strongest from ${decimal(start)} to ${decimal(end)} s`,
-    matches: (name: string) => `It sounds like ${name}, but may not be alive`,
-    doNotTrust: "The voice matches, and sounds made or replayed. Do not trust it.",
+    matches: (name: string) => `It sounds like ${name}, but may not be a living voice`,
+    doNotTrust: "The voice matches, but sounds synthetic or played back. Do not trust it.",
   },
 
   people: {
@@ -72,25 +72,25 @@ export const en = {
     exportOf: (name: string) => `Export ${name}’s voiceprint`,
     erase: "Erase",
     eraseOf: (name: string) => `Erase ${name}’s voiceprint`,
-    sure: (name: string) => `Erase all that is kept of ${name}? It cannot be undone.`,
+    sure: (name: string) => `Erase everything stored about ${name}? This cannot be undone.`,
     yes: "Erase for good",
     no: "Keep",
     erased: (name: string) => `${name} is erased.`,
     exported: (name: string) => `${name}’s voiceprint is in your downloads.`,
     aboutExport:
-      "An export holds all that is kept: numbers that describe the voice, and measures of the recordings. No audio is kept.",
+      "An export contains everything that is stored: numbers that describe the voice, and measures of the recordings. No audio is stored.",
   },
 
   nobody: "No voice is enrolled on this device yet. Enroll one first.",
   uncertain: "Not sure",
-  uncertainMore: "The score is too near to the mark for what was heard. Speak a little longer, in a quieter place.",
+  uncertainMore: "The score is too close to the mark to decide. Speak a little longer, in a quieter place.",
   failed: "That could not be checked",
 
   record: {
     start: "Record",
     stop: "Stop",
     asking: "Waiting for the microphone",
-    working: "Listening back",
+    working: "Checking the recording",
     netSpeech: "Speech heard",
     ofTarget: (have: number, want: number) => `${decimal(have)} of ${want} s`,
     drop: "or drop recordings here",
@@ -145,24 +145,24 @@ export const en = {
     silent: "Hardly any sound arrives. Move closer, or choose another microphone in the browser’s settings.",
     unplugged: "The microphone was disconnected. Plug it in, then record again.",
     insecure:
-      "A browser gives the microphone only to pages loaded over https or from this machine. Recordings from files work here.",
+      "Browsers allow the microphone only on pages loaded over https or from this machine. Recordings from files work here.",
     other: (detail: string) => `The microphone could not be opened (${detail}). Recordings from files work without it.`,
   },
 
   files: {
     unreadable: (name: string, why: string) => `${name} could not be read: ${why}`,
     why: {
-      NOT_AUDIO: "it is not a recording of a kind that is known here.",
-      UNSUPPORTED_ENCODING: "recordings of this kind are not supported. Convert it to WAV.",
+      NOT_AUDIO: "it is not in a known audio format.",
+      UNSUPPORTED_ENCODING: "this audio format is not supported. Convert it to WAV.",
       TRUNCATED: "the file ends too early.",
-      BAD_HEADER: "its header is wrong.",
+      BAD_HEADER: "its header is invalid.",
       BAD_RATE: "its sampling rate must be 4 to 192 kHz.",
       BAD_CHANNELS: "it must have 1 to 64 channels.",
       CORRUPT_DATA: "its sound is damaged, or this browser cannot decode it.",
     },
     tooLong: (name: string) => `${name} is longer than ten minutes. A few seconds are enough.`,
-    several: "A check takes one file. The first one was taken.",
-    empty: (name: string) => `${name} holds no sound.`,
+    several: "A check takes one file. The first one was used.",
+    empty: (name: string) => `${name} contains no sound.`,
   },
 
   model: {
@@ -173,8 +173,8 @@ export const en = {
     failed: (why: string) => `The voice model could not be loaded: ${why}`,
     why: {
       noAnswer: "the server does not answer. Check the network.",
-      answered: (status: number) => `the server answers with HTTP status ${status}.`,
-      incomplete: "only a part of it arrived.",
+      answered: (status: number) => `the server answered with HTTP status ${status}.`,
+      incomplete: "the download is incomplete.",
     },
     retry: "Try again",
   },
@@ -184,11 +184,10 @@ export const en = {
     heading: "Nothing leaves this device",
     what: "Your voice is recorded, measured and compared in this browser. Voiceprints are kept here, encrypted; audio is not kept at all.",
     where:
-      "Voices that are enrolled on this page live in this browser, on this device. They are not in the box that serves the page: its calls do not know them, and this page does not know the voices of the box.",
+      "Voices enrolled on this page stay in this browser, on this device. The box that serves the page does not have them for its calls, and this page does not have the voices of the box.",
     proof: "And you can check it:",
-    locked:
-      "This page has forbidden itself every connection since the voice model was loaded; the browser enforces it.",
-    unlocked: "As soon as the voice model is loaded, the page forbids itself every connection.",
+    locked: "Since the voice model was loaded, this page has blocked all its own connections; the browser enforces it.",
+    unlocked: "As soon as the voice model is loaded, the page blocks all its own connections.",
     requests: (count: number) => (count === 0 ? "Requests since then: none." : `Requests since then: ${count}.`),
     online: "Switch off your network, reload, and try: everything still works.",
     offline: "Your network is off, and everything works.",
