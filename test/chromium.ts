@@ -1,4 +1,4 @@
-/** A real browser for the tests of pages, what it finds wrong with them, and a server for what was built. */
+/** A real browser for tests of pages, an accessibility checker, and a server for build output. */
 import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { createRequire } from "node:module";
@@ -31,7 +31,7 @@ export interface Site {
   close(): Promise<void>;
 }
 
-/** Serves what `answer` gives, on a port of this machine. */
+/** Serves the responses of `answer` on a local port. */
 export async function serve(answer: (request: Request) => Response | null): Promise<Site> {
   const server: Server = createServer(async (incoming, outgoing) => {
     const headers = { "accept-encoding": String(incoming.headers["accept-encoding"] ?? "") };
@@ -53,21 +53,21 @@ export async function serve(answer: (request: Request) => Response | null): Prom
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** What keeps people out, as an accessibility checker sees it. */
+/** Problems that an accessibility checker finds. */
 export async function barriers(page: Page): Promise<string[]> {
-  // A colour on its way to another is no colour that anybody reads by.
+  // Colors in the middle of a transition do not count.
   await page.evaluate(async () => {
     const passing = document.getAnimations().filter((one) => one.effect?.getComputedTiming().endTime !== Infinity);
     await Promise.all(passing.map((one) => one.finished.catch(() => {})));
   });
   const { violations } = (await page.evaluate(
-    // The page's policy lets no script in: the tool's is evaluated by the test.
+    // The page's policy blocks other scripts, so the test evaluates the checker's script.
     `(() => { ${axe}; return axe.run(document, { resultTypes: ["violations"] }); })()`,
   )) as AxeResults;
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
 }
 
-/** The same in light and dark, on a phone and on a desk, where it must not scroll sideways either. The window stays as it was. */
+/** The same in light and dark, on a phone and on a desktop; it must not scroll sideways either. Restores the window. */
 export async function barriersEverywhere(page: Page): Promise<string[]> {
   const before = page.viewportSize()!;
   const found: string[] = [];

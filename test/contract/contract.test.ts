@@ -61,7 +61,7 @@ describe("messages", () => {
     for (const oneof of message.oneofs) expect(hasOption(oneof, mandatory_choice)).toBe(oneof.name !== "score");
   });
 
-  test("no message of the specification has a choice that the tables lack", () => {
+  test("every choice in the messages of the specification is in the tables", () => {
     const withChoices = Object.keys(messages).filter((name) => registry.getMessage(name)!.oneofs.length > 0);
     expect(withChoices.sort()).toEqual(Object.keys(choices).sort());
   });
@@ -94,7 +94,7 @@ describe("operations", () => {
     expect(method.input.fields[0]!.name).toBe("context");
     expect(hasOption(method.input.fields[0]!, mandatory)).toBe(true);
     expect(method.output.fields[0]).toMatchObject({ name: "status", number: 1 });
-    // Path variables name fields that exist.
+    // Path variables must name existing fields.
     for (const [, path] of binding.matchAll(/\{([^}]+)\}/g)) {
       const [field, value] = path!.split(".");
       const id = method.input.fields.find((one) => one.name === field)!;
@@ -102,7 +102,7 @@ describe("operations", () => {
     }
   });
 
-  test("the nine operations need the whole context, StartEngagement the scope alone", () => {
+  test("the nine operations need the whole context, StartEngagement only the scope", () => {
     for (const method of registry.getService("vendor.biosec.v1.VoiceprintsProcessor")!.methods)
       expect(hasOption(method.input, context_needs)).toBe(false);
     const start = registry.getMessage("vendor.biosec.v1.StartEngagementRequest")!;
@@ -115,7 +115,7 @@ describe("operations", () => {
   });
 });
 
-/** As the tables of what was decided write them. */
+/** In the notation of the tables. */
 const transports: Record<string, readonly [http: number, grpc: number]> = {
   OK: [200, 0],
   BAD_REQUEST: [400, 3],

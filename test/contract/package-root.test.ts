@@ -1,9 +1,9 @@
-/** What the package's root gives, by its documented names. */
+/** The exports of the package root, by their documented names. */
 import { describe, expect, test } from "vitest";
 import * as vivavoce from "../../dist/index.js";
 
 test("the class VoiceprintsProcessor with the nine operations, and those that the workflows need", () => {
-  // Nothing is called: the engine is not asked for anything.
+  // No method is called, so no engine is needed.
   const options = { engine: {}, store: vivavoce.createMemoryStore(), readRecording: vivavoce.readRecording };
   const operations = new vivavoce.VoiceprintsProcessor(options as never) as unknown as Record<string, unknown>;
   for (const name of [
@@ -76,7 +76,7 @@ describe("enumerations and result messages", () => {
     expect(schema?.name).toBe(name);
   });
 
-  test("those of the audio package stand apart", () => {
+  test("those of the audio package are in their own namespace", () => {
     expect(vivavoce.audio.DecisionReason.PLAYBACK_INDICATION).toBe(9);
     expect(vivavoce.audio.SyntheticSpeechDetectionResultSchema.typeName).toBe(
       "vendor.biosec.v1.audio.SyntheticSpeechDetectionResult",
@@ -84,7 +84,7 @@ describe("enumerations and result messages", () => {
   });
 });
 
-test("what opens things", () => {
+test("functions that open things", () => {
   const { openVoiceprints, createVoiceprintsProcessor, openEngine, createMemoryStore } = vivavoce;
   for (const open of [openVoiceprints, createVoiceprintsProcessor, openEngine, createMemoryStore])
     expect(open).toBeTypeOf("function");

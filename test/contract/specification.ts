@@ -1,4 +1,4 @@
-/** The tables of the specification, and of what was decided where it is silent, as data. Written from the documents, not from the proto files. */
+/** The tables of the specification, plus decisions where it says nothing, as data. Written from the documents, not from the proto files. */
 
 /** message → field → [number, type]; `*` marks a repeated field, `?Type` a wrapper that can be absent. */
 export const messages: Record<string, Record<string, readonly [number, string]>> = {
@@ -104,7 +104,7 @@ export const messages: Record<string, Record<string, readonly [number, string]>>
   "vendor.biosec.v1.VerifyResult": {
     ...commonResult(),
     authentication_score: [10, "AuthenticationScore"],
-    // An addition, here and in the next two: which calibration decided.
+    // An addition, here and in the next two messages: which calibration decided.
     calibration_model_details: [11, "CalibrationModelDetails"],
   },
   "vendor.biosec.v1.IdentifyResult": {
@@ -266,7 +266,7 @@ function searchRequest(target: string): Record<string, readonly [number, string]
   };
 }
 
-/** message → oneof → its members; all of these are mandatory but `score`. */
+/** message → oneof → its members; all but `score` are mandatory. */
 export const choices: Record<string, Record<string, readonly string[]>> = {
   "vendor.biosec.v1.VoiceprintResult": { score: ["authentication_score", "fraud_detection_score"] },
   "vendor.biosec.v1.ProcessAudioRequest": { input: ["gk_media_segment_id", "gk_processed_audio_id"] },

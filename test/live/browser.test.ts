@@ -59,7 +59,7 @@ const visited = async (): Promise<Page> => {
 
 const opened = async () => toJson(ContextSchema, create(ContextSchema, await live.openSession()));
 
-it("LiveCall hears samples of the page and gives the result", async () => {
+it("LiveCall sends samples of the page and gets the result", async () => {
   const page = await visited();
   const told = await page.evaluate(
     async ({ url, context, profile }) => {
@@ -82,7 +82,7 @@ it("LiveCall hears samples of the page and gives the result", async () => {
   await page.close();
 });
 
-it("a page of an origin that is not listed is refused", async () => {
+it("a page from an origin that is not listed is rejected", async () => {
   const page = await visited();
   const other = await startLiveBox();
   const reason = await page.evaluate(async (url) => {

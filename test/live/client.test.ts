@@ -1,4 +1,4 @@
-/** The client's live calls: events as they come, refusals by name, and a connection that breaks is made again with the same result. */
+/** The client's live calls: events as they happen, clear errors, and reconnecting after a lost connection with the same result. */
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { WebSocket } from "ws";
@@ -33,7 +33,7 @@ async function called(url: string, encoding = "pcm16", beforeAudio = async () =>
   return { call, events };
 }
 
-it("tells events and resolves with the results", async () => {
+it("reports events and resolves with the results", async () => {
   const { call, events } = await called(live.box.url);
   await call.done;
   expect(events[0]!.event.case).toBe("started");
@@ -44,13 +44,13 @@ it("tells events and resolves with the results", async () => {
   call.push(new Uint8Array(2));
 });
 
-it("rejects with the status of a refusal", async () => {
+it("rejects with the status that the box sent", async () => {
   const { call } = await called(live.box.url, "opus");
   await expect(call.done).rejects.toThrow(/got "opus"/);
   expect(() => call.push([1] as never)).toThrow(/must be a Uint8Array, got object/);
 });
 
-it("connects again where the connection broke, and gets the same result", async () => {
+it("reconnects after a lost connection, and gets the same result", async () => {
   const sockets: Socket[] = [];
   const port = Number(new URL(live.box.url).port);
   const proxy = createServer((near) => {
@@ -78,7 +78,7 @@ it("connects again where the connection broke, and gets the same result", async 
   }
 });
 
-it("says so when there is nobody", async () => {
+it("reports that the box cannot be reached", async () => {
   const call = new LiveCall({
     url: "http://127.0.0.1:9",
     start: { encoding: "pcm16", rate: 8000 },

@@ -1,4 +1,4 @@
-/** The easy door's live audio: in this process and on a box, the same words and the same answers. */
+/** The easy door's live audio: the same calls and the same answers in this process and on a box. */
 import { afterAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { connectVoiceprints, type WebSocketClass } from "../../src/client/index.js";
@@ -28,7 +28,7 @@ const enrolled = async (voice: Voiceprints) => {
   return voice;
 };
 
-/** As all that a chunk can be. */
+/** The audio in every form that a chunk can have. */
 const kinds: Record<string, (samples: Float32Array) => AudioChunk> = {
   Float32Array: (samples) => samples.slice(),
   Int16Array: (samples) => Int16Array.from(samples, (x) => Math.round(x * 32768)),
@@ -37,7 +37,7 @@ const kinds: Record<string, (samples: Float32Array) => AudioChunk> = {
 };
 
 describe.each(Object.entries(doors))("%s", (_, open) => {
-  it("listens to chunks of any kind and answers as soon as it is clear", async () => {
+  it("listens to chunks of every kind and answers as soon as the decision is clear", async () => {
     const voice = await enrolled(await open());
     for (const [kind, chunkOf] of Object.entries(kinds)) {
       const listener = await voice.listen({ persons: ["ada"] }, rateHz);
@@ -49,7 +49,7 @@ describe.each(Object.entries(doors))("%s", (_, open) => {
     await voice.close();
   });
 
-  it("names what is no chunk and goes on listening", async () => {
+  it("rejects an invalid chunk and continues listening", async () => {
     const voice = await enrolled(await open());
     const listener = await voice.listen({ persons: ["ada"] }, rateHz);
     await listener.push(take(100, 0.5));
@@ -68,7 +68,7 @@ describe.each(Object.entries(doors))("%s", (_, open) => {
     await voice.close();
   });
 
-  it("enrolls from live audio, and names what is no chunk there too", async () => {
+  it("enrolls from live audio, and rejects an invalid chunk there too", async () => {
     const voice = await open();
     const listener = await voice.listenToEnroll("bea", rateHz);
     await expect(listener.push("audio" as never)).rejects.toThrow(/got string/);
@@ -81,7 +81,7 @@ describe.each(Object.entries(doors))("%s", (_, open) => {
     await voice.close();
   });
 
-  it("says who is not there before anything is heard, and closes without an answer", async () => {
+  it("names an unknown person before any audio is sent, and closes without an answer", async () => {
     const voice = await enrolled(await open());
     await expect(voice.listen({ persons: ["nobody"] }, rateHz)).rejects.toThrow(/nobody/);
     const listener = await voice.listen({ persons: ["ada"] }, rateHz);

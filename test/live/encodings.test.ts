@@ -1,4 +1,4 @@
-/** Listen in every encoding, at every rate and in every channel: the same answer as for the samples that an independent decoder makes of it. */
+/** Listen in every encoding, rate and channel gives the same answer as for samples from an independent decoder. */
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -32,7 +32,7 @@ async function verified(
   };
   const requests = async function* () {
     yield { content: { case: "start", value: start } } as const;
-    // Pieces that end inside a sample.
+    // Chunks that end inside a sample.
     for (const value of pieces(audio, 501)) yield { content: { case: "audio", value } } as const;
   };
   for await (const { event } of client.listen(requests()))
@@ -73,7 +73,7 @@ describe("encodings", () => {
     expect(told(await verified("float32", floats))).toMatchObject({ decision: Decision.AUTHENTIC, net: expected.net });
   });
 
-  it("a float that is no number is refused by name", async () => {
+  it("a NaN sample is rejected with a clear error", async () => {
     const broken = new Float32Array(samples);
     broken[5000] = Number.NaN;
     await expect(verified("float32", new Uint8Array(broken.buffer))).rejects.toThrow(/not a finite number: NaN/);
@@ -93,7 +93,7 @@ describe("of two channels", () => {
   it.each([
     [{ channel: 1 }, Decision.AUTHENTIC],
     [{ channel: 2 }, Decision.NO_MATCH],
-    // The mean of both is a third voice to the fixture's ears.
+    // The fixture engine takes the mean of both channels for a third voice.
     [{ channel: 0 }, Decision.NO_MATCH],
     [{}, Decision.NO_MATCH],
   ])("%j", async (channelSelector, decision) => {

@@ -1,4 +1,4 @@
-/** The limits of live calls: speed, silence, length, a box that stops, peers that are gone. */
+/** The limits of live calls: speed, silence, length, a box that stops, lost peers. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -16,7 +16,7 @@ afterAll(stopLiveBoxes);
 
 type Message = Record<string, Record<string, Record<string, unknown>>>;
 
-/** A call that is open, and what it is told. */
+/** An open call, and the events it gets. */
 async function opened(live: LiveBox) {
   const profile = await live.enroll(`ada ${Math.random()}`, 100);
   const context = toJson(ContextSchema, create(ContextSchema, await live.openSession()));
@@ -30,7 +30,7 @@ async function opened(live: LiveBox) {
   return { socket, messages, closed: once(socket, "close") };
 }
 
-it("a sender that is too fast waits as long as its bytes take, one that bursts does not", () => {
+it("a sender that is too fast is slowed down to the limit; a short burst is not", () => {
   let now = 0;
   const rate = new ByteRate(1000, 5, () => now);
   expect(rate.take(5000)).toBe(0);
@@ -43,7 +43,7 @@ it("a sender that is too fast waits as long as its bytes take, one that bursts d
 });
 
 describe("a call", () => {
-  it("in which nobody speaks is answered after the limit of silence", async () => {
+  it("without speech is answered after the silence limit", async () => {
     const live = await startLiveBox({ limits: { liveSilenceSeconds: 2 } });
     const { socket, messages, closed } = await opened(live);
     socket.send(bytesOf(take(100, 1)));
@@ -52,7 +52,7 @@ describe("a call", () => {
     expect(messages.at(-1)!.result!.verify).toMatchObject({ decision: expect.any(String) });
   });
 
-  it("that lasts too long is answered with what was heard", async () => {
+  it("that lasts too long is answered from the audio so far", async () => {
     const live = await startLiveBox({ limits: { liveCallSeconds: 1 } });
     const { socket, messages, closed } = await opened(live);
     socket.send(bytesOf(take(100, 1.5)));
@@ -60,7 +60,7 @@ describe("a call", () => {
     expect(messages.at(-1)!.result!.verify).toMatchObject({ decision: "DECISION_AUTHENTIC" });
   });
 
-  it("goes on while the box stops, and no other one begins", async () => {
+  it("continues while the box stops, and no new call is accepted", async () => {
     const live = await startLiveBox({ limits: { stopSeconds: 20 } });
     const { socket, messages, closed } = await opened(live);
     socket.send(bytesOf(take(100, 1)));
@@ -74,7 +74,7 @@ describe("a call", () => {
     expect(await stopped).toBe(true);
   });
 
-  it("that would outlast the stop is answered with what was heard by then", async () => {
+  it("that would last longer than the stop is answered from the audio so far", async () => {
     const live = await startLiveBox({ limits: { stopSeconds: 2 } });
     const { socket, messages, closed } = await opened(live);
     socket.send(bytesOf(take(100, 1.5)));
@@ -84,7 +84,7 @@ describe("a call", () => {
     expect(await stopped).toBe(true);
   });
 
-  it("whose peer sends nothing, or is gone, makes room", async () => {
+  it("whose peer sends nothing or is gone frees its place", async () => {
     const live = await startLiveBox({ limits: { liveCalls: 1, liveIdleSeconds: 1 } });
     const idle = await opened(live);
     expect((await idle.closed)[0]).toBe(1008);
@@ -100,7 +100,7 @@ describe("a call", () => {
   });
 });
 
-it("a WebSocket peer that answers no pings is let go; one that does stays", async () => {
+it("a WebSocket peer that answers no pings is disconnected; one that does stays connected", async () => {
   const server = createServer();
   const sockets = new Sockets({
     log: jsonLog("silent"),

@@ -1,4 +1,4 @@
-/** Sounds of a telephone line that nobody speaks: none of them may count as speech. Keys are told. */
+/** Telephone sounds without speech: none of them may count as speech. Keys are reported. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { Kernels } from "../../src/engine/kernels.js";
@@ -9,7 +9,7 @@ import { gaussian, random, speak } from "../voice.js";
 const module = new WebAssembly.Module(readFileSync(new URL("../../dist/engine/vivavoce.wasm", import.meta.url)));
 const rateHz = 8000;
 
-/** Net speech in it, as a share. */
+/** Share of net speech in it. */
 function speechShare(samples: Float32Array): number {
   const kernel = new StreamKernel(new Kernels(module), 400, "mel");
   const { state } = kernel.hear(null, { rateHz, mostSpeechSeconds: 0 }, samples);
@@ -26,7 +26,7 @@ const LOW = [697, 770, 852, 941];
 const HIGH = [1209, 1336, 1477, 1633];
 const KEYS = ["123A", "456B", "789C", "*0#D"].join("");
 
-/** Keys of so many milliseconds with pauses between them. */
+/** Key tones of the given milliseconds with pauses between them. */
 const keys = (digits: string, onMs: number, offMs: number, level = 0.3) =>
   filled((digits.length * (onMs + offMs)) / 1000, (t) => {
     const n = Math.floor((t * 1000) / (onMs + offMs));
@@ -40,7 +40,7 @@ describe("keys", () => {
     [50, 50],
     [80, 80],
     [200, 100],
-  ])("of %i ms with pauses of %i ms are told, each once, in order", (onMs, offMs) => {
+  ])("of %i ms with pauses of %i ms are reported once each, in order", (onMs, offMs) => {
     const digits = "159D7#0*26A3B84C9";
     const samples = keys(digits, onMs, offMs);
     for (const size of [160, 7, samples.length]) {
@@ -51,7 +51,7 @@ describe("keys", () => {
     }
   });
 
-  it("are heard in noise, and at 16 and 48 kHz", () => {
+  it("are detected in noise, and at 16 and 48 kHz", () => {
     const noise = gaussian(random(5));
     const noisy = keys("0123456789", 80, 60).map((x) => x + 0.01 * noise());
     expect(
@@ -66,7 +66,7 @@ describe("keys", () => {
     }
   });
 
-  it("are heard down to -48 dB of full scale, not below", () => {
+  it("are detected down to -48 dB relative to full scale, not below", () => {
     const heard = (level: number) => new DtmfDetector(rateHz).push(keys("159", 80, 60, level)).length;
     // Two tones of half the level each have a quarter of its square as power.
     const atLimit = 2 * 10 ** -2.4;
@@ -74,13 +74,13 @@ describe("keys", () => {
     expect(heard(0.8 * atLimit)).toBe(0);
   });
 
-  it("are not heard where noise is as strong", () => {
+  it("are not detected if noise is as strong", () => {
     const noise = gaussian(random(6));
     const drowned = keys("0123456789", 80, 60).map((x) => x + 0.15 * noise());
     expect(new DtmfDetector(rateHz).push(drowned)).toEqual([]);
   });
 
-  it("are not heard in speech, in one tone, or in ring-back", () => {
+  it("are not detected in speech, a single tone, or ring-back", () => {
     for (const speaker of [1, 2, 3, 4, 5, 6])
       expect(new DtmfDetector(rateHz).push(speak({ speaker, seconds: 30, rateHz }))).toEqual([]);
     expect(new DtmfDetector(rateHz).push(filled(5, (t) => 0.3 * tone(t, 770)))).toEqual([]);
@@ -91,7 +91,7 @@ describe("keys", () => {
 describe("no speech", () => {
   const on = (t: number, onSeconds: number, offSeconds: number) => t % (onSeconds + offSeconds) < onSeconds;
   const noise = gaussian(random(3));
-  /** Chords of a plucked instrument, as queues play them. */
+  /** Chords of a plucked instrument, as in hold music. */
   const music = (t: number) => {
     const [beat, chord] = [t % 0.5, Math.floor(t / 2) % 4];
     const root = [262, 220, 349, 392][chord]!;

@@ -56,7 +56,7 @@ const resultOf = (responses: readonly ListenResponse[], party = "caller") => {
 };
 
 describe("a call", () => {
-  it("is decided at the first checkpoint that is clear, and told how far it is on the way", async () => {
+  it("is decided at the first clear checkpoint, with progress events before", async () => {
     const responses = await listened(
       { context: await live.openSession(), ...format, parties: [verifyAda()] },
       bytesOf(take(100, 8)),
@@ -70,7 +70,7 @@ describe("a call", () => {
     if (result?.case === "verify") expect(result.value.audioDetails!.grossAudio).toMatchObject({ seconds: 2n });
   });
 
-  it("that ends before is answered on what was heard; who it is not is told", async () => {
+  it("that ends earlier is answered from the audio so far; a no-match is reported", async () => {
     const context = await live.openSession();
     const other = await listened({ context, ...format, parties: [verifyAda()] }, bytesOf(take(200, 6)));
     expect(cases(other).filter((name) => name !== "progress")).toEqual([
@@ -88,7 +88,7 @@ describe("a call", () => {
     expect(resultOf(short)).toMatchObject({ value: { decision: Decision.UNCERTAIN } });
   });
 
-  it("identifies, analyzes, and hears two parties in two channels", async () => {
+  it("can identify and analyze, and has two parties in two channels", async () => {
     const context = await live.openSession();
     const both = pcm16([take(100, 6), take(300, 6)]);
     const responses = await listened(
@@ -121,7 +121,7 @@ describe("a call", () => {
       expect(agent.value.audioDetails).toMatchObject({ mediaNumberOfChannels: 2, selectedChannel: { channel: 2 } });
   });
 
-  it("enrolls a person as enough good speech comes in", async () => {
+  it("enrolls a person once there is enough good speech", async () => {
     const bea = await live.enroll("bea", 500, false);
     const context = await live.openSession();
     const start = {
@@ -141,7 +141,7 @@ describe("a call", () => {
     expect(resultOf(verified)).toMatchObject({ value: { decision: Decision.AUTHENTIC } });
   });
 
-  it("enrolls alike where all of it comes in one message", async () => {
+  it("enrolls the same if all audio comes in one message", async () => {
     const dan = await live.enroll("dan", 700, false);
     const audio = bytesOf(joined(take(700, 3), silence(1), take(700, 3), silence(2), take(700, 4)));
     const responses = await listened(
@@ -158,7 +158,7 @@ describe("a call", () => {
     });
   });
 
-  it("that says too little enrolls nobody, and says what is missing", async () => {
+  it("with too little speech enrolls nobody, and reports what is missing", async () => {
     const cid = await live.enroll("cid", 600, false);
     const start = {
       context: await live.openSession(),
@@ -176,7 +176,7 @@ describe("a call", () => {
     expect(resultOf(await listened(start, bytesOf(silence(3))))).toMatchObject({ value: { enrolledSegments: 0 } });
   });
 
-  it("tells keys and lost audio", async () => {
+  it("reports keys and handles lost audio", async () => {
     const responses = await listened(
       { context: await live.openSession(), ...format, parties: [verifyAda()] },
       // Five seconds are heard, a quarter still waits.
@@ -190,7 +190,7 @@ describe("a call", () => {
   });
 });
 
-describe("what cannot be right is refused by name", () => {
+describe("invalid requests are rejected with the name of the field", () => {
   const refused = async (start: object, more: Request[] = []) => {
     const whole = { context: await live.openSession(), ...format, parties: [verifyAda()], ...start };
     return listened(whole as Start, bytesOf(take(200, 1)), more).then(
@@ -209,7 +209,7 @@ describe("what cannot be right is refused by name", () => {
     expect(await refused(start)).toMatch(message);
   });
 
-  it("a channel that is not there, two parties of one name, an unknown profile, a second start, a key that is none", async () => {
+  it("a missing channel, two parties with one name, an unknown profile, a second start, an invalid key", async () => {
     expect(await refused({ parties: [{ ...verifyAda(), channelSelector: { channel: 2 } }] })).toMatch(
       /must be 1 to 1, got 2/,
     );
@@ -258,7 +258,7 @@ describe("other clients", () => {
     client.close();
   });
 
-  it("WebSocket: JSON and binary frames; what is wrong is told before it closes", async () => {
+  it("WebSocket: JSON and binary frames; an error is sent before it closes", async () => {
     const url = `${live.box.url.replace("http", "ws")}/v1/live`;
     const socket = new WebSocket(url, "vivavoce.live.v1");
     const answers: Record<string, unknown>[] = [];

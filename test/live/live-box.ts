@@ -1,4 +1,4 @@
-/** A box, on the fixture engine unless told, that is asked without tokens unless told, and people enrolled in it. */
+/** A box with enrolled people, by default on the fixture engine and without tokens. */
 import { connect } from "../../src/client/index.js";
 import type { Engine } from "../../src/engine/port.js";
 import { configSchema, type ServerConfigInput } from "../../src/server/config.js";
@@ -68,6 +68,6 @@ export async function startLiveBox(config: Partial<ServerConfigInput> = {}, engi
   };
 }
 
-/** So many bytes at a time. */
+/** Splits the bytes into chunks of this size. */
 export const pieces = (bytes: Uint8Array, size: number): Uint8Array[] =>
   Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.slice(i * size, (i + 1) * size));

@@ -1,4 +1,4 @@
-/** Packets of a call on their way to its check: joined, in order, and none lost. */
+/** Packets of a call are joined in order before its check, and none is lost. */
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -19,14 +19,14 @@ async function read(messages: LiveMessages): Promise<ListenRequest["content"][]>
 const audioOf = (found: readonly ListenRequest["content"][]): Uint8Array[] =>
   found.flatMap((content) => (content.case === "audio" ? [content.value] : []));
 
-it("packets of 20 ms come five by five, the rest at the end", async () => {
+it("packets of 20 ms are joined in fives, the rest at the end", async () => {
   const messages = new LiveMessages(64, null);
   messages.expect(mulaw);
   for (let i = 0; i < 12; i++) messages.audio(packet(160));
   expect(audioOf(await read(messages)).map(({ length }) => length)).toEqual([800, 800, 320]);
 });
 
-it("a packet that the next would not fit behind does not wait for it", async () => {
+it("a packet does not wait for the next if they do not fit together", async () => {
   const messages = new LiveMessages(64, null);
   messages.expect(mulaw);
   const reading = messages[Symbol.asyncIterator]();
@@ -38,7 +38,7 @@ it("a packet that the next would not fit behind does not wait for it", async () 
   expect((await reading.next()).value.content.value).toHaveLength(500);
 });
 
-it("a key that is pressed keeps its place in the audio", async () => {
+it("a pressed key keeps its position in the audio", async () => {
   const messages = new LiveMessages(64, null);
   messages.expect(mulaw);
   messages.audio(packet(160));
@@ -47,7 +47,7 @@ it("a key that is pressed keeps its place in the audio", async () => {
   expect((await read(messages)).map((content) => content.case)).toEqual(["audio", "dtmf", "audio"]);
 });
 
-it("tiny packets are counted one by one, and nothing is joined before the format is known or where it is not", async () => {
+it("tiny packets are counted individually, and nothing is joined while the format is unknown", async () => {
   const messages = new LiveMessages(64, null);
   messages.audio(packet(160));
   messages.expect(mulaw);
@@ -65,7 +65,7 @@ it("no byte is lost, changed or moved, whatever the packets", async () => {
       const sent = lengths.map((length, i) => packet(length, i + 1));
       for (const bytes of sent) {
         messages.audio(bytes);
-        // The socket reads the next packet into the same memory.
+        // The socket reuses the memory for the next packet.
         bytes.fill(0);
       }
       const expected = lengths.flatMap((length, i) => Array.from(packet(length, i + 1)));

@@ -1,4 +1,4 @@
-/** One recording, heard in process, uploaded and live, in packets as a call has them: the same score, to the bit. */
+/** One recording gives bit for bit the same score in process, uploaded, and live in packets. */
 import { once } from "node:events";
 import { create, toJson } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -49,7 +49,7 @@ async function opened(operations: Operations, configsetId: string) {
   return { context: open, profile: { value: gkVoiceprintProfileId!.value } };
 }
 
-/** Over WebSocket, in packets of so many bytes; the last message. */
+/** Sends it over WebSocket in packets of this many bytes; returns the last message. */
 async function live(start: object, audio: Uint8Array, size: number): Promise<Record<string, never>> {
   const socket = new WebSocket(`${box.url.replace("http", "ws")}/v1/live`, "vivavoce.live.v1");
   await once(socket, "open");
@@ -109,7 +109,7 @@ it.each(["text-independent", "ivr-text-dependent"])(
   },
 );
 
-it("in process as over the wire", { timeout: 120_000 }, async () => {
+it("in process and over the network", { timeout: 120_000 }, async () => {
   const processor = new VoiceprintsProcessor({ engine, store: createMemoryStore(), readRecording });
   const { context, profile } = await opened(processor, "text-independent");
   async function* requests(task: object, audio: Uint8Array, size: number) {

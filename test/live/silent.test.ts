@@ -1,4 +1,4 @@
-/** A call in which nobody speaks takes no more memory the longer it lasts. */
+/** The memory of a call without speech does not grow with its length. */
 import { once } from "node:events";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -15,7 +15,7 @@ const collect = runInNewContext("gc") as () => void;
 const rate = 8000;
 const warmSeconds = 300;
 const seconds = 1500;
-/** Of all that many seconds: compiled code, and what a collection finds later. One number kept of each frame would be 1,200 kB. */
+/** Allowance for compiled code and garbage that is collected later. One number kept for each frame would be 1,200 kB. */
 const growthKb = 900;
 
 const engine = await openEngine({ workers: 1 });
@@ -33,7 +33,7 @@ async function usedKb(): Promise<number> {
   return (heapUsed + external) / 1024;
 }
 
-it("keeps nothing of the silence that it has heard", { timeout: 120_000 }, async () => {
+it("keeps nothing of the silence", { timeout: 120_000 }, async () => {
   const limits = { liveSilenceSeconds: 86_400, liveBytesPerSecond: 1e9 };
   const live = await startLiveBox({ limits }, engine);
   const profile = await live.enroll("ada", 1, false);
@@ -58,7 +58,7 @@ it("keeps nothing of the silence that it has heard", { timeout: 120_000 }, async
   socket.terminate();
 });
 
-it("a worker frees at once what it has heard, before any collection", async () => {
+it("a worker frees processed audio at once, before any garbage collection", async () => {
   const stream = await engine.stream(rate);
   const madeHere = () => process.memoryUsage().arrayBuffers / 2 ** 20;
   await stream.push(new Float32Array(rate));

@@ -14,7 +14,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => voice.close());
 
-test("each check answers for itself, and the decision over all follows from them", async () => {
+test("each check gives its own answer, and the overall decision follows from them", async () => {
   const { result, decision } = await voice.analyze(recorded(6), both);
   const parts = [result.syntheticSpeechResult!, result.channelPlaybackResult!];
   for (const part of parts) {
@@ -36,7 +36,7 @@ test("each check answers for itself, and the decision over all follows from them
   });
 }, 60_000);
 
-test("one check alone leaves the other out; audio without speech passes neither", async () => {
+test("a single check leaves the other out; audio without speech passes neither", async () => {
   const { result } = await voice.analyze(recorded(6), { playback: true });
   expect(result.syntheticSpeechResult).toBeUndefined();
   expect(result.channelPlaybackResult).toBeDefined();
@@ -46,7 +46,7 @@ test("one check alone leaves the other out; audio without speech passes neither"
   expect(hiss.result.channelPlaybackResult).toMatchObject({ decision: "DECISION_UNCERTAIN" });
 }, 60_000);
 
-test("who speaks only after a minute is checked all the same, recorded or as it arrives", async () => {
+test("a caller who first speaks after a minute is still checked, recorded or live", async () => {
   const speech = speak({ speaker: 8, seconds: 5, rateHz, seed: 4 });
   const late = new Float32Array(70 * rateHz + speech.length);
   late.set(speech, 70 * rateHz);
@@ -63,7 +63,7 @@ test("who speaks only after a minute is checked all the same, recorded or as it 
   );
   expect(Math.min(...alone!)).toBeGreaterThan(0);
   for (const answer of [recorded!, live!]) {
-    // What arrives is not rounded to 16 bits as a recording is: a point.
+    // Live audio is not rounded to 16 bits as a recording is, so the score may differ by one point.
     for (const [i, reliability] of answer.entries()) expect(Math.abs(reliability - alone![i]!)).toBeLessThanOrEqual(1);
   }
 }, 60_000);

@@ -7,7 +7,7 @@ import { type Context, list, openWorld, pcm16, refusal, type World } from "./wor
 const unknownId = { value: "01900000-dead-7000-8000-000000000000" };
 const malformedId = { value: "../../etc/passwd" };
 
-/** Each of the nine operations with a request that is right in all but what a test changes. */
+/** Each of the nine operations with a valid request, of which a test changes one thing. */
 async function calls(world: World, context: object) {
   const profile = await world.trained(7);
   const fraudster = await world.trained(9, "fraudster");
@@ -61,7 +61,7 @@ describe.each(nine)("the context of %s", (name) => {
     return refused;
   };
 
-  test("is fine as it should be", async () => {
+  test("is accepted if it is valid", async () => {
     const world = await openWorld();
     const { status } = await (await calls(world, world.context))[name]();
     expect(status!.statusCode).toBe(1);
@@ -76,7 +76,7 @@ describe.each(nine)("the context of %s", (name) => {
     });
   });
 
-  test("names all that is missing at once", async () => {
+  test("names all missing fields at once", async () => {
     expect((await ask(() => ({}))).fields).toEqual([
       "context.gk_engagement_id missing",
       "context.gk_session_id missing",
@@ -93,11 +93,11 @@ describe.each(nine)("the context of %s", (name) => {
     ["a foreign scope", "gkScopeId", { value: "another bank" }, "NOT_FOUND", "context.gk_session_id unknown"],
     ["a malformed scope", "gkScopeId", { value: "a\u0000b" }, "INVALID_REQUEST", "context.gk_scope_id malformed"],
     ["an unknown set", "configsetId", "toString", "INVALID_REQUEST", "context.configset_id unknown"],
-  ] as const)("refuses %s", async (_, field, value, code, violation) => {
+  ] as const)("rejects %s", async (_, field, value, code, violation) => {
     expect(await ask((context) => ({ ...context, [field]: value }))).toMatchObject({ code, fields: [violation] });
   });
 
-  test("refuses a stopped session", async () => {
+  test("rejects a stopped session", async () => {
     const refused = await ask(async (_, world) => {
       const stopped = await world.open();
       await world.processor.stopSession({ context: stopped });
@@ -107,7 +107,7 @@ describe.each(nine)("the context of %s", (name) => {
   });
 });
 
-/** What a refused call must leave alone. */
+/** What a rejected call must not change. */
 async function stateOf({ store, context }: World) {
   const profiles = await store.profiles.list("bank", null, 100);
   const segments = await Promise.all(profiles.map(({ id }) => store.profiles.segments("bank", id)));
@@ -142,7 +142,7 @@ describe("mandatory fields and choices", () => {
     });
   });
 
-  test("the generated message is taken as well as its shape", async () => {
+  test("accepts the generated message as well as its plain shape", async () => {
     const { processor, context } = await world;
     const message = create(VerifyRequestSchema, { context });
     expect((await refusal(processor.verify(message))).fields).toEqual([
@@ -151,7 +151,7 @@ describe("mandatory fields and choices", () => {
     ]);
   });
 
-  test("a value of another type than the field's is named", async () => {
+  test("names a value of the wrong type", async () => {
     const { processor } = await world;
     const context = { gkScopeId: { value: "bank" } };
     const named = async (owner: object) =>
@@ -167,14 +167,14 @@ describe("mandatory fields and choices", () => {
     expect((await refusal(session)).fields).toEqual(["session_type malformed"]);
   });
 
-  test.each([1.5, Number.NaN])("a channel of %d is no channel", async (channel) => {
+  test.each([1.5, Number.NaN])("rejects %d as a channel", async (channel) => {
     const { processor, context, heard } = await world;
     const input = await heard([take(7, 3), take(9, 3)]);
     const call = processor.processAudio({ context, input, channelSelector: { channel } });
     expect((await refusal(call)).fields).toEqual(["channel_selector.channel malformed"]);
   });
 
-  test("what is no request is BAD_REQUEST", async () => {
+  test("a value that is not a request is BAD_REQUEST", async () => {
     const { processor } = await world;
     expect(await refusal(processor.verify(42 as never))).toMatchObject({ code: expect.stringMatching(/REQUEST$/) });
     expect(await refusal(processor.verify(null as never))).toMatchObject({ code: expect.stringMatching(/REQUEST$/) });
@@ -250,7 +250,7 @@ describe("ids", () => {
     expect(await world.store.profiles.get("bank", profile.value)).not.toBeNull();
   });
 
-  test("of the other kind are refused by name", async () => {
+  test("of the other kind are rejected, naming the field", async () => {
     const world = await openWorld();
     const { processor, context } = world;
     const [person, fraudster] = [await world.trained(7), await world.trained(9, "fraudster")];
@@ -291,7 +291,7 @@ describe("ids", () => {
 });
 
 describe("candidates", () => {
-  test("none at all is refused", async () => {
+  test("an empty list is rejected", async () => {
     const world = await openWorld();
     const { processor, context } = world;
     const audio = await world.heard(take(7, 4));
@@ -302,7 +302,7 @@ describe("candidates", () => {
     expect(await refusal(processor.checkWatchlistConsistency({ context, target }))).toMatchObject(empty);
   });
 
-  test("a profile that is deleted while its audio is heard is not scored", async () => {
+  test("a profile that is deleted while audio is processed is not scored", async () => {
     const world = await openWorld();
     const { processor, context } = world;
     const profile = await world.trained(7);
@@ -310,7 +310,7 @@ describe("candidates", () => {
     const target = { case: "gkVoiceprintProfileIds", value: list(profile) } as const;
     const call = processor.identify({ context, audio, target, ignoreCheckpoints: true });
     await processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: profile });
-    // Either it was read before and answers as of then, or it is not found: never a crash, never a half.
+    // Either it was read before the deletion and is scored, or it is not found. It never crashes, and never gives a partial answer.
     const answer = await call.then(
       ({ result }) => result!.decision,
       (error: { code: number }) => error.code,
@@ -319,7 +319,7 @@ describe("candidates", () => {
     expect(await refusal(processor.identify({ context, audio, target }))).toMatchObject({ code: "NOT_FOUND" });
   });
 
-  test("deleting twice at once: one succeeds, the other does not find it", async () => {
+  test("two deletions at once: one succeeds, the other gets NOT_FOUND", async () => {
     const world = await openWorld();
     const { processor, context } = world;
     const gkVoiceprintProfileId = await world.trained(7);
@@ -339,17 +339,17 @@ describe("AddMediaSegment", () => {
   const chunk = pcm16([take(7, 1)]);
 
   test.each([
-    ["bytes that are no audio", { chunk: new TextEncoder().encode("hello, this is a text") }, "chunk not_audio"],
+    ["bytes that are not audio", { chunk: new TextEncoder().encode("hello, this is a text") }, "chunk not_audio"],
     ["nothing", {}, "chunk not_audio"],
     ["an unknown encoding", { chunk, encoding: "opus", rate: rateHz, channels: 1 }, "encoding unknown"],
     ["headerless bytes without a rate", { chunk, encoding: "pcm16", channels: 1 }, "rate not_audio"],
     ["headerless bytes without channels", { chunk, encoding: "pcm16", rate: rateHz }, "channels not_audio"],
     ["a rate out of reach", { chunk, encoding: "pcm16", rate: 1e6, channels: 1 }, "rate not_audio"],
-  ])("refuses %s", async (_, request, field) => {
+  ])("rejects %s", async (_, request, field) => {
     expect(await refusal(upload(request))).toMatchObject({ code: "INVALID_REQUEST", fields: [field] });
   });
 
-  test("refuses more bytes than the limit, streamed or not", async () => {
+  test("rejects more bytes than the limit, streamed or not", async () => {
     const world = await openWorld({ limits: { mediaBytes: 1000 } });
     const request = { context: world.context, encoding: "pcm16", rate: rateHz, channels: 1, chunk };
     expect(await refusal(world.processor.addMediaSegment(request))).toMatchObject({ code: "TOO_LARGE" });
@@ -360,7 +360,7 @@ describe("AddMediaSegment", () => {
     expect(await refusal(world.processor.addMediaSegment(endless()))).toMatchObject({ code: "TOO_LARGE" });
   });
 
-  test("takes a stream: first the context, then chunks", async () => {
+  test("accepts a stream: first the context, then chunks", async () => {
     const world = await openWorld();
     async function* stream() {
       yield { context: world.context, encoding: "pcm16", rate: rateHz, channels: 1 };

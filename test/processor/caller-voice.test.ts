@@ -6,7 +6,7 @@ import { list, openWorld, refusal } from "./world.js";
 
 const ada = 100;
 const agent = 300;
-/** In turns; so many seconds each. */
+/** Takes turns; each turn has the given number of seconds. */
 const call = (caller: number, seconds = 3) =>
   joined(take(agent, 2), take(caller, seconds / 2), take(agent, 2), take(caller, seconds / 2));
 
@@ -28,7 +28,7 @@ async function opened() {
 }
 
 describe("with the agent's print", () => {
-  test("the other voice is the caller's, whoever that is; the result says what was left out", async () => {
+  test("the other voice is the caller's, whoever it is; the result says what was left out", async () => {
     const { verify, separated } = await opened();
     expect(await verify(call(ada))).toMatchObject({ decision: Decision.UNCERTAIN });
     const matched = await verify(call(ada), separated);
@@ -41,7 +41,7 @@ describe("with the agent's print", () => {
     expect(await verify(call(500), separated)).toMatchObject({ decision: Decision.NO_MATCH });
   });
 
-  test("an agent who is alone is no caller, and the claimed person as the agent matches nobody", async () => {
+  test("an agent alone does not count as the caller; if the claimed person is the agent, nobody matches", async () => {
     const { world, verify, separated, claimed } = await opened();
     const alone = await verify(take(agent, 6), separated);
     expect(alone).toMatchObject({ decision: Decision.UNCERTAIN, reason: DecisionReason.AUDIO_TOO_SHORT });
@@ -56,7 +56,7 @@ describe("with the agent's print", () => {
     expect(result).toMatchObject({ decision: Decision.NO_MATCH });
   });
 
-  test("two voices of which none is the agent's, and a third voice, are several speakers", async () => {
+  test("two voices without the agent's, or a third voice, count as several speakers", async () => {
     const { world, verify, separated, claimed } = await opened();
     const strangers = joined(take(ada, 1), take(500, 1), take(ada, 2), take(500, 2));
     expect(await verify(strangers, separated)).toMatchObject({ reason: DecisionReason.LOW_RELIABILITY });
@@ -90,12 +90,12 @@ describe("without it", () => {
     const separatedRate = Math.min(...rates);
     rates.length = 0;
     await verify(take(ada, 7));
-    // 1 - (1 - r)^2 of two voices is what one comparison of a channel of one person may let pass.
+    // The rate of two voices, 1 - (1 - r)^2, equals the rate of one comparison in a channel with one person.
     expect(1 - (1 - separatedRate) ** 2).toBeCloseTo(Math.min(...rates), 6);
     expect(await verify(call(500), anybody)).toMatchObject({ decision: Decision.NO_MATCH });
   });
 
-  test("nothing of it is kept that a later comparison could take for a channel of one person", async () => {
+  test("stores nothing that a later comparison could mistake for a channel with one person", async () => {
     const { world, verify } = await opened();
     const matched = await verify(call(ada), anybody);
     expect(matched.gkProcessedAudioId).toBeUndefined();
@@ -128,7 +128,7 @@ test("a live call looks again until the caller has spoken enough, and ends there
   });
 });
 
-describe("is refused", () => {
+describe("is rejected", () => {
   test("for enrollment", async () => {
     const { world, separated: channelSelector } = await opened();
     const input = await world.heard(call(ada));
@@ -137,7 +137,7 @@ describe("is refused", () => {
     expect((await refusal(processed)).fields).toEqual(["channel_selector.voice_separation not_allowed"]);
   });
 
-  test("with an agent who has no print, or is not there", async () => {
+  test("with an agent who has no print, or does not exist", async () => {
     const { world, verify } = await opened();
     const field = "channel_selector.voice_separation.gk_agent_voiceprint_profile_id";
     const refusedWith = (id: { value: string }) =>

@@ -7,7 +7,7 @@ import { list, openWorld, pcm16, refusal, type World } from "./world.js";
 
 const outcome = (decision: Decision, reason: DecisionReason) => ({ decision, reason });
 
-/** The four operations, asked about one profile, as far as their answers are alike. */
+/** The four operations on one profile, with the fields that their answers share. */
 const operations = {
   async Verify(world: World, profile: { value: string }, samples: Float32Array) {
     return world.verify(profile, samples);
@@ -53,7 +53,7 @@ describe("the outcomes table", () => {
       else expect(risk).toBeGreaterThan(500);
     });
 
-    test("score below", async () => {
+    test("score below the threshold", async () => {
       const world = await openWorld();
       const result = await ask(world, await world.trained(7, kind), take(9, 4));
       expect(result).toMatchObject(
@@ -65,7 +65,7 @@ describe("the outcomes table", () => {
       else expect(result.riskEngineResult!.risk).toBeLessThan(500);
     });
 
-    test("too near the threshold for the audio's reliability", async () => {
+    test("too close to the threshold for the audio's reliability", async () => {
       const world = await openWorld();
       const profile = await world.trained(7, kind);
       const threshold = world.engine.behavior.threshold(0.01);
@@ -209,7 +209,7 @@ describe("what a result carries", () => {
       const { result } = await (name === "Identify"
         ? processor.identify({ context, audio, target })
         : processor.detectKnownFraudsters({ context, audio, target }));
-      // A list's best that is suspect and no match is not cleared.
+      // The best of a list that does not match but is suspect is UNCERTAIN.
       expect(result).toMatchObject(outcome(Decision.UNCERTAIN, DecisionReason.LOW_RELIABILITY));
       expect(result!.voiceprintDetails!.gkVoiceprintProfileId).toMatchObject(best);
       const scores = result!.voiceprintResults.map(({ score }) => score.value!.biometricScore!);
@@ -228,7 +228,7 @@ describe("what a result carries", () => {
     expect(result!.voiceprintResults[0]!.score.case).toBe("fraudDetectionScore");
   });
 
-  test("processed audio is taken as it is; audio of another model is processed again under a new id", async () => {
+  test("processed audio is used as it is; audio of another model is processed again under a new id", async () => {
     const world = await openWorld();
     const profile = await world.trained(7);
     const processed = await world.process(take(7, 4), false);
@@ -244,7 +244,7 @@ describe("what a result carries", () => {
     expect(fresh).toMatchObject(outcome(Decision.FAILED, DecisionReason.NO_SCORES));
   });
 
-  test("nothing is kept of audio when the engine failed: it can be heard again", async () => {
+  test("nothing is stored when the engine failed, so the audio can be processed again", async () => {
     const world = await openWorld();
     const { store, engine } = world;
     const profile = await world.trained(7);
@@ -302,7 +302,7 @@ describe("checkpoints", () => {
     expect(world.engine.behavior.heardSeconds.at(-1)).toBe(20);
   });
 
-  test("no match goes on to the end", async () => {
+  test("without a match, all audio is processed", async () => {
     const world = await openWorld();
     const profile = await world.trained(7);
     const result = await world.verify(profile, take(9, 20));
@@ -310,7 +310,7 @@ describe("checkpoints", () => {
     expect(world.engine.behavior.heardSeconds.at(-1)).toBe(20);
   });
 
-  test("an answer that only comes with more speech comes at the later checkpoint", async () => {
+  test("an answer that needs more speech comes at a later checkpoint", async () => {
     const world = await openWorld();
     const profile = await world.trained(7);
     world.engine.behavior.score = (raw, _, probe) => ({ raw, llr: 1.5 * probe.netSpeechSeconds, reliability: 1 });
@@ -318,7 +318,7 @@ describe("checkpoints", () => {
     expect(Math.floor(world.engine.behavior.heardSeconds.at(-1)!)).toBe(5);
   });
 
-  test("each checkpoint is looked at once, and the end once more", async () => {
+  test("there is one look at each checkpoint, and one at the end", async () => {
     const world = await openWorld();
     const profile = await world.trained(7);
     const looks: number[] = [];
@@ -330,7 +330,7 @@ describe("checkpoints", () => {
     expect(looks).toEqual([2, 5, 20]);
   });
 
-  test("fraud detection has checkpoints of its own", async () => {
+  test("fraud detection has its own checkpoints", async () => {
     const world = await openWorld();
     const profile = await world.trained(7, "fraudster");
     const target = { case: "gkVoiceprintProfileIds", value: list(profile) } as const;
@@ -340,7 +340,7 @@ describe("checkpoints", () => {
     expect(Math.floor(world.engine.behavior.heardSeconds.at(-1)!)).toBe(5);
   });
 
-  test("AnalyzeAudio goes on after a match until fraud is looked for as well", async () => {
+  test("AnalyzeAudio continues after a match until fraud is checked as well", async () => {
     const world = await openWorld();
     const person = await world.trained(7);
     const fraudster = await world.trained(9, "fraudster");
@@ -359,7 +359,7 @@ describe("checkpoints", () => {
     expect(result).toMatchObject(outcome(Decision.UNCERTAIN, DecisionReason.LOW_RELIABILITY));
   });
 
-  test("thresholds tighten with the looks that the audio can have", async () => {
+  test("thresholds rise with the number of possible looks", async () => {
     const world = await openWorld();
     const profile = await world.trained(7);
     const rates: number[] = [];
@@ -384,7 +384,7 @@ describe("AnalyzeAudio", () => {
     return (await world.processor.analyzeAudio({ context: world.context, audio, ...request })).result!;
   };
 
-  test("parts that were not asked for are absent", async () => {
+  test("parts that were not requested are absent", async () => {
     const world = await openWorld();
     const nothing = await ask(world, take(7, 4), {});
     expect(nothing).toMatchObject(outcome(Decision.UNSPECIFIED, DecisionReason.AUDIO_OK));
@@ -401,7 +401,7 @@ describe("AnalyzeAudio", () => {
     expect(await ask(world, silence(4), {})).toMatchObject(outcome(Decision.UNCERTAIN, DecisionReason.AUDIO_TOO_SHORT));
   });
 
-  test("FRAUD when the fraud part says so, whoever else it may be", async () => {
+  test("FRAUD when the fraud part says so, whatever the person part says", async () => {
     const world = await openWorld();
     const both = list(await world.trained(7), await world.trained(7, "fraudster"));
     const result = await ask(world, take(7, 4), { gkVoiceprintProfileIds: both });
@@ -435,7 +435,7 @@ describe("AnalyzeAudio", () => {
     expect(short).toMatchObject(outcome(Decision.UNCERTAIN, DecisionReason.AUDIO_TOO_SHORT));
   });
 
-  test("a check that was asked for and cannot run is an error, never an absent part", async () => {
+  test("a requested check that cannot run is an error, never an absent part", async () => {
     const world = await openWorld();
     const request = { syntheticSpeechDetectionParameters: {} };
     expect(await refusal(ask(world, take(7, 4), request))).toMatchObject({ code: "NOT_IMPLEMENTED" });
@@ -449,11 +449,11 @@ describe("AnalyzeAudio", () => {
       world.engine.behavior.attacks.synthetic = llr;
       expect(await refusal(ask(world, take(7, 4), request))).toMatchObject({ code: "INTERNAL_ERROR" });
     }
-    // Nothing of it is kept, so no decision rests on the parts that did run.
+    // Nothing is stored, so no decision is based on the parts that did run.
     expect(await world.store.sessions.checks("bank", world.context.gkSessionId.value)).toEqual([]);
   });
 
-  test("attacks are looked for in all that is said, however late, and the result says where", async () => {
+  test("attacks are found anywhere in the speech, however late, and the result says where", async () => {
     const world = await openWorld();
     world.engine.behavior.attacks.playback = -12;
     const { attackSeconds } = world.engine.behavior;
@@ -474,7 +474,7 @@ describe("AnalyzeAudio", () => {
     expect(attackSeconds).toEqual([205, 300, 35]);
   });
 
-  test("audio that can no longer be read fails the check: a match of its stored voice is no pass", async () => {
+  test("audio that can no longer be read fails the check, even if its stored voice matches", async () => {
     let readable = true;
     const world = await openWorld({
       readRecording: (bytes, format) => {
@@ -494,7 +494,7 @@ describe("AnalyzeAudio", () => {
     expect(await refusal(call)).toMatchObject({ code: "INTERNAL_ERROR" });
   });
 
-  test("an attack check that heard too little to tell says so, and lowers the reliability: no silent pass", async () => {
+  test("an attack check with too little speech says so and lowers the reliability", async () => {
     const world = await openWorld();
     const gkVoiceprintProfileIds = list(await world.trained(7));
     const request = { gkVoiceprintProfileIds, syntheticSpeechDetectionParameters: {} };
@@ -513,7 +513,7 @@ describe("AnalyzeAudio", () => {
     expect(sure.riskEngineGlobalResult!.reliability).toBe(100);
   });
 
-  test("one strong sign of an attack decides the session, whatever came before and after", async () => {
+  test("one strong sign of an attack decides the session, whatever comes before and after", async () => {
     const world = await openWorld();
     const gkVoiceprintProfileIds = list(await world.trained(7));
     for (const llr of [-12, 12, -12]) {
@@ -551,7 +551,7 @@ describe("AnalyzeAudio", () => {
 });
 
 describe("cancelling", () => {
-  test("a call that is given up ends as CANCELLED, and nothing is recorded", async () => {
+  test("a cancelled call ends as CANCELLED, and nothing is stored", async () => {
     const world = await openWorld();
     const profile = await world.trained(7);
     const audio = await world.heard(take(9, 20));
@@ -564,7 +564,7 @@ describe("cancelling", () => {
     expect(await world.store.sessions.checks("bank", world.context.gkSessionId.value)).toEqual([]);
   });
 
-  test("a time limit ends as DEADLINE_EXCEEDED, a full queue as BUSY", async () => {
+  test("a timeout ends as DEADLINE_EXCEEDED, a full queue as BUSY", async () => {
     const world = await openWorld();
     const profile = await world.trained(7);
     const request = { context: world.context, audio: await world.heard(take(7, 4)), gkVoiceprintProfileId: profile };
@@ -578,7 +578,7 @@ describe("cancelling", () => {
     expect(await refusal(world.processor.verify(request))).toMatchObject({ code: "BUSY" });
   });
 
-  test.each([2 ** 31, Number.POSITIVE_INFINITY])("a time limit of %d ms is not over at once", async (timeoutMs) => {
+  test.each([2 ** 31, Number.POSITIVE_INFINITY])("a timeout of %d ms does not expire at once", async (timeoutMs) => {
     const world = await openWorld();
     const profile = await world.trained(7);
     const request = { context: world.context, audio: await world.heard(take(7, 4)), gkVoiceprintProfileId: profile };
@@ -590,7 +590,7 @@ describe("cancelling", () => {
     expect((await world.processor.verify(request, { timeoutMs })).result!.decision).toBe(Decision.AUTHENTIC);
   });
 
-  test("the request's id comes back, in answers and in refusals", async () => {
+  test("the request id is returned in responses and in errors", async () => {
     const world = await openWorld();
     const { context } = world;
     const profile = await world.person("alice");
@@ -606,7 +606,7 @@ describe("cancelling", () => {
   });
 });
 
-test("two channels are checked one by one", async () => {
+test("two channels can be checked separately", async () => {
   const world = await openWorld();
   const profile = await world.trained(7);
   const { gkMediaSegmentId } = await world.processor.addMediaSegment({

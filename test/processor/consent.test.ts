@@ -1,4 +1,4 @@
-/** Who has withdrawn consent is neither compared nor changed, by any operation, until it is given again. */
+/** After consent is withdrawn, no operation compares or changes the print until it is given again. */
 import { beforeEach, expect, test } from "vitest";
 import { ConsentState, Decision, DecisionReason, VoiceprintProfileStatus } from "../../src/contract/index.js";
 import { take } from "./fixture-engine.js";
@@ -22,7 +22,7 @@ const set = (profile: { value: string }, state: ConsentState, reference = "lette
   });
 const withdrawn = { code: "PERMISSION_DENIED", fields: ["gk_voiceprint_profile_id consent_withdrawn"] };
 
-test("is noted with its time and reference, and listed", async () => {
+test("is recorded with its time and reference, and listed", async () => {
   const at = Math.floor(world.clock.at / 1000);
   const { consent } = await set(alice, ConsentState.GIVEN, "form 4");
   expect(consent).toMatchObject({ state: ConsentState.GIVEN, reference: "form 4" });
@@ -38,7 +38,7 @@ test("is noted with its time and reference, and listed", async () => {
 test("once withdrawn, no check compares the print, and it is back when consent is given again", async () => {
   const { processor, context } = world;
   const { gkGroupId } = await processor.createGroup({ context, gkVoiceprintProfileIds: list(alice, bob) });
-  // Loaded into galleries and caches before.
+  // Galleries and caches have loaded it before.
   expect((await world.verify(alice, take(1, 4))).decision).toBe(Decision.AUTHENTIC);
   await set(alice, ConsentState.WITHDRAWN);
 
@@ -77,12 +77,12 @@ test("once withdrawn, nothing is enrolled or trained, and a print does not grow"
   expect(gkJobId).toBeDefined();
   const { profiles } = await processor.listVoiceprintProfiles({ context });
   expect(profiles[0]).toMatchObject({ printVersion: 1, status: VoiceprintProfileStatus.OPTIMAL_TRAINED });
-  // The right to be erased stays.
+  // Erasing is still allowed.
   await processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: alice });
   expect(await refusal(set(alice, ConsentState.GIVEN))).toMatchObject({ code: "NOT_FOUND" });
 });
 
-test("is of persons, and one of two words", async () => {
+test("applies only to persons, and must be GIVEN or WITHDRAWN", async () => {
   const mallory = await world.fraudster("mallory");
   expect(await refusal(set(mallory, ConsentState.GIVEN))).toMatchObject({
     code: "INVALID_REQUEST",

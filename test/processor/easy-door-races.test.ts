@@ -1,4 +1,4 @@
-/** The easy door where others use the same store, or the engine fails: on the fixture engine, which can be made to. */
+/** The easy door while others use the same store, or when the engine fails. Uses the fixture engine, which can fail on demand. */
 import { expect, test } from "vitest";
 import { localAccess } from "../../src/local-access.js";
 import { Voiceprints } from "../../src/voiceprints.js";
@@ -12,7 +12,7 @@ async function openDoor() {
   return { world, voice: new Voiceprints(world.processor, settings, local) };
 }
 
-test("erasing at the same time: one has erased, the other found nothing, and no print stays", async () => {
+test("two erasures at once: one erases, the other finds nothing, and no print stays", async () => {
   const { voice } = await openDoor();
   const recordings = [3, 3.1, 3.2].map((seconds) => ({ samples: take(7, seconds), rateHz }));
   for (const tag of ["", "mobile"]) await voice.enroll("alice", recordings, { tag });
@@ -21,7 +21,7 @@ test("erasing at the same time: one has erased, the other found nothing, and no 
   expect(await voice.people()).toEqual([]);
 });
 
-test("who is erased while all are compared is left out; who was named and is gone is said to be", async () => {
+test("Identify skips a person who is erased while it runs; if that person was named, it reports the missing profile", async () => {
   const { world, voice } = await openDoor();
   const recordings = [3, 3.1, 3.2];
   const said = (speaker: number) => recordings.map((seconds) => ({ samples: take(speaker, seconds), rateHz }));
@@ -53,7 +53,7 @@ test("who is erased while all are compared is left out; who was named and is gon
   expect(await refusal(voice.identify(call, ["alice", "bob"]))).toMatchObject({ code: "NOT_FOUND" });
 });
 
-test("no session that stays names who was erased", async () => {
+test("sessions do not contain the name of an erased person", async () => {
   const { world, voice } = await openDoor();
   const opened: unknown[] = [];
   const { create } = world.store.sessions;

@@ -45,7 +45,7 @@ describe("the ten-line program", () => {
     expect(genuine.result.voiceClassScore === undefined || Number(genuine.result.voiceClassScore) <= 100).toBe(true);
   }, 120_000);
 
-  test("audio as samples, headerless bytes or a Blob says the same as the file", async () => {
+  test("samples, headerless bytes and a Blob give the same answer as the file", async () => {
     const samples = said(bob, 4);
     const file = wav(samples, rateHz);
     const options = { ignoreCheckpoints: true };
@@ -58,7 +58,7 @@ describe("the ten-line program", () => {
     expect(Math.abs(bySamples.score! - byFile.score!)).toBeLessThan(0.05 /* 16-bit rounding */);
   }, 120_000);
 
-  test("what is not fit is said to be so, and refused kindly", async () => {
+  test("unfit audio gives a decision with a reason; unknown persons and unreadable bytes are errors", async () => {
     const hum = noise(5, rateHz, 1, -40);
     const enrollment = await voice.enroll("nobody", [recorded(bob, 9, 1), wav(hum, rateHz)]);
     expect(enrollment).toMatchObject({ trained: false, reason: "NOT_READY_TO_TRAIN", status: "NOT_TRAINED" });
@@ -86,9 +86,9 @@ describe("the ten-line program", () => {
     ["a path", "alice.wav", ["audio not_audio"]],
     ["a plain array of samples", { samples: [0, 0, 0], rateHz }, ["audio not_audio"]],
     ["bytes that are text", { bytes: "RIFF", encoding: "pcm16", rateHz }, ["audio not_audio"]],
-    ["samples at no rate", { samples: new Float32Array(rateHz) }, ["rate not_audio"]],
-    ["nothing in it", new Uint8Array(0), ["chunk not_audio"]],
-  ])("%s is refused by name, and leaves nobody behind", async (_, audio, fields) => {
+    ["samples without a rate", { samples: new Float32Array(rateHz) }, ["rate not_audio"]],
+    ["empty bytes", new Uint8Array(0), ["chunk not_audio"]],
+  ])("%s is rejected with the name of the field, and creates no profile", async (_, audio, fields) => {
     const expected = { code: "INVALID_REQUEST", fields };
     expect(await refusal(voice.verify("bob", audio as never))).toMatchObject(expected);
     expect(await refusal(voice.enroll("carol", [audio as never]))).toMatchObject(expected);
@@ -96,7 +96,7 @@ describe("the ten-line program", () => {
     expect(await voice.people()).not.toContain("carol");
   });
 
-  test("no recordings, one instead of a list, and names that are none are refused", async () => {
+  test("rejects an empty list, a single recording in place of a list, and invalid names", async () => {
     for (const recordings of [[], recorded(alice, 1), undefined])
       expect(await refusal(voice.enroll("carol", recordings as never))).toMatchObject({ fields: ["recordings empty"] });
     for (const name of ["", 7, undefined]) {
@@ -122,7 +122,7 @@ describe("the ten-line program", () => {
     expect(await voice.analyze(recorded(bob, 7))).toMatchObject({ decision: "UNSPECIFIED", reason: "AUDIO_OK" });
   }, 120_000);
 
-  test("listens live, says the same as for the whole recording, and keeps nothing", async () => {
+  test("listens live, gives the same answer as for the whole recording, and stores nothing", async () => {
     const samples = said(bob, 8, 6);
     const whole = await voice.verify("bob", { samples: samples.slice(), rateHz }, { ignoreCheckpoints: true });
     const listener = await voice.listen({ persons: ["bob"] }, rateHz, { ignoreCheckpoints: true });
@@ -140,7 +140,7 @@ describe("the ten-line program", () => {
     await unfinished.close();
   }, 120_000);
 
-  test("shows and erases what it keeps of a person", async () => {
+  test("exports and erases everything stored about a person", async () => {
     await voice.enroll("carol", [recorded(21, 1), recorded(21, 2), recorded(21, 3)]);
     expect(await voice.people()).toContain("carol");
     const [exported] = await voice.export("carol");
@@ -154,8 +154,8 @@ describe("the ten-line program", () => {
   }, 120_000);
 });
 
-test("a configuration set that does not exist is refused at once", async () => {
-  // Before the engine is opened: nobody would close it.
+test("an unknown configuration set is rejected at once", async () => {
+  // It is rejected before the engine is opened, because nobody would close it.
   const engineOptions = { workers: 0, model: new Uint8Array(1) };
   await expect(openVoiceprints({ engineOptions, configset: "mine" })).rejects.toThrow(/"mine"/);
 });

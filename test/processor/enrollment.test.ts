@@ -16,7 +16,7 @@ const seconds = (duration: { seconds: bigint; nanos: number } | undefined) =>
   Number(duration!.seconds) + duration!.nanos / 1e9;
 
 describe("ProcessAudio", () => {
-  test("answers ids, validity, measures, voice class and the model's revision", async () => {
+  test("returns ids, validity, measures, voice class and the model's revision", async () => {
     const world = await openWorld();
     const media = await world.media(joined(silence(1), take(7, 4)));
     const { result, status } = await world.processor.processAudio({
@@ -53,7 +53,7 @@ describe("ProcessAudio", () => {
     const kept = await world.store.media.get(world.context.gkScopeId.value, part.gkMediaSegmentId!.value);
     expect(kept).toMatchObject({ partOf: media.value, channels: 1, rateHz: 8000 });
     expect(kept!.audio.length).toBe(10 * 8000 * 2);
-    // What was cut out says the same when it is processed again.
+    // Processing the cut part again gives the same result.
     const again = (
       await world.processor.processAudio({
         context: world.context,
@@ -86,20 +86,20 @@ describe("ProcessAudio", () => {
     ["too noisy to enroll", take(7, 4, { noisy: 3 }), AudioValidity.AUDIO_TOO_NOISY],
     ["silent", silence(4), AudioValidity.AUDIO_TOO_SHORT],
     ["of several speakers", joined(take(7, 3), take(9, 2)), AudioValidity.MULTIPLE_SPEAKERS_DETECTED],
-  ])("audio that is %s says so, and keeps its id", async (_, samples, validity) => {
+  ])("reports audio that is %s, and keeps its id", async (_, samples, validity) => {
     const world = await openWorld();
     const result = await world.process(samples);
     expect(result.validity).toBe(validity);
     expect(await world.store.processed.get("bank", result.gkProcessedAudioId!.value)).toMatchObject({ validity });
   });
 
-  test("noise that is too much for enrollment may be fit for verification", async () => {
+  test("audio that is too noisy for enrollment may be good enough for verification", async () => {
     const world = await openWorld();
     expect((await world.process(take(7, 4, { noisy: 3 }), false)).validity).toBe(AudioValidity.AUDIO_OK);
     expect((await world.process(take(7, 4, { noisy: 4 }), false)).validity).toBe(AudioValidity.AUDIO_TOO_NOISY);
   });
 
-  test("an engine that fails is INTERNAL_ERROR, and nothing is kept", async () => {
+  test("an engine failure is INTERNAL_ERROR, and nothing is stored", async () => {
     const world = await openWorld();
     world.engine.behavior.before = () => {
       throw new Error("out of order");
@@ -115,7 +115,7 @@ describe("ProcessAudio", () => {
     test.each([
       [1, 7],
       [2, 9],
-    ])("channel %i is the speaker on it", async (channel, speaker) => {
+    ])("channel %i gives the voice on that channel", async (channel, speaker) => {
       const world = await openWorld();
       const { result } = await world.processor.processAudio({
         context: world.context,
@@ -126,7 +126,7 @@ describe("ProcessAudio", () => {
       expect(result!.audioDetails!.selectedChannel!.channel).toBe(channel);
     });
 
-    test("absent, it mixes all", async () => {
+    test("mixes all channels if absent", async () => {
       const world = await openWorld();
       const { result } = await world.processor.processAudio({
         context: world.context,
@@ -284,8 +284,8 @@ describe("Enroll", () => {
   });
 });
 
-describe("what is enrolled of audio", () => {
-  test("re-processing an enrolled part for anything else sees all of the audio, of its channel", async () => {
+describe("the part of audio that is enrolled", () => {
+  test("re-processing an enrolled part for another purpose uses the whole audio of its channel", async () => {
     const world = await openWorld();
     const { processor, context } = world;
     const media = await world.media([take(9, 25), take(7, 25)]);
@@ -303,14 +303,14 @@ describe("what is enrolled of audio", () => {
     const whole = (await processor.processAudio({ context, input })).result!;
     expect(seconds(whole.audioDetails!.netAudio)).toBe(25);
     expect(whole).toMatchObject({ voiceClassScore: 7, gkMediaSegmentId: { value: media.value } });
-    // Where the rest is gone, the part is all that is available.
+    // If the rest is deleted, only the part is available.
     const { get } = world.store.media;
     world.store.media.get = async (scope, id) => (id === media.value ? null : get(scope, id));
     const left = (await processor.processAudio({ context, input })).result!;
     expect(seconds(left.audioDetails!.netAudio)).toBe(10);
   });
 
-  test("Enroll takes no more speech of audio that was processed whole than the configured maximum", async () => {
+  test("Enroll uses at most the configured maximum of audio that was processed completely", async () => {
     const world = await openWorld();
     const profile = await world.person("alice");
     const whole = await world.process(take(7, 25), false);
@@ -328,7 +328,7 @@ describe("what is enrolled of audio", () => {
     expect(squares).toBeCloseTo(1, 6 /* 32-bit floats */);
   });
 
-  test("a model without a voice, where there was speech enough, is an internal error", async () => {
+  test("an audio model without an embedding despite enough speech is an internal error", async () => {
     const world = await openWorld();
     const profile = await world.person("alice");
     const { gkProcessedAudioId } = await world.process(take(7, 4));
@@ -348,7 +348,7 @@ describe("what is enrolled of audio", () => {
 });
 
 describe("Train", () => {
-  test("makes a template, says what of, and increments print_version each time", async () => {
+  test("makes a template, reports its segments, and increments print_version each time", async () => {
     const world = await openWorld();
     const profile = await world.person("alice");
     for (const length of [1.2, 1.3, 1.4]) await world.enroll(profile, take(7, length));
@@ -392,7 +392,7 @@ describe("Train", () => {
     const profile = await world.person("alice");
     for (const length of [2, 2.1]) await world.enroll(profile, take(7, length));
     const failed = { trainStatus: TrainStatus.FAILED, status: VoiceprintProfileStatus.NOT_TRAINED };
-    // It says how much valid speech there is, beside what is needed.
+    // It reports how much valid speech there is, and how much is needed.
     const valid = { totalValidSegments: 2, minSegmentsRequired: 3, totalNetAudio: { seconds: 4n, nanos: 100_000_000 } };
     const early = await world.train(profile);
     expect(early).toMatchObject({ ...failed, ...valid, reason: TrainReason.NOT_READY_TO_TRAIN });
@@ -402,7 +402,7 @@ describe("Train", () => {
     expect(await world.store.profiles.get("bank", profile.value)).toMatchObject({ template: null, printVersion: 0 });
   });
 
-  test("an engine that fails is INTERNAL_ERROR, and the old template stays", async () => {
+  test("an engine failure is INTERNAL_ERROR, and the old template stays", async () => {
     const world = await openWorld();
     const profile = await world.trained(7);
     world.engine.behavior.before = (operation) => {
@@ -416,7 +416,7 @@ describe("Train", () => {
     expect(await world.store.profiles.get("bank", profile.value)).toMatchObject({ printVersion: 1 });
   });
 
-  test("training at the same time gives one version each, and loses none", async () => {
+  test("concurrent trainings each get their own version, and none is lost", async () => {
     const world = await openWorld();
     const profile = await world.trained(7);
     const results = await Promise.all(Array.from({ length: 5 }, () => world.train(profile)));

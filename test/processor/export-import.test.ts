@@ -1,4 +1,4 @@
-/** Voiceprints from one store to another, and the scores that answers carry. */
+/** Moves voiceprints from one store to another, and checks the scores in answers. */
 import { describe, expect, test } from "vitest";
 import { StatusCode } from "../../src/contract/index.js";
 import { Voiceprints } from "../../src/voiceprints.js";
@@ -19,7 +19,7 @@ async function device() {
 }
 
 describe("a sealed export", () => {
-  test("moves a print: the other store scores the same, and knows the voice's segments", async () => {
+  test("moves a print: the other store gives the same scores and has its segments", async () => {
     const { voices } = await device();
     const sealed = await voices.export("ada", { passphrase });
     expect(sealed).not.toContain("embedding");
@@ -43,7 +43,7 @@ describe("a sealed export", () => {
     }
   });
 
-  test("takes the place of a profile that nobody enrolled in; one with a segment stays", async () => {
+  test("replaces a profile without segments; one with a segment stays", async () => {
     const { voices } = await device();
     const sealed = await voices.export("ada", { passphrase });
     const empty = await openWorld();
@@ -58,7 +58,7 @@ describe("a sealed export", () => {
     expect(await begun.store.profiles.segments(scopeA, profile.value)).toHaveLength(1);
   });
 
-  test("takes another name, all prints of an owner, and a fraudster's", async () => {
+  test("can be imported under another name, with all prints of an owner, and for a fraudster", async () => {
     const { voices } = await device();
     await voices.enroll("ada", takes(7), { tag: "phone" });
     await voices.enrollFraudster("mallory", takes(9));
@@ -74,7 +74,7 @@ describe("a sealed export", () => {
     expect(await box.watch(audio(9, 12))).toMatchObject({ decision: "FRAUD", likeliestFraudster: "mallory" });
   });
 
-  test("that does not open, or is none, is refused in words, and nothing is written", async () => {
+  test("that cannot be opened, or is not one, is rejected with a clear message, and nothing is written", async () => {
     const { voices } = await device();
     const sealed = await voices.export("ada", { passphrase });
     const box = voicesOf(await openWorld());
@@ -99,7 +99,7 @@ describe("a sealed export", () => {
     expect(await refusal(voices.export("nobody", { passphrase }))).toMatchObject({ code: "NOT_FOUND" });
   });
 
-  test("of another model is obsolete, and one who is known is not written over", async () => {
+  test("of another model is rejected as obsolete, and an existing print is not overwritten", async () => {
     const { voices } = await device();
     const sealed = await voices.export("ada", { passphrase });
     const newer = await openWorld();
@@ -108,7 +108,7 @@ describe("a sealed export", () => {
     expect(await refusal(voicesOf(newer).import(sealed, { passphrase }))).toMatchObject({ code: "OBSOLETE" });
     expect(await voicesOf(newer).people()).toEqual([]);
 
-    // The second of two prints is known there: the first is not left behind.
+    // The second of two prints exists there, so the first is not imported either.
     await voices.enroll("ada", takes(7), { tag: "phone" });
     const box = voicesOf(await openWorld());
     await box.enroll("ada", [audio(9, 3)], { tag: "phone" });
@@ -118,7 +118,7 @@ describe("a sealed export", () => {
   });
 });
 
-test("a profile that was changed on the way in is refused by the field, and leaves nobody", async () => {
+test("a modified export is rejected with the name of the field, and creates no profile", async () => {
   const { voices } = await device();
   const [profile] = await voices.export("ada");
   const { processor, context } = await openWorld();
@@ -139,7 +139,7 @@ test("a profile that was changed on the way in is refused by the field, and leav
   expect((await processor.listVoiceprintProfiles({ context })).profiles).toEqual([]);
 });
 
-test("a store that fails in the middle leaves nobody behind", async () => {
+test("a store failure in the middle leaves no profile behind", async () => {
   const { voices } = await device();
   const sealed = await voices.export("ada", { passphrase });
   const world = await openWorld();
@@ -152,7 +152,7 @@ test("a store that fails in the middle leaves nobody behind", async () => {
   expect(await box.import(sealed, { passphrase })).toHaveLength(1);
 });
 
-test("a processor that may not export says so", async () => {
+test("a processor with exports disabled says so", async () => {
   const world = await openWorld({ allowExport: false });
   const voices = voicesOf(world);
   await voices.enroll("ada", takes(7));
@@ -160,11 +160,11 @@ test("a processor that may not export says so", async () => {
 });
 
 describe("answers", () => {
-  test("carry ratio, threshold and rate beside the cosine, as the decision used them", async () => {
+  test("contain ratio, threshold and rate as used by the decision, in addition to the cosine", async () => {
     const { world, voices } = await device();
     const genuine = await voices.verify("ada", audio(7, 4), { ignoreCheckpoints: true });
     const impostor = await voices.verify("ada", audio(9, 4), { ignoreCheckpoints: true });
-    // One candidate, one look: the target itself.
+    // With one candidate and one look, the rate is the target itself.
     const threshold = Math.fround(world.engine.behavior.threshold(0.01));
     expect(genuine.threshold).toBeCloseTo(threshold, 5);
     expect(genuine.falseAcceptRate).toBe(Math.fround(0.01));
@@ -175,14 +175,14 @@ describe("answers", () => {
 
     await voices.enroll("bob", takes(9));
     const found = await voices.identify(audio(7, 4), undefined, { ignoreCheckpoints: true });
-    // Two candidates: each has to reach more, so that the call keeps the rate.
+    // With two candidates the threshold is higher, so that the call keeps the rate.
     expect(found.threshold!).toBeGreaterThan(genuine.threshold!);
     expect(found.candidates.map(({ name }) => name)).toEqual(["ada", "bob"]);
     expect(found.candidates[0]).toMatchObject({ score: found.score, ratio: found.ratio, threshold: found.threshold });
     expect(found.candidates[1]!.ratio!).toBeLessThan(found.candidates[1]!.threshold!);
   });
 
-  test("of an enrollment say what is still missing", async () => {
+  test("to an enrollment say what is still missing", async () => {
     const voices = voicesOf(await openWorld());
     const first = await voices.enroll("ada", [audio(7, 2)]);
     expect(first).toMatchObject({ trained: false, reason: "NOT_READY_TO_TRAIN", missingRecordings: 2 });

@@ -1,4 +1,4 @@
-/** What callers are told when something beneath an operation fails. */
+/** The errors that callers get when something below an operation fails. */
 import { expect, test } from "vitest";
 import { StatusCode } from "../../src/contract/index.js";
 import { asStatusError } from "../../src/processor/failures.js";
@@ -9,16 +9,16 @@ test.each([
   ["refuses connections", errorOf("connect ECONNREFUSED 127.0.0.1:5432", "ECONNREFUSED")],
   ["is being stopped", errorOf("terminating connection due to administrator command", "57P01")],
   ["is starting", errorOf("the database system is starting up", "57P03")],
-  ["broke off", errorOf("Connection terminated unexpectedly")],
-  ["broke off before", errorOf("Client has encountered a connection error and is not queryable")],
-])("a PostgreSQL that %s: BUSY, with a time to come again", (_, error) => {
+  ["closes the connection", errorOf("Connection terminated unexpectedly")],
+  ["closed the connection before", errorOf("Client has encountered a connection error and is not queryable")],
+])("a PostgreSQL that %s: BUSY, with a retry delay", (_, error) => {
   const failure = asStatusError(error);
   expect(failure.code).toBe(StatusCode.BUSY);
   expect(failure.status.retryAfter?.seconds).toBe(5n);
   expect(failure.cause).toBe(error);
 });
 
-test("a full disk is said, and nothing else of what is inside", () => {
+test("a full disk is reported; other internal details are not", () => {
   const full = asStatusError(errorOf("could not extend file: No space left on device", "53100"));
   expect([full.code, full.status.message]).toEqual([StatusCode.INTERNAL_ERROR, "the server's disk is full"]);
   const other = asStatusError(errorOf('duplicate key value "alice"', "23505"));

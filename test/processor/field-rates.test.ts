@@ -3,7 +3,7 @@ import { createMemoryStore } from "../../src/store/memory.js";
 import { take } from "./fixture-engine.js";
 import { list, openWorld, type World } from "./world.js";
 
-/** Comparisons and how many of them exceeded the thresholds of 10, 1 and 0.1 %. */
+/** Number of comparisons, and how many exceeded the thresholds of 10, 1 and 0.1 %. */
 const counts = async ({ processor }: World, of: "watchlist" | "group") => {
   const rates = (await processor.fieldRates()).filter((rate) => rate.list === of);
   return { comparisons: rates.map((rate) => rate.comparisons), exceeded: rates.map((rate) => rate.exceeded) };
@@ -26,7 +26,7 @@ const watch = async (world: World, speaker: number, seconds: number, profiles: r
   });
 
 describe("comparisons in the field", () => {
-  test("are counted for watchlists whole, for groups less the person who was found, for verification not", async () => {
+  test("are all counted for watchlists, without the person who was found for groups, and not at all for verification", async () => {
     const world = await openWorld();
     const persons = [await world.trained(7), await world.trained(9), await world.trained(11)];
     const fraudsters = [await world.trained(13, "fraudster"), await world.trained(15, "fraudster")];
@@ -40,16 +40,16 @@ describe("comparisons in the field", () => {
     expect(await counts(world, "watchlist")).toEqual({ comparisons: [2, 2, 2], exceeded: [1, 1, 1] });
   });
 
-  test("exceed the threshold of a rate as the engine has it for the quality of both", async () => {
+  test("are counted against the engine's threshold for the quality of both sides", async () => {
     const world = await openWorld();
     const fraudsters = [await world.trained(13, "fraudster"), await world.trained(15, "fraudster")];
-    // Thresholds are 2.3, 4.6 and 6.9: between the second and the third.
+    // Thresholds are 2.3, 4.6 and 6.9; the ratio is between the second and the third.
     world.engine.behavior.score = (raw) => ({ raw, llr: 5, reliability: 1 });
     await watch(world, 21, 4, fraudsters);
     expect(await counts(world, "watchlist")).toEqual({ comparisons: [2, 2, 2], exceeded: [2, 2, 0] });
   });
 
-  test("are kept across restarts, added up over replicas, and begin anew with another calibration or model", async () => {
+  test("survive restarts, add up over replicas, and start again with another calibration or model", async () => {
     const store = createMemoryStore();
     const first = await openWorld({ store });
     const fraudsters = [await first.trained(13, "fraudster"), await first.trained(15, "fraudster")];
@@ -67,7 +67,7 @@ describe("comparisons in the field", () => {
     expect((await counts(third, "watchlist")).comparisons).toEqual([0, 0, 0]);
   });
 
-  test("wait for a store that fails, and are not lost", async () => {
+  test("are not lost while the store fails", async () => {
     const world = await openWorld();
     const fraudsters = [await world.trained(13, "fraudster"), await world.trained(15, "fraudster")];
     await watch(world, 21, 4, fraudsters);
@@ -82,7 +82,7 @@ describe("comparisons in the field", () => {
     expect((await counts(world, "watchlist")).comparisons).toEqual([4, 4, 4]);
   });
 
-  test("go to the store while calls come in, not only when somebody asks", async () => {
+  test("are written to the store during calls, not only when they are read", async () => {
     const world = await openWorld();
     const fraudsters = [await world.trained(13, "fraudster"), await world.trained(15, "fraudster")];
     world.clock.at += 60_000;

@@ -1,6 +1,6 @@
 /**
- * An engine whose answers follow from the samples by rules a test can reckon with, for what real audio cannot reach: an
- * engine that fails, a score just at the threshold, a hundred thousand candidates.
+ * An engine whose answers follow from the samples by simple rules, for cases that real audio cannot produce: an engine
+ * that fails, a score exactly at the threshold, a hundred thousand candidates.
  *
  * A sample is speech of speaker round(|x| × 1000) when it is not 0. Negative samples are soft speech; the tenths of
  * |x| × 1000 give the noise: .3 is 5 dB, .4 is 1 dB, else 30 dB. Samples of 0.99 and above are saturated. Voices are separated by speaker, the
@@ -29,15 +29,15 @@ const windowSeconds = 2;
 export interface FixtureBehavior {
   revision: string;
   calibrationRevision: string;
-  /** Throws, where a test wants the engine to fail. */
+  /** Throws if a test wants the engine to fail. */
   before: (operation: "analyze" | "train" | "score" | "attack") => void;
   score: (raw: number, template: Template, probe: Voice) => Omit<Score, "ratios" | "impostors">;
   threshold: (rate: number) => number;
   attacks: Partial<Record<AttackKind, number>>;
   attackReliability: number;
-  /** Seconds of audio that attacks were looked for in. */
+  /** Seconds of audio that were checked for attacks. */
   readonly attackSeconds: number[];
-  /** What is remembered of calls, for tests of how much was heard. */
+  /** Records calls, for tests of how much audio was processed. */
   readonly heardSeconds: number[];
   readonly scoredAgainst: number[];
 }
@@ -48,7 +48,7 @@ export function fixtureEngine(): Engine & { readonly behavior: FixtureBehavior }
     calibrationRevision: "c".repeat(64),
     before: () => {},
     score: (raw) => ({ raw, llr: 40 * (raw - 0.5), reliability: 1 }),
-    // For a calibrated ratio, impostors exceed t at most at the rate exp(-t).
+    // For a calibrated ratio, impostors exceed t with a rate of at most exp(-t).
     threshold: (rate) => -Math.log(rate),
     attacks: {},
     attackReliability: 1,
@@ -158,7 +158,7 @@ export function fixtureEngine(): Engine & { readonly behavior: FixtureBehavior }
   };
 }
 
-/** Recordings differ in length: the engine hears each as its own take of the same voice. */
+/** Recordings differ in length, so that the engine treats each as a different take of the same voice. */
 export function take(speaker: number, seconds: number, { soft = false, noisy = 0, clipped = 0 } = {}): Float32Array {
   const value = (speaker + noisy / 10) / 1000;
   const samples = new Float32Array(Math.round(seconds * rateHz)).fill(soft ? -value : value);
@@ -242,7 +242,7 @@ function voicesIn(samples: Float32Array, whole: VoiceAnalysis): VoiceAnalysis[] 
   return voices.filter(({ embedding }) => embedding).sort((one, other) => spoken(other) - spoken(one));
 }
 
-/** A speaker's own direction, and a little of the take's. */
+/** A direction that depends on the speaker, and slightly on the take. */
 export function voiceOf(speaker: number, takeNumber: number): Float32Array {
   const own = directionOf(speaker);
   const other = directionOf(1_000_003 + takeNumber * 31);

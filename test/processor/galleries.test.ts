@@ -3,7 +3,7 @@ import { Galleries } from "../../src/processor/galleries.js";
 import { oneModel } from "../../src/processor/models.js";
 import { openWorld } from "./world.js";
 
-test("a load that broke off leaves nobody in the gallery who was erased before the next", async () => {
+test("an interrupted load leaves no print in the gallery that is erased before the next load", async () => {
   const { trained, engine, store } = await openWorld();
   const [erased, kept] = [await trained(7), await trained(9)];
   const { prints } = store.profiles;
@@ -21,7 +21,7 @@ test("a load that broke off leaves nobody in the gallery who was erased before t
       size: loaded.galleries.get(engine.model.revision)!.size,
     }));
   await expect(members()).rejects.toThrow("the connection is gone");
-  // By another replica: nobody tells this one.
+  // Another replica erases it, and this one is not told.
   await store.profiles.erase("bank", erased.value);
   expect(await members()).toEqual({ ids: [kept.value], size: 1 });
   galleries.close();

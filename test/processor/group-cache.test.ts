@@ -4,7 +4,7 @@ import { createMemoryStore } from "../../src/store/memory.js";
 
 const members = (...profileIds: string[]) => ({ profileIds, ownerIds: [] });
 
-test("a group is read once, and again when members were added or removed, by whomever", async () => {
+test("a group is read once, and again after anybody added or removed members", async () => {
   const store = createMemoryStore();
   await store.groups.create({ id: "list", scopeId: "bank", kind: "watchlist", tag: "", ...members("a", "b") });
   let reads = 0;
@@ -31,7 +31,7 @@ test("a group is read once, and again when members were added or removed, by who
   expect(reads).toBe(3);
 });
 
-test("a change while the group is read is seen the next time", async () => {
+test("a change made while the group is read is seen the next time", async () => {
   const store = createMemoryStore();
   await store.groups.create({ id: "list", scopeId: "bank", kind: "watchlist", tag: "", ...members("a") });
   const { get } = store.groups;

@@ -5,7 +5,7 @@ import { list, openWorld, type World } from "./world.js";
 
 const configurationSets = { growing: { adaptation: { maxSessions: 3 } } };
 
-/** A call of its own. */
+/** A call in its own session. */
 const call = async (world: World, profile: { value: string }, samples: Float32Array, configset = "growing") => {
   const context = await world.open(configset);
   const { decision } = await world.verify(profile, samples, { context, ignoreCheckpoints: true });
@@ -16,7 +16,7 @@ const stored = async (world: World, profile: { value: string }) =>
 const sessionsOf = async (world: World, profile: { value: string }) =>
   (await stored(world, profile)).template!.grown?.sessions ?? [];
 
-test("off unless asked: a match changes nothing", async () => {
+test("is off by default: a match changes nothing", async () => {
   const world = await openWorld({ configurationSets });
   const profile = await world.trained(7);
   const before = await stored(world, profile);
@@ -24,7 +24,7 @@ test("off unless asked: a match changes nothing", async () => {
   expect(await stored(world, profile)).toEqual(before);
 });
 
-test("takes in calls that clearly match, a bounded number, and Train undoes it", async () => {
+test("adds a limited number of clearly matching calls, and Train undoes it", async () => {
   const world = await openWorld({ configurationSets });
   const profile = await world.trained(7);
   const trained = await stored(world, profile);
@@ -34,7 +34,7 @@ test("takes in calls that clearly match, a bounded number, and Train undoes it",
   expect(grown.template!.grown!.enrolled.embedding).toEqual(trained.template!.embedding);
   expect(grown.template!.embedding).not.toEqual(trained.template!.embedding);
   expect(grown).toMatchObject({ printVersion: 6, status: trained.status });
-  // What was enrolled is as it was.
+  // The enrolled template is unchanged.
   expect(await world.store.profiles.segments("bank", profile.value)).toHaveLength(3);
   await world.train(profile);
   expect((await stored(world, profile)).template).toEqual(trained.template);
@@ -42,7 +42,7 @@ test("takes in calls that clearly match, a bounded number, and Train undoes it",
   expect(exported!.template!.grown).toBeUndefined();
 });
 
-test("an export shows what a print has grown from", async () => {
+test("an export shows which calls a print has taken in", async () => {
   const world = await openWorld({ configurationSets });
   const profile = await world.trained(7);
   await call(world, profile, take(7, 4));
@@ -52,17 +52,17 @@ test("an export shows what a print has grown from", async () => {
 });
 
 test.each([
-  ["somebody else", async () => take(9, 4)],
+  ["by somebody else", async () => take(9, 4)],
   ["too short to enroll", async () => take(7, 0.9)],
   ["too noisy to enroll", async () => take(7, 4, { noisy: 3 })],
-])("not of %s", async (_, samples) => {
+])("does not grow from a call that is %s", async (_, samples) => {
   const world = await openWorld({ configurationSets });
   const profile = await world.trained(7);
   await call(world, profile, await samples());
   expect(await sessionsOf(world, profile)).toEqual([]);
 });
 
-test("not of a match that only the grown print would find", async () => {
+test("does not grow from a match that only the grown print would find", async () => {
   const world = await openWorld({ configurationSets });
   const profile = await world.trained(7);
   await call(world, profile, take(7, 4));
@@ -77,7 +77,7 @@ test("not of a match that only the grown print would find", async () => {
   expect(await sessionsOf(world, profile)).toEqual([first]);
 });
 
-test("not with a sign of an attack, nor where an attack check could not tell", async () => {
+test("does not grow if an attack check found a sign of an attack or was uncertain", async () => {
   const world = await openWorld({ configurationSets });
   const profile = await world.trained(7);
   const analyze = async (llr: number, length: number) => {
@@ -95,7 +95,7 @@ test("not with a sign of an attack, nor where an attack check could not tell", a
   expect([await analyze(12, 4), await analyze(1, 4.1), await analyze(-12, 4.2)]).toEqual([0, 0, 1]);
 });
 
-test("an impostor who gets in once does not take over: the next is held against what was enrolled", async () => {
+test("an impostor who gets in once cannot take over: the next call is compared with the enrolled template", async () => {
   const world = await openWorld({ configurationSets });
   const profile = await world.trained(7);
   const { behavior } = world.engine;
@@ -106,12 +106,12 @@ test("an impostor who gets in once does not take over: the next is held against 
   behavior.score = honest;
   for (const length of [4.1, 4.2, 4.3]) expect(await call(world, profile, take(9, length))).toBe(Decision.NO_MATCH);
   expect(await sessionsOf(world, profile)).toHaveLength(1);
-  // The person is still found, and their calls crowd the impostor's out.
+  // The person is still found, and their calls replace the impostor's.
   for (const length of [4, 4.1, 4.2, 4.3, 4.4])
     expect(await call(world, profile, take(7, length))).toBe(Decision.AUTHENTIC);
 });
 
-test("a print that was trained, or erased, meanwhile is left alone; an engine that fails fails nothing", async () => {
+test("a print trained or erased in the meantime is not changed; an engine failure does not fail the check", async () => {
   const world = await openWorld({ configurationSets });
   const profile = await world.trained(7);
   const { train } = world.store.profiles;

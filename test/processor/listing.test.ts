@@ -16,7 +16,7 @@ beforeAll(async () => {
   await processor.createWatchlist({ context, tag: "known" });
 });
 
-test("profiles are listed a page at a time, with whom they belong to", async () => {
+test("profiles are listed page by page, with their owners", async () => {
   const { processor, context } = world;
   const names: string[] = [];
   for (let pageToken = "", pages = 0; pages === 0 || pageToken !== ""; pages++) {
@@ -34,7 +34,7 @@ test("profiles are listed a page at a time, with whom they belong to", async () 
   expect(elsewhere.profiles).toEqual([]);
 });
 
-test("groups and watchlists are listed apart", async () => {
+test("groups and watchlists are listed separately", async () => {
   const { processor, context } = world;
   const first = await processor.listGroups({ context, pageSize: 2 });
   const second = await processor.listGroups({ context, pageSize: 2, pageToken: first.nextPageToken });
@@ -44,7 +44,7 @@ test("groups and watchlists are listed apart", async () => {
   expect(groups).toMatchObject([{ tag: "known", numberOfProfiles: 0, numberOfOwners: 0 }]);
 });
 
-test("a page has a size", async () => {
+test("the page size is limited", async () => {
   const { processor, context } = world;
   for (const pageSize of [-1, 501])
     expect(await refusal(processor.listGroups({ context, pageSize }))).toMatchObject({

@@ -10,7 +10,7 @@ const listen = async (world: World, ...profiles: { value: string }[]) =>
   world.processor.openLiveAnalysis({ context: world.context, gkVoiceprintProfileIds: list(...profiles), rateHz });
 
 describe("a live enrollment", () => {
-  test("keeps what it heard, sample by sample", async () => {
+  test("stores exactly the samples that it processed", async () => {
     const world = await openWorld();
     const kept = vi.spyOn(world.store.media, "add");
     const profile = await world.person("live");
@@ -22,7 +22,7 @@ describe("a live enrollment", () => {
     expect(kept.mock.calls.map(([{ audio }]) => audio)).toEqual([pcm16([said])]);
   });
 
-  test("refused, names the request: the caller's own id, or one of ours", async () => {
+  test("errors contain the request id: the caller's, or a generated one", async () => {
     const { processor, context } = await openWorld();
     const unknown = { context, gkVoiceprintProfileId: { value: "nobody" }, rateHz };
     expect((await refusal(processor.openLiveEnrollment(unknown, { requestId: "r-7" }))).requestId).toBe("r-7");
@@ -31,7 +31,7 @@ describe("a live enrollment", () => {
 });
 
 describe("a live check", () => {
-  test("answers at the first checkpoint that gives a clear match, and hears no more", async () => {
+  test("answers at the first checkpoint with a clear match, and ignores further audio", async () => {
     const world = await openWorld();
     const check = await listen(world, await world.trained(7));
     let pushed = 0;
@@ -49,12 +49,12 @@ describe("a live check", () => {
     const { result } = await world.processor.getSessionDecision({ context: world.context });
     expect(result).toMatchObject({ decision: Decision.AUTHENTIC });
     expect(result!.checks.map((one) => one.operation)).toEqual(["Listen"]);
-    // The one check decides alone.
+    // The decision is that of its only check.
     expect(result!.checks[0]!.riskEngineResult).toEqual(result!.riskEngineResult);
     expect(result!.riskEngineResult).toBeDefined();
   });
 
-  test("says at the end what it could not say earlier; chunks keep their order without waiting", async () => {
+  test("answers at the end if it could not earlier; chunks keep their order without waiting", async () => {
     const world = await openWorld();
     const check = await listen(world, await world.trained(7));
     const states = chunks(take(9, 6)).map((chunk) => check.push(chunk));
@@ -71,7 +71,7 @@ describe("a live check", () => {
     expect((await check.finish()).decision).toBe(Decision.FRAUD);
   });
 
-  test("is refused where a mandatory field is missing", async () => {
+  test("is rejected if a mandatory field is missing", async () => {
     const { processor, context } = await openWorld();
     const unnamed = { context: { gkScopeId: context.gkScopeId }, rateHz };
     expect(await refusal(processor.openLiveAnalysis(unnamed))).toMatchObject({
@@ -80,7 +80,7 @@ describe("a live check", () => {
     });
   });
 
-  test("too little speech is no guess", async () => {
+  test("is UNCERTAIN with too little speech", async () => {
     const world = await openWorld();
     const check = await listen(world, await world.trained(7));
     await check.push(take(7, 0.4));
@@ -90,7 +90,7 @@ describe("a live check", () => {
     });
   });
 
-  test("looks for attacks in what was heard: answering, failing, absent", async () => {
+  test("checks the processed audio for attacks: with an answer, with a failure, and without the check", async () => {
     const world = await openWorld();
     const gkVoiceprintProfileIds = list(await world.trained(7));
     const open = () =>
@@ -112,7 +112,7 @@ describe("a live check", () => {
     expect(attacked.authenticationResult!.decision).toBe(Decision.AUTHENTIC);
     expect(attacked.syntheticSpeechResult).toMatchObject({ decision: Decision.FRAUD, reason: 8 });
     expect(attacked.channelPlaybackResult).toBeUndefined();
-    // As much as was heard until the early answer; of a long call all.
+    // The audio up to the early answer; for a long call, all audio.
     expect(world.engine.behavior.attackSeconds).toEqual([2]);
     world.engine.behavior.attacks.synthetic = -12;
     expect((await hear(take(9, 70))).syntheticSpeechResult!.decision).toBe(Decision.NO_RISK_DETECTED);
@@ -123,7 +123,7 @@ describe("a live check", () => {
     expect(await refusal(hear(take(7, 4)))).toMatchObject({ code: "INTERNAL_ERROR" });
   });
 
-  test("hears on after a clear match until the attack check is sure, or has heard eight seconds", async () => {
+  test("continues after a clear match until the attack check is certain or has eight seconds of speech", async () => {
     const world = await openWorld();
     const profile = await world.trained(7);
     const { behavior } = world.engine;
@@ -152,7 +152,7 @@ describe("a live check", () => {
     }
   });
 
-  test("looks for attacks in all that is said, however late", async () => {
+  test("finds attacks anywhere in the speech, however late", async () => {
     const world = await openWorld();
     world.engine.behavior.attacks.synthetic = -12;
     const hear = async (samples: Float32Array, pushed: (samples: Float32Array) => Float32Array[]) => {
@@ -173,7 +173,7 @@ describe("a live check", () => {
     expect(attackSeconds).toEqual([205, 205, 305, 35]);
   });
 
-  test("who is erased while it listens is not scored", async () => {
+  test("does not score a person who is erased while it listens", async () => {
     const world = await openWorld();
     const { processor, context } = world;
     const profile = await world.trained(7);
@@ -186,7 +186,7 @@ describe("a live check", () => {
     expect(world.engine.behavior.scoredAgainst.slice(scored).every((templates) => templates === 0)).toBe(true);
   });
 
-  test("is refused and ends as calls are", async () => {
+  test("is rejected and cancelled like other calls", async () => {
     const world = await openWorld();
     const profile = await world.trained(7);
     const open = (request: object) =>

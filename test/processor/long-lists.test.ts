@@ -1,4 +1,4 @@
-/** One request costs a few queries, however many ids it lists; what is too long is refused, and the refusal is short. */
+/** A request costs only a few queries, however many ids it lists. A list that is too long is rejected with a short error. */
 import { expect, test } from "vitest";
 import { createMemoryStore } from "../../src/store/memory.js";
 import type { Store } from "../../src/store/port.js";
@@ -11,7 +11,7 @@ const unknown = (count: number) => ({
   })),
 });
 
-/** The store, with a count of what it is asked. */
+/** A store that counts its queries. */
 function counting(store: Store, onAsked = (_: string) => {}): { store: Store; asked: () => number } {
   let asked = 0;
   const watched = Object.fromEntries(
@@ -34,7 +34,7 @@ function counting(store: Store, onAsked = (_: string) => {}): { store: Store; as
   return { store: watched, asked: () => asked };
 }
 
-test("ten thousand ids are a few queries", async () => {
+test("ten thousand ids take a few queries", async () => {
   const { store, asked } = counting(createMemoryStore());
   const world = await openWorld({ store });
   const { processor, context } = world;
@@ -59,7 +59,7 @@ test("ten thousand ids are a few queries", async () => {
   expect(asked() - before).toBeLessThan(12);
 });
 
-test("nothing more is done for a caller that goes away while its list is read", async () => {
+test("reading a list stops when the caller cancels", async () => {
   let gone: AbortController | null = null;
   const leave = (method: string) => {
     if (["printsOf", "getMany"].includes(method)) gone?.abort();
@@ -95,7 +95,7 @@ test("nothing more is done for a caller that goes away while its list is read", 
   }
 });
 
-test("longer lists are refused, and malformed ones with a few examples", async () => {
+test("longer lists are rejected; for malformed ids the error gives a few examples", async () => {
   const { processor, context, heard } = await openWorld();
   const audio = await heard(take(7, 4));
   const identify = (value: { uniqueIds: { value: string }[] }) =>

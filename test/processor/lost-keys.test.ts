@@ -1,4 +1,4 @@
-/** Profiles whose keys are gone without having been destroyed: a damaged key file, or keys older than the database. */
+/** Profiles whose keys were lost, not destroyed on purpose: a damaged key file, or keys older than the database. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const SLOT_BYTES = 128;
 
-/** Flips a bit in the slots that profiles' keys lie in, in the order in which they were made, where `isLost` says so. */
+/** Flips a bit in the slots of profile keys for which `isLost` returns true, in order of creation. */
 function damageProfileKeys(keys: string, isLost: (index: number) => boolean): void {
   for (const name of readdirSync(keys).filter((each) => each.endsWith(".keys"))) {
     const bytes = readFileSync(join(keys, name));
@@ -25,7 +25,7 @@ function damageProfileKeys(keys: string, isLost: (index: number) => boolean): vo
   }
 }
 
-test("a lost key ends in an answer that names the profile, and the rest of the scope goes on", async () => {
+test("a lost key gives an error that names the profile; the rest of the scope still works", async () => {
   const folder = join(root, "box");
   const first = await openEmbeddedStore(folder);
   const before = await openWorld({ store: first });
@@ -72,7 +72,7 @@ test("a lost key ends in an answer that names the profile, and the rest of the s
   }
 }, 180_000);
 
-test("a store whose document key is lost is not opened: new credentials beside old ones would look like a first start", async () => {
+test("a store whose document key is lost is not opened, because creating new credentials would look like a first start", async () => {
   const folder = join(root, "documents");
   const first = await openEmbeddedStore(folder);
   await first.documents.put("server", "first-run", { at: 1 });

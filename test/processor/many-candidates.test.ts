@@ -1,4 +1,4 @@
-/** The target false-accept rate holds for the call, and hundreds of thousands of candidates are a search. */
+/** The target false-accept rate holds for the whole call, also with hundreds of thousands of candidates in a gallery. */
 import { describe, expect, test } from "vitest";
 import { Decision } from "../../src/contract/index.js";
 import { MOST_IDS } from "../../src/contract/mandatory.js";
@@ -9,7 +9,7 @@ import { openWorld } from "./world.js";
 const target = 0.3;
 let call = 0;
 
-/** Uniform in 0..1 for a pair of call and print: the chance that an impostor does better by luck. */
+/** Uniform in 0..1 for a pair of call and print: the probability that an impostor scores higher by chance. */
 function luck(id: string): number {
   let hash = Math.imul(call + 1, 0x9e3779b1);
   for (let i = id.length - 8; i < id.length; i++) hash = Math.imul(hash ^ id.charCodeAt(i), 0x85ebca6b);
@@ -20,7 +20,7 @@ function luck(id: string): number {
   return ((hash ^ (hash >>> 15)) >>> 0) / 4294967296;
 }
 
-/** A gallery that ranks by luck. */
+/** A gallery that ranks at random. */
 function luckyGallery(): Gallery {
   const ids = new Set<string>();
   return {
@@ -59,7 +59,7 @@ async function worldOf(prints: number, kind: "person" | "fraudster") {
   const { revision } = world.engine.model;
   for (let i = 0; i < prints; i++) {
     const id = world.ids.next();
-    // The id rides along as the template's speech, for the score to find it again.
+    // The id is stored as the template's speech length, so that `score` can read it.
     const template = {
       embedding: voiceOf(i % 50, i % 7),
       netSpeechSeconds: ids.length,
@@ -91,14 +91,14 @@ async function worldOf(prints: number, kind: "person" | "fraudster") {
     await add.call(processor, { context, gkGroupId: gkGroupId!, gkVoiceprintProfileIds: members(from) });
   const bySimilarity = world.engine.behavior.score;
   world.engine.behavior.score = (_, template) => {
-    // An impostor exceeds t with probability exp(-t): what `threshold` of this engine promises.
+    // An impostor exceeds t with probability exp(-t), as `threshold` of this engine promises.
     const u = luck(ids[template.netSpeechSeconds]!);
     return { raw: 1 - u, llr: -Math.log(u), reliability: 1 };
   };
   return { world, group: gkGroupId!, context: await world.open("loose"), bySimilarity };
 }
 
-/** How many of so many impostor calls are accepted. */
+/** How many of these impostor calls are accepted. */
 async function acceptedOf(calls: number, { world, group, context }: Awaited<ReturnType<typeof worldOf>>) {
   const processed = (await world.process(take(7, 4), false)).gkProcessedAudioId!;
   const audio = { case: "gkProcessedAudioId", value: processed } as const;
@@ -113,7 +113,7 @@ async function acceptedOf(calls: number, { world, group, context }: Awaited<Retu
 
 /**
  * Within four standard deviations of a binomial count, above and below: independent impostors are accepted at the target
- * rate, and the correction is not stricter than it need be either. The draws are the same in every run.
+ * rate, so the correction is not too strict either. The draws are the same in every run.
  */
 function expectAtTarget(accepted: number, calls: number) {
   const deviation = Math.sqrt(calls * target * (1 - target));
@@ -145,7 +145,7 @@ describe("100,000 candidates", () => {
     const { processor, engine } = world;
     engine.behavior.score = bySimilarity;
     const target = { case: "watchlist", value: { uniqueId: group } } as const;
-    // A recording of its own each time: erasing a print takes the recordings that it matched.
+    // A new recording each time, because erasing a print deletes the recordings that it matched.
     const ask = async (speaker = 7) => {
       const audio = await world.heard(take(speaker, 4));
       return (await processor.detectKnownFraudsters({ context, audio, target })).result!;
@@ -155,7 +155,7 @@ describe("100,000 candidates", () => {
     expect(Math.max(...engine.behavior.scoredAgainst)).toBeLessThanOrEqual(64);
     expect(result.voiceprintResults).toHaveLength(64);
 
-    // An erased print is never found again, a new one at once.
+    // An erased print is never found again; a new one is found at once.
     const best = result.voiceprintDetails!.gkVoiceprintProfileId!;
     await processor.deleteVoiceprintProfile({ context: world.context, gkVoiceprintProfileId: best });
     const after = await ask();

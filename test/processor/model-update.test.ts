@@ -25,7 +25,7 @@ const [alice, bob] = [3, 8];
 const scope = { gkScopeId: { value: "bank" } };
 const day = 86_400;
 
-/** The file with one bit of one weight changed, and the digests that say so. */
+/** The model file with one bit of one weight changed, and its digests updated. */
 function updatedModel(): Uint8Array {
   const bytes = readFileSync(shipped);
   const headerBytes = bytes.readUInt32LE(12);
@@ -89,7 +89,7 @@ afterAll(async () => {
   for (const opened of [store, before, after]) await opened?.close();
 });
 
-test("OBSOLETE, then retrained by a job where the audio was kept; the others are asked to enroll again", async () => {
+test("prints become OBSOLETE; a job retrains those whose audio was kept, the others must enroll again", async () => {
   expect(after.model.revision).not.toBe(before.model.revision);
   const old = processorOf(before, 0);
   const profiles: { value: string }[] = [];
@@ -98,7 +98,7 @@ test("OBSOLETE, then retrained by a job where the audio was kept; the others are
     profiles.push((await old.createVoiceprintProfile({ context: scope, owner })).gkVoiceprintProfileId!);
   }
   const [ofBob, ofAlice] = profiles as [{ value: string }, { value: string }];
-  // Bob's session stops, and his audio goes; Alice's is kept.
+  // Bob's session stops, so his audio is deleted; Alice's is kept.
   const gone = await session(old);
   expect((await enrolled(old, gone, ofBob, bob)).voiceprintDetails!.printVersion).toBe(1);
   await old.stopSession({ context: gone });
@@ -144,7 +144,7 @@ test("OBSOLETE, then retrained by a job where the audio was kept; the others are
   const again = (await verify(updated, context, ofAlice)).result!;
   expect(again.voiceprintDetails!.printVersion).toBe(2);
   expect(again.gkCalibrationModelRevisionId!.value).toBe(after.model.revision);
-  // One weight of seven million: nearly the same voice.
+  // One weight of seven million changed, so the voice is nearly the same.
   expect(
     Math.abs(again.authenticationScore!.biometricScore! - first.authenticationScore!.biometricScore!),
   ).toBeLessThan(0.05);
@@ -152,6 +152,6 @@ test("OBSOLETE, then retrained by a job where the audio was kept; the others are
   // Bob enrolls again, into the same profile.
   expect((await enrolled(updated, context, ofBob, bob)).voiceprintDetails!.printVersion).toBe(2);
   expect((await verify(updated, context, ofBob)).result!.authenticationScore).toBeDefined();
-  // Whoever still runs the old model does not score what the new one made.
+  // A box that still runs the old model does not score prints of the new one.
   expect((await verify(old, kept, ofAlice)).result!.reason).toBe(DecisionReason.NO_SCORES);
 });

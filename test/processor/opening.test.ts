@@ -1,4 +1,4 @@
-/** What was opened for a processor that cannot be made is closed again. */
+/** If a processor cannot be created, what was opened for it is closed again. */
 import { beforeEach, expect, test, vi } from "vitest";
 import { createVoiceprintsProcessor, openVoiceprints } from "../../src/index.js";
 import { fixtureEngine } from "./fixture-engine.js";
@@ -26,13 +26,13 @@ const unfit = [
   { retention: { audioSeconds: Number.NaN } },
 ];
 
-test.each(unfit)("%j leaves no engine behind", async (options) => {
+test.each(unfit)("leaves no engine open after %j", async (options) => {
   await expect(createVoiceprintsProcessor(options)).rejects.toThrow(/minNetAudioForVerfy|audioSeconds/);
   await expect(openVoiceprints(options)).rejects.toThrow(/minNetAudioForVerfy|audioSeconds/);
   expect(open.engines).toBe(0);
 });
 
-test("what works is open until it is closed", async () => {
+test("a working processor stays open until it is closed", async () => {
   const [processor, voice] = [await createVoiceprintsProcessor(), await openVoiceprints()];
   expect(open.engines).toBe(2);
   await processor.close();

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { PrintCache } from "../../src/processor/print-cache.js";
 import { openWorld } from "./world.js";
 
-test("prints are read once, and again when they were retrained or erased", async () => {
+test("prints are read once, and again after they are retrained or erased", async () => {
   const world = await openWorld();
   const { store } = world;
   const [one, two] = [await world.trained(7), await world.trained(9)];
@@ -27,7 +27,7 @@ test("prints are read once, and again when they were retrained or erased", async
   expect(await versions()).toEqual({ [one.value]: 2 });
 });
 
-test("what was read before a change that another call has noted does not stay", async () => {
+test("a print read before a change that another call has seen is not cached", async () => {
   const world = await openWorld();
   const { store } = world;
   const profile = await world.trained(7);
@@ -45,7 +45,7 @@ test("what was read before a change that another call has noted does not stay", 
   expect((await cache.get("bank", [profile.value]))[0]!.printVersion).toBe(2);
 });
 
-test("only so many are kept", async () => {
+test("the number of cached prints is limited", async () => {
   const world = await openWorld();
   const profiles = [await world.trained(7), await world.trained(9), await world.trained(11)];
   const cache = new PrintCache(world.store, 2);

@@ -46,7 +46,7 @@ test("enroll, train, verify, identify, watch, decide, stop, erase", async () => 
   }
 
   await processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: fraudster });
-  // The recording that the print matched went with it.
+  // The recording that the print matched was deleted with it.
   const gone = processor.detectKnownFraudsters({ context, audio: heard, target: watchlist });
   expect(await refusal(gone)).toMatchObject({ code: "NOT_FOUND", fields: ["gk_media_segment_id unknown"] });
   const again = await world.heard(take(11, 4));

@@ -4,7 +4,7 @@ import { AnalyzeAudioResponseSchema, TrainResponseSchema } from "../../src/contr
 import { take } from "./fixture-engine.js";
 import { list, openWorld } from "./world.js";
 
-test("an answer in process, as JSON and over gRPC tells the same numbers", async () => {
+test("responses in process, as JSON and over gRPC have the same numbers", async () => {
   const world = await openWorld();
   const profile = await world.trained(7);
   world.engine.behavior.score = (raw) => ({ raw, llr: 12, reliability: 1 });
@@ -17,7 +17,7 @@ test("an answer in process, as JSON and over gRPC tells the same numbers", async
   expect(fromBinary(AnalyzeAudioResponseSchema, toBinary(AnalyzeAudioResponseSchema, analyzed))).toEqual(analyzed);
   expect(fromJson(AnalyzeAudioResponseSchema, toJson(AnalyzeAudioResponseSchema, analyzed))).toEqual(analyzed);
   expect(fromBinary(TrainResponseSchema, toBinary(TrainResponseSchema, trained))).toEqual(trained);
-  // A score that 32 bits cannot hold as it was, or the test would show nothing.
+  // The score must not be exact in 32 bits, or the test would prove nothing.
   const score = analyzed.result!.authenticationResult!.authenticationScore!.biometricScore!;
   expect(Math.fround(score)).toBe(score);
   expect(analyzed.result!.voiceprintResults.map(({ score }) => score.value!.biometricScore)).toContain(score);

@@ -1,4 +1,4 @@
-/** The two real models side by side: prints of one are scored by it while the scope's new prints are of the other, until they have moved. */
+/** Two real models side by side: prints of one are scored by it until they have moved, while new prints of the scope use the other. */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { openEngine } from "../../dist/engine/index.js";
 import { readRecording } from "../../src/audio/index.js";
@@ -27,7 +27,7 @@ let store: SealedStore;
 let first: Engine;
 let second: Engine;
 let old: VoiceprintsProcessor;
-/** The same store after the scope `bank` was given the second model; `shop` still has the first. */
+/** The same store after the scope `bank` has changed to the second model; `shop` still has the first. */
 let switched: VoiceprintsProcessor;
 const profiles = new Map<number, Id>();
 const people = () => [alice, bob, carol].map((speaker) => profiles.get(speaker)!);
@@ -79,7 +79,7 @@ async function enrolled(processor: VoiceprintsProcessor, context: Context, speak
   return profile!;
 }
 
-/** A call of its own. */
+/** A call in its own session. */
 async function call(processor: VoiceprintsProcessor, profile: Id, speaker: number, seed: number) {
   const context = await session(processor);
   const audio = await heard(processor, context, speaker, seed);
@@ -100,7 +100,7 @@ beforeAll(async () => {
   const parts = { store, readRecording, retention: { audioSeconds: 0 } };
   old = new VoiceprintsProcessor({ engine: first, ...parts });
   switched = new VoiceprintsProcessor({ engine: second, models: both, ...parts });
-  // The audio of all but Carol goes with their session.
+  // The audio of everybody but Carol is deleted with their session.
   const gone = await session(old);
   for (const [speaker, name] of [
     [alice, "alice"],
@@ -146,8 +146,8 @@ test("checks find the same people with the same scores after the scope's model c
   expect(before.by).toBe(first.model.revision);
 });
 
-test("a live call in any pieces is judged as before, at its checkpoints too", async () => {
-  // As a recording holds them, in 16 bits.
+test("a live call in chunks of any size gets the same result as before, also at its checkpoints", async () => {
+  // Rounded to 16 bits, as in a recording.
   const [samples] = [...readRecording(wav(saying(carol, 6), rateHz)).read(1)] as [Float32Array];
   const gkVoiceprintProfileIds = list(profiles.get(carol)!);
   const answers = [];
@@ -169,7 +169,7 @@ test("a live call in any pieces is judged as before, at its checkpoints too", as
   expect(answers[1]).toEqual(answers[0]);
 });
 
-test("calls that clearly match move a print, one segment for each call; others do not", async () => {
+test("clearly matching calls move a print, one segment per call; other calls do not", async () => {
   const profile = profiles.get(alice)!;
   const ofSecond = async () =>
     (await store.profiles.segments("bank", profile.value)).filter(
@@ -190,18 +190,18 @@ test("calls that clearly match move a print, one segment for each call; others d
   expect(await revisionOf(profile)).toBe(second.model.revision);
   const { printVersion, template } = await stored(profile);
   expect([printVersion, template!.calibrationModelId]).toEqual([2, second.model.calibrationModelId]);
-  // Nothing of the first model is left in it.
+  // It contains nothing of the first model any more.
   expect(await store.profiles.segments("bank", profile.value)).toHaveLength(3);
   opened.length = 0;
   const moved = await call(switched, profile, alice, 15);
   expect(moved.decision).toBe(Decision.AUTHENTIC);
   expect(moved.gkCalibrationModelRevisionId!.value).toBe(second.model.revision);
-  // The second network alone listens.
+  // Only the second network is used.
   expect(opened).not.toContain(first.model.revision);
   expect((await call(switched, profile, bob, 15)).decision).not.toBe(Decision.AUTHENTIC);
 });
 
-test("a migration says beforehand what it will do, moves prints whose audio was kept, and counts are right", async () => {
+test("a migration previews its result, moves prints whose audio was kept, and reports correct counts", async () => {
   await switched.workOnJobs();
   const context = { gkScopeId: { value: "bank" }, configsetId: "ivr-text-dependent" };
   const migrate = async (dryRun: boolean) => {
@@ -237,7 +237,7 @@ test("a migration says beforehand what it will do, moves prints whose audio was 
       isScored: true,
     },
   ]);
-  // Prints of both models at once.
+  // Compares prints of both models at once.
   const inCall = await session(switched);
   for (const speaker of [bob, carol]) {
     const audio = await heard(switched, inCall, speaker, 21);
@@ -249,15 +249,15 @@ test("a migration says beforehand what it will do, moves prints whose audio was 
   }
 });
 
-test("a scope that names another model has its new prints from that one, and sees nothing of this scope", async () => {
+test("a scope with another model uses it for new prints, and sees nothing of this scope", async () => {
   const context = await session(switched, "shop");
   const profile = await enrolled(switched, context, alice, "alice");
   expect((await store.profiles.get("shop", profile.value))!.template!.revision).toBe(first.model.revision);
   expect((await switched.printsByModel("shop")).map(({ persons }) => persons)).toEqual([1]);
 });
 
-test("erasing a print that is on its way takes the segments of both models", async () => {
-  // Two calls of his have matched by now.
+test("erasing a print that is moving deletes the segments of both models", async () => {
+  // Two of his calls have matched by now.
   const profile = profiles.get(bob)!;
   const revisions = (await store.profiles.segments("bank", profile.value)).map(({ processed }) => processed.revision);
   expect(new Set(revisions)).toEqual(new Set([first.model.revision, second.model.revision]));

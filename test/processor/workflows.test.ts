@@ -11,7 +11,7 @@ import { rateHz, take } from "./fixture-engine.js";
 import { list, openWorld, pcm16, refusal, type World } from "./world.js";
 
 describe("engagements and sessions", () => {
-  test("StartEngagement needs the scope alone", async () => {
+  test("StartEngagement needs only the scope", async () => {
     const { processor } = await openWorld();
     const { gkEngagementId } = await processor.startEngagement({
       context: { gkScopeId: { value: "bank" } },
@@ -46,7 +46,7 @@ describe("engagements and sessions", () => {
     });
   });
 
-  test("a stopped session and a stopped engagement stop once", async () => {
+  test("a session and an engagement can be stopped only once", async () => {
     const world = await openWorld();
     const { processor, context } = world;
     await processor.stopSession({ context });
@@ -58,7 +58,7 @@ describe("engagements and sessions", () => {
     expect(await refusal(processor.startSession({ context }))).toMatchObject(stopped);
   });
 
-  test("stopping an engagement stops its sessions and lets their audio go", async () => {
+  test("stopping an engagement stops its sessions and deletes their audio", async () => {
     const world = await openWorld();
     const { processor, context } = world;
     const media = await world.media(take(7, 2));
@@ -99,7 +99,7 @@ describe("stopping when something goes wrong", () => {
     expect((await store.sessions.get("bank", late))!.stoppedAt).not.toBeNull();
   });
 
-  test("audio goes with its session also when the clock is set back", async () => {
+  test("audio is deleted with its session even if the clock is set back", async () => {
     const world = await openWorld();
     const { processor, context, store, clock } = world;
     const media = await world.media(take(7, 3));
@@ -112,7 +112,7 @@ describe("stopping when something goes wrong", () => {
     expect(await store.media.get("bank", media.value)).toBeNull();
   });
 
-  test("audio that arrives, or is cut, when its session has stopped is not kept", async () => {
+  test("audio that arrives or is cut after its session stopped is not stored", async () => {
     const stopped = { code: "INVALID_REQUEST", fields: ["context.gk_session_id stopped"] };
     const world = await openWorld();
     const { processor, store } = world;
@@ -175,14 +175,14 @@ describe("retention", () => {
     },
   );
 
-  test("what is left undefined is as if not named", async () => {
+  test("undefined values count as absent", async () => {
     const world = await openWorld({ retention: { audioSeconds: undefined } as never });
     const running = await world.media(take(7, 3));
     await world.processor.stopSession({ context: await world.open() });
     expect(await world.store.media.get("bank", running.value)).not.toBeNull();
   });
 
-  test("a session that nobody stopped does not keep its audio for ever", async () => {
+  test("a session that nobody stopped does not keep its audio forever", async () => {
     const world = await openWorld();
     await world.media(take(7, 4));
     expect(await world.processor.expire()).toEqual({ media: 0, models: 0 });
@@ -192,7 +192,7 @@ describe("retention", () => {
 });
 
 describe("profiles", () => {
-  test("are created once for an owner and tag, found, and erased", async () => {
+  test("are created once per owner and tag, found, and erased", async () => {
     const world = await openWorld();
     const { processor, context } = world;
     const owner = { case: "personId", value: "alice" } as const;
@@ -220,7 +220,7 @@ describe("profiles", () => {
     [{ owner: { case: "personId", value: "x".repeat(257) } }, "person_id too_long"],
     [{ owner: { case: "fraudsterId", value: "a\0b" } }, "fraudster_id malformed"],
     [{ owner: { case: "personId", value: "a" }, profileTag: "x".repeat(257) }, "profile_tag too_long"],
-  ] as const)("refuses %j", async (request, field) => {
+  ] as const)("rejects %j", async (request, field) => {
     const { processor, context } = await openWorld();
     expect(await refusal(processor.createVoiceprintProfile({ context, ...request }))).toMatchObject({
       code: "INVALID_REQUEST",
@@ -228,7 +228,7 @@ describe("profiles", () => {
     });
   });
 
-  test("deleting erases the audio models of checks that matched, and leaves those that did not", async () => {
+  test("deleting erases the audio models of checks that matched, and keeps the others", async () => {
     const world = await openWorld();
     const { processor, context } = world;
     const [profile, other] = [await world.trained(7), await world.trained(9)];
@@ -255,10 +255,10 @@ describe("profiles", () => {
   });
 });
 
-/** Nine digits tell every 32-bit float from every other. */
+/** Nine significant digits identify every 32-bit float uniquely. */
 const decimals = (embedding: Float32Array) => Array.from(embedding, (value) => Number(value.toPrecision(9)));
 
-test("an export holds all that is kept of a profile, as plain values", async () => {
+test("an export contains everything stored about a profile, as plain values", async () => {
   const world = await openWorld();
   const profile = await world.trained(7);
   const exported = (await world.processor.exportProfile("bank", profile.value))!;
@@ -318,7 +318,7 @@ describe("groups and watchlists", () => {
     expect(await refusal(identify({}))).toMatchObject({ fields: ["group.unique_id missing"] });
   });
 
-  test("a group is no watchlist", async () => {
+  test("a group is not a watchlist", async () => {
     const { processor, context } = await openWorld();
     const { gkGroupId } = await processor.createGroup({ context });
     for (const call of [
@@ -334,7 +334,7 @@ describe("groups and watchlists", () => {
 });
 
 describe("CheckWatchlistConsistency", () => {
-  test("counts, lists and names what the present model cannot score", async () => {
+  test("counts and lists the prints that the current model cannot score", async () => {
     const world = await openWorld({ configurationSets: { short: { maxIncompatiblePrintsListed: 2 } } });
     const { processor, context } = world;
     const old = [];
@@ -373,7 +373,7 @@ describe("CheckWatchlistConsistency", () => {
 describe("GetSessionDecision", () => {
   const decisionOf = async ({ processor, context }: World) => (await processor.getSessionDecision({ context })).result!;
 
-  test("without checks there is nothing to decide on", async () => {
+  test("fails without checks", async () => {
     expect(await decisionOf(await openWorld())).toMatchObject({
       decision: Decision.FAILED,
       reason: DecisionReason.NO_SCORES,
@@ -418,7 +418,7 @@ describe("GetSessionDecision", () => {
     expect(decided.checks).toHaveLength(3);
   });
 
-  test("names whom it is about; a match with another than the claimed person is no match", async () => {
+  test("names the claimed person; a match with somebody else is NO_MATCH", async () => {
     const world = await openWorld();
     const [alice, bob] = [await world.trained(7), await world.trained(9)];
     const { gkScopeId } = world.context;
@@ -448,7 +448,7 @@ describe("GetSessionDecision", () => {
     });
   });
 
-  test("a no-match after matches is a no-match; a fraud check that failed leaves it open", async () => {
+  test("a no-match after matches is NO_MATCH; after a failed fraud check it is UNCERTAIN", async () => {
     const world = await openWorld();
     const profile = await world.trained(7);
     for (const extra of [0, 0.1, 0.2]) await world.verify(profile, take(7, 4 + extra));
@@ -484,7 +484,7 @@ describe("the profile-status job", () => {
     }
   };
 
-  test("goes PENDING, STARTED, COMPLETED and publishes each profile", async () => {
+  test("is PENDING, STARTED, then COMPLETED, and reports each profile", async () => {
     const world = await openWorld();
     const { processor, context } = world;
     const trained = await world.trained(7);
@@ -520,7 +520,7 @@ describe("the profile-status job", () => {
     await world.store.close();
   });
 
-  test("on the profiles named; FAILED when it cannot be done", async () => {
+  test("runs on the named profiles; FAILED if it cannot run", async () => {
     const world = await openWorld();
     const { processor, context } = world;
     const [one] = [await world.trained(7), await world.trained(9)];
@@ -551,7 +551,7 @@ describe("a model update", () => {
     }
   };
 
-  test("old templates are obsolete: not trained, not scored, retrained where their audio was kept", async () => {
+  test("old templates are obsolete: not trained, not scored, retrained if their audio was kept", async () => {
     const world = await openWorld();
     const { processor, context } = world;
     const other = await world.open();
@@ -579,14 +579,14 @@ describe("a model update", () => {
     expect((await world.verify(kept, take(7, 4), { context: third })).decision).toBe(Decision.AUTHENTIC);
     expect((await world.verify(gone, take(9, 4), { context: third })).decision).toBe(Decision.FAILED);
 
-    // Whose audio is gone enrolls again, on the same profile.
+    // A person whose audio is gone enrolls again, in the same profile.
     for (const length of [3, 3.1, 3.2]) await world.enroll(gone, take(9, length), third);
     expect((await world.train(gone, third)).voiceprintDetails!.printVersion).toBe(2);
     expect((await world.verify(gone, take(9, 4), { context: third })).decision).toBe(Decision.AUTHENTIC);
     await world.store.close();
   });
 
-  test("what one profile's audio does to the engine does not keep the others from being retrained", async () => {
+  test("an engine failure on one profile's audio does not stop the retraining of the others", async () => {
     const world = await openWorld();
     const [unfit, breaking, good] = [await world.trained(7), await world.trained(8), await world.trained(9)];
     world.engine.behavior.revision = "c".repeat(64);

@@ -1,4 +1,4 @@
-/** A processor on the fixture engine and the memory store, with a clock and ids of its own, and words for what tests do again and again. */
+/** A processor on the fixture engine and the memory store, with its own clock and ids, and methods for common steps of tests. */
 import { readRecording } from "../../src/audio/index.js";
 import { StatusCode, type StatusError, type VerifyResult } from "../../src/contract/index.js";
 import type { VoiceprintsProcessorOptions } from "../../src/processor/voiceprints-processor.js";
@@ -6,7 +6,7 @@ import { VoiceprintsProcessor } from "../../src/processor/voiceprints-processor.
 import { createMemoryStore } from "../../src/store/memory.js";
 import { fixtureEngine, rateHz, take } from "./fixture-engine.js";
 
-/** Worlds may share a store: each has ids of its own. */
+/** Worlds may share a store, so each has its own ids. */
 let worlds = 0;
 
 export type World = Awaited<ReturnType<typeof openWorld>>;
@@ -124,7 +124,7 @@ export function pcm16(channels: readonly Float32Array[]): Uint8Array {
   return new Uint8Array(view.buffer);
 }
 
-/** The refusal that a call ends with; a call that does not is a failed test. */
+/** The StatusError of a call; fails the test if the call succeeds. */
 export async function refusal(call: Promise<unknown>) {
   const error = await call.then(
     () => null,
@@ -138,7 +138,7 @@ export async function refusal(call: Promise<unknown>) {
   };
 }
 
-/** By name: tests of the built package meet its own class. */
+/** Compares by name, because tests of the built package get its own copy of the class. */
 const isStatusError = (error: unknown): error is StatusError => error instanceof Error && error.name === "StatusError";
 
 export const list = (...profiles: { value: string }[]) => ({ uniqueIds: profiles });

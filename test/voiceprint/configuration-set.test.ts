@@ -6,7 +6,7 @@ import {
   configurationSets,
 } from "../../src/voiceprint/configuration-set.js";
 
-describe("the two built in", () => {
+describe("the two built-in sets", () => {
   test("ivr-text-dependent", () => {
     expect(builtInConfigurationSets["ivr-text-dependent"]).toMatchObject({
       printType: "text-dependent",
@@ -45,14 +45,14 @@ describe("the two built in", () => {
     });
   });
 
-  test("are valid by the rules for user-defined ones, and can be overridden under their own names", () => {
+  test("obey the rules for user-defined sets, and can be overridden under their own names", () => {
     for (const [id, set] of Object.entries(builtInConfigurationSets)) expect(configurationSet(id, set)).toEqual(set);
     const sets = configurationSets({ "text-independent": { minNetAudioForVerify: 2 } });
     expect(sets.get("text-independent")).toMatchObject({ printType: "text-independent", minNetAudioForVerify: 2 });
   });
 });
 
-test("a user-defined set changes what it names, and nothing else", () => {
+test("a user-defined set changes only the values it names", () => {
   const set = configurationSet("bank", {
     basedOn: "text-independent",
     targetFalseAcceptRate: { fraud: 0.001 },
@@ -99,13 +99,13 @@ test.each([
   ["an unknown print type", { printType: "sung" }, /printType/],
   ["an unknown base", { basedOn: "toString" }, /basedOn: there is no built-in set "toString"/],
   ["several at once", { printType: "sung", minSegmentsForTrain: 0 }, /printType.*; minSegmentsForTrain/],
-])("refuses %s, and says why", (_, overrides, reason) => {
+])("rejects %s, and says why", (_, overrides, reason) => {
   const parse = () => configurationSet("mine", overrides as never);
   expect(parse).toThrow(ConfigurationError);
   expect(parse).toThrow(reason);
   expect(parse).toThrow(/^Configuration set "mine"/);
 });
 
-test.each([null, 7, "x"])("refuses %j for a set", (overrides) => {
+test.each([null, 7, "x"])("rejects %j as a set", (overrides) => {
   expect(() => configurationSet("mine", overrides as never)).toThrow(ConfigurationError);
 });

@@ -20,12 +20,12 @@ const rate = fc.double({ min: 1e-6, max: 0.5, noNaN: true });
 const llr = fc.double({ min: -50, max: 50, noNaN: true });
 const unitInterval = fc.double({ min: 0, max: 1, noNaN: true });
 const evidence = fc.record({ llr, reliability: unitInterval, threshold: llr });
-/** Any calibration: a smaller rate never has a lower threshold. */
+/** True for any calibration: a lower rate never has a lower threshold. */
 const threshold = (r: number) => -Math.log(r);
 const attackThreshold = threshold(0.01);
 
 describe("the rate of one comparison", () => {
-  test("keeps the target for the call: 1 - (1 - r)^n, a further look counting half", () => {
+  test("keeps the target for the call: 1 - (1 - r)^n, where each further look counts half", () => {
     fc.assert(
       fc.property(
         rate,
@@ -40,7 +40,7 @@ describe("the rate of one comparison", () => {
     );
   });
 
-  test("for one comparison it is the target", () => {
+  test("is the target if there is one comparison", () => {
     expect(rateOfOneComparison(0.001, 1, 1)).toBeCloseTo(0.001, 15 /* rounding */);
   });
 
@@ -78,7 +78,7 @@ describe("deciding", () => {
     );
   });
 
-  test("a higher ratio never gets a lower verdict, and less reliability never a surer one", () => {
+  test("a higher ratio never gets a lower verdict, and less reliability never a more certain one", () => {
     const rank = { below: 0, near: 1, above: 2 };
     fc.assert(
       fc.property(evidence, fc.double({ min: 0, max: 20, noNaN: true }), unitInterval, (given, more, other) => {
@@ -89,7 +89,7 @@ describe("deciding", () => {
     );
   });
 
-  test("a match is what keeps the rate, whatever the reliability; below it lies the band", () => {
+  test("a match keeps the rate at any reliability; the uncertain band lies below it", () => {
     fc.assert(
       fc.property(rate, unitInterval, fc.integer({ min: 1, max: 100_000 }), (targetRate, reliability, candidates) => {
         const comparisons = { targetRate, candidates, looks: 1 };
@@ -102,7 +102,7 @@ describe("deciding", () => {
     );
   });
 
-  test("a strong candidate that misses the list's threshold is not cleared", () => {
+  test("a strong candidate that misses the list's threshold is UNCERTAIN", () => {
     const comparisons = { targetRate: 0.01, candidates: 1000, looks: 1 };
     const at = (target: number) => threshold(rateOfOneComparison(target, 1000, 1));
     for (const kind of ["person", "fraudster"] as const) {
@@ -114,7 +114,7 @@ describe("deciding", () => {
     }
   });
 
-  test("full reliability leaves no band; none leaves a factor of ten either way", () => {
+  test("at full reliability there is no band; at zero it is a factor of ten either way", () => {
     expect(uncertainHalfWidth(1)).toBe(0);
     expect(uncertainHalfWidth(0)).toBeCloseTo(Math.log(10), 12 /* rounding */);
     expect(judge({ llr: 5, reliability: 1, threshold: 5 })).toBe("above");
@@ -130,8 +130,8 @@ describe("deciding", () => {
   });
 });
 
-describe("an attack check that cannot tell", () => {
-  test.each(["synthetic", "playback"] as const)("%s: nothing heard is no sign of a living voice", (kind) => {
+describe("an uncertain attack check", () => {
+  test.each(["synthetic", "playback"] as const)("%s: no audio is not evidence of a living voice", (kind) => {
     const threshold = attackThreshold;
     fc.assert(
       fc.property(llr, (ratio) => {
@@ -143,7 +143,7 @@ describe("an attack check that cannot tell", () => {
     expect(attackHalfWidth(1)).toBe(0);
   });
 
-  test("no risk is said only of what sounds alive, however sure the network is", () => {
+  test("NO_RISK_DETECTED needs audio that sounds alive, however certain the network is", () => {
     const threshold = attackThreshold;
     fc.assert(
       fc.property(fc.double({ min: 0, max: 50, noNaN: true }), unitInterval, (ratio, reliability) => {
@@ -155,7 +155,7 @@ describe("an attack check that cannot tell", () => {
     expect(alive.decision).toBe(Decision.NO_RISK_DETECTED);
   });
 
-  test("less reliability never gives a surer verdict, and never more reliability over all parts", () => {
+  test("less reliability never gives a more certain verdict, nor more overall reliability", () => {
     const at = attackThreshold;
     fc.assert(
       fc.property(llr, unitInterval, unitInterval, evidence, (ratio, a, b, other) => {
@@ -170,7 +170,7 @@ describe("an attack check that cannot tell", () => {
   });
 });
 
-test("an attack check that leaves it open lowers the reliability of its risk and of all, however much it heard", () => {
+test("an uncertain attack check lowers the reliability of its risk and of the whole, however much speech it had", () => {
   const threshold = attackThreshold;
   const match = riskOf("person", { llr: 20, reliability: 0.9, threshold: 7 });
   const attack = (llr: number) => riskOf("attack", { llr, reliability: 0.95, threshold });
@@ -179,7 +179,7 @@ test("an attack check that leaves it open lowers the reliability of its risk and
   expect([all(-1), all(2), all(10)]).toEqual([90, 48, 95]);
 });
 
-describe("the decision over all factors", () => {
+describe("the overall decision", () => {
   const match = { decision: Decision.AUTHENTIC, reason: DecisionReason.VOICEPRINT_MATCH };
   const fraud = { decision: Decision.FRAUD, reason: DecisionReason.FRAUDSTER_INDICATION };
   const clear = { decision: Decision.NO_RISK_DETECTED, reason: DecisionReason.NO_RISK_DETECTED };
@@ -191,15 +191,15 @@ describe("the decision over all factors", () => {
   test.each([
     ["fraud outweighs a match", { authentication: match, fraud, attacks: [] }, fraud],
     ["an attack outweighs a match", { authentication: match, fraud: clear, attacks: [clear, fraud] }, fraud],
-    ["else authentication decides", { authentication: match, fraud: clear, attacks: [clear] }, match],
-    ["even when an attack check could not tell", { authentication: match, fraud: clear, attacks: [unsure] }, match],
-    ["a part that failed leaves it open", { authentication: match, fraud: none, attacks: [clear] }, missing],
+    ["otherwise authentication decides", { authentication: match, fraud: clear, attacks: [clear] }, match],
+    ["even if an attack check was uncertain", { authentication: match, fraud: clear, attacks: [unsure] }, match],
+    ["a failed part makes it UNCERTAIN", { authentication: match, fraud: none, attacks: [clear] }, missing],
     ["whichever part it was", { authentication: none, fraud: clear, attacks: [] }, missing],
-    ["also where it is no match", { authentication: noMatch, fraud: none, attacks: [] }, missing],
+    ["also for a no-match", { authentication: noMatch, fraud: none, attacks: [] }, missing],
     ["but fraud stays fraud", { authentication: none, fraud, attacks: [] }, fraud],
-    ["when every part failed, so did the whole", { authentication: none, fraud: none, attacks: [] }, none],
+    ["if every part failed, it is FAILED", { authentication: none, fraud: none, attacks: [] }, none],
     ["no risk when only risk checks ran", { fraud: clear, attacks: [clear] }, clear],
-    ["but not when one of them could not tell", { fraud: clear, attacks: [unsure] }, unsure],
+    ["but not if one of them was uncertain", { fraud: clear, attacks: [unsure] }, unsure],
     ["or had nothing to compare with", { fraud: none, attacks: [clear] }, missing],
     ["nothing checked, nothing decided", { attacks: [] }, null],
   ])("%s", (_, parts, expected) => {
@@ -236,7 +236,7 @@ describe("the decision over all factors", () => {
 });
 
 describe("risk", () => {
-  test("turns at 500 where the decision turns, in either direction", () => {
+  test("is 500 exactly at the threshold, in both directions", () => {
     const at = { llr: 3, threshold: 3, reliability: 1 };
     for (const kind of ["person", "fraudster", "attack"] as const) expect(riskFigures(riskOf(kind, at)).risk).toBe(500);
     expect(riskFigures(riskOf("person", { ...at, llr: 20 })).risk).toBe(0);
@@ -277,7 +277,7 @@ describe("a session", () => {
     evidence: { authentication },
   });
 
-  test("averages what was heard of one person, by reliability", () => {
+  test("averages the checks of one person, weighted by reliability", () => {
     const strong = check({ llr: 20, threshold: 7, reliability: 1 });
     const weak = check({ llr: 5, threshold: 7, reliability: 0.1 });
     expect(decideSession([weak, strong]).decision).toBe(Decision.AUTHENTIC);
@@ -287,7 +287,7 @@ describe("a session", () => {
   const match = check({ llr: 20, threshold: 7, reliability: 1 });
   const noMatch = check({ llr: -8, threshold: 7, reliability: 1 });
 
-  test("is of who speaks now: a clear no-match after any number of matches", () => {
+  test("is about who speaks now: a clear no-match counts after any number of matches", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 12 }), (matches) => {
         const { decision, risk, matchedProfileId } = decideSession([...Array(matches).fill(match), noMatch]);
@@ -296,7 +296,7 @@ describe("a session", () => {
     );
   });
 
-  test("trying again gains an impostor nothing: a match must outweigh the no-match before it", () => {
+  test("an impostor gains nothing by trying again: a match must outweigh the no-match before it", () => {
     const barely = check({ llr: 8, threshold: 7, reliability: 1 });
     expect(decideSession([noMatch, barely]).decision).toBe(Decision.NO_MATCH);
     expect(decideSession([noMatch, match, match]).decision).toBe(Decision.AUTHENTIC);
@@ -311,10 +311,10 @@ describe("a session", () => {
     const stranger = decideSession([match, other(20)], claimed);
     expect(stranger).toMatchObject({ decision: Decision.NO_MATCH, matchedProfileId: "b" });
     expect(riskFigures(stranger.risk!).risk).toBe(1000);
-    // Right at the threshold too, and where the claimed person has no print.
+    // Also right at the threshold, and if the claimed person has no print.
     expect(decideSession([other(7)], claimed).decision).toBe(Decision.NO_MATCH);
     expect(decideSession([match], new Set()).decision).toBe(Decision.NO_MATCH);
-    // Not being somebody else says nothing against being the claimed person.
+    // A no-match with somebody else is no evidence against the claimed person.
     expect(decideSession([match, other(-20)], claimed).decision).toBe(Decision.AUTHENTIC);
     expect(decideSession([other(-20)], claimed).decision).toBe(Decision.NO_MATCH);
     fc.assert(
@@ -328,7 +328,7 @@ describe("a session", () => {
     );
   });
 
-  test("a part whose latest check failed leaves all but fraud open", () => {
+  test("if the latest check of a part failed, only FRAUD is still certain", () => {
     const broken = {
       outcome: { decision: Decision.UNCERTAIN, reason: DecisionReason.NO_SCORES },
       profileId: "a",
@@ -343,7 +343,7 @@ describe("a session", () => {
     expect(decideSession([fraud(20), broken]).decision).toBe(Decision.FRAUD);
   });
 
-  test("fraud once is fraud, whatever comes after", () => {
+  test("FRAUD stays FRAUD, whatever comes later", () => {
     fc.assert(
       fc.property(fc.array(evidence, { maxLength: 4 }), fc.nat(4), (others, at) => {
         const fraud = { llr: 30, threshold: 9, reliability: 1 };
@@ -354,7 +354,7 @@ describe("a session", () => {
     );
   });
 
-  test("a check that found fraud is not undone by one of a higher ratio that heard too little to tell", () => {
+  test("a check that found fraud is not undone by a higher ratio with too little reliability", () => {
     const [sure, hasty] = [
       { llr: 5, threshold: 4.6, reliability: 0.95 },
       { llr: 5.5, threshold: 4.6, reliability: 0.3 },
@@ -374,7 +374,7 @@ describe("a session", () => {
     }
   });
 
-  test("is as grave as the gravest of its risk checks", () => {
+  test("is as severe as the most severe of its risk checks", () => {
     const grave = [Decision.NO_RISK_DETECTED, Decision.UNCERTAIN, Decision.FRAUD];
     const part = fc.constantFrom("fraud" as const, "synthetic" as const, "playback" as const);
     const near = fc.record({
@@ -399,7 +399,7 @@ describe("a session", () => {
   });
 });
 
-test("only checkpoints that the audio can reach are looks, and its end is one", () => {
+test("only checkpoints that the audio can reach count as looks, and so does the end", () => {
   expect(looksAt([])).toBe(1);
   expect(looksAt([2, 5])).toBe(3);
   expect(reachableCheckpoints([2, 5], 1.9)).toEqual([]);

@@ -34,7 +34,7 @@ const model = (id: string, netSpeechSeconds: number, revision = "r"): AudioModel
 });
 
 describe("the quality gate", () => {
-  test("what is good enough to enroll is good enough to verify", () => {
+  test("audio that is good enough to enroll is good enough to verify", () => {
     fc.assert(
       fc.property(audio, (given) => {
         if (audioValidity(given, "enroll", set) === AudioValidity.AUDIO_OK)
@@ -48,7 +48,7 @@ describe("the quality gate", () => {
     expect(audioValidity(silence, "verify", set)).toBe(AudioValidity.AUDIO_TOO_SHORT);
   });
 
-  test("measures that are no numbers never pass", () => {
+  test("measures that are NaN never pass", () => {
     const odd = { netSpeechSeconds: Number.NaN, speechLevelDb: -26, snrDb: 30, saturationRatio: 0, speakers: 1 };
     expect(audioValidity(odd, "verify", set)).toBe(AudioValidity.AUDIO_TOO_SHORT);
   });
@@ -84,7 +84,7 @@ describe("the enrollment status", () => {
   });
 
   test("speech of exactly the minimum is enough in every order, and for training as for the status", () => {
-    // Frames of 10 ms; three segments of together 3 s.
+    // Frames of 10 ms; three segments with 3 s in total.
     const frames = fc.integer({ min: 90, max: 110 });
     fc.assert(
       fc.property(frames, frames, (one, other) => {
@@ -100,7 +100,7 @@ describe("the enrollment status", () => {
     );
   });
 
-  test("segments of another model do not count, nor do they fill the print or block the same audio", () => {
+  test("segments of another model do not count, do not fill the print, and do not block the same audio", () => {
     const old = Array.from({ length: 50 }, (_, i) => model(String(i), 5, "old"));
     expect(enrollStatus(old, "r", set)).toBe(EnrollStatus.TRAIN_NOT_POSSIBLE);
     expect(enrollReason({ ...model("1", 5), id: "new" }, old, "text-dependent", "r", set)).toBe(EnrollReason.ENROLL_OK);
@@ -108,7 +108,7 @@ describe("the enrollment status", () => {
 });
 
 describe("training", () => {
-  test("goes through the segments in one order, however they came", () => {
+  test("uses one fixed order of segments, whatever order they were enrolled in", () => {
     const ids = fc.uniqueArray(fc.uuid(), { maxLength: 20 });
     fc.assert(
       fc.property(ids, fc.integer(), (given, seed) => {
@@ -119,13 +119,13 @@ describe("training", () => {
     );
   });
 
-  test("speech of exactly the optimum makes the best status, a little less does not", () => {
+  test("exactly the optimal amount of speech gives the best status; a little less does not", () => {
     const optimum = set.optimalNetAudioForTrain;
     expect(trainedStatus(optimum, set)).toBe(VoiceprintProfileStatus.OPTIMAL_TRAINED);
     expect(trainedStatus(optimum - 0.001, set)).toBe(VoiceprintProfileStatus.BASIC_TRAINED);
   });
 
-  test("what is ready only with inconsistent segments is INCONSISTENCY", () => {
+  test("a print that is ready only with inconsistent segments is INCONSISTENCY", () => {
     const segment = (consistent: boolean) => ({ netSpeechSeconds: 2, consistent });
     expect(trainReason([segment(true), segment(true)], set)).toBe(TrainReason.NOT_READY_TO_TRAIN);
     expect(trainReason([segment(true), segment(true), segment(false)], set)).toBe(TrainReason.INCONSISTENCY);

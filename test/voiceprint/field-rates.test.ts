@@ -10,7 +10,7 @@ import {
 } from "../../src/voiceprint/field-rates.js";
 import { random } from "../voice.js";
 
-/** Calls with so many comparisons each; `alike` of them share the luck of their call. */
+/** Calls with a number of comparisons each; `alike` of them have the same result within a call. */
 function counted(calls: number, perCall: number, rates: readonly number[], alike: number, seed: number) {
   const next = random(seed);
   return rates.map((rate) => {
@@ -30,7 +30,7 @@ const single = (exceeded: number, calls: number) =>
   Array.from({ length: calls }, (_, i) => countOfCall(1, i < exceeded ? 1 : 0)).reduce(addCounts, noCount);
 
 describe("rates met in the field", () => {
-  test("nothing is said before the first comparison, and little after few", () => {
+  test("are unknown before the first comparison, and undecided after a few", () => {
     for (const { met, verdict } of fieldRates("group", [])) expect([met, verdict]).toEqual([null, "undecided"]);
     const few = fieldRates("watchlist", counted(20, 5, promisedRates, 0, 1));
     expect(few.at(-1)).toMatchObject({ promised: 0.001, comparisons: 100, verdict: "undecided" });
@@ -44,7 +44,7 @@ describe("rates met in the field", () => {
     const higher = promisedRates.map((rate) => 3 * rate);
     const broken = fieldRates("group", counted(4000, 20, higher, 0, 3));
     expect(broken.map(({ verdict }) => verdict)).toEqual(["exceeded", "exceeded", "exceeded"]);
-    // That fewer exceed than may is no broken promise.
+    // Fewer than promised is not a broken promise.
     const fewer = promisedRates.map((rate) => rate / 10);
     expect(fieldRates("group", counted(4000, 20, fewer, 0, 4)).every(({ verdict }) => verdict === "holds")).toBe(true);
   });
@@ -58,7 +58,7 @@ describe("rates met in the field", () => {
         const [, one] = fieldRates("watchlist", counted(400, 50, [0.1, 0.01, 0.001], alike, 100 + seed));
         if (one!.met!.low <= 0.01 && 0.01 <= one!.met!.high) inside++;
       }
-      // 95 % of 200 are 190; four standard deviations of a binomial are 12.
+      // 95 % of 200 is 190; four standard deviations of a binomial count are 12.
       expect(inside).toBeGreaterThanOrEqual(178);
     },
   );

@@ -24,7 +24,7 @@ const member = (embedding: Float32Array, sessionId: string, at: number, netSpeec
 });
 
 describe("sessions of a print", () => {
-  test("never are more than allowed, and the newest is always among them", () => {
+  test("are never more than allowed, and always include the newest", () => {
     fc.assert(
       fc.property(
         fc.array(fc.nat(5), { minLength: 1, maxLength: 30 }),
@@ -41,14 +41,14 @@ describe("sessions of a print", () => {
     );
   });
 
-  test("of one call the voice with most speech counts, once", () => {
+  test("a call counts once, with its voice of most speech", () => {
     const first = withSession([], member(direction(1), "call", 1, 4), 4);
     expect(withSession(first, member(direction(1), "call", 2, 3), 4)).toBe(first);
     const longer = withSession(first, member(direction(1), "call", 3, 9), 4);
     expect(longer.map(({ at }) => at)).toEqual([3]);
   });
 
-  test("the oldest makes room, so that no voice stays for ever", () => {
+  test("the oldest is dropped, so that no voice stays forever", () => {
     const sessions = [1, 2, 3].map((i) => member(direction(i), `${i}`, i));
     const after = withSession(sessions, member(direction(4), "4", 4), 3);
     expect(after.map(({ sessionId }) => sessionId)).toEqual(["2", "3", "4"]);
@@ -56,14 +56,14 @@ describe("sessions of a print", () => {
 });
 
 describe("a grown print", () => {
-  test("without sessions is what was enrolled", () => {
+  test("equals the enrolled voice without sessions", () => {
     const enrolled = voice(direction(1), 8);
     const grown = grownVoice({ enrolled, sessions: [] }, 4);
     expect(cosine(grown.embedding, enrolled.embedding)).toBeCloseTo(1, 6 /* 32-bit floats */);
     expect(grown).toMatchObject({ netSpeechSeconds: 8, snrDb: 20, bandwidthHz: null });
   });
 
-  test("comes nearer to the same person on another day", () => {
+  test("is more similar to the same person on another day", () => {
     const person = direction(1);
     const enrolled = voice(near(person, 2, 0.9));
     const sessions = [3, 4, 5, 6].map((seed) => member(near(person, seed, 0.9), `s${seed}`, seed));
@@ -74,7 +74,7 @@ describe("a grown print", () => {
     }
   });
 
-  test("an impostor who got in once comes little nearer, and never nearer than the person: enrollment has half the weight", () => {
+  test("an impostor who got in once gains little, and never more than the person, because enrollment has half the weight", () => {
     fc.assert(
       fc.property(fc.nat(1000), fc.integer({ min: 1, max: 8 }), (seed, most) => {
         const [person, impostor] = [direction(2 * seed + 1), direction(2 * seed + 2)];
@@ -84,7 +84,7 @@ describe("a grown print", () => {
         );
         const before = grownVoice({ enrolled, sessions: others }, most);
         const after = grownVoice({ enrolled, sessions: [...others, member(impostor, "x", 99)] }, most);
-        // One member of `most` has 1 of 2 · most parts beside what was enrolled; for one alone that is a half.
+        // Each of `most` sessions has a weight of 1 / (2 · most); a single one, with `most` = 1, has a half.
         const gain = cosine(after.embedding, impostor) - cosine(before.embedding, impostor);
         expect(gain).toBeLessThan(1.5 / most);
         if (most > 1) expect(cosine(after.embedding, person)).toBeGreaterThan(cosine(after.embedding, impostor));
@@ -92,7 +92,7 @@ describe("a grown print", () => {
     );
   });
 
-  test("two sessions that disagree both count: nobody knows yet which is the person's", () => {
+  test("two sessions that disagree both count, because it is unknown which is the person's", () => {
     const person = direction(1);
     const sessions = [member(near(person, 3, 0.3), "own", 1), member(direction(2), "other", 2)];
     expect(grownVoice({ enrolled: voice(person), sessions }, 4).netSpeechSeconds).toBe(12);
@@ -109,7 +109,7 @@ describe("a grown print", () => {
     expect(embedding.every((x) => x === 0)).toBe(true);
   });
 
-  test("an impostor who got in counts nothing beside two calls of the person", () => {
+  test("an impostor who got in has no weight once there are two calls of the person", () => {
     fc.assert(
       fc.property(fc.nat(1000), fc.integer({ min: 2, max: 6 }), fc.nat(6), (seed, own, at) => {
         const [person, impostor] = [direction(2 * seed + 1), direction(2 * seed + 2)];
@@ -122,7 +122,7 @@ describe("a grown print", () => {
     );
   });
 
-  test("a print full of an impostor's calls still is at least as much what was enrolled", () => {
+  test("in a print full of an impostor's calls, the enrolled voice still has at least half the weight", () => {
     const [person, impostor] = [direction(1), direction(2)];
     const sessions = [1, 2, 3, 4].map((i) => member(impostor, `x${i}`, i));
     const grown = grownVoice({ enrolled: voice(person), sessions }, 4);

@@ -12,7 +12,7 @@ const set = {
   minSpeechLevelDb: -40,
   maxSaturationRatio: 0.01,
 };
-/** Exactly at every limit of an enrollment, and so good enough. */
+/** Exactly at every limit for enrollment, and therefore good enough. */
 const edge = { netSpeechSeconds: 4, speechLevelDb: -40, snrDb: 9, saturationRatio: 0.01, speakers: 1 };
 const enroll = (change: Partial<typeof edge>) => audioValidity({ ...edge, ...change }, "enroll", set);
 
@@ -26,14 +26,14 @@ test("audio at a limit passes, audio beyond it does not", () => {
   expect(enroll({ netSpeechSeconds: Number.NaN })).toBe(AudioValidity.AUDIO_TOO_SHORT);
 });
 
-test("a check has limits of its own", () => {
+test("checks have their own limits", () => {
   const verify = (change: Partial<typeof edge>) => audioValidity({ ...edge, ...change }, "verify", set);
   expect(verify({ netSpeechSeconds: 2, snrDb: 3 })).toBe(AudioValidity.AUDIO_OK);
   expect(verify({ netSpeechSeconds: 1.999 })).toBe(AudioValidity.AUDIO_TOO_SHORT);
   expect(verify({ snrDb: 2.99 })).toBe(AudioValidity.AUDIO_TOO_NOISY);
 });
 
-test("what could not be measured is not held against the audio", () => {
+test("a measure that is unknown does not count against the audio", () => {
   expect(audioValidity({ ...edge, speechLevelDb: null, snrDb: null }, "enroll", set)).toBe(AudioValidity.AUDIO_OK);
 });
 
@@ -43,7 +43,7 @@ test("level is judged before length, and length before noise", () => {
   expect(enroll({ snrDb: 0, netSpeechSeconds: 0 })).toBe(AudioValidity.AUDIO_TOO_SHORT);
 });
 
-test("only audio that cannot be read fails a check; better audio may answer the others", () => {
+test("only unreadable audio fails a check; for other faults, better audio may give an answer", () => {
   const failing = [AudioValidity.INVALID_AUDIO, AudioValidity.INTERNAL_ERROR];
   const all = Object.values(AudioValidity).filter((value) => typeof value === "number");
   expect(all.filter(isUnreadable)).toEqual(failing);

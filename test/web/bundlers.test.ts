@@ -1,4 +1,4 @@
-/** The library in a page: from a plain script, and in projects of bundlers that know nothing of it. */
+/** The library in a page: from a plain script, and built by bundlers without special configuration. */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -33,7 +33,7 @@ const html = (script: string) =>
 beforeAll(async () => {
   const modules = join(project, "node_modules");
   for (const path of libraryFiles()) cpSync(join(root, path), join(modules, "vivavoce", path));
-  // The dependencies as an installation would put them: for `/client` nothing here asks.
+  // The dependencies as an installation would place them; nothing here uses `/client`.
   for (const name of ["@bufbuild/protobuf", "comlink", "idb", "uuid", "zod"])
     cpSync(join(root, "node_modules", name), join(modules, name), { recursive: true });
   mkdirSync(join(project, "src"));
@@ -47,7 +47,7 @@ afterAll(async () => {
   rmSync(project, { recursive: true, force: true });
 });
 
-/** Opens a folder under the policy of the box. */
+/** Opens a folder with the content security policy of the box. */
 async function opened(folder: string): Promise<{ title: string; refused: string[] }> {
   writeFileSync(join(folder, "voice.wav"), recordingOf(1, 1, 3));
   const site = await serve(serveFolder(folder));
@@ -58,7 +58,7 @@ async function opened(folder: string): Promise<{ title: string; refused: string[
   }
 }
 
-/** The title that the page gave itself, and what the policy refused. */
+/** The title that the page set, and what the policy blocked. */
 async function visited(url: string): Promise<{ title: string; refused: string[] }> {
   const page = await browser.newPage();
   const refused: string[] = [];
@@ -115,13 +115,13 @@ test("one file, with kernels and worker inside", { timeout: 120_000 }, async () 
   writeFileSync(join(folder, "favicon.ico"), "");
   // The box's policy allows workers from a blob.
   expect(await opened(folder)).toEqual(heard);
-  // Where a policy does not, the engine works in the calling thread.
+  // If a policy does not, the engine works in the calling thread.
   const strict = "script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'";
   const policy = `<meta http-equiv="Content-Security-Policy" content="${strict}"><script`;
   writeFileSync(join(folder, "app.js"), inline("workers: 0"));
   writeFileSync(join(folder, "index.html"), html("./app.js").replace("<script", policy));
   expect(await opened(folder)).toEqual(heard);
-  // Without a model it says what is missing, and asks for no file.
+  // Without a model it says what is missing, and requests no file.
   const noModel =
     'import { openEngine } from "./vivavoce-inline.js"; openEngine().catch((error) => { document.title = error.message; });';
   writeFileSync(join(folder, "app.js"), noModel);
@@ -179,7 +179,7 @@ test("webpack", { timeout: 180_000 }, async () => {
   expect(await opened(path)).toEqual(heard);
 });
 
-/** Bundlers that leave `new URL("./worker.js", import.meta.url)` as it is need what lies there copied beside what they write. */
+/** Bundlers that do not process `new URL("./worker.js", import.meta.url)` need these files copied next to their output. */
 const besides = ["worker.js", "vivavoce.wasm", "vivavoce.vvm"];
 function copyBeside(folder: string): void {
   for (const name of besides) cpSync(join(project, "node_modules/vivavoce/dist/browser", name), join(folder, name));
@@ -215,7 +215,7 @@ test("Rollup, with three files copied", { timeout: 180_000 }, async () => {
 test.each([
   ["readRecording", 30_000],
   ["openEngine", 120_000],
-])("what is not used shakes out: %s alone is at most %i bytes", async (name, most) => {
+])("unused code is removed: %s alone is at most %i bytes", async (name, most) => {
   const entry = join(project, `src/${name}.js`);
   writeFileSync(entry, `export { ${name} } from "vivavoce";`);
   const { outputFiles } = await bundle({

@@ -1,11 +1,11 @@
-/** The languages of page, operator view and sign-in: the right one is chosen, and none says less than another. */
+/** The languages of page, operator view and sign-in: the right one is chosen, and all are complete. */
 import { describe, expect, test } from "vitest";
 import { languageFor, languageNames } from "../../src/languages.js";
 import { languages as tokenLanguages, wordsFor } from "../../src/token/interactive/strings.js";
 import { languages as operatorLanguages } from "../../src/web/operator/strings.js";
 import { languages as pageLanguages } from "../../src/web/strings.js";
 
-test("the first of the browser's languages that the page speaks, else English", () => {
+test("uses the first of the browser's languages that is available, else English", () => {
   expect(languageFor(["de-AT", "en"])).toBe("de");
   expect(languageFor(["nl", "pt-BR", "en"])).toBe("pt");
   expect(languageFor(["zh-Hant-TW"])).toBe("zh");
@@ -13,7 +13,7 @@ test("the first of the browser's languages that the page speaks, else English", 
   expect(languageFor([])).toBe("en");
 });
 
-test("a header's languages, in the order of their weights", () => {
+test("reads the languages of a header in the order of their weights", () => {
   const locale = (header?: string) => wordsFor(header).locale;
   expect(locale("nl, en;q=0.5, fr-CA;q=0.8")).toBe("fr");
   expect(locale("de-AT,de;q=0.9,en;q=0.8")).toBe("de");
@@ -33,7 +33,7 @@ function texts(words: object, path = ""): Map<string, string> {
   return found;
 }
 
-/** What is the same in some languages: names, units, and words that they share with English. */
+/** Texts that may be the same as in English: names, units, and shared words. */
 const shared = {
   token: /^(consent\.application|profile\.(clientId|kinds\.service))$/,
   page: /^(title|meters\.(none|decibels)|enroll\.name|verify\.score)$/,
@@ -54,12 +54,12 @@ describe.each(all)("$of in $name", ({ of, english, own }) => {
     expect([...own].filter(([, text]) => text.trim() === "")).toEqual([]);
   });
 
-  test("says it in its own words", () => {
+  test("is translated", () => {
     const alike = [...own].filter(([path, text]) => text === english.get(path)).map(([path]) => path);
     expect(alike.filter((path) => !shared[of].test(path))).toEqual([]);
   });
 
-  test("names who is meant and what was measured", () => {
+  test("contains the same names and numbers", () => {
     const withName = [...english].filter(([, text]) => /\b3\b/.test(text)).map(([path]) => path);
     expect(withName.filter((path) => !/3/.test(own.get(path)!))).toEqual([]);
   });

@@ -31,7 +31,7 @@ beforeAll(async () => {
   });
   writeFileSync(join(site, "index.html"), '<!doctype html><script type="module" src="app.js"></script>');
   writeFileSync(join(site, "app.js"), 'globalThis.microphone = await import("./microphone/index.js");');
-  // Under the policy of the box.
+  // With the content security policy of the box.
   served = await serve(serveFolder(site));
   browser = await launch(microphoneFile);
 }, 120_000);
@@ -47,7 +47,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Records so long, and tells what came of it. */
+/** Records for this long, and returns the result. */
 async function recorded(sound: Float32Array, ms: number) {
   writeFileSync(microphoneFile, wav(sound, rateHz));
   return page.evaluate(async (forMs) => {
@@ -74,10 +74,10 @@ async function recorded(sound: Float32Array, ms: number) {
   }, ms);
 }
 
-test("records at the device's rate, with levels, and ends when told", { timeout: 60_000 }, async () => {
+test("records at the device's rate, reports levels, and ends when stopped", { timeout: 60_000 }, async () => {
   const { samples } = utter({ speaker: 1, seconds: 10, rateHz, seed: 1 });
   const heard = await recorded(mix(samples, noise(10, rateHz, 1), 35), 3000);
-  // A device's pieces come some time after the clock says so, on a busy machine more.
+  // A device's chunks arrive with a delay, which is longer on a busy machine.
   expect(heard.seconds).toBeGreaterThan(1.5);
   expect(heard.seconds).toBeLessThan(6);
   expect(heard.rateHz).toBeGreaterThanOrEqual(16_000);
@@ -88,19 +88,19 @@ test("records at the device's rate, with levels, and ends when told", { timeout:
   expect(heard.quietAfter).toBe(true);
 });
 
-test("tells a muted microphone within two seconds", { timeout: 60_000 }, async () => {
+test("reports a muted microphone within two seconds", { timeout: 60_000 }, async () => {
   const heard = await recorded(new Float32Array(rateHz * 5), 2500);
   expect(heard.states[0]).toMatchObject({ state: "muted" });
   expect(heard.states[0]!.afterMs).toBeLessThan(2000);
 });
 
-test("tells a silent one, and when sound comes back", { timeout: 60_000 }, async () => {
+test("reports a silent one, and when sound comes back", { timeout: 60_000 }, async () => {
   const faint = Float32Array.from(noise(6, rateHz, 2, 0), (value) => 2e-4 * value);
   const heard = await recorded(faint, 3500);
   expect(heard.states.map(({ state }) => state)).toEqual(["silent"]);
 });
 
-test("names what is wrong, and tells when it is unplugged", { timeout: 60_000 }, async () => {
+test("names the problem, and reports when it is unplugged", { timeout: 60_000 }, async () => {
   writeFileSync(microphoneFile, wav(noise(5, rateHz, 3, -30), rateHz));
   const said = await page.evaluate(async () => {
     const problems: string[] = [];

@@ -1,4 +1,4 @@
-/** The operator view in a real browser, against a real box: engine, tokens, sign-in and all. */
+/** The operator view in a real browser, against a real box with engine, tokens and sign-in. */
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,7 +23,7 @@ const artefacts = fileURLToPath(new URL("../../test-artefacts/web", import.meta.
 const folder = mkdtempSync(join(tmpdir(), "vivavoce-operator-view-"));
 const evaluationFile = join(folder, "last-evaluation.json");
 const memberPassword = "not an owner at all";
-/** In place of the one that the box made up. */
+/** Replaces the password that the box generated. */
 const ownersPassword = "chosen by the owner";
 
 let box: Box;
@@ -34,7 +34,7 @@ let client: ContractClient;
 /** Of the first application. */
 let token: string;
 const complaints: string[] = [];
-/** What the view asked with: the owner's token. */
+/** The owner's token, which the view sends. */
 let authorization = "";
 
 beforeAll(async () => {
@@ -71,7 +71,7 @@ afterAll(async () => {
 async function opened(of: BrowserContext): Promise<Page> {
   const one = await of.newPage();
   one.on("console", (message) => {
-    // What the box refuses is told on the page.
+    // Errors from the box are shown on the page.
     if (message.type() === "error" && !/status of 40[034]/.test(message.text())) complaints.push(message.text());
   });
   one.on("pageerror", (error) => complaints.push(String(error)));
@@ -96,26 +96,26 @@ const rowsOf = (heading: string) => page.getByRole("table", { name: heading, exa
 const decisions = () => rowsOf(strings.decisions.heading);
 const profiles = () => rowsOf(strings.profiles.heading);
 const sessions = () => rowsOf(strings.sessions.heading);
-/** On a busy machine too. */
+/** Long enough for a busy machine. */
 const soon = { timeout: 30_000 };
-/** The answer to a search comes a moment after it is typed. */
+/** Search results come a moment after typing. */
 const ownersAre = (...names: string[]) =>
   expect.poll(() => profiles().locator("td:first-child").allTextContents(), soon).toEqual(names);
 const part = (name: keyof typeof strings.parts) => page.getByRole("tab", { name: strings.parts[name] }).click();
 const dialog = () => page.getByRole("dialog").last();
 const press = (name: string, exact = true) => dialog().getByRole("button", { name, exact }).click();
-/** The last one that was opened is the one that is closed. */
+/** Closes the dialog that was opened last. */
 const closed = async () => {
   const open = await page.getByRole("dialog").count();
   await press(strings.close);
   await page.waitForFunction((before) => document.querySelectorAll("dialog").length < before, open);
 };
-/** Nothing keeps anybody out, whatever is open. */
+/** The page is accessible, whatever is open. */
 const isClean = async (on = page) => expect(await barriersEverywhere(on)).toEqual([]);
 const picture = (name: string) => page.screenshot({ path: join(artefacts, `${name}.png`), fullPage: true });
 const takes = (speaker: number, take: number) => recordingOf(speaker, take, 5);
 
-test("who is not signed in is sent to the sign-in page, and gets no datum", async () => {
+test("a visitor who is not signed in is sent to the sign-in page, and gets no data", async () => {
   expect((await fetch(`${box.url}/operator/v1/box`)).status).toBe(401);
   await page.goto(box.operatorUrl!);
   await page.waitForURL(/\/oauth2\/interaction\//);
@@ -134,13 +134,15 @@ test("an owner signs in, and finds an empty box", async () => {
   await page.getByText(strings.profiles.none).waitFor();
   await page.getByText(strings.watchlists.none).waitFor();
   await part("overview");
-  // The token is in the page's memory alone.
+  // The token is only in the page's memory.
   const kept = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
   expect(kept).toBe('[{},{},""]');
   expect(await barriers(page)).toEqual([]);
 });
 
-test("decisions appear as they are made, beside load, profiles and watchlists", { timeout: 180_000 }, async () => {
+test("decisions appear as they are made, together with load, profiles and watchlists", {
+  timeout: 180_000,
+}, async () => {
   const profileId = await enroll(client, takes, "anna", anna);
   expect(await verify(client, takes, "anna", anna)).toMatchObject({ decision: "DECISION_AUTHENTIC" });
   await decisions().getByText("Authentic", { exact: true }).waitFor();
@@ -174,7 +176,7 @@ test("decisions appear as they are made, beside load, profiles and watchlists", 
   expect(await profiles().getByText("anna").count()).toBe(1);
   await rowsOf(strings.watchlists.heading).getByText("known callers").waitFor();
 
-  // Twelve profiles are two pages, turned by keyboard.
+  // Twelve profiles make two pages; the keyboard turns them.
   expect(await profiles().count()).toBe(10);
   const pages = page.getByRole("navigation", { name: strings.pager.label(strings.profiles.heading) });
   await pages.getByRole("button", { name: strings.pager.next }).press("Enter");
@@ -184,7 +186,7 @@ test("decisions appear as they are made, beside load, profiles and watchlists", 
   await pages.getByText(strings.pager.page(1)).waitFor();
 });
 
-test("a live call is shown while it is spoken, and goes when it ends", async () => {
+test("a live call is shown while it lasts, and disappears when it ends", async () => {
   await part("overview");
   const calls = page.getByRole("table", { name: strings.calls.heading });
   await calls.getByText(strings.calls.none).waitFor();
@@ -293,7 +295,7 @@ test("a profile is erased for good, after a question", { timeout: 120_000 }, asy
   await page.getByText(strings.profiles.none).waitFor();
   await search.fill("");
 
-  // Erased elsewhere while the table still shows it.
+  // It is erased elsewhere while the table still shows it.
   await search.fill("person 8");
   await ownersAre("person 8");
   await page.getByRole("button", { name: strings.pause }).click();
@@ -333,7 +335,7 @@ test("finds sessions, and shows one with its checks and its audio", { timeout: 1
   await page.getByLabel(strings.sessions.search).fill("");
   await expect.poll(() => sessions().count(), soon).toBeGreaterThan(3);
 
-  // The newest has both attack checks, with where an attack sounds strongest.
+  // The newest has both attack checks, with the stretch that sounds most like an attack.
   await sessions().getByRole("button").first().click();
   const checks = dialog().getByRole("table", { name: strings.session.checks });
   await checks.getByText(/^Synthetic speech: ratio .*strongest at \d/).waitFor();
@@ -343,7 +345,7 @@ test("finds sessions, and shows one with its checks and its audio", { timeout: 1
   await isClean();
   await closed();
 
-  // From a profile to its owner's sessions.
+  // Go from a profile to its owner's sessions.
   await part("profiles");
   await profiles().getByRole("button").first().click();
   await press(strings.profile.sessions);
@@ -351,7 +353,7 @@ test("finds sessions, and shows one with its checks and its audio", { timeout: 1
   expect(await page.getByLabel(strings.sessions.search).inputValue()).not.toBe("");
 });
 
-test("makes, renames and deletes applications and their credentials", { timeout: 300_000 }, async () => {
+test("creates, renames and deletes applications and their credentials", { timeout: 300_000 }, async () => {
   const words = strings.applications;
   const scopes = () => page.locator("#scope option").allTextContents();
   await part("applications");
@@ -365,7 +367,7 @@ test("makes, renames and deletes applications and their credentials", { timeout:
   const [clientId, secret] = await dialog().locator("dd code").allTextContents();
   expect((await tokenOf(clientId!, secret!)).status).toBe(200);
   await closed();
-  // Shown once: the page does not have it any more. The view knows the new scope.
+  // The secret is shown once and is no longer in the page. The view has the new scope.
   expect(await page.content()).not.toContain(secret);
   await expect.poll(scopes, soon).toEqual(["branch", "default"]);
 
@@ -443,7 +445,7 @@ test("a reload signs in by itself", async () => {
   expect(page.url()).toBe(box.operatorUrl);
 });
 
-test("a user who is no owner is refused, and can give way to one", async () => {
+test("a user who is not an owner is rejected, and can sign in as another user", async () => {
   const created = await fetch(`${box.url}/management/v1/users`, {
     method: "POST",
     headers: { authorization, "content-type": "application/json" },
@@ -474,7 +476,7 @@ test("speaks the browser's language", { timeout: 60_000 }, async () => {
     await theirs.getByRole("tab", { name: tab }).click();
     await isClean(theirs);
   }
-  // What the box refuses, too.
+  // Also for errors from the box.
   await theirs.getByRole("button", { name: de.applications.create }).click();
   const asked = theirs.getByRole("dialog");
   await asked.getByLabel(de.applications.name, { exact: true }).fill("Filiale");
@@ -498,7 +500,7 @@ test("signs out for good", { timeout: 60_000 }, async () => {
   await page.getByText(words.signedInAs(box.firstOwner!.name)).waitFor();
 });
 
-test("a code that did not begin here is not redeemed", async () => {
+test("a code from a sign-in that did not start here is not redeemed", async () => {
   const other = await browser.newContext();
   const theirs = await opened(other);
   await theirs.goto(`${box.operatorUrl}?code=stolen&state=guessed`);
@@ -507,6 +509,6 @@ test("a code that did not begin here is not redeemed", async () => {
   await other.close();
 });
 
-test("nothing was refused by the policy on the way, nothing failed", () => {
+test("the content security policy blocked nothing, and nothing failed", () => {
   expect(complaints).toEqual([]);
 });

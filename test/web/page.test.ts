@@ -42,12 +42,12 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(async () => {
   await browser?.close();
-  // Stopped already where the tests went that far.
+  // The tests may have stopped it already.
   await box?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The shipped calibration as one of the operator's own: a revision of its own, the same numbers. */
+/** The shipped calibration as the operator's own: the same numbers with another revision. */
 async function ownCalibration(): Promise<string> {
   const model = new URL(`../../models/${shippedModel}`, import.meta.url);
   const { revision, calibration } = await readModelFile(readFileSync(model));
@@ -58,7 +58,7 @@ interface TraceEvent {
   readonly name: string;
   readonly pid: number;
   readonly tid: number;
-  /** Microseconds: when it began, how long it took, how long of it on the processor. */
+  /** In microseconds: start, duration, and CPU time. */
   readonly ts: number;
   readonly dur?: number;
   readonly tdur?: number;
@@ -71,7 +71,7 @@ const advice = () => page.textContent(".advice");
 const picture = (name: string) => page.screenshot({ path: join(artefacts, `${name}.png`), fullPage: true });
 
 let takes = 0;
-/** The browser's microphone plays its file from the start every time: each take says something else, as a person does. */
+/** The browser's microphone plays its file from the start every time, so each take gets a file with different words. */
 async function record(): Promise<void> {
   writeFileSync(microphone, recordingOf(anna, 100 + takes++, 15));
   await page.click(".ring-button");
@@ -79,11 +79,11 @@ async function record(): Promise<void> {
   await atRest();
 }
 
-/** Files on disk, as a person has them: a buffer would be unpacked by a script in the page. */
+/** Uses files on disk, as a person would: a buffer would be unpacked by a script in the page. */
 async function drop(recording: Buffer, name = "recording.wav"): Promise<void> {
   const path = join(folder, name);
   writeFileSync(path, recording);
-  // Work may be over before anybody could look for it: what the ring was is seen in its changes.
+  // Work may be over before the test can look, so it records the changes of the ring.
   const worked = await page.evaluateHandle(() => {
     const done = new Promise<void>((resolve) => {
       new MutationObserver((changes, observer) => {
@@ -101,12 +101,12 @@ async function drop(recording: Buffer, name = "recording.wav"): Promise<void> {
 
 const attackOf = async (kind: string) => page.locator(".attacks div", { hasText: kind }).locator("dd").textContent();
 
-/** The test's voices are made by a machine, and some takes sound so to the attack checks. */
+/** The voices of the test are synthetic, and the attack checks detect it in some takes. */
 async function itIsAnna(living: string): Promise<void> {
   expect([living, strings.attacks.matches("Anna")]).toContain(await headline());
 }
 
-/** Six seconds of a take that sounds synthetic, as it is. */
+/** Six seconds of a take that sounds synthetic. */
 function synthetic(): Buffer {
   const header = 44;
   const take = recordingOf(anna, 106, 15).subarray(header);
@@ -136,7 +136,7 @@ test("enrolls a voice in three recordings", { timeout: 180_000 }, async () => {
   await picture("enrolled");
 });
 
-test("verifies the same voice, and refuses another", { timeout: 180_000 }, async () => {
+test("verifies the same voice, and rejects another", { timeout: 180_000 }, async () => {
   await page.click("#tab-verify");
   await page.waitForSelector("#person option", { state: "attached" });
   await record();
@@ -145,14 +145,14 @@ test("verifies the same voice, and refuses another", { timeout: 180_000 }, async
   await picture("verified");
   await drop(recordingOf(bert, 5, 6));
   expect(await headline()).toBe(strings.verify.no("Anna"));
-  // What each attack check found, in words.
+  // The result of each attack check in words.
   const { kinds, found } = strings.attacks;
   expect(await attackOf(kinds.playback)).toBe(found.none);
   expect(await attackOf(kinds.synthetic)).toMatch(new RegExp(`^(${found.none}|${found.unsure})`));
   await picture("refused");
 });
 
-test("says that a voice that matches may not be alive", { timeout: 60_000 }, async () => {
+test("warns that a matching voice may not be a living voice", { timeout: 60_000 }, async () => {
   await drop(synthetic());
   expect(await headline()).toBe(strings.attacks.matches("Anna"));
   expect(await page.textContent(".detail")).toBe(strings.attacks.doNotTrust);
@@ -162,14 +162,14 @@ test("says that a voice that matches may not be alive", { timeout: 60_000 }, asy
   await picture("synthetic");
 });
 
-test("says where voices live", async () => {
+test("says where voices are stored", async () => {
   await page.click("#tab-people");
   await page.locator("#panel").getByText(strings.privacy.where).waitFor();
   expect(await page.textContent(".privacy")).toContain(strings.privacy.where);
   expect(await barriersEverywhere(page)).toEqual([]);
 });
 
-test("names who it is, and says when it is nobody", { timeout: 180_000 }, async () => {
+test("names the person, and says if it is nobody enrolled", { timeout: 180_000 }, async () => {
   await page.click("#tab-identify");
   await page.waitForSelector(".candidates .gauge");
   await drop(recordingOf(anna, 6, 6));
@@ -194,10 +194,10 @@ test("speaks the browser's language", { timeout: 60_000 }, async () => {
   }
 });
 
-/** Embedding works for a third of a second at the least; what the page itself does takes 80 ms on a slow machine. */
+/** Embedding takes at least a third of a second; the page's own work takes 80 ms on a slow machine. */
 const heldUpUs = 150_000;
 
-test("does not hold up the page while a voice is embedded", { timeout: 180_000 }, async () => {
+test("does not block the page while a voice is embedded", { timeout: 180_000 }, async () => {
   const voice = recordingOf(anna, 7, 12);
   await browser.startTracing(page, { categories: ["toplevel", "blink.user_timing"] });
   await page.evaluate(() => {
@@ -207,7 +207,7 @@ test("does not hold up the page while a voice is embedded", { timeout: 180_000 }
     }).observe({ type: "longtask" });
     Object.assign(globalThis, { longTasks });
   });
-  // What the check must find: a task of the test's own, half a second long, so that it has worked for heldUpUs on a busy machine too.
+  // The check must find this task of the test, half a second long, so that it exceeds heldUpUs of CPU time even on a busy machine.
   await page.evaluate(
     () =>
       new Promise((resolve) => {
@@ -227,7 +227,7 @@ test("does not hold up the page while a voice is embedded", { timeout: 180_000 }
   const main = (event: TraceEvent) => event.pid === mark.pid && event.tid === mark.tid;
   const tasks = traceEvents.filter((event) => /RunTask/.test(event.name) && main(event));
   const began = ({ ts }: TraceEvent) => (ts - mark.ts) / 1000 + embedding;
-  /** A task is long on the clock as well when other programs have the processor: those that worked for as long are ours. */
+  /** A task may also be long because other programs use the processor; only tasks with long CPU time are the page's own. */
   const worked = observed.filter(({ startTime, duration }) =>
     tasks.some(
       (task) =>
@@ -245,7 +245,7 @@ test("says what is wrong with a file", async () => {
   expect(await page.textContent(".detail")).toBe(strings.refusals.AUDIO_TOO_SHORT);
 });
 
-test("connects to nothing once it is ready", async () => {
+test("makes no connections once it is ready", async () => {
   expect(await page.textContent(".privacy")).toContain(strings.privacy.requests(0));
   expect(violations).toEqual([]);
   const outcome = await page.evaluate(() =>
@@ -292,7 +292,7 @@ test("works where memory cannot be shared, and says when the audio device does n
   await other.close();
 });
 
-test("explains a refused and an unplugged microphone; fits a phone in the dark", { timeout: 120_000 }, async () => {
+test("explains a refused and an unplugged microphone; fits a phone in dark mode", { timeout: 120_000 }, async () => {
   const phone = await context.newPage();
   await phone.emulateMedia({ colorScheme: "dark" });
   await phone.setViewportSize({ width: 360, height: 740 });
@@ -353,7 +353,7 @@ test("exports a voiceprint and erases it, by keyboard", { timeout: 120_000 }, as
   const [profile] = JSON.parse(readFileSync((await (await download).path())!, "utf8"));
   expect(profile.owner).toEqual({ kind: "person", externalId: "Anna" });
   expect(profile.template.embedding).toHaveLength(256);
-  // The box's own calibration, which the page has of it.
+  // The calibration that the page got from the box.
   expect(profile.template.calibrationModelId).toMatch(/^vivavoce-2\+[0-9a-f]{8}$/);
   expect(profile.segments).toHaveLength(3);
   expect(await barriers(page)).toEqual([]);

@@ -1,4 +1,4 @@
-/** What the page computes itself, without a browser. */
+/** The page's own computations, tested without a browser. */
 import FFT from "fft.js";
 import { expect, test } from "vitest";
 import { AudioValidity, EnrollReason } from "../../src/contract/index.js";
@@ -9,7 +9,7 @@ import { adviceFor } from "../../src/web/advice.js";
 import { Fourier, MelSpectrogram, melBands } from "../../src/web/mel-spectrogram.js";
 import { strings } from "../../src/web/strings.js";
 
-test("transforms as another library does", () => {
+test("the Fourier transform agrees with another library", () => {
   for (const size of [256, 1024]) {
     const draw = random(size);
     const signal = Float32Array.from({ length: size }, () => 2 * draw() - 1);
@@ -20,14 +20,14 @@ test("transforms as another library does", () => {
     const im = new Float32Array(size);
     new Fourier(size).transform(re, im);
     for (let k = 0; k <= size / 2; k++) {
-      // Sums of 1,024 products, rounded to 24 bits ten times on the way.
+      // Sums of 1,024 products, rounded to 24 bits ten times.
       expect(Math.abs(re[k]! - expected[2 * k]!)).toBeLessThan(1e-4);
       expect(Math.abs(im[k]! - expected[2 * k + 1]!)).toBeLessThan(1e-4);
     }
   }
 });
 
-test("draws a tone where it belongs, in any chunking", () => {
+test("draws a tone in the right band, however it is split into chunks", () => {
   const band = (hz: number) => {
     const columns = new MelSpectrogram(48_000).push(tone(0.2, 48_000, hz));
     const column = columns.at(-1)!;
@@ -72,7 +72,7 @@ test.each([
   expect(adviceFor(measures, limits)).toBe(advice);
 });
 
-test("has a word for every refusal of the contract", () => {
+test("has a text for every refusal of the contract", () => {
   const names = (values: object) => Object.keys(values).filter((name) => Number.isNaN(Number(name)));
   const silent = ["UNSPECIFIED", "INTERNAL_ERROR", "AUDIO_OK", "ENROLL_OK", "NOT_ENOUGH_SEGMENTS", "MISSING_MODEL"];
   const refusals = [...names(AudioValidity), ...names(EnrollReason)].filter((name) => !silent.includes(name));

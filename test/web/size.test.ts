@@ -17,6 +17,6 @@ test("the page is small, and most of it is the model", () => {
   const models = sizes.filter(({ name }) => name.endsWith(".vvm"));
   expect(models).toHaveLength(1);
   expect(total(sizes)).toBeLessThanOrEqual(8_000_000);
-  // Everything that shows the page and records: all but the model.
+  // Everything needed to show the page and record, without the model.
   expect(total(sizes) - total(models)).toBeLessThanOrEqual(500_000);
 });
