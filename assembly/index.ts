@@ -91,7 +91,7 @@ export {
   resampleStart,
   resampleWait,
 } from "./dsp/resample";
-// A recording as it arrives: dsp/stream.ts says how it is read.
+// Streaming of a recording: dsp/stream.ts describes how to use it.
 export {
   BAD_RATE,
   BAD_WINDOW,

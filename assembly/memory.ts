@@ -1,9 +1,9 @@
 /**
  * Linear memory: slots are reserved while loading, then the arena is sealed and never grows (growing detaches every view).
- * A slot that holds voice, or anything made of it, is reserved as such, with the part of the engine that works in it: `wipe` clears all of a part.
+ * A slot for voice data, or data derived from it, is reserved as such for one part of the engine: `wipe` clears all slots of a part.
  */
 
-/** Parts, as bits: while one wipes what it left, the work of another may go on. */
+/** Parts, as bits: one part can be wiped while another is working. */
 export const HEARING: i32 = 1;
 export const SPEAKER: i32 = 2;
 export const ATTACKS: i32 = 4;
@@ -47,7 +47,7 @@ export function reserveVoice(bytes: usize, part: i32): usize {
   return slot;
 }
 
-/** For memory that was not reserved: several `parts` may work in it. */
+/** For memory that was not reserved: several `parts` may use it. */
 export function holdsVoice(at: usize, bytes: usize, parts: i32): void {
   if (voices == MOST_VOICE_SLOTS) unreachable();
   const slot = slotOf(voices++);
@@ -56,7 +56,7 @@ export function holdsVoice(at: usize, bytes: usize, parts: i32): void {
   slot.parts = parts;
 }
 
-/** No voice stays behind in a part of the engine. */
+/** Clears all voice data of a part of the engine. */
 export function wipe(part: i32): void {
   for (let i = 0; i < voices; i++) {
     const slot = slotOf(i);
@@ -64,7 +64,7 @@ export function wipe(part: i32): void {
   }
 }
 
-/** A zeroed record in a slot of its own. */
+/** A zeroed record in its own slot. */
 // @ts-ignore: decorator
 @inline
 export function create<T>(): T {

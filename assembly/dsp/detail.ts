@@ -1,8 +1,8 @@
 /**
- * What a machine's voice gives itself away in and log-mel hides: per frame 208 values, natural logarithms of power, floored as log-mel is.
+ * Features that show synthetic speech and that log-mel hides: per frame 208 values, natural logarithms of power, floored like log-mel.
  *
- *   0 ..  79   80 bands of equal width, 20 to 8,000 Hz, of the frame's own power spectrum: the upper half in as much detail as the lower
- *  80 .. 207   4 columns × 32 bins: the middle of the frame once more as four short frames, which show the voice's pulses one by one
+ *   0 ..  79   80 bands of equal width, 20 to 8,000 Hz, of the frame's power spectrum: the upper half in as much detail as the lower
+ *  80 .. 207   4 columns × 32 bins: the middle of the frame again as four short frames, which show single glottal pulses
  *
  *   frame    |<---------------------- 400 ---------------------->|
  *   columns  |<-- 100 -->|<-- 64 -->|
@@ -18,7 +18,7 @@ import { BATCH, BATCH_SAMPLES, BINS, emphasized, HOP, logMelFrames, power, POWER
 
 const COLUMNS: i32 = 4;
 const COLUMN_BINS: i32 = 32;
-/** Samples of a column, between columns, and before the first. */
+/** Samples per column, from column to column, and before the first column. */
 const LENGTH: i32 = 64;
 const COLUMN_HOP: i32 = 40;
 const LEAD: i32 = 100;
@@ -30,8 +30,8 @@ const bands = createFilterBank((hz: f64) => hz, 1.0 / POWER_GAIN);
 const window: usize = reserve(LENGTH * 4);
 const turns: usize = reserve(17 * 32 * 8); // cosine and sine of each frequency 0..16 at the samples 1..32
 const samples: usize = reserveVoice(LENGTH * 16, HEARING);
-const folded: usize = reserveVoice(32 * 32, HEARING); // for the samples 1..32: the sum and the difference of those that lie alike around the middle
-const powers: usize = reserveVoice((COLUMN_BINS + 1) * 16, HEARING); // the first is the constant's, which is not told
+const folded: usize = reserveVoice(32 * 32, HEARING); // for the samples 1..32: sum and difference of two samples symmetric about the middle
+const powers: usize = reserveVoice((COLUMN_BINS + 1) * 16, HEARING); // the first is the constant part, which is not output
 const tail: usize = reserveVoice(BATCH_SAMPLES * 4, HEARING);
 const tailRows: usize = reserveVoice(<usize>BATCH * ROW, HEARING);
 
@@ -50,7 +50,7 @@ function makeTables(): void {
 }
 makeTables();
 
-/** One column of four frames, e the first frame's first sample of it: windowed and folded about sample 32. */
+/** One column of four frames, windowed and folded about sample 32; e points at its first sample in the first frame. */
 function fold(e: usize): void {
   const weights = window;
   let to = samples;
@@ -65,7 +65,7 @@ function fold(e: usize): void {
     to += 64;
     n += 16;
   } while (n < <usize>LENGTH * 4);
-  // Sample 0 is zero under the window; sample 32 has no other.
+  // Sample 0 is zero under the window; sample 32 has no counterpart.
   let up = samples + 16;
   let down = samples + (LENGTH - 1) * 16;
   to = folded;
@@ -82,7 +82,7 @@ function fold(e: usize): void {
   v128.store(to, f32x4.splat(0), 16);
 }
 
-/** The power of bins 0..32. Bin 32 - k turns as bin k does, the other way round at every second sample: one pass gives both. */
+/** The power of bins 0..32. Bin 32 - k has the twiddles of bin k with the sign flipped at every second sample: one pass gives both. */
 function transform(): void {
   let turn = turns;
   let low = powers;
@@ -113,7 +113,7 @@ function transform(): void {
   } while (low <= high);
 }
 
-/** out[4][208] of the four frames whose spectra were made last. */
+/** out[4][208] of the four frames whose spectra were computed last. */
 export function detailOfSpectra(out: usize): void {
   filterLogs(bands, out, ROW, power);
   for (let column = 0; column < COLUMNS; column++) {
@@ -127,7 +127,7 @@ export function detailBins(): i32 {
   return DETAIL_BINS;
 }
 
-/** out[frames][208] of x[samples] at 16 kHz; returns frames, as many as log-mel has. The same bits as the stream gives. */
+/** out[frames][208] of x[samples] at 16 kHz; returns frames, the same number as log-mel. Bit-identical to the stream. */
 export function detail(out: usize, x: usize, samples: i32): i32 {
   const frames = logMelFrames(samples);
   let f = 0;

@@ -1,4 +1,4 @@
-/** Banks of 80 overlapping triangles from 20 to 8,000 Hz over a 512-point power spectrum at 16 kHz, their edges even on some scale. */
+/** Banks of 80 overlapping triangles from 20 to 8,000 Hz over a 512-point power spectrum at 16 kHz, evenly spaced on a given scale. */
 import { HEARING, create, reserve, reserveVoice } from "../memory";
 import { storeLogs } from "./lanes";
 
@@ -9,19 +9,19 @@ const RATE: f64 = 16000;
 const LOW_HZ: f64 = 20;
 const HIGH_HZ: f64 = 8000;
 
-const sums: usize = reserveVoice((BINS + 1) * 16, HEARING); // the first is what falls before the first peak: nothing
+const sums: usize = reserveVoice((BINS + 1) * 16, HEARING); // the first collects what is below the first peak, and is not used
 
 @unmanaged
 export class FilterBank {
-  /** Per frequency: its weight in the bin that falls there, and in the next, which rises. */
+  /** Per frequency: its weight in the bin that falls there, and in the next bin, which rises. */
   slopes: usize;
-  /** Bytes of power between two peaks: in the rise of a bin and the fall of the one before. */
+  /** Bytes of power between two peaks, where one bin rises and the previous one falls. */
   spans: usize;
   /** The first frequency of the first bin, as a byte offset in the powers. */
   lowest: usize;
 }
 
-/** `gain` is what the powers are to be multiplied with. */
+/** The powers are multiplied by `gain`. */
 export function createFilterBank(scale: (hz: f64) => f64, gain: f64): FilterBank {
   const bank = create<FilterBank>();
   bank.slopes = reserve(256 * 8);

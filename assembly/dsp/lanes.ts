@@ -1,13 +1,13 @@
-/** Four frames at once, one per lane: values of four frames as rows, or as vectors that hold one value of each frame. */
+/** Four frames at once, one per lane: values stored as rows (one per frame), or as vectors with one value of each frame. */
 import { log4 } from "../math/logarithm";
 import { reserve } from "../memory";
 
-/** The smallest power whose logarithm is taken: what silence reads. */
+/** The smallest power whose logarithm is taken: the value for silence. */
 const FLOOR: f32 = 1.1920929e-7;
 const floors: usize = reserve(16); // in memory, because engines copy a vector constant to each of its uses
 v128.store(floors, f32x4.splat(FLOOR));
 
-/** The columns of the 4 × 4 values in the rows a..d, each `stride` bytes after the other. */
+/** The columns of the 4 × 4 values in the rows a..d, `stride` bytes apart. */
 // @ts-ignore: decorator
 @inline
 export function storeColumns(to: usize, stride: usize, a: v128, b: v128, c: v128, d: v128): void {

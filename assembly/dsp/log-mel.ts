@@ -3,7 +3,7 @@
  * pre-emphasis 0.97, Povey or Hamming window, 512-point FFT, 80 triangles from 20 to 8,000 Hz on the mel scale, natural logarithm of the
  * power, floored. Samples in -1..1. Four frames at once, one per lane.
  *
- * Voice activity, measures and attack networks hear through the Povey window; a speaker network through the one it was trained with.
+ * Voice activity, measures and attack networks use the Povey window; a speaker network uses the window it was trained with.
  *
  *   samples  |<------------- 880 = 400 + 3·160 ------------->|
  *   frame 0  |<------ 400 ------>|
@@ -23,16 +23,16 @@ export const HOP: i32 = 160;
 /** Frames computed at once, and the samples they span. */
 export const BATCH: i32 = 4;
 export const BATCH_SAMPLES: i32 = FRAME + (BATCH - 1) * HOP;
-/** ln of the smallest bin: what silence reads. */
+/** ln of the smallest bin: the value for silence. */
 export const SILENCE: f32 = -15.942385;
 
-/** The powers below are so many times the true ones: the split of the transform leaves out two halvings. */
+/** The powers below are this many times the true ones: the split of the transform leaves out two halvings. */
 export const POWER_GAIN: f64 = 4;
 
 const EMPHASIS: f32 = 0.97;
 
 const work: usize = reserveVoice(256 * 32, HEARING); // 256 complex values, real and imaginary vector side by side
-/** What spectra() leaves: the four frames' powers, a vector per frequency, and the batch's samples after pre-emphasis (but the first). */
+/** Results of spectra(): the powers of four frames, a vector per frequency, and the batch's samples after pre-emphasis (except the first). */
 export const power: usize = reserveVoice(257 * 16, HEARING);
 export const emphasized: usize = reserveVoice(BATCH_SAMPLES * 4, HEARING);
 const tail: usize = reserveVoice(BATCH_SAMPLES * 4, HEARING);
@@ -42,7 +42,7 @@ const povey: usize = reserve(FRAME * 4);
 const hamming: usize = reserve(FRAME * 4);
 const twiddles: usize = reserve((64 + 16 + 4) * 24); // per butterfly: w, w², w³
 const splits: usize = reserve(128 * 8);
-const order: usize = reserve(256 * 4); // byte offset in `work` of each frequency: digits to the base 4 reversed
+const order: usize = reserve(256 * 4); // byte offset in `work` of each frequency: base-4 digit reversal
 
 function mel(hz: f64): f64 {
   return 1127.0 * Math.log(1.0 + hz / 700.0);
@@ -108,7 +108,7 @@ function butterfly(p: usize, stride: usize, w: usize): void {
   rotate(p3, f32x4.sub(t1r, t3r), f32x4.sub(t1i, t3i), w + 16);
 }
 
-/** The same where the fourth input is zero: the frame ends before it. */
+/** The same with a zero fourth input: the frame ends before it. */
 // @ts-ignore: decorator
 @inline
 function butterflyOfThree(p: usize, stride: usize, w: usize): void {
@@ -141,7 +141,7 @@ function rotate(to: usize, re: v128, im: v128, w: usize): void {
   v128.store(to, f32x4.add(f32x4.mul(re, wi), f32x4.mul(im, wr)), 16);
 }
 
-/** The last stage: neighbours, no rotation. */
+/** The last stage: adjacent values, no rotation. */
 // @ts-ignore: decorator
 @inline
 function lastButterfly(p: usize): void {
@@ -171,7 +171,7 @@ function lastButterfly(p: usize): void {
   v128.store(p, f32x4.sub(t1i, t3i), 112);
 }
 
-/** 0.03 times the mean of a frame from its four sums: what is left of its constant part after pre-emphasis. */
+/** 0.03 times the mean of a frame, from its four sums: the rest of its constant part after pre-emphasis. */
 // @ts-ignore: decorator
 @inline
 function offset(sums: v128): v128 {
@@ -182,7 +182,7 @@ function offset(sums: v128): v128 {
 
 /**
  * Mean removal, pre-emphasis and window of four frames, then transposed so that a vector holds one sample of each.
- * Loops are left at their end: where they can be left before anything was done, V8 recomputes what they need in each round.
+ * Loops test at their end: if they could be skipped entirely, V8 would recompute their invariants in each round.
  */
 function windowed(x: usize, window: usize): void {
   const e = emphasized;
@@ -222,7 +222,7 @@ function windowed(x: usize, window: usize): void {
     to += 64;
     n += 16;
   } while (n < <usize>FRAME * 4);
-  // Kaldi takes a frame's first sample as its own predecessor. The Povey window is zero there, so any predecessor serves.
+  // In Kaldi the first sample of a frame is its own predecessor. The Povey window is zero there, so any predecessor works.
   if (window == hamming) {
     const first = f32x4(load<f32>(x), load<f32>(x, HOP * 4), load<f32>(x, HOP * 8), load<f32>(x, HOP * 12));
     const means = i64x2.shuffle(i32x4.shuffle(ma, mb, 0, 4, 0, 4), i32x4.shuffle(mc, md, 0, 4, 0, 4), 0, 2);
@@ -290,7 +290,7 @@ function transform(): void {
   } while (up < last);
 }
 
-/** Power spectra of the four frames in x[880]: what log-mel and the details of a frame are made of. */
+/** Power spectra of the four frames in x[880]: input of log-mel and of the detail features. */
 export function spectra(x: usize): void {
   windowed(x, povey);
   transform();
@@ -302,7 +302,7 @@ export function hammingSpectra(x: usize): void {
   transform();
 }
 
-/** out[4][80] of the four frames whose spectra were made last. */
+/** out[4][80] of the four frames whose spectra were computed last. */
 export function logMelOfSpectra(out: usize): void {
   filterLogs(bank, out, BINS * 4, power);
 }
@@ -313,12 +313,12 @@ function logMelBatch(out: usize, x: usize, window: usize): void {
   logMelOfSpectra(out);
 }
 
-/** Frames in so many samples: none under 25 ms. */
+/** Frames in a number of samples: none under 25 ms. */
 export function logMelFrames(samples: i32): i32 {
   return samples < FRAME ? 0 : (samples - FRAME) / HOP + 1;
 }
 
-/** out[frames][80] of x[samples] at 16 kHz; returns frames. The same bits as the stream gives. */
+/** out[frames][80] of x[samples] at 16 kHz; returns frames. Bit-identical to the stream. */
 export function logMel(out: usize, x: usize, samples: i32): i32 {
   return logMelUnder(povey, out, x, samples);
 }

@@ -1,11 +1,11 @@
 /**
- * Filters of the resampler: a sinc under a Kaiser window, one row of taps per phase, the newest few rates kept.
+ * Filters of the resampler: a sinc under a Kaiser window, one row of taps per phase. The most recent rates are cached.
  *
  * With B = half of the lower of the two rates: flat within 0.01 dB to 0.9 B, at least 80 dB down from B on.
  * (Telephone audio at 8 kHz keeps 0..3,600 Hz, everything from 16 kHz up keeps 0..7,200 Hz.)
  *
- * The rate ratio reduced is up/down. Where all `up` phases fit they are all there and the conversion is exact; otherwise the rows
- * lie on a grid of about 4 MHz and two neighbours are blended, an error below -94 dB.
+ * The reduced rate ratio is up/down. If all `up` phases fit, the conversion is exact; otherwise the rows
+ * are on a grid of about 4 MHz and two adjacent rows are interpolated, with an error below -94 dB.
  */
 import { reserve } from "../memory";
 
@@ -26,11 +26,11 @@ export class ResampleTable {
   /** Output samples per `down` input samples. */
   up: i32;
   down: i32;
-  /** A multiple of 16; half of them lie before the output's place. */
+  /** A multiple of 16; half of them are before the output position. */
   taps: i32;
-  /** Rows apart by 1/phases of an input sample. */
+  /** Rows are 1/phases of an input sample apart. */
   phases: i32;
-  /** Whether a place falls between two rows. */
+  /** Whether positions may fall between two rows. */
   blended: bool;
   usedAt: i64;
   rows: usize;
@@ -88,13 +88,13 @@ function fill(table: ResampleTable): void {
   }
 }
 
-/** The table for a rate of LOWEST_HZ..HIGHEST_HZ, made now unless it is one of the four used last. */
+/** The table for a rate of LOWEST_HZ..HIGHEST_HZ; created unless it is one of the four used last. */
 export function resampleTable(rateHz: i32): ResampleTable {
   let oldest = changetype<ResampleTable>(slots);
   for (let i = 0; i < SLOTS; i++) {
     const table = changetype<ResampleTable>(slots + <usize>i * offsetof<ResampleTable>());
     if (table.rateHz == rateHz) {
-      // Counted only where it changes: how often a table is used tells how long somebody spoke.
+      // Counted only on a change: a count of every use would reveal how long somebody spoke.
       if (table.usedAt < uses) table.usedAt = ++uses;
       return table;
     }

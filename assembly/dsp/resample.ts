@@ -1,26 +1,26 @@
 /**
- * Any rate from 4 to 192 kHz to 16 kHz, streaming. Output n is the input at time n/16,000 s: no delay, only a wait for half a filter.
- * Every output is one dot product in a fixed order, so the chunking of the input does not change a bit of it.
- * At 16 kHz the samples pass untouched. The filters' figures are in resample-table.ts.
+ * Any rate from 4 to 192 kHz to 16 kHz, streaming. Output n is the input at time n/16,000 s: no delay, only a wait for half a filter length.
+ * Every output is one dot product in a fixed order, so the result is bit-identical in any chunking.
+ * At 16 kHz the samples pass unchanged. resample-table.ts has the figures of the filters.
  */
 import { HEARING, reserveVoice } from "../memory";
 import { HIGHEST_HZ, LOWEST_HZ, MOST_TAPS, OUTPUT_HZ, resampleTable } from "./resample-table";
 
-/** Most samples taken in one call, and the most that may come out of it. */
+/** Limits per call: samples taken, and samples returned. */
 export const RESAMPLE_BLOCK: i32 = 256;
 export const RESAMPLE_MOST: i32 = RESAMPLE_BLOCK * (OUTPUT_HZ / LOWEST_HZ) + 1;
 
 const BUFFER: i32 = MOST_TAPS + RESAMPLE_BLOCK;
 
-/** State of one conversion; it holds no pointer, so that it may be copied and put back. */
+/** State of one conversion. It contains no pointers, so it can be saved and restored. */
 @unmanaged
 export class Resampler {
   rateHz: i32;
   /** Samples in the buffer. */
   filled: i32;
-  /** Where in the buffer the next output's taps begin; past `filled` when input was skipped. */
+  /** Buffer index of the next output's first tap; past `filled` when input was skipped. */
   at: i32;
-  /** The next output lies phase/up of an input sample after its place. */
+  /** The next output is phase/up of an input sample after that position. */
   phase: i32;
   // then BUFFER floats
 }
@@ -115,12 +115,12 @@ export function resamplerPush(state: usize, out: usize, x: usize, n: i32): i32 {
   return <i32>((to - out) >> 2);
 }
 
-// The resampler alone, for who wants nothing else: one conversion at a time.
+// The resampler alone, for callers that need nothing else: one conversion at a time.
 const alone: usize = reserveVoice(RESAMPLER_BYTES, HEARING);
 const aloneIn: usize = reserveVoice(RESAMPLE_BLOCK * 4, HEARING);
 const aloneOut: usize = reserveVoice((RESAMPLE_MOST + 8) * 4, HEARING);
 
-/** Begins a conversion; -1 when the rate is not one of 4,000..192,000 Hz, else 0. */
+/** Starts a conversion; -1 when the rate is not 4,000..192,000 Hz, else 0. */
 export function resampleStart(rateHz: i32): i32 {
   if (!rateIsSupported(rateHz)) return -1;
   resamplerStart(alone, rateHz);
@@ -139,12 +139,12 @@ export function resampleOutputPtr(): usize {
   return aloneOut;
 }
 
-/** Converts n samples of the input slot; returns how many samples lie in the output slot. */
+/** Converts n samples of the input slot; returns the number of samples in the output slot. */
 export function resamplePush(n: i32): i32 {
   return resamplerPush(alone, aloneOut, aloneIn, max(0, min(n, RESAMPLE_BLOCK)));
 }
 
-/** How many zeros to push after the last sample so that all of its output has come. */
+/** How many zeros to push after the last sample to flush its output. */
 export function resampleWait(): i32 {
   return resamplerWait(alone);
 }

@@ -6,16 +6,16 @@
  *                              window [frames][bins] ◄── speech and what lies close around it ◄──┤
  *                                            spectrum (SNR, bandwidth)          ◄── all ◄─────────┘
  *
- * The rows of a window are log-mel's 80 bins or, where asked, the 208 of dsp/detail.ts, or log-mel's under a Hamming window; all else goes by
- * log-mel either way.
+ * The rows of a window are log-mel's 80 bins, or on request the 208 of dsp/detail.ts, or log-mel with a Hamming window; everything else uses
+ * log-mel in all cases.
  *
- * Everything works on blocks that begin at multiples of 256 samples and on batches of four frames, so the chunking of the input changes
- * no bit of any result. Nothing is allocated and nothing grows with the length: counters are 64 bits wide or good for 37 h.
+ * Everything works on blocks that begin at multiples of 256 samples and on batches of four frames, so results are bit-identical in any
+ * chunking. Nothing is allocated and nothing grows with the length: counters have 64 bits or last for 37 h.
  *
- * All state lies in one block, [streamStatePtr(), + streamStateBytes()): slice it out to put a stream aside, write it back to go on,
- * and many streams share one instance. It holds no pointers; it fits only the binary that wrote it.
+ * All state is in one block, [streamStatePtr(), + streamStateBytes()): copy it out to save a stream, write it back to continue,
+ * so many streams can share one instance. It contains no pointers; it is valid only for the binary that wrote it.
  *
- * How a caller reads a recording:
+ * How to process a recording:
  *
  *   streamStart(rateHz, windowFrames, limitFrames, rows, lowered)     // 0, or a negative refusal
  *   for each chunk of at most inputCapacity() samples, copied to inputPtr(), no more than is pushed:
@@ -24,11 +24,11 @@
  *       if (streamStatus() & WINDOW_FULL) { copy windowFrames() × windowBins() floats from windowPtr(), three doubles from windowTimesPtr(); streamTake() }
  *       if (streamStatus() & LIMIT_REACHED) break
  *     }
- *   streamPeek()                                             // any time: measures and the partial window, the stream goes on
- *   streamFinish()                                           // the end: the same, and the stream is over
+ *   streamPeek()                                             // any time: measures and the partial window, the stream continues
+ *   streamFinish()                                           // at the end: the same, and the stream is over
  *
- * A window that became full in the last push is taken before the next push, peek or finish. A peek or finish can itself fill the
- * window: its last one may be up to WINDOW_SLACK frames longer than asked, never two.
+ * A window that became full in the last push must be taken before the next push, peek or finish. A peek or finish can itself fill the
+ * window: the last window may be up to WINDOW_SLACK frames longer than requested, but there are never two.
  */
 import { HEARING, reserve, reserveVoice, wipe } from "../memory";
 import { bandwidthHz, FrameSums, frameSums, SPECTRUM_BYTES, snrDb, spectrumPush, wadaDb } from "../quality/spectrum";
@@ -58,7 +58,7 @@ export const FINISHED: i32 = 4;
 export const BAD_RATE: i32 = -1;
 export const BAD_WINDOW: i32 = -2;
 
-/** What the rows of a window are. */
+/** Kinds of rows in a window. */
 export const MEL_ROWS: i32 = 0;
 export const DETAIL_ROWS: i32 = 1;
 export const HAMMING_ROWS: i32 = 2;
@@ -71,16 +71,16 @@ const LONGEST_WINDOW: i32 = 1000;
 const LONGEST_DETAIL_WINDOW: i32 = 400;
 const WINDOW_SLACK: i32 = 64;
 /**
- * Frames around speech that go into the window with it: the pauses between words and their fading belong to a voice, and speech cut to the
- * bare frames and spliced is recognized worse (training/LOG.md 12).
+ * Frames around speech that go into the window too: the pauses between words and their decay belong to a voice, and speech reduced to
+ * the bare frames and spliced is recognized worse (training/LOG.md 12).
  */
 const CONTEXT: i32 = 30;
-/** Frames that wait for their decision, and those that may yet become context; more than DELAY + PRE_ROLL + BATCH + CONTEXT. */
+/** Frames that wait for their decision, and those that may still become context; more than DELAY + PRE_ROLL + BATCH + CONTEXT. */
 const RING: i32 = 48;
-/** Log-mel is needed until the decision only; more than DELAY + PRE_ROLL + BATCH. */
+/** Log-mel is needed only until the decision; more than DELAY + PRE_ROLL + BATCH. */
 const UNDECIDED: i32 = 16;
 const MARKS: i32 = 512;
-/** Beyond any scale; samples are kept to it, so that squares and transforms stay finite. */
+/** Beyond any scale; samples are clamped to it, so that squares and transforms stay finite. */
 const LOUDEST: f32 = 8;
 const ROW: usize = BINS * 4;
 const DETAIL_ROW: usize = DETAIL_BINS * 4;
@@ -91,11 +91,11 @@ class Stream {
   rateHz: i32;
   windowFrames: i32;
   status: i32;
-  /** Samples of the block that is being gathered. */
+  /** Samples in the current, incomplete block. */
   gathered: i32;
-  /** 16 kHz samples that wait for their frames. */
+  /** 16 kHz samples that wait for their frame. */
   audio: i32;
-  /** Frames in the window, and those of them that are speech. */
+  /** Frames in the window, and how many of them are speech. */
   collected: i32;
   collectedSpeech: i32;
   /** MEL_ROWS, DETAIL_ROWS or HAMMING_ROWS. */
@@ -103,13 +103,13 @@ class Stream {
   limitFrames: i64;
   samples: i64;
   invalidSamples: i64;
-  /** Frames whose features exist, which the network has heard, which are scored, and which are decided. */
+  /** Number of frames computed, passed to the network, scored, and decided. */
   made: i64;
   heard: i64;
   scored: i64;
   decided: i64;
   speech: i64;
-  /** The next frame to go into a window, and the first that does not, as far as is known. */
+  /** The next frame to go into a window, and the first that does not, as known so far. */
   next: i64;
   until: i64;
   windowFirst: i64;
@@ -135,9 +135,9 @@ const AUDIO_AT: usize = RESAMPLER + aligned(RESAMPLER_BYTES);
 const SUMS: usize = AUDIO_AT + aligned(AUDIO * 4);
 const SCORES: usize = SUMS + aligned(UNDECIDED * offsetof<FrameSums>());
 const MARKS_AT: usize = SCORES + aligned(UNDECIDED * 4);
-/** Of the rows that may go into the window. */
+/** Ring of the rows that may go into the window. */
 const ROWS: usize = MARKS_AT + aligned(MARKS);
-/** Where those are not log-mel's, a ring of log-mel follows. The window is last: only the part that is filled needs to be kept. */
+/** If those are not log-mel, a ring of log-mel follows. The window is last: only its filled part needs to be saved. */
 const LOG_MEL: usize = aligned(<usize>UNDECIDED * ROW);
 const MEL_WINDOW: usize = ROWS + aligned(<usize>RING * ROW);
 const HAMMING_WINDOW: usize = MEL_WINDOW + LOG_MEL;
@@ -147,7 +147,7 @@ const BYTES: usize = max(
   DETAIL_WINDOW + <usize>(LONGEST_DETAIL_WINDOW + WINDOW_SLACK) * DETAIL_ROW,
 );
 
-// These are large, and a call is put aside ten times a second: they are wiped as far as they were written.
+// These are large, and a call is saved ten times a second: only the written part is wiped.
 const input: usize = reserve(INPUT * 4);
 const state: usize = reserve(BYTES);
 const aside: usize = reserve(DETAIL_WINDOW);
@@ -174,7 +174,7 @@ function isDetailed(): bool {
   return stream().rows == DETAIL_ROWS;
 }
 
-/** Where the window begins, and how many bytes its rows have. */
+/** Offset of the window, and the bytes of its rows. */
 function windowAt(): usize {
   const rows = stream().rows;
   return rows == MEL_ROWS ? MEL_WINDOW : rows == DETAIL_ROWS ? DETAIL_WINDOW : HAMMING_WINDOW;
@@ -184,7 +184,7 @@ function windowRow(): usize {
   return isDetailed() ? DETAIL_ROW : ROW;
 }
 
-/** The slot that samples are copied to, f32 in -1..1, and how many it holds. */
+/** The slot for input samples, f32 in -1..1, and its capacity. */
 export function inputPtr(): usize {
   return input;
 }
@@ -193,7 +193,7 @@ export function inputCapacity(): i32 {
   return INPUT;
 }
 
-/** Where the features of a window lie, [windowFrames()][windowBins()] f32, the mean not yet removed. */
+/** The features of a window, [windowFrames()][windowBins()] f32, before removal of the mean. */
 export function windowPtr(): usize {
   return state + windowAt();
 }
@@ -203,12 +203,12 @@ export function windowBins(): i32 {
   return isDetailed() ? DETAIL_BINS : BINS;
 }
 
-/** Frames (10 ms each) in the window that was reported last: by a push that filled it, a peek or a finish. */
+/** Frames (10 ms each) in the window reported last: by a push that filled it, a peek or a finish. */
 export function windowFrames(): i32 {
   return reported;
 }
 
-/** The most frames that a window of this stream's rows can have: what a network must be ready for. */
+/** The most frames that a window of this stream's rows can have: the network must support it. */
 export function windowCapacity(): i32 {
   return (isDetailed() ? LONGEST_DETAIL_WINDOW : LONGEST_WINDOW) + WINDOW_SLACK;
 }
@@ -226,9 +226,9 @@ export function windowTimesPtr(): usize {
 /**
  * The measures that the last streamPeek() or streamFinish() wrote, f64 each:
  *   0 rateHz   1 grossSeconds   2 netSpeechSeconds
- *   3 speechLevelDb   4 snrDb   5 second opinion on the SNR (WADA), dB   6 bandwidthHz   (3..6 mean nothing where 10 says so)
- *   7 saturated runs   8 saturated samples   9 invalid samples (NaN, infinite: heard as 0)
- *   10 bits of what is there: 1 speechLevelDb, 2 snrDb, 4 WADA, 8 bandwidthHz   11 samples   12 frames decided   13 frames of speech
+ *   3 speechLevelDb   4 snrDb   5 second estimate of the SNR (WADA), dB   6 bandwidthHz   (3..6 are valid only as 10 says)
+ *   7 saturated runs   8 saturated samples   9 invalid samples (NaN, infinite: treated as 0)
+ *   10 bits of the valid measures: 1 speechLevelDb, 2 snrDb, 4 WADA, 8 bandwidthHz   11 samples   12 frames decided   13 frames of speech
  */
 export function measuresPtr(): usize {
   return measures;
@@ -242,12 +242,12 @@ export function streamStatePtr(): usize {
   return state;
 }
 
-/** Bytes that hold the stream as it is now. */
+/** Bytes needed to save the stream as it is now. */
 export function streamStateBytes(): usize {
   return windowAt() + <usize>stream().collected * windowRow();
 }
 
-/** The most that streamStateBytes() can say. */
+/** The largest value of streamStateBytes(). */
 export function streamStateCapacity(): usize {
   return BYTES;
 }
@@ -256,7 +256,7 @@ export function streamStatus(): i32 {
   return stream().status;
 }
 
-/** Frames of speech so far, 10 ms each, as far as decided. */
+/** Frames of speech decided so far, 10 ms each. */
 export function streamSpeechFrames(): f64 {
   return <f64>stream().speech;
 }
@@ -276,9 +276,9 @@ export function marksCapacity(): i32 {
 }
 
 /**
- * Begins a stream. windowFrames: 50..1000 (..400 of DETAIL_ROWS), or 0 for 400 (4 s). limitFrames: net speech after which nothing more is
- * read, 0 for no limit. rows: MEL_ROWS, DETAIL_ROWS or HAMMING_ROWS. lowered: by how much a frame's score may be less for it to be speech, 0 or more.
- * Returns 0, BAD_RATE (not 4,000..192,000 Hz) or BAD_WINDOW; on a refusal the previous stream stays as it was.
+ * Starts a stream. windowFrames: 50..1000 (..400 for DETAIL_ROWS), or 0 for 400 (4 s). limitFrames: net speech after which nothing more is
+ * read, 0 for no limit. rows: MEL_ROWS, DETAIL_ROWS or HAMMING_ROWS. lowered: by how much the voice-activity thresholds are lowered, 0 or more.
+ * Returns 0, BAD_RATE (not 4,000..192,000 Hz) or BAD_WINDOW; on a refusal the previous stream is unchanged.
  */
 export function streamStart(rateHz: i32, windowFrames: i32, limitFrames: i32, rows: i32, lowered: f32): i32 {
   if (!rateIsSupported(rateHz)) return BAD_RATE;
@@ -299,7 +299,7 @@ export function streamStart(rateHz: i32, windowFrames: i32, limitFrames: i32, ro
   return 0;
 }
 
-/** Forgets the stream, the input and everything reported: no voice stays in memory. */
+/** Wipes the stream, the input and everything reported: no voice stays in memory. */
 export function streamWipe(): void {
   wipe(HEARING);
   wipeState();
@@ -309,14 +309,14 @@ export function streamWipe(): void {
   reported = 0;
 }
 
-/** As far as a stream went, or one that was written back. */
+/** Clears what the current stream, or one that was written back, has written. */
 function wipeState(): void {
   memory.fill(state, 0, min(BYTES, max(windowWritten, streamStateBytes())));
   windowWritten = 0;
 }
 
 /**
- * Reads n samples of the input slot from index `at` on; returns how many were taken. Fewer than n: a window is full, or the limit is
+ * Reads n samples of the input slot from index `at` on; returns how many were taken. Fewer than n: a window is full or the limit is
  * reached, see streamStatus(). None are taken while a window waits, or after the end.
  */
 export function streamPush(at: i32, n: i32): i32 {
@@ -324,8 +324,8 @@ export function streamPush(at: i32, n: i32): i32 {
 }
 
 /**
- * As streamPush, and stops at the end of the block in which so many frames of speech are reached. Blocks lie where they lie in any
- * chunking, so what a caller finds there is the same in any chunking.
+ * Like streamPush, but stops at the end of the block in which the given number of speech frames is reached. Blocks do not depend on the
+ * chunking, so neither does the result at that point.
  */
 export function streamPushUntil(at: i32, n: i32, speechFrames: f64): i32 {
   at = max(0, min(at, INPUT));
@@ -348,7 +348,7 @@ export function streamPushUntil(at: i32, n: i32, speechFrames: f64): i32 {
   return taken;
 }
 
-/** Says that the full window was copied: the next one begins. */
+/** Confirms that the full window was copied: the next one begins. */
 export function streamTake(): void {
   const s = stream();
   if (!(s.status & WINDOW_FULL)) return;
@@ -357,12 +357,12 @@ export function streamTake(): void {
   s.collectedSpeech = 0;
 }
 
-/** Measures and partial window as if the recording ended here; the stream goes on undisturbed. Returns the window's frames. */
+/** Measures and partial window as if the recording ended here; the stream continues unchanged. Returns the window's frames. */
 export function streamPeek(): i32 {
   const kept = windowAt();
   memory.copy(aside, state, kept);
   conclude();
-  // Frames that the end added lie behind the window's own; they stay there until the next push.
+  // Frames added by the end are after the window's own; they stay there until the next push.
   memory.copy(state, aside, kept);
   memory.fill(aside, 0, kept);
   return reported;
@@ -375,11 +375,11 @@ export function streamFinish(): i32 {
   return reported;
 }
 
-/** The gathered samples go into the measures and through the resampler. */
+/** Passes the collected samples to the measures and the resampler. */
 function hear(n: i32): void {
   const s = stream();
   const block = state + BLOCK_AT;
-  // What lies behind the last block's samples is looked at too, and must not count.
+  // Values after the last block's samples are read too, and must not count.
   memory.fill(block + <usize>n * 4, 0, <usize>(BLOCK - n) * 4);
   for (let i: usize = 0; i < <usize>n * 4; i += 16) {
     if (!i32x4.all_true(f32x4.le(f32x4.abs(v128.load(block + i)), f32x4.splat(LOUDEST)))) repair(block + i);
@@ -390,7 +390,7 @@ function hear(n: i32): void {
   resample(block, n);
 }
 
-/** Four samples of which one is not a number, infinite, or beyond any scale. */
+/** Four samples, at least one of which is NaN, infinite, or beyond any scale. */
 function repair(four: usize): void {
   for (let i: usize = 0; i < 16; i += 4) {
     const x = load<f32>(four + i);
@@ -410,7 +410,7 @@ function resample(x: usize, n: i32): void {
   s.audio += made;
 }
 
-/** Moves everything as far as it goes: the window first, then decisions, scores, features, until a window is full or nothing is left. */
+/** Moves everything forward: first the window, then decisions, scores, features, until a window is full or nothing is left. */
 function pump(ending: bool): void {
   const s = stream();
   const stops = ending ? LIMIT_REACHED : WINDOW_FULL | LIMIT_REACHED | FINISHED;
@@ -424,7 +424,7 @@ function pump(ending: bool): void {
   }
 }
 
-/** Features of the next frames; the audio that no later frame needs is dropped. */
+/** Features of the next frames; drops audio that no later frame needs. */
 function features(frames: i32): void {
   const s = stream();
   const audio = state + AUDIO_AT;
@@ -462,12 +462,12 @@ function scoreOf(frame: i64): usize {
   return state + SCORES + (<usize>(frame & (UNDECIDED - 1)) << 2);
 }
 
-/** Where a frame's row of the window is taken from. */
+/** The source of a frame's row in the window. */
 function rowOf(frame: i64): usize {
   return state + ROWS + <usize>(frame % RING) * windowRow();
 }
 
-/** The network hears the next frame, and so scores the one DELAY before it. */
+/** Passes the next frame to the network, which scores the frame DELAY before it. */
 function listen(logMel: usize): void {
   const s = stream();
   const score = voiceActivity(state + NETWORK, logMel);
@@ -492,7 +492,7 @@ function decide(): void {
   s.until = frame + 1 + CONTEXT;
 }
 
-/** The next frame goes into the window. */
+/** Adds the next frame to the window. */
 function collect(): void {
   const s = stream();
   const frame = s.next++;
@@ -508,7 +508,7 @@ function collect(): void {
   if (s.collected == s.windowFrames) s.status |= WINDOW_FULL;
 }
 
-/** What the end of a recording does: the tail is heard, the last frames are scored as if silence followed, and all is reported. */
+/** Ends a recording: processes the tail, scores the last frames as if silence followed, and reports. */
 function conclude(): void {
   const s = stream();
   if (s.status & (LIMIT_REACHED | FINISHED)) {
@@ -517,7 +517,7 @@ function conclude(): void {
     return;
   }
   if (s.gathered > 0) hear(s.gathered);
-  // Zeros behind the last sample, for the filter's second half.
+  // Zeros after the last sample, for the second half of the filter.
   const block = state + BLOCK_AT;
   memory.fill(block, 0, BLOCK * 4);
   for (let wait = resamplerWait(state + RESAMPLER); wait > 0; wait -= BLOCK) {
@@ -532,12 +532,12 @@ function conclude(): void {
     features(frames);
   }
   pump(true);
-  // The network hears silence behind the last frame.
+  // The network gets silence after the last frame.
   while (s.scored < s.made && !(s.status & LIMIT_REACHED)) {
     listen(silentFrame);
     pump(true);
   }
-  // No score can turn the last frames on any more.
+  // No later score can turn the last frames into speech.
   while (s.decided < s.made && !(s.status & LIMIT_REACHED)) {
     decide();
     pump(true);

@@ -1,7 +1,7 @@
 /**
  * The elementary functions over arrays of floats: out[i] = f(x[i]), n of any size, out may be x.
- * Tables that are made while loading use AssemblyScript's own `Math` (a port of musl in f64, under 1 unit in the last place):
- * it is compiled in, so that nothing depends on the host's.
+ * Tables created while loading use AssemblyScript's own `Math` (a port of musl in f64, under 1 unit in the last place):
+ * it is compiled in, so results do not depend on the host.
  */
 import { exp4, sigmoid4, tanh4 } from "./exponential";
 import { log4 } from "./logarithm";

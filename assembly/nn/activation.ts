@@ -1,15 +1,15 @@
 /** Elementwise passes over rows of 16-bit activations. */
 import { listBytes, nearest } from "./convolution";
 
-/** Activations are i16; a logarithm of power is held in steps of 1/1024, so ±32: wider than any of 16-bit speech. */
+/** Activations are i16; a logarithm of power is stored in steps of 1/1024, so ±32: wider than the range of 16-bit speech. */
 export const FEATURE_GAIN: f32 = 1024;
-/** Inputs of a convolution are rectified and clamped to this: 12 bits. */
+/** Inputs of a convolution pass a ReLU and are clamped to this: 12 bits. */
 export const ACTIVATION_HIGH = 4095;
 
 /**
- * out[t][c] = min(high, max(0, x[t][c] · gain[c] + bias[c])): a folded batch norm and a rectifier in front of a convolution.
+ * out[t][c] = min(high, max(0, x[t][c] · gain[c] + bias[c])): a folded batch norm and a ReLU before a convolution.
  * Gains are Q15 (i16, 32768 = 1), biases i16 in steps of the output. channels % 8 == 0; steps between frames are bytes.
- * x is read where it lies, so a dense block's concatenation is never copied.
+ * x is read in place, so a dense block's concatenation is never copied.
  */
 export function preactivate(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, channels: i32, gain: usize, bias: usize, high: i32): void {
   const bytes = <usize>channels << 1;
@@ -23,7 +23,7 @@ export function preactivate(out: usize, outStep: usize, x: usize, xStep: usize, 
   }
 }
 
-// For each set of four pairs: the byte offsets of those in it, one after the other.
+// For each set of four pairs: the byte offsets of its members, packed from the start.
 const OFFSETS: usize = memory.data<u16>([
   0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 4, 0, 0, 8, 0, 0, 0, 0, 8, 0, 0, 4, 8, 0, 0, 0, 4, 8, 0,
   12, 0, 0, 0, 0, 12, 0, 0, 4, 12, 0, 0, 0, 4, 12, 0, 8, 12, 0, 0, 0, 8, 12, 0, 4, 8, 12, 0, 0, 4, 8, 12,
@@ -31,14 +31,14 @@ const OFFSETS: usize = memory.data<u16>([
 
 /**
  * `preactivate` that also lists, for every two frames, the pairs of channels that are not zero in both: `listBytes(channels)` each, as
- * `convolveListed` reads them. Of speech about a sixth is left out.
+ * `convolveListed` reads them. With speech, about a sixth is skipped.
  */
 export function preactivateListed(out: usize, outStep: usize, lists: usize, x: usize, xStep: usize, frames: i32, channels: i32, gain: usize, bias: usize, high: i32): void {
   const bytes = <usize>channels << 1;
   const top = i16x8.splat(<i16>high);
   const zero = i16x8.splat(0);
   for (; frames > 0; frames -= 2, lists += listBytes(channels), out += outStep << 1, x += xStep << 1) {
-    // Where the second is missing, the first again.
+    // If the second frame is missing, the first is used again.
     const x1 = frames > 1 ? xStep : 0;
     const out1 = frames > 1 ? outStep : 0;
     let list = lists + 2;
@@ -69,7 +69,7 @@ export function quantize(out: usize, x: usize, n: i32, gain: f32): void {
   }
 }
 
-// What 16 bits hold, in memory because engines copy a vector constant to each of its uses.
+// The range of 16 bits, in memory because engines copy a vector constant to each of its uses.
 const LOWEST: usize = memory.data<f32>([-32768, -32768, -32768, -32768], 16);
 const HIGHEST: usize = memory.data<f32>([32767, 32767, 32767, 32767], 16);
 

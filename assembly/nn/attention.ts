@@ -1,11 +1,11 @@
-/** Attentive statistics: each channel weighs its frames by scores of its own, then mean and deviation over time. */
+/** Attentive statistics: each channel weights its frames by its own scores, then mean and deviation over time. */
 import { exp4, tanh4 } from "../math/exponential";
 import { nearest } from "./convolution";
 
-/** What 1 is in the activations that `squash` makes. */
+/** The value of 1 in the activations that `squash` produces. */
 export const SQUASHED: f32 = 32767;
 
-/** x[t][c] = round(32767 · tanh(x[t][c] · step[c])). channels % 8 == 0; rows lie together. */
+/** x[t][c] = round(32767 · tanh(x[t][c] · step[c])). channels % 8 == 0; rows are contiguous. */
 export function squash(x: usize, frames: i32, channels: i32, step: usize): void {
   const one = f32x4.splat(SQUASHED);
   const low = f32x4.splat(-SQUASHED);
@@ -18,15 +18,15 @@ export function squash(x: usize, frames: i32, channels: i32, step: usize): void 
   }
 }
 
-/** Bytes of `work` for so many channels. */
+/** Bytes of `work` for a number of channels. */
 export function attentionBytes(channels: i32): usize {
   return (<usize>channels << 2) * 3 + (<usize>channels << 1);
 }
 
 /**
  * out[0..channels) = Σ w[t][c] · x[t][c] and out[channels..2·channels) = the deviation from it, in steps of x, where w = softmax over time of
- * scores[t][c] · step[c]. Sums are of x less `mean`, so that nothing cancels. channels % 8 == 0; rows of x are xStep bytes apart, those of
- * the scores lie together.
+ * scores[t][c] · step[c]. Sums are of x - mean, to avoid cancellation. channels % 8 == 0; rows of x are xStep bytes apart, those of
+ * the scores are contiguous.
  */
 export function attend(out: usize, x: usize, xStep: usize, scores: usize, step: usize, mean: usize, frames: i32, channels: i32, work: usize): void {
   const bytes = <usize>channels << 1;

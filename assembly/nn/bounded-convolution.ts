@@ -1,6 +1,6 @@
 /**
- * Convolutions whose outputs are kept between two values of their own for each channel. A rectifier is the bound 0 below; a batch norm
- * behind a rectifier, y = g · max(0, z) + b, is z scaled by g and moved by b, kept above b (below b where g is negative): it costs nothing.
+ * Convolutions whose outputs are clamped to a range per channel. A ReLU is a lower bound of 0. A batch norm after a ReLU,
+ * y = g · max(0, z) + b, is z scaled by g and shifted by b, clamped above b (below b if g is negative): it costs nothing.
  */
 import { Convolution, TILES, multiply, nearest, packedBytes } from "./convolution";
 
@@ -11,7 +11,7 @@ export class Bounds {
   high: usize;
 }
 
-/** `convolve` of stride 1 through `bias` (the layer's own, or another) and bounds; the layer's low and high are not read. */
+/** `convolve` of stride 1 with `bias` (the layer's own, or another) and bounds; the layer's low and high are ignored. */
 export function convolveBounded(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, dilation: i32, layer: Convolution, bias: usize, bounds: Bounds): void {
   for (let o = 0; o < layer.outputs; o += 8) {
     panel(out + (<usize>o << 1), outStep, x, xStep, xStep * dilation, frames, layer, o, bias, bounds);

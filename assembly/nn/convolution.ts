@@ -1,31 +1,31 @@
 /**
  * Convolutions of 16-bit activations with small integer weights, channels last.
  *
- * One loop nest does all of them. An output row is a sum over taps; a tap is a run of neighbouring elements:
+ * One loop nest does all of them. An output row is a sum over taps; a tap is a run of adjacent elements:
  *
  *   1-D  [time][channel]        row = frame            tap = one frame, all channels          tapStep = dilation · frame
  *   2-D  [time][bin][channel]   row = bin of a frame   tap = one frame, 3 bins, all channels  tapStep = frame
  *
  * so strides and dilations are pointer steps, padding is rows and bins of zeros around the plane, and nothing is copied.
  *
- * Weights are packed in panels of 8 outputs. For each pair of neighbouring inputs (a, b) a panel holds 32 bytes:
+ * Weights are packed in panels of 8 outputs. For each pair of adjacent inputs (a, b) a panel holds 32 bytes:
  *
  *   | o0a o0b | o1a o1b | o2a o2b | o3a o3b |   | o4a o4b | … | o7a o7b |      i16 each
  *
  * which `i32x4.dot_i16x8_s` multiplies with the pair, broadcast. A tile is 4 rows × 8 outputs: 8 accumulators, 2 weights and
- * 1 input fit the 16 vector registers of every machine. Loops are unrolled with a way out between the steps: without it V8 loads for
+ * 1 input fit the 16 vector registers of every machine. Unrolled loops have an exit between the steps: without it V8 loads the operands of
  * all steps first, and spills.
  *
  * The sum of |weight| · |activation| of one output must stay below 2³¹: the exporter checks it.
  */
 import { ATTACKS, SPEAKER, holdsVoice } from "../memory";
 
-/** One convolution: what is multiplied and how its sums become activations of the next layer. */
+/** One convolution: its weights, and how its sums become activations of the next layer. */
 @unmanaged
 export class Convolution {
   outputs: i32;
   taps: i32;
-  /** Elements of a tap, even. */
+  /** Elements per tap, even. */
   run: i32;
   /** Panels, `packedBytes` long. */
   weights: usize;
@@ -34,7 +34,7 @@ export class Convolution {
   bias: usize;
   /** f32[outputs]: steps of the residual in steps of the output. */
   residualGain: usize;
-  /** The output is clamped to low..high, within ±32767. A low of 0 is the rectifier. */
+  /** The output is clamped to low..high, within ±32767. A low of 0 is a ReLU. */
   low: f32;
   high: f32;
 }
@@ -66,11 +66,11 @@ export function packWords(panels: usize, weights: usize, outputs: i32, taps: i32
   pack<i16>(panels, weights, outputs, taps, run);
 }
 
-// 1.5 · 2²³: added to a float below 2²², it leaves the nearest integer (ties to even) in the low bits. It lies in memory,
+// 1.5 · 2²³: adding it to a float below 2²² leaves the nearest integer (ties to even) in the low bits. It is in memory,
 // because engines copy a vector constant to each of its uses.
 const ROUNDING: usize = memory.data<f32>([12582912, 12582912, 12582912, 12582912], 16);
 
-/** y as integers, kept to low..high. */
+/** y rounded to integers and clamped to low..high. */
 // @ts-ignore: decorator
 @inline
 export function nearest(y: v128, low: v128, high: v128): v128 {
@@ -94,7 +94,7 @@ export function emit(out: usize, residual: usize, s0: v128, s1: v128, g0: v128, 
   v128.store(out, i16x8.narrow_i32x4_s(requantized(s0, g0, b0, low, high), requantized(s1, g1, b1, low, high)));
 }
 
-/** Sums of tiles, i32 [4][8] each: one, or the six of `convolveQuads` and `convolvePatches`. */
+/** Sums of tiles, i32 [4][8] each: one tile, or six for `convolveQuads` and `convolvePatches`. */
 export const TILE: usize = 128;
 export const TILES: usize = memory.data(6 * 128, 16);
 holdsVoice(TILES, 6 * 128, SPEAKER | ATTACKS);
@@ -106,8 +106,8 @@ export function added(sum: v128, x: v128, w: v128): v128 {
 }
 
 /**
- * sums[r][o] = Σ x[r][k][i] · w[o][k][i] over taps and their runs of `bytes`, for 8 outputs and 4 rows; where there are fewer, the
- * last row again. Steps are bytes.
+ * sums[r][o] = Σ x[r][k][i] · w[o][k][i] over taps and their runs of `bytes`, for 8 outputs and 4 rows; if there are fewer, the
+ * last row is repeated. Steps are bytes.
  */
 export function multiply(sums: usize, x: usize, rowStep: usize, rows: i32, tapStep: usize, taps: i32, bytes: usize, w: usize): void {
   multiplyTile(sums, x, rowStep, rows, tapStep, taps, bytes, w);
@@ -182,8 +182,8 @@ function multiplyTile(sums: usize, x: usize, rowStep: usize, rows: i32, tapStep:
 }
 
 /**
- * Sums of the rows x and x1 for 16 outputs, of the pairs in list … end alone: u16 byte offsets in a row. A tile's rows 0 and 1 are the
- * first eight outputs, 2 and 3 the others, whose panel lies `next` bytes on.
+ * Sums of the rows x and x1 for 16 outputs, only over the pairs in list … end: u16 byte offsets in a row. A tile's rows 0 and 1 are the
+ * first eight outputs, 2 and 3 the others, whose panel is `next` bytes further.
  */
 function multiplyListed(sums: usize, x: usize, x1: usize, list: usize, end: usize, w: usize, next: usize): void {
   let s00 = i32x4.splat(0), s01 = i32x4.splat(0), s10 = i32x4.splat(0), s11 = i32x4.splat(0);
@@ -314,7 +314,7 @@ function panel(out: usize, outStep: usize, x: usize, rowStep: usize, tapStep: us
 
 /**
  * out[t][o] = Σ x[t·stride + k·dilation][c] · w[o][k][c] for `frames` output frames, k taps of layer.run channels, through `gain`
- * (the layer's own, or the layer's times a mask). x points at the first frame that is read: the padding, where there is some.
+ * (the layer's own, or the layer's times a mask). x points at the first frame that is read, including padding.
  * Steps between frames are bytes; out may be a slice of wider rows, so that concatenation costs nothing.
  */
 export function convolveGained(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, stride: i32, dilation: i32, layer: Convolution, gain: usize): void {
@@ -327,14 +327,14 @@ export function convolve(out: usize, outStep: usize, x: usize, xStep: usize, fra
   convolveGained(out, outStep, x, xStep, frames, stride, dilation, layer, layer.gain);
 }
 
-/** Bytes for the list of two rows of `channels`: u16 bytes of entries, then the entries. */
+/** Bytes of the list for two rows of `channels`: the byte count of the entries (u16), then the entries. */
 // @ts-ignore: decorator
 @inline
 export function listBytes(channels: i32): usize {
   return <usize>channels + 16;
 }
 
-/** `convolve` for one tap and stride 1, of what `preactivateListed` wrote, passing over the zeros. layer.outputs % 16 == 0. */
+/** `convolve` for one tap and stride 1, on the output of `preactivateListed`; skips zeros. layer.outputs % 16 == 0. */
 export function convolveListed(out: usize, outStep: usize, x: usize, xStep: usize, lists: usize, frames: i32, layer: Convolution): void {
   for (let o = 0; o < layer.outputs; o += 16) listedPanel(out + (<usize>o << 1), outStep, x, xStep, frames, layer, o, lists);
 }

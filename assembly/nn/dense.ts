@@ -1,4 +1,4 @@
-/** Dense layers of float activations with integer weights: few rows, so that precision is free. */
+/** Dense layers of float activations with integer weights: there are few rows, so high precision costs little. */
 
 /** A dense layer: i16 weights [outputs][inputs], f32 gain and bias [outputs]. inputs % 8 == 0. */
 @unmanaged

@@ -1,4 +1,4 @@
-/** Whether n values are numbers, none infinite. n % 4 == 0. x - x is 0 for finite x and NaN for all else. */
+/** Whether n values are all finite. n % 4 == 0. x - x is 0 for finite x, otherwise NaN. */
 export function finite(x: usize, n: i32): bool {
   let bad = i32x4.splat(0);
   for (let end = x + (<usize>n << 2); x < end; x += 16) {

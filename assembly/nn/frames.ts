@@ -1,7 +1,7 @@
-/** Rows of frames: what is put around them, and sums of two. */
+/** Rows of frames: their padding, and the sum of two. */
 import { nearest } from "./convolution";
 
-/** Zeros in `rows` rows of `bytes` before the first frame and behind the last; rows are xStep bytes apart. */
+/** Writes zeros in `rows` rows of `bytes` before the first frame and after the last; rows are xStep bytes apart. */
 export function padZeros(x: usize, xStep: usize, bytes: usize, frames: i32, rows: i32): void {
   const past = x + xStep * frames;
   for (let k = 1; k <= rows; k++) {
@@ -10,7 +10,7 @@ export function padZeros(x: usize, xStep: usize, bytes: usize, frames: i32, rows
   }
 }
 
-/** The same with frames mirrored at the first and at the last, which are not repeated. rows < frames. */
+/** The same with frames mirrored at the first and last frame, which are not repeated. rows < frames. */
 export function padMirrored(x: usize, xStep: usize, bytes: usize, frames: i32, rows: i32): void {
   const last = x + xStep * (frames - 1);
   for (let k = 1; k <= rows; k++) {
@@ -19,7 +19,7 @@ export function padMirrored(x: usize, xStep: usize, bytes: usize, frames: i32, r
   }
 }
 
-/** out[t][c] = round(x[t][c] · xGain[c] + y[t][c] · yGain[c]), kept to low..32767; y of 0: nothing is added. channels % 8 == 0. */
+/** out[t][c] = round(x[t][c] · xGain[c] + y[t][c] · yGain[c]), clamped to low..32767; if y is 0, nothing is added. channels % 8 == 0. */
 export function addFrames(out: usize, outStep: usize, x: usize, xStep: usize, xGain: usize, y: usize, yStep: usize, yGain: usize, frames: i32, channels: i32, low: i32): void {
   const least = f32x4.splat(<f32>low);
   const most = f32x4.splat(32767);

@@ -1,4 +1,4 @@
-/** Gates: what is heard on average decides, channel by channel, how much of the detail passes. */
+/** Gates: the average over time decides, per channel, how much of the detail passes. */
 import { sigmoid } from "../math/elementwise";
 import { Dense, dense, rectify } from "./dense";
 

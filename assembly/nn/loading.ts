@@ -1,6 +1,6 @@
 /**
- * How the weights of a network come in. Creating its layers, in the order of the model file, gives each tensor a place. Then one tensor
- * at a time: its bytes are copied to a staging slot, and `take` packs, widens or copies them to where the forward pass reads them.
+ * Loading of weights. Creating a network's layers, in the order of the model file, gives each tensor a place. Then, one tensor
+ * at a time, its bytes are copied to a staging slot, and `take` packs, widens or copies them to where the forward pass reads them.
  */
 import { create, reserve } from "../memory";
 import { Convolution, packBytes, packWords, packedBytes } from "./convolution";
@@ -9,7 +9,7 @@ import { packPairBytes, packPairWords, pairBytes } from "./pair-convolution";
 import { packPatchBytes, packPatchWords, patchBytes } from "./patch-convolution";
 import { packQuads, quadBytes } from "./quad-convolution";
 
-/** How a staged tensor is put in its place. */
+/** How a staged tensor is stored. */
 const COPY = 0; // as it is
 const PANELS_OF_BYTES = 1;
 const PANELS_OF_WORDS = 2;
@@ -67,7 +67,7 @@ function expect(loading: Loading, how: i32, bytes: i32, place: usize, outputs: i
   loading.largest = max(loading.largest, bytes);
 }
 
-/** A tensor that is read as it lies in the file. */
+/** A tensor that is stored as in the file. */
 export function expectCopy(loading: Loading, place: usize, bytes: i32): void {
   expect(loading, COPY, bytes, place);
 }
@@ -133,7 +133,7 @@ export function createDepthwise(loading: Loading, channels: i32, taps: i32, low:
   return createSums(loading, channels, taps, 1, weights, low, high);
 }
 
-/** Then, for a convolution that something is added to: residual gain f32[outputs]. */
+/** Then, for a convolution with a residual: residual gain f32[outputs]. */
 export function expectResidual(loading: Loading, c: Convolution): void {
   c.residualGain = reserve(<usize>c.outputs << 2);
   expectCopy(loading, c.residualGain, c.outputs << 2);
@@ -153,12 +153,12 @@ export function createDense(loading: Loading, outputs: i32, inputs: i32, words: 
   return d;
 }
 
-/** Bytes of tensor i in the model file; 0 where there is none. */
+/** Bytes of tensor i in the model file; 0 if it does not exist. */
 export function tensorBytes(loading: Loading, i: i32): i32 {
   return <u32>i < <u32>loading.tensors ? slotOf(loading, i).bytes : 0;
 }
 
-/** Puts the staged tensor i in its place. Tensors are taken in order, each once: 1, or 0 for any other i. */
+/** Stores the staged tensor i. Tensors must be taken in order, each once: returns 1, or 0 for any other i. */
 export function take(loading: Loading, i: i32, staged: usize): i32 {
   if (i != loading.taken || i >= loading.tensors) return 0;
   const slot = slotOf(loading, i);
@@ -179,7 +179,7 @@ export function take(loading: Loading, i: i32, staged: usize): i32 {
   return 1;
 }
 
-/** i8 to i16, the last first: `out` may be `x`. */
+/** i8 to i16, from the end: `out` may be `x`. */
 function widen(out: usize, x: usize, count: i32): void {
   for (let k = count - 1; k >= 0; k--) store<i16>(out + (<usize>k << 1), load<i8>(x + k));
 }

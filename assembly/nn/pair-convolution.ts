@@ -1,6 +1,6 @@
 /**
- * Convolutions of three taps that go on by two frames, two output frames at once, with five multiplications in place of six. In integers
- * it is exact, and gives the same bits.
+ * Convolutions of three taps with stride 2 in time, two output frames at once, with five multiplications instead of six. In integers
+ * this is exact: the result is bit-identical.
  *
  *   frames d0 e0 d1 e1 d2 = x[2t-1 … 2t+3], taps g0 g1 g2
  *
@@ -11,7 +11,7 @@
  */
 import { Convolution, TILE, TILES, convolve, convolvePlane, emit, multiply, pack, packedBytes } from "./convolution";
 
-/** Bytes of the plain panels of [outputs][3][run] weights and, behind them, those of g0 + g2. */
+/** Bytes of the plain panels of [outputs][3][run] weights, followed by those of g0 + g2. */
 export function pairBytes(outputs: i32, run: i32): usize {
   return packedBytes(outputs, 4, run);
 }
@@ -77,8 +77,8 @@ export function convolvePairs(out: usize, outStep: usize, x: usize, xStep: usize
 }
 
 /**
- * Eight outputs from output `o` on, for `rows` pairs: their frames lie at x and xStep, the differences d0 - d1 and d2 - d1 at u and
- * xStep, the next pair `rowStep` further; y(t) goes to out, y(t+1) outStep and the next pair outRow further.
+ * Eight outputs from output `o` on, for `rows` pairs: their frames are at x and xStep, the differences d0 - d1 and d2 - d1 at u and
+ * xStep, the next pair `rowStep` further; y(t) goes to out, y(t+1) outStep further, and the next pair outRow further.
  */
 function panel(out: usize, outStep: usize, outRow: usize, x: usize, xStep: usize, u: usize, rowStep: usize, rows: i32, layer: Convolution, o: i32): void {
   const bytes = <usize>layer.run << 1;

@@ -1,7 +1,7 @@
 /**
  * 3 × 3 convolutions of patches of four frames × two bins, with a third of the multiplications: Winograd's F(4,3) over time, as in
- * quad-convolution.ts, and F(2,3) over bins. In integers it is exact: the sums are 48 times those of `convolvePlane`, are divided without
- * remainder, and give the same bits.
+ * quad-convolution.ts, and F(2,3) over bins. In integers this is exact: the sums are 48 times those of `convolvePlane`, are divided without
+ * remainder, and the result is bit-identical.
  *
  * Bins e0 … e3 = u[b-1 … b+2] of each of the six transformed frames, and taps h0 h1 h2 over bins:
  *
@@ -18,7 +18,7 @@
 import { Convolution, TILE, TILES, multiplyRows } from "./convolution";
 import { FACTORS, emitFrames, factor, transform } from "./quad-convolution";
 
-/** What a patch convolution may read. */
+/** Largest input of a patch convolution. */
 export const PATCH_HIGH = 2047;
 
 const PRODUCTS = 24;
@@ -30,14 +30,14 @@ export function patchBytes(outputs: i32, channels: i32): usize {
   return <usize>(PRODUCTS * outputs * channels) << 1;
 }
 
-/** Rows of patches that are done at a time: so that what they are transformed to, and the weights in turn, stay in near caches. */
+/** Rows of patches processed at a time, so that their transforms, and the weights in turn, stay in near caches. */
 // @ts-ignore: decorator
 @inline
 function rowsAtOnce(channels: i32): i32 {
   return max(1, channels >> 5);
 }
 
-/** Bytes of one of the 24 products of so many patches with eight outputs: i32 [patches][8]. */
+/** Bytes of one of the 24 products of a number of patches with eight outputs: i32 [patches][8]. */
 // @ts-ignore: decorator
 @inline
 function sumBytes(patches: i32): usize {
@@ -83,7 +83,7 @@ export function packPatchWords(panels: usize, weights: usize, outputs: i32, chan
   pack<i16>(panels, weights, outputs, channels);
 }
 
-/** p0 … p3, `step` bytes apart, of a row of patches; a bin has so many bytes. */
+/** p0 … p3, `step` bytes apart, of a row of patches; a bin has `bin` bytes. */
 function transformBins(out: usize, step: usize, x: usize, bin: usize, patches: i32): void {
   for (; patches > 0; patches--, out += bin, x += bin << 1) {
     let i: usize = 0;
@@ -101,8 +101,8 @@ function transformBins(out: usize, step: usize, x: usize, bin: usize, patches: i
 
 /**
  * `convolvePlane` for 3 × 3 and strides of 1, bit for bit. Weights by `packPatchBytes` or `packPatchWords`; bins % 2 == 0,
- * channels % 8 == 0, outputs % 8 == 0; `scratch` has patchScratchBytes(bins, channels). Where frames % 4 != 0, one to three frames behind
- * the last are written as well: out must have room for them, and x a row for each.
+ * channels % 8 == 0, outputs % 8 == 0; `scratch` has patchScratchBytes(bins, channels). If frames % 4 != 0, one to three frames after
+ * the last are written too: out must have room for them, and x a row for each.
  */
 export function convolvePatches(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, bins: i32, channels: i32, layer: Convolution, residual: usize, scratch: usize): void {
   const columns = bins >> 1;
@@ -128,7 +128,7 @@ export function convolvePatches(out: usize, outStep: usize, x: usize, xStep: usi
   }
 }
 
-/** Eight outputs from output `o` on, of `rows` × `columns` patches: their 24 products, then what these make. */
+/** Eight outputs from output `o` on, of `rows` × `columns` patches: their 24 products, then the outputs. */
 function panel(out: usize, outStep: usize, factors: usize, product: usize, bin: usize, rows: i32, columns: i32, layer: Convolution, o: i32, residual: usize): void {
   const outBin = <usize>layer.outputs << 1;
   const patch = outBin << 1;

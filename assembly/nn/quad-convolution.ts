@@ -1,6 +1,6 @@
 /**
- * 3 × 3 convolutions of four frames at once, with half of the multiplications (Winograd's F(4,3) over time). In integers it is
- * exact: the sums are 24 times those of `convolvePlane`, are divided without remainder, and give the same bits.
+ * 3 × 3 convolutions of four frames at once, with half the multiplications (Winograd's F(4,3) over time). In integers this is
+ * exact: the sums are 24 times those of `convolvePlane`, are divided without remainder, and the result is bit-identical.
  *
  * Frames d0 … d5 = x[t-1 … t+4] and taps g0 g1 g2 become six products m = u · v, and these four outputs:
  *
@@ -11,8 +11,8 @@
  *   u4 =        2·d1  -   d2 - 2·d3 + d4         v4 =    g0 - 2·g1 + 4·g2
  *   u5 =        4·d1         - 5·d3        + d5  v5 = 24·g2
  *
- * Inputs are 0 … 4095 and weights within ±1365, so that u and v fit 16 bits. Sums may wrap on the way, because they are exact modulo 2³².
- * So are the outputs times 8, for 3 has an inverse there: an output must stay below 2²⁸. The exporter checks it.
+ * Inputs are 0 … 4095 and weights within ±1365, so that u and v fit 16 bits. Intermediate sums may wrap, because they are exact modulo 2³².
+ * So are the outputs times 8, because 3 has an inverse there: an output must stay below 2²⁸. The exporter checks it.
  */
 import { Convolution, TILE, TILES, added, convolvePlane, emit, multiply, packWords, packedBytes } from "./convolution";
 
@@ -20,7 +20,7 @@ export const FACTORS = 6;
 /** 24 is 3 · 2³. */
 const EIGHTH = 3;
 
-/** Bytes of the plain panels of [outputs][3][run] weights and, behind them, those for four frames. */
+/** Bytes of the plain panels of [outputs][3][run] weights, followed by those for four frames. */
 export function quadBytes(outputs: i32, run: i32): usize {
   return packedBytes(outputs, 3, run) + packedBytes(outputs, FACTORS, run);
 }
@@ -86,7 +86,7 @@ export function transform(out: usize, d0: usize, bytes: usize): void {
 /** `convolvePlane` for 3 taps, bit for bit. Weights by `packQuads`; `scratch` holds 6 frames of x; xStep % 16 == 0. */
 export function convolveQuads(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, bins: i32, channels: i32, binStride: i32, layer: Convolution, residual: usize, scratch: usize): void {
   const xBin = <usize>(channels * binStride) << 1;
-  // One or two bins that are left over from tiles of four are a tile with sixteen outputs; eight outputs have them in a tile of their own.
+  // One or two bins left over from tiles of four form a tile with sixteen outputs; with eight outputs they form their own tile.
   const rest = (bins & 3) < 3 ? bins & 3 : 0;
   const tiled = bins - rest;
   const paired = layer.outputs & ~15;
@@ -108,7 +108,7 @@ export function convolveQuads(out: usize, outStep: usize, x: usize, xStep: usize
   if (frames) convolvePlane(out, outStep, x, xStep, frames, bins, channels, binStride, layer, residual);
 }
 
-/** Eight outputs from output `o` on, for four frames of `bins`: the six products of 4 bins, then the outputs that they make. */
+/** Eight outputs from output `o` on, for four frames of `bins`: the six products of 4 bins, then the outputs. */
 function quadPanel(out: usize, outStep: usize, u: usize, uStep: usize, uBin: usize, bins: i32, layer: Convolution, o: i32, residual: usize): void {
   const outBin = <usize>layer.outputs << 1;
   const bytes = <usize>layer.run << 1;
@@ -171,7 +171,7 @@ function multiplyTwo(sums: usize, x: usize, x1: usize, bytes: usize, w: usize, n
 // The inverse of 3 modulo 2³², in memory because engines copy a vector constant to each of its uses.
 const THIRD: usize = memory.data<i32>([0xaaaaaaab, 0xaaaaaaab, 0xaaaaaaab, 0xaaaaaaab], 16);
 
-/** x / (3 · 2ⁿ) of what is a multiple of that modulo 2³²: for the 3 its inverse, for the rest a shift. */
+/** x / (3 · 2ⁿ) of a multiple of it modulo 2³²: multiplies by the inverse of 3, then shifts. */
 // @ts-ignore: decorator
 @inline
 function divided(x: v128, n: i32): v128 {

@@ -1,16 +1,16 @@
 /**
- * Saturation, counted on the samples as they came.
+ * Saturation, counted on the original samples.
  *
  * A sample at full scale (0.999 and up) is saturated. So is one at a limit below full scale, because a source may have been clipped before
  * its gain was turned down: the limit is the highest peak so far, once it has shown three flat tops, each of three or more samples within
- * 2^-14 of it with a corner on both sides. A smooth crest has no corner, and a later, higher peak proves that the level was no limit:
- * it restarts the count.
+ * 2^-14 of it with a corner on both sides. A smooth crest has no corner, and a later, higher peak proves that the level was not a limit:
+ * the count restarts.
  */
 
 const FULL_SCALE: f32 = 0.999;
 const FLAT: f32 = 6.1e-5;
 const FLAT_RUN: i32 = 3;
-/** Fall from a flat top over two samples that makes a corner. */
+/** A fall of this much from a flat top, over two samples, is a corner. */
 const CORNER: f32 = 1e-3;
 const QUIETEST_FLAT: f32 = 0.02;
 const BELIEVED_FLATS: i32 = 3;
@@ -18,7 +18,7 @@ const BELIEVED_FLATS: i32 = 3;
 /** One side of the signal: positive or negative. */
 @unmanaged
 class Side {
-  /** Samples at the peak and runs of them, flat tops among these. */
+  /** Samples at the peak, their runs, and the flat tops among these. */
   samples: i64;
   runs: i64;
   flats: i64;
@@ -33,9 +33,9 @@ export class Saturation {
   x1: f32;
   x2: f32;
   run: i32;
-  /** A flat top came in by a corner. */
+  /** A flat top began with a corner. */
   corner: bool;
-  /** It ended with the last sample and waits for its second corner; the value it had. */
+  /** It ended with the last sample and waits for its second corner; its value. */
   ended: bool;
   endedAt: f32;
   // then two sides

@@ -1,39 +1,39 @@
 /**
- * What speech and pauses look like on average: power for the signal-to-noise ratio, mel spectrum for the bandwidth.
- * Fed frame by frame with the decision of the voice activity; sums are f64, so that hours do not wear them out.
+ * Average spectra of speech and pauses: power for the signal-to-noise ratio, mel spectrum for the bandwidth.
+ * Gets each frame with its voice-activity decision; sums are f64, precise enough for hours of audio.
  */
 import { BINS, FRAME } from "../dsp/log-mel";
 import { exp4 } from "../math/exponential";
 import { log1, log4 } from "../math/logarithm";
 import { wadaSnrDb } from "./wada";
 
-/** Samples in the middle of a frame that belong to it alone, and where they begin. */
+/** Samples in the middle of a frame that no other frame shares, and their start. */
 export const OWN: i32 = 160;
 export const OWN_AT: i32 = 120;
 
-/** Quietest sample that the logarithm sees: -100 dB. */
+/** Smallest sample passed to the logarithm: -100 dB. */
 const QUIETEST: f32 = 1e-5;
-/** Pauses needed before their power is believed, frames. */
+/** Frames of pauses needed before their power is used. */
 const ENOUGH_NOISE: i64 = 20;
 const ENOUGH_SPEECH: i64 = 20;
-/** Pauses' powers are counted in steps of half a decibel from -110 dB up. */
+/** The powers of pauses are counted in steps of half a decibel from -110 dB up. */
 const STEPS: i32 = 224;
 const LOWEST_DB: f32 = -110;
-/** Pauses this far above the middle one are taken for something else: speech that was missed, a door. */
+/** Pauses this far above the median are taken for something else: missed speech, a door. */
 const OUTLIER_STEPS: i32 = 12;
 const BEST_DB: f64 = 60;
 const WORST_DB: f64 = -20;
 /**
- * Speech is there when a bin's mean power is a decibel above the pauses' and at most 23 dB below the strongest bin. After pre-emphasis
+ * A bin carries speech if its mean power is a decibel above the pauses' and at most 23 dB below the strongest bin. After pre-emphasis
  * the mean spectrum of wideband speech stays within 16 dB up to 7 kHz; beyond a channel's edge it falls by 25 dB and more.
  */
 const ABOVE_NOISE: f64 = 1.26;
 const BELOW_PEAK: f64 = 0.005;
 
-/** Of one frame's own samples. */
+/** Over the frame's own samples. */
 @unmanaged
 export class FrameSums {
-  /** About the mean of the whole frame: a constant offset is not noise. */
+  /** Relative to the mean of the whole frame: a constant offset is not noise. */
   power: f32;
   size: f32;
   logs: f32;
@@ -71,7 +71,7 @@ export function frameSums(out: FrameSums, x: usize): void {
   let sizes = f32x4.splat(0);
   let logs = f32x4.splat(0);
   for (let n: usize = 0; n < <usize>OWN * 4; n += 64) {
-    // The logarithm of a product serves four samples; they are no smaller than 1e-5 and no larger than 16, so it stays in range.
+    // One logarithm of a product serves four samples; they are between 1e-5 and 16, so the product stays in range.
     let product = f32x4.splat(1);
     for (let k: usize = 0; k < 64; k += 16) {
       const y = f32x4.sub(v128.load(own + n + k), mean);
@@ -118,7 +118,7 @@ export function spectrumPush(state: usize, sums: FrameSums, logMel: usize, speec
   }
 }
 
-/** Mean power of the pauses, those far above the middle one left out. */
+/** Mean power of the pauses, without those far above the median. */
 function noisePower(state: usize): f64 {
   const half = changetype<Spectrum>(state).noiseFrames / 2;
   let below: i64 = 0;
@@ -134,8 +134,8 @@ function noisePower(state: usize): f64 {
 }
 
 /**
- * Power of speech over power of the pauses, dB within -20..60; NaN without speech. By the voice activity where there are pauses
- * (200 ms), else by the amplitude distribution. Mixtures at known SNR of -5..30 dB: median error at most 1.5 dB.
+ * Power of speech over power of pauses, dB within -20..60; NaN without speech. From voice activity if there are pauses
+ * (200 ms), otherwise from the amplitude distribution. Mixtures at known SNR of -5..30 dB: median error at most 1.5 dB.
  */
 export function snrDb(state: usize): f64 {
   const s = changetype<Spectrum>(state);
@@ -147,7 +147,7 @@ export function snrDb(state: usize): f64 {
   return max(WORST_DB, min(BEST_DB, 10 * Math.log10(speech / noise)));
 }
 
-/** The second opinion: amplitude distribution over all that was heard; NaN without speech. */
+/** The second estimate, from the amplitude distribution of all audio; NaN without speech. */
 export function wadaDb(state: usize): f64 {
   const s = changetype<Spectrum>(state);
   if (s.speechFrames < ENOUGH_SPEECH || s.samples == 0) return NaN;

@@ -1,11 +1,11 @@
 /**
- * Active speech level, ITU-T P.56 method B, at 16 kHz: an envelope of two 30 ms stages is held against thresholds 6 dB apart;
- * how long it lies above each, with 200 ms of hang-over, gives the activity; the level sought is the one whose threshold lies 15.9 dB
- * below it, found between two thresholds by interpolation. Level in dB relative to overload (a full-scale square wave is 0 dB).
+ * Active speech level, ITU-T P.56 method B, at 16 kHz: an envelope of two 30 ms stages is compared with thresholds 6 dB apart;
+ * the time above each, with 200 ms of hang-over, gives the activity; the result is the level whose threshold is 15.9 dB
+ * below it, interpolated between two thresholds. Level in dB relative to overload (a full-scale square wave is 0 dB).
  * Within 0.05 dB of ITU-T G.191's actlevel. A constant offset is removed first (a pole at 0.995).
  */
 
-/** Thresholds 2^-1 … 2^-16; level l of 1..16 is an envelope of at least 2^(l-17), level 0 lies below all. */
+/** Thresholds 2^-1 … 2^-16; level l of 1..16 is an envelope of at least 2^(l-17), level 0 is below all. */
 const THRESHOLDS: i32 = 16;
 const HANG_OVER: i64 = 3200;
 const MARGIN_DB: f64 = 15.9;
@@ -31,11 +31,11 @@ export const SPEECH_LEVEL_BYTES: i32 = <i32>HEAD + (THRESHOLDS + 1) * 16;
 
 export function speechLevelStart(state: usize): void {
   memory.fill(state, 0, SPEECH_LEVEL_BYTES);
-  // Nothing was active before the first sample: no hang-over to begin with.
+  // Nothing was active before the first sample, so there is no hang-over at the start.
   for (let l = 0; l <= THRESHOLDS; l++) store<i64>(state + HEAD + (<usize>l << 4), -HANG_OVER - 1, 8);
 }
 
-/** Added to every sample: silence must not decay into subnormal numbers, which are slow. */
+/** Added to every sample, so that silence does not decay into subnormal numbers, which are slow. */
 const FAINT: f64 = 1e-30;
 
 export function speechLevelPush(state: usize, x: usize, n: i32): void {
@@ -73,7 +73,7 @@ export function speechLevelPush(state: usize, x: usize, n: i32): void {
   s.output1 = output1;
 }
 
-/** The level in dBov, or NaN where nothing was active. */
+/** The level in dBov, or NaN if nothing was active. */
 export function speechLevelDb(state: usize): f64 {
   const s = changetype<SpeechLevel>(state);
   let active: i64 = 0;
@@ -85,7 +85,7 @@ export function speechLevelDb(state: usize): f64 {
     const level = 10 * Math.log10(s.energy / <f64>active);
     const margin = level - 20 * Math.log10(2) * <f64>(l - 17) - MARGIN_DB;
     if (margin >= 0) {
-      // The thresholds fall, the margin grows: it crosses zero between the last threshold and this one.
+      // The thresholds fall and the margin grows: it crosses zero between the previous threshold and this one.
       if (marginBefore >= 0) return level;
       const between = -marginBefore / (margin - marginBefore);
       return levelBefore + (level - levelBefore) * between;

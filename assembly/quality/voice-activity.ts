@@ -1,10 +1,11 @@
 /**
- * Voice activity: a small network over the log-mel frames says how likely each is speech, then hysteresis, hang-over and pre-roll decide.
+ * Voice activity: a small network on the log-mel frames scores how likely each is speech; hysteresis, hang-over and pre-roll decide.
  *
  *   log-mel 80 ──► dense + ReLU ──► gated recurrent unit ──► dense 1 ──► score (logarithm of the odds)
  *
- * It was taught by Silero on speech in noise, over telephones and in rooms, and on noise, tones and music without speech
- * (training/vad). `npm run bench:accuracy -- --activity` holds it against Silero on speech it never heard. The score of a frame comes DELAY frames later: a word's beginning is heard together with what follows.
+ * It was trained with Silero as teacher on speech in noise, over telephones and in rooms, and on noise, tones and music without speech
+ * (training/vad). `npm run bench:accuracy -- --activity` compares it with Silero on unseen speech. A frame's score comes
+ * DELAY frames later, so that the start of a word is judged with what follows.
  */
 import { BINS } from "../dsp/log-mel";
 import { sigmoid4, tanh4 } from "../math/exponential";
@@ -32,7 +33,7 @@ const recurrentBias: usize = inputBias + GATES * 4;
 const outWeights: usize = recurrentBias + GATES * 4;
 const outBias: usize = outWeights + HIDDEN * 4;
 
-/** The matrices ship as int8 with one scale per row: dense, input, recurrent. They are kept by columns, to multiply rows side by side. */
+/** The matrices ship as int8 with one scale per row: dense, input, recurrent. They are stored by columns, to multiply rows in parallel. */
 function unpack(to: usize, from: usize, scales: usize, rows: i32, columns: i32): void {
   for (let r = 0; r < rows; r++) {
     const scale = load<f32>(scales + (<usize>r << 2));
@@ -70,7 +71,7 @@ function affine(out: usize, x: usize, w: usize, b: usize, n: i32, d: i32): void 
   }
 }
 
-/** Hears one frame's log-mel[80]; returns the score of the frame DELAY frames before it. `state` is HIDDEN floats. */
+/** Processes one frame's log-mel[80]; returns the score of the frame DELAY frames before it. `state` is HIDDEN floats. */
 export function voiceActivity(state: usize, logMel: usize): f32 {
   for (let m: usize = 0; m < <usize>BINS * 4; m += 16) {
     v128.store(normalized + m, f32x4.mul(f32x4.add(v128.load(logMel + m), f32x4.splat(8)), f32x4.splat(0.25)));
@@ -104,7 +105,7 @@ export function voiceActivity(state: usize, logMel: usize): f32 {
 /** Score at which speech begins, and below which it ends. */
 const BEGIN: f32 = 0.5;
 const END: f32 = 0.2;
-/** Frames kept after the end and before the beginning; the network itself holds on for about 80 ms, as its teacher does. */
+/** Frames kept after the end and before the beginning; the network itself adds about 80 ms at the end, like its teacher. */
 const HANG_OVER: i32 = 1;
 export const PRE_ROLL: i32 = 2;
 /** Below this score a frame is a pause whose power is noise. */
@@ -117,7 +118,7 @@ export class Activity {
   /** The last frame that was speech or hang-over. */
   lastActive: i64;
   hangOver: i32;
-  /** By so much less than BEGIN and END a score may be: speech in a hall is less like speech. */
+  /** How much lower than BEGIN and END a score may be: speech in a hall resembles speech less. */
   lowered: f32;
 }
 

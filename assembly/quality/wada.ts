@@ -1,6 +1,6 @@
 /**
  * Waveform-amplitude-distribution SNR (Kim and Stern 2008): speech amplitudes are gamma-distributed (shape 0.4), noise is Gaussian, and
- * ln E|z| - E ln|z| of their sum tells the ratio. Needs no pauses. Noise that is not Gaussian misleads it, by several dB.
+ * ln E|z| - E ln|z| of their sum gives the ratio. Needs no pauses. Noise that is not Gaussian causes errors of several dB.
  */
 
 const FIRST_DB: f64 = -20;

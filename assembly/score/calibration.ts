@@ -1,12 +1,12 @@
 /**
- * From a score and the quality of both sides to a log-likelihood ratio. The model's calibration is a list of terms,
+ * Turns a score and the quality of both sides into a log-likelihood ratio. The model's calibration is a list of terms,
  *
  *     llr = Σ weight · feature[a] · feature[b]
  *
- * and the training chooses which terms there are; the cosine occurs in it at most once in a product, so that the ratio is a straight
- * line in the cosine. Reliability is the logistic function of such a sum.
+ * and the training chooses the terms; the cosine occurs at most once in a product, so that the ratio is
+ * linear in the cosine. Reliability is the logistic function of such a sum.
  *
- * Two such sums of the quality alone describe the impostors: atanh of their cosine is normal in its upper tail, with this center and this
+ * Two such sums of quality features alone describe the impostors: atanh of their cosine is normal in its upper tail, with this center and
  * spread. So the cosine that they exceed at a rate is tanh(center + spread · probit(1 - rate)): below 1 at any rate.
  *
  * Features, by number (names in src/engine/calibration.ts). t is the template's side, p the probe's:
@@ -14,8 +14,8 @@
  *    1  cosine                         5  SNR of t in 10 dB                   9  bandwidth of p
  *    2  ln speech of t                 6  SNR of p in 10 dB                  10  smaller of 8 and 9
  *    3  ln speech of p                 7  smaller of 5 and 6                 11  |bandwidth of t - bandwidth of p|
- * Speech is in seconds, clamped to 0.5..16, what the calibration was fitted on; SNR to -5..20 dB; bandwidth is 0 at 4 kHz and below, 1 at 7 kHz and above.
- * What could not be measured is passed as NaN and taken as 15 dB, 4 kHz.
+ * Speech is in seconds, clamped to 0.5..16, the range it was fitted on; SNR to -5..20 dB; bandwidth is 0 at 4 kHz and below, 1 at 7 kHz and above.
+ * A value that could not be measured is passed as NaN and replaced by 15 dB, 4 kHz.
  */
 import { SCORING, reserve, reserveVoice } from "../memory";
 

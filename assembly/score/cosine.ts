@@ -1,4 +1,4 @@
-/** Inner products of unit vectors. d % 16 == 0; vectors lie 16-byte aligned; the order of summation is fixed. */
+/** Inner products of unit vectors. d % 16 == 0; vectors are 16-byte aligned; the order of summation is fixed. */
 
 /** x[d]·y[d]. */
 export function cosine(x: usize, y: usize, d: i32): f32 {
@@ -10,8 +10,8 @@ export function cosine(x: usize, y: usize, d: i32): f32 {
 }
 
 /**
- * out[i] = x[d]·rows[i][d] for i < n, with the bits of `cosine`; n is rounded up to 8: rows and out have room for it.
- * Eight rows at a time, one of each eighth of the rows: neighbours share a page, and the machine reads ahead along one path a page.
+ * out[i] = x[d]·rows[i][d] for i < n, bit-identical to `cosine`; n is rounded up to 8: rows and out must have room for it.
+ * Eight rows at a time, one from each eighth of the rows: adjacent rows share a page, and the prefetcher follows one stream per page.
  */
 export function cosines(out: usize, x: usize, rows: usize, n: i32, d: i32): void {
   const end = x + (<usize>d << 2);
@@ -86,9 +86,9 @@ function storeFar(out: usize, step: usize, lanes: v128): void {
 }
 
 /**
- * Numbers in 8 bits lie in pairs, the even one 128 higher: 0 to 255. Then the low and the high half of a word are one instruction away.
+ * 8-bit numbers are stored in pairs, the even one raised by 128: 0 to 255. One instruction then extracts the low or the high half of a word.
  *
- *   | even + 128 | odd |  u8, i8          a query in 16 bits, of 16 numbers: | 8 even ones | 8 odd ones |
+ *   | even + 128 | odd |  u8, i8          a 16-bit query, 16 numbers at a time: | 8 even ones | 8 odd ones |
  */
 // @ts-ignore: decorator
 @inline
@@ -102,7 +102,7 @@ function in16(i: i32): usize {
   return <usize>((i & ~15) | ((i & 1) << 3) | ((i & 15) >> 1)) << 1;
 }
 
-/** out[d] = x[d] in 8 bits, as a row; returns the scale that gives x back: x ≈ scale·out. A row of zeros has scale 0. */
+/** out[d] = x[d] in 8 bits, as a row; returns the scale: x ≈ scale·out. A row of zeros has scale 0. */
 export function quantize8(out: usize, x: usize, d: i32): f32 {
   const largest = largestMagnitude(x, d);
   const most: f32 = largest == 0 ? 1 : largest;
@@ -120,7 +120,7 @@ export function quantize16(out: usize, x: usize, d: i32): f32 {
   return largest / 32767;
 }
 
-/** What a query's even numbers make of the 128 by which a row's are higher. */
+/** Correction for the 128 added to a row's even numbers, for this query. */
 function excess(x: usize, d: i32): i32 {
   let a = i32x4.splat(0);
   for (const end = x + (<usize>d << 1); x < end; x += 32) a = i32x4.add(a, i32x4.dot_i16x8_s(v128.load(x), i16x8.splat(128)));
@@ -134,12 +134,12 @@ function largestMagnitude(x: usize, d: i32): f32 {
 }
 
 /**
- * Rows in 8 bits lie in blocks of 8, their scales in front: f32 [8], u8 [8][d]. Loads that skip from row to row, or ahead, mislead the
- * machine's reading ahead: with the scale behind each row a search took half as long again.
+ * 8-bit rows are stored in blocks of 8, after their scales: f32 [8], u8 [8][d]. Loads that skip from row to row, or ahead, confuse the
+ * prefetcher: with the scale after each row, a search took half as long again.
  */
 const BLOCK: i32 = 8;
 
-/** Bytes of n rows in 8 bits, whole blocks. */
+/** Bytes of n rows in 8 bits, in complete blocks. */
 export function bytes8(n: i32, d: i32): usize {
   return <usize>((n + BLOCK - 1) / BLOCK) * <usize>(BLOCK * (d + 4));
 }
@@ -154,7 +154,7 @@ export function scale8(rows: usize, i: i32, d: i32): usize {
 
 /**
  * out[i] = scale·(x[d]·rows[i][d]) for i < n: x in 16 bits with its scale, rows in 8 with theirs; exact until the last two products.
- * Eighths as in `cosines`; `rows` is the start of a block, and n is rounded up to eight blocks: rows and out have room for it. Error
+ * Eighths as in `cosines`; `rows` is the start of a block, and n is rounded up to eight blocks: rows and out must have room for it. Error
  * against f32: under 0.004 for d = 256.
  */
 export function cosines8(out: usize, x: usize, scale: f32, rows: usize, n: i32, d: i32): void {
@@ -239,7 +239,7 @@ function loadFar(x: usize, step: usize): v128 {
   return v128.load_lane<f32>(x + step * 3, lanes, 3);
 }
 
-/** One row of `cosines8`, with the same bits. */
+/** One row of `cosines8`, bit-identical. */
 export function cosine8(x: usize, scale: f32, row: usize, rowScale: f32, d: i32): f32 {
   const higher = excess(x, d);
   const low = i16x8.splat(255);

@@ -1,6 +1,6 @@
 /**
- * A gallery: rows of unit vectors in 8 bits with a scale each, or in f32, searched in batches. It has an instance to itself that is
- * never sealed, so that it grows without touching the memory of the engine; the rows lie last.
+ * A gallery: unit vectors as 8-bit rows with a scale each, or as f32, searched in batches. It has its own instance that is
+ * never sealed, so that it can grow without touching the memory of the engine; the rows are last.
  *
  *   input  [d] f32        one vector in: a new row, or the query     hits  [batch] { row i32, score f32 }
  *   query  [d] i16        the query in 16 bits                       listed [batch] i32  rows to look at, instead of a range
@@ -9,7 +9,7 @@
 import { GALLERY, reserve, reserveVoice, wipe } from "../memory";
 import { bytes8, cosine, cosine8, cosines, cosines8, quantize16, quantize8, row8, scale8 } from "./cosine";
 
-/** Rows scored between two looks at the threshold: the scores stay in the first-level cache. */
+/** Rows scored between two comparisons with the threshold: the scores stay in the first-level cache. */
 const batch: i32 = 4096;
 
 let dimensions: i32 = 0;
@@ -23,7 +23,7 @@ let scores: usize = 0;
 let listed: usize = 0;
 let hits: usize = 0;
 
-/** Makes an empty gallery of vectors of `d` numbers (d % 16 == 0, at most 512). Once, and the last to reserve anything. */
+/** Creates an empty gallery of vectors of `d` numbers (d % 16 == 0, at most 512). Once, after all other reservations. */
 export function reserveGallery(d: i32, eightBits: bool): void {
   dimensions = d;
   inBytes = eightBits;
@@ -35,7 +35,7 @@ export function reserveGallery(d: i32, eightBits: bool): void {
   rows = reserve(0);
 }
 
-/** Room for `more` rows behind those there are; more % 64 == 0. */
+/** Makes room for `more` rows after the existing ones; more % 64 == 0. */
 export function galleryGrow(more: i32): void {
   reserve(inBytes ? bytes8(more, dimensions) : <usize>(more * dimensions) << 2);
   capacity += more;
@@ -63,20 +63,20 @@ function rowAt(row: i32): usize {
   return inBytes ? row8(rows, row, dimensions) : rows + (<usize>row * <usize>dimensions << 2);
 }
 
-/** rows[row] = input, which is cleared: a row that is wiped later leaves nothing there. */
+/** rows[row] = input. The input is cleared, so that a row wiped later leaves no copy. */
 export function galleryStore(row: i32): void {
   if (inBytes) store<f32>(scale8(rows, row, dimensions), quantize8(rowAt(row), input, dimensions));
   else memory.copy(rowAt(row), input, <usize>dimensions << 2);
   memory.fill(input, 0, <usize>dimensions << 2);
 }
 
-/** The row leaves the memory; it scores 0 until it is stored again. */
+/** Wipes the row; it scores 0 until it is stored again. */
 export function galleryWipe(row: i32): void {
   memory.fill(rowAt(row), 0, <usize>dimensions << (inBytes ? 0 : 2));
   if (inBytes) store<f32>(scale8(rows, row, dimensions), 0);
 }
 
-/** The query of the searches that follow is `input`. */
+/** Makes `input` the query of the searches that follow. */
 export function galleryQuery(): void {
   if (inBytes) queryScale = quantize16(query, input, dimensions);
 }
@@ -115,7 +115,7 @@ export function gallerySearchListed(n: i32, floor: f32): i32 {
   return found;
 }
 
-/** The query, and what was found, leave the memory. */
+/** Wipes the query and the results. */
 export function galleryForgetQuery(): void {
   wipe(GALLERY);
 }

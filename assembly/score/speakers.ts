@@ -1,11 +1,11 @@
-/** One speaker or several, from the windows of a recording: two groups of windows, and how alike their voices are. */
+/** One speaker or several, from the windows of a recording: two groups of windows, and how similar their voices are. */
 import { cosine } from "./cosine";
 import { addToMean, clearMean, finishMean } from "./template";
 import { dimensions, kept, matrix, mean, rowOf, weights } from "./workspace";
 
 const rounds: i32 = 8;
 
-// The two groups' voices; the matrix is free while speakers are counted.
+// The two groups' voices; they use the matrix, which is free while speakers are counted.
 // @ts-ignore: decorator
 @inline
 function center(group: i32): usize {
@@ -23,7 +23,7 @@ export function splitSmallerSpeech(): f64 {
 }
 
 /**
- * rows[n] with weights, in time order, n >= 2: parts them around the window with most speech and the one least like it,
+ * rows[n] with weights, in time order, n >= 2: splits them around the window with most speech and the one least similar to it,
  * and returns the cosine between the two groups' means: high for one voice, low for two.
  */
 export function splitVoices(n: i32): f32 {

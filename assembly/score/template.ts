@@ -31,7 +31,7 @@ function compare(i: i32, j: i32): f32 {
   return load<f32>(weights + (<usize>i << 2)) - load<f32>(weights + (<usize>j << 2));
 }
 
-/** order = the n rows sorted by content, so that the sums below do not depend on the order in which segments came. */
+/** order = the n rows sorted by content, so that the sums below do not depend on the order of the segments. */
 function sort(n: i32): void {
   for (let i = 0; i < n; i++) {
     let at = i;
@@ -40,7 +40,7 @@ function sort(n: i32): void {
   }
 }
 
-/** Mean cosine of row i to the kept rows but itself; 1 when there is no other. */
+/** Mean cosine of row i to the other kept rows; 1 if there is no other. */
 function agreement(i: i32, n: i32): f32 {
   let total: f64 = 0;
   let others = 0;
@@ -55,7 +55,7 @@ function agreement(i: i32, n: i32): f32 {
 
 /**
  * rows[n] with weights → kept[n], scores[n], mean: while the least consistent row agrees with the others by less than
- * `floor`, it is left out. Returns how many rows remain; 0 when no two agree (one row alone agrees with itself).
+ * `floor`, it is removed. Returns how many rows remain; 0 when no two agree (a single row agrees with itself).
  */
 export function trainTemplate(n: i32, floor: f32): i32 {
   sort(n);
@@ -86,7 +86,7 @@ export function trainTemplate(n: i32, floor: f32): i32 {
   }
   for (let i = 0; i < n; i++) store<f32>(scores + (<usize>i << 2), agreement(i, n));
   if (n > 1 && remaining < 2) {
-    // Nobody is left to agree with: what each scores is its agreement with all the others.
+    // No row is left to agree with: the score of each is its agreement with all others.
     for (let i = 0; i < n; i++) store<i32>(kept + (<usize>i << 2), 1);
     for (let i = 0; i < n; i++) store<f32>(scores + (<usize>i << 2), agreement(i, n));
     memory.fill(kept, 0, <usize>n << 2);
@@ -115,7 +115,7 @@ export function addRowsToMean(n: i32): void {
   for (let i = 0; i < n; i++) addToMean(i);
 }
 
-/** mean = sum at unit length; false when the sum is nothing. */
+/** mean = sum at unit length; false when the sum is zero. */
 export function finishMean(): bool {
   let square: f64 = 0;
   for (let k: usize = 0; k < <usize>dimensions; k++) {

@@ -1,10 +1,10 @@
-/** Where a voice stands on the learned axis, as a percentile over the training speakers. */
+/** Position of a voice on the learned axis, as a percentile of the training speakers. */
 import { reserve } from "../memory";
 import { cosine } from "./cosine";
 import { dimensions, mean } from "./workspace";
 
 let axis: usize = 0;
-/** Values along the axis at equal shares of the training speakers, ascending. */
+/** Quantiles of the training speakers along the axis, ascending, at equal shares. */
 let quantiles: usize = 0;
 let shares: i32 = 0;
 
@@ -21,7 +21,7 @@ export function voiceClassQuantiles(): usize {
   return quantiles;
 }
 
-/** 0..100 of the embedding in `mean`. */
+/** 0..100 for the embedding in `mean`. */
 export function voiceClass(): f32 {
   const value = cosine(axis, mean, dimensions);
   for (let i = 1; i < shares; i++) {

@@ -1,9 +1,9 @@
 /**
- * What the scoring kernels work on, reserved once while loading:
+ * Memory of the scoring kernels, reserved once while loading:
  *
  *   rows     [mostRows][d] f32   embeddings in: segments to train from, windows, or templates
  *   weights  [mostRows] f32      their seconds of speech
- *   order    [mostRows] i32      the rows in an order that does not depend on how they came
+ *   order    [mostRows] i32      the rows in an order that does not depend on the input order
  *   matrix   [mostRows][mostRows] f32
  *   scores   [mostRows] f32      kept [mostRows] i32
  *   sum      [d] f64             mean [d] f32        probe [d] f32
@@ -68,7 +68,7 @@ export function rowOf(i: i32): usize {
   return rows + (<usize>(i * dimensions) << 2);
 }
 
-/** No voice stays behind. */
+/** Clears all voice data. */
 export function wipeScoring(): void {
   wipe(SCORING);
 }

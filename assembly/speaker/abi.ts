@@ -1,7 +1,7 @@
 /**
  * The speaker network as the host sees it. Loading, once, before the memory is sealed:
  *
- *   copy the program to speakerProgram()              of an architecture whose layers are described (tdnn/program.ts), TDNN
+ *   copy the program to speakerProgram()              only TDNN, whose layers are described (tdnn/program.ts)
  *   speakerReserve(architecture, maxFrames, floor)    places for weights and scratch; 0 when one of them is out of range
  *   for i in 0 .. speakerTensors()                    in the order of the model file's network tensors
  *     copy speakerTensorBytes(i) bytes to speakerStaging()
@@ -11,11 +11,11 @@
  * then, any number of times:
  *
  *   copy frames × speakerBins() f32 log-mel values to speakerFeatures(), mean not removed
- *   speakerEmbed(frames)                              0, or the reason why not (below)
+ *   speakerEmbed(frames)                              0, or the reason for a failure (below)
  *   read speakerDimensions() f32 from speakerEmbedding(), unit length
  *   speakerWipe()                                     features, scratch and embedding become zeros
  *
- * `speakerStaging` lies in the scratch: a tensor is copied and taken before the next, and none after the first `speakerEmbed`.
+ * `speakerStaging` is in the scratch: a tensor is copied and taken before the next, and none after the first `speakerEmbed`.
  */
 import { finite } from "../nn/finite";
 import { Loading, complete, createLoading, take, tensorBytes } from "../nn/loading";
@@ -38,7 +38,7 @@ export const CAMPPLUS: i32 = 0;
 export const RESNET34: i32 = 1;
 export const TDNN: i32 = 2;
 
-/** Answers of `speakerEmbed`. */
+/** Results of `speakerEmbed`. */
 export const EMBEDDED: i32 = 0;
 export const NOT_LOADED: i32 = 1;
 export const TOO_FEW_FRAMES: i32 = 2;
@@ -50,7 +50,7 @@ let weights: usize = 0;
 let state: usize = 0;
 let loading: usize = 0;
 
-/** All tensors of the network fit. */
+/** More tensors than any supported network has. */
 const MOST_TENSORS = 1024;
 
 export function speakerProgram(): usize {
@@ -64,7 +64,7 @@ export function speakerProgramCapacity(): i32 {
 
 export function speakerReserve(kind: i32, maxFrames: i32, floor: f32): i32 {
   if (maxFrames < MIN_FRAMES || maxFrames > MOST_FRAMES || weights) return 0;
-  // A floor that is NaN is none, too.
+  // Written so that a NaN floor is rejected too.
   if ((kind != CAMPPLUS && kind != RESNET34 && kind != TDNN) || !(floor >= 0 && floor < 1)) return 0;
   if (kind == TDNN && !isProgram()) return 0;
   const l = createLoading(MOST_TENSORS);
@@ -95,7 +95,7 @@ export function speakerStaging(): usize {
   return changetype<State>(state).staging;
 }
 
-/** Tensors are taken in order, each once: 1, or 0 for any other i. */
+/** Tensors must be taken in order, each once: 1, or 0 for any other i. */
 export function speakerTake(i: i32): i32 {
   return loading ? take(changetype<Loading>(loading), i, changetype<State>(state).staging) : 0;
 }

@@ -1,13 +1,13 @@
-/** What the architectures have in common. */
+/** Shared by all architectures. */
 
 /** Log-mel bins of a frame. */
 export const BINS = 80;
 export const DIMENSIONS = 256;
 
-/** Half a second: less gives no embedding. */
+/** Half a second: shorter input gives no embedding. */
 export const MIN_FRAMES = 50;
-/** Ten seconds: what may be reserved at most. */
+/** Ten seconds: the most that can be reserved. */
 export const MOST_FRAMES = 1000;
 
-/** What only feeds elementwise passes may use all of i16. */
+/** Activations used only by elementwise operations may use the full range of i16. */
 export const CONCATENATION_HIGH = 32767;

@@ -7,9 +7,9 @@ import { BINS } from "./config";
 import { PLANE_ROW, State } from "./state";
 
 /**
- * Log-mel values above a floor, less their mean over time, as activations in the zero-padded input plane. The floor is a share of the window's
- * mean power: a band in which nothing was recorded, as a telephone's above 4 kHz, says nothing then, whatever noise of rounding or filtering
- * lies there.
+ * Log-mel values above a floor, minus their mean over time, as activations in the zero-padded input plane. The floor is a share of the window's
+ * mean power, so that an empty band (such as that of a telephone above 4 kHz) has no influence, whatever rounding or filter noise
+ * it contains.
  */
 export function prepare(s: State, frames: i32): void {
   const row: usize = BINS << 2;
@@ -33,10 +33,10 @@ export function prepare(s: State, frames: i32): void {
   }
 }
 
-// Added to a deviation: a bin in which nothing happens stays small.
+// Added to a deviation, so that a constant bin stays small.
 const LEAST_DEVIATION: f32 = 1e-5;
 
-/** Features without mean, [frames][BINS], each bin over its deviation with frames - 1 in the denominator. */
+/** Features without mean, [frames][BINS], each bin divided by its deviation (frames - 1 in the denominator). */
 export function standardize(features: usize, frames: i32): void {
   const row: usize = BINS << 2;
   const end = features + <usize>frames * row;

@@ -1,4 +1,4 @@
-/** What a forward pass of any architecture reads and leaves: features in, an embedding out. */
+/** Input and output of a forward pass, for all architectures: features and an embedding. */
 import { SPEAKER, reserveVoice } from "../memory";
 import { BINS, DIMENSIONS } from "./config";
 
@@ -16,11 +16,11 @@ export class State {
   plane: usize;
   /** f32[DIMENSIONS] */
   embedding: usize;
-  /** Where a tensor lies before it is taken: scratch of the architecture. */
+  /** Where a tensor is staged before it is taken: scratch of the architecture. */
   staging: usize;
 }
 
-/** Before the scratch of the architecture is reserved. */
+/** Call before the scratch of the architecture is reserved. */
 export function beginState(s: State, maxFrames: i32, floor: f32): void {
   s.maxFrames = maxFrames;
   s.floor = floor;
@@ -28,7 +28,7 @@ export function beginState(s: State, maxFrames: i32, floor: f32): void {
   s.plane = reserveVoice(<usize>((maxFrames + 2) * PLANE_ROW) << 1, SPEAKER);
 }
 
-/** After it. */
+/** Call after the scratch of the architecture is reserved. */
 export function endState(s: State, staging: usize): void {
   s.staging = staging;
   s.embedding = reserveVoice(DIMENSIONS << 2, SPEAKER);

@@ -96,7 +96,7 @@ function residualBlock(out: usize, between: usize, x: usize, s: State, frames: i
   convolveQuads(inside, narrowRow, between, narrowRow, frames, narrow, FRONT_CHANNELS, 1, block.conv2, inside, s.quads);
 }
 
-/** To [2 + frames + 2][320], the padding of the time-delay layer that follows. */
+/** To [2 + frames + 2][320], with the padding of the time-delay layer that follows. */
 function frontConv2(out: usize, x: usize, s: State, frames: i32, layer: Convolution): void {
   const bins = BINS / 8;
   const outRow = <usize>(bins * BIN);
@@ -114,7 +114,7 @@ function norm(out: usize, x: usize, width: i32, steps: i32, n: Norm, high: i32):
   preactivate(out, <usize>n.channels << 1, x, <usize>width << 1, steps, n.channels, n.gain, n.bias, high);
 }
 
-/** out = layer(norm(x)) of a layer with one tap; s.wide holds norm(x), at most 1024 channels, and its lists behind. */
+/** out = layer(norm(x)) for a layer with one tap; s.wide holds norm(x), at most 1024 channels, followed by its lists. */
 function normed(out: usize, outStep: usize, x: usize, width: i32, s: State, steps: i32, n: Norm, layer: Convolution): void {
   const row = <usize>n.channels << 1;
   const lists = s.wide + <usize>steps * 2048;
@@ -122,7 +122,7 @@ function normed(out: usize, outStep: usize, x: usize, width: i32, s: State, step
   convolveListed(out, outStep, s.wide, row, lists, steps, layer);
 }
 
-/** x has rows of `width` channels; each layer reads what is there and writes GROWTH channels behind it. */
+/** x has rows of `width` channels; each layer reads the existing channels and appends GROWTH channels. */
 function denseBlock(x: usize, s: State, steps: i32, block: i32, channels: i32, width: i32, w: Weights): void {
   let at = w.layers;
   for (let b = 0; b < block; b++) at += <usize>blockLayers(b) * sizeof<usize>();

@@ -1,4 +1,4 @@
-/** What a forward pass writes: three regions that the layers take turns in, and small vectors. Nothing survives a pass but the embedding. */
+/** Memory of a forward pass: three regions that the layers use in turn, and small vectors. Only the embedding survives a pass. */
 import { SPEAKER, create, reserveVoice } from "../../memory";
 import { BINS } from "../config";
 import { State as Common, beginState, endState } from "../state";
@@ -6,7 +6,7 @@ import { BOTTLENECK, CONTEXT, FRONT_CHANNELS, GROWTH, SPEAKER_CHANNELS } from ".
 
 @unmanaged
 export class State extends Common {
-  /** Largest use of each, in i16 a frame: 82 × 32, 42 × 32, 42 × 32. */
+  /** Largest use of each, in i16 per frame: 82 × 32, 42 × 32, 42 × 32. */
   wide: usize;
   left: usize;
   right: usize;

@@ -1,4 +1,4 @@
-/** The forward pass: one step of the program after the other. */
+/** The forward pass: runs the steps of the program in order. */
 import { FEATURE_GAIN, quantize } from "../../nn/activation";
 import { attend, squash } from "../../nn/attention";
 import { convolveBounded } from "../../nn/bounded-convolution";
@@ -42,7 +42,7 @@ function rowBytes(line: i32): usize {
   return <usize>lineChannels(line) << 1;
 }
 
-/** Where the first tap of the first frame lies, the frames around x being filled. */
+/** The first tap of the first frame, after the frames around x are filled. */
 function padded(s: State, frames: i32, step: Step): usize {
   const x = place(s, step.from, step.fromChannel);
   const row = rowBytes(step.from);
@@ -92,7 +92,7 @@ function attention(s: State, frames: i32, step: Step, a: Attention): void {
   let bias = layer.bias;
   const context = a.context;
   if (context) {
-    // Its gains are in steps of the hidden channels, and its bias is theirs.
+    // Its gains are in steps of the hidden channels, and its bias is that of the hidden layer.
     dense(s.hidden, s.context, context);
     bias = s.hidden;
   }

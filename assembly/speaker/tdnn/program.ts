@@ -1,11 +1,11 @@
 /**
- * Networks over time whose layers a model file describes: ECAPA-TDNN, TitaNet and their kin, of any width. The host writes a program
- * before the network is reserved, and has checked it (src/engine/tdnn-layers.ts):
+ * Time-delay networks whose layers are in the model file: ECAPA-TDNN, TitaNet and similar, of any width. The host checks the program
+ * (src/engine/tdnn-layers.ts) and writes it before the network is reserved:
  *
  *   i32 lines, steps, border, standardized;  i32[lines] channels of each line;  then the steps, 12 words each
  *
- * A line is a run of frames [border + frames + border][channels] of activations; line 0 holds the features. A step reads channels of one
- * line, or of two, and writes channels of another.
+ * A line is a sequence of frames [border + frames + border][channels] of activations; line 0 holds the features. A step reads channels of one
+ * or two lines and writes channels of another.
  */
 
 export const MOST_LINES = 16;
@@ -13,11 +13,11 @@ export const MOST_STEPS = 256;
 
 /** Bounded convolution from line to line. */
 export const CONVOLUTION: i32 = 0;
-/** The same channel by channel, not bounded. */
+/** The same per channel, not bounded. */
 export const DEPTHWISE: i32 = 1;
-/** Sum of two lines, or a copy of one in other steps. */
+/** Sum of two lines, or a copy of one with other steps. */
 export const ADD: i32 = 2;
-/** Squeeze and excitation: a line times what its own mean says, and a second line where there is one. */
+/** Squeeze and excitation: scales a line by a gate computed from its mean, and adds a second line if there is one. */
 export const GATE: i32 = 3;
 /** Attentive statistics of a line. */
 export const ATTENTION: i32 = 4;
@@ -42,7 +42,7 @@ export class Step {
   to: i32;
   toChannel: i32;
   inputs: i32;
-  /** Of a gate and of attention: the channels between. */
+  /** For a gate and for attention: the hidden channels. */
   outputs: i32;
   taps: i32;
   dilation: i32;
@@ -59,7 +59,7 @@ class Head {
 const WORDS_MOST = 4 + MOST_LINES + MOST_STEPS * 12;
 const PROGRAM: usize = memory.data(WORDS_MOST * 4, 16);
 
-/** Where the host writes the program, and how many i32 fit. */
+/** Where the host writes the program, and its capacity in i32. */
 export function program(): usize {
   return PROGRAM;
 }
@@ -88,7 +88,7 @@ export function stepAt(i: i32): Step {
   return changetype<Step>(PROGRAM + offsetof<Head>() + (<usize>lineCount() << 2) + <usize>i * offsetof<Step>());
 }
 
-/** There is one, and it fits. */
+/** The program exists and fits. */
 export function isProgram(): bool {
   return lineCount() > 0 && lineCount() <= MOST_LINES && stepCount() > 0 && stepCount() <= MOST_STEPS;
 }

@@ -1,4 +1,4 @@
-/** What a forward pass writes: the program's lines, and small vectors. Nothing survives a pass but the embedding. */
+/** Memory of a forward pass: the program's lines, and small vectors. Only the embedding survives a pass. */
 import { SPEAKER, create, reserve, reserveVoice } from "../../memory";
 import { attentionBytes } from "../../nn/attention";
 import { State as Common, beginState, endState } from "../state";
@@ -6,7 +6,7 @@ import { ATTENTION, border, lineChannels, lineCount, stepAt, stepCount } from ".
 
 @unmanaged
 export class State extends Common {
-  /** Pointers of the lines' first frames, behind their borders. */
+  /** Pointers to the lines' first frames, after their borders. */
   lines: usize;
   /** i16 [maxFrames][hidden], then [maxFrames][channels] of attention. */
   scores: usize;
@@ -17,7 +17,7 @@ export class State extends Common {
   hidden: usize;
   mask: usize;
   statistics: usize;
-  /** What `attend` works in. */
+  /** Scratch of `attend`. */
   work: usize;
 }
 

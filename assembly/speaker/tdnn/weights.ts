@@ -1,4 +1,4 @@
-/** The network's weights: `createWeights` walks the steps of the program, which is the order of the model file, and gives each tensor a place. */
+/** The network's weights: `createWeights` walks the steps of the program in the order of the model file and gives each tensor a place. */
 import { create, reserve } from "../../memory";
 import { Bounds } from "../../nn/bounded-convolution";
 import { Convolution } from "../../nn/convolution";
@@ -7,7 +7,7 @@ import { Loading, createConvolution, createDense, createDepthwise, expectCopy } 
 import { CONCATENATION_HIGH, DIMENSIONS } from "../config";
 import { ADD, ATTENTION, CONTEXT, CONVOLUTION, DEPTHWISE, GATE, MAP, SECOND, Step, WORDS, stepAt, stepCount } from "./program";
 
-/** A convolution and what its outputs are kept to. */
+/** A convolution and the bounds of its outputs. */
 @unmanaged
 export class Bounded {
   convolution: Convolution;
@@ -21,7 +21,7 @@ export class Sum {
   second: usize;
 }
 
-/** gain and added: steps of what is gated, and of what is added, in steps of the output. */
+/** gain and added: steps of the gated input, and of the added one, in steps of the output. */
 @unmanaged
 export class Gate {
   squeeze: Dense;
@@ -31,17 +31,17 @@ export class Gate {
 
 @unmanaged
 export class Attention {
-  /** Of mean and deviation over all frames; 0 where frames stand alone. */
+  /** For mean and deviation over all frames; 0 if the attention has no context. */
   context: Dense | null;
   hidden: Bounded;
-  /** f32[hidden]: steps of what the hyperbolic tangent is taken of. */
+  /** f32[hidden]: steps of the input of the hyperbolic tangent. */
   hiddenStep: usize;
   score: Convolution;
   /** f32[channels] */
   scoreStep: usize;
 }
 
-/** What step i of the program works with, by its kind: Bounded, Convolution, Sum, Gate, Attention or Dense. */
+/** The weights of step i of the program, by its kind: Bounded, Convolution, Sum, Gate, Attention or Dense. */
 @unmanaged
 export class Weights {
   steps: usize;
