@@ -1,9 +1,9 @@
-// Accuracy on DEV: of the shipped model, as recorded and through codecs, noise and cuts of the tested side; of voice activity, against Silero.
+// Accuracy on DEV: of the shipped model, as recorded and with codecs, noise and cuts on the tested side; of voice activity, compared with Silero.
 //   python3 training/extract.py MIRROR DIR        writes the recordings and DIR/<set>.trials.txt
 //   npm run bench:accuracy -- --spoof …           the attack checks instead: bench/spoof.mjs
-//   npm run bench:accuracy -- --adaptation …      prints that grow with later calls: bench/adaptation.mjs
+//   npm run bench:accuracy -- --adaptation …      prints that adapt to later calls: bench/adaptation.mjs
 //   npm run bench:accuracy -- --open-set …        lists of real voices instead: bench/open-set.mjs
-//   npm run bench:accuracy -- --lost-packets …    telephone calls of which packets are lost: bench/lost-packets.mjs
+//   npm run bench:accuracy -- --lost-packets …    telephone calls with packet loss: bench/lost-packets.mjs
 //   npm run bench:accuracy -- --two-voices …      agent and caller in one channel: bench/two-voices.mjs
 //   npm run bench:accuracy -- --corpora DIR [--sets cvau-dev,wuw-dev] [--conditions clean,g711,gsm,noise,cut] [--activity] [--json] [--report FILE]
 import { execFileSync } from "node:child_process";
@@ -28,15 +28,15 @@ const { values: options } = parseArgs({
     callers: { type: "string" },
     scores: { type: "string" },
     lengths: { type: "string", default: "all,4,2" },
-    // The package's own by default.
+    // By default the package's own.
     model: { type: "string" },
-    // Voice activity alone.
+    // Only voice activity.
     activity: { type: "boolean", default: false },
     resamples: { type: "string", default: "1000" },
     workers: { type: "string", default: String(availableParallelism()) },
     report: { type: "string" },
     json: { type: "boolean", default: false },
-    // Take dist/ as it is.
+    // Use dist/ without building it.
     built: { type: "boolean", default: false },
   },
 });
@@ -45,16 +45,18 @@ function refuse(why) {
   process.exit(2);
 }
 
-/** The names of a list, all of them known: a figure under a name that means nothing is worse than none. */
+/** The names in a list. Unknown names are refused: a figure under a wrong name is worse than none. */
 function named(option, list, known) {
   const names = list.split(",");
   const others = names.filter((name) => !known.includes(name));
-  if (others.length > 0) refuse(`--${option} ${others.join(",")}: it may be ${known.join(", ")}`);
+  if (others.length > 0) refuse(`--${option} ${others.join(",")}: expected one of ${known.join(", ")}`);
   return names;
 }
 
 if (!options.corpora)
-  refuse("--corpora DIR is needed: the folder that training/extract.py (for --spoof training/spoof/extract.py) wrote");
+  refuse(
+    "--corpora DIR is required: the folder that training/extract.py (for --spoof training/spoof/extract.py) wrote",
+  );
 
 if (!options.built) execFileSync(process.execPath, ["scripts/build.mjs"], { stdio: ["ignore", 2, 2] });
 if (options.spoof) {
@@ -133,7 +135,7 @@ if (options["open-set"]) {
   const { openSetFigures } = await import("./open-set.mjs");
   const { table } = await import("../dist/cli/output.js");
   const { rate } = await import("../dist/evaluate/format.js");
-  if (!options.voices) refuse("--voices FILE is needed: what bench/voices.mjs wrote");
+  if (!options.voices) refuse("--voices FILE is required: the output of bench/voices.mjs");
   const sets = (options.sets ?? "cvau-dev,wuw-dev,hv-dev,gsc-dev,fsdd").split(",");
   const figures = await openSetFigures({ ...options, sets });
   if (options.json) console.log(JSON.stringify(figures, null, 2));
@@ -203,7 +205,7 @@ const chosen = [
 ];
 const found = readdirSync(options.corpora).flatMap((name) => /^(.+)\.trials\.txt$/.exec(name)?.[1] ?? []);
 const sets = options.sets ? options.sets.split(",") : found;
-if (sets.length === 0) refuse(`${options.corpora}: no <set>.trials.txt in it`);
+if (sets.length === 0) refuse(`${options.corpora}: found no <set>.trials.txt`);
 
 if (!existsSync(new URL("node_modules/@ricky0123/vad-web", import.meta.url)))
   execFileSync("npm", ["install", "--prefix", fileURLToPath(new URL(".", import.meta.url))], {
@@ -233,7 +235,7 @@ if (options.activity) {
 
 const workers = Number(options.workers);
 const engine = await openEngine({ workers, ...(options.model ? { model: options.model } : {}) });
-// A voice is as the network and the kernels heard it.
+// Part of the key: a voice depends on the network and the kernels.
 const cache = await openVoiceCache(engine);
 const rows = [];
 const evaluations = [];

@@ -1,8 +1,8 @@
-// Prints that grow: equal error rate and misses before and after a print took in 1, 2 and 4 later recordings of its person,
-// and what one recording of an impostor does that got in.
+// Adaptation: equal error rate and misses before and after a print took in 1, 2 and 4 later recordings of its person,
+// and the effect of one recording of an impostor that was taken in.
 //   npm run bench:accuracy -- --adaptation --corpora DIR [--sets wuw-dev,hv-dev] [--model FILE] [--json]
 // DIR/<set>/speaker/session/n.wav as training/extract.py writes it. Three recordings of one session enroll; those of the
-// person's other sessions come in as calls, other sessions than the tested one first, never the tested recording itself.
+// person's other sessions come in as calls, sessions other than the tested one first, never the tested recording itself.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -105,7 +105,7 @@ async function measure(engine, set, speakers) {
     }
   const all = [...speakers.values()].flatMap((sessions) => [...sessions.values()].flat());
   const impostorsOf = ({ speaker }) => all.filter((voice) => voice.speaker !== speaker);
-  // Which of the later recordings the product would take in: those that match what was enrolled.
+  // Later recordings that the product would take in: those that match the enrolled print.
   for (const print of prints) {
     const matching = new Set();
     for (const voice of print.later) if (await matches(engine, print.template, voice)) matching.add(voice);
@@ -186,7 +186,7 @@ async function measure(engine, set, speakers) {
   return rows;
 }
 
-/** The likeliest impostor of each print gets one recording in: how far do the others of that impostor come, and the person? */
+/** One recording of the most similar impostor of each print is taken in: how do that impostor's other recordings score, and the person's? */
 async function poisoned(engine, prints, impostorsOf, genuine) {
   const counted = { genuine, impostors: 0, persons: 0, impostor: [0, 0], person: [0, 0] };
   for (const print of prints) {
@@ -217,7 +217,7 @@ async function poisoned(engine, prints, impostorsOf, genuine) {
 
 const passing = (engine, found) => found.filter(({ score }) => score.llr >= engine.threshold(rate, score)).length;
 
-/** As the product grows a print. */
+/** As the product adapts a print. */
 function grown({ template }, calls, most) {
   let sessions = [];
   calls.forEach((voice, at) => {
@@ -226,14 +226,14 @@ function grown({ template }, calls, most) {
   return sessions.length === 0 ? template : { ...template, ...grownVoice({ enrolled: template, sessions }, most) };
 }
 
-/** Every member with the weight of what was enrolled. */
+/** Every member has the same weight as the enrolled part. */
 const evenly = ({ template }, calls, most) => ({
   ...template,
   ...grownVoice({ enrolled: template, sessions: calls.slice(0, most) }, most),
   embedding: meanEmbedding([template, ...calls.slice(0, most)].map(({ embedding }) => ({ embedding, weight: 1 }))),
 });
 
-/** What stays of calls that came one after the other, when the older of the two most alike goes. */
+/** The calls that remain if, of the two most similar, the older is always dropped. */
 function mostUnlike(calls, room) {
   const kept = [];
   for (const call of calls) {
@@ -252,7 +252,7 @@ function mostUnlike(calls, room) {
 
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** One score of those of a print's members; its threshold is that of what was enrolled. */
+/** One score from those of a print's members; the threshold is that of the enrolled part. */
 const fused = ([first, ...others], fuse) =>
   fuse ? [{ ...first, llr: fuse([first, ...others].map(({ llr }) => llr)) }] : [first, ...others];
 

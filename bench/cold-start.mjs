@@ -1,4 +1,4 @@
-// From import to ready, and to the first decision, in fresh processes: ours against onnxruntime-web with the same network.
+// From import to ready, and to the first decision, in new processes: compared with onnxruntime-web and the same network.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -34,7 +34,7 @@ const theirs = (folder) => `
   console.log(JSON.stringify({ ready, decided: spent() }));
   process.exit(0);`;
 
-/** CPU milliseconds since the process began to load what it measures. */
+/** CPU milliseconds since the process began to load the measured code. */
 function started(script) {
   const clock = `const begun = process.cpuUsage(); const spent = () => { const { user, system } = process.cpuUsage(begun); return (user + system) / 1000; };`;
   const here = fileURLToPath(new URL(".", import.meta.url));

@@ -1,4 +1,4 @@
-// What a browser downloads, compressed as servers compress.
+// Download size in a browser, compressed as servers do.
 import { existsSync, readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { modelBytes } from "./material.mjs";

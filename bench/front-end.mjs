@@ -1,4 +1,4 @@
-// 80-bin log-mel of a second of speech: ours against the same steps in JavaScript around the FFT of each peer.
+// 80-bin log-mel of a second of speech: compared with the same steps in JavaScript around each peer's FFT.
 import { createRequire } from "node:module";
 import { kernelsModule, speech } from "./material.mjs";
 import { absent, atLeast, atMost, compare } from "./measure.mjs";
@@ -31,7 +31,7 @@ function triangles() {
   });
 }
 
-/** The steps around a transform; compiled again for each peer, so that no peer pays for another's types. */
+/** The steps around a transform; compiled separately for each peer, so that types of one peer do not slow down another. */
 function pipeline(samples, input, transform) {
   const mels = triangles();
   const starts = Int32Array.from(mels, ({ first }) => first);
@@ -133,7 +133,7 @@ const peers = {
   },
 };
 
-/** Their framing, transform, filters and logarithm; the window is set to the one that our network was trained with. */
+/** The peer's own framing, transform, filters and logarithm; the window is the one that our network was trained with. */
 async function weSpeaker(samples) {
   const { WeSpeakerFeatureExtractor } = await import("@huggingface/transformers");
   const extractor = new WeSpeakerFeatureExtractor({
@@ -160,7 +160,7 @@ function centered(values) {
 const furthest = (a, b) => a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i])), 0);
 
 export default async function frontEnd() {
-  // Speech with noise: silence would compare floors, which differ with the scale of the samples.
+  // Speech with noise: silence would compare the floors, which differ with the scale of the samples.
   let state = 1;
   const hiss = () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;

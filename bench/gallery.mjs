@@ -1,4 +1,4 @@
-// One voice against 100,000 and 1,000,000, best ten included: usearch's exact search, hnswlib's brute force, and the machine's read speed.
+// One voice against 100,000 and 1,000,000, top ten: compared with usearch's exact search, hnswlib's brute force, and the machine's read speed.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { WasmGallery } from "../dist/engine/gallery.js";

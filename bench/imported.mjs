@@ -1,9 +1,9 @@
-// An imported network against the network as published, in onnxruntime on the same features: likeness, errors, speed.
+// Compares an imported network with the published one, in onnxruntime on the same features: similarity, errors, speed.
 //   node bench/imported.mjs net.onnx mine.vvm [--speech folder] [--trials list.txt] [--keep published.jsonl] [--no-speed]
-// Both networks hear what the engine takes out of each recording.
-// --speech: the cosine of the two on one window each of 200 recordings, spread over the folder.
+// Both networks get the windows that the engine extracts from each recording.
+// --speech: the cosine between the two on one window each of 200 recordings, spread over the folder.
 // --trials: errors of the two; lines "1 enrolled.wav,… tested.wav" as for `vivavoce evaluate`.
-// --keep: what the published network made so far, for the next run and the next model file.
+// --keep: embeddings of the published network so far, for the next run and the next model file.
 import { appendFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -62,7 +62,7 @@ async function runtime(name) {
   };
 }
 
-/** The mean over time removed, in the network's own logarithm. */
+/** Removes the mean over time and converts to the network's own logarithm. */
 function asPublished(features) {
   const scale = file.network.description.frontEnd.logarithm === "decibels" ? 10 / Math.LN10 : 1;
   const data = features.slice();
@@ -83,7 +83,7 @@ const cosine = (a, b) => a.reduce((sum, v, i) => sum + v * b[i], 0);
 const sum = (rows, shares) =>
   unit(rows[0].map((_, i) => rows.reduce((total, row, k) => total + row[i] * (shares?.[k] ?? 1), 0)));
 
-/** A recording's windows as the engine takes them. */
+/** A recording's windows as the engine extracts them. */
 function windowsOf(path) {
   const { samples, rateHz } = mono(readRecording(readFileSync(path)));
   const format = { rateHz, mostSpeechSeconds: 0 };
@@ -94,7 +94,7 @@ function windowsOf(path) {
 
 const original = await runtime("onnxruntime-node").catch(() => runtime("onnxruntime-web/wasm"));
 
-/** What the published network made of the windows of a recording, by its path. */
+/** Embeddings by the published network of a recording's windows, by path. */
 const kept = new Map();
 if (values.keep && existsSync(values.keep))
   for (const line of readFileSync(values.keep, "utf8").split("\n"))

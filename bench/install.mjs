@@ -1,4 +1,4 @@
-// What `npm install vivavoce` brings, and what a bundler leaves of the library in a page.
+// Size of `npm install vivavoce`, and of the library in a bundled page.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -33,7 +33,7 @@ function installed() {
   }
 }
 
-/** Kilobytes of a page that uses this alone, minified; kernels and model lie beside it. */
+/** Kilobytes of a minified page that uses only this; kernels and model are separate files. */
 async function bundled(name) {
   const { outputFiles } = await build({
     stdin: { contents: `import { ${name} } from "vivavoce"; globalThis.used = ${name};`, resolveDir: root },

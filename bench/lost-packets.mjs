@@ -1,5 +1,5 @@
-// What lost packets cost: every tested recording goes through the box's own RTP reader with 5 % of its packets of 20 ms lost at random, and what
-// stands in for them is what a live call hears. EER against the same recordings without loss, in the same coding.
+// The cost of packet loss: every tested recording goes through the box's RTP reader, with 5 % of its 20 ms packets lost at random. The EER of the
+// concealed audio, as in a live call, is compared with that of the same recordings and coding without loss.
 //   npm run bench:accuracy -- --lost-packets --corpora DIR [--sets wuw-dev]
 import { createHash } from "node:crypto";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ const packetSamples = 160;
 const mostPoints = 0.01;
 const rateHz = 8000;
 
-/** A telephone call of the recording, in packets of which some are lost; the same ones for the same file. */
+/** A telephone call of the recording, with lost packets; always the same ones for the same file. */
 const lossy = {
   name: `${100 * lostShare} % of packets lost`,
   async apply(pcm, file) {
@@ -29,7 +29,7 @@ const lossy = {
     const lost = new LostAudio(rateHz);
     const heard = [];
     for (let n = 0; n * packetSamples < samples.length; n++) {
-      // The first one begins the call.
+      // The first packet starts the call, so it is never lost.
       if (n > 0 && random() < lostShare) continue;
       for (const event of session.receive(packet(n, samples.subarray(n * packetSamples, (n + 1) * packetSamples)))
         .events) {

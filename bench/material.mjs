@@ -1,4 +1,4 @@
-// What the benchmarks work on: the shipped model (or $VIVAVOCE_MODEL), the accurate one, and synthesized speech.
+// Input of the benchmarks: the shipped model (or $VIVAVOCE_MODEL), the accurate one, and synthesized speech.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { utter } from "../dist/demo/voice.js";

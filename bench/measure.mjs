@@ -1,5 +1,5 @@
 /**
- * Measuring on machines that others use too: process CPU time, short slices of both sides in turn, medians of paired ratios.
+ * Measuring on shared machines: process CPU time, short slices of both sides in turn, medians of paired ratios.
  *
  * A row of the report: { work, peer, ratio, target, met, detail }. `ratio` is the peer's time over ours unless `unit` says otherwise;
  * `target` is the ratio to reach ("atLeast") or to stay under ("atMost").
@@ -81,7 +81,7 @@ export function atMost(work, peer, ratio, target, detail = "", unit = "") {
   return { work, peer, ratio, target: `≤ ${target}${unit}`, met: ratio <= target, unit, detail };
 }
 
-/** A peer that cannot run here is said to be missing, not beaten. */
+/** A peer that cannot run here is reported as missing, not as beaten. */
 export function absent(work, peer, reason) {
   return { work, peer, ratio: null, target: "", met: null, unit: "", detail: String(reason).split("\n")[0] };
 }

@@ -1,4 +1,4 @@
-// Memory for ten minutes of audio, streamed as it would arrive: WebAssembly memory, and what the process holds besides.
+// Memory for ten minutes of audio, streamed: WebAssembly memory, and the rest of the process.
 import { openEngine } from "../dist/engine/index.js";
 import { modelBytes, speech } from "./material.mjs";
 import { atMost } from "./measure.mjs";

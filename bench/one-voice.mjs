@@ -1,5 +1,5 @@
-// What is said of a recording and of an enrollment beside the match: one speaker or several, segments that belong together, the voice class. On DEV
-// sets with sessions; a session's recordings are one person's.
+// Results besides the match, for a recording or an enrollment: one speaker or several, consistent segments, the voice class. On DEV
+// sets with sessions; the recordings of a session are of one person.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readRecording } from "../dist/audio/index.js";
@@ -33,7 +33,7 @@ const joined = (...parts) => {
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 const deviation = (values) => Math.sqrt(mean(values.map((value) => (value - mean(values)) ** 2)));
 
-/** Rows { set, what, of, right }: `right` of `of` were told as they are; for the voice class the two deviations. */
+/** Rows { set, what, of, right }: `right` of `of` results were correct; for the voice class the two deviations. */
 export async function oneVoice(engine, corpora, sets) {
   const rows = [];
   const hear = async ({ samples, rateHz }) => engine.analyze(samples, rateHz);

@@ -1,11 +1,11 @@
-// Lists of real voices on DEV: whether watch and identify find who is on them, and leave alone who is not (ISO/IEC 19795-1: FNIR, FPIR).
-//   node bench/voices.mjs --corpora DIR --out VOICES.jsonl               what the engine makes of every recording
+// Open-set identification on DEV: do watch and identify find people on a list, and leave out people who are not (ISO/IEC 19795-1: FNIR, FPIR)?
+//   node bench/voices.mjs --corpora DIR --out VOICES.jsonl               analyzes every recording
 //   python3 training/calibrate.py DIR VOICES.jsonl OUT.json WITHOUT       WITHOUT/<set>.json: the calibration fitted without that set
 //   npm run bench:accuracy -- --open-set --corpora DIR --voices VOICES.jsonl [--without WITHOUT]
-// Pairs of labels that two networks hear as one person (training/trials/doubtful-labels.json) are in one row, and left out of the next.
+// Pairs of labels that two networks take for one person (training/trials/doubtful-labels.json) are in one row, and left out of the next.
 // Callers are DEV's probes of 4 s; lists hold the other speakers of their set and the training speakers that training/members.py wrote, drawn from all
-// of them alike, or the caller's neighbours first: people of one place on one line.
-// Lists of 10,000 and 100,000 are of drawn voices, normal with the mean and the covariance of the training speakers'.
+// alike, or with the caller's neighbours first: people of one place on one line.
+// Lists of 10,000 and 100,000 are synthetic: normal, with the mean and covariance of the training speakers.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openEngine } from "../dist/engine/index.js";
@@ -23,7 +23,7 @@ const mostCallers = 240;
 const clean = "as recorded";
 const mulaw = "G.711 µ-law";
 
-/** A calibration of calibrate.py's as the file that an engine loads. */
+/** Converts a calibration by calibrate.py into a file that an engine can load. */
 const asFile = (path, modelRevision) =>
   new TextEncoder().encode(
     JSON.stringify({
@@ -89,7 +89,7 @@ async function memberTemplates(engine, corpora, heard) {
   return out;
 }
 
-/** The set's probes with their scores against its enrollments and against the members; and what Verify does at 1 and 0.1 %. */
+/** The set's probes with their scores against its enrollments and against the members; and the results of Verify at 1 and 0.1 %. */
 async function callersOf(engine, list, heard, members, set, leftOut) {
   const trials = await readTrialSet(list);
   const labelOf = (file) => trials.files[file].split("/").at(-3);
@@ -163,7 +163,7 @@ function drawnGallery(engine, members, size) {
   return gallery;
 }
 
-/** A list of drawn voices: every caller against all of them. */
+/** A list of synthetic voices: every caller against all of them. */
 function onDrawn(engine, callers, members, size) {
   const gallery = drawnGallery(engine, members, size);
   const targetRate = 0.01;
@@ -172,7 +172,7 @@ function onDrawn(engine, callers, members, size) {
   const unlisted = [];
   const listed = [];
   for (const { probe, own } of some) {
-    // The ratio is straight in the cosine, and no template's quality is in it.
+    // The ratio is linear in the cosine, and does not depend on the template's quality.
     const like = own[0] ?? callers.find((caller) => caller.own.length > 0).own[0];
     const hits = gallery.top(probe.embedding, 1 + mostRanks).map(({ raw }) => ({
       ...like,
@@ -203,7 +203,7 @@ function onDrawn(engine, callers, members, size) {
   };
 }
 
-/** Unit vectors, normal with the mean and covariance of these before they are scaled. */
+/** Unit vectors; before scaling they are normal, with the mean and covariance of the given ones. */
 function drawer(embeddings) {
   const d = embeddings[0].length;
   const mean = new Float64Array(d);
@@ -224,7 +224,7 @@ function drawer(embeddings) {
   };
 }
 
-/** Recordings against lists of drawn voices and a print of the recording itself. */
+/** Recordings against lists of synthetic voices that include a print of the recording itself. */
 async function identicalFound(engine, corpora, heard, sets, members) {
   const voices = [];
   for (const set of sets) {

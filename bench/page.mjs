@@ -1,4 +1,4 @@
-// The page in a real browser: what it downloads, and how soon one can record, from a warm cache.
+// The page in a real browser: its download size, and the time until recording is possible, from a warm cache.
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ export default async function page() {
   ];
 }
 
-/** Milliseconds from the beginning of a visit until the ring can be pressed, and until the model is there. */
+/** Milliseconds from the start of a visit until the record button works, and until the model is loaded. */
 async function visited() {
   const files = serveFolder(site);
   const server = createServer(async (incoming, outgoing) => {
@@ -70,7 +70,7 @@ async function visited() {
       await tab.goto(`http://127.0.0.1:${server.address().port}/`);
       await tab.waitForFunction(() => globalThis.seen.ready !== undefined, undefined, { timeout: 60_000 });
       const seen = await tab.evaluate(() => globalThis.seen);
-      // The first fills the caches: files, model, compiled kernels.
+      // The first visit fills the caches: files, model, compiled kernels.
       if (visit > 0) {
         record.push(seen.record);
         ready.push(seen.ready);

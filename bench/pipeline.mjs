@@ -1,4 +1,4 @@
-// The whole way from the bytes of a WAV file to an embedding: decode, resample, measure, embed, one thread.
+// The whole pipeline from the bytes of a WAV file to an embedding: decode, resample, measure, embed, on one thread.
 import { readRecording } from "../dist/audio/index.js";
 import { pcm16Wav } from "../dist/audio/wav-writer.js";
 import { openEngine } from "../dist/engine/index.js";

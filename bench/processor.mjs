@@ -1,4 +1,4 @@
-// What a call costs beside hearing the audio: Verify and Identify on the embedded PostgreSQL, a watchlist of 100,000 through the processor.
+// Cost of a call without audio analysis: Verify and Identify on the embedded PostgreSQL, and a watchlist of 100,000 through the processor.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ const rateHz = 8000;
 const scope = { gkScopeId: { value: "bench" } };
 const phrase = (speaker, seed) => pcm16Wav(speak({ speaker, seconds: 6, rateHz, seed }), rateHz);
 
-/** The engine, with a clock on what it takes to hear audio. */
+/** The engine, with a timer around audio analysis. */
 function timed(engine) {
   const spent = { ms: 0 };
   const around = async (work) => {
@@ -62,7 +62,7 @@ async function enrolled(processor, context, speaker) {
   return gkVoiceprintProfileId;
 }
 
-/** CPU time of calls less what the engine took to hear the audio, milliseconds, one for each call. */
+/** CPU time of each call minus the engine's time for audio analysis, milliseconds. */
 async function beside(spent, calls, work) {
   const times = [];
   for (let i = 0; i < calls; i++) {
@@ -74,7 +74,7 @@ async function beside(spent, calls, work) {
   return times;
 }
 
-/** `prints` trained profiles with made-up templates: the scoring is real, the people are not. */
+/** `prints` trained profiles with random templates: the scoring is real, the people are not. */
 async function fill(store, template, prints, kind) {
   const profiles = [];
   for (let i = 0; i < prints; i++) {
@@ -126,7 +126,7 @@ export default async function processorBench() {
     const hundred = await fill(store, template, 100, "person");
     const target = { case: "gkVoiceprintProfileIds", value: { uniqueIds: hundred } };
     const identify = () => processor.identify({ context, audio, target, ignoreCheckpoints: true });
-    // Warm: the compilers' threads count as CPU of this process too.
+    // Warm up first: the compilers' threads count as CPU of this process too.
     await beside(spent, 30, verify);
     await beside(spent, 30, identify);
     const one = median(await beside(spent, 40, verify));

@@ -1,4 +1,4 @@
-// How fast WASM reads memory here: eight runs side by side, as a gallery is searched (one run alone takes half as long again), and an
+// How fast WASM reads memory here: eight parallel streams, as in a gallery search (a single one takes half as long again), with one
 // accumulator each, compiled in the process that measures.
 import asc from "assemblyscript/asc";
 

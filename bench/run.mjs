@@ -11,7 +11,7 @@ const npm = (...args) => execFileSync("npm", args, { stdio: ["ignore", "ignore",
 
 if (!existsSync(here("node_modules/onnxruntime-web"))) npm("install", "--prefix", here("."));
 if (!existsSync(here("node_modules/hnswlib-node/build"))) {
-  // The one peer that has to be compiled. Where there is no compiler its rows say so.
+  // The only peer that must be compiled. Without a compiler, its rows are reported as missing.
   try {
     npm("rebuild", "hnswlib-node", "--ignore-scripts=false", "--prefix", here("."));
   } catch {}

@@ -1,9 +1,9 @@
-// npm run bench:server [-- --seconds 60 --callers 200 --json]: the box from a second process on loopback, and what tokens cost.
-// 1. What HTTP and gRPC add to the in-process call at the median, one call at a time, a token in each.
-// 2. Callers with 4 s of speech each, all at once: every request answered or told BUSY, memory, latency, throughput
-//    against what the engine does alone.
+// npm run bench:server [-- --seconds 60 --callers 200 --json]: the box called from a second process on loopback, and the cost of tokens.
+// 1. What HTTP and gRPC add to the in-process call at the median, one call at a time, each with a token.
+// 2. Many callers at once, with 4 s of speech each: every request is answered or gets BUSY; memory, latency, and throughput
+//    compared with the engine alone.
 // --live: 100 live calls at once in real time, and 1,000 that are connected and silent (bench/server/live.mjs).
-// 3. What our own code on the hottest paths saves against the plain way of the libraries (bench/server/paths.mjs).
+// 3. What our own code on the hottest paths saves, compared with the plain use of the libraries (bench/server/paths.mjs).
 // 4. Token requests a second on one core, and the cost of verifying a token.
 import { execFileSync, fork } from "node:child_process";
 import { once } from "node:events";
@@ -21,13 +21,13 @@ const { values: options } = parseArgs({
     calls: { type: "string", default: "300" },
     workers: { type: "string", default: String(availableParallelism()) },
     only: { type: "string", default: "overhead,paths,load,token" },
-    // Live calls and nothing else.
+    // Only live calls.
     live: { type: "boolean", default: false },
     live_calls: { type: "string", default: "100" },
     silent_calls: { type: "string", default: "1000" },
     silent_seconds: { type: "string", default: "60" },
     json: { type: "boolean", default: false },
-    // Take dist/ as it is.
+    // Use dist/ without building it.
     built: { type: "boolean", default: false },
   },
 });
@@ -80,7 +80,7 @@ async function measureBox() {
         HTTP: () => http.call(operation, request),
         gRPC: () => grpc.call(operation, request),
       });
-      // Afterwards: in between, they would drive the box's code out of the caches.
+      // Afterwards: in between, they would evict the box's code from the caches.
       const alone = await overhead(ask, operation, calls / 2, {
         HTTP: () => bareHttp.call(operation, request),
         gRPC: () => bareGrpc.call(operation, request),
@@ -107,7 +107,7 @@ async function measureBox() {
   if (chosen.includes("load")) {
     const { underLoad } = await import("./server/callers.mjs");
     const [seconds, callers] = [Number(options.seconds), Number(options.callers)];
-    // Before and after, because a machine is not the same for minutes.
+    // Before and after, because the speed of a machine changes over minutes.
     say("the engine alone …");
     const before = await ask("engineAlone", { seconds: 10 });
     say(`${callers} callers …`);
@@ -199,7 +199,7 @@ async function tokenOf(url, { clientId, clientSecret }) {
 }
 
 /**
- * What a caller waits beyond the operation itself, call by call: the operation is timed inside the box for the very call that the
+ * What a caller waits beyond the operation itself, call by call: the box times the operation inside the same call that the
  * caller times outside. The in-process call, interleaved, is the operation alone.
  */
 async function overhead(ask, operation, calls, ways) {

@@ -1,8 +1,8 @@
-// The attack checks of the shipped model on DEV: systems, loudspeakers and rooms that training never heard. Figures as ISO/IEC 30107-3 names them.
+// The attack checks of the shipped model on DEV: systems, loudspeakers and rooms unseen in training. Terms of ISO/IEC 30107-3.
 //   python3 training/spoof/extract.py MIRROR WAVS DIR          writes the recordings and DIR/list.tsv
 //   npm run bench:accuracy -- --spoof --corpora DIR [--callers DIR2] [--conditions none,g711,gsm,opus] [--lengths all,4,2] [--scores FILE] [--json]
 // --scores: every recording's ratio and reliability, for training/spoof/calibrate.py.
-// --callers: the folder of training/extract.py; how many genuine callers of its lists are taken for attacks with both checks on.
+// --callers: the folder of training/extract.py; counts genuine callers of its lists that are taken for attacks with both checks on.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,10 +16,10 @@ const { builtInConfigurationSets, defaultConfigurationSetId } = await import(dis
 const { pcm16Wav } = await import(dist("audio/wav-writer.js"));
 const { table } = await import(dist("cli/output.js"));
 
-/** Of Kokoro's lineage, which was trained on: reported apart from systems never heard in any form. */
+/** Related to Kokoro, which was in the training data: reported apart from unseen systems. */
 const known = (system) => /-page\/styletts2?$|^kokoro-dev$/.test(system);
 const quiet = ["-hide_banner", "-loglevel", "error", "-y"];
-/** A line by the name of its condition; `none` is as recorded. */
+/** A condition by its name; `none` is as recorded. */
 export const lines = {
   none: null,
   g711: { rateHz: 8000, encode: ["-c:a", "pcm_mulaw"], file: "coded.wav" },
@@ -27,7 +27,7 @@ export const lines = {
   opus: { rateHz: 16000, encode: ["-c:a", "libopus", "-b:a", "12k", "-application", "voip"], file: "coded.ogg" },
 };
 
-/** Recordings through a codec: those of one rate together, in one run of ffmpeg, with half a second of silence between them. */
+/** Recordings through a codec: all of one rate in one run of ffmpeg, with half a second of silence between them. */
 function coded(recordings, { rateHz, encode, file }) {
   const out = [];
   const folder = mkdtempSync(join(tmpdir(), "vivavoce-line-"));
@@ -71,14 +71,14 @@ function read(path) {
   return { samples: joined([...recording.read(0)]), rateHz: recording.rateHz };
 }
 
-/** A few at a time: the engine's queue is bounded. */
+/** A few at a time: the engine's queue is limited. */
 async function each(some, work) {
   const out = [];
   for (let i = 0; i < some.length; i += 16) out.push(...(await Promise.all(some.slice(i, i + 16).map(work))));
   return out;
 }
 
-/** Where as many attacks are below as genuine recordings above. */
+/** The equal error rate: as many attacks below as genuine recordings above. */
 function equalErrorRate(genuine, attacks) {
   const all = [...genuine.map((score) => [score, 0]), ...attacks.map((score) => [score, 1])].sort(
     (a, b) => a[0] - b[0],
@@ -122,8 +122,8 @@ const verdicts = (scores, threshold) => {
 };
 
 /**
- * One check of a set of recordings: [{ system, label, score }]. Where no speech was heard there is no answer: such are counted apart. So is
- * recorded speech that a page shows through a codec of the lowest rates: no attack, but not as a caller is heard either.
+ * One check on a set of recordings: [{ system, label, score }]. Recordings without speech give no answer and are counted apart. So is
+ * recorded speech from a web page with a codec of the lowest rates: it is not an attack, but callers do not sound like this either.
  */
 function figures(all, threshold) {
   const rows = all.filter(({ score }) => score.reliability > 0);

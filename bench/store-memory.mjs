@@ -1,4 +1,4 @@
-// Resident memory of a box after its start, before any call, and the most until then, for each store. Linux.
+// Resident memory of a box after its start, before any call, and its peak until then, for each store. Linux.
 //   npm run build && node bench/store-memory.mjs [postgres://… of an empty database for voices and keys]
 import { spawn } from "node:child_process";
 import { once } from "node:events";

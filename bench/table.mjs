@@ -16,7 +16,7 @@ export function printTable(rows) {
     console.log(row.map((cell, i) => cell.padEnd(i === 5 ? 0 : widths[i])).join("  "));
 }
 
-/** The same for programs, with the machine it was measured on. */
+/** The same as JSON, with the machine it was measured on. */
 export async function printJson(rows, more = {}) {
   const { cpus } = await import("node:os");
   const machine = {

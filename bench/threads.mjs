@@ -1,4 +1,4 @@
-// What a call to a worker costs: Comlink with 10 s of audio moved, against the bare message and against a copy.
+// Cost of a call to a worker: Comlink with 10 s of transferred audio, compared with a bare message and with a copy.
 import { Worker } from "node:worker_threads";
 import * as Comlink from "comlink";
 import { atMost, median } from "./measure.mjs";

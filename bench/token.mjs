@@ -1,5 +1,5 @@
-// What tokens cost: requests a second on one core, and verification per call, beside the libraries that others would take.
-// Part of `npm run bench:server` (alone: `-- --only token`). Processor time counts, threads included: other load on the machine does not.
+// Cost of tokens: requests per second on one core, and verification per call, compared with common libraries.
+// Part of `npm run bench:server` (alone: `-- --only token`). Measures processor time including threads, so other load on the machine does not count.
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { createMemoryStore } from "../dist/store/memory.js";
 import { createTokenApp, createTokenService, createVerifier } from "../dist/token/index.js";
@@ -54,7 +54,7 @@ async function ours() {
   return { service, request };
 }
 
-/** The same grant by oidc-provider, same algorithm and format, its memory adapter. */
+/** The same grant with oidc-provider: same algorithm and format, its memory adapter. */
 async function peer() {
   const { Provider } = await import("oidc-provider");
   const { generateKeyPair, exportJWK } = await import("jose");
@@ -106,7 +106,7 @@ async function benchToken({ requests = 300, verifications = 2000, rounds = 5 } =
   const { service, request } = await ours();
   const firstMs = await cpuMs(1, request);
   const peerRequest = await peer();
-  // More than a verifier remembers, in turn: each is checked as if it had never been seen.
+  // More tokens than a verifier caches, in turn: each is checked as if it were new.
   const tokens = [];
   for (let i = 0; i < DISTINCT_TOKENS; i++) tokens.push(await request());
   let turn = 0;
@@ -124,7 +124,7 @@ async function benchToken({ requests = 300, verifications = 2000, rounds = 5 } =
     });
   for (const warmUp of [request, peerRequest, verify, bareVerify]) await cpuMs(200, warmUp);
 
-  // Interleaved, so that what disturbs one disturbs the other.
+  // Interleaved, so that disturbances affect both.
   const request_ = [];
   const verify_ = [];
   for (let round = 0; round < rounds; round++) {

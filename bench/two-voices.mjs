@@ -1,5 +1,5 @@
-// Two people in one channel: how much the caller's verdict loses against a channel of the caller's own. Mixtures of DEV recordings: two of the caller
-// and two of another person, the agent, as loud, in turns of 2 and 4 s; behind one another, or each turn beginning 0.6 s before the last one ends.
+// Two people in one channel: how much verification of the caller loses against a separate channel. Mixtures of DEV recordings: two of the caller
+// and two of another person, the agent, equally loud, in turns of 2 and 4 s; one after the other, or each starting 0.6 s before the last one ends.
 //   npm run bench:accuracy -- --two-voices --corpora DIR [--sets wuw-dev,cvau-dev]
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const mostCalls = 40;
 const callsOfOne = 3;
 const set = builtInConfigurationSets["ivr-text-dependent"];
 const targetRate = set.targetFalseAcceptRate.authentication;
-/** Of what a clean channel accepts. */
+/** Share of the callers accepted in a clean channel that may be lost. */
 const mostLost = 0.25;
 
 const folders = (path) => readdirSync(path).sort();
@@ -33,7 +33,7 @@ function read(path) {
 
 const loudness = (samples) => Math.sqrt(samples.reduce((sum, x) => sum + x * x, 0) / samples.length);
 
-/** Each turn begins so many samples before the last one ends. */
+/** Each turn begins this many samples before the last one ends. */
 function inTurns(turns, overlap) {
   let length = 0;
   const placed = turns.map((samples) => {
@@ -68,7 +68,7 @@ async function templateOf(engine, files) {
   return (await engine.train(voices)).template;
 }
 
-/** Calls of everybody in turn, with a new agent in each. */
+/** Calls of each person in turn, each with a new agent. */
 function callsOf(people) {
   const calls = [];
   for (let n = 0; n < callsOfOne; n++)
@@ -147,7 +147,7 @@ export async function twoVoices({ corpora, sets, model, workers }) {
   return rows;
 }
 
-/** The call against everybody's print but the agent's. */
+/** The call against all prints except the agent's. */
 async function trialsOf(engine, people, { caller, agent }, separation, analysis) {
   const { voices } = await callerVoices({ engine, set }, separation, analysis, {});
   const candidates = voicesCompared(separation);

@@ -1,7 +1,7 @@
-// Whether what two scopes keep of one voice can be told to be of one voice, by somebody who broke the seals but has no scope's secret.
+// Unlinkability: can an attacker who broke the seals, but has no scope's secret, tell that records in two scopes are of the same voice?
 //   node bench/unlinkability.mjs --corpora DIR --voices VOICES.jsonl [--seed N]
 // Measured as D_sys (Gomez-Barrero et al., "General framework to evaluate unlinkability in biometric template protection systems", IEEE
-// TIFS 2018): 0 when mated and non-mated pairs look alike, 1 when every pair is told. DEV voices as recorded; DIR and VOICES as in voices.mjs.
+// TIFS 2018): 0 when mated and non-mated pairs look alike, 1 when every pair is recognized. DEV voices as recorded; DIR and VOICES as in voices.mjs.
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -22,7 +22,7 @@ if (!options.corpora || !options.voices) {
   console.error("--corpora DIR and --voices FILE are needed");
   process.exit(2);
 }
-/** With so many, chance alone gives a D_sys of about 0.01. */
+/** With this many, chance alone gives a D_sys of about 0.01. */
 const PAIRS = 100_000;
 const MOST_BINS = 100;
 
@@ -46,7 +46,7 @@ const ring = new KeyRing(createMemoryShelf(nodeAead), nodeAead);
 const secrets = { one: await ring.secret("one"), other: await ring.secret("other") };
 const plainBytes = ({ embedding, netSpeechSeconds, snrDb, bandwidthHz }) =>
   encodeTemplate({ embedding, netSpeechSeconds, snrDb, bandwidthHz, revision });
-/** The numbers under the seal, as they are when it is sealed now. */
+/** The numbers under the seal, from a new sealing. */
 const kept = async (voice, secret) => {
   const bytes = await turn(nodeAead, secret, plainBytes(voice));
   return new Float64Array(bytes.slice(-8 * voice.embedding.length).buffer);
@@ -98,7 +98,7 @@ const STORED = {
   turned: async ([a, b]) => [await kept(a, secrets.one), await kept(b, secrets.other)],
 };
 
-/** Of each attack, the scores of as many pairs. */
+/** For each attack, the scores of the same number of pairs. */
 async function scoresOf(draw, stored) {
   const scores = Object.keys(ATTACKS).map(() => new Float64Array(PAIRS));
   for (let i = 0; i < PAIRS; i++) {
@@ -136,7 +136,7 @@ function cosine(a, b) {
   return ab / Math.sqrt(aa * bb);
 }
 
-/** D_sys: the mean over mated scores of how surely each says "mated", prior odds 1, densities by histograms as the authors' own tool has them. */
+/** D_sys: the mean over mated scores of how clearly each indicates "mated", prior odds 1, densities by histograms as in the authors' own tool. */
 function linkability(mated, nonMated) {
   const bins = Math.min(Math.floor(mated.length / 10), MOST_BINS);
   const low = Math.min(least(mated), least(nonMated));

@@ -1,5 +1,5 @@
-// Voice activity held against a second opinion, frame by frame: the Silero network inside @ricky0123/vad-web, run by onnxruntime.
-// DEV speech with pauses between, in noise 20 and 5 dB below; and sounds without speech.
+// Compares voice activity frame by frame with the Silero network in @ricky0123/vad-web, run by onnxruntime.
+// DEV speech with pauses in between, in noise at 20 and 5 dB SNR; and sounds without speech.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,7 +13,7 @@ const hop = 160;
 const chunk = 512;
 const holdMusic = "/usr/share/asterisk/moh";
 
-/** Our decision of every frame: 1 where it is speech. */
+/** Our decision for every frame: 1 means speech. */
 function ours(kernels, x) {
   kernels.streamStart(rateHz, 0, 0);
   const marks = [];
@@ -41,7 +41,7 @@ async function silero({ Tensor, session }, x, frames) {
   const sr = new Tensor("int64", BigInt64Array.of(BigInt(rateHz)), []);
   const speech = [];
   for (let at = 0; at + chunk <= x.length; at += chunk) {
-    // It hears 64 samples of the chunk before.
+    // It also gets 64 samples of the previous chunk.
     const heard = new Float32Array(64 + chunk);
     heard.set(x.subarray(Math.max(0, at - 64), at + chunk), at === 0 ? 64 : 0);
     const { output, stateN } = await session.run({ input: new Tensor("float32", heard, [1, heard.length]), state, sr });
@@ -61,7 +61,7 @@ function read(path) {
   return Float32Array.from(Array.isArray(samples) ? samples[0] : samples, (x) => x / 32768);
 }
 
-/** A sequence in 0..1 that is the same in every run. */
+/** A pseudo-random sequence in 0..1, the same in every run. */
 function chances(seed) {
   let x = seed;
   return () => {
@@ -123,7 +123,7 @@ function wavs(folder) {
     .sort();
 }
 
-/** Rows { sound, frames, agreement, speech, target, met }; agreement is null where there is nothing to agree on. */
+/** Rows { sound, frames, agreement, speech, target, met }; agreement is null for sounds without speech. */
 export async function voiceActivity(corpora, sets) {
   const { InferenceSession, Tensor } = await import("onnxruntime-node");
   const network = fileURLToPath(import.meta.resolve("@ricky0123/vad-web/dist/silero_vad_v6.onnx"));

@@ -1,11 +1,11 @@
-// Voices that were embedded before: as the network and the kernels of this build hear them.
+// Cached voices, by the network and kernels of this build.
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { VoiceCache } from "../dist/evaluate/voice-cache.js";
 
-/** What was heard in a file under a condition, from a cache that bench/voices.mjs filled; `null` where there was no voice. */
+/** The voice in a file under a condition, from a cache filled by bench/voices.mjs; `null` if there was no voice. */
 export const heardIn = (cache, revision) => (path, condition) => {
   const file = createHash("sha256").update(readFileSync(path)).digest("hex");
   const found = cache.get([file, revision, condition].join(" "));

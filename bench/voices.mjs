@@ -1,7 +1,7 @@
-// What the engine makes of every recording that calibrate.py and the open-set figures need, as one file: embeddings and measured quality
-// of the DEV segments under every condition that is fitted on, and of the list members as recorded and through G.711.
+// Analyzes every recording that calibrate.py and the open-set figures need, into one file: embeddings and measured quality
+// of the DEV segments under every condition used for fitting, and of the list members as recorded and through G.711.
 //   node bench/voices.mjs --corpora DIR [--model FILE] [--out VOICES.jsonl] [--workers N]
-// An interrupted run goes on where it stopped. DIR: what training/extract.py and training/members.py wrote.
+// An interrupted run continues where it stopped. DIR: the output of training/extract.py and training/members.py.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
@@ -24,24 +24,24 @@ const { values: options } = parseArgs({
   },
 });
 if (!options.corpora || !options.out) {
-  console.error("--corpora DIR and --out FILE are needed");
+  console.error("--corpora DIR and --out FILE are required");
   process.exit(2);
 }
 
 const gsm = await conditions.gsm();
 if (!gsm) {
-  console.error("GSM is needed: this machine's ffmpeg has no libgsm");
+  console.error("GSM is required, but this machine's ffmpeg has no libgsm");
   process.exit(2);
 }
 const clean = { name: "as recorded", apply: (pcm) => pcm };
 const mulaw = conditions.g711("mulaw");
 const noise = conditions.noisy(10);
 const cut = conditions.cut(2);
-// A telephone call is narrow and coded already.
+// A telephone call is already narrowband and coded.
 const narrow = ["wuw-dev", "hv-dev", "fsdd"];
 /** Recordings that enroll a list member. */
 const enrolling = 2;
-/** Of a set whose speakers said a word or two each, so many are enough. */
+/** For a set whose speakers said only a word or two each, this many are enough. */
 const mostMembers = 400;
 
 const folders = (path) => readdirSync(path).sort();
@@ -65,7 +65,7 @@ const members = (existsSync(memberFolder) ? folders(memberFolder) : []).flatMap(
 const everySecond = developed.filter((_, i) => i % 2 === 0);
 const wide = ({ set }) => !narrow.includes(set);
 const through = (condition, recordings) => recordings.map(({ path }) => ({ path, condition }));
-// In the order in which they are needed most. G.711 is needed of all: both sides may be calls.
+// Most needed first. G.711 is needed for all: both sides may be calls.
 const work = [
   ...through(clean, developed),
   ...through(mulaw, developed.filter(wide)),
@@ -77,7 +77,7 @@ const work = [
   ...members.filter(({ third }) => third).flatMap(({ files }) => files.map((path) => ({ path, condition: mulaw }))),
 ];
 
-/** An engine refuses a model without a calibration. Nothing is scored here, so that of the shipped model serves. */
+/** An engine refuses a model without a calibration. Nothing is scored here, so the shipped model's is used. */
 async function calibrationFor(model) {
   const { calibration, revision } = await readModelFile(model);
   if (calibration) return null;

@@ -1,6 +1,6 @@
 // Builds dist/ in three steps: the kernels (asc), the library (tsc), the browser bundles (rollup).
 //   node scripts/build.mjs [kernels | library | bundles] [--force]
-// A step builds the ones before it too; the default is all of them. What is up to date is left alone: dist/.build holds, for each
+// A step builds the ones before it too; by default all are built. Outputs that are up to date are skipped: dist/.build holds, for each
 // output, a hash of the files it was made from and of the files it wrote.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -45,11 +45,11 @@ function library() {
   return unlessCurrent("library", (previous) => {
     const inputs = ["src", "tsconfig.json", "node_modules/typescript/package.json"];
     if (previous?.isCurrent(inputs, compiledFiles())) return null;
-    // tsc compiles what changed since its last run, but does not notice when one of the files that it wrote is gone.
+    // tsc compiles what changed since its last run, but does not notice when one of its output files is gone.
     if (!previous?.wrote(compiledFiles())) rmSync(join(records, "tsbuildinfo"), { force: true });
     node("typescript/bin/tsc", "-p", "tsconfig.json");
     for (const path of compiledFiles()) if (!existsSync(sourceOf(path))) rmSync(path);
-    // The command of a checkout runs as that of an installed package does: `npx vivavoce`.
+    // Lets `npx vivavoce` work in a checkout as in an installed package.
     chmodSync("dist/cli/main.js", 0o755);
     return { inputs, outputs: compiledFiles() };
   });
@@ -77,7 +77,7 @@ async function bundles() {
     if (!wanted.includes(path) && !existsSync(sourceOf(path))) rmSync(path);
 }
 
-/** `make` gets the record of the last build and returns what it made from what, or null when there was nothing to do. */
+/** `make` gets the record of the last build. It returns inputs and outputs, or null when there was nothing to do. */
 async function unlessCurrent(name, make) {
   const path = join(records, `${name}.json`);
   const startedAt = Date.now();
@@ -98,7 +98,7 @@ function recordFrom(path) {
   };
 }
 
-/** Of the names and contents of all files under `paths`. */
+/** Hash of the names and contents of all files under `paths`. */
 function digest(paths) {
   const hash = createHash("sha256").update(process.env.VIVAVOCE_MODEL ?? "");
   for (const path of paths.flatMap(filesUnder).sort()) hash.update(`\0${path}\0`).update(readFileSync(path));
@@ -111,7 +111,7 @@ function filesUnder(path) {
   return readdirSync(path).flatMap((name) => filesUnder(join(path, name)));
 }
 
-/** The folders of dist/ that rollup fills, not tsc. In dist/browser bundles lie beside what tsc compiled. */
+/** The folders of dist/ that rollup fills, not tsc. dist/browser holds both bundles and output of tsc. */
 const bundled = ["page", "operator"];
 
 function compiledFiles() {
@@ -132,7 +132,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
     await build(last, { force: process.argv.includes("--force") });
   } catch (error) {
-    // A compiler has said itself what is wrong.
+    // The compiler has already printed the error.
     if (error.status === undefined) console.error(error.message);
     process.exitCode = 1;
   }

@@ -1,5 +1,5 @@
-// What rollup builds: dist/browser (the library for browsers, its worker's script and the files that both look for there), the page
-// that is built on it, dist/page, and the operator view, dist/operator.
+// The rollup builds: dist/browser (the library for browsers, its worker script and the files that both load from there), the page
+// that uses it, dist/page, and the operator view, dist/operator.
 import { copyFileSync, existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import resolve from "@rollup/plugin-node-resolve";
@@ -9,7 +9,7 @@ import { operatorBundle, siteBundles } from "./site.mjs";
 
 const file = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
-/** Node's platform file stays out of the bundle: another one takes its place. */
+/** Replaces Node's platform file by that for browsers. */
 const platform = (kind) => ({
   name: "platform",
   resolveId(source, importer) {
@@ -19,7 +19,7 @@ const platform = (kind) => ({
   },
 });
 
-/** What lies beside the other bundle is inside this one. Its worker's script is built before. */
+/** This bundle contains what is beside the other one. Its worker script is built first. */
 const inlined = {
   name: "inlined",
   buildStart() {
@@ -33,14 +33,14 @@ const inlined = {
     return { code: constants + code, map: null };
   },
   renderChunk(code) {
-    // The other platform's half is shaken off, or a bundler would go looking for these files.
+    // Tree shaking must remove Node's half; otherwise a bundler would look for these files.
     if (/vivavoce\.(wasm|vvm)["']/.test(code) || /["']\.\/worker\.js["']/.test(code))
       this.error("the inlined build names a file beside it");
     return null;
   },
 };
 
-/** What a page would fail on is an error here. */
+/** Turns imports that would fail in a page into build errors. */
 const noNode = {
   name: "no-node",
   resolveId(source, importer) {
@@ -50,7 +50,7 @@ const noNode = {
   },
 };
 
-/** zod asks whether it may compile code; under a strict policy the very question is reported as a violation. */
+/** zod tests whether it may compile code; under a strict content security policy even the test is reported as a violation. */
 const noEval = {
   name: "no-eval",
   transform(code, id) {
@@ -61,7 +61,7 @@ const noEval = {
   },
 };
 
-/** Another model for a build of one's own. */
+/** Another model, for a custom build. */
 const model = process.env.VIVAVOCE_MODEL ?? file(`models/${shippedModel}`);
 
 const assets = {
@@ -90,7 +90,7 @@ function bundle(input, output, plugins) {
 const browser = forBrowsers("platform");
 const inBrowserFolder = (...names) => names.map((name) => `dist/browser/${name}`);
 
-/** In the order in which they need each other. */
+/** In dependency order. */
 export const groups = [
   {
     name: "worker",
@@ -111,5 +111,5 @@ export const groups = [
   { name: "operator", outputs: ["dist/operator"], configs: [operatorBundle(browser)] },
 ];
 
-/** What every bundle depends on besides its own modules. */
+/** What every bundle depends on, besides its own modules. */
 export const configuration = ["scripts/bundles.mjs", "scripts/site.mjs", "package-lock.json"];

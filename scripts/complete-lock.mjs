@@ -1,6 +1,6 @@
 // Adds the optional packages of other platforms to package-lock.json: node scripts/complete-lock.mjs
-// `npm ci` refuses a lock without them, and `npm install` leaves out those that the registry at hand does not have. They carry no
-// integrity hash until an `npm install` against a registry that has them all adds it.
+// `npm ci` refuses a lock without them, and `npm install` leaves out those that the registry in use does not have. They have no
+// integrity hash until an `npm install` against a complete registry adds it.
 import { readFileSync, writeFileSync } from "node:fs";
 
 const SYSTEMS = ["android", "darwin", "freebsd", "linux", "openbsd", "openharmony", "win32"];
@@ -14,7 +14,7 @@ for (const [path, { dev, optionalDependencies = {} }] of Object.entries(lock.pac
     const words = name.split(/[/-]/);
     const cpu = words.filter((word) => PROCESSORS.includes(word));
     const os = words.filter((word) => SYSTEMS.includes(word));
-    if (!cpu.length) throw new Error(`${name}: the name does not say for which processor it is; add it by hand`);
+    if (!cpu.length) throw new Error(`${name}: the name does not give the processor; add it by hand`);
     const libc = os[0] === "linux" ? [words.some((word) => word.startsWith("musl")) ? "musl" : "glibc"] : null;
     packages[`node_modules/${name}`] = {
       version,

@@ -1,5 +1,5 @@
-// What the proto files say in words about messages, fields, enumerations and operations, by full name. The descriptors do not carry it;
-// the comments of src/contract/gen do.
+// Comments of the proto files on messages, fields, enumerations and operations, by full name. The descriptors do not have them;
+// the code in src/contract/gen does.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 

@@ -1,4 +1,4 @@
-// Writes src/engine/gen/kernel-exports.ts: the kernels' exports as TypeScript sees them, from assembly/index.ts and the files behind it.
+// Writes src/engine/gen/kernel-exports.ts: TypeScript types of the kernels' exports, from assembly/index.ts and the files behind it.
 //   node scripts/kernel-exports.mjs
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,11 +8,11 @@ import ts from "typescript";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const OUT = join(root, "src/engine/gen/kernel-exports.ts");
 
-/** Decorators of functions are no TypeScript; as comments they keep every position. */
+/** Decorators of functions are not valid TypeScript; turning them into comments keeps every position. */
 const parse = (path) =>
   ts.createSourceFile(path, readFileSync(path, "utf8").replaceAll(/^@(\w+)/gm, "//$1"), ts.ScriptTarget.Latest, true);
 
-/** What AssemblyScript's types are on the other side; pointers, integers, floats and booleans are numbers there. */
+/** TypeScript types for those of AssemblyScript; pointers, integers, floats and booleans are numbers. */
 const hostType = (type) => (type === "void" ? "void" : "number");
 
 function declarationOf(source, name) {

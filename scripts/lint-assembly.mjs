@@ -1,5 +1,5 @@
-// Lints assembly/. Biome reads TypeScript, where decorators of functions (`@inline`) are a syntax error: it gets a copy of the
-// files in which they are comments, on the same lines, so that its reports point at the right places.
+// Lints assembly/. For Biome, which reads TypeScript, decorators of functions (`@inline`) are a syntax error: it gets a copy of the
+// files in which they are comments, on the same lines, so that its reports have the right positions.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,8 +9,8 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const copy = mkdtempSync(join(tmpdir(), "assembly-"));
 
-// Off: what contradicts AssemblyScript (it has no type imports, a decorator needs @ts-ignore, isFinite takes numbers only) and the
-// constants of published polynomials.
+// Off: rules that contradict AssemblyScript (no type imports, decorators need @ts-ignore, isFinite takes numbers only), and the rule against
+// long constants, because of published polynomials.
 const rules = {
   suspicious: {
     noDoubleEquals: "off",

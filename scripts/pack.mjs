@@ -1,4 +1,4 @@
-// Packs the two packages that are made of this repository, into a folder: `vivavoce`, the library, as the root manifest says, and
+// Packs the two packages of this repository into a folder: `vivavoce`, the library, as in the root manifest, and
 // `vivavoce-box`, everything else that was built: the box and the command line, on top of the library.
 //   npm run build && node scripts/pack.mjs FOLDER
 import { execFileSync } from "node:child_process";
@@ -34,7 +34,7 @@ function npmPack(cwd, ...args) {
 export const libraryFiles = () => npmPack(root, "--dry-run").files.map(({ path }) => path);
 
 /**
- * Both tarballs; their paths.
+ * Creates both tarballs; returns their paths.
  * @param {string} folder
  * @returns {string[]}
  */
@@ -51,7 +51,7 @@ export function pack(folder) {
   }
 }
 
-/** What is built for pages and benchmarks only, and the model that the library carries. */
+/** Built only for pages and benchmarks, and the model that is part of the library. */
 const left = /^dist\/(\.|web\/|browser\/|page\/models\/|evaluate\/conditions\.)/;
 
 function stageBox(folder) {
@@ -91,7 +91,7 @@ function stageBox(folder) {
   );
 }
 
-/** A relative import of a file that the library has becomes one from the library. */
+/** Relative imports of files in the library become imports from the library. */
 function onLibrary(code, path, library) {
   return code.replace(/\b(from|import\(?)(\s*)"(\.[^"]+)"/g, (whole, word, space, target) => {
     const wanted = posix.join(posix.dirname(path), target);

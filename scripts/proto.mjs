@@ -1,4 +1,4 @@
-// Generates src/contract/gen from proto/, and of both the Python client's contract.py. The generator lives in proto/package.json, outside
+// Generates src/contract/gen from proto/, and from both the Python client's contract.py. The generator is in proto/package.json, outside
 // the main install.
 import { execFileSync } from "node:child_process";
 import { existsSync, rmSync, writeFileSync } from "node:fs";

@@ -1,5 +1,5 @@
-// Makes clients/python/src/vivavoce/contract.py of the contract's descriptors: messages as dataclasses, enumerations, one method for each
-// operation that HTTP can carry.
+// Generates clients/python/src/vivavoce/contract.py from the contract's descriptors: messages as dataclasses, enumerations, one method per
+// operation that HTTP supports.
 
 const OWN_FORMS = {
   "google.protobuf.Duration": "timedelta",
@@ -65,7 +65,7 @@ function typesOf(methods) {
   return { messages: sorted(messages), enums: sorted(enums) };
 }
 
-/** A name that two packages have is written with its package by the inner one: `AudioDecisionReason`. */
+/** If two packages share a name, that of the inner package gets a prefix: `AudioDecisionReason`. */
 function namesOf(types) {
   const names = new Map();
   const taken = new Set();
@@ -112,7 +112,7 @@ function fieldType(field, names) {
   if (field.fieldKind === "map") throw new TypeError(`${field.name}: maps are not in the contract`);
   const single = singleType(field, names);
   if (field.fieldKind === "list") return [`tuple[${single[0]}, ...]`, "()"];
-  // A member of a choice that is not set must not be sent, as an empty text would be.
+  // A member of a oneof that is not set must not be sent, not even as an empty text.
   return field.message || field.oneof ? [`${single[0]} | None`, "None"] : single;
 }
 

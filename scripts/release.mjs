@@ -1,4 +1,4 @@
-// Makes a release in a folder: both packages, a bill of materials (CycloneDX), the licences of what is installed with them, and a
+// Makes a release in a folder: both packages, a bill of materials (CycloneDX), the licences of the dependencies, and a
 // provenance statement (in-toto, SLSA 1.0) that names the commit, the build and the SHA-256 of every file.
 //   npm run build && node scripts/release.mjs FOLDER
 import { execFileSync, spawnSync } from "node:child_process";
@@ -15,13 +15,15 @@ const run = (command, ...args) =>
 const folder = resolve(process.argv[2] ?? "release");
 const changed = run("git", "status", "--porcelain");
 if (changed !== "") {
-  console.error(`a release is made of a commit; these files differ from it:\n${changed}`);
+  console.error(`a release needs a clean checkout; these files have uncommitted changes:\n${changed}`);
   process.exit(1);
 }
 const known = knownVulnerabilities();
-if (known === null) console.warn("npm audit was not answered: known vulnerabilities were not looked up");
+if (known === null) console.warn("npm audit got no reply: known vulnerabilities were not checked");
 else if (known > 0) {
-  console.error(`npm audit knows ${known} vulnerabilities in what users install: see npm audit --omit dev`);
+  console.error(
+    `npm audit reports ${known} vulnerabilities in the packages that users install: see npm audit --omit dev`,
+  );
   process.exit(1);
 }
 mkdirSync(folder, { recursive: true });
@@ -30,14 +32,14 @@ const commit = run("git", "rev-parse", "HEAD");
 const packages = pack(folder);
 
 const sbom = JSON.parse(run("npm", "sbom", "--sbom-format", "cyclonedx", "--omit", "dev"));
-// npm names packages of a checkout by their folders.
+// In a checkout, npm names packages by their folders.
 const box = JSON.parse(readFileSync(join(root, "src/box/package.json"), "utf8"));
 const named = (component, { name, version }) => Object.assign(component, { name, purl: `pkg:npm/${name}@${version}` });
 named(sbom.metadata.component, manifest);
 for (const component of sbom.components) if (component.name === "box") named(component, box);
 writeFileSync(join(folder, "sbom.cdx.json"), `${JSON.stringify(sbom, null, 2)}\n`);
 
-/** By licence: who asks first asks for this. */
+/** Grouped by licence, because readers look for that first. */
 const licences = new Map();
 for (const { name, version, group, licenses = [] } of sbom.components) {
   const id =
@@ -85,9 +87,9 @@ const provenance = {
 writeFileSync(join(folder, "provenance.intoto.json"), `${JSON.stringify(provenance, null, 2)}\n`);
 for (const name of readdirSync(folder).sort()) console.log(`${digestOf(join(folder, name))}  ${name}`);
 
-/** In what users install; `null` where the registry has no such answer. */
+/** Vulnerabilities in the packages that users install; `null` if the registry cannot say. */
 function knownVulnerabilities() {
-  // It ends with 1 when it finds something, and when it could not ask.
+  // npm audit exits with 1 both when it finds something and when it could not reach the registry.
   const { stdout } = spawnSync("npm", ["audit", "--omit", "dev", "--json"], { cwd: root, encoding: "utf8" });
   try {
     return JSON.parse(stdout).metadata?.vulnerabilities.total ?? null;

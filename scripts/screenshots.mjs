@@ -1,4 +1,4 @@
-// The pictures of the page and of the operator view: docs/images/*.png. A box runs, a synthesized voice speaks into a real browser's
+// Makes the screenshots of the page and of the operator view, docs/images/*.png. Runs a box, a synthesized voice speaks into a real browser's
 // microphone, and calls come in.
 //   node scripts/build.mjs && node scripts/screenshots.mjs
 import { execFile } from "node:child_process";
@@ -64,7 +64,7 @@ try {
     await page.waitForSelector('.ring[data-phase="recording"]');
     await atRest();
   }
-  // Others for the list of voices, so that identifying has a choice.
+  // More voices for the list, so that Identify has a choice.
   for (const [name, speaker] of [
     ["Bert", 3],
     ["Carla", 21],
@@ -118,7 +118,7 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** `vivavoce …` on the box. A voice that does not match is an answer as well. */
+/** Runs `vivavoce …` on the box. A voice that does not match is a valid result too. */
 function vivavoce(...args) {
   const { clientId, clientSecret } = box.firstApplication;
   const env = {
@@ -154,7 +154,7 @@ async function takeCalls() {
   for (const speaker of [1, 9]) await vivavoce("watchlist", "check", watchlist, file(`w-${speaker}`, speaker, 30, 8));
 }
 
-/** Short recordings of synthesized voices over some noise, so that there is something to confuse. */
+/** Short recordings of synthesized voices with some noise, so that errors occur. */
 async function evaluate() {
   const voices = join(folder, "synthesized voices");
   for (let speaker = 0; speaker < 12; speaker++) {

@@ -1,5 +1,5 @@
-// The page as a static site, dist/page, and the operator view, dist/operator: rollup configurations that build their scripts,
-// and the plugins that put them together. Everything but the pages themselves and the service worker lies at an address that
+// The page as a static site, dist/page, and the operator view, dist/operator: rollup configurations for their scripts,
+// and the plugins that assemble them. Except for the pages themselves and the service worker, every file has an address that
 // changes with its content.
 import { createHash } from "node:crypto";
 import {
@@ -20,8 +20,8 @@ const made = "dist/.page-new";
 const site = "dist/page";
 
 /**
- * Own files only, and WebAssembly, which a strict policy must allow by name. Some hosts of static files send no headers, so the page
- * says it itself.
+ * Content security policy: own files only, and WebAssembly, which must be allowed explicitly. Some static hosts send no headers, so the page
+ * sets the policy itself.
  */
 const policy = [
   "default-src 'none'",
@@ -36,7 +36,7 @@ const policy = [
 
 const digest = (bytes) => createHash("sha256").update(bytes).digest("hex").slice(0, 12);
 
-/** `plugins` are those of every bundle for browsers; `model` the path of a model file. */
+/** `plugins` are those of every browser bundle; `model` is the path of a model file. */
 export function siteBundles(plugins, model) {
   return [
     {
@@ -55,7 +55,7 @@ const script = (input, name, plugins) => ({
   plugins,
 });
 
-/** Runs with the last of them, when all files are there. */
+/** Runs after the last one, when all files exist. */
 const assembled = (model) => ({
   name: "site",
   buildStart() {
@@ -99,7 +99,7 @@ const operatorParts = "dist/.operator-parts";
 const operatorMade = "dist/.operator-new";
 const operatorSite = "dist/operator";
 
-/** Own files only; no WebAssembly here. */
+/** Own files only; WebAssembly is not needed here. */
 const operatorPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -111,8 +111,8 @@ const operatorPolicy = [
 ].join("; ");
 
 /**
- * Plots put a style sheet into themselves, which a strict policy refuses: its rules are in operator.css. And one transform that is
- * not used here wants a package that is no module: it stays out.
+ * Plots insert a style sheet, which a strict policy refuses: its rules are in operator.css instead. One unused transform
+ * needs a package that is not a module, so it is left out.
  */
 const plots = {
   name: "plots",
@@ -122,12 +122,12 @@ const plots = {
     if (!id.endsWith("/@observablehq/plot/src/plot.js")) return null;
     const styled =
       /\.call\(\(svg\) =>\s*\/\/ Warning[^\n]*\n\s*svg\.append\("style"\)\.text\([\s\S]*?\)\s*\)\n(?=\s*\.call\(applyInlineStyles)/;
-    if (!styled.test(code)) this.error("Observable Plot styles itself in another way: look at plot.js");
+    if (!styled.test(code)) this.error("Observable Plot has changed how it adds styles: see plot.js");
     return { code: code.replace(styled, ""), map: null };
   },
 };
 
-/** The view of a box's operator. `plugins` as above. */
+/** The operator view of a box. `plugins` as above. */
 export const operatorBundle = (plugins) => ({
   input: "dist/web/operator/main.js",
   output: { file: join(operatorParts, "main.js"), format: "es", inlineDynamicImports: true },

@@ -5,11 +5,11 @@ let report;
 try {
   report = JSON.parse(readFileSync(process.argv[2], "utf8"));
 } catch {
-  // The build or vitest itself did not come as far as a report.
+  // The build or vitest itself failed before it wrote a report.
   console.log("0 passed, 1 failed");
   process.exit(1);
 }
-// A file that does not load has no tests of its own to fail.
+// A file that does not load has no tests that could fail.
 const brokenFiles = report.testResults.filter(
   ({ status, assertionResults }) => status === "failed" && !assertionResults.some((test) => test.status === "failed"),
 ).length;

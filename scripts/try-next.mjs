@@ -1,7 +1,7 @@
-// examples/next with the package as it would be installed: built with webpack and with Turbopack, used in a browser.
+// Tests examples/next with the package as users install it: built with webpack and with Turbopack, used in a browser.
 //   node scripts/build.mjs && node scripts/try-next.mjs [folder]
-// Not part of `npm test`: it installs Next.js (several hundred MB) from the registry. A folder that is named is kept, and not
-// installed into again.
+// Not part of `npm test`: it installs Next.js (several hundred MB) from the registry. If a folder is given, it is kept and its
+// installation is reused.
 import { execFileSync, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -48,7 +48,7 @@ const freePort = () =>
     });
   });
 
-/** What the built project says in a browser: of the person who enrolled, and of another. */
+/** What the built project shows in a browser for the enrolled person, and for another. */
 async function opened() {
   const port = await freePort();
   const next = join(folder, "node_modules/next/dist/bin/next");

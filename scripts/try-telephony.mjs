@@ -1,6 +1,6 @@
-// Calls of programs that are not ours into a box of its own: baresip (RTP) and the Go module github.com/CyCoreSystems/audiosocket.
+// Calls from third-party programs to a box: baresip (RTP) and the Go module github.com/CyCoreSystems/audiosocket.
 //   node scripts/build.mjs && node scripts/try-telephony.mjs
-// Not part of `npm test`: it needs baresip and Go. AUDIOSOCKET names a checkout of the Go module where no proxy has it.
+// Not part of `npm test`: it needs baresip and Go. AUDIOSOCKET names a checkout of the Go module, for when no module proxy is available.
 import { execFile, spawn } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
@@ -61,7 +61,7 @@ async function decision(name) {
     const found = told.find((one) => one.line === name && one.type === "result");
     if (found) return found.decision;
   }
-  return "nothing was told";
+  return "no event arrived";
 }
 
 /** The Go module's own reader and writer, as a telephone system would use them. */
@@ -117,7 +117,7 @@ async function goCalls() {
   return decision("audiosocket");
 }
 
-/** The far end of a call that baresip makes: it answers with the box's port for the audio. */
+/** The other end of baresip's call: it answers with the box's port for the audio. */
 async function answering(audioPort) {
   const socket = createSocket("udp4").bind(0, "127.0.0.1");
   await once(socket, "listening");

@@ -1,4 +1,4 @@
-// The attack networks beside the speaker network, in one instance of the kernels.
+// The attack networks together with the speaker network, in one instance of the kernels.
 import { random } from "../measure.mjs";
 
 const KINDS = [
@@ -6,13 +6,13 @@ const KINDS = [
   { kind: "playback", values: 80 },
 ];
 
-/** Values of the size that logarithms of power have. */
+/** Values in the range of log powers. */
 function features(length) {
   const next = random(2);
   return Float32Array.from({ length }, () => 8 * next() - 10);
 }
 
-/** Scores `frames` frames by both networks; null where the model carries none. */
+/** Scores `frames` frames with both networks; null if the model has none. */
 export function attacks({ file, kernels }, frames) {
   if (!KINDS.every(({ kind }) => file.sections.has(kind))) return null;
   if (!kernels.attackReserve(frames)) throw new Error(`no room for ${frames} frames`);

@@ -1,5 +1,5 @@
 // The speaker network of a model file as an ONNX graph: the same tensors in f32 (or in ONNX's own static int8 form), so that the
-// peers compute the same embedding. Batch norms are folded as in ours, which only helps them.
+// peers compute the same embedding. Batch norms are folded as in ours, which only helps the peers.
 import { Graph, scalar } from "./onnx.mjs";
 
 const LAYERS = [12, 24, 16];
@@ -13,7 +13,7 @@ export function campplusGraph(tensors, frames, eightBits = false) {
   const values = (name) => tensors.get(name).values;
   const shape = (name) => tensors.get(name).shape;
 
-  /** Weights [outputs][…inputs in ONNX order], already times their gain; or integers and scales apart. */
+  /** Weights [outputs][…inputs in ONNX order], already multiplied by their gain; or integers with separate scales. */
   function convolution(
     x,
     name,

@@ -42,7 +42,7 @@ export function ours(module, shape) {
   const run = isPlane ? 3 * channels : channels;
   const row = (isPlane ? (bins + 2) * channels : channels) * width;
   const pad = ((taps - 1) * dilation) / 2;
-  // Patches write frames in fours.
+  // Patches write four frames at a time.
   const rows = (patches ? Math.ceil(frames / 4) * 4 : frames) + 2 * pad;
   const planes = [k.reserve(rows * row), k.reserve(rows * row)];
   const next = random(3);

@@ -1,4 +1,4 @@
-// node bench/nn/embed.mjs MODEL.vvm < FEATURES > EMBEDDINGS: the shipped kernels for other programs (training/golden.py).
+// node bench/nn/embed.mjs MODEL.vvm < FEATURES > EMBEDDINGS: runs the shipped kernels for other programs (training/golden.py).
 // FEATURES: for each recording u32 frames, then f32 [frames][80] log-mel; EMBEDDINGS: f32[256] each. Little-endian.
 // node bench/nn/embed.mjs --voice SEED > SAMPLES: a synthetic voice, f32 at 16 kHz.
 import { readFileSync, writeSync } from "node:fs";

@@ -25,7 +25,7 @@ const SHAPES = {
 };
 const FRAMES = 398; // 4 s
 const ATTACK_FRAMES = 320; // 3.2 s: the windows of the attack networks
-/** The networks, what they are held to, and their multiply-accumulates in 4 s. */
+/** The networks, their target figures, and their multiply-accumulates in 4 s. */
 const NETWORKS = [
   {
     work: "CAM++, 4 s of speech",
@@ -107,7 +107,7 @@ async function engine(bytes) {
   return { embed, tensors: new Map(tensors), attack: attacks(loaded, ATTACK_FRAMES) };
 }
 
-/** Log-mel like values: a walk in every bin. */
+/** Values like log-mel: a random walk in every bin. */
 function features(seed) {
   const next = random(seed);
   const x = new Float32Array(FRAMES * 80);

@@ -1,4 +1,4 @@
-// ONNX graphs for the peers, written as protobuf by hand: a graph needs a dozen fields, and no file of weights has to be kept.
+// ONNX graphs for the peers, written directly as protobuf: a graph needs a dozen fields, and no weight files have to be stored.
 
 const FLOAT = 1;
 const UINT8 = 2;
@@ -34,7 +34,7 @@ const TYPES = new Map([
   [BigInt64Array, INT64],
 ]);
 
-/** A graph that is built node by node: each method returns the name of what it computes. */
+/** Builds a graph node by node: each method returns the name of its output. */
 export class Graph {
   #nodes = [];
   #tensors = [];
@@ -47,7 +47,7 @@ export class Graph {
   }
 
   #value(name, shape, type) {
-    // A size of 0 is one that is not fixed.
+    // A size of 0 means that it is not fixed.
     const dims = shape.map((size) => bytes(1, size === 0 ? Buffer.alloc(0) : number(1, size)));
     const tensor = Buffer.concat([number(1, type), bytes(2, Buffer.concat(dims))]);
     return Buffer.concat([text(1, name), bytes(2, bytes(1, tensor))]);

@@ -1,5 +1,5 @@
-// The most multiply-accumulates that WASM does here with `i32x4.dot_i16x8_s`: twelve accumulators, no memory, compiled in the
-// process that measures. Each sum depends on the one before, so that nothing can be hoisted.
+// Peak rate of multiply-accumulates in WASM here with `i32x4.dot_i16x8_s`: twelve accumulators, no memory access, compiled in the
+// process that measures. Each sum depends on the previous one, so that nothing can be hoisted.
 import asc from "assemblyscript/asc";
 
 const lanes = Array.from({ length: 12 }, (_, i) => `a${i}`);
@@ -17,7 +17,7 @@ export function dots(n: i32): i32 {
   return i32x4.extract_lane(a0, 0);
 }`;
 
-/** { run, macs }: one call of run does so many multiply-accumulates. */
+/** { run, macs }: one call of run does `macs` multiply-accumulates. */
 export async function peak(calls = 60_000) {
   let binary = null;
   const { error, stderr } = await asc.main(

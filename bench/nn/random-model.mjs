@@ -1,5 +1,5 @@
 // A model file with random weights of the shipped architecture: the same bytes for the same seed on every machine.
-// Gains are such that activations stay within their bits, so that a pass does the work and shows the range of a trained one.
+// Gains keep activations within their bits, so that a pass does the same work and has the same range as with trained weights.
 import { createHash } from "node:crypto";
 
 /** Uniform in 0..1. */
@@ -12,10 +12,10 @@ export function random(seed) {
 }
 
 const KINDS = { i8: Int8Array, i16: Int16Array, f32: Float32Array };
-const ACTIVATION = 800; // what a rectified activation is on average, of 4095
+const ACTIVATION = 800; // mean of a rectified activation, of 4095
 const CONCATENATED = 6000; // of 32767
-const PATCHED = 600; // of 2047: what ResNet34's planes hold
-const SHORTCUT = 1500; // what is added there
+const PATCHED = 600; // of 2047: activations in ResNet34's planes
+const SHORTCUT = 1500; // the residual there
 const WORD = 300; // 24 times the largest sum of a 3 × 3 convolution stays below 2³¹
 
 function fill(name, array, weights, next) {
@@ -64,7 +64,7 @@ export function randomTensors(specs, seed) {
 const aligned = (length) => Math.ceil(length / 16) * 16;
 const sha256 = (bytes) => createHash("sha256").update(bytes).digest();
 
-/** JSON that describes where things lie, and so depends on its own length. */
+/** JSON that contains offsets, which depend on its own length. */
 function settled(describe) {
   let length = 0;
   for (;;) {

@@ -53,7 +53,7 @@ export function resnetGraph(tensors, frames) {
       channels = 32 << stage;
     }
   }
-  // [1][channel][bin][time] -> [1][bin · channel][time], as ours lie.
+  // [1][channel][bin][time] -> [1][bin · channel][time], our order.
   x = g.node("Transpose", [x], { perm: [0, 2, 1, 3] });
   x = g.node("Reshape", [x, g.constant(BigInt64Array.of(1n, 2560n, BigInt(steps)))]);
   const mean = (v) => g.node("ReduceMean", [v], { axes: [2], keepdims: 1 });

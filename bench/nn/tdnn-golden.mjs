@@ -1,4 +1,4 @@
-// Writes what onnxruntime makes of the small graphs of tdnn-graphs.mjs: test/model-import/golden/tdnn.json.
+// Writes the output of onnxruntime for the small graphs of tdnn-graphs.mjs: test/model-import/golden/tdnn.json.
 //   node bench/nn/tdnn-golden.mjs
 import { writeFileSync } from "node:fs";
 import { random } from "./random-model.mjs";
@@ -6,7 +6,7 @@ import { ecapaGraph, titanetGraph } from "./tdnn-graphs.mjs";
 
 export const FRAMES = 130;
 
-/** Features [frames][80]: a walk in every bin, of mean 0 and this deviation over time. */
+/** Features [frames][80]: a random walk in every bin, with mean 0 and this deviation over time. */
 export function goldenFeatures(deviation) {
   const next = random(7);
   const x = new Float32Array(FRAMES * 80);
@@ -20,7 +20,7 @@ export function goldenFeatures(deviation) {
   return x;
 }
 
-/** The graphs, their order of features, and how far these are from their mean: TitaNet's have a deviation of 1, ECAPA's are decibels. */
+/** The graphs, the order of their features, and the features' deviation: 1 for TitaNet; ECAPA's are in decibels. */
 export const GRAPHS = {
   ecapa: { graph: ecapaGraph, isTurned: false, deviation: 10 },
   titanet: { graph: titanetGraph, isTurned: true, deviation: 1 },

@@ -1,9 +1,9 @@
-// Small ECAPA-TDNN and TitaNet graphs with random weights, in the form in which they are published: what the importer is tried on.
+// Small ECAPA-TDNN and TitaNet graphs with random weights, in their published form: test input of the importer.
 import { Graph } from "./onnx.mjs";
 import { random } from "./random-model.mjs";
 
 const BINS = 80;
-/** How far speech is from its mean. */
+/** Deviation of speech from its mean. */
 const DECIBELS = 10;
 const integers = (...values) => BigInt64Array.from(values.map(BigInt));
 
@@ -15,7 +15,7 @@ class Layers {
     this.#next = random(seed);
   }
 
-  /** About normal, of deviation 1. */
+  /** Approximately normal, with deviation 1. */
   draw(length, deviation = 1, mean = 0) {
     const one = () => Array.from({ length: 4 }, () => this.#next()).reduce((sum, x) => sum + x - 0.5, 0) * Math.sqrt(3);
     return Float32Array.from({ length }, () => mean + deviation * one());
@@ -29,7 +29,7 @@ class Layers {
     return this.graph.node("Relu", [x]);
   }
 
-  /** `heard`: the deviation of what it reads. */
+  /** `heard`: the deviation of its input. */
   convolution(
     x,
     [outputs, inputs, taps],
@@ -44,7 +44,7 @@ class Layers {
     );
   }
 
-  /** Frames mirrored before the first and behind the last. */
+  /** Frames mirrored before the first and after the last. */
   mirrored(x, frames) {
     return this.graph.node("Pad", [x, this.integers(0, 0, frames, 0, 0, frames)], { mode: "reflect" });
   }
@@ -71,7 +71,7 @@ class Layers {
     return graph.node("Sqrt", [graph.node("Clip", [variance, graph.constant(Float32Array.of(1e-12), [])])]);
   }
 
-  /** Scores of a tanh layer that reads x, its mean and its deviation; mean and deviation weighted by their softmax; a map. */
+  /** Scores from a tanh layer that reads x, its mean and its deviation; mean and deviation weighted by their softmax; a map. */
   statistics(x, channels, hidden, dimensions) {
     const { graph } = this;
     const all = graph.node("Shape", [x]);

@@ -1,13 +1,13 @@
-/** Node's own servers with nothing in front of the work: what a caller waits for its client, the connection and Node alone. */
+/** Node's own servers with nothing before the work: the wait due to the client, the connection and Node alone. */
 import { once } from "node:events";
 import http from "node:http";
 import http2 from "node:http2";
 
 const JSON_ANSWER = JSON.stringify({ status: { statusCode: "OK", message: "x".repeat(500) } });
-/** A frame with an empty message, which is one of every type. */
+/** A frame with an empty message, which is valid for every type. */
 const GRPC_ANSWER = Buffer.alloc(5);
 
-/** `work` is given the path and resolves when the request may be answered. */
+/** `work` gets the path and resolves when the request may be answered. */
 export async function openBare(work) {
   const plain = http.createServer((request, response) => {
     request.resume();

@@ -1,4 +1,4 @@
-/** The box in a process of its own, as it is shipped: tokens asked for, a store in memory. Asked over IPC for what only it knows. */
+/** The box as shipped, in a separate process: tokens required, a store in memory. Queried over IPC for figures that only it has. */
 import { readRecording } from "../../dist/audio/index.js";
 import { openEngine } from "../../dist/engine/index.js";
 import { VoiceprintsProcessor } from "../../dist/processor/voiceprints-processor.js";
@@ -19,7 +19,7 @@ const config = configSchema.parse({
   limits: { concurrentAudio: workers, callsPerSecond: 0, liveCalls: 2000 },
 });
 
-/** How long the operation itself took, for the calls of a transport as for those in process. */
+/** How long the operation itself took, for calls over a transport and in process. */
 let lastMs = 0;
 for (const name of ["verify", "getEnrollStatus"]) {
   const operation = VoiceprintsProcessor.prototype[name];
@@ -62,7 +62,7 @@ const handlers = {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1e6;
   },
-  /** Recordings a second, analyzed and scored as a check does, all workers busy, nothing around them. */
+  /** Recordings per second, analyzed and scored as in a check, with all workers busy and nothing else. */
   async engineAlone({ seconds }) {
     const voiceOf = ({ embedding, measures: { netSpeechSeconds, snrDb, bandwidthHz } }) => ({
       embedding,
@@ -88,11 +88,11 @@ const handlers = {
     return { done, cpuSeconds, seconds: (performance.now() - startedAt) / 1000 };
   },
   memory() {
-    // Not `arrayBuffers`: that counts what this thread made, wherever it is now, and not what workers made and handed over.
+    // Not `arrayBuffers`: that counts what this thread allocated, wherever it is now, but not what workers allocated and handed over.
     const { rss, external, heapUsed } = process.memoryUsage();
     return { rss, live: heapUsed + external };
   },
-  /** What a collection leaves. */
+  /** What remains after a garbage collection. */
   liveMemory() {
     globalThis.gc();
     return handlers.memory().live;

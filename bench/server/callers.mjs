@@ -1,14 +1,14 @@
-/** Many callers at once, as IVRs: a session, an upload, a check, the end; after BUSY they wait as long as the box says and ask again. */
+/** Many callers at once, like IVRs: a session, an upload, a check, the end; after BUSY they wait as long as the box says and retry. */
 import { cpuMs, median, quantile } from "../measure.mjs";
 import { prepare, RECORDING, requestOf } from "./world.mjs";
 
-/** Until all callers have joined in and the box's code is compiled, nothing is counted: a box serves for weeks. */
+/** Warm-up, not counted: until all callers have joined and the box's code is compiled. A box runs for weeks. */
 const RAMP_SECONDS = 15;
 
 export async function underLoad({ client, ask, seconds, callers }) {
   const world = await prepare(client);
   const counts = { answered: 0, busy: 0, failed: 0 };
-  /** Checks answered while all callers were there: when, and after how long. */
+  /** Checks answered while all callers were active: time, and latency. */
   const checks = [];
   const memory = [];
   const startedAt = performance.now();
@@ -33,7 +33,7 @@ export async function underLoad({ client, ask, seconds, callers }) {
   };
   const caller = async () => {
     while (performance.now() < until) {
-      // A call of its own, as an IVR's: its audio goes when it ends.
+      // A separate call, like an IVR's: its audio is deleted when it ends.
       let context = null;
       let media = null;
       const begun = await attempt(async () => {
@@ -44,7 +44,7 @@ export async function underLoad({ client, ask, seconds, callers }) {
         media = (await client.upload(context, RECORDING)).gkMediaSegmentId;
       });
       if (begun === null) continue;
-      // Told BUSY, the recording is there already: only the check is asked for again, until it is answered.
+      // After BUSY the recording is already uploaded: only the check is repeated until it is answered.
       const request = requestOf("verify", { ...world, context, gkMediaSegmentId: media });
       let took = null;
       while (took === null && performance.now() < until + 60_000)
@@ -72,7 +72,7 @@ export async function underLoad({ client, ask, seconds, callers }) {
   const third = Math.max(1, Math.floor(memory.length / 3));
   const [second, last] = [memory.slice(third, 2 * third), memory.slice(2 * third, 3 * third)];
   const typicalMb = (samples) => median(samples.map(({ rss }) => rss)) / 1e6;
-  // The least of a third is what is left after a collection.
+  // The minimum of a third is what remains after a garbage collection.
   const liveMb = (samples) => Math.min(...samples.map(({ live }) => live)) / 1e6;
   return {
     callers,

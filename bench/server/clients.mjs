@@ -10,16 +10,16 @@ const definition = grpc.loadPackageDefinition(
   loadSync(`${PROTO}/vendor/biosec/v1/voiceprints.proto`, { includeDirs: [PROTO] }),
 );
 
-/** A request as JSON and gRPC clients write it: a choice is the field that was chosen. */
+/** A request as JSON and gRPC clients write it: a oneof is just the chosen field. */
 const flat = (request) =>
   Object.fromEntries(
     Object.entries(request).map(([name, value]) => (value.case ? [value.case, value.value] : [name, value])),
   );
 
-/** The contract over HTTP, by the client that Node has. */
+/** The contract over HTTP, with Node's own client. */
 export const httpClient = (url, token) => contractOver(nodeSender(url, token));
 
-/** The same for callers in great numbers. */
+/** The same for large numbers of callers. */
 export const leanHttpClient = (url, token) => contractOver(socketSender(url, token));
 
 function contractOver({ send, close }) {
@@ -71,7 +71,7 @@ function nodeSender(url, token) {
   };
 }
 
-/** The few bindings that the bench speaks. */
+/** Only the bindings that the bench uses. */
 function bindingOf(name, json) {
   const id = json.gkVoiceprintProfileId?.value;
   return {
@@ -94,7 +94,7 @@ export const contextQuery = ({ gkScopeId, gkSessionId, gkEngagementId, configset
     ...(configsetId ? { "context.configset_id": configsetId } : {}),
   });
 
-/** The gRPC client that Node programs use, made from the .proto files. */
+/** The usual gRPC client of Node programs, generated from the .proto files. */
 export function grpcClient(url, token) {
   const metadata = new grpc.Metadata();
   metadata.set("authorization", `Bearer ${token}`);

@@ -1,15 +1,15 @@
 /**
- * The callers of the live bench, in a process of their own: they share the cores with the box, so they do as little as they can. Every frame is
- * made before the first is sent; one timer sends what is due; the socket is written to without a library in between.
+ * The callers of the live bench, in a separate process. They share the cores with the box, so they do as little as possible: all frames are
+ * prepared in advance; one timer sends what is due; the socket is written to without a library in between.
  */
 import { once } from "node:events";
 import { WebSocket } from "ws";
 
 const PACKET_MS = 20;
-/** Calls send their packets in different milliseconds, as callers do. */
+/** Calls send their packets in different milliseconds, like real callers. */
 const PHASES = PACKET_MS;
 
-/** A client's binary frame of RFC 6455 under a mask of zeros: the payload stays as it is. */
+/** A client's binary frame of RFC 6455 with a mask of zeros: the payload is unchanged. */
 function frame(payload) {
   const short = payload.length < 126;
   const head = Buffer.alloc((short ? 2 : 4) + 4);
@@ -35,7 +35,7 @@ export async function openCall(url, token, start) {
   return socket;
 }
 
-/** Each of `calls` sends silence until it begins to speak. Resolves to when each packet of speech was sent and what was answered. */
+/** Each of `calls` sends silence until it begins to speak. Resolves to the send time of each packet of speech and the replies. */
 async function place({ url, token, packetBytes, recordings, calls }) {
   const silence = frame(Buffer.alloc(packetBytes));
   const spoken = recordings.map((audio) => framesOf(Buffer.from(audio, "base64"), packetBytes));
@@ -77,7 +77,7 @@ async function place({ url, token, packetBytes, recordings, calls }) {
   };
 }
 
-/** After the packet with the last sample that was heard: it completes the speech. */
+/** Time after the packet with the last sample that was needed: it completes the speech. */
 function lateMs(sentAt, { atMs, verify }) {
   const packet = Math.ceil((Number.parseFloat(verify.audioDetails.grossAudio) * 1000) / PACKET_MS) - 1;
   return atMs - sentAt[Math.min(packet, sentAt.length - 1)];

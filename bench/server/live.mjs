@@ -1,7 +1,7 @@
 /**
- * Live calls on a box in another process, from callers in a third: so many at once in real time (8 kHz, packets of 20 ms, checkpoints at 2 and 5 s
- * of net speech, one person each), and so many that are connected and silent. All are connected from the beginning and send from then on; each
- * begins to speak at a moment of its own, drawn evenly from as long as a call lasts, as callers do.
+ * Live calls on a box in another process, from callers in a third: many at once in real time (8 kHz, packets of 20 ms, checkpoints at 2 and 5 s
+ * of net speech, one person each), and many that are connected and silent. All are connected from the beginning and send from then on; each
+ * begins to speak at a random moment, drawn evenly from the length of a call, like real callers.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -14,7 +14,7 @@ const RATE = 8000;
 const PACKET_MS = 20;
 const PACKET_SAMPLES = (RATE * PACKET_MS) / 1000;
 const PEOPLE = 10;
-/** So many silent calls send at a time. */
+/** Number of silent calls that send at the same time. */
 const GROUP = 20;
 
 const pcm = (samples) =>
@@ -27,7 +27,7 @@ async function session(http) {
   return { ...scope, gkSessionId, gkEngagementId, configsetId: "ivr-text-dependent" };
 }
 
-/** People whose prints were made by live calls of their own. */
+/** People whose prints were enrolled by live calls. */
 async function people(url, token, http) {
   const found = [];
   for (let speaker = 1; speaker <= PEOPLE; speaker++) {
@@ -72,7 +72,7 @@ export async function inRealTime({ url, token, http, ask, calls, seconds }) {
   const cpuSeconds = (await ask("cpuSeconds")) - cpuBefore;
 
   const results = found.calls.map(({ result }) => result?.verify).filter(Boolean);
-  /** How many calls ended how. */
+  /** Number of calls by how they ended. */
   const decisions = {};
   let heardSeconds = 0;
   for (const { decision, reason, audioDetails } of results) {
@@ -91,7 +91,7 @@ export async function inRealTime({ url, token, http, ask, calls, seconds }) {
     p95Ms: quantile(late, 0.95),
     mostMs: Math.max(...late),
     cpuSecondsPerCall: cpuSeconds / calls,
-    /** Of the box, for a second of a call: independent of who else uses the machine. */
+    /** CPU time of the box per second of a call: independent of other users of the machine. */
     cpuMsPerSecond: (1000 * cpuSeconds) / heardSeconds,
     coresOfBox: cpuSeconds / found.seconds,
     coresOfCallers: found.cpuSeconds / found.seconds,
@@ -109,7 +109,7 @@ export async function silent({ url, token, http, ask, calls, seconds }) {
     sockets.push(await openCall(url, token, { context, encoding: "mulaw", rate: RATE, parties }));
   const connected = await ask("memory");
   const cpuBefore = await ask("cpuSeconds");
-  // Each sends a second, in packets, and waits until the box has told its progress: what a machine too slow for all of them lets pile up is not
+  // Each sends a second of packets and waits until the box has reported its progress: a backlog on a machine that is too slow is not
   // measured here.
   const packet = Buffer.alloc(PACKET_SAMPLES, 0xff);
   const memory = [];

@@ -1,6 +1,6 @@
 /**
- * What our own code on the box's hottest paths saves against the plain way of the library under it, which the same box still has and takes for
- * rarer calls. The box's CPU time for a call, slices of both ways in turn. Code whose row misses its target should be deleted.
+ * What our own code on the box's hottest paths saves, compared with the plain use of the library below it, which the same box still uses for
+ * rarer calls. Measures the box's CPU time per call, in slices of both ways in turn. Code whose row misses its target should be deleted.
  */
 import http from "node:http";
 import http2 from "node:http2";
@@ -16,14 +16,14 @@ const CALLS = 150;
 const ROUNDS = 15;
 const AT_ONCE = 8;
 
-/** `client` speaks the contract to the box at `url`; `ask` gives the box's own CPU time. */
+/** `client` calls the box at `url`; `ask` returns the box's own CPU time. */
 export async function ownPaths({ url, token, client, ask }) {
   const request = requestOf("getEnrollStatus", await prepare(client));
   const json = httpCaller(url, token, request);
   const grpc = grpcCaller(url, token, request);
   try {
     return [
-      // The bindings are read off Node's request; a target that is a whole URL goes through Hono and @hono/node-server.
+      // The bindings read Node's request directly; a target that is a full URL goes through Hono and @hono/node-server.
       await row(
         "an HTTP call (node-request)",
         "through Hono",
@@ -32,7 +32,7 @@ export async function ownPaths({ url, token, client, ask }) {
         () => json(url),
         ask,
       ),
-      // A message that names no packing is read off its stream; one that could be packed goes through Connect.
+      // A message without a compression header is read directly from its stream; one that could be compressed goes through Connect.
       await row(
         "a gRPC call (grpc-unary)",
         "through Connect",
@@ -115,7 +115,7 @@ function grpcCaller(url, token, request) {
   return Object.assign(call, { close: () => session.close() });
 }
 
-/** The statements of the embedded store: prepared once, against PGlite's own `query`. */
+/** The statements of the embedded store: prepared once, compared with PGlite's own `query`. */
 async function statements() {
   const pglite = await PGlite.create("memory://");
   await pglite.exec("CREATE TABLE kept (id text PRIMARY KEY, scope text, version int8, trained boolean, audio bytea)");

@@ -1,11 +1,11 @@
 /**
- * HTTP/1.1 on kept connections, no more than a box's answers need of it: the callers of a load share the cores with the box, and what
- * they take there machines of their own would.
+ * HTTP/1.1 on keep-alive connections, only as much as a box's replies need: the load's callers share the cores with the box,
+ * and in reality they would run on other machines.
  */
 import net from "node:net";
 
 const HEAD_END = Buffer.from("\r\n\r\n");
-/** Node's server gives a connection up that is idle for 5 s. */
+/** Node's server closes a connection that is idle for 5 s. */
 const KEPT_MS = 3000;
 
 export function socketSender(url, token) {
@@ -37,7 +37,7 @@ export function socketSender(url, token) {
     const connection = idle.pop();
     if (!connection) return connect();
     if (performance.now() - connection.idleSince < KEPT_MS) return connection;
-    // All below it are idle for longer.
+    // All below it have been idle for longer.
     for (const { socket } of [connection, ...idle.splice(0)]) socket.destroy();
     return connect();
   }
@@ -67,7 +67,7 @@ export function socketSender(url, token) {
   };
 }
 
-/** The answer in these bytes; `null` as long as it is not there as a whole. */
+/** The reply in these bytes; `null` until it is complete. */
 function answerIn(received) {
   const bytes = received.length === 1 ? received[0] : Buffer.concat(received);
   const headEnd = bytes.indexOf(HEAD_END);

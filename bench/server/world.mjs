@@ -1,11 +1,11 @@
-/** A trained profile and a recording to verify, made through any caller of the contract. */
+/** A trained profile and a recording to verify, created through any caller of the contract. */
 
 import { pcm16Wav } from "../../dist/audio/wav-writer.js";
 import { Decision } from "../../dist/contract/index.js";
 import { speak } from "../../dist/demo/voice.js";
 
 const take = (seed) => pcm16Wav(speak({ speaker: 1, seconds: 4, rateHz: 8000, seed }), 8000);
-/** What is verified: 4 s of speech. */
+/** The recording to verify: 4 s of speech. */
 export const RECORDING = take(0);
 
 export async function prepare({ call, upload }) {
@@ -29,13 +29,13 @@ export async function prepare({ call, upload }) {
   const { gkMediaSegmentId } = await upload(context, RECORDING);
   const world = { context, gkVoiceprintProfileId, gkMediaSegmentId };
   const { decision } = (await call("verify", requestOf("verify", world))).result;
-  // A check that is refused before it is scored would cost less.
+  // A check that is refused before scoring would cost less.
   if (decision !== Decision.AUTHENTIC && decision !== "DECISION_AUTHENTIC")
     throw new Error(`the check of the bench's own voice says ${decision}`);
   return world;
 }
 
-/** The request of an operation on that world. */
+/** The request of an operation with that profile and recording. */
 export function requestOf(operation, { context, gkVoiceprintProfileId, gkMediaSegmentId }) {
   if (operation !== "verify") return { context, gkVoiceprintProfileId };
   const audio = { case: "gkMediaSegmentId", value: gkMediaSegmentId };
