@@ -120,7 +120,7 @@ export class AttackNetworks {
   score(kind: AttackKind, features: Float32Array): number | null {
     const { run } = this.#kernels;
     const model = this.#models.find((known) => known.kind === kind);
-    if (!model) throw new NotSupportedError(`no network for ${kind} attacks`);
+    if (!model) throw new NotSupportedError(`the model has no network for ${kind} attacks`);
     const frames = features.length / (model.rows === "detail" ? run.detailBins() : run.featureBins());
     if (frames < run.attackMinFrames()) return null;
     if (frames > run.attackMaxFrames())

@@ -43,7 +43,7 @@ export async function readCalibrationFile(bytes: Uint8Array, modelRevision: stri
   if (typeof file !== "object" || file?.format !== CALIBRATION_FORMAT)
     throw refused('it was not made by "vivavoce calibrate"');
   if (file.version !== CALIBRATION_VERSION)
-    throw refused(`it is of version ${String(file.version)}, this engine reads ${CALIBRATION_VERSION}`);
+    throw refused(`it has version ${String(file.version)}; this engine reads version ${CALIBRATION_VERSION}`);
   if (file.modelRevision !== modelRevision)
     throw refused('it was fitted to another model; run "vivavoce calibrate" again with this one');
   if (typeof file.calibration !== "object" || file.calibration === null) throw refused("it has no calibration");
@@ -53,7 +53,7 @@ export async function readCalibrationFile(bytes: Uint8Array, modelRevision: stri
 function ownAttacks(attacks: unknown = {}): OwnAttacks {
   const fits = Object.values((attacks ?? {}) as OwnAttacks);
   if (typeof attacks !== "object" || !fits.every((fit) => typeof fit?.revision === "string" && isGenuineRatios(fit)))
-    throw refused("its thresholds of attacks are none");
+    throw refused("its attack thresholds are not valid");
   return attacks as OwnAttacks;
 }
 

@@ -12,7 +12,7 @@ export const piece = 1 << 20;
 
 export function checkRate(rateHz: number): void {
   if (Number.isInteger(rateHz) && rateHz >= 4_000 && rateHz <= 192_000) return;
-  throw new EngineError("BAD_RATE", `the sampling rate must be 4,000 to 192,000 Hz, not ${rateHz}`);
+  throw new EngineError("BAD_RATE", `the sampling rate must be 4,000 to 192,000 Hz, got ${rateHz}`);
 }
 
 /** What a stream needs from the model. */

@@ -153,7 +153,7 @@ function readHeader(bytes: Uint8Array): Header {
   if (version !== MODEL_FILE_VERSION) {
     throw new ModelFileError(
       "OTHER_VERSION",
-      `the model file is of version ${version}, this engine reads ${MODEL_FILE_VERSION}`,
+      `the model file has version ${version}; this engine reads version ${MODEL_FILE_VERSION}`,
     );
   }
   const headerBytes = view.getUint32(12, true);
@@ -167,7 +167,7 @@ function readHeader(bytes: Uint8Array): Header {
   if (!isCount(total) || !Array.isArray(sections)) throw malformed("its length or its sections are missing");
   if (bytes.length < total) throw truncated(`it has ${bytes.length} of ${total} bytes`);
   if (bytes.length > total)
-    throw new ModelFileError("ALTERED", `the model file has ${bytes.length - total} bytes too many`);
+    throw new ModelFileError("ALTERED", `the model file is ${bytes.length - total} bytes too long`);
   const names = new Set<string>();
   for (const entry of sections) {
     const { name, offset, bytes: length, sha256: digest } = record(entry, "a section");
@@ -176,7 +176,7 @@ function readHeader(bytes: Uint8Array): Header {
     }
     if (names.has(name)) throw malformed(`section ${name} occurs twice`);
     if (offset % 16 !== 0 || offset < 16 + headerBytes || length < 16 || offset + length > total - DIGEST_BYTES) {
-      throw malformed(`section ${name} lies outside the file`);
+      throw malformed(`section ${name} is outside the file`);
     }
     names.add(name);
   }
@@ -204,10 +204,10 @@ function readTensor(section: Uint8Array, from: number, sectionName: string, row:
     throw malformed(`a tensor of section ${sectionName} lacks name, dtype or shape`);
   }
   if (!isCount(offset) || !isCount(bytes) || offset % 16 !== 0 || offset < from || offset + bytes > section.length) {
-    throw malformed(`tensor ${name} lies outside its section`);
+    throw malformed(`tensor ${name} is outside its section`);
   }
   if (bytes !== shape.reduce((product, size) => product * size, ELEMENT_BYTES[dtype])) {
-    throw malformed(`tensor ${name} has ${bytes} bytes, not those of its shape`);
+    throw malformed(`tensor ${name} has ${bytes} bytes, which does not match its shape`);
   }
   return { name, dtype, shape, bytes: section.subarray(offset, offset + bytes) };
 }
@@ -224,7 +224,7 @@ function architectureOf({ description }: ModelSection): SpeakerArchitecture {
 
 function checkTensors(network: ModelSection, wanted: readonly TensorSpec[]): void {
   if (network.tensors.length !== wanted.length) {
-    throw malformed(`the network has ${network.tensors.length} tensors, not ${wanted.length}`);
+    throw malformed(`the network must have ${wanted.length} tensors, got ${network.tensors.length}`);
   }
   for (const [i, spec] of wanted.entries()) {
     const { name, dtype, shape } = network.tensors[i]!;

@@ -31,7 +31,7 @@ function count(value: number | undefined, fallback: number, least: number, most:
 function dimensionsOf(model: ModelFile): number {
   const { dimensions } = model.network.description;
   if (typeof dimensions === "number") return dimensions;
-  throw new EngineError("BAD_MODEL", "the model does not say how long its embeddings are");
+  throw new EngineError("BAD_MODEL", "the model does not give the length of its embeddings");
 }
 
 function windowSecondsOf(model: ModelFile): number {

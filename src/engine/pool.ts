@@ -100,7 +100,9 @@ export class Pool implements Threads {
     const { mostCalls, workers } = this.#options;
     if (this.#calls >= mostCalls) {
       const retryAfterMs = Math.max(1, Math.ceil((this.#callMs * this.#calls) / workers / 2));
-      throw new EngineError("QUEUE_FULL", `${this.#calls} calls are waiting already`, { retryAfterMs });
+      throw new EngineError("QUEUE_FULL", `the queue is full: ${this.#calls} calls are running or waiting`, {
+        retryAfterMs,
+      });
     }
     this.#calls++;
     const startedAt = performance.now();

@@ -143,7 +143,7 @@ export class StreamKernel {
     if (refused === 0) return;
     if (refused === BAD_WINDOW)
       throw new EngineError("BAD_ARGUMENT", `windows of ${windowFrames} frames are not supported`);
-    throw new EngineError("BAD_RATE", `the sampling rate must be 4,000 to 192,000 Hz, not ${format.rateHz}`);
+    throw new EngineError("BAD_RATE", `the sampling rate must be 4,000 to 192,000 Hz, got ${format.rateHz}`);
   }
 
   #ended(): boolean {

@@ -163,13 +163,14 @@ export function tdnnProgram({ lines, layers, standardized }: TdnnNetwork): Int32
 /** Checks the description in a model file: refuses what the kernels cannot run. */
 export function tdnnNetworkOf({ lines, layers, standardized }: Readonly<Record<string, unknown>>): TdnnNetwork {
   const channels = list(lines, "lines", mostLines).map((one) => multipleOfEight(one, "a line"));
-  if (channels[0] !== bins) throw refused(`line 0 has ${channels[0]} channels, ${bins} bins of features expected`);
+  if (channels[0] !== bins)
+    throw refused(`line 0 must have ${bins} channels, the bins of the features, got ${channels[0]}`);
   const described = list(layers, "layers", mostLayers).map((one, i) => layerOf(one, i, channels));
   const [last, before] = [described.at(-1), described.at(-2)];
   if (last?.kind !== "map" || before?.kind !== "attention" || last.inputs !== 2 * before.inputs)
     throw refused("it must end with attention and the map of its statistics");
   if (described.filter(({ kind }) => kind === "map" || kind === "attention").length > 2)
-    throw refused("attention and map must stand at its end alone");
+    throw refused("attention and map are allowed only at its end");
   return { lines: channels, layers: described, standardized: standardized === true };
 }
 
@@ -185,7 +186,7 @@ function layerOf(value: unknown, i: number, lines: readonly number[]): TdnnLayer
     const at = wholeNumber(line, 0, lines.length - 1, `${field} of ${name}: its line`);
     const width = lines[at]!;
     const first = wholeNumber(channel, 0, width - channels, `${field} of ${name}: its channel`);
-    if (first % 8 !== 0) throw refused(`${field} of ${name} begins at channel ${first}, not at a multiple of 8`);
+    if (first % 8 !== 0) throw refused(`${field} of ${name} must begin at a multiple of 8 channels, got ${first}`);
     return { line: at, channel: first };
   };
   const hidden = () => multipleOfEight(layer.hidden, `hidden of ${name}`);
@@ -196,12 +197,12 @@ function layerOf(value: unknown, i: number, lines: readonly number[]): TdnnLayer
       const dilation = wholeNumber(layer.dilation, 1, mostTaps, `dilation of ${name}`);
       const around = (dilation * (taps - 1)) / 2;
       if (!Number.isInteger(around) || around > mostBorder)
-        throw refused(`${name} reads ${around} frames to each side, at most ${mostBorder} expected`);
+        throw refused(`${name} reads ${around} frames on each side; at most ${mostBorder} are supported`);
       const outputs = kind === "depthwise" ? inputs : multipleOfEight(layer.outputs, `outputs of ${name}`);
       const read = { name, inputs, taps, dilation, mirrored: yes("mirrored") };
       const [from, to] = [place("from", inputs), place("to", outputs)];
       if (from.line === to.line && from.channel < to.channel + outputs && to.channel < from.channel + inputs)
-        throw refused(`${name} writes over what it reads`);
+        throw refused(`${name} overwrites its own input`);
       return kind === "depthwise"
         ? { kind, ...read, from, to }
         : { kind, ...read, from, to, outputs, words: yes("words") };
@@ -217,7 +218,7 @@ function layerOf(value: unknown, i: number, lines: readonly number[]): TdnnLayer
     case "map":
       return { kind, name, inputs };
     default:
-      throw refused(`layer ${i} is of kind ${String(kind)}; ${kinds.join(", ")} are known`);
+      throw refused(`layer ${i} must be one of ${kinds.join(", ")}, got ${String(kind)}`);
   }
 }
 
@@ -229,13 +230,13 @@ function list(value: unknown, what: string, most: number): readonly unknown[] {
 
 function wholeNumber(value: unknown, least: number, most: number, what: string): number {
   if (!Number.isInteger(value) || (value as number) < least || (value as number) > most)
-    throw refused(`${what} is ${String(value)}, a whole number from ${least} to ${most} expected`);
+    throw refused(`${what} must be a whole number from ${least} to ${most}, got ${String(value)}`);
   return value as number;
 }
 
 function multipleOfEight(value: unknown, what: string): number {
   const count = wholeNumber(value, 8, mostChannels, `${what}: channels`);
-  if (count % 8 !== 0) throw refused(`${what} has ${count} channels, a multiple of 8 expected`);
+  if (count % 8 !== 0) throw refused(`${what} must have a multiple of 8 channels, got ${count}`);
   return count;
 }
 

@@ -32,7 +32,8 @@ export interface DetectionCost {
 export const RARE_TARGETS: DetectionCost = { targetPrior: 0.01, missCost: 1, falseAlarmCost: 1 };
 
 export function sortTrials(scores: ArrayLike<number>, same: ArrayLike<number | boolean>): SortedTrials {
-  if (scores.length !== same.length) throw new RangeError("as many labels as scores are needed");
+  if (scores.length !== same.length)
+    throw new RangeError(`expected ${scores.length} labels, one per score, got ${same.length}`);
   for (let i = 0; i < scores.length; i++) {
     if (Number.isNaN(scores[i])) throw new RangeError(`score ${i} is not a number`);
   }

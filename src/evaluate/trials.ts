@@ -75,11 +75,11 @@ export function parseTrialList(text: string, root: string): TrialSet {
     const [label, enroll, test] = words as [string, string, string];
     const same = LABELS[label.toLowerCase()];
     if (same === undefined) {
-      throw new TrialSetError(`${at}: label "${label}" is none of ${Object.keys(LABELS).join(", ")}`);
+      throw new TrialSetError(`${at}: label must be one of ${Object.keys(LABELS).join(", ")}, got "${label}"`);
     }
     const absolute = (path: string) => (isAbsolute(path) ? path : resolve(root, path));
     const enrolled = enroll.split(",").map((path) => {
-      if (path === "") throw new TrialSetError(`${at}: an empty name among the enrolling files`);
+      if (path === "") throw new TrialSetError(`${at}: the name of an enrollment file is empty`);
       return numbers.number(absolute(path));
     });
     const key = enrolled.join(",");
@@ -90,7 +90,7 @@ export function parseTrialList(text: string, root: string): TrialSet {
     }
     trials.push({ model, test: numbers.number(absolute(test)), same });
   });
-  if (trials.length === 0) throw new TrialSetError("the list holds no trial");
+  if (trials.length === 0) throw new TrialSetError("the list has no trials");
   return { files: numbers.files, models, trials, speakers: speakersOf(numbers.files, root, models, trials) };
 }
 
@@ -157,7 +157,7 @@ const ENROLLING_FILES = 3;
 async function fromFolder(folder: string): Promise<TrialSet> {
   let sessions = await sessionsOf(folder);
   if (sessions.length === 0)
-    throw new TrialSetError(`${folder}: it holds neither speaker/session/file.wav nor speaker/file.wav`);
+    throw new TrialSetError(`${folder}: expected files named speaker/session/file.wav or speaker/file.wav`);
   const sessionCounts = new Map<string, number>();
   for (const { speaker } of sessions) sessionCounts.set(speaker, (sessionCounts.get(speaker) ?? 0) + 1);
   const halved = Math.max(...sessionCounts.values()) < 2;
@@ -186,9 +186,9 @@ async function fromFolder(folder: string): Promise<TrialSet> {
   if (!trials.some((trial) => trial.same))
     throw new TrialSetError(`${folder}: no speaker has two recordings to compare`);
   if (trials.every((trial) => trial.same))
-    throw new TrialSetError(`${folder}: only one speaker, so nobody to tell apart`);
+    throw new TrialSetError(`${folder}: found only one speaker; at least two are needed`);
   const note =
-    "nobody has two sessions: every other recording of a speaker counts as another, so errors are those of one sitting";
+    "no speaker has two sessions: every other recording of a speaker counts as another session, so errors are those within one session";
   return { files: numbers.files, speakers, models, trials, ...(halved ? { note } : {}) };
 }
 

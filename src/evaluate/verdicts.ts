@@ -10,7 +10,7 @@ export function promiseInWords({ promisedRate, falseMatchRate, verdict }: Promis
     case "exceeded":
       return `${promise} is exceeded: ${met} of impostors pass. Run "vivavoce calibrate" on recordings like these.`;
     case "undercut":
-      return `${promise} is undercut: ${met} of impostors pass, and genuine callers are refused for it. Run "vivavoce calibrate" on recordings like these.`;
+      return `${promise} is undercut: ${met} of impostors pass, so more genuine callers are rejected than necessary. Run "vivavoce calibrate" on recordings like these.`;
     case "too few trials":
       return `${promise} cannot be judged: ${met} of impostors pass, but there are too few speakers or trials to tell.`;
   }

@@ -159,7 +159,9 @@ function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Campplus
   const statistics = rectified(blocks.at(-1)!.linear.output);
   const dense = layer(published, 2 * channels, 1);
   if (next !== convolutions.length)
-    throw new ImportRefusal(`the network looks like a CAM++, but has ${convolutions.length} convolutions, not ${next}`);
+    throw new ImportRefusal(
+      `the network looks like a CAM++, but has ${convolutions.length} convolutions; expected ${next}`,
+    );
   for (const [b, { layers }] of blocks.entries())
     for (const { local } of layers) assertDilated(graph, convolutions, local, dilations[b]!);
   return { stem, front, frontEnd, flattened: rectified(frontEnd.output), tdnn, blocks, statistics, dense };
@@ -170,7 +172,7 @@ function assertDilated(graph: OnnxGraph, convolutions: readonly OnnxNode[], { ou
   const [dilation = 1] = node.attributes.get("dilations")?.integers ?? [];
   if (dilation !== wanted)
     throw new ImportRefusal(
-      `the network looks like a CAM++, but a convolution of ${shapeOf(graph, node)} has dilation ${dilation}, not ${wanted}`,
+      `the network looks like a CAM++, but a convolution of ${shapeOf(graph, node)} has dilation ${dilation}; expected ${wanted}`,
     );
 }
 

@@ -108,7 +108,7 @@ function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Ecapa {
       const sources = [entered, ...(maker(entered)?.inputs ?? [])];
       const part = pieces.findIndex((piece) => sources.includes(piece));
       if (part < 0)
-        throw new ImportRefusal(`the network looks like an ECAPA-TDNN, but ${entered} is no part of ${wide.output}`);
+        throw new ImportRefusal(`the network looks like an ECAPA-TDNN, but ${entered} is not a part of ${wide.output}`);
       return { layer: boundedConvolution(graph, users, reading), input: entered, part };
     });
     const joined = bounded(channels, channels, 1);

@@ -28,7 +28,7 @@ function convolveGroup([x, weight, bias]: readonly (FloatTensor | undefined)[], 
   };
   const automatic = attributes.get("auto_pad")?.text ?? "NOTSET";
   if (axes < 1 || axes > 2 || x!.shape[0] !== 1 || automatic !== "NOTSET")
-    throw new ImportRefusal("the kernels have no Conv over three axes, or with auto_pad");
+    throw new ImportRefusal("Conv over three axes, or with auto_pad, is not supported");
   // A single axis is treated as the second of two.
   const both = (values: readonly number[], first: number): [number, number] =>
     axes === 2 ? [values[0]!, values[1]!] : [first, values[0]!];

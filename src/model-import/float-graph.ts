@@ -9,7 +9,7 @@ type Operator = (inputs: readonly FloatTensor[], node: OnnxNode) => FloatTensor;
 export function checkOperators({ nodes }: OnnxGraph): void {
   const missing = [...new Set(nodes.map(({ type }) => type))].filter((type) => !Object.hasOwn(operators, type));
   if (missing.length > 0)
-    throw new ImportRefusal(`the kernels have no operator ${missing.join(", ")}, which this network uses`);
+    throw new ImportRefusal(`the network uses operators that are not supported: ${missing.join(", ")}`);
 }
 
 /** The output of the graph. `see` is called with every intermediate tensor. */
@@ -112,7 +112,7 @@ function reduced(start: number, of: (sum: number, x: number) => number, end: (su
     const axes = named.map((axis) => positive(axis, rank)).sort((a, b) => a - b);
     const [first, last] = [axes[0]!, axes.at(-1)!];
     if (last - first + 1 !== axes.length)
-      throw new ImportRefusal(`${node.type} over the axes ${axes.join(", ")}: they must stand together`);
+      throw new ImportRefusal(`${node.type} over the axes ${axes.join(", ")} is not supported: they must be adjacent`);
     const [outer, size, inner] = [
       count(x!.shape.slice(0, first)),
       count(x!.shape.slice(first, last + 1)),
@@ -242,7 +242,7 @@ const averaged: Operator = ([x], node) => {
   const [stride] = integers(node, "strides", [1]);
   const pads = integers(node, "pads", [0, 0]);
   if (integers(node, "kernel_shape", []).length !== 1 || pads.some((pad) => pad !== 0))
-    throw new ImportRefusal("the kernels have no AveragePool over two axes, or with pads");
+    throw new ImportRefusal("AveragePool over two axes, or with pads, is not supported");
   const frames = x!.shape.at(-1)!;
   const round = integer(node, "ceil_mode", 0) === 1 ? Math.ceil : Math.floor;
   const windows = round((frames - size!) / stride!) + 1;
@@ -258,7 +258,7 @@ const averaged: Operator = ([x], node) => {
 
 const sliced: Operator = ([x, starts, ends, axes, steps]) => {
   if (!starts || !ends || steps?.data.some((step) => Math.abs(step) !== 1))
-    throw new ImportRefusal("the kernels have no Slice with steps, or with its places as attributes");
+    throw new ImportRefusal("Slice with steps, or with positions as attributes, is not supported");
   return [...starts.data].reduce((part, start, i) => {
     const axis = positive(axes?.data[i] ?? i, part.shape.length);
     const size = part.shape[axis]!;
@@ -327,7 +327,7 @@ const taken = (x: FloatTensor, places: Float32Array<ArrayBuffer>, axis: number):
 const padded: Operator = ([x, pads, value], node) => {
   const mode = node.attributes.get("mode")?.text ?? "constant";
   if (!pads || (mode !== "constant" && mode !== "reflect"))
-    throw new ImportRefusal(`the kernels have no Pad of mode ${mode}, or with its places as attributes`);
+    throw new ImportRefusal(`Pad with mode ${mode}, or with sizes as attributes, is not supported`);
   const rank = x!.shape.length;
   return x!.shape.reduce((part, size, axis): FloatTensor => {
     const [before, after] = [pads.data[axis]!, pads.data[axis + rank]!];

@@ -73,13 +73,13 @@ export async function importNetwork(
   const network = findCampplus(graph) ?? findResnet34(graph) ?? findEcapa(graph) ?? findTitanet(graph);
   if (!network)
     throw new ImportRefusal(
-      "the network is none that the kernels run: CAM++, ECAPA-TDNN, TitaNet and the ResNet34 of WeSpeaker can be imported",
+      "this network is not supported: CAM++, ECAPA-TDNN, TitaNet and the ResNet34 of WeSpeaker can be imported",
     );
   const module = await compileKernels();
   const windows = await speechWindows(module, network, speech);
   if (windows.length < fewestWindows)
     throw new ImportRefusal(
-      `${windows.length} recordings hold ${windowFrames / 100} s of speech; at least ${fewestWindows} are needed to scale the network by`,
+      `${windows.length} recordings hold ${windowFrames / 100} s of speech; at least ${fewestWindows} are needed to scale the network`,
     );
   const peaks = new Map<string, Float64Array>(network.observed.map((name) => [name, new Float64Array()]));
   const moments = new Map((network.readings ?? []).map((reading) => [reading, new Moments(reading)]));
@@ -90,7 +90,9 @@ export async function importNetwork(
       for (const one of moments.values()) if (one.reading.input === name) one.add(tensor);
     });
     if (output.data.length !== network.outputs)
-      throw new ImportRefusal(`the network makes ${output.data.length} numbers; ${network.outputs} expected`);
+      throw new ImportRefusal(
+        `the output of the network must have ${network.outputs} numbers, got ${output.data.length}`,
+      );
     published.push(output.data);
     onProgress(i + 1, windows.length);
   }
@@ -103,7 +105,7 @@ export async function importNetwork(
   const likeness = likenessOf(published, embedded(module, network, quantized, windows));
   if (!(likeness.median >= leastMedian))
     throw new ImportRefusal(
-      `the kernels do not follow this network: the median cosine to it is ${likeness.median.toFixed(4)}, at least ${leastMedian} expected`,
+      `the imported network differs too much from the original: their median cosine is ${likeness.median.toFixed(4)}, expected at least ${leastMedian}`,
     );
   const section = sectionBytes(
     { architecture, dimensions, windowSeconds, frontEnd: describedFrontEnd(network), ...quantized.layers },

@@ -11,7 +11,7 @@ export interface Convolution {
 }
 
 export const shapeOf = (graph: OnnxGraph, node: OnnxNode): string =>
-  graph.constants.get(node.inputs[1]!)?.shape.join() ?? "of weights that are computed";
+  graph.constants.get(node.inputs[1]!)?.shape.join() ?? "with computed weights";
 
 /** Includes the batch norm that follows, if any. */
 export function folded(graph: OnnxGraph, node: OnnxNode, norm: OnnxNode | undefined): Convolution {

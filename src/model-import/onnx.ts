@@ -41,11 +41,11 @@ export function readOnnx(bytes: Uint8Array): OnnxGraph {
   let graph: Uint8Array | null = null;
   try {
     eachField(bytes, { 7: (reader) => (graph = reader.bytes()) });
-    if (graph === null) throw new ImportRefusal("the file is not an ONNX model: it holds no graph");
+    if (graph === null) throw new ImportRefusal("the file is not an ONNX model: it has no graph");
     return readGraph(graph);
   } catch (error) {
     if (error instanceof ImportRefusal) throw error;
-    throw new ImportRefusal("the file is not an ONNX model: its bytes are no protobuf message", { cause: error });
+    throw new ImportRefusal("the file is not an ONNX model: its bytes are not a protobuf message", { cause: error });
   }
 }
 
@@ -179,12 +179,14 @@ function readTensor(bytes: Uint8Array): { name: string; tensor: FloatTensor } {
     10: repeated(values, (reader) => reader.double()),
     14: (reader) => {
       if (reader.int32() === 1)
-        throw new ImportRefusal(`tensor ${name} lies in another file: save the model with its weights inside`);
+        throw new ImportRefusal(`tensor ${name} is in another file: save the model with its weights inside`);
     },
   });
   const data = raw === null ? Float32Array.from(values) : rawValues(raw, type, name);
   if (data.length !== shape.reduce((product, size) => product * size, 1))
-    throw new ImportRefusal(`tensor ${name} has ${data.length} numbers, not those of its shape ${shape.join(" × ")}`);
+    throw new ImportRefusal(
+      `tensor ${name} has ${data.length} numbers, which does not match its shape ${shape.join(" × ")}`,
+    );
   const integers = type === INT32 || type === INT64;
   return { name, tensor: { shape, data, ...(integers && { integers }) } };
 }
@@ -205,6 +207,6 @@ function rawValues(raw: Uint8Array, type: number, name: string): Float32Array {
     case BOOL:
       return every(1, (at) => view.getUint8(at));
     default:
-      throw new ImportRefusal(`tensor ${name} holds numbers of ONNX type ${type}; float (1) and double (11) are read`);
+      throw new ImportRefusal(`tensor ${name} has ONNX type ${type}; only float (1) and double (11) are supported`);
   }
 }

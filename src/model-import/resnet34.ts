@@ -143,7 +143,7 @@ function mapOf({ nodes, constants, output }: OnnxGraph): Layer {
     if (node.type === "Identity") continue;
     const given = constantOf(node);
     if (!given || !constants.has(node.inputs[1]!) || given.data.length !== dimensions)
-      throw new ImportRefusal(`the network ends with an ${node.type} of something that is no vector of ${dimensions}`);
+      throw new ImportRefusal(`the ${node.type} at the end of the network must have a vector of ${dimensions}`);
     for (let i = 0; i < dimensions; i++) bias[i]! += node.type === "Add" ? given.data[i]! : -given.data[i]!;
   }
   const weight = node && constantOf(node);

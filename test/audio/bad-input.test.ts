@@ -22,12 +22,12 @@ function framesIn(recording: Recording): number {
   let frames = 0;
   for (const samples of recording.read(0)) {
     frames += samples.length;
-    if (!samples.every(Number.isFinite)) throw new Error("a sample that is no number came through");
+    if (!samples.every(Number.isFinite)) throw new Error("a sample that is not finite came through");
   }
   return frames;
 }
 
-describe("files that are no recordings", () => {
+describe("files that are not recordings", () => {
   const text = new TextEncoder().encode("The quick brown fox jumps over the lazy dog. ".repeat(50));
   const cases: [string, Uint8Array, string][] = [
     ["nothing", new Uint8Array(0), "EMPTY"],
@@ -88,14 +88,14 @@ describe("files that are no recordings", () => {
   });
 });
 
-describe("headers that lie, read as far as they can be", () => {
+describe("wrong headers, read as far as possible", () => {
   test("a data chunk longer than the file", () => {
     const file = wav({ data: pcm16([1, 2, 3]), dataBytes: 1_000_000 });
     expect(framesIn(readRecording(file))).toBe(3);
     expect(framesIn(readRecording(file.subarray(0, file.length - 1)))).toBe(2);
   });
 
-  test("a stream of unknown length, a recorder that was switched off", () => {
+  test("a stream of unknown length, a recorder that lost power", () => {
     expect(framesIn(readRecording(wav({ data: pcm16([1, 2]), dataBytes: 0xffffffff, riffBytes: 0xffffffff })))).toBe(2);
     expect(framesIn(readRecording(wav({ data: pcm16([1, 2]), dataBytes: 0, riffBytes: 0 })))).toBe(2);
     expect(framesIn(readRecording(wav({ data: pcm16([1, 2]), dataBytes: 0 })))).toBe(0);
@@ -108,7 +108,7 @@ describe("headers that lie, read as far as they can be", () => {
     expect(framesIn(readRecording(wav({})))).toBe(0);
   });
 
-  test("floats beyond full scale are clipped as a converter clips them", () => {
+  test("floats beyond full scale are clipped as a converter would do", () => {
     const data = new Uint8Array(Float32Array.of(3e38, -1.5, 0.5).buffer);
     expect([...readRecording(wav({ tag: 3, bits: 32, data })).read(0)][0]).toEqual(Float32Array.of(1, -1, 0.5));
   });
@@ -162,7 +162,7 @@ describe("fuzz", () => {
 });
 
 describe("files on disk", () => {
-  test("are read where they lie; one that shrinks is an error", () => {
+  test("are read in place; a file that shrinks is an error", () => {
     const folder = mkdtempSync(join(tmpdir(), "vivavoce-audio-"));
     try {
       const path = join(folder, "tone.wav");

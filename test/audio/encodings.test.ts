@@ -30,7 +30,7 @@ describe("G.711", () => {
   const aLaw = [1, 3, 31, 33, 63, 66, 126, 132, 252, 264, 504, 528, 1008, 1056, 2016, 2112, 4032];
   const muLaw = [0, 2, 30, 33, 93, 99, 219, 231, 471, 495, 975, 1023, 1983, 2079, 3999, 4191, 8031];
 
-  test("A-law gives the Recommendation's values", () => {
+  test("A-law gives the values of G.711", () => {
     const values = new Set(Array.from(alaw, (value) => value * 4096));
     for (const value of aLaw) expect(values.has(value) && values.has(-value), `±${value}`).toBe(true);
     expect(values.size).toBe(256);
@@ -40,7 +40,7 @@ describe("G.711", () => {
     ]);
   });
 
-  test("µ-law gives the Recommendation's values", () => {
+  test("µ-law gives the values of G.711", () => {
     const values = new Set(Array.from(mulaw, (value) => value * 8192));
     for (const value of muLaw) expect(values.has(value) && values.has(-value), `±${value}`).toBe(true);
     expect([mulaw[0x80]! * 8192, mulaw[0x00]! * 8192, mulaw[0xff]! + 0]).toEqual([8031, -8031, 0]);
@@ -53,7 +53,7 @@ describe("G.711", () => {
 });
 
 describe("WAV encodings", () => {
-  // wavefile, an independent reader, writes each file and says what is in it.
+  // wavefile, an independent library, writes each file and gives its contents.
   const depths = { "8": 2 ** 7, "16": 2 ** 15, "24": 2 ** 23, "32": 2 ** 31, "32f": 1, "64": 1 };
   for (const [depth, fullScale] of Object.entries(depths)) {
     for (const channels of [1, 2, 5]) {
@@ -84,7 +84,7 @@ describe("WAV encodings", () => {
     expect(all(readRecording(wav({ tag: 7, bits: 8, data: codes })), 1)).toEqual([...mulaw]);
   });
 
-  test("WAVE_FORMAT_EXTENSIBLE: 20 valid bits lie on top of 24", () => {
+  test("WAVE_FORMAT_EXTENSIBLE: 20 valid bits are the upper ones of 24", () => {
     const data = Uint8Array.of(0x00, 0x00, 0x40, 0x10, 0x00, 0x80);
     const file = wav({ tag: 0xfffe, bits: 24, extension: extensible(1, 20), data });
     expect(all(readRecording(file), 1)).toEqual([0.5, Math.fround((0x800010 - 0x1000000) / 0x800000)]);
@@ -94,7 +94,7 @@ describe("WAV encodings", () => {
     ]);
   });
 
-  test("chunks of an odd length are padded, wherever they stand", () => {
+  test("chunks of an odd length are padded, wherever they are", () => {
     const data = pcm16([1, -2, 3, 32767]);
     for (const bytes of [0, 1, 2, 3, 17]) {
       const note = chunk("LIST", new Uint8Array(bytes).fill(65));
@@ -128,7 +128,7 @@ describe("WAV encodings", () => {
     });
   }
 
-  test("IMA ADPCM that is cut anywhere gives the beginning of the whole", () => {
+  test("IMA ADPCM truncated anywhere gives the beginning of the whole", () => {
     const file = golden("ima-2.wav");
     const whole = all(readRecording(file), 2);
     fc.assert(
@@ -149,7 +149,7 @@ describe("WAV encodings", () => {
 });
 
 describe("headerless audio and arrays", () => {
-  test("PCM16, A-law and µ-law as told", () => {
+  test("PCM16, A-law and µ-law in the given format", () => {
     const bytes = pcm16([1000, -2000, 3000, 4000]);
     const stereo = readRecording(bytes, { encoding: "pcm16", rateHz: 11_025, channels: 2 });
     expect(stereo).toMatchObject({ rateHz: 11_025, channels: 2, frames: 2 });
@@ -159,7 +159,7 @@ describe("headerless audio and arrays", () => {
     expect(all(law, 0)).toEqual([1 / 4096, -4032 / 4096]);
   });
 
-  test("typed arrays come back as they are, whatever their kind", () => {
+  test("typed arrays of every kind come back unchanged", () => {
     const floats = Float32Array.from(sound, (value) => value / 32768);
     const kinds = [floats, Float64Array.from(floats), Int16Array.from(sound)];
     for (const samples of kinds) expect(all(recordingOfSamples(samples, 44_100), 1)).toEqual([...floats]);
@@ -168,7 +168,7 @@ describe("headerless audio and arrays", () => {
     ).toBe(true);
   });
 
-  test("chunks are fresh, bounded, and add up", () => {
+  test("chunks are new arrays, limited in size, and add up", () => {
     const chunks = [...recordingOfSamples(Float32Array.from(sound), 8000).read(0)];
     expect(chunks.every((samples) => samples.length <= 16_384)).toBe(true);
     expect(new Set(chunks.map((samples) => samples.buffer)).size).toBe(chunks.length);

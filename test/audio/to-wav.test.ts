@@ -10,7 +10,7 @@ const rateHz = 16_000;
 const spoken = speak({ speaker: 1, seconds: 4, rateHz });
 const original = wav(spoken, rateHz);
 
-/** An MP4 says at its end where its sound is, unless it is told not to: as phones write it. */
+/** By default an MP4 has its index at the end, as phones write it. */
 const formats = {
   MP3: ["-f", "mp3"],
   "MP4 or M4A": ["-c:a", "aac", "-f", "mp4"],
@@ -21,7 +21,7 @@ const formats = {
 };
 
 function encoded(format: keyof typeof formats): Uint8Array {
-  // To a file: an MP4 cannot be written to a pipe as phones write it.
+  // To a file: ffmpeg cannot write such an MP4 to a pipe.
   const script = 'f=$(mktemp) && ffmpeg -y -loglevel error -i pipe:0 "$@" "$f" && cat "$f"; rm -f "$f"';
   return execFileSync("sh", ["-c", script, "sh", ...formats[format]], { input: original, maxBuffer: 2 ** 26 });
 }
@@ -29,7 +29,7 @@ function encoded(format: keyof typeof formats): Uint8Array {
 const samplesOf = (bytes: Uint8Array) =>
   Float32Array.from([...readRecording(bytes).read(0)].flatMap((part) => [...part]));
 
-/** Loudness of each fiftieth of a second: codecs change samples and may begin a little later, but not this. */
+/** Loudness of each fiftieth of a second: codecs change samples and may add a delay, but do not change this. */
 function loudness(samples: Float32Array, rate: number): number[] {
   const step = rate / 50;
   return Array.from({ length: Math.floor(samples.length / step) }, (_, i) =>
@@ -37,7 +37,7 @@ function loudness(samples: Float32Array, rate: number): number[] {
   );
 }
 
-/** Cosine of two courses of loudness, the second moved by whole steps. */
+/** Cosine of two loudness curves, the second shifted by whole steps. */
 function likeness(one: readonly number[], other: readonly number[], by: number): number {
   const moved = one.map((_, i) => other[i + by] ?? 0);
   const product = (a: readonly number[], b: readonly number[]) => a.reduce((sum, value, i) => sum + value * b[i]!, 0);
@@ -47,25 +47,25 @@ function likeness(one: readonly number[], other: readonly number[], by: number):
 afterEach(() => vi.unstubAllEnvs());
 
 describe("with ffmpeg", () => {
-  test.each(Object.keys(formats) as (keyof typeof formats)[])("%s is heard as it was spoken", async (format) => {
+  test.each(Object.keys(formats) as (keyof typeof formats)[])("%s is decoded to the same speech", async (format) => {
     const decoded = await toWav(encoded(format));
     const { rateHz: rate, frames, channels } = readRecording(decoded);
     expect(channels).toBe(1);
     expect(Math.abs(frames / rate - 4)).toBeLessThan(0.2 /* a codec's delay and padding */);
     const [before, after] = [loudness(spoken, rateHz), loudness(samplesOf(decoded), rate)];
-    // At most 120 ms later, which is more than any codec's delay.
+    // At most 120 ms later, which is more than the delay of any codec.
     const best = Math.max(...[0, 1, 2, 3, 4, 5, 6].map((by) => likeness(before, after, by)));
     expect(best).toBeGreaterThan(0.97);
     expect(likeness(before, after, 25)).toBeLessThan(best);
   });
 
-  test("WAV and what is no audio stay as they are", async () => {
+  test("WAV and bytes that are not audio stay unchanged", async () => {
     expect(await toWav(original)).toBe(original);
     const text = new TextEncoder().encode("this is no audio");
     expect(await toWav(text)).toBe(text);
   });
 
-  test("a damaged file, one too long, and a caller who leaves are told in words", async () => {
+  test("a damaged file, one that is too long, and an aborted call give clear errors", async () => {
     const mp3 = encoded("MP3");
     await expect(toWav(Uint8Array.from([0x49, 0x44, 0x33, ...new Array(500).fill(7)]))).rejects.toThrow(
       /^this MP3 cannot be read: /,
@@ -78,13 +78,13 @@ describe("with ffmpeg", () => {
     await expect(reading).rejects.toMatchObject({ name: "AbortError" });
   });
 
-  test("what names other files or addresses opens none of them", async () => {
-    // A playlist inside the first bytes of an MP3: only audio formats are taken.
+  test("a file that names other files or addresses opens none of them", async () => {
+    // A playlist inside the first bytes of an MP3: only audio formats are accepted.
     const playlist = new TextEncoder().encode("ID3\n#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n");
     await expect(toWav(playlist)).rejects.toThrow(/cannot be read/);
   });
 
-  test("an upload takes it, and is refused without the decoder", async () => {
+  test("an upload accepts it, and is refused without the decoder", async () => {
     const webm = encoded("WebM or Matroska");
     const { processor, context, store } = await openWorld({ toWav });
     const { gkMediaSegmentId } = await processor.addMediaSegment({ context, chunk: webm });

@@ -1,4 +1,4 @@
-/** Builds WAV files by hand, honest or lying, field by field. */
+/** Builds WAV files field by field, valid or with wrong headers. */
 export interface WavFields {
   readonly tag?: number;
   readonly channels?: number;

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 const wasm = readFileSync(new URL("../../dist/engine/vivavoce.wasm", import.meta.url));
 
 /**
- * Runs kernels on samples that are the same on every engine and returns every byte that they gave, in hexadecimal: elementary functions, resampled
- * audio, log-mel, details, and a stream's windows and measures. Self-contained, because it also runs inside a browser's page.
+ * Runs kernels on samples that are the same on every engine and returns all resulting bytes in hexadecimal: elementary functions, resampled
+ * audio, log-mel, details, and a stream's windows and measures. Self-contained, because it also runs inside a browser page.
  */
 async function results(binary: string): Promise<Record<string, string>> {
   const bytes = Uint8Array.from(atob(binary), (c) => c.charCodeAt(0));
@@ -27,8 +27,8 @@ async function results(binary: string): Promise<Record<string, string>> {
     return seed >> 16;
   };
   /**
-   * Two vowels said in turn, with pauses and a little noise: pulses through resonances whose coefficients are written out, so that
-   * nothing but additions and multiplications makes them, which every engine rounds alike. Formants are right at 16 kHz.
+   * Two vowels in turn, with pauses and a little noise: pulses through resonances with literal coefficients, so that
+   * they need only additions and multiplications, which every engine rounds alike. The formants are right at 16 kHz.
    */
   const vowels = [
     [
@@ -143,7 +143,7 @@ describe("bit-exact kernels", () => {
     `);
   });
 
-  it("hear speech in what they are given, so that windows are among the bits", async () => {
+  it("find speech in the samples, so that the bits include windows", async () => {
     const { "windows at 16000": windows = "" } = await results(wasm.toString("base64"));
     expect(windows.length / 2 / 320).toBeGreaterThan(100);
   });

@@ -23,7 +23,7 @@ function detail(x: Float32Array): Float32Array {
   return floats(kernels, output, frames * BINS).slice();
 }
 
-/** Powers of bands of equal width, from 20 to 8,000 Hz, of Kaldi's frames: f64, with fft.js as the transform. */
+/** Powers of bands of equal width, from 20 to 8,000 Hz, of Kaldi's frames: f64, with the FFT of fft.js. */
 function bandPowers(x: Float32Array, at: number): number[] {
   const fft = new FFT(512);
   const width = (8000 - 20) / (BANDS + 1);
@@ -48,7 +48,7 @@ function bandPowers(x: Float32Array, at: number): number[] {
   });
 }
 
-/** Bins 1..32 of one short frame, f64, by the transform's definition, and the sum of what it transforms: no bin's amplitude is larger. */
+/** Bins 1..32 of one short frame, f64, by the definition of the transform, and the sum of the magnitudes: the upper limit of each bin. */
 function columnPowers(x: Float32Array, at: number): { powers: number[]; sum: number } {
   const windowed = Array.from({ length: 64 }, (_, n) => {
     const emphasized = x[at + n]! - 0.97 * x[at + n - 1]!;
@@ -88,7 +88,7 @@ describe("the details of a frame", () => {
         for (const [bin, power] of powers.entries()) {
           const value = row[BANDS + column * COLUMN_BINS + bin]!;
           const off = Math.abs(Math.exp(value / 2) - Math.sqrt(Math.max(power, FLOOR)));
-          // What cancels in a bin is as inexact as the sum; at the floor, as its own logarithm.
+          // Cancellation in a bin has the error of the whole sum; at the floor, of the logarithm.
           worstColumn = Math.max(worstColumn, off / (sum + Math.sqrt(FLOOR)));
         }
       }
@@ -117,7 +117,7 @@ const recording = mix(speak({ speaker: 5, seconds: 7, rateHz: 8000 }), noise(7, 
 const at16k = mix(speak({ speaker: 2, seconds: 3.8, leadSeconds: 1 }), noise(3.8, 16000, 3), 30);
 
 describe("a stream of details", () => {
-  it("gives the bits of the whole recording in any chunking, for speech and the 300 ms around it", () => {
+  it("is bit-identical to the whole recording in any chunking, for speech and the 300 ms around it", () => {
     const all = detail(at16k);
     const { marks } = listen(kernels, at16k, 16000);
     const near = (f: number) => marks.slice(Math.max(0, f - 30), f + 31).includes(1);
@@ -135,7 +135,7 @@ describe("a stream of details", () => {
     );
   });
 
-  it("hears, measures and cuts as a stream of log-mel does", () => {
+  it("detects speech, measures and cuts like a stream of log-mel", () => {
     for (const rateHz of [8000, 16001, 44100]) {
       const fine = listen(kernels, recording, rateHz, { windowFrames: 120, detail: true });
       const plain = listen(kernels, recording, rateHz, { windowFrames: 120 });
@@ -146,7 +146,7 @@ describe("a stream of details", () => {
     }
   });
 
-  it("can be looked at and put aside without being disturbed, beside streams of log-mel", () => {
+  it("can be peeked at and saved without a change, beside streams of log-mel", () => {
     const untouched = listen(kernels, recording, 8000, { windowFrames: 150, detail: true });
     const windows: Window[] = [];
     kernels.streamStart(8000, 150, 0, DETAIL_ROWS);
@@ -181,7 +181,7 @@ describe("a stream of details", () => {
     expect(windows.at(-1)!.features.length).toBeLessThanOrEqual(kernels.windowCapacity() * BINS);
   });
 
-  it("costs a stream of log-mel nothing to put aside", () => {
+  it("adds nothing to the saved state of a log-mel stream", () => {
     kernels.streamStart(16000, 320, 0, DETAIL_ROWS);
     const fine = kernels.streamStateBytes();
     const ring = 48;
@@ -199,13 +199,13 @@ describe("a stream of details", () => {
       end();
       kernels.streamWipe();
       const state = new Uint8Array(kernels.memory.buffer, kernels.streamStatePtr(), kernels.streamStateCapacity());
-      // Of the whole state, one number: that the stream is over.
+      // Of the whole state only one number remains: that the stream is finished.
       expect(state.reduce((sum, byte) => sum + byte, 0)).toBe(4);
     }
   });
 });
 
-/** A fingerprint of them one after the other: comparing it is quicker than comparing so many numbers. */
+/** A fingerprint of all values in order: faster to compare than so many numbers. */
 function bits(...parts: readonly (Float32Array | Uint8Array)[]): string {
   const hash = createHash("sha256");
   for (const part of parts) hash.update(new Uint8Array(part.buffer, part.byteOffset, part.byteLength));

@@ -1,4 +1,4 @@
-/** The built kernels, bare: these tests are about the numbers that wasm gives, not about the engine around it. */
+/** The built kernels alone: these tests check the numbers that wasm computes, not the engine around it. */
 import { readFileSync } from "node:fs";
 import {
   DETAIL_ROWS,
@@ -9,7 +9,7 @@ import {
   WINDOW_FULL,
 } from "../../src/engine/gen/kernel-exports.js";
 
-/** `streamStart` with the usual rows and threshold where they are not given. */
+/** `streamStart` with defaults for rows and threshold. */
 export type Kernels = Omit<KernelExports, "streamStart"> & {
   readonly memory: WebAssembly.Memory;
   streamStart(rateHz: number, windowFrames: number, limitFrames: number, rows?: number): number;
@@ -17,7 +17,7 @@ export type Kernels = Omit<KernelExports, "streamStart"> & {
 
 const wasm = new WebAssembly.Module(readFileSync(new URL("../../dist/engine/vivavoce.wasm", import.meta.url)));
 
-/** A fresh instance, not yet sealed. */
+/** A new instance, not yet sealed. */
 export function instantiate(): Kernels {
   return new WebAssembly.Instance(wasm, {}).exports as unknown as Kernels;
 }
@@ -26,7 +26,7 @@ export function floats(kernels: Kernels, at: number, length: number): Float32Arr
   return new Float32Array(kernels.memory.buffer, at, length);
 }
 
-/** The whole of x at 16 kHz, pushed in chunks of the given sizes, over and over. */
+/** All of x at 16 kHz, pushed in chunks of the given sizes, repeated as needed. */
 export function resample(
   kernels: Kernels,
   x: Float32Array,
@@ -50,7 +50,7 @@ export function resample(
   return Float32Array.from(out);
 }
 
-/** The measures as measuresPtr() documents them; null where the recording gives no answer. */
+/** The measures as measuresPtr() documents them; null where there is nothing to measure. */
 export interface Measured {
   readonly grossSeconds: number;
   readonly netSpeechSeconds: number;
@@ -75,7 +75,7 @@ export interface Window {
 export interface Heard {
   readonly measured: Measured;
   readonly windows: readonly Window[];
-  /** 1 where a frame was speech. */
+  /** 1 for a frame of speech. */
   readonly marks: readonly number[];
 }
 
@@ -84,7 +84,7 @@ export interface Listening {
   readonly limitFrames?: number;
   readonly chunks?: readonly number[];
   readonly detail?: boolean;
-  /** Windows of log-mel under a Hamming window. */
+  /** Windows of log-mel with a Hamming window. */
   readonly hamming?: boolean;
 }
 
@@ -117,7 +117,7 @@ export function windowOf(kernels: Kernels): Window {
   return { features, speechSeconds, startSeconds, endSeconds };
 }
 
-/** Pushes x in chunks; full windows are handed to `onWindow`. False when the net-speech limit stopped it. */
+/** Pushes x in chunks; passes full windows to `onWindow`. False when the net-speech limit stopped it. */
 export function push(
   kernels: Kernels,
   x: Float32Array,

@@ -25,7 +25,7 @@ function golden(name: string): Buffer {
   return readFileSync(new URL(`golden/${name}`, import.meta.url));
 }
 
-/** Kaldi's definition in f64, one frame at a time, with fft.js as the transform. */
+/** Kaldi's definition in f64, one frame at a time, with the FFT of fft.js. */
 function reference(x: Float32Array, shape: Shape): number[] {
   const mel = (hz: number) => 1127 * Math.log(1 + hz / 700);
   const low = mel(20);
@@ -75,7 +75,7 @@ describe("log-mel", () => {
     const features = golden(name);
     const x = Float32Array.from({ length: pcm.length / 2 }, (_, i) => pcm.readInt16LE(2 * i) / 32768);
     const expected = Float32Array.from({ length: features.length / 4 }, (_, i) => features.readFloatLE(4 * i));
-    // Both sum 257 powers in f32; the worst bins lie near the floor beside loud ones.
+    // Both sum 257 powers in f32; the worst bins are near the floor next to loud ones.
     expect(furthest(logMel(x, shape), expected)).toBeLessThanOrEqual(2e-4);
   });
 
@@ -92,14 +92,14 @@ describe("log-mel", () => {
     }
   });
 
-  it("is at the floor in silence and does not mind a constant", () => {
+  it("is at the floor in silence and ignores a constant offset", () => {
     for (const constant of [0, 1, -1, 0.3]) {
       const bins = logMel(Float32Array.from({ length: 3200 }, () => constant));
       for (const bin of bins) expect(Math.abs(bin - FLOOR)).toBeLessThan(constant === 0 ? 1e-5 : 1e-3);
     }
   });
 
-  it("has a frame per 10 ms that 25 ms fit into", () => {
+  it("has a frame every 10 ms as long as 25 ms fit", () => {
     for (const [samples, frames] of [
       [0, 0],
       [1, 0],
@@ -116,7 +116,7 @@ describe("log-mel", () => {
     }
   });
 
-  it("gives the same bits as the stream does, for speech and the 300 ms around it", () => {
+  it("is bit-identical to the stream, for speech and the 300 ms around it", () => {
     const x = speak({ speaker: 2, seconds: 3.5 });
     for (const shape of ["povey", "hamming"] as const) {
       const all = logMel(x, shape);
@@ -129,7 +129,7 @@ describe("log-mel", () => {
     }
   });
 
-  it("under a Hamming window changes nothing that is measured or heard as speech", () => {
+  it("under a Hamming window changes neither measures nor voice activity", () => {
     const x = speak({ speaker: 2, seconds: 3.5 });
     const [plain, other] = [false, true].map((hamming) => listen(kernels, x, 16000, { windowFrames: 120, hamming }));
     expect(other!.measured).toEqual(plain!.measured);

@@ -8,7 +8,7 @@ kernels.seal();
 
 const median = (values: number[]) => values.sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 
-/** How many of the frames are judged as they should be; 50 ms around a beginning and 120 ms after an end are not judged. */
+/** Share of frames judged correctly; 50 ms around a beginning and 120 ms after an end are not judged. */
 function agreementWith(phrases: readonly Interval[], marks: readonly number[]): number {
   let right = 0;
   let judged = 0;
@@ -43,14 +43,14 @@ describe("voice activity", () => {
     expect(Math.min(...agreement)).toBeGreaterThanOrEqual(0.7);
   });
 
-  it("does not cut the beginning of phrases", () => {
+  it("keeps the beginning of phrases", () => {
     let kept = 0;
     let all = 0;
     for (const speaker of [1, 2, 3, 4, 5, 6]) {
       const { samples, phrases } = utter({ speaker, seconds: 10, seed: 40 + speaker });
       const { marks } = listen(kernels, mix(samples, noise(10, 16000, speaker), 30), 16000);
       for (const { startSeconds } of phrases) {
-        // From the first voiced sound on, 150 ms in, the frames are there.
+        // From the first voiced sound on, 150 ms in, all frames are speech.
         const from = Math.round(startSeconds * 100) + 15;
         for (let f = from; f < from + 10; f++, all++) kept += marks[f] ?? 0;
       }
@@ -58,7 +58,7 @@ describe("voice activity", () => {
     expect(kept / all).toBeGreaterThanOrEqual(0.95);
   });
 
-  /** Butterworth's high-pass of second order. */
+  /** A second-order Butterworth high-pass. */
   const withoutBass = (x: Float32Array, hz: number, rateHz: number) => {
     const w = Math.tan((Math.PI * hz) / rateHz);
     const scale = 1 / (1 + Math.SQRT2 * w + w * w);
@@ -70,9 +70,9 @@ describe("voice activity", () => {
     });
   };
 
-  // Without noise, the low frequencies there and nothing above 4 kHz: what voice over IP brings, and what was once not heard at all.
+  // No noise, low frequencies present, nothing above 4 kHz: typical for voice over IP, and once not detected as speech at all.
   it.each([4, 6, 14, 20, 24])(
-    "hears speaker %i as long over G.711 as in wide band, with low frequencies and without",
+    "finds as much speech of speaker %i over G.711 as in wideband, with low frequencies and without",
     async (speaker) => {
       const wide = speak({ speaker, seconds: 8 });
       const seconds = listen(kernels, wide, 16000).measured.netSpeechSeconds;
@@ -111,7 +111,7 @@ describe("voice activity", () => {
     ["a ringing tone", tone(20, 8000, 425, 0.2).map((x, i) => (i % 40000 < 8000 ? x : 0)), 8000],
     ["DTMF", dtmf(20, 8000), 8000],
     ["mains hum", tone(20, 48000, 50, 0.1), 48000],
-  ] as const)("hears speech in at most one frame in a hundred of %s", (_, x, rateHz) => {
+  ] as const)("finds speech in at most one frame in a hundred of %s", (_, x, rateHz) => {
     const { marks } = listen(kernels, x, rateHz);
     expect(marks.filter((m) => m === 1).length / marks.length).toBeLessThanOrEqual(0.01);
   });
@@ -150,14 +150,14 @@ describe("active speech level", () => {
     [3, -40, 30, -40.768],
     [4, -30, 20, -30.457],
     [5, -50, 35, -51.037],
-  ])("is what ITU-T G.191's actlevel says of voice %i at %i dB", (speaker, levelDb, snrDb, expected) => {
+  ])("agrees with actlevel of ITU-T G.191 for voice %i at %i dB", (speaker, levelDb, snrDb, expected) => {
     // Software tool library 2023, `actlevel -q -sf 16000`, on the same samples written as 16-bit PCM.
     const x = mix(speak({ speaker, seconds: 9, levelDb }), noise(9, 16000, speaker), snrDb);
     const pcm = x.map((v) => Math.max(-32768, Math.min(32767, Math.round(v * 32768))) / 32768);
     expect(Math.abs((listen(kernels, pcm, 16000).measured.speechLevelDb ?? 0) - expected)).toBeLessThanOrEqual(0.05);
   });
 
-  it("rises by what the gain rises, at any rate", () => {
+  it("rises with the gain, at any rate", () => {
     for (const rateHz of [8000, 22050, 48000]) {
       const x = speak({ speaker: 5, seconds: 6, rateHz, levelDb: -40 });
       const low = listen(kernels, x, rateHz).measured.speechLevelDb ?? Number.NaN;
@@ -172,7 +172,7 @@ describe("active speech level", () => {
   });
 });
 
-/** ITU-T P.56 method B by its text: activity by searching the threshold itself, not by a table of them. */
+/** ITU-T P.56 method B by its text: finds the activity by a search for the threshold, not by a table. */
 function p56(x: Float32Array): number {
   const g = Math.exp(-1 / (16000 * 0.03));
   const envelope = new Float64Array(x.length);
@@ -222,7 +222,7 @@ describe("signal-to-noise ratio", () => {
           errors.push(Math.abs(estimate - snrDb));
         }
       }
-      // Under -5 dB of noise most of these voices are not heard as speech at all: then there is no ratio to tell.
+      // With noise at -5 dB most of these voices are not detected as speech at all: then there is no ratio.
       expect(errors.length).toBeGreaterThanOrEqual(snrDb < 0 ? 3 : 9);
       expect(median(errors)).toBeLessThanOrEqual(1.5);
       return median(estimates);
@@ -230,7 +230,7 @@ describe("signal-to-noise ratio", () => {
     for (let i = 1; i < medians.length; i++) expect(medians[i]).toBeGreaterThan(medians[i - 1] ?? 0);
   });
 
-  it("has an answer without pauses too, by the amplitude distribution", () => {
+  it("is measured without pauses too, by the amplitude distribution", () => {
     const { samples, phrases } = utter({ speaker: 2, seconds: 10 });
     const spoken = Float32Array.from(
       phrases.flatMap((p) => [
@@ -268,7 +268,7 @@ describe("saturation", () => {
     }
   });
 
-  it.each([0.5, 0.3, 0.15])("is counted where speech is clipped at %f of its peak and full scale", (part) => {
+  it.each([0.5, 0.3, 0.15])("is counted if speech is clipped at %f of its peak and full scale", (part) => {
     const x = clip(
       speech.map((v) => v / (part * peak)),
       1,
@@ -280,7 +280,7 @@ describe("saturation", () => {
     expect(saturatedRuns).toBeLessThan(saturatedSamples);
   });
 
-  it.each([0.5, 0.3, 0.15])("is counted where the source was clipped at %f of its peak and turned down", (part) => {
+  it.each([0.5, 0.3, 0.15])("is counted if the source was clipped at %f of its peak and then attenuated", (part) => {
     const limit = part * peak;
     const x = clip(speech, limit).map((v) => Math.round(v * 32768) / 32768);
     const { saturatedSamples } = listen(kernels, x, 16000).measured;
@@ -298,7 +298,7 @@ describe("saturation", () => {
 });
 
 describe("bandwidth", () => {
-  /** Speech at 16 kHz whose source had another rate: nothing above half of it. */
+  /** Speech at 16 kHz from a source with another rate: nothing above half of that rate. */
   const bandwidth = (speaker: number, rateHz: number, snrDb: number) => {
     const x = mix(speak({ speaker, seconds: 6, rateHz }), noise(6, rateHz, speaker, -40), snrDb);
     return listen(kernels, resample(kernels, x, rateHz), 16000).measured.bandwidthHz ?? Number.NaN;
@@ -318,7 +318,7 @@ describe("bandwidth", () => {
   });
 });
 
-it("keeps the powers that the tests mix by", () => {
+it("keeps the powers that the test mixtures rely on", () => {
   const x = speak({ speaker: 1, seconds: 5, levelDb: -26 });
   expect(10 * Math.log10(activePower(x))).toBeCloseTo(-26, 0);
 });

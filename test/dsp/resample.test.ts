@@ -12,11 +12,11 @@ const ODD_RATES = [7919, 15999, 16001, 44101, 191999];
 interface Fit {
   /** Gain at the tone's own frequency. */
   readonly gainDb: number;
-  /** Everything else, relative to the tone that went in. */
+  /** Everything else, relative to the input tone. */
   readonly restDb: number;
 }
 
-/** A least-squares fit of the tone in the middle of its conversion, where the ends do not reach. */
+/** A least-squares fit of the tone in the middle of the output, away from the ends. */
 function through(rateHz: number, hz: number): Fit {
   const y = resample(kernels, tone(0.5, rateHz, hz, 0.5), rateHz);
   const from = 1600;
@@ -65,7 +65,7 @@ describe.each([...RATES, ...ODD_RATES])("from %i Hz", (rateHz) => {
     }
   });
 
-  it("gives one output per 1/16,000 s, in place", () => {
+  it("gives one output per 1/16,000 s, at the right time", () => {
     const y = resample(
       kernels,
       Float32Array.from({ length: rateHz }, () => 0.25),
@@ -77,7 +77,7 @@ describe.each([...RATES, ...ODD_RATES])("from %i Hz", (rateHz) => {
 });
 
 describe.each([...RATES, ...ODD_RATES].filter((rateHz) => rateHz > OUT_HZ + 10))("down from %i Hz", (rateHz) => {
-  it("lets nothing through from 8 kHz on", () => {
+  it("blocks everything from 8 kHz on", () => {
     for (const part of [0, 0.02, 0.1, 0.3, 0.6, 0.95]) {
       expect(passed(rateHz, 8001 + part * (rateHz / 2 - 8001))).toBeLessThanOrEqual(-80);
     }

@@ -36,7 +36,7 @@ describe("a stream", () => {
     );
   });
 
-  it("collects speech into windows of the length asked for, and the rest at the end", () => {
+  it("collects speech into windows of the requested length, and the rest at the end", () => {
     const { windows, measured, marks } = listen(kernels, recording, 8000, { windowFrames: 100 });
     expect(windows.length).toBeGreaterThanOrEqual(3);
     for (const window of windows.slice(0, -1)) expect(window.features.length).toBe(100 * 80);
@@ -50,7 +50,7 @@ describe("a stream", () => {
     expect(windows.at(-1)?.endSeconds).toBeLessThanOrEqual(7.0001);
   });
 
-  it("shows measures and the partial window at any time without being disturbed", () => {
+  it("shows measures and the partial window at any time without changing the stream", () => {
     const untouched = listen(kernels, recording, 8000, { windowFrames: 150 });
     kernels.streamStart(8000, 150, 0);
     const windows: Window[] = [];
@@ -67,7 +67,7 @@ describe("a stream", () => {
     expect(windows).toEqual(untouched.windows);
   });
 
-  it("can be put aside and taken up again: streams of several rates share one instance", () => {
+  it("can be saved and restored: streams of several rates share one instance", () => {
     const rates = [8000, 16000, 22050, 44100, 48000, 12345];
     const alone = rates.map((rateHz) => listen(kernels, recording, rateHz, { windowFrames: 90 }));
     const states: Uint8Array[] = [];
@@ -100,7 +100,7 @@ describe("a stream", () => {
     expect(kernels.streamPush(0, 100)).toBe(0);
   });
 
-  it("stays in the memory it began with for an hour, and counts right", () => {
+  it("uses the same memory for an hour, and counts correctly", () => {
     const bytes = kernels.memory.buffer.byteLength;
     kernels.streamStart(4000, 0, 0);
     const chunk = noise(4, 4000, 1, -45);
@@ -117,7 +117,7 @@ describe("a stream", () => {
     expect(bytes).toBeLessThanOrEqual(32 * 1024 * 1024);
   });
 
-  it("needs at most half a megabyte put aside", () => {
+  it("needs at most half a megabyte when saved", () => {
     expect(kernels.streamStateCapacity()).toBeLessThan(512 * 1024);
   });
 });
@@ -178,7 +178,7 @@ describe("bad input", () => {
     expect(listen(kernels, square, 16000).measured).toMatchObject({ saturatedSamples: 16000, saturatedRuns: 320 });
   });
 
-  it("NaN and infinite samples are counted, heard as zero, and spread to nothing", () => {
+  it("NaN and infinite samples are counted, treated as zero, and do not spread", () => {
     const holes = [100, 101, 5000, 20000, 31234, 55999];
     const clean = recording.slice();
     const broken = recording.slice();
@@ -192,7 +192,7 @@ describe("bad input", () => {
     expect(heard.windows).toEqual(expected.windows);
   });
 
-  it("any floats at all give finite measures and features", () => {
+  it("any floats give finite measures and features", () => {
     fc.assert(
       fc.property(
         fc.float32Array({ minLength: 0, maxLength: 2000 }),

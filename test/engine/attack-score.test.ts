@@ -8,27 +8,27 @@ const windowsOf = (scores: readonly number[]): ScoredWindow[] =>
   scores.map((score, i) => ({ score, speechSeconds: 3.2, startSeconds: 4 * i, endSeconds: 4 * i + 3.2 }));
 const scoreOf = (scores: readonly number[]) => attackScore(windowsOf(scores), model);
 
-test("one window is what its network says of it", () => {
+test("the ratio of one window is that of its network", () => {
   for (const score of [-7, 0, 3.5]) expect(scoreOf([score]).llr).toBeCloseTo(score, 12);
 });
 
-test("an attack of one window in minutes of genuine speech is found, and where", () => {
+test("an attack of one window in minutes of genuine speech is found and located", () => {
   const genuine = Array.from({ length: 40 }, () => -4);
   const { llr, strongest } = scoreOf(genuine.with(25, 11));
   expect(scoreOf(genuine).llr).toBeCloseTo(-4, 12);
-  // A tenth of attacks are such, and any of forty windows may be the one.
+  // A tenth of attacks are like this, and any of forty windows may be the one.
   expect(llr).toBeCloseTo(11 + Math.log(0.1 / 40), 3);
   expect(strongest).toEqual({ startSeconds: 100, endSeconds: 103.2, llr: 11 });
 });
 
-test("what rests on one stretch is trusted as that stretch is, what rests on all as all of it", () => {
+test("a ratio based on one stretch has the reliability of that stretch, one based on all speech that of all speech", () => {
   const genuine = Array.from({ length: 40 }, () => -4);
   expect(scoreOf(genuine.with(25, 11)).reliability).toBeCloseTo(scoreOf([11]).reliability, 3);
-  // Speech of 128 s is trusted by 0.98, of which nine tenths count here: one window may be the reason.
+  // 128 s of speech have a reliability of 0.98, of which nine tenths count here: one window may be the reason.
   expect(scoreOf(genuine.map(() => 9)).reliability).toBeCloseTo(0.9 * (128 / 130) + 0.1 * (3.2 / 5.2), 6);
 });
 
-test("genuine calls are taken for attacks no more often however long they are", () => {
+test("longer genuine calls are not taken for attacks more often", () => {
   // Ratios of a calibrated network: for genuine speech normal around -m with variance 2m.
   const draw = gaussian(random(3));
   const threshold = -Math.log(0.01);

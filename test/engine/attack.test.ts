@@ -11,7 +11,7 @@ afterAll(() => engine.close());
 
 const { samples, rateHz } = utter({ speaker: 4, seconds: 12, rateHz: 8000 });
 
-test("a model says which attacks it knows; the others are refused", async () => {
+test("a model lists its attack checks; others are refused", async () => {
   expect(engine.model.attacks).toEqual(["synthetic"]);
   await expect(engine.attack("playback", samples.slice(), rateHz)).rejects.toMatchObject({ name: "NotSupportedError" });
 });
@@ -32,7 +32,7 @@ test("the same in workers as here, to the last bit", async () => {
   await pool.close();
 });
 
-test("both networks score for themselves", async () => {
+test("both networks score independently", async () => {
   const both = await openEngine({ workers: 0, model: randomModel({ attacks: ["synthetic", "playback"] }) });
   const [synthetic, playback] = [
     await both.attack("synthetic", samples.slice(), rateHz),
@@ -43,7 +43,7 @@ test("both networks score for themselves", async () => {
   expect(playback.revision).not.toBe(synthetic.revision);
 });
 
-test("more speech is worth more; too little says nothing and says so", async () => {
+test("more speech raises the reliability; with too little it is 0", async () => {
   const long = await engine.attack("synthetic", samples.slice(), rateHz);
   const short = await engine.attack("synthetic", samples.slice(0, 4 * rateHz), rateHz);
   expect(long.reliability).toBeGreaterThan(short.reliability);
@@ -54,14 +54,14 @@ test("more speech is worth more; too little says nothing and says so", async () 
   expect(await engine.attack("synthetic", new Float32Array(0), rateHz)).toEqual(nothing);
 });
 
-test("audio that arrives in parts of any size has the score of the whole, and says where it is strongest", async () => {
+test("audio that arrives in parts of any size has the score of the whole, and the strongest window", async () => {
   const whole = await engine.attack("synthetic", samples.slice(), rateHz);
   for (const size of [160, 3001, 5 * rateHz]) {
     const stream = await engine.attackStream("synthetic", rateHz);
     for (let at = 0; at < samples.length; at += size) {
       const part = samples.slice(at, at + size);
       await stream.push(part);
-      expect(part.length).toBeGreaterThan(0); // the caller's samples stay the caller's
+      expect(part.length).toBeGreaterThan(0); // the caller keeps its samples
     }
     expect(await stream.score()).toEqual(whole);
     expect(await stream.score()).toEqual(whole);
@@ -72,14 +72,14 @@ test("audio that arrives in parts of any size has the score of the whole, and sa
   expect(endSeconds).toBeLessThanOrEqual(12);
 });
 
-test("bad input is refused as everywhere", async () => {
+test("bad input is refused", async () => {
   await expect(engine.attack("synthetic", Float32Array.of(Number.NaN), rateHz)).rejects.toMatchObject({
     code: "BAD_SAMPLES",
   });
   await expect(engine.attack("synthetic", samples.slice(), 1)).rejects.toMatchObject({ code: "BAD_RATE" });
 });
 
-test("a network of another attack or another shape is no model; one of a later architecture is left alone", async () => {
+test("a network of another attack or shape is refused; one of a later architecture is ignored", async () => {
   const open = (model: Uint8Array) => openEngine({ workers: 0, model });
   for (const model of [
     randomModel({ attacks: ["lies"] }),

@@ -14,14 +14,14 @@ const model = randomModel({ attacks: ["synthetic", "playback"] });
 /** One of each network that the engine runs. */
 const shipped = [shippedModel, accurateModel];
 const modelFile = (name: string) => readFileSync(new URL(`../../models/${name}`, import.meta.url));
-/** In 16 bits, so that the last bit of a host's sine does not matter. */
+/** In 16 bits, so that the last bit of the host's sine does not matter. */
 const rounded = (samples: Float32Array) => samples.map((value) => Math.round(value * 32768) / 32768);
 const anna = rounded(utter({ speaker: 1, seconds: 9, rateHz: 16_000 }).samples);
 const bert = rounded(utter({ speaker: 2, seconds: 5, rateHz: 44_100 }).samples);
 
 /**
- * What is checked: bytes of measures, windows, embeddings, template, scores and attack checks. Made once with Node; any engine on any machine
- * has to give the same. They change only with the kernels: then say in the commit which one, and why.
+ * Hashes of measures, windows, embeddings, template, scores and attack checks. Made once with Node; any engine on any machine
+ * must give the same. They change only with the kernels: then name the kernel and the reason in the commit.
  */
 const golden = {
   anna: "5794edf4c64808e42faf1deb40dcdb39",
@@ -31,7 +31,7 @@ const golden = {
   attacks: "c23b5de7ee2f9d373c7d78e77636f02a",
 };
 
-/** Runs in Node and in the page alike: nothing from outside but its arguments. */
+/** Runs both in Node and in the page: uses only its arguments. */
 async function pass(
   open: typeof openEngine,
   workers: number,
@@ -56,7 +56,7 @@ async function pass(
       await engine.attack("synthetic", voices.a.slice(), 16_000),
       await engine.attack("playback", voices.b.slice(), 44_100),
     ];
-    // Numbers as their shortest exact text: equal text, equal bits.
+    // Numbers as their shortest exact text: equal text means equal bits.
     const text = (value: unknown) =>
       JSON.stringify(value, (_, part) => (part instanceof Float32Array ? Array.from(part) : part));
     return {
@@ -152,7 +152,7 @@ describe("the same bits everywhere", () => {
   test("Chromium, in workers", async () => {
     expect(hashed(await inPage(2, pass.toString()))).toEqual(golden);
   });
-  // What Node gives is held to golden embeddings in test/nn/golden.test.ts.
+  // test/nn/golden.test.ts compares Node's results with golden embeddings.
   test.each(shipped)(
     "%s in Chromium, in the page and in workers, as in Node",
     async (name) => {
@@ -165,7 +165,7 @@ describe("the same bits everywhere", () => {
 });
 
 describe("in a browser", () => {
-  test("kernels, worker and model are found beside the bundle, with no configuration", async () => {
+  test("kernels, worker and model are found beside the bundle without configuration", async () => {
     requested.length = 0;
     const id = await page.evaluate(async () => {
       const { openEngine } = (window as never as Window).vivavoce;

@@ -13,7 +13,7 @@ const calibration = {
   ],
 };
 
-test("a calibration of one's own changes ratios and its revision, and leaves templates valid", async () => {
+test("an operator's own calibration changes ratios and its revision, and keeps templates valid", async () => {
   const plain = await openEngine({ workers: 0, model, calibration: null });
   const { revision, calibrationModelId, calibrationRevision } = plain.model;
   const file = bytesOf({ format: "vivavoce-calibration", version: 1, modelRevision: revision, calibration });
@@ -39,7 +39,7 @@ test.each([
     bytesOf({ format: "vivavoce-calibration", version: 1, modelRevision: "0".repeat(64), calibration }),
     /another model/,
   ],
-])("%s is refused in words", async (_, file, reason) => {
+])("%s is refused with a reason", async (_, file, reason) => {
   const opened = openEngine({ workers: 0, model, calibration: file });
   await expect(opened).rejects.toThrow(reason);
   await expect(opened).rejects.toMatchObject({ code: "BAD_CALIBRATION" });
@@ -55,7 +55,7 @@ test("a model without a calibration is refused, and opens with a file", async ()
   await (await openEngine({ workers: 0, model: bare, calibration: file })).close();
 });
 
-test("thresholds of attacks fitted to one's own calls take the place of the model's, for the network they were fitted to", async () => {
+test("attack thresholds fitted to an operator's own calls replace the model's, for the network they were fitted to", async () => {
   const both = randomModel({ attacks: ["synthetic", "playback"] });
   const plain = await openEngine({ workers: 0, model: both, calibration: null });
   const silence = new Float32Array(16_000);

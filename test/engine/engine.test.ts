@@ -18,7 +18,7 @@ function numbers(measures: Measures): (number | null)[] {
 }
 
 describe("one shot and streamed", () => {
-  test("any chunking gives the same bits as one shot", async () => {
+  test("any chunking is bit-identical to one shot", async () => {
     const whole = await engine.analyze(speech.slice(), rateHz);
     expect(whole.windows.length).toBeGreaterThan(0);
     const sizes = fc.array(fc.integer({ min: 0, max: 30_000 }), { minLength: 1, maxLength: 12 });
@@ -38,14 +38,14 @@ describe("one shot and streamed", () => {
     );
   });
 
-  test("asked in between, a stream says what one shot says of the samples so far, and goes on undisturbed", async () => {
+  test("an analysis in between equals one shot on the samples so far, and does not change the stream", async () => {
     const stream = await engine.stream(rateHz);
     for (let at = 0; at < speech.length; at += 2 * rateHz) {
       const net = await stream.push(speech.slice(at, at + 2 * rateHz));
       const soFar = await engine.analyze(speech.slice(0, at + 2 * rateHz), rateHz);
       expect(await stream.measures()).toEqual(soFar.measures);
       expect(await stream.analysis()).toEqual(soFar);
-      // What a push tells is what is decided; the end of a recording decides a little more.
+      // A push returns what is decided so far; the end of a recording decides a little more.
       expect(net).toBeLessThanOrEqual(soFar.measures.netSpeechSeconds);
       expect(soFar.measures.netSpeechSeconds - net).toBeLessThan(0.5);
     }
@@ -61,7 +61,7 @@ describe("one shot and streamed", () => {
     expect(await stream.analysis()).toEqual(kept);
   });
 
-  test("pushes that are not waited for are heard in order", async () => {
+  test("pushes that are not awaited are processed in order", async () => {
     const stream = await engine.stream(rateHz);
     const pushes = [];
     for (let at = 0; at < speech.length; at += 5000) pushes.push(stream.push(speech.slice(at, at + 5000)));
@@ -80,7 +80,7 @@ describe("one shot and streamed", () => {
     }
   });
 
-  test("a limit of net speech ends the reading at the same place in any chunking", async () => {
+  test("a limit of net speech stops at the same place in any chunking", async () => {
     const limited = await engine.analyze(speech.slice(), rateHz, { maxNetSpeechSeconds: 2 });
     expect(limited.measures.netSpeechSeconds).toBe(2);
     expect(limited.measures.grossSeconds).toBeLessThan(speech.length / rateHz);
@@ -89,7 +89,7 @@ describe("one shot and streamed", () => {
     expect(await stream.analysis()).toEqual(limited);
   });
 
-  test("several windows: each has its place, and the voice is their mean by speech", async () => {
+  test("several windows: each has its position, and the voice is their speech-weighted mean", async () => {
     const { samples } = utter({ speaker: 5, seconds: 20, rateHz: 16_000 });
     const { windows, embedding, measures, voiceClass, speakers } = await engine.analyze(samples, 16_000);
     expect(windows.length).toBeGreaterThanOrEqual(3);
@@ -138,7 +138,7 @@ describe("bad input: a named error or a measured verdict", () => {
     });
   }
 
-  test("full scale is saturated, and says so", async () => {
+  test("full scale counts as saturated", async () => {
     const { measures } = await engine.analyze(new Float32Array(second).fill(1), second);
     expect(measures.saturationRatio).toBeGreaterThan(0.99);
     expect(measures.saturatedPerMinute).toBeGreaterThan(900_000);
@@ -159,7 +159,7 @@ describe("bad input: a named error or a measured verdict", () => {
     });
   }
 
-  test("every rate that is read is read", async () => {
+  test("every supported rate works", async () => {
     for (const rate of [4000, 8000, 11_025, 12_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000, 192_000, 7919]) {
       const voice = utter({ speaker: 2, seconds: 3, rateHz: rate });
       const { measures } = await engine.analyze(voice.samples.slice(), rate);
@@ -169,7 +169,7 @@ describe("bad input: a named error or a measured verdict", () => {
     }
   });
 
-  test("samples that are none, limits that are none", async () => {
+  test("invalid samples and limits", async () => {
     await expect(engine.analyze([0, 1] as never, rateHz)).rejects.toMatchObject({ code: "BAD_SAMPLES" });
     await expect(engine.analyze(speech, rateHz, { maxNetSpeechSeconds: -1 })).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
@@ -185,7 +185,7 @@ describe("bad input: a named error or a measured verdict", () => {
     await expect(stream.analysis()).rejects.toMatchObject({ code: "BAD_SAMPLES" });
   });
 
-  test("an attack network that the model does not carry", async () => {
+  test("an attack network that the model does not have", async () => {
     expect(engine.model.attacks).toEqual([]);
     await expect(engine.attack("synthetic", speech.slice(), rateHz)).rejects.toMatchObject({
       name: "NotSupportedError",
@@ -206,7 +206,7 @@ describe("bad input: a named error or a measured verdict", () => {
 });
 
 describe("models", () => {
-  test("a model says what it is", () => {
+  test("a model describes itself", () => {
     expect(engine.model).toMatchObject({
       calibrationModelId: "random-1",
       dimensions: 256,
@@ -216,7 +216,7 @@ describe("models", () => {
     expect(engine.model.revision).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  test("a model that is cut, altered or none is refused with its reason", async () => {
+  test("a file that is truncated, altered or not a model is refused with its reason", async () => {
     const model = randomModel();
     await expect(openEngine({ workers: 0, model: model.slice(0, 100_000) })).rejects.toMatchObject({
       code: "TRUNCATED",
@@ -261,7 +261,7 @@ describe("in the calling thread", () => {
     });
   });
 
-  test("after close everything answers CLOSED", async () => {
+  test("after close everything fails with CLOSED", async () => {
     const closing = await openEngine({ workers: 0, model: randomModel() });
     const stream = await closing.stream(8000);
     const gallery = closing.gallery();
@@ -273,7 +273,7 @@ describe("in the calling thread", () => {
     expect(() => gallery.top(new Float32Array(256), 1)).toThrow(expect.objectContaining({ code: "CLOSED" }));
   });
 
-  test("ten hours stream through a memory that does not grow", async () => {
+  test("memory does not grow over ten hours of streaming", async () => {
     const before = await engine.memoryBytes();
     const minute = noise(60, 8000, 1, -60, "pink");
     const spoken = utter({ speaker: 3, seconds: 60, rateHz: 8000 }).samples;

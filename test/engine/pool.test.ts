@@ -8,7 +8,7 @@ import type { Voice, VoiceAnalysis } from "../../src/engine/port.js";
 import { utter } from "../voice.js";
 import { randomModel } from "./random-model.js";
 
-// Every worker that is started from here on can be killed by the tests.
+// The tests can kill every worker started from here on.
 const started: workerThreads.Worker[] = [];
 let refuseWorkers = false;
 const RealWorker = workerThreads.Worker;
@@ -25,7 +25,7 @@ type Options = NonNullable<Parameters<typeof openEngine>[0]>;
 
 const model = randomModel();
 const { samples: speech, rateHz } = utter({ speaker: 1, seconds: 5, rateHz: 16_000 });
-/** Two hours at 8 kHz: the work of seconds, however late a busy machine comes to a timer. */
+/** Two hours at 8 kHz: seconds of work, so that timers fire in time even on a busy machine. */
 const hours = () => new Float32Array(2 * 3600 * 8_000);
 
 let opened: Awaited<ReturnType<typeof openEngine>>[] = [];
@@ -51,7 +51,7 @@ beforeAll(async () => {
   await engine.close();
 });
 
-describe("workers give what the calling thread gives", () => {
+describe("workers give the same results as the calling thread", () => {
   test("to the last bit, many calls at once, streams spread over all of them", async () => {
     const engine = await open({ workers: 2 });
     const analyses = await Promise.all(Array.from({ length: 6 }, () => engine.analyze(speech.slice(), rateHz)));
@@ -103,7 +103,7 @@ describe("workers give what the calling thread gives", () => {
   });
 });
 
-test("a packet does not wait behind recordings that wait already", async () => {
+test("a packet does not wait behind queued recordings", async () => {
   const engine = await open();
   const done: string[] = [];
   const heard = async (samples: Float32Array, name: string) => {
@@ -116,7 +116,7 @@ test("a packet does not wait behind recordings that wait already", async () => {
 });
 
 describe("when things go wrong", () => {
-  test("a killed worker rejects its call by name and is replaced", async () => {
+  test("a killed worker rejects its call with WORKER_LOST and is replaced", async () => {
     const engine = await open();
     const lost = engine.analyze(hours(), 8_000);
     const waiting = engine.analyze(speech.slice(), rateHz);
@@ -132,7 +132,7 @@ describe("when things go wrong", () => {
     expect(await engine.analyze(speech.slice(), rateHz)).toEqual(alone);
   });
 
-  test("a pool that can start no worker says so, to every caller and to who asks how it is", async () => {
+  test("a pool that cannot start a worker reports it to every caller and in its fault", async () => {
     const engine = await open();
     refuseWorkers = true;
     try {
@@ -145,19 +145,19 @@ describe("when things go wrong", () => {
     }
   });
 
-  test("a stream whose worker is killed fails by name; others go on", async () => {
+  test("a stream whose worker is killed fails with WORKER_LOST; others continue", async () => {
     const engine = await open({ workers: 2 });
     const stream = await engine.stream(8_000);
     const push = stream.push(hours());
     const killed = Promise.all(started.slice(0, 2).map((worker) => worker.terminate()));
     await expect(push).rejects.toMatchObject({ code: "WORKER_LOST" });
     await expect(stream.analysis()).rejects.toMatchObject({ code: "WORKER_LOST" });
-    // A call that came between the two deaths would be lost with the second.
+    // A call between the two deaths would be lost with the second.
     await killed;
     expect(await engine.analyze(speech.slice(), rateHz)).toEqual(alone);
   });
 
-  test("more calls than the queue holds are refused with a time to come again", async () => {
+  test("more calls than the queue holds are refused with a time to retry", async () => {
     const engine = await open({ mostCalls: 3 });
     const calls = [1, 2, 3].map(() => engine.analyze(speech.slice(), rateHz));
     const refused = await engine.analyze(speech.slice(), rateHz).catch((error: unknown) => error);
@@ -166,12 +166,12 @@ describe("when things go wrong", () => {
     const stream = await engine.stream(rateHz);
     await expect(stream.push(speech.slice())).rejects.toMatchObject({ code: "QUEUE_FULL" });
     await Promise.all(calls);
-    // What was refused was not heard: the stream is whole.
+    // The refused samples were not processed: the stream has no gap.
     await stream.push(speech.slice());
     expect(await stream.analysis()).toEqual(alone);
   });
 
-  test("a call is aborted while it waits, and while it is worked on", async () => {
+  test("a call can be aborted while it waits and while it runs", async () => {
     const engine = await open({ graceMs: 0 });
     const [working, waiting] = [new AbortController(), new AbortController()];
     const long = engine.analyze(hours(), 8_000, { signal: working.signal });
@@ -191,19 +191,19 @@ describe("when things go wrong", () => {
     expect(started.length).toBeGreaterThanOrEqual(2);
   });
 
-  test("within its grace a worker finishes what nobody waits for, and is kept", async () => {
+  test("a worker that finishes abandoned work within the grace period is kept", async () => {
     const engine = await open({ graceMs: 60_000 });
     await expect(engine.analyze(hours(), 8_000, { timeoutMs: 30 })).rejects.toMatchObject({ code: "TIMEOUT" });
     expect(await engine.analyze(speech.slice(), rateHz)).toEqual(alone);
     expect(started).toHaveLength(1);
   });
 
-  test("work that takes longer than any work should is given up", async () => {
+  test("work that exceeds the work limit is given up", async () => {
     const engine = await open({ workLimitMs: 1 });
     await expect(engine.analyze(hours(), 8_000)).rejects.toMatchObject({ code: "TIMEOUT" });
   });
 
-  test("closing rejects what is under way, and everything after", async () => {
+  test("closing rejects running calls and all later ones", async () => {
     const engine = await open();
     const under = engine.analyze(hours(), 8_000);
     const waiting = engine.analyze(speech.slice(), rateHz);

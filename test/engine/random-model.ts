@@ -1,6 +1,6 @@
 /**
- * A model file with random weights, the same in every run: it hears nothing in a voice, but every layer works on numbers of the size
- * that a trained network has. Golden hashes made with it do not change when the shipped model does.
+ * A model file with random weights, the same in every run: it does not recognize voices, but the activations of every layer are as large as
+ * in a trained network. Golden hashes made with it do not change when the shipped model does.
  */
 import { createHash } from "node:crypto";
 import { type FixedArchitecture, speakerTensors } from "../../src/engine/speaker-tensors.js";
@@ -22,7 +22,7 @@ function json(value: unknown): Buffer {
 }
 
 function section(description: Record<string, unknown>, tensors: readonly Written[]): Buffer {
-  // Offsets count from the start of the section, and so depend on the length of the description that holds them.
+  // Offsets count from the start of the section, so they depend on the length of the description that contains them.
   let from = 0;
   for (;;) {
     let offset = 16 + from;
@@ -46,7 +46,7 @@ function section(description: Record<string, unknown>, tensors: readonly Written
   }
 }
 
-/** Sums of n products of weights and 12-bit activations come out at the size of activations again. */
+/** Keeps sums of n products of weights and 12-bit activations in the range of activations. */
 function values({ name, dtype, shape }: TensorSpec, inputs: number, next: () => number): Written["data"] {
   const length = shape.reduce((product, size) => product * size, 1);
   const fill = (most: number) => () => Math.round((2 * next() - 1) * most);
@@ -56,7 +56,7 @@ function values({ name, dtype, shape }: TensorSpec, inputs: number, next: () => 
   }
   if (dtype === "i16") return Int16Array.from({ length }, fill(name.endsWith(".gain") ? 9000 : 600));
   if (name.endsWith(".residual")) return new Float32Array(length).fill(0.5);
-  // The last two layers have none: it would be the same part of every embedding.
+  // The last two layers have no bias: it would be the same part of every embedding.
   if (/^(dense|map|fc)\.bias/.test(name)) return new Float32Array(length);
   if (name.endsWith(".bias")) return Float32Array.from({ length }, () => 400 * next() - 100);
   const wide = /\.local|transit|tdnn|shortcut/.test(name) ? 8 : 1;
@@ -65,7 +65,7 @@ function values({ name, dtype, shape }: TensorSpec, inputs: number, next: () => 
 
 const networks = new Map<string, Buffer>();
 
-/** Seven million weights take a second to draw: once is enough. */
+/** Drawing seven million weights takes a second, so it is done once. */
 function networkSection(seed: number, architecture: FixedArchitecture): Buffer {
   const key = `${architecture} ${seed}`;
   let bytes = networks.get(key);
@@ -125,7 +125,7 @@ function attackSection(kind: string, seed: number, architecture?: string): Buffe
   return section({ architecture: architecture ?? usual, attack: kind, calibration: [0.001, -1] }, tensors);
 }
 
-/** Cosines of 0.3 mean nothing either way, more speech counts more. */
+/** Cosines of 0.3 are neutral; more speech counts more. */
 export const plainCalibration = {
   terms: [
     ["one", "one", -6],
@@ -145,9 +145,9 @@ export interface RandomModel {
   readonly seed?: number;
   readonly architecture?: FixedArchitecture;
   readonly attacks?: readonly string[];
-  /** What the attack networks call themselves, in place of what they are. */
+  /** Names that the attack networks claim, instead of their real ones. */
   readonly attackArchitecture?: string;
-  /** In place of parts of the plain calibration; `null`: the model has none. */
+  /** Replaces parts of the plain calibration; `null`: the model has none. */
   readonly calibration?: Record<string, unknown> | null;
 }
 

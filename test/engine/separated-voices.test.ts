@@ -1,4 +1,4 @@
-/** Two people in one channel, by the shipped network: told apart, the same in any chunking; one person stays one. */
+/** Two people in one channel, with the shipped network: separated, and the same in any chunking; one person stays one voice. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openEngine, type VoiceEngine } from "../../dist/engine/index.js";
 import { speak } from "../voice.js";
@@ -31,7 +31,7 @@ async function heard(samples: Float32Array, size = samples.length) {
 
 const cosine = (a: Float32Array, b: Float32Array) => a.reduce((sum, x, i) => sum + x * b[i]!, 0);
 
-test("voices of two people are told apart and are like those of channels of their own", {
+test("two voices are separated and match those of separate channels", {
   timeout: 120_000,
 }, async () => {
   const both = joined(voice(3, 3, 1), voice(8, 4, 1), voice(3, 3, 2), voice(8, 3, 2));
@@ -51,7 +51,7 @@ test("voices of two people are told apart and are like those of channels of thei
   expect(await heard(both, 1111)).toEqual(analysis);
 });
 
-test("one person is one voice; too little speech is none", { timeout: 120_000 }, async () => {
+test("one person is one voice; too little speech gives none", { timeout: 120_000 }, async () => {
   const alone = await heard(voice(3, 12, 1));
   expect(alone.voices).toHaveLength(1);
   expect(alone.voices![0]!.measures.netSpeechSeconds).toBeGreaterThan(alone.measures.netSpeechSeconds - 1);

@@ -7,7 +7,7 @@ import { rateOfOneComparison } from "../../src/voiceprint/decision.js";
 import { impostorsOnList, mostRanks } from "../../src/voiceprint/list-impostors.js";
 import { gaussian, noise, random, utter } from "../voice.js";
 
-/** The model that the package finds by itself. What it is worth on real voices stands in its card; here it has to work. */
+/** The model that the package finds by itself. Its card has its accuracy on real voices; these tests only check that it works. */
 let engine: VoiceEngine;
 const voices = new Map<string, VoiceAnalysis>();
 beforeAll(async () => {
@@ -27,11 +27,11 @@ function voiceOf(name: string): Voice {
 }
 
 describe("the shipped model", () => {
-  test("says what it is", () => {
+  test("describes itself", () => {
     expect(engine.model).toMatchObject({ calibrationModelId: basename(shippedModel, ".vvm"), dimensions: 256 });
   });
 
-  test("holds one synthesized speaker apart from the others", async () => {
+  test("separates one synthesized speaker from the others", async () => {
     for (const speaker of [1, 2, 3]) {
       const { template } = await engine.train([voiceOf(`${speaker}/1`)]);
       const scores = new Map<number, number>();
@@ -55,7 +55,7 @@ describe("the shipped model", () => {
     }
   });
 
-  test("checks a recording for both attacks: a finite ratio, trusted more the more speech there is, at either rate", async () => {
+  test("checks a recording for both attacks: a finite ratio, more reliable with more speech, at either rate", async () => {
     expect(engine.model.attacks).toEqual(["synthetic", "playback"]);
     for (const kind of engine.model.attacks) {
       for (const rateHz of [8000, 16_000]) {
@@ -74,7 +74,7 @@ describe("the shipped model", () => {
     }
   });
 
-  test("silence and noise are no voice: nothing is said of an attack, and it is said that nothing is", async () => {
+  test("silence and noise have no voice: the attack ratio and its reliability are 0", async () => {
     const nothing = { llr: 0, reliability: 0 };
     expect(await engine.attack("synthetic", new Float32Array(48_000), 16_000)).toMatchObject(nothing);
     const hiss = noise(3, 16_000, 1, -30);
@@ -92,19 +92,19 @@ describe("the shipped model", () => {
         const thresholds = [0.1, 0.01, 0.001, 0.0001, 0.00001].map((rate) => engine.threshold(rate, score!));
         expect(thresholds).toEqual([...thresholds].sort((a, b) => a - b));
         expect(new Set(thresholds).size).toBe(5);
-        // Between a coin's toss and what no recording could show.
+        // Between chance and what no recording could exceed.
         expect(thresholds[1]! > -5 && thresholds[1]! < 12).toBe(true);
       }
     }
   });
 
-  test("finds the same recording again on lists of up to 100,000 voices, at either rate", async () => {
+  test("finds the same recording on lists of up to 100,000 voices, at either rate", async () => {
     const gallery = engine.gallery();
     const normal = gaussian(random(3));
     const towards = voiceOf("1/1").embedding;
     const lists = [10, 1000, 100_000];
     for (const size of lists) {
-      // Drawn voices that are all somewhat like the first.
+      // Synthetic voices that are all somewhat similar to the first.
       while (gallery.size < size - 1) {
         const drawn = towards.map((x) => 0.5 * x + normal() / 16);
         const length = Math.hypot(...drawn);

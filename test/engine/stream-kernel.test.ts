@@ -7,7 +7,7 @@ import { utter } from "../voice.js";
 const module = new WebAssembly.Module(readFileSync(new URL("../../dist/engine/vivavoce.wasm", import.meta.url)));
 const { samples, rateHz } = utter({ speaker: 6, seconds: 9, rateHz: 8000 });
 
-/** What one thread, or several in turn, hear of the recording. */
+/** The result of one thread, or of several in turn. */
 function heard(listeners: readonly StreamKernel[], rows: FrameRows | undefined) {
   const format: StreamFormat = { rateHz, mostSpeechSeconds: 0, windowFrames: 320, ...(rows && { rows }) };
   const windows = [];
@@ -24,7 +24,7 @@ function heard(listeners: readonly StreamKernel[], rows: FrameRows | undefined) 
 const listener = () => new StreamKernel(new Kernels(module), 400, "mel");
 
 describe("windows", () => {
-  it("have rows of the kind that is asked for, log-mel unless told, cut at the same places", () => {
+  it("have rows of the requested kind, log-mel by default, cut at the same places", () => {
     const [plain, mel, detail] = ([undefined, "mel", "detail"] as const).map((rows) => heard([listener()], rows));
     expect(mel).toEqual(plain);
     expect(plain!.windows[0]!.features.length).toBe(320 * 80);
@@ -43,7 +43,7 @@ describe("windows", () => {
     }
   });
 
-  it("that the kernels do not make are refused", () => {
+  it("that the kernels do not support are refused", () => {
     const format: StreamFormat = { rateHz, mostSpeechSeconds: 0, windowFrames: 401, rows: "detail" };
     expect(() => listener().hear(null, format, samples)).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT" }));
     expect(() => listener().hear(null, { ...format, rateHz: 1 }, samples)).toThrow(

@@ -1,4 +1,4 @@
-/** After its wipe a kernel has nothing of a voice left: the whole memory is the same whoever was heard, and for how long. */
+/** After a wipe, a kernel keeps nothing of a voice: its whole memory is the same whoever spoke, and for how long. */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { AttackNetworks, attackModelsOf } from "../../src/engine/attack-network.js";
@@ -16,13 +16,13 @@ import { speak } from "../voice.js";
 
 const rateHz = 8000;
 const windowFrames = 300;
-/** Unlike in everything: voice, level, length. */
+/** Different in everything: voice, level, length. */
 const recordings = [
   speak({ speaker: 1, seconds: 6, rateHz, seed: 1 }),
   speak({ speaker: 7, seconds: 2.5, rateHz, seed: 2, levelDb: -32 }),
 ];
 
-/** The first window of a recording, or what there is of it. */
+/** The first window of a recording, or the part that exists. */
 function features(samples: Float32Array, rows: FrameRows): Float32Array {
   const kernel = new StreamKernel(new Kernels(kernelsModule), windowFrames, rows);
   const format = { rateHz, mostSpeechSeconds: 0 };
@@ -37,7 +37,7 @@ function differentWords(one: Uint8Array, other: Uint8Array): number {
   return count;
 }
 
-/** Each voice has an instance to itself. Before the wipe the instances must differ, or nothing was shown. */
+/** Each voice has its own instance. Before the wipe the instances must differ, otherwise the test shows nothing. */
 function expectNothingLeft(instances: readonly Kernels[], wipe: (run: Kernels["run"]) => void): void {
   const compared = () => {
     const [one, other] = instances.map((kernels) => kernels.read(0, kernels.memoryBytes));
@@ -81,7 +81,7 @@ test.each(["logMel", "hammingLogMel", "detail"] as const)("%s of a whole recordi
     const spoken = samples.subarray(0, Math.round(samples.length / 2));
     kernels.writeFloats(x, spoken);
     run[kernel](out, x, spoken.length);
-    // What was handed in and out is the caller's.
+    // Input and output belong to the caller.
     kernels.write(x, new Uint8Array(length));
     kernels.write(out, new Uint8Array(room));
     return kernels;
@@ -208,7 +208,7 @@ describe("scoring", async () => {
       scoring.summarize(voices.map((voice) => ({ ...voice, speechSeconds: 2, startSeconds: 0, endSeconds: 2 })));
       scoring.scores([{ ...voices[0]!, revision }], voices[1]!);
     }
-    // The class wipes by itself: what it would leave is put there again.
+    // The class wipes by itself, so its leftovers are put back first.
     for (const { kernels, voices } of made) {
       kernels.writeFloats(kernels.run.scoringRows(), voices[0]!.embedding);
       kernels.writeFloats(kernels.run.scoringProbe(), voices[1]!.embedding);
@@ -243,7 +243,7 @@ describe("scoring", async () => {
   });
 });
 
-test("a voice that was put into a gallery and taken out again leaves nothing", () => {
+test("a voice added to a gallery and removed again leaves nothing", () => {
   const galleries = [5, 6].map((seed) => {
     const kernels = new Kernels(kernelsModule);
     const { run } = kernels;

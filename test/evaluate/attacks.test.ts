@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { fitAttack } from "../../src/evaluate/attacks.js";
 import { random } from "../voice.js";
 
-/** As the model's own: genuine calls exceed -2 + 0.8 · x at a rate of exp(-x). */
+/** Like the model's own: genuine calls exceed -2 + 0.8 · x at a rate of exp(-x). */
 const engine = { attackThreshold: (_: unknown, rate: number) => -2 - 0.8 * Math.log(rate) };
 const revision = "b".repeat(64);
 
@@ -14,7 +14,7 @@ function calls(count: number, location: number, scale: number, seed = 1): number
 const thresholdOf = (fit: { location: number; scale: number }, rate: number) =>
   fit.location - fit.scale * Math.log(rate);
 
-test("few recordings say nothing", () => {
+test("too few recordings give no fit", () => {
   expect(fitAttack({ revision, reach: calls(19, 0, 1) }, "synthetic", engine)).toBeNull();
   expect(fitAttack({ revision, reach: calls(20, 0, 1) }, "synthetic", engine)).toMatchObject({
     recordings: 20,
@@ -22,9 +22,9 @@ test("few recordings say nothing", () => {
   });
 });
 
-test("recordings like the model's own leave its thresholds, more of others move them", () => {
+test("recordings like the model's own keep its thresholds; different ones move them, the more recordings the further", () => {
   const like = fitAttack({ revision, reach: calls(2000, -2, 0.8) }, "synthetic", engine)!;
-  // A tail of 200 recordings: its mean is known to 7 %, and four of them beyond the edge are 0.2.
+  // The tail of 200 recordings: its mean is known to 7 %, and four more or fewer beyond the edge are 0.2.
   expect(Math.abs(thresholdOf(like, 0.01) - engine.attackThreshold(null, 0.01))).toBeLessThan(0.3);
   const others = [50, 400, 4000].map(
     (count) => fitAttack({ revision, reach: calls(count, 0, 1.2) }, "synthetic", engine)!,
@@ -38,7 +38,7 @@ test("recordings like the model's own leave its thresholds, more of others move 
   expect(before / 100_000).toBeGreaterThan(0.2);
 });
 
-test("recordings that end alike do not make the tail vanish", () => {
+test("recordings with equal ratios do not make the tail vanish", () => {
   const fit = fitAttack({ revision, reach: Array.from({ length: 5000 }, () => -1) }, "playback", engine)!;
   expect(fit.scale).toBeGreaterThan(0.2 * 0.8);
 });

@@ -5,12 +5,12 @@ import { gaussian, random } from "../voice.js";
 
 interface Population {
   readonly speakers: number;
-  /** Recordings of each speaker that are tested. */
+  /** Tested recordings of each speaker. */
   readonly takes?: number;
-  /** Of impostors' atanh cosine, where the calibration in use expects 0.2 and 0.17. */
+  /** Of impostors' atanh cosine; the calibration in use expects 0.2 and 0.17. */
   readonly center?: number;
   readonly spread?: number;
-  /** What genuine speakers' lies at. */
+  /** Mean of genuine speakers. */
   readonly genuine?: number;
   readonly seed?: number;
 }
@@ -56,8 +56,8 @@ const rateMet = (trials: readonly ScoredTrial[]) => {
   return passed.length / different.length;
 };
 
-describe("a calibration of one's own", () => {
-  test("twenty speakers of a population whose impostors lie higher bring the rate back", () => {
+describe("an operator's own calibration", () => {
+  test("twenty speakers of a population with higher impostors restore the rate", () => {
     const elsewhere = { center: 0.35, spread: 0.15 };
     const fit = fitCalibration(population({ speakers: 20, ...elsewhere }));
     const others = population({ speakers: 60, ...elsewhere, seed: 2 });
@@ -74,7 +74,7 @@ describe("a calibration of one's own", () => {
     expect(fit.weight).toBeLessThan(0.3);
   });
 
-  test("what is written is what was fitted", () => {
+  test("the written section gives the fitted ratios", () => {
     const trials = population({ speakers: 12, center: 0.3 });
     const fit = fitCalibration(trials);
     const section = calibrated(
@@ -115,7 +115,7 @@ describe("a calibration of one's own", () => {
       ),
       /under two speakers: a.wav and b.wav/,
     ],
-  ])("%s are refused, in words", (_, trials, reason) => {
+  ])("%s are refused with a reason", (_, trials, reason) => {
     expect(() => fitCalibration(trials)).toThrow(CalibrationRefusal);
     expect(() => fitCalibration(trials)).toThrow(reason);
   });

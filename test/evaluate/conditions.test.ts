@@ -12,7 +12,7 @@ describe("conditions of the tested side", () => {
       const out = await g711(law).apply(pcm(), "a.wav");
       expect(out.rateHz).toBe(8000);
       expect(Math.abs(out.samples.length - 16_000)).toBeLessThan(20);
-      // G.711 gives about 38 dB; 8 kHz in, so that only companding is between them.
+      // G.711 gives about 38 dB; the input is at 8 kHz, so that only companding makes a difference.
       const narrow = { samples: speak({ speaker: 2, seconds: 2, rateHz: 8000 }), rateHz: 8000 };
       const companded = await g711(law).apply(narrow, "a.wav");
       const difference = companded.samples.map((x, i) => x - narrow.samples[i]!);
@@ -21,7 +21,7 @@ describe("conditions of the tested side", () => {
     },
   );
 
-  it("noise has the ratio it says, and is the same for the same file", async () => {
+  it("noise has the given ratio, and is the same for the same file", async () => {
     const clean = pcm();
     const out = await noisy(10).apply(clean, "s/1/a.wav");
     const added = out.samples.map((x, i) => x - clean.samples[i]!);
@@ -35,7 +35,7 @@ describe("conditions of the tested side", () => {
     expect(out.samples).toEqual(pcm().samples.slice(0, 8000));
   });
 
-  it("GSM gives 8 kHz speech back, where ffmpeg knows it", async (context) => {
+  it("GSM returns 8 kHz speech, if ffmpeg supports it", async (context) => {
     const codec = await gsm();
     if (!codec) return context.skip();
     const out = await codec.apply(pcm(), "a.wav");

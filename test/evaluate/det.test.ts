@@ -8,10 +8,10 @@ const trials = fc.array(fc.record({ llr: fc.double({ min: -20, max: 20, noNaN: t
   minLength: 2,
   maxLength: 300,
 });
-/** As far as the plot goes. */
+/** Range of the plot. */
 const shown = (rate: number) => probit(Math.min(Math.max(rate, 0.00005), 0.6));
 
-it("a DET curve has every step that the eye can tell, from accepting all to accepting none", () => {
+it("a DET curve has every visible step, from accepting all to accepting none", () => {
   fc.assert(
     fc.property(trials, (scored) => {
       fc.pre(scored.some(({ same }) => same) && scored.some(({ same }) => !same));
@@ -40,7 +40,7 @@ it("a DET curve has every step that the eye can tell, from accepting all to acce
   );
 });
 
-it("many trials make a curve of some thousand points at most", () => {
+it("many trials give a curve of a few thousand points at most", () => {
   const scored = Array.from({ length: 200_000 }, (_, i) => ({
     llr: Math.sin(i * 12.9898) * 6 + (i % 3 ? -2 : 2),
     same: i % 3 === 0,

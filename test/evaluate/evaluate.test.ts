@@ -34,12 +34,12 @@ const parts = (cache: VoiceCache) => ({
 });
 
 describe("an evaluation", () => {
-  it("scores a folder, and says what could not be scored", async () => {
+  it("scores a folder, and reports what could not be scored", async () => {
     const set = await readTrialSet(join(folder, "set"));
     const evaluation = await evaluate(set, parts(VoiceCache.inMemory()), { resamples: 50 });
     const { summary } = evaluation;
     expect(summary!.speakers).toBe(5);
-    // The fixture tells its voices apart without error.
+    // The voices of the fixture are told apart without error.
     expect(summary!.equalErrorRate.value).toBe(0);
     expect(summary!.minimumCllr.value).toBe(0);
     expect(summary!.sameTrials).toBe(30);
@@ -53,7 +53,7 @@ describe("an evaluation", () => {
     expect(summary!.promisedPoints[0]!.falseMatchRate).toBe(0);
   });
 
-  it("goes on after an interrupt with what it had", async () => {
+  it("continues after an interruption from its cache", async () => {
     const set = await readTrialSet(join(folder, "set"));
     const path = join(folder, "cache.jsonl");
     const interrupted = new AbortController();
@@ -82,7 +82,7 @@ describe("an evaluation", () => {
     expect(third.engine.behavior.heardSeconds.length, "another model must listen anew").toBe(31);
   });
 
-  it("applies a condition to the tested side alone", async () => {
+  it("applies a condition only to the tested side", async () => {
     const set = await readTrialSet(join(folder, "set"));
     const changed: string[] = [];
     const condition = {

@@ -36,7 +36,7 @@ it("gives the tabulated normal deviates", () => {
   expect(probit(0.0001)).toBeCloseTo(-3.719016485, 7);
 });
 
-describe("worked by hand", () => {
+describe("computed by hand", () => {
   // 0 different, 1 same, 2 different, 3 same
   const trials = trialsOf([1, 3], [0, 2]);
 
@@ -56,11 +56,11 @@ describe("worked by hand", () => {
     expect(fnmrAt(trials, 0.01)).toBe(0.5);
     // Prior 0.01: one false match in two costs 99 times a miss in two, so the best is to accept only the 3.
     expect(minimumDetectionCost(trials)).toBeCloseTo(0.5, 12);
-    // Bayes threshold ln 99 = 4.6: nobody is accepted.
+    // Bayes threshold ln 99 = 4.6: no trial is accepted.
     expect(actualDetectionCost(trials)).toBeCloseTo(1, 12);
   });
 
-  it("pools the violating pair and nothing else", () => {
+  it("pools only the violating pair", () => {
     expect(monotoneCalibration(trials).map((block) => block.llr)).toEqual([
       Number.NEGATIVE_INFINITY,
       0,
@@ -69,7 +69,7 @@ describe("worked by hand", () => {
     expect(minimumCllr(trials)).toBeCloseTo(0.5, 12);
   });
 
-  it("knows the Cllr of one bit per class", () => {
+  it("gives the known Cllr of one score per class", () => {
     // log2(1 + e^-ln3) = log2(4/3) on both sides
     expect(cllr(trialsOf([Math.log(3)], [-Math.log(3)]))).toBeCloseTo(Math.log2(4 / 3), 12);
     expect(cllr(trialsOf([0], [0]))).toBe(1);
@@ -87,7 +87,7 @@ describe("worked by hand", () => {
     expect(equalErrorRate(trialsOf([5, 6], [1, 2, 5]))).toBeCloseTo(0.2, 12);
   });
 
-  it("refuses trials of one kind and scores that are no numbers", () => {
+  it("refuses trials of one kind and scores that are not numbers", () => {
     expect(() => equalErrorRate(trialsOf([1], []))).toThrow(/both kinds/);
     expect(() => trialsOf([Number.NaN], [1])).toThrow(/not a number/);
   });
@@ -101,7 +101,7 @@ describe("closed forms", () => {
     expect(Math.abs(equalErrorRate(trials) - 0.15865525)).toBeLessThan(1e-4);
   });
 
-  it("finds nothing to gain in a calibrated set", () => {
+  it("gains nothing by calibrating a calibrated set", () => {
     const loss = cllr(trials) - minimumCllr(trials);
     expect(loss).toBeGreaterThanOrEqual(0);
     expect(loss).toBeLessThan(2e-3);
@@ -132,7 +132,7 @@ describe("properties", () => {
     );
   });
 
-  it("depends on the order of scores alone, except Cllr", () => {
+  it("depends only on the order of scores, except Cllr", () => {
     fc.assert(
       fc.property(someTrials, ({ same, different }) => {
         // Rounded so that the map cannot merge or split ties.
@@ -149,7 +149,7 @@ describe("properties", () => {
     );
   });
 
-  it("never finds a calibration better than the best", () => {
+  it("is never better than the optimal calibration", () => {
     fc.assert(
       fc.property(
         someTrials,
@@ -190,7 +190,7 @@ describe("bootstrap over speakers", () => {
     expect([...weights]).toEqual([2, 2]);
   });
 
-  it("repeats with its seed", () => {
+  it("is reproducible from its seed", () => {
     const [a, b] = [seededRandom(7), seededRandom(7)];
     expect(Array.from({ length: 5 }, a)).toEqual(Array.from({ length: 5 }, b));
   });
@@ -204,7 +204,7 @@ describe("bootstrap over speakers", () => {
   });
 
   it("covers the true rate nearly as often as it promises", () => {
-    // Per-speaker offsets make trials of a speaker hang together. Truth from a large population, coverage from small samples.
+    // Offsets per speaker make a speaker's trials correlated. The truth comes from a large population, the coverage from small samples.
     const random = seededRandom(11);
     const gauss = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
     const population = (speakers: number) => {
@@ -241,7 +241,7 @@ describe("bootstrap over speakers", () => {
     expect(covered).toBeGreaterThanOrEqual(51);
   });
 
-  it("holds each trial against the threshold of its own quality", () => {
+  it("compares each trial with the threshold for its own quality", () => {
     const trial = (same: boolean, llr: number, center: number) => ({
       raw: 0,
       model: 0,
@@ -263,7 +263,7 @@ describe("bootstrap over speakers", () => {
     expect(point).toMatchObject({ promisedRate: 0.01, threshold: 2, falseMatchRate: 2 / 3, falseNonMatchRate: 0.5 });
   });
 
-  it("says when a false match rate is beyond what the trials can show", () => {
+  it("reports a false-match rate that the trials cannot resolve", () => {
     const trial = { raw: 0, model: 0, test: 0, ...expectation, netSpeechSeconds: 4, snrDb: 20 };
     const trials = [
       { ...trial, same: true, llr: 3, enrolledSpeaker: 0, testedSpeaker: 0 },

@@ -19,14 +19,14 @@ function callers(own: number): Caller[] {
   }));
 }
 
-test("independent impostors are named at the target rate, on lists of any size", () => {
+test("independent impostors are returned at the target rate, on lists of any size", () => {
   for (const row of openSet(callers(9), threshold, { sizes: [1, 10, 100], rates: [0.05], calls: 6000 })) {
     expect(row.fpir).toBeGreaterThan(0.025);
     expect(row.fpir).toBeLessThan(0.1);
   }
 });
 
-test("who is on a list is found while their score is the best and above the list's threshold", () => {
+test("a person on a list is found if their score is the best and above the list's threshold", () => {
   const [one, ten, hundred] = openSet(callers(8), threshold, { sizes: [1, 10, 100], rates: [0.01], calls: 600 });
   // ln 100 = 4.6, ln 1,000 = 6.9, ln 10,000 = 9.2.
   expect([one!.fnir, hundred!.fnir]).toEqual([0, 1]);
@@ -34,7 +34,7 @@ test("who is on a list is found while their score is the best and above the list
   expect(hundred!.oracleFnir).toBeLessThanOrEqual(hundred!.fnir);
 });
 
-test("sizes that the speakers do not suffice for are left out", () => {
+test("sizes that need more speakers are left out", () => {
   expect(openSet(callers(9), threshold, { calls: 300 }).map(({ size }) => size)).toEqual([1, 1, 10, 10, 100, 100]);
 });
 

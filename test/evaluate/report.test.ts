@@ -46,7 +46,7 @@ describe("the report", () => {
     };
   });
 
-  it("draws three plots and the figures, with nothing to fetch and nothing unescaped", () => {
+  it("draws three plots and the figures, loads nothing and escapes everything", () => {
     const html = reportHtml("DEV <set>", [evaluationOf(trials)], new Date(0));
     const { document } = parseHTML(html);
     expect(document.querySelectorAll("figure svg")).toHaveLength(3);
@@ -68,7 +68,7 @@ describe("the report", () => {
     expect(html).not.toMatch(/<script|(src|href)="http/);
   });
 
-  it("says so when there is nothing to compute", () => {
+  it("reports when there is nothing to compute", () => {
     expect(reportHtml("empty", [evaluationOf(trials.filter((trial) => trial.same))], new Date(0))).toContain(
       "of one kind only",
     );

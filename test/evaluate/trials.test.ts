@@ -19,7 +19,7 @@ async function touch(...paths: string[]): Promise<void> {
 }
 
 describe("a list of trials", () => {
-  it("reads labels in words or digits, several enrolling files, comments", () => {
+  it("reads labels in words or digits, several enrollment files, comments", () => {
     const set = parseTrialList(
       "# made by hand\n1 a/s/1.wav,a/s/2.wav a/t/1.wav\nimpostor a/s/1.wav,a/s/2.wav b/t/1.wav\r\n\n",
       "/recordings",
@@ -37,7 +37,7 @@ describe("a list of trials", () => {
     ]);
   });
 
-  it("knows speakers by folder, and by the truth where there are no folders", () => {
+  it("finds speakers by folder, or by the labels if there are no folders", () => {
     const { speakers } = parseTrialList("1 x.wav y.wav\n0 x.wav z.wav\n1 z.wav w.wav", "/root");
     const [x, y, z, w] = speakers;
     expect(x).toBe(y);
@@ -50,10 +50,10 @@ describe("a list of trials", () => {
 
   it.each([
     ["1 a.wav", /line 1: .*2 words/],
-    ["# c\nmaybe a.wav b.wav", /line 2: label "maybe"/],
-    ["1 a.wav,,b.wav c.wav", /empty name/],
+    ["# c\nmaybe a.wav b.wav", /line 2: label must be one of .*, got "maybe"/],
+    ["1 a.wav,,b.wav c.wav", /name of an enrollment file is empty/],
     ["", /no trial/],
-  ])("refuses %j by line and reason", (text, message) => {
+  ])("refuses %j with line and reason", (text, message) => {
     expect(() => parseTrialList(text, "/root")).toThrow(message);
   });
 });
@@ -69,7 +69,7 @@ describe("a folder", () => {
     expect(set.trials.filter((trial) => !trial.same)).toHaveLength(7);
   });
 
-  it("halves the recordings where nobody has two sessions", async () => {
+  it("halves the recordings if no speaker has two sessions", async () => {
     await touch("a/1/1.wav", "a/1/2.wav", "b/1/1.wav", "b/1/2.wav");
     const set = await readTrialSet(folder);
     expect(set.trials.filter((trial) => trial.same)).toHaveLength(4);
@@ -96,7 +96,7 @@ describe("the cache of embeddings", () => {
     bandwidthHz: 3400,
   };
 
-  it("gives back the same bits, and survives a line cut in the middle", async () => {
+  it("returns the same bits, and survives a truncated line", async () => {
     const path = join(folder, "deep", "voices.jsonl");
     const cache = await VoiceCache.open(path);
     const embedding = Float32Array.from([0.1, -0.2, 1 / 3]);

@@ -53,38 +53,38 @@ describe("a published network becomes a model", () => {
   });
 });
 
-describe("what cannot be imported is refused in words", () => {
+describe("a network that cannot be imported is refused with a reason", () => {
   const nothing = async function* () {};
 
-  test("an operator that the kernels lack, by its name", async () => {
+  test("operators that are not supported, by name", async () => {
     const graph = new Graph();
     const x = graph.input("features", [1, 0, 80]);
     graph.output(graph.node("LSTM", [graph.node("Erf", [x])]), [1, 0, 80]);
     await expect(importNetwork(graph.encode(), nothing())).rejects.toThrow(
-      "the kernels have no operator Erf, LSTM, which this network uses",
+      "the network uses operators that are not supported: Erf, LSTM",
     );
   });
 
-  test("bytes that are no ONNX model, and none at all", async () => {
+  test("bytes that are not an ONNX model, and no bytes at all", async () => {
     for (const bytes of [
       new Uint8Array(),
-      new TextEncoder().encode("a text that is no model"),
+      new TextEncoder().encode("a text that is not a model"),
       new Uint8Array(64).fill(255),
     ])
       await expect(importNetwork(bytes, nothing())).rejects.toThrow("the file is not an ONNX model");
   });
 
-  test("a network of another shape, and one that is neither", async () => {
+  test("a network of another shape, and an unknown one", async () => {
     const graph = new Graph();
     const x = graph.input("features", [1, 0, 80]);
     graph.output(graph.node("Relu", [x]), [1, 0, 80]);
-    await expect(importNetwork(graph.encode(), nothing())).rejects.toThrow("none that the kernels run");
+    await expect(importNetwork(graph.encode(), nothing())).rejects.toThrow("this network is not supported");
     await expect(importNetwork(publishedResnet34(tensors.resnet34, "MatMul"), nothing())).rejects.toThrow(
       "the network's last map is",
     );
   });
 
-  test("speech that is too little to scale it by", async () => {
+  test("too little speech to scale it", async () => {
     await expect(importNetwork(publishedResnet34(tensors.resnet34), speech(2))).rejects.toThrow(
       "2 recordings hold 2 s of speech; at least 4 are needed",
     );

@@ -6,7 +6,7 @@ import { Moments } from "../../src/model-import/moments.js";
 const [channels, frames] = [24, 300];
 const next = gaussian(random(5));
 
-/** Channels that go together, as those of a network do: a few causes and a little of their own. */
+/** Correlated channels, like those of a network: a few common causes and a little independent noise. */
 const causes = Array.from({ length: 4 * frames }, next);
 const mixing = Array.from({ length: channels * 4 }, next);
 const data = Float32Array.from({ length: channels * frames }, (_, i) => {
@@ -52,7 +52,7 @@ describe("rounding together", () => {
     return sum;
   };
 
-  test("leaves a fraction of the error that rounding to the nearest leaves", () => {
+  test("leaves a fraction of the error of rounding to the nearest", () => {
     const errors = Array.from({ length: 40 }, () => {
       const row = Float64Array.from({ length: channels }, () => 10 * next());
       return { together: errorOf(row, joint.round(row, 127)), nearest: errorOf(row, row.map(Math.round)) };
@@ -61,7 +61,7 @@ describe("rounding together", () => {
     expect(total("together")).toBeLessThan(total("nearest") / 4);
   });
 
-  test("gives whole numbers within bounds, and whole numbers as they are", () => {
+  test("gives integers within bounds, and keeps integers", () => {
     const row = Float64Array.from({ length: channels }, () => 100 * next());
     const rounded = joint.round(row, 127);
     for (const value of rounded) {

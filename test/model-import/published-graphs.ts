@@ -1,6 +1,6 @@
 /**
- * The two shipped networks as ONNX graphs in the form in which their kinds are published: real weights, without a file of somebody
- * else's. What the kernels hold as integers and gains becomes floats again, in units in which inputs are added as they are.
+ * The two shipped networks as ONNX graphs in the form in which such networks are published: real weights, without a third-party
+ * file. Integers and gains of the kernels become floats again, in units in which inputs can be added directly.
  */
 import { readFileSync } from "node:fs";
 import { Graph } from "../../bench/nn/onnx.mjs";
@@ -23,7 +23,7 @@ type Tensors = Awaited<ReturnType<typeof tensorsOf>>;
 const ones = (count: number) => new Float32Array(count).fill(1);
 const integers = (...values: number[]) => BigInt64Array.from(values.map(BigInt));
 
-/** Units of what a plane's convolution reads and makes, for each channel. */
+/** Units of the input and output of a plane's convolution, per channel. */
 interface Units {
   readonly from: ArrayLike<number>;
   readonly to: ArrayLike<number>;
@@ -62,7 +62,7 @@ class Published {
     );
   }
 
-  /** A residual block, and the units of what it makes: those in which its input is added as it is. */
+  /** A residual block, and the units of its output: those in which its input can be added directly. */
   block(x: string, name: string, strides: readonly number[], from: Float32Array): { x: string; units: Float32Array } {
     const residual = this.of(`${name}.conv2.residual`).data;
     const outputs = residual.length;
@@ -84,7 +84,7 @@ class Published {
     return this.relu(this.plane(x, name, [1, 1], { from: [1 / 1024], to: ones(32) }));
   }
 
-  /** Mean and deviation over the last axis, one after the other. */
+  /** Mean and deviation over the last axis, concatenated. */
   statistics(x: string, flatten: boolean): string {
     const { graph } = this;
     const flat = (v: string) => (flatten ? graph.node("Flatten", [v], { axis: 1 }) : v);
@@ -200,7 +200,7 @@ export function publishedCampplus(tensors: Tensors): Uint8Array {
   return graph.encode();
 }
 
-/** Means of a hundred frames, each for all of its frames. */
+/** Means of a hundred frames, repeated for each of these frames. */
 function segments(graph: InstanceType<typeof Graph>, h: string): string {
   const means = graph.node("AveragePool", [h], { kernel_shape: [100], strides: [100], ceil_mode: 1 });
   const spread = graph.node("Unsqueeze", [means, graph.constant(integers(-1))]);

@@ -1,4 +1,4 @@
-/** Small ECAPA-TDNN and TitaNet graphs against onnxruntime: golden/tdnn.json is what it made of them (bench/nn/tdnn-golden.mjs). */
+/** Small ECAPA-TDNN and TitaNet graphs against onnxruntime: golden/tdnn.json has its output (bench/nn/tdnn-golden.mjs). */
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { FRAMES, GRAPHS, goldenFeatures, graphInput } from "../../bench/nn/tdnn-golden.mjs";
@@ -49,7 +49,7 @@ describe.each(Object.entries(GRAPHS))("%s", (name, made) => {
     );
   });
 
-  test("is followed by the kernels", () => {
+  test("is reproduced by the kernels", () => {
     expect(imported).toMatchObject({ architecture: "tdnn-1", dimensions: 256, windows: 4 });
     expect(imported.likeness.worst).toBeGreaterThan(0.995);
   });
@@ -66,12 +66,12 @@ describe.each(Object.entries(GRAPHS))("%s", (name, made) => {
     const weights = weightsOf(network.tensors, (bytes) => new Uint8Array(bytes));
     const run = new Network(kernels, { architecture, frontEnd, program, weights }, FRAMES);
     kernels.run.seal();
-    // The kernels hear natural logarithms; what they divide by its deviation may have any.
+    // The kernels take natural logarithms; features that they divide by their deviation may have any scale.
     const features = goldenFeatures(made.deviation * (Math.LN10 / 10));
     expect(cosine(golden[name]!, run.embed(features))).toBeGreaterThan(0.995);
   });
 
-  test("is one model among others for the engine", async () => {
+  test("is a model like any other for the engine", async () => {
     const engine = await openEngine({ model, workers: 0, calibration: null });
     try {
       const { embedding } = await engine.analyze(speak({ speaker: 3, seconds: 4, rateHz, seed: 5 }), rateHz);
@@ -107,21 +107,37 @@ describe("a description that the kernels cannot run is refused", () => {
     layers: layers.map((layer, k) => (k === i ? { ...layer, ...change } : layer)),
   });
 
-  test("while one that they can is taken", () => {
+  test("while a valid one is accepted", () => {
     expect(tdnnNetworkOf(network).layers).toHaveLength(3);
   });
 
   test.each([
     ["no lines", { ...network, lines: [] }, "lines must be a list of 1 to 16"],
-    ["a line of features of another width", { ...network, lines: [40, 16] }, "80 bins of features expected"],
-    ["a line that is not there", changed(0, { to: { line: 7, channel: 0 } }), "to of first: its line is 7"],
-    ["channels behind a line's end", changed(0, { to: { line: 1, channel: 8 } }), "to of first: its channel is 8"],
-    ["channels that are no multiple of 8", changed(0, { outputs: 12 }), "outputs of first has 12 channels"],
-    ["too many frames to a side", changed(0, { taps: 63, dilation: 5 }), "at most 48 expected"],
-    ["what it reads written over", changed(0, { to: { line: 0, channel: 0 } }), "first writes over what it reads"],
-    ["an unknown kind", changed(0, { kind: "lstm" }), "layer 0 is of kind lstm"],
+    ["a line of features of another width", { ...network, lines: [40, 16] }, "line 0 must have 80 channels"],
+    [
+      "a line that does not exist",
+      changed(0, { to: { line: 7, channel: 0 } }),
+      "to of first: its line must be a whole number from 0 to 1, got 7",
+    ],
+    [
+      "channels past the end of a line",
+      changed(0, { to: { line: 1, channel: 8 } }),
+      "to of first: its channel must be a whole number from 0 to 0, got 8",
+    ],
+    [
+      "channels that are not a multiple of 8",
+      changed(0, { outputs: 12 }),
+      "outputs of first must have a multiple of 8 channels, got 12",
+    ],
+    ["too many frames on a side", changed(0, { taps: 63, dilation: 5 }), "at most 48 are supported"],
+    ["an overwritten input", changed(0, { to: { line: 0, channel: 0 } }), "first overwrites its own input"],
+    [
+      "an unknown kind",
+      changed(0, { kind: "lstm" }),
+      "layer 0 must be one of convolution, depthwise, add, gate, attention, map, got lstm",
+    ],
     ["a map of something else", changed(2, { inputs: 16 }), "must end with attention and the map of its statistics"],
-    ["something that is no layer", { ...network, layers: [null] }, "layer 0 is not an object"],
+    ["something that is not a layer", { ...network, layers: [null] }, "layer 0 is not an object"],
   ])("%s", (_, described, words) => {
     expect(() => tdnnNetworkOf(described)).toThrow(words);
   });

@@ -15,7 +15,7 @@ const golden = JSON.parse(readFileSync(here("golden/attacks.json"), "utf8")) as 
 
 const k = new Kernels(new Uint8Array(readFileSync(here("../../dist/engine/vivavoce.wasm"))));
 
-test("both attack networks of the shipped model, from samples to score, are the float networks'", async () => {
+test("both attack networks of the shipped model, from samples to score, agree with the float networks", async () => {
   const file = await readModelFile(new Uint8Array(readFileSync(here(`../../models/${shippedModel}`))));
   expect(golden.map(({ kind }) => kind)).toEqual(["synthetic", "playback"]);
   expect(k.run.attackReserve!(400)).toBe(1);

@@ -20,7 +20,7 @@ const models = [
   { model: accurateModel, goldens: "golden/embeddings-accurate.json" },
 ];
 
-test.each(models)("$model, from samples to embedding, is the float network's", async ({ model, goldens }) => {
+test.each(models)("$model, from samples to embedding, agrees with the float network", async ({ model, goldens }) => {
   const golden = JSON.parse(readFileSync(here(goldens), "utf8")) as Golden;
   const { revision, architecture, frontEnd, network } = await readModelFile(
     new Uint8Array(readFileSync(pathOf(model))),
@@ -44,7 +44,7 @@ test.each(models)("$model, from samples to embedding, is the float network's", a
     const cosine = embedding.reduce((sum, v, i) => sum + v * got[i]!, 0);
     expect(cosine, `voice ${voice}`).toBeGreaterThan(model === shippedModel ? 0.997 : 0.995);
   }
-  // Three voices, not one answer: the goldens themselves are this far apart.
+  // Three voices must give different results: the goldens themselves are this far apart.
   const apart = heard[0]!.reduce((sum, v, i) => sum + v * heard[1]![i]!, 0);
   expect(apart).toBeLessThan(0.95);
 });

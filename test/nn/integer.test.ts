@@ -47,7 +47,7 @@ function layer(
     taps,
     run,
     weights: words ? chance.words(outputs * inputs, -1023, 1023) : chance.bytes(outputs * inputs),
-    // Sums come out at about the width of the output, so that both ends clamp now and then.
+    // Sums are about as wide as the output range, so that both limits clamp now and then.
     gain: chance.floats(outputs, 0.5, 3).map((g) => (g * high) / (Math.sqrt(inputs) * (words ? 600 : 70) * 2000)),
     bias: chance.floats(outputs, -high / 4, high / 4),
     residualGain: chance.floats(outputs, 0.1, 1.5),
@@ -64,7 +64,7 @@ function place(k: Kernels, l: Layer): number {
   return k.record(l.outputs, l.taps, l.run, panels, gain, bias, residual, { f32: l.low }, { f32: l.high });
 }
 
-/** What the kernels do to an exact sum: f32 steps in this order, ties to even. */
+/** How the kernels round an exact sum: f32 steps in this order, ties to even. */
 function requantized(l: Layer, o: number, sum: number, residual: number | null, gain = l.gain): number {
   const bias = residual === null ? l.bias[o]! : f(l.bias[o]! + f(f(residual) * l.residualGain[o]!));
   return nearest(clamp(f(f(f(sum) * gain[o]!) + bias), l.low, l.high));
@@ -223,7 +223,7 @@ describe("convolution over a plane of time and bins", () => {
   });
 });
 
-test("a plane of one channel gives the bits of any plane", () => {
+test("a plane of one channel is bit-identical to the general case", () => {
   fc.assert(
     fc.property(
       fc.record({
@@ -248,7 +248,7 @@ test("a plane of one channel gives the bits of any plane", () => {
   );
 });
 
-test("four frames at once give the bits of frame after frame", () => {
+test("four frames at once are bit-identical to frame by frame", () => {
   fc.assert(
     fc.property(
       fc.record({
@@ -291,7 +291,7 @@ test("four frames at once give the bits of frame after frame", () => {
   );
 });
 
-test("patches of four frames and two bins give the bits of frame after frame", () => {
+test("patches of four frames and two bins are bit-identical to frame by frame", () => {
   fc.assert(
     fc.property(
       fc.record({
@@ -339,7 +339,7 @@ test("patches of four frames and two bins give the bits of frame after frame", (
   );
 });
 
-/** A layer of bytes or words, packed for pairs of frames; its plain panels lie first. */
+/** A layer of bytes or words, packed for pairs of frames; its plain panels come first. */
 function placePairs(k: Kernels, chance: Chance, outputs: number, run: number, extreme: boolean): number {
   const words = chance.next() < 0.5;
   const most = words ? 1000 : 127;
@@ -351,7 +351,7 @@ function placePairs(k: Kernels, chance: Chance, outputs: number, run: number, ex
   return k.record(outputs, 3, run, panels, k.put(l.gain), k.put(l.bias), 0, { f32: 0 }, { f32: 4095 });
 }
 
-test("two frames at once, of every second frame, give the bits of frame after frame", () => {
+test("two frames at once with stride 2 are bit-identical to frame by frame", () => {
   fc.assert(
     fc.property(
       fc.record({
@@ -434,7 +434,7 @@ test("depthwise convolution is exact", () => {
   );
 });
 
-test("pre-activation is exact in Q15, saturates, and leaves wider rows alone", () => {
+test("pre-activation is exact in Q15, saturates, and does not write past its channels in wider rows", () => {
   fc.assert(
     fc.property(
       fc.record({ seed: fc.integer(), frames: fc.integer({ min: 1, max: 6 }), channels: fc.constantFrom(8, 16, 72) }),
@@ -470,14 +470,14 @@ test("pre-activation is exact in Q15, saturates, and leaves wider rows alone", (
   );
 });
 
-test("a convolution that passes over zeros gives the bits of one that does not", () => {
+test("a convolution that skips zeros is bit-identical to one that does not", () => {
   fc.assert(
     fc.property(
       fc.record({
         seed: fc.integer(),
         frames: fc.integer({ min: 1, max: 13 }),
         channels: fc.constantFrom(8, 16, 72, 96),
-        // From all zero to hardly any.
+        // From all zeros to hardly any.
         lowest: fc.constantFrom(-32768, -32000, -8000, 0, 4000),
       }),
       ({ seed, frames, channels, lowest }) => {
@@ -553,7 +553,7 @@ describe("dense layers and gates", () => {
     }
   });
 
-  test("normalize gives unit length, and zeros for nothing", () => {
+  test("normalize gives unit length, and zeros for a zero vector", () => {
     const k = new Kernels(wasm);
     const x = new Chance(4).floats(256, -3, 3);
     const slot = k.put(x);

@@ -1,4 +1,4 @@
-/** Kernels compiled from their own files: most are no export of the shipped binary, and none needs the rest of it. */
+/** Kernels compiled from their own files: most are not exported by the shipped binary, and none needs the rest of it. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import asc from "assemblyscript/asc";
 
 type Export = (...values: number[]) => number;
 
-/** The exports of some files under assembly/, and memory to try them in. */
+/** The exports of some files under assembly/, and memory to test them in. */
 export class Kernels {
   readonly run: Record<string, Export>;
   readonly #memory: WebAssembly.Memory;
@@ -58,7 +58,7 @@ export class Kernels {
   }
 }
 
-/** Compiling takes seconds, and on a busy machine more than a hook is usually given. */
+/** Compiling takes seconds, and on a busy machine more than the usual limit of a hook. */
 export const COMPILING_MS = 240_000;
 
 export async function compile(...files: string[]): Promise<Uint8Array<ArrayBuffer>> {

@@ -30,7 +30,7 @@ async function refusal(bytes: Uint8Array): Promise<ModelFileErrorCode> {
   throw new Error("the file was accepted");
 }
 
-/** The same file with a digest that fits, as a forger would write it. */
+/** The same file with a valid digest, as a forger would write it. */
 function resealed(bytes: Uint8Array): Uint8Array {
   const copy = bytes.slice();
   copy.set(createHash("sha256").update(copy.subarray(0, -32)).digest(), copy.length - 32);
@@ -69,14 +69,14 @@ describe("a model file", () => {
   });
 });
 
-test("a model file of a ResNet34 says what it is and what it hears", async () => {
+test("a ResNet34 model file describes itself and its front end", async () => {
   const model = await readModelFile(randomModel(speakerTensors("resnet34-1"), 1, RESNET));
   expect(model).toMatchObject({ architecture: "resnet34-1", frontEnd: { rows: "hamming", floor: 1e-6 } });
   expect(await readModelFile(whole)).toMatchObject({ architecture: "campplus-1", frontEnd: { rows: "mel" } });
 });
 
 describe("refused, with the reason:", () => {
-  test("what is no model", async () => {
+  test("bytes that are not a model", async () => {
     expect(await refusal(new Uint8Array())).toBe("NOT_A_MODEL");
     expect(await refusal(new TextEncoder().encode("RIFF….WAVEfmt and a long tail of other things"))).toBe(
       "NOT_A_MODEL",
@@ -122,13 +122,13 @@ describe("refused, with the reason:", () => {
     );
   });
 
-  test("bytes behind the end", async () => {
+  test("bytes after the end", async () => {
     const longer = new Uint8Array(whole.length + 1);
     longer.set(whole);
     expect(await refusal(longer)).toBe("ALTERED");
   });
 
-  test("a section that was swapped under a fitting file digest", async () => {
+  test("a swapped section with a valid file digest", async () => {
     const copy = whole.slice();
     copy[copy.length - 100]! ^= 1;
     expect(await refusal(resealed(copy))).toBe("ALTERED");

@@ -19,7 +19,7 @@ beforeAll(async () => {
   wasm = await compile("speaker/abi");
 }, COMPILING_MS);
 
-/** Log-mel like values with structure over time and frequency, from integers alone: the same bits everywhere. */
+/** Values like log-mel with structure over time and frequency, from integers only: the same bits everywhere. */
 function features(frames: number, seed: number): Float32Array {
   const next = random(seed);
   const x = new Float32Array(frames * BINS);
@@ -43,7 +43,7 @@ function embed(k: Kernels, x: Float32Array): Float32Array {
 const sha256 = (x: Float32Array) => createHash("sha256").update(new Uint8Array(x.buffer)).digest("hex");
 const cosine = (x: Float32Array, y: Float32Array) => x.reduce((sum, v, i) => sum + v * y[i]!, 0);
 
-/** Embeddings of so many frames, and what the network may take. */
+/** Embeddings of a number of frames, and the capacity of the network. */
 const NETWORKS: Record<FixedArchitecture, { golden: Record<number, string>; mostMegabytes: number }> = {
   "campplus-1": {
     golden: {
@@ -98,7 +98,7 @@ describe.each(FIXED_ARCHITECTURES)("%s:", (architecture) => {
       expect(k.run.speakerTensorBytes!(-1)).toBe(0);
     });
 
-    test("takes each tensor once and in order, and embeds nothing before the last", () => {
+    test("takes each tensor once and in order, and embeds only after the last", () => {
       const k = reserved(50);
       expect(k.run.speakerTake!(1)).toBe(0);
       expect(k.run.speakerTake!(0)).toBe(1);
@@ -107,7 +107,7 @@ describe.each(FIXED_ARCHITECTURES)("%s:", (architecture) => {
       expect(k.run.speakerEmbed!(50)).toBe(NOT_LOADED);
     });
 
-    test("knows nothing before it is reserved", () => {
+    test("has no tensors before it is reserved", () => {
       const { run } = new Kernels(wasm);
       expect([run.speakerTensors!(), run.speakerTensorBytes!(0), run.speakerTake!(0), run.speakerReady!()]).toEqual([
         0, 0, 0, 0,
@@ -122,8 +122,8 @@ describe.each(FIXED_ARCHITECTURES)("%s:", (architecture) => {
       expect(reserved(1000).run.speakerReserve!(kind, 1000, FLOOR)).toBe(0);
     });
 
-    test("reserves nothing for a network it does not know, nor for a floor that is none", () => {
-      // 2 is a network whose layers are described: nothing is, here.
+    test("reserves nothing for an unknown network or an invalid floor", () => {
+      // 2 is a network whose layers are described; here there is no description.
       for (const unknown of [-1, 2, 3]) expect(new Kernels(wasm).run.speakerReserve!(unknown, 400, FLOOR)).toBe(0);
       for (const floor of [Number.NaN, -1e-6, 1])
         expect(new Kernels(wasm).run.speakerReserve!(kind, 400, floor)).toBe(0);
@@ -143,7 +143,7 @@ describe.each(FIXED_ARCHITECTURES)("%s:", (architecture) => {
       expect(got).toEqual(golden);
     });
 
-    test("is of unit length and depends on what is heard", () => {
+    test("has unit length and depends on the input", () => {
       const k = loaded(300);
       const [a, b] = [embed(k, features(300, 1)), embed(k, features(300, 2))];
       expect(Math.abs(cosine(a, a) - 1)).toBeLessThan(1e-6);
@@ -151,7 +151,7 @@ describe.each(FIXED_ARCHITECTURES)("%s:", (architecture) => {
       for (const v of a) expect(Number.isFinite(v)).toBe(true);
     });
 
-    test("does not depend on what was embedded before, nor on the length reserved", () => {
+    test("does not depend on earlier input or the reserved length", () => {
       const used = loaded(320);
       embed(used, features(320, 3));
       for (const frames of [50, 77, 201, 319]) {
@@ -164,7 +164,7 @@ describe.each(FIXED_ARCHITECTURES)("%s:", (architecture) => {
       const k = loaded(120);
       const x = features(120, 5);
       const plain = embed(k, x);
-      // The mean is removed in f32: what remains differs by some 2⁻²⁰, now and then across a rounding.
+      // The mean is removed in f32: the rest differs by about 2⁻²⁰, which sometimes changes a rounding.
       expect(
         cosine(
           plain,
@@ -210,7 +210,7 @@ describe.each(FIXED_ARCHITECTURES)("%s:", (architecture) => {
     });
   });
 
-  test("a forward pass grows no memory", () => {
+  test("a forward pass does not grow memory", () => {
     const k = loaded(100);
     const before = k.bytes;
     embed(k, features(100, 1));

@@ -12,7 +12,7 @@ const tolerance = { int8: 4e-3, f32: 1e-6 };
 
 for (const precision of ["int8", "f32"] as const) {
   describe(`${precision} gallery`, () => {
-    test("gives the order and the scores of a plain search, over several batches", () => {
+    test("gives the same order and scores as a plain search, over several batches", () => {
       const next = random(1);
       const voices = Array.from({ length: 6000 }, () => voice(next));
       const probe = like(voices[17]!, 0.7, next);
@@ -26,7 +26,7 @@ for (const precision of ["int8", "f32"] as const) {
       expect(found[0]!.id).toBe("v17");
       const truth = new Map(plain.map(({ id, raw }) => [id, raw]));
       for (const { id, raw } of found) expect(Math.abs(raw - truth.get(id)!)).toBeLessThan(tolerance[precision]);
-      // Nobody who is clearly better than the last one found is missing.
+      // No voice that is clearly better than the last one found is missing.
       const least = found.at(-1)!.raw + 2 * tolerance[precision];
       const ids = new Set(found.map(({ id }) => id));
       for (const { id, raw } of plain) if (raw > least) expect(ids.has(id), id).toBe(true);
@@ -34,7 +34,7 @@ for (const precision of ["int8", "f32"] as const) {
       if (precision === "f32") expect(found.map(({ id }) => id)).toEqual(plain.slice(0, 50).map(({ id }) => id));
     });
 
-    test("searching all, a listed half and everybody listed give the same bits", () => {
+    test("searching all, a listed half and a full list give the same bits", () => {
       const next = random(2);
       const searched = gallery(precision);
       const ids = Array.from({ length: 5000 }, (_, i) => `v${i}`);
@@ -49,7 +49,7 @@ for (const precision of ["int8", "f32"] as const) {
   });
 }
 
-test("any sequence of set and delete leaves what a map would hold", () => {
+test("any sequence of set and delete has the same result as with a map", () => {
   const next = random(3);
   const voices = Array.from({ length: 12 }, () => voice(next));
   const step = fc.tuple(
@@ -80,7 +80,7 @@ test("any sequence of set and delete leaves what a map would hold", () => {
   );
 });
 
-test("equal scores come in the order of their ids, however they were stored", () => {
+test("equal scores come in the order of their ids, in whatever order they were stored", () => {
   const embedding = voice(random(4));
   for (const ids of [
     ["a", "b", "c"],
@@ -100,7 +100,7 @@ test("a print takes at most 300 bytes", () => {
   expect(searched.memoryBytes / prints).toBeLessThan(300);
 });
 
-test("what is no unit vector of 256 numbers is refused, as is a closed gallery", () => {
+test("anything but a unit vector of 256 numbers is refused, and so is a closed gallery", () => {
   const searched = gallery();
   const bad = [
     new Float32Array(256),

@@ -51,7 +51,7 @@ describe("training", () => {
   const segments = [0.8, 0.75, 0.85, 0.8].map((likeness, i) => segment(like(person, likeness, next), 2 + i));
   const stranger = segment(voice(next), 30);
 
-  test("the template is the mean by speech, at unit length", () => {
+  test("the template is the speech-weighted mean, at unit length", () => {
     const { template: trained, segments: told } = scoring().train(segments);
     const mean = unit(
       Float32Array.from({ length: dimensions }, (_, i) =>
@@ -69,7 +69,7 @@ describe("training", () => {
     }
   });
 
-  test("a stranger is left out, however long he speaks", () => {
+  test("another person's segment is left out, however long", () => {
     const { template: trained, segments: told } = scoring().train([
       ...segments.slice(0, 2),
       stranger,
@@ -94,7 +94,7 @@ describe("training", () => {
     );
   });
 
-  test("one segment is a template, two that disagree are none, no segments are none", () => {
+  test("one segment gives a template; two that disagree, or no segments, give none", () => {
     const one = scoring().train([stranger]);
     expect(one.segments).toEqual([{ score: 1, consistent: true }]);
     expect(Math.abs(dot(one.template!.embedding, stranger.embedding) - 1)).toBeLessThan(1e-6);
@@ -111,7 +111,7 @@ describe("training", () => {
     expect(scoring().train([segments[0]!, ...unknown.slice(1)]).template).toMatchObject({ snrDb: 20 });
   });
 
-  test("too many segments, no speech and no unit vector are refused", () => {
+  test("too many segments, no speech, and vectors that are not of unit length are refused", () => {
     const code = (wanted: string) => expect.objectContaining({ code: wanted });
     expect(() => scoring().train(Array.from({ length: 257 }, () => stranger))).toThrow(code("TOO_MANY_SEGMENTS"));
     expect(() => scoring().train([segment(person, 0)])).toThrow(code("BAD_ARGUMENT"));
@@ -121,7 +121,7 @@ describe("training", () => {
 });
 
 describe("scores", () => {
-  test("cosine and calibration as written down", () => {
+  test("cosine and calibration follow their definition", () => {
     const next = random(11);
     const enrolled: Template = { ...template(voice(next)), netSpeechSeconds: 12, snrDb: 25, bandwidthHz: 7500 };
     const probe: Voice = {
@@ -187,7 +187,7 @@ describe("thresholds", () => {
     }),
   });
 
-  /** P(Z > z) by its continued fraction and, near 0, its series: not the kernel's way. */
+  /** P(Z > z) by its continued fraction and, near 0, its series: another method than the kernel's. */
   function normalTail(z: number): number {
     const density = Math.exp(-0.5 * z * z) / Math.sqrt(2 * Math.PI);
     if (z < 2.5) {
@@ -204,7 +204,7 @@ describe("thresholds", () => {
     return density / (z + fraction);
   }
 
-  test("impostors whose atanh of the cosine is normal exceed them at the rate", () => {
+  test("impostors with normal atanh cosine exceed them at the rate", () => {
     const kernels = scoring();
     fc.assert(
       fc.property(rate, expectation, (given, { ratios, impostors }) => {
@@ -227,7 +227,7 @@ describe("thresholds", () => {
     );
   });
 
-  test("more likeness is more evidence, whatever the quality", () => {
+  test("a higher cosine is more evidence, whatever the quality", () => {
     const kernels = scoring();
     const next = random(31);
     const embedding = voice(next);
@@ -250,14 +250,14 @@ describe("thresholds", () => {
     );
   });
 
-  test("rates that are none are refused", () => {
+  test("invalid rates are refused", () => {
     const plain = { ratios: { unlike: -6, identical: 14 }, impostors: { center: 0.2, spread: 0.17 } };
     for (const none of [0, -1, 1, 1.5, Number.NaN]) {
       expect(() => scoring().threshold(none, plain)).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT" }));
     }
   });
 
-  test("a calibration that would count likeness against a person, or know the score beforehand, is refused", () => {
+  test("a calibration whose ratio falls with the cosine, or whose impostors depend on it, is refused", () => {
     const section = { ...fitted, impostors: { ...fitted.impostors, center: [["cosine", "one", 1]] } };
     expect(() => calibrationOf(section)).toThrow(/quality features only/);
     const falling = [
@@ -280,7 +280,7 @@ describe("a recording's windows", () => {
       endSeconds: 3 * i + 3,
     }));
 
-  test("one voice is one speaker, two are several, none is none", () => {
+  test("one voice is one speaker, two are several, none is 0", () => {
     const kernels = scoring();
     expect(kernels.summarize(windowsOf(anna, 1)).speakers).toBe(1);
     expect(kernels.summarize(windowsOf(anna, 20)).speakers).toBe(1);
@@ -291,7 +291,7 @@ describe("a recording's windows", () => {
     expect(kernels.summarize([])).toEqual({ embedding: null, voiceClass: null, speakers: 0 });
   });
 
-  test("hours of windows: the mean by speech is the same as in one sum", () => {
+  test("hours of windows: the speech-weighted mean is the same as in one sum", () => {
     const windows = [...windowsOf(anna, 500), ...windowsOf(bert, 100)];
     const { embedding, speakers } = scoring().summarize(windows);
     const mean = unit(
@@ -333,9 +333,9 @@ describe("a recording's windows", () => {
 describe("a calibration that is not usable is refused with its reason", () => {
   const cases: [string, Record<string, unknown>][] = [
     ["a feature that does not exist", { terms: [["cosines", "one", 1]] }],
-    ["a weight that is no number", { terms: [["cosine", "one", "1"]] }],
-    ["terms that are no list", { terms: 3 }],
-    ["a consistency that is no number", { consistency: Number.NaN }],
+    ["a weight that is not a number", { terms: [["cosine", "one", "1"]] }],
+    ["terms that are not a list", { terms: 3 }],
+    ["a consistency that is not a number", { consistency: Number.NaN }],
     ...Object.keys(fitted).map((part): [string, Record<string, unknown>] => [`no ${part}`, { [part]: undefined }]),
   ];
   for (const [name, section] of cases) {
@@ -344,7 +344,7 @@ describe("a calibration that is not usable is refused with its reason", () => {
     );
   }
 
-  test("more terms than there is room for", () => {
+  test("more terms than the kernels support", () => {
     const terms = Array.from({ length: 65 }, () => ["cosine", "one", 1]);
     expect(() => scoring({ calibration: calibrationOf({ ...fitted, terms }) })).toThrow(
       expect.objectContaining({ code: "BAD_MODEL" }),

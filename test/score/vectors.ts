@@ -1,4 +1,4 @@
-/** Random unit vectors with a seed of their own, and the compiled kernels. */
+/** Random unit vectors from a seed, and the compiled kernels. */
 import { readFileSync } from "node:fs";
 
 export { seededRandom as random } from "../../src/evaluate/bootstrap.js";

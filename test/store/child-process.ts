@@ -1,4 +1,4 @@
-/** Starts test/store/enrolling-process.mjs and listens to what it says. */
+/** Starts test/store/enrolling-process.mjs and reads its messages. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ export interface Child {
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null; errors: string }>;
 }
 
-/** As a container does: a process there has numbers of its own. Ends all in it when it is ended. */
+/** Like a container: processes in it have their own ids. Ending it ends all of them. */
 export const OWN_PROCESS_NUMBERS = [
   "unshare",
   ...(process.getuid?.() === 0 ? [] : ["--user", "--map-root-user"]),
@@ -21,7 +21,7 @@ export const OWN_PROCESS_NUMBERS = [
 export const startEnrolling = (...args: (string | number)[]): Child => startEnrollingIn([], ...args);
 
 export function startEnrollingIn(wrapper: readonly string[], ...args: (string | number)[]): Child {
-  // The optimizing compiler of WebAssembly costs more than these short lives win by it.
+  // The optimizing compiler of WebAssembly costs more than these short processes gain from it.
   const [command, ...rest] = [...wrapper, process.execPath, "--liftoff-only", SCRIPT, ...args.map(String)];
   const child = spawn(command!, rest, {
     stdio: ["ignore", "pipe", "pipe"],
@@ -38,7 +38,7 @@ export function startEnrollingIn(wrapper: readonly string[], ...args: (string | 
 
 async function* messagesOf(child: ChildProcess): AsyncIterable<Record<string, unknown>> {
   for await (const line of createInterface({ input: child.stdout! })) {
-    // The last line of a killed process may be cut: it was never said.
+    // The last line of a killed process may be truncated: it does not count.
     if (line.endsWith("}")) yield JSON.parse(line);
   }
 }

@@ -7,7 +7,7 @@ import type { StorePage } from "./browser/page.js";
 
 declare const storePage: StorePage;
 
-/** Served by the test alone. Keys need a secure origin. */
+/** Served by the test itself. Keys need a secure origin. */
 const ORIGIN = "https://vivavoce.test/";
 let browser: Browser;
 let script: string;
@@ -38,7 +38,7 @@ async function visit(page: Page): Promise<void> {
   await page.addScriptTag({ content: script });
 }
 
-test("keeps the store's promises", { timeout: 180_000 }, async () => {
+test("passes the store's contract suite", { timeout: 180_000 }, async () => {
   const page = await openPage();
   const results = await page.evaluate(() => storePage.run());
   expect(results.filter(({ error }) => error !== null)).toEqual([]);
@@ -53,7 +53,7 @@ test("keeps a print for the next visit, sealed, and erases it for good", { timeo
 
   const database = await page.evaluate(() => storePage.dump("voices"));
   const keys = await page.evaluate(() => storePage.dump("voices-keys"));
-  // The key that wraps, and the one that wraps what turns the embeddings: neither leaves the browser.
+  // The wrapping key, and the one that wraps the secret for turning embeddings: neither can leave the browser.
   expect(keys.exportable).toEqual([false, false]);
   expect(database.bytes.length).toBeGreaterThan(3);
   const secrets = [Buffer.from(audio), ...embeddings.map((values) => Buffer.from(Float32Array.from(values).buffer))];

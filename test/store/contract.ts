@@ -1,4 +1,4 @@
-/** What every store promises: one suite, run over each implementation. */
+/** The contract of every store: one suite, run on each implementation. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Job, MediaSegment, Print, ProcessedAudio, Store } from "../../src/store/port.js";
@@ -18,7 +18,7 @@ import {
   templateOf,
 } from "./fixtures.js";
 
-/** Making an embedded PostgreSQL takes seconds, and on a busy machine many. */
+/** Creating an embedded PostgreSQL takes seconds, and many on a busy machine. */
 const OPENING_TIMEOUT_MS = 180_000;
 
 export interface StoreUnderTest {
@@ -26,7 +26,7 @@ export interface StoreUnderTest {
 }
 
 export function describeStoreContract(name: string, { open }: StoreUnderTest): void {
-  describe(`${name} keeps the store's promises`, () => {
+  describe(`${name} fulfills the store's contract`, () => {
     let store: Store;
     let now = 10_000;
 
@@ -35,11 +35,11 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
     }, OPENING_TIMEOUT_MS);
     afterAll(() => store?.close());
 
-    /** Tests share a store and live in a scope each, which also shows that scopes do not see each other. */
+    /** Tests share a store but each has its own scope, which also shows that scopes do not see each other. */
     const newScope = () => newId("scope");
 
     describe("engagements and sessions", () => {
-      test("come back as they were given", async () => {
+      test("are returned unchanged", async () => {
         const scope = newScope();
         const engagement = engagementOf(scope);
         await store.engagements.create(engagement);
@@ -80,7 +80,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.sessions.ofEngagement(scope, first.engagementId)).toEqual([first, second]);
       });
 
-      test("are listed a page at a time, the last id first", async () => {
+      test("are listed page by page, the highest id first", async () => {
         const scope = newScope();
         const { engagementId } = await startSession(store, scope, { id: "s-2" });
         for (const id of ["s-4", "s-1", "s-3"]) await store.sessions.create(sessionOf(scope, engagementId, { id }));
@@ -95,7 +95,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect((await store.sessions.list(scope, null, 1))[0]?.stoppedAt).toBe(9);
       });
 
-      test("refuses an id twice, and a session of an unknown engagement", async () => {
+      test("refuses a duplicate id, and a session of an unknown engagement", async () => {
         const scope = newScope();
         const session = await startSession(store, scope);
         await expect(store.sessions.create(session)).rejects.toMatchObject({ name: "StoreError", code: "exists" });
@@ -127,14 +127,14 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
       });
     });
 
-    test("a check and what was heard for it are one write", async () => {
+    test("a check and its audio model are one write", async () => {
       const scope = newScope();
       const { id: sessionId } = await startSession(store, scope);
       const [check, heard] = [checkOf(scope, sessionId), processedOf(scope, sessionId, 3)];
       await store.sessions.addCheck(check, heard);
       expect(await store.sessions.checks(scope, sessionId)).toEqual([check]);
       expect(await store.processed.get(scope, heard.id)).toEqual(heard);
-      // Either id known: neither is written.
+      // If either id exists, neither is written.
       const [newCheck, newHeard] = [checkOf(scope, sessionId), processedOf(scope, sessionId, 4)];
       await expect(store.sessions.addCheck(check, newHeard)).rejects.toMatchObject({ code: "exists" });
       await expect(store.sessions.addCheck(newCheck, heard)).rejects.toMatchObject({ code: "exists" });
@@ -150,7 +150,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
     });
 
     describe("recordings", () => {
-      test("come back byte for byte", async () => {
+      test("are returned byte for byte", async () => {
         const scope = newScope();
         const { id: sessionId } = await startSession(store, scope);
         const whole = mediaOf(scope, sessionId, { encoding: "wav", channels: 2 });
@@ -167,7 +167,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.processed.get(newScope(), processed.id)).toBeNull();
       });
 
-      test("are listed by session, without what is sealed", async () => {
+      test("are listed by session, without the sealed data", async () => {
         const scope = newScope();
         const [{ id: sessionId }, { id: other }] = [await startSession(store, scope), await startSession(store, scope)];
         const [segment, model] = [
@@ -201,7 +201,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         });
       });
 
-      test("refuses an id twice, and keeps the first", async () => {
+      test("refuses a duplicate id, and keeps the first", async () => {
         const scope = newScope();
         const { id: sessionId } = await startSession(store, scope);
         const media = mediaOf(scope, sessionId);
@@ -213,7 +213,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
       test("shares no memory with its callers", async () => {
         const scope = newScope();
         const { id: sessionId } = await startSession(store, scope);
-        // Views into larger buffers, as decoders hand them out.
+        // Views into larger buffers, as decoders return them.
         const audio = new Uint8Array(64).fill(9).subarray(8, 24);
         const embedding = new Float32Array(1_000).fill(0.5).subarray(100, 108);
         const media = mediaOf(scope, sessionId, { audio });
@@ -234,7 +234,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
 
       test("expire with their session, by scope or everywhere", async () => {
         const [scope, other] = [newScope(), newScope()];
-        // Far in the past, so that expiring everywhere leaves the other tests alone.
+        // Far in the past, so that expiring everywhere does not affect the other tests.
         const ended = await startSession(store, scope, { startedAt: -500, stoppedAt: -400 });
         const later = await startSession(store, scope, { startedAt: -500, stoppedAt: -100 });
         const open = await startSession(store, scope, { startedAt: -500 });
@@ -259,11 +259,11 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.media.expire(null, -399, -600)).toBe(1);
         expect(await store.media.expire(null, -99, -600)).toBe(1);
         expect(await mediaLeft()).toEqual([false, false, false, true, false]);
-        // A session that nobody stopped: as old as the caller says.
+        // A session that was never stopped: its age is up to the caller.
         expect(await store.media.expire(scope, -99, -500)).toBe(0);
         expect(await store.media.expire(scope, -99, -499)).toBe(1);
         expect(await store.media.expire(scope, -99, -499)).toBe(0);
-        // Audio models have a retention of their own, and a session can go on after an expiry.
+        // Audio models have their own retention, and a session can continue after an expiry.
         expect(await store.processed.get(scope, models[0]!.id)).toEqual(models[0]);
         expect(await store.processed.expire(scope, -399)).toBe(2);
         expect(await store.processed.get(scope, models[0]!.id)).toBeNull();
@@ -304,7 +304,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.profiles.getMany(newScope(), [alice.id])).toEqual([]);
       });
 
-      test("of one name made at once: one is made", async () => {
+      test("created concurrently with one name: only one is created", async () => {
         const scope = newScope();
         const made = await Promise.all(
           Array.from({ length: 8 }, () => store.profiles.create(profileOf(scope, "twin"))),
@@ -355,7 +355,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect((await store.profiles.get(scope, id))!.generation).not.toBe(after.generation);
       });
 
-      test("keep segments when sessions forget them", async () => {
+      test("keep segments when sessions delete them", async () => {
         const scope = newScope();
         const { profile, segment, processed } = await enrollPerson(store, scope, "alice", 3);
         await store.sessions.stop(scope, processed.sessionId, 2_000);
@@ -381,7 +381,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(kept.map(({ processed }) => processed.id).sort()).toEqual(models.map((model) => model.id).sort());
       });
 
-      test("train in one write, and only from the state that was read", async () => {
+      test("train in one write, and only if unchanged since they were read", async () => {
         const scope = newScope();
         const { id, generation } = (await store.profiles.create(profileOf(scope, "alice")))!;
         const trained = { template: templateOf(1), status: 3, printVersion: 1 };
@@ -402,7 +402,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         const anew = segmentOf(profile.id, processedOf(scope, session.id, 8, { revision: "ab".repeat(32) }));
         const { embedding, netSpeechSeconds, snrDb, bandwidthHz } = templateOf(9);
         const member = { embedding, netSpeechSeconds, snrDb, bandwidthHz };
-        // One that has grown: what it has grown from is kept with it.
+        // An adapted print: its parts are stored with it.
         const grown = { enrolled: member, sessions: [{ ...member, sessionId: "s", at: 7 }] };
         const template = { ...templateOf(8), revision: "ab".repeat(32), calibrationModelId: "model", grown };
         const retrained = { template, status: 2, printVersion: 2, segments: [anew] };
@@ -447,7 +447,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.profiles.printsOf(scope, [])).toEqual([]);
       });
 
-      test("are none while consent is withdrawn", async () => {
+      test("are left out while consent is withdrawn", async () => {
         const scope = newScope();
         const { profile } = await enrollPerson(store, scope, "alice", 1);
         const printsOf = async () => {
@@ -467,7 +467,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         });
         expect((await store.profiles.printsChangedSince(scope, loaded)).ids).toEqual([profile.id]);
         expect(await printsOf()).toBe(0);
-        // Who read the profile before must read it again.
+        // A caller that read the profile before must read it again.
         const trained = { template: templateOf(5), status: 2, printVersion: 2 };
         expect(await store.profiles.train(scope, profile.id, generation, trained)).toBe(false);
         await store.profiles.setConsent(scope, profile.id, { state: "given", at: 8, reference: "" });
@@ -476,7 +476,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.profiles.setConsent(scope, newId(), withdrawn)).toBe(false);
       });
 
-      test("say what changed since a gallery was loaded", async () => {
+      test("report what changed since a gallery was loaded", async () => {
         const scope = newScope();
         expect(await store.profiles.printsVersion(scope)).toBe(0);
         expect(await store.profiles.printsChangedSince(scope, 0)).toEqual({ version: 0, ids: [] });
@@ -485,7 +485,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         const loaded = await store.profiles.printsVersion(scope);
         expect(loaded).toBeGreaterThan(0);
         expect(await store.profiles.printsChangedSince(scope, loaded)).toEqual({ version: loaded, ids: [] });
-        // What does not touch a print changes nothing.
+        // Writes that do not touch a print change nothing.
         await store.profiles.create(profileOf(scope, "carol"));
         expect(await store.profiles.printsVersion(scope)).toBe(loaded);
         await store.profiles.erase(scope, alice.profile.id);
@@ -497,14 +497,14 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect((await store.profiles.printsChangedSince(scope, erased.version)).ids).toEqual([bob.profile.id]);
         const all = [alice.profile.id, bob.profile.id].sort();
         expect((await store.profiles.printsChangedSince(scope, 0)).ids.sort()).toEqual(all);
-        // A gallery from the future: the store was restored, so everything is suspect.
+        // A version from the future: the store was restored, so everything counts as changed.
         expect((await store.profiles.printsChangedSince(scope, 1e9)).ids.sort()).toEqual(all);
         expect(await store.profiles.printsVersion(newScope())).toBe(0);
       });
     });
 
     describe("erasing", () => {
-      test("takes everything of the person", async () => {
+      test("removes everything of the person", async () => {
         const scope = newScope();
         const alice = await enrollPerson(store, scope, "alice", 1);
         const part = mediaOf(scope, alice.session.id, { partOf: alice.media.id });
@@ -537,11 +537,11 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         // The rest of the call stays readable.
         expect(await store.media.get(scope, unrelated.id)).toEqual(unrelated);
         expect(await store.processed.get(scope, unrelatedModel.id)).toEqual(unrelatedModel);
-        // The name is free again.
+        // The name can be used again.
         expect(await store.profiles.create(profileOf(scope, "alice"))).not.toBeNull();
       });
 
-      test("takes the recordings of checks that it matched, and not of those that it did not", async () => {
+      test("removes the recordings of checks that it matched, and no others", async () => {
         const scope = newScope();
         const alice = await enrollPerson(store, scope, "alice", 1);
         const bob = await enrollPerson(store, scope, "bob", 2);
@@ -551,7 +551,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
           const model = processedOf(scope, session, seed, { mediaSegmentId: media.id, source: "check" });
           await store.media.add(media);
           const check = checkOf(scope, session, { audioModelId: model.id, matchedProfileIds: matched });
-          // The audio model is new with the check, or was there before it.
+          // The audio model is new with the check, or existed before it.
           if (apart) await store.processed.add(model);
           await store.sessions.addCheck(check, apart ? undefined : model);
           return { media, model };
@@ -562,7 +562,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
           await heard(5, [bob.profile.id, alice.profile.id], false),
           await heard(6, [bob.profile.id], false),
         ];
-        // A voice that another was enrolled from stays theirs.
+        // A voice that another profile was enrolled from stays with that profile.
         const enrolled = await heard(7, [alice.profile.id], true);
         const segment = segmentOf(bob.profile.id, enrolled.model);
         const { generation } = (await store.profiles.get(scope, bob.profile.id))!;
@@ -580,7 +580,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.sessions.checks(scope, session)).toEqual(checks);
       });
 
-      test("leaves what others were enrolled from, and an owner that has another profile", async () => {
+      test("keeps what others were enrolled from, and an owner with another profile", async () => {
         const scope = newScope();
         const alice = await enrollPerson(store, scope, "alice", 1);
         const phone = (await store.profiles.create(profileOf(scope, "alice", { tag: "phone" })))!;
@@ -596,7 +596,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.owners.find(scope, "person", "alice")).toEqual(phone.owner);
       });
 
-      test("at the same time as training and enrolling leaves no half", async () => {
+      test("during training and enrolling leaves nothing incomplete", async () => {
         const scope = newScope();
         for (let round = 0; round < 5; round++) {
           const { profile, session } = await enrollPerson(store, scope, `person ${round}`, round);
@@ -684,7 +684,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
       });
 
       test(
-        "are worked once, retried when the handler throws, and failed after three tries",
+        "run once, are retried when the handler throws, and fail after three attempts",
         async () => {
           const ours = await open({ now: () => now });
           try {
@@ -760,7 +760,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.documents.get(collection, "id")).toEqual({ i: answers.indexOf(true) });
       });
 
-      test("are changed by one caller after the other", async () => {
+      test("are changed by one caller at a time", async () => {
         const collection = newId("collection");
         const increment = () =>
           store.documents.update(collection, "counter", (document) => ({
@@ -803,7 +803,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
       });
     });
 
-    test("any text is a name: odd, long, empty", async () => {
+    test("any text can be a name: odd, long, empty", async () => {
       const names = fc.oneof(
         fc.string({ unit: fc.nat(0xffff).map((code) => String.fromCharCode(code)), maxLength: 20 }),
         fc.constantFrom(
@@ -835,7 +835,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
       );
     });
 
-    test("embeddings of any finite values come back bit for bit", async () => {
+    test("embeddings of any finite values are returned bit for bit", async () => {
       const scope = newScope();
       const { id: sessionId } = await startSession(store, scope);
       const values = fc.float32Array({ noNaN: true, maxLength: 300, minLength: 1 });
@@ -853,7 +853,7 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
     });
 
     test(
-      "answers nothing once it is closed",
+      "refuses everything once it is closed",
       async () => {
         const ours = await open({ now: () => now });
         const scope = newScope();

@@ -1,4 +1,4 @@
-/** kill -9 in the middle of enrolling: nothing that was acknowledged is lost, nothing is half there. */
+/** kill -9 during enrollments: nothing that was acknowledged is lost, nothing is incomplete. */
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,12 +9,12 @@ import { engagementOf, sessionOf } from "./fixtures.js";
 
 const ENROLLMENTS = 1_000;
 const KILLS = 50;
-/** Side by side, each in a folder of its own, because starting takes longer than enrolling. */
+/** In parallel, each in its own folder, because starting takes longer than enrolling. */
 const LANES = 2;
 
 interface Stock {
   readonly count: number;
-  /** By number; those that an earlier stock told of are left out until the last. */
+  /** By number; persons that an earlier stock reported are left out until the end. */
   readonly found: Record<string, Found>;
 }
 
@@ -56,7 +56,7 @@ async function enrollAndKill(store: string): Promise<number> {
   while (!finished) {
     const first = acknowledged.size + 1;
     const child = startEnrolling("folder", store, seen, first, perLane);
-    // Spread over what is left, but not so late that a fast process is done before it dies; a few die while they open the store.
+    // Spread over the remaining work, but not so late that a fast process finishes first; a few are killed while they open the store.
     const left = perLane - acknowledged.size;
     const share = Math.ceil(left / (killsPerLane - kills + 1));
     const dying = kills < killsPerLane;
@@ -74,7 +74,7 @@ async function enrollAndKill(store: string): Promise<number> {
         acknowledgedHere++;
       }
       if (message.finished) finished = true;
-      // Some time into the next enrollment, wherever it may be by then.
+      // At some point during the next enrollment.
       if (dying && (message.stock || message.enrolled) && acknowledgedHere >= dieAfter)
         setTimeout(kill, Math.random() * 8);
     }
@@ -96,12 +96,12 @@ function check({ count, found }: Stock, seen: number, acknowledged: ReadonlySet<
   }
   for (const [number, { segments, trained, printVersion, generation, whole }] of Object.entries(found)) {
     expect(whole, `person ${number} is whole`).toBe(true);
-    // Each state is one that a finished write leaves: created, enrolled, trained (again, when the answer was lost).
+    // Each state is the result of a complete write: created, enrolled, trained (again, if the reply was lost).
     expect(generation, `person ${number}`).toBe(segments + printVersion);
     expect(trained, `person ${number}`).toBe(printVersion > 0);
     if (trained) expect(segments).toBe(1);
   }
-  // None is missing, and at most the one that was under way is more.
+  // None is missing, and there is at most one more: the one in progress.
   expect(count - acknowledged.size).toBeGreaterThanOrEqual(0);
   expect(count - acknowledged.size).toBeLessThanOrEqual(1);
 }

@@ -1,4 +1,4 @@
-/** The store in a folder: who may open it, what lies in its files, what erasing leaves. */
+/** The store in a folder: who may open it, what its files contain, what remains after erasing. */
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
@@ -25,11 +25,11 @@ import { OWN_PROCESS_NUMBERS, startEnrolling, startEnrollingIn } from "./child-p
 import { filesIn, filesWith, fragmentsOf } from "./files.js";
 import { enrollPerson, mediaOf, newId, startSession, templateOf } from "./fixtures.js";
 
-/** Each opens a store several times, which takes a second on a quiet machine. */
+/** Each test opens a store several times, which takes a second on an idle machine. */
 vi.setConfig({ testTimeout: 180_000 });
 
 let root: string;
-/** A store that was made once; making one takes seconds. */
+/** A store that is created once, because that takes seconds. */
 let pristine: string;
 
 beforeAll(async () => {
@@ -46,7 +46,7 @@ function newFolder(): string {
 }
 
 describe("a folder", () => {
-  test("keeps what was written for the next time", async () => {
+  test("keeps its data when it is opened again", async () => {
     const folder = newFolder();
     const store = await openStore(folder);
     const { profile, media, processed, segment } = await enrollPerson(store, "scope", "alice", 1);
@@ -61,7 +61,7 @@ describe("a folder", () => {
     await again.close();
   });
 
-  test("whose database does not start is said to be damaged, and stays free for the next", async () => {
+  test("whose database does not start is reported as damaged, and stays unlocked", async () => {
     const folder = newFolder();
     writeFileSync(join(folder, "database", "PG_VERSION"), "1\n");
     for (const _ of [1, 2])
@@ -74,7 +74,7 @@ describe("a folder", () => {
     await (await openEmbeddedStore(folder)).close();
   });
 
-  test("is for its owner alone, whatever its parent allows", async () => {
+  test("is private to its owner, whatever its parent allows", async () => {
     const folder = newFolder();
     chmodSync(folder, 0o755);
     chmodSync(join(folder, "database"), 0o755);
@@ -82,7 +82,7 @@ describe("a folder", () => {
     expect(statSync(join(folder, "database")).mode & 0o777).toBe(0o700);
   });
 
-  test("whose database gets too little memory is not called damaged", async () => {
+  test("whose database has too little memory is not reported as damaged", async () => {
     const error = new RangeError("WebAssembly.Memory(): could not allocate memory");
     expect(await whyItDoesNotStart(pristine, error)).toMatchObject({
       code: "no-memory",
@@ -90,21 +90,21 @@ describe("a folder", () => {
     });
   });
 
-  test("whose first start was cut off begins anew", async () => {
+  test("whose first start was interrupted starts again", async () => {
     const folder = join(root, newId("store"));
     mkdirSync(join(folder, "database.new"), { recursive: true });
-    writeFileSync(join(folder, "database.new", "PG_VERSION"), "half of a datab");
+    writeFileSync(join(folder, "database.new", "PG_VERSION"), "incomplete");
     await (await openEmbeddedStore(folder)).close();
     expect(existsSync(join(folder, "database.new"))).toBe(false);
   });
 
-  test("opens after a process that was killed as its database made its own lock", async () => {
+  test("opens after a process was killed while its database created its own lock", async () => {
     const folder = newFolder();
     writeFileSync(join(folder, "database", "postmaster.pid"), "");
     await (await openEmbeddedStore(folder)).close();
   });
 
-  test("opens for one at a time", async () => {
+  test("opens for one process at a time", async () => {
     const folder = newFolder();
     const store = await openEmbeddedStore(folder);
     await expect(openEmbeddedStore(folder)).rejects.toMatchObject({ name: "StoreError", code: "locked" });
@@ -117,7 +117,7 @@ describe("a folder", () => {
   });
 
   test.runIf(process.platform === "linux")(
-    "stays closed to a process that cannot see the holder's number: another container on the same machine",
+    "stays closed to a process that cannot see the holder's process id: another container on the same machine",
     async () => {
       const folder = newFolder();
       const store = await openEmbeddedStore(folder);
@@ -130,7 +130,7 @@ describe("a folder", () => {
     },
   );
 
-  test.runIf(process.platform === "linux")("is taken over from a container that was killed", async () => {
+  test.runIf(process.platform === "linux")("can be taken over from a killed container", async () => {
     const folder = newFolder();
     const child = startEnrollingIn(OWN_PROCESS_NUMBERS, "folder", folder, 1, 1, 1_000);
     let locked: Error | null = null;
@@ -148,7 +148,7 @@ describe("a folder", () => {
     await vi.waitFor(async () => (await openEmbeddedStore(folder)).close(), { timeout: 60_000, interval: 500 });
   });
 
-  test("gives space back: what was uploaded and expired does not stay on the disk", async () => {
+  test("frees space: expired uploads do not stay on disk", async () => {
     const folder = newFolder();
     const sizeMb = () => filesIn(folder).reduce((sum, path) => sum + statSync(path).size, 0) / 2 ** 20;
     const before = sizeMb();
@@ -162,12 +162,12 @@ describe("a folder", () => {
       most = Math.max(most, sizeMb() - before);
     }
     await store.close();
-    // 192 MB went through. At any time: what lives, what was removed since the last round of housekeeping, and its log.
+    // 192 MB were written. At any time the disk holds the live data, what was removed since the last housekeeping, and its log.
     expect(most).toBeLessThan(200);
     expect(sizeMb() - before).toBeLessThan(120);
   });
 
-  test("opened by many at once is opened by one", async () => {
+  test("opened by many at once opens for one", async () => {
     const folder = newFolder();
     const opened = await Promise.allSettled(Array.from({ length: 6 }, () => openEmbeddedStore(folder)));
     const stores = opened.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
@@ -176,7 +176,7 @@ describe("a folder", () => {
   });
 });
 
-test("a job under way when its process was killed is worked again", async () => {
+test("a job in progress when its process was killed runs again", async () => {
   const folder = newFolder();
   const child = startEnrolling("job", folder);
   for await (const message of child.messages) if (message.started) child.process.kill("SIGKILL");
@@ -192,7 +192,7 @@ test("a job under way when its process was killed is worked again", async () => 
 });
 
 describe("keys of a folder", () => {
-  test("are for their owner alone", async () => {
+  test("are private to their owner", async () => {
     const folder = newFolder();
     const store = await openEmbeddedStore(folder);
     await enrollPerson(store, "scope", "alice", 1);
@@ -203,7 +203,7 @@ describe("keys of a folder", () => {
     expect(statSync(join(folder, "keys")).mode & 0o777).toBe(0o700);
   });
 
-  test("of another store, or lost ones, are refused", async () => {
+  test("of another store, or missing ones, are refused", async () => {
     const folder = newFolder();
     const store = await openEmbeddedStore(folder);
     const { profile } = await enrollPerson(store, "scope", "alice", 1);
@@ -217,7 +217,7 @@ describe("keys of a folder", () => {
     await again.close();
   });
 
-  test("can be put under a master key, and then need it", async () => {
+  test("can be wrapped by a master key, and then need it", async () => {
     const folder = newFolder();
     const masterKey = new Uint8Array(32).fill(1);
     const store = await openEmbeddedStore(folder);
@@ -233,7 +233,7 @@ describe("keys of a folder", () => {
     await again.close();
   });
 
-  test("rotate under a store in use, and the old scope key opens nothing afterwards", async () => {
+  test("rotate while the store is in use, and the old scope key opens nothing afterwards", async () => {
     const folder = newFolder();
     const store = await openEmbeddedStore(folder);
     const people = [];
@@ -264,7 +264,7 @@ describe("keys of a folder", () => {
   });
 });
 
-describe("what lies in the files", () => {
+describe("the contents of the files", () => {
   test("is sealed, and unreadable for good once a profile is erased", async () => {
     const folder = newFolder();
     const database = join(folder, "database");
@@ -285,11 +285,11 @@ describe("what lies in the files", () => {
     const expectNoneIn = (place: string) => {
       for (const secret of secrets) expect(filesWith(place, secret)).toEqual([]);
     };
-    // The search itself works: an id says nothing of anybody, and lies there as it is.
+    // Proves that the search works: an id is not personal, and is stored as it is.
     expect(filesWith(folder, new TextEncoder().encode(profile.id))).not.toEqual([]);
     expectNoneIn(folder);
 
-    // A thief, or a backup, takes the database now; and the sealed template out of it.
+    // A thief, or a backup, copies the database now, and the sealed template from it.
     const stolen = join(root, newId("stolen"));
     cpSync(folder, stolen, { recursive: true });
     const rows = new PGlite(`file://${join(stolen, "database")}`);
@@ -317,13 +317,13 @@ describe("what lies in the files", () => {
     expect(await again.profiles.erase("scope", profile.id)).toBe(true);
     await again.close();
     expectNoneIn(folder);
-    // The write-ahead log still holds the sealed template …
+    // The write-ahead log still contains the sealed template …
     expect(filesWith(join(database, "pg_wal"), sealed)).not.toEqual([]);
-    // … but its key is gone from the ring, bytes and all, and nothing opens it.
+    // … but its key has been overwritten in the ring, and nothing opens it.
     expect(filesWith(join(folder, "keys"), wrapped)).toEqual([]);
     expect(await openWithKeysOf(join(folder, "keys"))).toBeNull();
 
-    // Restoring that backup does not bring the person back; the others are as they were.
+    // Restoring that backup does not bring the person back; the others are unchanged.
     rmSync(database, { recursive: true });
     cpSync(join(stolen, "database"), database, { recursive: true });
     const restored = await openEmbeddedStore(folder);
@@ -336,7 +336,7 @@ describe("what lies in the files", () => {
     await restored.close();
   });
 
-  test("audio that expired cannot be opened from a copy, either", async () => {
+  test("expired audio cannot be opened from a copy either", async () => {
     const folder = newFolder();
     const store = await openEmbeddedStore(folder);
     const { media, session } = await enrollPerson(store, "scope", "alice", 1);

@@ -1,10 +1,10 @@
-// A process of its own, to be killed: opens a store, tells what it finds in it, then enrolls until it is told to stop or dies.
-// One JSON value a line on stdout; nothing is said before it is true.
+// A separate process, to be killed: opens a store, reports its contents, then enrolls until it is told to stop or dies.
+// One JSON value per line on stdout; nothing is reported before it is true.
 //   node enrolling-process.mjs folder <folder> <seen> <first> <last>
-//     tell of the persons from number <seen> on, then enroll persons number <first>..<last>
+//     report the persons from number <seen> on, then enroll persons number <first>..<last>
 //   node enrolling-process.mjs job <folder>
 //   node enrolling-process.mjs postgres-job <url> <keys url>
-//     begin a job and never finish it
+//     start a job and never finish it
 //   node enrolling-process.mjs postgres <url> <keys url> <profile id> <first> <last>
 //     add segments to one profile, training after each
 import * as records from "../../campaign/parts/records.mjs";
@@ -31,7 +31,7 @@ const processedOf = (number) =>
 const same = (one, other) => one.length === other.length && one.every((value, i) => value === other[i]);
 
 /**
- * Every profile from `first` on with what can be half of it, and how many there are in all: a wrong value here fails the test in the parent.
+ * Every profile from `first` on, with all parts that could be incomplete, and the total number: a wrong value fails the test in the parent.
  */
 async function takeStock(store, first) {
   const found = {};
@@ -62,7 +62,7 @@ async function takeStock(store, first) {
 async function enroll(store, number) {
   const id = `profile-${String(number).padStart(6, "0")}`;
   const plain = records.profileOf(id, String(number));
-  // It may be there: begun by the process before this one, and never acknowledged.
+  // It may exist already: started by the previous process, but never acknowledged.
   const profile = (await store.profiles.create(plain)) ?? (await store.profiles.get(SCOPE, id));
   const added = await store.profiles.addSegment(SCOPE, id, profile.generation, {
     profileId: id,
@@ -78,7 +78,7 @@ async function enroll(store, number) {
   say({ enrolled: number, added });
 }
 
-/** Like the processor does: read, write from what was read, start over when somebody else was first. */
+/** Like the processor: read, write based on that, start over if another writer was first. */
 async function addAndTrain(store, id, number) {
   for (let done = false; !done; ) {
     const { generation } = await store.profiles.get(SCOPE, id);

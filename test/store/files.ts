@@ -9,12 +9,12 @@ export function filesIn(folder: string): string[] {
   });
 }
 
-/** The files that hold these bytes anywhere. */
+/** The files that contain these bytes anywhere. */
 export function filesWith(folder: string, bytes: Uint8Array): string[] {
   return filesIn(folder).filter((path) => readFileSync(path).includes(Buffer.from(bytes)));
 }
 
-/** Sixteen values in a row, from several places: enough to know an embedding or audio by, short enough to survive being split in pages. */
+/** Sixteen consecutive values from several places: enough to recognize an embedding or audio, short enough not to be split by a page. */
 export function fragmentsOf(content: Float32Array | Uint8Array): Uint8Array[] {
   const bytes = new Uint8Array(content.buffer, content.byteOffset, content.byteLength);
   return [0, 0.25, 0.5, 0.75].map((part) => {

@@ -1,4 +1,4 @@
-/** Records as the processor writes them, with what a test cares about put in. */
+/** Records as the processor writes them, with the fields that a test sets. */
 import type { Template } from "../../src/engine/port.js";
 import type {
   Check,
@@ -20,7 +20,7 @@ export const DIMENSIONS = 256;
 
 let made = 0;
 
-/** Sortable, as the ids of vivavoce are. */
+/** Sortable, like the ids of vivavoce. */
 export function newId(what = "id"): Id {
   return `${what}-${String(++made).padStart(8, "0")}-${crypto.randomUUID()}`;
 }
@@ -199,7 +199,7 @@ export async function startSession(store: Store, scopeId: Id, change: Partial<Se
   return session;
 }
 
-/** A profile as it is after a call: media, an audio model of it, enrolled, and trained. */
+/** A profile as after a call: media, its audio model, enrolled and trained. */
 export async function enrollPerson(
   store: Store,
   scopeId: Id,

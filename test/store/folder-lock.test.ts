@@ -1,4 +1,4 @@
-/** Who takes over a folder from a process that is gone, on a disk so slow that everybody meets everybody else in between. */
+/** Taking over a folder from a dead process, on a disk so slow that all contenders meet. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import type * as FileSystem from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
@@ -22,7 +22,7 @@ vi.mock("node:fs/promises", async (original) => {
 const root = mkdtempSync(join(tmpdir(), "vivavoce-lock-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** A lock of this process's number from a former life, whose socket is gone. */
+/** A lock with this process's id from an earlier run, whose socket is gone. */
 const DEAD = {
   pid: process.pid,
   host: hostname(),
@@ -38,7 +38,7 @@ function abandonedFolder(): string {
   return folder;
 }
 
-test("one alone takes over, however many try at once", async () => {
+test("only one takes over, however many try at once", async () => {
   for (let round = 0; round < 10; round++) {
     const folder = abandonedFolder();
     const tries = await Promise.allSettled(Array.from({ length: 12 }, () => lockFolder(folder, "store.lock")));
@@ -53,7 +53,7 @@ test("one alone takes over, however many try at once", async () => {
   }
 });
 
-test("a process that died as it took over keeps nobody out", async () => {
+test("a process that died during a takeover locks nobody out", async () => {
   const folder = abandonedFolder();
   const takeover = join(folder, "store.lock.takeover");
   writeFileSync(takeover, "");
@@ -63,7 +63,7 @@ test("a process that died as it took over keeps nobody out", async () => {
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("a folder with a path too long for a socket is locked as well", async () => {
+test("a folder with a path too long for a socket is locked too", async () => {
   const folder = join(mkdtempSync(join(root, "store-")), "x".repeat(120));
   const lock = await lockFolder(folder, "store.lock");
   expect(readdirSync(folder).some((name) => name.endsWith(".sock"))).toBe(true);
@@ -72,7 +72,7 @@ test("a folder with a path too long for a socket is locked as well", async () =>
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("another machine's lock counts while it is refreshed, whatever the clocks say, and is taken over afterwards", async () => {
+test("another machine's lock is valid while it is refreshed, whatever the clocks say, and is taken over afterwards", async () => {
   const folder = mkdtempSync(join(root, "store-"));
   const path = join(folder, "store.lock");
   writeFileSync(path, JSON.stringify({ ...DEAD, boot: "another kernel", host: "another machine" }));
@@ -84,7 +84,7 @@ test("another machine's lock counts while it is refreshed, whatever the clocks s
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("a holder that was held up, and finds another's name in the lock, knows that it lost it", async () => {
+test("a stalled holder that finds another name in the lock knows that it lost it", async () => {
   const folder = mkdtempSync(join(root, "store-"));
   const lock = await lockFolder(folder, "store.lock", FAST);
   writeFileSync(join(folder, "store.lock"), JSON.stringify({ ...DEAD, nonce: "another" }));

@@ -7,14 +7,14 @@ import { newId, profileOf, templateOf } from "./fixtures.js";
 
 describeStoreContract("IndexedDB", { open: (options) => openIndexedDbStore(newId("store"), options) });
 
-test("profiles erased while they are listed do not look like the end of the list", async () => {
+test("profiles erased while they are listed do not end the list early", async () => {
   const name = newId("store");
   const [store, otherPage] = [await openIndexedDbStore(name), await openIndexedDbStore(name)];
   const shelf = await openIndexedDbShelf(`${name}-keys`);
   const ids: string[] = [];
   for (let i = 0; i < 4; i++) {
     ids.push((await store.profiles.create(profileOf("scope", `person ${i}`, { template: templateOf(i) })))!.id);
-    // As a page leaves it that erases them between the reading of the records and the search for their keys.
+    // As if a page erased them between reading the records and looking up their keys.
     if (i === 1)
       for await (const keys of shelf.all("scope"))
         await shelf.destroy(

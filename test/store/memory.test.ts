@@ -5,7 +5,7 @@ import { jobOf } from "./fixtures.js";
 
 describeStoreContract("memory", { open: async (options) => createMemoryStore(options) });
 
-test("a job that comes in the very moment the last one ends is worked", async () => {
+test("a job added at the moment the last one ends is run", async () => {
   for (let steps = 0; steps < 20; steps++) {
     const store = createMemoryStore();
     const jobs = [jobOf("scope"), jobOf("scope")];

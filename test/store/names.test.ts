@@ -1,4 +1,4 @@
-/** Names of owners: sealed, found by a digest, and those of older stores as well. */
+/** Names of owners: sealed and found by a digest, in older stores too. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ const PLAIN_NAMES = 7;
 const PEOPLE = 510;
 const nameOf = (i: number) => `somebody-known-as-${i}`;
 
-/** As that version left it: one key for each profile, names in owners and in profiles. */
+/** As that version left it: one key per profile, names in owners and in profiles. */
 async function makeOldStore(folder: string): Promise<void> {
   const shelf = await openFolderShelf(join(folder, "keys"), nodeAead);
   const ring = new KeyRing(shelf, nodeAead);
@@ -52,7 +52,7 @@ test("of an older store are sealed when it is opened, and leave its files", asyn
   await makeOldStore(folder);
   const bytes = (i: number) => new TextEncoder().encode(nameOf(i));
   expect(filesWith(folder, bytes(3))).not.toEqual([]);
-  // The key of one profile cannot be read: its name stays as it is, until the key is back.
+  // The key of one profile cannot be read: its name stays unsealed until the key is back.
   const keys = join(folder, "keys");
   const file = join(keys, readdirSync(keys).find((name) => name.endsWith(".keys"))!);
   const whole = readFileSync(file);
@@ -80,13 +80,13 @@ test("of an older store are sealed when it is opened, and leave its files", asyn
   expect(filesWith(folder, bytes(lostNumber))).toEqual([]);
 });
 
-test("are found by nobody who lost the scope's secret, and none is made a second time", async () => {
+test("are not found without the scope's secret, and no owner is created a second time", async () => {
   const folder = join(root, "secret");
   const store = await openEmbeddedStore(folder);
   expect(await store.owners.find("scope", "person", "alice")).toBeNull();
   await store.profiles.create(profileOf("scope", "alice"));
   await store.close();
-  // Wrong only in the file of secrets: the one that holds no profile's key.
+  // Wrong only in the file of secrets, which contains no profile's key.
   const keys = join(folder, "keys");
   for (const name of readdirSync(keys).filter((each) => each.endsWith(".keys"))) {
     const bytes = readFileSync(join(keys, name));

@@ -17,7 +17,7 @@ test("keys that could not be destroyed at once are destroyed later", { timeout: 
   const flaky: KeyShelf = {
     ...shelf,
     async destroy(scopeId, ids) {
-      if (away) throw new Error("the key server is away");
+      if (away) throw new Error("the key server is down");
       await shelf.destroy(scopeId, ids);
     },
   };
@@ -28,11 +28,11 @@ test("keys that could not be destroyed at once are destroyed later", { timeout: 
   };
   const store = await createSqlStore(await openEmbeddedDatabase(null), flaky);
   const { profile } = await enrollPerson(store, "scope", "alice", 1);
-  // The profile's, and two of the session.
+  // The profile's key, and two of the session.
   expect(await keysLeft()).toBe(3);
   away = true;
-  await expect(store.profiles.erase("scope", profile.id)).rejects.toThrow("away");
-  // For everybody who asks the store, the person is erased; it is only that the keys wait.
+  await expect(store.profiles.erase("scope", profile.id)).rejects.toThrow("down");
+  // For all callers the person is erased; only the keys still wait.
   expect(await store.profiles.get("scope", profile.id)).toBeNull();
   expect(await keysLeft()).toBe(3);
   away = false;
@@ -41,14 +41,14 @@ test("keys that could not be destroyed at once are destroyed later", { timeout: 
   await store.close();
 });
 
-test("profiles erased while they are listed do not look like the end of the list", { timeout: 180_000 }, async () => {
+test("profiles erased while they are listed do not end the list early", { timeout: 180_000 }, async () => {
   const [database, shelf] = [await openEmbeddedDatabase(null), createMemoryShelf(nodeAead)];
   const [store, replica] = [await createSqlStore(database, shelf), await createSqlStore(database, shelf)];
   const ids: string[] = [];
   for (let i = 0; i < 5; i++) {
     ids.push((await store.profiles.create(profileOf("scope", `person ${i}`, { template: templateOf(i) })))!.id);
   }
-  // As another replica leaves it that erases them between the reading of the rows and the search for their keys.
+  // As if another replica erased them between reading the rows and looking up their keys.
   for await (const keys of shelf.all("scope")) {
     await shelf.destroy(
       "scope",
@@ -64,7 +64,7 @@ test("profiles erased while they are listed do not look like the end of the list
   await replica.close();
 });
 
-test("a profile can be used that was written as the connection broke", { timeout: 180_000 }, async () => {
+test("a profile written while the connection broke can be used", { timeout: 180_000 }, async () => {
   const database = await openEmbeddedDatabase(null);
   let breaks = false;
   const flaky: Database = {
@@ -80,7 +80,7 @@ test("a profile can be used that was written as the connection broke", { timeout
   breaks = true;
   await expect(store.profiles.create(given)).rejects.toThrow("broke");
   breaks = false;
-  // Whoever tries again is told that it is there.
+  // A retry is told that it exists.
   expect(await store.profiles.create(profileOf("scope", "alice"))).toBeNull();
   const trained = { template: templateOf(1), status: 2, printVersion: 1 };
   expect(await store.profiles.train("scope", given.id, 0, trained)).toBe(true);

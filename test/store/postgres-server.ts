@@ -93,7 +93,7 @@ function findBinaries(): string {
   );
 }
 
-/** PostgreSQL refuses to run as root; its package brings a user. */
+/** PostgreSQL refuses to run as root; its package creates a user. */
 function userForPostgres(): { uid: number; gid: number } | null {
   if (process.getuid?.() !== 0) return null;
   const id = (flag: string) => Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8" }));

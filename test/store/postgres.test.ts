@@ -26,12 +26,12 @@ beforeAll(async () => {
 afterAll(() => server?.stop());
 
 describeStoreContract("PostgreSQL", {
-  // Every store of the suite is another replica of the same one.
+  // Every store of the suite is another replica of the same database.
   open: (options) => openPostgresStore(shared, { keys, masterKey, ...options }),
 });
 
 describe("replicas", () => {
-  test("that start at once on an empty database all start", async () => {
+  test("that start at the same time on an empty database all start", async () => {
     const [url, keysUrl] = [await server.createDatabase(), await server.createDatabase()];
     const stores = await Promise.all(
       Array.from({ length: 4 }, () => openPostgresStore(url, { keys: keysUrl, masterKey })),
@@ -42,7 +42,7 @@ describe("replicas", () => {
     await Promise.all(stores.map((store) => store.close()));
   });
 
-  test("share the work of jobs: each is done once", async () => {
+  test("share jobs: each runs once", async () => {
     const stores = await Promise.all([1, 2].map(() => openPostgresStore(shared, { keys, masterKey })));
     const scope = newId("scope");
     const done: string[] = [];
@@ -70,7 +70,7 @@ describe("replicas", () => {
     await Promise.all(stores.map((store) => store.close()));
   });
 
-  test("that die with a job at hand lose it to another, within the time told; one that lives keeps it", async () => {
+  test("that die during a job lose it to another within the set time; a live one keeps it", async () => {
     const [url, keysUrl] = [await server.createDatabase(), await server.createDatabase()];
     const child = startEnrolling("postgres-job", url, keysUrl);
     for await (const message of child.messages) if (message.started) break;
@@ -79,12 +79,12 @@ describe("replicas", () => {
     await store.jobs.work(async (job) => {
       worked.push(job.progress);
     });
-    // Longer than a silent replica has, and it is not taken from one that works on it.
+    // Longer than the limit for a silent replica: the job is not taken from one that works on it.
     await new Promise((wake) => setTimeout(wake, 6_000));
     expect(worked).toEqual([]);
     child.process.kill("SIGKILL");
     await child.ended;
-    // Given once, and as the dead one left it.
+    // Passed on once, in the state in which the dead replica left it.
     await expect.poll(() => worked, { timeout: 30_000 }).toEqual([0.5]);
     await new Promise((wake) => setTimeout(wake, 3_000));
     expect(worked).toEqual([0.5]);
@@ -98,7 +98,7 @@ describe("replicas", () => {
     const alice = await enrollPerson(one!, scope, "alice", 1);
     expect(await two!.profiles.get(scope, alice.profile.id)).toEqual(alice.profile);
     const version = await two!.profiles.printsVersion(scope);
-    // Both make keys while one rotates.
+    // Both create keys while one rotates.
     const made = [];
     const rotating = one!.keys.rotate(scope);
     for (let i = 0; i < 10; i++)
@@ -116,8 +116,8 @@ describe("replicas", () => {
   });
 });
 
-describe("locks are taken in one order, so that nobody holds what the other waits for", () => {
-  /** Another process in its transaction: what it holds, `work` comes to wait for; what it asks for then, it must get. */
+describe("locks are taken in one order, so that there is no deadlock", () => {
+  /** Another process in a transaction: `work` waits for what it holds, and it must then get what it asks for. */
   async function whileHeld(
     url: string,
     held: [string, string[]],
@@ -141,7 +141,7 @@ describe("locks are taken in one order, so that nobody holds what the other wait
     expect(answer).toBe(1);
   }
 
-  test("by who erases a profile, and who expires recordings", async () => {
+  test("by erasing a profile and expiring recordings", async () => {
     const [url, keysUrl] = [await server.createDatabase(), await server.createDatabase()];
     const store = await openPostgresStore(url, { keys: keysUrl, masterKey });
     const { profile, media } = await enrollPerson(store, "scope", "alice", 1);
@@ -155,11 +155,11 @@ describe("locks are taken in one order, so that nobody holds what the other wait
     await store.close();
   });
 
-  test("by who destroys keys, and who wraps them anew", async () => {
+  test("by destroying keys and wrapping them again", async () => {
     const url = await server.createDatabase();
     const shelf = await openPostgresShelf(await openPostgresDatabase(url), nodeAead, { masterKey });
     const { generation } = await shelf.addScopeKey("scope", 1);
-    // As rows lie in a table, the other way round.
+    // In the order of the rows in the table, reversed.
     const ids = ["bb".repeat(16), "aa".repeat(16)];
     const wrapped = new Uint8Array(60);
     for (const id of ids) await shelf.add("scope", { id, purpose: "session", generation, wrapped });
@@ -170,12 +170,12 @@ describe("locks are taken in one order, so that nobody holds what the other wait
   });
 });
 
-test("a connection that breaks between two statements of a transaction fails the transaction alone", async () => {
+test("a connection that breaks between two statements of a transaction fails only the transaction", async () => {
   const url = await server.createDatabase();
   const database = await openPostgresDatabase(url);
   const other = new pg.Client({ connectionString: url });
   await other.connect();
-  // Nobody listens to a connection at rest in a transaction: what breaks it then would end the process.
+  // Nothing listens to an idle connection in a transaction: an error at that point would end the process.
   const uncaught: unknown[] = [];
   const note = (error: unknown) => uncaught.push(error);
   process.on("uncaughtException", note);
@@ -224,7 +224,7 @@ describe("keys", () => {
   const openWith = (url: string, keysUrl: string, key: Uint8Array, previousMasterKey?: Uint8Array) =>
     openPostgresStore(url, { keys: keysUrl, masterKey: key, ...(previousMasterKey ? { previousMasterKey } : {}) });
 
-  test("are refused under another master key, and wrapped anew when the old one is given too", async () => {
+  test("are refused with another master key, and wrapped again when the old one is given too", async () => {
     const [url, keysUrl] = [await server.createDatabase(), await server.createDatabase()];
     const scope = newId("scope");
     const store = await openWith(url, keysUrl, masterKey);
@@ -241,14 +241,14 @@ describe("keys", () => {
     await expect(openWith(url, keysUrl, masterKey)).rejects.toMatchObject({ code: "wrong-key" });
   });
 
-  test("are made by nobody who holds a master key that was replaced", async () => {
+  test("are not created by a replica with a replaced master key", async () => {
     const [url, keysUrl] = [await server.createDatabase(), await server.createDatabase()];
     const [known, unknown] = [newId("scope"), newId("scope")];
     const before = await openWith(url, keysUrl, masterKey);
     await enrollPerson(before, known, "alice", 1);
     const next = new Uint8Array(32).fill(8);
     const after = await openWith(url, keysUrl, next, masterKey);
-    // A scope that it has open goes on; a key for a new one could be opened by no replica after it.
+    // A scope that is already open continues to work; no other replica could open a key created for a new scope.
     const bob = (await before.profiles.create(profileOf(known, "bob", { template: templateOf(2) })))!;
     expect(await after.profiles.get(known, bob.id)).toEqual(bob);
     await expect(before.profiles.create(profileOf(unknown, "carol"))).rejects.toMatchObject({ code: "wrong-key" });
@@ -259,7 +259,7 @@ describe("keys", () => {
     await later.close();
   });
 
-  test("are wrapped by nobody with a scope key that a later rotation removed", async () => {
+  test("are not wrapped with a scope key that a later rotation removed", async () => {
     const shelf = await openPostgresShelf(await openPostgresDatabase(await server.createDatabase()), nodeAead, {
       masterKey,
     });
@@ -280,7 +280,7 @@ describe("keys", () => {
     await (await openWith(url, keys, masterKey)).close();
   });
 
-  test("may lie in a folder for a single process", async () => {
+  test("may be in a folder for a single process", async () => {
     const url = await server.createDatabase();
     const folder = mkdtempSync(join(tmpdir(), "vivavoce-keys-"));
     const scope = newId("scope");
@@ -308,7 +308,7 @@ describe("migrations", () => {
     await (await openPostgresStore(url, { keys, masterKey })).close();
   });
 
-  test("say so when the server cannot be reached", async () => {
+  test("report a server that cannot be reached", async () => {
     const nobody = "postgres://postgres@127.0.0.1:1/nothing";
     await expect(openPostgresStore(nobody, { keys, masterKey })).rejects.toMatchObject({ code: "ECONNREFUSED" });
   });

@@ -50,7 +50,7 @@ describe.each([
     expect(await aead.open(key, sealed, context.subarray(1))).toBeNull();
   });
 
-  test("makes what the other opens, never the same twice", async () => {
+  test("seals what the other opens, never the same twice", async () => {
     const bytes = fc.uint8Array({ maxLength: 300 });
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ minLength: 32, maxLength: 32 }), bytes, bytes, async (raw, plain, context) => {
@@ -85,7 +85,7 @@ describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
     await ring.close();
   }
 
-  test("opens what it sealed, in its place alone", () =>
+  test("opens what it sealed, only in its place", () =>
     withVault(async (vault, ring) => {
       const sealed = await vault.seal(await ring.create("scope", "profile"), place, plain);
       expect(await vault.open(place, sealed)).toEqual(plain);
@@ -113,14 +113,14 @@ describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
       expect(await ring.rotateAll()).toBe(scopes.length);
     }));
 
-  test("notices any changed bit", () =>
+  test("detects any changed bit", () =>
     withVault(async (vault, ring) => {
       const sealed = await vault.seal(await ring.create("scope", "profile"), place, plain);
       await fc.assert(
         fc.asyncProperty(fc.nat(sealed.length * 8 - 1), async (bit) => {
           const changed = sealed.slice();
           changed[bit >> 3]! ^= 1 << (bit & 7);
-          // A changed key id names no key; everything else is damage.
+          // A changed key id names no key; any other change is damage.
           const opened = await vault.open(place, changed).catch((error) => error.code);
           expect(opened).toBe(bit >> 3 >= 1 && bit >> 3 < 17 ? null : "damaged");
         }),
@@ -130,7 +130,7 @@ describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
       }
     }));
 
-  test("opens no key under the name of another", () =>
+  test("does not open a key under another id", () =>
     withVault(async (_vault, ring) => {
       const [alice, bob] = [await ring.create("scope", "profile"), await ring.create("scope", "profile")];
       const found = await ring.shelf.find("scope", [alice.id, bob.id]);
@@ -140,7 +140,7 @@ describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
       expect((await fresh.open("scope", [bob.id])).size).toBe(1);
     }));
 
-  test("forgets a destroyed key, remembers that it was a profile's, and keeps the others", () =>
+  test("destroys a key, records that it was a profile's, and keeps the others", () =>
     withVault(async (vault, ring) => {
       const [alice, bob] = [await ring.create("scope", "profile"), await ring.create("scope", "profile")];
       const call = await ring.create("scope", "session");
@@ -156,14 +156,14 @@ describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
       expect(destroyed).toEqual([alice.id]);
     }));
 
-  test("rotates: everything opens, new and old, and one scope key is left", () =>
+  test("rotates: everything opens, new and old, and one scope key remains", () =>
     withVault(async (vault, ring) => {
       const keys = [];
       for (let i = 0; i < 20; i++) keys.push(await ring.create("scope", i % 2 ? "profile" : "session"));
       const sealed = await Promise.all(keys.map((key) => vault.seal(key, place, plain)));
       await ring.destroy("scope", [keys[0]!.id]);
       for (let round = 0; round < 3; round++) {
-        // Keys are made and destroyed while it rotates.
+        // Keys are created and destroyed during the rotation.
         const [made] = await Promise.all([ring.create("scope", "profile"), ring.rotate("scope")]);
         const fresh = new KeyRing(ring.shelf, aead);
         expect((await fresh.open("scope", [made.id])).size).toBe(1);
@@ -195,7 +195,7 @@ describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
       }
     }));
 
-  test("wraps nothing anew with a scope key that a later rotation removed", () =>
+  test("wraps nothing again with a scope key that a later rotation removed", () =>
     withVault(async (_vault, ring) => {
       const { id } = await ring.create("scope", "profile");
       const [before] = (await ring.shelf.find("scope", [id])).values();
@@ -204,11 +204,11 @@ describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
       expect((await new KeyRing(ring.shelf, aead).open("scope", [id])).size).toBe(1);
     }));
 
-  test("finishes a rotation that was cut off", () =>
+  test("finishes an interrupted rotation", () =>
     withVault(async (vault, ring) => {
       const old = await ring.create("scope", "profile");
       const sealed = await vault.seal(old, place, plain);
-      // As far as a crash after the first step leaves it: two scope keys, nothing wrapped anew.
+      // As after a crash following the first step: two scope keys, nothing wrapped again.
       await ring.shelf.addScopeKey("scope", 2);
       const next = new KeyRing(ring.shelf, aead);
       const made = await next.create("scope", "profile");
@@ -224,7 +224,7 @@ describe("the slots of a key folder", () => {
   const open = (folder: string) => openFolderShelf(folder, nodeAead);
   const keyFile = (folder: string) => join(folder, readdirSync(folder).find((name) => name.endsWith(".keys"))!);
 
-  test("survive closing, and a torn last write costs only that", async () => {
+  test("survive closing, and a torn last write loses only that key", async () => {
     const folder = join(root, newId("keys"));
     const ring = new KeyRing(await open(folder), nodeAead);
     const keys = await Promise.all(Array.from({ length: 10 }, () => ring.create("scope", "profile")));
@@ -245,7 +245,7 @@ describe("the slots of a key folder", () => {
     await torn.close();
   });
 
-  test("of session keys are used again", async () => {
+  test("of session keys are reused", async () => {
     const folder = join(root, newId("keys"));
     const ring = new KeyRing(await open(folder), nodeAead);
     for (let i = 0; i < 20; i++) await ring.destroy("scope", [(await ring.create("scope", "session")).id]);
@@ -254,7 +254,7 @@ describe("the slots of a key folder", () => {
     expect(statSync(keyFile(folder)).size).toBe(128);
   });
 
-  test("lose no key that is made, and none comes back that is destroyed, while they are replaced", async () => {
+  test("lose no new key and restore no destroyed key while the file is replaced", async () => {
     const folder = join(root, newId("keys"));
     const shelf = await open(folder);
     const ring = new KeyRing(shelf, nodeAead);
@@ -298,12 +298,12 @@ describe("the slots of a key folder", () => {
     await ring.close();
   });
 
-  test("are copied nowhere by a replacement that was cut off", async () => {
+  test("leave no copy after an interrupted replacement", async () => {
     const folder = join(root, newId("keys"));
     const ring = new KeyRing(await open(folder), nodeAead);
     const { id } = await ring.create("scope", "profile");
     await ring.close();
-    // As far as a crash leaves it: the new files are written, and have not got their names.
+    // As after a crash: the new files are written but not yet renamed.
     const names = [keyFile(folder), join(folder, "ring.json")];
     for (const name of names) writeFileSync(`${name}.0123456789abcdef`, readFileSync(name));
     const again = new KeyRing(await open(folder), nodeAead);

@@ -1,4 +1,4 @@
-/** Embeddings are turned by their scope's secret before they are sealed: undone to the bit, and telling nothing without it. */
+/** Embeddings are turned by their scope's secret before they are sealed: exactly reversible, and meaningless without the secret. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Template } from "../../src/engine/port.js";
@@ -18,13 +18,13 @@ const templateOf = (embedding: Float32Array): Template => ({
   bandwidthHz: 3400,
   revision: "5e".repeat(32),
 });
-/** The numbers that lie under the seal, where rounding changed none. */
+/** The numbers under the seal, if rounding changed none. */
 const numbersOf = (turned: Uint8Array, length: number) => new Float64Array(turned.slice(-8 * length).buffer);
 const cosine = (a: ArrayLike<number>, b: ArrayLike<number>) => {
   const dot = (x: ArrayLike<number>, y: ArrayLike<number>) => Array.from(x).reduce((sum, v, i) => sum + v * y[i]!, 0);
   return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
 };
-/** As an engine gives them: unit length; some numbers are 0. */
+/** As from an engine: unit length; some numbers are 0. */
 const embeddings = fc
   .array(fc.oneof({ weight: 9, arbitrary: fc.integer({ min: -1_000_000, max: 1_000_000 }) }, fc.constant(0)), {
     minLength: 1,
@@ -49,7 +49,7 @@ test.each([
   );
 });
 
-test("numbers that no engine gives come back as well: the smallest, the largest, none", async () => {
+test("numbers that no engine produces are restored too: the smallest, the largest, none", async () => {
   const odd = Float32Array.of(1e-45, -0, 3e38, Number.NaN, Number.POSITIVE_INFINITY, 0, 1e-30, 0.5);
   for (const embedding of [odd, odd.slice(0, 2), odd.slice(6)]) {
     const turned = await turn(nodeAead, secret, encodeTemplate(templateOf(embedding)));
@@ -58,7 +58,7 @@ test("numbers that no engine gives come back as well: the smallest, the largest,
   }
 });
 
-test("audio models of any number of windows come back, and of none", async () => {
+test("audio models with any number of windows are restored, and with none", async () => {
   const window = (i: number) => ({
     embedding: Float32Array.from({ length: 256 }, (_, at) => Math.sin(i + at) / 16),
     speechSeconds: 3,
@@ -73,20 +73,20 @@ test("audio models of any number of windows come back, and of none", async () =>
   }
 });
 
-test("it keeps lengths and hides directions: of the same voice, in another scope and when it is sealed again", async () => {
+test("it keeps lengths and hides directions: for the same voice in another scope, and when sealed again", async () => {
   const voice = Float32Array.from({ length: 256 }, (_, i) => Math.sin(i * i) / 12);
   const kept = [];
   for (const key of [secret, secret, new Uint8Array(32).fill(4)])
     kept.push(numbersOf(await turn(nodeAead, key, encodeTemplate(templateOf(voice))), 256));
   for (const [i, numbers] of kept.entries()) {
     expect(Math.hypot(...numbers)).toBeCloseTo(Math.hypot(...voice), 12);
-    // Random directions in 256 dimensions: the cosine is normal with a deviation of 1/16; six of those.
+    // Random directions in 256 dimensions: the cosine is normal with a deviation of 1/16; the limit is six of those.
     expect(Math.abs(cosine(numbers, voice))).toBeLessThan(6 / 16);
     for (const other of kept.slice(i + 1)) expect(Math.abs(cosine(numbers, other))).toBeLessThan(6 / 16);
   }
 });
 
-test("another secret is noticed", async () => {
+test("a wrong secret is detected", async () => {
   const turned = await turn(nodeAead, secret, encodeTemplate(templateOf(new Float32Array(256).fill(1 / 16))));
   expect(await turnBack(nodeAead, new Uint8Array(32).fill(4), turned)).toBeNull();
 });
@@ -95,7 +95,7 @@ describe("in the vault", () => {
   const place: Place = { scopeId: "scope", kind: "template", subjectId: "alice", recordId: "alice" };
   const plain = encodeTemplate(templateOf(new Float32Array(256).fill(1 / 16)));
 
-  test("what is sealed opens, also after all keys were rotated and by another process", async () => {
+  test("sealed data opens, also after all keys were rotated and in another process", async () => {
     const shelf = createMemoryShelf(nodeAead);
     const ring = new KeyRing(shelf, nodeAead);
     const sealed = await new Vault(ring).seal(await ring.create("scope", "profile"), place, plain);
@@ -104,7 +104,7 @@ describe("in the vault", () => {
     expect(await new Vault(new KeyRing(shelf, nodeAead)).open(place, sealed)).toEqual(plain);
   });
 
-  test("two processes that begin at once have one secret", async () => {
+  test("two processes that start at the same time have one secret", async () => {
     const shelf = createMemoryShelf(nodeAead);
     const secrets = await Promise.all([1, 2, 3].map(() => new KeyRing(shelf, nodeAead).secret("scope")));
     expect(secrets[1]).toEqual(secrets[0]);
@@ -112,7 +112,7 @@ describe("in the vault", () => {
     expect(await new KeyRing(shelf, nodeAead).secret("other")).not.toEqual(secrets[0]);
   });
 
-  test("what was sealed before there was a secret opens as it is", async () => {
+  test("data sealed before there was a secret still opens", async () => {
     const ring = new KeyRing(createMemoryShelf(nodeAead), nodeAead);
     const { id, key } = await ring.create("scope", "profile");
     const context = new TextEncoder().encode(
@@ -122,7 +122,7 @@ describe("in the vault", () => {
     expect(await new Vault(ring).open(place, sealed)).toEqual(plain);
   });
 
-  test("a secret that was lost is said, and no other voice comes out", async () => {
+  test("a lost secret is reported, and no other voice is returned", async () => {
     const shelf = createMemoryShelf(nodeAead);
     const ring = new KeyRing(shelf, nodeAead);
     const sealed = await new Vault(ring).seal(await ring.create("scope", "profile"), place, plain);

@@ -50,7 +50,9 @@ export async function createMasterSeal(aead: Aead, keys: MasterKeys): Promise<Ma
       if (await opensCheck(previous, identity, check)) return true;
       throw new SealError(
         "wrong-key",
-        current ? "the master key is not the one that wrapped these keys" : "these keys are wrapped by a master key",
+        current
+          ? "the master key is not the one that wrapped these keys"
+          : "these keys are wrapped by a master key, but none was given",
       );
     },
     wrap: (scopeId, generation, raw) => seal(current, raw, contextOf("scope key", scopeId, generation)),

@@ -104,7 +104,7 @@ export class Vault {
 
 export function keyIdOf(bytes: Uint8Array): KeyId {
   if (bytes.length < HEADER_BYTES || (bytes[0] !== PLAIN && bytes[0] !== TURNED))
-    throw new SealError("damaged", "the bytes are not sealed by this store");
+    throw new SealError("damaged", "the bytes were not sealed by this store");
   return toHex(bytes.subarray(1, HEADER_BYTES));
 }
 

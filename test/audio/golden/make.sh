@@ -1,5 +1,5 @@
 #!/bin/bash
-# Makes the vectors beside this file: a synthesized sweep and tone, encoded and decoded again by ffmpeg.
+# Makes the vectors in this folder: a synthesized sweep and tone, encoded and decoded again by ffmpeg.
 set -euo pipefail
 cd "$(dirname "$0")"
 sound="aevalsrc=0.6*sin(2*PI*(200+900*t)*t)*(0.3+0.7*sin(9*t)^2)|0.9*sin(2*PI*440*t):s=8000:d=0.25"

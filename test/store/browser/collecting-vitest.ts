@@ -1,4 +1,4 @@
-/** Stands in for vitest when the store's suite is bundled for a page: collects the tests, so that the page can run them. */
+/** Replaces vitest when the store's suite is bundled for a page: collects the tests, so that the page can run them. */
 import { chai, JestAsymmetricMatchers, JestChaiExpect, JestExtend } from "@vitest/expect";
 
 type Body = () => unknown;
@@ -43,7 +43,7 @@ export const expect = Object.assign(chai.expect, {
   }),
 });
 
-/** Runs what was collected, one after the other. */
+/** Runs the collected tests one after the other. */
 export async function run(): Promise<{ name: string; error: string | null }[]> {
   const results: { name: string; error: string | null }[] = [];
   for (const body of before) await body();

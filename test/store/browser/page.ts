@@ -1,4 +1,4 @@
-/** What the tests in Chromium find on the page. */
+/** What the tests in Chromium use on the page. */
 import { openIndexedDbStore } from "../../../src/store/indexeddb/store.js";
 import { describeStoreContract } from "../contract.js";
 import { enrollPerson, newId } from "../fixtures.js";
@@ -9,7 +9,7 @@ describeStoreContract("IndexedDB in a browser", { open: (options) => openIndexed
 const page = {
   run,
 
-  /** Enrolls a person in a store of this name and returns the audio and embeddings that nobody must find. */
+  /** Enrolls a person in a store of this name and returns the audio and embeddings that must not be found. */
   async enroll(name: string) {
     const store = await openIndexedDbStore(name);
     const { profile, media, processed } = await enrollPerson(store, "scope", "alice", 1);
@@ -32,7 +32,7 @@ const page = {
     return erased;
   },
 
-  /** Every run of bytes that lies in a database, and whether a key in it could be exported. */
+  /** All bytes in a database, and whether a key in it could be exported. */
   async dump(name: string) {
     const request = indexedDB.open(name);
     const db = await new Promise<IDBDatabase>((resolve, reject) => {
