@@ -278,7 +278,7 @@ else {
   showActivity();
   console.log(
     table(
-      ["set", "said beside the match", "of", ""],
+      ["set", "result besides the match", "of", ""],
       voices.map(({ set, what, of, right, within, between }) => [
         set,
         what,

@@ -43,8 +43,8 @@ export async function adaptation({ corpora, sets, model, workers, json }) {
     table(
       [
         "set",
-        "an impostor's recording got in, beside so many of the person",
-        "the impostor's others pass, before",
+        "one impostor recording taken in, next to this many of the person",
+        "the impostor's other recordings pass, before",
         "after",
         "the person passes, before",
         "after",
@@ -117,8 +117,12 @@ async function measure(engine, set, speakers) {
     ...calls.slice(0, most).map((voice) => ({ ...template, ...voice })),
   ];
   const rules = [
-    { what: "all come in", admits: () => true, grow: (print, calls, most) => grown(print, calls.slice(0, most), most) },
-    { ...all4, what: "all, each weighs as much as what was enrolled", grow: evenly },
+    {
+      what: "all calls taken in",
+      admits: () => true,
+      grow: (print, calls, most) => grown(print, calls.slice(0, most), most),
+    },
+    { ...all4, what: "all, each with the weight of the enrolled part", grow: evenly },
     { ...all4, what: "all, the best ratio of the members", grow: members, fuse: (ratios) => Math.max(...ratios) },
     { ...all4, what: "all, the mean ratio of the members", grow: members, fuse: mean },
     {
@@ -128,12 +132,12 @@ async function measure(engine, set, speakers) {
     },
     {
       ...all4,
-      what: "all, room for 2, the older of the most alike goes",
+      what: "all, at most 2, drop the older of the most similar",
       grow: (print, calls, most) => grown(print, mostUnlike(calls.slice(0, most), 2), 2),
     },
     {
       ...all4,
-      what: "all, room for 2, the oldest goes",
+      what: "all, at most 2, drop the oldest",
       grow: (print, calls, most) => grown(print, calls.slice(0, most), 2),
     },
   ];

@@ -9,7 +9,7 @@ const megabytes = (bytes) => gzipSync(bytes, { level: 9 }).length / 1e6;
 export default async function download() {
   const engine = ["vivavoce.js", "worker.js", "vivavoce.wasm"].map((name) => {
     const path = new URL(`../dist/browser/${name}`, import.meta.url);
-    if (!existsSync(path)) throw new Error(`${name} is not built`);
+    if (!existsSync(path)) throw new Error(`${name} is not built; run npm run build`);
     return [name, megabytes(readFileSync(path))];
   });
   const model = megabytes(modelBytes());

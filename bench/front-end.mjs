@@ -177,7 +177,7 @@ export default async function frontEnd() {
     try {
       cases[name] = await make(samples);
       const apart = furthest(reference, cases[name]());
-      if (!(apart < 2e-3)) throw new Error(`${name} computes something else: ${apart} apart`);
+      if (!(apart < 2e-3)) throw new Error(`${name} gives another result: it differs by ${apart}`);
     } catch (error) {
       delete cases[name];
       out.push(absent(work, name, error));

@@ -32,7 +32,7 @@ export default async function page() {
       "all but the model",
       " kB",
     ),
-    atMost("page, warm cache: one can record", "1 s", median(record) / 1e3, 1, times(record), " s"),
+    atMost("page, warm cache: ready to record", "1 s", median(record) / 1e3, 1, times(record), " s"),
     atMost("page, warm cache: voice model ready", "the same", median(ready) / 1e3, 1, times(ready), " s"),
   ];
 }

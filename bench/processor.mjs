@@ -152,9 +152,14 @@ export default async function processorBench() {
     await beside(spent, 2, detect);
     const list = median(await beside(spent, 15, detect));
     return [
-      row("Verify, all but hearing the audio", one, 5, "median CPU time of 40 calls, store in a folder"),
+      row("Verify without audio analysis", one, 5, "median CPU time of 40 calls, store in a folder"),
       row("Identify over 100 prints, above one Verify", many - one, 5, `${many.toFixed(2)} ms in all`),
-      row("DetectKnownFraudsters over 100,000 prints, all but hearing", list, 30, "store in memory, groups included"),
+      row(
+        "DetectKnownFraudsters over 100,000 prints, without audio analysis",
+        list,
+        30,
+        "store in memory, groups included",
+      ),
     ];
   } finally {
     await processor.close();

@@ -146,7 +146,7 @@ async function measureBox() {
   http.close();
   grpc.close();
   const stoppedCleanly = await ask("stop");
-  rows.push({ group: "load", ...atMost("calls cut off by the stop", "", stoppedCleanly ? 0 : 1, 0) });
+  rows.push({ group: "load", ...atMost("calls interrupted by the stop", "", stoppedCleanly ? 0 : 1, 0) });
 }
 
 function spokenRows({ calls, spreadSeconds, decisions, dropped, undecided, p50Ms, p95Ms, mostMs, ...cpu }) {
@@ -247,11 +247,11 @@ function loadRows(load, alone, queued) {
       "",
       load.failed,
       0,
-      `${load.answered} checks answered, ${load.busy} times told BUSY`,
+      `${load.answered} checks answered, ${load.busy} BUSY replies`,
     ),
     atMost(
       "p99 of a check",
-      "a full queue worked off",
+      "time to empty a full queue",
       load.p99Ms / boundMs,
       2,
       `${load.p99Ms.toFixed(0)} of ${boundMs.toFixed(0)} ms, median ${load.medianMs.toFixed(0)} ms`,
@@ -274,7 +274,7 @@ function loadRows(load, alone, queued) {
       " %",
     ),
     atLeast(
-      "checks per second by the clock",
+      "checks per second of wall time",
       "the engine alone",
       percent(load.perSecond / alone.perSecond),
       85,

@@ -231,7 +231,7 @@ function say({ revision, callers, ...kinds }) {
   );
   for (const [kind, byCondition] of Object.entries(kinds)) {
     if (Object.keys(byCondition).length === 0) {
-      console.log(`\n${kind}: the model has no such network`);
+      console.log(`\n${kind}: the model does not have this network`);
       continue;
     }
     console.log(`\n${kind}`);
@@ -240,9 +240,9 @@ function say({ revision, callers, ...kinds }) {
         [
           "condition",
           "genuine / attacks",
-          "unheard",
+          "no speech",
           "EER",
-          "with coded ones as genuine",
+          "EER, coded speech as genuine",
           "EER, known lineage",
           "EER, all",
           "genuine: FRAUD, uncertain",

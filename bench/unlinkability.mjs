@@ -19,7 +19,7 @@ const { values: options } = parseArgs({
   options: { corpora: { type: "string" }, voices: { type: "string" }, seed: { type: "string", default: "1" } },
 });
 if (!options.corpora || !options.voices) {
-  console.error("--corpora DIR and --voices FILE are needed");
+  console.error("--corpora DIR and --voices FILE are required");
   process.exit(2);
 }
 /** With this many, chance alone gives a D_sys of about 0.01. */
@@ -121,8 +121,8 @@ console.log(
   `${people.length} people, ${everything.length} recordings; ${PAIRS} pairs of each kind, each sealed again; seed ${options.seed}`,
 );
 console.log(
-  `embeddings that are not the same bits after turning and turning back: ${changed}; mean |cosine| of a voice with what is kept of it: ` +
-    `${(likeness / everything.length).toFixed(3)} (of random directions: ${Math.sqrt(2 / Math.PI / everything[0].embedding.length).toFixed(3)})`,
+  `embeddings changed by turning and turning back: ${changed}; mean |cosine| between a voice and its stored form: ` +
+    `${(likeness / everything.length).toFixed(3)} (random directions: ${Math.sqrt(2 / Math.PI / everything[0].embedding.length).toFixed(3)})`,
 );
 console.table(rows);
 

@@ -35,7 +35,7 @@ const inlined = {
   renderChunk(code) {
     // Tree shaking must remove Node's half; otherwise a bundler would look for these files.
     if (/vivavoce\.(wasm|vvm)["']/.test(code) || /["']\.\/worker\.js["']/.test(code))
-      this.error("the inlined build names a file beside it");
+      this.error("the inlined build still refers to a separate file");
     return null;
   },
 };
@@ -56,7 +56,7 @@ const noEval = {
   transform(code, id) {
     if (!id.endsWith("/zod/v4/core/util.js")) return null;
     const question = /(allowsEval = (?:\/\*[^*]*\*\/ ?)?cached\(\(\) => \{)/;
-    if (!question.test(code)) this.error("zod asks in another way: look at allowsEval");
+    if (!question.test(code)) this.error("zod has changed how it tests for eval: see allowsEval");
     return { code: code.replace(question, "$1 return false;"), map: null };
   },
 };
@@ -72,7 +72,7 @@ const assets = {
   writeBundle() {
     copyFileSync(file("dist/engine/vivavoce.wasm"), file("dist/browser/vivavoce.wasm"));
     if (existsSync(model)) copyFileSync(model, file("dist/browser/vivavoce.vvm"));
-    else this.warn(`${model} is missing: the bundle needs a model of its own`);
+    else this.warn(`${model} is missing: the bundle has no model`);
   },
 };
 

@@ -147,7 +147,7 @@ async function networkRows(peers, limit, network) {
     });
     cosines[name] = cosine(embed(), (await cases[name]())[output].data);
     if (!eightBits && !(cosines[name] > 0.99))
-      throw new Error(`${name} computes another network: cosine ${cosines[name]}`);
+      throw new Error(`${name} gives another embedding: cosine ${cosines[name]}`);
   };
   await add("web f32", peers.web, true, false);
   if (isCampplus) await add("web int8", peers.web, true, true);

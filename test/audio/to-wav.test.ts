@@ -61,7 +61,7 @@ describe("with ffmpeg", () => {
 
   test("WAV and bytes that are not audio stay unchanged", async () => {
     expect(await toWav(original)).toBe(original);
-    const text = new TextEncoder().encode("this is no audio");
+    const text = new TextEncoder().encode("this is not audio");
     expect(await toWav(text)).toBe(text);
   });
 

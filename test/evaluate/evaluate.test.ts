@@ -79,7 +79,7 @@ describe("an evaluation", () => {
     expect(third.engine.behavior.heardSeconds).toEqual([]);
     third.engine.behavior.revision = "c".repeat(64);
     await evaluate(set, third, { resamples: 0 });
-    expect(third.engine.behavior.heardSeconds.length, "another model must listen anew").toBe(31);
+    expect(third.engine.behavior.heardSeconds.length, "another model must analyze again").toBe(31);
   });
 
   it("applies a condition only to the tested side", async () => {

@@ -21,7 +21,7 @@ test("both attack networks of the shipped model, from samples to score, agree wi
   expect(k.run.attackReserve!(400)).toBe(1);
   for (const [number, { kind, revision, scores }] of golden.entries()) {
     const section = file.sections.get(kind)!;
-    expect(section.revision, "attacks.json is of other networks: run training/spoof/golden.py").toBe(revision);
+    expect(section.revision, "attacks.json was made with other networks: run training/spoof/golden.py").toBe(revision);
     expect(section.tensors.length).toBe(k.run.attackTensors!(number));
     for (const [i, tensor] of section.tensors.entries()) {
       expect(tensor.bytes.length).toBe(k.run.attackTensorBytes!(number, i));

@@ -25,7 +25,7 @@ test.each(models)("$model, from samples to embedding, agrees with the float netw
   const { revision, architecture, frontEnd, network } = await readModelFile(
     new Uint8Array(readFileSync(pathOf(model))),
   );
-  expect(revision, `${goldens} is of another model: run training/golden.py`).toBe(golden.revision);
+  expect(revision, `${goldens} was made with another model: run training/golden.py`).toBe(golden.revision);
   const k = new Kernels(new Uint8Array(readFileSync(here("../../dist/engine/vivavoce.wasm"))));
   expect(k.run.speakerReserve!(SPEAKER_ARCHITECTURES.indexOf(architecture), 400, frontEnd.floor)).toBe(1);
   for (const [i, tensor] of network.tensors.entries()) {

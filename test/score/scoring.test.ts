@@ -105,7 +105,7 @@ describe("training", () => {
     expect(scoring().train([])).toEqual({ segments: [], template: null });
   });
 
-  test("what was not measured stays unknown", () => {
+  test("values that were not measured stay unknown", () => {
     const unknown = segments.map((known) => ({ ...known, snrDb: null, bandwidthHz: null }));
     expect(scoring().train(unknown).template).toMatchObject({ snrDb: null, bandwidthHz: null });
     expect(scoring().train([segments[0]!, ...unknown.slice(1)]).template).toMatchObject({ snrDb: 20 });

@@ -95,7 +95,7 @@ function check({ count, found }: Stock, seen: number, acknowledged: ReadonlySet<
     expect(found[number], `person ${number} was acknowledged`).toMatchObject({ segments: 1, trained: true });
   }
   for (const [number, { segments, trained, printVersion, generation, whole }] of Object.entries(found)) {
-    expect(whole, `person ${number} is whole`).toBe(true);
+    expect(whole, `person ${number} is complete`).toBe(true);
     // Each state is the result of a complete write: created, enrolled, trained (again, if the reply was lost).
     expect(generation, `person ${number}`).toBe(segments + printVersion);
     expect(trained, `person ${number}`).toBe(printVersion > 0);

@@ -69,7 +69,7 @@ test("of an older store are sealed when it is opened, and leave its files", asyn
     expect(profile).toMatchObject({ id: `profile-${i}`, owner: { id: `owner-${i}`, externalId: nameOf(i) } });
   }
   const again = profileOf("scope", nameOf(lostNumber), { tag: "default" });
-  expect(await store.profiles.create(again), "nobody is made twice").toBeNull();
+  expect(await store.profiles.create(again), "no owner is created twice").toBeNull();
   await store.close();
   for (let i = 0; i < PEOPLE; i += 23) if (i !== lostNumber) expect(filesWith(folder, bytes(i)), nameOf(i)).toEqual([]);
 
