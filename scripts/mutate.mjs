@@ -1,11 +1,11 @@
-// Breaks the sources in one small way after another and runs the tests that come by: a change that no test notices is reported.
+// Mutation testing: makes one small change to the sources at a time and runs the tests that reach it. Reports changes that no test notices.
 //   npm run mutate -- PATH [PATH…] [--most 40] [--seed 1] [--steps 2] [--patience 30] [--also test/x.test.ts,…] [--seconds 3600] [--all] [--again LOG]
-// PATH is a file or a folder of src/ or assembly/. --most mutants are drawn from all of them together; the seed decides which. The tests of
-// a file are those that import it, or something that does, in up to --steps steps, and in any number of steps in the folder of tests that has
-// its folder's name. Tests that take longer than half a minute or need a real browser or PostgreSQL are left out; --also adds them by name.
-// The cheapest tests run first; when --patience seconds of them have passed, the mutant has survived. After --seconds no further mutant is
-// begun. --all prints the killed ones too; --again reads what such a run printed and takes over its killed ones, so that after a new test only
-// the others meet the tests. The last line is the score: killed of tried.
+// PATH is a file or a folder of src/ or assembly/. --most mutants are drawn from all of them together, by --seed. The tests of
+// a file are those that import it directly or indirectly in up to --steps steps; in the test folder of the same name, in any number of
+// steps. Tests that take longer than half a minute or need a real browser or PostgreSQL are left out; --also adds them by name.
+// The cheapest tests run first; after --patience seconds of passing tests the mutant has survived. No new mutant starts after --seconds.
+// --all prints the killed ones too; --again reads the output of such a run and keeps its killed ones, so that after a new test only
+// the others are tested. The last line is the score: killed of tried.
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -61,7 +61,7 @@ const earlier = values.again ? readFileSync(values.again, "utf8").split("\n") : 
 const from = performance.now();
 const placeOf = ({ path, line, what }) => `${relative(root, path)}:${line}  ${what.replaceAll(/\s+/g, " ")}`;
 
-/** What killed the mutant in the earlier run, unless another one of the sample goes by the same words. */
+/** What killed the mutant in the earlier run, unless another mutant of the sample has the same description. */
 function killedBefore(place) {
   const start = `killed    ${place}  (`;
   const found = earlier.find((line) => line.startsWith(start));

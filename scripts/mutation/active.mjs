@@ -1,11 +1,11 @@
-// Runs in the worker before each test file: answers the questions of the mutants, and notes which test asked.
+// Runs in the worker before each test file: tells each mutant whether it is active, and records which test reached it.
 import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, inject } from "vitest";
 
 const active = inject("mutant");
 writeFileSync(inject("workerFile"), String(process.pid));
 
-/** Mutants that were come by outside of a test: while modules load, and in beforeAll. */
+/** Mutants reached outside of a test: while modules load, and in beforeAll. */
 const outside = new Set();
 let inTest = null;
 

@@ -1,4 +1,4 @@
-// Who imports whom in src/ and test/.
+// The import graph of src/ and test/.
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -33,13 +33,13 @@ export function importGraph() {
   }
 
   return {
-    /** Whether a test file itself imports what has such a name. */
+    /** Whether a test file directly imports a file with such a name. */
     imports: (test, name) => imported.get(join(root, test)).some((target) => name.test(target)),
 
-    /** The text of a test file and of what it imports of test/. */
+    /** The text of a test file and of its imports from test/. */
     testText: (test) => ofTest(join(root, test)),
 
-    /** The test files that import a source file, or something that does, in so many steps. */
+    /** The test files that import a source file directly or indirectly in this many steps. */
     nearestTests(path, steps) {
       let layer = [path];
       const seen = new Set(layer);

@@ -1,4 +1,4 @@
-// Mutants of assembly/: each is compiled in a copy of the checkout (node_modules are shared) and meets the tests of its part.
+// Mutants of assembly/: each is compiled in a copy of the checkout (node_modules is shared) and runs the tests of its part.
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,12 +6,12 @@ import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-/** Tests that take this many times as long as without a mutant, and this much more, are stopped: the mutant hangs. */
+/** Time limit of tests: this multiple of their normal duration, plus this margin. Beyond it the mutant hangs and is stopped. */
 const HANGS = { times: 3, moreMs: 30_000 };
 
 const TESTS = { dsp: "dsp", quality: "dsp", math: "dsp", nn: "nn", speaker: "nn", spoof: "nn", score: "score" };
 
-/** The same as openJudge of sources.mjs; `also` names the tests, in place of those of the part. */
+/** Like openJudge of sources.mjs; `also` names the tests, instead of those of the part. */
 export function openKernelJudge({ also }) {
   const copy = mkdtempSync(join(tmpdir(), "mutate-"));
   const tracked = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {

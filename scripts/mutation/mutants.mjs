@@ -1,9 +1,9 @@
-// The small changes that a file can suffer: { start, end, text, isStatement, line, what }, where `text` takes the place of start…end.
+// All small changes of a file: { start, end, text, isStatement, line, what }, where `text` replaces start…end.
 import { readFileSync } from "node:fs";
 import ts from "typescript";
 
 const K = ts.SyntaxKind;
-/** What one operator may become. */
+/** Replacements for an operator. */
 const SWAPS = new Map([
   [K.LessThanToken, ["<=", ">="]],
   [K.LessThanEqualsToken, ["<", ">"]],
@@ -26,7 +26,7 @@ const SWAPS = new Map([
 
 export function mutantsOf(path) {
   const code = readFileSync(path, "utf8");
-  // AssemblyScript's decorators of functions are not TypeScript; as comments they keep every position.
+  // AssemblyScript's decorators of functions are not valid TypeScript; turning them into comments keeps every position.
   const readable = code
     .replaceAll(/^@(\w)/gm, " $1")
     .replaceAll(/^ (inline|unmanaged)$/gm, (word) => "/".repeat(2) + word.slice(2));
@@ -70,7 +70,7 @@ export function mutantsOf(path) {
   return { code, mutants };
 }
 
-/** So many of them, the same ones for the same seed, in the order they were drawn. */
+/** A sample of `most` mutants, the same for the same seed, in the order drawn. */
 export function drawn(all, most, seed) {
   const next = random(seed);
   const pool = [...all];
@@ -91,8 +91,8 @@ function random(seed) {
 }
 
 /**
- * The code of a file with all these mutants in it, each behind a question to `globalThis.isMutant(id)`: one transformation serves every mutant, and the
- * answers tell which tests come by. Lines keep their numbers.
+ * The code of a file with all these mutants in it, each behind a call of `globalThis.isMutant(id)`: one transformation serves every mutant, and the
+ * calls show which tests reach it. Line numbers do not change.
  */
 export function switched(mutants) {
   const { code } = mutants[0];

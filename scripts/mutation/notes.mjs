@@ -1,18 +1,18 @@
-// What is known of test files without a mutant (how long they take, which mutants their tests come by), kept from run to run.
+// Facts about test files without a mutant (their duration, which mutants their tests reach), kept from run to run.
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const sha256 = (text) => createHash("sha256").update(text).digest("hex");
 
-/** Notes for the mutants of these paths; `textOf(test)` is all that the note of a test file depends on. */
+/** Notes for the mutants of these paths; the note of a test file depends only on `textOf(test)`. */
 export function openNotes(folder, paths, textOf) {
   const path = join(folder, `${sha256(paths).slice(0, 16)}.json`);
   let notes = {};
   try {
     notes = JSON.parse(readFileSync(path, "utf8"));
   } catch {
-    // The first run, or one that was stopped while it wrote: everything is measured again.
+    // The first run, or one that was stopped while writing: everything is measured again.
   }
   const keys = new Map();
   const keyOf = (test) => {

@@ -1,4 +1,4 @@
-// Mutants of src/: vitest stays warm in this process, each mutant is switched on in turn, and only the tests that come by it run.
+// Mutants of src/: vitest stays warm in this process, each mutant is switched on in turn, and only the tests that reach it run.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
@@ -11,15 +11,15 @@ import { switched } from "./mutants.mjs";
 import { openNotes } from "./notes.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-/** Tests that take this many times as long as without a mutant, and this much more, are stopped: the mutant hangs. */
+/** Time limit of tests: this multiple of their normal duration, plus this margin. Beyond it the mutant hangs and is stopped. */
 const HANGS = { times: 3, moreMs: 15_000 };
-/** Real browsers and servers cost too much for each mutant, and so does a file of tests that takes this long; `also` names such tests. */
+/** Real browsers and servers take too long for each mutant, and so does a test file that takes this long; `also` names such tests. */
 const COSTLY = /playwright-core|postgres-server\.ts$/;
 const COSTLY_MS = 30_000;
 
 /**
- * A judge of some of these mutants, all that the files have: `judge(mutant)` resolves to what became of it, { killedBy } or { survived: why }.
- * Time limits hold for a machine as busy as it was when the tests were measured.
+ * Judges mutants of the given files: `judge(mutant)` resolves to { killedBy } or { survived: why }.
+ * Time limits assume a machine as busy as when the tests were measured.
  */
 export async function openJudge(mutants, { steps, also, patienceMs }) {
   const byPath = new Map();
@@ -37,7 +37,7 @@ export async function openJudge(mutants, { steps, also, patienceMs }) {
   const sources = [...byPath.values()].map(([{ code }]) => code).join("");
   const paths = [...byPath.keys()].map((path) => relative(root, path)).join();
   const notes = openNotes(join(root, "dist/.mutation"), paths, (test) => graph.testText(test) + sources);
-  // The compiled library is as it would be without a mutant: tests meet them in what they import from src/.
+  // The compiled library has no mutants: tests reach them only through imports from src/.
   await build("library");
   const folder = mkdtempSync(join(tmpdir(), "mutate-"));
   const workerFile = join(folder, "worker");
@@ -70,7 +70,7 @@ export async function openJudge(mutants, { steps, also, patienceMs }) {
   await vitest.standalone();
   vitest.provide("workerFile", workerFile);
 
-  /** Runs the tests of a file that have these ids, or all of them, with a mutant or none. */
+  /** Runs the tests of a file with these ids, or all of them, with or without a mutant. */
   async function run(test, mutant, { ids, limitMs = 600_000 } = {}) {
     vitest.provide("mutant", mutant?.id ?? null);
     const hangs = setTimeout(() => endWorker(workerFile), limitMs);
@@ -78,7 +78,7 @@ export async function openJudge(mutants, { steps, also, patienceMs }) {
     try {
       const specification = vitest.getRootProject().createSpecification(join(root, test), ids && { testIds: ids });
       const { testModules, unhandledErrors } = await vitest.runTestSpecifications([specification]);
-      // The modules of earlier runs are among them.
+      // Includes the modules of earlier runs.
       const module = testModules.find(({ moduleId }) => moduleId === join(root, test));
       const failed = module ? [...module.children.allTests("failed")] : [];
       const errors = [...unhandledErrors, ...(module?.errors() ?? [])];
@@ -90,7 +90,7 @@ export async function openJudge(mutants, { steps, also, patienceMs }) {
     }
   }
 
-  /** What a test file does without a mutant: how long it takes, and which of its tests come by which mutants. */
+  /** Measures a test file without a mutant: its duration, and which of its tests reach which mutants. */
   async function measured(test) {
     const limitMs = also.includes(test) ? undefined : COSTLY_MS;
     const { isFailed, failed, errors, module, ms } = await run(test, null, { limitMs });
@@ -128,7 +128,7 @@ export async function openJudge(mutants, { steps, also, patienceMs }) {
     return known.get(test);
   }
 
-  /** Whether a test passes without the others of its file and without a mutant: only then a failure among a few of them is the mutant's. */
+  /** Whether a test passes without a mutant and without the other tests of its file: only then is a failure due to the mutant. */
   async function standsAlone(test, id) {
     const { standAlone } = await unbroken(test);
     if (!standAlone.has(id)) standAlone.set(id, !(await run(test, null, { ids: [id] })).isFailed);
@@ -153,7 +153,7 @@ export async function openJudge(mutants, { steps, also, patienceMs }) {
       for (const test of testsOf(mutant.path).filter(isUsed)) {
         const file = await unbroken(test);
         if (!comesBy(file, mutant)) continue;
-        // A constant is come by wherever its file is loaded: what runs other code of that file is likelier to notice.
+        // A constant is reached wherever its file is loaded: tests that run other code of that file are likelier to notice.
         const isUser = file.tests.some(({ mutants }) => neighbours.some(({ id }) => mutants.has(id)));
         const costMs = costOf(file, mutant);
         comingBy.push({ test, costMs, rank: costMs * (isNear(test, mutant.path) ? 1 : 3) * (isUser ? 1 : 10) });
@@ -167,7 +167,7 @@ export async function openJudge(mutants, { steps, also, patienceMs }) {
         passed++;
         spentMs += costMs;
       }
-      return { survived: `of ${comingBy.length} test files that come by, ${passed} were run` };
+      return { survived: `of ${comingBy.length} test files that reach it, ${passed} were run` };
     },
     async close() {
       await vitest.close();
@@ -180,13 +180,13 @@ const comesBy = ({ everyTest, tests }, { id }) => everyTest.has(id) || tests.som
 
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
-/** How long the tests of a file that come by take, unbroken. */
+/** Normal duration of the tests of a file that reach it. */
 function costOf({ ms, everyTest, tests }, { id }) {
   if (everyTest.has(id)) return ms;
   return ms - sum(tests.filter(({ mutants }) => !mutants.has(id)).map((one) => one.ms));
 }
 
-/** Whether a test lies in the folder that has the name of the source's. */
+/** Whether a test is in the test folder with the name of the source's folder. */
 const isNear = (test, path) => relative(root, path).split("/").slice(1, -1).includes(test.split("/")[1]);
 
 function endWorker(workerFile) {
