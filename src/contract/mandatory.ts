@@ -150,12 +150,14 @@ const idValue = (id: ReflectMessage): string => (id.message as unknown as { valu
 
 function checkForm(id: ReflectMessage, field: DescField, path: string, violations: FieldViolation[]): void {
   const value = idValue(id);
-  const wellFormed = field.name === "gk_scope_id" ? scopeName.test(value) : uuid.test(value);
-  if (wellFormed) return;
+  const isScope = field.name === "gk_scope_id";
+  if ((isScope ? scopeName : uuid).test(value)) return;
+  const wanted = isScope ? "1 to 128 characters without control characters" : "a UUID";
+  const got = JSON.stringify(String(value).slice(0, 40));
   violations.push(
     value === ""
       ? fieldViolation(path, "missing", `${path} has no value`)
-      : fieldViolation(path, "malformed", `${path} is not an id`),
+      : fieldViolation(path, "malformed", `${path} must be ${wanted}, got ${got}`),
   );
 }
 

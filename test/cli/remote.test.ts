@@ -182,7 +182,7 @@ describe("what goes wrong is said plainly", () => {
     [["measure", "empty.wav"], 2, /empty\.wav: the recording is empty/],
     [["evaluate", "missing"], 2, /no such folder/],
     [["watchlist", "create", "nobody"], 2, /no fraudster "nobody" is known here\nhint: .* enroll --fraudster nobody /],
-    [["watchlist", "show", "nonsense"], 2, /^error: gk_group_id is not an id\n$/],
+    [["watchlist", "show", "nonsense"], 2, /^error: gk_group_id must be a UUID, got "nonsense"\n$/],
     [["verify", "ada", "stereo.wav", "--channel", "7"], 2, /channel/],
     [["verify", "ada", "ada-4.wav", "--encoding", "pcm16"], 2, /needs --rate/],
     [["enroll", "ada"], 2, /missing required argument/],

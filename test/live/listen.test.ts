@@ -169,7 +169,7 @@ describe("a call", () => {
     expect(resultOf(responses)).toMatchObject({
       value: { enrollStatus: EnrollStatus.TRAIN_NOT_POSSIBLE, enrolledSegments: 1 },
     });
-    // Nothing was trained, and nothing is told of a training.
+    // Nothing was trained, and no training is reported.
     const segment = responses.find(({ event }) => event.case === "segment")!.event.value;
     expect(segment).toMatchObject({ enrollment: { enrolled: true } });
     expect(segment).not.toHaveProperty("training");
@@ -179,7 +179,7 @@ describe("a call", () => {
   it("reports keys and handles lost audio", async () => {
     const responses = await listened(
       { context: await live.openSession(), ...format, parties: [verifyAda()] },
-      // Five seconds are heard, a quarter still waits.
+      // Five seconds are processed; a quarter of a second is still waiting.
       bytesOf(take(200, 5.25)),
       [{ content: { case: "dtmf", value: "7" } }, { content: { case: "lostSamples", value: 800 } }],
     );

@@ -1,4 +1,4 @@
-/** What stands in for lost audio, on a tone whose next samples are known. */
+/** The replacement for lost audio, tested on a tone whose next samples are known. */
 import { expect, test } from "vitest";
 import { LostAudio } from "../../src/processor/live/lost-audio.js";
 
@@ -12,15 +12,15 @@ function heard(samples: number): LostAudio {
   return lost;
 }
 
-test("goes on with the last period, at full level for 10 ms, and has faded out after 60 ms", () => {
+test("repeats the last period, at full level for 10 ms, and has faded out after 60 ms", () => {
   const filled = heard(800).fill(640);
   for (let i = 0; i < 80; i++) expect(Math.abs(filled[i]! - toneAt(800 + i))).toBeLessThan(1e-5 /* 32-bit floats */);
-  // Half-way between 10 and 60 ms it is half as loud.
+  // Halfway between 10 and 60 ms it is half as loud.
   expect(filled[300]! / toneAt(1100)).toBeCloseTo((480 - 300) / 400, 4);
   expect(filled.subarray(480).every((x) => x === 0)).toBe(true);
 });
 
-test("is at most a fifth of a second long, and silent where too little was heard before", () => {
+test("is at most a fifth of a second long, and silent if too little audio came before", () => {
   expect(heard(800).fill(80_000)).toHaveLength(1600);
   expect(
     heard(100)
@@ -29,7 +29,7 @@ test("is at most a fifth of a second long, and silent where too little was heard
   ).toBe(true);
 });
 
-test("is silent where the gap before it was filled too", () => {
+test("is silent if the previous gap was filled too", () => {
   const lost = heard(800);
   lost.fill(160);
   expect(lost.fill(160).every((x) => x === 0)).toBe(true);

@@ -71,7 +71,7 @@ test("a second replica scores no print that the first has erased or retrained, t
   expect(await version()).toBe(1);
   await one.train(person, context);
   expect(await version()).toBe(2);
-  // The other takes the print while the audio is being heard.
+  // The other replica erases the print while the audio is processed.
   two.engine.behavior.before = (operation) => {
     if (operation === "score") throw new Error("a print was scored");
   };
@@ -92,7 +92,7 @@ test("a second replica scores no print that the first has erased or retrained, t
   });
   const unknown = two.processor.identify({ context, audio, target });
   expect(await refusal(unknown)).toMatchObject({ fields: ["gk_voiceprint_profile_ids.unique_ids[0] unknown"] });
-  // A new scope key changes nothing for who holds prints, nor for who reads them anew.
+  // A new scope key changes nothing, neither for cached prints nor for prints that are read again.
   await store.keys.rotate("two replicas");
   expect((await verify(other)).result!.decision).toBe(Decision.NO_MATCH);
   expect(

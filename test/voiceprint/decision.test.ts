@@ -229,7 +229,7 @@ describe("the overall decision", () => {
     expect(generalDecision({ fraud: clear, attacks: [clear] }, 640)).toEqual(unsure);
   });
 
-  test("turns where a risk becomes more likely than not", () => {
+  test("changes where a risk becomes more likely than not", () => {
     expect(generalDecision({ authentication: match, attacks: [clear] }, 500)).toEqual(match);
     expect(generalDecision({ authentication: match, attacks: [clear] }, 501)).toEqual(unsure);
   });

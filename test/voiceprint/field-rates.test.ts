@@ -38,7 +38,7 @@ describe("rates met in the field", () => {
     expect(fieldRates("watchlist", [oneFraudster, oneFraudster, oneFraudster])[2]!.verdict).toBe("undecided");
   });
 
-  test("hold where they are met, and are exceeded where they are three times as high", () => {
+  test("hold if callers meet them, and are exceeded at three times the rate", () => {
     const kept = fieldRates("watchlist", counted(4000, 20, promisedRates, 0, 2));
     expect(kept.map(({ verdict }) => verdict)).toEqual(["holds", "holds", "holds"]);
     const higher = promisedRates.map((rate) => 3 * rate);

@@ -26,7 +26,7 @@ test("one candidate says nothing about the impostors", () => {
   expect(ofBest(list(1, 0.9, 0.1, 1), 1)).toEqual(calibrated);
 });
 
-test("a list whose ranks lie where the calibration has them (Blom) changes nothing", () => {
+test("a list whose scores are exactly as the calibration expects (Blom) changes nothing", () => {
   for (const size of [2, 3, 8, 100]) {
     const scored = Array.from({ length: size }, (_, i) => ({
       raw: Math.tanh(calibrated.center - calibrated.spread * probit((i + 1 - 0.375) / (size + 0.25))),
