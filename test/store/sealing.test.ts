@@ -7,6 +7,7 @@ import {
   readFileSync,
   rmdirSync,
   rmSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -204,6 +205,38 @@ describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
       expect((await new KeyRing(ring.shelf, aead).open("scope", [id])).size).toBe(1);
     }));
 
+  test("overwrites the raw bytes of keys as soon as they are imported or wrapped", async () => {
+    const raws: Uint8Array[] = [];
+    const watched: Aead = {
+      ...aead,
+      importKey(raw) {
+        raws.push(raw);
+        return aead.importKey(raw);
+      },
+      seal(key, raw, context) {
+        raws.push(raw);
+        return aead.seal(key, raw, context);
+      },
+    };
+    const ring = new KeyRing(await openShelf(), watched);
+    const { id } = await ring.create("scope", "profile");
+    await new KeyRing(ring.shelf, watched).open("scope", [id]);
+    await ring.rotate("scope");
+    // Created: imported and wrapped. Opened: imported. Rotated: wrapped.
+    expect(raws.map((raw) => Buffer.from(raw).toString("hex"))).toEqual(Array(4).fill("00".repeat(32)));
+    await ring.close();
+  });
+
+  test("tells an erased profile from a lost key", () =>
+    withVault(async (vault, ring) => {
+      const { id } = await ring.create("scope", "profile");
+      await ring.destroy("scope", [id]);
+      await vault.assertDestroyed("scope", "alice", id);
+      const lost = vault.assertDestroyed("scope", "bob", "00".repeat(16));
+      const message = /key of profile bob is missing.*restore the keys from a backup, or delete the profile/s;
+      await expect(lost).rejects.toMatchObject({ code: "key-lost", message });
+    }));
+
   test("finishes an interrupted rotation", () =>
     withVault(async (vault, ring) => {
       const old = await ring.create("scope", "profile");
@@ -250,8 +283,46 @@ describe("the slots of a key folder", () => {
     const ring = new KeyRing(await open(folder), nodeAead);
     for (let i = 0; i < 20; i++) await ring.destroy("scope", [(await ring.create("scope", "session")).id]);
     await ring.close();
-    const { statSync } = await import("node:fs");
     expect(statSync(keyFile(folder)).size).toBe(128);
+    const again = new KeyRing(await open(folder), nodeAead);
+    await again.create("scope", "session");
+    await again.close();
+    expect(statSync(keyFile(folder)).size).toBe(128);
+  });
+
+  test("open with the new scope key after a rotation and a restart", async () => {
+    const folder = join(root, newId("keys"));
+    const ring = new KeyRing(await open(folder), nodeAead);
+    const ids = [];
+    for (let i = 0; i < 5; i++) ids.push((await ring.create("scope", i % 2 ? "profile" : "session")).id);
+    await ring.rotate("scope");
+    await ring.close();
+    const again = new KeyRing(await open(folder), nodeAead);
+    expect([...(await again.open("scope", ids)).keys()].sort()).toEqual([...ids].sort());
+    await again.close();
+  });
+
+  test("are not written after another process took the folder over", async () => {
+    const folder = join(root, newId("keys"));
+    vi.useFakeTimers({ toFake: ["setInterval"] });
+    const shelf = await open(folder);
+    const ring = new KeyRing(shelf, nodeAead);
+    const { id } = await ring.create("scope", "profile");
+    const keys = [...(await shelf.find("scope", [id])).values()];
+    const path = join(folder, "ring.lock");
+    writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), nonce: "another process" }));
+    vi.advanceTimersByTime(5_000);
+    vi.useRealTimers();
+    const refused = { code: "locked", message: /taken over by another process/ };
+    const attempt = () => ring.create("scope", "profile").catch((error) => error);
+    await expect.poll(attempt, { timeout: 30_000 }).toMatchObject(refused);
+    const before = readFileSync(keyFile(folder));
+    await expect(shelf.addScopeKey("scope", 2)).rejects.toMatchObject(refused);
+    await expect(shelf.rewrap("scope", keys)).rejects.toMatchObject(refused);
+    await expect(ring.destroy("scope", [id])).rejects.toMatchObject(refused);
+    expect(readFileSync(keyFile(folder))).toEqual(before);
+    expect(await shelf.find("scope", [id])).toEqual(new Map(keys.map((key) => [key.id, key])));
+    await ring.close();
   });
 
   test("lose no new key and restore no destroyed key while the file is replaced", async () => {
@@ -336,6 +407,33 @@ describe("the slots of a key folder", () => {
     if (at < 0) return "missing";
     return bytes[at - 8] === 1 ? "live" : "destroyed";
   }
+});
+
+test("a key folder opens only with the master key that wrapped it, or with none if none did", async () => {
+  const [one, other] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
+  const open = (folder: string, masterKey?: Uint8Array, previousMasterKey?: Uint8Array) =>
+    openFolderShelf(folder, nodeAead, {
+      ...(masterKey ? { masterKey } : {}),
+      ...(previousMasterKey ? { previousMasterKey } : {}),
+    });
+  const folder = join(root, newId("keys"));
+  const shelf = await open(folder);
+  const { id } = await new KeyRing(shelf, nodeAead).create("scope", "profile");
+  await shelf.close();
+  const opens = async (...keys: Uint8Array[]) => {
+    const ring = new KeyRing(await open(folder, ...keys), nodeAead);
+    expect((await ring.open("scope", [id])).size).toBe(1);
+    await ring.close();
+  };
+  await opens();
+  // The first master key wraps what nothing wrapped before.
+  await opens(one);
+  await opens(one);
+  await expect(open(folder)).rejects.toMatchObject({ code: "wrong-key", message: /none was given/ });
+  await expect(open(folder, other)).rejects.toMatchObject({ code: "wrong-key", message: /not the one that wrapped/ });
+  await opens(other, one);
+  await opens(other);
+  await expect(open(folder, one)).rejects.toMatchObject({ code: "wrong-key" });
 });
 
 test("a master key is 32 bytes in hexadecimal or base64", () => {

@@ -7,7 +7,7 @@ import { type Aead, webAead } from "../../src/store/seal/aead.js";
 import { nodeAead } from "../../src/store/seal/aead-node.js";
 import { fromHex, KeyRing } from "../../src/store/seal/key-ring.js";
 import { createMemoryShelf } from "../../src/store/seal/shelf-memory.js";
-import { turn, turnBack } from "../../src/store/seal/transform.js";
+import { turn, turnBack, turnBlock, turnBlockBack } from "../../src/store/seal/transform.js";
 import { type Place, Vault } from "../../src/store/seal/vault.js";
 
 const secret = new Uint8Array(32).fill(3);
@@ -84,6 +84,20 @@ test("it keeps lengths and hides directions: for the same voice in another scope
     expect(Math.abs(cosine(numbers, voice))).toBeLessThan(6 / 16);
     for (const other of kept.slice(i + 1)) expect(Math.abs(cosine(numbers, other))).toBeLessThan(6 / 16);
   }
+});
+
+test("it is orthogonal for any number of values: lengths stay, and its transpose inverts it", () => {
+  const numbers = fc.array(fc.integer({ min: -1_000, max: 1_000 }), { minLength: 1, maxLength: 1024 });
+  fc.assert(
+    fc.property(numbers, fc.uint8Array({ minLength: 384, maxLength: 384 }), (values, signs) => {
+      const turned = Float64Array.from(values);
+      turnBlock(turned, signs);
+      expect(Math.hypot(...turned)).toBeCloseTo(Math.hypot(...values), 6);
+      turnBlockBack(turned, signs);
+      expect(Array.from(turned, Math.round).map((value) => value + 0)).toEqual(values);
+    }),
+    { numRuns: 60 },
+  );
 });
 
 test("a wrong secret is detected", async () => {

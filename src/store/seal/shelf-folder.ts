@@ -75,6 +75,12 @@ async function openLocked(
     }
     return file;
   };
+  /** Nothing is written after another process took the folder over. */
+  const writableFileOf = async (scopeId: string): Promise<SlotFile> => {
+    const file = await fileOf(scopeId);
+    lock.lost.throwIfAborted();
+    return file;
+  };
   /** Generation and scope of the scope keys that are being removed. */
   const retiring = new Set<string>();
   const mayWrap = (scopeId: string, key: WrappedKey): boolean =>
@@ -138,14 +144,13 @@ async function openLocked(
       return true;
     },
     async add(scopeId, key) {
-      const file = await fileOf(scopeId);
-      lock.lost.throwIfAborted();
+      const file = await writableFileOf(scopeId);
       if (!mayWrap(scopeId, key)) return false;
       if (!file.find(key.id)) await file.add(key);
       return true;
     },
     async rewrap(scopeId, keys) {
-      const file = await fileOf(scopeId);
+      const file = await writableFileOf(scopeId);
       await file.rewrap(keys.filter((key) => mayWrap(scopeId, key)));
     },
     async find(scopeId, ids) {
@@ -162,7 +167,7 @@ async function openLocked(
       yield [...(await fileOf(scopeId)).live()];
     },
     async destroy(scopeId, ids) {
-      await (await fileOf(scopeId)).destroy(ids);
+      await (await writableFileOf(scopeId)).destroy(ids);
     },
     async *destroyed(scopeId) {
       yield (await fileOf(scopeId)).destroyed();
