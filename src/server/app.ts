@@ -97,7 +97,7 @@ export function createApp(parts: AppParts): Hono<Env> {
     return (answer && responseOf(answer)) ?? parts.page?.(c.req.raw) ?? c.notFound();
   });
   app.notFound((c) =>
-    refused(new Refusal(StatusCode.NOT_FOUND, "this path does not exist; see /openapi.json for those that do"), c),
+    refused(new Refusal(StatusCode.NOT_FOUND, "this path does not exist; /openapi.json lists the paths"), c),
   );
   app.onError(refused);
   return app;
@@ -131,7 +131,7 @@ export function createNodeHandler(
   const rpc = createRpcHandler({ dispatcher, messageBytes, log, addressOf, health }, (request, response) => {
     const answered = answerOn(request, response, addressOf(request), parts.transcode);
     if (answered)
-      answered.catch((error: unknown) => log.error("an answer could not be written", { stack: stackOf(error) }));
+      answered.catch((error: unknown) => log.error("a response could not be sent", { stack: stackOf(error) }));
     else void plain(request as never, response as never);
   });
   const shared = withCors(rpc, parts.origins);

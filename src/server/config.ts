@@ -307,16 +307,18 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
   }
   const config = parsed.data;
   if (!config.auth.required && !isLoopback(config.host)) {
-    throw new ConfigError(`auth.required: tokens can be switched off on loopback only, not on ${config.host}`);
+    throw new ConfigError(
+      `auth.required: tokens can be switched off only on a loopback address such as 127.0.0.1, got ${config.host}`,
+    );
   }
   if (config.auth.required && !config.auth.ownIssuer && config.auth.issuers.length === 0) {
-    throw new ConfigError("auth: tokens are required, but no issuer is accepted: set auth.ownIssuer or auth.issuers");
+    throw new ConfigError("auth: tokens are required but no issuer is trusted; set auth.ownIssuer or auth.issuers");
   }
   if (config.tls) checkTls(config.tls);
   const names = config.telephony.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined)
-    throw new ConfigError(`telephony: two lines are named "${twice}"; each needs a name of its own`);
+    throw new ConfigError(`telephony: two lines are named "${twice}"; give each a different name`);
   checkConfigsets(config.configsets);
   if (config.page && !existsSync(config.page)) throw new ConfigError(`page: ${config.page}: no such folder`);
   for (const names of [MASTER_KEY, PREVIOUS_MASTER_KEY]) {
@@ -324,13 +326,11 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
     if (given.length > 1) throw new ConfigError(`seal: set only one of ${given.join(" and ")}`);
   }
   if (config.seal.keys && isPostgres(config.seal.keys) && !MASTER_KEY.some((name) => config.seal[name])) {
-    throw new ConfigError(
-      "seal.masterKeyFile: keys in a database need a master key; make one with: openssl rand -hex 32",
-    );
+    throw new ConfigError("seal.masterKeyFile: keys in a database need a master key; create one: openssl rand -hex 32");
   }
   if (isPostgres(config.store) && !config.seal.keys) {
     throw new ConfigError(
-      "seal.keys: a PostgreSQL store needs a place for its keys: another postgres://… for several replicas, or a folder for one",
+      "seal.keys: a PostgreSQL store keeps its keys elsewhere; set seal.keys to another postgres://… (several replicas) or to a folder (one box)",
     );
   }
   return config;
@@ -433,7 +433,7 @@ function fromText(setting: string, text: string, source: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ConfigError(`${setting} (${source}): "${text}" is neither a number, true, false nor JSON`);
+    throw new ConfigError(`${setting} (${source}): must be a number, true, false or JSON, got "${text}"`);
   }
 }
 

@@ -165,11 +165,13 @@ export class Dispatcher {
   }
 
   async #admit(call: Call): Promise<Caller> {
-    if (this.#stopping) throw busy("this server is stopping", 1);
+    if (this.#stopping) throw busy("the server is stopping", 1);
     const caller = call.caller ?? (await this.#parts.guard.admit(call.authorization, call.address));
     const wait = this.#parts.rates.take(caller.id);
     if (wait !== null) {
-      throw new Refusal(StatusCode.RATE_EXCEEDED, "too many calls of this client", { retryAfterSeconds: wait });
+      throw new Refusal(StatusCode.RATE_EXCEEDED, "too many calls from this client; try again later", {
+        retryAfterSeconds: wait,
+      });
     }
     return caller;
   }
@@ -191,7 +193,7 @@ export class Dispatcher {
         const charge = Math.max(message.chunk.length, LEAST_MESSAGE_BYTES);
         if (timing.charged + charge > limits.mediaBytes + LEAST_MESSAGE_BYTES)
           throw tooLarge("the recording", limits.mediaBytes);
-        if (!uploads.take(charge)) throw busy("too many recordings are being uploaded", 1);
+        if (!uploads.take(charge)) throw busy("too many recordings are being uploaded; try again later", 1);
         timing.charged += charge;
         timing.bytes += message.chunk.length;
         yield message;
@@ -216,7 +218,7 @@ export class Dispatcher {
     const { operations, queue } = this.#parts;
     const { ended } = call;
     const timer = setTimeout(
-      () => ended.abort(new Refusal(StatusCode.DEADLINE_EXCEEDED, `no answer within ${limitSeconds} s`)),
+      () => ended.abort(new Refusal(StatusCode.DEADLINE_EXCEEDED, `the operation took longer than ${limitSeconds} s`)),
       limitSeconds * 1000,
     );
 
@@ -323,7 +325,7 @@ function checkScope(caller: Caller, request: Message): void {
   const scope = (request as { context?: { gkScopeId?: { value?: string } } }).context?.gkScopeId?.value;
   // An absent scope is not ours to judge: the operation says what its request lacks.
   if (!scope || caller.mayTouch(scope)) return;
-  throw new Refusal(StatusCode.PERMISSION_DENIED, "the token does not open this scope", {
+  throw new Refusal(StatusCode.PERMISSION_DENIED, `the token does not include the scope "${scope.slice(0, 128)}"`, {
     violation: { field: "context.gk_scope_id", violation: "forbidden" },
   });
 }
@@ -347,7 +349,7 @@ export function asStatusError(error: unknown): StatusError {
 }
 
 const unforeseen = (error: unknown) =>
-  new Refusal(StatusCode.INTERNAL_ERROR, "an internal error; the request id finds it in the log", { cause: error });
+  new Refusal(StatusCode.INTERNAL_ERROR, "internal error; search the log for the request id", { cause: error });
 
 /**
  * Errors of the RPC framework itself, nearly all of them about what a caller sent, whatever code it gives them; but an answer that

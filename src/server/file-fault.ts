@@ -2,10 +2,10 @@ const WORDS: Readonly<Record<string, string>> = {
   ENOENT: "no such file",
   EACCES: "permission denied",
   EPERM: "permission denied",
-  EISDIR: "a folder, not a file",
-  ENOTDIR: "a file is where a folder should be",
+  EISDIR: "this is a folder, not a file",
+  ENOTDIR: "expected a folder here, found a file",
   // Only folders are made without looking first.
-  EEXIST: "a file is where a folder should be",
+  EEXIST: "expected a folder here, found a file",
   EROFS: "the file system is read-only",
 };
 

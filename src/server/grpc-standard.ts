@@ -45,7 +45,10 @@ export function addHealth(router: ConnectRouter, { ready, stopping }: HealthPart
     },
     async *watch({ service }: HealthCheckRequest, { signal }: HandlerContext) {
       if (watchers >= MAX_WATCHERS)
-        throw new ConnectError(`at most ${MAX_WATCHERS} may watch at a time`, Code.ResourceExhausted);
+        throw new ConnectError(
+          `at most ${MAX_WATCHERS} clients may watch at a time; use Check instead`,
+          Code.ResourceExhausted,
+        );
       watchers++;
       try {
         if (!NAMES.has(service)) yield { status: ServingStatus.SERVICE_UNKNOWN };
@@ -116,7 +119,7 @@ export function addReflection(router: ConnectRouter): void {
       default:
         return {
           case: "errorResponse",
-          value: { errorCode: Code.Unimplemented, errorMessage: "extensions are not listed" },
+          value: { errorCode: Code.Unimplemented, errorMessage: "extensions are not supported" },
         };
     }
   };

@@ -90,7 +90,7 @@ export function createUnaryGrpc(parts: {
     },
     handle(method, request, response, address) {
       answer(method, request as Http2ServerRequest, response as Http2ServerResponse, address).catch((error: unknown) =>
-        log.error("an answer could not be written", { stack: stackOf(error) }),
+        log.error("a response could not be sent", { stack: stackOf(error) }),
       );
     },
   };
@@ -130,7 +130,8 @@ function watch(stream: ServerHttp2Stream) {
 function timeoutMs(text: string | undefined): number | null {
   if (text === undefined) return null;
   const [, value, unit] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? [];
-  if (value === undefined || unit === undefined) throw badRequest("grpc-timeout is malformed", "grpc-timeout");
+  if (value === undefined || unit === undefined)
+    throw badRequest("the grpc-timeout header is malformed", "grpc-timeout");
   return Math.min(LONGEST_TIMEOUT_MS, Number(value) * UNIT_MS[unit]!);
 }
 

@@ -33,7 +33,7 @@ export function tokenGuard(verifier: Verifier): Guard {
 /** Lets nobody in: until a server knows how to tell its callers apart. */
 export const closedGuard: Guard = {
   async admit() {
-    throw busy("the server is starting", 1);
+    throw busy("the server is starting; try again in a second", 1);
   },
 };
 

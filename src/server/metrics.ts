@@ -34,7 +34,7 @@ export class ServerMetrics {
       this.registry.removeSingleMetric(`vivavoce_nodejs_active_${kind}_total`);
     this.#latency = new Histogram({
       name: "vivavoce_call_seconds",
-      help: "Time from a whole request to its answer.",
+      help: "Time from the complete request to its response.",
       labelNames: ["operation", "protocol", "status"],
       buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
       registers,
@@ -47,39 +47,39 @@ export class ServerMetrics {
     });
     this.#queued = new Histogram({
       name: "vivavoce_queue_wait_seconds",
-      help: "Time that calls with audio waited for a worker.",
+      help: "Time that audio operations waited for a worker.",
       buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30],
       registers,
     });
     this.#realTimeFactor = new Histogram({
       name: "vivavoce_real_time_factor",
-      help: "Time worked on a recording over its length.",
+      help: "Processing time of a recording divided by its length.",
       labelNames: ["operation"],
       buckets: [0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1, 2],
       registers,
     });
     this.#audioSeconds = new Counter({
       name: "vivavoce_audio_seconds_total",
-      help: "Length of the recordings worked on.",
+      help: "Length of processed recordings.",
       labelNames: ["operation"],
       registers,
     });
     this.#uploaded = new Counter({
       name: "vivavoce_uploaded_bytes_total",
-      help: "Bytes of recordings taken in.",
+      help: "Bytes of uploaded recordings.",
       registers,
     });
     this.#promises = promiseGauges(registers);
     if (model)
       new Gauge({
         name: "vivavoce_model",
-        help: "1 for the network and the calibration in use, by their revisions.",
+        help: "Always 1; the labels name the network and the calibration in use.",
         labelNames: ["revision", "calibration"],
         registers,
       }).set({ revision: model.revision, calibration: model.calibrationRevision }, 1);
     new Gauge({
       name: "vivavoce_queue_running",
-      help: "Calls with audio being worked on.",
+      help: "Audio operations in progress.",
       registers,
       collect() {
         this.set(queue.running);
@@ -87,7 +87,7 @@ export class ServerMetrics {
     });
     new Gauge({
       name: "vivavoce_queue_waiting",
-      help: "Calls with audio waiting for a worker.",
+      help: "Audio operations waiting for a worker.",
       registers,
       collect() {
         this.set(queue.waiting);
@@ -147,14 +147,14 @@ function promiseGauges(registers: Registry[]) {
   const gauge = (name: string, help: string) =>
     new Gauge({ name: `vivavoce_${name}`, help, labelNames: ["list", "promised"], registers });
   return {
-    comparisons: gauge(
-      "impostor_comparisons",
-      "Comparisons with watchlists and groups, without those that found somebody.",
+    comparisons: gauge("impostor_comparisons", "Comparisons with watchlists and groups that found nobody."),
+    exceeded: gauge("impostor_exceeded", "How many of these comparisons exceeded the threshold of the promised rate."),
+    rate: gauge("impostor_rate", "Measured rate of impostors above the threshold."),
+    low: gauge("impostor_rate_low", "Lower end of the 95 % interval of impostor_rate."),
+    high: gauge("impostor_rate_high", "Upper end of the 95 % interval of impostor_rate."),
+    holds: gauge(
+      "promise_holds",
+      "1: the rate is within a factor of two of the promise. 0: exceeded; calibrate. Absent: too few comparisons.",
     ),
-    exceeded: gauge("impostor_exceeded", "How many of them exceeded the threshold of the promised rate."),
-    rate: gauge("impostor_rate", "The rate met."),
-    low: gauge("impostor_rate_low", "Lower end of its 95 % interval."),
-    high: gauge("impostor_rate_high", "Upper end of its 95 % interval."),
-    holds: gauge("promise_holds", "1: within a factor of two. 0: exceeded, calibrate. Absent: too few comparisons."),
   };
 }

@@ -67,6 +67,6 @@ function printedBy(command: string): string {
     const { status, signal, code } = error as { status?: number | null; signal?: string | null; code?: string };
     if (code === "ETIMEDOUT")
       throw new Error(`the command printed no key within ${KEY_COMMAND_MS / 1000} s; run it by hand to see why`);
-    throw new Error(`the command ended with ${status ?? signal ?? code}; run it by hand to see why`);
+    throw new Error(`the command failed with ${status ?? signal ?? code}; run it by hand to see why`);
   }
 }

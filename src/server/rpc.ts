@@ -72,7 +72,7 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
       .catch((error: unknown) => {
         // The caller went away before the answer was written.
         if (ConnectError.from(error).code === Code.Aborted) return;
-        parts.log.error("an answer could not be written", { stack: stackOf(error) });
+        parts.log.error("a response could not be sent", { stack: stackOf(error) });
       });
   };
 }

@@ -156,7 +156,7 @@ export class Service {
     const inTime = await Promise.race([answered, late]);
     clearTimeout(timer);
     if (!inTime)
-      this.#parts.log.warn("some calls were still running when the time to stop ran out", {
+      this.#parts.log.warn("shutdown took too long; the calls still running were cut off", {
         running: this.dispatcher.running,
       });
     this.sockets.destroy();

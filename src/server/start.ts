@@ -179,7 +179,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
 
     await processor.workOnJobs();
     const expiry = setInterval(() => {
-      processor.expire().catch((error) => log.error("expiry failed", { stack: String(error) }));
+      processor.expire().catch((error) => log.error("expired data could not be deleted", { stack: String(error) }));
     }, EXPIRE_EVERY_MS);
     expiry.unref();
     let faultTold: string | null = null;
@@ -214,7 +214,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       store: kindOf(config.store),
     });
     if (!config.auth.required)
-      log.warn("tokens are off: anybody on this machine may use the service", { address: service.url });
+      log.warn("tokens are off: anyone on this machine can use the service", { address: service.url });
     return {
       ...first,
       app: service.app,
@@ -255,8 +255,8 @@ function warnOfLostKeys(store: Store, log: Log): void {
   const lost = (store as Partial<SealedStore>).keys?.lost;
   if (!lost || lost.profiles === 0) return;
   const examples = lost.examples.map(({ profileId }) => profileId).join(", ");
-  log.error("keys are missing: these profiles cannot be used until the keys are restored or they are enrolled again", {
-    reason: `${lost.profiles} profiles, among them ${examples}`,
+  log.error("keys are missing: restore them or enroll these profiles again; until then the profiles cannot be used", {
+    reason: `${lost.profiles} profiles, for example ${examples}`,
   });
 }
 
@@ -281,7 +281,9 @@ async function pageOf(folder: string | undefined, calibration: Uint8Array | unde
     return await servePage(folder, calibration);
   } catch (error) {
     if (!(error instanceof EngineError && error.code === "BAD_CALIBRATION")) throw error;
-    log.warn("the page decides by the calibration of its own model, not by that of the box", { reason: error.message });
+    log.warn("the page uses the calibration of its own model, because that of the box does not fit", {
+      reason: error.message,
+    });
     return servePage(folder);
   }
 }

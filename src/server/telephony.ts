@@ -48,9 +48,13 @@ export function createTelephony(
       const answer = async () => {
         const caller = await parts.guard.admit(request.headers.get("authorization"), address);
         if (!caller.mayTouch(line.scope))
-          throw new Refusal(StatusCode.PERMISSION_DENIED, `the token does not open the scope of this line`);
+          throw new Refusal(
+            StatusCode.PERMISSION_DENIED,
+            "the token does not include the scope of this line; bind its client to that scope",
+          );
         const body = await request.json().catch(() => null);
-        if (!isObject(body)) throw badRequest("the body must be a JSON object with the fields of the call");
+        if (!isObject(body))
+          throw badRequest("the body must be a JSON object with the fields of the call, such as from and to");
         return Response.json(await line.announce(fieldsOf(body)));
       };
       return answer().catch((error: unknown) => refused(asStatusError(error), request));

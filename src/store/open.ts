@@ -17,7 +17,10 @@ export async function openStore(location: string, options: OpenStoreOptions = {}
   const { isPostgresUrl, openEmbeddedStore, openPostgresStore } = await import("./sql/open.js");
   if (!isPostgresUrl(location)) return openEmbeddedStore(location, options);
   const { keys } = options;
-  if (!keys) throw new RangeError("a PostgreSQL store needs a place for its keys: a folder or another PostgreSQL");
+  if (!keys)
+    throw new RangeError(
+      "a PostgreSQL store keeps its keys elsewhere; set keys to a folder or to another PostgreSQL database",
+    );
   return openPostgresStore(location, { ...options, keys });
 }
 

@@ -105,7 +105,7 @@ export class Call {
       if (parties.length === 0)
         throw new StatusError({
           statusCode: StatusCode.NOT_FOUND,
-          message: "the claimed person has no voiceprint, and the line checks nothing else",
+          message: "the claimed person has no voiceprint and the line has no other check",
         });
       const start = { context, encoding: format.encoding, rate: format.rate, channels: format.channels, parties };
       const requests = startedWith(
@@ -206,7 +206,10 @@ export class Call {
     const status =
       error instanceof StatusError
         ? error
-        : new StatusError({ statusCode: StatusCode.INTERNAL_ERROR, message: "an internal error" }, { cause: error });
+        : new StatusError(
+            { statusCode: StatusCode.INTERNAL_ERROR, message: "internal error; see the log of the box" },
+            { cause: error },
+          );
     this.parts.log.warn("a call ended with an error", {
       line: this.parts.line.name,
       reason: `${StatusCode[status.code]}: ${status.message}`,

@@ -133,7 +133,9 @@ export class Switchboard {
       case "twilio": {
         const address = `${this.parts.publicUrl().replace(/^http/, "ws")}${url}`;
         const signature = headers["x-twilio-signature"];
-        return isSignedByTwilio(line.authToken, String(signature), address) ? null : "the X-Twilio-Signature is wrong";
+        return isSignedByTwilio(line.authToken, String(signature), address)
+          ? null
+          : "the X-Twilio-Signature does not match; check authToken and publicUrl";
       }
       case "audiohook":
         return signatureFault(
@@ -146,7 +148,7 @@ export class Switchboard {
         const due = `Basic ${Buffer.from(`${line.user}:${line.password}`).toString("base64")}`;
         return isSame(headers.authorization ?? "", due)
           ? null
-          : "user name and password of the line are needed (HTTP Basic)";
+          : "the line requires its user name and password (HTTP Basic)";
       }
     }
   }
@@ -289,7 +291,7 @@ function isSame(given: string, due: string): boolean {
 const tooMany = () =>
   new StatusError({
     statusCode: StatusCode.BUSY,
-    message: "too many calls are announced",
+    message: "too many announced calls are waiting; try again later",
     retryAfter: { seconds: 1n, nanos: 0 },
   });
 

@@ -178,7 +178,7 @@ describe("what goes wrong is said plainly", () => {
     [["verify", "ada", "text.wav"], 2, /^error: \S*text\.wav: not a WAV file[^\n]*\n$/],
     [["measure", "text.wav"], 2, /text\.wav: not a WAV file/],
     [["measure", "missing.wav"], 2, /no such file/],
-    [["measure", "folder.wav"], 2, /folder\.wav: a folder, not a file/],
+    [["measure", "folder.wav"], 2, /folder\.wav: this is a folder, not a file/],
     [["measure", "empty.wav"], 2, /empty\.wav: the recording is empty/],
     [["evaluate", "missing"], 2, /no such folder/],
     [["watchlist", "create", "nobody"], 2, /no fraudster "nobody" is known here\nhint: .* enroll --fraudster nobody /],
@@ -187,7 +187,7 @@ describe("what goes wrong is said plainly", () => {
     [["verify", "ada", "ada-4.wav", "--encoding", "pcm16"], 2, /needs --rate/],
     [["enroll", "ada"], 2, /missing required argument/],
     [["verfy", "ada"], 2, /Did you mean verify/],
-    [["verify", "ada", "ada-4.wav", "--scope", "other"], 4, /does not open this scope/],
+    [["verify", "ada", "ada-4.wav", "--scope", "other"], 4, /does not include the scope "other"/],
   ])("%j exits %i", async (words, code, message) => {
     const argv = words.map((word) => (/\.wav$/.test(word) ? file(word) : word));
     const ran = await run(...argv, ...(words.length > 2 || words[0] === "identify" ? place : []));
@@ -199,7 +199,7 @@ describe("what goes wrong is said plainly", () => {
     [
       ["keys", "rotate", "--store", "text.wav"],
       2,
-      /^error: store: \S+text\.wav: a file is where a folder should be\n$/,
+      /^error: store: \S+text\.wav: expected a folder here, found a file\n$/,
     ],
     [
       ["serve", "--store", "postgres://127.0.0.1:9/x", "--set", "seal.keys=keys.wav"],

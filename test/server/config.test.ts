@@ -56,8 +56,11 @@ describe("what cannot be used is refused before anything opens, by name and sour
     [{ env: { VIVAVOCE_PORT: "eighty" } }, /VIVAVOCE_PORT.*"eighty"/],
     [{ env: { VIVAVOCE_PROT: "80" } }, /VIVAVOCE_PROT: unknown setting \(did you mean VIVAVOCE_PORT\?\)/],
     [{ env: { VIVAVOCE_LOG_LEVEL: "loud" } }, /log\.level \(VIVAVOCE_LOG_LEVEL\)/],
-    [{ flags: { host: "0.0.0.0", "auth.required": false } }, /loopback only/],
-    [{ flags: { "auth.ownIssuer": false } }, /no issuer is accepted/],
+    [
+      { flags: { host: "0.0.0.0", "auth.required": false } },
+      /only on a loopback address such as 127.0.0.1, got 0.0.0.0/,
+    ],
+    [{ flags: { "auth.ownIssuer": false } }, /no issuer is trusted/],
     [{ flags: { "tls.cert": "/nowhere/c", "tls.key": "/nowhere/k" } }, /tls: \/nowhere\/c: no such file/],
     [{ flags: { "tls.cert": "/nowhere/c" } }, /tls\.key/],
     [
@@ -67,7 +70,7 @@ describe("what cannot be used is refused before anything opens, by name and sour
     [{ env: { VIVAVOCE_CONFIGSETS: '{"bank":{"basedOn":"nope"}}' } }, /configsets: .*"bank".*no built-in set "nope"/],
     [{ flags: { configsets: { bank: { minSnr: 3 } } } }, /configsets: .*minSnr/],
     [{ file: "/nowhere/config.json" }, /no such file/],
-    [{ file: "/" }, /^\/: a folder, not a file$/],
+    [{ file: "/" }, /^\/: this is a folder, not a file$/],
     [{ flags: { store: "postgres://a/b" } }, /seal\.keys/],
     [{ flags: { store: "postgres://a/b", "seal.keys": "postgres://c/d" } }, /seal\.masterKeyFile/],
     [

@@ -514,7 +514,7 @@ describe("what is told", () => {
     await writeFile(evaluationFile, '{"at":"yesterday"}');
     const broken = await ask("evaluation");
     expect(broken.status).toBe(500);
-    expect(logged.join()).toContain("the operator view failed");
+    expect(logged.join()).toContain("a request of the operator view failed");
   });
 
   it.each([

@@ -62,7 +62,7 @@ test("a box with a calibration of its own names it in the metrics and gives it t
 test("a page with another model keeps that model's calibration, and the log says so", async () => {
   const { inline, logged } = await started(randomModel({ seed: 2 }));
   expect(inline).toBeUndefined();
-  expect(logged.join()).toContain("the page decides by the calibration of its own model");
+  expect(logged.join()).toContain("the page uses the calibration of its own model");
 });
 
 test("a calibration file that is not there is refused by its name", async () => {

@@ -285,13 +285,21 @@ describe("AudioHook", () => {
     const fault = (changes: object = {}, now = 1_700_000_000, at = target) =>
       signatureFault({ target: at, headers: { ...headers, ...changes } }, secret, apiKey, now);
     expect(fault()).toBeNull();
-    expect(fault({ "audiohook-session-id": "40b0e395-84d3-4570-ac13-9a62d8f514c0" })).toBe("the signature is wrong");
-    expect(fault({ host: "other.example.com" })).toBe("the signature is wrong");
-    expect(fault({}, 1_700_000_000, "/other")).toBe("the signature is wrong");
+    expect(fault({ "audiohook-session-id": "40b0e395-84d3-4570-ac13-9a62d8f514c0" })).toBe(
+      "the signature does not match; check apiKey and clientSecret of the line",
+    );
+    expect(fault({ host: "other.example.com" })).toBe(
+      "the signature does not match; check apiKey and clientSecret of the line",
+    );
+    expect(fault({}, 1_700_000_000, "/other")).toBe(
+      "the signature does not match; check apiKey and clientSecret of the line",
+    );
     expect(fault({ "x-api-key": "x" })).toBe("the API key is unknown");
     expect(fault({}, 1_641_013_000)).toBe("the signature was created in the future");
     expect(fault({}, 3_300_000_000)).toBe("the signature has expired");
-    expect(fault({ signature: undefined })).toBe("the signature is wrong");
+    expect(fault({ signature: undefined })).toBe(
+      "the signature does not match; check apiKey and clientSecret of the line",
+    );
     const bare = headers["signature-input"].replace('"@request-target" ', "");
     expect(fault({ "signature-input": bare })).toBe("the signature does not cover @request-target");
     for (const input of ["", "x", "sig1=", "sig1=()", "sig1=(((", 'sig1=("@request-target"'])

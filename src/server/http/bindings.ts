@@ -28,7 +28,8 @@ export function httpBindings(methods: readonly DescMethod[]): HttpBinding[] {
 
 function bindingOf(method: DescMethod, rule: HttpRule): HttpBinding {
   const { pattern } = rule;
-  if (pattern.case === undefined || pattern.case === "custom") throw new TypeError(`${method.name}: verb expected`);
+  if (pattern.case === undefined || pattern.case === "custom")
+    throw new TypeError(`${method.name}: the HTTP binding has no verb`);
   const path = pattern.value;
   return { method, verb: pattern.case.toUpperCase(), path, segments: parsePath(path), body: bodyOf(method, rule.body) };
 }
@@ -37,7 +38,10 @@ function bodyOf(method: DescMethod, body: string): HttpBinding["body"] {
   if (body === "") return null;
   if (body === "*") return "*";
   const field = method.input.fields.find((one) => one.name === body);
-  if (!field) throw new TypeError(`${method.name}: "${body}", named as its body, is not a field of the request`);
+  if (!field)
+    throw new TypeError(
+      `${method.name}: the HTTP binding names "${body}" as the body, which is not a field of the request`,
+    );
   return { field };
 }
 

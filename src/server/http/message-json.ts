@@ -38,7 +38,7 @@ interface Fault {
 function faultIn(schema: DescMessage, json: JsonObject, outer = ""): Fault | null {
   for (const [key, value] of Object.entries(json)) {
     const found = fieldOf(schema, key);
-    if (!found) return { field: `${outer}${key}`, why: "there is no such field" };
+    if (!found) return { field: `${outer}${key}`, why: "unknown field" };
     try {
       fromJson(schema, { [key]: value });
     } catch (error) {
@@ -112,7 +112,7 @@ export function placeText(json: JsonObject, schema: DescMessage, dotted: string,
       return;
     }
     if (outer.fieldKind !== "message")
-      throw invalidField(dotted, "unknown", `${dotted} is inside a list, which only a body can carry`);
+      throw invalidField(dotted, "unknown", `${dotted} is inside a list; send it in the body`);
     const existing = at[outer.name] ?? at[outer.jsonName];
     if (typeof existing === "object" && existing !== null && !Array.isArray(existing)) {
       at = existing;
@@ -126,17 +126,17 @@ export function placeText(json: JsonObject, schema: DescMessage, dotted: string,
     throw invalidField(
       dotted,
       "malformed",
-      `${dotted} is a message: name one of its fields, as ${dotted}.${field.message.fields[0]?.name ?? "…"}`,
+      `${dotted} is a message: name one of its fields, such as ${dotted}.${field.message.fields[0]?.name ?? "…"}`,
     );
   }
-  if (field.fieldKind === "map") throw invalidField(dotted, "malformed", `${dotted} can only be given in the body`);
+  if (field.fieldKind === "map") throw invalidField(dotted, "malformed", `${dotted} must be sent in the body`);
   if (field.fieldKind === "list") {
-    if (field.listKind === "message")
-      throw invalidField(dotted, "malformed", `${dotted} can only be given in the body`);
+    if (field.listKind === "message") throw invalidField(dotted, "malformed", `${dotted} must be sent in the body`);
     at[field.name] = texts.map((text) => scalarJson(field, text));
     return;
   }
-  if (texts.length > 1) throw invalidField(dotted, "malformed", `${dotted} is given ${texts.length} times`);
+  if (texts.length > 1)
+    throw invalidField(dotted, "malformed", `${dotted} must be given once, got ${texts.length} values`);
   at[field.name] = scalarJson(field, texts[0]!);
 }
 

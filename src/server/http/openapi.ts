@@ -73,9 +73,9 @@ function operation(binding: HttpBinding, schemas: Record<string, Schema>): Schem
     responses: {
       "200": content(
         reference(method.output, schemas),
-        "The operation's response; a business outcome stands in its result.",
+        "The operation's response. A business outcome, such as a mismatch, is in its result.",
       ),
-      default: content(reference(method.output, schemas), "An error: the response with nothing but `status`."),
+      default: content(reference(method.output, schemas), "An error: the response with only `status` set."),
     },
   };
 }

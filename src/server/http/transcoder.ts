@@ -142,11 +142,11 @@ async function* mediaMessages(
   const { binding } = found;
   const { input } = binding.method;
   if (binding.body === null || binding.body === "*")
-    throw new TypeError(`${binding.method.name}: a stream needs a body of bytes`);
+    throw new TypeError(`${binding.method.name}: the HTTP binding of a stream must name a body of bytes`);
   const { field } = binding.body;
   refuseEncodedBody(request);
   if (/^(application\/json|multipart\/)/i.test(request.header("content-type") ?? "")) {
-    throw badRequest("the body must be the recording's bytes themselves, as audio/wav or application/octet-stream");
+    throw badRequest("the body must be the bytes of the recording, sent as audio/wav or application/octet-stream");
   }
   if (Number(request.header("content-length") ?? 0) > limits.mediaBytes)
     throw tooLarge("the recording", limits.mediaBytes);
@@ -169,8 +169,9 @@ function bindQuery(
 ): void {
   const given = new URLSearchParams(query);
   for (const name of new Set(given.keys())) {
-    if (variables.has(name)) throw invalidField(name, "malformed", `${name} is already in the path`);
-    if (reserved.includes(name)) throw invalidField(name, "malformed", `${name} is already in the body`);
+    if (variables.has(name)) throw invalidField(name, "malformed", `${name} is in the path; leave it out of the query`);
+    if (reserved.includes(name))
+      throw invalidField(name, "malformed", `${name} is in the body; leave it out of the query`);
     placeText(json, binding.method.input, name, given.getAll(name));
   }
 }
@@ -216,5 +217,5 @@ async function jsonBody(request: HttpRequest, limit: number): Promise<JsonObject
 function refuseEncodedBody(request: HttpRequest): void {
   const encoding = request.header("content-encoding");
   if (encoding !== undefined && encoding !== "identity")
-    throw badRequest(`the body must not be encoded (${encoding.slice(0, 40)})`);
+    throw badRequest(`the body must be sent without content encoding, got ${encoding.slice(0, 40)}`);
 }

@@ -2,7 +2,7 @@
 export class QueueFull extends Error {
   override readonly name = "QueueFull";
   constructor(readonly retryAfterSeconds: number) {
-    super("all workers are busy and the queue is full");
+    super("all workers are busy and the queue is full; try again later");
   }
 }
 

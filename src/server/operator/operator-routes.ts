@@ -70,14 +70,14 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
       return errorResponse(new OAuthError("not_found", error.message, { refusal: "profileNotFound" }));
     if (error instanceof StatusError && error.code === StatusCode.INVALID_REQUEST)
       return errorResponse(new OAuthError("invalid_request", error.message));
-    parts.log.error("the operator view failed", { stack: error.stack ?? error.name });
+    parts.log.error("a request of the operator view failed", { stack: error.stack ?? error.name });
     return errorResponse(new OAuthError("server_error", "the server failed", { refusal: "serverFailed" }));
   });
 
   app.use("/operator/v1/*", async (c, next) => {
     const user = await parts.toolingUser(c.req.header("authorization"));
     if (user.role !== "owner")
-      throw new OAuthError("access_denied", "only owners may see this", { refusal: "ownersOnly" });
+      throw new OAuthError("access_denied", "only owners may use the operator view", { refusal: "ownersOnly" });
     c.set("user", user.name);
     await next();
     if (c.req.method !== "GET")

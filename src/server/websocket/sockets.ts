@@ -70,13 +70,13 @@ export class Sockets {
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const path = pathOf(request);
     const route = this.#routes.get(path);
-    if (!route) throw new Refusal(StatusCode.NOT_FOUND, `no WebSocket at ${path}`);
+    if (!route) throw new Refusal(StatusCode.NOT_FOUND, `there is no WebSocket at ${path}`);
     const { origin } = request.headers;
     // A page elsewhere must not reach a box that asks for no token, over a browser that can.
     if (origin !== undefined && origin !== this.#parts.publicUrl() && !this.#parts.origins.includes(origin))
       throw new Refusal(
         StatusCode.PERMISSION_DENIED,
-        `pages of ${origin} may not connect; cors.origins lists those that may`,
+        `pages from ${origin} may not connect; add the origin to cors.origins to allow it`,
       );
     const requestId = requestIdOf(one(request.headers["x-request-id"]));
     const use = await route.open({ path, request, address: this.#parts.addressOf(request), requestId });
@@ -103,7 +103,7 @@ export class Sockets {
       this.#open.delete(socket);
     });
     socket.on("error", (error) => {
-      this.#parts.log.debug("a WebSocket failed", { reason: error.message });
+      this.#parts.log.debug("a WebSocket connection failed", { reason: error.message });
     });
   }
 

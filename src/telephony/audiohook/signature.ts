@@ -41,11 +41,13 @@ export function signatureFault(
     const value = name === "@request-target" ? target : name === "@authority" ? header("host") : header(name);
     return value === undefined ? null : `"${name}": ${value}`;
   });
-  if (lines.includes(null)) return "a signed header is absent";
+  if (lines.includes(null)) return "a header that the signature covers is missing";
   const due = createHmac("sha256", secret)
     .update([...lines, `"@signature-params": ${parameters}`].join("\n"))
     .digest();
   const [, sent] = new RegExp(`(?:^|,)\\s*${label}=:([A-Za-z0-9+/=]*):`).exec(header("signature") ?? "") ?? [];
   const given = Buffer.from(sent ?? "", "base64");
-  return given.length === due.length && timingSafeEqual(given, due) ? null : "the signature is wrong";
+  return given.length === due.length && timingSafeEqual(given, due)
+    ? null
+    : "the signature does not match; check apiKey and clientSecret of the line";
 }

@@ -56,17 +56,18 @@ export class AudioSocketSession implements DialectSession {
     else if (kind === HANGUP) events.push({ kind: "end" });
     else if (kind === ERROR) events.push({ kind: "end" });
     else if (kind === DTMF) {
-      if (payload.length !== 1) throw new DialectError(`a DTMF packet has 1 byte, got ${payload.length}`);
+      if (payload.length !== 1) throw new DialectError(`a DTMF packet must have 1 byte, got ${payload.length}`);
       events.push({ kind: "key", digit: String.fromCharCode(payload[0]!) });
     } else this.#audio(kind, payload, events);
   }
 
   #identify(payload: Uint8Array): void {
-    if (payload.length !== 16) throw new DialectError(`a UUID packet has 16 bytes, got ${payload.length}`);
+    if (payload.length !== 16) throw new DialectError(`a UUID packet must have 16 bytes, got ${payload.length}`);
     if (this.#uuid !== null) throw new DialectError("the UUID was sent twice");
     const hex = Buffer.from(payload).toString("hex");
     this.#uuid = [0, 8, 12, 16, 20].map((from, i) => hex.slice(from, [8, 12, 16, 20, 32][i])).join("-");
-    if (this.announced(this.#uuid) === null) throw new DialectError(`no call ${this.#uuid} was announced`);
+    if (this.announced(this.#uuid) === null)
+      throw new DialectError(`the call ${this.#uuid} was not announced; POST it to /telephony/LINE/calls first`);
   }
 
   #audio(kind: number, payload: Uint8Array, events: CallEvent[]): void {

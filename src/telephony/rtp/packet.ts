@@ -13,7 +13,8 @@ export interface RtpPacket {
 const HEAD_BYTES = 12;
 
 export function rtpPacketOf(bytes: Uint8Array): RtpPacket {
-  if (bytes.length < HEAD_BYTES) throw new DialectError(`an RTP packet has at least 12 bytes, got ${bytes.length}`);
+  if (bytes.length < HEAD_BYTES)
+    throw new DialectError(`an RTP packet must have at least 12 bytes, got ${bytes.length}`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const [first, second] = [bytes[0]!, bytes[1]!];
   if (first >> 6 !== 2) throw new DialectError(`expected RTP version 2, got ${first >> 6}`);
@@ -25,7 +26,7 @@ export function rtpPacketOf(bytes: Uint8Array): RtpPacket {
   }
   if (first & 0x20) {
     const padding = bytes[to - 1]!;
-    if (padding === 0) throw new DialectError("the padding has no length");
+    if (padding === 0) throw new DialectError("the padding of the packet has no length");
     to -= padding;
   }
   if (from > to) throw new DialectError("the packet is cut off");
@@ -43,7 +44,7 @@ const KEYS = "0123456789*#ABCD";
 
 /** The key of a telephone-event, told once: when it has ended. */
 export function keyOf(payload: Uint8Array): string | null {
-  if (payload.length < 4) throw new DialectError(`a telephone event has 4 bytes, got ${payload.length}`);
+  if (payload.length < 4) throw new DialectError(`a telephone event must have 4 bytes, got ${payload.length}`);
   const hasEnded = (payload[1]! & 0x80) !== 0;
   return hasEnded ? (KEYS[payload[0]!] ?? null) : null;
 }
