@@ -58,18 +58,16 @@ type BidiOperation<M extends { readonly input: DescMessage; readonly output: Des
   options?: OperationOptions,
 ) => AsyncIterable<MessageShape<M["output"]>>;
 
-type OperationsOf<S extends { readonly method: Record<string, DescMethod> }> = {
-  readonly [Name in keyof S["method"]]: Operation<S["method"][Name]>;
-};
+/** The contract's methods with one answer to each request, by their names in lower camel case. */
+export type Methods = typeof VoiceprintsProcessor.method &
+  typeof EngagementsProcessor.method &
+  typeof SessionsProcessor.method &
+  typeof ProfilesProcessor.method &
+  typeof MediaProcessor.method &
+  typeof GroupsProcessor.method;
 
 /** Every operation of the contract, by its name in lower camel case. */
-export interface Operations
-  extends OperationsOf<typeof VoiceprintsProcessor>,
-    OperationsOf<typeof EngagementsProcessor>,
-    OperationsOf<typeof SessionsProcessor>,
-    OperationsOf<typeof ProfilesProcessor>,
-    OperationsOf<typeof MediaProcessor>,
-    OperationsOf<typeof GroupsProcessor> {}
+export type Operations = { readonly [Name in keyof Methods]: Operation<Methods[Name]> };
 
 /** Operations that need a connection in both directions. The processor has them, and every transport of a box except plain HTTP. */
 export interface LiveOperations {

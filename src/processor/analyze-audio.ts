@@ -2,7 +2,6 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import {
   type AnalyzeAudioRequest,
-  type AnalyzeAudioResponseSchema,
   type AnalyzeAudioResultSchema,
   DecisionReason,
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
@@ -16,7 +15,7 @@ import { type Candidates, candidatesByGroup, candidatesOf, findProfiles } from "
 import { authenticationPart, fraudPart, hearAndCompare, type Part, recordCheck } from "./check.js";
 import { partRisk, scoreOf, voiceprintResult } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
-import type { Dependencies, OperationOptions } from "./dependencies.js";
+import type { Dependencies, Implementation, OperationOptions } from "./dependencies.js";
 import type { HeardAudio, PartResult } from "./heard-audio.js";
 import { audioDetails, calibrationModel, idIfAny, ifKnown, printDetails, riskResult, uniqueId } from "./messages.js";
 import { findAudio } from "./recorded-audio.js";
@@ -32,11 +31,7 @@ export const partsOf = ({ persons, fraudsters }: AnalysisTargets, set: Configura
 ];
 
 /** Runs several checks on the audio at once: who speaks, is it a known fraudster, is it an attack. */
-export async function analyzeAudio(
-  deps: Dependencies,
-  request: AnalyzeAudioRequest,
-  options: OperationOptions,
-): Promise<MessageInitShape<typeof AnalyzeAudioResponseSchema>> {
+export const analyzeAudio: Implementation<"analyzeAudio"> = async (deps, request, options) => {
   const context = await openContext(deps, request.context);
   const { scopeId, set, engine } = context;
   const wanted = wantedAttacks(engine, request);
@@ -45,7 +40,7 @@ export async function analyzeAudio(
   const parts = partsOf(targets, set);
   const { heard, results, attacks } = await hearAndCompare(deps, context, source, request, parts, options, wanted);
   return { result: await concludeAnalysis(deps, context, "AnalyzeAudio", targets, heard, results, attacks) };
-}
+};
 
 /** Fuses the parts into one result, and keeps it for the session's decision. */
 export async function concludeAnalysis(

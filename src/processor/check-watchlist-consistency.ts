@@ -1,8 +1,4 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type {
-  CheckWatchlistConsistencyRequest,
-  CheckWatchlistConsistencyResponseSchema,
-} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { CheckWatchlistConsistencyRequest } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { watchlistConsistency } from "../voiceprint/watchlist.js";
 import {
   assertKind,
@@ -14,16 +10,16 @@ import {
   membersOf,
 } from "./candidates.js";
 import { openContext } from "./context.js";
-import type { Dependencies, OperationOptions } from "./dependencies.js";
+import type { Dependencies, Implementation, OperationOptions } from "./dependencies.js";
 import { invalid } from "./failures.js";
 import { calibrationModel, uniqueId } from "./messages.js";
 
 /** Reports which prints can be scored here. A profile without a template is listed as well, because it detects nobody. */
-export async function checkWatchlistConsistency(
-  deps: Dependencies,
-  request: CheckWatchlistConsistencyRequest,
-  options: OperationOptions,
-): Promise<MessageInitShape<typeof CheckWatchlistConsistencyResponseSchema>> {
+export const checkWatchlistConsistency: Implementation<"checkWatchlistConsistency"> = async (
+  deps,
+  request,
+  options,
+) => {
   const { scopeId, set, engine } = await openContext(deps, request.context);
   const found = await targets(deps, scopeId, request.target, options);
   const unique = [...new Map(found.map((one) => [isPrint(one) ? one.profileId : one.id, one])).values()];
@@ -47,7 +43,7 @@ export async function checkWatchlistConsistency(
     })),
     requiredCalibrationModel: calibrationModel(engine.model),
   };
-}
+};
 
 async function targets(
   deps: Dependencies,

@@ -1,8 +1,9 @@
 /** The ports and policies that operations work with, passed in by the code that composes them. */
+import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import type { RawFormat, Recording, ToWav } from "../audio/port.js";
-import type { OperationOptions } from "../contract/operations.js";
+import type { Methods, OperationOptions } from "../contract/operations.js";
 import type { CallOptions } from "../engine/port.js";
-import type { Store } from "../store/port.js";
+import type { GroupKind, Store } from "../store/port.js";
 import { ConfigurationError, type ConfigurationSet } from "../voiceprint/configuration-set.js";
 import type { FieldRates } from "./field-rates.js";
 import type { Galleries } from "./galleries.js";
@@ -81,5 +82,24 @@ export interface Dependencies {
   /** Whether ExportVoiceprintProfile is allowed. */
   readonly allowExport: boolean;
 }
+
+type RequestOf<Name extends keyof Methods> = MessageShape<Methods[Name]["input"]>;
+/** Without the status, which is added to every answer. */
+type AnswerOf<Name extends keyof Methods> = Promise<MessageInitShape<Methods[Name]["output"]>>;
+
+/** An operation of the contract, given a request that has its mandatory fields. */
+export type Implementation<Name extends keyof Methods> = (
+  deps: Dependencies,
+  request: RequestOf<Name>,
+  options: OperationOptions,
+) => AnswerOf<Name>;
+
+/** Groups and watchlists differ in their members, not in their operations. */
+export type GroupImplementation<Name extends keyof Methods> = (
+  deps: Dependencies,
+  kind: GroupKind,
+  request: RequestOf<Name>,
+  options: OperationOptions,
+) => AnswerOf<Name>;
 
 export const engineOptions = ({ signal }: OperationOptions): CallOptions => (signal ? { signal } : {});

@@ -1,22 +1,13 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type {
-  DetectKnownFraudstersRequest,
-  DetectKnownFraudstersResponseSchema,
-} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { riskFigures } from "../voiceprint/risk.js";
 import { candidatesByGroup, candidatesByIds } from "./candidates.js";
 import { fraudPart, hearAndCompare, recordCheck } from "./check.js";
 import { checkResult, partRisk, scoreOf, voiceprintResult } from "./check-result.js";
 import { openContext } from "./context.js";
-import type { Dependencies, OperationOptions } from "./dependencies.js";
+import type { Implementation } from "./dependencies.js";
 import { findAudio } from "./recorded-audio.js";
 
 /** Checks audio against fraudsters' profiles, or a watchlist. */
-export async function detectKnownFraudsters(
-  deps: Dependencies,
-  request: DetectKnownFraudstersRequest,
-  options: OperationOptions,
-): Promise<MessageInitShape<typeof DetectKnownFraudstersResponseSchema>> {
+export const detectKnownFraudsters: Implementation<"detectKnownFraudsters"> = async (deps, request, options) => {
   const context = await openContext(deps, request.context);
   const { scopeId, set } = context;
   const { target } = request;
@@ -48,4 +39,4 @@ export async function detectKnownFraudsters(
       numberOfPrints: candidates.count,
     },
   };
-}
+};

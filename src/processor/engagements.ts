@@ -1,27 +1,17 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type {
-  StartEngagementRequest,
-  StartEngagementResponseSchema,
-  StopEngagementRequest,
-  StopEngagementResponseSchema,
-} from "../contract/gen/vendor/biosec/v1/engagements_pb.js";
 import type { Id } from "../store/port.js";
 import { engagementOf, scopeOf } from "./context.js";
-import type { Dependencies } from "./dependencies.js";
+import type { Dependencies, Implementation } from "./dependencies.js";
 import { invalid } from "./failures.js";
 import { uniqueId } from "./messages.js";
 import { assertName } from "./profiles.js";
 import { expireAudio } from "./retention.js";
 
-export async function startEngagement(
-  deps: Dependencies,
-  request: StartEngagementRequest,
-): Promise<MessageInitShape<typeof StartEngagementResponseSchema>> {
+export const startEngagement: Implementation<"startEngagement"> = async (deps, request) => {
   if (request.customData.length > deps.limits.customData)
     throw invalid("custom_data", "too_long", `custom_data has more than ${deps.limits.customData} characters`);
   const id = await createEngagement(deps, scopeOf(request.context), request.externalId, request.customData);
   return { gkEngagementId: uniqueId(id) };
-}
+};
 
 export async function createEngagement(
   deps: Dependencies,
@@ -42,10 +32,7 @@ export async function createEngagement(
 }
 
 /** Stops the engagement and its open sessions. */
-export async function stopEngagement(
-  deps: Dependencies,
-  request: StopEngagementRequest,
-): Promise<MessageInitShape<typeof StopEngagementResponseSchema>> {
+export const stopEngagement: Implementation<"stopEngagement"> = async (deps, request) => {
   const { id, scopeId } = await engagementOf(deps, request.context);
   const at = deps.clock.now();
   // Sessions are stopped before the engagement, so that the call can be repeated if it fails midway.
@@ -55,7 +42,7 @@ export async function stopEngagement(
   // Also stop sessions that were started in the meantime.
   await stopSessions(deps, scopeId, id, at);
   return { gkEngagementId: uniqueId(id) };
-}
+};
 
 async function stopSessions(deps: Dependencies, scopeId: Id, engagementId: Id, at: number): Promise<void> {
   const { sessions } = deps.store;

@@ -1,25 +1,16 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import {
-  EnrollReason,
-  type EnrollRequest,
-  type EnrollResponseSchema,
-} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { EnrollReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { ProcessedAudio, Profile } from "../store/port.js";
 import { type AudioModel, enrollReason, enrollStatus } from "../voiceprint/enrollment.js";
 import { audioModel, limitedTo } from "./audio-model.js";
 import { untilUncontended } from "./contention.js";
 import { openContext } from "./context.js";
-import type { Dependencies, OperationOptions } from "./dependencies.js";
+import type { Dependencies, Implementation } from "./dependencies.js";
 import { invalid, notFound } from "./failures.js";
 import { audioDetails, describedAudio, profileDetails } from "./messages.js";
 import { findProfileToChange } from "./profiles.js";
 
 /** Adds processed audio to the profile's enrollment segments. */
-export async function enroll(
-  deps: Dependencies,
-  request: EnrollRequest,
-  options: OperationOptions,
-): Promise<MessageInitShape<typeof EnrollResponseSchema>> {
+export const enroll: Implementation<"enroll"> = async (deps, request, options) => {
   const { scopeId, set, engine } = await openContext(deps, request.context);
   const { profiles } = deps.store;
   const { revision } = engine.model;
@@ -57,7 +48,7 @@ export async function enroll(
         return undefined;
     }
   });
-}
+};
 
 const segmentOf = (deps: Dependencies, profile: Profile, processed: ProcessedAudio) => ({
   profileId: profile.id,

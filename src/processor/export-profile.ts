@@ -1,16 +1,11 @@
 /** Everything stored about one profile, for its owner or for another box or device, as plain JSON values. */
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type {
-  ExportVoiceprintProfileRequest,
-  ExportVoiceprintProfileResponseSchema,
-} from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
 import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import { StatusError } from "../contract/status-error.js";
 import type { Template, VoiceWindow } from "../engine/port.js";
 import type { Id, OwnerKind, ProcessedAudio } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
-import type { Dependencies } from "./dependencies.js";
+import type { Dependencies, Implementation } from "./dependencies.js";
 import { notFound } from "./failures.js";
 
 /** The format of exports. An import must have the same format and version. */
@@ -92,10 +87,7 @@ export async function exportProfile(deps: Dependencies, scopeId: Id, profileId: 
   };
 }
 
-export async function exportVoiceprintProfile(
-  deps: Dependencies,
-  request: ExportVoiceprintProfileRequest,
-): Promise<MessageInitShape<typeof ExportVoiceprintProfileResponseSchema>> {
+export const exportVoiceprintProfile: Implementation<"exportVoiceprintProfile"> = async (deps, request) => {
   const scopeId = await checkOptionalContext(deps, request.context);
   if (!deps.allowExport)
     throw new StatusError({
@@ -105,4 +97,4 @@ export async function exportVoiceprintProfile(
   const profile = await exportProfile(deps, scopeId, request.gkVoiceprintProfileId!.value);
   if (!profile) throw notFound("gk_voiceprint_profile_id", "there is no such profile in this scope");
   return { profile: new TextEncoder().encode(JSON.stringify(profile)) };
-}
+};

@@ -1,20 +1,12 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type {
-  GetEnrollStatusRequest,
-  GetEnrollStatusResponseSchema,
-} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { mayBeUsed } from "../store/port.js";
 import { enrollStatus } from "../voiceprint/enrollment.js";
 import { audioModel } from "./audio-model.js";
 import { openContext } from "./context.js";
-import type { Dependencies } from "./dependencies.js";
+import type { Implementation } from "./dependencies.js";
 import { findProfile, isTrained } from "./profiles.js";
 
 /** Whether a print is trained, ready to be trained, or not ready. Changes nothing. */
-export async function getEnrollStatus(
-  deps: Dependencies,
-  request: GetEnrollStatusRequest,
-): Promise<MessageInitShape<typeof GetEnrollStatusResponseSchema>> {
+export const getEnrollStatus: Implementation<"getEnrollStatus"> = async (deps, request) => {
   const { scopeId, set, engine } = await openContext(deps, request.context);
   const profile = await findProfile(deps, scopeId, request.gkVoiceprintProfileId);
   const segments = await deps.store.profiles.segments(scopeId, profile.id);
@@ -26,4 +18,4 @@ export async function getEnrollStatus(
     ),
     isTrained: isTrained(deps, profile) && mayBeUsed(profile),
   };
-}
+};

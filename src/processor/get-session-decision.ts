@@ -1,21 +1,13 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type {
-  GetSessionDecisionRequest,
-  GetSessionDecisionResponseSchema,
-} from "../contract/gen/vendor/biosec/v1/sessions_pb.js";
 import type { Id, Session } from "../store/port.js";
 import { decideSession } from "../voiceprint/session-decision.js";
 import { partsOfCheck } from "./check.js";
 import { sessionOf } from "./context.js";
-import type { Dependencies } from "./dependencies.js";
+import type { Dependencies, Implementation } from "./dependencies.js";
 import { idIfAny, riskResult } from "./messages.js";
 
 /** Fuses the checks that ran in a session. It also works for a stopped session. */
-export async function getSessionDecision(
-  deps: Dependencies,
-  request: GetSessionDecisionRequest,
-): Promise<MessageInitShape<typeof GetSessionDecisionResponseSchema>> {
+export const getSessionDecision: Implementation<"getSessionDecision"> = async (deps, request) => {
   const session = await sessionOf(deps, request.context);
   const { scopeId, id, claimedPersonId } = session;
   const checks = await deps.store.sessions.checks(scopeId, id);
@@ -50,7 +42,7 @@ export async function getSessionDecision(
       })),
     },
   };
-}
+};
 
 /** `null` if the session has no claimed person. A person who is not enrolled has no prints, so nothing can match. */
 async function claimedPrints(

@@ -1,22 +1,9 @@
 /** Groups of persons and watchlists of fraudsters: the same operations on either kind. */
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ListOfUniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import type {
-  AddGroupMembersRequest,
-  AddGroupMembersResponseSchema,
-  CreateGroupRequest,
-  CreateGroupResponseSchema,
-  DeleteGroupRequest,
-  DeleteGroupResponseSchema,
-  GetGroupRequest,
-  GetGroupResponseSchema,
-  RemoveGroupMembersRequest,
-  RemoveGroupMembersResponseSchema,
-} from "../contract/gen/vendor/biosec/v1/groups_pb.js";
 import type { GroupKind, Id } from "../store/port.js";
 import { assertKind, findProfiles } from "./candidates.js";
 import { checkOptionalContext } from "./context.js";
-import type { Dependencies, OperationOptions } from "./dependencies.js";
+import type { Dependencies, GroupImplementation, OperationOptions } from "./dependencies.js";
 import { invalid, notFound } from "./failures.js";
 import { uniqueId } from "./messages.js";
 import { assertName } from "./profiles.js";
@@ -26,25 +13,16 @@ interface GivenMembers {
   readonly gkOwnerIds?: ListOfUniqueId | undefined;
 }
 
-export async function createGroup(
-  deps: Dependencies,
-  kind: GroupKind,
-  request: CreateGroupRequest,
-  options: OperationOptions,
-): Promise<MessageInitShape<typeof CreateGroupResponseSchema>> {
+export const createGroup: GroupImplementation<"createGroup"> = async (deps, kind, request, options) => {
   const tag = assertName(request.tag, "tag");
   const scopeId = await checkOptionalContext(deps, request.context);
   const members = await existingMembers(deps, scopeId, kind, request, options);
   const id = deps.ids.next();
   await deps.store.groups.create({ id, scopeId, kind, tag, ...members });
   return { gkGroupId: uniqueId(id) };
-}
+};
 
-export async function getGroup(
-  deps: Dependencies,
-  kind: GroupKind,
-  request: GetGroupRequest,
-): Promise<MessageInitShape<typeof GetGroupResponseSchema>> {
+export const getGroup: GroupImplementation<"getGroup"> = async (deps, kind, request) => {
   const scopeId = await checkOptionalContext(deps, request.context);
   const group = await deps.store.groups.get(scopeId, kind, request.gkGroupId!.value);
   if (!group) throw unknown(kind);
@@ -54,44 +32,31 @@ export async function getGroup(
     gkVoiceprintProfileIds: { uniqueIds: group.profileIds.map(uniqueId) },
     gkOwnerIds: { uniqueIds: group.ownerIds.map(uniqueId) },
   };
-}
+};
 
 /** The prints themselves stay. */
-export async function deleteGroup(
-  deps: Dependencies,
-  kind: GroupKind,
-  request: DeleteGroupRequest,
-): Promise<MessageInitShape<typeof DeleteGroupResponseSchema>> {
+export const deleteGroup: GroupImplementation<"deleteGroup"> = async (deps, kind, request) => {
   const scopeId = await checkOptionalContext(deps, request.context);
   if (!(await deps.store.groups.delete(scopeId, kind, request.gkGroupId!.value))) throw unknown(kind);
   return {};
-}
+};
 
-export async function addGroupMembers(
-  deps: Dependencies,
-  kind: GroupKind,
-  request: AddGroupMembersRequest,
-  options: OperationOptions,
-): Promise<MessageInitShape<typeof AddGroupMembersResponseSchema>> {
+export const addGroupMembers: GroupImplementation<"addGroupMembers"> = async (deps, kind, request, options) => {
   const scopeId = await checkOptionalContext(deps, request.context);
   assertSomeMembers(request);
   const members = await existingMembers(deps, scopeId, kind, request, options);
   if (!(await deps.store.groups.addMembers(scopeId, kind, request.gkGroupId!.value, members))) throw unknown(kind);
   return {};
-}
+};
 
 /** Ids that are not members are ignored. */
-export async function removeGroupMembers(
-  deps: Dependencies,
-  kind: GroupKind,
-  request: RemoveGroupMembersRequest,
-): Promise<MessageInitShape<typeof RemoveGroupMembersResponseSchema>> {
+export const removeGroupMembers: GroupImplementation<"removeGroupMembers"> = async (deps, kind, request) => {
   const scopeId = await checkOptionalContext(deps, request.context);
   assertSomeMembers(request);
   if (!(await deps.store.groups.removeMembers(scopeId, kind, request.gkGroupId!.value, memberIds(request))))
     throw unknown(kind);
   return {};
-}
+};
 
 const unknown = (kind: GroupKind) => notFound("gk_group_id", `there is no such ${kind} in this scope`);
 

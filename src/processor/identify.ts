@@ -1,25 +1,17 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type {
-  IdentifyRequest,
-  IdentifyResponseSchema,
-  IdentifyResultSchema,
-} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { IdentifyRequest, IdentifyResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { Id } from "../store/port.js";
 import { riskFigures } from "../voiceprint/risk.js";
 import { type Candidates, candidatesByGroup, candidatesByIds } from "./candidates.js";
 import { authenticationPart, hearAndCompare, recordCheck } from "./check.js";
 import { checkResult, partRisk, scoreOf, voiceprintResult } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
-import type { Dependencies, OperationOptions } from "./dependencies.js";
+import type { Dependencies, Implementation, OperationOptions } from "./dependencies.js";
 import type { HeardAudio, PartResult } from "./heard-audio.js";
 import { findAudio } from "./recorded-audio.js";
 
 /** Checks audio against any number of persons' profiles, or a group. */
-export async function identify(
-  deps: Dependencies,
-  request: IdentifyRequest,
-  options: OperationOptions,
-): Promise<MessageInitShape<typeof IdentifyResponseSchema>> {
+export const identify: Implementation<"identify"> = async (deps, request, options) => {
   const context = await openContext(deps, request.context);
   const { scopeId, set } = context;
   const { target } = request;
@@ -28,7 +20,7 @@ export async function identify(
   const part = authenticationPart(candidates, set);
   const { heard, results } = await hearAndCompare(deps, context, source, request, [part], options);
   return { result: await concludeIdentification(deps, context, "Identify", heard, results[0]!) };
-}
+};
 
 /** Returns the result and stores it for the session's decision. */
 export async function concludeIdentification(

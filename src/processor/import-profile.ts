@@ -1,11 +1,6 @@
 /** Creates a profile from an export of another box or device. Everything is validated before anything is written. */
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import * as z from "zod";
 import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import type {
-  ImportVoiceprintProfileRequest,
-  ImportVoiceprintProfileResponseSchema,
-} from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
 import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import { fieldViolation } from "../contract/mandatory.js";
@@ -13,16 +8,13 @@ import { StatusError } from "../contract/status-error.js";
 import type { ModelInfo } from "../engine/port.js";
 import type { EnrollmentSegment, Id, Profile } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
-import type { Dependencies } from "./dependencies.js";
+import type { Dependencies, Implementation } from "./dependencies.js";
 import { exportFormat } from "./export-profile.js";
 import { invalid } from "./failures.js";
 import { uniqueId } from "./messages.js";
 import { assertName } from "./profiles.js";
 
-export async function importVoiceprintProfile(
-  deps: Dependencies,
-  request: ImportVoiceprintProfileRequest,
-): Promise<MessageInitShape<typeof ImportVoiceprintProfileResponseSchema>> {
+export const importVoiceprintProfile: Implementation<"importVoiceprintProfile"> = async (deps, request) => {
   const scopeId = await checkOptionalContext(deps, request.context);
   const given = parse(request.profile, deps.models.of(scopeId).model);
   const { kind } = given.owner;
@@ -56,7 +48,7 @@ export async function importVoiceprintProfile(
   // Another writer enrolled or erased between the two writes.
   if (!written) throw exists(kind, externalId, tag);
   return { gkVoiceprintProfileId: uniqueId(profile.id), gkOwnerId: uniqueId(profile.owner.id) };
-}
+};
 
 /** Erases a profile without segments, such as one left by an interrupted import; any other profile stays. */
 async function eraseEmpty(deps: Dependencies, scopeId: Id, profile: Profile | null): Promise<void> {

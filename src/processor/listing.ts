@@ -1,14 +1,8 @@
 /** Lists the contents of a scope page by page. The page token is the last id of the previous page. */
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import { OwnerType } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import type { ListGroupsRequest, ListGroupsResponseSchema } from "../contract/gen/vendor/biosec/v1/groups_pb.js";
-import type {
-  ListVoiceprintProfilesRequest,
-  ListVoiceprintProfilesResponseSchema,
-} from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
-import type { GroupKind, Id, Profile } from "../store/port.js";
+import type { Id, Profile } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
-import type { Dependencies } from "./dependencies.js";
+import type { Dependencies, GroupImplementation, Implementation } from "./dependencies.js";
 import { invalid } from "./failures.js";
 import { consentMessage, ownerType, uniqueId } from "./messages.js";
 
@@ -24,11 +18,7 @@ function pageSizeOf({ pageSize }: { readonly pageSize: number }): number {
 const nextToken = <T extends { readonly id: string }>(page: readonly T[], size: number): string =>
   page.length < size ? "" : page.at(-1)!.id;
 
-export async function listGroups(
-  deps: Dependencies,
-  kind: GroupKind,
-  request: ListGroupsRequest,
-): Promise<MessageInitShape<typeof ListGroupsResponseSchema>> {
+export const listGroups: GroupImplementation<"listGroups"> = async (deps, kind, request) => {
   const size = pageSizeOf(request);
   const scopeId = await checkOptionalContext(deps, request.context);
   const all = (await deps.store.groups.list(scopeId, kind)).sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -42,12 +32,9 @@ export async function listGroups(
     })),
     nextPageToken: nextToken(page, size),
   };
-}
+};
 
-export async function listVoiceprintProfiles(
-  deps: Dependencies,
-  request: ListVoiceprintProfilesRequest,
-): Promise<MessageInitShape<typeof ListVoiceprintProfilesResponseSchema>> {
+export const listVoiceprintProfiles: Implementation<"listVoiceprintProfiles"> = async (deps, request) => {
   const size = pageSizeOf(request);
   const scopeId = await checkOptionalContext(deps, request.context);
   const wanted = ({ owner }: Profile) =>
@@ -71,7 +58,7 @@ export async function listVoiceprintProfiles(
     })),
     nextPageToken: nextToken(page, size),
   };
-}
+};
 
 /** A person and a fraudster may have the same name. Sorted by id. */
 async function profilesOfOwner(deps: Dependencies, scopeId: Id, name: string): Promise<Profile[]> {

@@ -1,17 +1,13 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Recording } from "../audio/port.js";
 import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import type {
-  AudioProcessingResultSchema,
-  ProcessAudioRequest,
-  ProcessAudioResponseSchema,
-} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { AudioProcessingResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { MediaSegment, ProcessedAudio } from "../store/port.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { measuredAudio, newProcessedAudio } from "./audio-model.js";
 import { refuseSeparation } from "./caller-voice.js";
 import { assertStillRunning, openContext } from "./context.js";
-import type { Dependencies, OperationOptions } from "./dependencies.js";
+import type { Dependencies, Implementation } from "./dependencies.js";
 import { audioDetails, describedAudio, ifKnown, uniqueId } from "./messages.js";
 import {
   findAudio,
@@ -25,11 +21,7 @@ import {
 } from "./recorded-audio.js";
 
 /** Processes audio, checks its quality, and keeps an audio model for later Enroll or Verify. */
-export async function processAudio(
-  deps: Dependencies,
-  request: ProcessAudioRequest,
-  options: OperationOptions,
-): Promise<MessageInitShape<typeof ProcessAudioResponseSchema>> {
+export const processAudio: Implementation<"processAudio"> = async (deps, request, options) => {
   const { scopeId, session, set, engine } = await openContext(deps, request.context);
   refuseSeparation(request.channelSelector, "channel_selector");
   const source = await findAudio(deps, scopeId, request.input);
@@ -90,7 +82,7 @@ export async function processAudio(
   );
   await deps.store.processed.add(processed);
   return { result: processingResult(processed) };
-}
+};
 
 /** The media to process again: for enrollment the part that was cut out; otherwise the whole recording, if it is still stored. */
 async function processedMedia(

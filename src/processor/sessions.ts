@@ -1,23 +1,13 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import {
-  SessionType,
-  type StartSessionRequest,
-  type StartSessionResponseSchema,
-  type StopSessionRequest,
-  type StopSessionResponseSchema,
-} from "../contract/gen/vendor/biosec/v1/sessions_pb.js";
+import { SessionType } from "../contract/gen/vendor/biosec/v1/sessions_pb.js";
 import { assertRunning, configurationSetOf, engagementOf, scopeOf, sessionOf } from "./context.js";
-import type { Dependencies } from "./dependencies.js";
+import type { Implementation } from "./dependencies.js";
 import { createEngagement } from "./engagements.js";
 import { invalid } from "./failures.js";
 import { uniqueId } from "./messages.js";
 import { assertName } from "./profiles.js";
 import { expireAudio } from "./retention.js";
 
-export async function startSession(
-  deps: Dependencies,
-  request: StartSessionRequest,
-): Promise<MessageInitShape<typeof StartSessionResponseSchema>> {
+export const startSession: Implementation<"startSession"> = async (deps, request) => {
   const scopeId = scopeOf(request.context);
   const externalId = assertName(request.externalId, "external_id");
   const claimedPersonId = assertName(request.claimedPersonId, "claimed_person_id");
@@ -44,17 +34,14 @@ export async function startSession(
     stoppedAt: null,
   });
   return { gkSessionId: uniqueId(id), gkEngagementId: uniqueId(engagementId) };
-}
+};
 
 /** Stops the session; its audio is deleted according to the retention settings. */
-export async function stopSession(
-  deps: Dependencies,
-  request: StopSessionRequest,
-): Promise<MessageInitShape<typeof StopSessionResponseSchema>> {
+export const stopSession: Implementation<"stopSession"> = async (deps, request) => {
   const session = await sessionOf(deps, request.context);
   assertRunning(session);
   const at = deps.clock.now();
   if (!(await deps.store.sessions.stop(session.scopeId, session.id, at))) assertRunning({ ...session, stoppedAt: at });
   await expireAudio(deps, session.scopeId, at);
   return { gkSessionId: uniqueId(session.id) };
-}
+};

@@ -3,8 +3,6 @@ import { TrainStatus } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import {
   ConsistencyDecision,
   type EnrollmentSegmentDetailsSchema,
-  type TrainRequest,
-  type TrainResponseSchema,
   VoiceprintProfileStatus,
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { SegmentConsistency } from "../engine/port.js";
@@ -12,17 +10,13 @@ import type { ProcessedAudio } from "../store/port.js";
 import { consistencyDecision, totalNet, trainedStatus } from "../voiceprint/template.js";
 import { untilUncontended } from "./contention.js";
 import { openContext } from "./context.js";
-import type { Dependencies, OperationOptions } from "./dependencies.js";
+import type { Implementation } from "./dependencies.js";
 import { audioDetails, describedAudio, duration, ifKnown, profileDetails, uniqueId } from "./messages.js";
 import { findProfileToChange, isTrained } from "./profiles.js";
 import { trainTemplate } from "./training.js";
 
 /** Creates a new template from the enrollment segments; the old one stays until the new one is written. */
-export async function train(
-  deps: Dependencies,
-  request: TrainRequest,
-  options: OperationOptions,
-): Promise<MessageInitShape<typeof TrainResponseSchema>> {
+export const train: Implementation<"train"> = async (deps, request, options) => {
   const { scopeId, set, engine } = await openContext(deps, request.context);
   return untilUncontended(options.signal, async () => {
     const profile = await findProfileToChange(deps, scopeId, request.gkVoiceprintProfileId);
@@ -56,7 +50,7 @@ export async function train(
       },
     };
   });
-}
+};
 
 function segmentDetails(
   segment: ProcessedAudio,

@@ -1,24 +1,16 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type {
-  VerifyRequest,
-  VerifyResponseSchema,
-  VerifyResultSchema,
-} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { VerifyResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { riskFigures } from "../voiceprint/risk.js";
 import { assertKind, candidatesOf, detailsOf, type FoundProfile, findOneProfile, isPrint } from "./candidates.js";
 import { authenticationPart, hearAndCompare, recordCheck } from "./check.js";
 import { checkResult, partRisk, scoreOf } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
-import type { Dependencies, OperationOptions } from "./dependencies.js";
+import type { Dependencies, Implementation } from "./dependencies.js";
 import type { HeardAudio, PartResult } from "./heard-audio.js";
 import { findAudio } from "./recorded-audio.js";
 
 /** Checks audio against one person's profile. */
-export async function verify(
-  deps: Dependencies,
-  request: VerifyRequest,
-  options: OperationOptions,
-): Promise<MessageInitShape<typeof VerifyResponseSchema>> {
+export const verify: Implementation<"verify"> = async (deps, request, options) => {
   const context = await openContext(deps, request.context);
   const { scopeId, set } = context;
   const id = request.gkVoiceprintProfileId!.value;
@@ -30,7 +22,7 @@ export async function verify(
   const part = authenticationPart(candidatesOf(deps, scopeId, "person", [profile]), set);
   const { heard, results } = await hearAndCompare(deps, context, source, request, [part], options);
   return { result: await concludeVerification(deps, context, "Verify", profile, heard, results[0]!) };
-}
+};
 
 /** Returns the result and stores it for the session's decision. */
 export async function concludeVerification(

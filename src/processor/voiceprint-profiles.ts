@@ -1,30 +1,16 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import {
-  ConsentState,
-  type CreateVoiceprintProfileRequest,
-  type CreateVoiceprintProfileResponseSchema,
-  type DeleteVoiceprintProfileRequest,
-  type DeleteVoiceprintProfileResponseSchema,
-  type GetGkVoiceprintProfileIdRequest,
-  type GetGkVoiceprintProfileIdResponseSchema,
-  type SetVoiceprintProfileConsentRequest,
-  type SetVoiceprintProfileConsentResponseSchema,
-} from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
+import { ConsentState } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
 import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import { fieldViolation } from "../contract/mandatory.js";
 import { StatusError } from "../contract/status-error.js";
 import type { Consent } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
-import type { Dependencies } from "./dependencies.js";
+import type { Implementation } from "./dependencies.js";
 import { invalid, notFound } from "./failures.js";
 import { consentMessage, uniqueId } from "./messages.js";
 import { assertName, findProfile, ownerOf } from "./profiles.js";
 
-export async function createVoiceprintProfile(
-  deps: Dependencies,
-  request: CreateVoiceprintProfileRequest,
-): Promise<MessageInitShape<typeof CreateVoiceprintProfileResponseSchema>> {
+export const createVoiceprintProfile: Implementation<"createVoiceprintProfile"> = async (deps, request) => {
   const { kind, externalId, tag } = ownerOf(request.owner, request.profileTag);
   const scopeId = await checkOptionalContext(deps, request.context);
   const profile = await deps.store.profiles.create({
@@ -45,24 +31,18 @@ export async function createVoiceprintProfile(
     message,
     fieldViolations: [fieldViolation("profile_tag", "exists", message)],
   });
-}
+};
 
 /** Answers without an id when the owner has no such profile. */
-export async function getGkVoiceprintProfileId(
-  deps: Dependencies,
-  request: GetGkVoiceprintProfileIdRequest,
-): Promise<MessageInitShape<typeof GetGkVoiceprintProfileIdResponseSchema>> {
+export const getGkVoiceprintProfileId: Implementation<"getGkVoiceprintProfileId"> = async (deps, request) => {
   const { kind, externalId, tag } = ownerOf(request.owner, request.profileTag);
   const scopeId = await checkOptionalContext(deps, request.context);
   const profile = await deps.store.profiles.find(scopeId, kind, externalId, tag);
   return profile ? { gkVoiceprintProfileId: uniqueId(profile.id), gkOwnerId: uniqueId(profile.owner.id) } : {};
-}
+};
 
 /** Records the person's consent or withdrawal. A withdrawn print leaves galleries and caches before the call returns. */
-export async function setVoiceprintProfileConsent(
-  deps: Dependencies,
-  request: SetVoiceprintProfileConsentRequest,
-): Promise<MessageInitShape<typeof SetVoiceprintProfileConsentResponseSchema>> {
+export const setVoiceprintProfileConsent: Implementation<"setVoiceprintProfileConsent"> = async (deps, request) => {
   const reference = assertName(request.reference, "reference");
   if (request.state !== ConsentState.GIVEN && request.state !== ConsentState.WITHDRAWN)
     throw invalid("state", "out_of_range", `state must be GIVEN (1) or WITHDRAWN (2), got ${request.state}`);
@@ -81,13 +61,10 @@ export async function setVoiceprintProfileConsent(
   deps.galleries.drop(scopeId, id);
   deps.prints.drop(scopeId, id);
   return { consent: consentMessage(consent)! };
-}
+};
 
 /** Erases segments, audio models and template, in the store and in loaded galleries. */
-export async function deleteVoiceprintProfile(
-  deps: Dependencies,
-  request: DeleteVoiceprintProfileRequest,
-): Promise<MessageInitShape<typeof DeleteVoiceprintProfileResponseSchema>> {
+export const deleteVoiceprintProfile: Implementation<"deleteVoiceprintProfile"> = async (deps, request) => {
   const scopeId = await checkOptionalContext(deps, request.context);
   const id = request.gkVoiceprintProfileId!.value;
   if (!(await deps.store.profiles.erase(scopeId, id)))
@@ -95,4 +72,4 @@ export async function deleteVoiceprintProfile(
   deps.galleries.drop(scopeId, id);
   deps.prints.drop(scopeId, id);
   return {};
-}
+};

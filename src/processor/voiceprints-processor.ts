@@ -1,5 +1,5 @@
 /** The contract as a library: every operation is a method that takes the request and returns the response. */
-import { create, type DescMessage, type MessageInitShape, type MessageShape } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { v7 } from "uuid";
 import type { RawFormat, Recording, ToWav } from "../audio/port.js";
 import { EngagementsProcessor } from "../contract/gen/vendor/biosec/v1/engagements_pb.js";
@@ -17,10 +17,16 @@ import {
   VoiceprintsProcessor as VoiceprintsService,
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode, StatusSchema } from "../contract/gen/vendor/rpc/status_pb.js";
-import type { LiveOperations, OperationOptions, OperationRequest, Operations } from "../contract/operations.js";
+import type {
+  LiveOperations,
+  Methods,
+  OperationOptions,
+  OperationRequest,
+  Operations,
+} from "../contract/operations.js";
 import { StatusError } from "../contract/status-error.js";
 import type { Engine } from "../engine/port.js";
-import type { Store } from "../store/port.js";
+import type { GroupKind, Store } from "../store/port.js";
 import {
   type ConfigurationOverrides,
   type ConfigurationSet,
@@ -36,7 +42,9 @@ import {
   type Dependencies,
   defaultLimits,
   defaultRetention,
+  type GroupImplementation,
   type Ids,
+  type Implementation,
   type Limits,
   type Retention,
   withDefaults,
@@ -99,79 +107,71 @@ export interface VoiceprintsProcessorOptions {
   readonly onClose?: () => Promise<void>;
 }
 
-type Implementation<I extends DescMessage, O extends DescMessage> = (
-  deps: Dependencies,
-  request: MessageShape<I>,
-  options: OperationOptions,
-) => Promise<MessageInitShape<O>>;
-
-const { method: voiceprint } = VoiceprintsService;
-const { method: engagement } = EngagementsProcessor;
-const { method: session } = SessionsProcessor;
-const { method: profile } = ProfilesProcessor;
-const { method: media } = MediaProcessor;
-const { method: group } = GroupsProcessor;
+const methods: Methods = {
+  ...VoiceprintsService.method,
+  ...EngagementsProcessor.method,
+  ...SessionsProcessor.method,
+  ...ProfilesProcessor.method,
+  ...MediaProcessor.method,
+  ...GroupsProcessor.method,
+};
 
 /**
  * Operations are named as in the contract. Each returns its response message with `status`, or throws a `StatusError`.
  * The processor does not own engine and store: the code that opened them closes them, after `close()` or in `onClose`.
  */
 export class VoiceprintsProcessor implements Operations, LiveOperations {
-  readonly processAudio = this.#operation(voiceprint.processAudio, processAudio);
-  readonly enroll = this.#operation(voiceprint.enroll, enroll);
-  readonly getEnrollStatus = this.#operation(voiceprint.getEnrollStatus, getEnrollStatus);
-  readonly train = this.#operation(voiceprint.train, train);
-  readonly checkWatchlistConsistency = this.#operation(voiceprint.checkWatchlistConsistency, checkWatchlistConsistency);
-  readonly verify = this.#operation(voiceprint.verify, verify);
-  readonly identify = this.#operation(voiceprint.identify, identify);
-  readonly detectKnownFraudsters = this.#operation(voiceprint.detectKnownFraudsters, detectKnownFraudsters);
-  readonly analyzeAudio = this.#operation(voiceprint.analyzeAudio, analyzeAudio);
+  readonly processAudio = this.#operation("processAudio", processAudio);
+  readonly enroll = this.#operation("enroll", enroll);
+  readonly getEnrollStatus = this.#operation("getEnrollStatus", getEnrollStatus);
+  readonly train = this.#operation("train", train);
+  readonly checkWatchlistConsistency = this.#operation("checkWatchlistConsistency", checkWatchlistConsistency);
+  readonly verify = this.#operation("verify", verify);
+  readonly identify = this.#operation("identify", identify);
+  readonly detectKnownFraudsters = this.#operation("detectKnownFraudsters", detectKnownFraudsters);
+  readonly analyzeAudio = this.#operation("analyzeAudio", analyzeAudio);
 
-  readonly startEngagement = this.#operation(engagement.startEngagement, startEngagement);
-  readonly stopEngagement = this.#operation(engagement.stopEngagement, stopEngagement);
+  readonly startEngagement = this.#operation("startEngagement", startEngagement);
+  readonly stopEngagement = this.#operation("stopEngagement", stopEngagement);
 
-  readonly startSession = this.#operation(session.startSession, startSession);
-  readonly stopSession = this.#operation(session.stopSession, stopSession);
-  readonly getSessionDecision = this.#operation(session.getSessionDecision, getSessionDecision);
+  readonly startSession = this.#operation("startSession", startSession);
+  readonly stopSession = this.#operation("stopSession", stopSession);
+  readonly getSessionDecision = this.#operation("getSessionDecision", getSessionDecision);
 
-  readonly createVoiceprintProfile = this.#operation(profile.createVoiceprintProfile, createVoiceprintProfile);
-  readonly listVoiceprintProfiles = this.#operation(profile.listVoiceprintProfiles, listVoiceprintProfiles);
-  readonly getGkVoiceprintProfileId = this.#operation(profile.getGkVoiceprintProfileId, getGkVoiceprintProfileId);
-  readonly deleteVoiceprintProfile = this.#operation(profile.deleteVoiceprintProfile, deleteVoiceprintProfile);
-  readonly exportVoiceprintProfile = this.#operation(profile.exportVoiceprintProfile, exportVoiceprintProfile);
-  readonly importVoiceprintProfile = this.#operation(profile.importVoiceprintProfile, importVoiceprintProfile);
-  readonly setVoiceprintProfileConsent = this.#operation(
-    profile.setVoiceprintProfileConsent,
-    setVoiceprintProfileConsent,
-  );
+  readonly createVoiceprintProfile = this.#operation("createVoiceprintProfile", createVoiceprintProfile);
+  readonly listVoiceprintProfiles = this.#operation("listVoiceprintProfiles", listVoiceprintProfiles);
+  readonly getGkVoiceprintProfileId = this.#operation("getGkVoiceprintProfileId", getGkVoiceprintProfileId);
+  readonly deleteVoiceprintProfile = this.#operation("deleteVoiceprintProfile", deleteVoiceprintProfile);
+  readonly exportVoiceprintProfile = this.#operation("exportVoiceprintProfile", exportVoiceprintProfile);
+  readonly importVoiceprintProfile = this.#operation("importVoiceprintProfile", importVoiceprintProfile);
+  readonly setVoiceprintProfileConsent = this.#operation("setVoiceprintProfileConsent", setVoiceprintProfileConsent);
   readonly startVoiceprintProfilesStatusJob = this.#operation(
-    profile.startVoiceprintProfilesStatusJob,
+    "startVoiceprintProfilesStatusJob",
     (deps, request, options) => startJob(deps, "profile-status", request, options),
   );
-  readonly getVoiceprintProfilesStatusJob = this.#operation(profile.getVoiceprintProfilesStatusJob, (deps, request) =>
+  readonly getVoiceprintProfilesStatusJob = this.#operation("getVoiceprintProfilesStatusJob", (deps, request) =>
     readJob(deps, "profile-status", request, VoiceprintProfileStatusDetailsSchema),
   );
   readonly startVoiceprintProfilesRetrainingJob = this.#operation(
-    profile.startVoiceprintProfilesRetrainingJob,
+    "startVoiceprintProfilesRetrainingJob",
     (deps, request, options) => startJob(deps, "retrain", request, options),
   );
-  readonly getVoiceprintProfilesRetrainingJob = this.#operation(
-    profile.getVoiceprintProfilesRetrainingJob,
-    (deps, request) => readJob(deps, "retrain", request, VoiceprintProfileRetrainingSchema),
+  readonly getVoiceprintProfilesRetrainingJob = this.#operation("getVoiceprintProfilesRetrainingJob", (deps, request) =>
+    readJob(deps, "retrain", request, VoiceprintProfileRetrainingSchema),
   );
 
-  readonly createGroup = this.#operation(group.createGroup, on("group", createGroup));
-  readonly createWatchlist = this.#operation(group.createWatchlist, on("watchlist", createGroup));
-  readonly listGroups = this.#operation(group.listGroups, on("group", listGroups));
-  readonly listWatchlists = this.#operation(group.listWatchlists, on("watchlist", listGroups));
-  readonly getGroup = this.#operation(group.getGroup, on("group", getGroup));
-  readonly getWatchlist = this.#operation(group.getWatchlist, on("watchlist", getGroup));
-  readonly deleteGroup = this.#operation(group.deleteGroup, on("group", deleteGroup));
-  readonly deleteWatchlist = this.#operation(group.deleteWatchlist, on("watchlist", deleteGroup));
-  readonly addGroupMembers = this.#operation(group.addGroupMembers, on("group", addGroupMembers));
-  readonly addWatchlistMembers = this.#operation(group.addWatchlistMembers, on("watchlist", addGroupMembers));
-  readonly removeGroupMembers = this.#operation(group.removeGroupMembers, on("group", removeGroupMembers));
-  readonly removeWatchlistMembers = this.#operation(group.removeWatchlistMembers, on("watchlist", removeGroupMembers));
+  readonly createGroup = this.#operation("createGroup", on("group", createGroup));
+  readonly createWatchlist = this.#operation("createWatchlist", on("watchlist", createGroup));
+  readonly listGroups = this.#operation("listGroups", on("group", listGroups));
+  readonly listWatchlists = this.#operation("listWatchlists", on("watchlist", listGroups));
+  readonly getGroup = this.#operation("getGroup", on("group", getGroup));
+  readonly getWatchlist = this.#operation("getWatchlist", on("watchlist", getGroup));
+  readonly deleteGroup = this.#operation("deleteGroup", on("group", deleteGroup));
+  readonly deleteWatchlist = this.#operation("deleteWatchlist", on("watchlist", deleteGroup));
+  readonly addGroupMembers = this.#operation("addGroupMembers", on("group", addGroupMembers));
+  readonly addWatchlistMembers = this.#operation("addWatchlistMembers", on("watchlist", addGroupMembers));
+  readonly removeGroupMembers = this.#operation("removeGroupMembers", on("group", removeGroupMembers));
+  readonly removeWatchlistMembers = this.#operation("removeWatchlistMembers", on("watchlist", removeGroupMembers));
 
   readonly #deps: Dependencies;
   readonly #onClose: (() => Promise<void>) | undefined;
@@ -200,8 +200,8 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
   }
 
   /** One request with all bytes, or a stream: the first carries the context, each may carry bytes. */
-  addMediaSegment(request: OperationRequest<typeof media.addMediaSegment>, options: OperationOptions = {}) {
-    const { input, output } = media.addMediaSegment;
+  addMediaSegment(request: OperationRequest<Methods["addMediaSegment"]>, options: OperationOptions = {}) {
+    const { input, output } = methods.addMediaSegment;
     return answer(output, this.#deps.ids, options, async (watched) => {
       if (!(Symbol.asyncIterator in request))
         return addMediaSegment(this.#deps, parseRequest(input, request), nothing(), watched);
@@ -251,20 +251,20 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
     const { rateHz: _, ...rest } = request;
     // The signal is used after this method returns: it ends the check itself.
     return attempt(options, requestId, () => {
-      parseRequest(voiceprint.analyzeAudio.input, rest, (violation) => violation.field === "audio");
+      parseRequest(methods.analyzeAudio.input, rest, (violation) => violation.field === "audio");
       return openLiveAnalysis(this.#deps, request, options);
     });
   }
 
   /** Enrollment from audio that is still arriving, as an object to push samples into. */
   openLiveEnrollment(
-    request: MessageInitShape<typeof voiceprint.train.input> & { readonly rateHz: number },
+    request: MessageInitShape<Methods["train"]["input"]> & { readonly rateHz: number },
     options: OperationOptions = {},
   ): Promise<LiveTask> {
     const requestId = options.requestId ?? this.#deps.ids.next();
     const { rateHz, ...rest } = request;
     return attempt(options, requestId, () =>
-      openLiveEnrollment(this.#deps, parseRequest(voiceprint.train.input, rest), rateHz, options),
+      openLiveEnrollment(this.#deps, parseRequest(methods.train.input, rest), rateHz, options),
     );
   }
 
@@ -307,24 +307,18 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
     await this.#onClose?.();
   }
 
-  #operation<I extends DescMessage, O extends DescMessage>(
-    { input, output }: { readonly input: I; readonly output: O },
-    implementation: Implementation<I, O>,
-  ) {
-    return (request: MessageInitShape<I>, options: OperationOptions = {}): Promise<MessageShape<O>> =>
+  #operation<Name extends keyof Methods>(name: Name, implementation: Implementation<Name>) {
+    const { input, output }: { input: Methods[Name]["input"]; output: Methods[Name]["output"] } = methods[name];
+    return (request: MessageInitShape<typeof input>, options: OperationOptions = {}) =>
       answer(output, this.#deps.ids, options, (watched) =>
         implementation(this.#deps, parseRequest(input, request), watched),
       );
   }
 }
 
-/** Groups and watchlists differ in their members, not in their operations. */
 const on =
-  <I, O>(
-    kind: "group" | "watchlist",
-    operation: (deps: Dependencies, kind: "group" | "watchlist", request: I, options: OperationOptions) => O,
-  ) =>
-  (deps: Dependencies, request: I, options: OperationOptions): O =>
+  <Name extends keyof Methods>(kind: GroupKind, operation: GroupImplementation<Name>): Implementation<Name> =>
+  (deps, request, options) =>
     operation(deps, kind, request, options);
 
 const badStream = (message: string): StatusError => new StatusError({ statusCode: StatusCode.BAD_REQUEST, message });
@@ -339,7 +333,7 @@ async function* listenRequests(
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
 async function* chunksOf(
-  stream: AsyncIterator<MessageInitShape<typeof media.addMediaSegment.input>>,
+  stream: AsyncIterator<MessageInitShape<Methods["addMediaSegment"]["input"]>>,
 ): AsyncGenerator<Uint8Array> {
   for (let next = await stream.next(); !next.done; next = await stream.next()) {
     const chunk = next.value.chunk ?? new Uint8Array();

@@ -6,6 +6,7 @@ import type { ListenSegmentSchema } from "../../contract/gen/vendor/biosec/v1/li
 import {
   EnrollRequestSchema,
   EnrollStatus,
+  GetEnrollStatusRequestSchema,
   type TrainRequest,
   TrainRequestSchema,
   type TrainResultSchema,
@@ -174,11 +175,8 @@ export class LiveEnrollment implements LiveTask {
   async #conclude(): Promise<LiveResult> {
     if (this.#status === EnrollStatus.UNSPECIFIED) {
       const { context, profileId } = this.request;
-      const { result } = await getEnrollStatus(this.deps, {
-        $typeName: "vendor.biosec.v1.GetEnrollStatusRequest",
-        context,
-        gkVoiceprintProfileId: profileId,
-      });
+      const request = create(GetEnrollStatusRequestSchema, { context, gkVoiceprintProfileId: profileId });
+      const { result } = await getEnrollStatus(this.deps, request, this.options);
       this.#status = result ?? EnrollStatus.UNSPECIFIED;
     }
     this.#done = {
