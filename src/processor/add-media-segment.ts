@@ -5,12 +5,10 @@ import type {
   AddMediaSegmentResponseSchema,
 } from "../contract/gen/vendor/biosec/v1/media_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
-import { fieldViolation } from "../contract/mandatory.js";
-import { StatusError } from "../contract/status-error.js";
 import type { MediaSegment } from "../store/port.js";
 import { assertRunning, assertStillRunning, configurationSetOf, sessionOf } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
-import { invalid } from "./failures.js";
+import { invalid, refusal } from "./failures.js";
 import { uniqueId } from "./messages.js";
 import { rawFormat } from "./recorded-audio.js";
 
@@ -102,11 +100,5 @@ async function collect(
 
 const LEAST_ROOM = 65_536;
 
-function tooLarge(bytes: number): StatusError {
-  const message = `a media segment can have at most ${bytes} bytes`;
-  return new StatusError({
-    statusCode: StatusCode.TOO_LARGE,
-    message,
-    fieldViolations: [fieldViolation("chunk", "too_large", message)],
-  });
-}
+const tooLarge = (bytes: number) =>
+  refusal(StatusCode.TOO_LARGE, "chunk", "too_large", `a media segment can have at most ${bytes} bytes`);

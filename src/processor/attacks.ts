@@ -33,16 +33,7 @@ type AttackMessage = Pick<
   "decision" | "reason" | "riskEngineResult" | "score" | "gkCalibrationModelRevisionId" | "strongestStretch"
 >;
 
-/** A requested check that cannot run is an error; it is never silently left out. */
-function assertAttackKnown(engine: Engine, kind: AttackKind): void {
-  if (!engine.model.attacks.includes(kind))
-    throw new StatusError({
-      statusCode: StatusCode.NOT_IMPLEMENTED,
-      message: `the model has no check for ${kind} speech`,
-    });
-}
-
-/** The attacks that a request asks to check. Throws when the model cannot check one of them. */
+/** The attacks that a request asks to check. One that cannot be checked is an error; it is never silently left out. */
 export function wantedAttacks(
   engine: Engine,
   request: Pick<AnalyzeAudioRequest, "syntheticSpeechDetectionParameters" | "channelPlaybackDetectionParameters">,
@@ -51,8 +42,12 @@ export function wantedAttacks(
     ...(request.syntheticSpeechDetectionParameters ? (["synthetic"] as const) : []),
     ...(request.channelPlaybackDetectionParameters ? (["playback"] as const) : []),
   ];
-  for (const kind of wanted) assertAttackKnown(engine, kind);
-  return wanted;
+  const unknown = wanted.find((kind) => !engine.model.attacks.includes(kind));
+  if (unknown === undefined) return wanted;
+  throw new StatusError({
+    statusCode: StatusCode.NOT_IMPLEMENTED,
+    message: `the model has no check for ${unknown} speech`,
+  });
 }
 
 export type AttackResults = Partial<Record<AttackKind, AttackResult>>;

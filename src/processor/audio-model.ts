@@ -63,13 +63,12 @@ export const voiceOf = ({ measures }: Pick<VoiceAnalysis, "measures">, embedding
   bandwidthHz: measures.bandwidthHz,
 });
 
-export const analysisOf = (processed: ProcessedAudio): VoiceAnalysis => ({
-  measures: processed.measures,
-  windows: processed.voice.windows,
-  embedding: processed.voice.embedding,
-  voiceClass: processed.voiceClass,
-  speakers: processed.speakers,
-  revision: processed.revision,
+export const analysisOf = ({ measures, voice, voiceClass, speakers, revision }: ProcessedAudio): VoiceAnalysis => ({
+  ...voice,
+  measures,
+  voiceClass,
+  speakers,
+  revision,
 });
 
 /** Creates the audio model to store for processed audio. */

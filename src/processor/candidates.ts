@@ -10,6 +10,7 @@ import {
   type OwnerKind,
   type Print,
   type Profile,
+  printOf,
 } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { enrollStatus } from "../voiceprint/enrollment.js";
@@ -49,10 +50,22 @@ export async function candidatesByIds(
   field: string,
   options: OperationOptions,
 ): Promise<Candidates> {
+  return candidatesOf(deps, scopeId, kind, await someProfilesOf(deps, scopeId, list, kind, field, options));
+}
+
+/** At least one profile, and all of this kind. */
+export async function someProfilesOf(
+  deps: Dependencies,
+  scopeId: Id,
+  list: ListOfUniqueId,
+  kind: OwnerKind,
+  field: string,
+  options: OperationOptions,
+): Promise<FoundProfile[]> {
   if (list.uniqueIds.length === 0) throw invalid(field, "empty", "at least one profile is required");
   const profiles = await findProfiles(deps, scopeId, list, field, options);
   for (const [i, profile] of profiles.entries()) assertKind(profile, kind, `${field}.unique_ids[${i}]`);
-  return candidatesOf(deps, scopeId, kind, profiles);
+  return profiles;
 }
 
 /** The one profile that a field names. */
@@ -217,19 +230,10 @@ export async function membersOf(
   return [...prints, ...[...others, ...owned].map(asFound)];
 }
 
-function asFound(profile: Profile): FoundProfile {
-  const { id, owner, tag, printVersion, template } = profile;
-  if (!template || !mayBeUsed(profile)) return { ...profile, kind: owner.kind };
-  return {
-    profileId: id,
-    ownerId: owner.id,
-    ownerExternalId: owner.externalId,
-    kind: owner.kind,
-    tag,
-    printVersion,
-    template,
-  };
-}
+const asFound = (profile: Profile): FoundProfile =>
+  profile.template && mayBeUsed(profile)
+    ? printOf(profile, profile.template)
+    : { ...profile, kind: profile.owner.kind };
 
 function searched(
   deps: Dependencies,

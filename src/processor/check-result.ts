@@ -1,15 +1,30 @@
-/** The response fields that Verify, Identify and DetectKnownFraudsters share. */
+/** What Verify, Identify and DetectKnownFraudsters do with the result of their one comparison. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { VoiceprintResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import type { OwnerKind } from "../store/port.js";
-import { type Risk, riskOf } from "../voiceprint/risk.js";
+import type { Id, OwnerKind } from "../store/port.js";
+import { type Risk, riskFigures, riskOf } from "../voiceprint/risk.js";
+import { recordCheck } from "./check.js";
 import type { OpenContext } from "./context.js";
+import type { Dependencies } from "./dependencies.js";
 import type { HeardAudio, JudgedPrint, PartResult } from "./heard-audio.js";
 import { audioDetails, calibrationModel, idIfAny, ifKnown, printDetails, riskResult, uniqueId } from "./messages.js";
 
-export function checkResult({ engine }: OpenContext, heard: HeardAudio, result: PartResult, kind: OwnerKind) {
+/** Stores the result for the session's decision, and returns the response fields that the three share. */
+export async function concludeCheck(
+  deps: Dependencies,
+  context: OpenContext,
+  operation: string,
+  heard: HeardAudio,
+  result: PartResult,
+  kind: OwnerKind,
+  profileId: Id | null = result.scored[0]?.print.profileId ?? null,
+) {
+  const { engine } = context;
   const { audio } = heard;
   const best = result.scored[0];
+  const risk = partRisk(kind, result);
+  const part = kind === "person" ? { authentication: result } : { fraud: result };
+  await recordCheck(deps, context, operation, heard, result.outcome, risk && riskFigures(risk), part, profileId);
   const revision = best?.print.template.revision ?? engine.model.revision;
   return {
     voiceprintDetails: best && printDetails(best.print),
@@ -18,7 +33,7 @@ export function checkResult({ engine }: OpenContext, heard: HeardAudio, result: 
     decision: result.outcome.decision,
     reason: result.outcome.reason,
     voiceClassScore: ifKnown(heard.analysis?.voiceClass),
-    riskEngineResult: riskResult(partRisk(kind, result)),
+    riskEngineResult: riskResult(risk),
     gkCalibrationModelRevisionId: uniqueId(revision),
     // A print made by an older model is scored with that model's own calibration.
     calibrationModelDetails: revision === engine.model.revision ? calibrationModel(engine.model) : undefined,

@@ -1,17 +1,8 @@
 import type { CheckWatchlistConsistencyRequest } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { watchlistConsistency } from "../voiceprint/watchlist.js";
-import {
-  assertKind,
-  detailsOf,
-  type FoundProfile,
-  findGroups,
-  findProfiles,
-  isPrint,
-  membersOf,
-} from "./candidates.js";
+import { detailsOf, type FoundProfile, findGroups, isPrint, membersOf, someProfilesOf } from "./candidates.js";
 import { openContext } from "./context.js";
 import type { Dependencies, Implementation, OperationOptions } from "./dependencies.js";
-import { invalid } from "./failures.js";
 import { calibrationModel, uniqueId } from "./messages.js";
 
 /** Reports which prints can be scored here. A profile without a template is listed as well, because it detects nobody. */
@@ -61,9 +52,5 @@ async function targets(
     );
     return members.filter((found) => tag === "" || found.tag === tag);
   }
-  const field = "gk_voiceprint_profile_ids";
-  if (target.value!.uniqueIds.length === 0) throw invalid(field, "empty", "at least one profile is required");
-  const profiles = await findProfiles(deps, scopeId, target.value!, field, options);
-  for (const [i, profile] of profiles.entries()) assertKind(profile, "fraudster", `${field}.unique_ids[${i}]`);
-  return profiles;
+  return someProfilesOf(deps, scopeId, target.value!, "fraudster", "gk_voiceprint_profile_ids", options);
 }

@@ -1,7 +1,6 @@
-import { riskFigures } from "../voiceprint/risk.js";
 import { candidatesByGroup, candidatesByIds } from "./candidates.js";
-import { fraudPart, hearAndCompare, recordCheck } from "./check.js";
-import { checkResult, partRisk, scoreOf, voiceprintResult } from "./check-result.js";
+import { fraudPart, hearAndCompare } from "./check.js";
+import { concludeCheck, scoreOf, voiceprintResult } from "./check-result.js";
 import { openContext } from "./context.js";
 import type { Implementation } from "./dependencies.js";
 import { findAudio } from "./recorded-audio.js";
@@ -19,22 +18,10 @@ export const detectKnownFraudsters: Implementation<"detectKnownFraudsters"> = as
   const part = fraudPart(candidates, set);
   const { heard, results } = await hearAndCompare(deps, context, source, request, [part], options);
   const result = results[0]!;
-  const risk = partRisk("fraudster", result);
-  const best = result.scored[0];
-  await recordCheck(
-    deps,
-    context,
-    "DetectKnownFraudsters",
-    heard,
-    result.outcome,
-    risk && riskFigures(risk),
-    { fraud: result },
-    best?.print.profileId ?? null,
-  );
   return {
     result: {
-      ...checkResult(context, heard, result, "fraudster"),
-      fraudDetectionScore: scoreOf(best),
+      ...(await concludeCheck(deps, context, "DetectKnownFraudsters", heard, result, "fraudster")),
+      fraudDetectionScore: scoreOf(result.scored[0]),
       voiceprintResults: result.scored.map(voiceprintResult),
       numberOfPrints: candidates.count,
     },

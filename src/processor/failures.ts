@@ -5,20 +5,15 @@ import { fieldViolation } from "../contract/mandatory.js";
 import { StatusError } from "../contract/status-error.js";
 import { duration } from "./messages.js";
 
-/** An invalid request: `field` says where, `violation` is a word that a program can compare. */
+/** A refused request: `field` says where, `violation` is a word that a program can compare. */
+export const refusal = (statusCode: StatusCode, field: string, violation: string, message: string): StatusError =>
+  new StatusError({ statusCode, message, fieldViolations: [fieldViolation(field, violation, message)] });
+
 export const invalid = (field: string, violation: string, message: string): StatusError =>
-  new StatusError({
-    statusCode: StatusCode.INVALID_REQUEST,
-    message,
-    fieldViolations: [fieldViolation(field, violation, message)],
-  });
+  refusal(StatusCode.INVALID_REQUEST, field, violation, message);
 
 export const notFound = (field: string, message: string): StatusError =>
-  new StatusError({
-    statusCode: StatusCode.NOT_FOUND,
-    message,
-    fieldViolations: [fieldViolation(field, "unknown", message)],
-  });
+  refusal(StatusCode.NOT_FOUND, field, "unknown", message);
 
 /**
  * The error for a failure of the call and not of the audio: cancelled by the caller, timed out, or refused because the
@@ -28,31 +23,16 @@ export function callFailure(error: unknown): StatusError | null {
   if (error instanceof StatusError) return error;
   if (!(error instanceof Error)) return null;
   const code = "code" in error ? error.code : undefined;
-  if (error.name === "AbortError")
-    return new StatusError(
-      { statusCode: StatusCode.CANCELLED, message: "the caller cancelled the call" },
-      { cause: error },
-    );
+  const failed = (statusCode: StatusCode, message: string) =>
+    new StatusError({ statusCode, message }, { cause: error });
+  const busy = (message: string, seconds: number) =>
+    new StatusError({ statusCode: StatusCode.BUSY, message, retryAfter: duration(seconds) }, { cause: error });
+  if (error.name === "AbortError") return failed(StatusCode.CANCELLED, "the caller cancelled the call");
   if (error.name === "TimeoutError" || code === "TIMEOUT")
-    return new StatusError(
-      { statusCode: StatusCode.DEADLINE_EXCEEDED, message: "the call took too long" },
-      { cause: error },
-    );
-  if (isDatabaseAway(error, code))
-    return new StatusError(
-      { statusCode: StatusCode.BUSY, message: "the database does not answer; try again", retryAfter: duration(5) },
-      { cause: error },
-    );
-  if (code === "contended")
-    return new StatusError(
-      { statusCode: StatusCode.BUSY, message: error.message, retryAfter: duration(1) },
-      { cause: error },
-    );
-  if (code === "QUEUE_FULL")
-    return new StatusError(
-      { statusCode: StatusCode.BUSY, message: "too much work is waiting", retryAfter: duration(retrySeconds(error)) },
-      { cause: error },
-    );
+    return failed(StatusCode.DEADLINE_EXCEEDED, "the call took too long");
+  if (isDatabaseAway(error, code)) return busy("the database does not answer; try again", 5);
+  if (code === "contended") return busy(error.message, 1);
+  if (code === "QUEUE_FULL") return busy("too much work is waiting", retrySeconds(error));
   return null;
 }
 
@@ -72,13 +52,7 @@ const retrySeconds = (error: Error): number =>
 export function asStatusError(error: unknown): StatusError {
   return (
     callFailure(error) ??
-    new StatusError(
-      {
-        statusCode: StatusCode.INTERNAL_ERROR,
-        message: internalReason(error),
-      },
-      { cause: error },
-    )
+    new StatusError({ statusCode: StatusCode.INTERNAL_ERROR, message: internalReason(error) }, { cause: error })
   );
 }
 

@@ -1,10 +1,9 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { IdentifyRequest, IdentifyResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { Id } from "../store/port.js";
-import { riskFigures } from "../voiceprint/risk.js";
 import { type Candidates, candidatesByGroup, candidatesByIds } from "./candidates.js";
-import { authenticationPart, hearAndCompare, recordCheck } from "./check.js";
-import { checkResult, partRisk, scoreOf, voiceprintResult } from "./check-result.js";
+import { authenticationPart, hearAndCompare } from "./check.js";
+import { concludeCheck, scoreOf, voiceprintResult } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
 import type { Dependencies, Implementation, OperationOptions } from "./dependencies.js";
 import type { HeardAudio, PartResult } from "./heard-audio.js";
@@ -30,21 +29,9 @@ export async function concludeIdentification(
   heard: HeardAudio,
   result: PartResult,
 ): Promise<MessageInitShape<typeof IdentifyResultSchema>> {
-  const risk = partRisk("person", result);
-  const best = result.scored[0];
-  await recordCheck(
-    deps,
-    context,
-    operation,
-    heard,
-    result.outcome,
-    risk && riskFigures(risk),
-    { authentication: result },
-    best?.print.profileId ?? null,
-  );
   return {
-    ...checkResult(context, heard, result, "person"),
-    authenticationScore: scoreOf(best),
+    ...(await concludeCheck(deps, context, operation, heard, result, "person")),
+    authenticationScore: scoreOf(result.scored[0]),
     voiceprintResults: result.scored.map(voiceprintResult),
   };
 }

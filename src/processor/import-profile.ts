@@ -3,14 +3,13 @@ import * as z from "zod";
 import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
-import { fieldViolation } from "../contract/mandatory.js";
-import { StatusError } from "../contract/status-error.js";
+import type { StatusError } from "../contract/status-error.js";
 import type { ModelInfo } from "../engine/port.js";
 import type { EnrollmentSegment, Id, Profile } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
 import type { Dependencies, Implementation } from "./dependencies.js";
 import { exportFormat } from "./export-profile.js";
-import { invalid } from "./failures.js";
+import { invalid, refusal } from "./failures.js";
 import { uniqueId } from "./messages.js";
 import { assertName } from "./profiles.js";
 
@@ -60,11 +59,7 @@ async function eraseEmpty(deps: Dependencies, scopeId: Id, profile: Profile | nu
 function exists(kind: string, name: string, tag: string): StatusError {
   const which = tag === "" ? "a voiceprint" : `a voiceprint with the tag "${tag}"`;
   const message = `the ${kind} "${name}" has ${which} here; erase it first, or import it under another name`;
-  return new StatusError({
-    statusCode: StatusCode.ALREADY_EXISTS,
-    message,
-    fieldViolations: [fieldViolation("owner_id", "exists", message)],
-  });
+  return refusal(StatusCode.ALREADY_EXISTS, "owner_id", "exists", message);
 }
 
 /** Creates new ids: an id of the other store may belong to somebody else here. */
@@ -191,9 +186,5 @@ function checkOrigin(value: unknown, model: ModelInfo): void {
   const message =
     `the voiceprint was made by another model (${maker}revision ${template.revision.slice(0, 16)}); ` +
     `this one is ${model.calibrationModelId}, revision ${model.revision.slice(0, 16)}: enroll again`;
-  throw new StatusError({
-    statusCode: StatusCode.OBSOLETE,
-    message,
-    fieldViolations: [fieldViolation("profile", "obsolete", message)],
-  });
+  throw refusal(StatusCode.OBSOLETE, "profile", "obsolete", message);
 }

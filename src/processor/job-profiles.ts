@@ -1,5 +1,4 @@
 /** A job's request, and the profiles that the job processes. */
-import { type DescMessage, type JsonValue, type MessageShape, toJson } from "@bufbuild/protobuf";
 import type { Id, Profile } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";
 
@@ -35,6 +34,3 @@ export async function* profilesOf(
     after = page.at(-1)!.id;
   }
 }
-
-export const asJson = <T extends DescMessage>(schema: T, message: MessageShape<T>): JsonValue =>
-  toJson(schema, message);

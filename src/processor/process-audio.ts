@@ -2,18 +2,17 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Recording } from "../audio/port.js";
 import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { AudioProcessingResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import type { MediaSegment, ProcessedAudio } from "../store/port.js";
+import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { measuredAudio, newProcessedAudio } from "./audio-model.js";
 import { refuseSeparation } from "./caller-voice.js";
 import { assertStillRunning, openContext } from "./context.js";
 import type { Dependencies, Implementation } from "./dependencies.js";
-import { audioDetails, describedAudio, ifKnown, uniqueId } from "./messages.js";
+import { audioDetails, describedAudio, idIfAny, ifKnown, uniqueId } from "./messages.js";
 import {
   findAudio,
   findMedia,
   hearRecording,
-  noMeasures,
   openRecording,
   readSamples,
   secondsOf,
@@ -22,7 +21,7 @@ import {
 
 /** Processes audio, checks its quality, and keeps an audio model for later Enroll or Verify. */
 export const processAudio: Implementation<"processAudio"> = async (deps, request, options) => {
-  const { scopeId, session, set, engine } = await openContext(deps, request.context);
+  const { scopeId, session, set } = await openContext(deps, request.context);
   refuseSeparation(request.channelSelector, "channel_selector");
   const source = await findAudio(deps, scopeId, request.input);
   const forEnrollment = request.isForEnrollment === true;
@@ -39,26 +38,6 @@ export const processAudio: Implementation<"processAudio"> = async (deps, request
     options,
   );
   const { analysis } = heard;
-  if (!analysis && heard.failure === AudioValidity.INTERNAL_ERROR) {
-    // The audio itself may be good, so nothing is stored and it can be processed again.
-    const described = {
-      mediaSegmentId: media.id,
-      processedAudioId: null,
-      channel,
-      mediaChannels: media.channels,
-      mediaRateHz: media.rateHz,
-      measures: noMeasures(media.rateHz),
-      speakers: 0,
-    };
-    return {
-      result: {
-        gkMediaSegmentId: uniqueId(media.id),
-        validity: AudioValidity.INTERNAL_ERROR,
-        audioDetails: audioDetails(described),
-        gkCalibrationModelRevisionId: uniqueId(engine.model.revision),
-      },
-    };
-  }
   const validity = analysis
     ? audioValidity(measuredAudio(analysis), forEnrollment ? "enroll" : "verify", set)
     : heard.failure;
@@ -66,10 +45,6 @@ export const processAudio: Implementation<"processAudio"> = async (deps, request
     forEnrollment && recording && analysis
       ? usedPart(deps, media, session.id, recording, channel, analysis.measures.grossSeconds)
       : media;
-  if (used !== media) {
-    await assertStillRunning(deps, session);
-    await deps.store.media.add(used);
-  }
   const processed = newProcessedAudio(
     deps,
     used,
@@ -80,6 +55,12 @@ export const processAudio: Implementation<"processAudio"> = async (deps, request
     validity,
     analysis,
   );
+  // The audio itself may be good, so nothing is stored and it can be processed again.
+  if (validity === AudioValidity.INTERNAL_ERROR) return { result: processingResult(processed, null) };
+  if (used !== media) {
+    await assertStillRunning(deps, session);
+    await deps.store.media.add(used);
+  }
   await deps.store.processed.add(processed);
   return { result: processingResult(processed) };
 };
@@ -95,11 +76,15 @@ async function processedMedia(
   return whole ? { media: whole, channel: media.partOfChannel ?? null } : { media, channel };
 }
 
-export const processingResult = (processed: ProcessedAudio): MessageInitShape<typeof AudioProcessingResultSchema> => ({
+/** `id` is `null` for audio that is not stored. */
+export const processingResult = (
+  processed: ProcessedAudio,
+  id: Id | null = processed.id,
+): MessageInitShape<typeof AudioProcessingResultSchema> => ({
   gkMediaSegmentId: uniqueId(processed.mediaSegmentId),
-  gkProcessedAudioId: uniqueId(processed.id),
+  gkProcessedAudioId: idIfAny(id),
   validity: processed.validity,
-  audioDetails: audioDetails(describedAudio(processed)),
+  audioDetails: audioDetails({ ...describedAudio(processed), processedAudioId: id }),
   voiceClassScore: ifKnown(processed.voiceClass),
   gkCalibrationModelRevisionId: uniqueId(processed.revision),
 });

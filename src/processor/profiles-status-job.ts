@@ -1,9 +1,9 @@
-import { create, type JsonValue } from "@bufbuild/protobuf";
+import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { VoiceprintProfileStatusDetailsSchema } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
 import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { Id } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";
-import { asJson, type JobRequest, profilesOf } from "./job-profiles.js";
+import { type JobRequest, profilesOf } from "./job-profiles.js";
 import { consentMessage, duration, uniqueId } from "./messages.js";
 import { isTrained } from "./profiles.js";
 
@@ -28,7 +28,7 @@ export async function profileStatuses(
       isObsolete: profile.template !== null && !isTrained(deps, profile),
       consent: consentMessage(profile.consent),
     });
-    statuses.push(asJson(VoiceprintProfileStatusDetailsSchema, details));
+    statuses.push(toJson(VoiceprintProfileStatusDetailsSchema, details));
     await onProgress(done);
   }
   return statuses;

@@ -1,12 +1,10 @@
 /** Finding profiles and owners. */
 import type { UniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
-import { fieldViolation } from "../contract/mandatory.js";
-import { StatusError } from "../contract/status-error.js";
 import type { Template } from "../engine/port.js";
 import { type Id, mayBeUsed, type OwnerKind, type Profile } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";
-import { invalid, notFound } from "./failures.js";
+import { invalid, notFound, refusal } from "./failures.js";
 
 export async function findProfile(deps: Dependencies, scopeId: Id, id: UniqueId | undefined): Promise<Profile> {
   const profile = await deps.store.profiles.get(scopeId, id!.value);
@@ -19,11 +17,7 @@ export async function findProfileToChange(deps: Dependencies, scopeId: Id, id: U
   const profile = await findProfile(deps, scopeId, id);
   if (mayBeUsed(profile)) return profile;
   const message = "the person has withdrawn consent: the print is not changed until consent is given again";
-  throw new StatusError({
-    statusCode: StatusCode.PERMISSION_DENIED,
-    message,
-    fieldViolations: [fieldViolation("gk_voiceprint_profile_id", "consent_withdrawn", message)],
-  });
+  throw refusal(StatusCode.PERMISSION_DENIED, "gk_voiceprint_profile_id", "consent_withdrawn", message);
 }
 
 export type TrainedProfile = Profile & { readonly template: Template };

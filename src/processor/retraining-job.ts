@@ -1,4 +1,4 @@
-import { create, type JsonValue } from "@bufbuild/protobuf";
+import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { AudioValidity, TrainReason } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { RetrainingOutcome, VoiceprintProfileRetrainingSchema } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
 import { type EnrollmentSegment, type Id, mayBeUsed, type Profile } from "../store/port.js";
@@ -8,7 +8,7 @@ import { enoughForTraining, totalNet, trainedStatus } from "../voiceprint/templa
 import { measuredAudio } from "./audio-model.js";
 import { untilUncontended } from "./contention.js";
 import type { Dependencies } from "./dependencies.js";
-import { asJson, type JobRequest, profilesOf } from "./job-profiles.js";
+import { type JobRequest, profilesOf } from "./job-profiles.js";
 import { uniqueId } from "./messages.js";
 import { isOfScopesModel, isTrained } from "./profiles.js";
 import { hearRecording, openRecording } from "./recorded-audio.js";
@@ -36,7 +36,7 @@ export async function retrainProfiles(
       outcome,
       printVersion: printVersion === 0 ? undefined : printVersion,
     });
-    outcomes.push(asJson(VoiceprintProfileRetrainingSchema, entry));
+    outcomes.push(toJson(VoiceprintProfileRetrainingSchema, entry));
     await onProgress(done);
   }
   return outcomes;

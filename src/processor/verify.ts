@@ -1,9 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { VerifyResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import { riskFigures } from "../voiceprint/risk.js";
 import { assertKind, candidatesOf, detailsOf, type FoundProfile, findOneProfile, isPrint } from "./candidates.js";
-import { authenticationPart, hearAndCompare, recordCheck } from "./check.js";
-import { checkResult, partRisk, scoreOf } from "./check-result.js";
+import { authenticationPart, hearAndCompare } from "./check.js";
+import { concludeCheck, scoreOf } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
 import type { Dependencies, Implementation } from "./dependencies.js";
 import type { HeardAudio, PartResult } from "./heard-audio.js";
@@ -33,20 +32,10 @@ export async function concludeVerification(
   heard: HeardAudio,
   result: PartResult,
 ): Promise<MessageInitShape<typeof VerifyResultSchema>> {
+  const profileId = isPrint(profile) ? profile.profileId : profile.id;
   const best = result.scored[0];
-  const risk = partRisk("person", result);
-  await recordCheck(
-    deps,
-    context,
-    operation,
-    heard,
-    result.outcome,
-    risk && riskFigures(risk),
-    { authentication: result },
-    isPrint(profile) ? profile.profileId : profile.id,
-  );
   return {
-    ...checkResult(context, heard, result, "person"),
+    ...(await concludeCheck(deps, context, operation, heard, result, "person", profileId)),
     voiceprintDetails: detailsOf(best?.print ?? profile),
     authenticationScore: scoreOf(best),
   };

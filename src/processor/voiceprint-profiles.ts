@@ -1,12 +1,10 @@
 import { ConsentState } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
 import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
-import { fieldViolation } from "../contract/mandatory.js";
-import { StatusError } from "../contract/status-error.js";
 import type { Consent } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
 import type { Implementation } from "./dependencies.js";
-import { invalid, notFound } from "./failures.js";
+import { invalid, notFound, refusal } from "./failures.js";
 import { consentMessage, uniqueId } from "./messages.js";
 import { assertName, findProfile, ownerOf } from "./profiles.js";
 
@@ -25,12 +23,7 @@ export const createVoiceprintProfile: Implementation<"createVoiceprintProfile"> 
     createdAt: deps.clock.now(),
   });
   if (profile) return { gkVoiceprintProfileId: uniqueId(profile.id), gkOwnerId: uniqueId(profile.owner.id) };
-  const message = `this ${kind} already has a profile with this tag`;
-  throw new StatusError({
-    statusCode: StatusCode.ALREADY_EXISTS,
-    message,
-    fieldViolations: [fieldViolation("profile_tag", "exists", message)],
-  });
+  throw refusal(StatusCode.ALREADY_EXISTS, "profile_tag", "exists", `this ${kind} already has a profile with this tag`);
 };
 
 /** Answers without an id when the owner has no such profile. */

@@ -208,8 +208,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
       const stream = request[Symbol.asyncIterator]();
       try {
         const first = await stream.next();
-        if (first.done)
-          throw new StatusError({ statusCode: StatusCode.BAD_REQUEST, message: "the stream ended before its context" });
+        if (first.done) throw badStream("the stream ended before its context");
         return await addMediaSegment(this.#deps, parseRequest(input, first.value), chunksOf(stream), watched);
       } finally {
         await stream.return?.();

@@ -20,6 +20,7 @@ import {
   type Print,
   type ProcessedAudio,
   type Profile,
+  printOf,
   type Session,
   type Store,
 } from "./port.js";
@@ -315,7 +316,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       async *prints(scopeId, kind) {
         for (const profile of [...scope(scopeId).profiles.values()]) {
           if (profile.owner.kind === kind && profile.template && mayBeUsed(profile))
-            yield printOf(profile, profile.template);
+            yield printOf(profile, copy(profile.template));
         }
       },
       async printsOf(scopeId, ids) {
@@ -323,7 +324,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         const prints: Print[] = [];
         for (const id of new Set(ids)) {
           const profile = profiles.get(id);
-          if (profile?.template && mayBeUsed(profile)) prints.push(printOf(profile, profile.template));
+          if (profile?.template && mayBeUsed(profile)) prints.push(printOf(profile, copy(profile.template)));
         }
         return prints;
       },
@@ -509,11 +510,6 @@ function forgetProfileOf(here: Scope, owner: Owner, profileId: Id): boolean {
   here.owners.delete(owner.id);
   here.ownersByName.delete(nameOf(owner.kind, owner.externalId));
   return true;
-}
-
-function printOf({ id, owner, tag, printVersion }: Profile, template: NonNullable<Profile["template"]>): Print {
-  const { id: ownerId, externalId: ownerExternalId, kind } = owner;
-  return { profileId: id, ownerId, ownerExternalId, kind, tag, printVersion, template: copy(template) };
 }
 
 function markChanged(here: Scope, id: Id): void {

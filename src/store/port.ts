@@ -152,6 +152,11 @@ export interface Print {
   readonly template: Template;
 }
 
+export const printOf = ({ id, owner, tag, printVersion }: Profile, template: Template): Print => {
+  const { id: ownerId, externalId: ownerExternalId, kind } = owner;
+  return { profileId: id, ownerId, ownerExternalId, kind, tag, printVersion, template };
+};
+
 export type GroupKind = "group" | "watchlist";
 
 export interface Group {

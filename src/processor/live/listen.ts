@@ -280,7 +280,7 @@ async function openTask(
   const onLook = (netSpeechSeconds: number, result: PartResult, part: Part, isFinal: boolean) =>
     tell({ case: "checkpoint", value: checkpointOf(netSpeechSeconds, result, part, isFinal) });
   const check = async <Result>(plan: CheckPlan<Result>, asResult: (result: Result) => LiveResult) =>
-    new CheckTask(await openLiveCheck(deps, context, { ...plan, onLook }, source, options), asResult);
+    checkTask(await openLiveCheck(deps, context, { ...plan, onLook }, source, options), asResult);
   switch (task.case) {
     case "verify": {
       const path = `start.${field}.verify.gk_voiceprint_profile_id`;
@@ -332,37 +332,22 @@ async function openTask(
   }
 }
 
-class CheckTask<Result> implements LiveTask {
-  constructor(
-    private readonly check: LiveCheck<Result>,
-    private readonly asResult: (result: Result) => LiveResult,
-  ) {}
-
-  get score(): number | null {
-    return this.check.score;
-  }
-
-  get calmSeconds(): number {
-    return this.check.calmSeconds;
-  }
-
-  async push(samples: Float32Array): Promise<LiveResult | null> {
-    const { result } = await this.check.push(samples);
-    return result && this.asResult(result);
-  }
-
-  async finish(): Promise<LiveResult> {
-    return this.asResult(await this.check.finish());
-  }
-
-  close(): Promise<void> {
-    return this.check.close();
-  }
-
-  measures() {
-    return this.check.measures();
-  }
-}
+/** A check as a task, whose results are told as `asResult` says. */
+const checkTask = <Result>(check: LiveCheck<Result>, asResult: (result: Result) => LiveResult): LiveTask => ({
+  get score() {
+    return check.score;
+  },
+  get calmSeconds() {
+    return check.calmSeconds;
+  },
+  async push(samples) {
+    const { result } = await check.push(samples);
+    return result && asResult(result);
+  },
+  finish: async () => asResult(await check.finish()),
+  close: () => check.close(),
+  measures: () => check.measures(),
+});
 
 const checkpointOf = (netSpeechSeconds: number, result: PartResult, { candidates }: Part, isFinal: boolean) => ({
   netAudio: duration(netSpeechSeconds),

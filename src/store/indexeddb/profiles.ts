@@ -1,6 +1,6 @@
 /** Owners, profiles with their segments and templates, and the prints that galleries load. */
 import { decodeTemplate, encodeTemplate, encodeVoice } from "../encoding.js";
-import { type EnrollmentSegment, type Id, mayBeUsed, type Print, type Profile, type Store } from "../port.js";
+import { type EnrollmentSegment, type Id, mayBeUsed, type Print, type Profile, printOf, type Store } from "../port.js";
 import type { DataKey } from "../seal/key-ring.js";
 import type { Place } from "../seal/vault.js";
 import type { IdbContext } from "./context.js";
@@ -42,6 +42,9 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
       return bytes && !template ? [] : [{ ...plain, template: template ? decodeTemplate(template) : null }];
     });
   }
+
+  const readPrints = async (scopeId: Id, trained: readonly StoredProfile[]): Promise<Print[]> =>
+    (await readAll(scopeId, trained)).map((profile) => printOf(profile, profile.template!));
 
   async function sealTemplate(key: DataKey, scopeId: Id, id: Id, template: NonNullable<Profile["template"]>) {
     return vault.seal(key, templatePlace(scopeId, id), encodeTemplate(template));
@@ -225,7 +228,7 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
         const last = stored.at(-1);
         if (!last) return;
         const trained = stored.filter(({ owner, sealed }) => owner.kind === kind && sealed !== null).filter(mayBeUsed);
-        yield* (await readAll(scopeId, trained)).map(printOf);
+        yield* await readPrints(scopeId, trained);
         range = IDBKeyRange.bound([scopeId, last.id], [scopeId, []], true);
       }
     },
@@ -237,7 +240,7 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
       const trained = stored.filter(
         (profile): profile is StoredProfile => profile !== undefined && profile.sealed !== null && mayBeUsed(profile),
       );
-      return (await readAll(scopeId, trained)).map(printOf);
+      return readPrints(scopeId, trained);
     },
 
     async printsVersion(scopeId) {
@@ -262,9 +265,4 @@ function templatePlace(scopeId: Id, profileId: Id): Place {
 
 function segmentPlace(scopeId: Id, profileId: Id, audioModelId: Id): Place {
   return { scopeId, kind: "segment", subjectId: profileId, recordId: audioModelId };
-}
-
-function printOf({ id, owner, tag, printVersion, template }: Profile): Print {
-  const { id: ownerId, externalId: ownerExternalId, kind } = owner;
-  return { profileId: id, ownerId, ownerExternalId, kind, tag, printVersion, template: template! };
 }

@@ -10,6 +10,7 @@ import {
   type PlainProcessed,
   type Print,
   type Profile,
+  printOf,
   type Store,
 } from "../port.js";
 import type { DataKey, KeyId } from "../seal/key-ring.js";
@@ -85,7 +86,10 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     const rows = await database.query<ProfileRow>(`${PROFILE} WHERE ${where}`, values);
     const profiles = await readProfiles(context, rows);
     const last = rows.at(-1);
-    return { prints: profiles.filter(mayBeUsed).map(printOf), last: last ? plainOf(last).id : null };
+    return {
+      prints: profiles.filter(mayBeUsed).map((profile) => printOf(profile, profile.template!)),
+      last: last ? plainOf(last).id : null,
+    };
   }
 
   return {
@@ -469,9 +473,4 @@ async function readProfiles({ vault }: SqlContext, rows: readonly ProfileRow[]):
       },
     ];
   });
-}
-
-function printOf({ id, owner, tag, printVersion, template }: Profile): Print {
-  const { id: ownerId, externalId: ownerExternalId, kind } = owner;
-  return { profileId: id, ownerId, ownerExternalId, kind, tag, printVersion, template: template! };
 }
