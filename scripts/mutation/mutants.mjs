@@ -121,10 +121,15 @@ function rendered(code, start, end, sites) {
   return text + code.slice(at, end);
 }
 
-const oneLine = (text) => text.replaceAll(/\/\/.*$/gm, "").replaceAll("\n", " ");
+const printer = ts.createPrinter({ removeComments: true });
+/** An expression without comments and line breaks. Parsed, because `//` is also part of addresses. */
+function oneLine(text) {
+  const parsed = ts.createSourceFile("", `(${text})`, ts.ScriptTarget.Latest);
+  return printer.printFile(parsed).trim().replace(/;$/, "").replaceAll("\n", " ");
+}
 
 function choice({ isStatement, here }, original) {
   const asked = ({ id }) => `globalThis.isMutant(${id})`;
   if (isStatement) return `{ if (!${asked(here[0])}) { ${original} } }`;
-  return `(${here.map((mutant) => `${asked(mutant)} ? (${oneLine(mutant.text)}) : `).join("")}(${original}))`;
+  return `(${here.map((mutant) => `${asked(mutant)} ? ${oneLine(mutant.text)} : `).join("")}(${original}))`;
 }

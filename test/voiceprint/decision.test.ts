@@ -199,6 +199,8 @@ describe("the overall decision", () => {
     ["but fraud stays fraud", { authentication: none, fraud, attacks: [] }, fraud],
     ["if every part failed, it is FAILED", { authentication: none, fraud: none, attacks: [] }, none],
     ["no risk when only risk checks ran", { fraud: clear, attacks: [clear] }, clear],
+    ["or only one of them", { fraud: clear, attacks: [] }, clear],
+    ["of either kind", { attacks: [clear] }, clear],
     ["but not if one of them was uncertain", { fraud: clear, attacks: [unsure] }, unsure],
     ["or had nothing to compare with", { fraud: none, attacks: [clear] }, missing],
     ["nothing checked, nothing decided", { attacks: [] }, null],

@@ -107,6 +107,51 @@ describe("the enrollment status", () => {
   });
 });
 
+describe("whether an audio model can be added", () => {
+  const good = model("1", 5);
+  const reason = (candidate: AudioModel, segments: AudioModel[] = [], printType: string | null = "text-dependent") =>
+    enrollReason(candidate, segments, printType, "r", set);
+
+  test.each<[string, Partial<AudioModel>, EnrollReason]>([
+    ["good speech", {}, EnrollReason.ENROLL_OK],
+    ["speech that is too short", { audio: { ...good.audio, netSpeechSeconds: 0.5 } }, EnrollReason.TOO_SHORT],
+    // The limits of this set count, not those under which the audio was processed.
+    [
+      "speech that was too short under another set",
+      { validity: AudioValidity.AUDIO_TOO_SHORT },
+      EnrollReason.ENROLL_OK,
+    ],
+    ["speech that is too noisy", { audio: { ...good.audio, snrDb: 0 } }, EnrollReason.MISSING_MODEL],
+    ["audio that could not be read", { validity: AudioValidity.INVALID_AUDIO }, EnrollReason.MISSING_MODEL],
+    ["audio that failed in the engine", { validity: AudioValidity.INTERNAL_ERROR }, EnrollReason.INTERNAL_ERROR],
+    ["a model of another revision", { revision: "old" }, EnrollReason.MISSING_MODEL],
+    ["another kind of print", { printType: "text-independent" }, EnrollReason.WRONG_PRINT_TYPE],
+    ["good speech without an embedding", { embedding: null }, EnrollReason.INTERNAL_ERROR],
+  ])("%s", (_, changes, expected) => {
+    expect(reason({ ...good, ...changes })).toBe(expected);
+  });
+
+  test("the first one decides the kind of print", () => {
+    expect(reason({ ...good, printType: "text-independent" }, [], null)).toBe(EnrollReason.ENROLL_OK);
+  });
+
+  test("the same audio is added once: the same model, recording and channel, or embedding", () => {
+    const other = { ...good, id: "2", mediaSegmentId: "m2", embedding: Float32Array.of(2, 1) };
+    expect(reason(other, [good])).toBe(EnrollReason.ENROLL_OK);
+    expect(reason({ ...other, id: good.id }, [good])).toBe(EnrollReason.ALREADY_ADDED);
+    expect(reason({ ...other, mediaSegmentId: good.mediaSegmentId }, [good])).toBe(EnrollReason.ALREADY_ADDED);
+    expect(reason({ ...other, mediaSegmentId: good.mediaSegmentId, channel: 1 }, [good])).toBe(EnrollReason.ENROLL_OK);
+    expect(reason({ ...other, embedding: good.embedding }, [good])).toBe(EnrollReason.ALREADY_ADDED);
+    expect(reason({ ...other, embedding: Float32Array.of(1) }, [good])).toBe(EnrollReason.ENROLL_OK);
+  });
+
+  test("a full print takes no more", () => {
+    const full = Array.from({ length: set.maxEnrollmentSegments }, (_, i) => model(String(i + 2), 5));
+    expect(reason(good, full)).toBe(EnrollReason.UNSPECIFIED);
+    expect(reason(good, full.slice(1))).toBe(EnrollReason.ENROLL_OK);
+  });
+});
+
 describe("training", () => {
   test("uses one fixed order of segments, whatever order they were enrolled in", () => {
     const ids = fc.uniqueArray(fc.uuid(), { maxLength: 20 });

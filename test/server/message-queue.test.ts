@@ -1,0 +1,69 @@
+/** Messages between a socket and its reader: bounded, in order, and ended as the socket ended. */
+import { describe, expect, test, vi } from "vitest";
+import { MessageQueue } from "../../src/server/message-queue.js";
+
+const flow = () => ({ pause: vi.fn(), resume: vi.fn() });
+const readerOf = (queue: MessageQueue<number>) => queue[Symbol.asyncIterator]();
+const done = { done: true, value: undefined };
+const read = (value: number) => ({ done: false, value });
+
+describe("a queue", () => {
+  test("pauses its sender when it is full, and lets it go on when half of it was read", async () => {
+    const socket = flow();
+    const queue = new MessageQueue<number>(4, socket);
+    const reader = readerOf(queue);
+    for (const message of [1, 2, 3]) queue.push(message);
+    expect(socket.pause).not.toHaveBeenCalled();
+    // What was on its way when the sender was paused is kept.
+    for (const message of [4, 5]) expect(queue.push(message)).toBe(true);
+    expect(socket.pause).toHaveBeenCalledTimes(1);
+    for (const message of [1, 2]) expect(await reader.next()).toEqual(read(message));
+    expect(socket.resume).not.toHaveBeenCalled();
+    expect(await reader.next()).toEqual(read(3));
+    expect(socket.resume).toHaveBeenCalledTimes(1);
+    for (const message of [4, 5]) expect(await reader.next()).toEqual(read(message));
+    expect(socket.resume).toHaveBeenCalledTimes(1);
+  });
+
+  test("drops what does not fit if its sender cannot be paused", async () => {
+    const queue = new MessageQueue<number>(2, null);
+    expect([1, 2, 3].map((message) => queue.push(message))).toEqual([true, true, false]);
+    queue.end();
+    const found: number[] = [];
+    for await (const message of queue) found.push(message);
+    expect(found).toEqual([1, 2]);
+  });
+
+  test("hands a message to the reader that waits for it", async () => {
+    const queue = new MessageQueue<number>(1, null);
+    const waiting = readerOf(queue).next();
+    expect([1, 2, 3].map((message) => queue.push(message))).toEqual([true, true, false]);
+    expect(await waiting).toEqual(read(1));
+  });
+
+  test("that ended is still read, and takes no more", async () => {
+    const queue = new MessageQueue<number>(4, null);
+    queue.push(1);
+    queue.end();
+    expect(queue.push(2)).toBe(false);
+    const reader = readerOf(queue);
+    expect([await reader.next(), await reader.next()]).toEqual([read(1), done]);
+  });
+
+  test("that failed is not read any more: its reader gets the error", async () => {
+    const queue = new MessageQueue<number>(4, null);
+    queue.push(1);
+    queue.fail(new Error("the line broke"));
+    queue.end();
+    await expect(readerOf(queue).next()).rejects.toThrow("the line broke");
+  });
+
+  test("tells a waiting reader that it ended or failed", async () => {
+    const [ended, failed] = [new MessageQueue<number>(4, null), new MessageQueue<number>(4, null)];
+    const waiting = [readerOf(ended).next(), readerOf(failed).next()];
+    ended.end();
+    failed.fail(new Error("the line broke"));
+    expect(await waiting[0]).toEqual(done);
+    await expect(waiting[1]).rejects.toThrow("the line broke");
+  });
+});

@@ -1,0 +1,82 @@
+/** The store and the master key that a configuration names, and what is said when they cannot be had. */
+import type * as ChildProcess from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, expect, test, vi } from "vitest";
+import { openConfiguredStore } from "../../src/server/open-store.js";
+import { StoreError } from "../../src/store/errors.js";
+import * as stores from "../../src/store/open.js";
+
+vi.mock("../../src/store/open.js", { spy: true });
+vi.mock("node:child_process", async (original) => {
+  const real = await original<typeof ChildProcess>();
+  // Not every test waits half a minute for a command that hangs.
+  return {
+    ...real,
+    execSync: (command: string, options: object) => real.execSync(command, { ...options, timeout: 500 }),
+  };
+});
+
+const folder = mkdtempSync(join(tmpdir(), "vivavoce-open-store-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => vi.clearAllMocks());
+
+const hex = "ab".repeat(32);
+const key = new Uint8Array(32).fill(0xab);
+const open = (seal: Parameters<typeof openConfiguredStore>[0]["seal"]) =>
+  openConfiguredStore({ store: "memory", seal });
+
+test("keys come from a file, a command or a text, and no key is passed on where none is set", async () => {
+  const masterKeyFile = join(folder, "master.key");
+  writeFileSync(masterKeyFile, `${hex}\n`);
+  await open({ masterKeyFile, previousMasterKeyCommand: `echo ${hex}` });
+  await open({ masterKey: hex, keys: folder });
+  await open({});
+  expect(vi.mocked(stores.openStore).mock.calls).toEqual([
+    ["memory", { masterKey: key, previousMasterKey: key }],
+    ["memory", { masterKey: key, keys: folder }],
+    ["memory", {}],
+  ]);
+});
+
+test.each([
+  ["a file that is missing", { masterKeyFile: "/nowhere/key" }, "seal.masterKeyFile: /nowhere/key: no such file"],
+  [
+    "a command that fails",
+    { previousMasterKeyCommand: "exit 3" },
+    "seal.previousMasterKeyCommand: exit 3: the command ended with 3; run it by hand to see why",
+  ],
+  [
+    "a command that is killed",
+    { masterKeyCommand: "kill -9 $$" },
+    "seal.masterKeyCommand: kill -9 $$: the command ended with SIGKILL; run it by hand to see why",
+  ],
+  [
+    "a command that hangs",
+    { masterKeyCommand: "exec sleep 60" },
+    "seal.masterKeyCommand: exec sleep 60: the command printed no key within 30 s; run it by hand to see why",
+  ],
+  ["a text that is not a key", { masterKey: "secret" }, /^seal\.masterKey: the master key must be 32 bytes/],
+])("%s is named, and what it holds is not", async (_, seal, message) => {
+  await expect(open(seal)).rejects.toMatchObject({ name: "ConfigError", message });
+  expect(stores.openStore).not.toHaveBeenCalled();
+});
+
+const failing = (code: string, more: object) => Object.assign(new Error("failed"), { code, ...more });
+
+test.each([
+  [
+    failing("ECONNREFUSED", { address: "10.0.0.1", port: 5432 }),
+    "Error",
+    "store: cannot connect to PostgreSQL at 10.0.0.1:5432: connection refused",
+  ],
+  [failing("ENOTFOUND", { hostname: "db.example" }), "Error", "store: unknown host db.example"],
+  [failing("EACCES", { path: "/var/lib/voices" }), "ConfigError", "store: /var/lib/voices: permission denied"],
+  [new StoreError("disk-full", "the disk is full"), "ConfigError", "store: the disk is full"],
+  [new StoreError("locked", "in use"), "StoreError", "in use"],
+  [failing("ECONNRESET", {}), "Error", "failed"],
+])("a store that fails with %s", async (error, name, message) => {
+  vi.mocked(stores.openStore).mockRejectedValueOnce(error);
+  await expect(open({})).rejects.toMatchObject({ name, message });
+});
