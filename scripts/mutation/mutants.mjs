@@ -61,7 +61,9 @@ export function mutantsOf(path) {
     if (ts.isNumericLiteral(node) && !isName) add(node, `(${textOf(node)} + 1)`, `${textOf(node)} → + 1`);
     if (ts.isExpressionStatement(node)) {
       const called = ts.isAwaitExpression(node.expression) ? node.expression.expression : node.expression;
-      if (ts.isCallExpression(called)) add(node, ";", `left out: ${textOf(node)}`, { isStatement: true });
+      // Without `super(…)` nothing can be constructed, and fields are initialized right after it.
+      const isSuper = ts.isCallExpression(called) && called.expression.kind === K.SuperKeyword;
+      if (ts.isCallExpression(called) && !isSuper) add(node, ";", `left out: ${textOf(node)}`, { isStatement: true });
     }
     if (ts.isThrowStatement(node)) add(node, ";", `left out: ${textOf(node)}`, { isStatement: true });
     ts.forEachChild(node, visit);

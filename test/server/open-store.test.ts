@@ -11,11 +11,10 @@ import * as stores from "../../src/store/open.js";
 vi.mock("../../src/store/open.js", { spy: true });
 vi.mock("node:child_process", async (original) => {
   const real = await original<typeof ChildProcess>();
-  // Not every test waits half a minute for a command that hangs.
-  return {
-    ...real,
-    execSync: (command: string, options: object) => real.execSync(command, { ...options, timeout: 500 }),
-  };
+  // The command that hangs is not waited for half a minute.
+  const execSync = (command: string, options: object) =>
+    real.execSync(command, command.includes("sleep") ? { ...options, timeout: 500 } : options);
+  return { ...real, execSync };
 });
 
 const folder = mkdtempSync(join(tmpdir(), "vivavoce-open-store-"));
@@ -45,19 +44,23 @@ test.each([
   [
     "a command that fails",
     { previousMasterKeyCommand: "exit 3" },
-    "seal.previousMasterKeyCommand: exit 3: the command ended with 3; run it by hand to see why",
+    "seal.previousMasterKeyCommand: exit 3: the command failed with 3; run it by hand to see why",
   ],
   [
     "a command that is killed",
     { masterKeyCommand: "kill -9 $$" },
-    "seal.masterKeyCommand: kill -9 $$: the command ended with SIGKILL; run it by hand to see why",
+    "seal.masterKeyCommand: kill -9 $$: the command failed with SIGKILL; run it by hand to see why",
   ],
   [
     "a command that hangs",
     { masterKeyCommand: "exec sleep 60" },
     "seal.masterKeyCommand: exec sleep 60: the command printed no key within 30 s; run it by hand to see why",
   ],
-  ["a text that is not a key", { masterKey: "secret" }, /^seal\.masterKey: the master key must be 32 bytes/],
+  [
+    "a text that is not a key",
+    { masterKey: "secret" },
+    expect.stringMatching(/^seal\.masterKey: the master key must be 32 bytes/),
+  ],
 ])("%s is named, and what it holds is not", async (_, seal, message) => {
   await expect(open(seal)).rejects.toMatchObject({ name: "ConfigError", message });
   expect(stores.openStore).not.toHaveBeenCalled();

@@ -272,6 +272,21 @@ describe("keys", () => {
     await shelf.close();
   });
 
+  test("are listed completely, live and destroyed", async () => {
+    const database = await openPostgresDatabase(await server.createDatabase());
+    const shelf = await openPostgresShelf(database, nodeAead, { masterKey });
+    const ring = new KeyRing(shelf, nodeAead);
+    const made = [];
+    for (let i = 0; i < 5; i++) made.push((await ring.create("scope", "profile")).id);
+    await ring.destroy("scope", made.slice(0, 3));
+    const [live, destroyed]: string[][] = [[], []];
+    for await (const keys of shelf.all("scope")) live!.push(...keys.map(({ id }) => id));
+    for await (const ids of shelf.destroyed("scope")) destroyed!.push(...ids);
+    expect(live).toEqual(made.slice(3).sort());
+    expect(destroyed).toEqual(made.slice(0, 3).sort());
+    await ring.close();
+  });
+
   test("of another store are refused, and a key database without a master key", async () => {
     const [url, foreignKeys] = [await server.createDatabase(), await server.createDatabase()];
     await (await openWith(url, keys, masterKey)).close();

@@ -234,7 +234,18 @@ describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
       await vault.assertDestroyed("scope", "alice", id);
       const lost = vault.assertDestroyed("scope", "bob", "00".repeat(16));
       const message = /key of profile bob is missing.*restore the keys from a backup, or delete the profile/s;
-      await expect(lost).rejects.toMatchObject({ code: "key-lost", message });
+      await expect(lost).rejects.toMatchObject({ code: "key-lost", message: expect.stringMatching(message) });
+    }));
+
+  test("keeps a scope key for as long as it wraps a key", () =>
+    withVault(async (_vault, ring) => {
+      const { id } = await ring.create("scope", "profile");
+      await ring.shelf.addScopeKey("scope", 2);
+      expect(await ring.shelf.removeScopeKey("scope", 1)).toBe(false);
+      expect((await new KeyRing(ring.shelf, aead).open("scope", [id])).size).toBe(1);
+      await ring.destroy("scope", [id]);
+      expect(await ring.shelf.removeScopeKey("scope", 1)).toBe(true);
+      expect((await ring.shelf.scopeKeys("scope")).map(({ generation }) => generation)).toEqual([2]);
     }));
 
   test("finishes an interrupted rotation", () =>
@@ -313,7 +324,7 @@ describe("the slots of a key folder", () => {
     writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), nonce: "another process" }));
     vi.advanceTimersByTime(5_000);
     vi.useRealTimers();
-    const refused = { code: "locked", message: /taken over by another process/ };
+    const refused = { code: "locked", message: expect.stringMatching(/taken over by another process/) };
     const attempt = () => ring.create("scope", "profile").catch((error) => error);
     await expect.poll(attempt, { timeout: 30_000 }).toMatchObject(refused);
     const before = readFileSync(keyFile(folder));
@@ -429,8 +440,14 @@ test("a key folder opens only with the master key that wrapped it, or with none 
   // The first master key wraps what nothing wrapped before.
   await opens(one);
   await opens(one);
-  await expect(open(folder)).rejects.toMatchObject({ code: "wrong-key", message: /none was given/ });
-  await expect(open(folder, other)).rejects.toMatchObject({ code: "wrong-key", message: /not the one that wrapped/ });
+  await expect(open(folder)).rejects.toMatchObject({
+    code: "wrong-key",
+    message: expect.stringMatching(/none was given/),
+  });
+  await expect(open(folder, other)).rejects.toMatchObject({
+    code: "wrong-key",
+    message: expect.stringMatching(/not the one that wrapped/),
+  });
   await opens(other, one);
   await opens(other);
   await expect(open(folder, one)).rejects.toMatchObject({ code: "wrong-key" });
