@@ -55,7 +55,7 @@ export function calibrateCommand(program: Command): void {
 
 async function run(path: string, options: Options): Promise<void> {
   const output = createOutput(options.json ?? false);
-  // From the model's own calibration, whichever is in use: a fit of a fit would drift.
+  // Starts from the model's own calibration, whichever is in use: a fit of a fit would drift.
   const { evaluation, modelRevision } = await evaluated(path, options, { resamples: 0, calibration: null });
   const { calibration: section } = await readModelFile(await readModel(options.model));
   if (section === null) throw new CommandError("the model carries no calibration to start from");
@@ -82,7 +82,7 @@ async function run(path: string, options: Options): Promise<void> {
   );
 }
 
-/** Every recording is heard once more, by each attack network that the model has. */
+/** Processes every recording once more with each attack network of the model. */
 async function fittedAttacks(path: string, options: Options): Promise<FittedAttacks> {
   const { files } = await readTrialSet(path);
   const workers = options.workers ?? availableParallelism();

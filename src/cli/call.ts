@@ -68,7 +68,7 @@ async function call(options: Options): Promise<void> {
   if (output.json) output.answer({ line, from, messages: messages.map(parsed) }, () => "");
 }
 
-/** Dialects differ: what the box says is JSON in some and a line of text in others. */
+/** Depending on the dialect, the box sends JSON or a line of text. */
 function parsed(message: string): unknown {
   try {
     return JSON.parse(message);
@@ -78,7 +78,7 @@ function parsed(message: string): unknown {
 }
 
 interface Caller {
-  /** Samples in -1..1, 20 ms of them. */
+  /** 20 ms of samples from -1 to 1. */
   send(samples: Float32Array, index: number): void;
   readonly isOpen: () => boolean;
   hangUp(): Promise<void>;

@@ -10,7 +10,7 @@ import type { RawOptions } from "./shared-options.js";
 export const person = (name: string, tag = ""): Owner => ({ kind: "person", name, tag });
 export const fraudster = (name: string, tag = ""): Owner => ({ kind: "fraudster", name, tag });
 
-/** The profile of somebody who must have one. */
+/** The profile of a person or fraudster who must have one. */
 export async function profileOf(operations: Operations, scope: string, owner: Owner): Promise<string> {
   const id = await findProfile(operations, scope, owner);
   if (id !== null) return id;
@@ -21,7 +21,7 @@ export async function profileOf(operations: Operations, scope: string, owner: Ow
   );
 }
 
-/** The error with the name of the file, where it is the file that is at fault. */
+/** Adds the name of the file, if the error is about the file. */
 export function faultOf(path: string, error: unknown): unknown {
   const fault = fileFault(error);
   if (fault) return new CommandError(`${path}: ${fault}`);
@@ -29,7 +29,7 @@ export function faultOf(path: string, error: unknown): unknown {
   return error;
 }
 
-/** A file as it is sent. */
+/** A file as it is uploaded. */
 export async function recordingOf(path: string, format: RawOptions | undefined): Promise<Recording> {
   try {
     return { chunk: await readFile(path), name: path, ...format };
@@ -38,7 +38,7 @@ export async function recordingOf(path: string, format: RawOptions | undefined):
   }
 }
 
-/** What a person can do about audio that was not good enough. */
+/** What a person can do about audio that is not good enough. */
 export function remedy(validity: AudioValidity): string | null {
   switch (validity) {
     case AudioValidity.AUDIO_TOO_SHORT:

@@ -100,7 +100,7 @@ export function identifyCommand(program: Command): void {
 interface CheckCall {
   readonly operations: Operations;
   readonly context: SessionContext;
-  /** The fields of the request that say what to listen to. */
+  /** The fields of the request that select the audio. */
   readonly audio: {
     readonly audio: Media;
     readonly ignoreCheckpoints: boolean;
@@ -115,7 +115,7 @@ interface Checked {
   readonly candidates?: readonly (Comparison & { readonly profileId: string; readonly name: string | null })[];
 }
 
-/** Uploads, runs one check, prints it, and tells the shell what it decided. */
+/** Uploads, runs one check, prints it, and returns the decision as an exit code. */
 export async function check(
   options: CheckOptions,
   file: string,
@@ -174,7 +174,7 @@ export async function check(
   }
 }
 
-/** As the page shows it. */
+/** In the same form as on the page. */
 function ratioText({ ratio, threshold, falseAcceptRate }: Comparison): string | null {
   if (ratio === null || threshold === null) return null;
   const target = falseAcceptRate === null ? "" : ` for ${+(100 * falseAcceptRate).toPrecision(3)} % false accepts`;

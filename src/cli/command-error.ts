@@ -1,6 +1,6 @@
 import { ExitCode } from "./exit-code.js";
 
-/** Something the person at the keyboard can put right; printed without a stack. */
+/** An error that the user can fix; printed without a stack. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
   constructor(

@@ -1,6 +1,6 @@
 import type { Argument, Command } from "commander";
 
-/** Words that complete a command line, read from the commands themselves. */
+/** Completions of a command line, read from the commands themselves. */
 interface Completion {
   /** "watchlist check" */
   readonly path: string;
@@ -41,7 +41,7 @@ function cases(program: Command): string {
     .join("\n");
 }
 
-/** Words typed so far that name commands, options left out. */
+/** The commands typed so far, without options. */
 const PATH_LOOP = (program: Command) => `    case "$path $word" in
 ${completions(program)
   .filter(({ path }) => path !== "")

@@ -23,7 +23,7 @@ import { type PlaceOptions, withPlace } from "./shared-options.js";
 const RATE_HZ = 8000;
 const PHRASES = 3;
 
-/** Whom the demonstration knows: a synthesizer's speaker number each. */
+/** The people of the demonstration, each with a speaker number of the synthesizer. */
 const PEOPLE = [
   { name: "ada", speaker: 3 },
   { name: "bob", speaker: 20 },
@@ -33,7 +33,7 @@ const MALLORY = { name: "mallory", speaker: 31 } as const;
 
 const spoken = new Map<string, Uint8Array>();
 
-/** A phrase on the telephone: 8 kHz, a little noise. */
+/** A phrase over the telephone: 8 kHz, with a little noise. */
 function phrase(speaker: number, take: number, seconds = 5): Uint8Array {
   const key = `${speaker} ${take} ${seconds}`;
   const known = spoken.get(key) ?? synthesized(speaker, take, seconds);
@@ -84,7 +84,7 @@ interface Row {
   readonly asExpected: boolean;
 }
 
-/** Both workflows of the contract, then the other checks; on a store of its own by default. */
+/** Both workflows of the contract, then the other checks; by default on a separate store. */
 async function demonstrate(options: PlaceOptions): Promise<void> {
   const output = createOutput(options.json ?? false);
   const progress = createProgress(!output.json);

@@ -39,7 +39,7 @@ async function enroll(name: string, files: string[], options: Options): Promise<
   const { operations, close } = await openOperations(options);
   try {
     const voices = new Voiceprints(operations, options);
-    // All are read before anything is kept: a wrong name among them leaves no half of an enrollment.
+    // Reads all files before anything is stored, so that a wrong file name does not leave half an enrollment.
     const recordings = [];
     for (const file of files) recordings.push(audioOf(await recordingOf(file, format)));
     progress.start("enrolling", files.length);

@@ -94,10 +94,10 @@ async function run(path: string | undefined, options: Options): Promise<void> {
   if (evaluation.summary === null) process.exitCode = ExitCode.undecided;
 }
 
-/** WAV, or what can be turned into it. */
+/** WAV, or formats that ffmpeg converts to WAV. */
 export const decode = async (bytes: Uint8Array) => readRecording(await toWav(bytes));
 
-/** Hears the recordings of a folder or list and scores its trials. */
+/** Processes the recordings of a folder or list and scores its trials. */
 export async function evaluated(
   path: string,
   options: TrialOptions,
@@ -172,7 +172,7 @@ export const comparisonTable = ({ rows, note }: Comparison, [one, other]: readon
     ...(note ? [note] : []),
   ].join("\n");
 
-/** What could not be kept costs nobody the figures. */
+/** If they cannot be saved, the figures are still printed. */
 async function keep(
   given: string | boolean,
   name: string,
@@ -193,7 +193,7 @@ async function keep(
 function cachePath(given: string | boolean, revision: string): string {
   if (typeof given === "string") return given;
   const root = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
-  // Another version's kernels may hear a little differently.
+  // The kernels of another version may compute slightly different embeddings.
   return join(root, "vivavoce", "evaluate", `${revision.slice(0, 16)}-${VERSION}.jsonl`);
 }
 

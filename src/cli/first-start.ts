@@ -6,7 +6,7 @@ import { reasonOf } from "../server/file-fault.js";
 import { curlLines } from "../server/first-run.js";
 import type { FirstStart } from "../server/start.js";
 
-/** What a first start created, secrets included; empty afterwards. */
+/** What a first start created, with secrets; empty afterwards. */
 export function firstStartLines({ url, firstApplication, firstOwner, operatorUrl }: FirstStart): string[] {
   const lines: string[] = [];
   if (firstOwner) {
@@ -32,8 +32,9 @@ export function firstStartLines({ url, firstApplication, firstOwner, operatorUrl
 }
 
 /**
- * Writes them to a file that only this user can read, and says where. Output that is not a terminal ends up in a journal or a log, which
- * others read. Where the file cannot be written they are shown after all: nobody could learn them any more.
+ * Writes the secrets to a file that only this user can read, and prints its path. Output that is not a terminal goes to
+ * a journal or log, which others can read. If the file cannot be written, the secrets are printed: otherwise they would
+ * be lost.
  */
 export async function kept(lines: readonly string[], config: Pick<ServerConfig, "store">): Promise<readonly string[]> {
   const file = firstStartFile(config.store);
@@ -47,7 +48,7 @@ export async function kept(lines: readonly string[], config: Pick<ServerConfig, 
   return [`First start: the secrets of the application and the owner are in ${file}. Read it, then delete it.`];
 }
 
-/** In the store's own folder; beside the data of this user, or of the systemd unit, where the store is not a folder. */
+/** In the store's folder; if the store is not a folder, in the data folder of this user or of the systemd unit. */
 function firstStartFile(store: string): string {
   const isFolder = store !== "memory" && !/^postgres(ql)?:/.test(store);
   return join(isFolder ? resolve(store) : (process.env.STATE_DIRECTORY ?? dataFolder()), "first-start.txt");

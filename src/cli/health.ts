@@ -15,7 +15,7 @@ interface Options {
 
 const TIMEOUT_MS = 3000;
 
-/** For containers and supervisors: asks the box that these settings start. */
+/** For containers and supervisors: checks the box that these settings describe. */
 export function healthCommand(program: Command): void {
   program
     .command("health")
@@ -40,7 +40,9 @@ function addressOf({ host, port, tls }: ServerConfig): string {
   return `${tls ? "https" : "http"}://${address}:${port}`;
 }
 
-/** A box's certificate names the address that clients use, not this machine's: it is not checked, and nothing secret is sent. */
+/**
+ * The box's certificate names its public address, not this machine's. It is not verified, and nothing secret is sent.
+ */
 function readiness(address: string): Promise<{ url: string; status: number }> {
   if (!/^https?:\/\/[^/]/.test(address))
     throw new CommandError(`--url must be an address such as http://127.0.0.1:8080, got ${address}`);

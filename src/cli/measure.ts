@@ -18,7 +18,7 @@ import { type AudioOptions, mediaFormat, type PlaceOptions, withAudio, withPlace
 
 interface Options extends PlaceOptions, AudioOptions {}
 
-/** What was measured; what a box does not tell is absent. */
+/** The measures; those that a box does not report are absent. */
 interface Measured {
   readonly rateHz: number;
   readonly channels: number;
@@ -123,7 +123,7 @@ async function here(file: string | undefined, options: Options, output: Output):
   }
 }
 
-/** ProcessAudio measures on the way: once as for a check, once as for an enrollment. */
+/** ProcessAudio measures the audio: once as for a check, once as for an enrollment. */
 async function onBox(file: string | undefined, options: Options): Promise<Measured> {
   const recording =
     file === undefined
@@ -184,7 +184,7 @@ const SYNTHESIZED = { speaker: 1, seconds: 8, rateHz: 16_000 };
 
 const synthesized = (): Recording => recordingOfSamples(speak(SYNTHESIZED), SYNTHESIZED.rateHz);
 
-/** Streams, so that hours of audio fit. */
+/** Streams, so that hours of audio fit in memory. */
 async function analyzed(
   engine: Engine,
   recording: Recording,

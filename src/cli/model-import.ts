@@ -82,7 +82,7 @@ async function importModel(path: string, options: ImportOptions): Promise<void> 
       throw error;
     })
     .finally(() => progress.stop());
-  // What is no part of the network comes from the shipped model of the same kind.
+  // Everything except the network comes from the shipped model of the same kind.
   const like = network.architecture === "resnet34-1" ? "vivavoce-2-accurate" : "vivavoce-2";
   const shipped = await readModelFile(await modelBytes(like));
   const description = {
@@ -145,7 +145,7 @@ async function calibrationFor({ speech, out, workers, json = false }: ImportOpti
   }
 }
 
-/** Spread over the folder, so that a few of many speakers are heard first. */
+/** Takes files from all over the folder, so that many speakers are included early. */
 async function* recordingsIn(folder: string) {
   const files = (await readdir(folder, { recursive: true })).filter((name) => AUDIO_NAME.test(name)).sort();
   const step = Math.max(1, Math.floor(files.length / spread));

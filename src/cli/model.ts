@@ -1,4 +1,4 @@
-/** Models and the prints that they made: moving prints to another one. */
+/** Models and their prints: moves prints to another model. */
 import type { Command } from "commander";
 import {
   RetrainingOutcome,
@@ -36,7 +36,7 @@ interface Moved {
   readonly waitingForCalls: number;
   readonly enrollmentNeeded: number;
   readonly failed: number;
-  /** Of those that must enroll again, or failed. */
+  /** Prints that must be enrolled again, or failed. */
   readonly profiles: readonly { readonly profileId: string; readonly outcome: string }[];
 }
 

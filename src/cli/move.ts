@@ -1,4 +1,4 @@
-/** Voiceprints out of one store and into another: sealed files. */
+/** Moves voiceprints between stores in sealed files. */
 import { open, readFile, unlink } from "node:fs/promises";
 import type { Command } from "commander";
 import { Voiceprints } from "../voiceprints.js";
@@ -13,7 +13,7 @@ interface PassphraseOptions extends PlaceOptions {
   readonly passphraseStdin?: boolean;
 }
 
-/** Never as the value of a flag: other users of the machine see those. */
+/** Never the value of a flag: other users of the machine can see those. */
 const withPassphrase = (command: Command): Command =>
   command.option("--passphrase-stdin", "read the passphrase from standard input; else it is VIVAVOCE_PASSPHRASE");
 
@@ -100,7 +100,7 @@ async function onVoices(options: PlaceOptions, work: (voices: Voiceprints) => Pr
   }
 }
 
-/** For its owner's eyes alone, and never over another file: that may be the only copy of somebody's voiceprint. */
+/** Readable by its owner only, and never overwrites a file, which may be the only copy of a voiceprint. */
 async function writeNew(path: string, content: string): Promise<void> {
   const file = await open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
     throw error.code === "EEXIST"

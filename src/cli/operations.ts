@@ -6,12 +6,12 @@ import type { PlaceOptions } from "./shared-options.js";
 
 export interface OpenOperations {
   readonly operations: Operations;
-  /** Works on jobs in this process; absent where a box does. */
+  /** Runs jobs in this process; absent if a box runs them. */
   workOnJobs?(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The operations of a box where `--url` names one, else those of this process on the local store. */
+/** The operations of the box that `--url` names, else of this process on the local store. */
 export function openOperations(options: PlaceOptions): Promise<OpenOperations> {
   return options.url ? remote(options.url, options) : local(options.store);
 }
@@ -28,7 +28,7 @@ async function remote(url: string, { token, clientId, clientSecret }: PlaceOptio
 
 async function local(location: string | undefined): Promise<OpenOperations> {
   const config = loadConfig({ flags: { store: location } });
-  // Loaded here, so that a command which only asks a box, or only prints help, starts at once.
+  // Loaded only here, so that commands that call a box or print help start fast.
   const [{ openConfiguredStore }, { OpenModels }, { VoiceprintsProcessor }, { readRecording }, { toWav }] =
     await Promise.all([
       import("../server/open-store.js"),

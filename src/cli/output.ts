@@ -1,11 +1,11 @@
 import Table from "cli-table3";
 
-/** Where a command's answer goes: a table for people, or one JSON document for programs. */
+/** Prints the answer of a command: a table for people, or one JSON document for programs. */
 export interface Output {
   readonly json: boolean;
-  /** The whole answer: `human` is called only when no JSON is wanted. */
+  /** The whole answer; `human` is called only without --json. */
   answer(json: unknown, human: () => string): void;
-  /** A remark on the way, for people alone. */
+  /** A remark for people, not part of the answer. */
   note(text: string): void;
 }
 
@@ -35,13 +35,13 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
   return plain.toString();
 }
 
-/** Two columns: what, and how much. */
+/** Two columns: name and value. */
 export function facts(rows: readonly (readonly [string, Cell])[]): string {
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, value]) => `${name.padEnd(width)}  ${value ?? "–"}`).join("\n");
 }
 
-/** `AUDIO_VALIDITY_AUDIO_TOO_SHORT`, or the enumeration's short name, as words. */
+/** `AUDIO_VALIDITY_AUDIO_TOO_SHORT`, or the short name, as words. */
 export function words(name: string): string {
   return name.toLowerCase().replaceAll("_", " ");
 }

@@ -1,4 +1,4 @@
-/** Who is known: lists of persons and fraudsters, and erasing one. */
+/** Lists persons and fraudsters, and erases one. */
 import type { Command } from "commander";
 import { VoiceprintProfileStatus } from "../contract/index.js";
 import { Voiceprints } from "../voiceprints.js";

@@ -52,7 +52,7 @@ export function createProgram(): Command {
   program.addCommand(tokenCommand());
   demoCommand(program);
   completionCommand(program);
-  // Settings are inherited when a command is made; those of nested ones too must throw instead of ending the process.
+  // Settings are inherited when a command is created; nested commands, too, must throw instead of ending the process.
   const override = (command: Command) => {
     command.exitOverride();
     command.commands.forEach(override);
@@ -61,7 +61,7 @@ export function createProgram(): Command {
   return program;
 }
 
-/** Runs a command line; the code that the shell should see. */
+/** Runs a command line and returns the exit code. */
 export async function main(argv: readonly string[]): Promise<ExitCode> {
   try {
     await createProgram().parseAsync(argv, { from: "user" });
@@ -74,7 +74,7 @@ export async function main(argv: readonly string[]): Promise<ExitCode> {
 function reported(error: unknown, json: boolean): ExitCode {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return ExitCode.ok;
-    // People have been told already, on stderr.
+    // The message for people is already on stderr.
     if (json) process.stdout.write(`${JSON.stringify({ error: error.message.replace(/^error: /, "") })}\n`);
     return ExitCode.usage;
   }

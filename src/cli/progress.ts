@@ -1,13 +1,13 @@
 import { Presets, SingleBar } from "cli-progress";
 
 export interface ProgressDisplay {
-  /** Begins a bar; the one before it ends. */
+  /** Starts a bar; the previous one ends. */
   start(title: string, total: number): void;
   set(done: number): void;
   stop(): void;
 }
 
-/** A bar on a terminal; nothing where nobody looks. */
+/** A progress bar on a terminal; nothing otherwise. */
 export function createProgress(shown: boolean): ProgressDisplay {
   if (!shown || !process.stderr.isTTY) return { start() {}, set() {}, stop() {} };
   let bar: SingleBar | null = null;

@@ -73,7 +73,7 @@ async function serve(options: Options): Promise<void> {
       ...settingsOf(options.set ?? []),
     },
   });
-  // Heard from the beginning: who sees the greeting may stop the box at once.
+  // Registered first: somebody may stop the box as soon as the greeting is printed.
   const asked = stopAsked();
   keepHeapSmall();
   const { startBox } = await import("../server/start.js");
@@ -101,7 +101,7 @@ async function serve(options: Options): Promise<void> {
   process.exit((await box.stop()) ? ExitCode.ok : ExitCode.failed);
 }
 
-/** A signal asks to stop; a second one insists. */
+/** The first signal asks to stop; the second one forces it. */
 function stopAsked(): Promise<void> {
   return new Promise((resolve) => {
     let asked = false;

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { RawEncoding } from "../audio/port.js";
 import { CommandError } from "./command-error.js";
 
-/** Options of every command that works on voiceprints, here or on a box. */
+/** Options of every command on voiceprints, local or on a box. */
 export interface PlaceOptions {
   readonly json?: boolean;
   readonly url?: string;
@@ -30,7 +30,7 @@ export function withPlace(command: Command): Command {
     .option("--json", "answer as JSON");
 }
 
-/** How headerless bytes are to be read. */
+/** The format of headerless audio. */
 export interface RawOptions {
   readonly encoding: RawEncoding;
   readonly rate: number;

@@ -1,4 +1,4 @@
-/** All of standard input as text, without the end of its last line. */
+/** All of standard input as text, without the final line break. */
 export async function readStandardInput(): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer);

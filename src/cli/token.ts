@@ -39,7 +39,7 @@ interface Place {
   readonly json?: boolean;
 }
 
-/** Every administrative command works on a running box (`--url`), or on a store that no box has open. */
+/** Every administrative command works on a running box (`--url`) or on a store that no box has open. */
 const place = (command: Command): Command =>
   command
     .addOption(new Option("--url <url>", "a running box, over its management interface").env("VIVAVOCE_URL"))

@@ -24,17 +24,17 @@ export interface AppParts {
   readonly transcode: Transcoder;
   readonly version: string;
   readonly peerAddress: PeerAddress;
-  /** The address that callers use. */
+  /** The public address of the box. */
   readonly publicUrl: () => string;
   /** Resolves when store and engine can work; rejects otherwise. */
   readonly ready: () => Promise<void>;
-  /** What people see with a browser; `null` for a path it does not have. */
+  /** The pages for a browser; `null` for a path that they do not have. */
   readonly page?: (request: Request) => Response | null;
-  /** Everything under /operator; absent where tokens come from elsewhere. */
+  /** Everything under /operator; absent if tokens come from another issuer. */
   readonly operator?: (request: Request) => Response | Promise<Response>;
-  /** Calls that are announced to telephone lines; `null` for a path that is none of theirs. */
+  /** Announces calls to telephone lines; `null` for a path of no line. */
   readonly announce?: (path: string, request: Request, address: string) => Promise<Response> | null;
-  /** Token, engagement and management endpoints; absent where tokens come from elsewhere. */
+  /** Token, engagement and management endpoints; absent if tokens come from another issuer. */
   readonly tokens?: {
     readonly owns: (path: string) => boolean;
     readonly fetch: (request: Request, env?: unknown) => Response | Promise<Response>;
@@ -43,7 +43,7 @@ export interface AppParts {
 
 type Env = { Bindings: Partial<HttpBindings> };
 
-/** Everything that is plain HTTP. Runs without a port: `app.request(…)`. */
+/** All plain HTTP routes. Can be tested without a port: `app.request(…)`. */
 export function createApp(parts: AppParts): Hono<Env> {
   const { dispatcher, metrics, tokens, transcode } = parts;
   const app = new Hono<Env>();
@@ -79,7 +79,7 @@ export function createApp(parts: AppParts): Hono<Env> {
   if (parts.operator) {
     const operator = parts.operator;
     app.on(["GET", "HEAD"], ["/operator", "/operator/*"], (c) => operator(c.req.raw));
-    // What the view changes; the rest of it is for reading.
+    // The only requests that change something; everything else in the view is read-only.
     app.on(["PUT", "DELETE"], "/operator/v1/profiles/*", (c) => operator(c.req.raw));
   }
   app.post("/telephony/*", async (c) => (await parts.announce?.(c.req.path, c.req.raw, addressOf(c))) ?? c.notFound());
@@ -107,8 +107,8 @@ const refused = (error: unknown, c: Context<Env>): Response =>
   responseOf(errorAnswer(asStatusError(error), requestIdOf(c.req.header("x-request-id"))));
 
 /**
- * gRPC, gRPC-Web and Connect where their paths are asked for, then the contract's HTTP bindings, the app for everything else. The app
- * knows the bindings too; a request and a response of its kind around a call would cost more than the call.
+ * Tries gRPC, gRPC-Web and Connect first, then the contract's HTTP bindings, then the app. The app has the bindings
+ * too, but wrapping a call in its Request and Response objects would cost more than the call itself.
  */
 export function createNodeHandler(
   app: Hono<Env>,
@@ -116,14 +116,14 @@ export function createNodeHandler(
     readonly messageBytes: number;
     readonly log: Log;
     readonly origins: readonly string[];
-    /** Where tokens are off: the address that callers on this machine use. */
+    /** The local address of the box. Set only if tokens are off. */
     readonly localOnly?: () => string;
   },
 ): NodeHandler {
   const addressOf = (request: NodeRequest) => parts.peerAddress(request.socket?.remoteAddress, forwardedFor(request));
   const plain = getRequestListener(app.fetch as never, {
     overrideGlobalObjects: false,
-    // What is left unread is ended for all transports alike, where they listen.
+    // `listen.ts` discards unread bodies for all transports.
     autoCleanupIncoming: false,
   });
   const { dispatcher, messageBytes, log } = parts;

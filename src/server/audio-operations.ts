@@ -1,4 +1,4 @@
-/** Operations that decode and analyze a recording: they go through the queue. */
+/** Operations that decode and analyze a recording. They go through the queue. */
 export const AUDIO_OPERATIONS: ReadonlySet<string> = new Set([
   "ProcessAudio",
   "Verify",

@@ -9,8 +9,8 @@ import { type ConfigurationOverrides, configurationSets } from "../voiceprint/co
 import { reasonOf } from "./file-fault.js";
 
 /**
- * Settings of a box. One precedence everywhere: a flag beats an environment variable, which beats the configuration file,
- * which beats the default. The whole is validated before anything opens; unknown names are refused.
+ * Settings of a box. A flag overrides an environment variable, which overrides the configuration file, which overrides
+ * the default. Everything is validated before anything is opened, and unknown names are refused.
  */
 
 const seconds = z.number().positive().max(86_400);
@@ -19,16 +19,16 @@ const bytes = z.number().int().positive();
 const issuerSchema = z.strictObject({
   /** The `iss` claim of its tokens. */
   issuer: z.string().min(1),
-  /** Where its keys are: an https URL, or a file. */
+  /** Where its public keys are: an https URL or a file. */
   jwks: z.string().min(1),
-  /** The `aud` claim its tokens must carry. */
+  /** The `aud` claim that its tokens must have. */
   audience: z.string().min(1),
-  /** The claim that lists the biometric scopes (`gk_scope_id`s) a token may touch. */
+  /** The claim that lists the biometric scopes (`gk_scope_id`s) of a token. */
   scopesClaim: z.string().min(1).default("gk_scopes"),
 });
 
 const tlsSchema = z.strictObject({
-  /** Files in PEM form. */
+  /** Files in PEM format. */
   cert: z.string().min(1),
   key: z.string().min(1),
 });
@@ -46,7 +46,7 @@ const isOrigin = (text: string): boolean =>
   URL.canParse(text) && /^https?:/.test(text) && new URL(text).origin === text;
 
 export const configSchema = z.strictObject({
-  /** Address to listen on. Anything but loopback needs tokens. */
+  /** Address to listen on. Any address other than loopback requires tokens. */
   host: z.string().min(1).default("127.0.0.1"),
   /** 0 takes any free port. */
   port: z.number().int().min(0).max(65_535).default(8080),
@@ -57,32 +57,35 @@ export const configSchema = z.strictObject({
     .default(() => join(dataFolder(), "store")),
   /** `vivavoce-2`, `vivavoce-2-accurate` (fewer errors over telephones, three times the work), or a model file. */
   model: z.string().min(1).optional(),
-  /** The model of scopes that use another one for their new prints: a name or a file as in `model`, by scope. */
+  /** Models for the new prints of individual scopes: a name or a file as in `model`, by scope. */
   scopeModels: z.record(z.string(), z.string().min(1)).default({}),
-  /** Models whose prints are scored until they have moved, besides those that ship with the box. */
+  /** Models for scoring older prints until they have moved, in addition to those that ship with the box. */
   olderModels: z.array(z.string().min(1)).default([]),
-  /** A calibration file of `vivavoce calibrate`; the model's own calibration when absent. */
+  /** A calibration file from `vivavoce calibrate`; by default the model's own calibration. */
   calibration: z.string().min(1).optional(),
-  /** What seals voices, templates and audio at rest. */
+  /** Keys that seal voices, templates and audio at rest. */
   seal: z
     .strictObject({
-      /** Where the keys lie: a folder or another postgres://…; beside an embedded store when absent. */
+      /** Where the keys are stored: a folder or another postgres://…; by default next to an embedded store. */
       keys: z.string().min(1).optional(),
-      /** The key that seals those keys, 64 hexadecimal digits or base64: from a file, from what a command prints (a KMS), or as it is. */
+      /**
+       * The key that seals those keys, as 64 hexadecimal digits or base64: from a file, from the output of a command (a
+       * KMS), or as text.
+       */
       masterKeyFile: z.string().min(1).optional(),
       masterKeyCommand: z.string().min(1).optional(),
       masterKey: z.string().min(1).optional(),
-      /** The previous master key, while keys are being wrapped by the new one. */
+      /** The previous master key, needed until all keys are wrapped by the new one. */
       previousMasterKeyFile: z.string().min(1).optional(),
       previousMasterKeyCommand: z.string().min(1).optional(),
       previousMasterKey: z.string().min(1).optional(),
     })
     .prefault({}),
-  /** Where the address that clients use differs from host and port (a proxy): the issuer and the printed lines use it. */
+  /** The public address, if it differs from host and port (behind a proxy). The issuer and the printed lines use it. */
   publicUrl: z.url({ protocol: /^https?$/ }).optional(),
-  /** Proxies in front, by address or network (`10.0.0.0/8`): the `X-Forwarded-For` of these is believed. */
+  /** Trusted proxies, by address or network (`10.0.0.0/8`): the box believes their `X-Forwarded-For`. */
   trustProxy: z.array(z.string().refine(isProxy, "must be an address or a network such as 10.0.0.0/8")).default([]),
-  /** Which pages of other origins may call from a browser: exact origins, `https://app.example.com`. */
+  /** Pages of these origins may call from a browser: exact origins such as `https://app.example.com`. */
   cors: z
     .strictObject({
       origins: z
@@ -90,9 +93,9 @@ export const configSchema = z.strictObject({
         .default([]),
     })
     .prefault({}),
-  /** Folder of the page that is served at `/`; the package's own when absent. */
+  /** Folder of the page served at `/`; by default the page of the package. */
   page: z.string().min(1).optional(),
-  /** Where `vivavoce evaluate` leaves the figures that the operator view shows. */
+  /** Where `vivavoce evaluate` writes the figures that the operator view shows. */
   evaluation: z
     .string()
     .min(1)
@@ -100,7 +103,7 @@ export const configSchema = z.strictObject({
   tls: tlsSchema.optional(),
   auth: z
     .strictObject({
-      /** False lets anybody in, and is refused on any address but loopback. */
+      /** False lets everybody in and is allowed on loopback only. */
       required: z.boolean().default(true),
       /** Issue tokens here, at /oauth2/token. */
       ownIssuer: z.boolean().default(true),
@@ -110,7 +113,7 @@ export const configSchema = z.strictObject({
     .prefault({}),
   limits: z
     .strictObject({
-      /** Recordings worked on at a time; the number of engine workers. */
+      /** Recordings processed at the same time; also the number of engine workers. */
       concurrentAudio: z
         .number()
         .int()
@@ -119,60 +122,63 @@ export const configSchema = z.strictObject({
         .default(() => Math.max(1, availableParallelism())),
       /** Calls that may wait for a worker; the next one gets BUSY. */
       queuedAudio: z.number().int().min(0).max(100_000).default(64),
-      /** A message or a JSON body. */
+      /** Bytes of a message or a JSON body. */
       messageBytes: bytes.default(4 * 1024 * 1024),
-      /** One recording. */
+      /** Bytes of one recording. */
       mediaBytes: bytes.default(64 * 1024 * 1024),
-      /** All recordings being uploaded at a time; beyond it BUSY. */
+      /** Bytes of all recordings being uploaded at the same time; the next one gets BUSY. */
       uploadingBytes: bytes.default(512 * 1024 * 1024),
-      /** From the last byte of a request to its answer. */
+      /** Time from the last byte of a request to its response. */
       callSeconds: seconds.default(60),
-      /** Headers, and the first bytes of a connection. */
+      /** Time for the headers, and for the first bytes of a connection. */
       headerSeconds: seconds.default(10),
-      /** A whole message or JSON body. */
+      /** Time for a whole message or JSON body. */
       readSeconds: seconds.default(30),
-      /** A whole recording: a live call may be streamed while it is spoken. */
+      /** Time for a whole recording, which may be uploaded while it is spoken. */
       mediaReadSeconds: seconds.default(900),
-      /** Silence on the wire in the middle of a recording. */
+      /** Longest pause between the bytes of a recording. */
       mediaIdleSeconds: seconds.default(20),
-      /** Live calls at a time; the next one gets BUSY. */
+      /** Live calls at the same time; the next one gets BUSY. */
       liveCalls: z.number().int().min(0).max(100_000).default(200),
-      /** What one live call may send; a faster sender waits. 48 kHz stereo floats need 384,000. */
+      /** Bytes per second of one live call; a faster sender waits. 48 kHz stereo floats need 384,000. */
       liveBytesPerSecond: bytes.default(800_000),
-      /** A whole live call. */
+      /** Time for a whole live call. */
       liveCallSeconds: seconds.default(14_400),
-      /** Nothing arrives of a live call for so long: it ends. */
+      /** A live call ends if nothing arrives for this long. */
       liveIdleSeconds: seconds.default(20),
-      /** Nobody speaks in a live call for so long: its results are due. */
+      /** A live call is decided if nobody speaks for this long. */
       liveSilenceSeconds: seconds.default(300),
-      /** Calls of one client per second, over a while; 0 sets no limit. */
+      /** Sustained calls per second of one client; 0 sets no limit. */
       callsPerSecond: z.number().min(0).default(200),
-      /** Calls of one client at once, before the rate counts. */
+      /** Calls of one client at once before the rate applies. */
       callBurst: z.number().int().min(1).default(400),
-      /** How long a stop waits for what was accepted. */
+      /** How long a stop waits for accepted calls. */
       stopSeconds: seconds.default(30),
     })
     .prefault({}),
-  /** Lines on which calls of telephone systems come in by themselves. */
+  /** Lines on which telephone systems deliver calls. */
   telephony: z.array(lineSchema).default([]),
   log: z.strictObject({ level: z.enum(["debug", "info", "warn", "error", "silent"]).default("info") }).prefault({}),
   metrics: z.strictObject({ access: z.enum(["open", "token", "off"]).default("open") }).prefault({}),
-  /** Audio of a stopped session is kept this much longer. */
+  /** How long the audio of a stopped session is kept. */
   mediaRetentionSeconds: z.number().min(0).default(0),
-  /** Whether compressed recordings are decoded, by ffmpeg where the machine has it; false takes WAV and headerless audio only. */
+  /**
+   * Whether to decode compressed recordings with ffmpeg, if it is installed; false accepts only WAV and headerless
+   * audio.
+   */
   compressedAudio: z.boolean().default(true),
-  /** Whether a client may take voiceprints out of the box (ExportVoiceprintProfile); taking them in needs no permission. */
+  /** Whether clients may export voiceprints (ExportVoiceprintProfile); importing needs no permission. */
   allowExport: z.boolean().default(false),
-  /** Configuration sets by id, each with what it overrides of a built-in one (`basedOn`). */
+  /** Configuration sets by id, each with the values that differ from a built-in one (`basedOn`). */
   configsets: z.record(z.string(), z.record(z.string(), z.unknown())).default({}),
 });
 
 /** All settings of a box, checked, with defaults filled in. */
 export type ServerConfig = z.output<typeof configSchema>;
-/** Settings of a box as they are written: everything may be left out. */
+/** Settings of a box as a user writes them: all are optional. */
 export type ServerConfigInput = z.input<typeof configSchema>;
 
-/** A setting that cannot be used; the message names each one and where it came from. */
+/** Settings that cannot be used. The message names each one and its source. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
@@ -188,7 +194,7 @@ export function evaluationFile(env: NodeJS.ProcessEnv = process.env): string {
 
 type Json = { [key: string]: unknown };
 
-/** Environment variables and the setting each one is. Values other than strings are written as JSON. */
+/** The setting for each environment variable. Values other than strings are JSON. */
 export const ENVIRONMENT: Readonly<Record<string, string>> = {
   VIVAVOCE_HOST: "host",
   VIVAVOCE_PORT: "port",
@@ -241,7 +247,7 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
   VIVAVOCE_STOP_SECONDS: "limits.stopSeconds",
 };
 
-/** Not settings of the box, but ours: the file itself, the command line's own, the tests'. */
+/** Variables that are not settings of the box: the configuration file, those of the command line and of the tests. */
 const OTHER_VARIABLES = new Set([
   "VIVAVOCE_CONFIG",
   "VIVAVOCE_URL",
@@ -261,7 +267,7 @@ export interface ConfigSources {
   readonly file?: string;
 }
 
-/** Settings from file, environment and flags. Throws `ConfigError` with everything that is wrong. */
+/** Reads settings from file, environment and flags. Throws a `ConfigError` that lists everything that is wrong. */
 export function loadConfig(sources: ConfigSources = {}): ServerConfig {
   const env = sources.env ?? process.env;
   const from = new Map<string, string>();
@@ -336,7 +342,7 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
   return config;
 }
 
-/** Where a master key may come from. */
+/** Settings that can supply a master key. */
 const MASTER_KEY = ["masterKeyFile", "masterKeyCommand", "masterKey"] as const;
 const PREVIOUS_MASTER_KEY = ["previousMasterKeyFile", "previousMasterKeyCommand", "previousMasterKey"] as const;
 
@@ -437,7 +443,7 @@ function fromText(setting: string, text: string, source: string): unknown {
   }
 }
 
-/** " (did you mean …?)" for a name that is nearly one of the known. */
+/** " (did you mean …?)" if the name resembles a known one. */
 export function nearest(name: string, known: readonly string[]): string {
   const scored = known.map((candidate) => ({ candidate, distance: editDistance(name, candidate) }));
   const best = scored.sort((a, b) => a.distance - b.distance)[0];

@@ -15,16 +15,19 @@ import type { Log } from "./log.js";
 import type { Protocol, ServerMetrics } from "./metrics.js";
 import { busy, Refusal, tooLarge } from "./refusal.js";
 
-/** One call as a transport hands it over. */
+/** One call as a transport passes it on. */
 export interface Call {
   readonly protocol: Protocol;
   readonly authorization: string | null;
   /** Network address of the caller. */
   readonly address: string;
   readonly requestId: string;
-  /** Set where the transport has found out by itself who calls. */
+  /** Set if the transport has authenticated the caller itself. */
   readonly caller?: Caller;
-  /** Aborted by the transport, with a refusal, when the caller goes away or its deadline passes; by the dispatcher when time is over. */
+  /**
+   * Aborted with a refusal: by the transport when the caller disconnects or its deadline passes, by the dispatcher when
+   * time runs out.
+   */
   readonly ended: AbortController;
 }
 
@@ -58,18 +61,18 @@ interface MediaMessage extends Message {
 const LEAST_MESSAGE_BYTES = 64;
 
 interface Timing {
-  /** When the request was there as a whole; a recording counts from its beginning. */
+  /** When the request was complete; for a recording, when it began. */
   startedAt: number;
   queuedSeconds: number;
   workedSeconds: number;
   bytes: number;
-  /** Of the budget of uploads. */
+  /** Bytes taken from the upload budget. */
   charged: number;
 }
 
 /**
- * The one way from every transport to the operations: who calls, how often, for which scope, in the queue, within time.
- * Whatever goes wrong comes out as a `StatusError` that carries the request id.
+ * The single path from every transport to the operations: authentication, rate limit, scope, queue and time limit.
+ * Every error comes out as a `StatusError` with the request id.
  */
 export class Dispatcher {
   readonly #parts: DispatchParts;
@@ -89,7 +92,10 @@ export class Dispatcher {
     return this.#stopping;
   }
 
-  /** Takes no new call; resolves when those accepted are answered. Live calls go on for so long, then answer with what they have heard. */
+  /**
+   * Takes no new calls; resolves when all accepted calls are answered. Live calls may continue for `liveSeconds`, then
+   * return the results so far.
+   */
   async stop(liveSeconds: number): Promise<void> {
     this.#stopping = true;
     if (this.#running === 0) return;
@@ -100,7 +106,7 @@ export class Dispatcher {
     clearTimeout(timer);
   }
 
-  /** One message, read only when its sender was let in. */
+  /** A unary call. Its message is read only after the caller is admitted. */
   unary(method: DescMethod, read: () => Promise<Message>, call: Call): Promise<Message> {
     return this.#observed(method, call, async (timing) => {
       const caller = await this.#admit(call);
@@ -111,7 +117,7 @@ export class Dispatcher {
     });
   }
 
-  /** A recording in pieces, the first of which carries the context. */
+  /** A recording in chunks; the first message has the context. */
   clientStream(method: DescMethod, messages: AsyncIterable<Message>, call: Call): Promise<Message> {
     return this.#observed(method, call, async (timing) => {
       const caller = await this.#admit(call);
@@ -125,7 +131,7 @@ export class Dispatcher {
     });
   }
 
-  /** A call as it is spoken: messages and answers as they come. */
+  /** A live call: requests and responses in both directions as they come. */
   async *live(
     method: DescMethod,
     messages: AsyncIterable<Message>,
@@ -176,7 +182,7 @@ export class Dispatcher {
     return caller;
   }
 
-  /** The messages as they come, within the limits on size, pauses and scope. */
+  /** The messages, checked against the limits on size, pauses and scope. */
   async *#received(
     messages: AsyncIterable<MediaMessage>,
     caller: Caller,
@@ -189,7 +195,8 @@ export class Dispatcher {
       for await (const message of messages) {
         pauses.heard();
         checkScope(caller, message);
-        // A message costs more than its bytes: without this, a recording of empty ones would never be too large.
+        // A message costs more than its bytes. Without this, an endless recording of empty messages would never be too
+        // large.
         const charge = Math.max(message.chunk.length, LEAST_MESSAGE_BYTES);
         if (timing.charged + charge > limits.mediaBytes + LEAST_MESSAGE_BYTES)
           throw tooLarge("the recording", limits.mediaBytes);
@@ -200,14 +207,18 @@ export class Dispatcher {
         pauses.waiting();
       }
     } catch (error) {
-      // A stream that cannot be read is its sender's fault; an operation that meets the transport's own error would call it ours.
+      // A stream that cannot be read is the sender's fault. An operation that received the transport's error would
+      // report it as ours.
       throw asStatusError(error);
     } finally {
       pauses.forget();
     }
   }
 
-  /** Runs the operation, in the queue where it works on audio, until it answers, the time is over or the caller is gone. */
+  /**
+   * Runs the operation, through the queue if it processes audio, until it answers, time runs out or the caller
+   * disconnects.
+   */
   async #timed(
     method: DescMethod,
     request: unknown,
@@ -249,7 +260,7 @@ export class Dispatcher {
     }
   }
 
-  /** Counts, measures and logs a call, and gives every error its one shape. */
+  /** Counts, measures and logs a call, and turns every error into a `StatusError`. */
   async #observed(method: DescMethod, call: Call, run: (timing: Timing) => Promise<Message>): Promise<Message> {
     const observation = this.#observe(method, call);
     try {
@@ -323,7 +334,7 @@ export class Dispatcher {
 
 function checkScope(caller: Caller, request: Message): void {
   const scope = (request as { context?: { gkScopeId?: { value?: string } } }).context?.gkScopeId?.value;
-  // An absent scope is not ours to judge: the operation says what its request lacks.
+  // The operation itself reports a missing scope.
   if (!scope || caller.mayTouch(scope)) return;
   throw new Refusal(StatusCode.PERMISSION_DENIED, `the token does not include the scope "${scope.slice(0, 128)}"`, {
     violation: { field: "context.gk_scope_id", violation: "forbidden" },
@@ -335,7 +346,9 @@ function stamp(response: Message, requestId: string): void {
   if (status) status.requestId = requestId;
 }
 
-/** Every error as the contract's status. What we did not foresee is INTERNAL_ERROR and tells the caller nothing more. */
+/**
+ * Every error as the contract's status. An unexpected error becomes INTERNAL_ERROR and tells the caller nothing more.
+ */
 export function asStatusError(error: unknown): StatusError {
   if (error instanceof StatusError) return error;
   if (error instanceof QueueFull) return busy(error.message, error.retryAfterSeconds);
@@ -352,8 +365,8 @@ const unforeseen = (error: unknown) =>
   new Refusal(StatusCode.INTERNAL_ERROR, "internal error; search the log for the request id", { cause: error });
 
 /**
- * Errors of the RPC framework itself, nearly all of them about what a caller sent, whatever code it gives them; but an answer that
- * it cannot write is our fault.
+ * Errors of the RPC framework itself. Nearly all are about what the caller sent, whatever their code; but a response
+ * that cannot be serialized is our fault.
  */
 function fromConnectError(error: ConnectError): StatusError {
   if (error.code === Code.Internal && /^(serialize|internal error)/.test(error.rawMessage)) return unforeseen(error);
@@ -371,7 +384,7 @@ function fromConnectError(error: ConnectError): StatusError {
   });
 }
 
-/** Why a call ends whose caller does not wait any longer. */
+/** The error of a call whose caller no longer waits. */
 export function callerGone(reason: unknown): StatusError {
   if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) {
     return new Refusal(StatusCode.DEADLINE_EXCEEDED, "the caller's deadline passed");
@@ -379,7 +392,7 @@ export function callerGone(reason: unknown): StatusError {
   return new Refusal(StatusCode.CANCELLED, "the caller disconnected", { cause: reason });
 }
 
-/** For transports that know of it by a signal. */
+/** For transports that report a disconnected caller by a signal. */
 export function endedWith(signal: AbortSignal): AbortController {
   const ended = new AbortController();
   const end = () => ended.abort(callerGone(signal.reason));
@@ -388,7 +401,7 @@ export function endedWith(signal: AbortSignal): AbortController {
   return ended;
 }
 
-/** The answer, or the reason for which nobody waits any longer; work that does not stop at once ends unheard. */
+/** The answer, or the reason of the abort. The result of work that does not stop at once is discarded. */
 function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
@@ -400,7 +413,7 @@ function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
-/** Ends a call whose sender pauses for so long; only while it is waited for. */
+/** Ends a call whose sender pauses for too long. Counts only the time in which we wait for the sender. */
 function endAtLongPause(ended: AbortController, seconds: number) {
   let isWaiting = true;
   const timer = setTimeout(() => {
@@ -421,7 +434,7 @@ function endAtLongPause(ended: AbortController, seconds: number) {
 
 const MOST_CAUSES = 5;
 
-/** An error's stack and those of its causes: the outermost says that something failed, the innermost why. */
+/** The stack of an error and of its causes: the outermost says what failed, the innermost why. */
 export function stackOf(error: unknown): string {
   const stacks: string[] = [];
   for (let at = error; at !== undefined && at !== null && stacks.length < MOST_CAUSES; at = (at as Error).cause)
@@ -429,7 +442,7 @@ export function stackOf(error: unknown): string {
   return stacks.join("\ncaused by: ");
 }
 
-/** A call that is tried again is known by its session. */
+/** A retried call is recognized by its session. */
 function askerOf(request: unknown): Asker {
   const { context } = request as { readonly context?: Context };
   const scope = context?.gkScopeId?.value ?? "";

@@ -4,17 +4,17 @@ const WORDS: Readonly<Record<string, string>> = {
   EPERM: "permission denied",
   EISDIR: "this is a folder, not a file",
   ENOTDIR: "expected a folder here, found a file",
-  // Only folders are made without looking first.
+  // Only folders are created without a check.
   EEXIST: "expected a folder here, found a file",
   EROFS: "the file system is read-only",
 };
 
-/** Why a path cannot be used, in words; `null` where the error is of another kind. */
+/** Why a path cannot be used; `null` for other kinds of errors. */
 export function fileFault(error: unknown): string | null {
   const { code } = error as NodeJS.ErrnoException;
   return (code !== undefined && WORDS[code]) || null;
 }
 
-/** The same, or what the error says itself. */
+/** The same, or the message of the error. */
 export const reasonOf = (error: unknown): string =>
   fileFault(error) ?? (error instanceof Error ? error.message : String(error));

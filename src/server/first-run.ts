@@ -2,23 +2,23 @@ import type { Documents } from "../token/documents.js";
 import type { TokenService } from "../token/service.js";
 import { generatePassword } from "../token/users.js";
 
-/** Shown once: only a hash of the secret is kept. */
+/** Shown once: the store has only a hash of the secret. */
 export interface FirstApplication {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly scope: string;
 }
 
-/** Shown once, too. */
+/** Also shown once. */
 export interface FirstOwner {
   readonly name: string;
   readonly password: string;
 }
 
-/** The biometric scope that the first application opens. */
+/** The biometric scope of the first application. */
 export const FIRST_SCOPE = "default";
 
-/** When a first start began, and whether it came to its end: the secrets of one that was killed were seen by nobody. */
+/** When a first start began, and whether it finished. If it was killed, nobody has seen its secrets. */
 interface Begun {
   readonly at: number;
   readonly done?: boolean;
@@ -28,8 +28,8 @@ const RUN = "first-run";
 const OWNER = "first-owner";
 
 /**
- * Whether it is this process's to make what a first start makes: nobody began, or who began was killed. Of replicas that start together
- * one does it, so one that began less than `abandonedAfterMs` ago is given time.
+ * Whether this process should do the first start: nobody has begun it, or the process that began it was killed. When
+ * replicas start together, one does it; one that began less than `abandonedAfterMs` ago is given time.
  */
 async function begins(documents: Documents, id: string, abandonedAfterMs: number): Promise<boolean> {
   if (await documents.insert("server", id, { at: Date.now(), done: false } satisfies Begun)) return true;
@@ -42,7 +42,7 @@ async function begins(documents: Documents, id: string, abandonedAfterMs: number
   return isOurs;
 }
 
-/** After everything else of a start: from here on the secrets are the caller's to show. */
+/** Called after everything else of a start: from now on the caller is responsible for showing the secrets. */
 export async function endFirstRun(documents: Documents): Promise<void> {
   for (const id of [RUN, OWNER]) {
     await documents.update("server", id, (document) => {
@@ -54,7 +54,10 @@ export async function endFirstRun(documents: Documents): Promise<void> {
 
 const NAME = "vivavoce";
 
-/** On a store that has never served, creates an application whose client may use every runtime service. `null` afterwards. */
+/**
+ * Creates an application whose client may use every runtime service, if the store has never been used. `null`
+ * afterwards.
+ */
 export async function firstRun(
   service: TokenService,
   documents: Documents,
@@ -76,7 +79,7 @@ export async function firstRun(
   return { clientId: client.id, clientSecret, scope: FIRST_SCOPE };
 }
 
-/** On a store that never had a user, creates an owner, who can sign in to the operator view. `null` afterwards. */
+/** Creates an owner who can sign in to the operator view, if the store never had a user. `null` afterwards. */
 export async function firstOwner(
   service: TokenService,
   documents: Documents,
@@ -93,8 +96,8 @@ export async function firstOwner(
 }
 
 /**
- * Lines for a POSIX shell that get a token, enroll a voice and verify it, as printed after the first start. Each paste enrolls
- * a person of its own: the lines work a second time, and do not touch an "ada" enrolled by the command line.
+ * Lines for a POSIX shell that get a token, enroll a voice and verify it, as printed after the first start. Each paste
+ * enrolls a new person, so the lines work more than once and do not touch an "ada" enrolled by the command line.
  */
 export function curlLines(url: string, { clientId, clientSecret, scope }: FirstApplication, voices = "voices"): string {
   const escaped = clientId.replaceAll(":", "%3A");

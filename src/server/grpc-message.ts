@@ -1,6 +1,6 @@
 /**
- * gRPC sends printable ASCII as it is, but for `%`. The framework escapes commas and semicolons too, and clients that decode only what
- * must be escaped (grpc-js) would show those to people.
+ * gRPC sends printable ASCII unchanged, except `%`. The framework also escapes commas and semicolons, and clients that
+ * decode only what must be escaped (grpc-js) would show the escapes to people.
  */
 export function plainMessage(trailers: Headers): void {
   const escaped = trailers.get("grpc-message");

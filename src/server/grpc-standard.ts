@@ -1,4 +1,7 @@
-/** The two services that every gRPC tool expects: health (supervisors, balancers) and reflection (grpcurl, Postman). Both are open. */
+/**
+ * The two services that every gRPC tool expects: health (supervisors, load balancers) and reflection (grpcurl,
+ * Postman). Neither needs a token.
+ */
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type DescFile, type DescService, toBinary } from "@bufbuild/protobuf";
@@ -56,7 +59,7 @@ export function addHealth(router: ConnectRouter, { ready, stopping }: HealthPart
           const status = await statusOf();
           if (status !== said) yield { status };
           said = status;
-          // A watcher must not hold up the end.
+          // A watcher must not delay the shutdown.
           if (stopping()) return;
           await pause(signal);
         }
@@ -132,7 +135,7 @@ export function addReflection(router: ConnectRouter): void {
   });
 }
 
-/** A file and all it imports, each once. */
+/** A file and everything it imports, each once. */
 function withImports(file: DescFile): DescFile[] {
   const found = new Set<DescFile>();
   const visit = (one: DescFile): void => {

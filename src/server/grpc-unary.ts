@@ -13,11 +13,11 @@ import type { Log } from "./log.js";
 import { badRequest, Refusal, tooLarge } from "./refusal.js";
 
 /**
- * A plain unary gRPC call, straight on its HTTP/2 stream: the framework's pipeline costs more than everything else in a call. Taken is
- * what nearly every client sends, one binary message that is not packed; all else goes the framework's way.
+ * A plain unary gRPC call, directly on its HTTP/2 stream: the framework's pipeline costs more than the rest of the
+ * call. Handles what nearly every client sends, one binary uncompressed message; everything else goes to the framework.
  */
 export interface UnaryGrpc {
-  /** The method, where the call is one of these. */
+  /** The method, if this code handles the call. */
   methodOf(request: NodeRequest): DescMethod | undefined;
   handle(method: DescMethod, request: NodeRequest, response: NodeResponse, address: string): void;
 }
@@ -107,7 +107,7 @@ function trailersOf(error: StatusError): Record<string, string> {
   return Object.fromEntries(trailers);
 }
 
-/** Whether the caller still waits, and how long it will. */
+/** Aborts when the caller disconnects or its deadline passes. */
 function watch(stream: ServerHttp2Stream) {
   const ended = new AbortController();
   let timer: NodeJS.Timeout | undefined;
@@ -135,10 +135,10 @@ function timeoutMs(text: string | undefined): number | null {
   return Math.min(LONGEST_TIMEOUT_MS, Number(value) * UNIT_MS[unit]!);
 }
 
-/** The one frame that a stream carries, without its head. */
+/** The payload of the single frame of a stream. */
 function onlyFrame(stream: ServerHttp2Stream, limit: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    // An empty body may have ended while the caller was let in: nothing more will be heard of it.
+    // An empty body may have ended during authentication; no event would follow.
     if (stream.readableEnded) return reject(badRequest("expected one message, got none"));
     if (stream.destroyed) return reject(brokenOff());
     const chunks: Uint8Array[] = [];

@@ -2,15 +2,15 @@ import { StatusCode } from "../contract/index.js";
 import { OAuthError, type Verifier } from "../token/index.js";
 import { busy, Refusal } from "./refusal.js";
 
-/** Who calls, and which biometric scopes are open to them. */
+/** The caller and the biometric scopes it may access. */
 export interface Caller {
-  /** Client id of the token; the network address where tokens are off. */
+  /** Client id of the token, or the network address if tokens are off. */
   readonly id: string;
   mayTouch(gkScopeId: string): boolean;
 }
 
 export interface Guard {
-  /** Throws a `Refusal` when the caller may not come in. */
+  /** Throws a `Refusal` if the caller is not allowed. */
   admit(authorization: string | null, address: string): Promise<Caller>;
 }
 
@@ -30,14 +30,14 @@ export function tokenGuard(verifier: Verifier): Guard {
   };
 }
 
-/** Lets nobody in: until a server knows how to tell its callers apart. */
+/** Refuses every call until the real guard is set. */
 export const closedGuard: Guard = {
   async admit() {
     throw busy("the server is starting; try again in a second", 1);
   },
 };
 
-/** Lets everybody in: for loopback only, which the configuration sees to. */
+/** Admits everybody. The configuration allows it on loopback only. */
 export const openGuard: Guard = {
   async admit(_, address) {
     return { id: address, mayTouch: () => true };

@@ -1,8 +1,8 @@
 import { setFlagsFromString } from "node:v8";
 
 /**
- * For a process that is a box and nothing else. Left alone, V8 lets the heap grow to several times what lives in it, which a thousand silent
- * calls are then charged with (`npm run bench:server -- --live`). The second flag is for the threads that are started after it.
+ * For a process that only runs a box. By default V8 lets the heap grow to several times its live size, which a thousand
+ * silent calls would pay for (`npm run bench:server -- --live`). The second flag applies to threads started later.
  */
 export function keepHeapSmall(): void {
   setFlagsFromString("--heap-growing-percent=40");

@@ -14,21 +14,21 @@ export interface ListenOptions {
   readonly port: number;
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   readonly headerSeconds: number;
-  /** How long a request may take to arrive as a whole. */
+  /** How long a request may take to arrive completely. */
   readonly readSeconds: (request: NodeRequest) => number;
   readonly handler: NodeHandler;
-  /** A connection that asks to be a WebSocket (HTTP/1.1). */
+  /** A connection that asks for an upgrade to WebSocket (HTTP/1.1). */
   readonly upgrade: UpgradeHandler;
 }
 
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
-/** A port that is listened on. */
+/** An open port. */
 export interface OpenPort {
   readonly port: number;
-  /** No new connection; those that are idle end, busy ones after their answers. Resolves when all are gone. */
+  /** Accepts no new connections; idle ones end, busy ones end after their responses. Resolves when all have ended. */
   close(): Promise<void>;
-  /** Ends what is still open. */
+  /** Cuts off everything that is still open. */
   destroy(): void;
   /** Reads certificate and key again. */
   reloadTls(): void;
@@ -41,22 +41,22 @@ const HTTP2_OPTIONS: http2.ServerOptions = {
 
 const IDLE_SESSION_MS = 300_000;
 
-/** One port for HTTP/1.1 and HTTP/2: by ALPN under TLS, by the first bytes in cleartext. */
+/** Serves HTTP/1.1 and HTTP/2 on one port: chosen by ALPN with TLS, by the first bytes without. */
 export async function listen(options: ListenOptions): Promise<OpenPort> {
   const timed: NodeHandler = (request, response) => {
     limitReading(request, options.readSeconds(request));
-    // An HTTP/2 response says so only when its stream is closed, which is what may never happen.
+    // An HTTP/2 response reports this only when its stream closes, which may never happen.
     ("stream" in request ? request.stream : response).once("finish", () => endUnread(request));
     options.handler(request, response);
   };
   return options.tls ? listenTls(options, options.tls, timed) : listenCleartext(options, timed);
 }
 
-/** A sender of one byte now and then holds a connection only so long. */
+/** A sender that trickles single bytes can hold a connection only for a limited time. */
 function limitReading(request: NodeRequest, seconds: number): void {
   const source = "stream" in request ? request.stream : request;
   const timer = setTimeout(() => {
-    // What has no body is never read, and may take long to answer.
+    // A request without a body is never read, and its response may take long.
     if ("stream" in request ? request.stream.endAfterHeaders : request.complete) return;
     if ("stream" in request) request.stream.close(http2.constants.NGHTTP2_CANCEL);
     request.destroy();
@@ -66,18 +66,18 @@ function limitReading(request: NodeRequest, seconds: number): void {
   source.once("close", done);
 }
 
-/** Time for an answer to arrive at one who is still sending. */
+/** Gives the response time to arrive at a client that is still sending. */
 const UNREAD_MS = 500;
 
-/** Who is answered need not send the rest: HTTP/2 ends the stream, HTTP/1.1 the connection. */
+/** After the response the rest of the request is not needed: HTTP/2 ends the stream, HTTP/1.1 the connection. */
 function endUnread(request: NodeRequest): void {
-  // A handler may have given the request up, and not the stream beneath it.
+  // A handler may have given up the request, but not the stream below it.
   const source = "stream" in request ? request.stream : request;
   if (!source || source.readableEnded || source.destroyed) return;
   const end = () => {
     if ("stream" in request) {
       request.stream.close(http2.constants.NGHTTP2_NO_ERROR);
-      // Closed without an error, it would wait for a reader of what has arrived, and its connection with it.
+      // Closed without an error, the stream would wait for somebody to read what has arrived, and block its connection.
       request.stream.destroy();
     } else request.socket.destroySoon();
   };
@@ -93,7 +93,7 @@ class Sessions {
     this.#open.add(session);
     session.once("close", () => this.#open.delete(session));
     session.setTimeout(IDLE_SESSION_MS, () => session.close());
-    // A broken connection is the peer's business: its streams hear of it.
+    // A broken connection is reported to its streams.
     session.on("error", () => {});
   }
 
@@ -106,9 +106,12 @@ class Sessions {
   }
 }
 
-/** What HTTP/1.1 clients have open; when it closes, each ends after its answer in place of being kept for another request. */
+/**
+ * Open HTTP/1.1 responses. When the port closes, each connection ends after its response instead of waiting for another
+ * request.
+ */
 class Connections {
-  /** Nothing was asked on these yet. */
+  /** Connections without a request so far. */
   readonly #silent = new Set<Socket>();
   readonly #unanswered = new Set<ServerResponse>();
   #closing = false;
@@ -118,7 +121,7 @@ class Connections {
     socket.once("close", () => this.#silent.delete(socket));
   }
 
-  /** Another protocol has it now. */
+  /** Another protocol has taken over the connection. */
   left(socket: Socket): void {
     this.#silent.delete(socket);
   }
@@ -141,8 +144,8 @@ class Connections {
 }
 
 /**
- * A connection is kept for callers that pause between requests: one that closes after a few seconds, as Node's own do, may close just as the
- * next request is sent.
+ * Keeps idle connections open for callers that pause between requests. A connection that closes after a few seconds,
+ * Node's default, may close just as the next request is sent.
  */
 const KEEP_ALIVE_MS = 75_000;
 
@@ -169,7 +172,7 @@ async function listenCleartext(options: ListenOptions, handler: NodeHandler): Pr
   });
   const http2Server = http2.createServer(HTTP2_OPTIONS, handler);
   http2Server.on("session", (session) => sessions.track(session));
-  // Node starts its check of slow headers when a server listens; this one is only handed connections.
+  // Node starts its check for slow headers when a server listens; this one only receives connections.
   http1.emit("listening");
 
   const server = net.createServer((socket) => {
@@ -203,12 +206,15 @@ async function listenCleartext(options: ListenOptions, handler: NodeHandler): Pr
   };
 }
 
-/** A server that never listened answers `close` with an error, after it ended its timers. */
+/** A server that never listened reports an error from `close`, but stops its timers first. */
 function stopChecking(server: http.Server): void {
   server.close(() => {});
 }
 
-/** Waited for as a whole: who sends its beginning and then nothing holds a connection no longer than who sends nothing. */
+/**
+ * One deadline for the whole preface: a client that sends its beginning and then nothing holds the connection no longer
+ * than one that sends nothing.
+ */
 const HTTP2_PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 function routeByFirstBytes(socket: Socket, seconds: number, route: (isHttp2: boolean) => void): void {
@@ -252,7 +258,7 @@ async function listenTls(
       handler(request, response);
     },
   );
-  // Present where HTTP/1.1 is allowed, though the types do not know them.
+  // Present when HTTP/1.1 is allowed, though missing in the types.
   Object.assign(server, http1Limits(options));
   server.on("session", (session) => sessions.track(session));
   server.on("connection", (socket: Socket) => {

@@ -1,6 +1,7 @@
 /**
- * The messages of a live call as a connection brings them. Packets of audio are joined to 100 ms: each message crosses half a dozen
- * layers, and a hundred calls have five thousand packets a second. Less would delay decisions, by the work of all the others.
+ * The messages of a live call as its connection delivers them. Audio packets are joined to 100 ms: each message crosses
+ * half a dozen layers, and a hundred calls send five thousand packets a second. Without this, the work of all other
+ * calls would delay decisions.
  */
 import { create } from "@bufbuild/protobuf";
 import { type ListenRequest, ListenRequestSchema, type ListenStart } from "../contract/index.js";
@@ -8,14 +9,14 @@ import { bytesPerSample } from "../processor/live/live-audio.js";
 import { MessageQueue } from "./message-queue.js";
 
 const GATHERED_SECONDS = 0.1;
-/** Smaller packets go on alone: each is counted as if it had so many bytes (live-requests.ts). */
+/** Smaller packets are not joined: each counts as if it had this many bytes (live-requests.ts). */
 const LEAST_GATHERED_BYTES = 32;
 
 export type AudioFormat = Pick<ListenStart, "encoding" | "rate" | "channels">;
 
 export class LiveMessages implements AsyncIterable<ListenRequest> {
   readonly #queue: MessageQueue<ListenRequest>;
-  /** So many bytes are joined; none before the format is known. */
+  /** Bytes to join; none before the format is known. */
   #wanted = 0;
   #gathered: Uint8Array | null = null;
   #filled = 0;
@@ -24,7 +25,7 @@ export class LiveMessages implements AsyncIterable<ListenRequest> {
     this.#queue = new MessageQueue(capacity, flow);
   }
 
-  /** What the audio that follows is. A format that is not known is refused by who reads the messages. */
+  /** The format of the audio that follows. The reader of the messages refuses unknown formats. */
   expect({ encoding, rate, channels }: AudioFormat): void {
     const bytes = Object.hasOwn(bytesPerSample, encoding) ? bytesPerSample[encoding as keyof typeof bytesPerSample] : 0;
     const wanted = Math.floor(GATHERED_SECONDS * rate) * bytes * Math.max(1, channels);
@@ -42,7 +43,7 @@ export class LiveMessages implements AsyncIterable<ListenRequest> {
     this.#gathered ??= new Uint8Array(this.#wanted);
     this.#gathered.set(bytes, this.#filled);
     this.#filled += bytes.length;
-    // Not waiting for a packet that would not fit.
+    // Does not wait for a packet that would not fit.
     if (this.#filled + bytes.length > this.#wanted) this.#flush();
   }
 
@@ -57,13 +58,13 @@ export class LiveMessages implements AsyncIterable<ListenRequest> {
     this.#queue.push(message);
   }
 
-  /** What waits is still read. */
+  /** Waiting messages can still be read. */
   end(): void {
     this.#flush();
     this.#queue.end();
   }
 
-  /** What waits is not read any more. */
+  /** Waiting messages are dropped. */
   fail(error: unknown): void {
     this.#gathered?.fill(0);
     this.#queue.fail(error);

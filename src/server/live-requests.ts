@@ -1,4 +1,4 @@
-/** The messages of a live call on their way to the operation, within the limits on time and speed. */
+/** Passes the messages of a live call to the operation, within the limits on time and speed. */
 import { create } from "@bufbuild/protobuf";
 import { type ListenRequest, ListenRequestSchema, type ListenStart, StatusCode } from "../contract/index.js";
 import { ByteRate } from "./limits/byte-rate.js";
@@ -10,13 +10,13 @@ export interface LiveLimits {
   readonly liveIdleSeconds: number;
 }
 
-/** A message costs more than its bytes: without this, empty ones would be free. */
+/** A message costs more than its bytes. Without this, empty messages would be free. */
 const LEAST_MESSAGE_BYTES = 32;
 
 export class LiveRequests {
   readonly #rate: ByteRate;
   #audioEnded = false;
-  /** Settles the wait for the next message by something else than a message. */
+  /** Ends the wait for the next message without a message. */
   #interrupt: (() => void) | null = null;
   bytes = 0;
 
@@ -24,7 +24,7 @@ export class LiveRequests {
     private readonly messages: AsyncIterable<ListenRequest>,
     private readonly ended: AbortController,
     private readonly limits: LiveLimits,
-    /** Throws where the caller may not do what the first message asks for. */
+    /** Throws if the caller may not do what the first message requests. */
     private readonly checkStart: (start: ListenStart) => void,
   ) {
     this.#rate = new ByteRate(limits.liveBytesPerSecond);
@@ -40,7 +40,7 @@ export class LiveRequests {
     const { liveCallSeconds, liveIdleSeconds } = this.limits;
     const messages = this.messages[Symbol.asyncIterator]();
     const longest = setTimeout(() => this.endAudio(), liveCallSeconds * 1000);
-    // One timer for the whole call: it looks how long ago the last message came.
+    // One timer for the whole call: it checks how long ago the last message came.
     let heardAt = performance.now();
     let isWaiting = true;
     const idle = setInterval(
@@ -75,12 +75,15 @@ export class LiveRequests {
       clearTimeout(longest);
       clearInterval(idle);
       this.ended.signal.removeEventListener("abort", interrupt);
-      // Not waited for: a sender that is silent would hold what it should free.
+      // Not awaited: a silent sender would hold what it should free.
       void messages.return?.().catch(() => {});
     }
   }
 
-  /** `null` where the audio was ended meanwhile. A race of promises would keep something of every message until the call ends. */
+  /**
+   * `null` if the audio has been ended in the meantime. A race of promises would keep a part of every message until the
+   * call ends.
+   */
   #uninterrupted<T>(work: () => Promise<T>): Promise<T | null> {
     const { signal } = this.ended;
     return new Promise((resolve, reject) => {

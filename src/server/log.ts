@@ -1,6 +1,6 @@
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
-/** Fields that a line may carry. A closed list, so that no audio, embedding or name of a person can slip in. */
+/** Fields that a log line may have. The list is closed, so that no audio, embedding or name of a person can slip in. */
 export interface LogFields {
   readonly requestId?: string;
   readonly operation?: string;
@@ -19,13 +19,13 @@ export interface LogFields {
   readonly calibration?: string;
   /** Name of a telephone line. */
   readonly line?: string;
-  /** Why a file of the operator's cannot be used. */
+  /** Why a file of the operator cannot be used. */
   readonly reason?: string;
-  /** An unexpected error's stack: ours, never a caller's data. */
+  /** The stack of an unexpected error: our code, never a caller's data. */
   readonly stack?: string;
 }
 
-/** Where a box says what happens. Fields hold no audio, no embeddings, no names. */
+/** The log of a box. Fields have no audio, no embeddings, no names. */
 export interface Log {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
@@ -35,7 +35,7 @@ export interface Log {
 
 const ORDER: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
-/** One JSON object a line. */
+/** One JSON object per line. */
 export function jsonLog(
   level: LogLevel | "silent",
   write: (line: string) => void = (line) => process.stderr.write(line),

@@ -1,4 +1,6 @@
-/** What a socket hands over, as something to iterate over. Bounded: a sender that is faster than its reader is paused. */
+/**
+ * Turns the messages of a socket into an async iterable. Bounded: a sender that is faster than its reader is paused.
+ */
 export class MessageQueue<T> implements AsyncIterable<T> {
   readonly #waiting: T[] = [];
   #reader: { readonly resolve: (next: IteratorResult<T>) => void; readonly reject: (reason: unknown) => void } | null =
@@ -8,11 +10,11 @@ export class MessageQueue<T> implements AsyncIterable<T> {
 
   constructor(
     private readonly capacity: number,
-    /** Asks the socket to stop or to go on; a queue without it drops what does not fit. */
+    /** Pauses or resumes the socket. Without it, the queue drops messages that do not fit. */
     private readonly flow: { pause(): void; resume(): void } | null,
   ) {}
 
-  /** False when it was dropped. */
+  /** False if the message was dropped. */
   push(message: T): boolean {
     if (this.#ending) return false;
     const reader = this.#reader;
@@ -30,12 +32,12 @@ export class MessageQueue<T> implements AsyncIterable<T> {
     return true;
   }
 
-  /** What waits is still read. */
+  /** Waiting messages can still be read. */
   end(): void {
     this.#settle({ error: null });
   }
 
-  /** What waits is not read any more. */
+  /** Waiting messages are dropped. */
   fail(error: unknown): void {
     this.#waiting.length = 0;
     this.#settle({ error });

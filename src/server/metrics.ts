@@ -7,10 +7,10 @@ import { LoadHistory } from "./operator/load-history.js";
 
 export type Protocol = "http" | "grpc" | "grpc-web" | "connect" | "websocket" | "telephony";
 
-/** What Prometheus reads at /metrics. Labels are names of the contract, never ids of people. */
+/** The metrics for Prometheus at /metrics. Labels are names from the contract, never ids of people. */
 export class ServerMetrics {
   readonly registry = new Registry();
-  /** The same over the last hour, for the operator view. */
+  /** The same for the last hour, for the operator view. */
   readonly load: LoadHistory;
   readonly #latency: Histogram<"operation" | "protocol" | "status">;
   readonly #decisions: Counter<"operation" | "decision">;
@@ -22,7 +22,7 @@ export class ServerMetrics {
 
   constructor(
     queue: WorkQueue,
-    /** Read again whenever the metrics are read. */
+    /** Read again with each scrape. */
     private readonly fieldRates: () => Promise<readonly FieldRate[]>,
     model?: Pick<ModelInfo, "revision" | "calibrationRevision">,
   ) {
@@ -95,7 +95,7 @@ export class ServerMetrics {
     });
   }
 
-  /** Everything, as Prometheus reads it. */
+  /** All metrics in Prometheus format. */
   async text(): Promise<string> {
     // A store that does not answer must not hide how busy the box is.
     this.#showFieldRates(await this.fieldRates().catch(() => []));
@@ -142,7 +142,7 @@ export class ServerMetrics {
   }
 }
 
-/** Whether the rates that thresholds promise hold for the callers that the box has: sums of all replicas. */
+/** Whether the promised rates hold for the actual callers of the box: sums over all replicas. */
 function promiseGauges(registers: Registry[]) {
   const gauge = (name: string, help: string) =>
     new Gauge({ name: `vivavoce_${name}`, help, labelNames: ["list", "promised"], registers });

@@ -1,7 +1,7 @@
 import { ownModel } from "../engine/platform.js";
 import { accurateModel, shippedModel } from "../engine/shipped-model.js";
 
-/** Where the models lie that can be named. */
+/** Where the models with a name are. */
 const named: Readonly<Record<string, () => string | URL>> = {
   [shippedModel.replace(".vvm", "")]: ownModel,
   [accurateModel.replace(".vvm", "")]: () => new URL(`../../models/${accurateModel}`, import.meta.url),

@@ -11,24 +11,24 @@ import { modelLocation, modelNames } from "./model-location.js";
 type ModelSettings = Pick<ServerConfig, "model" | "scopeModels" | "olderModels">;
 
 /**
- * The models of a box. Those that scopes use are opened at the start; one that only older prints need is opened, and its
- * workers with it, when the first of them is a candidate.
+ * The models of a box. Models that scopes use are opened at start. A model that only older prints need is opened, with
+ * its workers, when the first of these prints is a candidate.
  */
 export class OpenModels implements Models {
   readonly #byRevision = new Map<string, Promise<Engine>>();
-  /** Opened here, and closed here. */
+  /** Opened here and therefore closed here. */
   readonly #opened: Engine[] = [];
 
   private constructor(
-    /** Of scopes that name no other. */
+    /** For scopes without their own model. */
     readonly engine: Engine,
     private readonly byScope: ReadonlyMap<string, Engine>,
-    /** Where to find a model that is not open, by its revision. */
+    /** The file of each model that is not open, by revision. */
     private readonly files: ReadonlyMap<string, string | URL>,
     private readonly options: EngineOptions,
   ) {}
 
-  /** `given` is used in place of the box's own engine, and left open. */
+  /** `given` replaces the box's own engine and is left open. */
   static async open(settings: ModelSettings, options: EngineOptions, given?: Engine): Promise<OpenModels> {
     const files = await knownModels(settings);
     const engine = given ?? (await openEngine({ ...options, ...modelLocation(settings.model) }));
@@ -59,12 +59,12 @@ export class OpenModels implements Models {
     if (known) return known;
     const opening = this.#open(revision);
     this.#byRevision.set(revision, opening);
-    // What failed once (no memory, a file that is being replaced) may succeed the next time.
+    // A failure (no memory, a file that is being replaced) may be temporary, so the next call tries again.
     opening.catch(() => this.#byRevision.delete(revision));
     return opening;
   }
 
-  /** Why one of the models that are open cannot work at present. */
+  /** Why one of the open models does not work at present. */
   get fault(): string | null {
     for (const { fault } of [this.engine, ...this.#opened]) if (fault) return fault;
     return null;
@@ -77,14 +77,14 @@ export class OpenModels implements Models {
   async #open(revision: string): Promise<Engine> {
     const model = this.files.get(revision);
     if (!model) throw new Error(`no loaded model has the revision ${revision}`);
-    // A calibration of the operator's own is one of the box's model.
+    // The operator's calibration belongs to the box's model.
     const engine = await openEngine({ ...this.options, model, calibration: null });
     this.#opened.push(engine);
     return engine;
   }
 }
 
-/** Every model that the settings name, and those that ship: a print of one of them is never obsolete. */
+/** All models that the settings name, and all that ship with the box: their prints are never obsolete. */
 async function knownModels({ scopeModels, olderModels }: ModelSettings) {
   const byRevision = new Map<string, string | URL>();
   const revisionOf = new Map<string, string>();

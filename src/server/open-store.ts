@@ -6,7 +6,7 @@ import type { Store } from "../store/port.js";
 import { ConfigError, type ServerConfig } from "./config.js";
 import { fileFault, reasonOf } from "./file-fault.js";
 
-/** The store that a configuration names, with its keys. */
+/** Opens the store that the configuration names, with its keys. */
 export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "store" | "seal">): Promise<Store> {
   const [masterKey, previousMasterKey] = [keyFrom(seal, "masterKey"), keyFrom(seal, "previousMasterKey")];
   const options = {
@@ -30,10 +30,10 @@ export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "s
   }
 }
 
-/** What a person can put right: said as it is, without a stack. What to do about a locked store, each command knows. */
+/** Errors that a person can fix: reported without a stack. Each command adds its own advice for a locked store. */
 const ACTIONABLE: ReadonlySet<StoreErrorCode> = new Set(["not-owner", "unreadable", "disk-full", "no-memory"]);
 
-/** What errors of a connection carry. */
+/** What connection errors contain. */
 interface Peer {
   readonly address?: string;
   readonly port?: number;
@@ -42,7 +42,9 @@ interface Peer {
 
 const KEY_COMMAND_MS = 30_000;
 
-/** `null` where none is set. What a command prints is the key: neither that nor the key itself is ever part of an error. */
+/**
+ * `null` if none is set. The output of a command is the key: neither the output nor the key is ever part of an error.
+ */
 function keyFrom(seal: ServerConfig["seal"], name: "masterKey" | "previousMasterKey"): Uint8Array | null {
   const [file, command, text] = [seal[`${name}File`], seal[`${name}Command`], seal[name]];
   try {

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { DurationSchema } from "@bufbuild/protobuf/wkt";
 import { StatusCode, StatusError } from "../contract/index.js";
 
-/** What a transport sends besides the status, as `WWW-Authenticate` with NOT_AUTHORIZED. */
+/** Headers besides the status, such as `WWW-Authenticate` with NOT_AUTHORIZED. */
 export class Refusal extends StatusError {
   readonly headers: Readonly<Record<string, string>>;
   readonly httpStatus: number | undefined;
@@ -12,7 +12,7 @@ export class Refusal extends StatusError {
     message: string,
     more: {
       readonly headers?: Readonly<Record<string, string>>;
-      /** Where HTTP has a code that the contract's status has no word for. */
+      /** An HTTP status for which the contract has no equivalent. */
       readonly httpStatus?: number;
       readonly retryAfterSeconds?: number;
       readonly violation?: { readonly field: string; readonly violation: string };

@@ -30,7 +30,7 @@ import { badRequest } from "./refusal.js";
 
 const address = createContextKey("", { description: "network address of the caller" });
 
-/** An answer that the framework gives by itself is a small JSON object; what is larger is none of its errors. */
+/** The framework's own answers are small JSON objects; anything larger is not one of its errors. */
 const LONGEST_ERROR = 1 << 20;
 
 export interface RpcParts {
@@ -41,7 +41,7 @@ export interface RpcParts {
   readonly health: HealthParts;
 }
 
-/** Every method on gRPC, gRPC-Web and Connect, through the same dispatcher as HTTP; `fallback` for every other path. */
+/** Every method on gRPC, gRPC-Web and Connect, through the same dispatcher as HTTP; `fallback` for all other paths. */
 export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHandler {
   const options: ConnectRouterOptions = {
     acceptCompression: [compressionGzip, compressionBrotli],
@@ -70,7 +70,7 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
     handle(universalRequestFromNodeRequest(request, response, undefined, caller))
       .then((answer) => universalResponseToNodeResponse(answer, response))
       .catch((error: unknown) => {
-        // The caller went away before the answer was written.
+        // The caller disconnected before the response was sent.
         if (ConnectError.from(error).code === Code.Aborted) return;
         parts.log.error("a response could not be sent", { stack: stackOf(error) });
       });
@@ -80,8 +80,8 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
 type Handle = (...request: Parameters<UniversalHandler>) => ReturnType<UniversalHandler>;
 
 /**
- * gRPC sends one message as it sends many, so every method is taken as a stream: a message is read where its errors can be given
- * the contract's status, and only after the caller was let in.
+ * In gRPC a single message looks like a stream of one, so every method is registered as a stream. Its message is then
+ * read where errors get the contract's status, and only after the caller is admitted.
  */
 function grpcHandlers({ dispatcher, health }: RpcParts, options: ConnectRouterOptions): Map<string, Handle> {
   const router = createConnectRouter({ ...options, connect: false });
@@ -103,7 +103,7 @@ function grpcHandlers({ dispatcher, health }: RpcParts, options: ConnectRouterOp
 }
 
 function connectHandlers(dispatcher: Dispatcher, options: ConnectRouterOptions): Map<string, Handle> {
-  // Answers are not packed: they are small, and an error's must be read again below.
+  // Responses are not compressed: they are small, and errors must be read again below.
   const router = createConnectRouter({ ...options, grpc: false, grpcWeb: false, compressMinBytes: 0xffffffff });
   for (const method of METHODS) {
     if (method.methodKind === "bidi_streaming") {
@@ -162,7 +162,7 @@ async function onlyMessage(messages: AsyncIterable<Message>): Promise<Message> {
   return only;
 }
 
-/** A message that Connect could not read never reaches an operation: its error gets the contract's status here. */
+/** A message that Connect cannot parse never reaches an operation; its error gets the contract's status here. */
 function withStatus(handler: UniversalHandler): Handle {
   return async (request) => {
     const response = await handler(request);

@@ -19,7 +19,7 @@ import { ServerMetrics } from "./metrics.js";
 import { LIVE_PATH, liveSocketRoute } from "./websocket/live-socket.js";
 import { Sockets } from "./websocket/sockets.js";
 
-/** What a service is made of. */
+/** The parts of a service. */
 export interface ServiceParts {
   readonly operations: Operations & LiveOperations;
   readonly guard: Guard;
@@ -35,7 +35,7 @@ export interface ServiceParts {
   readonly announce?: AppParts["announce"];
 }
 
-/** Operations behind every transport, not yet listening. */
+/** The operations behind every transport, before the port is open. */
 export class Service {
   readonly dispatcher: Dispatcher;
   readonly queue: WorkQueue;
@@ -97,12 +97,12 @@ export class Service {
     });
   }
 
-  /** Where callers reach it. */
+  /** The address for callers. */
   get url(): string {
     const { publicUrl, host, tls } = this.#config;
     if (publicUrl) return new URL(publicUrl).origin;
     const port = this.#openPort?.port ?? this.#config.port;
-    // Listening on every address is none that a caller could use.
+    // A wildcard address cannot be called; use loopback.
     const address = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
     return `${tls ? "https" : "http"}://${address.includes(":") ? `[${address}]` : address}:${port}`;
   }
@@ -130,7 +130,7 @@ export class Service {
     });
   }
 
-  /** Takes up a new certificate; one that cannot be used leaves the old one in place. */
+  /** Loads a new certificate. If it cannot be used, the old one stays. */
   reloadTls(): void {
     try {
       this.#openPort?.reloadTls();
@@ -141,7 +141,7 @@ export class Service {
     }
   }
 
-  /** Answers what was accepted, refuses what is new, then closes. True when all was answered in time. */
+  /** Answers accepted calls, refuses new ones, then closes. True if all were answered in time. */
   async stop(): Promise<boolean> {
     const { stopSeconds } = this.#config.limits;
     this.#parts.log.info("stopping", { running: this.dispatcher.running });
@@ -172,5 +172,5 @@ function readSeconds(request: NodeRequest, limits: ServerConfig["limits"]): numb
   return isUpload ? limits.mediaReadSeconds : limits.readSeconds;
 }
 
-/** Of the time that a stop may take, what live calls may go on for; the rest is for their answers. */
+/** The share of the stop time for which live calls may continue; the rest is for their responses. */
 const LIVE_SHARE_OF_STOP = 0.8;

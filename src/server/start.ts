@@ -28,25 +28,28 @@ import { Service } from "./service.js";
 import { createTelephony, routeLines } from "./telephony.js";
 import { VERSION } from "./version.js";
 
-/** What a start made. */
+/** The result of a start. */
 export interface FirstStart {
   readonly url: string;
-  /** The application of a first start, secret included; `null` afterwards or where tokens come from elsewhere. */
+  /**
+   * The application created at the first start, with its secret; `null` afterwards or if tokens come from another
+   * issuer.
+   */
   readonly firstApplication: FirstApplication | null;
-  /** Who may sign in to the operator view after a first start, password included; `null` afterwards. */
+  /** The owner created at the first start, with the password for the operator view; `null` afterwards. */
   readonly firstOwner: FirstOwner | null;
-  /** `null` where tokens come from elsewhere. */
+  /** `null` if tokens come from another issuer. */
   readonly operatorUrl: string | null;
 }
 
-/** A box that runs. */
+/** A running box. */
 export interface Box extends FirstStart {
-  /** Everything that is plain HTTP, to be asked without a port. */
+  /** All plain HTTP routes, callable without a port. */
   readonly app: Service["app"];
-  /** Of the telephone lines that have a port of their own, by name. */
+  /** Ports of the telephone lines that have their own, by line name. */
   readonly linePorts: ReadonlyMap<string, number>;
   reloadTls(): void;
-  /** Finishes what was accepted, then closes all. True when nothing was cut off. */
+  /** Finishes accepted calls, then closes everything. True if nothing was cut off. */
   stop(): Promise<boolean>;
 }
 
@@ -57,9 +60,9 @@ const OTHER_REPLICAS_START_MS = 60_000;
 
 export interface BoxParts {
   readonly log?: Log;
-  /** The engine with its worker pool by default; one that is given is the caller's to close. */
+  /** By default an engine with a worker pool; the caller closes an engine that it passes. */
   readonly engine?: Engine;
-  /** Keeps the secrets that a first start made. The box is ready, and the first start over, once it has. */
+  /** Saves the secrets of a first start. The box becomes ready, and the first start is over, when this resolves. */
   readonly keepSecrets?: (first: FirstStart) => Promise<void>;
 }
 
@@ -97,8 +100,8 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     });
     opened.push(() => processor.close());
 
-    // The issuer is the address that callers see, and a free port makes it known only once the service listens. Both are
-    // bound in the same turn in which that is heard of, before any request can be.
+    // The issuer is the public address, which is known only once the service listens if the port is 0. Both are set in
+  // the same turn as the listening event, before any request can arrive.
     let guard: Guard = closedGuard;
     let started = false;
     let tokenApp: TokenApp | null = null;
@@ -223,7 +226,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       async stop() {
         clearInterval(expiry);
         clearInterval(looking);
-        opened.splice(-2); // the lines, and the service itself, whose outcome is reported
+        opened.splice(-2); // The lines and the service itself; the outcome of the service is returned.
         const callsOver = switchboard.stop();
         const clean = await service.stop();
         switchboard.destroy();
@@ -263,7 +266,7 @@ function warnOfLostKeys(store: Store, log: Log): void {
 async function ready(store: Store, { engine, fault }: OpenModels): Promise<void> {
   if (fault) throw new Error(fault);
   await store.documents.get("server", "first-run");
-  // A threshold is computed from the loaded model: an engine that lost it cannot.
+  // The loaded model computes a threshold: an engine that has lost the model fails here.
   engine.threshold(0.01, { ratios: { unlike: 0, identical: 1 }, impostors: { center: 0, spread: 1 } });
 }
 
@@ -275,7 +278,7 @@ function readCalibration(path: string): Uint8Array {
   }
 }
 
-/** A page whose model is not the box's keeps that model's own calibration. */
+/** A page whose model differs from the box's uses that model's own calibration. */
 async function pageOf(folder: string | undefined, calibration: Uint8Array | undefined, log: Log): Promise<Page | null> {
   try {
     return await servePage(folder, calibration);
@@ -288,11 +291,11 @@ async function pageOf(folder: string | undefined, calibration: Uint8Array | unde
   }
 }
 
-/** The operator view lies in `dist/operator`; where it was not built, its data can still be asked for. */
+/** The files of the operator view are in `dist/operator`. Its data can be read even if they were not built. */
 function operatorFiles(): (request: Request) => Response | null {
   const folder = fileURLToPath(new URL("../operator/", import.meta.url));
   return existsSync(folder) ? serveFolder(folder, OPERATOR_PAGE.path) : () => null;
 }
 
-/** A store's kind, without the password that its address may carry. */
+/** The kind of a store, without the password that its address may contain. */
 const kindOf = (store: string) => (store === "memory" ? "memory" : /^postgres/.test(store) ? "postgres" : "embedded");

@@ -1,4 +1,4 @@
-/** Puts telephone lines on a box: their calls are answered by the same operations as everybody's, on behalf of the line. */
+/** Connects telephone lines to a box: their calls use the same operations as all other calls, on behalf of the line. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { LiveProcessor, StatusCode, type StatusError } from "../contract/index.js";
 import type { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
@@ -65,7 +65,7 @@ export function createTelephony(
 const refused = (error: StatusError, request: Request): Response =>
   responseOf(errorAnswer(error, requestIdOf(request.headers.get("x-request-id") ?? undefined)));
 
-/** Every WebSocket line gets its place on the box's port. */
+/** Each WebSocket line gets a path on the box's port. */
 export function routeLines(service: Service, { switchboard }: Telephony): void {
   for (const { path, protocols, open } of switchboard.sockets)
     service.sockets.route(path, {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** Of the package, as its manifest says. */
+/** Version of the package, from its manifest. */
 export const VERSION: string = (
   JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string }
 ).version;

@@ -1,4 +1,4 @@
-/** Calls that are about to come in on lines whose dialect tells too little of them, or asks for no password. */
+/** Calls announced in advance, for lines whose dialect says too little about a call or has no password. */
 
 const MOST_ANNOUNCED = 10_000;
 
@@ -10,7 +10,7 @@ export class Announcements<T> {
     private readonly now: () => number = () => Date.now() / 1000,
   ) {}
 
-  /** False when too many are waiting. */
+  /** False if too many are waiting. */
   add(id: string, value: T): boolean {
     this.#forget();
     if (this.#open.size >= MOST_ANNOUNCED) return false;
@@ -23,14 +23,14 @@ export class Announcements<T> {
     return this.#open.get(id)?.value ?? null;
   }
 
-  /** A call comes in once. */
+  /** Each announcement is used once. */
   take(id: string): T | null {
     const value = this.get(id);
     this.#open.delete(id);
     return value;
   }
 
-  /** In the order in which they came, so the oldest are first. */
+  /** In order of arrival, so the oldest come first. */
   #forget(): void {
     for (const [id, { until }] of this.#open) {
       if (until > this.now()) return;

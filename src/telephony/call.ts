@@ -1,4 +1,7 @@
-/** One call on a line: its frames go in, its session is opened and stopped, and what is found goes where its program can use it. */
+/**
+ * One call on a line: reads its frames, opens and stops its session, and delivers the results to the dialect and the
+ * webhook.
+ */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   type ContextSchema,
@@ -23,12 +26,12 @@ import {
 import { toldOf } from "./told.js";
 import type { Webhook } from "./webhook.js";
 
-/** The connection under a call. */
+/** The connection of a call. */
 export interface CallSocket {
   send(frame: Frame): void;
-  /** `isBusy` where a later attempt may succeed. */
+  /** `isBusy`: a later attempt may succeed. */
   close(isBusy: boolean): void;
-  /** `null` where it cannot be held back, as with UDP. */
+  /** `null` if the sender cannot be paused, as with UDP. */
   readonly flow: { pause(): void; resume(): void } | null;
 }
 
@@ -54,13 +57,13 @@ export class Call {
     private readonly parts: CallParts,
     private readonly session: DialectSession,
     private readonly socket: CallSocket,
-    /** The connection is gone and all is done. */
+    /** The connection is closed and all work is done. */
     private readonly onOver: () => void,
   ) {
     this.#requests = new LiveMessages(WAITING_MESSAGES, socket.flow);
   }
 
-  /** A frame of the connection; whatever is wrong with it ends the call and nothing else. */
+  /** A frame from the connection. A bad frame ends this call and nothing else. */
   receive(frame: Frame): void {
     try {
       const { events, replies } = this.session.receive(frame);
@@ -73,14 +76,14 @@ export class Call {
     }
   }
 
-  /** The connection is gone, or has never said anything. Results of what was heard still go to session and webhook. */
+  /** The connection has closed, or never sent anything. Results so far still go to the session and the webhook. */
   hangUp(): void {
     if (this.#phase === "waiting") this.#phase = "over";
     this.#requests.end();
     void this.#running.then(this.onOver);
   }
 
-  /** Resolves when nothing is left of the call. */
+  /** Resolves when the call has ended completely. */
   get whenOver(): Promise<void> {
     return this.#running;
   }
@@ -144,7 +147,7 @@ export class Call {
     return { ...engaged, gkSessionId: { value: gkSessionId!.value }, configsetId: line.configset };
   }
 
-  /** The caller, and where the agent is known, the agent. */
+  /** The caller and, if known, the agent. */
   async #parties(context: SessionContext, fields: CallFields, { channels }: CallFormat): Promise<Party[]> {
     const { line } = this.parts;
     const person = filled(line.claimedPerson, fields);
@@ -154,7 +157,7 @@ export class Call {
     const channel = (selected: number) => ({ channelSelector: { channel: selected } });
     const isShared = channels === 1 && line.separateVoices;
     const voiceSeparation = agentProfile ? { gkAgentVoiceprintProfileId: agentProfile } : {};
-    // An agent who is named and has no profile cannot be told from the caller: two voices stay two.
+    // A named agent without a profile cannot be told from the caller, so the two voices are not separated.
     const separated = agentProfile || agent === "" ? { channelSelector: { voiceSeparation } } : {};
     const selected = channels === 2 ? channel(line.callerChannel) : isShared ? separated : {};
     const task = profile || line.watchlist || line.syntheticSpeech || line.playback ? this.#check(profile) : null;
@@ -234,7 +237,7 @@ async function* startedWith(first: ListenRequest, rest: AsyncIterable<ListenRequ
   yield* rest;
 }
 
-/** Silence, as each encoding writes it. */
+/** The byte for silence in each encoding. */
 const SILENT_BYTE = { pcm16: 0, l16: 0, alaw: 0xd5, mulaw: 0xff } as const;
 const LONGEST_SILENCE_SECONDS = 1;
 

@@ -1,4 +1,4 @@
-/** What a call asks of the box. The box answers as it answers any caller, on behalf of the line. */
+/** What a call needs from the box. The box treats the line like any other caller. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type {
   CreateVoiceprintProfileRequestSchema,

@@ -1,45 +1,48 @@
-/** A line: one way into the box for calls of one telephone system, and what is done with them. Settings, validated before anything opens. */
+/**
+ * A line: an entry point for calls of one telephone system, and what the box does with them. Settings are validated
+ * before anything is opened.
+ */
 import { z } from "zod";
 import { rtpFormats } from "./rtp/rtp.js";
 
-/** `{from}` stands for the call's field of that name. */
+/** `{from}` is replaced by the call's field of that name. */
 const template = z.string().max(256);
 const port = z.number().int().min(0).max(65_535);
 const seconds = z.number().positive().max(86_400);
 
 const shared = {
-  /** In addresses, logs and the operator view. */
+  /** Used in URLs, logs and the operator view. */
   name: z.string().regex(/^[a-z0-9-]{1,32}$/, "must be lower-case letters, digits and hyphens"),
-  /** The biometric scope (`gk_scope_id`) that its calls belong to. */
+  /** The biometric scope (`gk_scope_id`) of its calls. */
   scope: z.string().min(1),
   configset: z.string().min(1).default("text-independent"),
   /** External ids of engagement and session. */
   engagement: template.default("{callId}"),
   session: template.default("{callId}"),
-  /** External id of the claimed person; empty for no claim. */
+  /** External id of the claimed person; empty if there is no claim. */
   claimedPerson: template.default("{from}"),
-  /** Of two channels, the one with the caller. */
+  /** With two channels, the caller's channel. */
   callerChannel: z.number().int().min(1).max(2).default(1),
-  /** External id of the agent, who is verified in the other channel; empty leaves the agent out. */
+  /** External id of the agent, who is verified in the other channel; empty: the agent is not checked. */
   agent: template.default(""),
-  /** One channel has both in it: they are told apart by voice, and the caller alone is checked. */
+  /** Both people are in one channel: they are separated by voice, and only the caller is checked. */
   separateVoices: z.boolean().default(false),
-  /** What becomes of somebody who has no print yet. */
+  /** What to do with a caller who has no print yet. */
   unknownCaller: z.enum(["enroll", "ignore"]).default("ignore"),
-  /** Id of a watchlist whose fraudsters every caller is compared with. */
+  /** Id of a watchlist: every caller is compared with its fraudsters. */
   watchlist: z.string().min(1).optional(),
   syntheticSpeech: z.boolean().default(false),
   playback: z.boolean().default(false),
-  /** After the result: stay in the call and say nothing more, or leave it so that its program goes on. */
+  /** After the result: stay in the call silently, or leave it so that the telephone system continues. */
   onResult: z.enum(["stay", "leave"]).default("stay"),
   webhook: z
     .strictObject({
       url: z.url({ protocol: /^https?$/ }),
-      /** Signs every request: HMAC-SHA256 over time and body. */
+      /** Signs every request: HMAC-SHA256 of time and body. */
       secret: z.string().min(16),
       timeoutSeconds: seconds.default(5),
       attempts: z.number().int().min(1).max(10).default(4),
-      /** Also before the result: checkpoints and keys. */
+      /** Also send checkpoints and keys before the result. */
       everything: z.boolean().default(false),
     })
     .optional(),
@@ -53,14 +56,14 @@ export const lineSchema = z.discriminatedUnion("dialect", [
     dialect: z.literal("audiosocket"),
     host: z.string().min(1).default("127.0.0.1"),
     port: port.default(9092),
-    /** An announced call that does not come in is forgotten. */
+    /** An announced call that does not arrive in this time is forgotten. */
     announcedSeconds: seconds.default(60),
   }),
   z.strictObject({
     ...shared,
     dialect: z.literal("rtp"),
     host: z.string().min(1).default("127.0.0.1"),
-    /** Ports that calls are given one of each. */
+    /** Each call gets one of these ports. */
     ports: z.tuple([port, port]).default([20_000, 20_999]),
     format: z.enum(rtpFormats as [string, ...string[]]).default("ulaw"),
     announcedSeconds: seconds.default(60),
@@ -69,7 +72,7 @@ export const lineSchema = z.discriminatedUnion("dialect", [
   z.strictObject({
     ...shared,
     dialect: z.literal("twilio"),
-    /** The account's auth token, which Twilio signs with. */
+    /** The account's auth token, with which Twilio signs. */
     authToken: z.string().min(16),
   }),
   z.strictObject({ ...shared, dialect: z.literal("jambonz"), ...basic }),
@@ -84,7 +87,7 @@ export const lineSchema = z.discriminatedUnion("dialect", [
     ...shared,
     dialect: z.literal("audiohook"),
     apiKey: z.string().min(8),
-    /** As the administrator of Genesys Cloud gave it, base64. */
+    /** From the administrator of Genesys Cloud, in base64. */
     clientSecret: z.base64().min(16),
   }),
 ]);
@@ -92,10 +95,10 @@ export const lineSchema = z.discriminatedUnion("dialect", [
 export type Line = z.output<typeof lineSchema>;
 export type LineOf<D extends Line["dialect"]> = Extract<Line, { dialect: D }>;
 
-/** Where a line's WebSocket and its announcements are. */
+/** Path of a line's WebSocket and announcements. */
 export const pathOf = (line: Pick<Line, "name">): string => `/telephony/${line.name}`;
 
-/** The template with the call's fields; a field that is not there is empty. */
+/** Fills the template with the call's fields; a missing field is empty. */
 export function filled(text: string, fields: Readonly<Record<string, string>>): string {
   return text.replace(/\{([^{}]+)\}/g, (_, name: string) => (Object.hasOwn(fields, name) ? fields[name]! : ""));
 }

@@ -1,7 +1,7 @@
-/** What every dialect of a telephone system comes down to. A dialect knows framing, and nothing of voices. */
+/** The interface of every dialect. A dialect handles framing and knows nothing about voices. */
 import type { ListenResponse, StatusError } from "../contract/index.js";
 
-/** What a call is known by: the dialect's own names, `callId` in all of them, `from` and `to` where it tells them. */
+/** Identifies a call: the dialect's own names, always with `callId`, and `from` and `to` if the dialect has them. */
 export type CallFields = Readonly<Record<string, string>>;
 
 export interface CallFormat {
@@ -13,36 +13,36 @@ export interface CallFormat {
 export type CallEvent =
   | { readonly kind: "start"; readonly fields: CallFields; readonly format: CallFormat }
   | { readonly kind: "audio"; readonly bytes: Uint8Array }
-  /** Samples of each channel that the network lost, and those that the sender left out because nobody spoke. */
+  /** Samples per channel that the network lost, or that the sender left out during silence. */
   | { readonly kind: "lost"; readonly samples: number }
   | { readonly kind: "silence"; readonly samples: number }
   | { readonly kind: "key"; readonly digit: string }
   | { readonly kind: "end" };
 
-/** A text frame or a binary one; where the transport knows no text, all are binary. */
+/** A text or a binary frame; all are binary if the transport has no text frames. */
 export type Frame = string | Uint8Array;
 
 export interface Received {
   readonly events: readonly CallEvent[];
-  /** What the dialect itself answers at once. */
+  /** Replies that the dialect itself sends at once. */
   readonly replies: readonly Frame[];
 }
 
-/** One connection, as its dialect reads and writes it. */
+/** One connection, read and written in its dialect. */
 export interface DialectSession {
-  /** Throws a `DialectError` for what the dialect does not know. */
+  /** Throws a `DialectError` for frames that are not valid in the dialect. */
   receive(frame: Frame): Received;
-  /** The box listens. */
+  /** The box has started to listen. */
   accepted(): readonly Frame[];
-  /** What happened, in a form that the other side can use; nothing where the dialect has none. */
+  /** What happened, in a form that the other side can use; empty if the dialect has none. */
   tell(response: ListenResponse): readonly Frame[];
-  /** Why the box does not listen, BUSY among the reasons. The connection closes afterwards. */
+  /** Why the box does not listen, for example BUSY. The connection closes afterwards. */
   refuse(error: StatusError): readonly Frame[];
   /** The box has heard enough and leaves the call. The connection closes afterwards. */
   leave(): readonly Frame[];
 }
 
-/** Of a dialect that carries nothing but audio to the box: what is found goes to the webhook and to the session. */
+/** For a dialect that only carries audio to the box: results go to the webhook and the session. */
 export abstract class OneWaySession implements DialectSession {
   abstract receive(frame: Frame): Received;
   accepted(): readonly Frame[] {
@@ -59,7 +59,7 @@ export abstract class OneWaySession implements DialectSession {
   }
 }
 
-/** The other side does not speak the dialect. */
+/** The other side does not follow the dialect. */
 export class DialectError extends Error {
   override readonly name = "DialectError";
 }
@@ -72,7 +72,7 @@ export type Json = { readonly [key: string]: unknown };
 export const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A frame of a transport that knows no text. */
+/** A frame of a transport without text frames. */
 export function bytesOf(frame: Frame): Uint8Array {
   if (typeof frame === "string") throw new DialectError("expected bytes, got a text frame");
   return frame;
@@ -94,7 +94,7 @@ export function jsonOf(frame: Frame): Json {
 const MOST_FIELDS = 64;
 const LONGEST_FIELD = 1024;
 
-/** Texts and numbers of an object, nested ones by dotted names; the rest of it is nobody's business. */
+/** Texts and numbers of an object, nested ones by dotted names; everything else is left out. */
 export function fieldsOf(value: unknown, prefix = "", into: Record<string, string> = {}): Record<string, string> {
   if (!isObject(value)) return into;
   for (const [name, inner] of Object.entries(value)) {

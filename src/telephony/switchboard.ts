@@ -1,4 +1,4 @@
-/** All lines of a box: their sockets on the box's port, their own ports, and the calls that are announced to them. */
+/** All lines of a box: their WebSockets on the box's port, their own ports, and announced calls. */
 import { randomUUID, timingSafeEqual } from "node:crypto";
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import type { IncomingMessage } from "node:http";
@@ -23,21 +23,21 @@ export interface SwitchboardParts {
   readonly lines: readonly Line[];
   readonly exchangeOf: (line: Line) => Exchange;
   readonly log: TelephonyLog;
-  /** The address that callers use; signatures are over it. */
+  /** The public address of the box; signatures include it. */
   readonly publicUrl: () => string;
-  /** Nothing arrives for so long: the connection ends. */
+  /** A connection ends if nothing arrives for this long. */
   readonly idleSeconds: number;
 }
 
-/** A WebSocket whose peer may come in. */
+/** A WebSocket line and its authentication. */
 export interface SocketEntry {
   readonly path: string;
-  /** Throws a `StatusError` for who may not. */
+  /** Throws a `StatusError` if the peer is not admitted. */
   open(request: IncomingMessage): (socket: WebSocket) => void;
   readonly protocols: readonly string[];
 }
 
-/** A line that calls are announced to, and what is answered to who announces one. */
+/** A line with announced calls, and its response to an announcement. */
 export interface AnnouncingLine {
   readonly path: string;
   readonly scope: string;
@@ -75,15 +75,15 @@ export class Switchboard {
     this.announcing = announcing;
   }
 
-  /** Opens the ports that lines have of their own. */
+  /** Opens the lines' own ports. */
   async start(): Promise<void> {
     for (const start of this.#starts) await start();
   }
 
-  /** Ports of the lines that have one, by name. */
+  /** Ports of the lines that have their own, by name. */
   readonly ports = new Map<string, number>();
 
-  /** No new call; resolves when those under way are over. */
+  /** Takes no new calls; resolves when the current ones have ended. */
   async stop(): Promise<void> {
     for (const server of this.#servers) server.close();
     await Promise.all([...this.#calls].map((call) => call.whenOver));
@@ -115,7 +115,7 @@ export class Switchboard {
             call.receive(isBinary ? new Uint8Array(data) : data.toString("utf8")),
           );
           socket.on("close", () => call.hangUp());
-          // Who connects and then says nothing holds a place.
+          // A connection that sends nothing takes up a place.
           const silent = setTimeout(() => socket.terminate(), this.parts.idleSeconds * 1000);
           socket.once("message", () => clearTimeout(silent));
           socket.once("close", () => clearTimeout(silent));
@@ -124,7 +124,7 @@ export class Switchboard {
     };
   }
 
-  /** Why the peer may not come in; `null` when it may. */
+  /** Why the peer is not admitted; `null` if it is. */
   #fault(
     line: Exclude<Line, { dialect: "audiosocket" | "rtp" }>,
     { headers, url = "" }: IncomingMessage,
@@ -239,7 +239,7 @@ export class Switchboard {
       close,
       flow: null,
     });
-    // UDP has no end: silence on the wire is one.
+    // UDP has no end of connection, so a pause ends the call.
     let heardAt = Date.now();
     let isHeard = false;
     const idle = setInterval(() => {
@@ -248,7 +248,7 @@ export class Switchboard {
     }, 250);
     let peer: string | null = null;
     socket.on("message", (bytes, { address, port }) => {
-      // The first who sends is the sender.
+      // The first sender is the only one accepted.
       peer ??= `${address}:${port}`;
       if (peer !== `${address}:${port}`) return;
       heardAt = Date.now();

@@ -1,4 +1,4 @@
-/** What a program beside the call receives of an answer: in a webhook, and in dialects that carry JSON. */
+/** What the webhook, and dialects with JSON, report of a response. */
 import { type JsonValue, toJson } from "@bufbuild/protobuf";
 import { Decision, EnrollStatus, type ListenResponse, ListenResultSchema } from "../contract/index.js";
 
@@ -14,7 +14,7 @@ export interface Told {
   readonly result?: JsonValue;
 }
 
-/** `null` for what only says that time goes by. */
+/** `null` for responses that only report the passing of time. */
 export function toldOf({ party, event }: ListenResponse): Told | null {
   switch (event.case) {
     case "checkpoint": {

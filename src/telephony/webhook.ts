@@ -1,4 +1,4 @@
-/** Tells a program beside the call what the box has found: signed, tried again, and never more than so many at a time. */
+/** Sends the results of a call to a webhook: signed, with retries, and with a limited number at a time. */
 import { createHmac } from "node:crypto";
 import type { TelephonyLog } from "./exchange.js";
 import type { Line } from "./line.js";
@@ -9,7 +9,10 @@ const FIRST_PAUSE_MS = 500;
 
 export const SIGNATURE_HEADER = "x-vivavoce-signature";
 
-/** `t=…,v1=…`: the time in seconds, and the HMAC-SHA256 of time, a dot and the body. Compare both; refuse what is old. */
+/**
+ * `t=…,v1=…`: the time in seconds, and the HMAC-SHA256 of time, a dot and the body. Receivers should check both and
+ * refuse old requests.
+ */
 export function signatureOf(secret: string, seconds: number, body: string): string {
   return `t=${seconds},v1=${createHmac("sha256", secret).update(`${seconds}.${body}`).digest("hex")}`;
 }
@@ -24,7 +27,7 @@ export class Webhook {
     private readonly fetch: typeof globalThis.fetch = globalThis.fetch,
   ) {}
 
-  /** Does not wait: a slow program must not hold a call. */
+  /** Not awaited: a slow receiver must not delay a call. */
   tell(call: Readonly<Record<string, string>>, told: Told): void {
     const { webhook, name } = this.line;
     if (!webhook || (told.type !== "result" && !webhook.everything)) return;
@@ -41,7 +44,7 @@ export class Webhook {
       });
   }
 
-  /** Nothing is tried again. */
+  /** Stops all retries. */
   stop(): void {
     this.#stopped.abort();
   }
@@ -71,7 +74,7 @@ export class Webhook {
   }
 }
 
-/** The program has read it and does not want it. */
+/** The receiver has read the request and rejected it. */
 class Refused extends Error {}
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -2,23 +2,23 @@ import { type DescField, type DescMethod, getOption, hasOption } from "@bufbuild
 import { http } from "../../contract/gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../contract/gen/google/api/http_pb.js";
 
-/** A part of a path: a word to be met, or a field of the request to be read. */
+/** A part of a path: a fixed word, or a field of the request. */
 export type PathSegment = { readonly literal: string } | { readonly variable: string };
 
-/** How a method is reached over HTTP, as `google.api.http` says. */
+/** The HTTP binding of a method, from `google.api.http`. */
 export interface HttpBinding {
   readonly method: DescMethod;
   readonly verb: string;
   readonly path: string;
   readonly segments: readonly PathSegment[];
-  /** The whole message (`*`), one field of it, or none: then the query carries the rest. */
+  /** The whole message (`*`), one of its fields, or none: then the query has the remaining fields. */
   readonly body: "*" | { readonly field: DescField } | null;
 }
 
-/** All bindings of these methods. A method without one is an error of the contract. */
+/** The bindings of these methods. A method without one is an error in the contract. */
 export function httpBindings(methods: readonly DescMethod[]): HttpBinding[] {
   return methods.flatMap((method) => {
-    // What is answered while it is asked goes over WebSocket.
+    // Bidirectional streams use WebSocket.
     if (method.methodKind === "bidi_streaming") return [];
     if (!hasOption(method, http)) throw new TypeError(`${method.name} has no HTTP binding`);
     const rule = getOption(method, http);
@@ -65,7 +65,7 @@ export interface BindingMatch {
 
 export type MatchResult = BindingMatch | { readonly otherVerbs: readonly string[] } | "malformed" | null;
 
-/** Finds the binding of a request. Among several that fit, words win over variables, from the left. */
+/** Finds the binding of a request. If several match, fixed words take precedence over variables, from left to right. */
 export function bindingMatcher(bindings: readonly HttpBinding[]): (verb: string, path: string) => MatchResult {
   const byLength = new Map<number, HttpBinding[]>();
   for (const binding of bindings) {

@@ -4,12 +4,12 @@ import type { NodeHandler } from "../listen.js";
 const METHODS = "GET, POST, PUT, PATCH, DELETE";
 const ALLOWED = ["authorization", "x-request-id", ...cors.allowedHeaders].join(", ").toLowerCase();
 const EXPOSED = ["x-request-id", "retry-after", "www-authenticate", ...cors.exposedHeaders].join(", ").toLowerCase();
-/** Browsers ask again no later than this. */
+/** Browsers repeat the preflight after at most this time. */
 const PREFLIGHT_S = 7200;
 
 /**
- * Lets pages of these origins call from a browser, on every transport. Never with cookies: what people are signed in to stays out of
- * reach, a page brings its token along.
+ * Lets pages of these origins call from a browser, on every transport. Never with cookies: a page sends its own token
+ * and cannot use anybody's signed-in session.
  */
 export function withCors(handler: NodeHandler, origins: readonly string[]): NodeHandler {
   if (origins.length === 0) return handler;

@@ -3,9 +3,9 @@ import type { NodeHandler, NodeRequest } from "../listen.js";
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
 
 /**
- * Where tokens are off, anybody on this machine may call, and every web page that is open on it is somebody: a browser names the page's
- * origin, and the host that the page believes to talk to. Pages of other origins than those listed are refused, and hosts that are not
- * this machine (a name that was made to point here).
+ * If tokens are off, every program on this machine may call, and so could every web page open in its browser. A browser
+ * sends the origin of the page and the host that the page addresses. We refuse origins that are not listed, and hosts
+ * that are not this machine (a name that was pointed here).
  */
 export function localCallersOnly(
   handler: NodeHandler,

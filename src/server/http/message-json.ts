@@ -16,7 +16,7 @@ export function messageToJson(schema: DescMessage, message: Message): JsonValue 
   return toJson(schema, message);
 }
 
-/** Reads a JSON object with camelCase or the contract's own names, enumerations by name or number. */
+/** Reads a JSON object with camelCase names or the contract's own names, and enum values by name or number. */
 export function messageFromJson(schema: DescMessage, json: JsonValue): Message {
   if (typeof json !== "object" || json === null || Array.isArray(json)) throw badRequest("expected a JSON object");
   try {
@@ -29,12 +29,12 @@ export function messageFromJson(schema: DescMessage, json: JsonValue): Message {
 }
 
 interface Fault {
-  /** The whole way to it, in the contract's names: `context.gk_scope_id.value`, `unique_ids[2]`. */
+  /** The full path to the field, in the contract's names: `context.gk_scope_id.value`, `unique_ids[2]`. */
   readonly field: string;
   readonly why: string;
 }
 
-/** The first place where a JSON object does not fit its message. */
+/** The first field of a JSON object that does not fit its message. */
 function faultIn(schema: DescMessage, json: JsonObject, outer = ""): Fault | null {
   for (const [key, value] of Object.entries(json)) {
     const found = fieldOf(schema, key);
@@ -65,7 +65,7 @@ function innerFault(field: DescField, value: JsonValue | undefined, path: string
 const isObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** `cannot decode field vendor.biosec.v1.Context.gk_scope_id from JSON: …` without what means nothing to a caller. */
+/** Shortens `cannot decode field vendor.biosec.v1.Context.gk_scope_id from JSON: …` to the part that helps a caller. */
 function readable(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return message.replace(/^cannot decode (?:message|field) [\w.]+ from JSON:? ?/, "");
@@ -76,9 +76,9 @@ export function fieldOf(message: DescMessage, name: string): DescField | undefin
   return message.fields.find((field) => field.name === name || field.jsonName === name);
 }
 
-/** A place in a message, as `context.gk_scope_id.value` names it. */
+/** A field inside a message, as `context.gk_scope_id.value` names it. */
 interface FieldPlace {
-  /** From the outermost message inwards. */
+  /** From the outermost message to the innermost. */
   readonly path: readonly DescField[];
   readonly field: DescField;
 }
@@ -99,7 +99,7 @@ function placeOf(schema: DescMessage, dotted: string): FieldPlace | null {
 const BARE = /^google\.protobuf\.(?:\w+Value|Duration|Timestamp|FieldMask)$/;
 const isBare = (message: DescMessage) => BARE.test(message.typeName);
 
-/** Puts the text of a path variable or query parameter where its dotted name says. */
+/** Sets the field with this dotted name to the text of a path variable or query parameter. */
 export function placeText(json: JsonObject, schema: DescMessage, dotted: string, texts: readonly string[]): void {
   const place = placeOf(schema, dotted);
   if (!place) throw invalidField(dotted, "unknown", `the request has no field ${dotted}`);
@@ -140,7 +140,7 @@ export function placeText(json: JsonObject, schema: DescMessage, dotted: string,
   at[field.name] = scalarJson(field, texts[0]!);
 }
 
-/** Text of a URL as the JSON value its field wants; what does not fit is left for `fromJson` to refuse. */
+/** Text from a URL as the JSON value that its field expects. `fromJson` refuses whatever does not fit. */
 function scalarJson(field: DescField, text: string): JsonValue {
   const enumeration: DescEnum | undefined = field.enum;
   if (enumeration) return /^-?\d+$/.test(text) ? Number(text) : text;
@@ -154,7 +154,9 @@ function wrappedScalar(message: DescMessage | undefined): ScalarType | undefined
   return message?.typeName.endsWith("Value") ? message.fields[0]?.scalar : undefined;
 }
 
-/** What a dotted name holds in a JSON object, in either spelling; for finding contradictions between path and body. */
+/**
+ * The value of a dotted name in a JSON object, in either spelling; used to find contradictions between path and body.
+ */
 export function textAt(json: JsonObject, schema: DescMessage, dotted: string): JsonValue | undefined {
   const place = placeOf(schema, dotted);
   let at: JsonValue | undefined = json;

@@ -3,7 +3,7 @@ import type { NodeRequest, NodeResponse } from "../listen.js";
 import { tooLarge } from "../refusal.js";
 import { brokenOff, type HttpAnswer, type HttpRequest, type Transcoder } from "./transcoder.js";
 
-/** Answers a request of the contract straight on its connection; `null` when its path is none of the contract's. */
+/** Answers a request of the contract directly on its connection; `null` if the contract does not have its path. */
 export function answerOn(
   request: NodeRequest,
   response: NodeResponse,
@@ -11,7 +11,7 @@ export function answerOn(
   transcode: Transcoder,
 ): Promise<void> | null {
   const target = request.url ?? "";
-  // A whole URL as the target is for proxies: the app takes it apart.
+  // A complete URL as the target is for proxies; the app parses it.
   if (!target.startsWith("/")) return null;
   return transcode(requestOn(request, response, address, target))?.then((answer) => write(response, answer)) ?? null;
 }
@@ -26,7 +26,7 @@ function requestOn(request: NodeRequest, response: NodeResponse, address: string
       const value = request.headers[name];
       return Array.isArray(value) ? value.join(", ") : value;
     },
-    // Left open when reading ends early: the answer still has to go out.
+    // Stays open when reading ends early: the response still has to be sent.
     chunks: () => request.iterator({ destroyOnReturn: false }),
     bytes: (limit) => bytesOf(request, limit),
   };
@@ -41,11 +41,11 @@ function endedWith(response: NodeResponse): AbortController {
   return ended;
 }
 
-/** By events: iterating over a small body costs more than everything else in a call. */
+/** Uses events: iterating over a small body costs more than the rest of the call. */
 function bytesOf(request: NodeRequest, limit: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     if (request.destroyed) return reject(brokenOff());
-    // A small body has come with its head.
+    // A small body arrived with the headers.
     if (request.complete) {
       const all: Uint8Array = request.read() ?? new Uint8Array();
       return all.length > limit ? reject(tooLarge("the body", limit)) : resolve(all);
@@ -65,7 +65,7 @@ function bytesOf(request: NodeRequest, limit: number): Promise<Uint8Array> {
     const closed = () => reject(brokenOff());
     request.once("close", closed);
     request.once("end", () => {
-      // Every request is closed in the end: an error made for each would cost more than reading it.
+      // Every request is closed in the end: creating an error for each would cost more than reading it.
       request.off("close", closed);
       resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
     });
@@ -75,7 +75,7 @@ function bytesOf(request: NodeRequest, limit: number): Promise<Uint8Array> {
 function write(response: NodeResponse, { status, headers, body }: HttpAnswer): void {
   if (response.destroyed) return;
   const bytes = Buffer.from(body);
-  // Typed apart for HTTP/1.1 and HTTP/2, though they take the same.
+  // HTTP/1.1 and HTTP/2 have different types but accept the same.
   (response.writeHead as (status: number, headers: object) => void).call(response, status, {
     ...headers,
     "content-length": bytes.length,

@@ -6,7 +6,7 @@ import { type HttpBinding, httpBindings } from "./bindings.js";
 
 type Schema = Record<string, unknown>;
 
-/** The HTTP bindings as OpenAPI 3.1, made from the contract's descriptors: it cannot say anything else than they do. */
+/** The HTTP bindings as OpenAPI 3.1, generated from the contract's descriptors, so the two cannot differ. */
 export function openApi(options: {
   readonly serverUrl: string;
   readonly version: string;
@@ -47,7 +47,7 @@ export function openApi(options: {
 
 const sentences = (words = "") => words.split(/(?<=[.?]) /).filter((sentence) => sentence !== "");
 
-/** What the contract says of it in words, beside a schema. */
+/** A schema with the contract's comment as its description. */
 function described(schema: Schema, words: string | undefined): Schema {
   return words === undefined ? schema : { ...schema, description: words };
 }
@@ -92,7 +92,7 @@ function requestBody({ method, body }: HttpBinding, schemas: Record<string, Sche
   return { required: true, content: { "audio/wav": bytes, "application/octet-stream": bytes } };
 }
 
-/** Leaves of a message by their dotted names. Lists of messages have none: they need a body. */
+/** The scalar fields of a message by their dotted names. Lists of messages are left out: they need a body. */
 function queryParameters(message: DescMessage, prefix: string, schemas: Record<string, Schema>): Schema[] {
   return message.fields.flatMap((field): Schema[] => {
     const name = prefix + field.name;
@@ -104,7 +104,7 @@ function queryParameters(message: DescMessage, prefix: string, schemas: Record<s
   });
 }
 
-/** Messages that JSON writes in a form of its own. */
+/** Messages with a special JSON form. */
 const WELL_KNOWN: Readonly<Record<string, Schema>> = {
   "google.protobuf.Duration": { type: "string", pattern: "^-?\\d+(\\.\\d{1,9})?s$", examples: ["3.500s"] },
   "google.protobuf.FloatValue": { type: "number", format: "float" },
@@ -161,7 +161,7 @@ function reference(message: DescMessage, schemas: Record<string, Schema>): Schem
       described(fieldSchema(field, schemas), fieldWords(field)),
     ]);
     const required = message.fields.filter((field) => getOption(field, mandatory)).map((field) => field.jsonName);
-    // The context lists all four as mandatory; some operations need fewer, which the field's violation then says.
+    // The context lists all four fields as mandatory. Some operations need fewer and report what is missing.
     Object.assign(schema, { properties: Object.fromEntries(properties) });
     if (required.length > 0 && name !== "Context") schema.required = required;
   }

@@ -9,8 +9,9 @@ import { serveFolder } from "./static-files.js";
 export type Page = (request: Request) => Response | null;
 
 /**
- * The page of a folder, at `/`; `null` where there is none. The package's own lies in `dist/page`. The box's own `calibration` is written
- * into it, so that the page decides as the box does; refused when it was fitted to another model than the page's.
+ * Serves the page in a folder at `/`; `null` if there is none. The package's own page is in `dist/page`. The box's
+ * `calibration` is written into it, so that page and box decide alike; refused if it was fitted to another model than
+ * the page's.
  */
 export async function servePage(given?: string, calibration?: Uint8Array): Promise<Page | null> {
   const folder = given ?? fileURLToPath(new URL("../../page/", import.meta.url));
@@ -26,7 +27,9 @@ export async function servePage(given?: string, calibration?: Uint8Array): Promi
   );
 }
 
-/** The address that the page has for its model, and its file. The library carries the model once: there the address of a package's page leads. */
+/**
+ * The URL of the page's model, and its file. The library has one copy of the model, which the page of a package uses.
+ */
 function modelOfPage(folder: string, index: string) {
   const named = /<meta name="vivavoce-model" content="([^"]+)"/.exec(readFileSync(index, "utf8"))?.[1];
   if (named === undefined) return null;

@@ -15,14 +15,14 @@ const TYPES: Readonly<Record<string, string>> = {
   ".vvm": "application/octet-stream",
 };
 
-/** Kernels are compiled in the page; nothing comes from, or goes to, anywhere else. */
+/** The page compiles the kernels; it loads nothing from elsewhere and sends nothing elsewhere. */
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
   "media-src 'self' blob:; worker-src 'self' blob:; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /**
- * The files of a folder at the paths they have there, below `at`, `index.html` at its folder's; and files that lie `elsewhere`, by
- * path. The list is made once: a path that is not on it reaches no file. `edit` may change what a file, by its path, holds.
+ * Serves the files of a folder below `at`, with `index.html` at the folder's own path, and files from `elsewhere` by
+ * path. The list is made once, and no other path reaches a file. `edit` may change the content of a file.
  */
 export function serveFolder(
   folder: string,
@@ -49,19 +49,19 @@ export function serveFolder(
     const file = loaded.get(path) ?? loadFile(edit(path, readFileSync(path)));
     loaded.set(path, file);
     const type = TYPES[/\.\w+$/.exec(path)?.[0] ?? ""] ?? "application/octet-stream";
-    // A model hardly shrinks, and who shows progress needs its length.
+    // A model hardly compresses, and progress bars need its length.
     const zip = type !== "application/octet-stream" && /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
     const headers = {
       "content-type": type,
       ...(zip ? { "content-encoding": "gzip" } : {}),
       vary: "accept-encoding, origin",
-      // The build gives files in these folders an address that changes with their content.
+      // The build puts a content hash into the names of files in these folders.
       "cache-control": /^(assets|models)\//.test(pathname.slice(at.length))
         ? "public, max-age=31536000, immutable"
         : "no-cache",
       etag: file.tag,
       "content-security-policy": CONTENT_SECURITY_POLICY,
-      // With both, a page may share one copy of the model among its workers.
+      // With both headers, a page may share one copy of the model between its workers.
       "cross-origin-opener-policy": "same-origin",
       "cross-origin-embedder-policy": "require-corp",
       "referrer-policy": "no-referrer",
@@ -81,7 +81,7 @@ interface LoadedFile {
   gzipped(): Buffer;
 }
 
-/** Read, hashed and shrunk once for all who ask: anybody may, as often as they like. */
+/** Read, hashed and compressed once, because anybody may request it as often as they like. */
 function loadFile(bytes: Buffer): LoadedFile {
   const tag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
   let shrunk: Buffer | null = null;
@@ -97,7 +97,10 @@ function loadFile(bytes: Buffer): LoadedFile {
 
 const CHUNK_BYTES = 65_536;
 
-/** Views of the one copy, each handed over when the one before was taken: a caller that does not read costs no memory. */
+/**
+ * Views of the single copy, each passed on after the previous one was taken: a client that does not read costs no
+ * memory.
+ */
 function inChunks(bytes: Buffer): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream(

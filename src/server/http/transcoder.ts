@@ -13,19 +13,19 @@ export interface TranscoderLimits {
   readonly mediaBytes: number;
 }
 
-/** A request as the bindings read it, whatever carried it. */
+/** A request as the bindings read it, independent of the transport. */
 export interface HttpRequest {
   readonly verb: string;
   /** Path and query, as sent. */
   readonly target: string;
   readonly address: string;
-  /** Asked for once, of a request that is answered. */
+  /** Called once for each request that is answered. */
   ended(): Call["ended"];
-  /** Lower-case names. */
+  /** Header names in lower case. */
   header(name: string): string | undefined;
-  /** The body as it comes. */
+  /** The body as a stream. */
   chunks(): AsyncIterable<Uint8Array>;
-  /** The whole body; refused when it is longer than `limit`. */
+  /** The whole body; refused if it is longer than `limit`. */
   bytes(limit: number): Promise<Uint8Array>;
 }
 
@@ -35,10 +35,10 @@ export interface HttpAnswer {
   readonly body: string;
 }
 
-/** The contract's HTTP bindings: `null` at once when the path is none of them. */
+/** The contract's HTTP bindings; `null` at once for any other path. */
 export type Transcoder = (request: HttpRequest) => Promise<HttpAnswer> | null;
 
-/** A caller's own id for a request is kept where it is one a log can carry. */
+/** A request id sent by the caller is kept if it is safe to log. */
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
 
 export function requestIdOf(given: string | null | undefined): string {
@@ -93,10 +93,10 @@ function jsonAnswer(
   };
 }
 
-/** What is wrong with a value may repeat the value, which is as long as its sender likes. */
+/** A message about a value may repeat the value, which can be of any length. */
 const LONGEST_MESSAGE = 1_000;
 
-/** An operation's response with nothing but `status`. */
+/** A response of the operation with only `status` set. */
 export function errorAnswer(error: StatusError, requestId: string): HttpAnswer {
   error.status.requestId = requestId;
   if (error.status.message.length > LONGEST_MESSAGE)
@@ -132,7 +132,7 @@ async function unaryMessage(
   return messageFromJson(schema, json);
 }
 
-/** First the fields of the query, then the body's bytes as they come. */
+/** First the fields of the query, then the bytes of the body as they come. */
 async function* mediaMessages(
   found: BindingMatch,
   query: string,
@@ -213,7 +213,7 @@ async function jsonBody(request: HttpRequest, limit: number): Promise<JsonObject
   return json;
 }
 
-/** A few bytes may unpack to gigabytes: nothing is unpacked. */
+/** A few bytes may decompress to gigabytes, so nothing is decompressed. */
 function refuseEncodedBody(request: HttpRequest): void {
   const encoding = request.header("content-encoding");
   if (encoding !== undefined && encoding !== "identity")

@@ -2,7 +2,7 @@ import { endedWith } from "../dispatch.js";
 import { tooLarge } from "../refusal.js";
 import { brokenOff, type HttpAnswer, type HttpRequest } from "./transcoder.js";
 
-/** A `Request` as the bindings read it: for who asks the app without a connection. */
+/** A `Request` as the bindings read it: for tests that call the app without a connection. */
 export function requestOf(request: Request, address: string): HttpRequest {
   const { pathname, search } = new URL(request.url);
   return {

@@ -1,4 +1,4 @@
-/** How fast a stream may send: a sender that is faster waits, one that sends in bursts does not. */
+/** Limits how fast a stream may send: a sender that is too fast waits, short bursts pass. */
 export class ByteRate {
   #credit: number;
   #at: number;

@@ -12,18 +12,18 @@ export class CallRates {
     readonly perSecond: number,
     readonly burst: number,
     readonly now: () => number = () => performance.now() / 1000,
-    /** Buckets remembered; the fullest in age is forgotten first, which gives its client a full one again. */
+    /** Number of buckets kept. The least recently used is dropped first, and its client starts with a full one. */
     readonly capacity = 10_000,
   ) {}
 
-  /** `null` when the call may go on, else the seconds until one may. */
+  /** `null` if the call is allowed, else the seconds until the next one is. */
   take(client: string): number | null {
     if (this.perSecond === 0) return null;
     const now = this.now();
     const bucket = this.#buckets.get(client) ?? { tokens: this.burst, filledAt: now };
     bucket.tokens = Math.min(this.burst, bucket.tokens + (now - bucket.filledAt) * this.perSecond);
     bucket.filledAt = now;
-    // Set again so that the map's order is by last use.
+    // Inserted again, so that the map is ordered by last use.
     this.#buckets.delete(client);
     this.#buckets.set(client, bucket);
     if (this.#buckets.size > this.capacity) {

@@ -1,4 +1,6 @@
-/** The live calls of a box: how many there may be, and what the operator may see of each. Never who speaks. */
+/**
+ * The live calls of a box: how many are allowed, and what the operator sees of each. Never the identity of a speaker.
+ */
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import { Decision, type ListenResponse } from "../../contract/index.js";
 
@@ -9,17 +11,17 @@ export interface LiveCallView {
   readonly startedAt: number;
   readonly grossSeconds: number;
   readonly netSpeechSeconds: number;
-  /** The best score of the last checkpoint or result. */
+  /** The highest score at the last checkpoint or in the last result. */
   readonly score: number | null;
-  /** The last one, final or not. */
+  /** The last decision, final or not. */
   readonly decision: string | null;
 }
 
 export interface LiveCallEntry {
   observe(response: ListenResponse): void;
-  /** Gross seconds since speech was last heard. */
+  /** Seconds of audio since the last speech. */
   readonly silentSeconds: number;
-  /** Ends the audio: the results are due. */
+  /** Ends the audio, so that the results are computed. */
   readonly onEnd: (() => void) | null;
   leave(): void;
 }
@@ -69,7 +71,7 @@ export class LiveCalls {
     return this.#open.size;
   }
 
-  /** `null` when there is no room. */
+  /** `null` if all places are taken. */
   enter(id: string, from: string, onEnd: () => void): LiveCallEntry | null {
     if (this.#open.size >= this.capacity) return null;
     const entry: Entry = new Entry(id, from, this.now(), onEnd, () => this.#open.delete(entry));
@@ -77,7 +79,7 @@ export class LiveCalls {
     return entry;
   }
 
-  /** Ends the audio of all: each answers with what it has heard. */
+  /** Ends the audio of every call; each returns the results so far. */
   endAll(): void {
     for (const entry of this.#open) entry.onEnd();
   }

@@ -1,4 +1,4 @@
-/** Bytes of recordings in memory at a time, over all uploads. */
+/** Limits the bytes of recordings in memory, over all uploads. */
 export class UploadBudget {
   #used = 0;
 
@@ -8,7 +8,7 @@ export class UploadBudget {
     return this.#used;
   }
 
-  /** False when there is no room for these bytes now. */
+  /** False if these bytes do not fit now. */
   take(bytes: number): boolean {
     if (this.#used + bytes > this.capacity) return false;
     this.#used += bytes;

@@ -1,4 +1,4 @@
-/** The queue is full: come back in `retryAfterSeconds`. */
+/** The queue is full; try again in `retryAfterSeconds`. */
 export class QueueFull extends Error {
   override readonly name = "QueueFull";
   constructor(readonly retryAfterSeconds: number) {
@@ -7,14 +7,14 @@ export class QueueFull extends Error {
 }
 
 const LONGEST_WAIT_SECONDS = 30;
-/** How much later than told somebody may come back and still find a place kept. */
+/** How much later than announced a caller may return and still find its place reserved. */
 const GRACE_SECONDS = 5;
 
 interface Waiting {
   start(): void;
 }
 
-/** Who asks: a scope, and in it a caller by whatever stays the same when the same call is tried again. */
+/** Identifies a caller: its scope, and a key that stays the same when the same call is retried. */
 export interface Asker {
   readonly scope: string;
   readonly caller: string;
@@ -23,17 +23,18 @@ export interface Asker {
 const ANYBODY: Asker = { scope: "", caller: "" };
 
 /**
- * Work in bounded numbers: so many at a time, so many waiting, and everybody else is told when to come back.
- * Scopes are served in turn, and in a scope who came first. A scope that waits for less than its share comes in though others have filled the queue;
- * who was told to come back finds a place kept, so that newcomers do not overtake. Work whose caller went away leaves the queue at once.
+ * Runs a limited number of tasks at a time and queues a limited number; all others get a time to retry. Scopes take
+ * turns, and within a scope the first comes first. A scope that has less than its share in the queue is let in even if
+ * others have filled the queue. A caller that was told to retry finds a place reserved, so that newcomers do not
+ * overtake it. A task whose caller disconnects leaves the queue at once.
  */
 export class WorkQueue {
-  /** By scope; the one whose turn it is first. */
+  /** By scope; the next scope in turn comes first. */
   readonly #waiting = new Map<string, Set<Waiting>>();
-  /** Who was told to come back, and until when a place is kept. Oldest first. */
+  /** Callers that were told to retry, and until when their place is reserved. Oldest first. */
   readonly #promised = new Map<string, number>();
   #running = 0;
-  /** Moving average of how long a piece of work takes; what a retry time is guessed from. */
+  /** Moving average of the duration of a task; the retry times are estimated from it. */
   #workSeconds = 0.25;
   /** The retry time given to the last refused caller. */
   #promisedUntil = 0;
@@ -55,8 +56,9 @@ export class WorkQueue {
   }
 
   /**
-   * When a caller who finds the queue full may expect a place: about when what waits now has been half worked off, and after those who
-   * were told so before. Told the same time, all would come back at once and be refused again.
+   * When a caller that finds the queue full should retry: about when half of the queue has been worked off, and later
+   * than callers that were told so before. If all were given the same time, they would return together and be refused
+   * again.
    */
   #promise({ caller }: Asker): number {
     const now = this.now();
@@ -68,7 +70,7 @@ export class WorkQueue {
     return this.#promisedUntil - now;
   }
 
-  /** Half of the places at most are kept for who was told to come back: not all of them do. */
+  /** At most half of the places are reserved for returning callers, because not all of them return. */
   #isFullFor({ scope }: Asker, wasPromised: boolean): boolean {
     const now = this.now();
     for (const [caller, until] of this.#promised) {
@@ -121,7 +123,9 @@ export class WorkQueue {
     });
   }
 
-  /** Hands the place to who waits longest in the scope whose turn it is, so that `running` never dips in between. */
+  /**
+   * Passes the place to the longest-waiting task of the next scope in turn, so that `running` never drops in between.
+   */
   #next(): void {
     const [turn] = this.#waiting;
     if (turn === undefined) {

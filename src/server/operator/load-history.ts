@@ -1,12 +1,15 @@
 import type { WorkQueue } from "../limits/work-queue.js";
 import type { LoadSpan, Spread } from "./view.js";
 
-/** Bins grow by a tenth, from a tenth of a millisecond (or of a thousandth) on: a quantile is off by a twentieth at most. */
+/**
+ * Bins grow by a tenth, starting at a tenth of a millisecond (or of a thousandth): a quantile is wrong by at most a
+ * twentieth.
+ */
 const SMALLEST = 1e-4;
 const GROWTH = Math.log(1.1);
 const BINS = 180;
 
-/** How often a value was seen, in bins of growing width: quantiles in bounded memory. */
+/** A histogram with bins of growing width: quantiles in bounded memory. */
 export class Spreading {
   readonly #counts = new Uint32Array(BINS);
   #total = 0;
@@ -43,7 +46,7 @@ interface Span {
   realTimeFactor: Spreading | null;
 }
 
-/** The last hour of this process, in spans of ten seconds: calls with audio, how long they took, how the queue stood. */
+/** The last hour of this process in spans of ten seconds: audio operations, their duration, the length of the queue. */
 export class LoadHistory {
   readonly #spans: Span[] = [];
 
@@ -54,7 +57,7 @@ export class LoadHistory {
     readonly most = 360,
   ) {}
 
-  /** From a whole request to its answer. */
+  /** From the complete request to its response. */
   answered(seconds: number): void {
     const span = this.sample();
     span.calls++;
@@ -62,18 +65,20 @@ export class LoadHistory {
     span.latency.add(seconds);
   }
 
-  /** Time worked on a recording over its length. */
+  /** Processing time of a recording divided by its length. */
   worked(realTimeFactor: number): void {
     const span = this.sample();
     span.realTimeFactor ??= new Spreading();
     span.realTimeFactor.add(realTimeFactor);
   }
 
-  /** Looks at the queue. Called every second as well, or a queue that fills between two answers would not be seen. */
+  /**
+   * Samples the queue. Also called every second; otherwise a queue that fills between two responses would not be seen.
+   */
   sample(): Span {
     const at = Math.floor(this.now() / this.spanMs) * this.spanMs;
     let span = this.#spans.at(-1);
-    // A clock that was set back goes on in the span it was in.
+    // After the clock was set back, the current span continues.
     if (!span || span.at < at) {
       span = { at, calls: 0, running: 0, waiting: 0, latency: null, realTimeFactor: null };
       this.#spans.push(span);

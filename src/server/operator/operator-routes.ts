@@ -23,7 +23,7 @@ import type { OperatorAnswers, WatchlistView } from "./view.js";
 
 export interface OperatorParts {
   readonly store: Store;
-  /** What the view asks of the contract's own operations. */
+  /** The operations of the contract that the view uses. */
   readonly operations: Pick<
     Operations,
     "getSessionDecision" | "deleteVoiceprintProfile" | "setVoiceprintProfileConsent"
@@ -34,7 +34,7 @@ export interface OperatorParts {
   readonly liveCalls: LiveCalls;
   readonly toolingUser: ToolingUser;
   readonly applications: Pick<TokenService["applications"], "list">;
-  /** Scopes that are used without an application: where tokens are off. */
+  /** Scopes in use without an application, if tokens are off. */
   readonly openScopes: readonly string[];
   readonly version: string;
   readonly modelRevision: string;
@@ -42,12 +42,12 @@ export interface OperatorParts {
   readonly printsByModel: (scope: string) => Promise<readonly PrintsOfModel[]>;
   /** Whether prints of a model with this revision are scored here. */
   readonly canBeScored: (revision: string) => boolean;
-  /** Where `vivavoce evaluate` leaves its figures. */
+  /** Where `vivavoce evaluate` writes its figures. */
   readonly evaluationFile: string;
-  /** The view's own files; anybody may have them. */
+  /** The files of the view itself; public. */
   readonly files: (request: Request) => Response | null;
   readonly log: Log;
-  /** Hears who changed what. */
+  /** Receives every change and who made it. */
   readonly audit: Audit;
 }
 
@@ -58,7 +58,7 @@ const LATEST = Number.MAX_SAFE_INTEGER;
 
 const consentChange = z.strictObject({ state: z.enum(["given", "withdrawn"]), reference: z.string().max(256) });
 
-/** Everything under /operator: the view's files for anybody, what they show for owners alone. */
+/** Everything under /operator: the files of the view are public, its data is for owners only. */
 export function createOperatorApp(parts: OperatorParts): Hono<Env> {
   const { store, operations, queue, load } = parts;
   const profiles = new Profiles(store, parts.canBeScored);

@@ -1,4 +1,4 @@
-/** Tables are asked for a page at a time, and a search looks at so many rows for a page and no more. */
+/** Tables are read one page at a time, and a search reads a limited number of rows per page. */
 import { OAuthError } from "../../token/errors.js";
 import type { Page } from "./view.js";
 
@@ -20,7 +20,7 @@ export function wholeNumber(
 
 export const limitOf = (text: string | undefined): number => wholeNumber("limit", text, 25, 1, MOST_ROWS);
 
-/** One of `names`; `null` when it is not given. */
+/** One of `names`, or `null` if the parameter is absent. */
 export function oneOf<Name extends string>(
   name: string,
   text: string | undefined,
@@ -32,7 +32,7 @@ export function oneOf<Name extends string>(
   return found;
 }
 
-/** `found` holds one more than a page when there is a next one. */
+/** `found` has one row more than a page if there is a next page. */
 export function page<Found extends { readonly id: string }, Row>(
   found: readonly Found[],
   limit: number,
@@ -43,8 +43,8 @@ export function page<Found extends { readonly id: string }, Row>(
 }
 
 /**
- * Looks through a list for what is wanted, in steps, until a page is full, the list ends or `most` were looked at. Then `next` goes on
- * where it stopped, so a page may hold less than `limit` rows, or none, and still have a next one.
+ * Searches a list in steps until a page is full, the list ends or `most` rows were read. `next` continues where the
+ * search stopped, so a page may have fewer than `limit` rows, or none, and still have a next one.
  */
 export async function searched<Found extends { readonly id: string }, Row>(
   list: (from: string | null, limit: number) => Promise<Found[]>,
@@ -73,7 +73,7 @@ export async function searched<Found extends { readonly id: string }, Row>(
   return { rows, next: last };
 }
 
-/** Whether one of `texts` holds what is searched for. */
+/** Whether one of `texts` contains the search text. */
 export function holds(search: string, ...texts: readonly string[]): boolean {
   const wanted = search.toLowerCase();
   return texts.some((text) => text.toLowerCase().includes(wanted));

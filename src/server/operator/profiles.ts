@@ -1,4 +1,4 @@
-/** Profiles as the operator sees them: found, listed, and one in detail. Never a template. */
+/** Profiles for the operator: search, list and details. Never a template. */
 import { VoiceprintProfileStatus } from "../../contract/index.js";
 import { type Id, mayBeUsed, type Profile, type Store } from "../../store/port.js";
 import { holds, page, searched } from "./page.js";
@@ -6,13 +6,13 @@ import { OWNER_KINDS, type PROFILE_STATES } from "./search.js";
 import type { Page, ProfileDetail, ProfileView } from "./view.js";
 
 export interface ProfileSearch {
-  /** An id or the owner's own one, or a part of either; empty for all. */
+  /** The id of the profile or of its owner, or a part of either; empty for all. */
   readonly text: string;
   readonly state: (typeof PROFILE_STATES)[number] | null;
   readonly kind: (typeof OWNER_KINDS)[number] | null;
 }
 
-/** So many are read for one page: their templates are unsealed on the way. */
+/** The most that are read for one page: reading unseals their templates. */
 const MOST_LOOKED_AT = 2_000;
 
 export class Profiles {
@@ -78,7 +78,7 @@ export class Profiles {
     };
   }
 
-  /** By id: a profile of this id, or those of a person or fraudster of this name. */
+  /** The profile with this id, or those of the person or fraudster with this name. */
   async #exactly(scope: Id, text: string): Promise<Profile[]> {
     const { profiles, owners } = this.store;
     const byId = await profiles.get(scope, text);

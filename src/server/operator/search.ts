@@ -1,9 +1,9 @@
-/** What profiles and sessions are narrowed down by: the box judges it, the view offers it. */
+/** The filters for profiles and sessions: the view offers them, the box applies them. */
 
-/** Of the contract, and two that a print can have beside it. */
+/** The contract's states, and two more that a print can have. */
 export const PROFILE_STATES = ["NOT_TRAINED", "BASIC_TRAINED", "OPTIMAL_TRAINED", "OBSOLETE", "WITHDRAWN"] as const;
 export const OWNER_KINDS = ["person", "fraudster"] as const;
-/** Of the contract; UNSPECIFIED: no check was made. */
+/** The contract's decisions. UNSPECIFIED: no check was made. */
 export const DECISIONS = [
   "AUTHENTIC",
   "NO_MATCH",

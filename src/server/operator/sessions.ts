@@ -1,4 +1,4 @@
-/** Sessions as the operator sees them: found, listed, and one in detail, with its checks and what was heard. */
+/** Sessions for the operator: search, list and details with checks and recordings. */
 import { AudioValidity, Decision, DecisionReason, SessionType } from "../../contract/index.js";
 import type { Operations } from "../../contract/operations.js";
 import { partsOfCheck } from "../../processor/check.js";
@@ -10,15 +10,15 @@ import type { DECISIONS } from "./search.js";
 import type { AudioView, CheckView, DecisionView, Page, SessionDetail, SessionView } from "./view.js";
 
 export interface SessionSearch {
-  /** An id (of the session, a profile in it, the caller's own), a person, or a part of one; empty for all. */
+  /** An id (of the session, of a profile in it, or the caller's own), a person, or a part of one; empty for all. */
   readonly text: string;
   readonly decision: (typeof DECISIONS)[number] | null;
-  /** Milliseconds since 1970: begun at this time or later, and before. */
+  /** Milliseconds since 1970: started at `from` or later, and before `until`. */
   readonly from: number | null;
   readonly until: number | null;
 }
 
-/** So many are looked at for one page: the decision of each is fused from its checks. */
+/** The most that are read for one page: each decision is fused from its checks. */
 const MOST_LOOKED_AT = 300;
 const MOST_CHECKS = 100;
 const MOST_AUDIO = 100;
@@ -106,7 +106,7 @@ export class Sessions {
       },
     });
     const { riskEngineResult, personId, matchedPersonId, checks } = result!;
-    // A session that was only enrolled in failed at nothing.
+    // A session that was used only for enrollment has not failed.
     const { decision, reason } =
       checks.length > 0 ? result! : { decision: Decision.UNSPECIFIED, reason: DecisionReason.UNSPECIFIED };
     const view: SessionView = {
@@ -127,7 +127,7 @@ export class Sessions {
   }
 }
 
-/** Ids are UUIDs of version 7: every id that was made before this time is smaller. */
+/** Ids are UUIDs of version 7: every id made before this time is smaller. */
 function firstIdAt(at: number): string {
   const hex = Math.max(0, Math.floor(at)).toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}`;

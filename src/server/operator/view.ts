@@ -1,4 +1,4 @@
-/** What the operator view shows, as JSON under /operator/v1. No audio, no embeddings. */
+/** The data of the operator view, as JSON under /operator/v1. No audio, no embeddings. */
 import type { LastEvaluation } from "../../evaluate/last-evaluation.js";
 import type { PrintsOfModel } from "../../processor/prints-by-model.js";
 import type { Consent, GroupKind } from "../../store/port.js";
@@ -6,7 +6,7 @@ import type { FieldRate } from "../../voiceprint/field-rates.js";
 import type { CheckPart } from "../../voiceprint/session-decision.js";
 import type { LiveCallView } from "../limits/live-calls.js";
 
-/** By the last part of the path; one of a list by the name of one. */
+/** By the last part of the path; a list and one item of it have different names. */
 export interface OperatorAnswers {
   readonly box: BoxView;
   readonly load: LoadView;
@@ -24,21 +24,21 @@ export interface OperatorAnswers {
 
 export interface Spread {
   readonly median: number;
-  /** 95 of 100 are below. */
+  /** The 95th percentile. */
   readonly p95: number;
 }
 
 export interface LoadSpan {
-  /** Its beginning, in milliseconds since 1970. */
+  /** Start of the span, in milliseconds since 1970. */
   readonly at: number;
-  /** Calls with audio that were answered. */
+  /** Audio operations that were answered. */
   readonly calls: number;
-  /** The most at a time. */
+  /** The highest number at a time. */
   readonly running: number;
   readonly waiting: number;
-  /** Seconds from a whole request to its answer. */
+  /** Seconds from the complete request to its response. */
   readonly latency: Spread | null;
-  /** Time worked on a recording over its length. */
+  /** Processing time of a recording divided by its length. */
   readonly realTimeFactor: Spread | null;
 }
 
@@ -61,14 +61,14 @@ export interface LoadView {
   readonly spans: readonly LoadSpan[];
 }
 
-/** Live calls under way, oldest first. */
+/** Live calls in progress, oldest first. */
 export interface LiveCallsView {
   readonly now: number;
   readonly capacity: number;
   readonly calls: readonly LiveCallView[];
 }
 
-/** Names are those of the contract's enumerations, without their prefix. */
+/** Names are those of the contract's enumerations, without prefix. */
 export interface DecisionView {
   readonly id: string;
   readonly at: number;
@@ -87,8 +87,8 @@ export interface ProfileView {
   readonly ownerId: string;
   readonly tag: string;
   /**
-   * The contract's status; or OBSOLETE: made by a model that the box does not have, it must be trained or enrolled again; or WITHDRAWN:
-   * the person took consent back, it is not compared.
+   * The contract's status, or OBSOLETE: made by a model that the box does not have, must be trained or enrolled again;
+   * or WITHDRAWN: the person has withdrawn consent, the print is not compared.
    */
   readonly state: string;
   readonly printVersion: number;
@@ -98,18 +98,18 @@ export interface ProfileView {
 
 export interface ProfileDetail extends ProfileView {
   readonly printType: string | null;
-  /** That made the template; `null` until it is trained. */
+  /** Of the model that made the template; `null` until the print is trained. */
   readonly model: { readonly revision: string; readonly calibrationModelId: string | null } | null;
   readonly snrDb: number | null;
   readonly bandwidthHz: number | null;
   readonly consent: Consent | null;
-  /** The recordings that it was enrolled from, and the calls that it has learned from since. */
+  /** The recordings that the print was enrolled from, and the calls that were added by adaptation. */
   readonly enrolled: readonly HeardSession[];
   readonly learned: readonly HeardSession[];
   readonly lists: readonly { readonly id: string; readonly kind: GroupKind; readonly tag: string }[];
 }
 
-/** What a session gave to a print. */
+/** Segments that a session added to a print. */
 export interface HeardSession {
   readonly at: number;
   readonly sessionId: string;
@@ -122,12 +122,12 @@ export interface SessionView {
   readonly type: string;
   readonly externalId: string;
   readonly startedAt: number;
-  /** `null` while it runs. */
+  /** `null` while the session is open. */
   readonly stoppedAt: number | null;
-  /** Whom the decision is about, and whom the latest comparison matched; empty where nobody. */
+  /** The person that the decision is about, and the one that the latest comparison matched; empty if nobody. */
   readonly person: string;
   readonly matchedPerson: string;
-  /** Of all its checks. UNSPECIFIED: there was none. */
+  /** The decision of the session. UNSPECIFIED: no check was made. */
   readonly decision: string;
   readonly reason: string;
   readonly risk: number | null;
@@ -148,22 +148,22 @@ export interface CheckView extends DecisionView {
 
 export interface CheckPartView {
   readonly name: CheckPart;
-  /** The calibrated log-likelihood ratio, and where the decision turned; `null` where nothing was scored. */
+  /** The calibrated log-likelihood ratio and its threshold; `null` if nothing was scored. */
   readonly ratio: number | null;
   readonly threshold: number | null;
-  /** Why it could not be done. */
+  /** Why the check failed. */
   readonly failure: string | null;
-  /** Of an attack check: where in the audio it sounds most like one. */
+  /** Attack checks: where in the audio the sign of an attack is strongest. */
   readonly strongest: { readonly startSeconds: number; readonly endSeconds: number } | null;
 }
 
-/** A recording of a session: what was measured, never what was said. */
+/** A recording of a session: its measures, never what was said. */
 export interface AudioView {
   readonly id: string;
   readonly at: number;
-  /** `null`: it was stored and not heard yet. */
+  /** `null` if the recording was stored but not yet processed. */
   readonly heardFor: "check" | "enrollment" | null;
-  /** Whether the audio itself is still there. */
+  /** Whether the audio is still kept. */
   readonly isKept: boolean;
   readonly validity: string | null;
   readonly grossSeconds: number | null;
@@ -180,23 +180,23 @@ export interface WatchlistView {
   readonly owners: number;
 }
 
-/** A page of a table, and the id to ask for the next one with. */
+/** A page of a table, and the id to request the next page with. */
 export interface Page<Row> {
   readonly rows: readonly Row[];
   readonly next: string | null;
 }
 
 export interface PromisesView {
-  /** For each kind of list and each promised rate; sums of all replicas. */
+  /** For each kind of list and each promised rate; sums over all replicas. */
   readonly rates: readonly FieldRate[];
 }
 
-/** How far the prints of a scope have moved to the model of its new prints, which comes first. */
+/** How many prints of a scope have moved to the model of its new prints, which comes first. */
 export interface ModelsView {
   readonly models: readonly PrintsOfModel[];
 }
 
 export interface EvaluationView {
-  /** `null`: none was made yet. */
+  /** `null` if no evaluation was made yet. */
   readonly evaluation: LastEvaluation | null;
 }

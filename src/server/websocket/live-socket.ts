@@ -1,6 +1,6 @@
 /**
- * Listen over WebSocket, at /v1/live: text frames are `ListenRequest`s and `ListenResponse`s as JSON, binary frames are audio. The token
- * comes in the header, or, from a browser, as a second subprotocol `bearer.TOKEN`.
+ * Listen over WebSocket, at /v1/live: text frames are `ListenRequest`s and `ListenResponse`s as JSON, binary frames are
+ * audio. The token is in the header or, from a browser, in a second subprotocol `bearer.TOKEN`.
  */
 import { create, type DescMethod } from "@bufbuild/protobuf";
 import type { WebSocket } from "ws";

@@ -1,4 +1,4 @@
-/** WebSockets on the box's one port: which path is whose, who may come in, and what all of them share. */
+/** WebSockets on the box's port: paths, admission, and what all of them share. */
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
@@ -17,9 +17,9 @@ export interface SocketRequest {
 }
 
 export interface SocketRoute {
-  /** Throws a `StatusError` for who may not come in, else says what is done with the open socket. */
+  /** Throws a `StatusError` if the peer is not admitted, else returns the handler for the open socket. */
   open(request: SocketRequest): Promise<(socket: WebSocket) => void>;
-  /** Which of the offered subprotocols is spoken. */
+  /** Chooses one of the offered subprotocols. */
   readonly protocol?: (offered: ReadonlySet<string>) => string | false;
 }
 
@@ -30,12 +30,12 @@ export interface SocketParts {
   /** Pages of other origins that may connect. */
   readonly origins: readonly string[];
   readonly publicUrl: () => string;
-  /** A peer that has not answered the last ping when the next is due is gone. */
+  /** A peer that has not answered the last ping when the next is due is disconnected. */
   readonly pingEveryMs?: number;
 }
 
 const PING_EVERY_MS = 15_000;
-/** A peer that does not read is gone, too. */
+/** A peer that does not read is disconnected, too. */
 const MOST_UNSENT_BYTES = 1 << 20;
 
 export class Sockets {
@@ -72,7 +72,7 @@ export class Sockets {
     const route = this.#routes.get(path);
     if (!route) throw new Refusal(StatusCode.NOT_FOUND, `there is no WebSocket at ${path}`);
     const { origin } = request.headers;
-    // A page elsewhere must not reach a box that asks for no token, over a browser that can.
+    // A page of another origin must not reach a box without tokens through the browser of somebody who can.
     if (origin !== undefined && origin !== this.#parts.publicUrl() && !this.#parts.origins.includes(origin))
       throw new Refusal(
         StatusCode.PERMISSION_DENIED,
@@ -112,7 +112,10 @@ export class Sockets {
   }
 }
 
-/** A function of its own: beside others, the listener would keep the request and its token in memory for as long as the call. */
+/**
+ * A separate function: in a shared scope, the listener would keep the request and its token in memory for the whole
+ * call.
+ */
 function endOnError(socket: Duplex): void {
   socket.on("error", () => socket.destroy());
 }
@@ -123,7 +126,7 @@ function pathOf(request: IncomingMessage): string {
 
 const one = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
 
-/** Before there is a WebSocket, an answer is one of HTTP. */
+/** Before the upgrade, a refusal is an HTTP response. */
 function refuse(socket: Duplex, request: IncomingMessage, error: unknown): void {
   if (socket.destroyed) return;
   const answer = errorAnswer(asStatusError(error), requestIdOf(one(request.headers["x-request-id"])));

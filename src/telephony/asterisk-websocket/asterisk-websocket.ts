@@ -16,7 +16,7 @@ import {
   type Received,
 } from "../port.js";
 
-/** Asterisk's names of the codecs that are samples. */
+/** Asterisk's names for uncompressed and G.711 audio. */
 const FORMATS: Readonly<Record<string, CallFormat>> = {
   ulaw: { encoding: "mulaw", rate: 8_000, channels: 1 },
   alaw: { encoding: "alaw", rate: 8_000, channels: 1 },
@@ -31,10 +31,10 @@ const FORMATS: Readonly<Record<string, CallFormat>> = {
 
 export class AsteriskWebSocketSession implements DialectSession {
   #isStarted = false;
-  /** Commands go out as the events came in. */
+  /** Commands are sent in the format in which the events came. */
   #isJson = false;
 
-  /** `query`: what the dialplan adds to the address, `v(from=…)`. */
+  /** `query`: what the dialplan adds to the address with `v(from=…)`. */
   constructor(private readonly query: CallFields) {}
 
   receive(frame: Frame): Received {
@@ -50,7 +50,7 @@ export class AsteriskWebSocketSession implements DialectSession {
       case "DTMF_END":
         return typeof fields.digit === "string" ? events({ kind: "key", digit: fields.digit }) : nothing;
       default:
-        // STATUS, MEDIA_XON, MEDIA_XOFF, QUEUE_DRAINED and those to come are about media that we do not send.
+        // STATUS, MEDIA_XON, MEDIA_XOFF, QUEUE_DRAINED and future events concern media that we do not send.
         return nothing;
     }
   }
@@ -70,7 +70,7 @@ export class AsteriskWebSocketSession implements DialectSession {
     return [];
   }
 
-  /** The channel knows commands about media alone. */
+  /** The channel has commands for media only. */
   tell(): readonly Frame[] {
     return [];
   }

@@ -1,6 +1,6 @@
 /**
- * jambonz's `listen` and FreeSWITCH's mod_audio_fork: one text frame with what is known of the call, then binary frames of L16, which both
- * send little-endian. https://docs.jambonz.org/verbs/verbs/listen
+ * jambonz's `listen` and FreeSWITCH's mod_audio_fork: one text frame with the call's metadata, then binary frames of
+ * L16, which both send little-endian. https://docs.jambonz.org/verbs/verbs/listen
  */
 import type { ListenResponse } from "../../contract/index.js";
 import {
@@ -22,7 +22,7 @@ import { toldOf } from "../told.js";
 export class AudioForkSession implements DialectSession {
   #isStarted = false;
 
-  /** What FreeSWITCH does not tell: its metadata are what the dialplan wrote. */
+  /** Defaults for FreeSWITCH, whose metadata is whatever the dialplan wrote. */
   constructor(
     private readonly query: CallFields,
     private readonly presumed: { readonly rate: number; readonly channels: 1 | 2 },
@@ -31,7 +31,7 @@ export class AudioForkSession implements DialectSession {
   receive(frame: Frame): Received {
     if (typeof frame !== "string") {
       if (this.#isStarted) return events({ kind: "audio", bytes: frame });
-      // Without metadata, FreeSWITCH begins with the audio.
+      // Without metadata, FreeSWITCH starts with audio.
       const started = this.#start({});
       return { events: [...started.events, { kind: "audio", bytes: frame }], replies: [] };
     }
@@ -60,7 +60,7 @@ export class AudioForkSession implements DialectSession {
     return [];
   }
 
-  /** FreeSWITCH raises it as the event mod_audio_fork::json. */
+  /** FreeSWITCH raises this as the event mod_audio_fork::json. */
   tell(response: ListenResponse): readonly Frame[] {
     const told = toldOf(response);
     return told ? [JSON.stringify({ type: "json", data: told })] : [];

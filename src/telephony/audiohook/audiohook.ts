@@ -1,5 +1,5 @@
 /**
- * Genesys AudioHook, version 2: JSON text frames for the conversation about the call, binary frames of µ-law, caller first.
+ * Genesys AudioHook, version 2: JSON text frames control the call, binary frames are µ-law audio, caller first.
  * https://developer.genesys.cloud/devapps/audiohook/
  */
 import type { ListenResponse, StatusError } from "../../contract/index.js";
@@ -25,7 +25,7 @@ interface Media {
   readonly rate: 8000;
 }
 
-/** Genesys tests a configuration with a conversation of this id, and sends no audio. */
+/** Genesys tests a configuration with a conversation of this id and sends no audio. */
 const PROBE_ID = "00000000-0000-0000-0000-000000000000";
 
 export class AudioHookSession implements DialectSession {
@@ -65,7 +65,7 @@ export class AudioHookSession implements DialectSession {
       case "update":
         return { events: [], replies: [this.#message("updated", {})] };
       default:
-        // paused, resumed, error, playback_… and those to come.
+        // paused, resumed, error, playback_… and future messages.
         return nothing;
     }
   }
@@ -73,7 +73,7 @@ export class AudioHookSession implements DialectSession {
   #open(parameters: Json): Received {
     if (this.#media !== null) throw new DialectError("open came twice");
     const offered = Array.isArray(parameters.media) ? parameters.media.filter(isMedia) : [];
-    // Both channels where they are offered: the channel says who is speaking.
+    // Prefers both channels: the channel tells who is speaking.
     const media =
       offered.find(({ channels }) => channels.length === 2) ?? offered.find(({ channels }) => channels.length === 1);
     const fields = fieldsOf({ ...parameters, media: undefined });

@@ -6,7 +6,7 @@ export interface SignedRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** Without these the signature would not bind what is trusted. */
+/** Parts that the signature must cover; otherwise it would not protect what we trust. */
 const NEEDED = [
   "@request-target",
   "audiohook-session-id",
@@ -16,7 +16,7 @@ const NEEDED = [
 ];
 const CLOCK_SKEW_SECONDS = 10;
 
-/** `null` when it is signed with the secret now, else why not. */
+/** `null` if the request has a valid signature, else the reason. */
 export function signatureFault(
   { target, headers }: SignedRequest,
   secret: Uint8Array,

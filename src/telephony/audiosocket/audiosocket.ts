@@ -16,7 +16,7 @@ const HANGUP = 0x00;
 const UUID = 0x01;
 const DTMF = 0x03;
 const ERROR = 0xff;
-/** Signed linear, 16 bits, little-endian, by kind. */
+/** Sampling rate of 16-bit little-endian audio, by packet kind. */
 const RATES: ReadonlyMap<number, number> = new Map([
   [0x10, 8_000],
   [0x11, 12_000],
@@ -33,7 +33,7 @@ export class AudioSocketSession implements DialectSession {
   #uuid: string | null = null;
   #rate: number | null = null;
 
-  /** What is known of an announced call by its UUID; `null` refuses it. */
+  /** Returns the fields of the announced call with this UUID; `null` refuses the call. */
   constructor(private readonly announced: (uuid: string) => CallFields | null) {}
 
   receive(frame: Frame): Received {

@@ -1,24 +1,24 @@
-/** Puts packets that the network has mixed up in order, and says where some are missing. */
+/** Reorders packets that arrive out of order and reports lost ones. */
 import type { RtpPacket } from "./packet.js";
 
 export type Ordered =
   | { readonly kind: "packet"; readonly packet: RtpPacket }
-  /** Packets that did not come in time, and the samples between those around them. */
+  /** Packets that did not arrive in time, and the number of samples lost with them. */
   | { readonly kind: "gap"; readonly packets: number; readonly samples: number }
-  /** Nothing is missing, but time went by: the sender keeps silent. */
+  /** Nothing is missing, but time has passed: the sender is silent. */
   | { readonly kind: "pause"; readonly samples: number };
 
 const LONGEST_GAP = 1000;
 
 export class JitterBuffer {
   readonly #waiting = new Map<number, RtpPacket>();
-  /** The next sequence number that is due. */
+  /** The next sequence number. */
   #due: number | null = null;
-  /** The timestamp that it should have. */
+  /** Its expected timestamp. */
   #dueTimestamp = 0;
 
   constructor(
-    /** How many later packets are waited for before one counts as lost: 60 ms of 20 ms packets. */
+    /** How many later packets to wait for before a packet counts as lost: 60 ms of 20 ms packets. */
     private readonly patience: number,
     private readonly samplesOf: (packet: RtpPacket) => number,
   ) {}
@@ -27,7 +27,7 @@ export class JitterBuffer {
     if (this.#due === null) this.#begin(packet);
     const ahead = distance(this.#due!, packet.sequence);
     if (Math.abs(ahead) > LONGEST_GAP) {
-      // The sender started over: waiting packets belong to the old stream.
+      // The sender has restarted: waiting packets belong to the old stream.
       const before = this.flush();
       this.#begin(packet);
       return [...before, ...this.push(packet)];
@@ -39,7 +39,7 @@ export class JitterBuffer {
     return ordered;
   }
 
-  /** What waits, whatever is missing. */
+  /** Releases everything that waits, whatever is missing. */
   flush(): Ordered[] {
     const ordered: Ordered[] = [];
     while (this.#waiting.size > 0) ordered.push(...this.#skip());
@@ -64,7 +64,7 @@ export class JitterBuffer {
     return ordered;
   }
 
-  /** Gives up on what is due and goes on with what is there. */
+  /** Gives up on the next packet and continues with the ones that have arrived. */
   #skip(): Ordered[] {
     let nearest: RtpPacket | null = null;
     for (const packet of this.#waiting.values())
@@ -76,5 +76,5 @@ export class JitterBuffer {
   }
 }
 
-/** How far `to` is behind `from`, in numbers of 16 bits that begin again at 0. */
+/** The distance from `from` to `to` in 16-bit numbers that wrap around. */
 const distance = (from: number, to: number): number => (((to - from + 0x8000) & 0xffff) >>> 0) - 0x8000;

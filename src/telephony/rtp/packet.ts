@@ -1,4 +1,4 @@
-/** An RTP packet (RFC 3550 §5.1), and the keys of RFC 4733 in one. */
+/** An RTP packet (RFC 3550 §5.1), and DTMF keys (RFC 4733). */
 import { DialectError } from "../port.js";
 
 export interface RtpPacket {
@@ -42,7 +42,7 @@ export function rtpPacketOf(bytes: Uint8Array): RtpPacket {
 
 const KEYS = "0123456789*#ABCD";
 
-/** The key of a telephone-event, told once: when it has ended. */
+/** The key of a telephone event, reported once, at its end. */
 export function keyOf(payload: Uint8Array): string | null {
   if (payload.length < 4) throw new DialectError(`a telephone event must have 4 bytes, got ${payload.length}`);
   const hasEnded = (payload[1]! & 0x80) !== 0;

@@ -14,7 +14,7 @@ import { keyOf, type RtpPacket, rtpPacketOf } from "./packet.js";
 
 export type RtpFormat = "ulaw" | "alaw" | "slin" | "slin16" | "slin48";
 
-/** Payload types as Asterisk numbers them; L16 of a rate without a static number may come as any dynamic one. */
+/** Payload types as Asterisk numbers them; L16 at a rate without a static number may use any dynamic one. */
 const FORMATS: Readonly<Record<RtpFormat, CallFormat & { readonly payloadType: number | null }>> = {
   ulaw: { encoding: "mulaw", rate: 8_000, channels: 1, payloadType: 0 },
   alaw: { encoding: "alaw", rate: 8_000, channels: 1, payloadType: 8 },
@@ -38,7 +38,7 @@ export class RtpSession extends OneWaySession {
   constructor(
     format: RtpFormat,
     private readonly fields: CallFields,
-    /** Of telephone events; 101 is the custom. */
+    /** Payload type of telephone events; 101 is customary. */
     private readonly keyPayloadType = 101,
   ) {
     super();
@@ -51,7 +51,7 @@ export class RtpSession extends OneWaySession {
 
   receive(frame: Frame): Received {
     const packet = rtpPacketOf(bytesOf(frame));
-    // Another sender on the same port, or a kind of packet that nobody announced, is not part of the call.
+    // Packets from another sender, or of an unknown payload type, are not part of the call.
     if (this.#source !== null && packet.source !== this.#source) return nothing;
     if (
       !this.#isAudio(packet.payloadType) &&
@@ -84,7 +84,7 @@ export class RtpSession extends OneWaySession {
     return packet.payloadType === this.keyPayloadType ? this.#key(packet) : [{ kind: "audio", bytes: packet.payload }];
   }
 
-  /** The end of an event is sent three times, with one timestamp. */
+  /** The end of an event is sent three times with the same timestamp. */
   #key({ payload, timestamp }: RtpPacket): CallEvent[] {
     const digit = keyOf(payload);
     if (digit === null || timestamp === this.#lastKeyAt) return [];

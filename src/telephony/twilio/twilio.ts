@@ -16,10 +16,12 @@ import {
   type Received,
 } from "../port.js";
 
-/** Twilio takes audio, marks and clears, none of which its application would see: nothing is told on the socket. */
+/**
+ * Twilio accepts audio, marks and clears, none of which its application would see, so nothing is sent on the socket.
+ */
 export class TwilioSession extends OneWaySession {
   #isStarted = false;
-  /** Media are numbered in each track: a hole is lost audio. */
+  /** Media messages are numbered per track: a gap is lost audio. */
   #chunk = 0;
   #chunkSamples = 0;
 
@@ -78,11 +80,14 @@ export class TwilioSession extends OneWaySession {
   }
 }
 
-/** X-Twilio-Signature of a WebSocket: HMAC-SHA1 of the address as it was given to Twilio. https://www.twilio.com/docs/usage/security */
+/**
+ * X-Twilio-Signature of a WebSocket: HMAC-SHA1 of the address as configured at Twilio.
+ * https://www.twilio.com/docs/usage/security
+ */
 export function isSignedByTwilio(authToken: string, signature: string | undefined, url: string): boolean {
   if (signature === undefined) return false;
   const sent = Buffer.from(signature, "base64");
-  // Twilio signs the address as it was written: with or without the slash at its end.
+  // Twilio signs the address as configured, with or without the final slash.
   return [url, url.endsWith("/") ? url.slice(0, -1) : `${url}/`].some((address) => {
     const due = createHmac("sha1", authToken).update(address).digest();
     return sent.length === due.length && timingSafeEqual(sent, due);
