@@ -34,18 +34,18 @@ type FittedAttacks = { readonly [kind in AttackKind]?: FittedAttack };
 export function calibrateCommand(program: Command): void {
   program
     .command("calibrate")
-    .description("fit ratios and thresholds to your own recordings; templates stay valid")
+    .description("fit the calibration to your own recordings; voiceprints stay valid")
     .argument("<folder-or-list>", "labelled recordings, as for evaluate, of at least 5 speakers; 20 or more are better")
     .option("--out <file>", "the calibration file to write", "calibration.json")
     .option(
       "--no-attacks",
-      "keep the thresholds of the attack checks; for recordings that are not genuine calls over your lines",
+      "leave the thresholds of the attack checks unchanged; use it if the recordings are not genuine calls over your lines",
     )
     .option("--model <file>", "another model file")
-    .option("--cache <file>", "keep embeddings here (biometric data, readable by you alone)")
-    .option("--no-cache", "keep no embeddings")
+    .option("--cache <file>", "file that caches the embeddings (biometric data, readable only by you)")
+    .option("--no-cache", "do not cache embeddings")
     .option("--workers <n>", "threads", wholeNumber(1, 256))
-    .option("--json", "answer as JSON")
+    .option("--json", "print the answer as JSON")
     .addHelpText(
       "after",
       "\nUse it with --calibration (evaluate), VIVAVOCE_CALIBRATION=<file> (every command, the box) or openEngine({ calibration }).",
@@ -58,7 +58,7 @@ async function run(path: string, options: Options): Promise<void> {
   // Starts from the model's own calibration, whichever is in use: a fit of a fit would drift.
   const { evaluation, modelRevision } = await evaluated(path, options, { resamples: 0, calibration: null });
   const { calibration: section } = await readModelFile(await readModel(options.model));
-  if (section === null) throw new CommandError("the model carries no calibration to start from");
+  if (section === null) throw new CommandError("the model has no calibration to start from");
   const fit = fitted(evaluation.trials);
   const attacks = options.attacks ? await fittedAttacks(path, options) : {};
   const file: CalibrationFile = {
@@ -115,8 +115,8 @@ function attacksText(attacks: FittedAttacks): string[] {
   return rows.length === 0
     ? []
     : [
-        "Attack checks (all recordings are taken for genuine calls):",
-        table(["check", "recordings", "ratio that 1 % exceed", "weight of these recordings"], rows),
+        "Attack checks (assuming that all recordings are genuine calls):",
+        table(["check", "recordings", "ratio exceeded by 1 %", "weight of your recordings"], rows),
       ];
 }
 
@@ -141,15 +141,15 @@ function text(
       ["calibration", file],
       ["revision", revision.slice(0, 16)],
       ["fitted on", `${fit.speakers} speakers, ${fit.sameTrials} same, ${fit.differentTrials} different`],
-      ["weight of these recordings", rate(fit.weight)],
+      ["weight of your recordings", rate(fit.weight)],
     ]),
-    "On the same recordings (other speakers will fare somewhat worse):",
+    "On the same recordings (results on other speakers will be somewhat worse):",
     table(
       ["", "the model's own", "this calibration"],
       [
         ["Cllr", cllrOf(before).toFixed(3), cllrOf(after).toFixed(3)],
-        ["impostors' center shifted by", null, fit.centerShift.toFixed(3)],
-        ["their spread multiplied by", null, fit.spreadFactor.toFixed(3)],
+        ["impostor scores shifted by", null, fit.centerShift.toFixed(3)],
+        ["impostor spread multiplied by", null, fit.spreadFactor.toFixed(3)],
       ],
     ),
   ].join("\n");

@@ -31,18 +31,18 @@ const PACKET_SAMPLES = 160;
 export function callCommand(program: Command): void {
   program
     .command("call")
-    .description("play a recording into a running box as a telephone system would, in real time")
-    .requiredOption("--wav <file>", "recording of 8 kHz (WAV)")
-    .addOption(new Option("--dialect <name>", "what the line speaks").choices(DIALECTS).makeOptionMandatory())
+    .description("play a recording to a running box in real time, as a telephone system would")
+    .requiredOption("--wav <file>", "WAV file with a sampling rate of 8 kHz")
+    .addOption(new Option("--dialect <name>", "protocol of the line").choices(DIALECTS).makeOptionMandatory())
     .option("--url <url>", "address of the box", process.env.VIVAVOCE_URL ?? "http://127.0.0.1:8080")
-    .requiredOption("--line <name>", "name of the line, as the box's configuration has it")
+    .requiredOption("--line <name>", "name of the line in the box's configuration")
     .option("--from <number>", "caller id", "+490000000")
-    .option("--token <token>", "access token, for lines that calls are announced to", process.env.VIVAVOCE_TOKEN)
+    .option("--token <token>", "access token, for lines with announced calls", process.env.VIVAVOCE_TOKEN)
     .option("--secret <secret>", "auth token of a Twilio line")
     .option("--user <name>", "user name of a jambonz or Asterisk WebSocket line")
-    .option("--password <password>", "its password")
+    .option("--password <password>", "password of that user")
     .option("--speed <factor>", "1 is real time", "1")
-    .option("--json", "answer as JSON, when the call has ended: what the box said on the line")
+    .option("--json", "when the call has ended, print what the box sent on the line as JSON")
     .action(call);
 }
 
@@ -52,8 +52,8 @@ async function call(options: Options): Promise<void> {
   const recording = openRecording(options.wav);
   if (recording.rateHz !== RATE_HZ)
     throw new CommandError(
-      `${options.wav} has ${recording.rateHz} Hz; calls have ${RATE_HZ}`,
-      `ffmpeg -i ${options.wav} -ar ${RATE_HZ} call.wav`,
+      `${options.wav} must have ${RATE_HZ} Hz, got ${recording.rateHz} Hz`,
+      `convert it: ffmpeg -i ${options.wav} -ar ${RATE_HZ} call.wav`,
     );
   const { line, from } = options;
   const output = createOutput(options.json ?? false);

@@ -16,7 +16,7 @@ export async function profileOf(operations: Operations, scope: string, owner: Ow
   if (id !== null) return id;
   const { kind, name, tag } = owner;
   throw new CommandError(
-    `no ${kind} "${name}"${tag ? ` with tag "${tag}"` : ""} is known here`,
+    `no ${kind} "${name}"${tag ? ` with tag "${tag}"` : ""} is enrolled here`,
     `enroll first: vivavoce enroll ${kind === "fraudster" ? "--fraudster " : ""}${name} a.wav b.wav c.wav`,
   );
 }
@@ -50,7 +50,7 @@ export function remedy(validity: AudioValidity): string | null {
     case AudioValidity.AUDIO_TOO_NOISY:
       return "find a quieter place";
     case AudioValidity.MULTIPLE_SPEAKERS_DETECTED:
-      return "one person at a time";
+      return "record one person at a time";
     case AudioValidity.INVALID_AUDIO:
       return "record it again, as WAV";
     default:

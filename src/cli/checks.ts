@@ -34,7 +34,7 @@ export interface CheckOptions extends PlaceOptions, AudioOptions {
 export function withCheck(command: Command): Command {
   return withAudio(withPlace(command)).option(
     "--ignore-checkpoints",
-    "listen to the whole recording, even when the answer is clear early",
+    "process the whole recording, even if the answer is clear early",
   );
 }
 
@@ -44,8 +44,8 @@ export function verifyCommand(program: Command): void {
       .command("verify")
       .description("check whether this person is speaking")
       .argument("<person>", "name of the claimed person")
-      .argument("<file>", "WAV file; MP3, MP4, Opus and others where ffmpeg is installed")
-      .option("--tag <tag>", "which of the person's voiceprints", ""),
+      .argument("<file>", "WAV file (MP3, MP4, Opus and others if ffmpeg is installed)")
+      .option("--tag <tag>", "tag of the voiceprint, if the person has several", ""),
   ).action(async (name: string, file: string, options: CheckOptions & { tag: string }) => {
     await check(options, file, async ({ operations, context, audio }) => {
       const profile = await profileOf(operations, options.scope, person(name, options.tag));
@@ -59,13 +59,13 @@ export function identifyCommand(program: Command): void {
   withCheck(
     program
       .command("identify")
-      .description("find out who is speaking: one of these people or, without names, anybody enrolled")
-      .argument("<file>", "WAV file; MP3, MP4, Opus and others where ffmpeg is installed")
+      .description("find out who is speaking, among the named people or, without names, everybody enrolled")
+      .argument("<file>", "WAV file (MP3, MP4, Opus and others if ffmpeg is installed)")
       .argument("[people...]", "names of the candidates")
-      .option("--group <id>", "or: a group of voiceprints, by its id")
-      .option("--tag <tag>", "which of the people's voiceprints", ""),
+      .option("--group <id>", "id of a group to search, instead of names")
+      .option("--tag <tag>", "tag of the voiceprints, if people have several", ""),
   ).action(async (file: string, people: string[], options: CheckOptions & { group?: string; tag: string }) => {
-    if (people.length > 0 && options.group) throw new CommandError("name people or a --group, not both");
+    if (people.length > 0 && options.group) throw new CommandError("give either names or --group, not both");
     await check(options, file, async ({ operations, context, audio }) => {
       const names = new Map<string, string>();
       for (const name of people) names.set(await profileOf(operations, options.scope, person(name, options.tag)), name);

@@ -26,10 +26,9 @@ export function completionCommand(program: Command): void {
     .command("completion")
     .description("print the completion script of a shell: source <(vivavoce completion bash)")
     .argument("<shell>", "bash or zsh")
-    .option("--json", "answer as JSON: the script as a string")
+    .option("--json", "print the script as a string in JSON")
     .action((shell: string, options: { readonly json?: boolean }) => {
-      if (shell !== "bash" && shell !== "zsh")
-        program.error(`error: no completion for ${shell}, only for bash and zsh`);
+      if (shell !== "bash" && shell !== "zsh") program.error(`error: the shell must be bash or zsh, got ${shell}`);
       const script = shell === "bash" ? bash(program) : zsh(program);
       process.stdout.write(options.json ? `${JSON.stringify({ shell, script })}\n` : script);
     });

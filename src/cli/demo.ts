@@ -51,7 +51,7 @@ export function demoCommand(program: Command): void {
     program
       .command("demo")
       .description("enroll and verify synthesized voices, end to end")
-      .option("--wav <folder>", "only write the voices as WAV files, to try other commands with"),
+      .option("--wav <folder>", "only write the voices as WAV files, for trying other commands"),
   ).action((options: PlaceOptions & { wav?: string }) =>
     options.wav ? writeVoices(options.wav, options.json ?? false) : demonstrate(options),
   );
@@ -127,7 +127,7 @@ async function demonstrate(options: PlaceOptions): Promise<void> {
         ]),
       );
       const checks = table(
-        ["who speaks", "check", "decision", "reason", "score", "risk", "as it should"],
+        ["speaker", "check", "decision", "reason", "score", "risk", "as expected"],
         all.map((row) => [
           row.speaks,
           row.check,
@@ -139,7 +139,7 @@ async function demonstrate(options: PlaceOptions): Promise<void> {
         ]),
       );
       const right = all.filter((row) => row.asExpected).length;
-      return `${enrollments}\n${checks}\n${right} of ${all.length} checks came out as they should.`;
+      return `${enrollments}\n${checks}\n${right} of ${all.length} checks gave the expected result.`;
     });
     if (enrolled.some((one) => one.training !== TrainStatus[TrainStatus.TRAINED]))
       process.exitCode = ExitCode.undecided;

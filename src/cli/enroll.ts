@@ -24,11 +24,11 @@ export function enrollCommand(program: Command): void {
     .argument("<person>", "name of the speaker: any name or number you choose")
     .argument(
       "<files...>",
-      "WAV files (MP3, MP4, Opus and others where ffmpeg is installed); three phrases of a few seconds are enough",
+      "WAV files (MP3, MP4, Opus and others if ffmpeg is installed); three phrases of a few seconds are enough",
     )
-    .option("--fraudster", "the voice of a known fraudster, for watchlists")
-    .option("--tag <tag>", "which of the person's voiceprints", "")
-    .option("--no-train", "add the recordings only");
+    .option("--fraudster", "enroll a known fraudster instead, for watchlists")
+    .option("--tag <tag>", "tag of the voiceprint, if the person has several", "")
+    .option("--no-train", "add the recordings without training");
   withAudio(withPlace(command)).action(enroll);
 }
 

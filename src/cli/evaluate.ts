@@ -38,31 +38,34 @@ interface Options extends TrialOptions {
 export function evaluateCommand(program: Command): void {
   program
     .command("evaluate")
-    .description("measure accuracy on your own recordings: error rates, calibration, by speech and noise")
+    .description("measure accuracy on your own recordings: error rates and calibration, by amount of speech and noise")
     .argument(
       "[folder-or-list]",
-      "a folder of speaker/session/file or speaker/file (WAV; FLAC, MP3, Opus where ffmpeg is installed), or a list of `label enroll[,enroll…] test`",
+      "a folder of speaker/session/file or speaker/file (WAV; FLAC, MP3 and Opus if ffmpeg is installed), or a list of `label enroll[,enroll…] test`",
     )
     .option("--report <file>", "write an HTML report with DET curve, histograms and calibration")
-    .option("--scores <file>", "write every trial with its score, ratio and speakers as CSV")
-    .option("--compare <json...>", "compare two answers of `evaluate --json` instead: --compare before.json after.json")
+    .option("--scores <file>", "write a CSV file with the score, ratio and speakers of every trial")
+    .option(
+      "--compare <json...>",
+      "compare two saved outputs of `evaluate --json` instead: --compare before.json after.json",
+    )
     .option("--model <file>", "another model file")
-    .option("--calibration <file>", 'a calibration of your own, made by "vivavoce calibrate"')
+    .option("--calibration <file>", 'calibration file from "vivavoce calibrate"')
     .option(
       "--cache <file>",
-      "keep embeddings here, so that an interrupted run goes on (biometric data, readable by you alone)",
+      "file that caches the embeddings, so that an interrupted run can continue (biometric data, readable only by you)",
     )
-    .option("--no-cache", "keep no embeddings")
-    .option("--keep <file>", "leave figures and DET curve here, for the operator view of a box (not with --no-keep)")
-    .option("--no-keep", "leave none")
+    .option("--no-cache", "do not cache embeddings")
+    .option("--keep <file>", "file for figures and DET curve, which the operator view of a box shows")
+    .option("--no-keep", "do not write that file")
     .option(
       "--resamples <n>",
-      "resamples of the bootstrap over speakers; 0 gives no intervals",
+      "resamples of the bootstrap over speakers; 0 for no intervals",
       wholeNumber(0, 100_000),
       1000,
     )
     .option("--workers <n>", "threads", wholeNumber(1, 256))
-    .option("--json", "answer as JSON")
+    .option("--json", "print the answer as JSON")
     .action(run);
 }
 
@@ -74,7 +77,7 @@ async function run(path: string | undefined, options: Options): Promise<void> {
     output.answer(comparison, () => comparisonTable(comparison, ["before", "after"]));
     return;
   }
-  if (path === undefined) throw new CommandError("a folder or a list is missing");
+  if (path === undefined) throw new CommandError("give a folder of recordings or a list of trials");
   const { evaluation } = await evaluated(path, options, {
     resamples: options.resamples,
     ...(options.calibration ? { calibration: options.calibration } : {}),
@@ -117,7 +120,9 @@ export async function evaluated(
   });
   const interrupted = new AbortController();
   const interrupt = () =>
-    interrupted.abort(new CommandError("interrupted", "run it again to go on where it stopped", ExitCode.failed));
+    interrupted.abort(
+      new CommandError("interrupted", "run the command again to continue where it stopped", ExitCode.failed),
+    );
   process.once("SIGINT", interrupt);
   try {
     const cache =
@@ -160,7 +165,7 @@ async function readAnswer(file: string): Promise<Omit<Evaluation, "trials">> {
   } catch {
     // Refused below.
   }
-  throw new CommandError(`${file}: not an answer of "vivavoce evaluate --json" with figures`);
+  throw new CommandError(`${file}: expected the output of "vivavoce evaluate --json", with figures`);
 }
 
 export const comparisonTable = ({ rows, note }: Comparison, [one, other]: readonly [string, string]): string =>
@@ -203,10 +208,13 @@ function text(evaluation: Evaluation): string {
     unusable.length + unscoredTrials === 0
       ? []
       : [
-          `not scored: ${unscoredTrials} trials (${unusable.length} recordings without a voice, ${failedModels} models not enrolled)`,
+          `not scored: ${unscoredTrials} trials (${unusable.length} recordings without usable speech, ${failedModels} enrollments that failed)`,
           ...unusable.slice(0, 10).map(({ file, reason }) => `  ${file}: ${reason}`),
         ];
-  if (!summary) return ["no figures: the trials that could be scored are of one kind only", ...failures].join("\n");
+  if (!summary)
+    return ["no figures: the scored trials must include the same speaker and different speakers", ...failures].join(
+      "\n",
+    );
   const figures = facts([
     ["speakers", summary.speakers],
     ["trials", `${summary.sameTrials} same, ${summary.differentTrials} different`],
@@ -235,8 +243,8 @@ function text(evaluation: Evaluation): string {
   const lists = evaluation.openSet.length > 0 ? [openSetTable(evaluation)] : [];
   const worst = worstPairs(evaluation.trials);
   const pairs = [
-    ["different people who score highest", worst.different],
-    ["one person who scores lowest", worst.same],
+    ["pairs of different people with the highest scores", worst.different],
+    ["pairs of one person with the lowest scores", worst.same],
   ] as const;
   const byPair = pairs.map(([title, list]) =>
     table(

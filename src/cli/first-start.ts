@@ -11,7 +11,7 @@ export function firstStartLines({ url, firstApplication, firstOwner, operatorUrl
   const lines: string[] = [];
   if (firstOwner) {
     lines.push(
-      `An owner was created, who can sign in at ${operatorUrl}. The password is shown this once.`,
+      `An owner was created who can sign in at ${operatorUrl}. The password is shown only once.`,
       `  user name      ${firstOwner.name}`,
       `  password       ${firstOwner.password}`,
     );
@@ -19,7 +19,7 @@ export function firstStartLines({ url, firstApplication, firstOwner, operatorUrl
   if (firstApplication) {
     lines.push(
       "",
-      "This is the first start: an application was created. Its secret is shown this once.",
+      "This is the first start: an application was created. Its secret is shown only once.",
       `  client id      ${firstApplication.clientId}`,
       `  client secret  ${firstApplication.clientSecret}`,
       "",
@@ -43,7 +43,7 @@ export async function kept(lines: readonly string[], config: Pick<ServerConfig, 
     rmSync(file, { force: true });
     writeFileSync(file, `${lines.join("\n").trim()}\n`, { mode: 0o600, flag: "wx" });
   } catch (error) {
-    return [`WARNING: ${file} cannot be written (${reasonOf(error)}): the secrets are shown here.`, ...lines];
+    return [`WARNING: ${file} cannot be written (${reasonOf(error)}), so the secrets are shown here.`, ...lines];
   }
   return [`First start: the secrets of the application and the owner are in ${file}. Read it, then delete it.`];
 }

@@ -19,11 +19,11 @@ const TIMEOUT_MS = 3000;
 export function healthCommand(program: Command): void {
   program
     .command("health")
-    .description("check whether the box on this machine is ready; reads the settings that `serve` reads")
+    .description("check whether the box on this machine is ready; uses the same settings as `serve`")
     .option("--config <file>", "configuration file (JSON)")
-    .option("--port <n>", "the box's port, where a flag of `serve` set it")
-    .option("--url <url>", "or the box at this address")
-    .option("--json", "answer as JSON")
+    .option("--port <n>", "port of the box, if `serve` was started with --port")
+    .option("--url <url>", "check the box at this address instead")
+    .option("--json", "print the answer as JSON")
     .action(async (options: Options) => {
       const { url, status } = await readiness(options.url ?? addressOf(configOf(options)));
       if (status !== 200)

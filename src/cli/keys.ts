@@ -17,17 +17,17 @@ interface Options {
 export function keysCommand(program: Command): void {
   program
     .command("keys")
-    .description("the keys that seal voiceprints and recordings")
+    .description("manage the keys that seal voiceprints and recordings")
     .command("rotate")
-    .description("wrap the keys of a scope, or of all, under a new scope key and drop the old one")
-    .option("--scope <id>", "this scope alone")
+    .description("replace the key of a scope, or of all scopes, and wrap the other keys with the new one")
+    .option("--scope <id>", "only this scope")
     .addOption(new Option("--store <store>", "a folder, or postgres://…").env("VIVAVOCE_STORE"))
-    .option("--config <file>", "configuration file of the box: its store, and where its keys lie")
-    .option("--json", "answer as JSON")
+    .option("--config <file>", "configuration file of the box, which names its store and its keys")
+    .option("--json", "print the answer as JSON")
     .addHelpText(
       "after",
-      "\nNothing that is stored is rewritten. Replicas on PostgreSQL go on meanwhile and follow; a folder must not be open in a box." +
-        "\nA master key is replaced with it: set VIVAVOCE_MASTER_KEY_FILE to the new one and VIVAVOCE_PREVIOUS_MASTER_KEY_FILE to the old (or …_COMMAND: what it prints is the key).",
+      "\nStored data is not rewritten. Replicas on PostgreSQL can keep running; a box on a folder must be stopped first." +
+        "\nIt also replaces the master key: set VIVAVOCE_MASTER_KEY_FILE to the new one and VIVAVOCE_PREVIOUS_MASTER_KEY_FILE to the old one (or …_COMMAND, a command that prints the key).",
     )
     .action(rotate);
 }
@@ -40,17 +40,20 @@ async function rotate(options: Options): Promise<void> {
   });
   const store = await openConfiguredStore(config).catch((error: unknown) => {
     if (error instanceof StoreError && error.code === "locked")
-      throw new CommandError(`${config.store} is in use by another process`, "stop the box for a moment");
+      throw new CommandError(
+        `${config.store} is in use by another process`,
+        "stop the box, run the command, then start the box again",
+      );
     if (error instanceof SealError && error.code === "wrong-key")
       throw new CommandError(
         error.message,
-        "give the keys and the master key that the store was made with (seal.keys, seal.masterKeyFile or seal.masterKeyCommand)",
+        "set the keys and the master key that the store was created with (seal.keys, seal.masterKeyFile or seal.masterKeyCommand)",
       );
     throw error;
   });
   try {
     const { keys } = store as Store & Partial<Pick<SealedStore, "keys">>;
-    if (!keys) throw new CommandError("a store in memory has no keys");
+    if (!keys) throw new CommandError("a store in memory has no keys; give a folder or postgres://…");
     if (options.scope === undefined) {
       const scopes = await keys.rotateAll();
       output.answer({ rotated: scopes }, () => `new scope keys: ${scopes}`);

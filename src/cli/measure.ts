@@ -40,10 +40,10 @@ export function measureCommand(program: Command): void {
     withPlace(
       program
         .command("measure")
-        .description("measure a recording: speech, noise, level, clipping, and whether it is good enough")
+        .description("measure speech, noise, level and clipping of a recording, and whether it is good enough")
         .argument(
           "[file]",
-          "WAV file (MP3, MP4, Opus and others where ffmpeg is installed); without one a voice is synthesized",
+          "WAV file (MP3, MP4, Opus and others if ffmpeg is installed); without one, a voice is synthesized",
         ),
     ),
   ).action(measure);
@@ -64,7 +64,7 @@ async function measure(file: string | undefined, options: Options): Promise<void
   };
   output.answer(answer, () =>
     facts([
-      ["recording", file ?? "synthesized voice (give a WAV file to measure yours)"],
+      ["recording", file ?? "synthesized voice (give a WAV file to measure your own)"],
       ["rate", `${measured.rateHz} Hz`],
       [
         "channels",
@@ -80,7 +80,7 @@ async function measure(file: string | undefined, options: Options): Promise<void
         : [["bandwidth", measured.bandwidthHz === null ? null : `${measured.bandwidthHz.toFixed(0)} Hz`] as const]),
       ["speakers", measured.speakers > 1 ? "several" : measured.speakers],
       ["voice class", measured.voiceClass?.toFixed(0)],
-      ...verdicts.map(({ purpose, validity }) => [`fit to ${purpose}`, verdictText(validity)] as const),
+      ...verdicts.map(({ purpose, validity }) => [`good enough to ${purpose}`, verdictText(validity)] as const),
     ]),
   );
 }
@@ -96,7 +96,7 @@ async function here(file: string | undefined, options: Options, output: Output):
   try {
     const channel = options.channel ?? 0;
     if (channel > recording.channels)
-      throw new CommandError(`--channel ${channel}: the recording has ${recording.channels}`);
+      throw new CommandError(`--channel must be 0 to ${recording.channels}, got ${channel}`);
     const { measures, speakers, voiceClass, revision } = await analyzed(engine, recording, channel, progress);
     return {
       rateHz: recording.rateHz,

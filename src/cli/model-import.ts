@@ -32,35 +32,35 @@ export function modelFileCommands(model: Command): void {
   model
     .command("import")
     .description(
-      "make a model file of a published network (ONNX): CAM++, ECAPA-TDNN, TitaNet, or the ResNet34 of WeSpeaker",
+      "make a model file from a published ONNX network: CAM++, ECAPA-TDNN, TitaNet, or the ResNet34 of WeSpeaker",
     )
-    .argument("<net.onnx>", "the network, with its weights inside")
+    .argument("<net.onnx>", "the ONNX file, with its weights inside")
     .requiredOption(
       "--speech <folder>",
-      "recordings that the network is scaled by and, where they are speaker/session/file of 5 speakers or more, calibrated to",
+      "recordings for scaling the network; if they are speaker/session/file of 5 or more speakers, also for calibration",
     )
     .requiredOption("--out <file>", "the model file to write, such as mine.vvm")
-    .option("--name <name>", "what the model is called; the file's name by default")
+    .option("--name <name>", "name of the model; by default the name of the file")
     .option("--licence <text>", "the licence of the network", "not stated")
     .option("--workers <n>", "threads", wholeNumber(1, 256))
-    .option("--json", "answer as JSON")
+    .option("--json", "print the answer as JSON")
     .action(importModel);
   model
     .command("info")
-    .description("what a model file holds")
+    .description("show the contents of a model file")
     .argument("[model]", "vivavoce-2, vivavoce-2-accurate, or a model file", "vivavoce-2")
-    .option("--json", "answer as JSON")
+    .option("--json", "print the answer as JSON")
     .action(info);
   model
     .command("compare")
-    .description("errors of two models on the same recordings")
+    .description("compare the errors of two models on the same recordings")
     .argument("<one>", "vivavoce-2, vivavoce-2-accurate, or a model file")
     .argument("<other>", "likewise")
     .requiredOption("--speech <folder-or-list>", "labelled recordings, as for evaluate")
     .option("--resamples <n>", "resamples of the bootstrap over speakers", wholeNumber(0, 100_000), 1000)
-    .option("--no-cache", "keep no embeddings")
+    .option("--no-cache", "do not cache embeddings")
     .option("--workers <n>", "threads", wholeNumber(1, 256))
-    .option("--json", "answer as JSON")
+    .option("--json", "print the answer as JSON")
     .action(compare);
 }
 
@@ -125,7 +125,7 @@ async function importModel(path: string, options: ImportOptions): Promise<void> 
         "calibration",
         "fit" in fitted
           ? `fitted to ${fitted.fit.speakers} speakers`
-          : `that of ${like}, not fitted (${fitted.reason}); run "vivavoce calibrate recordings/ --model ${options.out}"`,
+          : `from ${like}, not fitted (${fitted.reason}); run "vivavoce calibrate recordings/ --model ${options.out}"`,
       ],
     ]),
   );
@@ -213,7 +213,8 @@ async function compare(
       { resamples: options.resamples, calibration: null },
     );
     const { trials: _, ...answer } = evaluation;
-    if (!answer.summary) throw new CommandError("the trials that could be scored are of one kind only");
+    if (!answer.summary)
+      throw new CommandError("the scored trials must include the same speaker and different speakers");
     return answer;
   };
   const comparison = compareEvaluations(await figures(one), await figures(other));

@@ -15,16 +15,18 @@ import { createProgress } from "./progress.js";
 import { type PlaceOptions, withPlace } from "./shared-options.js";
 
 export function modelCommand(program: Command): void {
-  const model = program.command("model").description("models, and the prints that they made");
+  const model = program
+    .command("model")
+    .description("import and compare models, and move voiceprints to another model");
   withPlace(
     model
       .command("migrate")
-      .description("move the prints of a scope to the model of its new prints, where their audio was kept")
-      .option("--dry-run", "say what would become of each print, and change nothing"),
+      .description("move the prints of a scope to the model of its new prints, if their audio was kept")
+      .option("--dry-run", "only show what would happen to each print"),
   )
     .addHelpText(
       "after",
-      "\nThe box's settings name the models: model, scopeModels and olderModels. A print whose audio was not kept is scored\nby its own model, and moves with the calls of its owner.",
+      "\nThe models are set in the box's configuration: model, scopeModels and olderModels. A print whose audio was not kept is scored\nby its own model, and moves with later calls of its owner.",
     )
     .action(migrate);
   modelFileCommands(model);
@@ -49,11 +51,11 @@ async function migrate(options: PlaceOptions & { readonly dryRun?: boolean }): P
     const report = await moved(operations, options, dryRun, !output.json);
     output.answer({ dryRun, ...report }, () =>
       [
-        dryRun ? "Nothing was changed. A migration would come to this:" : "Prints of this scope:",
+        dryRun ? "Nothing was changed. A migration would have this result:" : "Prints of this scope:",
         facts([
           [dryRun ? "would move" : "moved", report.moved],
-          ["of the model of new prints already", report.already],
-          ["scored by their own model until calls move them", report.waitingForCalls],
+          ["already of the new model", report.already],
+          ["scored by their own model until later calls move them", report.waitingForCalls],
           ["to be enrolled again", report.enrollmentNeeded],
           ["failed", report.failed],
         ]),

@@ -15,7 +15,7 @@ interface PassphraseOptions extends PlaceOptions {
 
 /** Never the value of a flag: other users of the machine can see those. */
 const withPassphrase = (command: Command): Command =>
-  command.option("--passphrase-stdin", "read the passphrase from standard input; else it is VIVAVOCE_PASSPHRASE");
+  command.option("--passphrase-stdin", "read the passphrase from standard input instead of VIVAVOCE_PASSPHRASE");
 
 async function passphraseOf(options: PassphraseOptions): Promise<string> {
   const passphrase = options.passphraseStdin ? await readStandardInput() : process.env.VIVAVOCE_PASSPHRASE;
@@ -33,9 +33,9 @@ export function exportCommand(program: Command): void {
         .command("export")
         .description("write a person's voiceprints to a file, sealed with a passphrase, for `import` elsewhere")
         .argument("<name>", "whose")
-        .argument("<file>", "where to: a new file")
-        .option("--fraudster", "the name is a fraudster's")
-        .option("--plain", "as readable JSON instead, for the person to see; it cannot be imported"),
+        .argument("<file>", "file to write; must not exist")
+        .option("--fraudster", "the name is that of a fraudster")
+        .option("--plain", "write readable JSON for the person instead; it cannot be imported"),
     ),
   ).action(
     async (
@@ -66,9 +66,9 @@ export function importCommand(program: Command): void {
     withPlace(
       program
         .command("import")
-        .description("take in voiceprints that `export` sealed, here or on a box; the model must be the same")
-        .argument("<file>", "what `export` wrote")
-        .option("--as <name>", "name to import them under, if it differs"),
+        .description("import voiceprints that `export` sealed; the model must be the same")
+        .argument("<file>", "file that `export` wrote")
+        .option("--as <name>", "import them under this name"),
     ),
   ).action(async (file: string, options: PassphraseOptions & { readonly as?: string }) => {
     const sealed = await readFile(file).catch((error: unknown) => {

@@ -41,7 +41,7 @@ export function peopleCommands(program: Command): void {
       .command("erase")
       .description("erase all voiceprints of a person, and the recordings and keys behind them")
       .argument("<name>", "name of the person")
-      .option("--fraudster", "the name is a fraudster's"),
+      .option("--fraudster", "the name is that of a fraudster"),
   ).action(async (name: string, options: PlaceOptions & { fraudster?: boolean }) => {
     const { operations, close } = await openOperations(options);
     try {
@@ -49,7 +49,7 @@ export function peopleCommands(program: Command): void {
       const profiles = (await profilesIn(operations, options.scope, kind, name)).length;
       const voices = new Voiceprints(operations, options);
       const erased = await (options.fraudster ? voices.eraseFraudster(name) : voices.erase(name));
-      if (!erased) throw new CommandError(`no ${kind} "${name}" is known here`);
+      if (!erased) throw new CommandError(`no ${kind} "${name}" is enrolled here`);
       createOutput(options.json ?? false).answer({ erased: name, profiles }, () => `${name} is erased.`);
     } finally {
       await close();

@@ -25,7 +25,9 @@ import { watchlistCommand } from "./watchlist.js";
 
 export function createProgram(): Command {
   const program = new Command("vivavoce")
-    .description("Voice biometrics on this machine: enroll, verify, identify and watch voices, offline.")
+    .description(
+      "Voice biometrics on this machine, offline: enroll people, verify and identify them, watch for fraudsters.",
+    )
     .version(VERSION)
     .showSuggestionAfterError()
     .showHelpAfterError("(--help lists the commands)")
@@ -115,7 +117,11 @@ function describedStatus(error: StatusError): { message: string; hint?: string; 
         exitCode: ExitCode.failed,
       };
     case StatusCode.PERMISSION_DENIED:
-      return { message, hint: "the client must be bound to the --scope it works on", exitCode: ExitCode.failed };
+      return {
+        message,
+        hint: "bind the client to the scope of --scope, or choose another scope",
+        exitCode: ExitCode.failed,
+      };
     case StatusCode.BAD_REQUEST:
     case StatusCode.INVALID_REQUEST:
       return { message, exitCode: ExitCode.usage };

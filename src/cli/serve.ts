@@ -33,13 +33,13 @@ export function serveCommand(program: Command): void {
     .option("--port <n>", "port to listen on (8080); 0 takes a free one", wholeNumber(0, 65_535))
     .option("--store <store>", "a folder, postgres://…, or memory")
     .option("--model <model>", "vivavoce-2, vivavoce-2-accurate, or a model file")
-    .option("--calibration <file>", 'calibration file of "vivavoce calibrate"')
-    .option("--public-url <url>", "the address that clients use, where it differs")
+    .option("--calibration <file>", 'calibration file from "vivavoce calibrate"')
+    .option("--public-url <url>", "address that clients use, if it differs")
     .option("--tls-cert <file>", "certificate (PEM)")
-    .option("--tls-key <file>", "its key (PEM)")
-    .option("--no-auth", "do not require tokens; on loopback only")
+    .option("--tls-key <file>", "key of the certificate (PEM)")
+    .option("--no-auth", "do not require tokens; allowed on loopback only")
     .addOption(
-      new Option("--log-level <level>", "what is logged to stderr").choices([
+      new Option("--log-level <level>", "least severe messages to log to stderr").choices([
         "debug",
         "info",
         "warn",
@@ -51,7 +51,7 @@ export function serveCommand(program: Command): void {
     .option("--json", "print the address, and at the first start the credentials, as JSON")
     .addHelpText(
       "after",
-      "\nA flag beats VIVAVOCE_… in the environment, which beats the configuration file, which beats the default.",
+      "\nFlags override VIVAVOCE_… environment variables, which override the configuration file, which overrides the defaults.",
     )
     .action(serve);
 }
@@ -126,14 +126,14 @@ function settingsOf(pairs: readonly string[]): Record<string, string> {
 }
 
 function greeting(box: Box, config: ServerConfig, secrets: readonly string[]): string {
-  const lines = [`vivavoce serves ${box.url} (HTTP, gRPC, gRPC-Web and Connect; ${box.url}/openapi.json describes it)`];
-  if (!config.auth.required) lines.push("WARNING: tokens are off. Anybody on this machine may use the service.");
+  const lines = [
+    `vivavoce is running at ${box.url} (HTTP, gRPC, gRPC-Web and Connect; API description: ${box.url}/openapi.json)`,
+  ];
+  if (!config.auth.required) lines.push("WARNING: tokens are off. Anyone on this machine can use the service.");
   else if (!isLoopback(config.host) && box.url.startsWith("http:"))
-    lines.push("WARNING: tokens travel in cleartext; set tls.cert and tls.key.");
+    lines.push("WARNING: tokens are sent unencrypted; set tls.cert and tls.key.");
   if (box.operatorUrl) {
-    lines.push(
-      `Operator view: ${box.operatorUrl}, where an owner signs in ("vivavoce token user" makes and changes users).`,
-    );
+    lines.push(`Operator view: ${box.operatorUrl}, for owners ("vivavoce token user" creates and changes users).`);
   }
   return `${[...lines, ...secrets].join("\n")}\n`;
 }
@@ -144,9 +144,8 @@ function explained(error: unknown, store: string, host: string, port: number): u
     return new CommandError(`${store} is in use by another process`);
   const { code } = error as NodeJS.ErrnoException;
   if (code === "EADDRINUSE")
-    return new CommandError(`port ${port} on ${host} is already in use`, "choose another with --port");
-  if (code === "EACCES" && port > 0 && port < 1024)
-    return new CommandError(`port ${port} needs rights that this user does not have`);
+    return new CommandError(`port ${port} on ${host} is already in use`, "choose another port with --port");
+  if (code === "EACCES" && port > 0 && port < 1024) return new CommandError(`this user may not listen on port ${port}`);
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND")
     return new CommandError(`${host} is not an address of this machine`);
   return error;

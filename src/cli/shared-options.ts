@@ -16,9 +16,7 @@ export interface PlaceOptions {
 
 export function withPlace(command: Command): Command {
   return command
-    .addOption(
-      new Option("--url <url>", "work on a box at this address instead of the local store").env("VIVAVOCE_URL"),
-    )
+    .addOption(new Option("--url <url>", "use the box at this address instead of the local store").env("VIVAVOCE_URL"))
     .addOption(new Option("--token <token>", "access token for the box").env("VIVAVOCE_TOKEN"))
     .addOption(new Option("--client-id <id>", "client id to get a token with").env("VIVAVOCE_CLIENT_ID"))
     .addOption(
@@ -27,7 +25,7 @@ export function withPlace(command: Command): Command {
     .addOption(new Option("--store <store>", "local store: a folder, or postgres://…").env("VIVAVOCE_STORE"))
     .option("--scope <id>", "biometric scope", "default")
     .option("--configset <id>", "configuration set", "ivr-text-dependent")
-    .option("--json", "answer as JSON");
+    .option("--json", "print the answer as JSON");
 }
 
 /** The format of headerless audio. */
@@ -46,7 +44,7 @@ export interface AudioOptions {
 
 export function withAudio(command: Command): Command {
   return command
-    .option("--channel <n>", "channel of a recording with several: 0 mixes all, 1 is the first", wholeNumber(0, 64))
+    .option("--channel <n>", "channel of a multi-channel recording: 0 mixes all, 1 is the first", wholeNumber(0, 64))
     .addOption(new Option("--encoding <name>", "encoding of headerless files").choices(["pcm16", "alaw", "mulaw"]))
     .option("--rate <hz>", "sampling rate of headerless files", wholeNumber(4000, 192_000))
     .option("--channels <n>", "channels of headerless files", wholeNumber(1, 64));
@@ -55,7 +53,7 @@ export function withAudio(command: Command): Command {
 export function mediaFormat({ encoding, rate, channels }: AudioOptions): RawOptions | undefined {
   if (encoding === undefined) {
     if (rate !== undefined || channels !== undefined)
-      throw new CommandError("--rate and --channels describe headerless files: give --encoding too");
+      throw new CommandError("--rate and --channels are for headerless files: give --encoding too");
     return undefined;
   }
   if (rate === undefined) throw new CommandError(`--encoding ${encoding} needs --rate`);

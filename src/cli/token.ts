@@ -42,15 +42,21 @@ interface Place {
 /** Every administrative command works on a running box (`--url`) or on a store that no box has open. */
 const place = (command: Command): Command =>
   command
-    .addOption(new Option("--url <url>", "a running box, over its management interface").env("VIVAVOCE_URL"))
+    .addOption(
+      new Option("--url <url>", "address of a running box, used over its management interface").env("VIVAVOCE_URL"),
+    )
     .addOption(new Option("--token <token>", "platform-api access token for the box").env("VIVAVOCE_TOKEN"))
-    .addOption(new Option("--client-id <id>", "profile credential to get that token with").env("VIVAVOCE_CLIENT_ID"))
+    .addOption(
+      new Option("--client-id <id>", "client id of a profile credential, to get a token").env("VIVAVOCE_CLIENT_ID"),
+    )
     .addOption(new Option("--client-secret <secret>", "secret of the profile credential").env("VIVAVOCE_CLIENT_SECRET"))
     .addOption(
-      new Option("--store <store>", "a store that no box has open: a folder, or postgres://…").env("VIVAVOCE_STORE"),
+      new Option("--store <store>", "store to work on: a folder (no box may have it open), or postgres://…").env(
+        "VIVAVOCE_STORE",
+      ),
     )
     .option("--config <file>", "configuration file of the box")
-    .option("--json", "answer as JSON");
+    .option("--json", "print the answer as JSON");
 
 function authorizationFor(options: Place & { readonly url: string }): () => Promise<string> {
   if (options.token !== undefined) return async () => `Bearer ${options.token}`;
@@ -101,8 +107,8 @@ async function withAdministration(
     if (error instanceof TokenRequestError) throw new CommandError(error.message, undefined, ExitCode.failed);
     if (error instanceof StoreError && error.code === "locked") {
       throw new CommandError(
-        "a box has this store open",
-        "work on the box itself: --url, with a credential of an owner's profile page",
+        "this store is open in a running box",
+        "use the box with --url and a credential from an owner's profile page",
       );
     }
     if (error instanceof UrnError) throw new CommandError(error.message);
@@ -122,8 +128,8 @@ function applicationOf(clientId: string): string {
   const parts = parseClientId(clientId.replaceAll(/%3a/gi, ":"));
   if (!parts)
     throw new CommandError(
-      `not a client id: ${clientId}`,
-      "it looks like appID:<id>:geo:<geography>:clientName:<name>",
+      `malformed client id: ${clientId}`,
+      "a client id has the form appID:<id>:geo:<geography>:clientName:<name>",
     );
   return parts.applicationId;
 }
@@ -135,17 +141,17 @@ function businessUnit(text: string): number {
   return Number(text);
 }
 
-const SHOWN_ONCE = "keep the secret now: it is not shown again";
+const SHOWN_ONCE = "save the secret now: it is not shown again";
 
 function applicationCommands(): Command {
-  const app = new Command("app").description("applications: one id for each environment");
+  const app = new Command("app").description("manage applications, each with an id for every environment");
   place(
     app
       .command("create")
       .description("create an application with its default client, and show the client's secret")
       .argument("<name>"),
   )
-    .option("--environment <name>", "which environment of the application", "production")
+    .option("--environment <name>", "environment of the application", "production")
     .option("--geo <geography>", "geography of its first client", "local")
     .option("--oauth-scope <scope>", "allow only this scope (repeat for more)", several)
     .option("--gk-scope <id>", "biometric scope of the default client (repeat for more)", several)
@@ -196,7 +202,7 @@ function applicationCommands(): Command {
   place(
     app
       .command("rename")
-      .description("change what an application is called; its ids and secrets stay")
+      .description("rename an application; its ids and secrets stay the same")
       .argument("<application-id>")
       .argument("<name>"),
   ).action((id: string, name: string, options: Place) =>
@@ -216,7 +222,7 @@ function applicationCommands(): Command {
   place(
     app
       .command("config")
-      .description("print config.json: a block for each client of a geography")
+      .description("print config.json, with a block for each client of a geography")
       .argument("<application-id>"),
   )
     .option("--geo <geography>", "geography", "local")
@@ -261,7 +267,7 @@ function applicationCommands(): Command {
 }
 
 function clientCommands(): Command {
-  const client = new Command("client").description("client ids of an application");
+  const client = new Command("client").description("manage the clients of an application");
   place(
     client
       .command("create")
@@ -282,7 +288,7 @@ function clientCommands(): Command {
       }),
     );
   place(
-    client.command("secret").description("make a new secret; the old one gets no more tokens").argument("<client-id>"),
+    client.command("secret").description("create a new secret; the old one stops working").argument("<client-id>"),
   ).action((clientId: string, options: Place) =>
     withAdministration(options, async ({ applications }, output) => {
       const id = rawClientId(clientId);
@@ -292,17 +298,20 @@ function clientCommands(): Command {
   place(
     client
       .command("bind")
-      .description("say which biometric scopes the client's tokens open (none: no more)")
+      .description("set the biometric scopes of a client's tokens (none given: none)")
       .argument("<client-id>")
       .argument("[gk-scopes...]"),
   ).action((clientId: string, gkScopes: string[], options: Place) =>
     withAdministration(options, async ({ applications }, output) => {
       const bound = await applications.bindScopes(applicationOf(clientId), rawClientId(clientId), gkScopes);
-      output.answer(bound, () => `${bound.id} opens ${bound.gkScopes.join(" ") || "no biometric scope"}`);
+      output.answer(bound, () => `${bound.id} has access to ${bound.gkScopes.join(" ") || "no biometric scope"}`);
     }),
   );
   place(
-    client.command("delete").description("delete a client; an application's last one stays").argument("<client-id>"),
+    client
+      .command("delete")
+      .description("delete a client; the last client of an application cannot be deleted")
+      .argument("<client-id>"),
   ).action((clientId: string, options: Place) =>
     withAdministration(options, async ({ applications }, output) => {
       await applications.deleteClient(applicationOf(clientId), rawClientId(clientId));
@@ -323,14 +332,17 @@ async function showSecret(output: Output, clientId: string, clientSecret: string
 }
 
 const roleOption = (): Option =>
-  new Option("--role <role>", "owner manages everything, member only own credentials").choices(["owner", "member"]);
+  new Option("--role <role>", "an owner manages everything, a member only their own credentials").choices([
+    "owner",
+    "member",
+  ]);
 
 function userCommands(): Command {
-  const user = new Command("user").description("people who sign in");
+  const user = new Command("user").description("manage users who can sign in");
   place(
     user
       .command("create")
-      .description("create a user; without --password-stdin a password is made up and shown")
+      .description("create a user; without --password-stdin, a password is generated and shown")
       .argument("<name>"),
   )
     .addOption(roleOption().default("member"))
@@ -348,7 +360,7 @@ function userCommands(): Command {
         );
       }),
     );
-  place(user.command("list").description("all users")).action((options: Place) =>
+  place(user.command("list").description("list all users")).action((options: Place) =>
     withAdministration(options, async ({ users }, output) => {
       const all = await users.list();
       output.answer(all, () =>
@@ -363,11 +375,11 @@ function userCommands(): Command {
     .addOption(roleOption())
     .option("--password-stdin", "read a new password from standard input")
     .option("--disable", "refuse sign-in, tokens and credentials")
-    .option("--enable", "take that back")
+    .option("--enable", "allow them again")
     .action(
       (name: string, options: Place & { role?: Role; passwordStdin?: boolean; disable?: boolean; enable?: boolean }) =>
         withAdministration(options, async ({ users }, output) => {
-          if (options.disable && options.enable) throw new CommandError("--disable or --enable, not both");
+          if (options.disable && options.enable) throw new CommandError("give either --disable or --enable, not both");
           const changed = await users.change(name, {
             ...(options.role && { role: options.role }),
             ...((options.disable || options.enable) && { disabled: options.disable === true }),
@@ -386,15 +398,15 @@ function userCommands(): Command {
   place(
     user
       .command("credential")
-      .description("make a credential as the profile page does: a service account, or with --redirect a user account")
+      .description("create a credential, as on the profile page: a service account or, with --redirect, a user account")
       .argument("<label>"),
   )
-    .option("--user <name>", "whose; over the management interface always the token's own user")
+    .option("--user <name>", "user who gets it; with --url always the user of the token")
     .option("--redirect <uri>", "redirect address of a user account (repeat for more)", several)
     .action((label: string, options: Place & { user?: string; redirect?: string[] }) =>
       withAdministration(options, async ({ createCredential }, output) => {
         if (options.url === undefined && options.user === undefined)
-          throw new CommandError("which user is it for?", "pass --user NAME");
+          throw new CommandError("the user is missing", "pass --user NAME");
         const { credential, secret } = await createCredential(options.user, {
           kind: options.redirect ? "user" : "service",
           label,
@@ -413,8 +425,8 @@ function registrationCommands(token: Command): void {
       .description("register an application for the engagement API, and show its secret")
       .argument("<name>"),
   )
-    .requiredOption("--site <id>", "site that its tokens open (repeat for more)", several)
-    .option("--scope <scope>", "what it may do (repeat for more)", several)
+    .requiredOption("--site <id>", "site that its tokens give access to (repeat for more)", several)
+    .option("--scope <scope>", "scope of its tokens (repeat for more)", several)
     .action((name: string, options: Place & { site: string[]; scope?: string[] }) =>
       withAdministration(options, async ({ registrations }, output) => {
         const { registration, secret } = await registrations.register({
@@ -446,7 +458,7 @@ function registrationCommands(token: Command): void {
   place(
     token
       .command("lock")
-      .description("lock a compromised registration: no more tokens, and issued ones are refused at once")
+      .description("lock a compromised registration: it gets no more tokens, and its issued tokens are refused at once")
       .argument("<client-id>"),
   ).action((clientId: string, options: Place) =>
     withAdministration(options, async ({ registrations }, output) => {
@@ -468,7 +480,7 @@ function registrationCommands(token: Command): void {
 }
 
 function agentCommands(): Command {
-  const agent = new Command("agent").description("agents: who answers for a business unit of a site");
+  const agent = new Command("agent").description("manage the agents of a site's business units");
   place(
     agent
       .command("set")
@@ -477,7 +489,7 @@ function agentCommands(): Command {
       .argument("<business-unit>")
       .argument("<agent>"),
   )
-    .addOption(new Option("--state <state>", "what the agent does now").choices(["online", "busy", "offline"]))
+    .addOption(new Option("--state <state>", "current state of the agent").choices(["online", "busy", "offline"]))
     .option("--group <id>", "agent group (repeat for more)", several)
     .action(
       (
@@ -513,25 +525,26 @@ function agentCommands(): Command {
       output.answer(changed, () => `removed ${id}`);
     }),
   );
-  place(agent.command("list").description("all business units, their agents and hours")).action((options: Place) =>
-    withAdministration(options, async ({ agents }, output) => {
-      const all = await agents.list();
-      output.answer(all, () =>
-        table(
-          ["site", "business unit", "agent", "state", "groups", "hours"],
-          all.flatMap(({ siteId, businessUnitId, agents: those, hours }) =>
-            (those.length ? those : [{ id: "–", state: "–", groups: [] }]).map(({ id, state, groups }) => [
-              siteId,
-              businessUnitId,
-              id,
-              state,
-              groups.join(" "),
-              describeHours(hours),
-            ]),
+  place(agent.command("list").description("list all business units with their agents and hours")).action(
+    (options: Place) =>
+      withAdministration(options, async ({ agents }, output) => {
+        const all = await agents.list();
+        output.answer(all, () =>
+          table(
+            ["site", "business unit", "agent", "state", "groups", "hours"],
+            all.flatMap(({ siteId, businessUnitId, agents: those, hours }) =>
+              (those.length ? those : [{ id: "–", state: "–", groups: [] }]).map(({ id, state, groups }) => [
+                siteId,
+                businessUnitId,
+                id,
+                state,
+                groups.join(" "),
+                describeHours(hours),
+              ]),
+            ),
           ),
-        ),
-      );
-    }),
+        );
+      }),
   );
   return agent;
 }
@@ -550,22 +563,25 @@ function parseOpening(text: string): { days: Day[]; window: Window } {
   const from = week.indexOf(match?.[1] as Day);
   const to = match?.[2] === undefined ? from : week.indexOf(match[2] as Day);
   if (!match || from < 0 || to < from)
-    throw new CommandError(`"${text}" is not a span of hours`, 'write "mon-fri 09:00-17:30" or "sat 10:00-14:00"');
+    throw new CommandError(
+      `hours must be days and times, got "${text}"`,
+      'write "mon-fri 09:00-17:30" or "sat 10:00-14:00"',
+    );
   return { days: week.slice(from, to + 1), window: [match[3] as string, match[4] as string] };
 }
 
 function hoursCommands(): Command {
-  const hours = new Command("hours").description("hours of operation of a business unit");
+  const hours = new Command("hours").description("manage the hours of operation of a business unit");
   place(
     hours
       .command("set")
-      .description('set the hours, as --open "mon-fri 09:00-17:30" --open "sat 10:00-14:00"')
+      .description('set the hours, for example --open "mon-fri 09:00-17:30" --open "sat 10:00-14:00"')
       .argument("<site>")
       .argument("<business-unit>"),
   )
-    .requiredOption("--time-zone <name>", "IANA name, as Europe/Berlin")
+    .requiredOption("--time-zone <name>", "IANA name, such as Europe/Berlin")
     .requiredOption("--open <hours>", "days and times (repeat for more)", several)
-    .option("--closed <date>", "a day off, as 2026-12-25 (repeat for more)", several)
+    .option("--closed <date>", "closed on this day, such as 2026-12-25 (repeat for more)", several)
     .action((site: string, unit: string, options: Place & { timeZone: string; open: string[]; closed?: string[] }) =>
       withAdministration(options, async ({ agents }, output) => {
         const weekly: Partial<Record<Day, Window[]>> = {};
@@ -580,19 +596,20 @@ function hoursCommands(): Command {
         output.answer(changed, () => describeHours(changed.hours));
       }),
     );
-  place(hours.command("clear").description("open at all hours").argument("<site>").argument("<business-unit>")).action(
-    (site: string, unit: string, options: Place) =>
-      withAdministration(options, async ({ agents }, output) => {
-        const changed = await agents.setHours(site, businessUnit(unit), null);
-        output.answer(changed, () => describeHours(changed.hours));
-      }),
+  place(
+    hours.command("clear").description("remove the hours: always open").argument("<site>").argument("<business-unit>"),
+  ).action((site: string, unit: string, options: Place) =>
+    withAdministration(options, async ({ agents }, output) => {
+      const changed = await agents.setHours(site, businessUnit(unit), null);
+      output.answer(changed, () => describeHours(changed.hours));
+    }),
   );
   return hours;
 }
 
 function keyCommands(): Command {
-  const keys = new Command("keys").description("keys that sign tokens");
-  place(keys.command("list").description("list all keys that may have signed a token that is still valid")).action(
+  const keys = new Command("keys").description("manage the keys that sign tokens");
+  place(keys.command("list").description("list the keys of all tokens that may still be valid")).action(
     (options: Place) =>
       withAdministration(options, async ({ keyring }, output) => {
         const all = await keyring.list();
@@ -605,8 +622,8 @@ function keyCommands(): Command {
         );
       }),
   );
-  place(keys.command("rotate").description("name a new key; tokens already issued stay valid"))
-    .option("--revoke", "the old key leaked: refuse all its tokens now")
+  place(keys.command("rotate").description("start using a new key; issued tokens stay valid"))
+    .option("--revoke", "refuse all tokens of the old key now, because it leaked")
     .action((options: Place & { revoke?: boolean }) =>
       withAdministration(options, async ({ keyring }, output) => {
         const next = await keyring.rotate({ revoke: options.revoke ?? false });
@@ -621,8 +638,8 @@ function paramsCommand(): Command {
     .description("print asr_params, nlu_params or dlg_params for a context tag")
     .argument("<kind>", "asr, nlu or dlg")
     .argument("<context-tag>")
-    .argument("[language]", "as eng-USA; not for dlg")
-    .option("--json", "answer as JSON, as it always does")
+    .argument("[language]", "such as eng-USA; not for dlg")
+    .option("--json", "print JSON (this command always does)")
     .action((kind: string, contextTag: string, language: string | undefined) => {
       if (kind !== "asr" && kind !== "nlu" && kind !== "dlg")
         throw new CommandError(`the kind must be asr, nlu or dlg, got ${kind}`);
@@ -636,9 +653,7 @@ function paramsCommand(): Command {
 
 /** `vivavoce token …`: applications, clients, users, registrations, agents, hours and keys. */
 export function tokenCommand(): Command {
-  const token = new Command("token").description(
-    "manage applications, clients and users, and what their tokens give access to",
-  );
+  const token = new Command("token").description("manage applications, clients, users and their tokens");
   for (const command of [
     applicationCommands(),
     clientCommands(),

@@ -9,12 +9,12 @@ import { createOutput, facts, type Output, table } from "./output.js";
 import { type PlaceOptions, withPlace } from "./shared-options.js";
 
 export function watchlistCommand(program: Command): void {
-  const watchlist = program.command("watchlist").description("watch for the voices of known fraudsters");
+  const watchlist = program.command("watchlist").description("watch for known fraudsters");
 
   withPlace(
     watchlist
       .command("create")
-      .description("make a watchlist; its id is printed")
+      .description("create a watchlist and print its id")
       .argument("[fraudsters...]", "names of its first members (enroll them with --fraudster)")
       .option("--tag <tag>", "name of the list", ""),
   ).action((names: string[], options: PlaceOptions & { tag: string }) =>
@@ -31,7 +31,7 @@ export function watchlistCommand(program: Command): void {
 
   for (const [verb, operation, description] of [
     ["add", "addWatchlistMembers", "add fraudsters to a watchlist"],
-    ["remove", "removeWatchlistMembers", "take fraudsters off a watchlist"],
+    ["remove", "removeWatchlistMembers", "remove fraudsters from a watchlist"],
   ] as const) {
     withPlace(
       watchlist
@@ -70,7 +70,7 @@ export function watchlistCommand(program: Command): void {
   withPlace(
     watchlist
       .command("delete")
-      .description("delete a watchlist; its voiceprints stay")
+      .description("delete a watchlist; its voiceprints are kept")
       .argument("<watchlist>", "its id"),
   ).action((id: string, options: PlaceOptions) =>
     onList(options, async ({ operations, context, output }) => {
@@ -82,7 +82,7 @@ export function watchlistCommand(program: Command): void {
   withPlace(
     watchlist
       .command("consistency")
-      .description("check whether all its voiceprints were made by the current model")
+      .description("check whether all voiceprints of a watchlist were made by the current model")
       .argument("<watchlist>", "its id"),
   ).action((id: string, options: PlaceOptions) =>
     onList(options, async ({ operations, context, output }) => {
@@ -114,7 +114,7 @@ export function watchlistCommand(program: Command): void {
       .command("check")
       .description("check whether a fraudster on the list is speaking")
       .argument("<watchlist>", "its id")
-      .argument("<file>", "WAV file; MP3, MP4, Opus and others where ffmpeg is installed"),
+      .argument("<file>", "WAV file (MP3, MP4, Opus and others if ffmpeg is installed)"),
   ).action(async (id: string, file: string, options: CheckOptions) => {
     await check(options, file, async ({ operations, context, audio }) => {
       const { result } = await operations.detectKnownFraudsters({

@@ -49,7 +49,7 @@ function section(evaluation: Evaluation): string {
 <p class="note">Model ${escapeHtml(evaluation.modelRevision.slice(0, 16))}, calibration ${escapeHtml(evaluation.calibrationRevision.slice(0, 16))}, ${evaluation.recordings} recordings.${evaluation.note ? ` ${escapeHtml(evaluation.note)}.` : ""}</p>`;
   const failures = failureList(evaluation);
   if (summary === null)
-    return `${heading}<p>No figures: the trials that could be scored are of one kind only.</p>${failures}`;
+    return `${heading}<p>No figures: the scored trials must include the same speaker and different speakers.</p>${failures}`;
   return `${heading}
 ${summaryTable(summary)}
 <div class="plots">
@@ -143,7 +143,10 @@ function pairTables({ trials }: Evaluation): string {
               `<tr><td class="path">${escapeHtml(enrolled)}</td><td class="path">${escapeHtml(tested)}</td><td>${raw.toFixed(3)}</td><td>${llr.toFixed(1)}</td></tr>`,
           )
           .join("")}</table></div>`;
-  return of("Different people who score highest", different) + of("One person who scores lowest", same);
+  return (
+    of("Pairs of different people with the highest scores", different) +
+    of("Pairs of one person with the lowest scores", same)
+  );
 }
 
 const INK = "var(--same)";

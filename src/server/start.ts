@@ -101,7 +101,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     opened.push(() => processor.close());
 
     // The issuer is the public address, which is known only once the service listens if the port is 0. Both are set in
-  // the same turn as the listening event, before any request can arrive.
+    // the same turn as the listening event, before any request can arrive.
     let guard: Guard = closedGuard;
     let started = false;
     let tokenApp: TokenApp | null = null;

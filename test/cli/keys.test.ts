@@ -86,7 +86,7 @@ test("takes the master key from what a command prints, or from the environment, 
   );
   vi.stubEnv("VIVAVOCE_MASTER_KEY_COMMAND", "exit 3");
   const failed = await run("keys", "rotate", "--store", store);
-  expect(failed.err).toContain("the command ended with 3");
+  expect(failed.err).toContain("the command failed with 3");
   vi.unstubAllEnvs();
   vi.stubEnv("VIVAVOCE_MASTER_KEY", "secret-that-is-too-short");
   const text = await run("keys", "rotate", "--store", store);
@@ -98,7 +98,7 @@ test("takes the master key from what a command prints, or from the environment, 
 
 test("says what is in the way", async () => {
   const memory = await run("keys", "rotate", "--store", "memory");
-  expect(memory.err).toContain("a store in memory has no keys");
+  expect(memory.err).toContain("a store in memory has no keys; give a folder or postgres://…");
   const empty = join(folder, "empty");
   const unknown = await run("keys", "rotate", "--store", empty, "--scope", "nobody");
   expect(unknown.err).toContain('scope "nobody" has no keys');

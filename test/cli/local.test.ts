@@ -66,7 +66,7 @@ describe("a recording measured", () => {
       /SNR +2\d\.\d dB/,
       /speech level +-2\d\.\d dBov/,
       /saturation +0 /,
-      /fit to enroll +yes/,
+      /good enough to enroll +yes/,
     ]) {
       expect(out).toMatch(line);
     }
@@ -120,7 +120,7 @@ describe("voices on the local store", () => {
       });
       const { out } = await vivavoce("model", "migrate");
       expect(out).toMatch(/moved +0\n/);
-      expect(out).toMatch(/scored by their own model until calls move them +1\n/);
+      expect(out).toMatch(/scored by their own model until later calls move them +1\n/);
     } finally {
       delete environment.VIVAVOCE_MODEL;
     }
@@ -210,8 +210,8 @@ describe("a box", () => {
     await new Promise<void>((resolve, reject) => {
       box.stdout!.on("data", (chunk) => {
         printed += chunk;
-        // The greeting comes in one piece, and ends the first line with what describes the service.
-        if (printed.includes("openapi.json describes it)\n")) resolve();
+        // The greeting comes in one piece; its first line ends with the address of the API description.
+        if (printed.includes("/openapi.json)\n")) resolve();
       });
       box.once("exit", (code) => reject(new Error(`ended with ${code}: ${printed}`)));
     });
@@ -231,7 +231,7 @@ describe("a box", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const secrets = readFileSync(file, "utf8");
     expect(secrets).toMatch(
-      /^An owner was created.* http:\/\/127\.0\.0\.1:\d+\/operator\/.*shown this once\.\n {2}user name +owner\n {2}password +\S{24}$/m,
+      /^An owner was created.* http:\/\/127\.0\.0\.1:\d+\/operator\/.*shown only once\.\n {2}user name +owner\n {2}password +\S{24}$/m,
     );
     const lines = /^npx vivavoce demo[\s\S]*$/m.exec(secrets)![0];
     const { out } = await execute("bash", ["-c", lines]);
@@ -253,7 +253,7 @@ describe("a box", () => {
     expect(printed).toMatch(/WARNING: tokens are off/);
     await stop();
     const refused = await vivavoce("serve", "--no-auth", "--host", "0.0.0.0");
-    expect(refused).toMatchObject({ code: 2, err: expect.stringMatching(/loopback only/) });
+    expect(refused).toMatchObject({ code: 2, err: expect.stringMatching(/only on a loopback address/) });
     const nowhere = await vivavoce("serve", "--host", "nowhere.invalid", "--store", "memory");
     expect(nowhere).toMatchObject({ code: 2, err: "error: nowhere.invalid is not an address of this machine\n" });
   });

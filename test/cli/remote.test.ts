@@ -96,7 +96,7 @@ describe("enroll, verify, identify, watchlist against a box", () => {
     expect(await names("fraudsters")).not.toContain("ada");
     expect(await run("erase", "nobody", ...place)).toMatchObject({
       code: 2,
-      err: expect.stringContaining('no person "nobody" is known here'),
+      err: expect.stringContaining('no person "nobody" is enrolled here'),
     });
   });
 
@@ -160,7 +160,7 @@ describe("enroll, verify, identify, watchlist against a box", () => {
     expect(json).toMatchObject({ rateHz, channels: 1, verdict: { enroll: "AUDIO_OK", verify: "AUDIO_OK" } });
     expect(json.grossSeconds).toBeCloseTo(3.4, 6);
     const people = await run("measure", file("silence.wav"), ...place);
-    expect(people.out).toMatch(/fit to verify +no, audio too short: speak longer/);
+    expect(people.out).toMatch(/good enough to verify +no, audio too short: speak longer/);
   });
 
   it("demonstrates both workflows", async () => {
@@ -173,7 +173,7 @@ describe("enroll, verify, identify, watchlist against a box", () => {
 
 describe("what goes wrong is said plainly", () => {
   it.each([
-    [["verify", "nobody", "ada-4.wav"], 2, /no person "nobody" is known/],
+    [["verify", "nobody", "ada-4.wav"], 2, /no person "nobody" is enrolled here/],
     [["verify", "ada", "missing.wav"], 2, /missing\.wav: no such file/],
     [["verify", "ada", "text.wav"], 2, /^error: \S*text\.wav: not a WAV file[^\n]*\n$/],
     [["measure", "text.wav"], 2, /text\.wav: not a WAV file/],
@@ -181,7 +181,11 @@ describe("what goes wrong is said plainly", () => {
     [["measure", "folder.wav"], 2, /folder\.wav: this is a folder, not a file/],
     [["measure", "empty.wav"], 2, /empty\.wav: the recording is empty/],
     [["evaluate", "missing"], 2, /no such folder/],
-    [["watchlist", "create", "nobody"], 2, /no fraudster "nobody" is known here\nhint: .* enroll --fraudster nobody /],
+    [
+      ["watchlist", "create", "nobody"],
+      2,
+      /no fraudster "nobody" is enrolled here\nhint: .* enroll --fraudster nobody /,
+    ],
     [["watchlist", "show", "nonsense"], 2, /^error: gk_group_id must be a UUID, got "nonsense"\n$/],
     [["verify", "ada", "stereo.wav", "--channel", "7"], 2, /channel/],
     [["verify", "ada", "ada-4.wav", "--encoding", "pcm16"], 2, /needs --rate/],
@@ -214,7 +218,9 @@ describe("what goes wrong is said plainly", () => {
   it("keeps nothing of an enrollment with a file that is no recording, and names the file", async () => {
     const half = await run("enroll", "half", ...voices("ada", 1), file("text.wav"), ...place, "--json");
     expect(half).toMatchObject({ code: 2, json: { error: expect.stringContaining("text.wav: not a WAV file") } });
-    expect((await run("verify", "half", ...voices("ada", 4), ...place)).err).toMatch(/no person "half" is known/);
+    expect((await run("verify", "half", ...voices("ada", 4), ...place)).err).toMatch(
+      /no person "half" is enrolled here/,
+    );
   });
 
   it("answers errors as JSON too", async () => {

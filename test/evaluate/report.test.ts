@@ -60,7 +60,7 @@ describe("the report", () => {
     for (const words of [
       "A target of 1 %",
       "Lists",
-      "Different people who score highest",
+      "Pairs of different people with the highest scores",
       "prefers-color-scheme: dark",
     ])
       expect(html).toContain(words);
@@ -70,7 +70,7 @@ describe("the report", () => {
 
   it("reports when there is nothing to compute", () => {
     expect(reportHtml("empty", [evaluationOf(trials.filter((trial) => trial.same))], new Date(0))).toContain(
-      "of one kind only",
+      "must include the same speaker",
     );
   });
 });

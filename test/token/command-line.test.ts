@@ -73,7 +73,7 @@ describe("vivavoce token", () => {
       password: expect.any(String),
     });
     await expect(run("user", "credential", "robot", "--user", "nobody", ...store)).rejects.toThrow("user not found");
-    await expect(run("user", "credential", "robot", ...store)).rejects.toThrow("which user is it for?");
+    await expect(run("user", "credential", "robot", ...store)).rejects.toThrow("the user is missing");
   });
 
   test("on a box: applications and clients", async () => {
@@ -97,7 +97,7 @@ describe("vivavoce token", () => {
     const renewed = await json("client", "secret", second.clientId.replaceAll(":", "%3A"), ...box);
     expect(await service.applications.authenticate(second.clientId, second.clientSecret)).toBeNull();
     expect(await service.applications.authenticate(second.clientId, renewed.clientSecret)).not.toBeNull();
-    expect(await run("client", "bind", second.clientId, "a", "b", ...box)).toContain("opens a b");
+    expect(await run("client", "bind", second.clientId, "a", "b", ...box)).toContain("has access to a b");
     await run(
       "app",
       "geo",
@@ -121,7 +121,7 @@ describe("vivavoce token", () => {
     await expect(run("client", "delete", clientId, ...box)).rejects.toThrow(
       "the last client of an application cannot be deleted",
     );
-    await expect(run("client", "secret", "nonsense", ...box)).rejects.toThrow("not a client id: nonsense");
+    await expect(run("client", "secret", "nonsense", ...box)).rejects.toThrow("malformed client id: nonsense");
     await run("app", "delete", applicationId, ...box);
   });
 
@@ -196,7 +196,7 @@ describe("vivavoce token", () => {
     });
     expect(await run("agent", "list", ...box)).toContain("mon 09:00-17:30");
     await expect(run("hours", "set", "306", "1", "--time-zone", "UTC", "--open", "always", ...box)).rejects.toThrow(
-      "is not a span of hours",
+      "hours must be days and times",
     );
     await run("hours", "clear", "306", "19001", ...box);
     await run("agent", "remove", "306", "19001", "ann", ...box);
