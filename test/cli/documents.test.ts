@@ -153,7 +153,7 @@ describe("README.md", () => {
     expect(printed).toMatch(/^AUTHENTIC \d+\.\d \d+\.\d/);
   });
 
-  it("the commands of the box's section work on a user's files", async () => {
+  it("the commands of the section on the box work on a user's files", async () => {
     const shell = await openShell("commands");
     const at = (name: string) => join(folder, "commands", name);
     await shell.run("npx vivavoce demo --wav voices > /dev/null");
@@ -180,7 +180,7 @@ describe("README.md", () => {
     expect(printed).toMatch(/EER/);
   });
 
-  it("its section on tokens: an application, a token, a call; the engagement example", async () => {
+  it("the section on tokens works: an application, a token, a call, the engagement example", async () => {
     const [called, engaged] = await follow(await openShell("readme"), await blocks("README.md", "Tokens"));
     expect(called).toMatch(/"statusCode":"OK"/);
     expect(called).toMatch(/"gkSessionId":\{"value":"[0-9a-f-]{36}"\}/);
@@ -193,14 +193,14 @@ describe.each(
     (name) => `docs/${name}.md`,
   ),
 )("%s", (document) => {
-  it("every line works as written, and prints what it is said to", async () => {
+  it("every command works as written and prints the shown output", async () => {
     const outputs = await follow(await openShell(document.replace(/\W/g, "-")), await blocks(document));
     expect(outputs.length).toBeGreaterThan(0);
   });
 });
 
 describe("docs/tokens.md", () => {
-  it("every line works as written, and prints what it is said to", async () => {
+  it("every command works as written and prints the shown output", async () => {
     const all = await blocks("docs/tokens.md");
     const outputs = await follow(await openShell("tokens"), all);
     expect(outputs.length).toBe(all.filter(({ language }) => language === "sh").length);

@@ -39,14 +39,14 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-test("gives a scope a new key, and all that it sealed still opens", async () => {
+test("gives a scope a new key, and all sealed data can still be read", async () => {
   const ran = await run("keys", "rotate", "--store", store, "--scope", "bank", "--json");
   expect(ran.json).toEqual({ rotated: 1, scope: "bank" });
   expect([await generations("bank"), await generations("shop")]).toEqual([[2], [1]]);
   expect(await readAll()).toEqual(people);
 });
 
-test("gives every scope one, and puts them under a master key, or another", async () => {
+test("gives every scope a new key, and wraps the keys with a master key or a new one", async () => {
   const keys = ["1", "2"].map((digit) => digit.repeat(64));
   const files = keys.map((_, i) => join(folder, `master-${i}`));
   for (const [i, key] of keys.entries()) await writeFile(files[i]!, key);
@@ -70,7 +70,7 @@ test("gives every scope one, and puts them under a master key, or another", asyn
   await expect(readAll()).rejects.toMatchObject({ code: "wrong-key" });
 });
 
-test("takes the master key from what a command prints, or from the environment, and never says it", async () => {
+test("reads the master key from a command or the environment, and never prints it", async () => {
   const key = "2".repeat(64);
   vi.stubEnv("VIVAVOCE_MASTER_KEY_COMMAND", `echo ${key}`);
   expect(await run("keys", "rotate", "--store", store)).toMatchObject({ code: 0 });
@@ -96,7 +96,7 @@ test("takes the master key from what a command prints, or from the environment, 
   expect([short.code, failed.code, text.code].every((code) => code !== 0)).toBe(true);
 });
 
-test("says what is in the way", async () => {
+test("explains why keys cannot be rotated", async () => {
   const memory = await run("keys", "rotate", "--store", "memory");
   expect(memory.err).toContain("a store in memory has no keys; give a folder or postgres://…");
   const empty = join(folder, "empty");

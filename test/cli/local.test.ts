@@ -54,7 +54,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-describe("a recording measured", () => {
+describe("measuring a recording", () => {
   it("prints rate, channels, speech, noise, level, saturation and a verdict", async () => {
     const { out, code } = await vivavoce("measure", "voices/ada-1.wav");
     expect(code).toBe(0);
@@ -72,7 +72,7 @@ describe("a recording measured", () => {
     }
   });
 
-  it("synthesizes one when none is given, and answers as JSON", async () => {
+  it("synthesizes a recording if none is given, and prints JSON", async () => {
     const { json } = await vivavoce("measure", "--json");
     expect(json).toMatchObject({ rateHz: 16_000, channels: 1, verdict: { enroll: "AUDIO_OK", verify: "AUDIO_OK" } });
   });
@@ -106,7 +106,7 @@ describe("voices on the local store", () => {
     }
   });
 
-  it("are found under another model by their own, and a migration says how they will move", async () => {
+  it("are scored by their own model after the model changed, and a migration reports how they will move", async () => {
     environment.VIVAVOCE_MODEL = "vivavoce-2-accurate";
     try {
       expect(await vivavoce("verify", "ada", "voices/ada-4.wav", "--json")).toMatchObject({
@@ -126,7 +126,7 @@ describe("voices on the local store", () => {
     }
   });
 
-  it("keep their recordings as long as the settings say, so that a migration moves them", async () => {
+  it("keep their recordings for the configured time, so that a migration can move them", async () => {
     environment.VIVAVOCE_MEDIA_RETENTION_SECONDS = "3600";
     try {
       const { json } = await vivavoce("enroll", "eve", ...[1, 2, 3].map((take) => `voices/bob-${take}.wav`), "--json");
@@ -149,7 +149,7 @@ describe("voices on the local store", () => {
     }
   });
 
-  it("come out of the demonstration as they should", async () => {
+  it("give the expected results in the demonstration", async () => {
     const { json } = await vivavoce("demo", "--json");
     const wrong = json.checks.filter((check: { asExpected: boolean }) => !check.asExpected);
     expect(wrong).toEqual([]);
@@ -157,7 +157,7 @@ describe("voices on the local store", () => {
 });
 
 describe("an evaluation from the command line", () => {
-  it("reads a folder, writes a report, and says the same from what it kept", async () => {
+  it("reads a folder, writes a report, and gives the same result from its cache", async () => {
     for (const speaker of [3, 8, 21, 34]) {
       for (const session of [1, 2]) {
         const place = join(folder, "set", `s${speaker}`, `d${session}`);
@@ -223,7 +223,7 @@ describe("a box", () => {
       box.kill("SIGTERM");
     });
 
-  it("leaves lines at its first start that enroll and verify a voice where only its user can read them", async () => {
+  it("writes lines that enroll and verify a voice to a file that only its user can read, at its first start", async () => {
     await start();
     expect(printed).not.toMatch(/client secret|password/);
     const file = join(folder, "box/first-start.txt");
@@ -248,7 +248,7 @@ describe("a box", () => {
     expect(await stop()).toBe(0);
   });
 
-  it("warns when it asks for no tokens, and refuses to do so in public", async () => {
+  it("warns if tokens are off, and refuses that on a public address", async () => {
     await start("--no-auth");
     expect(printed).toMatch(/WARNING: tokens are off/);
     await stop();

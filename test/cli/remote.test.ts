@@ -45,7 +45,7 @@ afterAll(async () => {
 const voices = (name: string, ...takes: number[]) => takes.map((i) => file(`${name}-${i}.wav`));
 
 describe("enroll, verify, identify, watchlist against a box", () => {
-  it("enrolls, and tells what became of each recording", async () => {
+  it("enrolls, and reports the result for each recording", async () => {
     const { code, json } = await run("enroll", "ada", ...voices("ada", 1, 2, 3), ...place, "--json");
     expect(code).toBe(0);
     expect(json.training).toMatchObject({ status: "TRAINED", printVersion: 1 });
@@ -56,14 +56,14 @@ describe("enroll, verify, identify, watchlist against a box", () => {
     expect(again.out).toContain("bob-1.wav");
   });
 
-  it("says what is missing when there is too little, and exits 3", async () => {
+  it("says what is missing if there is too little speech, and exits with 3", async () => {
     const { code, json } = await run("enroll", "carol", ...voices("ada", 1), file("silence.wav"), ...place, "--json");
     expect(code).toBe(3);
     expect(json).toMatchObject({ training: null, missingRecordings: 2, missingSpeechSeconds: 0 });
     expect(json.segments[1]).toMatchObject({ validity: "AUDIO_TOO_SHORT", enrolled: false, remedy: "speak longer" });
   });
 
-  it("verifies: 0 for a match, 1 for none, 3 for no answer", async () => {
+  it("verifies with exit code 0 for a match, 1 for no match, 3 if undecided", async () => {
     const match = await run("verify", "ada", ...voices("ada", 4), ...place, "--json");
     expect(match).toMatchObject({
       code: 0,
@@ -83,7 +83,7 @@ describe("enroll, verify, identify, watchlist against a box", () => {
     expect(json.candidates.map((one: { name: string }) => one.name)).toEqual(["bob", "ada"]);
   });
 
-  it("identifies among all, lists people and fraudsters, and erases one", async () => {
+  it("identifies among everybody, lists people and fraudsters, and erases one", async () => {
     const all = await run("identify", ...voices("bob", 4), ...place, "--json");
     expect(all).toMatchObject({ code: 0, json: { subject: "bob", decision: "AUTHENTIC" } });
     await run("enroll", "zoe", ...voices("ada", 1, 2, 3), ...place);
@@ -128,7 +128,7 @@ describe("enroll, verify, identify, watchlist against a box", () => {
     await run("erase", "lovelace", ...place);
   });
 
-  it("keeps and checks watchlists", async () => {
+  it("manages and checks watchlists", async () => {
     await run("enroll", "mallory", ...voices("mallory", 1, 2, 3), "--fraudster", ...place);
     const created = await run("watchlist", "create", "mallory", "--tag", "known", ...place, "--json");
     const id = created.json.watchlistId as string;
@@ -171,7 +171,7 @@ describe("enroll, verify, identify, watchlist against a box", () => {
   });
 });
 
-describe("what goes wrong is said plainly", () => {
+describe("errors are clear", () => {
   it.each([
     [["verify", "nobody", "ada-4.wav"], 2, /no person "nobody" is enrolled here/],
     [["verify", "ada", "missing.wav"], 2, /missing\.wav: no such file/],
@@ -215,7 +215,7 @@ describe("what goes wrong is said plainly", () => {
     expect(await run(...argv)).toMatchObject({ code, err: expect.stringMatching(message) });
   });
 
-  it("keeps nothing of an enrollment with a file that is no recording, and names the file", async () => {
+  it("stores nothing if one of the files is not a recording, and names that file", async () => {
     const half = await run("enroll", "half", ...voices("ada", 1), file("text.wav"), ...place, "--json");
     expect(half).toMatchObject({ code: 2, json: { error: expect.stringContaining("text.wav: not a WAV file") } });
     expect((await run("verify", "half", ...voices("ada", 4), ...place)).err).toMatch(
@@ -223,14 +223,14 @@ describe("what goes wrong is said plainly", () => {
     );
   });
 
-  it("answers errors as JSON too", async () => {
+  it("prints errors as JSON too", async () => {
     const ran = await run("verify", "nobody", file("ada-4.wav"), ...place, "--json");
     expect(ran.json.error).toMatch(/nobody/);
     expect(ran.json.hint).toMatch(/enroll/);
     expect((await run("enroll", "ada", "--json")).json.error).toMatch(/missing required argument/);
   });
 
-  it("every command can answer as JSON", async () => {
+  it("every command can print JSON", async () => {
     const leaves = (command: Command): Command[] =>
       command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
     const without = leaves(createProgram()).filter(({ options }) => !options.some(({ long }) => long === "--json"));
@@ -239,7 +239,7 @@ describe("what goes wrong is said plainly", () => {
     expect((await run("token", "params", "dlg", "bank", "--json")).json).toHaveProperty("urn");
   });
 
-  it("says that nobody listens, and that credentials are wrong", async () => {
+  it("reports that the box cannot be reached, and that credentials are wrong", async () => {
     expect((await run("verify", "ada", file("ada-4.wav"), "--url", "http://127.0.0.1:9", "--token", "x")).code).toBe(4);
     const wrong = await run("verify", "ada", file("ada-4.wav"), ...place.slice(0, -1), "wrong");
     expect(wrong.err).toMatch(/hint: give --token/);
@@ -247,7 +247,7 @@ describe("what goes wrong is said plainly", () => {
   });
 });
 
-describe("voices to try with", () => {
+describe("demo voices", () => {
   it("are written as WAV files", async () => {
     const { json } = await run("demo", "--wav", join(folder, "voices"), "--json");
     expect(json.files).toHaveLength(16);

@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-it("express: enrolls over three requests, checks, erases, and says what is wrong", async () => {
+it("express: enrolls with three requests, checks, erases, and reports errors", async () => {
   const app = spawn(process.execPath, [join(ROOT, "examples/express/app.mjs")], {
     env: { ...process.env, PORT: "0" },
     stdio: ["ignore", "pipe", "inherit"],
@@ -54,7 +54,7 @@ it("express: enrolls over three requests, checks, erases, and says what is wrong
   }
 });
 
-it("batch: a line for each claim, whatever becomes of the others", async () => {
+it("batch: writes a line for each claim, even if others fail", async () => {
   for (const person of ["ada", "bob"]) {
     mkdirSync(at("enrolled", person), { recursive: true });
     for (const take of [1, 2, 3])
@@ -76,7 +76,7 @@ it("batch: a line for each claim, whatever becomes of the others", async () => {
   expect(lines[3]).toMatch(/^carol,voices\/ada-4\.wav,ERROR,.*has no voiceprint/);
 });
 
-it("plain page: enrolls and checks files in a browser, without a bundler, and knows the person after a reload", async () => {
+it("plain page: enrolls and checks files in a browser without a bundler, and recognizes the person after a reload", async () => {
   cpSync(join(ROOT, "examples/plain-page"), at("site"), { recursive: true });
   cpSync(join(ROOT, "dist/browser"), at("site/vivavoce"), { recursive: true });
   const site = await serve(serveFolder(at("site")));
@@ -103,7 +103,7 @@ it("plain page: enrolls and checks files in a browser, without a bundler, and kn
   }
 });
 
-it("desktop: opens a window of the browser, and the page there enrolls and checks what is spoken", async () => {
+it("desktop: opens a browser window, whose page enrolls and checks the microphone", async () => {
   // In place of a browser: says how it was called, and stays.
   writeFileSync(at("window.sh"), `#!/bin/sh\necho "$@" > "${at("window.txt")}"\nexec sleep 600\n`, { mode: 0o755 });
   const program = spawn(process.execPath, [join(ROOT, "examples/desktop/desktop.mjs")], {

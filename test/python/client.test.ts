@@ -34,7 +34,7 @@ const python = ["python3", "/usr/bin/python3"].find((command) => {
   }
 });
 
-it("contract.py and the contract's words are those of proto/ (npm run proto)", () => {
+it("contract.py agrees with proto/ (npm run proto)", () => {
   const words = contractWords(join(ROOT, "src/contract/gen"));
   expect(readFileSync(join(ROOT, "src/contract/gen/words.ts"), "utf8")).toBe(wordsModule(words));
   const made = pythonContract(httpBindings(METHODS), words);
@@ -65,7 +65,7 @@ describe.skipIf(python === undefined)(
     });
     afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-    it("enrolls, verifies, identifies, watches and analyzes on a box, from files and arrays; renews its token; says what is wrong", async () => {
+    it("enrolls, verifies, identifies, watches and analyzes on a box, from files and arrays; renews its token; reports errors", async () => {
       const main = join(ROOT, "dist/cli/main.js");
       const voices = join(folder, "voices");
       await execute(process.execPath, [main, "demo", "--wav", voices]);
@@ -85,7 +85,7 @@ describe.skipIf(python === undefined)(
       }
     });
 
-    it("reads the trials of an evaluation, and finds the figures and intervals that the command finds", async () => {
+    it("computes the same figures and intervals from the trials of an evaluation as the command", async () => {
       const random = seededRandom(7);
       const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
       const trials = Array.from({ length: 3000 }, (_, i) => {

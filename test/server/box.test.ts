@@ -89,7 +89,7 @@ describe.each(["gRPC", "HTTP"])("the workflows over %s, with a token", (protocol
   endToEnd(() => client, takes, protocol);
 });
 
-test("the first application may ask for every runtime scope", async () => {
+test("the first application may request every runtime scope", async () => {
   const { clientId, clientSecret } = box.firstApplication!;
   const scope = "asr asr.wordset nlu nlu.wordset dlg tts log bio";
   const response = await fetch(`${box.url}/oauth2/token`, {
@@ -131,7 +131,7 @@ describe("the guard", () => {
     return { http: response.status, code: answered.statusCode, challenge: response.headers.get("www-authenticate") };
   };
 
-  it("asks for a token, as RFC 6750 says", async () => {
+  it("requires a token, as in RFC 6750", async () => {
     expect(await status(null)).toMatchObject({
       http: 401,
       code: "NOT_AUTHORIZED",
@@ -144,12 +144,12 @@ describe("the guard", () => {
     });
   });
 
-  it("takes our own tokens, for their scopes only", async () => {
+  it("accepts our own tokens, for their scopes only", async () => {
     expect(await status(`Bearer ${token}`)).toMatchObject({ http: 200, code: "OK" });
     expect(await status(`Bearer ${token}`, "somebody-elses")).toMatchObject({ http: 403, code: "PERMISSION_DENIED" });
   });
 
-  it("takes another issuer's tokens, with the claim it uses", async () => {
+  it("accepts tokens of another issuer, with the claim that it uses", async () => {
     expect(await status(`Bearer ${await foreignToken({})}`)).toMatchObject({ http: 200 });
     expect(await status(`Bearer ${await foreignToken({ voice_scopes: ["other"] })}`)).toMatchObject({ http: 403 });
     expect(await status(`Bearer ${await foreignToken({ voice_scopes: undefined })}`)).toMatchObject({ http: 403 });
@@ -159,7 +159,7 @@ describe("the guard", () => {
     });
   });
 
-  it("refuses the expired, the forged, the tampered with and the unsigned", async () => {
+  it("refuses tokens that are expired, forged, altered or unsigned", async () => {
     expect(await status(`Bearer ${await foreignToken({}, { expires: "-10m" })}`)).toMatchObject({ http: 401 });
     expect(await status(`Bearer ${await foreignToken({}, { keys: forgedKeys })}`)).toMatchObject({ http: 401 });
     const [head, , signature] = token.split(".");
@@ -192,7 +192,7 @@ describe("the guard", () => {
   });
 });
 
-it("a client that breaks off a token request is no error of ours", async () => {
+it("a client that aborts a token request causes no error in the log", async () => {
   const before = logged.length;
   const socket = net.connect(Number(new URL(box.url).port), "127.0.0.1");
   socket.on("error", () => {});
@@ -207,7 +207,7 @@ it("a client that breaks off a token request is no error of ours", async () => {
   expect(logged.slice(before).filter((line) => /"level":"error"|stack/.test(line))).toEqual([]);
 });
 
-it("an engine without workers is said at level error, and the box is not ready", async () => {
+it("an engine without workers is logged as an error, and the box is not ready", async () => {
   const lines: string[] = [];
   const engine = Object.assign(fixtureEngine(), { fault: "no worker can be started: no threads left" });
   const config = configSchema.parse({ port: 0, store: "memory" });
@@ -220,7 +220,7 @@ it("an engine without workers is said at level error, and the box is not ready",
   }
 });
 
-it("is ready once the secrets of a first start are kept, and not before", async () => {
+it("is ready only after the secrets of a first start are saved", async () => {
   const seen: unknown[] = [];
   const fresh = await startBox(configSchema.parse({ port: 0, store: "memory" }), {
     engine: fixtureEngine(),
@@ -237,7 +237,7 @@ it("is ready once the secrets of a first start are kept, and not before", async 
   }
 });
 
-it("a guard that was not opened yet lets nobody in", async () => {
+it("a box whose guard is not set yet refuses every call", async () => {
   await expect(closedGuard.admit(`Bearer ${token}`, "127.0.0.1")).rejects.toMatchObject({ code: StatusCode.BUSY });
 });
 
@@ -247,7 +247,7 @@ describe("the typed client", () => {
     clientSecret: box.firstApplication!.clientSecret,
   });
 
-  it("gets its own tokens and throws the contract's statuses", async () => {
+  it("gets tokens and throws the contract's statuses", async () => {
     const client = connect({ url: box.url, credentials: credentials() });
     const context = { gkScopeId: { value: "default" } };
     const { gkSessionId, gkEngagementId } = await client.startSession({ context });
@@ -271,7 +271,7 @@ describe("the typed client", () => {
     expect((notAudio as StatusError).code).toBe(StatusCode.INVALID_REQUEST);
   });
 
-  it("opens the easy door: by name, as in process", async () => {
+  it("works with names, like the library in process", async () => {
     const voices = connectVoiceprints({ url: box.url, credentials: credentials() });
     const said = (speaker: number, take: number) => new File([takes(speaker, take) as BlobPart], `${take}.wav`);
     const recordings = [1, 2, 3].map((take) => said(140, take));
@@ -315,7 +315,7 @@ describe("the typed client", () => {
     }
   });
 
-  it("gets another token when the box refuses the one it holds, once for each call", async () => {
+  it("gets another token if the box refuses the current one, once for each call", async () => {
     const asked: string[] = [];
     let issued = 0;
     // The first token is no token: as after a key was revoked.
@@ -334,14 +334,14 @@ describe("the typed client", () => {
     await expect(hopeless.startEngagement({ context })).rejects.toMatchObject({ code: StatusCode.NOT_AUTHORIZED });
   });
 
-  it("says plainly that its credentials are wrong", async () => {
+  it("reports wrong credentials clearly", async () => {
     const client = connect({ url: box.url, credentials: { ...credentials(), clientSecret: "wrong" } });
     await expect(client.startEngagement({ context: { gkScopeId: { value: "default" } } })).rejects.toMatchObject({
       code: StatusCode.NOT_AUTHORIZED,
     });
   });
 
-  it("says plainly that nobody is there", async () => {
+  it("reports clearly that the box cannot be reached", async () => {
     const client = connect({ url: "http://127.0.0.1:1", token: "t", retries: 0 });
     await expect(client.startEngagement({ context: { gkScopeId: { value: "default" } } })).rejects.toThrow(
       /ECONNREFUSED|fetch failed|bad port/,
@@ -383,8 +383,8 @@ describe("bad input, end to end", () => {
   });
 });
 
-describe("the logs of all this", () => {
-  it("hold request ids and operations, never a token, a secret or a name", () => {
+describe("the logs of all these tests", () => {
+  it("have request ids and operations, never a token, a secret or a name", () => {
     const all = logged.join("");
     expect(all).toContain('"operation":"Verify"');
     expect(all).not.toContain(token);

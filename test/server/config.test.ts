@@ -50,7 +50,7 @@ function shapeOf(schema: unknown): Record<string, unknown> | null {
   return null;
 }
 
-describe("what cannot be used is refused before anything opens, by name and source", () => {
+describe("an invalid setting is refused before anything is opened, with its name and source", () => {
   it.each([
     [{ flags: { port: 70000 } }, /port \(the command line\)/],
     [{ env: { VIVAVOCE_PORT: "eighty" } }, /VIVAVOCE_PORT.*"eighty"/],
@@ -81,7 +81,7 @@ describe("what cannot be used is refused before anything opens, by name and sour
     expect(() => loadConfig({ env: {}, ...sources })).toThrow(message);
   });
 
-  it("names an unknown key of the file, and a file that is no JSON", () => {
+  it("names an unknown key of the file, and a file that is not JSON", () => {
     expect(() => loadConfig({ env: {}, file: file({ prot: 1 }) })).toThrow(/prot/);
     expect(() => loadConfig({ env: {}, file: file("{") })).toThrow(/config\.json/);
     expect(() => loadConfig({ env: {}, file: file("[]") })).toThrow(/must be a JSON object/);

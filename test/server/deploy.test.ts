@@ -7,8 +7,8 @@ import { ENVIRONMENT, loadConfig } from "../../src/server/config.js";
 const path = (name: string) => fileURLToPath(new URL(`../../deploy/${name}`, import.meta.url));
 const text = (name: string) => readFileSync(path(name), "utf8");
 
-describe("what deploy/ holds", () => {
-  it("systemd takes the unit without complaint", () => {
+describe("the files in deploy/", () => {
+  it("systemd accepts the unit", () => {
     const said = execFileSync("systemd-analyze", ["verify", path("vivavoce.service")], {
       encoding: "utf8",
       stdio: "pipe",
@@ -16,11 +16,11 @@ describe("what deploy/ holds", () => {
     expect(said).toBe("");
   });
 
-  it("the box takes the configuration file", () => {
+  it("the box accepts the configuration file", () => {
     expect(loadConfig({ file: path("config.json"), env: {} })).toMatchObject({ host: "127.0.0.1", port: 8080 });
   });
 
-  it("the container asks the box by the settings that started it, and the unit reads the evaluation in its own folder", () => {
+  it("the container's health check uses the box's settings, and the unit reads the evaluation in its own folder", () => {
     expect(text("Dockerfile")).toMatch(/HEALTHCHECK[\s\S]*CMD \["vivavoce", "health"\]/);
     expect(text("vivavoce.service")).toContain("VIVAVOCE_EVALUATION=/var/lib/vivavoce/");
   });

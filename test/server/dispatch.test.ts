@@ -43,7 +43,7 @@ function dispatcherOf(operations: Record<string, (request: never) => Promise<unk
   return { dispatcher, uploads, queue };
 }
 
-it("what fails inside is INTERNAL_ERROR, and the log has its causes", () => {
+it("an unexpected failure is INTERNAL_ERROR, and the log has its causes", () => {
   const full = new Error("could not be written", { cause: new Error("ENOSPC: no space left on device") });
   expect(asStatusError(full)).toMatchObject({ code: StatusCode.INTERNAL_ERROR });
   expect(stackOf(asStatusError(full))).toContain("caused by: Error: ENOSPC: no space left on device");
@@ -76,7 +76,7 @@ const readAll = {
 };
 
 describe("an upload", () => {
-  it("gives its share of the budget back when it is answered, refused or fails", async () => {
+  it("returns its bytes to the budget when it is answered, refused or fails", async () => {
     const { dispatcher, uploads } = dispatcherOf(readAll);
     for (let i = 0; i < 3; i++) {
       await dispatcher.clientStream(upload, stream(piece(500, "own"), piece(400)), call());
@@ -95,7 +95,7 @@ describe("an upload", () => {
     expect(failing.uploads.used).toBe(0);
   });
 
-  it("is told BUSY when all uploads together are too many bytes", async () => {
+  it("gets BUSY if all uploads together have too many bytes", async () => {
     const { dispatcher, uploads } = dispatcherOf(readAll);
     uploads.take(1200);
     const refused = dispatcher.clientStream(upload, stream(piece(400, "own")), call());
@@ -103,7 +103,7 @@ describe("an upload", () => {
     expect(uploads.used).toBe(1200);
   });
 
-  it("of single bytes is charged for every message, not for its byte", async () => {
+  it("of single bytes is charged per message, not per byte", async () => {
     const { dispatcher, uploads } = dispatcherOf(readAll);
     let sent = 0;
     async function* bytes() {
@@ -117,7 +117,7 @@ describe("an upload", () => {
     expect(uploads.used).toBe(0);
   });
 
-  it("that cannot be read is its sender's fault", async () => {
+  it("that cannot be read is reported as the sender's fault", async () => {
     const { dispatcher } = dispatcherOf(readAll);
     async function* broken() {
       yield piece(10, "own");
@@ -127,7 +127,7 @@ describe("an upload", () => {
     await expect(refused).rejects.toMatchObject({ code: StatusCode.BAD_REQUEST });
   });
 
-  it("may not name a scope that is not its caller's, in any of its messages", async () => {
+  it("may not name another caller's scope in any of its messages", async () => {
     const { dispatcher } = dispatcherOf(readAll);
     for (const messages of [
       [piece(10, "foreign")],
@@ -145,7 +145,7 @@ describe("a call", () => {
   const request = (scope: string) => async () =>
     create(verify.input, { context: { gkScopeId: { value: scope } } } as never);
 
-  it("is refused for a scope that is not its caller's, and never reaches the operation", async () => {
+  it("is refused for another caller's scope, and never reaches the operation", async () => {
     let reached = 0;
     const { dispatcher } = dispatcherOf({
       async verify() {
@@ -162,7 +162,7 @@ describe("a call", () => {
     expect(dispatcher.running).toBe(0);
   });
 
-  it("whose caller went away before its turn is never begun", async () => {
+  it("is never started if its caller disconnects while it waits", async () => {
     let begun = 0;
     let open: () => void = () => {};
     const opened = new Promise<void>((resolve) => {

@@ -60,7 +60,7 @@ export function endToEnd(client: () => ContractClient, takes: Takes, name: strin
     await closeSession(client(), context);
   });
 
-  it("watch for a known fraudster, alone and beside an authentication", async () => {
+  it("watch for a known fraudster, alone and together with an authentication", async () => {
     const fraudster = await enroll(client(), takes, called("mallory"), 500, "fraudster_id");
     const victim = await enroll(client(), takes, called("alice"), 600);
     const context = await openSession(client());
@@ -94,7 +94,7 @@ export function endToEnd(client: () => ContractClient, takes: Takes, name: strin
     await closeSession(client(), context);
   });
 
-  it("listen to the channel of a call that is asked for, in headerless audio", async () => {
+  it("process the selected channel of headerless audio", async () => {
     const value = await enroll(client(), takes, called("ida"), 800);
     const context = await openSession(client());
     // The caller on the first channel, the agent on the second.
@@ -111,7 +111,7 @@ export function endToEnd(client: () => ContractClient, takes: Takes, name: strin
     await closeSession(client(), context);
   });
 
-  it("run a job on the profiles' status", async () => {
+  it("run a job for the status of profiles", async () => {
     const context = await openSession(client());
     const { gk_job_id } = await client().call("StartVoiceprintProfilesStatusJob", { context });
     let job: Json;
@@ -123,7 +123,7 @@ export function endToEnd(client: () => ContractClient, takes: Takes, name: strin
     expect(job.profiles.length).toBeGreaterThan(0);
   });
 
-  it("erase a voice: nobody knows it afterwards", async () => {
+  it("erase a voice, which no operation finds afterwards", async () => {
     const value = await enroll(client(), takes, called("hopper"), 700);
     const context = await openSession(client());
     const gk_voiceprint_profile_id = { value };

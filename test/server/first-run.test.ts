@@ -10,7 +10,7 @@ const tokenFor = ({ service }: ReturnType<typeof createBox>, { clientId, clientS
       () => false,
     );
 
-test("a first start that was killed is made good by the next: its secrets were seen by nobody", async () => {
+test("the start after a killed first start creates new secrets, because nobody saw the old ones", async () => {
   const box = createBox();
   const { service } = box;
   const { documents } = service;

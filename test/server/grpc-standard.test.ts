@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => rehearsal.service.stop());
 
-it("health answers for the server and each service, and tells an unknown one", async () => {
+it("health answers for the server and each service, and reports an unknown service", async () => {
   const health = new standard.grpc.health.v1.Health(host, grpc.credentials.createInsecure());
   const check = (service: string) =>
     new Promise((resolve) => {
@@ -42,7 +42,7 @@ it("health answers for the server and each service, and tells an unknown one", a
   health.close();
 });
 
-it("a watcher hears of the end, and does not hold it up", async () => {
+it("a watcher is told of the shutdown and does not delay it", async () => {
   const other = rehearse();
   await other.service.listen();
   const health = new standard.grpc.health.v1.Health(new URL(other.service.url).host, grpc.credentials.createInsecure());
@@ -58,7 +58,7 @@ it("a watcher hears of the end, and does not hold it up", async () => {
   health.close();
 });
 
-it("reflection lists the services and gives their files with all they import", async () => {
+it("reflection lists the services and returns their files with all imports", async () => {
   const client = new standard.grpc.reflection.v1.ServerReflection(host, grpc.credentials.createInsecure());
   const call = client.serverReflectionInfo();
   // biome-ignore lint/suspicious/noExplicitAny: as above

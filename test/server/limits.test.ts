@@ -17,7 +17,7 @@ function gate() {
 }
 
 describe("the queue", () => {
-  it("runs so many at a time, in the order in which they came", async () => {
+  it("runs a limited number of tasks at a time, in order of arrival", async () => {
     const queue = new WorkQueue(2, 10);
     const order: number[] = [];
     let most = 0;
@@ -35,7 +35,7 @@ describe("the queue", () => {
     expect([queue.running, queue.waiting]).toEqual([0, 0]);
   });
 
-  it("serves scopes in turn: who asks for much does not keep others waiting", async () => {
+  it("serves scopes in turn, so that a busy scope does not delay others", async () => {
     const queue = new WorkQueue(1, 4);
     const { open, opened } = gate();
     const order: string[] = [];
@@ -53,7 +53,7 @@ describe("the queue", () => {
     expect([queue.running, queue.waiting]).toEqual([0, 0]);
   });
 
-  it("keeps a place for who was told to come back, for a while: newcomers do not overtake", async () => {
+  it("reserves a place for callers that were told to retry, so that newcomers do not overtake them", async () => {
     let now = 100;
     const queue = new WorkQueue(1, 2, () => now);
     const gates = [gate(), gate(), gate()];
@@ -76,7 +76,7 @@ describe("the queue", () => {
     expect(await Promise.all([patient, another])).toEqual(["patient", "another"]);
   });
 
-  it("refuses what does not fit, and names a time", async () => {
+  it("refuses tasks that do not fit, with a retry time", async () => {
     const queue = new WorkQueue(1, 1);
     const { open, opened } = gate();
     const running = queue.run(never, () => opened);
@@ -88,7 +88,7 @@ describe("the queue", () => {
     await Promise.all([running, waiting]);
   });
 
-  it("tells everybody another time, so that they do not come back together, and nobody an endless one", async () => {
+  it("gives each caller a different, bounded retry time", async () => {
     const queue = new WorkQueue(2, 0, () => 100);
     const { open, opened } = gate();
     const running = [queue.run(never, () => opened), queue.run(never, () => opened)];
@@ -103,7 +103,7 @@ describe("the queue", () => {
     await Promise.all(running);
   });
 
-  it("lets who goes away out of the queue at once, and never runs their work", async () => {
+  it("removes a caller that disconnects at once, and never runs its task", async () => {
     const queue = new WorkQueue(1, 5);
     const { open, opened } = gate();
     const running = queue.run(never, () => opened);
@@ -120,7 +120,7 @@ describe("the queue", () => {
     expect(ran).toBe(false);
   });
 
-  it("holds its place until the work really ends, and frees it when the work fails", async () => {
+  it("keeps a place taken until the task really ends, and frees it when the task fails", async () => {
     const queue = new WorkQueue(1, 0);
     await expect(queue.run(never, () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
     expect(queue.running).toBe(0);
@@ -129,7 +129,7 @@ describe("the queue", () => {
 });
 
 describe("rates", () => {
-  it("never let more through than burst plus rate times time, and tell when the next may come", () => {
+  it("never admit more than burst plus rate times time, and say when the next call may come", () => {
     fc.assert(
       fc.property(
         fc.array(fc.double({ min: 0, max: 2, noNaN: true }), { minLength: 1, maxLength: 200 }),
@@ -157,7 +157,7 @@ describe("rates", () => {
     );
   });
 
-  it("count each client alone, and remember only so many", () => {
+  it("count each client separately, for a limited number of clients", () => {
     const rates = new CallRates(1, 1, () => 0, 2);
     expect(rates.take("a")).toBeNull();
     expect(rates.take("b")).toBeNull();
@@ -168,7 +168,7 @@ describe("rates", () => {
   });
 });
 
-describe("the budget of uploads", () => {
+describe("the upload budget", () => {
   it("is never exceeded", () => {
     const budget = new UploadBudget(100);
     expect(budget.take(60)).toBe(true);
@@ -182,7 +182,7 @@ describe("the client's retries", () => {
   const busy = (milliseconds: number) =>
     new StatusError({ statusCode: StatusCode.BUSY, retryAfter: { seconds: 0n, nanos: milliseconds * 1_000_000 } });
 
-  it("come back when the box says so, and give up after so many", async () => {
+  it("wait as long as the box says, and give up after a number of attempts", async () => {
     let calls = 0;
     const call = async () => {
       if (++calls < 3) throw busy(1);
@@ -202,7 +202,7 @@ describe("the client's retries", () => {
     expect(calls).toBe(1);
   });
 
-  it("wait what the box asks for, twice as long each time, and not at all for more than half a minute", async () => {
+  it("wait the requested time, twice as long each time, and give up if it exceeds half a minute", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     try {
       const calledAt: number[] = [];
@@ -224,7 +224,7 @@ describe("the client's retries", () => {
     await expect(retrying(5)(() => Promise.reject(later))).rejects.toBe(later);
   });
 
-  it("are not for anything that may have been done", async () => {
+  it("never repeat a call that may have been executed", async () => {
     let calls = 0;
     const failing = () => {
       calls++;
@@ -234,7 +234,7 @@ describe("the client's retries", () => {
     expect(calls).toBe(1);
   });
 
-  it("end when the caller loses patience", async () => {
+  it("end when the caller aborts", async () => {
     const patience = new AbortController();
     const call = retrying(5)(() => Promise.reject(busy(20_000)), patience.signal);
     patience.abort();

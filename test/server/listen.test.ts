@@ -7,7 +7,7 @@ import { listen } from "../../src/server/listen.js";
 /** For times that a busy machine does not pass. */
 const patient = { host: "127.0.0.1", port: 0, headerSeconds: 30, readSeconds: () => 30 };
 
-test("who has sent everything may wait longer for an answer than anybody may take to send", async () => {
+test("a client whose request is complete may wait for a response longer than the time limit for sending", async () => {
   const port = await listen({
     host: "127.0.0.1",
     port: 0,
@@ -30,7 +30,7 @@ test("who has sent everything may wait longer for an answer than anybody may tak
   }
 });
 
-test("three bytes that might become HTTP/2 hold a connection no longer than nothing at all", async () => {
+test("three bytes that may be the beginning of HTTP/2 keep a connection no longer than no bytes", async () => {
   const port = await listen({
     ...patient,
     headerSeconds: 0.2,
@@ -45,7 +45,7 @@ test("three bytes that might become HTTP/2 hold a connection no longer than noth
   await port.close();
 });
 
-test("headers and empty DATA without an end are given up after the time to send, and delay no stop", async () => {
+test("headers and empty DATA frames without an end are cut off after the time limit, and do not delay a stop", async () => {
   const asked: string[] = [];
   const port = await listen({
     ...patient,

@@ -23,22 +23,22 @@ function post(headers: Record<string, string>): Promise<number> {
   });
 }
 
-test("programs and pages of this machine are served", async () => {
+test("programs and pages on this machine are served", async () => {
   expect(await post({ "content-type": "application/json" })).toBe(200);
   expect(await post({ origin: "http://localhost:3000" })).toBe(200);
   expect(await post({ origin: service.url })).toBe(200);
 });
 
-test("a page of another origin is refused, also where its browser asks nothing first", async () => {
+test("a page of another origin is refused, also without a preflight request", async () => {
   expect(await post({ origin: "https://evil.example" })).toBe(403);
   expect(await post({ origin: "null" })).toBe(403);
 });
 
-test("a name that was made to point here is refused", async () => {
+test("a foreign host name that resolves to this machine is refused", async () => {
   expect(await post({ host: "evil.example:8080" })).toBe(403);
 });
 
-test("who sends the beginning of HTTP/2 and then nothing is let go as who sends nothing", async () => {
+test("a client that sends only the beginning of HTTP/2 is disconnected as early as one that sends nothing", async () => {
   const socket = net.connect(Number(new URL(service.url).port), "127.0.0.1");
   socket.write("PRI");
   const closed = await new Promise<boolean>((resolve) => {

@@ -134,7 +134,7 @@ function lengthDelimited(bytes: Uint8Array, field: number): Uint8Array {
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 const LARGE = new Uint8Array(2000);
 
-describe("a message that cannot be read is refused with the contract's status in the details", () => {
+describe("a malformed message is refused with the contract's status in the details", () => {
   it.each<[string, (body: Uint8Array) => Promise<Refused>, Uint8Array, string, string]>([
     ["gRPC, broken protobuf", overGrpc, framed(BROKEN), "BAD_REQUEST", "3"],
     ["gRPC, a frame cut short", overGrpc, framed(BROKEN, 100), "BAD_REQUEST", "3"],
@@ -171,13 +171,13 @@ describe("a message that cannot be read is refused with the contract's status in
     expect(status.requestId).not.toBe("");
   });
 
-  it("an encoding that we do not know: UNIMPLEMENTED, and which ones we do", async () => {
+  it("an unknown encoding gets UNIMPLEMENTED and the list of known ones", async () => {
     const refused = await overGrpc(framed(BROKEN), { "grpc-encoding": "snappy" });
     expect(refused.code).toBe("12");
     expect(statusOf(refused.details, true).statusCode).toBe(StatusCode.NOT_IMPLEMENTED);
   });
 
-  it("whatever is sent: an answer, or INVALID_ARGUMENT with the status; it is logged and counted", async () => {
+  it("any input gets an answer or INVALID_ARGUMENT with the status, and is logged and counted", async () => {
     const logged = rehearsal.logged.length;
     const anything = fc.uint8Array({ maxLength: 200 });
     await fc.assert(
@@ -210,7 +210,7 @@ describe("a message that cannot be read is refused with the contract's status in
   });
 });
 
-describe("who is not let in is not read", () => {
+describe("the message of a refused caller is not read", () => {
   it.each([
     ["HTTP", "/v1/voiceprints/p/verification", "application/json", 401],
     ["gRPC-Web", PATH, "application/grpc-web+proto", 200],

@@ -8,7 +8,7 @@ const done = { done: true, value: undefined };
 const read = (value: number) => ({ done: false, value });
 
 describe("a queue", () => {
-  test("pauses its sender when it is full, and lets it go on when half of it was read", async () => {
+  test("pauses its sender when it is full, and resumes it when half has been read", async () => {
     const socket = flow();
     const queue = new MessageQueue<number>(4, socket);
     const reader = readerOf(queue);
@@ -25,7 +25,7 @@ describe("a queue", () => {
     expect(socket.resume).toHaveBeenCalledTimes(1);
   });
 
-  test("drops what does not fit if its sender cannot be paused", async () => {
+  test("drops messages that do not fit if its sender cannot be paused", async () => {
     const queue = new MessageQueue<number>(2, null);
     expect([1, 2, 3].map((message) => queue.push(message))).toEqual([true, true, false]);
     queue.end();
@@ -34,14 +34,14 @@ describe("a queue", () => {
     expect(found).toEqual([1, 2]);
   });
 
-  test("hands a message to the reader that waits for it", async () => {
+  test("passes a message to a waiting reader", async () => {
     const queue = new MessageQueue<number>(1, null);
     const waiting = readerOf(queue).next();
     expect([1, 2, 3].map((message) => queue.push(message))).toEqual([true, true, false]);
     expect(await waiting).toEqual(read(1));
   });
 
-  test("that ended is still read, and takes no more", async () => {
+  test("can still be read after its end, but takes no new messages", async () => {
     const queue = new MessageQueue<number>(4, null);
     queue.push(1);
     queue.end();
@@ -50,7 +50,7 @@ describe("a queue", () => {
     expect([await reader.next(), await reader.next()]).toEqual([read(1), done]);
   });
 
-  test("that failed is not read any more: its reader gets the error", async () => {
+  test("gives its reader the error after a failure, not the waiting messages", async () => {
     const queue = new MessageQueue<number>(4, null);
     queue.push(1);
     queue.fail(new Error("the line broke"));
@@ -58,7 +58,7 @@ describe("a queue", () => {
     await expect(readerOf(queue).next()).rejects.toThrow("the line broke");
   });
 
-  test("tells a waiting reader that it ended or failed", async () => {
+  test("tells a waiting reader of its end or failure", async () => {
     const [ended, failed] = [new MessageQueue<number>(4, null), new MessageQueue<number>(4, null)];
     const waiting = [readerOf(ended).next(), readerOf(failed).next()];
     ended.end();

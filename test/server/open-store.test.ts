@@ -26,7 +26,7 @@ const key = new Uint8Array(32).fill(0xab);
 const open = (seal: Parameters<typeof openConfiguredStore>[0]["seal"]) =>
   openConfiguredStore({ store: "memory", seal });
 
-test("keys come from a file, a command or a text, and no key is passed on where none is set", async () => {
+test("keys come from a file, a command or a text, and without a setting there is no key", async () => {
   const masterKeyFile = join(folder, "master.key");
   writeFileSync(masterKeyFile, `${hex}\n`);
   await open({ masterKeyFile, previousMasterKeyCommand: `echo ${hex}` });

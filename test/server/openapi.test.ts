@@ -27,7 +27,7 @@ const operations = Object.entries(api.paths).flatMap(([path, verbs]) =>
 );
 
 /** Read from the text of the .proto files, not through the code that writes the description. */
-describe("the description says what the proto says", () => {
+describe("the OpenAPI description agrees with the proto files", () => {
   it("has every method at its verb and path, and no other", () => {
     const declared = [
       ...sources.matchAll(/rpc (\w+)\([^{]*?\{\s*option \(google\.api\.http\) = \{ (\w+): "([^"]+)"/g),
@@ -62,7 +62,7 @@ describe("the description says what the proto says", () => {
     }
   });
 
-  it("refers to nothing that is not there", () => {
+  it("has no dangling reference", () => {
     for (const [, name] of JSON.stringify(api).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
       expect(api.components.schemas).toHaveProperty([name!]);
     }
@@ -87,7 +87,7 @@ describe("the description says what the proto says", () => {
   });
 });
 
-describe("the description says it in words", () => {
+describe("the description has a text", () => {
   const { tags, paths, components } = openApi({ serverUrl: "http://127.0.0.1:8080", version: "1" }) as {
     tags: { name: string; description?: string }[];
     paths: Record<string, Record<string, { operationId: string; summary?: string }>>;
@@ -96,13 +96,13 @@ describe("the description says it in words", () => {
     };
   };
 
-  it("of every service and every operation", () => {
+  it("for every service and every operation", () => {
     expect(tags.filter(({ description }) => !description)).toEqual([]);
     const all = Object.values(paths).flatMap((verbs) => Object.values(verbs));
     expect(all.filter(({ summary }) => !summary).map(({ operationId }) => operationId)).toEqual([]);
   });
 
-  it("of every field of a request: its own words, or those of its type", () => {
+  it("for every field of a request: its own, or that of its type", () => {
     const silent = Object.entries(components.schemas)
       .filter(([name]) => name.endsWith("Request"))
       .flatMap(([name, { properties = {} }]) =>

@@ -275,7 +275,7 @@ async function ask(path: string, who = "owner", init: RequestInit = {}) {
   return { status: response.status, headers: response.headers, body: text === "" ? null : JSON.parse(text) };
 }
 
-describe("who is told", () => {
+describe("access", () => {
   const paths = [
     "box",
     "load",
@@ -291,7 +291,7 @@ describe("who is told", () => {
     "nothing",
   ];
 
-  it.each(paths)("%s: owners alone", async (path) => {
+  it.each(paths)("%s: owners only", async (path) => {
     const nobody = await ask(path, "nobody");
     expect(nobody.status).toBe(401);
     expect(nobody.headers.get("www-authenticate")).toMatch(/^Bearer /);
@@ -302,7 +302,7 @@ describe("who is told", () => {
     expect(owner.headers.get("cache-control")).toBe("no-store");
   });
 
-  it("of scopes that the box's applications are bound to", async () => {
+  it("only to scopes that the box's applications are bound to", async () => {
     expect((await ask("box")).body).toEqual({
       user: "olga",
       version: "1.2.3",
@@ -318,8 +318,8 @@ describe("who is told", () => {
   });
 });
 
-describe("what is told", () => {
-  it("promised rates: what was met, with an interval and a verdict", async () => {
+describe("data", () => {
+  it("promised rates: the measured rate, with an interval and a verdict", async () => {
     const { body } = await ask("promises");
     expect(body.rates.map(({ verdict }: { verdict: string }) => verdict)).toEqual(["exceeded", "holds", "undecided"]);
     expect(body.rates[0]).toMatchObject({ list: "watchlist", promised: 0.1, comparisons: 1000, met: { rate: 0.3 } });
@@ -386,7 +386,7 @@ describe("what is told", () => {
     expect(await found(`profiles?scope=default&${search}`)).toEqual(expected);
   });
 
-  it("a search goes on where a page ended", async () => {
+  it("a search continues where a page ended", async () => {
     const first = (await ask("profiles?scope=default&search=caller&limit=4")).body;
     expect(first.next).toBe(profileId(3));
     const second = (await ask(`profiles?scope=default&search=caller&limit=4&after=${first.next}`)).body;
@@ -394,7 +394,7 @@ describe("what is told", () => {
     expect(second.next).toBeNull();
   });
 
-  it("a profile in detail: model, consent, where its voice is from, the lists it is in; never the voice", async () => {
+  it("details of a profile: model, consent, recordings, lists; never the voice", async () => {
     const { body } = await ask(`profiles/${profileId(0)}?scope=default`);
     expect(body).toMatchObject({
       ownerId: "caller-0",
@@ -412,7 +412,7 @@ describe("what is told", () => {
     expect((await ask("profiles/nobody?scope=default")).status).toBe(404);
   });
 
-  it("sessions: newest first, with the decision over their checks", async () => {
+  it("sessions: newest first, with the decision over all checks", async () => {
     const { body } = await ask("sessions?scope=default");
     const own = body.rows.filter(({ id }: { id: string }) => sessionIds.includes(id));
     expect(own.map(({ id }: { id: string }) => id)).toEqual([...sessionIds].reverse());
@@ -447,7 +447,7 @@ describe("what is told", () => {
     expect(await found(`sessions?scope=default&${search}`)).toEqual(expected.map((i) => sessionIds[i]));
   });
 
-  it("a session in detail: its checks with ratios and where an attack sounds strongest, and its audio", async () => {
+  it("details of a session: its checks with ratios and the strongest sign of an attack, and its audio", async () => {
     const { body } = await ask(`sessions/${sessionIds[2]}?scope=default`);
     expect(body).toMatchObject({ decision: "FRAUD", engagementId: engagementId });
     expect(body.checks).toHaveLength(1);
@@ -463,7 +463,7 @@ describe("what is told", () => {
     expect((await ask("sessions/nobody?scope=default")).status).toBe(404);
   });
 
-  it("watchlists with how many they hold", async () => {
+  it("watchlists with the number of their members", async () => {
     expect((await ask("watchlists?scope=default")).body).toEqual({
       rows: [{ id: "list-1", tag: "known callers", profiles: 1, owners: 0 }],
       next: null,
@@ -471,7 +471,7 @@ describe("what is told", () => {
     expect((await ask("watchlists?scope=default&after=list-1")).body).toEqual({ rows: [], next: null });
   });
 
-  it("the queue and what was answered", async () => {
+  it("the queue and the answered calls", async () => {
     let finish = () => {};
     const done = new Promise<void>((resolve) => {
       finish = resolve;
@@ -488,7 +488,7 @@ describe("what is told", () => {
     await Promise.all(work);
   });
 
-  it("no evaluation yet, then the last one, and 500 for what is none", async () => {
+  it("null without an evaluation, then the last one, and 500 for a file that is not an evaluation", async () => {
     expect((await ask("evaluation")).body).toEqual({ evaluation: null });
     const estimate = { value: 0.02, interval: { low: 0.01, high: 0.03 } };
     const evaluation: LastEvaluation = {
@@ -532,10 +532,10 @@ describe("what is told", () => {
   });
 });
 
-describe("what is changed", () => {
+describe("changes", () => {
   const put = (state: string, reference = "") => ({ method: "PUT", body: JSON.stringify({ state, reference }) });
 
-  it("consent, by owners alone, in the operator's words of reference", async () => {
+  it("owners record consent, with the operator's reference", async () => {
     const path = `profiles/${profileId(2)}/consent?scope=default`;
     expect((await ask(path, "nobody", put("given"))).status).toBe(401);
     expect((await ask(path, "member", put("given"))).status).toBe(403);
@@ -556,7 +556,7 @@ describe("what is changed", () => {
     });
   });
 
-  it("a profile is erased by owners alone, and the log knows by whom", async () => {
+  it("only owners erase a profile, and the log says who did", async () => {
     const [path, erase] = [`profiles/${profileId(5)}?scope=default`, { method: "DELETE" }];
     expect((await ask(path, "nobody", erase)).status).toBe(401);
     expect((await ask(path, "member", erase)).status).toBe(403);
@@ -595,7 +595,7 @@ describe("the last hour", () => {
     expect(Number.isFinite(odd.quantile(0.95))).toBe(true);
   });
 
-  it("is kept in spans, the oldest of which go; a clock set back breaks nothing", () => {
+  it("is kept in spans, the oldest of which are dropped; a clock that is set back does no harm", () => {
     let now = 1_000_000;
     const history = new LoadHistory({ running: 1, waiting: 4 }, () => now, 10_000, 3);
     for (let i = 0; i < 5; i++) {

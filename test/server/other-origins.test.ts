@@ -77,18 +77,18 @@ const CALLS: [string, Asked][] = [
 ];
 
 describe("a page of another origin, in a real browser", () => {
-  it.each(CALLS)("that is listed calls over %s and sees the request id", async (_, call) => {
+  it.each(CALLS)("can call over %s and read the request id if it is listed", async (_, call) => {
     expect(await asked(await box([origin]), call)).toEqual({ status: 200, requestId: expect.stringMatching(/./) });
   });
 
-  it.each(CALLS)("that is not listed is refused over %s", async (_, call) => {
+  it.each(CALLS)("is refused over %s if it is not listed", async (_, call) => {
     expect(await asked(await box(["https://app.example.com"]), call)).toMatch(/Failed to fetch/);
     expect(await asked(await box([]), call)).toMatch(/Failed to fetch/);
   });
 });
 
 describe("the headers", () => {
-  it("name the one origin, never cookies", async () => {
+  it("allow the one origin, never cookies", async () => {
     const url = await box(["https://a.example", "https://b.example"]);
     const answered = await fetch(`${url}/healthz`, { headers: { origin: "https://b.example" } });
     expect(answered.headers.get("access-control-allow-origin")).toBe("https://b.example");
@@ -116,7 +116,7 @@ describe("behind a proxy", () => {
     return call;
   };
 
-  it("that is named, callers are told apart by what it says, over HTTP and over RPC", async () => {
+  it("that is trusted, callers are told apart by its header, over HTTP and RPC", async () => {
     const call = await rated(["127.0.0.0/8"]);
     const rpc = "/vendor.biosec.v1.EngagementsProcessor/StartEngagement";
     expect(await call("192.0.2.1", "/v1/engagements/start")).toBe(200);
@@ -125,7 +125,7 @@ describe("behind a proxy", () => {
     expect(await call("192.0.2.2", "/v1/engagements/start")).toBe(429);
   });
 
-  it("that is not, anybody could write the header: it changes nothing", async () => {
+  it("that is not trusted, the header is ignored, because anybody could send it", async () => {
     const call = await rated([]);
     expect(await call("192.0.2.1", "/v1/engagements/start")).toBe(200);
     expect(await call("192.0.2.2", "/v1/engagements/start")).toBe(429);

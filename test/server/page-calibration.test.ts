@@ -49,7 +49,7 @@ async function started(modelOfPage: Uint8Array) {
   return { inline, metrics, logged };
 }
 
-test("a box with a calibration of its own names it in the metrics and gives it to its page", async () => {
+test("the metrics and the page of a box use its own calibration", async () => {
   const { inline, metrics, logged } = await started(randomModel());
   expect(Buffer.from(inline!, "base64")).toEqual(readFileSync(calibration));
   const engine = await openEngine({ workers: 0, model, calibration });
@@ -59,13 +59,13 @@ test("a box with a calibration of its own names it in the metrics and gives it t
   expect(logged.join()).toContain(calibrationRevision);
 });
 
-test("a page with another model keeps that model's calibration, and the log says so", async () => {
+test("a page with another model keeps the calibration of that model, and the log says so", async () => {
   const { inline, logged } = await started(randomModel({ seed: 2 }));
   expect(inline).toBeUndefined();
   expect(logged.join()).toContain("the page uses the calibration of its own model");
 });
 
-test("a calibration file that is not there is refused by its name", async () => {
+test("the error for a missing calibration file names the file", async () => {
   const config = loadConfig({ env: {}, flags: { store: "memory", port: 0, model, calibration: "/nowhere.json" } });
   await expect(startBox(config)).rejects.toThrow("calibration: /nowhere.json: no such file");
 });

@@ -130,7 +130,7 @@ describe("two replicas on one PostgreSQL", () => {
     ).rejects.toMatchObject({ statusCode: "NOT_FOUND" });
   });
 
-  it("lose nothing that was acknowledged when one is killed in the middle of calls", async () => {
+  it("lose no acknowledged write when one is killed during calls", async () => {
     const doomed = await start();
     const client = overHttp(
       () => doomed.url,

@@ -28,7 +28,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("a model arrives byte for byte, and its headers alone with HEAD", async () => {
+test("GET returns every byte of a model, HEAD only the headers", async () => {
   const url = `http://127.0.0.1:${port}/models/m.vvm`;
   const got = await fetch(url);
   expect(Buffer.from(await got.arrayBuffer()).equals(model)).toBe(true);
@@ -39,7 +39,7 @@ test("a model arrives byte for byte, and its headers alone with HEAD", async () 
   expect(again.status).toBe(304);
 });
 
-test("two hundred callers that ask and do not read take no copy each", async () => {
+test("two hundred callers that do not read share one copy", async () => {
   await (await fetch(`http://127.0.0.1:${port}/models/m.vvm`)).arrayBuffer();
   const before = process.memoryUsage().rss;
   const sockets = await Promise.all(

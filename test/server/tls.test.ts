@@ -56,7 +56,7 @@ describe("under TLS", () => {
     expect(status!.requestId).not.toBe("");
   });
 
-  it("`vivavoce health` finds it by the settings that started it, and says when nobody is there", async () => {
+  it("`vivavoce health` finds the box by its settings, and reports if it cannot be reached", async () => {
     vi.stubEnv("VIVAVOCE_TLS_CERT", ca);
     vi.stubEnv("VIVAVOCE_TLS_KEY", join(folder, "key.pem"));
     vi.stubEnv("VIVAVOCE_HOST", "0.0.0.0");
@@ -75,14 +75,14 @@ describe("under TLS", () => {
     await expect(run("curl", ["-sS", rehearsal.service.url.replace("https", "http")])).rejects.toThrow();
   });
 
-  it("a new certificate is taken up without a restart", async () => {
+  it("a new certificate is loaded without a restart", async () => {
     await certificate("second");
     rehearsal.service.reloadTls();
     const { stderr } = await run("curl", ["-sSv", "--cacert", ca, `${rehearsal.service.url}/healthz`]);
     expect(stderr).toMatch(/CN=second/);
   });
 
-  it("a certificate that cannot be used is refused at the start, and leaves the old one in place later", async () => {
+  it("an invalid certificate is refused at start, and later leaves the old one in use", async () => {
     const broken = join(folder, "broken.pem");
     await writeFile(broken, "no certificate");
     const flags = { "tls.cert": broken, "tls.key": join(folder, "key.pem") };
@@ -98,7 +98,7 @@ describe("under TLS", () => {
     expect(stdout).toBe("ok\n");
   });
 
-  it("a stop waits for no connection that asks nothing", async () => {
+  it("a stop does not wait for idle connections", async () => {
     const { service } = rehearse({}, { tls: { cert: ca, key: join(folder, "key.pem") }, limits: { stopSeconds: 4 } });
     await service.listen();
     const { port, hostname } = new URL(service.url);

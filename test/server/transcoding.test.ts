@@ -77,7 +77,7 @@ describe("the contract's endpoint table", () => {
     expect(seen[0]!.operation).toBe(operation);
   });
 
-  it("prefers words to variables, and reads only whole segments as variables", () => {
+  it("prefers fixed words to variables, and matches variables with whole segments only", () => {
     const match = bindingMatcher(httpBindings(METHODS));
     expect(match("POST", "/v1/voiceprints/identification")).toMatchObject({
       binding: { method: { name: "Identify" } },
@@ -89,7 +89,7 @@ describe("the contract's endpoint table", () => {
 });
 
 describe("JSON in", () => {
-  it("takes snake_case, camelCase, enum names and numbers", async () => {
+  it("accepts snake_case, camelCase, enum names and numbers", async () => {
     const { service, seen } = rehearse();
     await service.app.request(
       "/v1/sessions/start",
@@ -105,7 +105,7 @@ describe("JSON in", () => {
     expect(snake!.context!.gkScopeId!.value).toBe("scope");
   });
 
-  it("takes the contract's own camelCase names", async () => {
+  it("accepts the contract's own camelCase names", async () => {
     const { service, seen } = rehearse();
     await service.app.request(
       "/v1/voiceprints/audio-analysis",
@@ -114,7 +114,7 @@ describe("JSON in", () => {
     expect(seen[0]!.request).toHaveProperty("syntheticSpeechDetectionParameters.$typeName");
   });
 
-  it("puts path variables into the message, and refuses a body that contradicts them", async () => {
+  it("copies path variables to the message, and refuses a body that contradicts them", async () => {
     const { service, seen } = rehearse();
     const good = await service.app.request(
       "/v1/voiceprints/p%201/verification",
@@ -194,7 +194,7 @@ describe("JSON in", () => {
     });
   });
 
-  it("reads members to remove from the query where a client sends no body with DELETE", async () => {
+  it("reads the members to remove from the query if DELETE has no body", async () => {
     const { service, seen } = rehearse();
     const member = "gk_voiceprint_profile_ids.unique_ids.value";
     const path = `/v1/groups/g/members?context.gk_scope_id.value=s&${member}=p1&${member}=p2`;
@@ -205,7 +205,7 @@ describe("JSON in", () => {
     });
   });
 
-  it("survives any body: a status comes back, never a crash", async () => {
+  it("answers any body with a status, and never crashes", async () => {
     const { service } = rehearse();
     await fc.assert(
       fc.asyncProperty(
@@ -243,7 +243,7 @@ describe("JSON in", () => {
     );
   });
 
-  it("hands ids with slashes and dots through as they are", async () => {
+  it("passes ids with slashes and dots on unchanged", async () => {
     const { service, seen } = rehearse();
     await service.app.request(
       `/v1/voiceprints/${encodeURIComponent("../../etc/passwd")}/training`,
@@ -318,7 +318,7 @@ describe("JSON out", () => {
     expect(body.status.requestId).toBe(response.headers.get("x-request-id"));
   });
 
-  it("tells nothing of an error we did not foresee but its request id", async () => {
+  it("reveals only the request id of an unexpected error", async () => {
     const { service, logged } = rehearse({
       train: () => {
         throw new Error("secret detail");
@@ -338,7 +338,7 @@ describe("JSON out", () => {
 });
 
 describe("everything else", () => {
-  it("answers unknown paths with 404 and wrong verbs with 405, and says which verbs there are", async () => {
+  it("answers unknown paths with 404, and wrong verbs with 405 and the allowed ones", async () => {
     const { service } = rehearse();
     const nowhere = await service.app.request("/v1/nowhere");
     expect(nowhere.status).toBe(404);
@@ -365,7 +365,7 @@ describe("everything else", () => {
     expect(metrics).not.toContain('vivavoce_promise_holds{list="watchlist",promised="0.001"}');
   });
 
-  it("names metrics as Prometheus asks: counters end with _total, others do not, and each has a help text", async () => {
+  it("follows Prometheus's naming rules: only counters end with _total, and every metric has a help text", async () => {
     const { service } = rehearse();
     const metrics = await (await service.app.request("/metrics")).text();
     const types = [...metrics.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => ({ name: name!, type }));
@@ -374,7 +374,7 @@ describe("everything else", () => {
     expect(types.filter(({ name }) => !new RegExp(`^# HELP ${name} \\S`, "m").test(metrics))).toEqual([]);
   });
 
-  it("logs neither ids of people nor what they said", async () => {
+  it("logs neither ids of people nor audio", async () => {
     const { service, logged } = rehearse();
     await service.app.request(
       "/v1/voiceprints/profiles",
@@ -385,7 +385,7 @@ describe("everything else", () => {
     expect(logged[0]).toMatchObject({ operation: "CreateVoiceprintProfile", status: "OK", protocol: "http" });
   });
 
-  it("serves a page's files and nothing around them", async () => {
+  it("serves the files of a page and no others", async () => {
     const folder = mkdtempSync(join(tmpdir(), "vivavoce-page-"));
     try {
       mkdirSync(join(folder, "page", "assets"), { recursive: true });

@@ -110,7 +110,7 @@ describe("one port, every protocol", () => {
     expect(seen).toHaveLength(6);
   });
 
-  it("streams a recording over gRPC in pieces", async () => {
+  it("streams a recording over gRPC in chunks", async () => {
     const pieces: number[] = [];
     const { url } = await listening({
       addMediaSegment: async (messages: AsyncIterable<AddMediaSegmentRequest>) => {
@@ -133,7 +133,7 @@ describe("one port, every protocol", () => {
     expect(pieces).toEqual([0, 16_000, 16_000, 16_000, 16_000, 16_000]);
   });
 
-  it("takes a recording as the body of a POST, its format in the query", async () => {
+  it("accepts a recording as the body of a POST, with its format in the query", async () => {
     const received: AddMediaSegmentRequest[] = [];
     const { url } = await listening({
       addMediaSegment: async (messages: AsyncIterable<AddMediaSegmentRequest>) => {
@@ -249,8 +249,8 @@ function lengthDelimited(bytes: Uint8Array, field: number): Buffer[] {
   return found;
 }
 
-describe("callers who misbehave", () => {
-  it("stops the work of a caller who goes away", async () => {
+describe("misbehaving callers", () => {
+  it("stops the work for a caller that disconnects", async () => {
     const reached = withResolvers();
     const aborted = withResolvers();
     const { url } = await listening({
@@ -277,7 +277,7 @@ describe("callers who misbehave", () => {
     await aborted.promise;
   });
 
-  it("forgets an upload that breaks off in the middle", async () => {
+  it("discards an upload that is aborted", async () => {
     const outcome = withResolvers();
     const heard = withResolvers();
     const { url } = await listening({
@@ -302,7 +302,7 @@ describe("callers who misbehave", () => {
     expect(await outcome.promise).toBeInstanceOf(StatusError);
   });
 
-  it("says TOO_LARGE to a gigabyte, declared or not, without keeping it", async () => {
+  it("answers a gigabyte, declared or not, with TOO_LARGE without storing it", async () => {
     let kept = 0;
     const { url } = await listening(
       {
@@ -331,7 +331,7 @@ describe("callers who misbehave", () => {
     expect(memory).toBeLessThan(200e6);
   });
 
-  describe("answers who sends on although refused, and ends it soon", () => {
+  describe("answers a client that keeps sending after a refusal, and soon disconnects it", () => {
     const refusing = () =>
       listening(
         {
@@ -384,7 +384,7 @@ describe("callers who misbehave", () => {
     });
   });
 
-  it("gives a gRPC client the message as it was written, of one message and of many", async () => {
+  it("gives a gRPC client the error message unescaped, for unary and streaming calls", async () => {
     const message = "no 100 %; für alle, 日本 too";
     const refuse = () => {
       throw new StatusError({ statusCode: StatusCode.INVALID_REQUEST, message });
@@ -407,7 +407,7 @@ describe("callers who misbehave", () => {
     expect(details).toEqual([message, message]);
   });
 
-  it("says TOO_LARGE to a recording of ever so many empty messages", async () => {
+  it("answers an endless recording of empty messages with TOO_LARGE", async () => {
     const { url } = await listening({}, { limits: { mediaBytes: 10_000 } });
     const error = await new Promise<grpc.ServiceError>((resolve) => {
       const call = grpcClient("MediaProcessor", url).AddMediaSegment((failure: grpc.ServiceError) => resolve(failure));
@@ -420,7 +420,7 @@ describe("callers who misbehave", () => {
     expect(detailOf(error).statusCode).toBe(StatusCode.TOO_LARGE);
   });
 
-  it("refuses a JSON body that is too large, and one that is packed", async () => {
+  it("refuses a JSON body that is too large, and one that is compressed", async () => {
     const { url } = await listening({}, { limits: { messageBytes: 1000 } });
     const large = await fetch(`${url}/v1/sessions/start`, {
       method: "POST",
@@ -479,7 +479,7 @@ describe("callers who misbehave", () => {
     while (service.dispatcher.running > 0) await new Promise((wake) => setTimeout(wake, 10));
   });
 
-  it("bounds the queue: the rest is told BUSY and when to come back", async () => {
+  it("limits the queue: further calls get BUSY and a retry time", async () => {
     const gate = withResolvers();
     const { url } = await listening(
       {
@@ -522,7 +522,7 @@ describe("callers who misbehave", () => {
     });
   });
 
-  it("answers DEADLINE_EXCEEDED when an operation does not end", async () => {
+  it("answers DEADLINE_EXCEEDED if an operation does not end", async () => {
     const { service } = rehearse({ train: () => new Promise(() => {}) }, { limits: { callSeconds: 0.2 } });
     const response = await service.app.request("/v1/voiceprints/p/training", { method: "POST" });
     expect(response.status).toBe(504);
@@ -530,7 +530,7 @@ describe("callers who misbehave", () => {
 });
 
 describe("stopping", () => {
-  it("answers what it accepted and refuses what comes after", async () => {
+  it("answers accepted calls and refuses later ones", async () => {
     const gate = withResolvers();
     const reached = withResolvers();
     const { service, url } = await listening({
@@ -554,7 +554,7 @@ describe("stopping", () => {
     expect(await stopped).toBe(true);
   });
 
-  it("keeps no connection for requests that would be refused, and waits for none that asks nothing", async () => {
+  it("keeps no connection open for requests that would be refused, and waits for no idle one", async () => {
     const gate = withResolvers();
     const reached = withResolvers();
     const { service, url } = await listening(

@@ -8,7 +8,7 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** `client.TokenCache.token`: what a member means is often said by its name and type. */
 const OF_A_MEMBER = /^\[warning\] \w+\.\w+\.\S+ \(\w+\), .* does not have any documentation$/;
 
-it("everything that the packages export says what it is, and the pages of the API can be made (npm run docs:api)", async () => {
+it("every export is documented, and the API pages can be generated (npm run docs:api)", async () => {
   const { stdout, stderr } = await promisify(execFile)(
     process.execPath,
     ["node_modules/typedoc/bin/typedoc", "--emit", "none", "--validation.notDocumented"],

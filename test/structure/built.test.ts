@@ -21,7 +21,7 @@ function textOf(path: string, seen = new Set<string>()): string {
   return [text, ...[...imported, ...started].map((file) => textOf(file, seen))].join("\n");
 }
 
-test("what the host knows of the kernels' exports is what they export", () => {
+test("the generated signatures match the kernels' exports", () => {
   expect(readFileSync(join(root, "src/engine/gen/kernel-exports.ts"), "utf8")).toBe(kernelExports());
 });
 

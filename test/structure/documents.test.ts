@@ -77,14 +77,14 @@ describe("docs/configuration.md", () => {
   const sets = Object.values(builtInConfigurationSets).map((set) => flat(set));
   const parameters = Object.keys(sets[0]!);
 
-  it("has every setting of the code, and none beside", () => {
+  it("has every setting of the code, and no others", () => {
     const expected = [...settings.map(({ name }) => name), ...parameters].sort();
     const variables = [...rows.keys()].filter((name) => name.startsWith("VIVAVOCE_"));
     expect([...rows.keys()].filter((name) => !variables.includes(name)).sort()).toEqual(expected);
     expect(settings.length).toBeGreaterThan(80);
   });
 
-  it("says each one's variable, default and reason", () => {
+  it("has the variable, default and reason of each setting", () => {
     const environment = new Map(Object.entries(ENVIRONMENT).map(([variable, name]) => [name, variable]));
     for (const { name, default: value } of settings) {
       const [, variable, initial, words] = rows.get(name)!;
@@ -96,7 +96,7 @@ describe("docs/configuration.md", () => {
     expect(read("docs/configuration.md")).toContain("`VIVAVOCE_TELEPHONY`, default []");
   });
 
-  it("says each parameter of both configuration sets", () => {
+  it("has each parameter of both configuration sets", () => {
     for (const name of parameters) {
       const [, , first, second, words] = rows.get(name)!;
       expect([first, second], name).toEqual(sets.map((set) => plain(set[name])));
@@ -116,7 +116,7 @@ function flat(object: object, prefix = ""): Record<string, unknown> {
 }
 
 describe("deploy/: alert rules and dashboard", () => {
-  it("ask for metrics that the box has", async () => {
+  it("use only metrics that the box has", async () => {
     const { service } = rehearse();
     const names = new Set((await service.metrics.registry.getMetricsAsJSON()).map(({ name }) => name));
     const text = ["deploy/alerts.yml", "deploy/grafana-dashboard.json", "deploy/README.md", "docs/operations.md"]
@@ -135,7 +135,7 @@ describe("deploy/: alert rules and dashboard", () => {
 });
 
 describe("docs/troubleshooting.md", () => {
-  it("quotes messages that the code says", () => {
+  it("quotes messages of the code", () => {
     // Texts of the sources as they are printed: what is filled in becomes `…`.
     const sources = filesUnder("src", /\.ts$/)
       .map((path) => read(path).replaceAll(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, "…"))
@@ -174,7 +174,7 @@ describe("links of README and docs", () => {
         .replaceAll(" ", "-"),
     );
 
-  it("lead to files that are there, and to headings that they have", () => {
+  it("lead to existing files and headings", () => {
     const dead: string[] = [];
     let links = 0;
     for (const document of documents) {
@@ -192,7 +192,7 @@ describe("links of README and docs", () => {
     expect(links).toBeGreaterThan(50);
   });
 
-  it("every page of docs is reached from README or another page", () => {
+  it("every page of docs is linked from README or another page", () => {
     const all = documents.map((path) => [path, read(path)] as const);
     const lonely = filesUnder("docs", /\.md$/).filter((page) => {
       const name = page.slice("docs/".length);

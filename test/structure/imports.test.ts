@@ -60,7 +60,7 @@ function permitted(target: string, folder: string): boolean {
   );
 }
 
-describe("who imports whom", () => {
+describe("imports follow the table of allowed folders", () => {
   for (const folder of Object.keys(allowed)) {
     test(folder, () => {
       const imports = importsOf(`src/${folder}`);
@@ -70,7 +70,7 @@ describe("who imports whom", () => {
     });
   }
 
-  test("no file imports itself by way of others", () => {
+  test("no import is circular", () => {
     const imports = new Map<string, string[]>();
     for (const { from, target } of importsOf("src")) imports.set(from, [...(imports.get(from) ?? []), target]);
     const done = new Set<string>();
@@ -90,12 +90,12 @@ describe("who imports whom", () => {
     expect(outside).toEqual([]);
   });
 
-  test("what runs in a browser imports nothing of Node", () => {
+  test("browser code imports nothing from Node", () => {
     const imports = withoutNode.flatMap((folder) => importsOf(`src/${folder}`));
     expect(imports.filter(({ from, target }) => target.startsWith("node:") && !nodeOnly.includes(from))).toEqual([]);
   });
 
-  test("the domain has no clock, no chance and no world of its own", () => {
+  test("the domain has no clock, no randomness and no I/O", () => {
     const reaching = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bcrypto\.|\bfetch\(|\bsetTimeout\b|\bprocess\./;
     const files = sources(join(root, "src/voiceprint"));
     expect(files.filter((path) => reaching.test(readFileSync(path, "utf8")))).toEqual([]);
@@ -106,7 +106,7 @@ describe("who imports whom", () => {
     expect(touching.map((path) => relative(root, path))).toEqual(["src/engine/kernels.ts"]);
   });
 
-  test("files and folders are named after what they hold", () => {
+  test("files and folders are named after their contents", () => {
     const vague = /(^|\/)(utils?|helpers?|common|misc|base|manager)(\.ts)?(\/|$)/;
     expect(
       sources(join(root, "src"))

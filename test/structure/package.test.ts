@@ -30,7 +30,7 @@ test("the library ships what users need and nothing else", () => {
   expect(paths.filter((path) => /\.build|\.map$|\.tsbuildinfo|\.test\./.test(path))).toEqual([]);
 });
 
-test("every entry point is in it", () => {
+test("the library has every entry point", () => {
   const entries = Object.values(manifest.exports as Record<string, string | Record<string, string>>).flatMap((entry) =>
     typeof entry === "string" ? [entry] : Object.values(entry),
   );
@@ -47,7 +47,7 @@ test("every entry point is in it", () => {
     expect(paths).toContain(path);
 });
 
-test("the library knows nothing of the box: its files import each other and its few dependencies alone", () => {
+test("the library does not depend on the box: its files import only each other and a few dependencies", () => {
   const known = [...Object.keys(manifest.dependencies as object), "node:"];
   const strangers = paths
     .filter((path) => /^dist\/.+\.(js|d\.ts)$/.test(path))
@@ -64,7 +64,7 @@ test("the library knows nothing of the box: its files import each other and its 
   expect(strangers).toEqual([]);
 });
 
-test("both packages ask for the same versions, and the box for what it imports", () => {
+test("both packages require the same versions, and the box requires what it imports", () => {
   expect(box.version).toBe(manifest.version);
   for (const [name, version] of Object.entries(manifest.dependencies as Record<string, string>))
     expect([version, undefined]).toContain(box.dependencies[name] ?? version);
@@ -84,12 +84,12 @@ test("both packages ask for the same versions, and the box for what it imports",
   expect([...new Set(asked)].filter((name) => !(name! in published.dependencies))).toEqual([]);
 });
 
-test("the model is in it once, beside the browser bundle", () => {
+test("the library has one copy of the model, next to the browser bundle", () => {
   expect(existsSync(`${root}models/${shippedModel}`)).toBe(true);
   expect(paths.filter((path) => path.endsWith(".vvm"))).toEqual(["dist/browser/vivavoce.vvm"]);
 });
 
-test("every link of the README leads to a file of the package, or of the box's", () => {
+test("every link of the README leads to a file in one of the packages", () => {
   const links = [...readFileSync(join(root, "README.md"), "utf8").matchAll(/\]\((?!https?:)([^)#]+)/g)];
   expect(links.length).toBeGreaterThan(10);
   const boxHas = (path: string) => existsSync(join(installed.withBox, "node_modules/vivavoce-box", path));
@@ -99,7 +99,7 @@ test("every link of the README leads to a file of the package, or of the box's",
   expect(dead.map(([, path]) => path)).toEqual([]);
 });
 
-test("installing the library in an empty folder brings at most 20 packages and 30 MB, and it works", () => {
+test("the library works in an empty folder, with at most 20 packages and 30 MB", () => {
   const { packages } = JSON.parse(readFileSync(join(installed.withLibrary, "node_modules/.package-lock.json"), "utf8"));
   expect(Object.keys(packages).length).toBeLessThanOrEqual(20);
   const bytes = readdirSync(join(installed.withLibrary, "node_modules"), { recursive: true, encoding: "utf8" })
@@ -117,7 +117,7 @@ test("installing the library in an empty folder brings at most 20 packages and 3
   expect(said).toBe(`${basename(shippedModel, ".vvm")} 1\n`);
 });
 
-test("the box runs on the library beside it: page, model, operator view, stores, command line", () => {
+test("the box works with the installed library: page, model, operator view, stores, command line", () => {
   const said = node(
     installed.withBox,
     `import { StoreError } from "vivavoce";
@@ -148,7 +148,7 @@ test("the box runs on the library beside it: page, model, operator view, stores,
   );
 }, 120_000);
 
-test("the lock names the optional packages of every platform, or `npm ci` refuses it (node scripts/complete-lock.mjs)", () => {
+test("the lock file lists the optional packages of every platform, as `npm ci` requires (node scripts/complete-lock.mjs)", () => {
   const { packages } = JSON.parse(readFileSync(`${root}package-lock.json`, "utf8")) as {
     packages: Record<string, { optionalDependencies?: Record<string, string> }>;
   };
@@ -160,7 +160,7 @@ test("the lock names the optional packages of every platform, or `npm ci` refuse
   expect(missing).toEqual([]);
 });
 
-test("nothing runs at install, and nothing is native", () => {
+test("there are no install scripts and no native code", () => {
   const scripts = ["preinstall", "install", "postinstall", "prepare"];
   expect(scripts.filter((name) => name in manifest.scripts)).toEqual([]);
   const lock = JSON.parse(readFileSync(`${root}package-lock.json`, "utf8")) as {

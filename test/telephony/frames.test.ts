@@ -21,7 +21,7 @@ describe("AudioSocket", () => {
   const idBytes = Buffer.from(uuid.replaceAll("-", ""), "hex");
   const slin = Buffer.alloc(320, 1);
 
-  it("reads packets that another implementation wrote, however TCP cuts them", () => {
+  it("reads packets of another implementation, however TCP splits them", () => {
     const wire = Buffer.concat([
       encodeFrame(FrameType.UUID, idBytes),
       encodeFrame(FrameType.AUDIO, slin),
@@ -44,7 +44,7 @@ describe("AudioSocket", () => {
     }
   });
 
-  it("takes the higher rates by their kind, and refuses what was not announced or is no packet", () => {
+  it("accepts higher sampling rates, and refuses unannounced calls and invalid packets", () => {
     const wide = new AudioSocketSession(() => ({}));
     wide.receive(encodeFrame(FrameType.UUID, idBytes));
     expect(wide.receive(Buffer.from([0x12, 0, 2, 1, 2])).events[0]).toMatchObject({ format: { rate: 16_000 } });
@@ -75,7 +75,7 @@ describe("Twilio", () => {
       media: { track, chunk: String(chunk), timestamp: "5", payload: Buffer.alloc(160, 0xff).toString("base64") },
     });
 
-  it("reads the documented messages; a hole in the numbers is lost audio", () => {
+  it("reads the documented messages; a gap in the numbers is lost audio", () => {
     const session = new TwilioSession();
     session.receive(JSON.stringify({ event: "connected", protocol: "Call", version: "1.0.0" }));
     expect(session.receive(JSON.stringify(start)).events).toEqual([
@@ -104,7 +104,7 @@ describe("Twilio", () => {
     ).toEqual(["key", "end"]);
   });
 
-  it("custom parameters cannot take the place of what Twilio itself says", () => {
+  it("custom parameters cannot replace Twilio's own fields", () => {
     const forged = structuredClone(start);
     Object.assign(forged.start.customParameters, { callSid: "CAother" });
     expect(new TwilioSession().receive(JSON.stringify(forged)).events[0]).toMatchObject({
@@ -112,7 +112,7 @@ describe("Twilio", () => {
     });
   });
 
-  it("checks signatures as Twilio's own library makes them", () => {
+  it("accepts signatures made by Twilio's own library", () => {
     const [token, url] = ["12345678901234567890123456789012", "wss://voice.example.com/telephony/sales"];
     const signature = twilio.getExpectedTwilioSignature(token, url, {});
     expect(isSignedByTwilio(token, signature, url)).toBe(true);
@@ -227,7 +227,7 @@ describe("AudioHook", () => {
       parameters,
     });
 
-  it("opens, answers pings, counts what was discarded, and closes", () => {
+  it("opens, answers pings, counts discarded audio, and closes", () => {
     const session = new AudioHookSession();
     expect(session.receive(open(1)).events[0]).toMatchObject({
       fields: { callId: "090eaa2f-72fa-480a-83e0-8667ff89c0ec", from: "+1-555-555-1234", to: "+1-800-555-6789" },
@@ -259,7 +259,7 @@ describe("AudioHook", () => {
     expect(() => session.receive(message("ping", 9))).toThrow(/expected message 5, got 9/);
   });
 
-  it("answers the probe of a configuration without a call", () => {
+  it("answers a configuration probe without starting a call", () => {
     const { events, replies } = new AudioHookSession().receive(
       open(1, { conversationId: "00000000-0000-0000-0000-000000000000" }),
     );
@@ -267,7 +267,7 @@ describe("AudioHook", () => {
     expect(JSON.parse(replies[0] as string)).toMatchObject({ type: "opened" });
   });
 
-  it("checks signatures by the documented example", () => {
+  it("accepts the documented example of a signature", () => {
     // https://developer.genesys.cloud/devapps/audiohook/session-walkthrough
     const apiKey = "SGVsbG8sIEkgYW0gdGhlIEFQSSBrZXkh";
     const secret = Buffer.from("TXlTdXBlclNlY3JldEtleVRlbGxOby0xITJAMyM0JDU=", "base64");
@@ -324,7 +324,7 @@ describe("RTP", () => {
     return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
   }
 
-  it("reads packets that another implementation wrote, puts them in order and counts what is lost", () => {
+  it("reads packets of another implementation, reorders them and counts lost samples", () => {
     const session = new RtpSession("ulaw", { callId: "c" });
     const numbers = [65_533, 65_535, 65_534, 0, 0, 1, 3, 4, 5, 6, 2, 8, 7];
     const base = 65_533;
@@ -338,7 +338,7 @@ describe("RTP", () => {
     expect(heard).toEqual([...[65_533, 65_534, 65_535, 0, 1].map((n) => n & 0x7f), "lost 160", 3, 4, 5, 6, 7, 8]);
   });
 
-  it("fills the silence that a sender leaves out, tells keys once, and hears one sender alone", () => {
+  it("fills omitted silence, reports each key once, and accepts only one sender", () => {
     const session = new RtpSession("alaw", { callId: "c" });
     expect(kinds(session, packet(1, 0, Buffer.alloc(160), 8))).toEqual(["start", "audio"]);
     expect(session.receive(packet(2, 1760, Buffer.alloc(160), 8)).events).toMatchObject([
@@ -357,7 +357,7 @@ describe("RTP", () => {
   });
 });
 
-it("templates take the call's fields, and nothing else", () => {
+it("templates are filled with the call's fields and nothing else", () => {
   expect(filled("crm-{from}-{x}", { from: "+49" })).toBe("crm-+49-");
   expect(filled("{constructor}{__proto__}", {})).toBe("");
 });

@@ -120,7 +120,7 @@ const refusedWith = async (line: string, headers: Record<string, string>) => {
 
 describe("AudioSocket", () => {
   const idBytes = (uuid: string) => Buffer.from(uuid.replaceAll("-", ""), "hex");
-  it("an announced call is decided, and its dialplan goes on", async () => {
+  it("an announced call is decided, and its dialplan continues", async () => {
     const { uuid, port } = await announce("audiosocket", { from: "+4930" });
     const socket = net.connect(Number(port), "127.0.0.1");
     const answered: Buffer[] = [];
@@ -133,7 +133,7 @@ describe("AudioSocket", () => {
     expect(await told("audiosocket", String(uuid))).toMatchObject({ type: "result", decision: "AUTHENTIC" });
   });
 
-  it("a call that nobody announced, or a second one with the same UUID, is refused in the dialect's own way", async () => {
+  it("an unannounced call, or a second one with the same UUID, is refused in the dialect", async () => {
     const socket = net.connect(live.box.linePorts.get("audiosocket")!, "127.0.0.1");
     const answered: Buffer[] = [];
     socket.on("data", (chunk) => answered.push(chunk));
@@ -142,7 +142,7 @@ describe("AudioSocket", () => {
     expect(Buffer.concat(answered)).toEqual(Buffer.from([0xff, 0, 1, 1, 0, 0, 0]));
   });
 
-  it("a peer that says nothing is let go", async () => {
+  it("a peer that sends nothing is disconnected", async () => {
     const socket = net.connect(live.box.linePorts.get("audiosocket")!, "127.0.0.1");
     await once(socket, "connect");
     await once(socket, "close");
@@ -150,7 +150,7 @@ describe("AudioSocket", () => {
 });
 
 describe("RTP", () => {
-  it("a call that ffmpeg sends is heard", async () => {
+  it("a call from ffmpeg is processed", async () => {
     const folder = await mkdtemp(join(tmpdir(), "vivavoce-rtp-"));
     try {
       const file = join(folder, "call.wav");
@@ -178,7 +178,7 @@ describe("RTP", () => {
 });
 
 describe("WebSocket lines", () => {
-  it("Twilio: signed by its library, decided, and told again where the program was busy", async () => {
+  it("Twilio: a call signed by its library is decided, and the webhook is retried", async () => {
     failures = 2;
     const url = `${live.box.url.replace("http", "ws")}/telephony/twilio`;
     const socket = await socketTo("twilio", twilioHeaders(url));
@@ -218,7 +218,7 @@ describe("WebSocket lines", () => {
     });
   });
 
-  it("the test caller plays a recording and gives what the line said as JSON", async () => {
+  it("the test caller plays a recording and prints what the box sent as JSON", async () => {
     const folder = await mkdtemp(join(tmpdir(), "vivavoce-call-"));
     const recording = join(folder, "call.wav");
     await writeFile(recording, wav(take(700, 8), rateHz));
@@ -233,7 +233,7 @@ describe("WebSocket lines", () => {
     expect(ran.json.messages[0]).toMatchObject({ type: "json", data: { type: "checkpoint", decision: "NO_MATCH" } });
   });
 
-  it("FreeSWITCH: somebody without a print is enrolled as they speak", async () => {
+  it("FreeSWITCH: a caller without a print is enrolled during the call", async () => {
     const speech = new Float32Array(20 * rateHz);
     for (const [at, length] of [
       [0, 3],
@@ -248,7 +248,7 @@ describe("WebSocket lines", () => {
     socket.close();
   });
 
-  it("Asterisk's channel: hangs up when it is decided", async () => {
+  it("Asterisk's channel: the box hangs up after the decision", async () => {
     const socket = await socketTo("channel", { authorization: basicHeader }, "?from=%2B4930", "media");
     const commands: string[] = [];
     socket.on("message", (data) => commands.push(String(data)));
@@ -261,7 +261,7 @@ describe("WebSocket lines", () => {
     expect(await told("channel", "17.1")).toMatchObject({ decision: "AUTHENTIC" });
   });
 
-  it("jambonz, agent and caller in one channel: the caller alone is verified", async () => {
+  it("jambonz, agent and caller in one channel: only the caller is verified", async () => {
     const call = async (callSid: string, caller: Float32Array) => {
       const socket = await socketTo("mixed", { authorization: basicHeader });
       socket.send(JSON.stringify({ callSid, from: "+4930", sampleRate: 8000, mixType: "mono" }));
@@ -274,7 +274,7 @@ describe("WebSocket lines", () => {
     expect(await call("mixed2", take(500, 2))).toMatchObject({ decision: "NO_MATCH" });
   });
 
-  it("AudioHook: a signed connection is opened, hears both channels, tells events and closes", async () => {
+  it("AudioHook: a signed connection opens, delivers both channels, gets events and closes", async () => {
     const id = "30b0e395-84d3-4570-ac13-9a62d8f514c0";
     const socket = await socketTo("audiohook", audioHookHeaders(new URL(live.box.url).host, id));
     const messages: { type: string; parameters: { entities?: { data: object }[] } }[] = [];
@@ -309,7 +309,7 @@ describe("WebSocket lines", () => {
     socket.close();
   });
 
-  it("nobody comes in without what the dialect asks for", async () => {
+  it("a connection without the dialect's credentials is refused", async () => {
     expect(await refusedWith("twilio", { "x-twilio-signature": "AAAA" })).toBe(401);
     expect(await refusedWith("jambonz", {})).toBe(401);
     expect(await refusedWith("channel", { authorization: `${basicHeader}x` })).toBe(401);
@@ -317,7 +317,7 @@ describe("WebSocket lines", () => {
     expect(await refusedWith("nowhere", {})).toBe(404);
   });
 
-  it("a frame that is none of the dialect's ends the call, and the box goes on", async () => {
+  it("an invalid frame ends the call, and the box keeps running", async () => {
     const socket = await socketTo("jambonz", { authorization: basicHeader });
     socket.send("not JSON");
     await once(socket, "close");
@@ -326,7 +326,7 @@ describe("WebSocket lines", () => {
 });
 
 describe("limits", () => {
-  it("a full box says BUSY in the dialect's own way; those who hang up make room", async () => {
+  it("a full box answers BUSY in the dialect; a call that ends frees its place", async () => {
     const open = await Promise.all(
       [1, 2, 3, 4].map(async (n) => {
         const socket = await socketTo("jambonz", { authorization: basicHeader });
@@ -350,7 +350,7 @@ describe("limits", () => {
     sixth.close();
   });
 
-  it("a call that goes silent on the wire is ended", async () => {
+  it("a call that stops sending is ended", async () => {
     const socket = await socketTo("jambonz", { authorization: basicHeader });
     socket.send(JSON.stringify({ callSid: "idle", from: "+4930", sampleRate: 8000 }));
     socket.send(new Uint8Array(320));

@@ -49,7 +49,7 @@ test("a Node developer runs the program of the README", async () => {
   expect(stdout).toMatch(/^AUTHENTIC \d+\.\d \d+\.\d\n$/);
 });
 
-test("a frontend developer puts the React button on a page of Vite's, and speaks", async () => {
+test("a frontend developer puts the React button on a Vite page and speaks", async () => {
   mkdirSync(inLibrary("src"), { recursive: true });
   mkdirSync(inLibrary("public"), { recursive: true });
   cpSync(join(root, "examples/react/VerifyButton.jsx"), inLibrary("src/VerifyButton.jsx"));
@@ -113,7 +113,7 @@ function writeRecordings(): void {
       }
 }
 
-test("a data scientist evaluates and calibrates recordings of their own", async () => {
+test("a data scientist evaluates and calibrates with their own recordings", async () => {
   writeRecordings();
   // The lines of docs/voiceprints.md, "A calibration of your own".
   const before = await vivavoce("evaluate", "recordings/", "--resamples", "100", "--json");
@@ -128,7 +128,7 @@ test("a data scientist evaluates and calibrates recordings of their own", async 
   expect(await vivavoce("evaluate", "--compare", "before.json", "after.json")).toMatch(/EER|equal/i);
 });
 
-test("a researcher imports a network of their own and compares it", { timeout: 600_000 }, async () => {
+test("a researcher imports their own network and compares it", { timeout: 600_000 }, async () => {
   // A CAM++ as it is published, with the weights of the shipped one.
   writeFileSync(inLibrary("net.onnx"), publishedCampplus(await tensorsOf(shippedModel)));
   writeRecordings();
@@ -251,7 +251,7 @@ async function enrollsAndVerifies(ask: (...words: string[]) => Promise<string>):
   });
 }
 
-test("an operator starts a box with TLS as the unit of systemd does", async () => {
+test("an operator starts a box with TLS as the systemd unit does", async () => {
   const deploy = join(installed.withBox, "node_modules/vivavoce-box/deploy");
   const unit = join(deploy, "vivavoce.service");
   expect(execFileSync("systemd-analyze", ["verify", unit], { encoding: "utf8", stdio: "pipe" })).toBe("");
