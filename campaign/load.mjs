@@ -139,7 +139,7 @@ export async function campaign({
       return null;
     }
     // A call of a few seconds lasts for an hour then, and one at noon for a quarter of a year: what was heard in it is due to go.
-    if (day && status === 404 && /no longer kept|no such processed audio/.test(json?.status?.message)) {
+    if (day && status === 404 && /no longer kept|no processed audio/.test(json?.status?.message)) {
       counts.forgotten++;
       return FORGOTTEN;
     }

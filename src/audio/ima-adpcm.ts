@@ -37,7 +37,10 @@ export function recordingOfImaAdpcm(source: ByteSource, layout: ImaLayout): Reco
   const { rateHz, channels, start, bytes, bytesPerBlock, claimedFrames } = layout;
   const framesPerBlock = framesIn(bytesPerBlock, channels);
   if (bytesPerBlock % (4 * channels) !== 0 || framesPerBlock < 9) {
-    throw new AudioError("BAD_HEADER", `an IMA ADPCM block of ${bytesPerBlock} bytes cannot hold ${channels} channels`);
+    throw new AudioError(
+      "BAD_HEADER",
+      `an IMA ADPCM block of ${bytesPerBlock} bytes is too small for ${channels} channels`,
+    );
   }
   const held = Math.floor(bytes / bytesPerBlock) * framesPerBlock + framesIn(bytes % bytesPerBlock, channels);
   return recordingOf({
@@ -50,7 +53,7 @@ export function recordingOfImaAdpcm(source: ByteSource, layout: ImaLayout): Reco
       const firstByte = (first / framesPerBlock) * bytesPerBlock;
       const length = Math.min(blocks * bytesPerBlock, bytes - firstByte);
       const data = source.read(start + firstByte, length);
-      if (data.length < length) throw new AudioError("TRUNCATED", "the file shrank while it was read");
+      if (data.length < length) throw new AudioError("TRUNCATED", "the file became shorter while it was read");
       for (let block = 0; block < blocks; block++) {
         const samples = out.subarray(block * framesPerBlock, (block + 1) * framesPerBlock);
         decodeBlock(samples, data.subarray(block * bytesPerBlock, (block + 1) * bytesPerBlock), channel, channels);
@@ -64,7 +67,10 @@ function decodeBlock(out: Float32Array, block: Uint8Array, channel: number, chan
   let sample = ((block[head]! | (block[head + 1]! << 8)) << 16) >> 16;
   let index = block[head + 2]!;
   if (index >= stepSizes.length) {
-    throw new AudioError("CORRUPT_DATA", `an IMA ADPCM block begins with step ${index}; there are ${stepSizes.length}`);
+    throw new AudioError(
+      "CORRUPT_DATA",
+      `an IMA ADPCM block must begin with a step below ${stepSizes.length}, got ${index}`,
+    );
   }
   out[0] = sample / 32768;
   for (let i = 1; i < out.length; i++) {

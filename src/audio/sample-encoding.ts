@@ -12,7 +12,7 @@ export interface SampleEncoding {
 function bounded(value: number): number {
   if (value >= -1 && value <= 1) return value;
   if (Number.isNaN(value) || !Number.isFinite(value)) {
-    throw new AudioError("CORRUPT_DATA", `the recording holds a sample that is not a finite number: ${value}`);
+    throw new AudioError("CORRUPT_DATA", `the recording contains a sample that is not a finite number: ${value}`);
   }
   return value > 0 ? 1 : -1;
 }

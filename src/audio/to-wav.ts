@@ -64,7 +64,7 @@ function decoded(bytes: Uint8Array, format: string, { signal, maxBytes = mostByt
       length += chunk.length;
       chunks.push(chunk);
       if (length > maxBytes)
-        refuse(new AudioError("UNSUPPORTED_ENCODING", `this ${format} holds more than ${maxBytes} bytes of sound`));
+        refuse(new AudioError("UNSUPPORTED_ENCODING", `this ${format} contains more than ${maxBytes} bytes of audio`));
     });
     ffmpeg.stderr.on("data", (chunk: Buffer) => {
       if (said.length < 2000) said += chunk;
@@ -91,5 +91,5 @@ const unreadable = (format: string, why: string) =>
 /** The last line that ffmpeg printed, without its name for the pipe. */
 function reasonOf(said: string): string {
   const lines = said.split("\n").filter((line) => line.trim() !== "" && !/seekback|Last message repeated/.test(line));
-  return (lines.at(-1) ?? "it holds no sound").replace(/^cache:pipe:0: /, "").trim();
+  return (lines.at(-1) ?? "it contains no audio").replace(/^cache:pipe:0: /, "").trim();
 }

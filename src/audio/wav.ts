@@ -103,7 +103,11 @@ function encodingOf(format: Format): SampleEncoding {
     return [sampleEncodings.pcm8, sampleEncodings.pcm16, sampleEncodings.pcm24, sampleEncodings.pcm32][bytes - 1]!;
   }
   const known = tag === formatTag.pcm || tag === formatTag.float || tag === formatTag.alaw || tag === formatTag.mulaw;
-  if (known) throw new AudioError("BAD_HEADER", `${bitsPerSample} bits per sample are not supported in this encoding`);
+  if (known)
+    throw new AudioError(
+      "BAD_HEADER",
+      `${bitsPerSample} bits per sample are not supported in this encoding; convert to 16-bit PCM`,
+    );
   throw new AudioError(
     "UNSUPPORTED_ENCODING",
     `${nameOf(tag)} is not supported; convert to PCM, float, G.711 or IMA ADPCM`,

@@ -21,7 +21,7 @@ export async function toWav(bytes: Uint8Array, { signal, maxBytes = 2 ** 30 }: T
   }
   signal?.throwIfAborted();
   if (audio.length * audio.numberOfChannels * 4 > maxBytes)
-    throw new AudioError("UNSUPPORTED_ENCODING", `this ${format} holds more than ${maxBytes} bytes of sound`);
+    throw new AudioError("UNSUPPORTED_ENCODING", `this ${format} contains more than ${maxBytes} bytes of audio`);
   const channels = Array.from({ length: audio.numberOfChannels }, (_, i) => audio.getChannelData(i));
   return floatWav(channels, audio.sampleRate);
 }

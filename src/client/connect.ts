@@ -197,7 +197,10 @@ async function wholeRecording(request: MediaRequest | AsyncIterable<MediaRequest
     chunks.push(part.chunk ?? new Uint8Array());
   }
   if (first === null)
-    throw new StatusError({ statusCode: StatusCode.BAD_REQUEST, message: "the stream ended before its context" });
+    throw new StatusError({
+      statusCode: StatusCode.BAD_REQUEST,
+      message: "the stream ended before a message with the context",
+    });
   return { query: mediaQuery(first), bytes: new Uint8Array(await new Blob(chunks as BlobPart[]).arrayBuffer()) };
 }
 

@@ -67,7 +67,7 @@ function walk(message: ReflectMessage, path: string, violations: FieldViolation[
     const choice = message.oneofCase(oneof);
     if (choice !== undefined && !isEmpty(message, choice)) continue;
     const names = oneof.fields.map((field) => field.name).join(" or ");
-    violations.push(fieldViolation(`${path}${oneof.name}`, "missing", `exactly one of ${names} is mandatory`));
+    violations.push(fieldViolation(`${path}${oneof.name}`, "missing", `exactly one of ${names} must be set`));
   }
   for (const field of message.desc.fields) {
     const fieldPath = `${path}${field.name}`;
@@ -87,7 +87,7 @@ function walk(message: ReflectMessage, path: string, violations: FieldViolation[
       let i = 0;
       const items = message.get(field) as Iterable<ReflectMessage> & { readonly size: number };
       if (items.size > MOST_IDS) {
-        const problem = `${fieldPath} has ${items.size} entries; at most ${MOST_IDS} are allowed`;
+        const problem = `${fieldPath} must have at most ${MOST_IDS} entries, got ${items.size}`;
         violations.push(fieldViolation(fieldPath, "too_many", problem));
         continue;
       }
@@ -156,7 +156,7 @@ function checkForm(id: ReflectMessage, field: DescField, path: string, violation
   const got = JSON.stringify(String(value).slice(0, 40));
   violations.push(
     value === ""
-      ? fieldViolation(path, "missing", `${path} has no value`)
+      ? fieldViolation(path, "missing", `${path} is empty; expected ${wanted}`)
       : fieldViolation(path, "malformed", `${path} must be ${wanted}, got ${got}`),
   );
 }

@@ -41,7 +41,7 @@ export function createEngagementGrant(options: {
     }
     const granted = scope === null ? registration.scopes : parseScope(scope);
     const other = granted.find((asked) => !registration.scopes.includes(asked));
-    if (other !== undefined) throw new OAuthError("invalid_scope", `this client may not have the scope ${other}`);
+    if (other !== undefined) throw new OAuthError("invalid_scope", `this client may not request the scope ${other}`);
     const { clientId, sites } = registration;
     const { token, jti, expiresIn } = await issue({
       audience: "engagement",

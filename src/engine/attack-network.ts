@@ -61,7 +61,7 @@ function attackModel(section: ModelSection): AttackModel {
     );
   const [slope, offset] = Array.isArray(calibration) ? (calibration as unknown[]) : [];
   if (!Number.isFinite(slope) || !Number.isFinite(offset)) {
-    throw new EngineError("BAD_MODEL", `the ${kind} attack network is not calibrated`);
+    throw new EngineError("BAD_MODEL", `the ${kind} attack network has no calibration`);
   }
   if (!isGenuineRatios(genuine)) {
     throw new EngineError("BAD_MODEL", `the ${kind} attack network has no measure of genuine speech`);

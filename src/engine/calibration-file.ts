@@ -53,7 +53,7 @@ export async function readCalibrationFile(bytes: Uint8Array, modelRevision: stri
 function ownAttacks(attacks: unknown = {}): OwnAttacks {
   const fits = Object.values((attacks ?? {}) as OwnAttacks);
   if (typeof attacks !== "object" || !fits.every((fit) => typeof fit?.revision === "string" && isGenuineRatios(fit)))
-    throw refused("its attack thresholds are not valid");
+    throw refused("its attack thresholds are malformed");
   return attacks as OwnAttacks;
 }
 

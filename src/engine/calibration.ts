@@ -39,7 +39,7 @@ export interface Calibration {
 }
 
 function bad(what: string): EngineError {
-  return new EngineError("BAD_MODEL", `the calibration is not usable: ${what}`);
+  return new EngineError("BAD_MODEL", `the calibration cannot be used: ${what}`);
 }
 
 function numberOf(value: unknown, what: string): number {

@@ -87,7 +87,9 @@ export class WasmGallery implements Gallery {
     try {
       this.#kernels!.run.galleryGrow((rows + 63) & ~63);
     } catch (cause) {
-      throw new EngineError("GALLERY_FULL", `no memory for more than ${this.size} voices in one gallery`, { cause });
+      throw new EngineError("GALLERY_FULL", `not enough memory for more than ${this.size} voices in one gallery`, {
+        cause,
+      });
     }
   }
 

@@ -14,7 +14,7 @@ const architectures: Readonly<Record<SpeakerArchitecture, number>> = {
 
 const refusals = new Map<number, string>([
   [TOO_FEW_FRAMES, "it is too short"],
-  [NOT_FINITE, "it holds values that are not finite"],
+  [NOT_FINITE, "it contains values that are not finite"],
 ]);
 
 /** The tensors of the network, in the order that the kernels expect. Crosses threads. */

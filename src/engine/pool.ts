@@ -223,7 +223,7 @@ export class Pool implements Threads {
     const slot: Slot = { thread, port: port1, ready, call, lose: () => {}, phase: "loading" };
     this.#slots.push(slot);
     thread.onLost((reason) => {
-      void this.#replace(slot, new EngineError("WORKER_LOST", `the thread that worked on this died: ${reason}`));
+      void this.#replace(slot, new EngineError("WORKER_LOST", `the worker thread of this call died: ${reason}`));
     });
     const setup: WorkerSetup = { port: port2, module: this.#module, model: this.#model };
     thread.postMessage(setup, [port2]);
@@ -231,7 +231,7 @@ export class Pool implements Threads {
       unwrapped(await this.#asked<true>(slot, slot.ready));
     } catch (error) {
       this.#slots = this.#slots.filter((other) => other !== slot);
-      await this.#end(slot, new EngineError("WORKER_LOST", "the worker did not load"));
+      await this.#end(slot, new EngineError("WORKER_LOST", "the worker script did not load"));
       throw error;
     }
     slot.phase = "idle";

@@ -188,7 +188,7 @@ export class Scoring {
 
   #assertOfThisNetwork({ revision }: Template): void {
     if (revision !== this.#model.revision)
-      throw new EngineError("OTHER_REVISION", "the template was made by another network: enroll or retrain it");
+      throw new EngineError("OTHER_REVISION", "the template was made by another network; retrain or enroll again");
   }
 
   threshold(rate: number, { ratios, impostors }: Pick<Score, "ratios" | "impostors">): number {
@@ -230,7 +230,7 @@ export class Scoring {
     const { run } = this.#kernels;
     if (windows.length < 2) return new Int32Array(windows.length);
     if (windows.length > run.scoringMostRows())
-      throw new EngineError("BAD_ARGUMENT", `voices are separated in at most ${run.scoringMostRows()} windows`);
+      throw new EngineError("BAD_ARGUMENT", `voices can be separated in at most ${run.scoringMostRows()} windows`);
     try {
       this.#writeWindows(windows);
       run.splitVoices(windows.length);

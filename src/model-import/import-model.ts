@@ -79,7 +79,7 @@ export async function importNetwork(
   const windows = await speechWindows(module, network, speech);
   if (windows.length < fewestWindows)
     throw new ImportRefusal(
-      `${windows.length} recordings hold ${windowFrames / 100} s of speech; at least ${fewestWindows} are needed to scale the network`,
+      `${windows.length} recordings have ${windowFrames / 100} s of speech; at least ${fewestWindows} are needed to scale the network`,
     );
   const peaks = new Map<string, Float64Array>(network.observed.map((name) => [name, new Float64Array()]));
   const moments = new Map((network.readings ?? []).map((reading) => [reading, new Moments(reading)]));

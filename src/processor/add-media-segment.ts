@@ -45,7 +45,7 @@ export async function addMediaSegment(
 function encodingOf(name: string): MediaSegment["encoding"] {
   if (name === "" || name === "wav") return "wav";
   if (name === "pcm16" || name === "alaw" || name === "mulaw") return name;
-  throw invalid("encoding", "unknown", "encoding must be wav, pcm16, alaw or mulaw");
+  throw invalid("encoding", "unknown", `encoding must be wav, pcm16, alaw or mulaw, got "${name}"`);
 }
 
 /** Rejects bytes that are not audio. Audio that fails to decode later is reported by the check that reads it. */
@@ -67,10 +67,12 @@ async function readable(
     throw invalid(
       field,
       "not_audio",
-      error instanceof Error ? error.message : "the bytes are not audio in a supported format",
+      error instanceof Error
+        ? error.message
+        : "the bytes are not audio in a supported format; send WAV, or headerless audio with encoding, rate and channels",
     );
   }
-  throw invalid("chunk", "empty", "the audio has no samples");
+  throw invalid("chunk", "empty", "the recording has no samples");
 }
 
 async function collect(
@@ -101,4 +103,4 @@ async function collect(
 const LEAST_ROOM = 65_536;
 
 const tooLarge = (bytes: number) =>
-  refusal(StatusCode.TOO_LARGE, "chunk", "too_large", `a media segment can have at most ${bytes} bytes`);
+  refusal(StatusCode.TOO_LARGE, "chunk", "too_large", `a media segment must have at most ${bytes} bytes`);

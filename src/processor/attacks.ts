@@ -165,7 +165,7 @@ export class AttackAudio {
 export const storedAudio =
   (deps: Dependencies, media: MediaSegment, heardChannel: number | null) => (): AttackSource => {
     const recording = openRecording(deps, media);
-    if (recording === null) throw new Error("audio that was heard before cannot be read again");
+    if (recording === null) throw new Error("the stored audio for the attack check can no longer be read");
     const parts = pieces(recording, media.channels === 1 ? null : heardChannel);
     return { rateHz: recording.rateHz, next: () => parts.next().value ?? null };
   };

@@ -55,7 +55,7 @@ export async function findSeparation(
   const profile = await findOneProfile(deps, scopeId, id, path);
   assertKind(profile, "person", path);
   if (!isPrint(profile) || profile.template.revision !== engine.model.revision)
-    throw invalid(path, "not_trained", "the agent's profile has no print made by the current model; train it first");
+    throw invalid(path, "not_trained", "the agent's print was not made by the current model; train it first");
   return { agent: profile.template };
 }
 
@@ -65,7 +65,7 @@ export function refuseSeparation(selector: AudioChannelSelector | undefined, fie
     throw invalid(
       `${field}.voice_separation`,
       "not_allowed",
-      "voices are separated for checks only; enroll from a channel with one person",
+      "voice_separation is for checks only; enroll from a channel with one person",
     );
 }
 

@@ -16,7 +16,7 @@ import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { enrollStatus } from "../voiceprint/enrollment.js";
 import { audioModel, voiceOf } from "./audio-model.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
-import { invalid, notFound } from "./failures.js";
+import { invalid, notFound, notInScope } from "./failures.js";
 import type { GalleryMember, LoadedGallery } from "./galleries.js";
 import { analysisBy, type JointAnalysis } from "./joint-hearing.js";
 import { printDetails, profileDetails } from "./messages.js";
@@ -73,11 +73,9 @@ export async function findOneProfile(deps: Dependencies, scopeId: Id, id: Id, fi
   const [print] = await deps.prints.get(scopeId, [id]);
   if (print) return print;
   const profile = await deps.store.profiles.get(scopeId, id);
-  if (!profile) throw unknownProfile(field);
+  if (!profile) throw notInScope(field, "profile", id);
   return asFound(profile);
 }
-
-const unknownProfile = (field: string) => notFound(field, "there is no such profile in this scope");
 
 export function assertKind(profile: FoundProfile, kind: OwnerKind, field: string): void {
   if (profile.kind !== kind)
@@ -111,7 +109,7 @@ export async function findProfiles(
   signal?.throwIfAborted();
   return ids.map((id, i) => {
     const one = found.get(id);
-    if (!one) throw unknownProfile(`${field}.unique_ids[${i}]`);
+    if (!one) throw notInScope(`${field}.unique_ids[${i}]`, "profile", id);
     return one;
   });
 }
@@ -205,12 +203,13 @@ export async function findGroups(
   const id = target.uniqueId?.value;
   if (id) {
     const group = await deps.groups.get(scopeId, kind, id);
-    if (!group) throw notFound(`${field}.unique_id`, `there is no such ${kind} in this scope`);
+    if (!group) throw notInScope(`${field}.unique_id`, kind, id);
     return { groups: [group], tag: target.tag };
   }
   if (target.tag === "") throw invalid(`${field}.unique_id`, "missing", `the id or the tag of a ${kind} is required`);
   const groups = (await deps.store.groups.list(scopeId, kind)).filter((group) => group.tag === target.tag);
-  if (groups.length === 0) throw notFound(`${field}.tag`, `there is no ${kind} with this tag in this scope`);
+  if (groups.length === 0)
+    throw notFound(`${field}.tag`, `there is no ${kind} with the tag "${target.tag}" in this scope`);
   return { groups, tag: "" };
 }
 

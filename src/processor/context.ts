@@ -4,7 +4,7 @@ import type { Engine } from "../engine/port.js";
 import type { Engagement, Session } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import type { Dependencies } from "./dependencies.js";
-import { invalid, notFound } from "./failures.js";
+import { invalid, notInScope } from "./failures.js";
 
 export interface OpenContext {
   readonly scopeId: string;
@@ -26,14 +26,14 @@ export async function openContext(deps: Dependencies, context: Context | undefin
 
 export function configurationSetOf(deps: Dependencies, context: Context | undefined): ConfigurationSet {
   const set = deps.configurationSets.get(context!.configsetId);
-  if (!set) throw invalid("context.configset_id", "unknown", "there is no such configuration set");
+  if (!set) throw invalid("context.configset_id", "unknown", `there is no configuration set "${context!.configsetId}"`);
   return set;
 }
 
 /** The session, running or stopped. */
 export async function sessionOf(deps: Dependencies, context: Context | undefined): Promise<Session> {
   const session = await deps.store.sessions.get(scopeOf(context), context!.gkSessionId!.value);
-  if (!session) throw notFound("context.gk_session_id", "there is no such session in this scope");
+  if (!session) throw notInScope("context.gk_session_id", "session", context!.gkSessionId!.value);
   if (session.engagementId !== context!.gkEngagementId!.value)
     throw invalid("context.gk_engagement_id", "mismatch", "the session belongs to another engagement");
   return session;
@@ -51,7 +51,7 @@ export async function assertStillRunning(deps: Dependencies, { scopeId, id }: Se
 
 export async function engagementOf(deps: Dependencies, context: Context | undefined): Promise<Engagement> {
   const engagement = await deps.store.engagements.get(scopeOf(context), context!.gkEngagementId!.value);
-  if (!engagement) throw notFound("context.gk_engagement_id", "there is no such engagement in this scope");
+  if (!engagement) throw notInScope("context.gk_engagement_id", "engagement", context!.gkEngagementId!.value);
   return engagement;
 }
 
@@ -62,7 +62,7 @@ export async function checkOptionalContext(deps: Dependencies, context: Context 
   else if (context!.gkEngagementId?.value) await engagementOf(deps, context);
   else if (context!.gkSessionId?.value) {
     const session = await deps.store.sessions.get(scopeOf(context), context!.gkSessionId.value);
-    if (!session) throw notFound("context.gk_session_id", "there is no such session in this scope");
+    if (!session) throw notInScope("context.gk_session_id", "session", context!.gkSessionId.value);
   }
   return scopeOf(context);
 }

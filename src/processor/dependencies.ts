@@ -59,7 +59,7 @@ export function withDefaults<T extends object>(name: string, defaults: T, given:
   for (const key of Object.keys(defaults) as (keyof T & string)[]) {
     const amount: unknown = given[key] ?? defaults[key];
     if (typeof amount !== "number" || !(amount >= 0))
-      throw new ConfigurationError(`${name}.${key} must be a number of at least 0`);
+      throw new ConfigurationError(`${name}.${key} must be a number of at least 0, got ${String(amount)}`);
     all[key] = amount as T[typeof key];
   }
   return all;

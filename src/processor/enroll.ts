@@ -5,7 +5,7 @@ import { audioModel, limitedTo } from "./audio-model.js";
 import { untilUncontended } from "./contention.js";
 import { openContext } from "./context.js";
 import type { Dependencies, Implementation } from "./dependencies.js";
-import { invalid, notFound } from "./failures.js";
+import { invalid, notInScope } from "./failures.js";
 import { audioDetails, describedAudio, profileDetails } from "./messages.js";
 import { findProfileToChange } from "./profiles.js";
 
@@ -20,9 +20,13 @@ export const enroll: Implementation<"enroll"> = async (deps, request, options) =
   return untilUncontended(options.signal, async () => {
     const profile = await findProfileToChange(deps, scopeId, request.gkVoiceprintProfileId);
     if (!processed || !candidate)
-      throw notFound("gk_processed_audio_id", "there is no such processed audio in this scope");
+      throw notInScope("gk_processed_audio_id", "processed audio", request.gkProcessedAudioId!.value);
     if (processed.source !== "process-audio")
-      throw invalid("gk_processed_audio_id", "not_from_process_audio", "only audio from ProcessAudio can be enrolled");
+      throw invalid(
+        "gk_processed_audio_id",
+        "not_from_process_audio",
+        "only audio from ProcessAudio can be enrolled; process this recording with ProcessAudio first",
+      );
     const segments = (await profiles.segments(scopeId, profile.id)).map((segment) => audioModel(segment.processed));
     const answer = (reason: EnrollReason, after: readonly AudioModel[]) => ({
       result: {

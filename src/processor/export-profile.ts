@@ -6,7 +6,7 @@ import type { Template, VoiceWindow } from "../engine/port.js";
 import type { Id, OwnerKind, ProcessedAudio } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
 import type { Dependencies, Implementation } from "./dependencies.js";
-import { notFound } from "./failures.js";
+import { notInScope } from "./failures.js";
 
 /** The format of exports. An import must have the same format and version. */
 export const exportFormat = { format: "vivavoce-voiceprint", version: 1 } as const;
@@ -95,6 +95,6 @@ export const exportVoiceprintProfile: Implementation<"exportVoiceprintProfile"> 
       message: 'this server does not export voiceprints; set "allowExport" to true in its configuration',
     });
   const profile = await exportProfile(deps, scopeId, request.gkVoiceprintProfileId!.value);
-  if (!profile) throw notFound("gk_voiceprint_profile_id", "there is no such profile in this scope");
+  if (!profile) throw notInScope("gk_voiceprint_profile_id", "profile", request.gkVoiceprintProfileId!.value);
   return { profile: new TextEncoder().encode(JSON.stringify(profile)) };
 };

@@ -15,6 +15,10 @@ export const invalid = (field: string, violation: string, message: string): Stat
 export const notFound = (field: string, message: string): StatusError =>
   refusal(StatusCode.NOT_FOUND, field, "unknown", message);
 
+/** For an id that the scope does not have. */
+export const notInScope = (field: string, kind: string, id: string): StatusError =>
+  notFound(field, `there is no ${kind} "${id}" in this scope`);
+
 /**
  * The error for a failure of the call and not of the audio: cancelled by the caller, timed out, or refused because the
  * engine or database is busy. `null` for everything else.
@@ -32,7 +36,8 @@ export function callFailure(error: unknown): StatusError | null {
     return failed(StatusCode.DEADLINE_EXCEEDED, "the call took too long");
   if (isDatabaseAway(error, code)) return busy("the database does not answer; try again", 5);
   if (code === "contended") return busy(error.message, 1);
-  if (code === "QUEUE_FULL") return busy("too much work is waiting", retrySeconds(error));
+  if (code === "QUEUE_FULL")
+    return busy("all workers are busy and the queue is full; try again later", retrySeconds(error));
   return null;
 }
 
@@ -62,7 +67,7 @@ function internalReason(error: unknown): string {
   // This message is safe to pass on: it names the requested profile and says what to do.
   if (code === "key-lost") return (error as Error).message;
   if (code === "ENOSPC" || code === "53100") return "the server's disk is full";
-  return "the operation failed for an internal reason";
+  return "internal error; search the log for the request id";
 }
 
 /** Runs engine work. A failure of the engine is a business outcome (`null`); a failure of the call is thrown. */

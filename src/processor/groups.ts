@@ -4,7 +4,7 @@ import type { GroupKind, Id } from "../store/port.js";
 import { assertKind, findProfiles } from "./candidates.js";
 import { checkOptionalContext } from "./context.js";
 import type { Dependencies, GroupImplementation, OperationOptions } from "./dependencies.js";
-import { invalid, notFound } from "./failures.js";
+import { invalid, notInScope } from "./failures.js";
 import { uniqueId } from "./messages.js";
 import { assertName } from "./profiles.js";
 
@@ -25,7 +25,7 @@ export const createGroup: GroupImplementation<"createGroup"> = async (deps, kind
 export const getGroup: GroupImplementation<"getGroup"> = async (deps, kind, request) => {
   const scopeId = await checkOptionalContext(deps, request.context);
   const group = await deps.store.groups.get(scopeId, kind, request.gkGroupId!.value);
-  if (!group) throw unknown(kind);
+  if (!group) throw notInScope("gk_group_id", kind, request.gkGroupId!.value);
   return {
     gkGroupId: uniqueId(group.id),
     tag: group.tag,
@@ -37,7 +37,8 @@ export const getGroup: GroupImplementation<"getGroup"> = async (deps, kind, requ
 /** The prints themselves stay. */
 export const deleteGroup: GroupImplementation<"deleteGroup"> = async (deps, kind, request) => {
   const scopeId = await checkOptionalContext(deps, request.context);
-  if (!(await deps.store.groups.delete(scopeId, kind, request.gkGroupId!.value))) throw unknown(kind);
+  if (!(await deps.store.groups.delete(scopeId, kind, request.gkGroupId!.value)))
+    throw notInScope("gk_group_id", kind, request.gkGroupId!.value);
   return {};
 };
 
@@ -45,7 +46,8 @@ export const addGroupMembers: GroupImplementation<"addGroupMembers"> = async (de
   const scopeId = await checkOptionalContext(deps, request.context);
   assertSomeMembers(request);
   const members = await existingMembers(deps, scopeId, kind, request, options);
-  if (!(await deps.store.groups.addMembers(scopeId, kind, request.gkGroupId!.value, members))) throw unknown(kind);
+  if (!(await deps.store.groups.addMembers(scopeId, kind, request.gkGroupId!.value, members)))
+    throw notInScope("gk_group_id", kind, request.gkGroupId!.value);
   return {};
 };
 
@@ -54,11 +56,9 @@ export const removeGroupMembers: GroupImplementation<"removeGroupMembers"> = asy
   const scopeId = await checkOptionalContext(deps, request.context);
   assertSomeMembers(request);
   if (!(await deps.store.groups.removeMembers(scopeId, kind, request.gkGroupId!.value, memberIds(request))))
-    throw unknown(kind);
+    throw notInScope("gk_group_id", kind, request.gkGroupId!.value);
   return {};
 };
-
-const unknown = (kind: GroupKind) => notFound("gk_group_id", `there is no such ${kind} in this scope`);
 
 const memberIds = (given: GivenMembers) => ({
   profileIds: ids(given.gkVoiceprintProfileIds),
@@ -94,8 +94,8 @@ async function existingMembers(
   for (const [i, id] of (given.gkOwnerIds?.uniqueIds ?? []).entries()) {
     const field = `gk_owner_ids.unique_ids[${i}]`;
     const owner = known.get(id.value);
-    if (!owner) throw notFound(field, "there is no such owner in this scope");
-    if (owner.kind !== wanted) throw invalid(field, "wrong_kind", `the owner is not a ${wanted}`);
+    if (!owner) throw notInScope(field, "owner", id.value);
+    if (owner.kind !== wanted) throw invalid(field, "wrong_kind", `expected a ${wanted}, got a ${owner.kind}`);
   }
   return memberIds(given);
 }

@@ -6,7 +6,7 @@ import type { Job } from "../store/port.js";
 import { findProfiles } from "./candidates.js";
 import { checkOptionalContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
-import { notFound } from "./failures.js";
+import { notInScope } from "./failures.js";
 import type { JobRequest } from "./job-profiles.js";
 import { uniqueId } from "./messages.js";
 import { profileStatuses } from "./profiles-status-job.js";
@@ -45,7 +45,7 @@ export async function readJob<T extends DescMessage>(
 ): Promise<{ state: State; progress: number; profiles: MessageShape<T>[] }> {
   const scopeId = await checkOptionalContext(deps, request.context);
   const job = await deps.store.jobs.get(scopeId, request.gkJobId!.value);
-  if (job?.kind !== kind) throw notFound("gk_job_id", "there is no such job in this scope");
+  if (job?.kind !== kind) throw notInScope("gk_job_id", "job", request.gkJobId!.value);
   const published = job.state === State.COMPLETED ? (job.result as JsonValue[]) : [];
   return { state: job.state, progress: job.progress, profiles: published.map((json) => fromJson(schema, json)) };
 }

@@ -4,11 +4,11 @@ import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import type { Template } from "../engine/port.js";
 import { type Id, mayBeUsed, type OwnerKind, type Profile } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";
-import { invalid, notFound, refusal } from "./failures.js";
+import { invalid, notInScope, refusal } from "./failures.js";
 
 export async function findProfile(deps: Dependencies, scopeId: Id, id: UniqueId | undefined): Promise<Profile> {
   const profile = await deps.store.profiles.get(scopeId, id!.value);
-  if (!profile) throw notFound("gk_voiceprint_profile_id", "there is no such profile in this scope");
+  if (!profile) throw notInScope("gk_voiceprint_profile_id", "profile", id!.value);
   return profile;
 }
 
@@ -16,7 +16,7 @@ export async function findProfile(deps: Dependencies, scopeId: Id, id: UniqueId 
 export async function findProfileToChange(deps: Dependencies, scopeId: Id, id: UniqueId | undefined): Promise<Profile> {
   const profile = await findProfile(deps, scopeId, id);
   if (mayBeUsed(profile)) return profile;
-  const message = "the person has withdrawn consent: the print is not changed until consent is given again";
+  const message = "the person has withdrawn consent; the print cannot be changed until consent is given again";
   throw refusal(StatusCode.PERMISSION_DENIED, "gk_voiceprint_profile_id", "consent_withdrawn", message);
 }
 
@@ -45,7 +45,8 @@ export function ownerOf(choice: OwnerChoice, profileTag: string): { kind: OwnerK
 
 /** The caller chooses names freely; only names that a store cannot index are rejected. */
 export function assertName(name: string, field: string): string {
-  if (name.length > longestName) throw invalid(field, "too_long", `${field} has more than ${longestName} characters`);
+  if (name.length > longestName)
+    throw invalid(field, "too_long", `${field} must have at most ${longestName} characters, got ${name.length}`);
   if (name.includes("\0")) throw invalid(field, "malformed", `${field} must not contain a NUL character`);
   return name;
 }

@@ -4,7 +4,7 @@ import { type AudioChannelSelector, AudioValidity, type UniqueId } from "../cont
 import type { Measures } from "../engine/port.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
-import { callFailure, invalid, notFound } from "./failures.js";
+import { callFailure, invalid, notFound, notInScope } from "./failures.js";
 import { type JointAnalysis, type JointStreamOptions, type Listener, listenerOf } from "./joint-hearing.js";
 
 /** The `oneof` of every request that takes audio. */
@@ -21,13 +21,13 @@ export async function findAudio(deps: Dependencies, scopeId: Id, choice: AudioCh
   if (choice.case === "gkMediaSegmentId")
     return { from: "media", media: await findMedia(deps, scopeId, choice.value.value, "gk_media_segment_id") };
   const processed = await deps.store.processed.get(scopeId, choice.value!.value);
-  if (!processed) throw notFound("gk_processed_audio_id", "there is no such processed audio in this scope");
+  if (!processed) throw notInScope("gk_processed_audio_id", "processed audio", choice.value!.value);
   return { from: "processed", processed };
 }
 
 export async function findMedia(deps: Dependencies, scopeId: Id, id: Id, field: string): Promise<MediaSegment> {
   const media = await deps.store.media.get(scopeId, id);
-  if (!media) throw notFound(field, "there is no such audio in this scope, or it is no longer kept");
+  if (!media) throw notFound(field, `there is no audio "${id}" in this scope, or it is no longer kept`);
   return media;
 }
 

@@ -12,7 +12,7 @@ export const startSession: Implementation<"startSession"> = async (deps, request
   const externalId = assertName(request.externalId, "external_id");
   const claimedPersonId = assertName(request.claimedPersonId, "claimed_person_id");
   if (SessionType[request.sessionType] === undefined)
-    throw invalid("session_type", "unknown", "there is no such session type");
+    throw invalid("session_type", "unknown", `session_type must be 1 to 5, got ${request.sessionType}`);
   if (request.context!.configsetId !== "") configurationSetOf(deps, request.context);
   let engagementId = request.context!.gkEngagementId?.value;
   if (engagementId) {

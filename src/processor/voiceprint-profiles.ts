@@ -4,7 +4,7 @@ import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import type { Consent } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
 import type { Implementation } from "./dependencies.js";
-import { invalid, notFound, refusal } from "./failures.js";
+import { invalid, notInScope, refusal } from "./failures.js";
 import { consentMessage, uniqueId } from "./messages.js";
 import { assertName, findProfile, ownerOf } from "./profiles.js";
 
@@ -50,7 +50,7 @@ export const setVoiceprintProfileConsent: Implementation<"setVoiceprintProfileCo
   const state = request.state === ConsentState.GIVEN ? "given" : "withdrawn";
   const consent: Consent = { state, at: deps.clock.now(), reference };
   if (!(await deps.store.profiles.setConsent(scopeId, id, consent)))
-    throw notFound("gk_voiceprint_profile_id", "there is no such profile in this scope");
+    throw notInScope("gk_voiceprint_profile_id", "profile", id);
   deps.galleries.drop(scopeId, id);
   deps.prints.drop(scopeId, id);
   return { consent: consentMessage(consent)! };
@@ -60,8 +60,7 @@ export const setVoiceprintProfileConsent: Implementation<"setVoiceprintProfileCo
 export const deleteVoiceprintProfile: Implementation<"deleteVoiceprintProfile"> = async (deps, request) => {
   const scopeId = await checkOptionalContext(deps, request.context);
   const id = request.gkVoiceprintProfileId!.value;
-  if (!(await deps.store.profiles.erase(scopeId, id)))
-    throw notFound("gk_voiceprint_profile_id", "there is no such profile in this scope");
+  if (!(await deps.store.profiles.erase(scopeId, id))) throw notInScope("gk_voiceprint_profile_id", "profile", id);
   deps.galleries.drop(scopeId, id);
   deps.prints.drop(scopeId, id);
   return {};

@@ -208,7 +208,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
       const stream = request[Symbol.asyncIterator]();
       try {
         const first = await stream.next();
-        if (first.done) throw badStream("the stream ended before its context");
+        if (first.done) throw badStream("the stream ended before a message with the context");
         return await addMediaSegment(this.#deps, parseRequest(input, first.value), chunksOf(stream), watched);
       } finally {
         await stream.return?.();

@@ -20,7 +20,7 @@ export async function prepareDatabaseFolder(folder: string): Promise<void> {
   if (uid === 0 && found.uid !== 0)
     throw new StoreError(
       "not-owner",
-      `${folder} belongs to the user with id ${found.uid}, and this runs as root: files made now could not be read by that ` +
+      `${folder} belongs to the user with id ${found.uid}, and this runs as root: files created now would be unreadable for that ` +
         `user. Run it as that user (sudo -u '#${found.uid}' …)`,
     );
   if (uid === found.uid && (found.mode & 0o077) !== 0) await chmod(folder, 0o700);
@@ -40,7 +40,7 @@ export async function whyItDoesNotStart(folder: string, error: Error): Promise<S
   if (/allocate memory|out of memory/i.test(error.message))
     return new StoreError(
       "no-memory",
-      `there is too little memory to start the database in ${folder}: it needs about ${START_MEMORY_MB} MB. Stop other programs or raise the ` +
+      `there is not enough memory to start the database in ${folder}: it needs about ${START_MEMORY_MB} MB. Stop other programs or raise the ` +
         "limit of this one, and start again; the database is not damaged",
       { cause: error },
     );

@@ -77,7 +77,7 @@ export async function lockFolder(folder: string, name: string, times: LockTimes 
       }
       await removeStale(path, found === "unsigned-stale" ? null : found);
     }
-    throw new StoreError("locked", `${folder} is being opened by other processes`);
+    throw new StoreError("locked", `${folder} is being opened by other processes; try again`);
   } catch (error) {
     await socket?.close();
     throw error;

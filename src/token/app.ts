@@ -67,7 +67,10 @@ export function createTokenApp(service: TokenService, options: TokenAppOptions =
       throw invalidClient();
     }
     if (known.credential.kind !== "user")
-      throw new OAuthError("unauthorized_client", "this credential is for the client credentials flow");
+      throw new OAuthError(
+        "unauthorized_client",
+        "this credential is for client credentials, not for authorization code",
+      );
     return redeem(c, form, client.clientId, address);
   };
 

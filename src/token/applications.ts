@@ -94,7 +94,7 @@ const LONGEST_BINDING = 4096;
 
 function checkName(what: string, name: string): string {
   if (name.trim() === "" || name.length > LONGEST_NAME)
-    throw new OAuthError("invalid_request", `${what} must be 1 to ${LONGEST_NAME} characters`, {
+    throw new OAuthError("invalid_request", `${what} must have 1 to ${LONGEST_NAME} characters`, {
       refusal: "nameLength",
     });
   return name;
@@ -115,7 +115,7 @@ function checkGkScopes(gkScopes: readonly string[]): string[] {
   if (wrong !== undefined)
     throw new OAuthError(
       "invalid_request",
-      "a biometric scope id must be 1 to 128 printable characters without spaces",
+      "a biometric scope id must have 1 to 128 printable characters and no spaces",
       { refusal: "scopeIds" },
     );
   const ids = [...new Set(gkScopes)];

@@ -23,7 +23,8 @@ export function clientOf(header: string | null | undefined, form: Form): ClientP
       "invalid_request",
       "send the client secret in the Authorization header or in the form, not both",
     );
-  if (clientId === undefined) throw new OAuthError("invalid_request", "client_secret needs client_id beside it");
+  if (clientId === undefined)
+    throw new OAuthError("invalid_request", "client_secret is sent without client_id; send both");
   return { clientId, secret };
 }
 

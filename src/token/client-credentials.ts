@@ -48,9 +48,12 @@ export async function throttled<T>(
 function runtimeScope(client: AuthenticatedClient, asked: readonly string[]): string {
   for (const scope of asked) {
     if (!isRuntimeScope(scope) || !client.scopes.includes(scope))
-      throw new OAuthError("invalid_scope", `this client may not have the scope ${scope}`);
+      throw new OAuthError("invalid_scope", `this client may not request the scope ${scope}`);
     if (scope === "bio" && client.gkScopes.length === 0)
-      throw new OAuthError("invalid_scope", "this client is not bound to any biometric scope");
+      throw new OAuthError(
+        "invalid_scope",
+        "this client is not bound to a biometric scope; bind it with vivavoce token client bind",
+      );
   }
   return asked.join(" ");
 }
@@ -87,9 +90,12 @@ export function createClientCredentialsGrant(options: {
     );
     if (!known) throw refused("tooling", client.clientId, address);
     if (known.credential.kind !== "service")
-      throw new OAuthError("unauthorized_client", "this credential is for the authorization code flow");
+      throw new OAuthError(
+        "unauthorized_client",
+        "this credential is for authorization code, not for client credentials",
+      );
     const other = askedScopes(scope).find((asked) => asked !== PLATFORM_SCOPE);
-    if (other !== undefined) throw new OAuthError("invalid_scope", `this client may not have the scope ${other}`);
+    if (other !== undefined) throw new OAuthError("invalid_scope", `this client may not request the scope ${other}`);
     return { audience: "tooling", subject: known.user.id, clientId: known.credential.clientId, scope: PLATFORM_SCOPE };
   }
 

@@ -14,7 +14,7 @@ export function checkSegment(what: string, value: string): string {
   if (!SEGMENT.test(value)) {
     throw new OAuthError(
       "invalid_request",
-      `${what} must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit`,
+      `${what} must have 1 to 64 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit`,
       { refusal: "clientIdPart" },
     );
   }

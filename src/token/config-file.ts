@@ -102,7 +102,7 @@ const KINDS = { asr_params: "recognition", nlu_params: "interpretation", dlg_par
 /** Parameters that tell a service which model to use. */
 export function writeParams(kind: ParamsKind, contextTag: string, language?: string): Params {
   if (kind === "dlg_params") {
-    if (language !== undefined) throw new ConfigError("dlg_params has no language");
+    if (language !== undefined) throw new ConfigError("dlg_params must not have a language");
     return { urn: formatUrn({ kind: "dialog", contextTag }) };
   }
   if (language === undefined) throw new ConfigError(`${kind} needs a language`);
@@ -124,7 +124,8 @@ export function readParams(kind: ParamsKind, text: string): Params {
   const { urn, language } = result.data;
   try {
     const parsed = parseUrn(urn);
-    if (parsed.kind !== KINDS[kind]) throw new ConfigError(`${kind}: the urn names a ${parsed.kind} resource`);
+    if (parsed.kind !== KINDS[kind])
+      throw new ConfigError(`${kind}: the urn must name a resource of the kind ${KINDS[kind]}, got ${parsed.kind}`);
     const named = "language" in parsed ? parsed.language : undefined;
     if (named !== language)
       throw new ConfigError(`${kind}: the language is ${language ?? "missing"}, the urn's ${named ?? "missing"}`);

@@ -19,7 +19,7 @@ export function createPeerAddress(proxies: readonly string[] = []): PeerAddress 
     const [address = "", bits, ...rest] = proxy.split("/");
     const most = isIP(address) === 6 ? 128 : 32;
     if (isIP(address) === 0 || rest.length > 0 || (bits !== undefined && !(/^\d{1,3}$/.test(bits) && +bits <= most)))
-      throw new TypeError(`${proxy} is neither an address nor a network such as 10.0.0.0/8`);
+      throw new TypeError(`a proxy must be an address or a network such as 10.0.0.0/8, got ${proxy}`);
     if (bits === undefined) ours.addAddress(address, family(address));
     else ours.addSubnet(address, Number(bits), family(address));
   }

@@ -27,7 +27,9 @@ export const answerErrors =
   (error) => {
     if (error instanceof OAuthError) return errorResponse(error);
     audit({ event: "failure", stack: error.stack ?? error.name });
-    return errorResponse(new OAuthError("server_error", "the server failed", { refusal: "serverFailed" }));
+    return errorResponse(
+      new OAuthError("server_error", "the server failed; its log has the cause", { refusal: "serverFailed" }),
+    );
   };
 
 /** For paths that allow only one method. */

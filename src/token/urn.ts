@@ -121,7 +121,7 @@ function unescapePart(what: string, part: Part | undefined, end: number): string
 
 function noMore(parts: readonly Part[], expected: number): void {
   const extra = parts[expected];
-  if (extra) throw new UrnError("extra-part", extra.at, `"${extra.text}" is one part too many`);
+  if (extra) throw new UrnError("extra-part", extra.at, `unexpected part "${extra.text}" at the end`);
 }
 
 /** Reads a name that `formatUrn` wrote. Scheme and namespace are case-insensitive (RFC 8141), the rest is not. */
@@ -169,7 +169,7 @@ function parseModel(parts: Part[], query: Part | null, end: number): ResourceUrn
     );
   noMore(parts, 2);
   if (kind === "dialog") {
-    if (query) throw new UrnError("unexpected-language", query.at, "a dialog resource has no language");
+    if (query) throw new UrnError("unexpected-language", query.at, "a dialog resource must not have a language");
     return { kind, contextTag };
   }
   if (query === null) throw new UrnError("missing-language", end, "the language is missing");

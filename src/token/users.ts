@@ -80,7 +80,7 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
     async create({ name, role, password }) {
       const normal = normalName(name);
       if (!NAME.test(normal))
-        throw new OAuthError("invalid_request", "the user name must be 1 to 128 characters of a-z 0-9 . _ @ + -");
+        throw new OAuthError("invalid_request", "the user name must have 1 to 128 characters of a-z 0-9 . _ @ + -");
       if (role !== "owner" && role !== "member")
         throw new OAuthError("invalid_request", "role must be owner or member");
       const user: StoredUser = {

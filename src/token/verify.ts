@@ -223,9 +223,9 @@ export function createVerifier(options: VerifierOptions): Verifier {
   for (const from of issuers) {
     const algorithms = [...(from.algorithms ?? ALGORITHMS)];
     const wrong = algorithms.find((algorithm) => !SIGNATURES.test(algorithm));
-    if (wrong !== undefined) throw new TypeError(`algorithm ${wrong} is not a public-key signature`);
+    if (wrong !== undefined) throw new TypeError(`algorithms must be public-key signatures, got ${wrong}`);
     if (from.audience.length === 0) throw new TypeError(`issuer ${from.issuer} needs an audience`);
-    if (trusted.has(from.issuer)) throw new TypeError(`issuer ${from.issuer} is named twice`);
+    if (trusted.has(from.issuer)) throw new TypeError(`issuer ${from.issuer} is listed twice`);
     const skewS = from.clockSkewS ?? clockSkewS;
     if (!(skewS >= 0 && skewS <= LONGEST_SKEW_S))
       throw new RangeError(`clockSkewS must be 0 to ${LONGEST_SKEW_S}, got ${skewS}`);

@@ -11,7 +11,7 @@ const rate = z.number().gt(0).lt(1);
 const checkpoints = z
   .array(seconds)
   .max(16)
-  .refine((at) => at.every((second, i) => i === 0 || second > at[i - 1]!), "must ascend");
+  .refine((at) => at.every((second, i) => i === 0 || second > at[i - 1]!), "must be in ascending order");
 
 const shape = z
   .strictObject({
@@ -52,7 +52,7 @@ const shape = z
       context.addIssue({
         code: "custom",
         path: ["minNetAudioForTrain"],
-        message: "is more than a full profile can hold (maxNetAudioForEnroll × maxEnrollmentSegments)",
+        message: "must not be above maxNetAudioForEnroll × maxEnrollmentSegments, the most that a profile can contain",
       });
   });
 
@@ -125,8 +125,8 @@ export function configurationSets(
 /** A user-defined set: a built-in one with overrides. Throws `ConfigurationError`. */
 export function configurationSet(id: string, overrides: ConfigurationOverrides): ConfigurationSet {
   const refuse = (reason: string) => new ConfigurationError(`Configuration set "${id}": ${reason}`);
-  if (id === "") throw refuse("the id is empty");
-  if (typeof overrides !== "object" || overrides === null) throw refuse("is not an object");
+  if (id === "") throw refuse("its id must not be empty");
+  if (typeof overrides !== "object" || overrides === null) throw refuse("expected an object");
   const { basedOn = Object.hasOwn(builtInConfigurationSets, id) ? id : defaultConfigurationSetId, ...changes } =
     overrides;
   const base = Object.hasOwn(builtInConfigurationSets, basedOn) ? builtInConfigurationSets[basedOn] : undefined;

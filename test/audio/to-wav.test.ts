@@ -70,7 +70,7 @@ describe("with ffmpeg", () => {
     await expect(toWav(Uint8Array.from([0x49, 0x44, 0x33, ...new Array(500).fill(7)]))).rejects.toThrow(
       /^this MP3 cannot be read: /,
     );
-    await expect(toWav(mp3, { maxBytes: 10_000 })).rejects.toThrow("this MP3 holds more than 10000 bytes of sound");
+    await expect(toWav(mp3, { maxBytes: 10_000 })).rejects.toThrow("this MP3 contains more than 10000 bytes of audio");
     await expect(toWav(mp3, { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: "AbortError" });
     const leaving = new AbortController();
     const reading = toWav(mp3, { signal: leaving.signal });

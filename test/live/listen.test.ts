@@ -203,7 +203,7 @@ describe("invalid requests are rejected with the name of the field", () => {
     [{ rate: 7999 }, /8,000 to 48,000 Hz, got 7999/],
     [{ channels: 3 }, /1 or 2 channels, got 3/],
     [{ parties: [] }, /parties is mandatory/],
-    [{ parties: [{ name: "caller" }] }, /verify or identify or analyze or enroll is mandatory/],
+    [{ parties: [{ name: "caller" }] }, /verify or identify or analyze or enroll must be set/],
     [{ context: {} }, /context/],
   ])("%j", async (start, message) => {
     expect(await refused(start)).toMatch(message);
@@ -216,7 +216,7 @@ describe("invalid requests are rejected with the name of the field", () => {
     expect(await refused({ parties: [verifyAda(), verifyAda()] })).toMatch(/different names/);
     const unknown = { value: "01900000-0000-7000-8000-000000000000" };
     const parties = [{ name: "x", task: { case: "verify", value: { gkVoiceprintProfileId: unknown } } }];
-    expect(await refused({ parties })).toMatch(/no such profile/);
+    expect(await refused({ parties })).toMatch(/there is no profile "/);
     const start = { context: await live.openSession(), ...format, parties: [verifyAda()] };
     expect(await refused({}, [{ content: { case: "start", value: start } }])).toMatch(/only be in the first message/);
     expect(await refused({}, [{ content: { case: "dtmf", value: "77" } }])).toMatch(/got "77"/);

@@ -22,5 +22,5 @@ test("a full disk is reported; other internal details are not", () => {
   const full = asStatusError(errorOf("could not extend file: No space left on device", "53100"));
   expect([full.code, full.status.message]).toEqual([StatusCode.INTERNAL_ERROR, "the server's disk is full"]);
   const other = asStatusError(errorOf('duplicate key value "alice"', "23505"));
-  expect(other.status.message).toBe("the operation failed for an internal reason");
+  expect(other.status.message).toBe("internal error; search the log for the request id");
 });

@@ -86,7 +86,7 @@ describe("a folder", () => {
     const error = new RangeError("WebAssembly.Memory(): could not allocate memory");
     expect(await whyItDoesNotStart(pristine, error)).toMatchObject({
       code: "no-memory",
-      message: expect.stringMatching(/too little memory/),
+      message: expect.stringMatching(/not enough memory/),
     });
   });
 

@@ -194,7 +194,7 @@ describe("asr_params, nlu_params, dlg_params", () => {
     [
       "asr_params",
       '{"urn":"urn:vendor-platform:tag:model/a/platform.nlu?=language=eng-USA","language":"eng-USA"}',
-      "names a interpretation resource",
+      "must name a resource of the kind recognition, got interpretation",
     ],
     [
       "asr_params",
@@ -217,8 +217,8 @@ describe("asr_params, nlu_params, dlg_params", () => {
     expect(() => readParams(kind, text)).toThrow(why);
   });
 
-  test("a dialog has no language, the others have one", () => {
-    expect(() => writeParams("dlg_params", "bank", "eng-USA")).toThrow("no language");
+  test("dialog parameters must not have a language, the others must have one", () => {
+    expect(() => writeParams("dlg_params", "bank", "eng-USA")).toThrow("dlg_params must not have a language");
     expect(() => writeParams("asr_params", "bank")).toThrow("needs a language");
   });
 });

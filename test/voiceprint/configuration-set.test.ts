@@ -87,14 +87,14 @@ test.each([
   ["more segments than can be trained from", { maxEnrollmentSegments: 257 }, /maxEnrollmentSegments/],
   ["training above optimal", { minNetAudioForTrain: 9 }, /minNetAudioForTrain: must not be above/],
   [
-    "more speech than a full profile holds",
+    "more speech than a full profile can contain",
     { minNetAudioForTrain: 2000, optimalNetAudioForTrain: 3000 },
-    /full profile can hold/,
+    /must not be above maxNetAudioForEnroll × maxEnrollmentSegments/,
   ],
   [
     "checkpoints that do not ascend",
     { checkpointsForAuthentication: [5, 2] },
-    /checkpointsForAuthentication: must ascend/,
+    /checkpointsForAuthentication: must be in ascending order/,
   ],
   ["an unknown print type", { printType: "sung" }, /printType/],
   ["an unknown base", { basedOn: "toString" }, /basedOn: there is no built-in set "toString"/],

@@ -163,7 +163,7 @@ class LiveCall {
       case "start":
         throw invalid("start", "repeated", "start may only be in the first message");
       default:
-        throw invalid("content", "missing", "exactly one of audio, lost_samples, dtmf or end is mandatory");
+        throw invalid("content", "missing", "exactly one of audio, lost_samples, dtmf or end must be set");
     }
   }
 
@@ -324,11 +324,7 @@ async function openTask(
       return new LiveEnrollment(deps, context, { context: start.context!, profileId }, source.rateHz, options, tell);
     }
     default:
-      throw invalid(
-        `start.${field}.task`,
-        "missing",
-        "exactly one of verify, identify, analyze or enroll is mandatory",
-      );
+      throw invalid(`start.${field}.task`, "missing", "exactly one of verify, identify, analyze or enroll must be set");
   }
 }
 

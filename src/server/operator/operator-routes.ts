@@ -71,7 +71,9 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
     if (error instanceof StatusError && error.code === StatusCode.INVALID_REQUEST)
       return errorResponse(new OAuthError("invalid_request", error.message));
     parts.log.error("a request of the operator view failed", { stack: error.stack ?? error.name });
-    return errorResponse(new OAuthError("server_error", "the server failed", { refusal: "serverFailed" }));
+    return errorResponse(
+      new OAuthError("server_error", "the server failed; its log has the cause", { refusal: "serverFailed" }),
+    );
   });
 
   app.use("/operator/v1/*", async (c, next) => {

@@ -236,7 +236,11 @@ export class KeyRing {
       scopeKey = (await this.#keysOf(scopeId)).find(generationOf);
     }
     const raw = scopeKey && (await this.aead.open(scopeKey.key, wrapped, wrapContext(scopeId, id)));
-    if (!raw) throw new SealError("wrong-key", `the key of scope ${scopeId} does not open what it should have wrapped`);
+    if (!raw)
+      throw new SealError(
+        "wrong-key",
+        `a key of scope ${scopeId} cannot be unwrapped with the key of its scope: the key files are damaged or mixed; restore them from a backup`,
+      );
     return raw;
   }
 

@@ -37,7 +37,11 @@ export async function createMasterSeal(aead: Aead, keys: MasterKeys): Promise<Ma
   }
   async function unwrapWith(key: AeadKey | null, scopeId: string, generation: number, text: string) {
     const raw = await open(key, text, contextOf("scope key", scopeId, generation));
-    if (!raw) throw new SealError("wrong-key", `the master key does not open the key of scope ${scopeId}`);
+    if (!raw)
+      throw new SealError(
+        "wrong-key",
+        `the master key cannot unwrap the key of scope ${scopeId}: it is not the key that wrapped it`,
+      );
     return raw;
   }
 

@@ -227,7 +227,7 @@ async function readRing(path: string): Promise<RingFile | null> {
   } catch {
     // Falls through: not a file of this store.
   }
-  throw new SealError("damaged", `${path} is not a key file of this store`);
+  throw new SealError("damaged", `${path} is not a key file of this store; remove it from the folder of keys`);
 }
 
 /** The file is either the old one or the new one, never partial, even after a crash. */

@@ -49,7 +49,7 @@ const TABLES = `
 /** Takes ownership of the database: closing the shelf closes it, and so does a failure to open it. */
 export async function openPostgresShelf(database: Database, aead: Aead, keys: MasterKeys): Promise<KeyShelf> {
   try {
-    if (!keys.masterKey) throw new SealError("wrong-key", "keys in a database need a master key to wrap them");
+    if (!keys.masterKey) throw new SealError("wrong-key", "keys in a database need a master key; pass masterKey");
     return await open(database, aead, keys);
   } catch (error) {
     await database.close();
@@ -130,7 +130,7 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
         "SELECT wrapped FROM vivavoce_keys.scope_keys WHERE scope = $1 AND generation = $2",
         [keyOf(scopeId), generation],
       );
-      if (!row) throw new SealError("wrong-key", "the master key was replaced: open the store with the new one");
+      if (!row) throw new SealError("wrong-key", "the master key was replaced; open the store with the new one");
       return unwrap(scopeId, generation, row.wrapped);
     },
     removeScopeKey: (scopeId, generation) =>

@@ -89,7 +89,11 @@ export class Vault {
 
   async #openWith(key: AeadKey, place: Place, bytes: Uint8Array): Promise<Uint8Array> {
     const plain = await this.ring.aead.open(key, bytes.subarray(HEADER_BYTES), context(place));
-    if (!plain) throw new SealError("damaged", `the sealed ${place.kind} ${place.recordId} was changed or moved`);
+    if (!plain)
+      throw new SealError(
+        "damaged",
+        `the sealed ${place.kind} ${place.recordId} was altered or moved; restore it from a backup`,
+      );
     if (bytes[0] === PLAIN) return plain;
     const turnedBack = await turnBack(this.ring.aead, await this.ring.secret(place.scopeId), plain);
     if (!turnedBack)

@@ -25,7 +25,7 @@ export async function makeDatabase(folder: string): Promise<void> {
     const worker = new Worker(MAKE, { eval: true, workerData: { engine, folder: unfinished } });
     worker.once("error", reject);
     worker.once("exit", (code) =>
-      code === 0 ? resolve() : reject(new Error(`creating the database failed with exit code ${code}`)),
+      code === 0 ? resolve() : reject(new Error(`the database could not be created: exit code ${code}`)),
     );
   });
   await rename(unfinished, folder);

@@ -123,6 +123,9 @@ async function bindKeys(database: Database, shelf: KeyShelf): Promise<void> {
   );
   const [row] = await database.query<{ value: string }>("SELECT value FROM vivavoce.settings WHERE name = 'key-ring'");
   if (row!.value !== shelf.identity) {
-    throw new SealError("wrong-key", "these keys belong to another store: open it with the keys that it was made with");
+    throw new SealError(
+      "wrong-key",
+      "these keys belong to another store; open the store with the keys that it was created with",
+    );
   }
 }

@@ -50,7 +50,7 @@ export function createAdapterFactory(
           return first ? { ...payload, consumed: Math.floor(clock.now() / 1000) } : undefined;
         });
         // Two requests may redeem one code at the same moment: the library checks before either has written.
-        if (!first) throw new errors.InvalidGrant("the code was used already");
+        if (!first) throw new errors.InvalidGrant("the code was already used");
       },
       async destroy(id) {
         await all.delete(id);

@@ -227,7 +227,9 @@ export function createAuthorizationFlow(service: TokenService): AuthorizationFlo
       if (!answer.ok) {
         const known = ["invalid_request", "invalid_grant", "unauthorized_client", "invalid_scope"] as const;
         const code = known.find((name) => name === body.error) ?? "invalid_grant";
-        return errorResponse(new OAuthError(code, String(body.error_description ?? "the code is not accepted")));
+        return errorResponse(
+          new OAuthError(code, String(body.error_description ?? "the code is wrong, expired or used")),
+        );
       }
       const { access_token, expires_in, scope } = body;
       issued(decodeJwt(String(access_token)).jti ?? "");
