@@ -1,6 +1,6 @@
 import type { Clock } from "../token/clock.js";
 import { collection, type Documents } from "../token/documents.js";
-import { OAuthError } from "../token/errors.js";
+import { invalidRequest, OAuthError } from "../token/errors.js";
 import { checkHours, type Hours, isOpen } from "./hours.js";
 
 /** The states an agent can be in. */
@@ -51,15 +51,9 @@ export function createAgents({ documents, clock }: { documents: Documents; clock
 
   function key(siteId: string, businessUnitId: number): string {
     if (!ID.test(siteId))
-      throw new OAuthError(
-        "invalid_request",
-        `siteId must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -, got "${siteId}"`,
-      );
+      throw invalidRequest(`siteId must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -, got "${siteId}"`);
     if (!Number.isSafeInteger(businessUnitId) || businessUnitId < 0)
-      throw new OAuthError(
-        "invalid_request",
-        `businessUnitId must be a whole number of at least 0, got ${businessUnitId}`,
-      );
+      throw invalidRequest(`businessUnitId must be a whole number of at least 0, got ${businessUnitId}`);
     return `${siteId}/${businessUnitId}`;
   }
 
@@ -79,14 +73,11 @@ export function createAgents({ documents, clock }: { documents: Documents; clock
   return {
     async put(siteId, businessUnitId, { id, groups, state }) {
       if (!ID.test(id))
-        throw new OAuthError(
-          "invalid_request",
-          `the agent id must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -, got "${id}"`,
-        );
+        throw invalidRequest(`the agent id must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -, got "${id}"`);
       if (state !== undefined && !AGENT_STATES.includes(state))
-        throw new OAuthError("invalid_request", `state must be one of ${AGENT_STATES.join(", ")}, got "${state}"`);
+        throw invalidRequest(`state must be one of ${AGENT_STATES.join(", ")}, got "${state}"`);
       if (groups && !groups.every((group) => ID.test(group)))
-        throw new OAuthError("invalid_request", "each group id must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -");
+        throw invalidRequest("each group id must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -");
       return modify(siteId, businessUnitId, (unit) => {
         const before = unit.agents.find((agent) => agent.id === id);
         const agent: ServiceAgent = {

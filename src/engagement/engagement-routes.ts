@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { clientOf } from "../token/client-authentication.js";
-import { NO_STORE, OAuthError } from "../token/errors.js";
+import { invalidRequest, NO_STORE, OAuthError } from "../token/errors.js";
 import { readForm } from "../token/form.js";
 import type { TokenService } from "../token/service.js";
 import { addressOf, answerErrors, type Env, onlyMethod, type TransportOptions } from "../token/transport.js";
@@ -11,7 +11,7 @@ const AVAILABILITY_PATH = "/engagementAPI/v2/customer/agentAvailability";
 
 /** The value of a query parameter that may be given once. */
 function one(queries: string[] | undefined, name: string): string | undefined {
-  if (queries && queries.length > 1) throw new OAuthError("invalid_request", `${name} is repeated`);
+  if (queries && queries.length > 1) throw invalidRequest(`${name} is repeated`);
   return queries?.[0] === "" ? undefined : queries?.[0];
 }
 
@@ -22,11 +22,11 @@ export function engagementRoutes(service: TokenService, options: TransportOption
   app.post(TOKEN_PATH, async (c) => {
     const form = await readForm(c.req.raw);
     const grant = form.get("grant_type");
-    if (grant === undefined) throw new OAuthError("invalid_request", "grant_type is missing");
+    if (grant === undefined) throw invalidRequest("grant_type is missing");
     if (grant !== "client_credentials")
       throw new OAuthError("unsupported_grant_type", "grant_type must be client_credentials");
     const client = clientOf(c.req.header("Authorization"), form);
-    if (!form.has("client_id")) throw new OAuthError("invalid_request", "client_id is missing");
+    if (!form.has("client_id")) throw invalidRequest("client_id is missing");
     const response = await service.engagementToken({
       client,
       scope: form.get("scope") ?? null,
@@ -46,10 +46,10 @@ export function engagementRoutes(service: TokenService, options: TransportOption
     const unit = one(query.businessUnitID, "businessUnitID");
     const output = one(query.output, "output") ?? "JSON";
     const group = one(query.agentGroupID, "agentGroupID");
-    if (siteId === undefined) throw new OAuthError("invalid_request", "siteID is missing");
-    if (unit === undefined) throw new OAuthError("invalid_request", "businessUnitID is missing");
-    if (!/^\d{1,15}$/.test(unit)) throw new OAuthError("invalid_request", "businessUnitID is not a number");
-    if (output.toUpperCase() !== "JSON") throw new OAuthError("invalid_request", "output must be JSON");
+    if (siteId === undefined) throw invalidRequest("siteID is missing");
+    if (unit === undefined) throw invalidRequest("businessUnitID is missing");
+    if (!/^\d{1,15}$/.test(unit)) throw invalidRequest("businessUnitID is not a number");
+    if (output.toUpperCase() !== "JSON") throw invalidRequest("output must be JSON");
     const { sites } = token.claims as { sites?: unknown };
     if (!Array.isArray(sites) || !sites.includes(siteId))
       throw bearerError("access_denied", "the token is not for this site");

@@ -1,7 +1,7 @@
 import type { IssueToken } from "../token/access-token.js";
-import { type Audit, loggableClientId } from "../token/audit.js";
+import type { Audit } from "../token/audit.js";
 import type { ClientPassword } from "../token/basic.js";
-import { invalidClient, throttled } from "../token/client-credentials.js";
+import { knownClient } from "../token/client-credentials.js";
 import { OAuthError } from "../token/errors.js";
 import { parseScope } from "../token/scopes.js";
 import type { Throttle } from "../token/throttle.js";
@@ -30,15 +30,9 @@ export function createEngagementGrant(options: {
   throttle: Throttle;
   audit: Audit;
 }): (request: EngagementTokenRequest) => Promise<EngagementTokenResponse> {
-  const { registrations, issue, throttle, audit } = options;
+  const { registrations, issue, audit } = options;
   return async ({ client, scope, address }) => {
-    const registration = await throttled(throttle, client.clientId, address, () =>
-      registrations.authenticate(client.clientId, client.secret),
-    );
-    if (!registration) {
-      audit({ event: "client-refused", audience: "engagement", clientId: loggableClientId(client.clientId), address });
-      throw invalidClient();
-    }
+    const registration = await knownClient(options, "engagement", client, address, registrations.authenticate);
     const granted = scope === null ? registration.scopes : parseScope(scope);
     const other = granted.find((asked) => !registration.scopes.includes(asked));
     if (other !== undefined) throw new OAuthError("invalid_scope", `this client may not request the scope ${other}`);

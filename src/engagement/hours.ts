@@ -1,4 +1,4 @@
-import { OAuthError } from "../token/errors.js";
+import { invalidRequest } from "../token/errors.js";
 
 /** The names of days used in hours, in the order of `Date.getDay`. */
 export const DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] as const;
@@ -22,12 +22,12 @@ const minutes = (time: string): number => Number(time.slice(0, 2)) * 60 + Number
 function checkWindow(window: unknown): Window {
   const time = /^(?:[01]\d|2[0-3]):[0-5]\d$/;
   if (!Array.isArray(window) || window.length !== 2)
-    throw new OAuthError("invalid_request", 'opening hours must be pairs such as ["09:00", "17:30"]');
+    throw invalidRequest('opening hours must be pairs such as ["09:00", "17:30"]');
   const [from, to] = window as [unknown, unknown];
   if (typeof from !== "string" || !time.test(from))
-    throw new OAuthError("invalid_request", `an opening time must be 00:00 to 23:59, got ${JSON.stringify(from)}`);
+    throw invalidRequest(`an opening time must be 00:00 to 23:59, got ${JSON.stringify(from)}`);
   if (typeof to !== "string" || !(time.test(to) || to === "24:00"))
-    throw new OAuthError("invalid_request", `a closing time must be 00:00 to 24:00, got ${JSON.stringify(to)}`);
+    throw invalidRequest(`a closing time must be 00:00 to 24:00, got ${JSON.stringify(to)}`);
   return [from, to];
 }
 
@@ -38,17 +38,17 @@ export function checkHours(hours: Hours): Hours {
   try {
     new Intl.DateTimeFormat("en", { timeZone: hours.timeZone });
   } catch {
-    throw new OAuthError("invalid_request", `unknown time zone "${hours.timeZone}"; use a name such as Europe/Berlin`);
+    throw invalidRequest(`unknown time zone "${hours.timeZone}"; use a name such as Europe/Berlin`);
   }
   const weekly: Partial<Record<Day, readonly Window[]>> = {};
   for (const [day, windows] of Object.entries(hours.weekly)) {
     if (!(DAYS as readonly string[]).includes(day))
-      throw new OAuthError("invalid_request", `unknown day "${day}"; use one of ${DAYS.join(", ")}`);
+      throw invalidRequest(`unknown day "${day}"; use one of ${DAYS.join(", ")}`);
     weekly[day as Day] = (windows ?? []).map(checkWindow);
   }
   const exceptions: Record<string, readonly Window[]> = {};
   for (const [date, windows] of Object.entries(hours.exceptions ?? {})) {
-    if (!isDate(date)) throw new OAuthError("invalid_request", `a date must look like 2026-12-25, got "${date}"`);
+    if (!isDate(date)) throw invalidRequest(`a date must look like 2026-12-25, got "${date}"`);
     exceptions[date] = windows.map(checkWindow);
   }
   return { timeZone: hours.timeZone, weekly, exceptions };

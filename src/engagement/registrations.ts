@@ -1,7 +1,7 @@
 import { newId } from "../token/access-token.js";
 import type { Clock, Random } from "../token/clock.js";
 import { collection, type Documents } from "../token/documents.js";
-import { OAuthError } from "../token/errors.js";
+import { invalidRequest, OAuthError } from "../token/errors.js";
 import type { Secrets } from "../token/secret.js";
 
 /** Scopes that a registration may have. */
@@ -61,10 +61,10 @@ export function createRegistrations(options: {
     scopes?: readonly string[];
   }) {
     if (name.trim() === "" || name.length > 128)
-      throw new OAuthError("invalid_request", `name must have 1 to 128 characters, got ${name.length}`);
-    if (sites.length === 0) throw new OAuthError("invalid_request", "sites must name at least one site");
+      throw invalidRequest(`name must have 1 to 128 characters, got ${name.length}`);
+    if (sites.length === 0) throw invalidRequest("sites must name at least one site");
     if (!sites.every((site) => /^[A-Za-z0-9._-]{1,64}$/.test(site)))
-      throw new OAuthError("invalid_request", "each site id must be 1 to 64 characters of A-Z a-z 0-9 . _ -");
+      throw invalidRequest("each site id must be 1 to 64 characters of A-Z a-z 0-9 . _ -");
     const unknown = scopes.find((scope) => !(ENGAGEMENT_SCOPES as readonly string[]).includes(scope));
     if (unknown !== undefined)
       throw new OAuthError(

@@ -194,58 +194,27 @@ export function evaluationFile(env: NodeJS.ProcessEnv = process.env): string {
 
 type Json = { [key: string]: unknown };
 
+/** Every setting by its dotted name, with its schema behind defaults. */
+function settingsIn(schema: z.core.$ZodType, name = ""): [string, z.core.$ZodType][] {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional)
+    return settingsIn(schema.unwrap(), name);
+  if (!(schema instanceof z.ZodObject)) return [[name, schema]];
+  const inner: [string, z.core.$ZodType][] = Object.entries(schema.shape);
+  return inner.flatMap(([part, of]) => settingsIn(of, name === "" ? part : `${name}.${part}`));
+}
+
+const SETTINGS = settingsIn(configSchema);
+
+/** `limits.queuedAudio` is VIVAVOCE_QUEUED_AUDIO: limits and master keys are named without their group. */
+function variableOf(setting: string): string {
+  const words = setting.replace(/^limits\.|^seal\.(?!keys$)/, "").replace(/\.|(?=[A-Z])/g, "_");
+  return `VIVAVOCE_${words.toUpperCase()}`;
+}
+
 /** The setting for each environment variable. Values other than strings are JSON. */
-export const ENVIRONMENT: Readonly<Record<string, string>> = {
-  VIVAVOCE_HOST: "host",
-  VIVAVOCE_PORT: "port",
-  VIVAVOCE_STORE: "store",
-  VIVAVOCE_MODEL: "model",
-  VIVAVOCE_SCOPE_MODELS: "scopeModels",
-  VIVAVOCE_OLDER_MODELS: "olderModels",
-  VIVAVOCE_CALIBRATION: "calibration",
-  VIVAVOCE_SEAL_KEYS: "seal.keys",
-  VIVAVOCE_MASTER_KEY_FILE: "seal.masterKeyFile",
-  VIVAVOCE_MASTER_KEY_COMMAND: "seal.masterKeyCommand",
-  VIVAVOCE_MASTER_KEY: "seal.masterKey",
-  VIVAVOCE_PREVIOUS_MASTER_KEY_FILE: "seal.previousMasterKeyFile",
-  VIVAVOCE_PREVIOUS_MASTER_KEY_COMMAND: "seal.previousMasterKeyCommand",
-  VIVAVOCE_PREVIOUS_MASTER_KEY: "seal.previousMasterKey",
-  VIVAVOCE_PUBLIC_URL: "publicUrl",
-  VIVAVOCE_TRUST_PROXY: "trustProxy",
-  VIVAVOCE_CORS_ORIGINS: "cors.origins",
-  VIVAVOCE_PAGE: "page",
-  VIVAVOCE_EVALUATION: "evaluation",
-  VIVAVOCE_TLS_CERT: "tls.cert",
-  VIVAVOCE_TLS_KEY: "tls.key",
-  VIVAVOCE_AUTH_REQUIRED: "auth.required",
-  VIVAVOCE_AUTH_OWN_ISSUER: "auth.ownIssuer",
-  VIVAVOCE_AUTH_ISSUERS: "auth.issuers",
-  VIVAVOCE_TELEPHONY: "telephony",
-  VIVAVOCE_LOG_LEVEL: "log.level",
-  VIVAVOCE_METRICS_ACCESS: "metrics.access",
-  VIVAVOCE_MEDIA_RETENTION_SECONDS: "mediaRetentionSeconds",
-  VIVAVOCE_COMPRESSED_AUDIO: "compressedAudio",
-  VIVAVOCE_ALLOW_EXPORT: "allowExport",
-  VIVAVOCE_CONFIGSETS: "configsets",
-  VIVAVOCE_CONCURRENT_AUDIO: "limits.concurrentAudio",
-  VIVAVOCE_QUEUED_AUDIO: "limits.queuedAudio",
-  VIVAVOCE_MESSAGE_BYTES: "limits.messageBytes",
-  VIVAVOCE_MEDIA_BYTES: "limits.mediaBytes",
-  VIVAVOCE_UPLOADING_BYTES: "limits.uploadingBytes",
-  VIVAVOCE_CALL_SECONDS: "limits.callSeconds",
-  VIVAVOCE_HEADER_SECONDS: "limits.headerSeconds",
-  VIVAVOCE_READ_SECONDS: "limits.readSeconds",
-  VIVAVOCE_MEDIA_READ_SECONDS: "limits.mediaReadSeconds",
-  VIVAVOCE_MEDIA_IDLE_SECONDS: "limits.mediaIdleSeconds",
-  VIVAVOCE_LIVE_CALLS: "limits.liveCalls",
-  VIVAVOCE_LIVE_BYTES_PER_SECOND: "limits.liveBytesPerSecond",
-  VIVAVOCE_LIVE_CALL_SECONDS: "limits.liveCallSeconds",
-  VIVAVOCE_LIVE_IDLE_SECONDS: "limits.liveIdleSeconds",
-  VIVAVOCE_LIVE_SILENCE_SECONDS: "limits.liveSilenceSeconds",
-  VIVAVOCE_CALLS_PER_SECOND: "limits.callsPerSecond",
-  VIVAVOCE_CALL_BURST: "limits.callBurst",
-  VIVAVOCE_STOP_SECONDS: "limits.stopSeconds",
-};
+export const ENVIRONMENT: Readonly<Record<string, string>> = Object.fromEntries(
+  SETTINGS.map(([setting]) => [variableOf(setting), setting]),
+);
 
 /** Variables that are not settings of the box: the configuration file, those of the command line and of the tests. */
 const OTHER_VARIABLES = new Set([
@@ -271,13 +240,9 @@ export interface ConfigSources {
 export function loadConfig(sources: ConfigSources = {}): ServerConfig {
   const env = sources.env ?? process.env;
   const from = new Map<string, string>();
-  const settings: Json = {};
-
   const path = sources.file ?? env.VIVAVOCE_CONFIG;
-  if (path) {
-    merge(settings, readConfigFile(path));
-    from.set("", path);
-  }
+  const settings = path ? readConfigFile(path) : {};
+  if (path) from.set("", path);
   for (const [name, value] of Object.entries(env)) {
     if (!name.startsWith("VIVAVOCE_") || value === undefined || value === "" || OTHER_VARIABLES.has(name)) continue;
     const setting = ENVIRONMENT[name];
@@ -325,7 +290,7 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined)
     throw new ConfigError(`telephony: two lines are named "${twice}"; give each a different name`);
-  checkConfigsets(config.configsets);
+  ofSetting("configsets", () => configurationSets(config.configsets as Record<string, ConfigurationOverrides>));
   if (config.page && !existsSync(config.page)) throw new ConfigError(`page: ${config.page}: no such folder`);
   for (const names of [MASTER_KEY, PREVIOUS_MASTER_KEY]) {
     const given = names.filter((name) => config.seal[name] !== undefined);
@@ -347,25 +312,18 @@ const MASTER_KEY = ["masterKeyFile", "masterKeyCommand", "masterKey"] as const;
 const PREVIOUS_MASTER_KEY = ["previousMasterKeyFile", "previousMasterKeyCommand", "previousMasterKey"] as const;
 
 function checkTls({ cert, key }: { readonly cert: string; readonly key: string }): void {
-  const [certificate, secret] = [cert, key].map((file) => {
-    try {
-      return readFileSync(file);
-    } catch (error) {
-      throw new ConfigError(`tls: ${file}: ${reasonOf(error)}`);
-    }
-  });
-  try {
-    createSecureContext({ cert: certificate, key: secret });
-  } catch (error) {
-    throw new ConfigError(`tls: ${cert} and ${key} must be a certificate (PEM) and its key: ${reasonOf(error)}`);
-  }
+  const [certificate, secret] = [cert, key].map((file) => ofSetting(`tls: ${file}`, () => readFileSync(file)));
+  ofSetting(`tls: ${cert} and ${key} must be a certificate (PEM) and its key`, () =>
+    createSecureContext({ cert: certificate, key: secret }),
+  );
 }
 
-function checkConfigsets(sets: Readonly<Record<string, unknown>>): void {
+/** Whatever fails in `work` is a fault of this setting. */
+export function ofSetting<T>(setting: string, work: () => T): T {
   try {
-    configurationSets(sets as Record<string, ConfigurationOverrides>);
+    return work();
   } catch (error) {
-    throw new ConfigError(`configsets: ${reasonOf(error)}`);
+    throw new ConfigError(`${setting}: ${reasonOf(error)}`);
   }
 }
 
@@ -376,31 +334,13 @@ export function isLoopback(host: string): boolean {
 }
 
 function readConfigFile(path: string): Json {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    throw new ConfigError(`${path}: ${reasonOf(error)}`);
-  }
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isObject(value)) return value;
-  } catch (error) {
-    throw new ConfigError(`${path}: ${reasonOf(error)}`);
-  }
+  const value: unknown = ofSetting(path, () => JSON.parse(readFileSync(path, "utf8")));
+  if (isObject(value)) return value;
   throw new ConfigError(`${path}: must be a JSON object`);
 }
 
 const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
-
-function merge(into: Json, from: Json): void {
-  for (const [key, value] of Object.entries(from)) {
-    if (key === "__proto__") continue;
-    if (isObject(value) && isObject(into[key])) merge(into[key], value);
-    else into[key] = value;
-  }
-}
 
 function assign(settings: Json, dotted: string, value: unknown): void {
   const names = dotted.split(".");
@@ -413,26 +353,9 @@ function assign(settings: Json, dotted: string, value: unknown): void {
   at[last] = value;
 }
 
-const TEXT_SETTINGS = new Set([
-  "host",
-  "store",
-  "model",
-  "calibration",
-  "seal.keys",
-  "seal.masterKeyFile",
-  "seal.masterKeyCommand",
-  "seal.masterKey",
-  "seal.previousMasterKeyFile",
-  "seal.previousMasterKeyCommand",
-  "seal.previousMasterKey",
-  "publicUrl",
-  "page",
-  "evaluation",
-  "tls.cert",
-  "tls.key",
-  "log.level",
-  "metrics.access",
-]);
+const TEXT_SETTINGS = new Set(
+  SETTINGS.filter(([, { _zod }]) => _zod.def.type === "string" || _zod.def.type === "enum").map(([setting]) => setting),
+);
 
 function fromText(setting: string, text: string, source: string): unknown {
   if (TEXT_SETTINGS.has(setting)) return text;

@@ -75,14 +75,11 @@ interface Timing {
  * Every error comes out as a `StatusError` with the request id.
  */
 export class Dispatcher {
-  readonly #parts: DispatchParts;
   #running = 0;
   #stopping = false;
   #whenIdle: (() => void) | null = null;
 
-  constructor(parts: DispatchParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: DispatchParts) {}
 
   get running(): number {
     return this.#running;
@@ -99,7 +96,7 @@ export class Dispatcher {
   async stop(liveSeconds: number): Promise<void> {
     this.#stopping = true;
     if (this.#running === 0) return;
-    const timer = setTimeout(() => this.#parts.liveCalls.endAll(), liveSeconds * 1000);
+    const timer = setTimeout(() => this.parts.liveCalls.endAll(), liveSeconds * 1000);
     await new Promise<void>((resolve) => {
       this.#whenIdle = resolve;
     });
@@ -113,7 +110,7 @@ export class Dispatcher {
       const request = await read();
       timing.startedAt = performance.now();
       checkScope(caller, request);
-      return this.#timed(method, request, call, timing, this.#parts.limits.callSeconds);
+      return this.#timed(method, request, call, timing, this.parts.limits.callSeconds);
     });
   }
 
@@ -123,10 +120,10 @@ export class Dispatcher {
       const caller = await this.#admit(call);
       const received = this.#received(messages as AsyncIterable<MediaMessage>, caller, call, timing);
       try {
-        return await this.#timed(method, received, call, timing, this.#parts.limits.mediaReadSeconds);
+        return await this.#timed(method, received, call, timing, this.parts.limits.mediaReadSeconds);
       } finally {
-        this.#parts.uploads.give(timing.charged);
-        this.#parts.metrics.uploaded(timing.bytes);
+        this.parts.uploads.give(timing.charged);
+        this.parts.metrics.uploaded(timing.bytes);
       }
     });
   }
@@ -138,7 +135,7 @@ export class Dispatcher {
     call: Call,
     from: string = call.protocol,
   ): AsyncGenerator<ListenResponse> {
-    const { operations, liveCalls } = this.#parts;
+    const { operations, liveCalls } = this.parts;
     const observation = this.#observe(method, call);
     let entry: LiveCallEntry | null = null;
     try {
@@ -146,7 +143,7 @@ export class Dispatcher {
       const requests = new LiveRequests(
         messages as AsyncIterable<ListenRequest>,
         call.ended,
-        this.#parts.limits,
+        this.parts.limits,
         (start) => checkScope(caller, start),
       );
       entry = liveCalls.enter(call.requestId, from, () => requests.endAudio());
@@ -155,7 +152,7 @@ export class Dispatcher {
       try {
         for await (const response of operations.listen(requests.received(), options)) {
           entry.observe(response);
-          if (entry.silentSeconds > this.#parts.limits.liveSilenceSeconds) requests.endAudio();
+          if (entry.silentSeconds > this.parts.limits.liveSilenceSeconds) requests.endAudio();
           this.#measureLive(method.name, response);
           yield response;
         }
@@ -172,8 +169,8 @@ export class Dispatcher {
 
   async #admit(call: Call): Promise<Caller> {
     if (this.#stopping) throw busy("the server is stopping", 1);
-    const caller = call.caller ?? (await this.#parts.guard.admit(call.authorization, call.address));
-    const wait = this.#parts.rates.take(caller.id);
+    const caller = call.caller ?? (await this.parts.guard.admit(call.authorization, call.address));
+    const wait = this.parts.rates.take(caller.id);
     if (wait !== null) {
       throw new Refusal(StatusCode.RATE_EXCEEDED, "too many calls from this client; try again later", {
         retryAfterSeconds: wait,
@@ -189,7 +186,7 @@ export class Dispatcher {
     { ended }: Call,
     timing: Timing,
   ): AsyncGenerator<MediaMessage> {
-    const { limits, uploads } = this.#parts;
+    const { limits, uploads } = this.parts;
     const pauses = endAtLongPause(ended, limits.mediaIdleSeconds);
     try {
       for await (const message of messages) {
@@ -226,7 +223,7 @@ export class Dispatcher {
     timing: Timing,
     limitSeconds: number,
   ): Promise<Message> {
-    const { operations, queue } = this.#parts;
+    const { operations, queue } = this.parts;
     const { ended } = call;
     const timer = setTimeout(
       () => ended.abort(new Refusal(StatusCode.DEADLINE_EXCEEDED, `the operation took longer than ${limitSeconds} s`)),
@@ -247,7 +244,7 @@ export class Dispatcher {
           ended.signal,
           (queuedSeconds) => {
             timing.queuedSeconds = queuedSeconds;
-            this.#parts.metrics.queued(queuedSeconds);
+            this.parts.metrics.queued(queuedSeconds);
             return work();
           },
           askerOf(request),
@@ -276,7 +273,7 @@ export class Dispatcher {
   }
 
   #observe(method: DescMethod, call: Call) {
-    const { metrics, log } = this.#parts;
+    const { metrics, log } = this.parts;
     const operation = method.name;
     const timing: Timing = { startedAt: performance.now(), queuedSeconds: 0, workedSeconds: 0, bytes: 0, charged: 0 };
     let status = "OK";
@@ -314,11 +311,11 @@ export class Dispatcher {
     if (event.case !== "result") return;
     const { result } = event.value;
     if (result.case === undefined || result.case === "enroll") return;
-    this.#parts.metrics.decision(operation, Decision[result.value.decision] ?? String(result.value.decision));
+    this.parts.metrics.decision(operation, Decision[result.value.decision] ?? String(result.value.decision));
   }
 
   #measure(operation: string, response: Message, timing: Timing): void {
-    const { metrics } = this.#parts;
+    const { metrics } = this.parts;
     const { result, decision } = response as { result?: unknown; decision?: unknown };
     const found =
       typeof result === "object" && result !== null ? (result as { decision?: unknown; audioDetails?: unknown }) : {};

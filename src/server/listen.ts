@@ -86,36 +86,30 @@ function endUnread(request: NodeRequest): void {
   for (const event of ["end", "error", "close"]) source.once(event, () => clearTimeout(timer));
 }
 
-class Sessions {
-  readonly #open = new Set<ServerHttp2Session>();
+/** What clients have open. When the port closes, each HTTP/1.1 connection ends after its response instead of waiting for another request. */
+class Connections {
+  readonly #sockets = new Set<Socket>();
+  readonly #sessions = new Set<ServerHttp2Session>();
+  /** Of HTTP/1.1: connections without a request so far. */
+  readonly #silent = new Set<Socket>();
+  readonly #unanswered = new Set<ServerResponse>();
+  #closing = false;
 
-  track(session: ServerHttp2Session): void {
-    this.#open.add(session);
-    session.once("close", () => this.#open.delete(session));
+  opened(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+  }
+
+  /** An HTTP/2 connection. */
+  began(session: ServerHttp2Session): void {
+    this.#sessions.add(session);
+    session.once("close", () => this.#sessions.delete(session));
     session.setTimeout(IDLE_SESSION_MS, () => session.close());
     // A broken connection is reported to its streams.
     session.on("error", () => {});
   }
 
-  close(): void {
-    for (const session of this.#open) session.close();
-  }
-
-  destroy(): void {
-    for (const session of this.#open) session.destroy();
-  }
-}
-
-/**
- * Open HTTP/1.1 responses. When the port closes, each connection ends after its response instead of waiting for another
- * request.
- */
-class Connections {
-  /** Connections without a request so far. */
-  readonly #silent = new Set<Socket>();
-  readonly #unanswered = new Set<ServerResponse>();
-  #closing = false;
-
+  /** May be one of HTTP/1.1. */
   connected(socket: Socket): void {
     this.#silent.add(socket);
     socket.once("close", () => this.#silent.delete(socket));
@@ -138,8 +132,14 @@ class Connections {
 
   close(): void {
     this.#closing = true;
+    for (const session of this.#sessions) session.close();
     for (const socket of this.#silent) socket.destroy();
     for (const response of this.#unanswered) response.shouldKeepAlive = false;
+  }
+
+  destroy(): void {
+    for (const session of this.#sessions) session.destroy();
+    for (const socket of this.#sockets) socket.destroy();
   }
 }
 
@@ -156,9 +156,7 @@ const http1Limits = ({ headerSeconds }: ListenOptions) => ({
 });
 
 async function listenCleartext(options: ListenOptions, handler: NodeHandler): Promise<OpenPort> {
-  const sessions = new Sessions();
   const connections = new Connections();
-  const sockets = new Set<Socket>();
   const http1 = http.createServer(
     { ...http1Limits(options), connectionsCheckingInterval: 1000 },
     (request, response) => {
@@ -171,13 +169,12 @@ async function listenCleartext(options: ListenOptions, handler: NodeHandler): Pr
     options.upgrade(request, socket, head);
   });
   const http2Server = http2.createServer(HTTP2_OPTIONS, handler);
-  http2Server.on("session", (session) => sessions.track(session));
+  http2Server.on("session", (session) => connections.began(session));
   // Node starts its check for slow headers when a server listens; this one only receives connections.
   http1.emit("listening");
 
   const server = net.createServer((socket) => {
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
+    connections.opened(socket);
     socket.on("error", () => socket.destroy());
     socket.setNoDelay(true);
     connections.connected(socket);
@@ -194,13 +191,11 @@ async function listenCleartext(options: ListenOptions, handler: NodeHandler): Pr
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       http1.closeIdleConnections();
       connections.close();
-      sessions.close();
       await closed;
       stopChecking(http1);
     },
     destroy() {
-      sessions.destroy();
-      for (const socket of sockets) socket.destroy();
+      connections.destroy();
       stopChecking(http1);
     },
   };
@@ -241,9 +236,7 @@ async function listenTls(
   files: { readonly cert: string; readonly key: string },
   handler: NodeHandler,
 ): Promise<OpenPort> {
-  const sessions = new Sessions();
   const connections = new Connections();
-  const sockets = new Set<Socket>();
   const context = () => ({ cert: readFileSync(files.cert), key: readFileSync(files.key) });
   const server = http2.createSecureServer(
     {
@@ -260,11 +253,8 @@ async function listenTls(
   );
   // Present when HTTP/1.1 is allowed, though missing in the types.
   Object.assign(server, http1Limits(options));
-  server.on("session", (session) => sessions.track(session));
-  server.on("connection", (socket: Socket) => {
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
-  });
+  server.on("session", (session) => connections.began(session));
+  server.on("connection", (socket: Socket) => connections.opened(socket));
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     connections.left(request.socket);
     options.upgrade(request, socket, head);
@@ -278,15 +268,11 @@ async function listenTls(
     reloadTls: () => server.setSecureContext(context()),
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      sessions.close();
       connections.close();
       (server as unknown as { closeIdleConnections?: () => void }).closeIdleConnections?.();
       await closed;
     },
-    destroy() {
-      sessions.destroy();
-      for (const socket of sockets) socket.destroy();
-    },
+    destroy: () => connections.destroy(),
   };
 }
 

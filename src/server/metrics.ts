@@ -77,22 +77,18 @@ export class ServerMetrics {
         labelNames: ["revision", "calibration"],
         registers,
       }).set({ revision: model.revision, calibration: model.calibrationRevision }, 1);
-    new Gauge({
-      name: "vivavoce_queue_running",
-      help: "Audio operations in progress.",
-      registers,
-      collect() {
-        this.set(queue.running);
-      },
-    });
-    new Gauge({
-      name: "vivavoce_queue_waiting",
-      help: "Audio operations waiting for a worker.",
-      registers,
-      collect() {
-        this.set(queue.waiting);
-      },
-    });
+    for (const [name, help] of [
+      ["running", "Audio operations in progress."],
+      ["waiting", "Audio operations waiting for a worker."],
+    ] as const)
+      new Gauge({
+        name: `vivavoce_queue_${name}`,
+        help,
+        registers,
+        collect() {
+          this.set(queue[name]);
+        },
+      });
   }
 
   /** All metrics in Prometheus format. */

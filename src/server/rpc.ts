@@ -86,16 +86,13 @@ type Handle = (...request: Parameters<UniversalHandler>) => ReturnType<Universal
 function grpcHandlers({ dispatcher, health }: RpcParts, options: ConnectRouterOptions): Map<string, Handle> {
   const router = createConnectRouter({ ...options, connect: false });
   for (const method of METHODS) {
-    if (method.methodKind === "bidi_streaming") {
-      router.rpc(method, live(dispatcher, method) as never);
+    if (method.methodKind !== "unary") {
+      router.rpc(method, streaming(dispatcher, method) as never);
       continue;
     }
-    const implementation =
-      method.methodKind === "unary"
-        ? (requests: AsyncIterable<Message>, context: HandlerContext) =>
-            answer(context, (call) => dispatcher.unary(method, () => onlyMessage(requests), call))
-        : streaming(dispatcher, method);
-    router.rpc({ ...method, methodKind: "client_streaming" } as DescMethod, implementation as never);
+    const unary = (requests: AsyncIterable<Message>, context: HandlerContext) =>
+      answer(context, (call) => dispatcher.unary(method, () => onlyMessage(requests), call));
+    router.rpc({ ...method, methodKind: "client_streaming" } as DescMethod, unary as never);
   }
   addHealth(router, health);
   addReflection(router);
@@ -106,16 +103,9 @@ function connectHandlers(dispatcher: Dispatcher, options: ConnectRouterOptions):
   // Responses are not compressed: they are small, and errors must be read again below.
   const router = createConnectRouter({ ...options, grpc: false, grpcWeb: false, compressMinBytes: 0xffffffff });
   for (const method of METHODS) {
-    if (method.methodKind === "bidi_streaming") {
-      router.rpc(method, live(dispatcher, method) as never);
-      continue;
-    }
-    const implementation =
-      method.methodKind === "unary"
-        ? (request: Message, context: HandlerContext) =>
-            answer(context, (call) => dispatcher.unary(method, async () => request, call))
-        : streaming(dispatcher, method);
-    router.rpc(method, implementation as never);
+    const unary = (request: Message, context: HandlerContext) =>
+      answer(context, (call) => dispatcher.unary(method, async () => request, call));
+    router.rpc(method, (method.methodKind === "unary" ? unary : streaming(dispatcher, method)) as never);
   }
   return new Map(
     router.handlers.map((handler) => [
@@ -139,18 +129,18 @@ function withPlainMessage(handler: UniversalHandler): Handle {
   };
 }
 
-const streaming =
-  (dispatcher: Dispatcher, method: DescMethod) => (requests: AsyncIterable<Message>, context: HandlerContext) =>
-    answer(context, (call) => dispatcher.clientStream(method, requests, call));
-
-const live = (dispatcher: Dispatcher, method: DescMethod) =>
-  async function* (requests: AsyncIterable<Message>, context: HandlerContext): AsyncGenerator<Message> {
-    try {
-      yield* dispatcher.live(method, requests, callOf(context));
-    } catch (error) {
-      throw connectErrorOf(asStatusError(error));
-    }
-  };
+/** A recording in pieces, or a call as it is spoken. */
+const streaming = (dispatcher: Dispatcher, method: DescMethod) =>
+  method.methodKind === "bidi_streaming"
+    ? async function* (requests: AsyncIterable<Message>, context: HandlerContext): AsyncGenerator<Message> {
+        try {
+          yield* dispatcher.live(method, requests, callOf(context));
+        } catch (error) {
+          throw connectErrorOf(asStatusError(error));
+        }
+      }
+    : (requests: AsyncIterable<Message>, context: HandlerContext) =>
+        answer(context, (call) => dispatcher.clientStream(method, requests, call));
 
 async function onlyMessage(messages: AsyncIterable<Message>): Promise<Message> {
   let only: Message | null = null;

@@ -6,7 +6,6 @@ import { type AppParts, createApp, createNodeHandler } from "./app.js";
 import type { ServerConfig } from "./config.js";
 import { Dispatcher } from "./dispatch.js";
 import { reasonOf } from "./file-fault.js";
-import type { Guard } from "./guard.js";
 import { createTranscoder, type Transcoder } from "./http/transcoder.js";
 import { CallRates } from "./limits/call-rates.js";
 import { LiveCalls } from "./limits/live-calls.js";
@@ -15,24 +14,17 @@ import { WorkQueue } from "./limits/work-queue.js";
 import { listen, type NodeRequest, type OpenPort } from "./listen.js";
 import type { Log } from "./log.js";
 import { ServerMetrics } from "./metrics.js";
-
 import { LIVE_PATH, liveSocketRoute } from "./websocket/live-socket.js";
 import { Sockets } from "./websocket/sockets.js";
 
 /** The parts of a service. */
-export interface ServiceParts {
+export interface ServiceParts
+  extends Pick<AppParts, "guard" | "version" | "ready" | "tokens" | "page" | "operator" | "announce"> {
   readonly operations: Operations & LiveOperations;
-  readonly guard: Guard;
   readonly log: Log;
-  readonly version: string;
-  readonly ready: () => Promise<void>;
   /** Named in the metrics. */
   readonly model?: Pick<ModelInfo, "revision" | "calibrationRevision">;
   readonly fieldRates?: () => Promise<readonly FieldRate[]>;
-  readonly tokens?: AppParts["tokens"];
-  readonly page?: AppParts["page"];
-  readonly operator?: AppParts["operator"];
-  readonly announce?: AppParts["announce"];
 }
 
 /** The operations behind every transport, before the port is open. */
@@ -43,15 +35,14 @@ export class Service {
   readonly metrics: ServerMetrics;
   readonly app: ReturnType<typeof createApp>;
   readonly sockets: Sockets;
-  readonly #config: ServerConfig;
-  readonly #parts: ServiceParts;
   readonly #peerAddress: PeerAddress;
   readonly #transcode: Transcoder;
   #openPort: OpenPort | null = null;
 
-  constructor(config: ServerConfig, parts: ServiceParts) {
-    this.#config = config;
-    this.#parts = parts;
+  constructor(
+    private readonly config: ServerConfig,
+    private readonly parts: ServiceParts,
+  ) {
     this.#peerAddress = createPeerAddress(config.trustProxy);
     const { limits } = config;
     const queue = new WorkQueue(limits.concurrentAudio, limits.queuedAudio);
@@ -81,27 +72,21 @@ export class Service {
     this.sockets.route(LIVE_PATH, liveSocketRoute(this.dispatcher, parts.guard));
     this.#transcode = createTranscoder(this.dispatcher, limits);
     this.app = createApp({
+      ...parts,
       dispatcher: this.dispatcher,
-      guard: parts.guard,
       metrics,
       metricsAccess: config.metrics.access,
       transcode: this.#transcode,
-      version: parts.version,
       peerAddress: this.#peerAddress,
       publicUrl: () => this.url,
-      ready: parts.ready,
-      ...(parts.tokens ? { tokens: parts.tokens } : {}),
-      ...(parts.page ? { page: parts.page } : {}),
-      ...(parts.operator ? { operator: parts.operator } : {}),
-      ...(parts.announce ? { announce: parts.announce } : {}),
     });
   }
 
   /** The address for callers. */
   get url(): string {
-    const { publicUrl, host, tls } = this.#config;
+    const { publicUrl, host, tls } = this.config;
     if (publicUrl) return new URL(publicUrl).origin;
-    const port = this.#openPort?.port ?? this.#config.port;
+    const port = this.#openPort?.port ?? this.config.port;
     // A wildcard address cannot be called; use loopback.
     const address = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
     return `${tls ? "https" : "http"}://${address.includes(":") ? `[${address}]` : address}:${port}`;
@@ -109,7 +94,7 @@ export class Service {
 
   /** Opens the port. */
   async listen(): Promise<void> {
-    const { limits, host, port, tls } = this.#config;
+    const { limits, host, port, tls } = this.config;
     this.#openPort = await listen({
       host,
       port,
@@ -120,12 +105,12 @@ export class Service {
       handler: createNodeHandler(this.app, {
         dispatcher: this.dispatcher,
         transcode: this.#transcode,
-        ready: this.#parts.ready,
+        ready: this.parts.ready,
         messageBytes: limits.messageBytes,
         peerAddress: this.#peerAddress,
-        log: this.#parts.log,
-        origins: this.#config.cors.origins,
-        ...(this.#config.auth.required ? {} : { localOnly: () => this.url }),
+        log: this.parts.log,
+        origins: this.config.cors.origins,
+        ...(this.config.auth.required ? {} : { localOnly: () => this.url }),
       }),
     });
   }
@@ -135,7 +120,7 @@ export class Service {
     try {
       this.#openPort?.reloadTls();
     } catch (error) {
-      this.#parts.log.error("the new certificate was not loaded; the old one stays in use", {
+      this.parts.log.error("the new certificate was not loaded; the old one stays in use", {
         reason: reasonOf(error),
       });
     }
@@ -143,8 +128,8 @@ export class Service {
 
   /** Answers accepted calls, refuses new ones, then closes. True if all were answered in time. */
   async stop(): Promise<boolean> {
-    const { stopSeconds } = this.#config.limits;
-    this.#parts.log.info("stopping", { running: this.dispatcher.running });
+    const { stopSeconds } = this.config.limits;
+    this.parts.log.info("stopping", { running: this.dispatcher.running });
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<false>((resolve) => {
       timer = setTimeout(() => resolve(false), stopSeconds * 1000);
@@ -156,7 +141,7 @@ export class Service {
     const inTime = await Promise.race([answered, late]);
     clearTimeout(timer);
     if (!inTime)
-      this.#parts.log.warn("shutdown took too long; the calls still running were cut off", {
+      this.parts.log.warn("shutdown took too long; the calls still running were cut off", {
         running: this.dispatcher.running,
       });
     this.sockets.destroy();

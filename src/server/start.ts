@@ -14,8 +14,7 @@ import { createPeerAddress } from "../token/peer-address.js";
 import { createTokenService, type TokenService } from "../token/service.js";
 import { createVerifier, type TrustedIssuer } from "../token/verify.js";
 import type { ConfigurationOverrides } from "../voiceprint/configuration-set.js";
-import { ConfigError, type ServerConfig } from "./config.js";
-import { reasonOf } from "./file-fault.js";
+import { ofSetting, type ServerConfig } from "./config.js";
 import { endFirstRun, FIRST_SCOPE, type FirstApplication, type FirstOwner, firstOwner, firstRun } from "./first-run.js";
 import { closedGuard, type Guard, openGuard, tokenGuard } from "./guard.js";
 import { type Page, servePage } from "./http/page.js";
@@ -270,13 +269,8 @@ async function ready(store: Store, { engine, fault }: OpenModels): Promise<void>
   engine.threshold(0.01, { ratios: { unlike: 0, identical: 1 }, impostors: { center: 0, spread: 1 } });
 }
 
-function readCalibration(path: string): Uint8Array {
-  try {
-    return new Uint8Array(readFileSync(path));
-  } catch (error) {
-    throw new ConfigError(`calibration: ${path}: ${reasonOf(error)}`);
-  }
-}
+const readCalibration = (path: string): Uint8Array =>
+  ofSetting(`calibration: ${path}`, () => new Uint8Array(readFileSync(path)));
 
 /** A page whose model differs from the box's uses that model's own calibration. */
 async function pageOf(folder: string | undefined, calibration: Uint8Array | undefined, log: Log): Promise<Page | null> {

@@ -76,12 +76,14 @@ export function routeLines(service: Service, { switchboard }: Telephony): void {
 
 function exchangeOf(line: Line, processor: VoiceprintsProcessor, dispatcher: () => Dispatcher): Exchange {
   const caller = { id: `line:${line.name}`, mayTouch: (scope: string) => scope === line.scope };
+  const { startEngagement, startSession, stopEngagement, getGkVoiceprintProfileId, createVoiceprintProfile } =
+    processor;
   return {
-    startEngagement: (request) => processor.startEngagement(request),
-    startSession: (request) => processor.startSession(request),
-    stopEngagement: (request) => processor.stopEngagement(request),
-    getGkVoiceprintProfileId: (request) => processor.getGkVoiceprintProfileId(request),
-    createVoiceprintProfile: (request) => processor.createVoiceprintProfile(request),
+    startEngagement,
+    startSession,
+    stopEngagement,
+    getGkVoiceprintProfileId,
+    createVoiceprintProfile,
     listen: (requests, ended) =>
       dispatcher().live(
         LISTEN,

@@ -16,8 +16,10 @@ function copyAny(value: unknown): unknown {
 }
 
 /** A document after a round trip through JSON, which is how every store keeps it. */
-export function copyJson(document: unknown): unknown {
+export const copyJson = (document: unknown): unknown => JSON.parse(jsonOf(document));
+
+export function jsonOf(document: unknown): string {
   const text = JSON.stringify(document);
   if (text === undefined) throw new TypeError("a document must be a JSON value");
-  return JSON.parse(text);
+  return text;
 }

@@ -5,6 +5,7 @@
  *   | header bytes, u32 | header, UTF-8 | zeros to a multiple of 4 | floats |
  */
 import type { Template, VoiceWindow } from "../engine/port.js";
+import { jsonOf } from "./copy.js";
 import type { ProcessedAudio } from "./port.js";
 
 const encoder = new TextEncoder();
@@ -64,6 +65,9 @@ export function decodeVoice(bytes: Uint8Array): VoiceModel {
   const windows = header.windows.map(({ dimensions, ...window }) => ({ ...window, embedding: floats(dimensions) }));
   return { voice: { windows, embedding }, voiceClass: header.voiceClass };
 }
+
+export const encodeJson = (value: unknown): Uint8Array => encoder.encode(jsonOf(value));
+export const decodeJson = (bytes: Uint8Array) => JSON.parse(decoder.decode(bytes));
 
 const FLOAT_BYTES = 4;
 

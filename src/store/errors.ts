@@ -24,11 +24,13 @@ export type StoreErrorCode =
 /** The store cannot be opened or used; `code` says why. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
-  readonly code: StoreErrorCode;
 
-  constructor(code: StoreErrorCode, message: string, options?: ErrorOptions) {
+  constructor(
+    readonly code: StoreErrorCode,
+    message: string,
+    options?: ErrorOptions,
+  ) {
     super(message, options);
-    this.code = code;
   }
 }
 
@@ -46,10 +48,12 @@ export type SealErrorCode =
 /** The keys do not match, or sealed data was changed; `code` says which. */
 export class SealError extends Error {
   override readonly name = "SealError";
-  readonly code: SealErrorCode;
 
-  constructor(code: SealErrorCode, message: string, options?: ErrorOptions) {
+  constructor(
+    readonly code: SealErrorCode,
+    message: string,
+    options?: ErrorOptions,
+  ) {
     super(message, options);
-    this.code = code;
   }
 }

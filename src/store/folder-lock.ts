@@ -62,7 +62,7 @@ export async function lockFolder(folder: string, name: string, times: LockTimes 
   };
   try {
     for (let tries = 0; tries < TRIES; tries++) {
-      if (await take(path, holder)) {
+      if (await createNew(path, JSON.stringify(holder))) {
         await removeOldSockets(path, holder.socket);
         return hold(path, holder, socket, times);
       }
@@ -80,21 +80,6 @@ export async function lockFolder(folder: string, name: string, times: LockTimes 
     throw new StoreError("locked", `${folder} is being opened by other processes; try again`);
   } catch (error) {
     await socket?.close();
-    throw error;
-  }
-}
-
-async function take(path: string, holder: Holder): Promise<boolean> {
-  try {
-    const file = await open(path, "wx", 0o600);
-    try {
-      await file.writeFile(JSON.stringify(holder));
-    } finally {
-      await file.close();
-    }
-    return true;
-  } catch (error) {
-    if (codeOf(error) === "EEXIST") return false;
     throw error;
   }
 }
@@ -236,7 +221,7 @@ async function removeOldSockets(path: string, own: string | null): Promise<void>
 /** One process at a time, and only after checking again: a faster process may have put its own lock there. */
 async function removeStale(path: string, dead: Holder | null): Promise<void> {
   const takeover = `${path}.takeover`;
-  if (!(await createEmpty(takeover))) {
+  if (!(await createNew(takeover, ""))) {
     // Another process is doing this, or died while doing it.
     const made = await statIfThere(takeover);
     if (made && Date.now() - made.mtimeMs > TAKEOVER_STALE_MS) await unlinkIfThere(takeover);
@@ -254,9 +239,15 @@ async function removeStale(path: string, dead: Holder | null): Promise<void> {
   }
 }
 
-async function createEmpty(path: string): Promise<boolean> {
+/** False if the file exists. */
+async function createNew(path: string, content: string): Promise<boolean> {
   try {
-    await (await open(path, "wx", 0o600)).close();
+    const file = await open(path, "wx", 0o600);
+    try {
+      await file.writeFile(content);
+    } finally {
+      await file.close();
+    }
     return true;
   } catch (error) {
     if (codeOf(error) === "EEXIST") return false;

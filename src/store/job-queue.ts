@@ -1,14 +1,16 @@
-/** Runs jobs one at a time in this process, for the stores without a database server. */
+/** Runs jobs one at a time in this process, for the store in memory. */
 import type { Job } from "./port.js";
 
-export interface QueuedJob {
+interface QueuedJob {
   /** The current state of the job when its turn comes. */
-  job(): Job | Promise<Job | null> | null;
+  job(): Job;
   /** Every attempt threw. */
-  failed(): void | Promise<void>;
+  failed(): void;
 }
 
-const TRIES = 3;
+export const TRIES = 3;
+/** The contract's VoiceprintProfilesStatusJobState number. */
+export const FAILED_STATE = 4;
 
 export class JobQueue {
   readonly #waiting: QueuedJob[] = [];
@@ -53,14 +55,13 @@ export class JobQueue {
 
   async #try(queued: QueuedJob): Promise<void> {
     for (let tries = 0; tries < TRIES; tries++) {
-      const job = await queued.job();
-      if (!job || !this.#open) return;
+      if (!this.#open) return;
       try {
-        return await this.#handler!(job);
+        return await this.#handler!(queued.job());
       } catch {
         // Another attempt may succeed; the last one marks the job as failed.
       }
     }
-    await queued.failed();
+    queued.failed();
   }
 }

@@ -2,9 +2,10 @@
  * A store that keeps nothing: maps in memory, for tests, short programs and pages without storage.
  * Nothing is written to disk, so nothing is sealed.
  */
+import { refuseWhenClosed } from "./closed.js";
 import { copy, copyJson } from "./copy.js";
 import { StoreError } from "./errors.js";
-import { JobQueue } from "./job-queue.js";
+import { FAILED_STATE, JobQueue } from "./job-queue.js";
 import {
   type Check,
   type Engagement,
@@ -14,6 +15,7 @@ import {
   type Id,
   type Job,
   type MediaSegment,
+  type Members,
   mayBeUsed,
   type Owner,
   type OwnerKind,
@@ -35,24 +37,26 @@ interface StoredDocument {
   expiresAt: number | null;
 }
 
-interface Scope {
-  readonly engagements: Map<Id, Engagement>;
-  readonly sessions: Map<Id, Session>;
-  readonly checks: Map<Id, Check>;
-  readonly media: Map<Id, MediaSegment>;
-  readonly processed: Map<Id, ProcessedAudio>;
-  readonly owners: Map<Id, Owner>;
-  readonly ownersByName: Map<string, Owner>;
-  readonly profiles: Map<Id, Profile>;
-  readonly profileIdsByOwner: Map<Id, Set<Id>>;
-  readonly segments: Map<Id, EnrollmentSegment[]>;
-  readonly groups: Map<Id, Group>;
-  readonly groupVersions: Map<Id, number>;
-  readonly jobs: Map<Id, Job>;
-  printsVersion: number;
+const newScope = () => ({
+  engagements: new Map<Id, Engagement>(),
+  sessions: new Map<Id, Session>(),
+  checks: new Map<Id, Check>(),
+  media: new Map<Id, MediaSegment>(),
+  processed: new Map<Id, ProcessedAudio>(),
+  owners: new Map<Id, Owner>(),
+  ownersByName: new Map<string, Owner>(),
+  profiles: new Map<Id, Profile>(),
+  profileIdsByOwner: new Map<Id, Set<Id>>(),
+  segments: new Map<Id, EnrollmentSegment[]>(),
+  groups: new Map<Id, Group>(),
+  groupVersions: new Map<Id, number>(),
+  jobs: new Map<Id, Job>(),
+  printsVersion: 0,
   /** The version at which each print last changed. Erased prints stay listed, so that galleries learn of it. */
-  readonly printChanges: Map<Id, number>;
-}
+  printChanges: new Map<Id, number>(),
+});
+
+type Scope = ReturnType<typeof newScope>;
 
 const PURGE_EVERY_MS = 60_000;
 
@@ -65,44 +69,16 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   let open = true;
   let purgedAt = now();
 
-  /** The scope, created on first use. Every operation goes through this or `collection`, so a closed store refuses them all. */
+  /** Created on first use. */
   function scope(id: Id): Scope {
-    assertOpen();
-    let found = scopes.get(id);
-    if (!found) {
-      found = {
-        engagements: new Map(),
-        sessions: new Map(),
-        checks: new Map(),
-        media: new Map(),
-        processed: new Map(),
-        owners: new Map(),
-        ownersByName: new Map(),
-        profiles: new Map(),
-        profileIdsByOwner: new Map(),
-        segments: new Map(),
-        groups: new Map(),
-        groupVersions: new Map(),
-        jobs: new Map(),
-        printsVersion: 0,
-        printChanges: new Map(),
-      };
-      scopes.set(id, found);
-    }
+    const found = scopes.get(id) ?? newScope();
+    scopes.set(id, found);
     return found;
   }
 
-  function assertOpen(): void {
-    if (!open) throw new StoreError("closed", "the store is closed");
-  }
-
   function documentsOf(name: string): Map<string, StoredDocument> {
-    assertOpen();
-    let found = collections.get(name);
-    if (!found) {
-      found = new Map();
-      collections.set(name, found);
-    }
+    const found = collections.get(name) ?? new Map();
+    collections.set(name, found);
     return found;
   }
 
@@ -121,7 +97,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     for (const documents of collections.values()) for (const id of documents.keys()) liveDocument(documents, id);
   }
 
-  return {
+  const store: Omit<Store, "close"> = {
     engagements: {
       async create(engagement) {
         insert(scope(engagement.scopeId).engagements, engagement);
@@ -190,10 +166,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         const kept = [...scope(scopeId).media.values()].filter((segment) => segment.sessionId === sessionId);
         return copy(kept.map(({ audio: _, ...plain }) => plain).sort(byId));
       },
-      async expire(scopeId, stoppedBefore, abandonedBefore) {
-        assertOpen();
-        return expire("media", scopeId, stoppedBefore, abandonedBefore);
-      },
+      expire: async (...when) => expire("media", ...when),
     },
 
     processed: {
@@ -209,10 +182,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         const heard = [...scope(scopeId).processed.values()].filter((one) => one.sessionId === sessionId);
         return copy(heard.map(({ voice: _, voiceClass: __, ...plain }) => plain).sort(byId));
       },
-      async expire(scopeId, stoppedBefore, abandonedBefore) {
-        assertOpen();
-        return expire("processed", scopeId, stoppedBefore, abandonedBefore);
-      },
+      expire: async (...when) => expire("processed", ...when),
     },
 
     owners: {
@@ -381,7 +351,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         insert(jobs, { ...job, request: copyJson(job.request ?? null), result: copyJson(job.result ?? null) });
         queue.push({
           job: () => copy(jobs.get(job.id)!),
-          failed: () => void jobs.set(job.id, { ...jobs.get(job.id)!, state: 4 }),
+          failed: () => jobs.set(job.id, { ...jobs.get(job.id)!, state: FAILED_STATE }),
         });
       },
       async get(scopeId, id) {
@@ -396,7 +366,6 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         return true;
       },
       async work(handler) {
-        assertOpen();
         queue.work(handler);
       },
     },
@@ -433,7 +402,10 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         return ids.map((id) => ({ id, document: copy(documents.get(id)!.document) }));
       },
     },
+  };
 
+  return {
+    ...refuseWhenClosed(store, () => !open),
     async close() {
       await queue.close();
       open = false;
@@ -544,12 +516,7 @@ function findGroup({ groups }: Scope, kind: GroupKind, id: Id): Group | null {
   return group?.kind === kind ? group : null;
 }
 
-function changeMembers(
-  here: Scope,
-  kind: GroupKind,
-  id: Id,
-  change: (group: Group) => Pick<Group, "profileIds" | "ownerIds">,
-): boolean {
+function changeMembers(here: Scope, kind: GroupKind, id: Id, change: (group: Group) => Members): boolean {
   const group = findGroup(here, kind, id);
   if (!group) return false;
   here.groups.set(id, { ...group, ...change(group) });

@@ -138,6 +138,9 @@ export interface Profile {
   readonly consent?: Consent;
 }
 
+/** Consent is recorded afterwards. */
+export type NewProfile = Omit<Profile, "generation" | "consent">;
+
 /** A print with withdrawn consent is left out of every comparison and cannot be changed. */
 export const mayBeUsed = ({ consent }: Pick<Profile, "consent">): boolean => consent?.state !== "withdrawn";
 
@@ -167,6 +170,9 @@ export interface Group {
   readonly profileIds: readonly Id[];
   readonly ownerIds: readonly Id[];
 }
+
+/** Profiles by their ids, and owners with all their profiles. */
+export type Members = Pick<Group, "profileIds" | "ownerIds">;
 
 export interface Job {
   readonly id: Id;
@@ -228,7 +234,7 @@ export interface Store {
   };
   readonly profiles: {
     /** Creates the owner if it is new. `null` when the owner already has a profile with this tag. */
-    create(profile: Omit<Profile, "generation">): Promise<Profile | null>;
+    create(profile: NewProfile): Promise<Profile | null>;
     get(scopeId: Id, id: Id): Promise<Profile | null>;
     /** Those of these ids that exist, in any order. */
     getMany(scopeId: Id, ids: readonly Id[]): Promise<Profile[]>;
@@ -284,18 +290,8 @@ export interface Store {
     version(scopeId: Id, kind: GroupKind, id: Id): Promise<number | null>;
     list(scopeId: Id, kind: GroupKind): Promise<Group[]>;
     delete(scopeId: Id, kind: GroupKind, id: Id): Promise<boolean>;
-    addMembers(
-      scopeId: Id,
-      kind: GroupKind,
-      id: Id,
-      members: { profileIds: readonly Id[]; ownerIds: readonly Id[] },
-    ): Promise<boolean>;
-    removeMembers(
-      scopeId: Id,
-      kind: GroupKind,
-      id: Id,
-      members: { profileIds: readonly Id[]; ownerIds: readonly Id[] },
-    ): Promise<boolean>;
+    addMembers(scopeId: Id, kind: GroupKind, id: Id, members: Members): Promise<boolean>;
+    removeMembers(scopeId: Id, kind: GroupKind, id: Id, members: Members): Promise<boolean>;
   };
   readonly jobs: {
     create(job: Job): Promise<void>;

@@ -1,30 +1,12 @@
 /** What a call needs from the box. The box treats the line like any other caller. */
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type {
-  CreateVoiceprintProfileRequestSchema,
-  CreateVoiceprintProfileResponse,
-  GetGkVoiceprintProfileIdRequestSchema,
-  GetGkVoiceprintProfileIdResponse,
-  ListenRequest,
-  ListenResponse,
-  StartEngagementRequestSchema,
-  StartEngagementResponse,
-  StartSessionRequestSchema,
-  StartSessionResponse,
-  StopEngagementRequestSchema,
-  StopEngagementResponse,
-} from "../contract/index.js";
+import type { ListenRequest, ListenResponse } from "../contract/index.js";
+import type { Operations } from "../contract/operations.js";
 
-export interface Exchange {
-  startEngagement(request: MessageInitShape<typeof StartEngagementRequestSchema>): Promise<StartEngagementResponse>;
-  startSession(request: MessageInitShape<typeof StartSessionRequestSchema>): Promise<StartSessionResponse>;
-  stopEngagement(request: MessageInitShape<typeof StopEngagementRequestSchema>): Promise<StopEngagementResponse>;
-  getGkVoiceprintProfileId(
-    request: MessageInitShape<typeof GetGkVoiceprintProfileIdRequestSchema>,
-  ): Promise<GetGkVoiceprintProfileIdResponse>;
-  createVoiceprintProfile(
-    request: MessageInitShape<typeof CreateVoiceprintProfileRequestSchema>,
-  ): Promise<CreateVoiceprintProfileResponse>;
+export interface Exchange
+  extends Pick<
+    Operations,
+    "startEngagement" | "startSession" | "stopEngagement" | "getGkVoiceprintProfileId" | "createVoiceprintProfile"
+  > {
   /** Aborting `ended` ends the call. */
   listen(requests: AsyncIterable<ListenRequest>, ended: AbortController): AsyncIterable<ListenResponse>;
 }

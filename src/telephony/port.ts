@@ -28,32 +28,23 @@ export interface Received {
   readonly replies: readonly Frame[];
 }
 
-/** One connection, read and written in its dialect. */
-export interface DialectSession {
+/** One connection, read and written in its dialect. By default nothing is sent: results go to the webhook and the session. */
+export abstract class DialectSession {
   /** Throws a `DialectError` for frames that are not valid in the dialect. */
-  receive(frame: Frame): Received;
-  /** The box has started to listen. */
-  accepted(): readonly Frame[];
-  /** What happened, in a form that the other side can use; empty if the dialect has none. */
-  tell(response: ListenResponse): readonly Frame[];
-  /** Why the box does not listen, for example BUSY. The connection closes afterwards. */
-  refuse(error: StatusError): readonly Frame[];
-  /** The box has heard enough and leaves the call. The connection closes afterwards. */
-  leave(): readonly Frame[];
-}
-
-/** For a dialect that only carries audio to the box: results go to the webhook and the session. */
-export abstract class OneWaySession implements DialectSession {
   abstract receive(frame: Frame): Received;
+  /** The box has started to listen. */
   accepted(): readonly Frame[] {
     return [];
   }
-  tell(): readonly Frame[] {
+  /** What happened, in a form that the other side can use; empty if the dialect has none. */
+  tell(_response: ListenResponse): readonly Frame[] {
     return [];
   }
-  refuse(): readonly Frame[] {
-    return [];
+  /** Why the box does not listen, for example BUSY. The connection closes afterwards. */
+  refuse(_error: StatusError): readonly Frame[] {
+    return this.leave();
   }
+  /** The box has heard enough and leaves the call. The connection closes afterwards. */
   leave(): readonly Frame[] {
     return [];
   }

@@ -1,9 +1,8 @@
 import { type Context, Hono } from "hono";
 import { engagementRoutes } from "../engagement/engagement-routes.js";
-import { loggableClientId } from "./audit.js";
 import { clientOf } from "./client-authentication.js";
-import { invalidClient, throttled } from "./client-credentials.js";
-import { errorResponse, OAuthError } from "./errors.js";
+import { knownClient } from "./client-credentials.js";
+import { errorResponse, invalidRequest, OAuthError } from "./errors.js";
 import type { Form } from "./form.js";
 import { pageRoutes } from "./interactive/page-routes.js";
 import { createAuthorizationFlow } from "./interactive/provider.js";
@@ -54,19 +53,8 @@ export function createTokenApp(service: TokenService, options: TokenAppOptions =
     if (page) return redeem(c, form, page.clientId, addressOf(c, options));
     const client = clientOf(c.req.header("Authorization"), form);
     const address = addressOf(c, options);
-    const known = await throttled(service.throttle, client.clientId, address, () =>
-      service.credentials.authenticate(client.clientId, client.secret),
-    );
-    if (!known) {
-      service.audit({
-        event: "client-refused",
-        audience: "tooling",
-        clientId: loggableClientId(client.clientId),
-        address,
-      });
-      throw invalidClient();
-    }
-    if (known.credential.kind !== "user")
+    const { credential } = await knownClient(service, "tooling", client, address, service.credentials.authenticate);
+    if (credential.kind !== "user")
       throw new OAuthError(
         "unauthorized_client",
         "this credential is for client credentials, not for authorization code",
@@ -78,7 +66,7 @@ export function createTokenApp(service: TokenService, options: TokenAppOptions =
   app.on(["GET", "HEAD"], ["/oauth2/authorize", "/oauth2/authorize/:uid"], (c) => {
     const mode = c.req.query("response_mode");
     if (mode !== undefined && mode !== "query")
-      throw new OAuthError("invalid_request", `response_mode must be query, got ${mode.slice(0, 40)}`);
+      throw invalidRequest(`response_mode must be query, got ${mode.slice(0, 40)}`);
     return flow.handle(c);
   });
   app.post("/oauth2/session/end/confirm", (c) => flow.handle(c));

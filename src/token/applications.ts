@@ -2,7 +2,7 @@ import { newId } from "./access-token.js";
 import { checkSegment, formatClientId, parseClientId } from "./client-id.js";
 import type { Clock, Random } from "./clock.js";
 import { collection, type Documents } from "./documents.js";
-import { OAuthError } from "./errors.js";
+import { invalidRequest, OAuthError } from "./errors.js";
 import type { Revocations } from "./revocations.js";
 import { isRuntimeScope, RUNTIME_SCOPES, type RuntimeScope } from "./scopes.js";
 import type { Secrets } from "./secret.js";
@@ -94,9 +94,7 @@ const LONGEST_BINDING = 4096;
 
 function checkName(what: string, name: string): string {
   if (name.trim() === "" || name.length > LONGEST_NAME)
-    throw new OAuthError("invalid_request", `${what} must have 1 to ${LONGEST_NAME} characters`, {
-      refusal: "nameLength",
-    });
+    throw invalidRequest(`${what} must have 1 to ${LONGEST_NAME} characters`, "nameLength");
   return name;
 }
 
@@ -113,18 +111,13 @@ function checkScopes(scopes: readonly string[]): RuntimeScope[] {
 function checkGkScopes(gkScopes: readonly string[]): string[] {
   const wrong = gkScopes.find((id) => !/^[\x21-\x7e]{1,128}$/.test(id));
   if (wrong !== undefined)
-    throw new OAuthError(
-      "invalid_request",
-      "a biometric scope id must have 1 to 128 printable characters and no spaces",
-      { refusal: "scopeIds" },
-    );
+    throw invalidRequest("a biometric scope id must have 1 to 128 printable characters and no spaces", "scopeIds");
   const ids = [...new Set(gkScopes)];
   // They are part of every token, and the token is sent in the header of every request.
   if (ids.join().length > LONGEST_BINDING)
-    throw new OAuthError(
-      "invalid_request",
+    throw invalidRequest(
       `the biometric scope ids of a client may have at most ${LONGEST_BINDING} characters in total`,
-      { refusal: "scopeIds" },
+      "scopeIds",
     );
   return ids;
 }

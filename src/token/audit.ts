@@ -1,5 +1,4 @@
 /**
- *
  * What the token services write to an operator's log. Only names we issued are logged: an unknown name may be a secret
  * typed into the wrong field. Secrets, tokens and codes are never logged.
  */

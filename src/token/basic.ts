@@ -24,7 +24,6 @@ export const BASIC_CHALLENGE = 'Basic realm="vivavoce", charset="UTF-8"';
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
 
 /**
- *
  * Reads `Basic <BASE64(client_id:client_secret)>`. Escaped ids (`appID%3A…`) are split at the first colon. A raw `appID:` id contains
  * colons, so it is split at the last one; generated secrets never contain a colon.
  */

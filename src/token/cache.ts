@@ -19,16 +19,16 @@ export interface TokenCacheOptions {
 
 /** The token endpoint refused the request or could not be reached. */
 export class TokenRequestError extends Error {
-  /** HTTP status; 0 when the endpoint was not reached. */
-  readonly status: number;
-  /** The `error` field of the response, such as `invalid_client`. */
-  readonly code: string;
+  override readonly name = "TokenRequestError";
 
-  constructor(status: number, code: string, message: string) {
+  constructor(
+    /** HTTP status; 0 when the endpoint was not reached. */
+    readonly status: number,
+    /** The `error` field of the response, such as `invalid_client`. */
+    readonly code: string,
+    message: string,
+  ) {
     super(message);
-    this.name = "TokenRequestError";
-    this.status = status;
-    this.code = code;
   }
 }
 

@@ -1,30 +1,23 @@
-import { loggableClientId } from "./audit.js";
 import { type ClientPassword, parseBasic } from "./basic.js";
-import { invalidClient, throttled } from "./client-credentials.js";
+import { knownClient } from "./client-credentials.js";
 import { isProfileClientId } from "./credentials.js";
-import { OAuthError } from "./errors.js";
+import { invalidRequest } from "./errors.js";
 import type { Form } from "./form.js";
 import type { TokenService } from "./service.js";
 
 /** Reads client id and secret from the header or from the form (RFC 6749 §2.3.1), never from both. */
 export function clientOf(header: string | null | undefined, form: Form): ClientPassword {
-  if (form.has("client_assertion"))
-    throw new OAuthError("invalid_request", "client assertions are not supported; send the client secret");
+  if (form.has("client_assertion")) throw invalidRequest("client assertions are not supported; send the client secret");
   const secret = form.get("client_secret");
   const clientId = form.get("client_id");
   if (secret === undefined) {
     const client = parseBasic(header);
     if (clientId !== undefined && clientId !== client.clientId)
-      throw new OAuthError("invalid_request", "client_id differs from the Authorization header's");
+      throw invalidRequest("client_id differs from the Authorization header's");
     return client;
   }
-  if (header)
-    throw new OAuthError(
-      "invalid_request",
-      "send the client secret in the Authorization header or in the form, not both",
-    );
-  if (clientId === undefined)
-    throw new OAuthError("invalid_request", "client_secret is sent without client_id; send both");
+  if (header) throw invalidRequest("send the client secret in the Authorization header or in the form, not both");
+  if (clientId === undefined) throw invalidRequest("client_secret is sent without client_id; send both");
   return { clientId, secret };
 }
 
@@ -37,19 +30,14 @@ export interface KnownClient {
 
 export async function authenticated(
   service: Pick<TokenService, "applications" | "credentials" | "throttle" | "audit">,
-  { clientId, secret }: ClientPassword,
+  client: ClientPassword,
   address: string,
 ): Promise<KnownClient> {
-  const known = await throttled(service.throttle, clientId, address, async () => {
-    if (isProfileClientId(clientId)) {
-      const found = await service.credentials.authenticate(clientId, secret);
-      return found && { clientId, applicationId: null };
-    }
-    const found = await service.applications.authenticate(clientId, secret);
-    return found && { clientId, applicationId: found.applicationId };
-  });
-  if (known) return known;
-  const audience = isProfileClientId(clientId) ? "tooling" : "runtime";
-  service.audit({ event: "client-refused", audience, clientId: loggableClientId(clientId), address });
-  throw invalidClient();
+  const { clientId } = client;
+  if (isProfileClientId(clientId)) {
+    await knownClient(service, "tooling", client, address, service.credentials.authenticate);
+    return { clientId, applicationId: null };
+  }
+  const { applicationId } = await knownClient(service, "runtime", client, address, service.applications.authenticate);
+  return { clientId, applicationId };
 }

@@ -1,4 +1,4 @@
-import type { IssueToken } from "./access-token.js";
+import type { Audiences, IssueToken } from "./access-token.js";
 import type { Applications, AuthenticatedClient } from "./applications.js";
 import { type Audit, loggableClientId } from "./audit.js";
 import { BASIC_CHALLENGE, type ClientPassword } from "./basic.js";
@@ -21,13 +21,7 @@ export interface ClientCredentialsRequest {
   readonly address: string;
 }
 
-export const invalidClient = (): OAuthError =>
-  new OAuthError("invalid_client", "the client is unknown or its secret is wrong", {
-    headers: { "WWW-Authenticate": BASIC_CHALLENGE },
-  });
-
 /**
- *
  * Checks a secret behind the throttle and reports the outcome to it. `countFirst` is for people, who type one password at a time;
  * a program may ask for several tokens at once.
  */
@@ -42,6 +36,22 @@ export async function throttled<T>(
   const found = await check();
   await (found === null ? attempt.failed() : attempt.succeeded());
   return found;
+}
+
+/** The client of this id and secret; a wrong secret is counted, reported and refused. */
+export async function knownClient<T>(
+  { throttle, audit }: { throttle: Throttle; audit: Audit },
+  audience: keyof Audiences,
+  { clientId, secret }: ClientPassword,
+  address: string,
+  authenticate: (clientId: string, secret: string) => Promise<T | null>,
+): Promise<T> {
+  const known = await throttled(throttle, clientId, address, () => authenticate(clientId, secret));
+  if (known !== null) return known;
+  audit({ event: "client-refused", audience, clientId: loggableClientId(clientId), address });
+  throw new OAuthError("invalid_client", "the client is unknown or its secret is wrong", {
+    headers: { "WWW-Authenticate": BASIC_CHALLENGE },
+  });
 }
 
 /** The scopes to grant: all that were asked for, or an error that names the first one not allowed. */
@@ -66,13 +76,10 @@ export function createClientCredentialsGrant(options: {
   throttle: Throttle;
   audit: Audit;
 }): (request: ClientCredentialsRequest) => Promise<TokenResponse> {
-  const { applications, credentials, issue, throttle, audit } = options;
+  const { applications, credentials, issue, audit } = options;
 
   async function runtime({ client, scope, address }: ClientCredentialsRequest): Promise<Parameters<IssueToken>[0]> {
-    const known = await throttled(throttle, client.clientId, address, () =>
-      applications.authenticate(client.clientId, client.secret),
-    );
-    if (!known) throw refused("runtime", client.clientId, address);
+    const known = await knownClient(options, "runtime", client, address, applications.authenticate);
     const granted = runtimeScope(known, askedScopes(scope));
     const bio = granted.split(" ").includes("bio");
     return {
@@ -85,10 +92,7 @@ export function createClientCredentialsGrant(options: {
   }
 
   async function tooling({ client, scope, address }: ClientCredentialsRequest): Promise<Parameters<IssueToken>[0]> {
-    const known = await throttled(throttle, client.clientId, address, () =>
-      credentials.authenticate(client.clientId, client.secret),
-    );
-    if (!known) throw refused("tooling", client.clientId, address);
+    const known = await knownClient(options, "tooling", client, address, credentials.authenticate);
     if (known.credential.kind !== "service")
       throw new OAuthError(
         "unauthorized_client",
@@ -97,11 +101,6 @@ export function createClientCredentialsGrant(options: {
     const other = askedScopes(scope).find((asked) => asked !== PLATFORM_SCOPE);
     if (other !== undefined) throw new OAuthError("invalid_scope", `this client may not request the scope ${other}`);
     return { audience: "tooling", subject: known.user.id, clientId: known.credential.clientId, scope: PLATFORM_SCOPE };
-  }
-
-  function refused(audience: string, clientId: string, address: string): OAuthError {
-    audit({ event: "client-refused", audience, clientId: loggableClientId(clientId), address });
-    return invalidClient();
   }
 
   const askedScopes = (scope: string | null): string[] => parseScope(scope ?? "");

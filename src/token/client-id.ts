@@ -1,4 +1,4 @@
-import { OAuthError } from "./errors.js";
+import { invalidRequest } from "./errors.js";
 
 /** `appID:<unique_id>:geo:<geography>:clientName:<client_name>` */
 export interface ClientIdParts {
@@ -12,10 +12,9 @@ const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 export function checkSegment(what: string, value: string): string {
   if (!SEGMENT.test(value)) {
-    throw new OAuthError(
-      "invalid_request",
+    throw invalidRequest(
       `${what} must have 1 to 64 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit`,
-      { refusal: "clientIdPart" },
+      "clientIdPart",
     );
   }
   return value;

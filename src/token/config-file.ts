@@ -3,23 +3,6 @@ import { type Application, SERVICES } from "./applications.js";
 import { OAuthError } from "./errors.js";
 import { formatUrn, isLanguage, parseUrn, UrnError } from "./urn.js";
 
-/** One credential block of `config.json`. */
-export interface CredentialBlock {
-  readonly client_id: string;
-  /** Empty until the owner fills it in. */
-  readonly client_secret: string;
-  readonly oauth_server_url: string;
-  /** Separated by spaces. */
-  readonly oauth_scopes: string;
-  /** `host:port` of each service that exists there. */
-  readonly asr_endpoint?: string;
-  readonly nlu_endpoint?: string;
-  readonly tts_endpoint?: string;
-  readonly dlg_endpoint?: string;
-  /** The voiceprint service. */
-  readonly bio_endpoint?: string;
-}
-
 /** One block for each client id of the geography. */
 export function credentialBlocks(application: Application, geography: string): CredentialBlock[] {
   const settings = Object.hasOwn(application.geographies, geography) ? application.geographies[geography] : undefined;
@@ -49,9 +32,12 @@ const endpoint = z
   .exactOptional();
 const block = z.object({
   client_id: z.string().min(1),
+  /** Empty until the owner fills it in. */
   client_secret: z.string(),
   oauth_server_url: z.url({ protocol: /^https?$/ }),
+  /** Separated by spaces. */
   oauth_scopes: z.string(),
+  /** Of each service that exists there; `bio` is the voiceprint service. */
   asr_endpoint: endpoint,
   nlu_endpoint: endpoint,
   tts_endpoint: endpoint,
@@ -59,12 +45,12 @@ const block = z.object({
   bio_endpoint: endpoint,
 });
 
+/** One credential block of `config.json`. */
+export type CredentialBlock = Readonly<z.output<typeof block>>;
+
 /** A configuration file that cannot be used; the message says where. */
 export class ConfigError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "ConfigError";
-  }
+  override readonly name = "ConfigError";
 }
 
 function parseJson(text: string, what: string): unknown {

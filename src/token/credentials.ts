@@ -1,7 +1,7 @@
 import { newId } from "./access-token.js";
 import type { Clock, Random } from "./clock.js";
 import { collection, type Documents } from "./documents.js";
-import { OAuthError } from "./errors.js";
+import { invalidRequest, OAuthError } from "./errors.js";
 import type { Secrets } from "./secret.js";
 import type { User, Users } from "./users.js";
 
@@ -48,8 +48,7 @@ const MOST_CREDENTIALS = 50;
 
 /** RFC 6749 §3.1.2 and RFC 8252 §7.3: absolute, no fragment, https except on this machine. */
 export function checkRedirectUri(text: string): string {
-  const wrong = (why: string): OAuthError =>
-    new OAuthError("invalid_request", `the redirect address ${why}`, { refusal: "redirectAddress" });
+  const wrong = (why: string): OAuthError => invalidRequest(`the redirect address ${why}`, "redirectAddress");
   let url: URL;
   try {
     url = new URL(text);
@@ -87,20 +86,17 @@ export function createProfileCredentials(options: {
   return {
     async create(user, { kind, label, redirectUris = [] }) {
       if (kind !== "service" && kind !== "user")
-        throw new OAuthError("invalid_request", "the kind of a credential must be service or user");
+        throw invalidRequest("the kind of a credential must be service or user");
       if (label.trim() === "" || label.length > 128)
-        throw new OAuthError("invalid_request", "label must have 1 to 128 characters", { refusal: "labelLength" });
+        throw invalidRequest("label must have 1 to 128 characters", "labelLength");
       if (kind === "user" && (redirectUris.length === 0 || redirectUris.length > MOST_REDIRECTS)) {
-        throw new OAuthError(
-          "invalid_request",
+        throw invalidRequest(
           `a credential of kind user needs 1 to ${MOST_REDIRECTS} redirect addresses`,
-          { refusal: "redirectsNeeded" },
+          "redirectsNeeded",
         );
       }
       if (kind === "service" && redirectUris.length > 0)
-        throw new OAuthError("invalid_request", "a credential of kind service cannot have redirect addresses", {
-          refusal: "redirectsUnused",
-        });
+        throw invalidRequest("a credential of kind service cannot have redirect addresses", "redirectsUnused");
       if ((await ofUser(user)).length >= MOST_CREDENTIALS)
         throw new OAuthError("conflict", `a user can have at most ${MOST_CREDENTIALS} credentials; delete one first`, {
           refusal: "tooManyCredentials",

@@ -1,22 +1,7 @@
 import type { Refusal } from "./refusals/en.js";
 
-/** All error codes of our authorization and resource servers (RFC 6749 §5.2, RFC 6750 §3.1, and our management interface). */
-export type OAuthErrorCode =
-  | "invalid_request"
-  | "invalid_client"
-  | "invalid_grant"
-  | "unauthorized_client"
-  | "unsupported_grant_type"
-  | "invalid_scope"
-  | "invalid_token"
-  | "insufficient_scope"
-  | "access_denied"
-  | "temporarily_unavailable"
-  | "not_found"
-  | "conflict"
-  | "server_error";
-
-const STATUS: Record<OAuthErrorCode, number> = {
+/** The HTTP status of each. */
+const STATUS = {
   invalid_request: 400,
   invalid_client: 401,
   invalid_grant: 400,
@@ -31,12 +16,15 @@ const STATUS: Record<OAuthErrorCode, number> = {
   conflict: 409,
   server_error: 500,
 };
+/** All error codes of our authorization and resource servers (RFC 6749 §5.2, RFC 6750 §3.1, and our management interface). */
+export type OAuthErrorCode = keyof typeof STATUS;
 
 /** RFC 6749 allows printable ASCII without `"` and `\` in a description; it also ends up inside a quoted header value. */
 const describable = (text: string): string => text.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, "?");
 
 /** An error with a code of RFC 6749 or RFC 6750. */
 export class OAuthError extends Error {
+  override readonly name = "OAuthError";
   readonly code: OAuthErrorCode;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -49,7 +37,6 @@ export class OAuthError extends Error {
     details: { status?: number; headers?: Record<string, string>; refusal?: Refusal } = {},
   ) {
     super(describable(description));
-    this.name = "OAuthError";
     this.code = code;
     this.status = details.status ?? STATUS[code];
     this.headers = details.headers ?? {};
@@ -61,6 +48,10 @@ export class OAuthError extends Error {
     return { error, error_description, ...(refusal && { refusal }) };
   }
 }
+
+/** `refusal` names what a person can mend. */
+export const invalidRequest = (description: string, refusal?: Refusal): OAuthError =>
+  new OAuthError("invalid_request", description, refusal && { refusal });
 
 /** Responses of a token server, and of the resources its tokens open, must never be cached. */
 export const NO_STORE: Readonly<Record<string, string>> = { "Cache-Control": "no-store", Pragma: "no-cache" };

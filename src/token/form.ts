@@ -1,4 +1,4 @@
-import { OAuthError } from "./errors.js";
+import { invalidRequest, OAuthError } from "./errors.js";
 
 /** Far larger than any valid request. */
 const LONGEST_BODY = 32_768;
@@ -10,7 +10,7 @@ export async function readText(request: Request): Promise<string> {
   const reader = request.body.getReader();
   const next = () =>
     reader.read().catch(() => {
-      throw new OAuthError("invalid_request", "the request body is incomplete");
+      throw invalidRequest("the request body is incomplete");
     });
   for (let part = await next(); !part.done; part = await next()) {
     length += part.value.byteLength;
@@ -32,11 +32,11 @@ export type Form = ReadonlyMap<string, string>;
 export async function readForm(request: Request): Promise<Form> {
   const type = (request.headers.get("Content-Type") ?? "").split(";")[0]?.trim().toLowerCase();
   if (type !== "application/x-www-form-urlencoded")
-    throw new OAuthError("invalid_request", "the body must be application/x-www-form-urlencoded");
+    throw invalidRequest("the body must be application/x-www-form-urlencoded");
   const form = new Map<string, string>();
   const seen = new Set<string>();
   for (const [name, value] of new URLSearchParams(await readText(request))) {
-    if (seen.has(name)) throw new OAuthError("invalid_request", "a parameter is repeated");
+    if (seen.has(name)) throw invalidRequest("a parameter is repeated");
     seen.add(name);
     if (value !== "") form.set(name, value);
   }
@@ -45,11 +45,11 @@ export async function readForm(request: Request): Promise<Form> {
 
 export async function readJson(request: Request): Promise<unknown> {
   const type = (request.headers.get("Content-Type") ?? "").split(";")[0]?.trim().toLowerCase();
-  if (type !== "application/json") throw new OAuthError("invalid_request", "the body must be application/json");
+  if (type !== "application/json") throw invalidRequest("the body must be application/json");
   try {
     return JSON.parse(await readText(request));
   } catch (error) {
     if (error instanceof OAuthError) throw error;
-    throw new OAuthError("invalid_request", "the body is not JSON");
+    throw invalidRequest("the body is not JSON");
   }
 }

@@ -22,28 +22,19 @@ interface Ring {
   readonly keys: readonly StoredKey[];
 }
 
-export interface Signer {
-  readonly kid: string;
-  readonly algorithm: SigningAlgorithm;
-  readonly key: CryptoKey;
-}
-
 /** The keys that sign tokens, and their public parts. */
 export interface Keyring {
-  signer(): Promise<Signer>;
+  signer(): Promise<{ kid: string; algorithm: SigningAlgorithm; key: CryptoKey }>;
   /** Every public key that a valid token may be signed with. `fresh` reads the store again. */
   jwks(fresh?: boolean): Promise<JSONWebKeySet>;
   /** The private keys, signing key first, for the authorization code flow. */
   privateJwks(): Promise<{ keys: JWK[] }>;
   /**
-   *
    * Creates the next signing key. Tokens already issued stay valid until they expire. With `revoke` (the old key leaked), the old key
    * is removed at once, and every token it signed becomes invalid.
    */
   rotate(options?: { revoke?: boolean }): Promise<{ kid: string; signsFrom: number }>;
-  list(): Promise<
-    { kid: string; algorithm: SigningAlgorithm; createdAt: number; signsFrom: number; publishedUntil: number | null }[]
-  >;
+  list(): Promise<Omit<StoredKey, "publicJwk" | "privateJwk">[]>;
 }
 
 export interface KeyringOptions {
@@ -160,13 +151,7 @@ export function createKeyring(options: KeyringOptions): Keyring {
 
     async list() {
       const { keys } = await load(true);
-      return keys.map(({ kid, algorithm: alg, createdAt, signsFrom, publishedUntil }) => ({
-        kid,
-        algorithm: alg,
-        createdAt,
-        signsFrom,
-        publishedUntil,
-      }));
+      return keys.map(({ publicJwk: _, privateJwk: __, ...key }) => key);
     },
   };
 }

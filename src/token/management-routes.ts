@@ -70,9 +70,9 @@ async function body<T extends z.ZodType>(c: Context, schema: T): Promise<z.outpu
   );
 }
 
-const answer = (c: Context, value: unknown, status: 200 | 201 = 200): Response =>
-  c.json(value as object, status, NO_STORE);
-const done = (c: Context): Response => c.body(null, 204, NO_STORE);
+/** As JSON; without a value there is nothing to say, and the status is 204. */
+const answer = (c: Context, value?: unknown, status: 200 | 201 = 200): Response =>
+  value === undefined ? c.body(null, 204, NO_STORE) : c.json(value as object, status, NO_STORE);
 
 /** The management interface, for `platform-api` tokens. It uses the current permissions of the token's user. */
 export function managementRoutes(
@@ -102,10 +102,9 @@ export function managementRoutes(
   app.post("/me/credentials", async (c) =>
     answer(c, await credentials.create(c.get("user"), await body(c, credential)), 201),
   );
-  app.delete("/me/credentials/:clientId", async (c) => {
-    await credentials.delete(c.get("user"), c.req.param("clientId"));
-    return done(c);
-  });
+  app.delete("/me/credentials/:clientId", async (c) =>
+    answer(c, await credentials.delete(c.get("user"), c.req.param("clientId"))),
+  );
   app.put("/me/password", async (c) => {
     const change = await body(c, ownPassword);
     const session = await sessionOf(c, service);
@@ -114,13 +113,13 @@ export function managementRoutes(
     const grant = typeof claims.grant_id === "string" ? claims.grant_id : undefined;
     const changed = await changeOwnPassword(service, c.get("user"), change, addressOf(c, options), grant);
     if (session?.user.id === changed.id) await startSession(c, service, changed);
-    return done(c);
+    return answer(c);
   });
   app.post("/me/sign-out", async (c) => {
     const { jti, expiresAt } = await service.tooling.authorize(c.req.header("Authorization"), PLATFORM_SCOPE);
     if (jti !== null) await service.revocations.revoke(jti, expiresAt);
     await endSession(c, service);
-    return done(c);
+    return answer(c);
   });
   app.all("/me", () => notFound());
   app.all("/me/*", () => notFound());
@@ -138,10 +137,7 @@ export function managementRoutes(
   app.patch("/applications/:id", async (c) =>
     answer(c, await applications.rename(c.req.param("id"), await body(c, rename))),
   );
-  app.delete("/applications/:id", async (c) => {
-    await applications.delete(c.req.param("id"));
-    return done(c);
-  });
+  app.delete("/applications/:id", async (c) => answer(c, await applications.delete(c.req.param("id"))));
   app.get("/applications/:id/geographies/:geography/config.json", async (c) =>
     answer(c, credentialBlocks(await applications.get(c.req.param("id")), c.req.param("geography"))),
   );
@@ -151,26 +147,17 @@ export function managementRoutes(
   app.post("/applications/:id/clients", async (c) =>
     answer(c, await applications.createClient(c.req.param("id"), await body(c, client)), 201),
   );
-  app.delete("/applications/:id/clients/:clientId", async (c) => {
-    await applications.deleteClient(c.req.param("id"), c.req.param("clientId"));
-    return done(c);
+  app.delete("/applications/:id/clients/:clientId", async (c) =>
+    answer(c, await applications.deleteClient(c.req.param("id"), c.req.param("clientId"))),
+  );
+  app.put("/applications/:id/clients/:clientId/scopes", async (c) => {
+    const { gkScopes } = await body(c, binding);
+    return answer(c, await applications.bindScopes(c.req.param("id"), c.req.param("clientId"), gkScopes));
   });
-  app.put("/applications/:id/clients/:clientId/scopes", async (c) =>
-    answer(
-      c,
-      await applications.bindScopes(c.req.param("id"), c.req.param("clientId"), (await body(c, binding)).gkScopes),
-    ),
-  );
-  app.post("/applications/:id/clients/:clientId/secret", async (c) =>
-    answer(
-      c,
-      {
-        clientId: c.req.param("clientId"),
-        clientSecret: await applications.regenerateSecret(c.req.param("id"), c.req.param("clientId")),
-      },
-      201,
-    ),
-  );
+  app.post("/applications/:id/clients/:clientId/secret", async (c) => {
+    const { id, clientId } = c.req.param();
+    return answer(c, { clientId, clientSecret: await applications.regenerateSecret(id, clientId) }, 201);
+  });
 
   app.get("/registrations", async (c) => answer(c, await registrations.list()));
   app.post("/registrations", async (c) => answer(c, await registrations.register(await body(c, registration)), 201));
@@ -190,7 +177,7 @@ export function managementRoutes(
   app.delete("/users/:name", async (c) => {
     await users.assertAnotherOwner(c.req.param("name"));
     await service.deleteUser(c.req.param("name"));
-    return done(c);
+    return answer(c);
   });
 
   const unitOf = (c: Context): [string, number] => [c.req.param("site") ?? "", Number(c.req.param("unit"))];

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { Hono } from "hono";
 import { authenticated, clientOf } from "./client-authentication.js";
-import { NO_STORE, OAuthError } from "./errors.js";
+import { invalidRequest, NO_STORE, OAuthError } from "./errors.js";
 import { type Form, readForm } from "./form.js";
 import { PLATFORM_SCOPE, RUNTIME_SCOPES } from "./scopes.js";
 import type { TokenService } from "./service.js";
@@ -19,7 +19,7 @@ export function oauthRoutes(service: TokenService, options: TransportOptions & {
   app.post("/oauth2/token", async (c) => {
     const form = await readForm(c.req.raw);
     const grant = form.get("grant_type");
-    if (grant === undefined) throw new OAuthError("invalid_request", "grant_type is missing");
+    if (grant === undefined) throw invalidRequest("grant_type is missing");
     if (grant === "authorization_code") return options.redeemCode(c, form);
     if (grant !== "client_credentials")
       throw new OAuthError("unsupported_grant_type", "grant_type must be client_credentials or authorization_code");
@@ -38,7 +38,7 @@ export function oauthRoutes(service: TokenService, options: TransportOptions & {
     const client = clientOf(c.req.header("Authorization"), form);
     const known = await authenticated(service, client, addressOf(c, options));
     const token = form.get("token");
-    if (token === undefined) throw new OAuthError("invalid_request", "token is missing");
+    if (token === undefined) throw invalidRequest("token is missing");
     return { known, token };
   };
   app.post("/oauth2/introspect", async (c) => {

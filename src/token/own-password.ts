@@ -4,7 +4,6 @@ import type { TokenService } from "./service.js";
 import type { User } from "./users.js";
 
 /**
- *
  * Changes the password of a user who knows the current one. Signs out every browser and ends every token except those of `keptGrant`;
  * the caller signs the requesting browser in again.
  */

@@ -9,7 +9,6 @@ const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.\d+\
 const family = (address: string): "ipv4" | "ipv6" => (isIP(address) === 6 ? "ipv6" : "ipv4");
 
 /**
- *
  * `proxies`: addresses and networks (`10.0.0.0/8`) of trusted proxies. Anybody can write the header, so it is read from the end, where
  * the nearest proxy writes, and only while each entry was written by a trusted proxy. Throws a `TypeError` if one is not an address.
  */

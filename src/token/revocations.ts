@@ -11,12 +11,7 @@ export interface IssuedToken {
 }
 
 /** Tokens that end before they expire: revoked, or their client or one of its scopes was removed. Replicas learn of it within a second. */
-export interface Revocations {
-  revoke(jti: string, expiresAt: number): Promise<void>;
-  /** Ends the tokens issued to the client so far; with scopes, only tokens that open one of them. */
-  endClient(clientId: string, gkScopes?: readonly string[]): Promise<void>;
-  isRevoked(token: IssuedToken): Promise<boolean> | boolean;
-}
+export type Revocations = ReturnType<typeof createRevocations>;
 
 interface Entry {
   /** Milliseconds. */
@@ -31,15 +26,7 @@ const LOOK_EVERY_MS = 1000;
 /** The clocks of replicas may differ. */
 const KEEP_LONGER_S = 60;
 
-export function createRevocations({
-  documents,
-  clock,
-  longestTokenS,
-}: {
-  documents: Documents;
-  clock: Clock;
-  longestTokenS: number;
-}): Revocations {
+export function createRevocations(documents: Documents, clock: Clock, longestTokenS: number) {
   let known = new Map<string, Entry>();
   let lookedAt = Number.NEGATIVE_INFINITY;
   let looking: Promise<void> | null = null;
@@ -59,13 +46,14 @@ export function createRevocations({
   }
 
   return {
-    async revoke(jti, expiresAt) {
+    async revoke(jti: string, expiresAt: number): Promise<void> {
       if (expiresAt <= epochSeconds(clock)) return;
       const entry: Entry = { at: clock.now() };
       await documents.put(COLLECTION, jti, entry, (expiresAt + KEEP_LONGER_S) * 1000);
       known.set(jti, entry);
     },
-    async endClient(clientId, gkScopes) {
+    /** Ends the tokens issued to the client so far; with scopes, only tokens that open one of them. */
+    async endClient(clientId: string, gkScopes?: readonly string[]): Promise<void> {
       const id = clientEntry(clientId);
       const before = (await documents.get(COLLECTION, id)) as Entry | null;
       const lost = before && before.gkScopes == null ? null : gkScopes && [...(before?.gkScopes ?? []), ...gkScopes];
@@ -73,7 +61,7 @@ export function createRevocations({
       await documents.put(COLLECTION, id, entry, clock.now() + (longestTokenS + KEEP_LONGER_S) * 1000);
       known.set(id, entry);
     },
-    isRevoked(token) {
+    isRevoked(token: IssuedToken): Promise<boolean> | boolean {
       if (isKnown(token)) return true;
       const age = clock.now() - lookedAt;
       if (age >= 0 && age < LOOK_EVERY_MS) return false;

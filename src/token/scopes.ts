@@ -1,4 +1,4 @@
-import { OAuthError } from "./errors.js";
+import { invalidRequest, OAuthError } from "./errors.js";
 
 /** The contract's runtime scopes, and `bio` for the voiceprint service. */
 export const RUNTIME_SCOPES = ["asr", "asr.wordset", "nlu", "nlu.wordset", "dlg", "tts", "log", "bio"] as const;
@@ -13,7 +13,7 @@ const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 /** Splits a `scope` parameter (RFC 6749 §3.3). Repeated scopes count once. */
 export function parseScope(text: string): string[] {
   const scopes = text.split(" ").filter((scope) => scope !== "");
-  if (scopes.length === 0) throw new OAuthError("invalid_request", "scope is missing");
+  if (scopes.length === 0) throw invalidRequest("scope is missing");
   if (!scopes.every((scope) => SCOPE_TOKEN.test(scope))) throw new OAuthError("invalid_scope", "scope is malformed");
   return [...new Set(scopes)];
 }

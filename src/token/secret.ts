@@ -45,23 +45,17 @@ function decode(record: string): { cost: Cost; salt: Buffer; hash: Buffer } | nu
   };
 }
 
-export interface Secrets {
-  /** 256 bits in base64url: none of `:` `%` `+`, which a Basic header may mangle. */
-  generate(): string;
-  hash(secret: string, strength: "generated" | "chosen"): Promise<string>;
-  /** Takes the same time for a client or user that does not exist (`null`). */
-  matches(secret: string, record: string | null, strength: "generated" | "chosen"): Promise<boolean>;
-}
+export type Secrets = ReturnType<typeof createSecrets>;
+type Strength = "generated" | "chosen";
 
 /** How many verified secrets are remembered. */
 const REMEMBERED = 10_000;
 
 /**
- *
  * Runs scrypt on the first use of a secret, then compares a digest keyed by this process, so that a client that asks every few minutes
  * costs microseconds. The stored record is the cache key: a regenerated secret has another record and never hits the cache.
  */
-export function createSecrets(random: Random, chosen: Cost = CHOSEN): Secrets {
+export function createSecrets(random: Random, chosen: Cost = CHOSEN) {
   const processKey = randomBytes(32);
   const passed = new Map<string, Buffer>();
   const digest = (secret: string): Buffer => createHmac("sha256", processKey).update(secret).digest();
@@ -73,15 +67,17 @@ export function createSecrets(random: Random, chosen: Cost = CHOSEN): Secrets {
   };
 
   return {
-    generate: () => Buffer.from(random.bytes(32)).toString("base64url"),
+    /** 256 bits in base64url: none of `:` `%` `+`, which a Basic header may mangle. */
+    generate: (): string => Buffer.from(random.bytes(32)).toString("base64url"),
 
-    async hash(secret, strength) {
+    async hash(secret: string, strength: Strength): Promise<string> {
       const cost = strength === "generated" ? GENERATED : chosen;
       const salt = random.bytes(SALT_BYTES);
       return encode(cost, salt, await derive(secret, salt, cost));
     },
 
-    async matches(secret, record, strength) {
+    /** Takes the same time for a client or user that does not exist (`null`). */
+    async matches(secret: string, record: string | null, strength: Strength): Promise<boolean> {
       const stored = record === null ? null : decode(record);
       if (record === null || stored === null) {
         await derive(secret, new Uint8Array(SALT_BYTES), strength === "generated" ? GENERATED : chosen);

@@ -1,28 +1,20 @@
-import { type Agents, createAgents } from "../engagement/agents.js";
-import {
-  createEngagementGrant,
-  type EngagementTokenRequest,
-  type EngagementTokenResponse,
-} from "../engagement/engagement-token.js";
-import { createRegistrations, type Registrations } from "../engagement/registrations.js";
+import { createAgents } from "../engagement/agents.js";
+import { createEngagementGrant } from "../engagement/engagement-token.js";
+import { createRegistrations } from "../engagement/registrations.js";
 import { AUDIENCES, type Audiences, createIssuer, LIFETIMES } from "./access-token.js";
-import { type Applications, createApplications, type Endpoints } from "./applications.js";
+import { createApplications, type Endpoints } from "./applications.js";
 import type { Audit } from "./audit.js";
-import {
-  type ClientCredentialsRequest,
-  createClientCredentialsGrant,
-  type TokenResponse,
-} from "./client-credentials.js";
+import { createClientCredentialsGrant } from "./client-credentials.js";
 import { type Clock, type Random, systemClock, systemRandom } from "./clock.js";
-import { createProfileCredentials, type ProfileCredentials } from "./credentials.js";
+import { createProfileCredentials } from "./credentials.js";
 import type { Documents } from "./documents.js";
-import { createKeyring, type Keyring, type KeyringOptions, type SigningAlgorithm } from "./keyring.js";
+import { createKeyring, type KeyringOptions, type SigningAlgorithm } from "./keyring.js";
 import type { OwnPage } from "./own-pages.js";
-import { createRevocations, type Revocations } from "./revocations.js";
+import { createRevocations } from "./revocations.js";
 import { type Cost, createSecrets } from "./secret.js";
-import { type BrowserSessions, createBrowserSessions } from "./sessions.js";
-import { createThrottle, type Throttle } from "./throttle.js";
-import { createUsers, type User, type Users } from "./users.js";
+import { createBrowserSessions } from "./sessions.js";
+import { createThrottle } from "./throttle.js";
+import { createUsers, type User } from "./users.js";
 import { createVerifier, type TrustedIssuer, type Verifier } from "./verify.js";
 
 /** Options of the token service. */
@@ -45,35 +37,7 @@ export interface TokenServiceOptions {
 }
 
 /** The operations of the token and engagement services, called by the transports and the command line. */
-export interface TokenService {
-  readonly issuer: string;
-  readonly audiences: Audiences;
-  readonly documents: Documents;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly audit: Audit;
-  readonly keyring: Keyring;
-  readonly throttle: Throttle;
-  readonly applications: Applications;
-  readonly users: Users;
-  readonly credentials: ProfileCredentials;
-  readonly sessions: BrowserSessions;
-  readonly registrations: Registrations;
-  readonly agents: Agents;
-  readonly revocations: Revocations;
-  ownPage(clientId: string): OwnPage | null;
-  /** The user whose permissions a tooling token of this client has now; `null` when the token is no longer valid. */
-  userOf(clientId: string, userId: string): Promise<User | null>;
-  /** Deletes a user and all credentials of that user. */
-  deleteUser(name: string): Promise<void>;
-  clientCredentials(request: ClientCredentialsRequest): Promise<TokenResponse>;
-  engagementToken(request: EngagementTokenRequest): Promise<EngagementTokenResponse>;
-  /** For `createVerifier`: accepts our own runtime tokens, with keys from this process. */
-  readonly runtimeIssuer: TrustedIssuer;
-  readonly runtime: Verifier;
-  readonly tooling: Verifier;
-  readonly engagement: Verifier;
-}
+export type TokenService = ReturnType<typeof createTokenService>;
 
 /** Issuer and verifier run on one machine or on machines with synchronized clocks. */
 const OWN_SKEW_S = 5;
@@ -96,26 +60,23 @@ function thisBox(issuer: string): Endpoints {
 }
 
 /** Creates the token service on a store; it does not listen on a port. */
-export function createTokenService(options: TokenServiceOptions): TokenService {
+export function createTokenService(options: TokenServiceOptions) {
   const { documents, clock = systemClock, random = systemRandom, audiences = AUDIENCES, audit = () => {} } = options;
   if (new Set(Object.values(audiences)).size !== 3)
     throw new TypeError("runtime, tooling and engagement must have different audiences");
   const issuer = checkIssuer(options.issuer);
+  const longestTokenS = Math.max(...Object.values(LIFETIMES)) + OWN_SKEW_S;
   const keyring = createKeyring({
     documents,
     clock,
     ...(options.algorithm ? { algorithm: options.algorithm } : {}),
-    longestTokenMs: (Math.max(...Object.values(LIFETIMES)) + OWN_SKEW_S) * 1000,
+    longestTokenMs: longestTokenS * 1000,
     ...options.keys,
   });
   const secrets = createSecrets(random, options.passwordCost);
   const throttle = createThrottle({ documents, clock });
   const issue = createIssuer({ issuer, audiences, keyring, clock, random });
-  const revocations = createRevocations({
-    documents,
-    clock,
-    longestTokenS: Math.max(...Object.values(LIFETIMES)) + OWN_SKEW_S,
-  });
+  const revocations = createRevocations(documents, clock, longestTokenS);
   const users = createUsers({ documents, clock, random, secrets });
   const credentials = createProfileCredentials({ documents, clock, random, secrets, users });
   const registrations = createRegistrations({ documents, clock, random, secrets });
@@ -128,7 +89,8 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     defaults: { oauthServerUrl: `${issuer}/oauth2/token`, endpoints: options.endpoints ?? thisBox(issuer) },
   });
 
-  const ownPage = (clientId: string) => options.pages?.find((page) => page.clientId === clientId) ?? null;
+  const ownPage = (clientId: string): OwnPage | null =>
+    options.pages?.find((page) => page.clientId === clientId) ?? null;
 
   const trusted = (audience: keyof Audiences): TrustedIssuer => ({
     issuer,
@@ -159,13 +121,15 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     revocations,
     ownPage,
 
-    async userOf(clientId, userId) {
+    /** The user whose permissions a tooling token of this client has now; `null` when the token is no longer valid. */
+    async userOf(clientId: string, userId: string): Promise<User | null> {
       if (!ownPage(clientId)) return credentials.userOf(clientId, userId);
       const user = await users.byId(userId);
       return user && !user.disabled ? user : null;
     },
 
-    async deleteUser(name) {
+    /** Deletes a user and all credentials of that user. */
+    async deleteUser(name: string): Promise<void> {
       const user = await users.find(name);
       await users.delete(name);
       if (user) await credentials.deleteAllOf(user);
@@ -173,6 +137,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
 
     clientCredentials: createClientCredentialsGrant({ applications, credentials, issue, throttle, audit }),
     engagementToken: createEngagementGrant({ registrations, issue, throttle, audit }),
+    /** For `createVerifier`: accepts our own runtime tokens, with keys from this process. */
     runtimeIssuer: trusted("runtime"),
     runtime: verifier("runtime"),
     tooling: verifier("tooling"),

@@ -19,12 +19,7 @@ export interface BrowserSession {
   readonly expiresAt: number;
 }
 
-export interface BrowserSessions {
-  /** Returns the value of the cookie. */
-  start(user: User): Promise<{ cookie: string; expiresAt: number }>;
-  find(cookie: string | undefined): Promise<BrowserSession | null>;
-  end(cookie: string): Promise<void>;
-}
+export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
 
 const LIFETIME_MS = 8 * 3_600_000;
 
@@ -34,19 +29,15 @@ export const sameText = (a: string, b: string): boolean => {
 };
 
 /** Sessions are stored under a digest of their cookie, so reading the store does not give access to them. */
-export function createBrowserSessions(options: {
-  documents: Documents;
-  clock: Clock;
-  random: Random;
-  users: Users;
-}): BrowserSessions {
+export function createBrowserSessions(options: { documents: Documents; clock: Clock; random: Random; users: Users }) {
   const { clock, random, users } = options;
   const sessions = collection<StoredSession>(options.documents, "token.sessions");
   const nonce = (): string => Buffer.from(random.bytes(32)).toString("base64url");
   const keyOf = (cookie: string): string => createHash("sha256").update(cookie).digest("base64url");
 
   return {
-    async start(user) {
+    /** Returns the value of the cookie. */
+    async start(user: User): Promise<{ cookie: string; expiresAt: number }> {
       const cookie = nonce();
       const startedAt = clock.now();
       const expiresAt = startedAt + LIFETIME_MS;
@@ -58,7 +49,7 @@ export function createBrowserSessions(options: {
       return { cookie, expiresAt };
     },
 
-    async find(cookie) {
+    async find(cookie: string | undefined): Promise<BrowserSession | null> {
       const session = cookie ? await sessions.get(keyOf(cookie)) : null;
       if (!session || session.expiresAt <= clock.now()) return null;
       const user = await users.find(session.userName, session.userId);
@@ -66,7 +57,7 @@ export function createBrowserSessions(options: {
       return valid ? { user, formToken: session.formToken, expiresAt: session.expiresAt } : null;
     },
 
-    async end(cookie) {
+    async end(cookie: string): Promise<void> {
       await sessions.delete(keyOf(cookie));
     },
   };

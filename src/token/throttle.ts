@@ -16,7 +16,6 @@ interface Allowance {
 }
 
 /**
- *
  * Failures of one client from one address are likely guesses: slowed soon, with long waits. A whole address may be an office, and anybody
  * can fail in a client's name: both are slowed later and with shorter waits, so that guessing does not lock out the real client.
  */
@@ -32,26 +31,14 @@ const REMEMBER_SUCCESS_MS = 30 * 86_400_000;
 const NOTE_EVERY_MS = 86_400_000;
 const MOST_NOTED = 10_000;
 
-export interface Attempt {
-  failed(): Promise<void>;
-  succeeded(): Promise<void>;
-}
-
-export interface Throttle {
-  /**
-   *
-   * Rejects with `temporarily_unavailable` (429, `Retry-After`) while this client or address has to wait. `countFirst` counts the attempt
-   * as a failure until it is reported as successful, which limits parallel attempts.
-   */
-  attempt(client: string, address: string, options?: { countFirst?: boolean }): Promise<Attempt>;
-}
+export type Throttle = ReturnType<typeof createThrottle>;
 
 /** Names are untrusted and may be as long as a request. */
 const short = (name: string): string =>
   name.length <= 128 ? name : createHash("sha256").update(name).digest("base64");
 
 /** Slows guessing by doubling the wait. Kept in the store, so that all replicas share it and a restart does not reset it. */
-export function createThrottle({ documents, clock }: { documents: Documents; clock: Clock }): Throttle {
+export function createThrottle({ documents, clock }: { documents: Documents; clock: Clock }) {
   const failures = collection<Failures>(documents, "token.failures");
   const succeededFrom = collection<{ at: number }>(documents, "token.successes");
   /** Pairs already written by this process, with the time, so that not every token request costs a write. */
@@ -96,7 +83,11 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
   }
 
   return {
-    async attempt(client, address, { countFirst = false } = {}) {
+    /**
+     * Rejects with `temporarily_unavailable` (429, `Retry-After`) while this client or address has to wait. `countFirst` counts the attempt
+     * as a failure until it is reported as successful, which limits parallel attempts.
+     */
+    async attempt(client: string, address: string, { countFirst = false }: { countFirst?: boolean } = {}) {
       const pair = `pair ${address} ${short(client)}`;
       const place = `address ${address}`;
       const name = `client ${short(client)}`;
@@ -118,10 +109,10 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
         }
       }
       return {
-        async failed() {
+        async failed(): Promise<void> {
           if (!countFirst) await Promise.all(keys.map(([key, allowance]) => count(key, allowance, false)));
         },
-        async succeeded() {
+        async succeeded(): Promise<void> {
           if (countFirst || known[0]) await failures.delete(pair);
           if (countFirst || known[2]) await failures.delete(name);
           if (!countFirst) await noteSuccess(pair);

@@ -11,7 +11,6 @@ export type ToolingUser = (authorization: string | null | undefined) => Promise<
 type Service = Pick<TokenService, "tooling" | "userOf" | "documents">;
 
 /**
- *
  * The current user behind a tooling token. `null`, even before the token expires, if its code was used twice, its credential was deleted,
  * its user was disabled, or it was issued before the password was set.
  */

@@ -31,15 +31,15 @@ export type UrnErrorCode =
 
 /** The text is not a valid resource name; `code` says why. */
 export class UrnError extends Error {
-  readonly code: UrnErrorCode;
-  /** Position in the text where the error begins. */
-  readonly at: number;
+  override readonly name = "UrnError";
 
-  constructor(code: UrnErrorCode, at: number, message: string) {
+  constructor(
+    readonly code: UrnErrorCode,
+    /** Position in the text where the error begins. */
+    readonly at: number,
+    message: string,
+  ) {
     super(message);
-    this.name = "UrnError";
-    this.code = code;
-    this.at = at;
   }
 }
 
@@ -106,9 +106,14 @@ function split(path: string, at: number): Part[] {
   });
 }
 
-function unescapePart(what: string, part: Part | undefined, end: number): string {
-  if (part === undefined || part.text === "")
-    throw new UrnError("missing-part", part?.at ?? end, `the ${what} is missing`);
+/** A part that must be there; `end` is where it would begin if it is not. */
+function present(what: string, part: Part | undefined, end: number, code: UrnErrorCode = "missing-part"): Part {
+  if (part === undefined || part.text === "") throw new UrnError(code, part?.at ?? end, `the ${what} is missing`);
+  return part;
+}
+
+function unescapePart(what: string, given: Part | undefined, end: number): string {
+  const part = present(what, given, end);
   const bad = part.text.search(/[^A-Za-z0-9\-._~!'()*%]/);
   if (bad >= 0)
     throw new UrnError("malformed-part", part.at + bad, `the ${what} has a character that must be percent-encoded`);
@@ -133,18 +138,12 @@ export function parseUrn(text: string): ResourceUrn {
   const question = text.indexOf("?=");
   const pathEnd = question < 0 ? text.length : question;
   const query: Part | null = question < 0 ? null : { text: text.slice(question + 2), at: question + 2 };
-  if (rest.startsWith(MODEL))
-    return parseModel(
-      split(text.slice(NAMESPACE.length + MODEL.length, pathEnd), NAMESPACE.length + MODEL.length),
-      query,
-      pathEnd,
-    );
-  if (rest.startsWith(WORDSET))
-    return parseWordset(
-      split(text.slice(NAMESPACE.length + WORDSET.length, pathEnd), NAMESPACE.length + WORDSET.length),
-      query,
-      pathEnd,
-    );
+  const partsAfter = (prefix: string): Part[] => {
+    const from = NAMESPACE.length + prefix.length;
+    return split(text.slice(from, pathEnd), from);
+  };
+  if (rest.startsWith(MODEL)) return parseModel(partsAfter(MODEL), query, pathEnd);
+  if (rest.startsWith(WORDSET)) return parseWordset(partsAfter(WORDSET), query, pathEnd);
   throw new UrnError("unknown-resource", NAMESPACE.length, "the resource is neither tag:model/ nor tag:wordset:lang/");
 }
 
@@ -157,9 +156,7 @@ function parameter(name: string, query: Part): Part {
 
 function parseModel(parts: Part[], query: Part | null, end: number): ResourceUrn {
   const contextTag = unescapePart("context tag", parts[0], end);
-  const service = parts[1];
-  if (service === undefined || service.text === "")
-    throw new UrnError("missing-part", service?.at ?? end, "the service is missing");
+  const service = present("service", parts[1], end);
   const kind = Object.hasOwn(MODEL_SERVICES, service.text) ? MODEL_SERVICES[service.text] : undefined;
   if (kind === undefined)
     throw new UrnError(
@@ -180,13 +177,9 @@ function parseModel(parts: Part[], query: Part | null, end: number): ResourceUrn
 function parseWordset(parts: Part[], query: Part | null, end: number): ResourceUrn {
   const context = unescapePart("context", parts[0], end);
   const name = unescapePart("wordset name", parts[1], end);
-  const language = parts[2];
-  if (language === undefined || language.text === "")
-    throw new UrnError("missing-language", language?.at ?? end, "the language is missing");
+  const language = present("language", parts[2], end, "missing-language");
   checkLanguage(language.text, language.at);
-  const service = parts[3];
-  if (service === undefined || service.text === "")
-    throw new UrnError("missing-part", service?.at ?? end, "the service is missing");
+  const service = present("service", parts[3], end);
   if (!SERVICES.includes(service.text))
     throw new UrnError(
       "unknown-service",

@@ -1,7 +1,7 @@
 import { newId } from "./access-token.js";
 import type { Clock, Random } from "./clock.js";
 import { collection, type Documents } from "./documents.js";
-import { OAuthError } from "./errors.js";
+import { invalidRequest, OAuthError } from "./errors.js";
 import { endGrantsOf } from "./grants.js";
 import type { Secrets } from "./secret.js";
 
@@ -55,10 +55,9 @@ export const normalName = (name: string): string => name.trim().toLowerCase();
 
 function checkPassword(password: string): string {
   if (password.length < SHORTEST_PASSWORD || password.length > LONGEST_PASSWORD) {
-    throw new OAuthError(
-      "invalid_request",
+    throw invalidRequest(
       `the password must have ${SHORTEST_PASSWORD} to ${LONGEST_PASSWORD} characters`,
-      { refusal: "passwordLength" },
+      "passwordLength",
     );
   }
   return password;
@@ -79,10 +78,8 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
 
     async create({ name, role, password }) {
       const normal = normalName(name);
-      if (!NAME.test(normal))
-        throw new OAuthError("invalid_request", "the user name must have 1 to 128 characters of a-z 0-9 . _ @ + -");
-      if (role !== "owner" && role !== "member")
-        throw new OAuthError("invalid_request", "role must be owner or member");
+      if (!NAME.test(normal)) throw invalidRequest("the user name must have 1 to 128 characters of a-z 0-9 . _ @ + -");
+      if (role !== "owner" && role !== "member") throw invalidRequest("role must be owner or member");
       const user: StoredUser = {
         id: newId(clock, random),
         name: normal,
@@ -110,7 +107,7 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
 
     async change(name, { role, disabled, password }, keptGrant) {
       if (role !== undefined && role !== "owner" && role !== "member")
-        throw new OAuthError("invalid_request", "role must be owner or member");
+        throw invalidRequest("role must be owner or member");
       const passwordHash = password === undefined ? undefined : await secrets.hash(checkPassword(password), "chosen");
       let changed: StoredUser | undefined;
       await users.update(normalName(name), (user) => {

@@ -152,7 +152,6 @@ function reloading(load: (fresh: boolean) => Promise<JSONWebKeySet>, clock: Cloc
 const UNREACHABLE_MS = 5_000;
 
 /**
- *
  * The library fetches the keys again when it next checks a signature. After a failed fetch the issuer is not asked for a few seconds:
  * anybody can send tokens in its name, and each would cost a fetch.
  */

@@ -7,18 +7,12 @@ import {
   type JsonValue,
   type Message,
   ScalarType,
-  toJson,
 } from "@bufbuild/protobuf";
 import { badRequest, invalidField } from "../refusal.js";
 
-/** proto3 canonical JSON: lowerCamelCase, enum names, wrappers as bare scalars, durations as "3.500s". */
-export function messageToJson(schema: DescMessage, message: Message): JsonValue {
-  return toJson(schema, message);
-}
-
 /** Reads a JSON object with camelCase names or the contract's own names, and enum values by name or number. */
 export function messageFromJson(schema: DescMessage, json: JsonValue): Message {
-  if (typeof json !== "object" || json === null || Array.isArray(json)) throw badRequest("expected a JSON object");
+  if (!isObject(json)) throw badRequest("expected a JSON object");
   try {
     return fromJson(schema, json);
   } catch (error) {
@@ -62,7 +56,7 @@ function innerFault(field: DescField, value: JsonValue | undefined, path: string
   return isObject(value) ? faultIn(inner, value, `${path}.`) : null;
 }
 
-const isObject = (value: JsonValue | undefined): value is JsonObject =>
+export const isObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Shortens `cannot decode field vendor.biosec.v1.Context.gk_scope_id from JSON: …` to the part that helps a caller. */
@@ -76,14 +70,8 @@ export function fieldOf(message: DescMessage, name: string): DescField | undefin
   return message.fields.find((field) => field.name === name || field.jsonName === name);
 }
 
-/** A field inside a message, as `context.gk_scope_id.value` names it. */
-interface FieldPlace {
-  /** From the outermost message to the innermost. */
-  readonly path: readonly DescField[];
-  readonly field: DescField;
-}
-
-function placeOf(schema: DescMessage, dotted: string): FieldPlace | null {
+/** The fields that `context.gk_scope_id.value` names, from the outermost message to the innermost. */
+function pathTo(schema: DescMessage, dotted: string): DescField[] | null {
   const path: DescField[] = [];
   let message: DescMessage | null = schema;
   for (const name of dotted.split(".")) {
@@ -92,7 +80,7 @@ function placeOf(schema: DescMessage, dotted: string): FieldPlace | null {
     path.push(field);
     message = field.message && field.fieldKind !== "map" && !isBare(field.message) ? field.message : null;
   }
-  return { path, field: path.at(-1)! };
+  return path;
 }
 
 /** Messages that JSON writes as a bare scalar. */
@@ -101,9 +89,9 @@ const isBare = (message: DescMessage) => BARE.test(message.typeName);
 
 /** Sets the field with this dotted name to the text of a path variable or query parameter. */
 export function placeText(json: JsonObject, schema: DescMessage, dotted: string, texts: readonly string[]): void {
-  const place = placeOf(schema, dotted);
-  if (!place) throw invalidField(dotted, "unknown", `the request has no field ${dotted}`);
-  const { path, field } = place;
+  const path = pathTo(schema, dotted);
+  if (!path) throw invalidField(dotted, "unknown", `the request has no field ${dotted}`);
+  const field = path.at(-1)!;
   let at = json;
   for (const [depth, outer] of path.slice(0, -1).entries()) {
     // `…unique_ids.value=a&…unique_ids.value=b`: a list of messages, each with this one field.
@@ -114,13 +102,9 @@ export function placeText(json: JsonObject, schema: DescMessage, dotted: string,
     if (outer.fieldKind !== "message")
       throw invalidField(dotted, "unknown", `${dotted} is inside a list; send it in the body`);
     const existing = at[outer.name] ?? at[outer.jsonName];
-    if (typeof existing === "object" && existing !== null && !Array.isArray(existing)) {
-      at = existing;
-    } else {
-      const inner: JsonObject = {};
-      at[outer.name] = inner;
-      at = inner;
-    }
+    const inner = isObject(existing) ? existing : {};
+    if (inner !== existing) at[outer.name] = inner;
+    at = inner;
   }
   if (field.fieldKind === "message" && !isBare(field.message)) {
     throw invalidField(
@@ -158,11 +142,12 @@ function wrappedScalar(message: DescMessage | undefined): ScalarType | undefined
  * The value of a dotted name in a JSON object, in either spelling; used to find contradictions between path and body.
  */
 export function textAt(json: JsonObject, schema: DescMessage, dotted: string): JsonValue | undefined {
-  const place = placeOf(schema, dotted);
+  const path = pathTo(schema, dotted);
+  if (!path) return undefined;
   let at: JsonValue | undefined = json;
-  for (const field of place?.path ?? []) {
-    if (typeof at !== "object" || at === null || Array.isArray(at)) return undefined;
+  for (const field of path) {
+    if (!isObject(at)) return undefined;
     at = at[field.name] ?? at[field.jsonName];
   }
-  return place ? at : undefined;
+  return at;
 }

@@ -1,4 +1,4 @@
-import { create, type JsonObject, type JsonValue, type Message } from "@bufbuild/protobuf";
+import { create, type JsonObject, type JsonValue, type Message, toJson } from "@bufbuild/protobuf";
 import { v7 as uuidv7 } from "uuid";
 import { StatusCode, type StatusError, StatusSchema } from "../../contract/index.js";
 import { METHODS } from "../../contract/operations.js";
@@ -6,7 +6,7 @@ import { transportCodes } from "../../contract/status-codes.js";
 import { asStatusError, type Call, type Dispatcher } from "../dispatch.js";
 import { badRequest, headersOf, invalidField, Refusal, tooLarge, wrongVerb } from "../refusal.js";
 import { type BindingMatch, bindingMatcher, httpBindings, type MatchResult } from "./bindings.js";
-import { messageFromJson, messageToJson, placeText, textAt } from "./message-json.js";
+import { isObject, messageFromJson, placeText, textAt } from "./message-json.js";
 
 export interface TranscoderLimits {
   readonly messageBytes: number;
@@ -73,7 +73,7 @@ export function createTranscoder(dispatcher: Dispatcher, limits: TranscoderLimit
         method.methodKind === "client_streaming"
           ? await dispatcher.clientStream(method, mediaMessages(found, query, request, limits), call)
           : await dispatcher.unary(method, () => unaryMessage(found, query, request, limits), call);
-      return jsonAnswer(messageToJson(method.output, response), 200, requestId);
+      return jsonAnswer(toJson(method.output, response), 200, requestId);
     } catch (error) {
       return errorAnswer(asStatusError(error), requestId);
     }
@@ -101,7 +101,7 @@ export function errorAnswer(error: StatusError, requestId: string): HttpAnswer {
   error.status.requestId = requestId;
   if (error.status.message.length > LONGEST_MESSAGE)
     error.status.message = `${error.status.message.slice(0, LONGEST_MESSAGE)}…`;
-  const json = { status: messageToJson(StatusSchema, error.status) };
+  const json = { status: toJson(StatusSchema, error.status) };
   const status = (error instanceof Refusal && error.httpStatus) || transportCodes(error.code).http;
   return jsonAnswer(json, status, requestId, headersOf(error));
 }
@@ -209,7 +209,7 @@ async function jsonBody(request: HttpRequest, limit: number): Promise<JsonObject
   } catch (error) {
     throw badRequest(`the body is not JSON: ${error instanceof Error ? error.message : ""}`);
   }
-  if (typeof json !== "object" || json === null || Array.isArray(json)) throw badRequest("expected a JSON object");
+  if (!isObject(json)) throw badRequest("expected a JSON object");
   return json;
 }
 

@@ -17,16 +17,7 @@ export interface LiveCallView {
   readonly decision: string | null;
 }
 
-export interface LiveCallEntry {
-  observe(response: ListenResponse): void;
-  /** Seconds of audio since the last speech. */
-  readonly silentSeconds: number;
-  /** Ends the audio, so that the results are computed. */
-  readonly onEnd: (() => void) | null;
-  leave(): void;
-}
-
-class Entry implements LiveCallEntry {
+export class LiveCallEntry {
   grossSeconds = 0;
   netSpeechSeconds = 0;
   score: number | null = null;
@@ -37,10 +28,12 @@ class Entry implements LiveCallEntry {
     readonly id: string,
     readonly from: string,
     readonly startedAt: number,
+    /** Ends the audio, so that the results are computed. */
     readonly onEnd: () => void,
     readonly leave: () => void,
   ) {}
 
+  /** Seconds of audio since the last speech. */
   get silentSeconds(): number {
     return this.grossSeconds - this.#speechAt;
   }
@@ -60,7 +53,7 @@ class Entry implements LiveCallEntry {
 }
 
 export class LiveCalls {
-  readonly #open = new Set<Entry>();
+  readonly #open = new Set<LiveCallEntry>();
 
   constructor(
     readonly capacity: number,
@@ -74,7 +67,7 @@ export class LiveCalls {
   /** `null` if all places are taken. */
   enter(id: string, from: string, onEnd: () => void): LiveCallEntry | null {
     if (this.#open.size >= this.capacity) return null;
-    const entry: Entry = new Entry(id, from, this.now(), onEnd, () => this.#open.delete(entry));
+    const entry: LiveCallEntry = new LiveCallEntry(id, from, this.now(), onEnd, () => this.#open.delete(entry));
     this.#open.add(entry);
     return entry;
   }
@@ -86,15 +79,7 @@ export class LiveCalls {
 
   /** Oldest first. */
   list(): LiveCallView[] {
-    return [...this.#open].map(({ id, from, startedAt, grossSeconds, netSpeechSeconds, score, decision }) => ({
-      id,
-      from,
-      startedAt,
-      grossSeconds,
-      netSpeechSeconds,
-      score,
-      decision,
-    }));
+    return [...this.#open].map(({ onEnd: _, leave: __, ...view }) => view);
   }
 }
 

@@ -6,7 +6,7 @@ import { readLastEvaluation } from "../../evaluate/last-evaluation.js";
 import type { PrintsOfModel } from "../../processor/prints-by-model.js";
 import type { Group, Store } from "../../store/port.js";
 import type { Audit } from "../../token/audit.js";
-import { errorResponse, NO_STORE, OAuthError } from "../../token/errors.js";
+import { errorResponse, invalidRequest, NO_STORE, OAuthError } from "../../token/errors.js";
 import { readJson } from "../../token/form.js";
 import type { TokenService } from "../../token/service.js";
 import type { ToolingUser } from "../../token/tooling-user.js";
@@ -69,7 +69,7 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
     if (error instanceof StatusError && error.code === StatusCode.NOT_FOUND)
       return errorResponse(new OAuthError("not_found", error.message, { refusal: "profileNotFound" }));
     if (error instanceof StatusError && error.code === StatusCode.INVALID_REQUEST)
-      return errorResponse(new OAuthError("invalid_request", error.message));
+      return errorResponse(invalidRequest(error.message));
     parts.log.error("a request of the operator view failed", { stack: error.stack ?? error.name });
     return errorResponse(
       new OAuthError("server_error", "the server failed; its log has the cause", { refusal: "serverFailed" }),
@@ -83,13 +83,7 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
     c.set("user", user.name);
     await next();
     if (c.req.method !== "GET")
-      parts.audit({
-        event: "managed",
-        user: user.name,
-        method: c.req.method,
-        route: c.req.path,
-        status: c.res.status,
-      });
+      parts.audit({ event: "managed", user: user.name, method: c.req.method, route: c.req.path, status: c.res.status });
     for (const [name, value] of Object.entries(NO_STORE)) c.header(name, value);
   });
 
@@ -101,7 +95,7 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
   }
 
   async function scopeOf(scope: string | undefined): Promise<string> {
-    if (!scope) throw new OAuthError("invalid_request", "scope is missing");
+    if (!scope) throw invalidRequest("scope is missing");
     if (!(await scopes()).includes(scope))
       throw new OAuthError("access_denied", "no application of this box is bound to this scope", {
         refusal: "scopeNotBound",
@@ -111,29 +105,16 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
 
   app.get("/operator/v1/box", async (c) => {
     const { version, modelRevision, calibrationRevision } = parts;
-    return c.json({
-      user: c.get("user"),
-      version,
-      modelRevision,
-      calibrationRevision,
-      scopes: await scopes(),
-    } satisfies OperatorAnswers["box"]);
+    const box = { user: c.get("user"), version, modelRevision, calibrationRevision, scopes: await scopes() };
+    return c.json(box satisfies OperatorAnswers["box"]);
   });
 
   app.get("/operator/v1/load", (c) => {
     const since = wholeNumber("since", c.req.query("since"), 0, 0, Number.MAX_SAFE_INTEGER);
     load.sample();
     const { running, waiting, concurrent, capacity } = queue;
-    const spans = load.since(since);
-    return c.json({
-      now: load.now(),
-      running,
-      waiting,
-      concurrent,
-      capacity,
-      spanMs: load.spanMs,
-      spans,
-    } satisfies OperatorAnswers["load"]);
+    const [now, spanMs, spans] = [load.now(), load.spanMs, load.since(since)];
+    return c.json({ now, running, waiting, concurrent, capacity, spanMs, spans } satisfies OperatorAnswers["load"]);
   });
 
   app.get("/operator/v1/calls", (c) => {
@@ -179,10 +160,9 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
     const scope = await scopeOf(c.req.query("scope"));
     const change = consentChange.safeParse(await readJson(c.req.raw));
     if (!change.success)
-      throw new OAuthError(
-        "invalid_request",
+      throw invalidRequest(
         "the body must have state (given or withdrawn) and reference (at most 256 characters)",
-        { refusal: "referenceLength" },
+        "referenceLength",
       );
     await operations.setVoiceprintProfileConsent({
       context: { gkScopeId: { value: scope } },
@@ -246,8 +226,7 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
 }
 
 function searchOf(text = ""): string {
-  if (text.length > MOST_SEARCHED)
-    throw new OAuthError("invalid_request", `search must have at most ${MOST_SEARCHED} characters`);
+  if (text.length > MOST_SEARCHED) throw invalidRequest(`search must have at most ${MOST_SEARCHED} characters`);
   return text.trim();
 }
 

@@ -1,5 +1,5 @@
 /** Tables are read one page at a time, and a search reads a limited number of rows per page. */
-import { OAuthError } from "../../token/errors.js";
+import { invalidRequest } from "../../token/errors.js";
 import type { Page } from "./view.js";
 
 export const MOST_ROWS = 100;
@@ -14,7 +14,7 @@ export function wholeNumber(
   if (text === undefined || text === "") return otherwise;
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (!(value >= least && value <= most))
-    throw new OAuthError("invalid_request", `${name} must be a whole number from ${least} to ${most}`);
+    throw invalidRequest(`${name} must be a whole number from ${least} to ${most}`);
   return value;
 }
 
@@ -28,7 +28,7 @@ export function oneOf<Name extends string>(
 ): Name | null {
   if (text === undefined || text === "") return null;
   const found = names.find((one) => one === text);
-  if (!found) throw new OAuthError("invalid_request", `${name} must be one of ${names.join(", ")}`);
+  if (!found) throw invalidRequest(`${name} must be one of ${names.join(", ")}`);
   return found;
 }
 

@@ -10,16 +10,20 @@ import type { LiveCallView } from "../limits/live-calls.js";
 export interface OperatorAnswers {
   readonly box: BoxView;
   readonly load: LoadView;
-  readonly calls: LiveCallsView;
+  /** Live calls in progress, oldest first. */
+  readonly calls: { readonly now: number; readonly capacity: number; readonly calls: readonly LiveCallView[] };
   readonly decisions: readonly DecisionView[];
   readonly profiles: Page<ProfileView>;
   readonly profile: ProfileDetail;
   readonly sessions: Page<SessionView>;
   readonly session: SessionDetail;
   readonly watchlists: Page<WatchlistView>;
-  readonly models: ModelsView;
-  readonly promises: PromisesView;
-  readonly evaluation: EvaluationView;
+  /** How many prints of a scope have moved to the model of its new prints, which comes first. */
+  readonly models: { readonly models: readonly PrintsOfModel[] };
+  /** For each kind of list and each promised rate; sums over all replicas. */
+  readonly promises: { readonly rates: readonly FieldRate[] };
+  /** `null` if no evaluation was made yet. */
+  readonly evaluation: { readonly evaluation: LastEvaluation | null };
 }
 
 export interface Spread {
@@ -59,13 +63,6 @@ export interface LoadView {
   readonly capacity: number;
   readonly spanMs: number;
   readonly spans: readonly LoadSpan[];
-}
-
-/** Live calls in progress, oldest first. */
-export interface LiveCallsView {
-  readonly now: number;
-  readonly capacity: number;
-  readonly calls: readonly LiveCallView[];
 }
 
 /** Names are those of the contract's enumerations, without prefix. */
@@ -184,19 +181,4 @@ export interface WatchlistView {
 export interface Page<Row> {
   readonly rows: readonly Row[];
   readonly next: string | null;
-}
-
-export interface PromisesView {
-  /** For each kind of list and each promised rate; sums over all replicas. */
-  readonly rates: readonly FieldRate[];
-}
-
-/** How many prints of a scope have moved to the model of its new prints, which comes first. */
-export interface ModelsView {
-  readonly models: readonly PrintsOfModel[];
-}
-
-export interface EvaluationView {
-  /** `null` if no evaluation was made yet. */
-  readonly evaluation: LastEvaluation | null;
 }

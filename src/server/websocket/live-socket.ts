@@ -2,7 +2,7 @@
  * Listen over WebSocket, at /v1/live: text frames are `ListenRequest`s and `ListenResponse`s as JSON, binary frames are
  * audio. The token is in the header or, from a browser, in a second subprotocol `bearer.TOKEN`.
  */
-import { create, type DescMethod } from "@bufbuild/protobuf";
+import { create, type DescMethod, toJson } from "@bufbuild/protobuf";
 import type { WebSocket } from "ws";
 import {
   type ListenRequest,
@@ -14,7 +14,7 @@ import {
 } from "../../contract/index.js";
 import { asStatusError, callerGone, type Dispatcher } from "../dispatch.js";
 import type { Guard } from "../guard.js";
-import { messageFromJson, messageToJson } from "../http/message-json.js";
+import { messageFromJson } from "../http/message-json.js";
 import { LiveMessages } from "../live-messages.js";
 import { badRequest } from "../refusal.js";
 import type { SocketRoute } from "./sockets.js";
@@ -62,14 +62,13 @@ async function converse(
   });
   socket.on("close", () => ended.abort(callerGone(new Error("the connection closed"))));
   try {
-    for await (const response of listen(messages))
-      socket.send(JSON.stringify(messageToJson(ListenResponseSchema, response)));
+    for await (const response of listen(messages)) socket.send(JSON.stringify(toJson(ListenResponseSchema, response)));
     socket.close(1000);
   } catch (error) {
     const refused = asStatusError(error);
     if (socket.readyState === socket.OPEN)
       socket.send(
-        JSON.stringify(messageToJson(ListenResponseSchema, create(ListenResponseSchema, { status: refused.status }))),
+        JSON.stringify(toJson(ListenResponseSchema, create(ListenResponseSchema, { status: refused.status }))),
       );
     socket.close(closeCode(refused));
   }

@@ -40,12 +40,10 @@ const MOST_UNSENT_BYTES = 1 << 20;
 
 export class Sockets {
   readonly #routes = new Map<string, SocketRoute>();
-  readonly #parts: SocketParts;
   readonly #server: WebSocketServer;
   readonly #open = new Set<WebSocket>();
 
-  constructor(parts: SocketParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: SocketParts) {
     this.#server = new WebSocketServer({
       noServer: true,
       maxPayload: parts.messageBytes,
@@ -73,13 +71,13 @@ export class Sockets {
     if (!route) throw new Refusal(StatusCode.NOT_FOUND, `there is no WebSocket at ${path}`);
     const { origin } = request.headers;
     // A page of another origin must not reach a box without tokens through the browser of somebody who can.
-    if (origin !== undefined && origin !== this.#parts.publicUrl() && !this.#parts.origins.includes(origin))
+    if (origin !== undefined && origin !== this.parts.publicUrl() && !this.parts.origins.includes(origin))
       throw new Refusal(
         StatusCode.PERMISSION_DENIED,
         `pages from ${origin} may not connect; add the origin to cors.origins to allow it`,
       );
     const requestId = requestIdOf(one(request.headers["x-request-id"]));
-    const use = await route.open({ path, request, address: this.#parts.addressOf(request), requestId });
+    const use = await route.open({ path, request, address: this.parts.addressOf(request), requestId });
     if (socket.destroyed) return;
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
       this.#watch(webSocket);
@@ -97,13 +95,13 @@ export class Sockets {
       if (!isAlive || socket.bufferedAmount > MOST_UNSENT_BYTES) return socket.terminate();
       isAlive = false;
       socket.ping();
-    }, this.#parts.pingEveryMs ?? PING_EVERY_MS);
+    }, this.parts.pingEveryMs ?? PING_EVERY_MS);
     socket.on("close", () => {
       clearInterval(ping);
       this.#open.delete(socket);
     });
     socket.on("error", (error) => {
-      this.#parts.log.debug("a WebSocket connection failed", { reason: error.message });
+      this.parts.log.debug("a WebSocket connection failed", { reason: error.message });
     });
   }
 

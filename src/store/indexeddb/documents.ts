@@ -1,13 +1,12 @@
 /** Keyed documents, sealed as in the SQL store. */
 import { untilUncontended } from "../contention.js";
+import { decodeJson, encodeJson } from "../encoding.js";
 import type { Store } from "../port.js";
 import type { DataKey } from "../seal/key-ring.js";
-import type { Place } from "../seal/vault.js";
+import { DOCUMENT_SCOPE, documentPlace } from "../seal/vault.js";
 import type { IdbContext } from "./context.js";
 import { type StoredDocument, within } from "./schema.js";
 
-/** Documents belong to no biometric scope; their key is wrapped under a name that cannot be a scope id. */
-const DOCUMENT_SCOPE = "\0documents";
 const KEY_SETTING = "document-key";
 
 export function createDocuments({ db, vault, now }: IdbContext): Store["documents"] {
@@ -27,17 +26,15 @@ export function createDocuments({ db, vault, now }: IdbContext): Store["document
   }
 
   async function seal(collection: string, id: string, document: unknown): Promise<Uint8Array> {
-    const text = JSON.stringify(document);
-    if (text === undefined) throw new TypeError("a document must be a JSON value");
-    return vault.seal(await documentKey(), placeOf(collection, id), new TextEncoder().encode(text));
+    return vault.seal(await documentKey(), documentPlace(collection, id), encodeJson(document));
   }
 
   const isLive = (stored: StoredDocument | undefined): stored is StoredDocument =>
     stored !== undefined && (stored.expiresAt === null || stored.expiresAt > now());
 
   async function open({ collection, id, sealed }: StoredDocument): Promise<unknown | null> {
-    const bytes = await vault.open(placeOf(collection, id), sealed);
-    return bytes && JSON.parse(new TextDecoder().decode(bytes));
+    const bytes = await vault.open(documentPlace(collection, id), sealed);
+    return bytes && decodeJson(bytes);
   }
 
   return {
@@ -86,10 +83,6 @@ export function createDocuments({ db, vault, now }: IdbContext): Store["document
       return Promise.all(stored.map(async (each) => ({ id: each.id, document: await open(each) })));
     },
   };
-}
-
-function placeOf(collection: string, id: string): Place {
-  return { scopeId: DOCUMENT_SCOPE, kind: "document", subjectId: collection, recordId: id };
 }
 
 /** Every sealing uses a new nonce, so equal bytes come from the same write. */

@@ -4,11 +4,9 @@
  */
 import { untilUncontended } from "../contention.js";
 import type { Id } from "../port.js";
-import { type DoomedKey, destroyDoomed, type IdbContext } from "./context.js";
-import { type RecordingKind, recordingPlace } from "./recordings.js";
+import { type DoomedKey, destroyDoomed, type IdbContext, markPrintChanged } from "./context.js";
+import { KEY, type RecordingKind, recordingPlace } from "./recordings.js";
 import { within } from "./schema.js";
-
-const KEY = { media: "mediaKey", processed: "modelKey" } as const;
 
 export async function eraseProfile(context: IdbContext, scopeId: Id, id: Id): Promise<boolean> {
   const removed = await removeRows(context, scopeId, id);
@@ -99,11 +97,7 @@ async function removeRows({ db }: IdbContext, scopeId: Id, id: Id): Promise<{ ke
     const ownerIds = group.ownerIds.filter((member) => !(ownerIsGone && member === ownerId));
     await tx.objectStore("groups").put({ ...group, profileIds, ownerIds });
   }
-  if (profile.sealed) {
-    const printsVersion = ((await tx.objectStore("scopes").get(scopeId))?.printsVersion ?? 0) + 1;
-    await tx.objectStore("scopes").put({ scopeId, printsVersion });
-    await tx.objectStore("printChanges").put({ scopeId, profileId: id, version: printsVersion });
-  }
+  if (profile.sealed) await markPrintChanged(tx, scopeId, id);
   for (const sessionId of sessionIds) {
     const session = JSON.stringify([scopeId, sessionId]);
     await tx.objectStore("settings").put(session, REKEY_PREFIX + session);

@@ -1,5 +1,5 @@
 /** Groups and watchlists. */
-import type { Group, GroupKind, Id, Store } from "../port.js";
+import type { Group, GroupKind, Id, Members, Store } from "../port.js";
 import type { IdbContext } from "./context.js";
 import { inStoreWords, type StoredGroup, within } from "./schema.js";
 
@@ -14,7 +14,7 @@ export function createGroups({ db }: IdbContext): Store["groups"] {
     scopeId: Id,
     kind: GroupKind,
     id: Id,
-    next: (group: Group) => Pick<Group, "profileIds" | "ownerIds"> | null,
+    next: (group: Group) => Members | null,
   ): Promise<boolean> {
     const tx = db.transaction("groups", "readwrite");
     const group = await tx.store.get([scopeId, id]);

@@ -1,11 +1,10 @@
 /** Jobs in a page. If several pages have the same store, the one that holds the lock runs the jobs. */
+import { FAILED_STATE, TRIES } from "../job-queue.js";
 import type { Job, Store } from "../port.js";
 import type { IdbContext } from "./context.js";
 import { inStoreWords, type StoredJob } from "./schema.js";
 
-const TRIES = 3;
 const POLL_MS = 2_000;
-const FAILED_STATE = 4;
 
 export interface Jobs {
   readonly jobs: Store["jobs"];

@@ -2,8 +2,8 @@
 import { decodeTemplate, encodeTemplate, encodeVoice } from "../encoding.js";
 import { type EnrollmentSegment, type Id, mayBeUsed, type Print, type Profile, printOf, type Store } from "../port.js";
 import type { DataKey } from "../seal/key-ring.js";
-import type { Place } from "../seal/vault.js";
-import type { IdbContext } from "./context.js";
+import { segmentPlace, templatePlace } from "../seal/vault.js";
+import { type IdbContext, markPrintChanged } from "./context.js";
 import { eraseProfile } from "./erasure.js";
 import { joinProcessed } from "./recordings.js";
 import { inStoreWords, type StoredProfile, type StoredSegment, within } from "./schema.js";
@@ -46,8 +46,11 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
   const readPrints = async (scopeId: Id, trained: readonly StoredProfile[]): Promise<Print[]> =>
     (await readAll(scopeId, trained)).map((profile) => printOf(profile, profile.template!));
 
-  async function sealTemplate(key: DataKey, scopeId: Id, id: Id, template: NonNullable<Profile["template"]>) {
-    return vault.seal(key, templatePlace(scopeId, id), encodeTemplate(template));
+  /** To seal more for the profile; `null` if it does not exist or its key was destroyed, which means that it is erased. */
+  async function keyOfProfile(scopeId: Id, profile: StoredProfile | undefined): Promise<DataKey | null> {
+    const key = profile ? await vault.key(scopeId, profile.keyId) : null;
+    if (profile && !key) await vault.assertDestroyed(scopeId, profile.id, profile.keyId);
+    return key;
   }
 
   async function sealSegment(
@@ -67,7 +70,7 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
       const { scopeId, id, tag, template, ...plain } = given;
       if (await findStored(scopeId, given.owner.kind, given.owner.externalId, tag)) return null;
       const key = await vault.ring.create(scopeId, "profile");
-      const sealed = template && (await sealTemplate(key, scopeId, id, template));
+      const sealed = template && (await vault.seal(key, templatePlace(scopeId, id), encodeTemplate(template)));
       const tx = db.transaction(["owners", "profiles", "scopes", "printChanges"], "readwrite");
       const { kind, externalId } = given.owner;
       const known = await tx.objectStore("owners").index("name").get([scopeId, kind, externalId]);
@@ -82,10 +85,9 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
       const write = async () => {
         await tx.objectStore("profiles").add(stored);
         if (!known) await tx.objectStore("owners").add(owner);
-        const scope = (await tx.objectStore("scopes").get(scopeId)) ?? { scopeId, printsVersion: 0 };
-        const printsVersion = scope.printsVersion + (sealed ? 1 : 0);
-        await tx.objectStore("scopes").put({ scopeId, printsVersion });
-        if (sealed) await tx.objectStore("printChanges").put({ scopeId, profileId: id, version: printsVersion });
+        const scopes = tx.objectStore("scopes");
+        if (sealed) await markPrintChanged(tx, scopeId, id);
+        else if (!(await scopes.get(scopeId))) await scopes.put({ scopeId, printsVersion: 0 });
       };
       try {
         await inStoreWords(id, Promise.all([write(), tx.done]));
@@ -148,13 +150,8 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
     },
 
     async addSegment(scopeId, id, generation, segment) {
-      const known = await db.get("profiles", [scopeId, id]);
-      if (!known) return "missing";
-      const key = await vault.key(scopeId, known.keyId);
-      if (!key) {
-        await vault.assertDestroyed(scopeId, id, known.keyId);
-        return "missing";
-      }
+      const key = await keyOfProfile(scopeId, await db.get("profiles", [scopeId, id]));
+      if (!key) return "missing";
       const stored = await sealSegment(key, scopeId, id, segment);
       const tx = db.transaction(["profiles", "segments"], "readwrite");
       const answer = await (async () => {
@@ -176,13 +173,9 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
 
     async train(scopeId, id, generation, { template, status, printVersion, segments }) {
       const known = await db.get("profiles", [scopeId, id]);
-      if (known?.generation !== generation) return false;
-      const key = await vault.key(scopeId, known.keyId);
-      if (!key) {
-        await vault.assertDestroyed(scopeId, id, known.keyId);
-        return false;
-      }
-      const sealed = await sealTemplate(key, scopeId, id, template);
+      const key = known?.generation === generation ? await keyOfProfile(scopeId, known) : null;
+      if (!key) return false;
+      const sealed = await vault.seal(key, templatePlace(scopeId, id), encodeTemplate(template));
       const stored: Omit<StoredSegment, "position">[] = [];
       for (const segment of segments ?? []) stored.push(await sealSegment(key, scopeId, id, segment));
       const tx = db.transaction(["profiles", "segments", "scopes", "printChanges"], "readwrite");
@@ -196,9 +189,7 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
           for (const [position, segment] of stored.entries())
             await tx.objectStore("segments").add({ ...segment, position });
         }
-        const version = ((await tx.objectStore("scopes").get(scopeId))?.printsVersion ?? 0) + 1;
-        await tx.objectStore("scopes").put({ scopeId, printsVersion: version });
-        await tx.objectStore("printChanges").put({ scopeId, profileId: id, version });
+        await markPrintChanged(tx, scopeId, id);
       }
       await tx.done;
       return unmoved;
@@ -210,11 +201,7 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
       if (profile) {
         await tx.objectStore("profiles").put({ ...profile, consent, generation: profile.generation + 1 });
       }
-      if (profile?.sealed) {
-        const version = ((await tx.objectStore("scopes").get(scopeId))?.printsVersion ?? 0) + 1;
-        await tx.objectStore("scopes").put({ scopeId, printsVersion: version });
-        await tx.objectStore("printChanges").put({ scopeId, profileId: id, version });
-      }
+      if (profile?.sealed) await markPrintChanged(tx, scopeId, id);
       await tx.done;
       return profile !== undefined;
     },
@@ -257,12 +244,4 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
       return { version: current, ids: changes.map(({ profileId }) => profileId) };
     },
   };
-}
-
-function templatePlace(scopeId: Id, profileId: Id): Place {
-  return { scopeId, kind: "template", subjectId: profileId, recordId: profileId };
-}
-
-function segmentPlace(scopeId: Id, profileId: Id, audioModelId: Id): Place {
-  return { scopeId, kind: "segment", subjectId: profileId, recordId: audioModelId };
 }

@@ -11,7 +11,7 @@ import { inStoreWords, type StoredMedia, type StoredProcessed, type StoredSessio
 /** The two kinds of recordings differ in where they are stored and which key seals them. */
 export type RecordingKind = "media" | "processed";
 
-const KEY = { media: "mediaKey", processed: "modelKey" } as const;
+export const KEY = { media: "mediaKey", processed: "modelKey" } as const;
 
 export function createMedia(context: IdbContext): Store["media"] {
   const { db, vault } = context;
@@ -31,8 +31,7 @@ export function createMedia(context: IdbContext): Store["media"] {
       const stored = await db.getAllFromIndex("media", "session", [scopeId, sessionId]);
       return stored.map(({ sealed: _, root: __, ...plain }) => plain);
     },
-    expire: (scopeId, stoppedBefore, abandonedBefore) =>
-      expire(context, "media", scopeId, stoppedBefore, abandonedBefore),
+    expire: (...when) => expire(context, "media", ...when),
   };
 }
 
@@ -51,8 +50,7 @@ export function createProcessed(context: IdbContext): Store["processed"] {
       const stored = await db.getAllFromIndex("processed", "session", [scopeId, sessionId]);
       return stored.map(({ sealed: _, ...plain }) => plain);
     },
-    expire: (scopeId, stoppedBefore, abandonedBefore) =>
-      expire(context, "processed", scopeId, stoppedBefore, abandonedBefore),
+    expire: (...when) => expire(context, "processed", ...when),
   };
 }
 

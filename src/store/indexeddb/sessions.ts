@@ -1,9 +1,9 @@
 /** Engagements, sessions and their checks. */
 import { StoreError } from "../errors.js";
-import type { Session, Store } from "../port.js";
+import type { Id, Session, Store } from "../port.js";
 import type { IdbContext } from "./context.js";
 import { addProcessed } from "./recordings.js";
-import { inStoreWords, type StoredSession, within } from "./schema.js";
+import { inStoreWords, type StoreDatabase, type StoredSession, within } from "./schema.js";
 
 export function createEngagements({ db }: IdbContext): Store["engagements"] {
   return {
@@ -13,14 +13,7 @@ export function createEngagements({ db }: IdbContext): Store["engagements"] {
     async get(scopeId, id) {
       return (await db.get("engagements", [scopeId, id])) ?? null;
     },
-    async stop(scopeId, id, at) {
-      const tx = db.transaction("engagements", "readwrite");
-      const engagement = await tx.store.get([scopeId, id]);
-      const stops = engagement?.stoppedAt === null;
-      if (stops) await tx.store.put({ ...engagement, stoppedAt: at });
-      await tx.done;
-      return stops;
-    },
+    stop: (...which) => stop(db, "engagements", ...which),
   };
 }
 
@@ -38,14 +31,7 @@ export function createSessions(context: IdbContext): Store["sessions"] {
       const session = await db.get("sessions", [scopeId, id]);
       return session ? plainSession(session) : null;
     },
-    async stop(scopeId, id, at) {
-      const tx = db.transaction("sessions", "readwrite");
-      const session = await tx.store.get([scopeId, id]);
-      const stops = session?.stoppedAt === null;
-      if (stops) await tx.store.put({ ...session, stoppedAt: at });
-      await tx.done;
-      return stops;
-    },
+    stop: (...which) => stop(db, "sessions", ...which),
     async ofEngagement(scopeId, engagementId) {
       const sessions = await db.getAllFromIndex("sessions", "engagement", [scopeId, engagementId]);
       return sessions.map(plainSession).sort((a, b) => a.startedAt - b.startedAt);
@@ -76,6 +62,15 @@ export function createSessions(context: IdbContext): Store["sessions"] {
         .slice(0, Math.max(0, limit));
     },
   };
+}
+
+async function stop(db: StoreDatabase, store: "engagements" | "sessions", scopeId: Id, id: Id, at: number) {
+  const tx = db.transaction(store, "readwrite");
+  const found = await tx.store.get([scopeId, id]);
+  const stops = found?.stoppedAt === null;
+  if (stops) await tx.store.put({ ...found, stoppedAt: at } as StoredSession);
+  await tx.done;
+  return stops;
 }
 
 function plainSession({ mediaKey: _, modelKey: __, ...session }: StoredSession): Session {

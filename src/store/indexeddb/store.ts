@@ -61,18 +61,20 @@ function compose(context: IdbContext, name: string): IndexedDbStore {
   const { jobs, stop } = createJobs(context, name);
   let open = true;
   let closing: Promise<void> | null = null;
-  const guarded = <T extends object>(part: T): T => refuseWhenClosed(part, () => !open);
+  const parts = {
+    engagements: createEngagements(context),
+    sessions: createSessions(context),
+    media: createMedia(context),
+    processed: createProcessed(context),
+    owners: createOwners(context),
+    profiles: createProfiles(context),
+    groups: createGroups(context),
+    jobs,
+    documents: createDocuments(context),
+    keys: { rotate: (scopeId: string) => ring.rotate(scopeId), rotateAll: () => ring.rotateAll() },
+  };
   return {
-    engagements: guarded(createEngagements(context)),
-    sessions: guarded(createSessions(context)),
-    media: guarded(createMedia(context)),
-    processed: guarded(createProcessed(context)),
-    owners: guarded(createOwners(context)),
-    profiles: guarded(createProfiles(context)),
-    groups: guarded(createGroups(context)),
-    jobs: guarded(jobs),
-    documents: guarded(createDocuments(context)),
-    keys: guarded({ rotate: (scopeId: string) => ring.rotate(scopeId), rotateAll: () => ring.rotateAll() }),
+    ...refuseWhenClosed(parts, () => !open),
     close() {
       closing ??= (async () => {
         await stop();

@@ -72,18 +72,16 @@ const KEYS_HELD = 4096;
 const SECRETS = "\0secrets";
 
 export class KeyRing {
-  readonly shelf: KeyShelf;
-  readonly aead: Aead;
   readonly #scopeKeys = new Map<string, ScopeKey[]>();
   readonly #held = new Map<string, AeadKey>();
   readonly #secrets = new Map<string, Promise<Uint8Array>>();
   /** Rotations in this process run one after the other. */
   #rotating: Promise<unknown> = Promise.resolve();
 
-  constructor(shelf: KeyShelf, aead: Aead) {
-    this.shelf = shelf;
-    this.aead = aead;
-  }
+  constructor(
+    readonly shelf: KeyShelf,
+    readonly aead: Aead,
+  ) {}
 
   async create(scopeId: string, purpose: KeyPurpose): Promise<DataKey> {
     const id = toHex(randomBytes(16));
@@ -203,7 +201,8 @@ export class KeyRing {
 
   async #current(scopeId: string): Promise<ScopeKey> {
     const keys = await this.#keysOf(scopeId);
-    return keys.at(-1) ?? this.#remember(scopeId, await this.shelf.addScopeKey(scopeId, 1));
+    if (keys.length === 0) keys.push(await this.shelf.addScopeKey(scopeId, 1));
+    return keys.at(-1)!;
   }
 
   async #keysOf(scopeId: string): Promise<ScopeKey[]> {
@@ -213,11 +212,6 @@ export class KeyRing {
       this.#scopeKeys.set(scopeId, keys);
     }
     return keys;
-  }
-
-  #remember(scopeId: string, key: ScopeKey): ScopeKey {
-    this.#scopeKeys.set(scopeId, [key]);
-    return key;
   }
 
   async #unwrap(scopeId: string, wrapped: WrappedKey): Promise<AeadKey> {

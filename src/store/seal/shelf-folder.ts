@@ -16,14 +16,7 @@ import { SealError } from "../errors.js";
 import { type FolderLock, lockFolder } from "../folder-lock.js";
 import { type Aead, KEY_BYTES, NONCE_BYTES, randomBytes, TAG_BYTES } from "./aead.js";
 import { fromHex, type KeyId, type KeyShelf, type ScopeKey, toHex, type WrappedKey } from "./key-ring.js";
-import { createMasterSeal, type MasterSeal } from "./master-key.js";
-
-export interface FolderShelfOptions {
-  /** 32 bytes that wrap the scopes' keys; without it, only the folder's permissions protect them. */
-  readonly masterKey?: Uint8Array;
-  /** Keys wrapped by this one are wrapped again by `masterKey`. */
-  readonly previousMasterKey?: Uint8Array;
-}
+import { createMasterSeal, type MasterKeys, type MasterSeal } from "./master-key.js";
 
 interface WrappedScopeKey {
   readonly generation: number;
@@ -42,7 +35,7 @@ const SLOT_BYTES = 128;
 const WRAPPED_BYTES = NONCE_BYTES + KEY_BYTES + TAG_BYTES;
 const [FREE, LIVE, DESTROYED] = [0, 1, 2];
 
-export async function openFolderShelf(folder: string, aead: Aead, options: FolderShelfOptions = {}): Promise<KeyShelf> {
+export async function openFolderShelf(folder: string, aead: Aead, options: MasterKeys = {}): Promise<KeyShelf> {
   const lock = await lockFolder(folder, "ring.lock");
   try {
     return await openLocked(folder, aead, options, lock);
@@ -52,12 +45,7 @@ export async function openFolderShelf(folder: string, aead: Aead, options: Folde
   }
 }
 
-async function openLocked(
-  folder: string,
-  aead: Aead,
-  options: FolderShelfOptions,
-  lock: FolderLock,
-): Promise<KeyShelf> {
+async function openLocked(folder: string, aead: Aead, options: MasterKeys, lock: FolderLock): Promise<KeyShelf> {
   const master = await createMasterSeal(aead, options);
   await removeUnfinished(folder);
   const ringPath = join(folder, "ring.json");

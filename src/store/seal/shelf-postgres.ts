@@ -104,6 +104,19 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
     return { generation, key };
   }
 
+  async function* pages<Row extends { id: KeyId }>(scopeId: string, columns: string, condition: string) {
+    for (let after = ""; ; ) {
+      const rows: Row[] = await database.query<Row & Record<string, unknown>>(
+        `SELECT ${columns} FROM vivavoce_keys.data_keys
+         WHERE scope = $1 AND ${condition} AND id > $2 ORDER BY id LIMIT ${BATCH}`,
+        [keyOf(scopeId), after],
+      );
+      if (rows.length === 0) return;
+      yield rows;
+      after = rows.at(-1)!.id;
+    }
+  }
+
   return {
     identity,
     async scopes() {
@@ -167,19 +180,7 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
       );
       return new Map(rows.map((row) => [row.id, row]));
     },
-    async *all(scopeId) {
-      let after = "";
-      for (;;) {
-        const rows = await database.query<KeyRow>(
-          `SELECT id, purpose, generation, wrapped FROM vivavoce_keys.data_keys
-           WHERE scope = $1 AND wrapped IS NOT NULL AND id > $2 ORDER BY id LIMIT ${BATCH}`,
-          [keyOf(scopeId), after],
-        );
-        if (rows.length === 0) return;
-        yield rows;
-        after = rows.at(-1)!.id;
-      }
-    },
+    all: (scopeId) => pages<KeyRow>(scopeId, "id, purpose, generation, wrapped", "wrapped IS NOT NULL"),
     async destroy(scopeId, ids) {
       const which = [keyOf(scopeId), ids];
       await database.transaction(async (tx) => {
@@ -200,17 +201,7 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
       });
     },
     async *destroyed(scopeId) {
-      let after = "";
-      for (;;) {
-        const rows = await database.query<{ id: KeyId }>(
-          `SELECT id FROM vivavoce_keys.data_keys
-           WHERE scope = $1 AND wrapped IS NULL AND id > $2 ORDER BY id LIMIT ${BATCH}`,
-          [keyOf(scopeId), after],
-        );
-        if (rows.length === 0) return;
-        yield rows.map(({ id }) => id);
-        after = rows.at(-1)!.id;
-      }
+      for await (const rows of pages(scopeId, "id", "wrapped IS NULL")) yield rows.map(({ id }) => id);
     },
     async destroyedOf(scopeId, ids) {
       const rows = await database.query<{ id: KeyId }>(

@@ -24,6 +24,31 @@ export interface Place {
   readonly recordId: string;
 }
 
+export const templatePlace = (scopeId: string, profileId: string): Place => ({
+  scopeId,
+  kind: "template",
+  subjectId: profileId,
+  recordId: profileId,
+});
+
+/** Of a segment that a profile was enrolled from. */
+export const segmentPlace = (scopeId: string, profileId: string, audioModelId: string): Place => ({
+  scopeId,
+  kind: "segment",
+  subjectId: profileId,
+  recordId: audioModelId,
+});
+
+/** Documents belong to no biometric scope; their key is wrapped under a name that cannot be a scope id. */
+export const DOCUMENT_SCOPE = "\0documents";
+
+export const documentPlace = (collection: string, id: string): Place => ({
+  scopeId: DOCUMENT_SCOPE,
+  kind: "document",
+  subjectId: collection,
+  recordId: id,
+});
+
 export interface Sealed {
   readonly place: Place;
   readonly bytes: Uint8Array;
@@ -35,11 +60,7 @@ const KEY_ID_BYTES = 16;
 const HEADER_BYTES = 1 + KEY_ID_BYTES;
 
 export class Vault {
-  readonly ring: KeyRing;
-
-  constructor(ring: KeyRing) {
-    this.ring = ring;
-  }
+  constructor(readonly ring: KeyRing) {}
 
   async seal({ id, key }: DataKey, place: Place, plain: Uint8Array): Promise<Uint8Array> {
     const turned = WITH_EMBEDDINGS.has(place.kind);

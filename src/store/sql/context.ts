@@ -56,6 +56,12 @@ export async function inStoreWords<T>(id: string, work: Promise<T>): Promise<T> 
   }
 }
 
+/** The `data` of each row that a statement returns. */
+export async function records<T>(queries: Queries, text: string, values: readonly unknown[]): Promise<T[]> {
+  const rows = await queries.query<{ data: string }>(text, values);
+  return rows.map(({ data }) => JSON.parse(data));
+}
+
 /** In the transaction that removes the rows, so that the next start can finish after a crash before the keys are destroyed. */
 export async function doom(tx: Queries, keys: readonly DoomedKey[]): Promise<void> {
   if (keys.length === 0) return;
@@ -80,6 +86,12 @@ export async function readDoomed({ database }: SqlContext): Promise<DoomedKey[]>
     "SELECT key_id, scope_id FROM vivavoce.doomed_keys",
   );
   return rows.map(({ key_id, scope_id }) => ({ keyId: key_id, scopeId: JSON.parse(scope_id) }));
+}
+
+/** Every scope that has, or had, an owner: its key in the tables and its id. */
+export async function scopesOf({ database }: SqlContext): Promise<{ scope: string; scopeId: string }[]> {
+  const rows = await database.query<{ scope: string; scope_id: string }>("SELECT scope, scope_id FROM vivavoce.scopes");
+  return rows.map(({ scope, scope_id }) => ({ scope, scopeId: JSON.parse(scope_id) }));
 }
 
 function byScope(keys: readonly DoomedKey[]): Map<string, KeyId[]> {

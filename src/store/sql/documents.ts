@@ -1,15 +1,14 @@
 /** Documents of the token and engagement services. They contain signing keys and hashes of secrets, so they are sealed too. */
 import { untilUncontended } from "../contention.js";
+import { decodeJson, encodeJson } from "../encoding.js";
 import { SealError } from "../errors.js";
 import type { Store } from "../port.js";
 import type { DataKey } from "../seal/key-ring.js";
-import type { Place } from "../seal/vault.js";
+import { DOCUMENT_SCOPE, documentPlace } from "../seal/vault.js";
 import type { SqlContext } from "./context.js";
 import type { Queries } from "./database.js";
 import { escapeText, keyOf, unescapeText } from "./text.js";
 
-/** Documents belong to no biometric scope; their key is wrapped under a name that cannot be a scope id. */
-const DOCUMENT_SCOPE = "\0documents";
 const KEY_SETTING = "document-key";
 const PURGE_EVERY_MS = 60_000;
 
@@ -32,9 +31,7 @@ export function createDocuments(context: SqlContext): Store["documents"] {
   }
 
   async function seal(collection: string, id: string, document: unknown): Promise<Uint8Array> {
-    const text = JSON.stringify(document);
-    if (text === undefined) throw new TypeError("a document must be a JSON value");
-    return vault.seal(await documentKey(), placeOf(collection, id), new TextEncoder().encode(text));
+    return vault.seal(await documentKey(), documentPlace(collection, id), encodeJson(document));
   }
 
   async function openAll(
@@ -42,12 +39,12 @@ export function createDocuments(context: SqlContext): Store["documents"] {
     rows: readonly DocumentRow[],
   ): Promise<{ id: string; document: unknown }[]> {
     const sealed = rows.map(({ document_id, document }) => ({
-      place: placeOf(collection, unescapeText(document_id)),
+      place: documentPlace(collection, unescapeText(document_id)),
       bytes: document,
     }));
     const opened = await vault.openAll(DOCUMENT_SCOPE, sealed);
     return opened.flatMap((bytes, i) =>
-      bytes ? [{ id: sealed[i]!.place.recordId, document: JSON.parse(new TextDecoder().decode(bytes)) }] : [],
+      bytes ? [{ id: sealed[i]!.place.recordId, document: decodeJson(bytes) }] : [],
     );
   }
 
@@ -146,10 +143,6 @@ export function createDocuments(context: SqlContext): Store["documents"] {
     await tx.query("UPDATE vivavoce.documents SET document = $3 WHERE collection = $1 AND id = $2", [...at, sealed]);
     return true;
   }
-}
-
-function placeOf(collection: string, id: string): Place {
-  return { scopeId: DOCUMENT_SCOPE, kind: "document", subjectId: collection, recordId: id };
 }
 
 /** One key for all documents, created with the first document. */

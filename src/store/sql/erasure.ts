@@ -1,7 +1,7 @@
 /** Removes everything that belongs to a profile in one transaction; the keys are destroyed after the commit. */
 import type { Id } from "../port.js";
 import type { KeyId } from "../seal/key-ring.js";
-import { type DoomedKey, destroyDoomed, doom, type SqlContext } from "./context.js";
+import { type DoomedKey, destroyDoomed, doom, type SqlContext, scopesOf } from "./context.js";
 import type { Queries } from "./database.js";
 import { markPrintChanged } from "./print-changes.js";
 import { AUDIO_MODELS, MEDIA, replaceSessionKeys } from "./recordings.js";
@@ -112,11 +112,7 @@ async function eraseRecordings(tx: Queries, profile: readonly string[]): Promise
 export async function finishErasures(context: SqlContext, doomed: readonly DoomedKey[]): Promise<void> {
   const { database, vault } = context;
   await destroyDoomed(context, doomed);
-  const scopes = await database.query<{ scope: string; scope_id: string }>(
-    "SELECT scope, scope_id FROM vivavoce.scopes",
-  );
-  for (const { scope, scope_id } of scopes) {
-    const scopeId: Id = JSON.parse(scope_id);
+  for (const { scope, scopeId } of await scopesOf(context)) {
     for await (const keyIds of vault.ring.shelf.destroyed(scopeId)) {
       for (let at = 0; at < keyIds.length; at += KEYS_AT_ONCE) {
         const back = await database.query<{ id: string }>(

@@ -1,13 +1,8 @@
 /** Groups and watchlists: tags and members. */
-import type { Group, GroupKind, Id, Store } from "../port.js";
+import type { Group, GroupKind, Id, Members, Store } from "../port.js";
 import { inStoreWords, type SqlContext } from "./context.js";
 import type { Queries } from "./database.js";
-import { escapeText, keyOf, unescapeText } from "./text.js";
-
-interface Members {
-  readonly profileIds: readonly Id[];
-  readonly ownerIds: readonly Id[];
-}
+import { escapeText, keyOf, rowKey, unescapeText } from "./text.js";
 
 interface GroupRow extends Record<string, unknown> {
   readonly data: string;
@@ -32,7 +27,7 @@ export function createGroups({ database }: SqlContext): Store["groups"] {
     work: (tx: Queries, group: readonly string[]) => Promise<void>,
   ): Promise<boolean> {
     return database.transaction(async (tx) => {
-      const group = [keyOf(scopeId), escapeText(id)];
+      const group = rowKey(scopeId, id);
       const rows = await tx.query(
         "UPDATE vivavoce.groups SET version = version + 1 WHERE scope = $1 AND id = $2 AND kind = $3 RETURNING 1",
         [...group, kind],
@@ -46,7 +41,7 @@ export function createGroups({ database }: SqlContext): Store["groups"] {
   return {
     async create(group) {
       const { profileIds, ownerIds, ...plain } = group;
-      const key = [keyOf(group.scopeId), escapeText(group.id)];
+      const key = rowKey(group.scopeId, group.id);
       const insert = database.transaction(async (tx) => {
         await tx.query("INSERT INTO vivavoce.groups (scope, id, kind, data) VALUES ($1, $2, $3, $4)", [
           ...key,
@@ -59,8 +54,7 @@ export function createGroups({ database }: SqlContext): Store["groups"] {
     },
     async get(scopeId, kind, id) {
       const rows = await database.query<GroupRow>(`${GROUP} WHERE g.scope = $1 AND g.id = $2 AND g.kind = $3`, [
-        keyOf(scopeId),
-        escapeText(id),
+        ...rowKey(scopeId, id),
         kind,
       ]);
       return rows[0] ? readGroup(rows[0]) : null;
@@ -68,7 +62,7 @@ export function createGroups({ database }: SqlContext): Store["groups"] {
     async version(scopeId, kind, id) {
       const [row] = await database.query<{ version: number | string }>(
         "SELECT version FROM vivavoce.groups WHERE scope = $1 AND id = $2 AND kind = $3",
-        [keyOf(scopeId), escapeText(id), kind],
+        [...rowKey(scopeId, id), kind],
       );
       return row ? Number(row.version) : null;
     },
@@ -82,7 +76,7 @@ export function createGroups({ database }: SqlContext): Store["groups"] {
     async delete(scopeId, kind, id) {
       const rows = await database.query(
         "DELETE FROM vivavoce.groups WHERE scope = $1 AND id = $2 AND kind = $3 RETURNING 1",
-        [keyOf(scopeId), escapeText(id), kind],
+        [...rowKey(scopeId, id), kind],
       );
       return rows.length > 0;
     },

@@ -14,23 +14,21 @@ export const HOUSEKEEPING: HousekeepingLimits = { writtenBytes: 64 * 1024 * 1024
 const STATEMENT_BYTES = 1024;
 
 export class Housekeeping {
-  readonly #limits: HousekeepingLimits;
-  readonly #clean: () => Promise<void>;
   #written = 0;
   #idle: NodeJS.Timeout | null = null;
   #cleaning = false;
 
-  /** `clean` runs in turn with the queries. */
-  constructor(limits: HousekeepingLimits, clean: () => Promise<void>) {
-    this.#limits = limits;
-    this.#clean = clean;
-  }
+  constructor(
+    private readonly limits: HousekeepingLimits,
+    /** Runs in turn with the queries. */
+    private readonly clean: () => Promise<void>,
+  ) {}
 
   noteStatement(text: string, values: readonly unknown[] = []): void {
     if (/^\s*SELECT\b/i.test(text) && !/\b(INSERT|UPDATE|DELETE)\b/.test(text)) return;
     this.#written += STATEMENT_BYTES;
     for (const value of values) if (value instanceof Uint8Array) this.#written += value.length;
-    if (this.#written >= this.#limits.writtenBytes) this.#start();
+    if (this.#written >= this.limits.writtenBytes) this.#start();
     else if (!this.#idle) this.#waitForIdle();
   }
 
@@ -45,7 +43,7 @@ export class Housekeeping {
       this.#idle = null;
       if (this.#written === before) this.#start();
       else this.#waitForIdle();
-    }, this.#limits.idleMs);
+    }, this.limits.idleMs);
     this.#idle.unref();
   }
 
@@ -55,7 +53,7 @@ export class Housekeeping {
     this.stop();
     this.#written = 0;
     // The disk is full or the store is closing: it runs again later.
-    this.#clean()
+    this.clean()
       .catch(() => {})
       .finally(() => {
         this.#cleaning = false;

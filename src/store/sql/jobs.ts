@@ -3,10 +3,11 @@
  * worker dies. Started with the first job or the first worker, because it adds its own tables and timers.
  */
 import type PgBoss from "pg-boss";
+import { FAILED_STATE } from "../job-queue.js";
 import type { Id, Job, Store } from "../port.js";
 import { inStoreWords, type SqlContext } from "./context.js";
 import type { Database, Queries } from "./database.js";
-import { escapeText, keyOf } from "./text.js";
+import { rowKey } from "./text.js";
 
 const SCHEMA = "vivavoce_jobs";
 const QUEUE = "jobs";
@@ -20,7 +21,6 @@ const SIGNS_OF_LIFE = 4;
 const SILENT = { message: "the replica that ran this job stopped responding" };
 const POLL_SECONDS = 1;
 const STOP_TIMEOUT_MS = 30_000;
-const FAILED_STATE = 4;
 
 interface Ticket {
   readonly scopeId: Id;
@@ -60,7 +60,7 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number): 
   async function get(scopeId: Id, id: Id): Promise<Job | null> {
     const [row] = await database.query<JobRow>(
       "SELECT state, progress, result, data FROM vivavoce.jobs WHERE scope = $1 AND id = $2",
-      [keyOf(scopeId), escapeText(id)],
+      rowKey(scopeId, id),
     );
     if (!row) return null;
     return { ...JSON.parse(row.data), state: row.state, progress: row.progress, result: JSON.parse(row.result) };
@@ -70,13 +70,7 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number): 
     const rows = await database.query(
       `UPDATE vivavoce.jobs SET state = coalesce($3, state), result = coalesce($4, result), progress = coalesce($5, progress)
        WHERE scope = $1 AND id = $2 RETURNING 1`,
-      [
-        keyOf(scopeId),
-        escapeText(id),
-        state ?? null,
-        result === undefined ? null : JSON.stringify(result),
-        progress ?? null,
-      ],
+      [...rowKey(scopeId, id), state ?? null, result === undefined ? null : JSON.stringify(result), progress ?? null],
     );
     return rows.length > 0;
   }
@@ -94,8 +88,7 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number): 
             `INSERT INTO vivavoce.jobs (scope, id, queue_id, state, progress, result, data)
              VALUES ($1, $2, $3, $4, $5, $6, $7)`,
             [
-              keyOf(job.scopeId),
-              escapeText(job.id),
+              ...rowKey(job.scopeId, job.id),
               queueId,
               state,
               progress,
@@ -115,7 +108,8 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number): 
         else watch = everyNowAndThen(signEveryMs, () => returnOfTheDead(database, queue, deadAfterSeconds));
         const options = { pollingIntervalSeconds: POLL_SECONDS, batchSize: 1 };
         worker = await queue.work<{ ticket: string }>(QUEUE, options, async ([message]) => {
-          const job = await jobOf(message!);
+          const { scopeId, id } = ticketOf(message!);
+          const job = await get(scopeId, id);
           if (!job) return;
           const signs = database.exclusive ? undefined : everyNowAndThen(signEveryMs, () => showLife(database, job));
           try {
@@ -125,7 +119,7 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number): 
           }
         });
         await queue.work<{ ticket: string }>(FAILED_QUEUE, options, async ([message]) => {
-          const { scopeId, id }: Ticket = JSON.parse(message!.data.ticket);
+          const { scopeId, id } = ticketOf(message!);
           await update(scopeId, id, { state: FAILED_STATE });
         });
       },
@@ -140,12 +134,9 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number): 
       await statements.finish();
     },
   };
-
-  function jobOf({ data }: PgBoss.Job<{ ticket: string }>): Promise<Job | null> {
-    const { scopeId, id }: Ticket = JSON.parse(data.ticket);
-    return get(scopeId, id);
-  }
 }
+
+const ticketOf = ({ data }: PgBoss.Job<{ ticket: string }>): Ticket => JSON.parse(data.ticket);
 
 /** An arbitrary number that no other program uses. */
 const QUEUE_LOCK = 7_161_931_216;
@@ -185,8 +176,7 @@ async function returnAbandoned(database: Database, boss: PgBoss): Promise<void> 
 /** Uses the database's clock, because the clocks of replicas differ. */
 async function showLife(database: Database, { scopeId, id }: Job): Promise<void> {
   await database.query("UPDATE vivavoce.jobs SET alive_at = now() WHERE scope = $1 AND id = $2", [
-    keyOf(scopeId),
-    escapeText(id),
+    ...rowKey(scopeId, id),
   ]);
 }
 

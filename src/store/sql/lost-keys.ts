@@ -1,7 +1,7 @@
 /** Finds profiles with missing keys (a damaged key file, or keys older than the database) at the start, so that the operator is told. */
 import type { Id } from "../port.js";
 import type { KeyId } from "../seal/key-ring.js";
-import type { SqlContext } from "./context.js";
+import { type SqlContext, scopesOf } from "./context.js";
 import { unescapeText } from "./text.js";
 
 export interface LostKeys {
@@ -13,15 +13,12 @@ export interface LostKeys {
 const AT_ONCE = 10_000;
 const EXAMPLES = 5;
 
-export async function findLostKeys({ database, vault }: SqlContext): Promise<LostKeys> {
+export async function findLostKeys(context: SqlContext): Promise<LostKeys> {
+  const { database, vault } = context;
   const { shelf } = vault.ring;
   const examples: { scopeId: Id; profileId: Id }[] = [];
   let profiles = 0;
-  const scopes = await database.query<{ scope: string; scope_id: string }>(
-    "SELECT scope, scope_id FROM vivavoce.scopes",
-  );
-  for (const { scope, scope_id } of scopes) {
-    const scopeId: Id = JSON.parse(scope_id);
+  for (const { scope, scopeId } of await scopesOf(context)) {
     for (let after = "", rows = AT_ONCE; rows === AT_ONCE; ) {
       const page = await database.query<{ id: string; key_id: KeyId }>(
         `SELECT id, key_id FROM vivavoce.profiles WHERE scope = $1 AND id > $2 ORDER BY id LIMIT ${AT_ONCE}`,

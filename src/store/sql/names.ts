@@ -4,6 +4,7 @@
  * scope's keys can still test whether a certain name was there.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
+import { encodeJson } from "../encoding.js";
 import { SealError } from "../errors.js";
 import type { Id } from "../port.js";
 import type { DataKey } from "../seal/key-ring.js";
@@ -49,7 +50,7 @@ export class OwnerNames {
 
   seal(key: DataKey, scopeId: Id, profileId: Id, name: string): Promise<Uint8Array> {
     // JSON can represent a lone surrogate, which UTF-8 cannot.
-    return this.vault.seal(key, namePlace(scopeId, profileId), encoder.encode(JSON.stringify(name)));
+    return this.vault.seal(key, namePlace(scopeId, profileId), encodeJson(name));
   }
 
   /** With a wrong key no owner would be found, and every owner could be created a second time. */
@@ -76,8 +77,6 @@ export const namePlace = (scopeId: Id, profileId: Id): Place => ({
   subjectId: profileId,
   recordId: profileId,
 });
-
-export const nameOf = (bytes: Uint8Array): string => JSON.parse(new TextDecoder().decode(bytes));
 
 const digestOf = (key: Uint8Array, name: string): string =>
   PREFIX + createHmac("sha256", key).update(JSON.stringify(name)).digest("base64url");

@@ -54,13 +54,10 @@ const CONVERSIONS: Record<number, Convert> = {
 
 /** Not safe for concurrent use: there is one session, and callers take turns. */
 export class PreparedSession {
-  readonly #pglite: PGlite;
   readonly #statements = new Map<string, Statement>();
   #received: Buffer = Buffer.alloc(0);
 
-  constructor(pglite: PGlite) {
-    this.#pglite = pglite;
-  }
+  constructor(private readonly pglite: PGlite) {}
 
   async query<T extends Row>(text: string, values: readonly unknown[] = []): Promise<T[]> {
     const { name, columns } = this.#statements.get(text) ?? (await this.#prepare(text));
@@ -92,7 +89,7 @@ export class PreparedSession {
   /** The whole reply, valid until the next call. Throws PostgreSQL's error if there is one. */
   async #send(message: Uint8Array): Promise<Buffer> {
     let length = 0;
-    await this.#pglite.execProtocolRawStream(message, {
+    await this.pglite.execProtocolRawStream(message, {
       // The data is a view of PGlite's own memory.
       onRawData: (bytes) => {
         this.#received = withRoomFor(this.#received, length, length + bytes.length);

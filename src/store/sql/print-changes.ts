@@ -2,7 +2,7 @@
 import { StoreError } from "../errors.js";
 import type { Id } from "../port.js";
 import type { Queries } from "./database.js";
-import { escapeText, keyOf } from "./text.js";
+import { rowKey } from "./text.js";
 
 /** Locks the scope's row until the transaction ends, so that versions become visible in order and no reader misses one. */
 export async function markPrintChanged(tx: Queries, scopeId: Id, id: Id): Promise<void> {
@@ -12,7 +12,7 @@ export async function markPrintChanged(tx: Queries, scopeId: Id, id: Id): Promis
      )
      INSERT INTO vivavoce.print_changes (scope, profile, version) SELECT $1, $2, prints_version FROM changed
      ON CONFLICT (scope, profile) DO UPDATE SET version = excluded.version RETURNING 1`,
-    [keyOf(scopeId), escapeText(id)],
+    rowKey(scopeId, id),
   );
   if (rows.length === 0) throw new StoreError("unknown-parent", `scope ${scopeId} does not exist`);
 }

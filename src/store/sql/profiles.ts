@@ -1,12 +1,12 @@
 /** Owners, profiles with their segments and templates, and the prints that galleries load. */
-import { decodeTemplate, encodeTemplate, encodeVoice } from "../encoding.js";
+import { decodeJson, decodeTemplate, encodeTemplate, encodeVoice } from "../encoding.js";
 import {
   type Consent,
   type EnrollmentSegment,
   type Id,
   mayBeUsed,
   type NamelessOwner,
-  type OwnerKind,
+  type NewProfile,
   type PlainProcessed,
   type Print,
   type Profile,
@@ -14,14 +14,14 @@ import {
   type Store,
 } from "../port.js";
 import type { DataKey, KeyId } from "../seal/key-ring.js";
-import { keyIdOf, type Place } from "../seal/vault.js";
-import { destroyDoomed, inStoreWords, type SqlContext } from "./context.js";
+import { keyIdOf, segmentPlace, templatePlace } from "../seal/vault.js";
+import { destroyDoomed, inStoreWords, records, type SqlContext } from "./context.js";
 import { type Queries, wasRefused } from "./database.js";
 import { eraseRows } from "./erasure.js";
-import { nameOf, namePlace } from "./names.js";
+import { namePlace } from "./names.js";
 import { markPrintChanged } from "./print-changes.js";
 import { joinProcessed, splitProcessed } from "./recordings.js";
-import { escapeText, keyOf, unescapeText } from "./text.js";
+import { escapeText, keyOf, rowKey, unescapeText } from "./text.js";
 
 interface ProfileRow extends Record<string, unknown> {
   readonly print_type: string | null;
@@ -47,19 +47,18 @@ const PRINTS_AT_ONCE = 2_000;
 export function createOwners({ database, names }: SqlContext): Store["owners"] {
   return {
     async find(scopeId, kind, externalId) {
-      const [row] = await database.query<{ data: string }>(
+      const [owner] = await records<NamelessOwner>(
+        database,
         "SELECT data FROM vivavoce.owners WHERE scope = $1 AND kind = $2 AND external = $3",
         [keyOf(scopeId), kind, await names.find(scopeId, externalId)],
       );
-      return row ? { ...(JSON.parse(row.data) as NamelessOwner), externalId } : null;
+      return owner ? { ...owner, externalId } : null;
     },
-    async getMany(scopeId, ids) {
-      const rows = await database.query<{ data: string }>(
-        "SELECT data FROM vivavoce.owners WHERE scope = $1 AND id = ANY($2::text[])",
-        [keyOf(scopeId), [...new Set(ids)].map(escapeText)],
-      );
-      return rows.map(({ data }) => JSON.parse(data));
-    },
+    getMany: (scopeId, ids) =>
+      records(database, "SELECT data FROM vivavoce.owners WHERE scope = $1 AND id = ANY($2::text[])", [
+        keyOf(scopeId),
+        [...new Set(ids)].map(escapeText),
+      ]),
   };
 }
 
@@ -77,6 +76,18 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
 
   async function select(where: string, values: readonly unknown[]): Promise<Profile[]> {
     return readProfiles(context, await database.query<ProfileRow>(`${PROFILE} ${where}`, values));
+  }
+
+  /** To seal more for the profile; `null` if it does not exist or its key was destroyed, which means that it is erased. */
+  async function keyOfProfile(scopeId: Id, id: Id): Promise<{ key: DataKey; generation: number } | null> {
+    const [row] = await database.query<{ key_id: KeyId; generation: number | string }>(
+      "SELECT key_id, generation FROM vivavoce.profiles WHERE scope = $1 AND id = $2",
+      rowKey(scopeId, id),
+    );
+    if (!row) return null;
+    const key = await vault.key(scopeId, row.key_id);
+    if (!key) await vault.assertDestroyed(scopeId, id, row.key_id);
+    return key && { key, generation: Number(row.generation) };
   }
 
   async function selectPrints(
@@ -97,12 +108,16 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
       const { scopeId, id } = given;
       const ownerKey = await names.make(scopeId, given.owner.externalId);
       // A key that is created but not used leaves a trace in the ring, so ask first. The transaction has the final answer.
-      if (await isTaken(database, scopeId, given.owner.kind, ownerKey, given.tag)) return null;
+      const taken = await database.query(
+        `SELECT 1 FROM vivavoce.profiles WHERE scope = $1 AND owner = ${OWNER_ID} AND tag = $4`,
+        [keyOf(scopeId), given.owner.kind, ownerKey, keyOf(given.tag)],
+      );
+      if (taken.length > 0) return null;
       const key = await vault.ring.create(scopeId, "profile");
       const sealed = {
         keyId: key.id,
         name: await names.seal(key, scopeId, id, given.owner.externalId),
-        template: given.template && (await sealTemplate(context, key, scopeId, id, given.template)),
+        template: given.template && (await vault.seal(key, templatePlace(scopeId, id), encodeTemplate(given.template))),
       };
       const insert = database
         .transaction((tx) => insertProfile(tx, given, ownerKey, sealed))
@@ -116,7 +131,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
       return profile;
     },
 
-    get: (scopeId, id) => selectOne(scopeId, "WHERE scope = $1 AND id = $2", [keyOf(scopeId), escapeText(id)]),
+    get: (scopeId, id) => selectOne(scopeId, "WHERE scope = $1 AND id = $2", rowKey(scopeId, id)),
 
     getMany: (scopeId, ids) =>
       select("WHERE scope = $1 AND id = ANY($2::text[])", [keyOf(scopeId), [...new Set(ids)].map(escapeText)]),
@@ -134,8 +149,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
       for (let last = after ?? ""; found.length < limit; ) {
         const wanted = limit - found.length;
         const rows = await database.query<ProfileRow>(`${PROFILE} WHERE scope = $1 AND id > $2 ORDER BY id LIMIT $3`, [
-          keyOf(scopeId),
-          escapeText(last),
+          ...rowKey(scopeId, last),
           wanted,
         ]);
         found.push(...(await readProfiles(context, rows)));
@@ -163,7 +177,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     async segments(scopeId, id) {
       const rows = await database.query<{ data: string; voice: Uint8Array }>(
         "SELECT data, voice FROM vivavoce.segments WHERE scope = $1 AND profile = $2 ORDER BY position",
-        [keyOf(scopeId), escapeText(id)],
+        rowKey(scopeId, id),
       );
       const plain = rows.map(({ data }) => JSON.parse(data) as PlainSegment);
       const sealed = rows.map(({ voice }, i) => ({
@@ -180,18 +194,10 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     },
 
     async addSegment(scopeId, id, generation, segment) {
-      const profile = [keyOf(scopeId), escapeText(id)];
-      const [known] = await database.query<{ key_id: KeyId }>(
-        "SELECT key_id FROM vivavoce.profiles WHERE scope = $1 AND id = $2",
-        profile,
-      );
+      const profile = rowKey(scopeId, id);
+      const known = await keyOfProfile(scopeId, id);
       if (!known) return "missing";
-      const key = await vault.key(scopeId, known.key_id);
-      if (!key) {
-        await vault.assertDestroyed(scopeId, id, known.key_id);
-        return "missing";
-      }
-      const row = await sealSegment(context, key, scopeId, id, segment);
+      const row = await sealSegment(context, known.key, scopeId, id, segment);
       return database.transaction(async (tx) => {
         const [at] = await tx.query<{ print_type: string | null; generation: number | string; there: boolean }>(
           `SELECT print_type, generation,
@@ -214,18 +220,11 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     },
 
     async train(scopeId, id, generation, { template, status, printVersion, segments }) {
-      const profile = [keyOf(scopeId), escapeText(id)];
-      const [known] = await database.query<{ key_id: KeyId; generation: number | string }>(
-        "SELECT key_id, generation FROM vivavoce.profiles WHERE scope = $1 AND id = $2",
-        profile,
-      );
-      if (!known || Number(known.generation) !== generation) return false;
-      const key = await vault.key(scopeId, known.key_id);
-      if (!key) {
-        await vault.assertDestroyed(scopeId, id, known.key_id);
-        return false;
-      }
-      const sealed = await sealTemplate(context, key, scopeId, id, template);
+      const profile = rowKey(scopeId, id);
+      const known = await keyOfProfile(scopeId, id);
+      if (known?.generation !== generation) return false;
+      const { key } = known;
+      const sealed = await vault.seal(key, templatePlace(scopeId, id), encodeTemplate(template));
       const rows: SegmentRow[] = [];
       for (const segment of segments ?? []) rows.push(await sealSegment(context, key, scopeId, id, segment));
       return database.transaction(async (tx) => {
@@ -249,7 +248,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
         const rows = await tx.query<{ trained: boolean }>(
           `UPDATE vivavoce.profiles SET consent = $3, generation = generation + 1
            WHERE scope = $1 AND id = $2 RETURNING template IS NOT NULL AS trained`,
-          [keyOf(scopeId), escapeText(id), JSON.stringify(consent)],
+          [...rowKey(scopeId, id), JSON.stringify(consent)],
         );
         if (rows[0]?.trained) await markPrintChanged(tx, scopeId, id);
         return rows.length > 0;
@@ -313,24 +312,10 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
   };
 }
 
-async function isTaken(
-  queries: Queries,
-  scopeId: Id,
-  kind: OwnerKind,
-  ownerKey: string,
-  tag: string,
-): Promise<boolean> {
-  const rows = await queries.query(
-    `SELECT 1 FROM vivavoce.profiles WHERE scope = $1 AND owner = ${OWNER_ID} AND tag = $4`,
-    [keyOf(scopeId), kind, ownerKey, keyOf(tag)],
-  );
-  return rows.length > 0;
-}
-
 /** `null` when the owner already has a profile with this tag. */
 async function insertProfile(
   tx: Queries,
-  given: Omit<Profile, "generation">,
+  given: NewProfile,
   ownerKey: string,
   { keyId, name, template }: Readonly<{ keyId: KeyId; name: Uint8Array; template: Uint8Array | null }>,
 ): Promise<Profile | null> {
@@ -360,28 +345,18 @@ async function insertProfile(
   );
   if (made.length === 0) return null;
   if (template) await markPrintChanged(tx, scopeId, id);
-  return {
-    id,
-    scopeId,
-    owner: { ...owner, externalId },
-    tag,
-    printType,
-    printVersion,
-    generation: 0,
-    template: given.template,
-    status,
-    createdAt,
-  };
+  return { ...given, owner: { ...owner, externalId }, generation: 0 };
 }
 
 /** The owner with this name, locked until the transaction ends: two profiles of an owner are created one after the other. */
 async function insertOwner(tx: Queries, owner: NamelessOwner, ownerKey: string): Promise<NamelessOwner> {
-  const rows = await tx.query<{ data: string }>(
+  const [stored] = await records<NamelessOwner>(
+    tx,
     `INSERT INTO vivavoce.owners (scope, id, kind, external, data) VALUES ($1, $2, $3, $4, $5)
      ON CONFLICT (scope, kind, external) DO UPDATE SET external = excluded.external RETURNING data`,
-    [keyOf(owner.scopeId), escapeText(owner.id), owner.kind, ownerKey, JSON.stringify(owner)],
+    [...rowKey(owner.scopeId, owner.id), owner.kind, ownerKey, JSON.stringify(owner)],
   );
-  return JSON.parse(rows[0]!.data);
+  return stored!;
 }
 
 type PlainSegment = { readonly addedAt: number; readonly processed: PlainProcessed };
@@ -417,24 +392,6 @@ async function insertSegment(tx: Queries, profile: readonly string[], row: Segme
   );
 }
 
-function segmentPlace(scopeId: Id, profileId: Id, audioModelId: Id): Place {
-  return { scopeId, kind: "segment", subjectId: profileId, recordId: audioModelId };
-}
-
-function templatePlace(scopeId: Id, profileId: Id): Place {
-  return { scopeId, kind: "template", subjectId: profileId, recordId: profileId };
-}
-
-function sealTemplate(
-  { vault }: SqlContext,
-  key: DataKey,
-  scopeId: Id,
-  profileId: Id,
-  template: NonNullable<Profile["template"]>,
-): Promise<Uint8Array> {
-  return vault.seal(key, templatePlace(scopeId, profileId), encodeTemplate(template));
-}
-
 type PlainProfile = Pick<Profile, "id" | "scopeId" | "tag" | "createdAt"> & {
   readonly owner: NamelessOwner & { readonly externalId?: string };
 };
@@ -463,7 +420,7 @@ async function readProfiles({ vault }: SqlContext, rows: readonly ProfileRow[]):
     return [
       {
         ...plain[i]!,
-        owner: { ...owner, externalId: name ? nameOf(name) : owner.externalId! },
+        owner: { ...owner, externalId: name ? decodeJson(name) : owner.externalId! },
         printType: row.print_type === null ? null : unescapeText(row.print_type),
         printVersion: row.print_version,
         generation: Number(row.generation),

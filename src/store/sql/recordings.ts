@@ -5,9 +5,9 @@ import { StoreError } from "../errors.js";
 import type { Id, MediaSegment, PlainProcessed, ProcessedAudio, Store } from "../port.js";
 import type { DataKey, KeyId } from "../seal/key-ring.js";
 import type { Place } from "../seal/vault.js";
-import { type DoomedKey, destroyDoomed, doom, inStoreWords, readDoomed, type SqlContext } from "./context.js";
+import { type DoomedKey, destroyDoomed, doom, inStoreWords, readDoomed, records, type SqlContext } from "./context.js";
 import type { Queries } from "./database.js";
-import { escapeText, keyOf } from "./text.js";
+import { escapeText, keyOf, rowKey } from "./text.js";
 
 /** The two kinds of recordings differ only in their table, their key and their place. */
 export interface RecordingKind {
@@ -46,8 +46,7 @@ export function createMedia(context: SqlContext): Store["media"] {
       return found && { ...found.plain, audio: found.opened };
     },
     ofSession: (scopeId, sessionId) => ofSession(context, MEDIA, scopeId, sessionId),
-    expire: (scopeId, stoppedBefore, abandonedBefore) =>
-      expire(context, MEDIA, scopeId, stoppedBefore, abandonedBefore),
+    expire: (...when) => expire(context, MEDIA, ...when),
   };
 }
 
@@ -61,8 +60,7 @@ export function createProcessed(context: SqlContext): Store["processed"] {
       return found && joinProcessed(found.plain, found.opened);
     },
     ofSession: (scopeId, sessionId) => ofSession(context, AUDIO_MODELS, scopeId, sessionId),
-    expire: (scopeId, stoppedBefore, abandonedBefore) =>
-      expire(context, AUDIO_MODELS, scopeId, stoppedBefore, abandonedBefore),
+    expire: (...when) => expire(context, AUDIO_MODELS, ...when),
   };
 }
 
@@ -88,8 +86,7 @@ export async function addAudioModel(
 const heldAgainstOthers = ({ database }: SqlContext): string => (database.exclusive ? "" : "FOR SHARE");
 
 const recordKey = ({ scopeId, id, sessionId }: { scopeId: Id; id: Id; sessionId: Id }): string[] => [
-  keyOf(scopeId),
-  escapeText(id),
+  ...rowKey(scopeId, id),
   escapeText(sessionId),
 ];
 
@@ -136,7 +133,7 @@ export async function underSessionKey(
 /** The session's key for this kind, created on first use. */
 async function sessionKey(context: SqlContext, kind: RecordingKind, scopeId: Id, sessionId: Id): Promise<DataKey> {
   const { database, vault } = context;
-  const session = [keyOf(scopeId), escapeText(sessionId)];
+  const session = rowKey(scopeId, sessionId);
   return untilUncontended(`session ${sessionId}`, async () => {
     const [row] = await database.query<{ key_id: KeyId | null }>(
       `SELECT ${kind.keyColumn} AS key_id FROM vivavoce.sessions WHERE scope = $1 AND id = $2`,
@@ -165,7 +162,7 @@ async function get<Plain extends { readonly sessionId: Id }>(
 ): Promise<{ plain: Plain; opened: Uint8Array } | null> {
   const [row] = await database.query<{ data: string; sealed: Uint8Array }>(
     `SELECT data, ${kind.sealedColumn} AS sealed FROM vivavoce.${kind.table} WHERE scope = $1 AND id = $2`,
-    [keyOf(scopeId), escapeText(id)],
+    rowKey(scopeId, id),
   );
   if (!row) return null;
   const plain: Plain = JSON.parse(row.data);
@@ -174,18 +171,12 @@ async function get<Plain extends { readonly sessionId: Id }>(
   return opened && { plain, opened };
 }
 
-async function ofSession<Plain>(
-  { database }: SqlContext,
-  { table }: RecordingKind,
-  scopeId: Id,
-  sessionId: Id,
-): Promise<Plain[]> {
-  const rows = await database.query<{ data: string }>(
+const ofSession = <Plain>({ database }: SqlContext, { table }: RecordingKind, scopeId: Id, sessionId: Id) =>
+  records<Plain>(
+    database,
     `SELECT data FROM vivavoce.${table} WHERE scope = $1 AND session = $2 ORDER BY id`,
-    [keyOf(scopeId), escapeText(sessionId)],
+    rowKey(scopeId, sessionId),
   );
-  return rows.map(({ data }) => JSON.parse(data));
-}
 
 async function expire(
   context: SqlContext,
@@ -253,7 +244,7 @@ export async function replaceSessionKeys(
 ): Promise<DoomedKey[]> {
   const doomed: DoomedKey[] = [];
   for (const sessionId of [...new Set(sessionIds)].sort()) {
-    const session = [keyOf(scopeId), escapeText(sessionId)];
+    const session = rowKey(scopeId, sessionId);
     const [row] = await tx.query<{ key_id: KeyId | null }>(
       `SELECT ${kind.keyColumn} AS key_id FROM vivavoce.sessions WHERE scope = $1 AND id = $2 FOR UPDATE`,
       session,

@@ -1,15 +1,10 @@
 /** Engagements, sessions and their checks. */
 import { StoreError } from "../errors.js";
-import type { Session, Store } from "../port.js";
-import { inStoreWords, type SqlContext } from "./context.js";
+import type { Engagement, Session, Store } from "../port.js";
+import { inStoreWords, records, type SqlContext } from "./context.js";
 import type { Database } from "./database.js";
 import { addAudioModel } from "./recordings.js";
-import { escapeText, keyOf } from "./text.js";
-
-interface StoppableRow extends Record<string, unknown> {
-  readonly data: string;
-  readonly stopped_at: number | null;
-}
+import { escapeText, keyOf, rowKey } from "./text.js";
 
 export function createEngagements({ database }: SqlContext): Store["engagements"] {
   return {
@@ -18,19 +13,15 @@ export function createEngagements({ database }: SqlContext): Store["engagements"
       await inStoreWords(
         id,
         database.query("INSERT INTO vivavoce.engagements (scope, id, stopped_at, data) VALUES ($1, $2, $3, $4)", [
-          keyOf(scopeId),
-          escapeText(id),
+          ...rowKey(scopeId, id),
           stoppedAt,
           JSON.stringify(engagement),
         ]),
       );
     },
     async get(scopeId, id) {
-      const rows = await database.query<StoppableRow>(
-        "SELECT data, stopped_at FROM vivavoce.engagements WHERE scope = $1 AND id = $2",
-        [keyOf(scopeId), escapeText(id)],
-      );
-      return rows[0] ? readStoppable(rows[0]) : null;
+      const found = await select<Engagement>(database, "engagements WHERE scope = $1 AND id = $2", rowKey(scopeId, id));
+      return found[0] ?? null;
     },
     stop: (scopeId, id, at) => stop(database, "engagements", scopeId, id, at),
   };
@@ -46,33 +37,27 @@ export function createSessions(context: SqlContext): Store["sessions"] {
         database.query(
           `INSERT INTO vivavoce.sessions (scope, id, engagement, started_at, stopped_at, data)
            VALUES ($1, $2, $3, $4, $5, $6)`,
-          [keyOf(scopeId), escapeText(id), escapeText(engagementId), startedAt, stoppedAt, JSON.stringify(session)],
+          [...rowKey(scopeId, id), escapeText(engagementId), startedAt, stoppedAt, JSON.stringify(session)],
         ),
       );
     },
     async get(scopeId, id) {
-      const rows = await database.query<StoppableRow>(
-        "SELECT data, stopped_at FROM vivavoce.sessions WHERE scope = $1 AND id = $2",
-        [keyOf(scopeId), escapeText(id)],
-      );
-      return rows[0] ? readStoppable(rows[0]) : null;
+      const found = await select<Session>(database, "sessions WHERE scope = $1 AND id = $2", rowKey(scopeId, id));
+      return found[0] ?? null;
     },
     stop: (scopeId, id, at) => stop(database, "sessions", scopeId, id, at),
-    async ofEngagement(scopeId, engagementId) {
-      const rows = await database.query<StoppableRow>(
-        "SELECT data, stopped_at FROM vivavoce.sessions WHERE scope = $1 AND engagement = $2 ORDER BY started_at, position",
-        [keyOf(scopeId), escapeText(engagementId)],
-      );
-      return rows.map((row) => readStoppable<Session>(row));
-    },
-    async list(scopeId, before, limit) {
-      const rows = await database.query<StoppableRow>(
-        `SELECT data, stopped_at FROM vivavoce.sessions WHERE scope = $1 ${before === null ? "" : "AND id < $3"}
-         ORDER BY id DESC LIMIT $2`,
-        [keyOf(scopeId), Math.max(0, limit), ...(before === null ? [] : [escapeText(before)])],
-      );
-      return rows.map((row) => readStoppable<Session>(row));
-    },
+    ofEngagement: (scopeId, engagementId) =>
+      select(
+        database,
+        "sessions WHERE scope = $1 AND engagement = $2 ORDER BY started_at, position",
+        rowKey(scopeId, engagementId),
+      ),
+    list: (scopeId, before, limit) =>
+      select(database, `sessions WHERE scope = $1 ${before === null ? "" : "AND id < $3"} ORDER BY id DESC LIMIT $2`, [
+        keyOf(scopeId),
+        Math.max(0, limit),
+        ...(before === null ? [] : [escapeText(before)]),
+      ]),
     async addCheck(check, heard) {
       const { scopeId, id, sessionId, at } = check;
       const [key, data] = [escapeText(id), JSON.stringify(check)];
@@ -101,20 +86,17 @@ export function createSessions(context: SqlContext): Store["sessions"] {
       );
       if (rows.length === 0) throw new StoreError("unknown-parent", `session ${sessionId} does not exist`);
     },
-    async checks(scopeId, sessionId) {
-      const rows = await database.query<{ data: string }>(
+    checks: (scopeId, sessionId) =>
+      records(
+        database,
         "SELECT data FROM vivavoce.checks WHERE scope = $1 AND session = $2 ORDER BY position",
-        [keyOf(scopeId), escapeText(sessionId)],
-      );
-      return rows.map(({ data }) => JSON.parse(data));
-    },
-    async recentChecks(scopeId, limit) {
-      const rows = await database.query<{ data: string }>(
-        "SELECT data FROM vivavoce.checks WHERE scope = $1 ORDER BY at DESC, position DESC LIMIT $2",
-        [keyOf(scopeId), Math.max(0, limit)],
-      );
-      return rows.map(({ data }) => JSON.parse(data));
-    },
+        rowKey(scopeId, sessionId),
+      ),
+    recentChecks: (scopeId, limit) =>
+      records(database, "SELECT data FROM vivavoce.checks WHERE scope = $1 ORDER BY at DESC, position DESC LIMIT $2", [
+        keyOf(scopeId),
+        Math.max(0, limit),
+      ]),
   };
 }
 
@@ -132,11 +114,16 @@ async function stop(
 ): Promise<boolean> {
   const rows = await database.query(
     `UPDATE vivavoce.${table} SET stopped_at = $3 WHERE scope = $1 AND id = $2 AND stopped_at IS NULL RETURNING 1`,
-    [keyOf(scopeId), escapeText(id), at],
+    [...rowKey(scopeId, id), at],
   );
   return rows.length > 0;
 }
 
-function readStoppable<T>({ data, stopped_at }: StoppableRow): T {
-  return { ...JSON.parse(data), stoppedAt: stopped_at };
+/** Engagements or sessions: `from` is the table and which of its rows. When one stopped is beside its data. */
+async function select<T>(database: Database, from: string, values: readonly unknown[]): Promise<T[]> {
+  const rows = await database.query<{ data: string; stopped_at: number | null }>(
+    `SELECT data, stopped_at FROM vivavoce.${from}`,
+    values,
+  );
+  return rows.map(({ data, stopped_at }) => ({ ...JSON.parse(data), stoppedAt: stopped_at }));
 }

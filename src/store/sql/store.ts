@@ -78,22 +78,22 @@ export async function createSqlStore(
     throw error;
   }
 
-  const guarded = <T extends object>(part: T): T =>
-    refuseWhenClosed(part, () => !open || options.lost?.aborted === true);
+  const parts = {
+    engagements: createEngagements(context),
+    sessions: createSessions(context),
+    media: createMedia(context),
+    processed: createProcessed(context),
+    owners: createOwners(context),
+    profiles: createProfiles(context),
+    groups: createGroups(context),
+    jobs,
+    documents: createDocuments(context),
+    keys: { rotate: (scopeId: string) => ring.rotate(scopeId), rotateAll: () => ring.rotateAll() },
+  };
+  const guarded = refuseWhenClosed(parts, () => !open || options.lost?.aborted === true);
   return {
-    engagements: guarded(createEngagements(context)),
-    sessions: guarded(createSessions(context)),
-    media: guarded(createMedia(context)),
-    processed: guarded(createProcessed(context)),
-    owners: guarded(createOwners(context)),
-    profiles: guarded(createProfiles(context)),
-    groups: guarded(createGroups(context)),
-    jobs: guarded(jobs),
-    documents: guarded(createDocuments(context)),
-    keys: {
-      ...guarded({ rotate: (scopeId: string) => ring.rotate(scopeId), rotateAll: () => ring.rotateAll() }),
-      lost,
-    },
+    ...guarded,
+    keys: { ...guarded.keys, lost },
     close() {
       closing ??= (async () => {
         // The current job still needs the store.

@@ -20,6 +20,9 @@ export function unescapeText(text: string): string {
   return text.replace(/\\u([0-9a-f]{4})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 16)));
 }
 
+/** The key of a record in its table. */
+export const rowKey = (scopeId: string, id: string): [string, string] => [keyOf(scopeId), escapeText(id)];
+
 /** The lookup key of a name: the name, or its digest if it is too long for an index. The full name is in the record's data. */
 export function keyOf(name: string): string {
   const text = escapeText(name);

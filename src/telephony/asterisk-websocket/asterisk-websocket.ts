@@ -6,7 +6,7 @@ import {
   type CallFields,
   type CallFormat,
   DialectError,
-  type DialectSession,
+  DialectSession,
   events,
   type Frame,
   fieldsOf,
@@ -29,13 +29,16 @@ const FORMATS: Readonly<Record<string, CallFormat>> = {
   slin48: { encoding: "pcm16", rate: 48_000, channels: 1 },
 };
 
-export class AsteriskWebSocketSession implements DialectSession {
+/** The channel has commands for media only: nothing is told on the socket. */
+export class AsteriskWebSocketSession extends DialectSession {
   #isStarted = false;
   /** Commands are sent in the format in which the events came. */
   #isJson = false;
 
   /** `query`: what the dialplan adds to the address with `v(from=…)`. */
-  constructor(private readonly query: CallFields) {}
+  constructor(private readonly query: CallFields) {
+    super();
+  }
 
   receive(frame: Frame): Received {
     if (typeof frame !== "string") {
@@ -66,20 +69,7 @@ export class AsteriskWebSocketSession implements DialectSession {
     return events({ kind: "start", fields: { ...told, callId }, format });
   }
 
-  accepted(): readonly Frame[] {
-    return [];
-  }
-
-  /** The channel has commands for media only. */
-  tell(): readonly Frame[] {
-    return [];
-  }
-
-  refuse(): readonly Frame[] {
-    return this.leave();
-  }
-
-  leave(): readonly Frame[] {
+  override leave(): readonly Frame[] {
     return [this.#isJson ? '{"command":"HANGUP"}' : "HANGUP"];
   }
 }

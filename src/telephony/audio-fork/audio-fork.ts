@@ -7,7 +7,7 @@ import {
   type CallFields,
   type CallFormat,
   DialectError,
-  type DialectSession,
+  DialectSession,
   events,
   type Frame,
   fieldsOf,
@@ -19,14 +19,16 @@ import {
 } from "../port.js";
 import { toldOf } from "../told.js";
 
-export class AudioForkSession implements DialectSession {
+export class AudioForkSession extends DialectSession {
   #isStarted = false;
 
   /** Defaults for FreeSWITCH, whose metadata is whatever the dialplan wrote. */
   constructor(
     private readonly query: CallFields,
     private readonly presumed: { readonly rate: number; readonly channels: 1 | 2 },
-  ) {}
+  ) {
+    super();
+  }
 
   receive(frame: Frame): Received {
     if (typeof frame !== "string") {
@@ -56,21 +58,13 @@ export class AudioForkSession implements DialectSession {
     });
   }
 
-  accepted(): readonly Frame[] {
-    return [];
-  }
-
   /** FreeSWITCH raises this as the event mod_audio_fork::json. */
-  tell(response: ListenResponse): readonly Frame[] {
+  override tell(response: ListenResponse): readonly Frame[] {
     const told = toldOf(response);
     return told ? [JSON.stringify({ type: "json", data: told })] : [];
   }
 
-  refuse(): readonly Frame[] {
-    return this.leave();
-  }
-
-  leave(): readonly Frame[] {
+  override leave(): readonly Frame[] {
     return ['{"type":"disconnect"}'];
   }
 }

@@ -7,7 +7,8 @@ import { StatusCode } from "../../contract/index.js";
 import {
   type CallFormat,
   DialectError,
-  type DialectSession,
+  DialectSession,
+  events,
   type Frame,
   fieldsOf,
   isObject,
@@ -28,7 +29,7 @@ interface Media {
 /** Genesys tests a configuration with a conversation of this id and sends no audio. */
 const PROBE_ID = "00000000-0000-0000-0000-000000000000";
 
-export class AudioHookSession implements DialectSession {
+export class AudioHookSession extends DialectSession {
   #id: string | null = null;
   #seq = 0;
   #clientSeq = 0;
@@ -37,7 +38,7 @@ export class AudioHookSession implements DialectSession {
   receive(frame: Frame): Received {
     if (typeof frame !== "string") {
       if (this.#media === null) throw new DialectError("audio came before open");
-      return { events: [{ kind: "audio", bytes: frame }], replies: [] };
+      return events({ kind: "audio", bytes: frame });
     }
     const message = jsonOf(frame);
     const { type, id, seq } = message;
@@ -57,9 +58,7 @@ export class AudioHookSession implements DialectSession {
       case "ping":
         return { events: [], replies: [this.#message("pong", {})] };
       case "dtmf":
-        return typeof parameters.digit === "string"
-          ? { events: [{ kind: "key", digit: parameters.digit }], replies: [] }
-          : nothing;
+        return typeof parameters.digit === "string" ? events({ kind: "key", digit: parameters.digit }) : nothing;
       case "discarded":
         return this.#discarded(parameters);
       case "update":
@@ -93,30 +92,30 @@ export class AudioHookSession implements DialectSession {
       from: fields["participant.ani"] ?? "",
       to: fields["participant.dnis"] ?? "",
     };
-    return { events: [{ kind: "start", fields: known, format }], replies: [] };
+    return events({ kind: "start", fields: known, format });
   }
 
   #discarded({ discarded }: Json): Received {
     const seconds = typeof discarded === "string" ? /^PT(\d+(?:\.\d+)?)S$/.exec(discarded)?.[1] : undefined;
     const samples = Math.round(Number(seconds ?? 0) * 8_000);
-    return samples > 0 ? { events: [{ kind: "lost", samples }], replies: [] } : nothing;
+    return samples > 0 ? events({ kind: "lost", samples }) : nothing;
   }
 
-  accepted(): readonly Frame[] {
+  override accepted(): readonly Frame[] {
     return [this.#message("opened", { media: this.#media ? [this.#media] : [], startPaused: false })];
   }
 
-  tell(response: ListenResponse): readonly Frame[] {
+  override tell(response: ListenResponse): readonly Frame[] {
     const told = toldOf(response);
     return told ? [this.#message("event", { entities: [{ type: "vivavoce", data: told }] })] : [];
   }
 
-  refuse(error: StatusError): readonly Frame[] {
+  override refuse(error: StatusError): readonly Frame[] {
     const isForbidden = error.code === StatusCode.NOT_AUTHORIZED || error.code === StatusCode.PERMISSION_DENIED;
     return [this.#message("disconnect", { reason: isForbidden ? "unauthorized" : "error", info: error.message })];
   }
 
-  leave(): readonly Frame[] {
+  override leave(): readonly Frame[] {
     return [this.#message("disconnect", { reason: "completed" })];
   }
 

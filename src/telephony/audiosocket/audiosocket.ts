@@ -7,7 +7,7 @@ import {
   type CallEvent,
   type CallFields,
   DialectError,
-  type DialectSession,
+  DialectSession,
   type Frame,
   type Received,
 } from "../port.js";
@@ -28,13 +28,15 @@ const RATES: ReadonlyMap<number, number> = new Map([
 ]);
 const HEAD_BYTES = 3;
 
-export class AudioSocketSession implements DialectSession {
+export class AudioSocketSession extends DialectSession {
   #rest: Uint8Array = new Uint8Array();
   #uuid: string | null = null;
   #rate: number | null = null;
 
   /** Returns the fields of the announced call with this UUID; `null` refuses the call. */
-  constructor(private readonly announced: (uuid: string) => CallFields | null) {}
+  constructor(private readonly announced: (uuid: string) => CallFields | null) {
+    super();
+  }
 
   receive(frame: Frame): Received {
     const events: CallEvent[] = [];
@@ -53,8 +55,7 @@ export class AudioSocketSession implements DialectSession {
 
   #packet(kind: number, payload: Uint8Array, events: CallEvent[]): void {
     if (kind === UUID) this.#identify(payload);
-    else if (kind === HANGUP) events.push({ kind: "end" });
-    else if (kind === ERROR) events.push({ kind: "end" });
+    else if (kind === HANGUP || kind === ERROR) events.push({ kind: "end" });
     else if (kind === DTMF) {
       if (payload.length !== 1) throw new DialectError(`a DTMF packet must have 1 byte, got ${payload.length}`);
       events.push({ kind: "key", digit: String.fromCharCode(payload[0]!) });
@@ -83,19 +84,11 @@ export class AudioSocketSession implements DialectSession {
     events.push({ kind: "audio", bytes: payload });
   }
 
-  accepted(): readonly Frame[] {
-    return [];
-  }
-
-  tell(): readonly Frame[] {
-    return [];
-  }
-
-  refuse(): readonly Frame[] {
+  override refuse(): readonly Frame[] {
     return [packet(ERROR, new Uint8Array([0x01])), packet(HANGUP)];
   }
 
-  leave(): readonly Frame[] {
+  override leave(): readonly Frame[] {
     return [packet(HANGUP)];
   }
 }

@@ -4,9 +4,9 @@ import {
   type CallEvent,
   type CallFields,
   type CallFormat,
+  DialectSession,
   type Frame,
   nothing,
-  OneWaySession,
   type Received,
 } from "../port.js";
 import { JitterBuffer, type Ordered } from "./jitter-buffer.js";
@@ -28,7 +28,7 @@ const COMFORT_NOISE = 13;
 const FIRST_DYNAMIC = 96;
 const PATIENCE_PACKETS = 3;
 
-export class RtpSession extends OneWaySession {
+export class RtpSession extends DialectSession {
   readonly #format: (typeof FORMATS)[RtpFormat];
   readonly #buffer: JitterBuffer;
   #source: number | null = null;

@@ -5,6 +5,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import {
   DialectError,
+  DialectSession,
   events,
   type Frame,
   fieldsOf,
@@ -12,14 +13,11 @@ import {
   type Json,
   jsonOf,
   nothing,
-  OneWaySession,
   type Received,
 } from "../port.js";
 
-/**
- * Twilio accepts audio, marks and clears, none of which its application would see, so nothing is sent on the socket.
- */
-export class TwilioSession extends OneWaySession {
+/** Twilio accepts audio, marks and clears, none of which its application would see, so nothing is sent on the socket. */
+export class TwilioSession extends DialectSession {
   #isStarted = false;
   /** Media messages are numbered per track: a gap is lost audio. */
   #chunk = 0;

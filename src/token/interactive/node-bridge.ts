@@ -4,7 +4,6 @@ import { Socket } from "node:net";
 type NodeHandler = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 /**
- *
  * Makes the request and response pair of node:http from a fetch request, so that one fetch handler serves everything over HTTP/1.1,
  * HTTP/2 or without a port. Host and scheme are taken from the issuer, because a proxy in front may have changed them.
  */

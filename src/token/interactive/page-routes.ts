@@ -3,7 +3,7 @@ import { type Context, Hono } from "hono";
 import { getCookie, setCookie } from "hono/cookie";
 import { throttled } from "../client-credentials.js";
 import type { CredentialKind } from "../credentials.js";
-import { OAuthError } from "../errors.js";
+import { invalidRequest, OAuthError } from "../errors.js";
 import { type Form, readForm } from "../form.js";
 import { OPERATOR_PAGE } from "../own-pages.js";
 import { changeOwnPassword } from "../own-password.js";
@@ -101,9 +101,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     const found = interaction !== null && interaction.uid === c.req.param("uid");
     if (found && page) return { ...interaction, clientName: wordsOf(c).operatorView, ownerId: null };
     if (!found || !credential) {
-      throw new OAuthError("invalid_request", "the sign-in has expired or was started in another browser", {
-        refusal: "signInExpired",
-      });
+      throw invalidRequest("the sign-in has expired or was started in another browser", "signInExpired");
     }
     return { ...interaction, clientName: credential.label, ownerId: credential.userId };
   }
@@ -116,30 +114,31 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
       : flow.denied(c.req.raw, "the credential belongs to another user");
   };
 
+  const formTargets = ({ redirectUri }: Interaction): string[] => [new URL(redirectUri).origin];
+  const actionOf = ({ uid }: Interaction): string => `/oauth2/interaction/${uid}`;
+
+  const signInTo = (c: Context, interaction: Interaction & { clientName: string }, isWrong: boolean): Response => {
+    const { clientName } = interaction;
+    const page = { action: actionOf(interaction), formToken: signInToken(c), clientName, isWrong };
+    return show(c, signInPage(wordsOf(c), page), {
+      status: isWrong ? 401 : 200,
+      formTargets: formTargets(interaction),
+    });
+  };
+
   app.get("/oauth2/interaction/:uid", async (c) => {
     const interaction = await interactionOf(c);
     const session = await sessionOf(c, service);
-    const formTargets = [new URL(interaction.redirectUri).origin];
-    const action = `/oauth2/interaction/${interaction.uid}`;
     if (interaction.prompt === "login") {
       if (session && !interaction.signInAgain) return c.redirect(await afterSignIn(c, interaction, session.user), 303);
-      const { clientName } = interaction;
-      return show(c, signInPage(wordsOf(c), { action, formToken: signInToken(c), clientName }), { formTargets });
+      return signInTo(c, interaction, false);
     }
     if (!session || session.user.id !== interaction.accountId)
       return c.redirect(await flow.denied(c.req.raw, "the user signed out"), 303);
     const { user, formToken } = session;
-    return show(
-      c,
-      consentPage(wordsOf(c), {
-        action,
-        formToken,
-        user,
-        clientName: interaction.clientName,
-        redirectUri: interaction.redirectUri,
-      }),
-      { formTargets },
-    );
+    const { clientName, redirectUri } = interaction;
+    const page = { action: actionOf(interaction), formToken, user, clientName, redirectUri };
+    return show(c, consentPage(wordsOf(c), page), { formTargets: formTargets(interaction) });
   });
 
   app.post("/oauth2/interaction/:uid", async (c) => {
@@ -147,13 +146,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     if (interaction.prompt === "login") {
       const user = await signIn(c);
       if (user) return c.redirect(await afterSignIn(c, interaction, user), 303);
-      const formTargets = [new URL(interaction.redirectUri).origin];
-      const action = `/oauth2/interaction/${interaction.uid}`;
-      const { clientName } = interaction;
-      return show(c, signInPage(wordsOf(c), { action, formToken: signInToken(c), clientName, isWrong: true }), {
-        status: 401,
-        formTargets,
-      });
+      return signInTo(c, interaction, true);
     }
     const { session, form } = await signedInForm(c);
     const allowed =
@@ -233,8 +226,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     const { session, form } = await signedInForm(c);
     const [current, password] = [form.get("current") ?? "", form.get("password") ?? ""];
     return orTrouble(c, session, async () => {
-      if (password !== (form.get("repeated") ?? ""))
-        throw new OAuthError("invalid_request", "the passwords differ", { refusal: "passwordsDiffer" });
+      if (password !== (form.get("repeated") ?? "")) throw invalidRequest("the passwords differ", "passwordsDiffer");
       const user = await changeOwnPassword(service, session.user, { current, password }, addressOf(c, options));
       const renewed = await startSession(c, service, user);
       return profile(c, renewed, { isChanged: true });

@@ -8,7 +8,6 @@ interface GrantMembers {
 }
 
 /**
- *
  * Keeps the library's sessions, codes and grants in the store's documents. Clients are the profile credentials and our own pages.
  * `grantSeconds`: lifetime of a grant.
  */

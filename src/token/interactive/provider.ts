@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { decodeJwt } from "jose";
 import type Provider from "oidc-provider";
+import type { InteractionResults } from "oidc-provider";
 import { LIFETIMES } from "../access-token.js";
 import { collection } from "../documents.js";
 import { errorResponse, NO_STORE, OAuthError } from "../errors.js";
@@ -30,18 +31,7 @@ export interface Interaction {
 }
 
 /** The authorization code flow. `oidc-provider` checks requests, codes and PKCE; sign-in and consent are our own pages. */
-export interface AuthorizationFlow {
-  /** The library's own endpoints: authorize, resume and end of session. */
-  handle(c: Context<Env>): Promise<Response>;
-  /** The token endpoint, for a client whose secret was already checked. */
-  redeem(request: Request, form: URLSearchParams, issued: (jti: string) => void): Promise<Response>;
-  interaction(request: Request): Promise<Interaction | null>;
-  signedIn(request: Request, userId: string): Promise<string>;
-  /** Sign-in and consent in one step, for our own pages: they need no consent. */
-  signedInToOwnPage(request: Request, userId: string): Promise<string>;
-  consented(request: Request, userId: string): Promise<string>;
-  denied(request: Request, description: string): Promise<string>;
-}
+export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
 
 type Library = typeof import("oidc-provider");
 
@@ -62,7 +52,6 @@ function signInPolicy({ errors, interactionPolicy }: Library) {
 }
 
 /**
- *
  * Loaded only when a user signs in, because the library is large. On Node 20 it prints one line saying that it needs Node 22.
  * Everything we use is tested on Node 20, and the line would break a JSON log, so it is dropped; other output is passed on.
  */
@@ -172,7 +161,7 @@ async function createProvider(service: TokenService): Promise<Provider> {
 /** A resource indicator must be an absolute URI without a fragment; the token itself carries our audience. */
 const resourceOf = (audience: string): string => `urn:${audience}`;
 
-export function createAuthorizationFlow(service: TokenService): AuthorizationFlow {
+export function createAuthorizationFlow(service: TokenService) {
   let current: { provider: Promise<Provider>; kids: string } | null = null;
 
   /** The library reads its keys only once, so a new key needs a new instance. All lasting state is in the store. */
@@ -193,15 +182,29 @@ export function createAuthorizationFlow(service: TokenService): AuthorizationFlo
     return { library, incoming, outgoing, found: await library.interactionDetails(incoming, outgoing) };
   }
 
-  async function newGrant(library: Provider, clientId: string, userId: string): Promise<string> {
+  /** Answers the question, and returns the address at which the authorization goes on. */
+  async function answered(
+    request: Request,
+    answer: (library: Provider, clientId: string) => Promise<InteractionResults> | InteractionResults,
+    mergeWithLastSubmission = false,
+  ): Promise<string> {
+    const { library, incoming, outgoing, found } = await details(request);
+    const result = await answer(library, String(found.params.client_id));
+    return library.interactionResult(incoming, outgoing, result, { mergeWithLastSubmission });
+  }
+
+  const login = (accountId: string) => ({ login: { accountId, remember: false } });
+
+  async function newGrant(library: Provider, clientId: string, userId: string) {
     const grant = new library.Grant({ accountId: userId, clientId });
     grant.addOIDCScope(PLATFORM_SCOPE);
     grant.addResourceScope(resourceOf(service.audiences.tooling), PLATFORM_SCOPE);
-    return grant.save();
+    return { consent: { grantId: await grant.save() } };
   }
 
   return {
-    async handle(c) {
+    /** The library's own endpoints: authorize, resume and end of session. */
+    async handle(c: Context<Env>): Promise<Response> {
       const { incoming, outgoing } = nodePair(
         c.req.raw,
         service.issuer,
@@ -217,7 +220,8 @@ export function createAuthorizationFlow(service: TokenService): AuthorizationFlo
       return answerOf((await provider()).callback(), incoming, outgoing);
     },
 
-    async redeem(request, form, issued) {
+    /** The token endpoint, for a client whose secret was already checked. */
+    async redeem(request: Request, form: URLSearchParams, issued: (jti: string) => void): Promise<Response> {
       const { incoming, outgoing } = nodePair(request, service.issuer, form.toString());
       delete incoming.headers.authorization;
       // The origin does not matter here: the code, the verifier and (except for our own pages) the secret are checked.
@@ -236,7 +240,7 @@ export function createAuthorizationFlow(service: TokenService): AuthorizationFlo
       return Response.json({ access_token, expires_in, scope, token_type: "bearer" }, { headers: NO_STORE });
     },
 
-    async interaction(request) {
+    async interaction(request: Request): Promise<Interaction | null> {
       try {
         const { found } = await details(request);
         const { client_id: clientId, redirect_uri: redirectUri, prompt } = found.params as Record<string, string>;
@@ -256,41 +260,16 @@ export function createAuthorizationFlow(service: TokenService): AuthorizationFlo
       }
     },
 
-    async signedIn(request, userId) {
-      const { library, incoming, outgoing } = await details(request);
-      return library.interactionResult(
-        incoming,
-        outgoing,
-        { login: { accountId: userId, remember: false } },
-        { mergeWithLastSubmission: false },
-      );
-    },
-
-    async signedInToOwnPage(request, userId) {
-      const { library, incoming, outgoing, found } = await details(request);
-      const grantId = await newGrant(library, String(found.params.client_id), userId);
-      return library.interactionResult(
-        incoming,
-        outgoing,
-        { login: { accountId: userId, remember: false }, consent: { grantId } },
-        { mergeWithLastSubmission: false },
-      );
-    },
-
-    async consented(request, userId) {
-      const { library, incoming, outgoing, found } = await details(request);
-      const grantId = await newGrant(library, String(found.params.client_id), userId);
-      return library.interactionResult(incoming, outgoing, { consent: { grantId } }, { mergeWithLastSubmission: true });
-    },
-
-    async denied(request, description) {
-      const { library, incoming, outgoing } = await details(request);
-      return library.interactionResult(
-        incoming,
-        outgoing,
-        { error: "access_denied", error_description: description },
-        { mergeWithLastSubmission: false },
-      );
-    },
+    signedIn: (request: Request, userId: string) => answered(request, () => login(userId)),
+    /** Sign-in and consent in one step, for our own pages: they need no consent. */
+    signedInToOwnPage: (request: Request, userId: string) =>
+      answered(request, async (library, clientId) => ({
+        ...login(userId),
+        ...(await newGrant(library, clientId, userId)),
+      })),
+    consented: (request: Request, userId: string) =>
+      answered(request, (library, clientId) => newGrant(library, clientId, userId), true),
+    denied: (request: Request, description: string) =>
+      answered(request, () => ({ error: "access_denied", error_description: description })),
   };
 }

@@ -1,5 +1,4 @@
 /**
- *
  * Refusals shown to people on sign-in, profile and operator view. The key is sent as `refusal` in the response; pages show it in the
  * reader's language. Every other language has the same keys.
  */
