@@ -123,7 +123,7 @@ describe("authorization code with PKCE", () => {
 
   const me = (token: string) => box.fetch("/management/v1/me", { headers: { Authorization: `Bearer ${token}` } });
 
-  test("sign in, allow, redeem, manage: the token is the user's", async () => {
+  test("sign in, allow, redeem, manage: the token belongs to the user", async () => {
     const result = await redeem(await allow());
     expect(result).toMatchObject({ token_type: "bearer", expires_in: 3600, scope: "platform-api" });
     const response = await me(result.access_token);
@@ -136,7 +136,7 @@ describe("authorization code with PKCE", () => {
     expect(box.audited.map(({ event }) => event)).toEqual(["sign-in", "token-issued"]);
   });
 
-  test("nothing of an authorization stays for good", async () => {
+  test("no data of an authorization is kept forever", async () => {
     await redeem(await allow());
     const kept = async () =>
       (await Promise.all(KEPT.map((name) => box.service.documents.list(`oidc.${name}`)))).flat().length;
@@ -145,7 +145,7 @@ describe("authorization code with PKCE", () => {
     expect(await kept()).toBe(0);
   });
 
-  test("who is signed in is asked for consent alone, unless the client wants the password again", async () => {
+  test("a signed-in user is asked only for consent, unless the client requires the password again", async () => {
     const browser = new Browser(box);
     await allow(browser);
     const again = await browser.go(authorizeUrl());
@@ -155,7 +155,7 @@ describe("authorization code with PKCE", () => {
       expect((await browser.go(authorizeUrl({ response_mode }))).text).toContain("response_mode must be query");
   });
 
-  test("deny goes back with access_denied", async () => {
+  test("deny redirects with access_denied", async () => {
     const browser = new Browser(box);
     const signIn = await browser.go(authorizeUrl());
     const consent = await browser.submit(signIn.text, { name: "olga", password: PASSWORD });
@@ -171,7 +171,7 @@ describe("authorization code with PKCE", () => {
     expect(url.searchParams.get("error")).toBe("access_denied");
   });
 
-  test("consent is the user's who signed in for it: who signs in later in the same browser cannot give it", async () => {
+  test("only the user who signed in can give consent, not one who signs in later in the same browser", async () => {
     await box.service.users.create({ name: "mallory", role: "member", password: PASSWORD });
     const browser = new Browser(box);
     const signIn = await browser.go(authorizeUrl());
@@ -189,7 +189,7 @@ describe("authorization code with PKCE", () => {
     expect(shown.url.searchParams.get("error")).toBe("access_denied");
   });
 
-  test("a code is good once; used again, the token from it is revoked too", async () => {
+  test("a code works once; if it is used again, its token is revoked too", async () => {
     const callback = await allow();
     const first = await redeem(callback);
     expect((await me(first.access_token)).status).toBe(200);
@@ -221,7 +221,7 @@ describe("authorization code with PKCE", () => {
     await expect(redeem(await allow(), verifier, other.credential.clientId, other.secret)).rejects.toThrow();
   });
 
-  test("RFC 7636 appendix B: its verifier redeems what its challenge began", async () => {
+  test("RFC 7636 appendix B: the verifier matches the challenge", async () => {
     query.code_challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
     expect(await redeem(await allow(), "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")).toMatchObject({
       scope: "platform-api",
@@ -277,7 +277,7 @@ describe("authorization code with PKCE", () => {
     expect(await code.json()).toMatchObject({ error: "unauthorized_client" });
   });
 
-  test("a wrong password is told, slowed, and starts no session", async () => {
+  test("a wrong password is reported, delayed, and starts no session", async () => {
     const browser = new Browser(box);
     let page = await browser.go(authorizeUrl());
     for (let i = 0; i < 5; i++) {
@@ -289,7 +289,7 @@ describe("authorization code with PKCE", () => {
     expect(browser.cookies.has("vivavoce_session")).toBe(false);
   });
 
-  test("many guesses at once are not all let in", async () => {
+  test("many simultaneous guesses are not all checked", async () => {
     const browser = new Browser(box);
     const { text } = await browser.go(authorizeUrl());
     const tries = await Promise.all(
@@ -309,7 +309,7 @@ describe("authorization code with PKCE", () => {
     expect((await browser.go("/profile")).text).toContain("<h1>Sign in</h1>");
   });
 
-  test("forms are taken from our own page in the same browser only", async () => {
+  test("forms are accepted only from our own page in the same browser", async () => {
     const browser = new Browser(box);
     const signIn = await browser.go(authorizeUrl());
     const credentials = { name: "olga", password: PASSWORD };
@@ -343,7 +343,7 @@ describe("authorization code with PKCE", () => {
     expect(signIn.response.headers.get("Content-Security-Policy")).toMatch(/frame-ancestors 'none'/);
   });
 
-  test("a deleted credential, a disabled user: their tokens open nothing any more", async () => {
+  test("tokens of a deleted credential or a disabled user are refused", async () => {
     const { access_token } = await redeem(await allow());
     await box.service.users.change("olga", { disabled: true });
     expect((await me(access_token)).status).toBe(401);
@@ -353,7 +353,7 @@ describe("authorization code with PKCE", () => {
     expect((await me(access_token)).status).toBe(401);
   });
 
-  describe("after the password was set again", () => {
+  describe("after a new password was set", () => {
     const next = "another password";
     const introspected = async (token: string, id = clientId, password = secret) =>
       (await box.fetch("/oauth2/introspect", form(basic(id, password), { token }))).json();
@@ -362,7 +362,7 @@ describe("authorization code with PKCE", () => {
       headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
     });
 
-    test("sessions, codes and tokens of before open nothing; those of after do, in the same second", async () => {
+    test("earlier sessions, codes and tokens are refused; later ones work, even in the same second", async () => {
       const olga = (await box.service.users.find("olga"))!;
       const robot = await box.service.credentials.create(olga, { kind: "service", label: "robot" });
       const robotToken = async () => {
@@ -396,7 +396,7 @@ describe("authorization code with PKCE", () => {
       expect((await me(renewed.access_token)).status).toBe(200);
     });
 
-    test("who changes it with the current one goes on; another user, and a change of role, end nothing", async () => {
+    test("the browser that changes the password stays signed in; other users and role changes are not affected", async () => {
       const mia = await box.service.users.create({ name: "mia", role: "member", password: PASSWORD });
       const other = await redeem(await allow());
       const asking = await redeem(await allow());
@@ -470,7 +470,7 @@ describe("a page of the box itself", () => {
   const me = async (token: string) =>
     (await box.fetch("/management/v1/me", { headers: { Authorization: `Bearer ${token}` } })).json();
 
-  test("every user signs in to it, is asked for nothing more, and gets the role's permissions", async () => {
+  test("every user can sign in to it, without further consent, and has the role's permissions", async () => {
     for (const [name, role] of [
       ["olga", "owner"],
       ["mia", "member"],
@@ -489,7 +489,7 @@ describe("a page of the box itself", () => {
     }
   });
 
-  test("a code goes to the page's own address, once, and to who began", async () => {
+  test("a code is sent only to the page's own address, once, and only to the browser that started", async () => {
     const elsewhere = await new Browser(box).go(await authorizeUrl("https://evil.example/operator/"));
     expect(elsewhere.response.status).toBe(400);
     const browser = new Browser(box);
@@ -503,7 +503,7 @@ describe("a page of the box itself", () => {
     expect(await me(access_token)).toMatchObject({ error: "invalid_token" });
   });
 
-  test("a box without the page knows no such client", async () => {
+  test("a box without the page does not have its client", async () => {
     box = createBox({ startAt: Date.now() });
     expect((await new Browser(box).go(await authorizeUrl())).response.status).toBe(400);
     const init = form(null, { ...client, grant_type: "authorization_code", code: "x", code_verifier: verifier });

@@ -259,7 +259,7 @@ describe("in a real browser", () => {
     },
   );
 
-  test("a page of another origin can neither frame ours nor send our forms", async () => {
+  test("a page of another origin can neither frame our pages nor submit our forms", async () => {
     const { page } = await newPage();
     await page.goto(`${issuer}/sign-in`);
     await signIn(page);
@@ -280,7 +280,7 @@ describe("in a real browser", () => {
   });
 });
 
-describe("curl, as the contract has it", () => {
+describe("the contract's curl commands", () => {
   const curl = async (...options: string[]) =>
     JSON.parse((await run("curl", ["-sS", ...options])).stdout) as Record<string, unknown>;
 

@@ -41,7 +41,7 @@ describe("a client's token cache", () => {
     expect((await box.service.runtime.authorize(await cache.authorization(), "bio")).scopes.has("tts")).toBe(true);
   });
 
-  test("renews before the end, not at it", async () => {
+  test("renews a token before it expires", async () => {
     const { box, cache, requests } = await client();
     const first = await cache.token();
     box.advance(839_000);
@@ -51,7 +51,7 @@ describe("a client's token cache", () => {
     expect(requests()).toBe(2);
   });
 
-  test("a life shorter than the margin is used for half", async () => {
+  test("uses half of a lifetime that is shorter than the margin", async () => {
     const { box, cache, requests } = await client({ renewBeforeS: 3600 });
     await cache.token();
     box.advance(449_000);
@@ -62,7 +62,7 @@ describe("a client's token cache", () => {
     expect(requests()).toBe(2);
   });
 
-  test("an endpoint that is away stops nobody while the token lives; then the error is told, and asked again", async () => {
+  test("while the endpoint is down, a valid token is still used; afterwards the error is reported and the request repeated", async () => {
     const { box, cache, breakWith } = await client();
     const first = await cache.token();
     breakWith(async () => {
@@ -76,7 +76,7 @@ describe("a client's token cache", () => {
     expect(await cache.token()).not.toBe(first);
   });
 
-  test("a refusal is told at once, with the endpoint's words", async () => {
+  test("a refusal is reported at once, with the endpoint's message", async () => {
     const { box, cache, breakWith } = await client();
     await cache.token();
     box.advance(850_000);
@@ -95,7 +95,7 @@ describe("a client's token cache", () => {
     await expect(cache.token()).rejects.toBeInstanceOf(TokenRequestError);
   });
 
-  test("a token that the service refused is not given again", async () => {
+  test("a token that the service refused is not used again", async () => {
     const { cache } = await client();
     const first = await cache.token();
     cache.discard("another");

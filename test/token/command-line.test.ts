@@ -59,7 +59,7 @@ afterAll(async () => {
 });
 
 describe("vivavoce token", () => {
-  test("on a store that no box has open: from nothing to credentials", { timeout: 180_000 }, async () => {
+  test("on a store that no box has open: from an empty store to credentials", { timeout: 180_000 }, async () => {
     const store = ["--store", join(folder, "store")];
     const created = await json("app", "create", "Bank", "--gk-scope", "default", ...store);
     expect(created).toEqual({
@@ -125,7 +125,7 @@ describe("vivavoce token", () => {
     await run("app", "delete", applicationId, ...box);
   });
 
-  test("on a box: a password that is set ends the user's sessions and tokens", async () => {
+  test("on a box: setting a password ends the user's sessions and tokens", async () => {
     const mia = await service.users.create({ name: "mia", role: "member", password: "correct horse battery" });
     const { credential, secret } = await service.credentials.create(mia, { kind: "service", label: "robot" });
     const { cookie } = await service.sessions.start(mia);
@@ -206,7 +206,7 @@ describe("vivavoce token", () => {
     expect(await run("registrations", ...box)).toMatch(/locked[\s\S]*active/);
   });
 
-  test("params, and words that help", async () => {
+  test("params, and helpful errors", async () => {
     expect(JSON.parse(await run("params", "asr", "bank", "eng-USA"))).toEqual({
       urn: "urn:vendor-platform:tag:model/bank/platform.asr?=language=eng-USA",
       language: "eng-USA",

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { createBox } from "./box.js";
 
-test("the library behind the sign-in writes no line of its own into the log", async () => {
+test("the sign-in library writes nothing to the log", async () => {
   const said = (["log", "info", "warn", "error"] as const).map((name) => vi.spyOn(console, name));
   const box = createBox();
   expect((await box.fetch("/oauth2/authorize?client_id=nobody")).status).toBe(400);

@@ -50,7 +50,7 @@ describe("the engagement token endpoint", () => {
     });
   });
 
-  test("takes the contract's media type with its charset, and says no-store", async () => {
+  test("accepts the contract's media type with its charset, and answers no-store", async () => {
     const box = createBox();
     const { clientId, secret } = await registered(box);
     const response = await box.fetch(TOKEN, {
@@ -65,7 +65,7 @@ describe("the engagement token endpoint", () => {
     expect(response.headers.get("Cache-Control")).toBe("no-store");
   });
 
-  test("every token has a jti of its own", async () => {
+  test("every token has a different jti", async () => {
     const box = createBox();
     const { clientId, secret } = await registered(box);
     const jtis = await Promise.all(
@@ -171,7 +171,7 @@ describe("agentAvailability", () => {
     expect(await (await availability(box, later)).json()).toMatchObject({ availability: false, status: "busy" });
   });
 
-  test("removing an agent that is not there makes no business unit", async () => {
+  test("removing an unknown agent does not create a business unit", async () => {
     const { agents } = createBox().service;
     const before = await agents.availability("306", 19001);
     await expect(agents.remove("306", 19001, "ann")).rejects.toThrow("agent not found");
@@ -285,7 +285,7 @@ describe("hours of operation", () => {
     expect(isOpen(berlin, at(time))).toBe(open);
   });
 
-  test("in UTC it is plain arithmetic on the minutes of the week", () => {
+  test("in UTC they agree with arithmetic on the minutes of the week", () => {
     const minute = fc.integer({ min: 0, max: 1439 });
     const text = (m: number): string =>
       `${String(Math.floor(m / 60)).padStart(2, "0")}:${String(m % 60).padStart(2, "0")}`;
@@ -300,7 +300,7 @@ describe("hours of operation", () => {
     );
   });
 
-  test("hours nobody set are all hours; nonsense is refused", async () => {
+  test("without hours a unit is always open; malformed hours are refused", async () => {
     expect(isOpen(null, 0)).toBe(true);
     const { agents } = createBox().service;
     const hours = { timeZone: "UTC", weekly: {}, exceptions: {} };

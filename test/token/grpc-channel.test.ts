@@ -54,7 +54,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("a real gRPC channel carries the token as its credentials, and the service verifies it offline", async () => {
+test("a real gRPC channel sends the token as its credentials, and the service verifies it offline", async () => {
   const box = createBox({ startAt: Date.now() });
   const { clientId, secret } = await createRuntimeClient(box);
   const server = new Server();

@@ -40,7 +40,7 @@ describe("signing keys", () => {
     expect((await published(box)).map((key) => key.kid)).toEqual([next]);
   });
 
-  test("a leaked key is gone at once, with its tokens", async () => {
+  test("a leaked key and its tokens are refused at once", async () => {
     const box = createBox();
     const { clientId, secret } = await createRuntimeClient(box);
     const old = await issue(box, clientId, secret);
@@ -50,7 +50,7 @@ describe("signing keys", () => {
     await box.service.runtime.verify(await issue(box, clientId, secret), "bio");
   });
 
-  test("keys grow old and are followed by themselves", async () => {
+  test("keys are replaced automatically when they are old", async () => {
     const box = createBox();
     const { clientId, secret } = await createRuntimeClient(box);
     const first = kid(await issue(box, clientId, secret));
@@ -60,7 +60,7 @@ describe("signing keys", () => {
     expect(kid(await issue(box, clientId, secret))).not.toBe(first);
   });
 
-  test("replicas that start at once share the first key, and learn of each other's rotations", async () => {
+  test("replicas that start together share the first key and follow each other's rotations", async () => {
     const box = createBox();
     const other = createTokenService({ documents: box.service.documents, issuer: ISSUER, clock: { now: box.now } });
     const [a, b] = await Promise.all([box.service.keyring.signer(), other.keyring.signer()]);
@@ -81,7 +81,7 @@ describe("signing keys", () => {
     await box.service.runtime.verify(token, "bio");
   });
 
-  test("an issuer that is no origin, or audiences that are one, are refused", () => {
+  test("an issuer that is not an origin, and equal audiences, are refused", () => {
     const { documents } = createBox().service;
     for (const issuer of ["", "box", "https://box.example/", "https://box.example/path", "ftp://box.example"]) {
       expect(() => createTokenService({ documents, issuer })).toThrow(TypeError);

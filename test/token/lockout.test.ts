@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { basic, createBox, createRuntimeClient, form } from "./box.js";
 
 describe("the last owner", () => {
-  it("is told from others", async () => {
+  it("is recognized", async () => {
     const { service } = createBox();
     await service.users.create({ name: "olga", role: "owner", password: "a long password" });
     await service.users.create({ name: "max", role: "member", password: "a long password" });
@@ -25,7 +25,7 @@ describe("guessing in a client's name", () => {
     );
   };
 
-  it("from many addresses does not keep out who came in before", async () => {
+  it("from many addresses does not lock out a client at an address it used before", async () => {
     const box = createBox();
     const client = await createRuntimeClient(box);
     expect(await ask(box, client.clientId, client.secret, "10.0.0.1")).toBe(200);
@@ -34,7 +34,7 @@ describe("guessing in a client's name", () => {
     expect(await ask(box, client.clientId, client.secret, "10.0.0.1")).toBe(200);
   });
 
-  it("waits no longer than it may, though a clock that was ahead wrote it down", async () => {
+  it("has a bounded delay even if a clock that ran ahead recorded it", async () => {
     const box = createBox();
     const client = await createRuntimeClient(box);
     const year = 365 * 86_400_000;

@@ -68,7 +68,7 @@ describe("service accounts", () => {
     expect(await response.json()).toMatchObject({ error: "invalid_scope" });
   });
 
-  test("has its user's permissions, as they are at the moment", async () => {
+  test("has its user's current permissions", async () => {
     const box = createBox();
     const { call, user } = await administrator(box, "member");
     expect((await call("GET", "/me")).status).toBe(200);
@@ -156,7 +156,7 @@ describe("service accounts", () => {
     expect((await mia.call("GET", "/me")).status).toBe(401);
   });
 
-  test("a user made anew under an old name inherits nothing", async () => {
+  test("a new user with the name of a deleted one inherits nothing", async () => {
     const box = createBox();
     const { call, credential, secret } = await administrator(box);
     await call("GET", "/me");
@@ -213,7 +213,7 @@ describe("service accounts", () => {
 });
 
 describe("the management interface", () => {
-  test("refuses without a token, with a broken body, and where there is nothing", async () => {
+  test("refuses requests without a token, with a malformed body, and for unknown paths", async () => {
     const box = createBox();
     const { call, cache } = await administrator(box);
     const bare = await box.fetch("/management/v1/applications");
@@ -232,7 +232,7 @@ describe("the management interface", () => {
     expect(broken.headers.get("Cache-Control")).toBe("no-store");
   });
 
-  test("writes who managed what, without secrets", async () => {
+  test("logs who changed what, without secrets", async () => {
     const box = createBox();
     const { call } = await administrator(box);
     await call("POST", "/applications", { name: "Bank", environment: "dev", geography: "eu" });

@@ -4,7 +4,7 @@ import { createTokenApp } from "../../src/token/app.js";
 import { createPeerAddress } from "../../src/token/peer-address.js";
 import { basic, createBox, createRuntimeClient, form, ISSUER } from "./box.js";
 
-describe("who asks", () => {
+describe("the caller's address", () => {
   test.each<[string, string[], string | undefined, string | undefined, string]>([
     ["no proxy named: the header is not read", [], "192.0.2.1", "203.0.113.9", "192.0.2.1"],
     ["a stranger's header is not read", ["10.0.0.0/8"], "192.0.2.1", "203.0.113.9", "192.0.2.1"],
@@ -27,7 +27,7 @@ describe("who asks", () => {
     expect(createPeerAddress(proxies)(peer, header)).toBe(address);
   });
 
-  test("whatever a caller writes in front of what the proxy appends, the proxy's word counts", () => {
+  test("whatever a caller puts into the header, only the part that the proxy appends counts", () => {
     const of = createPeerAddress(["10.0.0.0/8"]);
     fc.assert(
       fc.property(fc.string(), fc.ipV4(), (written, real) => {
@@ -45,7 +45,7 @@ describe("who asks", () => {
   );
 });
 
-test("behind a proxy each caller is slowed for itself", async () => {
+test("behind a proxy each caller is slowed down separately", async () => {
   const box = createBox();
   const { clientId, secret } = await createRuntimeClient(box);
   const app = createTokenApp(box.service, { peerAddress: createPeerAddress(["127.0.0.1"]) });

@@ -36,7 +36,7 @@ describe("resource URNs", () => {
     expect(parseUrn(text.replace("urn:vendor-platform", "URN:Vendor-Platform"))).toEqual(urn);
   });
 
-  test("whatever is built can be read", () => {
+  test("every URN that is built can be parsed", () => {
     const part = fc.string({ unit: "grapheme", minLength: 1 });
     const language = fc.stringMatching(/^[a-z]{3}-[A-Z]{3}$/);
     const service = fc.constantFrom("platform.asr" as const, "platform.nlu" as const);
@@ -59,7 +59,7 @@ describe("resource URNs", () => {
     );
   });
 
-  test("any text is read or refused by name, with a place inside it", () => {
+  test("any text is parsed, or refused with the name and position of the error", () => {
     const text = fc.oneof(
       fc.string(),
       fc.string().map((rest) => `urn:vendor-platform:tag:model/${rest}`),
@@ -106,7 +106,7 @@ describe("resource URNs", () => {
     expect(() => parseUrn(text)).toThrow(expect.objectContaining({ code, at }));
   });
 
-  test("what cannot be read is not built", () => {
+  test("a URN that cannot be parsed is never built", () => {
     expect(() => formatUrn({ kind: "recognition", contextTag: "", language: "eng-USA" })).toThrow(UrnError);
     expect(() => formatUrn({ kind: "recognition", contextTag: "a", language: "english" })).toThrow(UrnError);
     expect(() => formatUrn({ kind: "dialog", contextTag: "\ud800" })).toThrow(UrnError);
@@ -153,13 +153,13 @@ describe("config.json", () => {
     expect(() => credentialBlocks(application, "constructor")).toThrow(expect.objectContaining({ code: "not_found" }));
   });
 
-  test("is read as written, and a single block too", async () => {
+  test("can be read back, also as a single block", async () => {
     const blocks = credentialBlocks(await example(), "eu");
     expect(readConfig(writeConfig(blocks))).toEqual(blocks);
     expect(readConfig(JSON.stringify(blocks[0]))).toEqual([blocks[0]]);
   });
 
-  test("errors name the field and never quote the file, which holds a secret", async () => {
+  test("errors name the field and never quote the file, which contains a secret", async () => {
     const [block] = credentialBlocks(await example(), "eu");
     expect(() => readConfig('{"client_secret": "s3cret"')).toThrow("config.json is not JSON");
     expect(() => readConfig("[]")).toThrow(/list/);

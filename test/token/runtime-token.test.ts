@@ -50,7 +50,7 @@ describe("the runtime token endpoint", () => {
     ).rejects.toThrow();
   });
 
-  test("lives 900 s and five more for clocks that differ, also beside issuers with a wider skew", async () => {
+  test("is valid for 900 s and 5 s of clock skew, also if other issuers have a larger skew", async () => {
     const box = createBox();
     const { clientId, secret } = await createRuntimeClient(box);
     const token = String((await tokenOf(box, clientId, secret, "bio")).body.access_token);
@@ -64,7 +64,7 @@ describe("the runtime token endpoint", () => {
     await expect(createVerifier({ issuers: [box.service.runtimeIssuer], clock }).verify(token)).rejects.toThrow();
   });
 
-  test("answers with the contract's four fields and no more, not to be stored", async () => {
+  test("answers with exactly the contract's four fields, and no-store", async () => {
     const box = createBox();
     const { clientId, secret } = await createRuntimeClient(box);
     const { response, body } = await tokenOf(box, clientId, secret, "asr nlu dlg tts log asr.wordset nlu.wordset bio");
@@ -79,7 +79,7 @@ describe("the runtime token endpoint", () => {
     expect(response.headers.get("Content-Type")).toContain("application/json");
   });
 
-  test("takes escaped and raw ids in the Basic header", async () => {
+  test("accepts escaped and raw ids in the Basic header", async () => {
     const box = createBox();
     const { clientId, secret } = await createRuntimeClient(box);
     const request = { grant_type: "client_credentials", scope: "tts" };
@@ -88,7 +88,7 @@ describe("the runtime token endpoint", () => {
     }
   });
 
-  test("the biometric scopes stand in tokens with bio only, and follow the client", async () => {
+  test("biometric scopes are only in tokens with bio, and follow the client", async () => {
     const box = createBox();
     const { application, clientId, secret } = await createRuntimeClient(box, ["a", "b"]);
     const other = await box.service.applications.createClient(application.id, { name: "second" });
@@ -148,7 +148,7 @@ describe("the runtime token endpoint", () => {
     expect((await tokenOf(box, clientId, secret, "tts asr")).body).toMatchObject({ error: "invalid_scope" });
   });
 
-  test("wrong credentials: 401, invalid_client, a Basic challenge; the log names nobody's secret", async () => {
+  test("wrong credentials: 401, invalid_client, a Basic challenge; the log has no secrets", async () => {
     const box = createBox();
     const { clientId, secret } = await createRuntimeClient(box);
     const request = { grant_type: "client_credentials", scope: "tts" };
@@ -198,7 +198,7 @@ describe("the runtime token endpoint", () => {
     expect(get.headers.get("Allow")).toBe("POST");
   });
 
-  test("guessing is slowed: first the pair of client and address, without shutting out the client elsewhere", async () => {
+  test("guessing is slowed down for the pair of client and address, without locking out the client elsewhere", async () => {
     const box = createBox();
     const { clientId, secret } = await createRuntimeClient(box);
     const ask = (password: string, address: string) =>
@@ -220,7 +220,7 @@ describe("the runtime token endpoint", () => {
     expect((await ask(secret, "192.0.2.1")).status).toBe(200);
   });
 
-  test("waits double, and the address is slowed whatever client it tries", async () => {
+  test("delays double, and the address is slowed down for every client it tries", async () => {
     const box = createBox();
     const waits: number[] = [];
     const fail = async (clientId: string, address: string): Promise<void> =>
@@ -243,7 +243,7 @@ describe("the runtime token endpoint", () => {
     await box.service.throttle.attempt("fresh", "192.0.2.11");
   });
 
-  test("failures are forgotten after an hour, and counted by all replicas together", async () => {
+  test("failures expire after an hour and are counted over all replicas", async () => {
     const box = createBox();
     const other = createTokenService({ documents: box.service.documents, issuer: ISSUER, clock: box.service.clock });
     const [here, there] = [box.service.throttle, other.throttle];
@@ -259,7 +259,7 @@ describe("the runtime token endpoint", () => {
 });
 
 describe("applications and clients", () => {
-  test("an application starts with one client, default; the last cannot go", async () => {
+  test("an application starts with one client, default; the last client cannot be deleted", async () => {
     const box = createBox();
     const { applications } = box.service;
     const application = await applications.create({ name: "Bank", environment: "dev", geography: "us" });
@@ -276,7 +276,7 @@ describe("applications and clients", () => {
     await expect(applications.deleteClient(application.id, id)).rejects.toMatchObject({ code: "not_found" });
   });
 
-  test("of two clients deleted at the same moment one stays", async () => {
+  test("if two clients are deleted at the same moment, one stays", async () => {
     const box = createBox();
     const { applications } = box.service;
     const application = await applications.create({ name: "Bank", environment: "dev", geography: "us" });
@@ -288,7 +288,7 @@ describe("applications and clients", () => {
     expect((await applications.get(application.id)).clients).toHaveLength(1);
   });
 
-  test("a new secret ends the old one at once; issued tokens live out their 900 s", async () => {
+  test("a new secret replaces the old one at once; issued tokens stay valid for their 900 s", async () => {
     const box = createBox();
     const { application, clientId, secret } = await createRuntimeClient(box);
     const { body } = await tokenOf(box, clientId, secret, "tts");
@@ -305,7 +305,7 @@ describe("applications and clients", () => {
     });
   });
 
-  test("a deleted client gets no token, and a client without a secret neither", async () => {
+  test("neither a deleted client nor a client without a secret gets a token", async () => {
     const box = createBox();
     const { application, clientId, secret } = await createRuntimeClient(box);
     const bare = await box.service.applications.createClient(application.id, { name: "bare" });
@@ -314,7 +314,7 @@ describe("applications and clients", () => {
     expect((await tokenOf(box, clientId, secret, "tts")).response.status).toBe(401);
   });
 
-  test("the largest binding still makes a token that passes, a larger one is refused", async () => {
+  test("the largest allowed binding gives a valid token; a larger one is refused", async () => {
     const box = createBox();
     const ids = Array.from({ length: 110 }, (_, i) => `00000000-0000-7000-8000-${String(i).padStart(12, "0")}`);
     const { application, clientId, secret } = await createRuntimeClient(box, ids);
@@ -328,7 +328,7 @@ describe("applications and clients", () => {
     });
   });
 
-  test("the store holds hashes, and no view shows them", async () => {
+  test("the store has only hashes of secrets, and no view shows them", async () => {
     const box = createBox();
     const { application, secret } = await createRuntimeClient(box);
     const stored = JSON.stringify(await box.service.documents.list("token.applications"));

@@ -117,7 +117,7 @@ describe("client ids", () => {
 describe("secrets", () => {
   const secrets = createSecrets(systemRandom, { n: 1024, r: 8, p: 1 });
 
-  test("are 256 bits of what no header changes, each another", () => {
+  test("are 256 random bits in characters that need no escaping, all different", () => {
     const many = Array.from({ length: 100 }, () => secrets.generate());
     expect(new Set(many).size).toBe(100);
     for (const secret of many) expect(secret).toMatch(/^[A-Za-z0-9_-]{43}$/);

@@ -66,7 +66,7 @@ describe("PostgreSQL", () => {
   });
   afterAll(() => server?.stop());
 
-  test("replicas share one key ring, see each other's locks, and leave the last client", async () => {
+  test("replicas share one key ring, see each other's locks, and keep the last client", async () => {
     const url = await server.createDatabase();
     const sealed = { keys: await server.createDatabase(), masterKey: new Uint8Array(32).fill(7) };
     const a = await open(url, sealed);

@@ -12,7 +12,7 @@ async function discovered(box: Box): Promise<oauth.AuthorizationServer> {
   return oauth.processDiscoveryResponse(new URL(ISSUER), response);
 }
 
-test("tokens end with their client, its application, or the scope that it lost: at once, and on another replica after a second", async () => {
+test("tokens end with their client, its application or a lost scope: at once, and on another replica after a second", async () => {
   const box = createBox({ startAt: Date.now() });
   const { applications, runtime } = box.service;
   const application = await applications.create({
@@ -49,7 +49,7 @@ test("tokens end with their client, its application, or the scope that it lost: 
   await expect(runtime.verify(left.token, "bio")).rejects.toMatchObject(revoked);
 });
 
-test("a client authenticates in the form, asks about its token, gives it up, and it opens nothing any more", async () => {
+test("a client authenticates in the form, introspects its token and revokes it; the token is then refused", async () => {
   const box = createBox({ startAt: Date.now() });
   const { clientId, secret } = await createRuntimeClient(box);
   const server = await discovered(box);
@@ -82,7 +82,7 @@ test("a client authenticates in the form, asks about its token, gives it up, and
   expect(await box.service.documents.list("revoked-tokens")).toEqual([]);
 });
 
-test("another replica knows within a second", async () => {
+test("another replica refuses it within a second", async () => {
   const box = createBox();
   const replica = createBox({ documents: box.service.documents });
   const { clientId, secret } = await createRuntimeClient(box);
@@ -94,7 +94,7 @@ test("another replica knows within a second", async () => {
   await expect(replica.service.runtime.verify(token)).rejects.toMatchObject({ status: 401 });
 });
 
-test("somebody else's token stays unknown and valid; a secret belongs in one place", async () => {
+test("a client cannot introspect or revoke another client's token; a secret may be sent in one place only", async () => {
   const box = createBox();
   const one = await createRuntimeClient(box);
   const other = await createRuntimeClient(box);

@@ -41,21 +41,21 @@ const verifier = createVerifier({ issuers: [trusted], clock });
 const refused = (token: string, from = verifier) => expect(from.verify(token, "bio")).rejects;
 
 describe("a good token", () => {
-  test("opens its scopes and biometric scopes", async () => {
+  test("gives access to its scopes and biometric scopes", async () => {
     const token = await verifier.verify(await sign(), "bio");
     expect(token).toMatchObject({ issuer: ISS, subject: "c1", clientId: "c1", expiresAt: S + 900 });
     expect([...token.scopes]).toEqual(["bio", "tts"]);
     expect([...token.gkScopes]).toEqual(["a", "b"]);
   });
 
-  test("without the claim opens no biometric scope", async () => {
+  test("without the claim gives access to no biometric scope", async () => {
     const { gk_scopes: _, ...claims } = base;
     expect((await verifier.verify(await sign(claims), "bio")).gkScopes.size).toBe(0);
     for (const odd of [7, null, {}, [7, ""]])
       expect((await verifier.verify(await sign({ ...base, gk_scopes: odd }))).gkScopes.size).toBe(0);
   });
 
-  test("may lie within the clock's skew, and not beyond", async () => {
+  test("is accepted within the clock skew, but not beyond", async () => {
     await verifier.verify(await sign({ ...base, exp: S - 29 }));
     await refused(await sign({ ...base, exp: S - 31 })).toMatchObject({
       code: "invalid_token",
@@ -128,7 +128,7 @@ describe("a bad token is refused with 401 invalid_token", () => {
     );
   });
 
-  test("any text at all: refused, never a crash", async () => {
+  test("any text is refused without a crash", async () => {
     await fc.assert(
       fc.asyncProperty(fc.string(), async (text) => {
         await expect(verifier.verify(text)).rejects.toMatchObject({ code: "invalid_token" });
@@ -136,7 +136,7 @@ describe("a bad token is refused with 401 invalid_token", () => {
     );
   });
 
-  test("the header's answer follows RFC 6750", async () => {
+  test("the challenge follows RFC 6750", async () => {
     await expect(verifier.authorize(undefined, "bio")).rejects.toMatchObject({
       status: 401,
       headers: { "WWW-Authenticate": 'Bearer realm="vivavoce", scope="bio"' },
@@ -193,7 +193,7 @@ describe("the examples of RFC 7515 and RFC 7519", () => {
     clock: { now: () => 1_300_819_000_000 },
   });
 
-  test("RFC 7515 A.3: the signature is right, the missing audience is what we refuse", async () => {
+  test("RFC 7515 A.3: the signature is valid, and the missing audience is refused", async () => {
     await expect(joe.verify(Object.values(example).join("."))).rejects.toMatchObject({
       message: expect.stringContaining("aud"),
     });
@@ -201,7 +201,7 @@ describe("the examples of RFC 7515 and RFC 7519", () => {
     await expect(joe.verify(forged)).rejects.toMatchObject({ message: expect.stringContaining("signature") });
   });
 
-  test("RFC 7519 §3.1: a symmetric signature is no signature to us", async () => {
+  test("RFC 7519 §3.1: a symmetric signature is refused", async () => {
     const hs256 =
       "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
     await expect(joe.verify(hs256)).rejects.toMatchObject({ message: expect.stringContaining("algorithm") });
@@ -225,7 +225,7 @@ describe("a token seen before", () => {
     await refused(token, moving).toMatchObject({ code: "invalid_token" });
   });
 
-  test("is refused when its key is gone, or is another one under the same name", async () => {
+  test("is refused when its key is removed or replaced under the same name", async () => {
     const other = { ...(await exportJWK(otherKeys.publicKey)), kid: "k1", alg: "ES256" };
     for (const left of [[], [other]]) {
       let now = NOW;
@@ -279,7 +279,7 @@ describe("issuers", () => {
     expect((await both.verify(await sign())).issuer).toBe(ISS);
   });
 
-  test("the type of the token can be insisted on", async () => {
+  test("the type of the token can be required", async () => {
     const typed = createVerifier({ issuers: [{ ...trusted, type: "at+jwt" }], clock });
     await typed.verify(await sign(base, { header: { typ: "at+jwt" } }));
     await refused(await sign(base, { header: { typ: "JWT" } }), typed).toMatchObject({ code: "invalid_token" });
@@ -318,7 +318,7 @@ describe("issuers", () => {
     }
   });
 
-  test("an issuer that cannot be reached is asked once in a while, however many tokens name it", async () => {
+  test("an issuer that cannot be reached is retried rarely, however many tokens name it", async () => {
     let requests = 0;
     const server = createServer((_, response) => {
       requests++;
