@@ -41,10 +41,10 @@ export function calibrateCommand(program: Command): void {
       "--no-attacks",
       "leave the thresholds of the attack checks unchanged; use it if the recordings are not genuine calls over your lines",
     )
-    .option("--model <file>", "another model file")
+    .option("--model <file>", "model file to use instead of the default")
     .option("--cache <file>", "file that caches the embeddings (biometric data, readable only by you)")
     .option("--no-cache", "do not cache embeddings")
-    .option("--workers <n>", "threads", wholeNumber(1, 256))
+    .option("--workers <n>", "number of threads", wholeNumber(1, 256))
     .option("--json", "print the answer as JSON")
     .addHelpText(
       "after",

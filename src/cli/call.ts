@@ -41,7 +41,7 @@ export function callCommand(program: Command): void {
     .option("--secret <secret>", "auth token of a Twilio line")
     .option("--user <name>", "user name of a jambonz or Asterisk WebSocket line")
     .option("--password <password>", "password of that user")
-    .option("--speed <factor>", "1 is real time", "1")
+    .option("--speed <factor>", "playback speed; 1 is real time", "1")
     .option("--json", "when the call has ended, print what the box sent on the line as JSON")
     .action(call);
 }

@@ -49,7 +49,7 @@ export function evaluateCommand(program: Command): void {
       "--compare <json...>",
       "compare two saved outputs of `evaluate --json` instead: --compare before.json after.json",
     )
-    .option("--model <file>", "another model file")
+    .option("--model <file>", "model file to use instead of the default")
     .option("--calibration <file>", 'calibration file from "vivavoce calibrate"')
     .option(
       "--cache <file>",
@@ -64,7 +64,7 @@ export function evaluateCommand(program: Command): void {
       wholeNumber(0, 100_000),
       1000,
     )
-    .option("--workers <n>", "threads", wholeNumber(1, 256))
+    .option("--workers <n>", "number of threads", wholeNumber(1, 256))
     .option("--json", "print the answer as JSON")
     .action(run);
 }

@@ -42,7 +42,7 @@ export function modelFileCommands(model: Command): void {
     .requiredOption("--out <file>", "the model file to write, such as mine.vvm")
     .option("--name <name>", "name of the model; by default the name of the file")
     .option("--licence <text>", "the licence of the network", "not stated")
-    .option("--workers <n>", "threads", wholeNumber(1, 256))
+    .option("--workers <n>", "number of threads", wholeNumber(1, 256))
     .option("--json", "print the answer as JSON")
     .action(importModel);
   model
@@ -55,11 +55,11 @@ export function modelFileCommands(model: Command): void {
     .command("compare")
     .description("compare the errors of two models on the same recordings")
     .argument("<one>", "vivavoce-2, vivavoce-2-accurate, or a model file")
-    .argument("<other>", "likewise")
+    .argument("<other>", "the model to compare it with: a name or a file, as for the first")
     .requiredOption("--speech <folder-or-list>", "labelled recordings, as for evaluate")
     .option("--resamples <n>", "resamples of the bootstrap over speakers", wholeNumber(0, 100_000), 1000)
     .option("--no-cache", "do not cache embeddings")
-    .option("--workers <n>", "threads", wholeNumber(1, 256))
+    .option("--workers <n>", "number of threads", wholeNumber(1, 256))
     .option("--json", "print the answer as JSON")
     .action(compare);
 }

@@ -32,7 +32,7 @@ export function exportCommand(program: Command): void {
       program
         .command("export")
         .description("write a person's voiceprints to a file, sealed with a passphrase, for `import` elsewhere")
-        .argument("<name>", "whose")
+        .argument("<name>", "name of the person")
         .argument("<file>", "file to write; must not exist")
         .option("--fraudster", "the name is that of a fraudster")
         .option("--plain", "write readable JSON for the person instead; it cannot be imported"),

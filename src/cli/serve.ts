@@ -27,7 +27,7 @@ interface Options {
 export function serveCommand(program: Command): void {
   program
     .command("serve")
-    .description("run a voiceprint service: HTTP, gRPC, gRPC-Web and Connect on one port")
+    .description("run a box: a voiceprint server for HTTP, gRPC, gRPC-Web and Connect on one port")
     .option("--config <file>", "configuration file (JSON)")
     .option("--host <address>", "address to listen on (127.0.0.1)")
     .option("--port <n>", "port to listen on (8080); 0 takes a free one", wholeNumber(0, 65_535))

@@ -16,7 +16,12 @@ export interface PlaceOptions {
 
 export function withPlace(command: Command): Command {
   return command
-    .addOption(new Option("--url <url>", "use the box at this address instead of the local store").env("VIVAVOCE_URL"))
+    .addOption(
+      new Option(
+        "--url <url>",
+        "use the box (a running vivavoce server) at this address instead of the local store",
+      ).env("VIVAVOCE_URL"),
+    )
     .addOption(new Option("--token <token>", "access token for the box").env("VIVAVOCE_TOKEN"))
     .addOption(new Option("--client-id <id>", "client id to get a token with").env("VIVAVOCE_CLIENT_ID"))
     .addOption(

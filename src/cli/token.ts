@@ -388,7 +388,7 @@ function userCommands(): Command {
           output.answer(changed, () => `${changed.name}: ${changed.role}, ${changed.disabled ? "disabled" : "active"}`);
         }),
     );
-  place(user.command("delete").description("delete a user with all credentials").argument("<name>")).action(
+  place(user.command("delete").description("delete a user and all their credentials").argument("<name>")).action(
     (name: string, options: Place) =>
       withAdministration(options, async ({ deleteUser }, output) => {
         await deleteUser(name);

@@ -37,7 +37,7 @@ export function watchlistCommand(program: Command): void {
       watchlist
         .command(verb)
         .description(description)
-        .argument("<watchlist>", "its id")
+        .argument("<watchlist>", "id of the watchlist")
         .argument("<fraudsters...>", "names of the fraudsters"),
     ).action((id: string, names: string[], options: PlaceOptions) =>
       onList(options, async ({ operations, context, output }) => {
@@ -52,7 +52,10 @@ export function watchlistCommand(program: Command): void {
   }
 
   withPlace(
-    watchlist.command("show").description("list the members of a watchlist").argument("<watchlist>", "its id"),
+    watchlist
+      .command("show")
+      .description("list the members of a watchlist")
+      .argument("<watchlist>", "id of the watchlist"),
   ).action((id: string, options: PlaceOptions) =>
     onList(options, async ({ operations, context, output }) => {
       const list = await operations.getWatchlist({ context, gkGroupId: { value: id } });
@@ -71,7 +74,7 @@ export function watchlistCommand(program: Command): void {
     watchlist
       .command("delete")
       .description("delete a watchlist; its voiceprints are kept")
-      .argument("<watchlist>", "its id"),
+      .argument("<watchlist>", "id of the watchlist"),
   ).action((id: string, options: PlaceOptions) =>
     onList(options, async ({ operations, context, output }) => {
       await operations.deleteWatchlist({ context, gkGroupId: { value: id } });
@@ -83,7 +86,7 @@ export function watchlistCommand(program: Command): void {
     watchlist
       .command("consistency")
       .description("check whether all voiceprints of a watchlist were made by the current model")
-      .argument("<watchlist>", "its id"),
+      .argument("<watchlist>", "id of the watchlist"),
   ).action((id: string, options: PlaceOptions) =>
     onList(options, async ({ operations, context, output }) => {
       const found = await operations.checkWatchlistConsistency({
@@ -113,7 +116,7 @@ export function watchlistCommand(program: Command): void {
     watchlist
       .command("check")
       .description("check whether a fraudster on the list is speaking")
-      .argument("<watchlist>", "its id")
+      .argument("<watchlist>", "id of the watchlist")
       .argument("<file>", "WAV file (MP3, MP4, Opus and others if ffmpeg is installed)"),
   ).action(async (id: string, file: string, options: CheckOptions) => {
     await check(options, file, async ({ operations, context, audio }) => {
