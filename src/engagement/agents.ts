@@ -98,7 +98,7 @@ export function createAgents({ documents, clock }: { documents: Documents; clock
           : undefined;
         return without;
       });
-      if (!without) throw new OAuthError("not_found", "agent not found");
+      if (!without) throw new OAuthError("not_found", `agent ${agentId} does not exist in this business unit`);
       return without;
     },
 

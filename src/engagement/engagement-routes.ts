@@ -11,7 +11,7 @@ const AVAILABILITY_PATH = "/engagementAPI/v2/customer/agentAvailability";
 
 /** The value of a query parameter that may be given once. */
 function one(queries: string[] | undefined, name: string): string | undefined {
-  if (queries && queries.length > 1) throw invalidRequest(`${name} is repeated`);
+  if (queries && queries.length > 1) throw invalidRequest(`${name} must be given once`);
   return queries?.[0] === "" ? undefined : queries?.[0];
 }
 
@@ -48,11 +48,11 @@ export function engagementRoutes(service: TokenService, options: TransportOption
     const group = one(query.agentGroupID, "agentGroupID");
     if (siteId === undefined) throw invalidRequest("siteID is missing");
     if (unit === undefined) throw invalidRequest("businessUnitID is missing");
-    if (!/^\d{1,15}$/.test(unit)) throw invalidRequest("businessUnitID is not a number");
+    if (!/^\d{1,15}$/.test(unit)) throw invalidRequest("businessUnitID must be a number of at most 15 digits");
     if (output.toUpperCase() !== "JSON") throw invalidRequest("output must be JSON");
     const { sites } = token.claims as { sites?: unknown };
     if (!Array.isArray(sites) || !sites.includes(siteId))
-      throw bearerError("access_denied", "the token is not for this site");
+      throw bearerError("access_denied", "the token does not include this site");
     return c.json(await service.agents.availability(siteId, Number(unit), group), 200, NO_STORE);
   });
   app.all(AVAILABILITY_PATH, onlyMethod("POST"));

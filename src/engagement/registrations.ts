@@ -94,7 +94,7 @@ export function createRegistrations(options: {
       locked = registration ? { ...registration, lockedAt: registration.lockedAt ?? clock.now() } : undefined;
       return locked;
     });
-    if (!locked) throw new OAuthError("not_found", "registration not found");
+    if (!locked) throw new OAuthError("not_found", `registration ${clientId} does not exist`);
     return view(locked);
   }
 
@@ -103,7 +103,7 @@ export function createRegistrations(options: {
 
     async get(clientId) {
       const registration = await registrations.get(clientId);
-      if (!registration) throw new OAuthError("not_found", "registration not found");
+      if (!registration) throw new OAuthError("not_found", `registration ${clientId} does not exist`);
       return view(registration);
     },
 

@@ -82,7 +82,8 @@ function eachPoint(
 ): void {
   const { scores, same } = trials;
   const total = totals(trials, weights);
-  if (total.same <= 0 || total.different <= 0) throw new RangeError("trials of both kinds are needed");
+  if (total.same <= 0 || total.different <= 0)
+    throw new RangeError("trials of the same speaker and of different speakers are needed");
   let rejectedSame = 0;
   let rejectedDifferent = 0;
   for (let i = 0; i < scores.length; ) {

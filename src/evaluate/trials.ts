@@ -71,7 +71,7 @@ export function parseTrialList(text: string, root: string): TrialSet {
     if (words[0] === "" || words[0]!.startsWith("#")) return;
     const at = `line ${index + 1}`;
     if (words.length !== 3)
-      throw new TrialSetError(`${at}: "label enroll[,enroll…] test" expected, ${words.length} words found`);
+      throw new TrialSetError(`${at}: expected "label enroll[,enroll…] test", got ${words.length} words`);
     const [label, enroll, test] = words as [string, string, string];
     const same = LABELS[label.toLowerCase()];
     if (same === undefined) {

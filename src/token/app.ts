@@ -74,7 +74,7 @@ export function createTokenApp(service: TokenService, options: TokenAppOptions =
   app.route("/management/v1", managementRoutes(service, { ...options, toolingUser }) as unknown as Hono<Env>);
   app.route("/", engagementRoutes(service, options));
 
-  app.notFound(() => errorResponse(new OAuthError("not_found", "not found")));
+  app.notFound(() => errorResponse(new OAuthError("not_found", "this path does not exist")));
 
   return {
     app,

@@ -164,12 +164,12 @@ export function createApplications(options: {
     createdAt: clock.now(),
   });
 
-  const missing = (what: "application" | "client" | "geography"): OAuthError =>
-    new OAuthError("not_found", `${what} not found`, { refusal: `${what}NotFound` });
+  const missing = (what: "application" | "client" | "geography", id: string): OAuthError =>
+    new OAuthError("not_found", `${what} ${id} does not exist`, { refusal: `${what}NotFound` });
 
   async function load(applicationId: string): Promise<StoredApplication> {
     const application = await applications.get(applicationId);
-    if (!application) throw missing("application");
+    if (!application) throw missing("application", applicationId);
     return application;
   }
 
@@ -185,7 +185,7 @@ export function createApplications(options: {
       changed = undefined;
       failure = undefined;
       try {
-        if (!application) throw missing("application");
+        if (!application) throw missing("application", applicationId);
         changed = change(application);
         return changed;
       } catch (error) {
@@ -203,7 +203,7 @@ export function createApplications(options: {
     change: (client: StoredClient) => StoredClient,
   ): Promise<StoredClient> => {
     const changed = await modify(applicationId, (application) => {
-      if (!application.clients.some(({ id }) => id === clientId)) throw missing("client");
+      if (!application.clients.some(({ id }) => id === clientId)) throw missing("client", clientId);
       return {
         ...application,
         clients: application.clients.map((client) => (client.id === clientId ? change(client) : client)),
@@ -244,7 +244,7 @@ export function createApplications(options: {
     async delete(applicationId) {
       const application = await load(applicationId);
       // Ends its tokens at once, not after 900 s: an operator who deletes an application after a leak expects that.
-      if (!(await applications.delete(applicationId))) throw missing("application");
+      if (!(await applications.delete(applicationId))) throw missing("application", applicationId);
       for (const { id } of application.clients) await revocations.endClient(id);
     },
 
@@ -262,7 +262,7 @@ export function createApplications(options: {
       let created: StoredClient | undefined;
       await modify(applicationId, (application) => {
         const where = geography ?? (Object.keys(application.geographies)[0] as string);
-        if (!Object.hasOwn(application.geographies, where)) throw missing("geography");
+        if (!Object.hasOwn(application.geographies, where)) throw missing("geography", where);
         const client = newClient(application.id, name, where, gkScopes);
         if (application.clients.some(({ id }) => id === client.id))
           throw new OAuthError("conflict", "a client with this name already exists", { refusal: "clientExists" });
@@ -275,7 +275,7 @@ export function createApplications(options: {
     async deleteClient(applicationId, clientId) {
       await modify(applicationId, (application) => {
         const clients = application.clients.filter(({ id }) => id !== clientId);
-        if (clients.length === application.clients.length) throw missing("client");
+        if (clients.length === application.clients.length) throw missing("client", clientId);
         if (clients.length === 0)
           throw new OAuthError("conflict", "the last client of an application cannot be deleted", {
             refusal: "lastClient",

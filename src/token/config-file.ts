@@ -6,7 +6,7 @@ import { formatUrn, isLanguage, parseUrn, UrnError } from "./urn.js";
 /** One block for each client id of the geography. */
 export function credentialBlocks(application: Application, geography: string): CredentialBlock[] {
   const settings = Object.hasOwn(application.geographies, geography) ? application.geographies[geography] : undefined;
-  if (!settings) throw new OAuthError("not_found", "geography not found");
+  if (!settings) throw new OAuthError("not_found", `geography ${geography} does not exist in this application`);
   return application.clients
     .filter((client) => client.geography === geography)
     .map((client) => ({

@@ -127,7 +127,7 @@ export function createProfileCredentials(options: {
       const credential = await credentials.get(clientId);
       // A credential of another user is reported as not found, so that nothing is revealed about it.
       if (credential?.userId !== user.id || !(await credentials.delete(clientId)))
-        throw new OAuthError("not_found", "credential not found", { refusal: "credentialNotFound" });
+        throw new OAuthError("not_found", `credential ${clientId} does not exist`, { refusal: "credentialNotFound" });
     },
 
     async deleteAllOf(user) {

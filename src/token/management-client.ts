@@ -34,7 +34,7 @@ export function administerService(service: TokenService): TokenAdministration {
     config: async (applicationId, geography) => credentialBlocks(await applications.get(applicationId), geography),
     async createCredential(userName, credential) {
       const user = userName === undefined ? null : await users.find(userName);
-      if (!user) throw new OAuthError("not_found", "user not found");
+      if (!user) throw new OAuthError("not_found", `user ${userName} does not exist`);
       return credentials.create(user, credential);
     },
   };

@@ -203,5 +203,5 @@ export function managementRoutes(
 }
 
 function notFound(): never {
-  throw new OAuthError("not_found", "not found");
+  throw new OAuthError("not_found", "this path does not exist");
 }

@@ -120,13 +120,13 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
         };
         return changed;
       });
-      if (!changed) throw new OAuthError("not_found", "user not found");
+      if (!changed) throw new OAuthError("not_found", `user ${name} does not exist`);
       if (passwordHash) await endGrantsOf(documents, changed.id, keptGrant ?? null);
       return view(changed);
     },
 
     async delete(name) {
-      if (!(await users.delete(normalName(name)))) throw new OAuthError("not_found", "user not found");
+      if (!(await users.delete(normalName(name)))) throw new OAuthError("not_found", `user ${name} does not exist`);
     },
 
     async authenticate(name, password) {

@@ -88,7 +88,7 @@ describe("computed by hand", () => {
   });
 
   it("refuses trials of one kind and scores that are not numbers", () => {
-    expect(() => equalErrorRate(trialsOf([1], []))).toThrow(/both kinds/);
+    expect(() => equalErrorRate(trialsOf([1], []))).toThrow(/of the same speaker and of different speakers/);
     expect(() => trialsOf([Number.NaN], [1])).toThrow(/not a number/);
   });
 });

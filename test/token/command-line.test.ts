@@ -72,7 +72,9 @@ describe("vivavoce token", () => {
       role: "owner",
       password: expect.any(String),
     });
-    await expect(run("user", "credential", "robot", "--user", "nobody", ...store)).rejects.toThrow("user not found");
+    await expect(run("user", "credential", "robot", "--user", "nobody", ...store)).rejects.toThrow(
+      "user nobody does not exist",
+    );
     await expect(run("user", "credential", "robot", ...store)).rejects.toThrow("the user is missing");
   });
 
@@ -117,7 +119,9 @@ describe("vivavoce token", () => {
       { client_id: second.clientId },
     ]);
     await run("client", "delete", second.clientId, ...box);
-    await expect(run("client", "secret", second.clientId, ...box)).rejects.toThrow("client not found");
+    await expect(run("client", "secret", second.clientId, ...box)).rejects.toThrow(
+      `client ${second.clientId} does not exist`,
+    );
     await expect(run("client", "delete", clientId, ...box)).rejects.toThrow(
       "the last client of an application cannot be deleted",
     );

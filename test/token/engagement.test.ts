@@ -174,7 +174,7 @@ describe("agentAvailability", () => {
   test("removing an unknown agent does not create a business unit", async () => {
     const { agents } = createBox().service;
     const before = await agents.availability("306", 19001);
-    await expect(agents.remove("306", 19001, "ann")).rejects.toThrow("agent not found");
+    await expect(agents.remove("306", 19001, "ann")).rejects.toThrow("agent ann does not exist");
     expect(await agents.availability("306", 19001)).toEqual(before);
     expect(await agents.list()).toEqual([]);
   });
@@ -212,9 +212,9 @@ describe("agentAvailability", () => {
   test.each([
     ["businessUnitID=1&output=JSON", "siteID is missing"],
     ["siteID=306&output=JSON", "businessUnitID is missing"],
-    ["siteID=306&businessUnitID=x&output=JSON", "businessUnitID is not a number"],
+    ["siteID=306&businessUnitID=x&output=JSON", "businessUnitID must be a number of at most 15 digits"],
     ["siteID=306&businessUnitID=1&output=XML", "output must be JSON"],
-    ["siteID=306&siteID=307&businessUnitID=1&output=JSON", "siteID is repeated"],
+    ["siteID=306&siteID=307&businessUnitID=1&output=JSON", "siteID must be given once"],
   ])("%s: 400", async (query, why) => {
     const box = createBox();
     const { clientId, secret } = await registered(box);

@@ -218,10 +218,10 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
   );
 
   app.all("/operator/v1/*", () => {
-    throw new OAuthError("not_found", "not found");
+    throw new OAuthError("not_found", "this path does not exist");
   });
   app.get("/operator", (c) => c.redirect("/operator/", 308));
-  app.all("*", (c) => parts.files(c.req.raw) ?? errorResponse(new OAuthError("not_found", "not found")));
+  app.all("*", (c) => parts.files(c.req.raw) ?? errorResponse(new OAuthError("not_found", "this path does not exist")));
   return app;
 }
 
