@@ -1,4 +1,7 @@
-/** The lines of README.md and docs/tokens.md, run as they stand: in a folder of a user who installed the package, against a real box. */
+/**
+ * Runs the commands of README.md, docs/tokens.md and the tutorials exactly as written, in a folder of a user who installed the package,
+ * against a real box.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -9,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { speak, wav } from "../voice.js";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-// Some thirty commands, each a process of its own: on a busy machine that is minutes.
+// Some thirty commands, each in its own process: minutes on a busy machine.
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 120_000 });
 
 interface Block {
@@ -17,7 +20,7 @@ interface Block {
   readonly text: string;
 }
 
-/** The code blocks under a heading, in order; all of them without one. */
+/** The code blocks under a heading, in order; without a heading, all of them. */
 async function blocks(document: string, heading = ""): Promise<Block[]> {
   const text = await readFile(join(ROOT, document), "utf8");
   const from = heading === "" ? 0 : text.indexOf(`\n## ${heading}\n`) + 1;
@@ -39,7 +42,7 @@ function freePort(): Promise<number> {
   });
 }
 
-/** One shell in which blocks run one after the other, as a user pastes them; each gives back what it printed. */
+/** One shell that runs blocks one after the other, as a user pastes them; each returns what it printed. */
 class Shell {
   readonly #shell: ChildProcess;
   readonly #port: number;
@@ -47,7 +50,7 @@ class Shell {
 
   constructor(folder: string, port: number) {
     this.#port = port;
-    // A group of its own: the box that a line puts into the background ends with the shell.
+    // Its own process group: a box that a command starts in the background ends with the shell.
     this.#shell = spawn("bash", ["-e", "-o", "pipefail"], {
       cwd: folder,
       detached: true,
@@ -80,7 +83,7 @@ class Shell {
       this.#shell.once("exit", ended);
       this.#shell.stdout!.on("data", heard);
     });
-    // As a reader sees it, whose box is at the usual port.
+    // As for a reader whose box listens on the default port.
     return this.#printed.slice(0, this.#printed.indexOf(end)).replaceAll(String(this.#port), "8080").trim();
   }
 
@@ -91,7 +94,7 @@ class Shell {
   }
 }
 
-/** What a document shows a line to print: `…` stands for anything. */
+/** The output that a document shows; `…` matches anything. */
 const shown = (text: string) =>
   new RegExp(
     text
@@ -119,7 +122,7 @@ beforeAll(async () => {
   await mkdir(join(folder, "node_modules", ".bin"), { recursive: true });
   await symlink(ROOT, join(folder, "node_modules", "vivavoce"));
   await symlink(main, join(folder, "node_modules", ".bin", "vivavoce"));
-  // What npx does here, without the second that it takes each time; the lines of a first start are tested with the real one.
+  // Replaces npx, to save the second it takes each time; the lines of a first start are tested with the real one.
   await mkdir(join(folder, "node_modules", ".quick"));
   await writeFile(join(folder, "node_modules", ".quick", "npx"), '#!/bin/sh\nexec "node_modules/.bin/$@"\n', {
     mode: 0o755,
@@ -127,11 +130,11 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all(shells.map((shell) => shell.close()));
-  // The box in the background finishes what it writes.
+  // The box in the background finishes its writes.
   await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-/** Runs the shell's blocks in order; a block without a language right after one is what that prints. */
+/** Runs the shell blocks in order; a block without a language directly after one is its expected output. */
 async function follow(shell: Shell, all: readonly Block[]): Promise<string[]> {
   const outputs: string[] = [];
   for (const [i, block] of all.entries()) {

@@ -1,4 +1,4 @@
-/** `vivavoce keys rotate`: what an operator does when a scope's key, or the master key, must be replaced. */
+/** `vivavoce keys rotate`: how an operator replaces the key of a scope, or the master key. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -56,7 +56,7 @@ test("gives every scope a new key, and wraps the keys with a master key or a new
   expect(await run("keys", "rotate", "--store", store)).toMatchObject({ code: 0, out: "new scope keys: 2\n" });
   expect([await generations("bank"), await generations("shop")]).toEqual([[3], [2]]);
 
-  // The wrong one is refused, and changes nothing.
+  // A wrong key is refused and changes nothing.
   vi.stubEnv("VIVAVOCE_MASTER_KEY_FILE", files[1]);
   const refused = await run("keys", "rotate", "--store", store);
   expect(refused).toMatchObject({ code: 2, out: "" });

@@ -1,4 +1,4 @@
-/** The built command in processes of its own, with the shipped model and an embedded store: what a user gets. */
+/** The built command in separate processes, with the shipped model and an embedded store, as a user runs it. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
@@ -37,7 +37,7 @@ function execute(command: string, args: readonly string[]): Promise<Ran> {
 }
 const vivavoce = (...args: string[]) => execute(process.execPath, [MAIN, ...args]);
 
-// Each command is a process that loads the model; on a busy machine that is seconds each.
+// Each command is a process that loads the model, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 beforeAll(async () => {
@@ -97,7 +97,7 @@ describe("voices on the local store", () => {
       code: 1,
       json: { decision: "NO_MATCH" },
     });
-    // Nothing of a voice in the clear on disk.
+    // No unencrypted voice on disk.
     const files = await readdir(join(folder, "data"), { recursive: true, withFileTypes: true });
     const wave = await readFile(join(folder, "voices", "ada-1.wav"));
     for (const file of files.filter((one) => one.isFile())) {
@@ -113,7 +113,7 @@ describe("voices on the local store", () => {
         code: 0,
         json: { decision: "AUTHENTIC" },
       });
-      // The recordings went with their sessions.
+      // The recordings were deleted with their sessions.
       expect(await vivavoce("model", "migrate", "--dry-run", "--json")).toMatchObject({
         code: 0,
         json: { dryRun: true, moved: 0, already: 0, waitingForCalls: 1, enrollmentNeeded: 0, failed: 0, profiles: [] },
@@ -131,7 +131,7 @@ describe("voices on the local store", () => {
     try {
       const { json } = await vivavoce("enroll", "eve", ...[1, 2, 3].map((take) => `voices/bob-${take}.wav`), "--json");
       expect(json.training).toMatchObject({ status: "TRAINED" });
-      // Another command's call ends meanwhile.
+      // A call of another command ends in the meantime.
       await vivavoce("verify", "eve", "voices/bob-4.wav");
       environment.VIVAVOCE_MODEL = "vivavoce-2-accurate";
       expect(await vivavoce("model", "migrate", "--json")).toMatchObject({
@@ -172,12 +172,12 @@ describe("an evaluation from the command line", () => {
     expect(first.code).toBe(0);
     const { summary, unscoredTrials } = first.json;
     expect(summary.speakers).toBe(4);
-    // Two synthesized takes may disagree too much to enroll: such a model's trials are counted, not scored.
+    // Two synthesized takes may disagree too much to enroll: the trials of such a model are counted, not scored.
     expect(summary.sameTrials + summary.differentTrials + unscoredTrials).toBe(112);
     expect(summary.sameTrials).toBeGreaterThanOrEqual(8);
     expect(first.json.summary.equalErrorRate.value).toBeLessThan(0.2);
     expect(await readFile(join(folder, "report.html"), "utf8")).toContain("<svg");
-    // What a box's operator view shows: the same figures, and nothing of a recording.
+    // The file for the operator view: the same figures, and nothing of a recording.
     const kept = join(folder, "data", "vivavoce", "last-evaluation.json");
     const last = JSON.parse(await readFile(kept, "utf8"));
     expect(last).toMatchObject({ name: "set", equalErrorRate: summary.equalErrorRate, speakers: 4 });

@@ -165,7 +165,7 @@ describe("enroll, verify, identify, watchlist against a box", () => {
 
   it("demonstrates both workflows", async () => {
     const { code, json } = await run("demo", ...place, "--json");
-    // The fixture's ears know no synthesized voice: only that every step is taken is tested here.
+    // The fixture engine cannot tell synthesized voices apart: this tests only that every step runs.
     expect([0, 3]).toContain(code);
     expect(json.enrolled.map((one: { name: string }) => one.name)).toEqual(["ada", "bob", "carol", "mallory"]);
   });
@@ -255,7 +255,7 @@ describe("demo voices", () => {
 });
 
 describe("completion", () => {
-  /** What bash offers for a command line. */
+  /** The completions that bash offers for a command line. */
   const offered = async (...words: string[]) => {
     const script = (await run("completion", "bash")).out;
     const asked = `${script}\nCOMP_WORDS=(vivavoce ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}; _vivavoce; printf '%s\\n' "\${COMPREPLY[@]}"`;

@@ -1,4 +1,4 @@
-/** Runs a command line in this process and gives back what it wrote. */
+/** Runs a command line in this process and returns its output. */
 import { vi } from "vitest";
 import { main } from "../../src/cli/program.js";
 

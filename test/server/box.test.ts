@@ -21,7 +21,7 @@ import { type ContractClient, overGrpc, overHttp } from "./contract-client.js";
 import { endToEnd } from "./end-to-end.js";
 import { openSession, type Takes } from "./workflows.js";
 
-/** Longer by a little with every take, so that each is another recording. */
+/** Each take is a little longer, so that every recording is different. */
 const takes: Takes = (speaker, take) => wav(sound(speaker, 3 + take / 10), rateHz);
 
 const run = promisify(execFile);
@@ -199,7 +199,7 @@ it("a client that aborts a token request causes no error in the log", async () =
   await once(socket, "connect");
   const head = "POST /oauth2/token HTTP/1.1\r\nhost: box\r\ncontent-type: application/x-www-form-urlencoded\r\n";
   socket.write(`${head}content-length: 1000\r\n\r\ngrant_type=client_`);
-  // A request on another connection is answered when the first has arrived.
+  // When a request on another connection is answered, the first has arrived.
   await fetch(`${box.url}/healthz`);
   socket.destroy();
   await fetch(`${box.url}/healthz`);
@@ -277,7 +277,7 @@ describe("the typed client", () => {
     const recordings = [1, 2, 3].map((take) => said(140, take));
     const enrollment = await voices.enroll("olivia", recordings, { train: false });
     expect(enrollment).toMatchObject({ trained: false, enrollStatus: "TRAIN_SUGGESTED" });
-    // Two at once for somebody new: one profile.
+    // Two simultaneous enrollments of a new person create one profile.
     const both = await Promise.all([
       voices.enroll("oscar", [said(141, 1)], { train: false }),
       voices.enroll("oscar", [said(141, 2)], { train: false }),
@@ -295,7 +295,7 @@ describe("the typed client", () => {
     const found = await voices.identify(said(140, 6));
     expect(found).toMatchObject({ person: "olivia", falseAcceptRate: Math.fround(0.01) });
     expect(found.ratio!).toBeGreaterThan(found.threshold!);
-    // A device's print comes in; none goes out unless the operator allowed it.
+    // A print from a device can be imported; export needs the operator's permission.
     const engine = fixtureEngine();
     const device = await openVoiceprints({ engine });
     await device.enroll(
@@ -318,7 +318,7 @@ describe("the typed client", () => {
   it("gets another token if the box refuses the current one, once for each call", async () => {
     const asked: string[] = [];
     let issued = 0;
-    // The first token is no token: as after a key was revoked.
+    // The first token is invalid, as after a key was revoked.
     const wrapped: typeof fetch = async (input, init) => {
       const path = new URL(String(input)).pathname;
       asked.push(path);

@@ -1,4 +1,4 @@
-/** Callers that know nothing of ours but the contract: the .proto files over gRPC, the endpoint table over HTTP. */
+/** Clients that use only the contract: the .proto files over gRPC, the endpoint table over HTTP. */
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as grpc from "@grpc/grpc-js";
@@ -7,9 +7,9 @@ import { loadSync } from "@grpc/proto-loader";
 // biome-ignore lint/suspicious/noExplicitAny: answers of a contract read at run time have no types
 export type Json = any;
 
-/** An operation by its name, with snake_case fields; rejects with `{ statusCode }` where the contract answers an error. */
+/** Calls an operation by name, with snake_case fields; rejects with `{ statusCode }` if the answer is an error. */
 export interface ContractClient {
-  /** Whether `Int32Value` and its like are messages here, or bare values. */
+  /** Whether `Int32Value` and similar types are messages here, or bare values. */
   readonly wrapsScalars: boolean;
   call(operation: string, request: Json): Promise<Json>;
   upload(context: Json, bytes: Uint8Array, format?: Json): Promise<Json>;
@@ -70,7 +70,7 @@ export function overGrpc(url: string, token: () => string | null): ContractClien
   };
 }
 
-/** From the specification's endpoint table and that of the operations around it. */
+/** From the endpoint tables of the specification. */
 const ENDPOINTS: Record<string, readonly [verb: string, path: string]> = {
   ProcessAudio: ["POST", "/v1/audios/process"],
   Enroll: ["POST", "/v1/voiceprints/{p}/enrollment"],

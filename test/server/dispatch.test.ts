@@ -67,7 +67,7 @@ async function* stream(...messages: readonly Message[]): AsyncGenerator<Message>
   yield* messages;
 }
 
-/** Reads all that it is sent, as the operation does. */
+/** Reads the whole stream, as the operation does. */
 const readAll = {
   async addMediaSegment(requests: AsyncIterable<Message>) {
     for await (const _ of requests);

@@ -1,4 +1,4 @@
-/** What a box must pass whatever carries the calls and however many replicas answer them. */
+/** Tests that a box must pass on every transport and with any number of replicas. */
 import { expect, it } from "vitest";
 import type { ContractClient, Json } from "./contract-client.js";
 import { bare, closeSession, enroll, openSession, type Takes, verify } from "./workflows.js";
@@ -7,7 +7,7 @@ const ids = (...values: string[]) => ({ unique_ids: values.map((value) => ({ val
 
 const WAV_HEADER_BYTES = 44;
 
-/** Two recordings of one channel as one of two, without a header. */
+/** Combines two mono recordings into one headerless stereo recording. */
 function interleaved(first: Uint8Array, second: Uint8Array): Uint8Array {
   const frames = (Math.min(first.length, second.length) - WAV_HEADER_BYTES) / 2;
   const both = new Uint8Array(frames * 4);
@@ -128,7 +128,7 @@ export function endToEnd(client: () => ContractClient, takes: Takes, name: strin
     const context = await openSession(client());
     const gk_voiceprint_profile_id = { value };
     await client().call("DeleteVoiceprintProfile", { context, gk_voiceprint_profile_id });
-    // Asked as often as there are replicas, and once more.
+    // Repeated once more often than there are replicas.
     for (let i = 0; i < 3; i++) {
       await expect(client().call("GetEnrollStatus", { context, gk_voiceprint_profile_id })).rejects.toThrow();
       const found = await client().call("GetGkVoiceprintProfileId", { context, person_id: called("hopper") });

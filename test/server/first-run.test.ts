@@ -16,7 +16,7 @@ test("the start after a killed first start creates new secrets, because nobody s
   const { documents } = service;
   const lost = (await firstRun(service, documents))!;
   await firstOwner(service, documents);
-  // Another replica that starts now gives the first one time.
+  // Another replica that starts at this moment waits for the first one.
   expect(await firstRun(service, documents, 60_000)).toBeNull();
   const again = (await firstRun(service, documents))!;
   const owner = (await firstOwner(service, documents))!;

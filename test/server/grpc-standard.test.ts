@@ -1,4 +1,4 @@
-/** Health and reflection, asked by a gRPC client that learns them from the .proto files. */
+/** Health and reflection, called by a gRPC client made from the .proto files. */
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fromBinary } from "@bufbuild/protobuf";

@@ -62,14 +62,14 @@ describe("the queue", () => {
     await expect(ask("patient")).rejects.toBeInstanceOf(QueueFull);
     gates[0]!.open();
     await calls[0];
-    // A place is free, and it is the patient caller's.
+    // A place is free, and it is reserved for the caller that was told to retry.
     expect(queue.waiting).toBe(1);
     await expect(ask("newcomer")).rejects.toBeInstanceOf(QueueFull);
     const patient = ask("patient");
     expect(queue.waiting).toBe(2);
     gates[1]!.open();
     await calls[1];
-    // Who does not come back in time loses it.
+    // A caller that does not return in time loses its place.
     now += 60;
     const another = ask("another");
     gates[2]!.open();
@@ -145,7 +145,7 @@ describe("rates", () => {
             if (wait === null) passed++;
             else {
               expect(wait).toBeGreaterThan(0);
-              // Come back when told, and a place is there.
+              // A caller that returns at the given time finds a place.
               now += wait + 1e-9;
               expect(rates.take("client")).toBeNull();
               passed++;
@@ -163,7 +163,7 @@ describe("rates", () => {
     expect(rates.take("b")).toBeNull();
     expect(rates.take("a")).not.toBeNull();
     expect(rates.take("c")).toBeNull();
-    expect(rates.take("b")).toBeNull(); // forgotten for c
+    expect(rates.take("b")).toBeNull(); // c was dropped
     expect(new CallRates(0, 1).take("anybody")).toBeNull();
   });
 });

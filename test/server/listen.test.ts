@@ -4,7 +4,7 @@ import net from "node:net";
 import { expect, test } from "vitest";
 import { listen } from "../../src/server/listen.js";
 
-/** For times that a busy machine does not pass. */
+/** Long enough that a busy machine does not exceed it. */
 const patient = { host: "127.0.0.1", port: 0, headerSeconds: 30, readSeconds: () => 30 };
 
 test("a client whose request is complete may wait for a response longer than the time limit for sending", async () => {
@@ -50,7 +50,7 @@ test("headers and empty DATA frames without an end are cut off after the time li
   const port = await listen({
     ...patient,
     readSeconds: () => 0.3,
-    // Answers when all is there, as every operation does.
+    // Answers when the request is complete, as every operation does.
     handler: (request, response) => {
       asked.push(request.url ?? "");
       request.resume();

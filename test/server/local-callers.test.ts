@@ -1,4 +1,4 @@
-/** A box without tokens on a developer's machine, and the pages that are open there. */
+/** A box without tokens on a developer's machine, and web pages open on that machine. */
 import http from "node:http";
 import net from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -8,7 +8,7 @@ import { Refusal } from "../../src/server/refusal.js";
 import { type Rehearsal, rehearse } from "./rehearsal.js";
 
 const PATH = "/vendor.biosec.v1.VoiceprintsProcessor/Verify";
-/** A length-delimited field that promises more than comes. */
+/** A length-delimited field that announces more bytes than follow. */
 const BROKEN = Uint8Array.of(0x0a, 0x7f, 0x01);
 
 let rehearsal: Rehearsal;
@@ -32,7 +32,7 @@ interface Refused {
   readonly requestId: string;
 }
 
-/** In a gRPC frame; `length` may lie. */
+/** In a gRPC frame; `length` may be wrong. */
 function framed(bytes: Uint8Array, length = bytes.length): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt32BE(length, 1);
@@ -106,7 +106,7 @@ const overConnect = (type: string) => async (body: Uint8Array) => {
   };
 };
 
-/** gRPC wraps it in google.rpc.Status, whose third field is an Any, whose second field it is. */
+/** gRPC wraps it in google.rpc.Status: field 3 is an Any, and its field 2 is our status. */
 function statusOf(details: string, wrapped: boolean) {
   const bytes = Buffer.from(details, "base64");
   return fromBinary(StatusSchema, wrapped ? lengthDelimited(lengthDelimited(bytes, 3), 2) : bytes);

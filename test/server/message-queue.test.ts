@@ -14,7 +14,7 @@ describe("a queue", () => {
     const reader = readerOf(queue);
     for (const message of [1, 2, 3]) queue.push(message);
     expect(socket.pause).not.toHaveBeenCalled();
-    // What was on its way when the sender was paused is kept.
+    // Messages that were already under way when the sender was paused are kept.
     for (const message of [4, 5]) expect(queue.push(message)).toBe(true);
     expect(socket.pause).toHaveBeenCalledTimes(1);
     for (const message of [1, 2]) expect(await reader.next()).toEqual(read(message));

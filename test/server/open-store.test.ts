@@ -1,4 +1,4 @@
-/** The store and the master key that a configuration names, and what is said when they cannot be had. */
+/** Opens the store and the master key that a configuration names, and checks the errors if they cannot be opened. */
 import type * as ChildProcess from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

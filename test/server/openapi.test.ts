@@ -26,7 +26,7 @@ const operations = Object.entries(api.paths).flatMap(([path, verbs]) =>
   Object.entries(verbs).map(([verb, operation]) => ({ path, verb, ...operation })),
 );
 
-/** Read from the text of the .proto files, not through the code that writes the description. */
+/** Read from the text of the .proto files, not by the code that writes the description. */
 describe("the OpenAPI description agrees with the proto files", () => {
   it("has every method at its verb and path, and no other", () => {
     const declared = [

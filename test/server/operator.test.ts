@@ -1,4 +1,4 @@
-/** What the operator view is told, and who is told it. The view itself is tested in a browser (test/web). */
+/** The data of the operator view, and who may read it. The view itself is tested in a browser (test/web). */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ let folder: string;
 let evaluationFile: string;
 const logged: string[] = [];
 const audited: AuditEvent[] = [];
-/** Sessions have the ids that the box would give them: their time comes first. */
+/** Session ids as the box makes them: they begin with the time. */
 const hourMs = 3_600_000;
 const firstHour = Date.UTC(2026, 10, 16, 8);
 const sessionId = (hour: number) => v7({ msecs: firstHour + hour * hourMs });
@@ -186,7 +186,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** One session an hour: a match, a stranger, a synthetic voice, and one without a check. */
+/** One session per hour: a match, an impostor, a synthetic voice, and one without a check. */
 async function seedSessions(): Promise<void> {
   const judged = (part: string, ratio: number) => ({
     [part]: ratio,

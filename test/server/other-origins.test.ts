@@ -43,7 +43,7 @@ interface Asked {
   readonly type?: string;
 }
 
-/** Asked by the page; the status and what it may see, or how the browser refused. */
+/** A request from the page: the status and what the page can read, or how the browser refused it. */
 const asked = (url: string, request: Asked) =>
   page.evaluate(
     async ([target, { verb = "POST", path, body, type }]) => {

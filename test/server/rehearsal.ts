@@ -1,4 +1,4 @@
-/** A service whose operations are written by the test: what is under test is everything in front of them. */
+/** A service whose operations are written by the test, to test everything in front of them. */
 import { create, type Message } from "@bufbuild/protobuf";
 import { StatusCode } from "../../src/contract/index.js";
 import { type LiveOperations, METHODS, type OperationOptions, type Operations } from "../../src/contract/operations.js";

@@ -1,5 +1,5 @@
-// Starts one replica in a process of its own, so that a test can kill it. Arguments: the configuration as JSON.
-// Answers one line of JSON: the address, and the application of a first start.
+// Starts one replica in a separate process, so that a test can kill it. Argument: the configuration as JSON.
+// Prints one line of JSON: the address, and the application of a first start.
 import { createServer } from "vite";
 
 const vite = await createServer({

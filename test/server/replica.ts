@@ -4,7 +4,7 @@ import { jsonLog } from "../../src/server/log.js";
 import { startBox } from "../../src/server/start.js";
 import { fixtureEngine } from "../processor/fixture-engine.js";
 
-/** A box on the fixture's ears; `address` is where this very process listens, whatever its public address. */
+/** A box on the fixture engine; `address` is where this process listens, whatever its public address. */
 export async function startReplica(config: ServerConfigInput) {
   const port = await freePort();
   const box = await startBox(configSchema.parse({ ...config, port }), {

@@ -121,7 +121,7 @@ describe("two replicas on one PostgreSQL", () => {
       decision: "DECISION_AUTHENTIC",
       voiceprint_details: { gk_voiceprint_profile_id: { value: profile } },
     });
-    // Retrained over there, erased here: the other knows.
+    // Retrained on one replica, erased on the other: both see it.
     const again = await enroll(b, takes, "hopper", 500);
     const before = await openSession(a);
     await a.call("DeleteVoiceprintProfile", { context: before, gk_voiceprint_profile_id: { value: again } });
@@ -187,10 +187,10 @@ describe("two replicas on one PostgreSQL", () => {
     );
     for (const { profile, segments } of acknowledged) {
       expect(kept.has(profile)).toBe(true);
-      // What was written but not acknowledged any more may be there too; what was acknowledged must be.
+      // A write that was not acknowledged may be there; an acknowledged one must be.
       expect(kept.get(profile)).toBeGreaterThanOrEqual(segments);
     }
-    // The session that the dead one served goes on at the other.
+    // A session of the killed replica continues on the other.
     const whole = acknowledged.find(({ segments }) => segments === 3);
     if (whole) {
       const trained = await survivor.call("Train", { context, gk_voiceprint_profile_id: { value: whole.profile } });

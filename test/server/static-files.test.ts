@@ -1,4 +1,4 @@
-/** What anybody may ask for, over real connections: a file costs its memory once, however many ask and do not read. */
+/** Public files over real connections: a file is in memory once, however many clients request it and do not read. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import net, { type AddressInfo } from "node:net";
@@ -57,6 +57,6 @@ test("two hundred callers that do not read share one copy", async () => {
   );
   const grown = process.memoryUsage().rss - before;
   for (const socket of sockets) socket.destroy();
-  // A copy each would be 1,600 MB. Both ends of the connections live in this process.
+  // A copy for each would be 1,600 MB. Both ends of the connections are in this process.
   expect(grown).toBeLessThan(200 * 1024 * 1024);
 });

@@ -35,7 +35,7 @@ const post = (body: unknown, headers: Record<string, string> = {}) => ({
 });
 
 describe("the contract's endpoint table", () => {
-  // Written out from the specification, not read from the proto.
+  // Copied from the specification, not read from the proto files.
   it.each([
     ["POST", "/v1/audios/process", "ProcessAudio"],
     ["POST", "/v1/voiceprints/p/enrollment", "Enroll"],

@@ -28,7 +28,7 @@ import { rehearse } from "./rehearsal.js";
 const run = promisify(execFile);
 const PROTO = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "proto");
 
-/** A client that knows nothing of ours but the .proto files. */
+/** A client that uses only the .proto files. */
 const contract = grpc.loadPackageDefinition(
   loadSync(
     ["voiceprints", "media", "sessions"].map((name) => join(PROTO, "vendor", "biosec", "v1", `${name}.proto`)),
@@ -218,7 +218,7 @@ function withResolvers() {
   return { promise, resolve };
 }
 
-/** google.rpc.Status is { code, message, details: Any[] }: field 3 holds the Any whose field 2 holds ours. */
+/** google.rpc.Status is { code, message, details: Any[] }: field 3 is the Any, and its field 2 is our status. */
 function detailOf(error: grpc.ServiceError) {
   const bytes = error.metadata.get("grpc-status-details-bin")[0] as Buffer;
   const any = lengthDelimited(bytes, 3)[0]!;
@@ -369,7 +369,7 @@ describe("misbehaving callers", () => {
         .on("error", () => {});
       stream.resume();
       const ended = new Promise<void>((resolve) => stream.once("close", () => resolve()));
-      // Without end, as fast as it is taken.
+      // Endless, as fast as it is read.
       const zeros = Buffer.alloc(65_536);
       const more = () => {
         while (stream.writable && stream.write(zeros));
@@ -452,7 +452,7 @@ describe("misbehaving callers", () => {
     socket.on("error", () => {});
     socket.resume();
     socket.write(sent);
-    // A sender of one byte now and then must fare no better than a silent one.
+    // A client that trickles single bytes must be treated like a silent one.
     const drip = setInterval(
       () => sent !== "" && socket.writable && !sent.startsWith("PR") && !sent.includes("RIFF") && socket.write("x"),
       100,

@@ -1,11 +1,11 @@
-/** Both workflows of the specification, spoken through any caller of the contract. */
+/** Both workflows of the specification, for any client of the contract. */
 import { expect } from "vitest";
 import type { ContractClient, Json } from "./contract-client.js";
 
-/** A WAV file with somebody's voice; another one for another take. */
+/** A WAV file with a person's voice; each take is a different recording. */
 export type Takes = (speaker: number, take: number) => Uint8Array;
 
-/** A wrapper is a message over gRPC, whose default value is left out, and bare over HTTP. */
+/** Over gRPC a wrapper is a message whose default value is omitted; over HTTP it is a bare value. */
 export const bare = (value: Json, absent: Json = false) =>
   typeof value === "object" ? (value?.value ?? absent) : value;
 
@@ -25,7 +25,7 @@ export async function closeSession(client: ContractClient, context: Json): Promi
   await client.call("StopEngagement", { context });
 }
 
-/** Nine steps of the enrollment workflow; the id of a trained profile. */
+/** The nine steps of the enrollment workflow; returns the id of the trained profile. */
 export async function enroll(
   client: ContractClient,
   takes: Takes,
@@ -65,7 +65,7 @@ export async function enroll(
   return gk_voiceprint_profile_id.value;
 }
 
-/** Eight steps of the verification workflow; what Verify and the session decided. */
+/** The eight steps of the verification workflow; returns the decisions of Verify and of the session. */
 export async function verify(
   client: ContractClient,
   takes: Takes,

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** `client.TokenCache.token`: what a member means is often said by its name and type. */
+/** `client.TokenCache.token`: the name and type of a member often explain it. */
 const OF_A_MEMBER = /^\[warning\] \w+\.\w+\.\S+ \(\w+\), .* does not have any documentation$/;
 
 it("every export is documented, and the API pages can be generated (npm run docs:api)", async () => {
@@ -17,7 +17,7 @@ it("every export is documented, and the API pages can be generated (npm run docs
   const said = stripVTControlCharacters(stdout + stderr)
     .split("\n")
     .filter((line) => line !== "" && !/^\[(info|warning)\] (Found|Converting)/.test(line));
-  // Members are named, so the check has looked.
+  // Members are named in the output, so the check has seen them.
   expect(said.some((line) => OF_A_MEMBER.test(line))).toBe(true);
   expect(said.filter((line) => !OF_A_MEMBER.test(line))).toEqual([]);
 }, 240_000);

@@ -1,4 +1,4 @@
-/** The campaigns in their short form: seconds each, the same seeds every time. Long runs and their counts: docs/RELIABILITY.md. */
+/** The campaigns in a short form: seconds each, always with the same seeds. Long runs and their counts: docs/RELIABILITY.md. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";

@@ -1,4 +1,4 @@
-/** What the documents say, held against the code: settings, metrics, error messages, links. */
+/** Compares the documents with the code: settings, metrics, error messages, links. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -29,11 +29,11 @@ function rowsOf(document: string): Map<string, string[]> {
 
 interface Setting {
   readonly name: string;
-  /** `undefined`: none, or one that the machine decides. */
+  /** `undefined` if there is no default, or if it depends on the machine. */
   readonly default: unknown;
 }
 
-/** Decided by the machine. */
+/** Depends on the machine. */
 const COMPUTED = new Set(["store", "evaluation", "limits.concurrentAudio"]);
 
 function settingsOf(schema: z.ZodType, name: string): Setting[] {
@@ -72,7 +72,7 @@ const plain = (value: unknown): string =>
 describe("docs/configuration.md", () => {
   const rows = rowsOf("docs/configuration.md");
   const found = settingsOf(configSchema, "").filter(({ name }) => name !== "telephony");
-  // The default of a list stands at the list, and a setting that several dialects share is one.
+  // The default of a list is in the row of the list, and a setting that several dialects share has one row.
   const settings = [...new Map(found.map((setting) => [setting.name, setting])).values()];
   const sets = Object.values(builtInConfigurationSets).map((set) => flat(set));
   const parameters = Object.keys(sets[0]!);
@@ -136,7 +136,7 @@ describe("deploy/: alert rules and dashboard", () => {
 
 describe("docs/troubleshooting.md", () => {
   it("quotes messages of the code", () => {
-    // Texts of the sources as they are printed: what is filled in becomes `…`.
+    // Texts of the sources as they are printed: inserted values become `…`.
     const sources = filesUnder("src", /\.ts$/)
       .map((path) => read(path).replaceAll(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, "…"))
       .join("\n")
@@ -165,7 +165,7 @@ describe("links of README and docs", () => {
     ],
     ...filesUnder("docs", /\.md$/),
   ];
-  /** As GitHub makes them. */
+  /** As GitHub generates them. */
   const anchorsOf = (path: string) =>
     [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
       title!

@@ -7,8 +7,8 @@ import { describe, expect, test } from "vitest";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 /**
- * Who may import whom, by folder of src. A path with a slash names only that file. Composition roots (index.ts, postgres.ts,
- * cli, web, and what starts the server) wire the parts and are free.
+ * Which folder of src may import which. A path with a slash names only that file. Composition roots (index.ts, postgres.ts, cli, web, and
+ * the start of the server) connect the parts and may import anything.
  */
 const allowed: Record<string, readonly string[]> = {
   audio: [],
@@ -25,9 +25,9 @@ const allowed: Record<string, readonly string[]> = {
   client: ["contract", "token/cache", "voiceprint/configuration-set", "./voiceprints"],
 };
 
-/** Folders that run in a browser as well, or decide without touching the world. */
+/** Folders that also run in a browser, or decide without I/O. */
 const withoutNode = ["browser", "microphone", "voiceprint", "processor", "contract", "audio", "engine"];
-/** Node's half of a part; the browser bundle takes another file or none. */
+/** The Node version of a part; the browser bundle has another file or none. */
 const nodeOnly = ["engine/platform.ts", "audio/file.ts", "audio/to-wav.ts"];
 
 interface Import {

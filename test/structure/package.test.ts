@@ -80,7 +80,7 @@ test("both packages require the same versions, and the box requires what it impo
     .flatMap((path) => ts.preProcessFile(readFileSync(join(place, "dist", path), "utf8"), true, true).importedFiles)
     .map(({ fileName }) => /^(@[^/]+\/[^/]+|[^./@][^/]*)/.exec(fileName)?.[0])
     .filter((name) => name !== undefined && !name.startsWith("node:"));
-  // Plots are bundled into the operator view; the page's own parts are not in the package.
+  // Plots are bundled into the operator view; the parts of the page are not in the package.
   expect([...new Set(asked)].filter((name) => !(name! in published.dependencies))).toEqual([]);
 });
 

@@ -1,4 +1,4 @@
-/** How each telephone system says who it is; Twilio by its own library. */
+/** How each telephone system authenticates; Twilio's signature is made by its own library. */
 import twilio from "twilio";
 import { authToken } from "../../campaign/parts/telephone-credentials.mjs";
 
@@ -11,7 +11,7 @@ export {
   clientSecret,
 } from "../../campaign/parts/telephone-credentials.mjs";
 
-/** `url` is the WebSocket's. */
+/** `url` is that of the WebSocket. */
 export const twilioHeaders = (url: string): Record<string, string> => ({
   "x-twilio-signature": twilio.getExpectedTwilioSignature(authToken, url, {}),
 });

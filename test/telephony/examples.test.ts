@@ -1,4 +1,4 @@
-/** The applications of examples/, run as they are, with a box behind them: their answers bring a call in, and the box decides it. */
+/** Runs the applications of examples/ unchanged against a box: their answers connect a call, and the box decides it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import net, { type AddressInfo } from "node:net";
@@ -26,7 +26,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Resolves when it listens; `lines` is what it prints. */
+/** Resolves when it listens; `lines` collects its output. */
 async function started(app: string, port: number, env: Record<string, string>) {
   const child = spawn(process.execPath, [`examples/${app}/app.mjs`], {
     env: { ...process.env, ...env, PORT: String(port) },

@@ -1,4 +1,4 @@
-/** What each dialect reads, by the vendors' documented messages and by packets that other people's software wrote. */
+/** Each dialect reads the vendors' documented messages, and packets written by other software. */
 import { encodeFrame, FrameType } from "asterisk-audiosocket";
 import { packets } from "rtp.js";
 import twilio from "twilio";

@@ -7,7 +7,7 @@ const frames = Number(process.env.VIVAVOCE_FUZZ_FRAMES ?? 5000);
 
 it.each(Object.keys(dialects))("%s", { timeout: 600_000 }, (name) => {
   const report = fuzz(name, frames, 17, (error) => error instanceof DialectError);
-  // Some were right and some were not: else nothing was tried.
+  // Both valid and invalid frames occurred; otherwise nothing was tested.
   expect(report.refused).toBeGreaterThan(frames / 1000);
   expect(report.calls).toBeLessThan(frames);
 });

@@ -32,7 +32,7 @@ export interface FuzzReport {
   readonly calls: number;
 }
 
-/** Throws at the first frame that does more than it may. */
+/** Throws at the first frame that breaks a rule. */
 export function fuzz(name: string, frames: number, seed: number, isExpected: (error: unknown) => boolean): FuzzReport {
   const random = randomOf(seed);
   const create = dialects[name]!;
@@ -50,7 +50,7 @@ export function fuzz(name: string, frames: number, seed: number, isExpected: (er
           throw new Error(`lost ${event.samples}`);
       }
       if (starts > 1) throw new Error("a call started twice");
-      // What goes out is no more than a few times what came in.
+      // The output is at most a few times as large as the input.
       const size = replies.reduce((sum, reply) => sum + reply.length, 0);
       if (size > 4096 + 2 * frame.length) throw new Error(`${size} bytes were answered to ${frame.length}`);
       if (n < 200) continue;

@@ -1,4 +1,4 @@
-/** Calls on every line of a running box: heard, decided, told to a webhook, and gone afterwards. */
+/** Calls on every line of a running box: processed, decided, reported to a webhook, and deleted afterwards. */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -83,7 +83,7 @@ afterAll(async () => {
   hook.close();
 });
 
-/** What the webhook is told of this call. */
+/** What the webhook receives for this call. */
 async function told(line: string, callId: string): Promise<Heard> {
   for (let i = 0; i < 100; i++) {
     const found = heard.find((one) => one.line === line && one.call.callId === callId);
@@ -208,7 +208,7 @@ describe("WebSocket lines", () => {
     socket.send(JSON.stringify({ callSid: "jb1", from: "+4930", sampleRate: 8000, mixType: "mono" }));
     const checkpoint = once(socket, "message");
     for (const piece of pieces(bytesOf(take(700, 4)), 320)) socket.send(piece);
-    // Nothing reaches a caller who has hung up.
+    // Nothing is sent to a caller who has hung up.
     await checkpoint;
     socket.close();
     expect(await told("jambonz", "jb1")).toMatchObject({ decision: "NO_MATCH" });

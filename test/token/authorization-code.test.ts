@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { OPERATOR_PAGE } from "../../src/token/own-pages.js";
 import { type Box, basic, createBox, form, ISSUER } from "./box.js";
 
-/** What the library has a model for that we use, and what we keep beside. */
+/** The models of the library that we use, and our own collections. */
 const KEPT = ["Session", "session-uid", "Interaction", "Grant", "grant-members", "AuthorizationCode", "AccessToken"];
 const REDIRECT = "https://app.example/callback";
 const PASSWORD = "correct horse battery";
@@ -51,7 +51,7 @@ const server: oauth.AuthorizationServer = {
   authorization_response_iss_parameter_supported: true,
 };
 
-// oidc-provider and the client read the time of the system: it stands still, and moves with the box's.
+// oidc-provider and the client read the system time: it is fixed, and moves with the clock of the box.
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["Date"] });
 });
@@ -184,7 +184,7 @@ describe("authorization code with PKCE", () => {
     const { url } = await browser.submit(consent.text, { action: "allow", form_token: token! });
     expect(url.searchParams.get("error")).toBe("access_denied");
     expect(url.searchParams.has("code")).toBe(false);
-    // Nor is she shown the page.
+    // The page is not shown to her either.
     const shown = await browser.go(authorizeUrl());
     expect(shown.url.searchParams.get("error")).toBe("access_denied");
   });
@@ -413,7 +413,7 @@ describe("authorization code with PKCE", () => {
       await box.service.users.change("olga", { role: "owner" });
       const set = authorized(asking.access_token, { method: "PATCH", body: JSON.stringify({ password: PASSWORD }) });
       advance(box, 1);
-      // An owner who sets a password, their own too, proves nothing by it.
+      // An owner who sets a password, even their own, proves nothing by it.
       expect((await box.fetch("/management/v1/users/olga", set)).status).toBe(200);
       expect((await me(asking.access_token)).status).toBe(401);
     });
@@ -452,7 +452,7 @@ describe("a page of the box itself", () => {
       code_challenge_method: "S256",
     })}`;
 
-  /** As a browser sends it: with the page's origin. */
+  /** With the origin of the page, as a browser sends it. */
   const fromPage = (url: string, init: RequestInit) =>
     box.fetch(url, { ...init, headers: { ...(init.headers as Record<string, string>), origin: ISSUER } });
 
@@ -482,7 +482,7 @@ describe("a page of the box itself", () => {
       expect(`${url.origin}${url.pathname}`).toBe(redirect);
       const { access_token } = await redeem(url);
       expect(await me(access_token)).toMatchObject({ name, role });
-      // A signed-in browser goes straight through.
+      // A signed-in browser is redirected at once.
       expect((await browser.go(await authorizeUrl())).url.searchParams.get("code")).toBeTruthy();
       await box.service.users.change(name, { disabled: true });
       expect(await me(access_token)).toMatchObject({ error: "invalid_token" });
@@ -499,7 +499,7 @@ describe("a page of the box itself", () => {
     const again = (await browser.go(await authorizeUrl())).url;
     const { access_token } = await redeem(again);
     await expect(redeem(again)).rejects.toMatchObject({ error: "invalid_grant" });
-    // Used twice: the first token is not trusted any more either.
+    // Used twice: the first token is revoked as well.
     expect(await me(access_token)).toMatchObject({ error: "invalid_token" });
   });
 

@@ -51,7 +51,7 @@ afterAll(async () => {
   application?.close();
 });
 
-/** A fresh browser profile; whatever a page's policy blocks or its console says is a failure. */
+/** A fresh browser profile; anything that a page's policy blocks or its console prints is a failure. */
 async function newPage(locale = "en-GB"): Promise<{ page: Page; complaints: string[] }> {
   const page = await (await browser.newContext({ locale })).newPage();
   const complaints: string[] = [];
@@ -68,7 +68,7 @@ async function signIn(page: Page, password = PASSWORD, { signIn: words } = langu
   await page.getByRole("button", { name: words.action }).click();
 }
 
-/** A click returns before its page is there: what is looked for must be the new page's. */
+/** A click returns before the new page is loaded, so wait for something that only the new page has. */
 const shows = (page: Page, heading: string) =>
   page.getByRole("heading", { level: 1, name: heading, exact: true }).waitFor();
 
@@ -113,7 +113,7 @@ describe("in a real browser", () => {
     ]);
     expect(JSON.parse(gone.stdout)).toMatchObject({ error: "invalid_client" });
 
-    // A user account needs an address to come back to.
+    // A user account needs a redirect address.
     await page.getByLabel("Label", { exact: true }).fill("Console");
     await page.getByRole("radio", { name: /User account/ }).check();
     await page.getByRole("button", { name: "Create" }).click();
@@ -155,7 +155,7 @@ describe("in a real browser", () => {
       redirectUris: [callback],
     });
     const console_ = { client_id: created.credential.clientId };
-    // The independent client begins, the user signs in and consents, the client redeems.
+    // The independent client starts, the user signs in and consents, the client redeems the code.
     const options = { [oauth.allowInsecureRequests]: true };
     const found = await oauth.processDiscoveryResponse(
       new URL(issuer),
@@ -201,7 +201,7 @@ describe("in a real browser", () => {
     );
     expect(await me.json()).toMatchObject({ name: "olga", role: "owner" });
 
-    // Signed in already: consent alone, and this time no.
+    // Already signed in: only consent is asked for, and this time it is denied.
     await page.goto(begin.href);
     await page.getByRole("button", { name: "Deny" }).click();
     await page.waitForURL(/error=access_denied/);
@@ -248,7 +248,7 @@ describe("in a real browser", () => {
       await page.getByRole("button", { name: words.profile.create }).click();
       await page.getByRole("alert").getByText(words.refusals.redirectsNeeded).waitFor();
       await isClean();
-      // What is for those who run the application is told in their language.
+      // Errors for the developers of the application stay in English.
       await page.goto(`${issuer}/oauth2/authorize?client_id=nobody`);
       await shows(page, words.error.title);
       expect(await page.getAttribute("main .soft", "lang")).toBe("en");
@@ -311,7 +311,7 @@ describe("the contract's curl commands", () => {
       });
       await service.runtime.verify(String(answer.access_token), "bio");
     }
-    // From one address, guessing becomes slow.
+    // Guessing from one address becomes slow.
     const statuses: string[] = [];
     for (let i = 0; i < 7; i++) {
       const { stdout } = await run("curl", [

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { en as refusals } from "../../src/token/refusals/en.js";
 import { type Box, basic, createBox, createRuntimeClient } from "./box.js";
 
-/** What strangers may send: every answer is one we meant to give. */
+/** Untrusted input: every answer must be one of the documented ones. */
 describe("no request makes the service fail", () => {
   let box: Box;
   beforeEach(() => {
@@ -51,7 +51,7 @@ describe("no request makes the service fail", () => {
             body: text,
           });
           await answered(response, [200, 400, 401, 429]);
-          // The throttle would soon answer for the rest.
+          // The throttle would soon refuse everything else.
           box.advance(3_600_001);
         },
       ),
@@ -128,7 +128,7 @@ describe("no request makes the service fail", () => {
         path,
         body,
         async (method, where, text) => {
-          // Olga would be gone with her credential.
+          // This would delete Olga together with her credential.
           fc.pre(!(method === "DELETE" && where.includes("olga")) && !(method === "PATCH" && where.includes("olga")));
           const response = await box.fetch(`/management/v1/${where}`, {
             method,

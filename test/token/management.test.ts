@@ -104,7 +104,7 @@ describe("service accounts", () => {
     expect(await box.service.users.authenticate("olga", "another password")).not.toBeNull();
     expect(await box.service.users.authenticate("olga", "correct horse battery")).toBeNull();
     expect(await box.service.sessions.find(session.cookie)).toBeNull();
-    // The token ended with the password; the account gets another.
+    // The token ended with the password; the account gets another one.
     expect((await call("GET", "/me")).status).toBe(401);
     box.advance(3_600_000);
     expect((await call("GET", "/me")).status).toBe(200);
@@ -134,7 +134,7 @@ describe("service accounts", () => {
     expect((await box.service.sessions.find(renewed))?.user.name).toBe("olga");
     expect((await asked("POST", "/me/sign-out", renewed)).status).toBe(204);
     expect(await box.service.sessions.find(renewed)).toBeNull();
-    // The token is given up with it.
+    // The token is revoked with it.
     expect((await asked("GET", "/me", "")).status).toBe(401);
   });
 
@@ -245,7 +245,7 @@ describe("the management interface", () => {
     });
   });
 
-  // One story, told to the store and to a box: what an administrator can do is the same on both.
+  // The same steps on the store and on a box: an administrator can do the same on both.
   describe.each<[string, (box: Box) => Promise<TokenAdministration>]>([
     ["on the store", async (box) => administerService(box.service)],
     ["over HTTP", async (box) => (await administrator(box)).client],

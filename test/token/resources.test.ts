@@ -141,7 +141,7 @@ describe("config.json", () => {
         client_secret: "",
         oauth_server_url: "https://box.example/oauth2/token",
         oauth_scopes: "asr tts",
-        // Of the services only those that exist: what was named, and the voiceprint service of this box.
+        // Only services that exist: the configured ones and the voiceprint service of this box.
         asr_endpoint: "asr.example:443",
         bio_endpoint: "box.example:443",
       })),

@@ -36,7 +36,7 @@ test("tokens end with their client, its application or a lost scope: at once, an
 
   await applications.bindScopes(application.id, first, ["one"]);
   await expect(runtime.verify(both.token, "bio")).rejects.toMatchObject(revoked);
-  // What it gets from now on opens what is left, in the same second too; the other client's never opened the scope.
+  // A token issued from now on includes only the remaining scopes, even in the same second; the other client never had the scope.
   const left = await tokenOf(first, both.secret);
   expect([...(await runtime.verify(left.token, "bio")).gkScopes]).toEqual(["one"]);
   await runtime.verify(other.token, "bio");
@@ -75,7 +75,7 @@ test("a client authenticates in the form, introspects its token and revokes it; 
   expect(await oauth.processRevocationResponse(revoked)).toBeUndefined();
   expect(await introspect()).toEqual({ active: false });
   await expect(guard.verify(token, "bio")).rejects.toMatchObject({ status: 401, message: "the token was revoked" });
-  // Twice is no error, and nothing is left behind when the token would have ended.
+  // Revoking twice is not an error, and no record remains after the token would have expired.
   expect((await oauth.revocationRequest(server, client, post, token, insecure(box))).status).toBe(200);
   expect(await box.service.documents.list("revoked-tokens")).toHaveLength(1);
   box.advance(1000_000);

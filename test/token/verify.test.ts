@@ -220,7 +220,7 @@ describe("a token seen before", () => {
     }
     now = NOW + 20_000;
     await refused(token, moving).toMatchObject({ message: "Access Token Expired" });
-    // A clock that was set back makes nothing valid that was not verified at that time.
+    // After a clock is set back, a token is not valid at a time for which it was not verified.
     now = NOW - 3_600_000;
     await refused(token, moving).toMatchObject({ code: "invalid_token" });
   });
@@ -273,7 +273,7 @@ describe("issuers", () => {
     const token = await both.verify(await make(claims), "bio");
     expect(token).toMatchObject({ clientId: "client", subject: "u" });
     expect([...token.gkScopes]).toEqual(["s1", "s2"]);
-    // One issuer's key does not sign for the other.
+    // The key of one issuer does not sign for another.
     await refused(await make({ ...claims, iss: ISS, aud: "runtime" }), both).toMatchObject({ code: "invalid_token" });
     await refused(await make(claims, "ES256", keys.privateKey), both).toMatchObject({ code: "invalid_token" });
     expect((await both.verify(await sign())).issuer).toBe(ISS);
