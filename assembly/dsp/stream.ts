@@ -44,6 +44,7 @@ import {
   PRE_ROLL,
   VOICE_ACTIVITY_BYTES,
   voiceActivity,
+  voiceActivityStart,
 } from "../quality/voice-activity";
 import { DETAIL_BINS, detailOfSpectra } from "./detail";
 import { BATCH, BATCH_SAMPLES, BINS, FRAME, hammingSpectra, HOP, logMelOfSpectra, SILENCE, spectra } from "./log-mel";
@@ -294,6 +295,7 @@ export function streamStart(rateHz: i32, windowFrames: i32, limitFrames: i32, ro
   s.limitFrames = limitFrames == 0 ? i64.MAX_VALUE : <i64>limitFrames;
   resamplerStart(state + RESAMPLER, rateHz);
   speechLevelStart(state + LEVEL);
+  voiceActivityStart(state + NETWORK);
   activityStart(changetype<Activity>(state + ACTIVITY), lowered >= 0 ? lowered : 0);
   reported = 0;
   return 0;

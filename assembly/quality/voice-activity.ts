@@ -111,6 +111,22 @@ export const PRE_ROLL: i32 = 2;
 /** Below this score a frame is a pause whose power is noise. */
 const PAUSE: f32 = -2;
 
+/** ln of the bins of a quiet line. After digital silence, the network takes faint sounds for speech. */
+const QUIET: f32 = -13;
+/** The network's state after a second of a quiet line. */
+const afterQuiet: usize = reserve(VOICE_ACTIVITY_BYTES);
+const quietFrame: usize = reserve(BINS * 4);
+for (let m: usize = 0; m < <usize>BINS * 4; m += 4) store<f32>(quietFrame + m, QUIET);
+for (let frame = 0; frame < 100; frame++) voiceActivity(afterQuiet, quietFrame);
+
+/**
+ * Starts as if a quiet line came before the first sample. From a state of zeros, the network misses up to a second of a recording that
+ * begins in the middle of speech.
+ */
+export function voiceActivityStart(state: usize): void {
+  memory.copy(state, afterQuiet, VOICE_ACTIVITY_BYTES);
+}
+
 /** Turns scores into decisions; frame numbers are 64 bits wide. */
 @unmanaged
 export class Activity {

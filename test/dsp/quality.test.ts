@@ -43,6 +43,21 @@ describe("voice activity", () => {
     expect(Math.min(...agreement)).toBeGreaterThanOrEqual(0.7);
   });
 
+  it("hears a recording that begins in the middle of speech as it does after a pause", () => {
+    for (const rateHz of [8000, 16000, 44100]) {
+      const missed = [1, 2, 3, 4, 5, 6].map((speaker) => {
+        const spoken = utter({ speaker, seconds: 6, rateHz, seed: speaker, leadSeconds: 0.1 });
+        const cut = spoken.samples.subarray(Math.round(0.25 * rateHz));
+        const afterPause = new Float32Array(rateHz + cut.length);
+        afterPause.set(noise(1, rateHz, speaker, -80));
+        afterPause.set(cut, rateHz);
+        const speech = listen(kernels, cut, rateHz).marks.slice(0, 100);
+        return listen(kernels, afterPause, rateHz).marks.slice(100, 200).filter((mark, f) => mark && !speech[f]).length;
+      });
+      expect(median(missed)).toBeLessThanOrEqual(5);
+    }
+  });
+
   it("keeps the beginning of phrases", () => {
     let kept = 0;
     let all = 0;
