@@ -52,7 +52,9 @@ describe("voice activity", () => {
         afterPause.set(noise(1, rateHz, speaker, -80));
         afterPause.set(cut, rateHz);
         const speech = listen(kernels, cut, rateHz).marks.slice(0, 100);
-        return listen(kernels, afterPause, rateHz).marks.slice(100, 200).filter((mark, f) => mark && !speech[f]).length;
+        return listen(kernels, afterPause, rateHz)
+          .marks.slice(100, 200)
+          .filter((mark, f) => mark && !speech[f]).length;
       });
       expect(median(missed)).toBeLessThanOrEqual(5);
     }
