@@ -52,9 +52,10 @@ it("tiny packets are counted individually, and nothing is joined while the forma
   messages.audio(packet(160));
   messages.expect(mulaw);
   for (let i = 0; i < 3; i++) messages.audio(packet(31));
+  for (let i = 0; i < 3; i++) messages.audio(packet(32));
   messages.expect({ encoding: "opus", rate: 8000, channels: 1 });
   messages.audio(packet(160));
-  expect(audioOf(await read(messages)).map(({ length }) => length)).toEqual([160, 31, 31, 31, 160]);
+  expect(audioOf(await read(messages)).map(({ length }) => length)).toEqual([160, 31, 31, 31, 96, 160]);
 });
 
 it("no byte is lost, changed or moved, whatever the packets", async () => {

@@ -30,6 +30,44 @@ describe("precedence", () => {
     expect(config.limits.mediaBytes).toBe(64 * 1024 * 1024);
   });
 
+  it("has these defaults", () => {
+    const { evaluation, limits, ...config } = loadConfig({ env: {} });
+    expect(evaluation).toMatch(/\.json$/);
+    expect(config).toMatchObject({
+      auth: { required: true, ownIssuer: true, issuers: [] },
+      cors: { origins: [] },
+      trustProxy: [],
+      telephony: [],
+      log: { level: "info" },
+      metrics: { access: "open" },
+      mediaRetentionSeconds: 0,
+      compressedAudio: true,
+      allowExport: false,
+      configsets: {},
+    });
+    const { concurrentAudio, ...others } = limits;
+    expect(concurrentAudio).toBeGreaterThanOrEqual(1);
+    expect(others).toEqual({
+      queuedAudio: 64,
+      messageBytes: 4 * 1024 * 1024,
+      mediaBytes: 64 * 1024 * 1024,
+      uploadingBytes: 512 * 1024 * 1024,
+      callSeconds: 60,
+      headerSeconds: 10,
+      readSeconds: 30,
+      mediaReadSeconds: 900,
+      mediaIdleSeconds: 20,
+      liveCalls: 200,
+      liveBytesPerSecond: 800_000,
+      liveCallSeconds: 14_400,
+      liveIdleSeconds: 20,
+      liveSilenceSeconds: 300,
+      callsPerSecond: 200,
+      callBurst: 400,
+      stopSeconds: 30,
+    });
+  });
+
   it("finds the file through the environment", () => {
     expect(loadConfig({ env: { VIVAVOCE_CONFIG: file({ port: 5 }) } }).port).toBe(5);
   });

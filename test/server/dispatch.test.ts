@@ -1,16 +1,24 @@
-import { create, type Message } from "@bufbuild/protobuf";
+import { create, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
-import { AddMediaSegmentRequestSchema, AddMediaSegmentResponseSchema, StatusCode } from "../../src/contract/index.js";
+import {
+  AddMediaSegmentRequestSchema,
+  AddMediaSegmentResponseSchema,
+  Decision,
+  ListenResponseSchema,
+  LiveProcessor,
+  StatusCode,
+} from "../../src/contract/index.js";
 import { type LiveOperations, METHODS, type Operations } from "../../src/contract/operations.js";
 import { asStatusError, type Call, Dispatcher, type DispatchLimits, stackOf } from "../../src/server/dispatch.js";
 import type { Guard } from "../../src/server/guard.js";
 import { CallRates } from "../../src/server/limits/call-rates.js";
 import { LiveCalls } from "../../src/server/limits/live-calls.js";
 import { UploadBudget } from "../../src/server/limits/upload-budget.js";
-import { WorkQueue } from "../../src/server/limits/work-queue.js";
+import { QueueFull, WorkQueue } from "../../src/server/limits/work-queue.js";
 import { jsonLog } from "../../src/server/log.js";
 import { ServerMetrics } from "../../src/server/metrics.js";
+import { Refusal } from "../../src/server/refusal.js";
 
 const upload = METHODS.find(({ name }) => name === "AddMediaSegment")!;
 const verify = METHODS.find(({ name }) => name === "Verify")!;
@@ -26,9 +34,10 @@ const limits: DispatchLimits = {
 };
 const guard: Guard = { admit: async () => ({ id: "bank", mayTouch: (scope) => scope === "own" }) };
 
-function dispatcherOf(operations: Record<string, (request: never) => Promise<unknown>>) {
+function dispatcherOf(operations: Record<string, (request: never) => Promise<unknown> | AsyncIterable<unknown>>) {
   const uploads = new UploadBudget(1500);
   const queue = new WorkQueue(1, 1);
+  const metrics = new ServerMetrics(queue, async () => []);
   const dispatcher = new Dispatcher({
     operations: operations as unknown as Operations & LiveOperations,
     guard,
@@ -36,17 +45,64 @@ function dispatcherOf(operations: Record<string, (request: never) => Promise<unk
     rates: new CallRates(0, 1),
     uploads,
     liveCalls: new LiveCalls(1),
-    metrics: new ServerMetrics(queue, async () => []),
+    metrics,
     log: jsonLog("error", () => {}),
     limits,
   });
-  return { dispatcher, uploads, queue };
+  return { dispatcher, uploads, queue, metrics };
 }
 
 it("an unexpected failure is INTERNAL_ERROR, and the log has its causes", () => {
   const full = new Error("could not be written", { cause: new Error("ENOSPC: no space left on device") });
   expect(asStatusError(full)).toMatchObject({ code: StatusCode.INTERNAL_ERROR });
   expect(stackOf(asStatusError(full))).toContain("caused by: Error: ENOSPC: no space left on device");
+});
+
+it("a refusal carries its headers, and rounds its retry time up to whole seconds", () => {
+  const headers = { "www-authenticate": "Bearer" };
+  expect(new Refusal(StatusCode.NOT_AUTHORIZED, "no token").headers).toEqual({});
+  expect(new Refusal(StatusCode.NOT_AUTHORIZED, "no token", { headers }).headers).toEqual(headers);
+  for (const [seconds, header] of [
+    [0.01, "1"],
+    [1, "1"],
+    [2.1, "3"],
+  ] as const) {
+    const refusal = new Refusal(StatusCode.BUSY, "busy", { retryAfterSeconds: seconds, headers });
+    expect(refusal.headers).toEqual({ ...headers, "retry-after": header });
+    const { seconds: whole, nanos } = refusal.status.retryAfter!;
+    expect(Number(whole) + nanos / 1e9).toBeCloseTo(seconds, 9);
+  }
+});
+
+it("the result of a live call counts as a decision; a checkpoint and an enrollment do not", async () => {
+  const events: MessageInitShape<typeof ListenResponseSchema>["event"][] = [
+    { case: "checkpoint", value: { decision: Decision.UNCERTAIN } },
+    { case: "result", value: { result: { case: "enroll", value: {} } } },
+    { case: "result", value: { result: { case: "verify", value: { decision: Decision.AUTHENTIC } } } },
+  ];
+  const { dispatcher, metrics } = dispatcherOf({
+    async *listen() {
+      for (const event of events) yield create(ListenResponseSchema, { event });
+    },
+  });
+  let heard = 0;
+  for await (const _ of dispatcher.live(LiveProcessor.method.listen, stream(), call())) heard++;
+  expect(heard).toBe(events.length);
+  const counted = (await metrics.text()).split("\n").filter((line) => line.startsWith("vivavoce_decisions_total"));
+  expect(counted).toEqual(['vivavoce_decisions_total{operation="Listen",decision="AUTHENTIC"} 1']);
+});
+
+it("every kind of error has its status", () => {
+  const cancelled = new DOMException("gone", "AbortError");
+  const late = new DOMException("late", "TimeoutError");
+  const refused = new Refusal(StatusCode.NOT_FOUND, "nothing there");
+  expect(asStatusError(refused)).toBe(refused);
+  expect(asStatusError(new QueueFull(7))).toMatchObject({ code: StatusCode.BUSY, headers: { "retry-after": "7" } });
+  expect(asStatusError(new ConnectError("x", Code.InvalidArgument))).toMatchObject({ code: StatusCode.BAD_REQUEST });
+  expect(asStatusError(cancelled)).toMatchObject({ code: StatusCode.CANCELLED });
+  expect(asStatusError(late)).toMatchObject({ code: StatusCode.DEADLINE_EXCEEDED });
+  for (const other of ["text", null, new Error("unforeseen")])
+    expect(asStatusError(other)).toMatchObject({ code: StatusCode.INTERNAL_ERROR });
 });
 
 const call = (): Call => ({

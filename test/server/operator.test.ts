@@ -483,6 +483,7 @@ describe("data", () => {
     expect(body).toMatchObject({ running: 2, waiting: 1, concurrent: 2, capacity: 8 });
     expect(body.spans.at(-1)).toMatchObject({ calls: 1, running: 2, waiting: 1 });
     expect(body.spans.at(-1).latency.median).toBeCloseTo(0.2, 1);
+    expect((await ask("load?since=0")).body.spans).toHaveLength(body.spans.length);
     expect((await ask(`load?since=${body.now + 60_000}`)).body.spans).toEqual([]);
     finish();
     await Promise.all(work);

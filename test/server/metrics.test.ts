@@ -1,0 +1,52 @@
+/** What a monitoring system reads: the measures of calls and recordings. */
+import { expect, it } from "vitest";
+import { WorkQueue } from "../../src/server/limits/work-queue.js";
+import { ServerMetrics } from "../../src/server/metrics.js";
+
+const opened = () => new ServerMetrics(new WorkQueue(1, 1), async () => []);
+
+/** Upper bounds and counts of a histogram's buckets, in the order of the page. */
+const bucketsIn = (page: string, name: string) =>
+  [...page.matchAll(new RegExp(`^${name}_bucket\\{.*?le="([^"]+)".*\\} (\\d+)$`, "gm"))].map(
+    ([, bound, count]): [number, number] => [
+      bound === "+Inf" ? Number.POSITIVE_INFINITY : Number(bound),
+      Number(count),
+    ],
+  );
+
+it("a measure counts in every bucket that is large enough for it, and the buckets ascend", async () => {
+  const metrics = opened();
+  metrics.call("Verify", "http", "OK", 0.3);
+  metrics.queued(0.3);
+  metrics.audio("Verify", 10, 3);
+  const page = await metrics.text();
+  for (const name of ["vivavoce_call_seconds", "vivavoce_queue_wait_seconds", "vivavoce_real_time_factor"]) {
+    const buckets = bucketsIn(page, name);
+    const bounds = buckets.map(([bound]) => bound);
+    expect(bounds.length).toBeGreaterThan(5);
+    expect(bounds).toEqual([...bounds].sort((a, b) => a - b));
+    expect(buckets).toEqual(bounds.map((bound) => [bound, bound >= 0.3 ? 1 : 0]));
+  }
+});
+
+it("the length of recordings is added up; one without a length has no real-time factor", async () => {
+  const metrics = opened();
+  metrics.audio("Verify", 10, 3);
+  metrics.audio("Verify", 2.5, 3);
+  metrics.audio("Verify", 0, 3);
+  metrics.audio("Verify", Number.NaN, 3);
+  const page = await metrics.text();
+  expect(page).toContain('vivavoce_audio_seconds_total{operation="Verify"} 12.5');
+  expect(page).toContain('vivavoce_real_time_factor_count{operation="Verify"} 2');
+});
+
+it("decisions and uploads are counted", async () => {
+  const metrics = opened();
+  for (const decision of ["AUTHENTIC", "AUTHENTIC", "NO_MATCH"]) metrics.decision("Verify", decision);
+  metrics.uploaded(1000);
+  metrics.uploaded(24);
+  const page = await metrics.text();
+  expect(page).toContain('vivavoce_decisions_total{operation="Verify",decision="AUTHENTIC"} 2');
+  expect(page).toContain('vivavoce_decisions_total{operation="Verify",decision="NO_MATCH"} 1');
+  expect(page).toMatch(/^vivavoce_uploaded_bytes_total 1024$/m);
+});
