@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { create } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import { type ListenRequest, ListenResponseSchema, StatusCode } from "../../src/contract/index.js";
 import type { Dispatcher } from "../../src/server/dispatch.js";
@@ -144,4 +144,16 @@ it("a peer that goes away ends its call", async () => {
   await expect.poll(() => closed !== null, { timeout: 30_000 }).toBe(true);
   socket.terminate();
   await closed;
+});
+
+it("a closed socket leaves no timer behind", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  try {
+    const socket = (await connect("/any")) as WebSocket;
+    expect(vi.getTimerCount()).toBe(1);
+    socket.close();
+    await expect.poll(() => vi.getTimerCount(), { timeout: 30_000 }).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
 });

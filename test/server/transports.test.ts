@@ -331,6 +331,23 @@ describe("misbehaving callers", () => {
     expect(memory).toBeLessThan(200e6);
   });
 
+  it("takes a recording of exactly the largest size, and not of one byte more", async () => {
+    const operations = {
+      addMediaSegment: async (messages: AsyncIterable<AddMediaSegmentRequest>) => {
+        for await (const _ of messages);
+        return create(AddMediaSegmentResponseSchema, {});
+      },
+    };
+    const { url } = await listening(operations, { limits: { mediaBytes: 10_000 } });
+    const upload = async (bytes: number) => {
+      const body = new Uint8Array(bytes);
+      return (await fetch(`${url}/v1/audios`, { method: "POST", body, headers: { "content-type": "audio/wav" } }))
+        .status;
+    };
+    expect(await upload(10_000)).toBe(200);
+    expect(await upload(10_001)).toBe(413);
+  });
+
   describe("answers a client that keeps sending after a refusal, and soon disconnects it", () => {
     const refusing = () =>
       listening(
