@@ -163,7 +163,6 @@ function onlyFrame(stream: ServerHttp2Stream, limit: number): Promise<Uint8Array
       if (all.length < HEAD_BYTES) return refuse(badRequest("the message is incomplete"));
       const length = new DataView(all.buffer, all.byteOffset).getUint32(1);
       if (all[0] !== 0) return refuse(badRequest("compressed gRPC messages are not supported"));
-      if (length > limit) return refuse(tooLarge("the message", limit));
       if (length > all.length - HEAD_BYTES) return refuse(badRequest("the message is incomplete"));
       if (length < all.length - HEAD_BYTES) return refuse(badRequest("expected one message, got several"));
       resolve(all.subarray(HEAD_BYTES));

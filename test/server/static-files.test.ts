@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { servePage } from "../../src/server/http/page.js";
 import { serveFolder } from "../../src/server/http/static-files.js";
 
 const MODEL_BYTES = 8 * 1024 * 1024;
@@ -59,4 +60,14 @@ test("two hundred callers that do not read share one copy", async () => {
   for (const socket of sockets) socket.destroy();
   // A copy for each would be 1,600 MB. Both ends of the connections are in this process.
   expect(grown).toBeLessThan(200 * 1024 * 1024);
+});
+
+test("the page of a folder is served at /, and there is none if the folder is missing", async () => {
+  const pages = join(folder, "pages");
+  mkdirSync(pages);
+  writeFileSync(join(pages, "index.html"), "<html><head></head>voices</html>");
+  const page = await servePage(pages);
+  expect(await page!(new Request("http://box/"))!.text()).toBe("<html><head></head>voices</html>");
+  expect(await page!(new Request("http://box/index.html"))!.text()).toContain("voices");
+  expect(await servePage(join(folder, "missing"))).toBeNull();
 });
