@@ -340,7 +340,7 @@ export class Voiceprints {
   /** The same sealed with a passphrase, as a text that `import` reads on another box or device. */
   export(person: string, choices: { readonly passphrase: string }): Promise<string>;
   export(person: string, choices?: { readonly passphrase: string }): Promise<ExportedProfile[] | string> {
-    return this.#export("person", person, choices?.passphrase);
+    return this.#export("person", person, choices);
   }
 
   /** As `export`. */
@@ -348,7 +348,7 @@ export class Voiceprints {
   /** As `export` with a passphrase. */
   exportFraudster(fraudster: string, choices: { readonly passphrase: string }): Promise<string>;
   exportFraudster(fraudster: string, choices?: { readonly passphrase: string }): Promise<ExportedProfile[] | string> {
-    return this.#export("fraudster", fraudster, choices?.passphrase);
+    return this.#export("fraudster", fraudster, choices);
   }
 
   /**
@@ -542,9 +542,12 @@ export class Voiceprints {
   async #export(
     kind: Owner["kind"],
     name: string,
-    passphrase: string | undefined,
+    choices: { readonly passphrase: string } | undefined,
   ): Promise<ExportedProfile[] | string> {
     assertName(name);
+    // A passphrase that is missing must not give an export that is not sealed.
+    if (choices !== undefined && typeof choices?.passphrase !== "string")
+      throw unfit("passphrase", "missing", sealingNeeds(choices));
     const { scope } = this.settings;
     const context = { gkScopeId: { value: scope } };
     const profiles = await each(await profilesIn(this.operations, scope, kind, name), async ({ id }) => {
@@ -553,10 +556,10 @@ export class Voiceprints {
       );
       return answer && (JSON.parse(new TextDecoder().decode(answer.profile)) as ExportedProfile);
     });
-    if (passphrase === undefined) return profiles;
+    if (choices === undefined) return profiles;
     if (profiles.length === 0)
       throw new StatusError({ statusCode: StatusCode.NOT_FOUND, message: `the ${kind} "${name}" has no voiceprint` });
-    return asFieldViolation(() => seal(profiles, passphrase));
+    return asFieldViolation(() => seal(profiles, choices.passphrase));
   }
 
   #existingProfile(kind: Owner["kind"], name: string, tag = ""): Promise<string> {
@@ -837,6 +840,14 @@ const unfit = (field: string, violation: string, message: string): StatusError =
     message,
     fieldViolations: [fieldViolation(field, violation, message)],
   });
+
+const sealingNeeds = (given: unknown): string => {
+  const got =
+    typeof given === "object" && given
+      ? `{ passphrase: ${typeof (given as { passphrase?: unknown }).passphrase} }`
+      : typeof given;
+  return `a sealed export needs { passphrase: "…" }, got ${got}; without a second argument the export is not sealed`;
+};
 
 function assertName(name: string): void {
   if (typeof name !== "string" || name === "") throw unfit("name", "malformed", "name must be a non-empty string");

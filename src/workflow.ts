@@ -197,5 +197,8 @@ export const comparisonOf = (score: AuthenticationScore | FraudDetectionScore | 
   score: score?.biometricScore ?? null,
   ratio: score?.ratio ?? null,
   threshold: score?.threshold ?? null,
-  falseAcceptRate: score?.falseAcceptRate ?? null,
+  falseAcceptRate: score?.falseAcceptRate === undefined ? null : decimalOf(score.falseAcceptRate),
 });
+
+/** A rate that was set as 0.01 travels as a 32-bit float; six digits of it are exact, and 0.01 again. */
+const decimalOf = (rate: number): number => Number(rate.toPrecision(6));

@@ -9,21 +9,34 @@ const START_BYTES = 32 * 1024 * 1024;
 /** Memory that an embedded database needs to start, as in docs/storing.md. */
 const START_MEMORY_MB = 450;
 
-/**
- * Refuses to run as root on a folder that belongs to another user: that user could not read the new files afterwards.
- * The folder is made private to its owner, whatever its parent allows.
- */
-export async function prepareDatabaseFolder(folder: string): Promise<void> {
+/** Refuses to run as root on a folder that belongs to another user: that user could not read the new files afterwards. */
+export async function assertFilesStayReadable(folder: string): Promise<void> {
   const found = await stat(folder).catch(() => null);
-  if (!found || process.getuid === undefined) return;
-  const uid = process.getuid();
-  if (uid === 0 && found.uid !== 0)
+  if (found && process.getuid?.() === 0 && found.uid !== 0)
     throw new StoreError(
       "not-owner",
       `${folder} belongs to the user with id ${found.uid}, and this runs as root: files created now would be unreadable for that ` +
         `user. Run it as that user (sudo -u '#${found.uid}' …)`,
     );
-  if (uid === found.uid && (found.mode & 0o077) !== 0) await chmod(folder, 0o700);
+}
+
+/** Also makes the folder private to its owner, whatever its parent allows. */
+export async function prepareDatabaseFolder(folder: string): Promise<void> {
+  await assertFilesStayReadable(folder);
+  const found = await stat(folder).catch(() => null);
+  if (found && process.getuid?.() === found.uid && (found.mode & 0o077) !== 0) await chmod(folder, 0o700);
+}
+
+/** After the system refused to read or write in `folder`: who may. */
+export async function permissionError(folder: string, error: Error): Promise<StoreError> {
+  const found = await stat(folder).catch(() => null);
+  const [owner, user] = [found ? `the user with id ${found.uid}` : "another user", process.getuid?.()];
+  return new StoreError(
+    "unreadable",
+    `${folder} belongs to ${owner}, and this runs as the user with id ${user}, who may not write there. Run it as the owner, or give ` +
+      `the folder to this user (chown -R ${user} …)`,
+    { cause: error },
+  );
 }
 
 /** Called after a database failed to start: finds the reason in its files. */

@@ -11,6 +11,7 @@ import { mkdir, open, readdir, readFile, stat, unlink, utimes } from "node:fs/pr
 import net from "node:net";
 import { hostname } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
+import { assertFilesStayReadable, permissionError } from "./embedded-folder.js";
 import { StoreError } from "./errors.js";
 
 interface Holder {
@@ -48,7 +49,17 @@ const SOCKET_STALE_MS = 3_600_000;
 /** Longer socket addresses are silently truncated. */
 const LONGEST_SOCKET_PATH = 100;
 
+/** Refuses a folder in which this process, or its owner afterwards, could not read and write. */
 export async function lockFolder(folder: string, name: string, times: LockTimes = TIMES): Promise<FolderLock> {
+  await assertFilesStayReadable(folder);
+  try {
+    return await lock(folder, name, times);
+  } catch (error) {
+    throw codeOf(error) === "EACCES" ? await permissionError(folder, error as Error) : error;
+  }
+}
+
+async function lock(folder: string, name: string, times: LockTimes): Promise<FolderLock> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = join(resolve(folder), name);
   const nonce = crypto.randomUUID();

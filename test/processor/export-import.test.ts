@@ -43,6 +43,20 @@ describe("a sealed export", () => {
     }
   });
 
+  test("is refused without a passphrase: what should be sealed never comes out open", async () => {
+    const { voices } = await device();
+    const untyped = voices as unknown as { export(name: string, choices: unknown): Promise<unknown> };
+    for (const [given, got] of [
+      [{ passphrase: undefined }, "{ passphrase: undefined }"],
+      [passphrase, "string"],
+      [null, "object"],
+    ] as const)
+      await expect(untyped.export("ada", given)).rejects.toMatchObject({
+        code: StatusCode.INVALID_REQUEST,
+        message: `a sealed export needs { passphrase: "…" }, got ${got}; without a second argument the export is not sealed`,
+      });
+  });
+
   test("replaces a profile without segments; one with a segment stays", async () => {
     const { voices } = await device();
     const sealed = await voices.export("ada", { passphrase });
@@ -167,7 +181,7 @@ describe("answers", () => {
     // With one candidate and one look, the rate is the target itself.
     const threshold = Math.fround(world.engine.behavior.threshold(0.01));
     expect(genuine.threshold).toBeCloseTo(threshold, 5);
-    expect(genuine.falseAcceptRate).toBe(Math.fround(0.01));
+    expect(genuine.falseAcceptRate).toBe(0.01);
     expect(genuine.ratio!).toBeGreaterThan(genuine.threshold!);
     expect(impostor.ratio!).toBeLessThan(impostor.threshold!);
     expect(genuine.result.authenticationScore).toMatchObject({ ratio: genuine.ratio, threshold: genuine.threshold });

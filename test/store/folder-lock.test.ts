@@ -1,5 +1,14 @@
 /** Taking over a folder from a dead process, on a disk so slow that all contenders meet. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import type * as FileSystem from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +25,12 @@ vi.mock("node:fs/promises", async (original) => {
       return answer;
     };
   const { readFile, rename, stat, unlink } = real;
-  return { ...real, readFile: slow(readFile), rename: slow(rename), stat: slow(stat), unlink: slow(unlink) };
+  /** As for a process that may not write in the folder. */
+  const open = async (...values: Parameters<typeof real.open>) => {
+    if (!String(values[0]).endsWith("forbidden.lock")) return real.open(...values);
+    throw Object.assign(new Error("EACCES: permission denied"), { code: "EACCES" });
+  };
+  return { ...real, open, readFile: slow(readFile), rename: slow(rename), stat: slow(stat), unlink: slow(unlink) };
 });
 
 const root = mkdtempSync(join(tmpdir(), "vivavoce-lock-"));
@@ -51,6 +65,32 @@ test("only one takes over, however many try at once", async () => {
     await locks[0]!.release();
     expect(readdirSync(folder)).toEqual([]);
   }
+});
+
+test("root is refused in a folder of another user, before it leaves a file there", async () => {
+  const folder = mkdtempSync(join(root, "store-"));
+  const owner = process.getuid!() || 65534;
+  chownSync(folder, owner, process.getgid!());
+  const asRoot = vi.spyOn(process, "getuid").mockReturnValue(0);
+  try {
+    await expect(lockFolder(folder, "store.lock")).rejects.toMatchObject({
+      code: "not-owner",
+      message: expect.stringContaining(`sudo -u '#${owner}'`),
+    });
+  } finally {
+    asRoot.mockRestore();
+  }
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("a folder in which this user may not write is said to be another's, not damaged", async () => {
+  const folder = mkdtempSync(join(root, "store-"));
+  const [owner, user] = [statSync(folder).uid, process.getuid!()];
+  await expect(lockFolder(folder, "forbidden.lock")).rejects.toMatchObject({
+    code: "unreadable",
+    message: expect.stringContaining(`belongs to the user with id ${owner}, and this runs as the user with id ${user}`),
+  });
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 test("a process that died during a takeover locks nobody out", async () => {
