@@ -559,7 +559,13 @@ export class Voiceprints {
     if (choices === undefined) return profiles;
     if (profiles.length === 0)
       throw new StatusError({ statusCode: StatusCode.NOT_FOUND, message: `the ${kind} "${name}" has no voiceprint` });
-    return asFieldViolation(() => seal(profiles, choices.passphrase));
+    // `import` takes trained prints only: who erases a print after its export must find all of it in there.
+    const trained = profiles.filter(({ template }) => template !== null);
+    if (trained.length === 0) {
+      const message = `the voiceprint of the ${kind} "${name}" is not trained and could not be imported; finish its enrollment first`;
+      throw unfit("name", "not_trained", message);
+    }
+    return asFieldViolation(() => seal(trained, choices.passphrase));
   }
 
   #existingProfile(kind: Owner["kind"], name: string, tag = ""): Promise<string> {

@@ -42,11 +42,16 @@ export const fineSteps = (peaks: ArrayLike<number>): Float64Array =>
   Float64Array.from(peaks, (peak) => Math.max((peak * headroom) / wordHigh, 1e-9));
 
 /** Steps that cover the values seen, with a margin. */
-export const heldSteps = (peaks: ArrayLike<number>, high: number): Float64Array =>
-  Float64Array.from(peaks, (peak) => Math.max((peak * margin) / high, 1e-9));
+export const heldSteps = (peaks: ArrayLike<number>, high: number, room = margin): Float64Array =>
+  Float64Array.from(peaks, (peak) => Math.max((peak * room) / high, 1e-9));
 
 /** Steps of the input channels: make the columns of `largest` [outputs][channels] as even as the peaks allow. */
-export function balancedSteps({ outputs, inputs, data }: Matrix, peaks: ArrayLike<number>, high: number): Float64Array {
+export function balancedSteps(
+  { outputs, inputs, data }: Matrix,
+  peaks: ArrayLike<number>,
+  high: number,
+  room = margin,
+): Float64Array {
   const wanted = new Float64Array(inputs);
   for (let o = 0; o < outputs; o++) {
     let row = least;
@@ -55,7 +60,7 @@ export function balancedSteps({ outputs, inputs, data }: Matrix, peaks: ArrayLik
   }
   // A larger step where the weights are small.
   for (let i = 0; i < inputs; i++) wanted[i] = 1 / Math.max(wanted[i]!, 1e-3);
-  const floors = Float64Array.from(peaks, (peak) => (peak * margin) / high);
+  const floors = Float64Array.from(peaks, (peak) => (peak * room) / high);
   const scale = quantile(
     floors.map((floor, i) => floor / wanted[i]!),
     balancedShare,

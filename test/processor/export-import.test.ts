@@ -57,6 +57,21 @@ describe("a sealed export", () => {
       });
   });
 
+  test("holds trained prints only, because no others can be imported; without any it is refused", async () => {
+    const voices = voicesOf(await openWorld());
+    await voices.enroll("bob", [audio(7, 3)]);
+    await expect(voices.export("bob", { passphrase })).rejects.toMatchObject({
+      code: StatusCode.INVALID_REQUEST,
+      message:
+        'the voiceprint of the person "bob" is not trained and could not be imported; finish its enrollment first',
+    });
+    expect(await voices.export("bob")).toMatchObject([{ status: "NOT_TRAINED" }]);
+    await voices.enroll("bob", takes(7), { tag: "phone" });
+    const box = voicesOf(await openWorld());
+    const sealed = await voices.export("bob", { passphrase });
+    expect(await box.import(sealed, { passphrase })).toMatchObject([{ name: "bob", tag: "phone" }]);
+  });
+
   test("replaces a profile without segments; one with a segment stays", async () => {
     const { voices } = await device();
     const sealed = await voices.export("ada", { passphrase });
