@@ -4,13 +4,8 @@
  */
 import type { Group, GroupKind, Id, Store } from "../store/port.js";
 
-interface Known {
-  readonly version: number;
-  readonly group: Group;
-}
-
 export class GroupCache {
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, { readonly version: number; readonly group: Group }>();
 
   constructor(
     private readonly store: Store,

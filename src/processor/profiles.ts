@@ -1,5 +1,6 @@
 /** Finding profiles and owners. */
 import type { UniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type { CreateVoiceprintProfileRequest } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import type { Template } from "../engine/port.js";
 import { type Id, mayBeUsed, type OwnerKind, type Profile } from "../store/port.js";
@@ -30,14 +31,12 @@ export const isTrained = ({ models }: Dependencies, { template }: Profile): bool
 export const isOfScopesModel = ({ models }: Dependencies, { scopeId, template }: Profile): boolean =>
   template?.revision === models.of(scopeId).model.revision;
 
-export type OwnerChoice =
-  | { case: "personId"; value: string }
-  | { case: "fraudsterId"; value: string }
-  | { case: undefined; value?: undefined };
-
 const longestName = 256;
 
-export function ownerOf(choice: OwnerChoice, profileTag: string): { kind: OwnerKind; externalId: string; tag: string } {
+export function ownerOf(
+  choice: CreateVoiceprintProfileRequest["owner"],
+  profileTag: string,
+): { kind: OwnerKind; externalId: string; tag: string } {
   const kind = choice.case === "fraudsterId" ? "fraudster" : "person";
   const externalId = assertName(choice.value!, kind === "person" ? "person_id" : "fraudster_id");
   return { kind, externalId, tag: assertName(profileTag, "profile_tag") };

@@ -1,23 +1,19 @@
 /** Stored audio: found, decoded, and handed to the engine in bounded memory. */
 import type { RawFormat, Recording } from "../audio/port.js";
-import { type AudioChannelSelector, AudioValidity, type UniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import { type AudioChannelSelector, AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type { VerifyRequest } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { Measures } from "../engine/port.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { callFailure, invalid, notFound, notInScope } from "./failures.js";
 import { type JointAnalysis, type JointStreamOptions, type Listener, listenerOf } from "./joint-hearing.js";
 
-/** The `oneof` of every request that takes audio. */
-export type AudioChoice =
-  | { case: "gkMediaSegmentId"; value: UniqueId }
-  | { case: "gkProcessedAudioId"; value: UniqueId }
-  | { case: undefined; value?: undefined };
-
 export type AudioSource =
   | { readonly from: "media"; readonly media: MediaSegment }
   | { readonly from: "processed"; readonly processed: ProcessedAudio };
 
-export async function findAudio(deps: Dependencies, scopeId: Id, choice: AudioChoice): Promise<AudioSource> {
+/** `choice` is the `oneof` of every request that takes audio. */
+export async function findAudio(deps: Dependencies, scopeId: Id, choice: VerifyRequest["audio"]): Promise<AudioSource> {
   if (choice.case === "gkMediaSegmentId")
     return { from: "media", media: await findMedia(deps, scopeId, choice.value.value, "gk_media_segment_id") };
   const processed = await deps.store.processed.get(scopeId, choice.value!.value);

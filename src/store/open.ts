@@ -1,14 +1,10 @@
 /** A store as a configuration names it: "memory", a folder, or the URL of a PostgreSQL. For programs on Node. */
 import { createMemoryStore } from "./memory.js";
 import type { Store } from "./port.js";
+import type { KeyOptions } from "./sql/open.js";
 
 /** Where the keys of a store are, and what seals them. */
-export interface OpenStoreOptions {
-  /** See `KeyOptions` of `vivavoce-box/postgres`. */
-  readonly keys?: string;
-  readonly masterKey?: Uint8Array;
-  readonly previousMasterKey?: Uint8Array;
-}
+export type OpenStoreOptions = Partial<KeyOptions>;
 
 /** Opens `memory`, a folder or `postgres://…`. */
 export async function openStore(location: string, options: OpenStoreOptions = {}): Promise<Store> {

@@ -50,6 +50,8 @@ const SUBPROTOCOLS: Partial<Record<Line["dialect"], readonly string[]>> = {
   "asterisk-websocket": ["media"],
 };
 
+type WebSocketLine = Exclude<Line, { dialect: "audiosocket" | "rtp" }>;
+
 export class Switchboard {
   readonly sockets: readonly SocketEntry[];
   readonly announcing: readonly AnnouncingLine[];
@@ -97,7 +99,7 @@ export class Switchboard {
     for (const webhook of this.#webhooks) webhook.stop();
   }
 
-  #webSocket(line: Exclude<Line, { dialect: "audiosocket" | "rtp" }>, parts: CallParts): SocketEntry {
+  #webSocket(line: WebSocketLine, parts: CallParts): SocketEntry {
     return {
       path: pathOf(line),
       protocols: SUBPROTOCOLS[line.dialect] ?? [],
@@ -125,10 +127,7 @@ export class Switchboard {
   }
 
   /** Why the peer is not admitted; `null` if it is. */
-  #fault(
-    line: Exclude<Line, { dialect: "audiosocket" | "rtp" }>,
-    { headers, url = "" }: IncomingMessage,
-  ): string | null {
+  #fault(line: WebSocketLine, { headers, url = "" }: IncomingMessage): string | null {
     switch (line.dialect) {
       case "twilio": {
         const address = `${this.parts.publicUrl().replace(/^http/, "ws")}${url}`;
@@ -265,7 +264,7 @@ export class Switchboard {
   }
 }
 
-function sessionOf(line: Exclude<Line, { dialect: "audiosocket" | "rtp" }>, query: CallFields): DialectSession {
+function sessionOf(line: WebSocketLine, query: CallFields): DialectSession {
   switch (line.dialect) {
     case "twilio":
       return new TwilioSession();

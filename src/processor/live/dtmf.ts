@@ -19,11 +19,6 @@ const TWIST_UP = 10 ** 0.6;
 /** -48 dB relative to full scale. */
 const LEAST_POWER = 10 ** -4.8;
 
-export interface HeardKey {
-  readonly digit: string;
-  readonly atSeconds: number;
-}
-
 export class DtmfDetector {
   readonly #block: Float32Array;
   readonly #low: readonly number[];
@@ -45,8 +40,8 @@ export class DtmfDetector {
   }
 
   /** Returns the keys that these samples confirm. */
-  push(samples: Float32Array): HeardKey[] {
-    const heard: HeardKey[] = [];
+  push(samples: Float32Array): { digit: string; atSeconds: number }[] {
+    const heard: { digit: string; atSeconds: number }[] = [];
     for (let at = 0; at < samples.length; ) {
       const part = samples.subarray(at, at + this.#block.length - this.#filled);
       this.#block.set(part, this.#filled);

@@ -6,40 +6,36 @@ import { inStoreWords, type StoredJob } from "./schema.js";
 
 const POLL_MS = 2_000;
 
-export interface Jobs {
-  readonly jobs: Store["jobs"];
-  /** Waits for the current job. */
-  stop(): Promise<void>;
-}
-
-export function createJobs({ db }: IdbContext, name: string): Jobs {
+export function createJobs({ db }: IdbContext, name: string) {
   const stopping = new AbortController();
   let working: Promise<void> = Promise.resolve();
   let wake: () => void = () => {};
 
-  return {
-    jobs: {
-      async create(job) {
-        const stored: StoredJob = {
-          ...job,
-          request: job.request ?? null,
-          result: job.result ?? null,
-          tries: 0,
-          queued: 1,
-        };
-        await inStoreWords(job.id, db.add("jobs", stored));
-        wake();
-      },
-      async get(scopeId, id) {
-        const stored = await db.get("jobs", [scopeId, id]);
-        return stored ? plainJob(stored) : null;
-      },
-      update: (scopeId, id, change) => changeJob(scopeId, id, (job) => ({ ...job, ...change })),
-      async work(handler) {
-        working = Promise.all([working, whileAlone(name, stopping.signal, () => workAll(handler))]).then(() => {});
-      },
+  const jobs: Store["jobs"] = {
+    async create(job) {
+      const stored: StoredJob = {
+        ...job,
+        request: job.request ?? null,
+        result: job.result ?? null,
+        tries: 0,
+        queued: 1,
+      };
+      await inStoreWords(job.id, db.add("jobs", stored));
+      wake();
     },
-    async stop() {
+    async get(scopeId, id) {
+      const stored = await db.get("jobs", [scopeId, id]);
+      return stored ? plainJob(stored) : null;
+    },
+    update: (scopeId, id, change) => changeJob(scopeId, id, (job) => ({ ...job, ...change })),
+    async work(handler) {
+      working = Promise.all([working, whileAlone(name, stopping.signal, () => workAll(handler))]).then(() => {});
+    },
+  };
+  return {
+    jobs,
+    /** Waits for the current job. */
+    async stop(): Promise<void> {
       stopping.abort();
       wake();
       await working;

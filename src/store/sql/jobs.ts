@@ -34,14 +34,8 @@ interface JobRow extends Record<string, unknown> {
   readonly data: string;
 }
 
-export interface Jobs {
-  readonly jobs: Store["jobs"];
-  /** Lets the current job finish for up to half a minute; then it returns to the queue. */
-  stop(): Promise<void>;
-}
-
 /** After `deadAfterSeconds` without a heartbeat, the job of a replica is given to another. */
-export function createJobs({ database }: SqlContext, deadAfterSeconds: number): Jobs {
+export function createJobs({ database }: SqlContext, deadAfterSeconds: number) {
   const statements = new Statements(database);
   const signEveryMs = (deadAfterSeconds * 1000) / SIGNS_OF_LIFE;
   let starting: Promise<PgBoss> | null = null;
@@ -75,57 +69,59 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number): 
     return rows.length > 0;
   }
 
-  return {
-    jobs: {
-      get,
-      update,
-      async create(job) {
-        const queue = await boss();
-        const { state, progress, result, ...plain } = job;
-        const queueId = crypto.randomUUID();
-        const insert = database.transaction(async (tx) => {
-          await tx.query(
-            `INSERT INTO vivavoce.jobs (scope, id, queue_id, state, progress, result, data)
+  const jobs: Store["jobs"] = {
+    get,
+    update,
+    async create(job) {
+      const queue = await boss();
+      const { state, progress, result, ...plain } = job;
+      const queueId = crypto.randomUUID();
+      const insert = database.transaction(async (tx) => {
+        await tx.query(
+          `INSERT INTO vivavoce.jobs (scope, id, queue_id, state, progress, result, data)
              VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-            [
-              ...rowKey(job.scopeId, job.id),
-              queueId,
-              state,
-              progress,
-              JSON.stringify(result ?? null),
-              JSON.stringify({ ...plain, request: plain.request ?? null }),
-            ],
-          );
-          const ticket: Ticket = { scopeId: job.scopeId, id: job.id };
-          await queue.send(QUEUE, { ticket: JSON.stringify(ticket) }, { id: queueId, db: executorOf(tx) });
-        });
-        await inStoreWords(job.id, insert);
-        if (worker) queue.notifyWorker(worker);
-      },
-      async work(handler) {
-        const queue = await boss();
-        if (database.exclusive) await returnAbandoned(database, queue);
-        else watch = everyNowAndThen(signEveryMs, () => returnOfTheDead(database, queue, deadAfterSeconds));
-        const options = { pollingIntervalSeconds: POLL_SECONDS, batchSize: 1 };
-        worker = await queue.work<{ ticket: string }>(QUEUE, options, async ([message]) => {
-          const { scopeId, id } = ticketOf(message!);
-          const job = await get(scopeId, id);
-          if (!job) return;
-          const signs = database.exclusive ? undefined : everyNowAndThen(signEveryMs, () => showLife(database, job));
-          try {
-            await handler(job);
-          } finally {
-            clearInterval(signs);
-          }
-        });
-        await queue.work<{ ticket: string }>(FAILED_QUEUE, options, async ([message]) => {
-          const { scopeId, id } = ticketOf(message!);
-          await update(scopeId, id, { state: FAILED_STATE });
-        });
-      },
+          [
+            ...rowKey(job.scopeId, job.id),
+            queueId,
+            state,
+            progress,
+            JSON.stringify(result ?? null),
+            JSON.stringify({ ...plain, request: plain.request ?? null }),
+          ],
+        );
+        const ticket: Ticket = { scopeId: job.scopeId, id: job.id };
+        await queue.send(QUEUE, { ticket: JSON.stringify(ticket) }, { id: queueId, db: executorOf(tx) });
+      });
+      await inStoreWords(job.id, insert);
+      if (worker) queue.notifyWorker(worker);
     },
+    async work(handler) {
+      const queue = await boss();
+      if (database.exclusive) await returnAbandoned(database, queue);
+      else watch = everyNowAndThen(signEveryMs, () => returnOfTheDead(database, queue, deadAfterSeconds));
+      const options = { pollingIntervalSeconds: POLL_SECONDS, batchSize: 1 };
+      worker = await queue.work<{ ticket: string }>(QUEUE, options, async ([message]) => {
+        const { scopeId, id } = ticketOf(message!);
+        const job = await get(scopeId, id);
+        if (!job) return;
+        const signs = database.exclusive ? undefined : everyNowAndThen(signEveryMs, () => showLife(database, job));
+        try {
+          await handler(job);
+        } finally {
+          clearInterval(signs);
+        }
+      });
+      await queue.work<{ ticket: string }>(FAILED_QUEUE, options, async ([message]) => {
+        const { scopeId, id } = ticketOf(message!);
+        await update(scopeId, id, { state: FAILED_STATE });
+      });
+    },
+  };
 
-    async stop() {
+  return {
+    jobs,
+    /** Lets the current job finish for up to half a minute; then it returns to the queue. */
+    async stop(): Promise<void> {
       if (stopped) return;
       stopped = true;
       clearInterval(watch);

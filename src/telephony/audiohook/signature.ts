@@ -1,10 +1,6 @@
 /** The HTTP signature of an AudioHook connection (draft of RFC 9421, HMAC-SHA256 over named parts of the request). */
 import { createHmac, timingSafeEqual } from "node:crypto";
-
-export interface SignedRequest {
-  readonly target: string;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-}
+import type { IncomingHttpHeaders } from "node:http";
 
 /** Parts that the signature must cover; otherwise it would not protect what we trust. */
 const NEEDED = [
@@ -18,7 +14,7 @@ const CLOCK_SKEW_SECONDS = 10;
 
 /** `null` if the request has a valid signature, else the reason. */
 export function signatureFault(
-  { target, headers }: SignedRequest,
+  { target, headers }: { readonly target: string; readonly headers: IncomingHttpHeaders },
   secret: Uint8Array,
   apiKey: string,
   nowSeconds: number,
