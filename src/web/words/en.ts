@@ -137,7 +137,7 @@ export const en = {
 
   microphone: {
     refused:
-      "The browser does not allow the microphone. Allow it for this page (the icon beside the address), then record again. Recordings from files work without it.",
+      "The browser does not allow the microphone. Allow it for this page (the icon next to the address), then record again. Recordings from files work without it.",
     none: "No microphone was found. Plug one in, or drop a recording instead.",
     busy: "The microphone is in use by another program, or does not answer. Close that program, then record again.",
     muted:

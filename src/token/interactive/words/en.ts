@@ -19,7 +19,7 @@ export const en = {
   consent: {
     title: "Allow access",
     asked:
-      "An application asks to use the management interface (platform-api) in your name for one hour, with your permissions.",
+      "An application asks to use the management interface (platform-api) on your behalf for one hour, with your permissions.",
     application: "Application",
     user: "Your name",
     target: "Continue to",
@@ -33,7 +33,7 @@ export const en = {
     operatorView: "Operator view",
     signOut: "Sign out",
     credentials: "Your credentials",
-    credentialsNote: "For programs that use the management interface in your name.",
+    credentialsNote: "For programs that use the management interface on your behalf.",
     none: "None yet.",
     kinds: { service: "service account", user: "user account" },
     delete: "Delete",
