@@ -51,7 +51,7 @@ export function createAgents({ documents, clock }: { documents: Documents; clock
 
   function key(siteId: string, businessUnitId: number): string {
     if (!ID.test(siteId))
-      throw invalidRequest(`siteId must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -, got "${siteId}"`);
+      throw invalidRequest(`siteId must have 1 to 64 characters of A-Z a-z 0-9 . _ @ -, got "${siteId}"`);
     if (!Number.isSafeInteger(businessUnitId) || businessUnitId < 0)
       throw invalidRequest(`businessUnitId must be a whole number of at least 0, got ${businessUnitId}`);
     return `${siteId}/${businessUnitId}`;
@@ -73,11 +73,11 @@ export function createAgents({ documents, clock }: { documents: Documents; clock
   return {
     async put(siteId, businessUnitId, { id, groups, state }) {
       if (!ID.test(id))
-        throw invalidRequest(`the agent id must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -, got "${id}"`);
+        throw invalidRequest(`the agent id must have 1 to 64 characters of A-Z a-z 0-9 . _ @ -, got "${id}"`);
       if (state !== undefined && !AGENT_STATES.includes(state))
         throw invalidRequest(`state must be one of ${AGENT_STATES.join(", ")}, got "${state}"`);
       if (groups && !groups.every((group) => ID.test(group)))
-        throw invalidRequest("each group id must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -");
+        throw invalidRequest("each group id must have 1 to 64 characters of A-Z a-z 0-9 . _ @ -");
       return modify(siteId, businessUnitId, (unit) => {
         const before = unit.agents.find((agent) => agent.id === id);
         const agent: ServiceAgent = {

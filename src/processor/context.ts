@@ -40,7 +40,8 @@ export async function sessionOf(deps: Dependencies, context: Context | undefined
 }
 
 export function assertRunning(session: Session): void {
-  if (session.stoppedAt !== null) throw invalid("context.gk_session_id", "stopped", "the session has stopped");
+  if (session.stoppedAt !== null)
+    throw invalid("context.gk_session_id", "stopped", "the session has already stopped; start a new one");
 }
 
 /** For slow operations: audio stored after its session stopped would never be deleted with it. */

@@ -38,7 +38,7 @@ export const stopEngagement: Implementation<"stopEngagement"> = async (deps, req
   // Sessions are stopped before the engagement, so that the call can be repeated if it fails midway.
   await stopSessions(deps, scopeId, id, at);
   if (!(await deps.store.engagements.stop(scopeId, id, at)))
-    throw invalid("context.gk_engagement_id", "stopped", "the engagement has stopped");
+    throw invalid("context.gk_engagement_id", "stopped", "the engagement has already stopped");
   // Also stop sessions that were started in the meantime.
   await stopSessions(deps, scopeId, id, at);
   return { gkEngagementId: uniqueId(id) };

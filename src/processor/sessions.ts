@@ -18,7 +18,7 @@ export const startSession: Implementation<"startSession"> = async (deps, request
   if (engagementId) {
     const engagement = await engagementOf(deps, request.context);
     if (engagement.stoppedAt !== null)
-      throw invalid("context.gk_engagement_id", "stopped", "the engagement has stopped");
+      throw invalid("context.gk_engagement_id", "stopped", "the engagement has stopped; start a new one");
   } else {
     engagementId = await createEngagement(deps, scopeId, "", "");
   }

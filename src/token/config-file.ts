@@ -91,7 +91,7 @@ export function writeParams(kind: ParamsKind, contextTag: string, language?: str
     if (language !== undefined) throw new ConfigError("dlg_params must not have a language");
     return { urn: formatUrn({ kind: "dialog", contextTag }) };
   }
-  if (language === undefined) throw new ConfigError(`${kind} needs a language`);
+  if (language === undefined) throw new ConfigError(`${kind} must have a language, such as eng-USA`);
   return { urn: formatUrn({ kind: KINDS[kind], contextTag, language }), language };
 }
 

@@ -79,7 +79,8 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
     async create({ name, role, password }) {
       const normal = normalName(name);
       if (!NAME.test(normal)) throw invalidRequest("the user name must have 1 to 128 characters of a-z 0-9 . _ @ + -");
-      if (role !== "owner" && role !== "member") throw invalidRequest("role must be owner or member");
+      if (role !== "owner" && role !== "member")
+        throw invalidRequest(`role must be owner or member, got ${String(role)}`);
       const user: StoredUser = {
         id: newId(clock, random),
         name: normal,
@@ -107,7 +108,7 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
 
     async change(name, { role, disabled, password }, keptGrant) {
       if (role !== undefined && role !== "owner" && role !== "member")
-        throw invalidRequest("role must be owner or member");
+        throw invalidRequest(`role must be owner or member, got ${String(role)}`);
       const passwordHash = password === undefined ? undefined : await secrets.hash(checkPassword(password), "chosen");
       let changed: StoredUser | undefined;
       await users.update(normalName(name), (user) => {

@@ -223,7 +223,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     const algorithms = [...(from.algorithms ?? ALGORITHMS)];
     const wrong = algorithms.find((algorithm) => !SIGNATURES.test(algorithm));
     if (wrong !== undefined) throw new TypeError(`algorithms must be public-key signatures, got ${wrong}`);
-    if (from.audience.length === 0) throw new TypeError(`issuer ${from.issuer} needs an audience`);
+    if (from.audience.length === 0) throw new TypeError(`issuer ${from.issuer} must have an audience`);
     if (trusted.has(from.issuer)) throw new TypeError(`issuer ${from.issuer} is listed twice`);
     const skewS = from.clockSkewS ?? clockSkewS;
     if (!(skewS >= 0 && skewS <= LONGEST_SKEW_S))

@@ -215,7 +215,7 @@ describe("vivavoce token", () => {
       urn: "urn:vendor-platform:tag:model/bank/platform.asr?=language=eng-USA",
       language: "eng-USA",
     });
-    await expect(run("params", "asr", "bank")).rejects.toThrow("needs a language");
+    await expect(run("params", "asr", "bank")).rejects.toThrow("asr_params must have a language");
     await expect(run("params", "tts", "bank")).rejects.toThrow("must be asr, nlu or dlg");
     await expect(run("app", "list", "--url", box[1]!)).rejects.toThrow("requires an access token");
     await expect(run("app", "list", ...box.slice(0, 5), "wrong")).rejects.toThrow(

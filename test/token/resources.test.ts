@@ -219,6 +219,6 @@ describe("asr_params, nlu_params, dlg_params", () => {
 
   test("dialog parameters must not have a language, the others must have one", () => {
     expect(() => writeParams("dlg_params", "bank", "eng-USA")).toThrow("dlg_params must not have a language");
-    expect(() => writeParams("asr_params", "bank")).toThrow("needs a language");
+    expect(() => writeParams("asr_params", "bank")).toThrow("asr_params must have a language");
   });
 });
