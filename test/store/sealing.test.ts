@@ -380,6 +380,33 @@ describe("the slots of a key folder", () => {
     await ring.close();
   });
 
+  test("know after a restart whether a key was a profile's or a session's", async () => {
+    const folder = join(root, newId("keys"));
+    const ring = new KeyRing(await open(folder), nodeAead);
+    const [profile, session] = [await ring.create("scope", "profile"), await ring.create("scope", "session")];
+    await ring.close();
+    const again = new KeyRing(await open(folder), nodeAead);
+    await again.destroy("scope", [profile.id, session.id]);
+    const ids = [profile.id, session.id];
+    expect(await again.shelf.destroyedOf("scope", ids)).toEqual(new Set([profile.id]));
+    await again.close();
+  });
+
+  test("leave no copy when a replacement fails", async () => {
+    const folder = join(root, newId("keys"));
+    const ring = new KeyRing(await open(folder), nodeAead);
+    const { id } = await ring.create("scope", "profile");
+    const before = readdirSync(folder).sort();
+    const probe = await openFile(join(folder, "ring.json"));
+    const full = vi.spyOn(Object.getPrototypeOf(probe), "sync").mockRejectedValueOnce(new Error("the disk is full"));
+    await probe.close();
+    await expect(ring.rotate("scope")).rejects.toThrow("full");
+    full.mockRestore();
+    expect(readdirSync(folder).sort()).toEqual(before);
+    expect((await new KeyRing(ring.shelf, nodeAead).open("scope", [id])).size).toBe(1);
+    await ring.close();
+  });
+
   test("leave no copy after an interrupted replacement", async () => {
     const folder = join(root, newId("keys"));
     const ring = new KeyRing(await open(folder), nodeAead);
