@@ -103,8 +103,10 @@ function walk(message: ReflectMessage, path: string, violations: FieldViolation[
 
 function checkType(message: ReflectMessage, field: DescField, path: string, violations: FieldViolation[]): void {
   const wanted = field.fieldKind === "scalar" ? scalarType(field.scalar) : "whole number";
-  if (isOfType(message.get(field), wanted)) return;
-  violations.push(fieldViolation(path, "malformed", `${path} must be a ${wanted}`));
+  const value: unknown = message.get(field);
+  if (isOfType(value, wanted)) return;
+  const got = value === null || typeof value === "number" ? String(value) : `a ${typeof value}`;
+  violations.push(fieldViolation(path, "malformed", `${path} must be a ${wanted}, got ${got}`));
 }
 
 type ScalarName = "string" | "boolean" | "Uint8Array" | "bigint" | "number" | "whole number";

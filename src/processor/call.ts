@@ -19,8 +19,10 @@ export function parseRequest<T extends DescMessage>(
   try {
     message = create(schema, request);
   } catch (error) {
+    const given =
+      request === null || typeof request !== "object" ? String(request) : "an object with a malformed field";
     throw new StatusError(
-      { statusCode: StatusCode.BAD_REQUEST, message: `the request is not a valid ${schema.name}` },
+      { statusCode: StatusCode.BAD_REQUEST, message: `the request must be a ${schema.name}, got ${given}` },
       { cause: error },
     );
   }

@@ -41,7 +41,7 @@ function signInPolicy({ errors, interactionPolicy }: Library) {
   login?.checks.clear();
   // Our own browser session knows who is signed in. The library asks every time, and our page answers at once if it can.
   login?.checks.add(
-    new interactionPolicy.Check("sign_in", "the user has to sign in", "login_required", (ctx) => {
+    new interactionPolicy.Check("sign_in", "the user must sign in first", "login_required", (ctx) => {
       // The library ignores unknown scopes; we refuse them.
       const { scope = "" } = ctx.oidc.params as { scope?: string };
       if (scope !== PLATFORM_SCOPE) throw new errors.InvalidScope(`only ${PLATFORM_SCOPE} is granted here`, scope);
