@@ -70,6 +70,6 @@ export const auditTo =
           status: String(event.status),
         });
       case "failure":
-        return log.error("token service failed", { stack: event.stack });
+        return log.error("a request of the token service failed", { stack: event.stack });
     }
   };

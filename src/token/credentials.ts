@@ -53,14 +53,14 @@ export function checkRedirectUri(text: string): string {
   try {
     url = new URL(text);
   } catch {
-    throw wrong("is not absolute");
+    throw wrong("must be absolute");
   }
-  if (text.includes("#")) throw wrong("has a fragment");
-  if (text.includes("*")) throw wrong("has a wildcard");
-  if (url.username || url.password) throw wrong("has a user name");
+  if (text.includes("#")) throw wrong("must not have a fragment");
+  if (text.includes("*")) throw wrong("must not have a wildcard");
+  if (url.username || url.password) throw wrong("must not have a user name or password");
   const loopback = ["127.0.0.1", "[::1]", "localhost"].includes(url.hostname);
   if (url.protocol !== "https:" && !(url.protocol === "http:" && loopback))
-    throw wrong("is neither https nor http on this machine");
+    throw wrong("must be https, or http on this machine");
   return text;
 }
 

@@ -68,7 +68,7 @@ export function createManagementClient(options: {
     if (response.ok) return answer;
     throw new OAuthError(
       answer.error ?? "server_error",
-      answer.error_description ?? `the box answered ${response.status}`,
+      answer.error_description ?? `the box answered HTTP ${response.status}`,
       { status: response.status },
     );
   }

@@ -68,7 +68,7 @@ function escapePart(what: string, value: string): string {
 
 function checkLanguage(language: string, at = 0): string {
   if (!LANGUAGE.test(language))
-    throw new UrnError("malformed-language", at, `the language "${language}" is not of the form eng-USA`);
+    throw new UrnError("malformed-language", at, `the language must have the form eng-USA, got "${language}"`);
   return language;
 }
 
@@ -84,7 +84,7 @@ export function formatUrn(urn: ResourceUrn): string {
       return `${NAMESPACE}${MODEL}${escapePart("context tag", urn.contextTag)}/platform.dialog`;
     case "wordset": {
       if (!SERVICES.includes(urn.service))
-        throw new UrnError("unknown-service", 0, `the service "${urn.service}" is neither ${SERVICES.join(" nor ")}`);
+        throw new UrnError("unknown-service", 0, `the service must be ${SERVICES.join(" or ")}, got "${urn.service}"`);
       const path = `${escapePart("context", urn.context)}/${escapePart("wordset name", urn.name)}/${checkLanguage(urn.language)}/${urn.service}`;
       return `${NAMESPACE}${WORDSET}${path}${urn.userId === undefined ? "" : `?=user_id=${escapePart("user id", urn.userId)}`}`;
     }
@@ -131,9 +131,9 @@ function noMore(parts: readonly Part[], expected: number): void {
 
 /** Reads a name that `formatUrn` wrote. Scheme and namespace are case-insensitive (RFC 8141), the rest is not. */
 export function parseUrn(text: string): ResourceUrn {
-  if (!/^urn:/i.test(text)) throw new UrnError("not-a-urn", 0, "the text does not begin with urn:");
+  if (!/^urn:/i.test(text)) throw new UrnError("not-a-urn", 0, "the text must begin with urn:");
   if (text.slice(0, NAMESPACE.length).toLowerCase() !== NAMESPACE)
-    throw new UrnError("foreign-namespace", 4, "the namespace is not vendor-platform");
+    throw new UrnError("foreign-namespace", 4, "the namespace must be vendor-platform");
   const rest = text.slice(NAMESPACE.length);
   const question = text.indexOf("?=");
   const pathEnd = question < 0 ? text.length : question;
@@ -144,7 +144,11 @@ export function parseUrn(text: string): ResourceUrn {
   };
   if (rest.startsWith(MODEL)) return parseModel(partsAfter(MODEL), query, pathEnd);
   if (rest.startsWith(WORDSET)) return parseWordset(partsAfter(WORDSET), query, pathEnd);
-  throw new UrnError("unknown-resource", NAMESPACE.length, "the resource is neither tag:model/ nor tag:wordset:lang/");
+  throw new UrnError(
+    "unknown-resource",
+    NAMESPACE.length,
+    "the resource must begin with tag:model/ or tag:wordset:lang/",
+  );
 }
 
 /** The value of the only parameter allowed after `?=`. */
@@ -162,7 +166,7 @@ function parseModel(parts: Part[], query: Part | null, end: number): ResourceUrn
     throw new UrnError(
       "unknown-service",
       service.at,
-      `the service "${service.text}" is none of ${Object.keys(MODEL_SERVICES).join(", ")}`,
+      `the service must be one of ${Object.keys(MODEL_SERVICES).join(", ")}, got "${service.text}"`,
     );
   noMore(parts, 2);
   if (kind === "dialog") {
@@ -184,7 +188,7 @@ function parseWordset(parts: Part[], query: Part | null, end: number): ResourceU
     throw new UrnError(
       "unknown-service",
       service.at,
-      `the service "${service.text}" is neither ${SERVICES.join(" nor ")}`,
+      `the service must be ${SERVICES.join(" or ")}, got "${service.text}"`,
     );
   noMore(parts, 4);
   const wordset = {

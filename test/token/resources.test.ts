@@ -211,7 +211,7 @@ describe("asr_params, nlu_params, dlg_params", () => {
       '{"urn":"urn:vendor-platform:tag:model/a/platform.dialog","language":"eng-USA"}',
       "the urn's missing",
     ],
-    ["nlu_params", '{"urn":"x"}', "does not begin with urn: (at 0)"],
+    ["nlu_params", '{"urn":"x"}', "must begin with urn: (at 0)"],
     ["nlu_params", '{"urn":"x","more":1}', "more"],
   ] as const)("%s refuses %s", (kind, text, why) => {
     expect(() => readParams(kind, text)).toThrow(why);

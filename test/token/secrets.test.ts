@@ -88,7 +88,7 @@ describe("the log", () => {
       ["warn", "sign-in refused", { address }],
       ["info", "signed in", { client: "olga", address }],
       ["info", "managed", { client: "olga", operation: "POST /management/v1/keys/rotate", status: "201" }],
-      ["error", "token service failed", { stack: "Error: x" }],
+      ["error", "a request of the token service failed", { stack: "Error: x" }],
     ]);
   });
 });
