@@ -173,9 +173,9 @@ describe("service accounts", () => {
   test.each([
     [{ kind: "user", label: "x" }, "needs 1 to 10 redirect addresses"],
     [{ kind: "service", label: "x", redirectUris: ["https://a.example/"] }, "cannot have redirect address"],
-    [{ kind: "user", label: "x", redirectUris: ["/relative"] }, "is not absolute"],
-    [{ kind: "user", label: "x", redirectUris: ["https://a.example/#f"] }, "has a fragment"],
-    [{ kind: "user", label: "x", redirectUris: ["https://*.example/"] }, "has a wildcard"],
+    [{ kind: "user", label: "x", redirectUris: ["/relative"] }, "must be absolute"],
+    [{ kind: "user", label: "x", redirectUris: ["https://a.example/#f"] }, "must not have a fragment"],
+    [{ kind: "user", label: "x", redirectUris: ["https://*.example/"] }, "must not have a wildcard"],
     [{ kind: "user", label: "x", redirectUris: ["http://a.example/"] }, "neither https nor http on this machine"],
     [{ kind: "user", label: "x", redirectUris: ["javascript:alert(1)"] }, "neither https"],
     [{ kind: "robot", label: "x" }, "kind"],
