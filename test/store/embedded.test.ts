@@ -21,6 +21,9 @@ import { nodeAead } from "../../src/store/seal/aead-node.js";
 import { KeyRing } from "../../src/store/seal/key-ring.js";
 import { openFolderShelf } from "../../src/store/seal/shelf-folder.js";
 import { keyIdOf, Vault } from "../../src/store/seal/vault.js";
+import { openEmbeddedDatabase } from "../../src/store/sql/database-pglite.js";
+import type { HousekeepingLimits } from "../../src/store/sql/housekeeping.js";
+import { createSqlStore } from "../../src/store/sql/store.js";
 import { OWN_PROCESS_NUMBERS, startEnrolling, startEnrollingIn } from "./child-process.js";
 import { filesIn, filesWith, fragmentsOf } from "./files.js";
 import { enrollPerson, mediaOf, newId, startSession, templateOf } from "./fixtures.js";
@@ -165,6 +168,50 @@ describe("a folder", () => {
     // 192 MB were written. At any time the disk holds the live data, what was removed since the last housekeeping, and its log.
     expect(most).toBeLessThan(200);
     expect(sizeMb() - before).toBeLessThan(120);
+  });
+
+  /** A store with its own limits of housekeeping, and 24 MB of recordings that were just removed. */
+  async function withRemovedUploads(limits: HousekeepingLimits) {
+    const folder = join(newFolder(), "database");
+    const sizeMb = () => filesIn(folder).reduce((sum, path) => sum + statSync(path).size, 0) / 2 ** 20;
+    const before = sizeMb();
+    const shelf = await openFolderShelf(join(folder, "..", "keys"), nodeAead);
+    const store = await createSqlStore(await openEmbeddedDatabase(folder, limits), shelf);
+    await store.jobs.work(async () => {});
+    const session = await startSession(store, "space");
+    for (let i = 0; i < 24; i++) await store.media.add(mediaOf("space", session.id, { audio: randomBytes(2 ** 20) }));
+    await store.sessions.stop("space", session.id, 5_000);
+    await store.media.expire("space", 6_000);
+    return { store, grownMb: () => sizeMb() - before };
+  }
+
+  test("frees space when nobody uses it, although it looks for jobs every second", async () => {
+    const { store, grownMb } = await withRemovedUploads({ writtenBytes: 2 ** 40, idleMs: 2_500 });
+    try {
+      expect(grownMb()).toBeGreaterThan(40);
+      await vi.waitFor(() => expect(grownMb()).toBeLessThan(10), { timeout: 60_000, interval: 250 });
+    } finally {
+      await store.close();
+    }
+  });
+
+  test("frees the space of a large removal although others keep writing", async () => {
+    const { store, grownMb } = await withRemovedUploads({ writtenBytes: 16 * 2 ** 20, idleMs: 1_000 });
+    let open = true;
+    const writing = (async () => {
+      for (let i = 0; open; i++) {
+        await store.documents.put("test", "counter", { i });
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    })();
+    try {
+      // The log alone grows by 16 MB at a time.
+      await vi.waitFor(() => expect(grownMb()).toBeLessThan(34), { timeout: 60_000, interval: 50 });
+    } finally {
+      open = false;
+      await writing;
+      await store.close();
+    }
   });
 
   test("opened by many at once opens for one", async () => {

@@ -31,8 +31,18 @@ export async function openEmbeddedDatabase(
   await pglite.exec("SET wal_recycle = off; SET maintenance_work_mem = '8MB'");
   const session = new PreparedSession(pglite);
   const turn = new Mutex();
-  const housekeeping = new Housekeeping(limits, async () => {
-    for (const statement of ["VACUUM", "CHECKPOINT"]) await turn.runExclusive(() => pglite.exec(statement));
+  const housekeeping = new Housekeeping(limits, {
+    async logBytes() {
+      const { rows } = await turn.runExclusive(() =>
+        pglite.query<{ bytes: string }>(
+          "SELECT (pg_current_wal_insert_lsn() - redo_lsn)::text AS bytes FROM pg_control_checkpoint()",
+        ),
+      );
+      return Number(rows[0]!.bytes);
+    },
+    async clean() {
+      for (const statement of ["VACUUM", "CHECKPOINT"]) await turn.runExclusive(() => pglite.exec(statement));
+    },
   });
   let closing: Promise<void> | null = null;
 
@@ -43,7 +53,7 @@ export async function openEmbeddedDatabase(
       return session.query(text, values);
     },
     async foreign(text, values) {
-      housekeeping.noteStatement(text, values);
+      housekeeping.notePoll(text, values);
       if (values?.length) return (await pglite.query<Row>(text, [...values])).rows;
       return ((await pglite.exec(text)).at(-1)?.rows as Row[] | undefined) ?? [];
     },

@@ -13,38 +13,62 @@ export const HOUSEKEEPING: HousekeepingLimits = { writtenBytes: 64 * 1024 * 1024
 /** A statement writes at least about this much: a row, its index entries and their log records. */
 const STATEMENT_BYTES = 1024;
 
+export interface HousekeepingWork {
+  /** Length of the write-ahead log since the last cleaning. A removed row is as long there as an added one. */
+  logBytes(): Promise<number>;
+  /** Both run in turn with the queries. */
+  clean(): Promise<void>;
+}
+
 export class Housekeeping {
   #written = 0;
-  #idle: NodeJS.Timeout | null = null;
+  #statements = 0;
+  #timer: NodeJS.Timeout | null = null;
   #cleaning = false;
 
   constructor(
     private readonly limits: HousekeepingLimits,
-    /** Runs in turn with the queries. */
-    private readonly clean: () => Promise<void>,
+    private readonly work: HousekeepingWork,
   ) {}
 
   noteStatement(text: string, values: readonly unknown[] = []): void {
-    if (/^\s*SELECT\b/i.test(text) && !/\b(INSERT|UPDATE|DELETE)\b/.test(text)) return;
-    this.#written += STATEMENT_BYTES;
-    for (const value of values) if (value instanceof Uint8Array) this.#written += value.length;
-    if (this.#written >= this.limits.writtenBytes) this.#start();
-    else if (!this.#idle) this.#waitForIdle();
+    if (!this.#count(text, values)) return;
+    this.#statements++;
+    this.#timer ??= this.#wait();
+  }
+
+  /** The job queue asks for work every second, with statements that would write: they must not look like use of the store. */
+  notePoll(text: string, values: readonly unknown[] = []): void {
+    this.#count(text, values);
   }
 
   stop(): void {
-    if (this.#idle) clearTimeout(this.#idle);
-    this.#idle = null;
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
   }
 
-  #waitForIdle(): void {
-    const before = this.#written;
-    this.#idle = setTimeout(() => {
-      this.#idle = null;
-      if (this.#written === before) this.#start();
-      else this.#waitForIdle();
-    }, this.limits.idleMs);
-    this.#idle.unref();
+  #count(text: string, values: readonly unknown[]): boolean {
+    if (/^\s*SELECT\b/i.test(text) && !/\b(INSERT|UPDATE|DELETE)\b/.test(text)) return false;
+    this.#written += STATEMENT_BYTES;
+    for (const value of values) if (value instanceof Uint8Array) this.#written += value.length;
+    if (this.#written >= this.limits.writtenBytes) this.#start();
+    return true;
+  }
+
+  #wait(): NodeJS.Timeout {
+    const before = this.#statements;
+    const timer = setTimeout(() => this.#look(timer, before), this.limits.idleMs);
+    return timer.unref();
+  }
+
+  /** In a store that is never idle, a large removal shows only in the log. */
+  async #look(timer: NodeJS.Timeout, before: number): Promise<void> {
+    const isDue =
+      this.#statements === before || (await this.work.logBytes().catch(() => 0)) >= this.limits.writtenBytes;
+    if (this.#timer !== timer) return;
+    this.#timer = null;
+    if (isDue && !this.#cleaning) this.#start();
+    else this.#timer = this.#wait();
   }
 
   #start(): void {
@@ -53,7 +77,8 @@ export class Housekeeping {
     this.stop();
     this.#written = 0;
     // The disk is full or the store is closing: it runs again later.
-    this.clean()
+    this.work
+      .clean()
       .catch(() => {})
       .finally(() => {
         this.#cleaning = false;
