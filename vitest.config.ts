@@ -20,6 +20,7 @@ export const library = [
   "test/python/client.test.ts",
   "test/model-import/import-model.test.ts",
   "test/model-import/tdnn.test.ts",
+  "test/server/log.test.ts",
   "test/server/page-calibration.test.ts",
   "test/store/crash.test.ts",
   "test/store/embedded.test.ts",

@@ -24,7 +24,7 @@ export async function tryFaults({ root, violate, log }) {
     fewDescriptors,
     littleMemory,
     clocks,
-    ...(isRoot ? { fullDisk, anotherOwner, readOnly } : {}),
+    ...(isRoot ? { fullDisk, fullDiskAtFirst, anotherOwner, readOnly } : {}),
   };
   for (const [name, fault] of Object.entries(faults)) {
     const folder = join(root, name);
@@ -96,6 +96,22 @@ async function fullDisk(folder, violate) {
   }
 }
 
+/** A new store on a disk that is too small: called full, not damaged, and made once there is space. */
+async function fullDiskAtFirst(folder, violate) {
+  const mount = `${folder}-mount`;
+  mkdirSync(mount);
+  execFileSync("mount", ["-t", "tmpfs", "-o", "size=20m", "tmpfs", mount]);
+  try {
+    const error = await said(join(mount, "store"));
+    if (!/full.*Free some space/s.test(error?.message ?? "")) violate(`says ${error?.message}`);
+    execFileSync("mount", ["-o", "remount,size=400m", mount]);
+    await withStore(join(mount, "store"), fill);
+    await withStore(join(mount, "store"), (open) => allThere(open, violate));
+  } finally {
+    execFileSync("umount", [mount]);
+  }
+}
+
 async function readOnly(folder, violate) {
   execFileSync("mount", ["--bind", folder, folder]);
   try {
@@ -161,7 +177,7 @@ async function littleMemory(folder, violate) {
     const { stdout, stderr, status } = spawnSync("bash", ["-c", command], { encoding: "utf8" });
     if (status !== 124 && !/memory/i.test(stderr))
       violate(`${megabytes} MB: ends with ${status}, says ${stderr.slice(-300)}`);
-    if (/must come from a backup/.test(stderr)) violate(`${megabytes} MB: says ${stderr.slice(0, 300)}`);
+    if (/from a backup/.test(stderr)) violate(`${megabytes} MB: says ${stderr.slice(0, 300)}`);
     for (const line of stdout.split("\n").filter((each) => each.endsWith("}"))) {
       const { begin, done, person } = JSON.parse(line);
       if (done === "create") there.add(person);

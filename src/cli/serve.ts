@@ -86,6 +86,8 @@ async function serve(options: Options): Promise<void> {
   const box = await startBox(config, { keepSecrets }).catch((error: unknown) => {
     throw explained(error, config.store, config.host, config.port);
   });
+  // A greeting that cannot be written (a full disk, a closed pipe) must not end the box.
+  process.stdout.on("error", () => {});
   process.stdout.write(
     options.json
       ? `${JSON.stringify({

@@ -19,6 +19,8 @@ export type EngineErrorCode =
   | "TIMEOUT"
   /** The thread that worked on the call died. It is replaced; the call can be retried. */
   | "WORKER_LOST"
+  /** No thread can be started (no memory, no threads left). It is tried again from time to time. */
+  | "NO_WORKERS"
   | "CLOSED";
 
 /** The engine did not answer; `code` says why. */

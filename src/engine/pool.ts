@@ -119,7 +119,7 @@ export class Pool implements Threads {
     const { promise, resolve, reject } = withResolvers();
     if (this.#closed) reject(new EngineError("CLOSED", "the engine is closed"));
     else if (this.#fault !== null) {
-      reject(new EngineError("WORKER_LOST", this.#fault));
+      reject(new EngineError("NO_WORKERS", this.#fault));
       this.#revive();
     } else if (signal.aborted) reject(signal.reason);
     else {
@@ -256,7 +256,7 @@ export class Pool implements Threads {
     if (this.#slots.length > 0 || this.#closed) return;
     this.#fault = `no worker can be started: ${why instanceof Error ? why.message : String(why)}`;
     this.#reviveAt = performance.now() + reviveAfterMs;
-    const none = new EngineError("WORKER_LOST", this.#fault);
+    const none = new EngineError("NO_WORKERS", this.#fault);
     this.#rejectWaiting(none);
   }
 

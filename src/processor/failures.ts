@@ -36,6 +36,7 @@ export function callFailure(error: unknown): StatusError | null {
     return failed(StatusCode.DEADLINE_EXCEEDED, "the call took too long");
   if (isDatabaseAway(error, code)) return busy("the database does not answer; try again", 5);
   if (code === "contended") return busy(error.message, 1);
+  if (code === "NO_WORKERS") return busy("the engine cannot start its workers; try again", 5);
   if (code === "QUEUE_FULL")
     return busy("all workers are busy and the queue is full; try again later", retrySeconds(error));
   return null;
@@ -64,8 +65,8 @@ export function asStatusError(error: unknown): StatusError {
 function internalReason(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "closed" || code === "CLOSED") return "the store or the engine is closed";
-  // This message is safe to pass on: it names the requested profile and says what to do.
-  if (code === "key-lost") return (error as Error).message;
+  // These messages are safe to pass on: they name the requested profile or scope and say what to do.
+  if (code === "key-lost" || code === "wrong-key") return (error as Error).message;
   if (code === "ENOSPC" || code === "53100") return "the server's disk is full";
   return "internal error; search the log for the request id";
 }

@@ -7,6 +7,9 @@ const WORDS: Readonly<Record<string, string>> = {
   // Only folders are created without a check.
   EEXIST: "expected a folder here, found a file",
   EROFS: "the file system is read-only",
+  ENOSPC: "the disk is full; free some space and start again",
+  EDQUOT: "the disk quota of this user is used up; free some space and start again",
+  EMFILE: "too many open files; raise the limit (ulimit -n)",
 };
 
 /** Why a path cannot be used; `null` for other kinds of errors. */

@@ -35,10 +35,19 @@ export interface Log {
 
 const ORDER: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
+let isStderrWatched = false;
+
+/** A full disk or a closed pipe loses lines of the log, but must not end the box. */
+function writeToStderr(line: string): void {
+  if (!isStderrWatched) process.stderr.on("error", () => {});
+  isStderrWatched = true;
+  process.stderr.write(line);
+}
+
 /** One JSON object per line. */
 export function jsonLog(
   level: LogLevel | "silent",
-  write: (line: string) => void = (line) => process.stderr.write(line),
+  write: (line: string) => void = writeToStderr,
   now: () => Date = () => new Date(),
 ): Log {
   const least = level === "silent" ? ORDER.length : ORDER.indexOf(level);

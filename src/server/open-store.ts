@@ -20,7 +20,8 @@ export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "s
     const { code, path, address, port, hostname } = error as NodeJS.ErrnoException & Peer;
     if (error instanceof StoreError && ACTIONABLE.has(error.code)) throw new ConfigError(`store: ${error.message}`);
     const fault = fileFault(error);
-    if (fault && path) throw new ConfigError(`store: ${path}: ${fault}`);
+    // An error of a write to an open file names no path.
+    if (fault) throw new ConfigError(`store: ${path ?? store}: ${fault}`);
     if (code === "ECONNREFUSED")
       throw new Error(`store: cannot connect to PostgreSQL at ${address}:${port}: connection refused`, {
         cause: error,

@@ -6,6 +6,7 @@ import { EngineError } from "../engine/index.js";
 import type { Engine } from "../engine/port.js";
 import { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
 import type { Store } from "../store/port.js";
+import type { LostKeys } from "../store/sql/lost-keys.js";
 import type { SealedStore } from "../store/sql/store.js";
 import { createTokenApp, type TokenApp } from "../token/app.js";
 import { auditTo } from "../token/audit.js";
@@ -253,17 +254,24 @@ function createGuard(config: ServerConfig, tokens: TokenService | null): Guard {
   return tokenGuard(createVerifier({ issuers: [...(tokens ? [tokens.runtimeIssuer] : []), ...foreign] }));
 }
 
+const lostKeysOf = (store: Store): LostKeys | undefined => (store as Partial<SealedStore>).keys?.lost;
+
 function warnOfLostKeys(store: Store, log: Log): void {
-  const lost = (store as Partial<SealedStore>).keys?.lost;
-  if (!lost || lost.profiles === 0) return;
+  const lost = lostKeysOf(store);
+  if (!lost) return;
+  for (const { reason } of lost.scopes) log.error("a scope cannot be used until its keys are restored", { reason });
+  if (lost.profiles === 0) return;
   const examples = lost.examples.map(({ profileId }) => profileId).join(", ");
   log.error("keys are missing: restore them or enroll these profiles again; until then the profiles cannot be used", {
-    reason: `${lost.profiles} profiles, for example ${examples}`,
+    reason: `${lost.profiles} of ${lost.of} profiles, for example ${examples}`,
   });
 }
 
 async function ready(store: Store, { engine, fault }: OpenModels): Promise<void> {
   if (fault) throw new Error(fault);
+  const lost = lostKeysOf(store);
+  // With some of its profiles a box is of use; with none it would only fail the calls that another could answer.
+  if (lost && lost.profiles > 0 && lost.profiles === lost.of) throw new Error("the keys of all profiles are missing");
   await store.documents.get("server", "first-run");
   // The loaded model computes a threshold: an engine that has lost the model fails here.
   engine.threshold(0.01, { ratios: { unlike: 0, identical: 1 }, impostors: { center: 0, spread: 1 } });

@@ -1,11 +1,13 @@
 /** File permissions and free space for an embedded database, and a clear reason if it does not start. */
 import { constants } from "node:fs";
 import { access, chmod, readdir, stat, statfs } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { StoreError } from "./errors.js";
 
 /** The least that a start writes: the database's own files and part of its log. */
 const START_BYTES = 32 * 1024 * 1024;
+/** The files of a new database, and part of its log. */
+const FIRST_START_BYTES = 64 * 1024 * 1024;
 /** Memory that an embedded database needs to start, as in docs/storing.md. */
 const START_MEMORY_MB = 450;
 
@@ -39,8 +41,9 @@ export async function permissionError(folder: string, error: Error): Promise<Sto
   );
 }
 
-/** Called after a database failed to start: finds the reason in its files. */
-export async function whyItDoesNotStart(folder: string, error: Error): Promise<StoreError> {
+/** Called after a database failed to start: finds the reason in its files. A new database has none yet, so nothing can be damaged. */
+export async function whyItDoesNotStart(folder: string, error: Error, freeOn = freeBytes): Promise<StoreError> {
+  const isNew = (await stat(folder).catch(() => null)) === null;
   const unusable = await firstUnusable(folder);
   if (unusable)
     return new StoreError(
@@ -57,11 +60,18 @@ export async function whyItDoesNotStart(folder: string, error: Error): Promise<S
         "limit of this one, and start again; the database is not damaged",
       { cause: error },
     );
-  const free = await freeBytes(folder);
-  if (free !== null && free < START_BYTES)
+  const free = await freeOn(isNew ? dirname(folder) : folder);
+  const needed = isNew ? FIRST_START_BYTES : START_BYTES;
+  if (free !== null && free < needed)
     return new StoreError(
       "disk-full",
-      `the disk of ${folder} is full: ${Math.floor(free / 2 ** 20)} MB are free and ${START_BYTES / 2 ** 20} MB are needed. Free some space and start again`,
+      `the disk of ${folder} is full: ${Math.floor(free / 2 ** 20)} MB are free and ${needed / 2 ** 20} MB are needed. Free some space and start again`,
+      { cause: error },
+    );
+  if (isNew)
+    return new StoreError(
+      "not-created",
+      `the database in ${folder} could not be created (${error.message}): nothing was stored yet; start again, or choose another folder`,
       { cause: error },
     );
   return new StoreError(

@@ -8,6 +8,8 @@ export type StoreErrorCode =
   | "locked"
   /** A newer version of vivavoce wrote this store. */
   | "newer-schema"
+  /** The database of a new folder could not be created. */
+  | "not-created"
   /** The database of a folder does not start. */
   | "damaged"
   /** This user cannot read or write files of the folder. */

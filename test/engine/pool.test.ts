@@ -137,7 +137,7 @@ describe("when things go wrong", () => {
     refuseWorkers = true;
     try {
       await started[0]!.terminate();
-      const refused = { code: "WORKER_LOST", message: "no worker can be started: no threads left" };
+      const refused = { code: "NO_WORKERS", message: "no worker can be started: no threads left" };
       await expect.poll(() => engine.fault, { timeout: 30_000 }).toBe(refused.message);
       await expect(engine.analyze(speech.slice(), rateHz)).rejects.toMatchObject(refused);
     } finally {

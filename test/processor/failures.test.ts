@@ -1,6 +1,7 @@
 /** The errors that callers get when something below an operation fails. */
 import { expect, test } from "vitest";
 import { StatusCode } from "../../src/contract/index.js";
+import { EngineError } from "../../src/engine/engine-error.js";
 import { asStatusError } from "../../src/processor/failures.js";
 
 const errorOf = (message: string, code?: string) => Object.assign(new Error(message), code ? { code } : {});
@@ -16,6 +17,12 @@ test.each([
   expect(failure.code).toBe(StatusCode.BUSY);
   expect(failure.status.retryAfter?.seconds).toBe(5n);
   expect(failure.cause).toBe(error);
+});
+
+test("an engine that cannot start its workers: BUSY, with a retry delay", () => {
+  const failure = asStatusError(new EngineError("NO_WORKERS", "no worker can be started: no threads left"));
+  expect(failure.code).toBe(StatusCode.BUSY);
+  expect(failure.status.retryAfter?.seconds).toBe(5n);
 });
 
 test("a full disk is reported; other internal details are not", () => {

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
+  chownSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -91,6 +92,37 @@ describe("a folder", () => {
       code: "no-memory",
       message: expect.stringMatching(/not enough memory/),
     });
+  });
+
+  test("whose disk is full is not reported as damaged, at the first start or later", async () => {
+    const error = new Error("the engine stopped");
+    const free = (megabytes: number) => async () => megabytes * 2 ** 20;
+    const fresh = join(root, newId("store"), "database");
+    const full = { code: "disk-full", message: expect.stringMatching(/is full: 20 MB are free .* Free some space/) };
+    expect(await whyItDoesNotStart(join(pristine, "database"), error, free(20))).toMatchObject(full);
+    expect(await whyItDoesNotStart(fresh, error, free(20))).toMatchObject(full);
+    // The files of a new database need more.
+    expect(await whyItDoesNotStart(fresh, error, free(50))).toMatchObject({ code: "disk-full" });
+    expect(await whyItDoesNotStart(join(pristine, "database"), error, free(50))).toMatchObject({ code: "damaged" });
+    expect(await whyItDoesNotStart(fresh, error, free(500))).toMatchObject({
+      code: "not-created",
+      message: expect.stringMatching(/the engine stopped.*nothing was stored yet/),
+    });
+  });
+
+  test("with files of another owner is not reported as damaged", async () => {
+    const database = join(newFolder(), "database");
+    const isRoot = process.getuid!() === 0;
+    // Root reads every file, so for root the folder itself counts; another user is kept out by permissions.
+    if (isRoot) chownSync(database, 12_345, 12_345);
+    else chmodSync(join(database, "PG_VERSION"), 0o000);
+    await expect(openEmbeddedStore(join(database, ".."))).rejects.toMatchObject({
+      code: isRoot ? "not-owner" : "unreadable",
+      message: expect.stringMatching(isRoot ? /user with id 12345/ : /PG_VERSION cannot be read and written/),
+    });
+    if (isRoot) chownSync(database, 0, 0);
+    else chmodSync(join(database, "PG_VERSION"), 0o600);
+    await (await openEmbeddedStore(join(database, ".."))).close();
   });
 
   test("whose first start was interrupted starts again", async () => {

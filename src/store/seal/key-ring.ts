@@ -75,6 +75,8 @@ export class KeyRing {
   readonly #scopeKeys = new Map<string, ScopeKey[]>();
   readonly #held = new Map<string, AeadKey>();
   readonly #secrets = new Map<string, Promise<Uint8Array>>();
+  /** Scopes that have a secret: another one would not open what was written with it. */
+  readonly #withSecret = new Set<string>();
   /** Rotations in this process run one after the other. */
   #rotating: Promise<unknown> = Promise.resolve();
 
@@ -132,12 +134,18 @@ export class KeyRing {
     return secret;
   }
 
+  /** From now on the scope's secret is never created: if it is missing, it was lost. */
+  expectSecret(scopeId: string): void {
+    this.#withSecret.add(scopeId);
+  }
+
   async #readSecret(scopeId: string): Promise<Uint8Array> {
     const named = new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(scopeId)));
     const id = toHex(named.subarray(0, 16));
     return untilUncontended(`the secret of scope ${scopeId}`, async () => {
       const wrapped = (await this.shelf.find(SECRETS, [id])).get(id);
       if (wrapped) return this.#unwrapRaw(SECRETS, wrapped);
+      if (this.#withSecret.has(scopeId)) throw keyLost(`the secret of scope ${scopeId} is missing`);
       const { generation, key } = await this.#current(SECRETS);
       const made = await this.aead.seal(key, randomBytes(KEY_BYTES), wrapContext(SECRETS, id));
       // Read again: another process may have been first.
@@ -233,7 +241,7 @@ export class KeyRing {
     if (!raw)
       throw new SealError(
         "wrong-key",
-        `a key of scope ${scopeId} cannot be unwrapped with the key of its scope: the key files are damaged or mixed; restore them from a backup`,
+        `a key of ${inWords(scopeId)} cannot be unwrapped with the key of its scope: the key files are damaged or mixed; restore them from a backup`,
       );
     return raw;
   }
@@ -243,6 +251,17 @@ export class KeyRing {
     if (this.#held.size > KEYS_HELD) this.#held.delete(this.#held.keys().next().value!);
   }
 }
+
+/** The names of our own scopes begin with a NUL. */
+const inWords = (scopeId: string): string =>
+  scopeId.startsWith("\0") ? `the store's ${scopeId.slice(1)}` : `scope ${scopeId}`;
+
+/** For the operator: what is missing, why, and what to do. */
+export const keyLost = (what: string): SealError =>
+  new SealError(
+    "key-lost",
+    `${what} (the key files are damaged, or older than the database): restore the keys from a backup`,
+  );
 
 /** Unambiguous because ids have a fixed length. */
 function heldAs(scopeId: string, id: KeyId): string {

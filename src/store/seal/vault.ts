@@ -8,7 +8,7 @@
  */
 import { SealError } from "../errors.js";
 import type { AeadKey } from "./aead.js";
-import { type DataKey, fromHex, type KeyId, type KeyRing, toHex } from "./key-ring.js";
+import { type DataKey, fromHex, type KeyId, type KeyRing, keyLost, toHex } from "./key-ring.js";
 import { turn, turnBack } from "./transform.js";
 
 const encoder = new TextEncoder();
@@ -117,12 +117,7 @@ export class Vault {
       );
     if (bytes[0] === PLAIN) return plain;
     const turnedBack = await turnBack(this.ring.aead, await this.ring.secret(place.scopeId), plain);
-    if (!turnedBack)
-      throw new SealError(
-        "key-lost",
-        `the secret that turns the embeddings of scope ${place.scopeId} is missing (the key files are damaged, or older than the ` +
-          "database): restore the keys from a backup",
-      );
+    if (!turnedBack) throw keyLost(`the secret that turns the embeddings of scope ${place.scopeId} is missing`);
     return turnedBack;
   }
 }

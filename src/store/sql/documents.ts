@@ -1,9 +1,8 @@
 /** Documents of the token and engagement services. They contain signing keys and hashes of secrets, so they are sealed too. */
 import { untilUncontended } from "../contention.js";
 import { decodeJson, encodeJson } from "../encoding.js";
-import { SealError } from "../errors.js";
 import type { Store } from "../port.js";
-import type { DataKey } from "../seal/key-ring.js";
+import { type DataKey, keyLost } from "../seal/key-ring.js";
 import { DOCUMENT_SCOPE, documentPlace } from "../seal/vault.js";
 import type { SqlContext } from "./context.js";
 import type { Queries } from "./database.js";
@@ -153,12 +152,7 @@ async function readKey({ database, vault }: SqlContext): Promise<DataKey> {
     ]);
     const known = row && (await vault.key(DOCUMENT_SCOPE, row.value));
     if (known) return known;
-    if (row)
-      throw new SealError(
-        "key-lost",
-        "the key of the token services' documents is missing (the key files are damaged, or older than the database): " +
-          "restore the keys from a backup",
-      );
+    if (row) throw keyLost("the key of the token services' documents is missing");
     const made = await vault.ring.create(DOCUMENT_SCOPE, "session");
     const rows = await database.query(
       "INSERT INTO vivavoce.settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING 1",

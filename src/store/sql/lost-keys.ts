@@ -1,41 +1,80 @@
 /** Finds profiles with missing keys (a damaged key file, or keys older than the database) at the start, so that the operator is told. */
+import { SealError } from "../errors.js";
 import type { Id } from "../port.js";
-import type { KeyId } from "../seal/key-ring.js";
-import { type SqlContext, scopesOf } from "./context.js";
+import type { KeyId, WrappedKey } from "../seal/key-ring.js";
+import type { SqlContext } from "./context.js";
 import { unescapeText } from "./text.js";
 
 export interface LostKeys {
+  /** Profiles that cannot be opened. */
   readonly profiles: number;
+  /** All profiles of the store. */
+  readonly of: number;
   /** Only the first few. */
   readonly examples: readonly { readonly scopeId: Id; readonly profileId: Id }[];
+  /** Scopes whose own key or secret is lost, and so every profile in them; what is missing, in words. */
+  readonly scopes: readonly { readonly scopeId: Id; readonly reason: string }[];
 }
 
 const AT_ONCE = 10_000;
 const EXAMPLES = 5;
 
 export async function findLostKeys(context: SqlContext): Promise<LostKeys> {
-  const { database, vault } = context;
-  const { shelf } = vault.ring;
+  const { database, vault, names } = context;
   const examples: { scopeId: Id; profileId: Id }[] = [];
-  let profiles = 0;
-  for (const { scope, scopeId } of await scopesOf(context)) {
-    for (let after = "", rows = AT_ONCE; rows === AT_ONCE; ) {
-      const page = await database.query<{ id: string; key_id: KeyId }>(
-        `SELECT id, key_id FROM vivavoce.profiles WHERE scope = $1 AND id > $2 ORDER BY id LIMIT ${AT_ONCE}`,
-        [scope, after],
-      );
-      rows = page.length;
-      after = page.at(-1)?.id ?? after;
-      const there = await shelf.find(
-        scopeId,
-        page.map(({ key_id }) => key_id),
-      );
+  const lostScopes = new Map<Id, string>();
+  let [profiles, of] = [0, 0];
+  const scopes = await database.query<{ scope: string; scope_id: string; names_check: string | null }>(
+    "SELECT scope, scope_id, names_check FROM vivavoce.scopes",
+  );
+  for (const { scope, scope_id, names_check } of scopes) {
+    const scopeId: Id = JSON.parse(scope_id);
+    const note = (reason: string | null) => reason !== null && lostScopes.set(scopeId, reason);
+    if (names_check !== null) {
+      vault.ring.expectSecret(scopeId);
+      note(await faultOf(names.assertSecret(scopeId, names_check)));
+    }
+    for await (const page of profileKeys(context, scope)) {
+      const ids = page.map(({ key_id }) => key_id);
+      const there = await vault.ring.shelf.find(scopeId, ids);
+      // One key of each generation shows whether the scope's key is the one that wrapped it.
+      for (const { id } of oneOfEach(there.values())) note(await faultOf(vault.ring.open(scopeId, [id])));
       for (const { id, key_id } of page) {
-        if (there.has(key_id)) continue;
+        of++;
+        if (there.has(key_id) && !lostScopes.has(scopeId)) continue;
         profiles++;
         if (examples.length < EXAMPLES) examples.push({ scopeId, profileId: unescapeText(id) });
       }
     }
   }
-  return { profiles, examples };
+  return { profiles, of, examples, scopes: [...lostScopes].map(([scopeId, reason]) => ({ scopeId, reason })) };
+}
+
+async function* profileKeys({ database }: SqlContext, scope: string) {
+  for (let after = "", rows = AT_ONCE; rows === AT_ONCE; ) {
+    const page = await database.query<{ id: string; key_id: KeyId }>(
+      `SELECT id, key_id FROM vivavoce.profiles WHERE scope = $1 AND id > $2 ORDER BY id LIMIT ${AT_ONCE}`,
+      [scope, after],
+    );
+    rows = page.length;
+    after = page.at(-1)?.id ?? after;
+    yield page;
+  }
+}
+
+function oneOfEach(keys: Iterable<WrappedKey>): Iterable<WrappedKey> {
+  const generations = new Map<number, WrappedKey>();
+  for (const key of keys) generations.set(key.generation, key);
+  return generations.values();
+}
+
+/** What the keys lack, in words; `null` if nothing. */
+async function faultOf(work: Promise<unknown>): Promise<string | null> {
+  try {
+    await work;
+    return null;
+  } catch (error) {
+    if (error instanceof SealError) return error.message;
+    throw error;
+  }
 }

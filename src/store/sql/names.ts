@@ -5,9 +5,8 @@
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { encodeJson } from "../encoding.js";
-import { SealError } from "../errors.js";
 import type { Id } from "../port.js";
-import type { DataKey } from "../seal/key-ring.js";
+import { type DataKey, keyLost } from "../seal/key-ring.js";
 import type { Place, Vault } from "../seal/vault.js";
 import type { Database } from "./database.js";
 import { keyOf } from "./text.js";
@@ -48,6 +47,11 @@ export class OwnerNames {
     return digestOf(await this.#digestKey(scopeId, row!.names_check), name);
   }
 
+  /** Throws "key-lost" if the scope's secret is missing or another one. */
+  async assertSecret(scopeId: Id, check: string): Promise<void> {
+    await this.#digestKey(scopeId, check);
+  }
+
   seal(key: DataKey, scopeId: Id, profileId: Id, name: string): Promise<Uint8Array> {
     // JSON can represent a lone surrogate, which UTF-8 cannot.
     return this.vault.seal(key, namePlace(scopeId, profileId), encodeJson(name));
@@ -57,10 +61,7 @@ export class OwnerNames {
   async #digestKey(scopeId: Id, check: string): Promise<Uint8Array> {
     const key = await this.#derive(scopeId);
     if (!timingSafeEqual(Buffer.from(checkOf(key)), Buffer.from(check)))
-      throw new SealError(
-        "key-lost",
-        `the secret of scope ${scopeId} is missing (the key files are damaged, or older than the database): restore the keys from a backup`,
-      );
+      throw keyLost(`the secret of scope ${scopeId} is missing`);
     this.#digestKeys.set(scopeId, key);
     return key;
   }

@@ -12,14 +12,19 @@ import { Worker } from "node:worker_threads";
 const MAKE = `
   const { workerData } = require("node:worker_threads");
   const { PGlite } = require(workerData.engine);
-  PGlite.create("file://" + workerData.folder).then((database) => database.close());
+  // Its file system throws objects that are not errors, whose reason would be lost on the way out of the thread.
+  const asError = (thrown) => (thrown instanceof Error ? thrown : new Error("file error " + (thrown?.errno ?? thrown)));
+  PGlite.create("file://" + workerData.folder)
+    .then((database) => database.close())
+    .catch((thrown) => { throw asError(thrown); });
 `;
 
 /** Does nothing if the database exists. */
 export async function makeDatabase(folder: string): Promise<void> {
   if (existsSync(join(folder, "PG_VERSION"))) return;
   const unfinished = `${folder}.new`;
-  await rm(unfinished, { recursive: true, force: true });
+  const removeUnfinished = () => rm(unfinished, { recursive: true, force: true });
+  await removeUnfinished();
   await new Promise<void>((resolve, reject) => {
     const engine = createRequire(import.meta.url).resolve("@electric-sql/pglite");
     const worker = new Worker(MAKE, { eval: true, workerData: { engine, folder: unfinished } });
@@ -27,6 +32,10 @@ export async function makeDatabase(folder: string): Promise<void> {
     worker.once("exit", (code) =>
       code === 0 ? resolve() : reject(new Error(`the database could not be created: exit code ${code}`)),
     );
+  }).catch(async (error) => {
+    // What it wrote may have filled the disk.
+    await removeUnfinished();
+    throw error;
   });
   await rename(unfinished, folder);
 }
