@@ -71,10 +71,16 @@ export function createApp(parts: AppParts): Hono<Env> {
     }
     return c.body(await metrics.text(), 200, { "content-type": metrics.registry.contentType });
   });
+  // Written once: anybody may ask for it, and writing it takes milliseconds.
+  let description = { serverUrl: "", text: "" };
   app.get("/openapi.json", (c) => {
     const serverUrl = parts.publicUrl();
-    const tokenUrl = tokens ? { tokenUrl: `${serverUrl}/oauth2/token` } : {};
-    return c.json(openApi({ serverUrl, version: parts.version, ...tokenUrl }));
+    if (description.serverUrl !== serverUrl) {
+      const tokenUrl = tokens ? { tokenUrl: `${serverUrl}/oauth2/token` } : {};
+      const text = JSON.stringify(openApi({ serverUrl, version: parts.version, ...tokenUrl }));
+      description = { serverUrl, text };
+    }
+    return c.body(description.text, 200, { "content-type": "application/json" });
   });
   if (parts.operator) {
     const operator = parts.operator;
