@@ -3,7 +3,14 @@ import type { VoiceprintsProcessor } from "./processor/voiceprints-processor.js"
 import type { LiveAccess } from "./voiceprints.js";
 
 export const localAccess = (processor: VoiceprintsProcessor): LiveAccess => ({
-  listen: (request, options) => processor.openLiveAnalysis(request, options),
+  async listen(request, options) {
+    const check = await processor.openLiveAnalysis(request, options);
+    return {
+      push: async (samples) => (await check.push(samples)).result,
+      finish: () => check.finish(),
+      close: () => check.close(),
+    };
+  },
   listenToEnroll: (request, options) => processor.openLiveEnrollment(request, options),
   close: () => processor.close(),
 });

@@ -9,6 +9,7 @@ import {
   type MessageShape,
   toJson,
 } from "@bufbuild/protobuf";
+import { joined } from "./audio/joined.js";
 import type { RawEncoding } from "./audio/port.js";
 import { readRecording } from "./audio/read-recording.js";
 import { sampleEncodings } from "./audio/sample-encoding.js";
@@ -37,8 +38,8 @@ import { fieldViolation } from "./contract/mandatory.js";
 import type { OperationOptions, Operations } from "./contract/operations.js";
 import { StatusError } from "./contract/status-error.js";
 import type { ExportedProfile } from "./processor/export-profile.js";
-import type { LiveCheck, LiveRequest, LiveState } from "./processor/live/live-check.js";
-import type { LiveResult, LiveTask } from "./processor/live/live-task.js";
+import type { LiveRequest } from "./processor/live/live-check.js";
+import type { LiveResult } from "./processor/live/live-task.js";
 import { open, SealedExportError, seal } from "./sealed-export.js";
 import {
   type Comparison,
@@ -201,12 +202,17 @@ export interface LiveAccess {
   close(): Promise<void>;
 }
 
-/** A live check as `Listener` drives it. */
-export interface AnalysisTask extends Pick<LiveCheck<AnalyzeAudioResult>, "finish" | "close"> {
-  push(samples: Float32Array): Promise<Pick<LiveState<AnalyzeAudioResult>, "result">>;
+/** What a listener drives: a check or an enrollment of arriving audio. */
+export interface ListenerTask<Result> {
+  /** Resolves to the result once there is one. */
+  push(samples: Float32Array): Promise<Result | null>;
+  finish(): Promise<Result>;
+  close(): Promise<void>;
 }
+/** A live check as `Listener` drives it. */
+export type AnalysisTask = ListenerTask<AnalyzeAudioResult>;
 /** A live enrollment as `EnrollmentListener` drives it. */
-export type EnrollmentTask = Pick<LiveTask, "push" | "finish" | "close">;
+export type EnrollmentTask = ListenerTask<LiveResult>;
 /** Whose print a live enrollment adds to, and the rate of its audio. */
 export type LiveEnrollmentRequest = MessageInitShape<typeof TrainRequestSchema> & { readonly rateHz: number };
 
@@ -301,38 +307,25 @@ export class Voiceprints {
   /** Checks audio that is still arriving: `push` chunks until `answer` is set, or call `finish`. */
   async listen(target: Target & AttackChoices, rateHz: number, choices: CallChoices = {}): Promise<Listener> {
     const targets = await this.#targets({ ...choices, ...target });
-    const session = await startSession(this.operations, this.settings);
-    try {
+    return this.#inLiveSession(async (context, stop) => {
       const ignoreCheckpoints = choices.ignoreCheckpoints ?? false;
       const check = await this.#liveAccess().listen(
-        { context: session, rateHz, ignoreCheckpoints, ...targets.request, ...attacks(target) },
+        { context, rateHz, ignoreCheckpoints, ...targets.request, ...attacks(target) },
         operationOptions(choices),
       );
-      return new Listener(
-        check,
-        rateHz,
-        (result) => analysisOf(result, targets.names),
-        () => stopSession(this.operations, session),
-      );
-    } catch (error) {
-      await stopSession(this.operations, session);
-      throw error;
-    }
+      return new Listener(check, rateHz, (result) => analysisOf(result, targets.names), stop);
+    });
   }
 
   /** Enrolls from audio that is still arriving: `push` chunks until `enrollment` is set, or call `finish`. */
   async listenToEnroll(person: string, rateHz: number, choices: CallChoices = {}): Promise<EnrollmentListener> {
-    const session = await startSession(this.operations, this.settings);
-    try {
+    return this.#inLiveSession(async (context, stop) => {
       const owner = { kind: "person", name: person, tag: choices.tag ?? "" } as const;
       const gkVoiceprintProfileId = { value: await findOrCreateProfile(this.operations, this.settings.scope, owner) };
-      const request = { context: session, gkVoiceprintProfileId, rateHz };
+      const request = { context, gkVoiceprintProfileId, rateHz };
       const task = await this.#liveAccess().listenToEnroll(request, operationOptions(choices));
-      return new EnrollmentListener(task, rateHz, () => stopSession(this.operations, session));
-    } catch (error) {
-      await stopSession(this.operations, session);
-      throw error;
-    }
+      return new EnrollmentListener(task, rateHz, enrollmentOf, stop);
+    });
   }
 
   /** Everything stored about a person, for them to see: one entry for each print. */
@@ -495,6 +488,18 @@ export class Voiceprints {
   /** Every call has its own session, so that its audio is deleted after the answer. */
   #inSession<T>(work: (context: SessionContext) => Promise<T>): Promise<T> {
     return inSession(this.operations, this.settings, work);
+  }
+
+  /** The session goes on with what `open` opened, which stops it; it is stopped here if that fails. */
+  async #inLiveSession<T>(open: (context: SessionContext, stop: () => Promise<void>) => Promise<T>): Promise<T> {
+    const context = await startSession(this.operations, this.settings);
+    const stop = () => stopSession(this.operations, context);
+    try {
+      return await open(context, stop);
+    } catch (error) {
+      await stop();
+      throw error;
+    }
   }
 
   async #media(context: SessionContext, audio: Audio, choices: CallChoices): Promise<Media> {
@@ -675,8 +680,7 @@ function samplesOfChunk(chunk: AudioChunk, rateHz: number): Float32Array {
         `the length must be a multiple of ${size} bytes (one ${encoding} sample), got ${bytes.length} bytes`,
       );
     try {
-      const recording = readRecording(bytes, { encoding, rateHz, channels: 1 });
-      return Float32Array.from([...recording.read(1)].flatMap((part) => [...part]));
+      return joined([...readRecording(bytes, { encoding, rateHz, channels: 1 }).read(1)]);
     } catch (error) {
       throw unfit("audio", "not_audio", error instanceof Error ? error.message : "the bytes are not audio");
     }
@@ -689,23 +693,58 @@ function samplesOfChunk(chunk: AudioChunk, rateHz: number): Float32Array {
   );
 }
 
-/** The session of a live task. It is stopped once, together with the task. */
-class LiveSession {
+/** Audio that is still arriving, and its session, which is stopped once: with the outcome, or when the task fails or is closed. */
+export abstract class LiveListener<Result, Outcome> {
+  #outcome: Outcome | null = null;
   #open = true;
 
-  constructor(private readonly onEnd: () => Promise<void>) {}
+  constructor(
+    private readonly task: ListenerTask<Result>,
+    private readonly rateHz: number,
+    private readonly outcomeOf: (result: Result) => Outcome,
+    private readonly onEnd: () => Promise<void>,
+  ) {}
 
-  /** Stops the session if the task failed. */
-  async orStop<T>(work: Promise<T>): Promise<T> {
+  protected get outcome(): Outcome | null {
+    return this.#outcome;
+  }
+
+  /** Adds a chunk of audio; ownership of a `Float32Array` passes to the listener. Resolves to the outcome once there is one. */
+  async push(chunk: AudioChunk): Promise<Outcome | null> {
+    // An invalid chunk throws, but does not end the task.
+    const samples = samplesOfChunk(chunk, this.rateHz);
+    if (this.#outcome) return this.#outcome;
+    const result = await this.#orStop(this.task.push(samples));
+    return result && this.#end(result);
+  }
+
+  /** Ends the audio. Resolves to the outcome of all audio so far. */
+  async finish(): Promise<Outcome> {
+    return this.#outcome ?? this.#end(await this.#orStop(this.task.finish()));
+  }
+
+  /** Ends without an outcome; segments that were enrolled stay. */
+  async close(): Promise<void> {
+    await this.task.close();
+    await this.#stop();
+  }
+
+  async #end(result: Result): Promise<Outcome> {
+    this.#outcome ??= this.outcomeOf(result);
+    await this.#stop();
+    return this.#outcome;
+  }
+
+  async #orStop<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;
     } catch (error) {
-      await this.stop();
+      await this.#stop();
       throw error;
     }
   }
 
-  async stop(): Promise<void> {
+  async #stop(): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
     await this.onEnd();
@@ -713,31 +752,10 @@ class LiveSession {
 }
 
 /** A live check and its session. */
-export class Listener {
-  #answer: Analysis | null = null;
-  readonly #session: LiveSession;
-
-  constructor(
-    private readonly check: AnalysisTask,
-    private readonly rateHz: number,
-    private readonly analysisOf: (result: AnalyzeAudioResult) => Analysis,
-    onEnd: () => Promise<void>,
-  ) {
-    this.#session = new LiveSession(onEnd);
-  }
-
+export class Listener extends LiveListener<AnalyzeAudioResult, Analysis> {
   /** Set as soon as a checkpoint gave a clear answer. */
   get answer(): Analysis | null {
-    return this.#answer;
-  }
-
-  /** Adds a chunk of audio; ownership of a `Float32Array` passes to the listener. Resolves to the answer once there is one. */
-  async push(chunk: AudioChunk): Promise<Analysis | null> {
-    // An invalid chunk throws, but does not end the check.
-    const samples = samplesOfChunk(chunk, this.rateHz);
-    if (this.#answer) return this.#answer;
-    const { result } = await this.#session.orStop(this.check.push(samples));
-    return result && this.#end(result);
+    return this.outcome;
   }
 
   /** Pushes chunks until there is an answer or no more audio. */
@@ -747,23 +765,6 @@ export class Listener {
       if (answer) return answer;
     }
     return this.finish();
-  }
-
-  /** Ends the audio. Resolves to the answer for all audio so far. */
-  async finish(): Promise<Analysis> {
-    return this.#answer ?? this.#end(await this.#session.orStop(this.check.finish()));
-  }
-
-  /** Ends without an answer. */
-  async close(): Promise<void> {
-    await this.check.close();
-    await this.#session.stop();
-  }
-
-  async #end(result: AnalyzeAudioResult): Promise<Analysis> {
-    this.#answer ??= this.analysisOf(result);
-    await this.#session.stop();
-    return this.#answer;
   }
 }
 
@@ -776,50 +777,18 @@ export interface LiveEnrollmentState {
 }
 
 /** A live enrollment and its session. */
-export class EnrollmentListener {
-  #enrollment: LiveEnrollmentState | null = null;
-  readonly #session: LiveSession;
-
-  constructor(
-    private readonly task: EnrollmentTask,
-    private readonly rateHz: number,
-    onEnd: () => Promise<void>,
-  ) {
-    this.#session = new LiveSession(onEnd);
-  }
-
+export class EnrollmentListener extends LiveListener<LiveResult, LiveEnrollmentState> {
   /** Set as soon as training would not gain from more audio. */
   get enrollment(): LiveEnrollmentState | null {
-    return this.#enrollment;
+    return this.outcome;
   }
+}
 
-  /** Adds a chunk of audio. Resolves to the enrollment once no more is needed. */
-  async push(chunk: AudioChunk): Promise<LiveEnrollmentState | null> {
-    const samples = samplesOfChunk(chunk, this.rateHz);
-    if (this.#enrollment) return this.#enrollment;
-    const result = await this.#session.orStop(this.task.push(samples));
-    return result && this.#end(result);
-  }
-
-  /** Ends the audio. Resolves to what was enrolled. */
-  async finish(): Promise<LiveEnrollmentState> {
-    return this.#enrollment ?? this.#end(await this.#session.orStop(this.task.finish()));
-  }
-
-  /** Stops listening; segments that were enrolled stay. */
-  async close(): Promise<void> {
-    await this.task.close();
-    await this.#session.stop();
-  }
-
-  async #end(result: LiveResult): Promise<LiveEnrollmentState> {
-    if (result.case !== "enroll") throw new TypeError(`expected the result of an enrollment, got ${result.case}`);
-    const { enrollStatus = EnrollStatus.UNSPECIFIED, enrolledSegments = 0, training } = result.value;
-    const trained = training?.reason === TrainReason.TRAIN_OK;
-    this.#enrollment = { status: EnrollStatus[enrollStatus] as keyof typeof EnrollStatus, enrolledSegments, trained };
-    await this.#session.stop();
-    return this.#enrollment;
-  }
+function enrollmentOf(result: LiveResult): LiveEnrollmentState {
+  if (result.case !== "enroll") throw new TypeError(`expected the result of an enrollment, got ${result.case}`);
+  const { enrollStatus = EnrollStatus.UNSPECIFIED, enrolledSegments = 0, training } = result.value;
+  const trained = training?.reason === TrainReason.TRAIN_OK;
+  return { status: EnrollStatus[enrollStatus] as keyof typeof EnrollStatus, enrolledSegments, trained };
 }
 
 /**

@@ -17,8 +17,15 @@ function bounded(value: number): number {
   return value > 0 ? 1 : -1;
 }
 
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+/** Reads every sample on its own. */
+function sampled(bytesPerSample: number, read: (view: DataView, at: number) => number): SampleEncoding {
+  return {
+    bytesPerSample,
+    decode(out, bytes, first, stride) {
+      const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      for (let i = 0, at = first; i < out.length; i++, at += stride) out[i] = read(view, at);
+    },
+  };
 }
 
 function lookup(table: Float32Array): SampleEncoding {
@@ -31,12 +38,7 @@ function lookup(table: Float32Array): SampleEncoding {
 }
 
 export const sampleEncodings = {
-  pcm8: {
-    bytesPerSample: 1,
-    decode(out, bytes, first, stride) {
-      for (let i = 0, at = first; i < out.length; i++, at += stride) out[i] = (bytes[at]! - 128) / 128;
-    },
-  },
+  pcm8: sampled(1, (view, at) => (view.getUint8(at) - 128) / 128),
   pcm16: {
     bytesPerSample: 2,
     decode(out, bytes, first, stride) {
@@ -51,45 +53,12 @@ export const sampleEncodings = {
       }
     },
   },
-  /** l16 is big-endian. */
-  l16: {
-    bytesPerSample: 2,
-    decode(out, bytes, first, stride) {
-      for (let i = 0, at = first; i < out.length; i++, at += stride) {
-        out[i] = (((bytes[at]! << 8) | bytes[at + 1]!) << 16) >> 16;
-        out[i]! /= 32768;
-      }
-    },
-  },
-  pcm24: {
-    bytesPerSample: 3,
-    decode(out, bytes, first, stride) {
-      for (let i = 0, at = first; i < out.length; i++, at += stride) {
-        out[i] = ((bytes[at]! << 8) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 24)) / 2147483648;
-      }
-    },
-  },
-  pcm32: {
-    bytesPerSample: 4,
-    decode(out, bytes, first, stride) {
-      const view = viewOf(bytes);
-      for (let i = 0, at = first; i < out.length; i++, at += stride) out[i] = view.getInt32(at, true) / 2147483648;
-    },
-  },
-  float32: {
-    bytesPerSample: 4,
-    decode(out, bytes, first, stride) {
-      const view = viewOf(bytes);
-      for (let i = 0, at = first; i < out.length; i++, at += stride) out[i] = bounded(view.getFloat32(at, true));
-    },
-  },
-  float64: {
-    bytesPerSample: 8,
-    decode(out, bytes, first, stride) {
-      const view = viewOf(bytes);
-      for (let i = 0, at = first; i < out.length; i++, at += stride) out[i] = bounded(view.getFloat64(at, true));
-    },
-  },
+  /** Big-endian. */
+  l16: sampled(2, (view, at) => view.getInt16(at) / 32768),
+  pcm24: sampled(3, (view, at) => ((view.getUint16(at, true) << 8) | (view.getInt8(at + 2) << 24)) / 2147483648),
+  pcm32: sampled(4, (view, at) => view.getInt32(at, true) / 2147483648),
+  float32: sampled(4, (view, at) => bounded(view.getFloat32(at, true))),
+  float64: sampled(8, (view, at) => bounded(view.getFloat64(at, true))),
   alaw: lookup(alaw),
   mulaw: lookup(mulaw),
 } satisfies Record<string, SampleEncoding>;

@@ -6,7 +6,9 @@ import { setTimeout as wait } from "node:timers/promises";
 import { type Command, Option } from "commander";
 import { WebSocket } from "ws";
 import { openRecording } from "../audio/file.js";
+import { joined } from "../audio/joined.js";
 import type { Recording } from "../audio/port.js";
+import { pcm16Wav, WAV_HEADER_BYTES } from "../audio/wav-writer.js";
 import { CommandError } from "./command-error.js";
 import { createOutput } from "./output.js";
 
@@ -89,9 +91,7 @@ async function paced(recording: Recording, speed: number, caller: Caller): Promi
   let index = 0;
   let rest = new Float32Array();
   for (const chunk of recording.read(recording.channels === 1 ? 1 : 0)) {
-    const samples = new Float32Array(rest.length + chunk.length);
-    samples.set(rest);
-    samples.set(chunk, rest.length);
+    const samples = joined([rest, chunk]);
     let at = 0;
     for (; at + PACKET_SAMPLES <= samples.length; at += PACKET_SAMPLES) {
       if (!caller.isOpen()) return;
@@ -180,12 +180,8 @@ async function audioSocketCaller({ url, line, from, token }: Options): Promise<C
   };
 }
 
-function pcm16(samples: Float32Array): Uint8Array {
-  const view = new DataView(new ArrayBuffer(2 * samples.length));
-  for (const [i, x] of samples.entries())
-    view.setInt16(2 * i, Math.max(-32768, Math.min(32767, Math.round(x * 32768))), true);
-  return new Uint8Array(view.buffer);
-}
+/** As in a WAV file, without its header. */
+const pcm16 = (samples: Float32Array): Uint8Array => pcm16Wav(samples, RATE_HZ).subarray(WAV_HEADER_BYTES);
 
 /** ITU-T G.711, µ-law. */
 function mulawCode(x: number): number {

@@ -38,22 +38,14 @@ export async function recordingOf(path: string, format: RawOptions | undefined):
   }
 }
 
+const remedies: Partial<Record<AudioValidity, string>> = {
+  [AudioValidity.AUDIO_TOO_SHORT]: "speak longer",
+  [AudioValidity.AUDIO_TOO_SOFT]: "speak up, or move closer to the microphone",
+  [AudioValidity.AUDIO_TOO_LOUD]: "lower the recording level: the audio is clipped",
+  [AudioValidity.AUDIO_TOO_NOISY]: "find a quieter place",
+  [AudioValidity.MULTIPLE_SPEAKERS_DETECTED]: "record one person at a time",
+  [AudioValidity.INVALID_AUDIO]: "record it again, as WAV",
+};
+
 /** What a person can do about audio that is not good enough. */
-export function remedy(validity: AudioValidity): string | null {
-  switch (validity) {
-    case AudioValidity.AUDIO_TOO_SHORT:
-      return "speak longer";
-    case AudioValidity.AUDIO_TOO_SOFT:
-      return "speak up, or move closer to the microphone";
-    case AudioValidity.AUDIO_TOO_LOUD:
-      return "lower the recording level: the audio is clipped";
-    case AudioValidity.AUDIO_TOO_NOISY:
-      return "find a quieter place";
-    case AudioValidity.MULTIPLE_SPEAKERS_DETECTED:
-      return "record one person at a time";
-    case AudioValidity.INVALID_AUDIO:
-      return "record it again, as WAV";
-    default:
-      return null;
-  }
-}
+export const remedy = (validity: AudioValidity): string | null => remedies[validity] ?? null;

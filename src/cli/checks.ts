@@ -23,7 +23,7 @@ import {
 import { person, profileOf, recordingOf } from "./calls.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
-import { openOperations } from "./operations.js";
+import { withOperations } from "./operations.js";
 import { createOutput, facts, words } from "./output.js";
 import { type AudioOptions, mediaFormat, type PlaceOptions, withAudio, withPlace } from "./shared-options.js";
 
@@ -123,21 +123,16 @@ export async function check(
 ): Promise<void> {
   const output = createOutput(options.json ?? false);
   const recording = await recordingOf(file, mediaFormat(options));
-  const { operations, close } = await openOperations(options);
-  try {
-    await inSession(operations, options, async (context) => {
+  await withOperations(options, ({ operations }) =>
+    inSession(operations, options, async (context) => {
       const audio = await upload(operations, context, recording);
-      const checked = await run({
+      const { ignoreCheckpoints = false, channel } = options;
+      const { result, subject, score, candidates } = await run({
         operations,
         context,
-        audio: {
-          audio,
-          ignoreCheckpoints: options.ignoreCheckpoints ?? false,
-          ...channelSelector(options.channel),
-        },
+        audio: { audio, ignoreCheckpoints, ...channelSelector(channel) },
       });
-      const { result, subject, candidates } = checked;
-      const comparison = comparisonOf(checked.score);
+      const comparison = comparisonOf(score);
       const { risk, reliability } = result.riskEngineResult ?? {};
       const answer = {
         file,
@@ -168,10 +163,8 @@ export async function check(
         ]),
       );
       process.exitCode = exitCodeOf(result.decision);
-    });
-  } finally {
-    await close();
-  }
+    }),
+  );
 }
 
 /** In the same form as on the page. */
@@ -182,14 +175,6 @@ function ratioText({ ratio, threshold, falseAcceptRate }: Comparison): string | 
 }
 
 function exitCodeOf(decision: Decision): ExitCode {
-  switch (decision) {
-    case Decision.AUTHENTIC:
-    case Decision.NO_RISK_DETECTED:
-      return ExitCode.ok;
-    case Decision.NO_MATCH:
-    case Decision.FRAUD:
-      return ExitCode.no;
-    default:
-      return ExitCode.undecided;
-  }
+  if (decision === Decision.AUTHENTIC || decision === Decision.NO_RISK_DETECTED) return ExitCode.ok;
+  return decision === Decision.NO_MATCH || decision === Decision.FRAUD ? ExitCode.no : ExitCode.undecided;
 }

@@ -6,10 +6,10 @@ import { readRecording } from "../audio/index.js";
 import { toWav } from "../audio/to-wav.js";
 import { type Comparison, compareEvaluations } from "../evaluate/compare.js";
 import { type Evaluation, evaluate } from "../evaluate/evaluate.js";
-import { decimal, percent, rate } from "../evaluate/format.js";
 import { keepLastEvaluation, lastEvaluation } from "../evaluate/last-evaluation.js";
+import { figuresOf, tablesOf } from "../evaluate/tables.js";
 import { readTrialSet, TrialSetError } from "../evaluate/trials.js";
-import { promiseInWords, scoresCsv, worstPairs } from "../evaluate/verdicts.js";
+import { scoresCsv, worstPairs } from "../evaluate/verdicts.js";
 import { VoiceCache } from "../evaluate/voice-cache.js";
 import { evaluationFile } from "../server/config.js";
 import { VERSION } from "../server/version.js";
@@ -215,71 +215,10 @@ function text(evaluation: Evaluation): string {
     return ["no figures: the scored trials must include the same speaker and different speakers", ...failures].join(
       "\n",
     );
-  const figures = facts([
-    ["speakers", summary.speakers],
-    ["trials", `${summary.sameTrials} same, ${summary.differentTrials} different`],
-    ["EER", percent(summary.equalErrorRate)],
-    ...summary.operatingPoints.map(
-      (point) =>
-        [
-          `FNMR at FMR ${100 * point.falseMatchRate} %`,
-          `${percent(point.fnmr)}${point.resolved ? "" : "  (too few trials to resolve)"}`,
-        ] as const,
-    ),
-    ["minDCF, prior 0.01", decimal(summary.minimumDetectionCost)],
-    ["actual DCF", decimal(summary.actualDetectionCost)],
-    ["Cllr", decimal(summary.cllr)],
-    ["minCllr", decimal(summary.minimumCllr)],
+  const tables = tablesOf(evaluation, summary).flatMap(({ title, head, rows, notes = [] }) => [
+    title,
+    table(head, rows),
+    ...notes,
   ]);
-  const promises = table(
-    ["target FAR", "threshold", "FMR", "FNMR"],
-    summary.promisedPoints.map((point) => [
-      `${100 * point.promisedRate} %`,
-      point.threshold.toFixed(2),
-      percent({ value: point.falseMatchRate, interval: point.interval }),
-      rate(point.falseNonMatchRate),
-    ]),
-  );
-  const lists = evaluation.openSet.length > 0 ? [openSetTable(evaluation)] : [];
-  const worst = worstPairs(evaluation.trials);
-  const pairs = [
-    ["pairs of different people with the highest scores", worst.different],
-    ["pairs of one person with the lowest scores", worst.same],
-  ] as const;
-  const byPair = pairs.map(([title, list]) =>
-    table(
-      [title, "tested", "score", "ratio"],
-      list.map(({ enrolled, tested, raw, llr }) => [enrolled, tested, raw.toFixed(3), llr.toFixed(1)]),
-    ),
-  );
-  const bands = [
-    ["net speech", evaluation.byNetSpeech],
-    ["SNR", evaluation.bySnr],
-  ] as const;
-  const byBand = bands.map(([title, list]) =>
-    table(
-      [title, "trials", "EER", "FNMR at FMR 1 %", "Cllr"],
-      list.map(({ label, trials, summary: one }) =>
-        one
-          ? [label, trials, percent(one.equalErrorRate), percent(one.operatingPoints[0]!.fnmr), decimal(one.cllr)]
-          : [label, trials, "one kind only", null, null],
-      ),
-    ),
-  );
-  return [
-    ...(evaluation.note ? [evaluation.note] : []),
-    figures,
-    promises,
-    ...summary.promisedPoints.map(promiseInWords),
-    ...lists,
-    ...byBand,
-    ...byPair,
-    ...failures,
-  ].join("\n");
+  return [...(evaluation.note ? [evaluation.note] : []), facts(figuresOf(summary)), ...tables, ...failures].join("\n");
 }
-
-const openSetTable = ({ openSet }: Evaluation): string =>
-  table(
-    ["list of", "target FPIR", "FPIR", "FNIR", "best FNIR at the target"],
-    openSet.map((row) => [row.size, `${100 * row.targetRate} %`, rate(row.fpir), rate(row.fnir), rate(row.oracleFnir)]),
-  );

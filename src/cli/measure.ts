@@ -5,34 +5,28 @@ import type { Recording } from "../audio/port.js";
 import { pcm16Wav } from "../audio/wav-writer.js";
 import { AudioValidity } from "../contract/index.js";
 import { speak } from "../demo/voice.js";
-import type { Engine, VoiceAnalysis } from "../engine/port.js";
+import type { Engine, Measures, VoiceAnalysis } from "../engine/port.js";
 import { configurationSets } from "../voiceprint/configuration-set.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { channelSelector, inSession, secondsOf, upload } from "../workflow.js";
 import { faultOf, recordingOf, remedy } from "./calls.js";
 import { CommandError } from "./command-error.js";
-import { openOperations } from "./operations.js";
+import { withOperations } from "./operations.js";
 import { createOutput, facts, type Output, words } from "./output.js";
 import { createProgress } from "./progress.js";
 import { type AudioOptions, mediaFormat, type PlaceOptions, withAudio, withPlace } from "./shared-options.js";
 
 interface Options extends PlaceOptions, AudioOptions {}
 
-/** The measures; those that a box does not report are absent. */
-interface Measured {
-  readonly rateHz: number;
+/** Measures that a box does not report. */
+type Unreported = "saturationRatio" | "bandwidthHz";
+
+interface Measured extends Omit<Measures, Unreported>, Partial<Pick<Measures, Unreported>> {
   readonly channels: number;
-  readonly grossSeconds: number;
-  readonly netSpeechSeconds: number;
-  readonly snrDb: number | null;
-  readonly speechLevelDb: number | null;
-  readonly saturatedPerMinute: number;
-  readonly saturationRatio?: number;
-  readonly bandwidthHz?: number | null;
   readonly speakers: number;
   readonly voiceClass: number | null;
   readonly model: string;
-  readonly verdicts: readonly { readonly purpose: "enroll" | "verify"; readonly validity: AudioValidity }[];
+  readonly verdicts: Readonly<Record<"enroll" | "verify", AudioValidity>>;
 }
 
 export function measureCommand(program: Command): void {
@@ -56,12 +50,8 @@ async function measure(file: string | undefined, options: Options): Promise<void
     throw file === undefined ? error : faultOf(file, error);
   });
   const { verdicts, ...figures } = measured;
-  const answer = {
-    file: file ?? null,
-    channel,
-    ...figures,
-    verdict: Object.fromEntries(verdicts.map(({ purpose, validity }) => [purpose, AudioValidity[validity]!])),
-  };
+  const verdict = { enroll: AudioValidity[verdicts.enroll], verify: AudioValidity[verdicts.verify] };
+  const answer = { file: file ?? null, channel, ...figures, verdict };
   output.answer(answer, () =>
     facts([
       ["recording", file ?? "synthesized voice (give a WAV file to measure your own)"],
@@ -80,7 +70,8 @@ async function measure(file: string | undefined, options: Options): Promise<void
         : [["bandwidth", measured.bandwidthHz === null ? null : `${measured.bandwidthHz.toFixed(0)} Hz`] as const]),
       ["speakers", measured.speakers > 1 ? "several" : measured.speakers],
       ["voice class", measured.voiceClass?.toFixed(0)],
-      ...verdicts.map(({ purpose, validity }) => [`good enough to ${purpose}`, verdictText(validity)] as const),
+      ["good enough to enroll", verdictText(verdicts.enroll)],
+      ["good enough to verify", verdictText(verdicts.verify)],
     ]),
   );
 }
@@ -98,24 +89,10 @@ async function here(file: string | undefined, options: Options, output: Output):
     if (channel > recording.channels)
       throw new CommandError(`--channel must be 0 to ${recording.channels}, got ${channel}`);
     const { measures, speakers, voiceClass, revision } = await analyzed(engine, recording, channel, progress);
-    return {
-      rateHz: recording.rateHz,
-      channels: recording.channels,
-      grossSeconds: measures.grossSeconds,
-      netSpeechSeconds: measures.netSpeechSeconds,
-      snrDb: measures.snrDb,
-      speechLevelDb: measures.speechLevelDb,
-      saturatedPerMinute: measures.saturatedPerMinute,
-      saturationRatio: measures.saturationRatio,
-      bandwidthHz: measures.bandwidthHz,
-      speakers,
-      voiceClass,
-      model: revision,
-      verdicts: (["enroll", "verify"] as const).map((purpose) => ({
-        purpose,
-        validity: audioValidity({ ...measures, speakers }, purpose, set),
-      })),
-    };
+    const verdict = (purpose: "enroll" | "verify") => audioValidity({ ...measures, speakers }, purpose, set);
+    const verdicts = { enroll: verdict("enroll"), verify: verdict("verify") };
+    const { rateHz, channels } = recording;
+    return { ...measures, rateHz, channels, speakers, voiceClass, model: revision, verdicts };
   } finally {
     progress.stop();
     opened?.close();
@@ -129,20 +106,12 @@ async function onBox(file: string | undefined, options: Options): Promise<Measur
     file === undefined
       ? { chunk: pcm16Wav(speak(SYNTHESIZED), SYNTHESIZED.rateHz) }
       : await recordingOf(file, mediaFormat(options));
-  const { operations, close } = await openOperations(options);
-  try {
-    return await inSession(operations, options, async (context) => {
+  return withOperations(options, ({ operations }) =>
+    inSession(operations, options, async (context) => {
       const input = await upload(operations, context, recording);
-      const process = async (isForEnrollment: boolean) =>
-        (
-          await operations.processAudio({
-            context,
-            input,
-            isForEnrollment,
-            ...channelSelector(options.channel),
-          })
-        ).result!;
-      const [whole, forEnrollment] = [await process(false), await process(true)];
+      const request = { context, input, ...channelSelector(options.channel) };
+      const whole = (await operations.processAudio({ ...request, isForEnrollment: false })).result!;
+      const forEnrollment = (await operations.processAudio({ ...request, isForEnrollment: true })).result!;
       const details = whole.audioDetails;
       return {
         rateHz: details?.mediaSamplingRateHz ?? 0,
@@ -155,15 +124,10 @@ async function onBox(file: string | undefined, options: Options): Promise<Measur
         speakers: details?.numberOfDetectedSpeakers ?? 0,
         voiceClass: whole.voiceClassScore ?? null,
         model: whole.gkCalibrationModelRevisionId?.value ?? "",
-        verdicts: [
-          { purpose: "enroll", validity: forEnrollment.validity },
-          { purpose: "verify", validity: whole.validity },
-        ],
+        verdicts: { enroll: forEnrollment.validity, verify: whole.validity },
       };
-    });
-  } finally {
-    await close();
-  }
+    }),
+  );
 }
 
 const unit = (value: number | null, name: string) => (value === null ? null : `${value.toFixed(1)} ${name}`);

@@ -3,8 +3,6 @@ import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
-import { readRecording } from "../audio/index.js";
-import { toWav } from "../audio/to-wav.js";
 import { readModelFile } from "../engine/model-file.js";
 import { readModel } from "../engine/platform.js";
 import { CalibrationRefusal, calibrated, fitCalibration } from "../evaluate/calibrate.js";
@@ -14,7 +12,7 @@ import { AUDIO_NAME } from "../evaluate/trials.js";
 import { ImportRefusal } from "../model-import/import-refusal.js";
 import { modelLocation } from "../server/model-location.js";
 import { CommandError } from "./command-error.js";
-import { comparisonTable, evaluated } from "./evaluate.js";
+import { comparisonTable, decode, evaluated } from "./evaluate.js";
 import { createOutput, facts } from "./output.js";
 import { createProgress } from "./progress.js";
 import { wholeNumber } from "./shared-options.js";
@@ -151,8 +149,7 @@ async function* recordingsIn(folder: string) {
   const step = Math.max(1, Math.floor(files.length / spread));
   for (let first = 0; first < step; first++)
     for (let i = first; i < files.length; i += step) {
-      const path = join(folder, files[i]!);
-      yield mono(readRecording(await toWav(await readFile(path))));
+      yield mono(await decode(await readFile(join(folder, files[i]!))));
     }
 }
 

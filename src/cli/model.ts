@@ -9,7 +9,7 @@ import type { Operations } from "../contract/operations.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { modelFileCommands } from "./model-import.js";
-import { openOperations } from "./operations.js";
+import { withOperations } from "./operations.js";
 import { createOutput, facts } from "./output.js";
 import { createProgress } from "./progress.js";
 import { type PlaceOptions, withPlace } from "./shared-options.js";
@@ -32,21 +32,10 @@ export function modelCommand(program: Command): void {
   modelFileCommands(model);
 }
 
-interface Moved {
-  readonly moved: number;
-  readonly already: number;
-  readonly waitingForCalls: number;
-  readonly enrollmentNeeded: number;
-  readonly failed: number;
-  /** Prints that must be enrolled again, or failed. */
-  readonly profiles: readonly { readonly profileId: string; readonly outcome: string }[];
-}
-
 async function migrate(options: PlaceOptions & { readonly dryRun?: boolean }): Promise<void> {
   const output = createOutput(options.json ?? false);
   const dryRun = options.dryRun ?? false;
-  const { operations, workOnJobs, close } = await openOperations(options);
-  try {
+  await withOperations(options, async ({ operations, workOnJobs }) => {
     await workOnJobs?.();
     const report = await moved(operations, options, dryRun, !output.json);
     output.answer({ dryRun, ...report }, () =>
@@ -63,14 +52,12 @@ async function migrate(options: PlaceOptions & { readonly dryRun?: boolean }): P
       ].join("\n"),
     );
     if (report.failed > 0) process.exitCode = ExitCode.failed;
-  } finally {
-    await close();
-  }
+  });
 }
 
 const pollMs = 500;
 
-async function moved(operations: Operations, place: PlaceOptions, dryRun: boolean, shown: boolean): Promise<Moved> {
+async function moved(operations: Operations, place: PlaceOptions, dryRun: boolean, shown: boolean) {
   const context = { gkScopeId: { value: place.scope }, configsetId: place.configset };
   const { gkJobId } = await operations.startVoiceprintProfilesRetrainingJob({ context, dryRun });
   const progress = createProgress(shown);
@@ -88,7 +75,7 @@ async function moved(operations: Operations, place: PlaceOptions, dryRun: boolea
   }
 }
 
-function reportOf(profiles: readonly VoiceprintProfileRetraining[]): Moved {
+function reportOf(profiles: readonly VoiceprintProfileRetraining[]) {
   const count = (outcome: RetrainingOutcome) => profiles.filter((one) => one.outcome === outcome).length;
   const unmoved = [RetrainingOutcome.ENROLLMENT_NEEDED, RetrainingOutcome.FAILED];
   return {
@@ -97,6 +84,7 @@ function reportOf(profiles: readonly VoiceprintProfileRetraining[]): Moved {
     waitingForCalls: count(RetrainingOutcome.WAITING_FOR_CALLS),
     enrollmentNeeded: count(RetrainingOutcome.ENROLLMENT_NEEDED),
     failed: count(RetrainingOutcome.FAILED),
+    /** Those that must enroll again, or failed. */
     profiles: profiles
       .filter(({ outcome }) => unmoved.includes(outcome))
       .map(({ gkVoiceprintProfileId, outcome }) => ({

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { Voiceprints } from "../voiceprints.js";
 import { faultOf } from "./calls.js";
 import { CommandError } from "./command-error.js";
-import { openOperations } from "./operations.js";
+import { withOperations } from "./operations.js";
 import { createOutput } from "./output.js";
 import { type PlaceOptions, withPlace } from "./shared-options.js";
 import { readStandardInput } from "./standard-input.js";
@@ -86,19 +86,15 @@ type Done =
   | { readonly exported: string; readonly file: string; readonly sealed: boolean }
   | { readonly imported: readonly { readonly name: string; readonly tag: string }[]; readonly file: string };
 
-async function onVoices(options: PlaceOptions, work: (voices: Voiceprints) => Promise<Done>): Promise<void> {
-  const { operations, close } = await openOperations(options);
-  try {
+const onVoices = (options: PlaceOptions, work: (voices: Voiceprints) => Promise<Done>): Promise<void> =>
+  withOperations(options, async ({ operations }) => {
     const done = await work(new Voiceprints(operations, options));
     createOutput(options.json ?? false).answer(done, () =>
       "exported" in done
         ? `${done.exported} is in ${done.file}${done.sealed ? ", sealed" : ""}.`
         : done.imported.map(({ name, tag }) => `${name}${tag ? ` (${tag})` : ""} is imported.`).join("\n"),
     );
-  } finally {
-    await close();
-  }
-}
+  });
 
 /** Readable by its owner only, and never overwrites a file, which may be the only copy of a voiceprint. */
 async function writeNew(path: string, content: string): Promise<void> {

@@ -4,11 +4,24 @@ import { StoreError } from "../store/errors.js";
 import { CommandError } from "./command-error.js";
 import type { PlaceOptions } from "./shared-options.js";
 
-export interface OpenOperations {
+interface OpenOperations {
   readonly operations: Operations;
   /** Runs jobs in this process; absent if a box runs them. */
   workOnJobs?(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** Runs `work` on the operations, and closes them afterwards. */
+export async function withOperations<T>(
+  options: PlaceOptions,
+  work: (opened: OpenOperations) => Promise<T>,
+): Promise<T> {
+  const opened = await openOperations(options);
+  try {
+    return await work(opened);
+  } finally {
+    await opened.close();
+  }
 }
 
 /** The operations of the box that `--url` names, else of this process on the local store. */

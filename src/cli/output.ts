@@ -9,18 +9,14 @@ export interface Output {
   note(text: string): void;
 }
 
-export function createOutput(
-  json: boolean,
-  out: NodeJS.WritableStream = process.stdout,
-  err: NodeJS.WritableStream = process.stderr,
-): Output {
+export function createOutput(json: boolean): Output {
   return {
     json,
     answer(value, human) {
-      out.write(json ? `${JSON.stringify(value, replaceBigints, 2)}\n` : `${human()}\n`);
+      process.stdout.write(json ? `${JSON.stringify(value, replaceBigints, 2)}\n` : `${human()}\n`);
     },
     note(text) {
-      if (!json) err.write(`${text}\n`);
+      if (!json) process.stderr.write(`${text}\n`);
     },
   };
 }

@@ -4,7 +4,7 @@ import { VoiceprintProfileStatus } from "../contract/index.js";
 import { Voiceprints } from "../voiceprints.js";
 import { profilesIn } from "../workflow.js";
 import { CommandError } from "./command-error.js";
-import { openOperations } from "./operations.js";
+import { withOperations } from "./operations.js";
 import { createOutput, table, words } from "./output.js";
 import { type PlaceOptions, withPlace } from "./shared-options.js";
 
@@ -13,9 +13,8 @@ export function peopleCommands(program: Command): void {
     ["people", "person", "list the people who have voiceprints"],
     ["fraudsters", "fraudster", "list the known fraudsters"],
   ] as const)
-    withPlace(program.command(name).description(description)).action(async (options: PlaceOptions) => {
-      const { operations, close } = await openOperations(options);
-      try {
+    withPlace(program.command(name).description(description)).action((options: PlaceOptions) =>
+      withOperations(options, async ({ operations }) => {
         const rows = (await profilesIn(operations, options.scope, kind))
           .map(({ id, status, ...profile }) => ({
             ...profile,
@@ -23,18 +22,12 @@ export function peopleCommands(program: Command): void {
             profileId: id,
           }))
           .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+        const cells = rows.map((row) => [row.name, row.tag, words(row.status), row.printVersion]);
         createOutput(options.json ?? false).answer(rows, () =>
-          rows.length === 0
-            ? "nobody is enrolled"
-            : table(
-                ["name", "tag", "status", "print version"],
-                rows.map((row) => [row.name, row.tag, words(row.status), row.printVersion]),
-              ),
+          rows.length === 0 ? "nobody is enrolled" : table(["name", "tag", "status", "print version"], cells),
         );
-      } finally {
-        await close();
-      }
-    });
+      }),
+    );
 
   withPlace(
     program
@@ -42,17 +35,14 @@ export function peopleCommands(program: Command): void {
       .description("erase all voiceprints of a person, and the recordings and keys behind them")
       .argument("<name>", "name of the person")
       .option("--fraudster", "the name is that of a fraudster"),
-  ).action(async (name: string, options: PlaceOptions & { fraudster?: boolean }) => {
-    const { operations, close } = await openOperations(options);
-    try {
+  ).action((name: string, options: PlaceOptions & { fraudster?: boolean }) =>
+    withOperations(options, async ({ operations }) => {
       const kind = options.fraudster ? "fraudster" : "person";
       const profiles = (await profilesIn(operations, options.scope, kind, name)).length;
       const voices = new Voiceprints(operations, options);
       const erased = await (options.fraudster ? voices.eraseFraudster(name) : voices.erase(name));
       if (!erased) throw new CommandError(`no ${kind} "${name}" is enrolled here`);
       createOutput(options.json ?? false).answer({ erased: name, profiles }, () => `${name} is erased.`);
-    } finally {
-      await close();
-    }
-  });
+    }),
+  );
 }

@@ -51,15 +51,9 @@ export function createProgram(): Command {
   callCommand(program);
   healthCommand(program);
   keysCommand(program);
-  program.addCommand(tokenCommand());
+  tokenCommand(program);
   demoCommand(program);
   completionCommand(program);
-  // Settings are inherited when a command is created; nested commands, too, must throw instead of ending the process.
-  const override = (command: Command) => {
-    command.exitOverride();
-    command.commands.forEach(override);
-  };
-  override(program);
   return program;
 }
 

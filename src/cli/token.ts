@@ -1,9 +1,11 @@
-import { Command, Option } from "commander";
+import { type Command, Option } from "commander";
 import { isLoopback, loadConfig } from "../server/config.js";
 import { openConfiguredStore } from "../server/open-store.js";
 import { StoreError } from "../store/errors.js";
 import { SERVICES } from "../token/applications.js";
 import {
+  AGENT_STATES,
+  type AgentState,
   administerService,
   createManagementClient,
   createTokenCache,
@@ -27,16 +29,11 @@ import { generatePassword } from "../token/users.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { createOutput, facts, type Output, table } from "./output.js";
+import type { PlaceOptions } from "./shared-options.js";
 import { readStandardInput } from "./standard-input.js";
 
-interface Place {
-  readonly url?: string;
-  readonly token?: string;
-  readonly clientId?: string;
-  readonly clientSecret?: string;
-  readonly store?: string;
+interface Place extends Omit<PlaceOptions, "scope" | "configset"> {
   readonly config?: string;
-  readonly json?: boolean;
 }
 
 /** Every administrative command works on a running box (`--url`) or on a store that no box has open. */
@@ -103,8 +100,8 @@ async function withAdministration(
       await store.close();
     }
   } catch (error) {
-    if (error instanceof OAuthError) throw new CommandError(error.message, undefined, ExitCode.failed);
-    if (error instanceof TokenRequestError) throw new CommandError(error.message, undefined, ExitCode.failed);
+    if (error instanceof OAuthError || error instanceof TokenRequestError)
+      throw new CommandError(error.message, undefined, ExitCode.failed);
     if (error instanceof StoreError && error.code === "locked") {
       throw new CommandError(
         "this store is open in a running box",
@@ -122,10 +119,28 @@ function issuerOf(config: ReturnType<typeof loadConfig>): string {
   return new URL(`${config.tls ? "https" : "http"}://${host}:${config.port}`).origin;
 }
 
+type Call<Options> = TokenAdministration & { readonly output: Output; readonly options: Place & Options };
+
+/** Adds a command; `usage` is its name and arguments. Options of its own are added to what is returned. */
+const subcommand = <Options, Given extends readonly (string | string[])[]>(
+  parent: Command,
+  usage: string,
+  description: string,
+  work: (call: Call<Options>, ...given: Given) => Promise<void>,
+): Command =>
+  place(parent.command(usage).description(description)).action((...all: unknown[]) => {
+    const [options] = all.splice(-2) as [Place & Options, Command];
+    return withAdministration(options, (administration, output) =>
+      work({ ...administration, output, options }, ...(all as unknown as Given)),
+    );
+  });
+
 const several = (value: string, before: string[] = []): string[] => [...before, value];
 
+const rawClientId = (clientId: string): string => clientId.replaceAll(/%3a/gi, ":");
+
 function applicationOf(clientId: string): string {
-  const parts = parseClientId(clientId.replaceAll(/%3a/gi, ":"));
+  const parts = parseClientId(rawClientId(clientId));
   if (!parts)
     throw new CommandError(
       `malformed client id: ${clientId}`,
@@ -134,109 +149,102 @@ function applicationOf(clientId: string): string {
   return parts.applicationId;
 }
 
-const rawClientId = (clientId: string): string => clientId.replaceAll(/%3a/gi, ":");
-
 function businessUnit(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new CommandError(`a business unit must be a number, got ${text}`);
   return Number(text);
 }
 
-const SHOWN_ONCE = "save the secret now: it is not shown again";
+function showSecret(output: Output, clientId: string, clientSecret: string, applicationId?: string): void {
+  output.answer({ applicationId, clientId, clientSecret }, () =>
+    facts([
+      ...(applicationId === undefined ? [] : [["application", applicationId] as const]),
+      ["client id", clientId],
+      ["client secret", clientSecret],
+    ]),
+  );
+  output.note("save the secret now: it is not shown again");
+}
 
-function applicationCommands(): Command {
-  const app = new Command("app").description("manage applications, each with an id for every environment");
-  place(
-    app
-      .command("create")
-      .description("create an application with its default client, and show the client's secret")
-      .argument("<name>"),
+type NewApplicationOptions = { environment: string; geo: string; oauthScope?: string[]; gkScope?: string[] };
+
+type GeographyOptions = { oauthScope?: string[]; oauthServerUrl?: string } & Partial<
+  Record<(typeof SERVICES)[number], string>
+>;
+
+function applicationCommands(token: Command): void {
+  const app = token.command("app").description("manage applications, each with an id for every environment");
+  subcommand(
+    app,
+    "create <name>",
+    "create an application with its default client, and show the client's secret",
+    async ({ applications, output, options }: Call<NewApplicationOptions>, name: string) => {
+      const { id, clients } = await applications.create({
+        name,
+        environment: options.environment,
+        geography: options.geo,
+        ...(options.oauthScope && { scopes: options.oauthScope }),
+        gkScopes: options.gkScope ?? [],
+      });
+      const clientId = clients[0]!.id;
+      showSecret(output, clientId, await applications.regenerateSecret(id, clientId), id);
+    },
   )
     .option("--environment <name>", "environment of the application", "production")
     .option("--geo <geography>", "geography of its first client", "local")
     .option("--oauth-scope <scope>", "allow only this scope (repeat for more)", several)
-    .option("--gk-scope <id>", "biometric scope of the default client (repeat for more)", several)
-    .action(
-      (
-        name: string,
-        options: Place & { environment: string; geo: string; oauthScope?: string[]; gkScope?: string[] },
-      ) =>
-        withAdministration(options, async ({ applications }, output) => {
-          const application = await applications.create({
-            name,
-            environment: options.environment,
-            geography: options.geo,
-            ...(options.oauthScope && { scopes: options.oauthScope }),
-            gkScopes: options.gkScope ?? [],
-          });
-          const clientId = application.clients[0]!.id;
-          const clientSecret = await applications.regenerateSecret(application.id, clientId);
-          output.answer({ applicationId: application.id, clientId, clientSecret }, () =>
-            facts([
-              ["application", application.id],
-              ["client id", clientId],
-              ["client secret", clientSecret],
-            ]),
-          );
-          output.note(SHOWN_ONCE);
-        }),
+    .option("--gk-scope <id>", "biometric scope of the default client (repeat for more)", several);
+  subcommand(app, "list", "list all applications and their clients", async ({ applications, output }) => {
+    const all = await applications.list();
+    const rows = all.flatMap(({ name, environment, clients }) =>
+      clients.map(({ id, gkScopes, hasSecret }) => [
+        name,
+        environment,
+        id,
+        gkScopes.join(" "),
+        hasSecret ? "yes" : "no",
+      ]),
     );
-  place(app.command("list").description("list all applications and their clients")).action((options: Place) =>
-    withAdministration(options, async ({ applications }, output) => {
-      const all = await applications.list();
-      output.answer(all, () =>
-        table(
-          ["application", "environment", "client id", "biometric scopes", "secret"],
-          all.flatMap(({ name, environment, clients }) =>
-            clients.map((client) => [
-              name,
-              environment,
-              client.id,
-              client.gkScopes.join(" "),
-              client.hasSecret ? "yes" : "no",
-            ]),
-          ),
-        ),
-      );
-    }),
-  );
-  place(
-    app
-      .command("rename")
-      .description("rename an application; its ids and secrets stay the same")
-      .argument("<application-id>")
-      .argument("<name>"),
-  ).action((id: string, name: string, options: Place) =>
-    withAdministration(options, async ({ applications }, output) => {
+    output.answer(all, () => table(["application", "environment", "client id", "biometric scopes", "secret"], rows));
+  });
+  subcommand(
+    app,
+    "rename <application-id> <name>",
+    "rename an application; its ids and secrets stay the same",
+    async ({ applications, output }, id: string, name: string) => {
       const renamed = await applications.rename(id, { name });
       output.answer({ applicationId: id, name: renamed.name }, () => `renamed to ${renamed.name}`);
-    }),
+    },
   );
-  place(
-    app.command("delete").description("delete an application with all its clients").argument("<application-id>"),
-  ).action((id: string, options: Place) =>
-    withAdministration(options, async ({ applications }, output) => {
+  subcommand(
+    app,
+    "delete <application-id>",
+    "delete an application with all its clients",
+    async ({ applications, output }, id: string) => {
       await applications.delete(id);
       output.answer({ deleted: id }, () => `deleted ${id}`);
-    }),
+    },
   );
-  place(
-    app
-      .command("config")
-      .description("print config.json, with a block for each client of a geography")
-      .argument("<application-id>"),
-  )
-    .option("--geo <geography>", "geography", "local")
-    .action((id: string, options: Place & { geo: string }) =>
-      withAdministration(options, async ({ config }) => {
-        process.stdout.write(writeConfig(await config(id, options.geo)));
-      }),
-    );
-  place(
-    app
-      .command("geo")
-      .description("set a geography's scopes and service addresses")
-      .argument("<application-id>")
-      .argument("<geography>"),
+  subcommand(
+    app,
+    "config <application-id>",
+    "print config.json, with a block for each client of a geography",
+    async ({ config, options }: Call<{ geo: string }>, id: string) => {
+      process.stdout.write(writeConfig(await config(id, options.geo)));
+    },
+  ).option("--geo <geography>", "geography", "local");
+  subcommand(
+    app,
+    "geo <application-id> <geography>",
+    "set a geography's scopes and service addresses",
+    async ({ applications, output, options }: Call<GeographyOptions>, id: string, geography: string) => {
+      const named = SERVICES.flatMap((service) => (options[service] ? [[service, options[service]]] : []));
+      const application = await applications.putGeography(id, geography, {
+        ...(options.oauthScope && { scopes: options.oauthScope }),
+        ...(options.oauthServerUrl && { oauthServerUrl: options.oauthServerUrl }),
+        endpoints: Object.fromEntries(named),
+      });
+      output.answer(application, () => JSON.stringify(application.geographies[geography], null, 2));
+    },
   )
     .option("--oauth-scope <scope>", "allow only this scope (repeat for more)", several)
     .option("--oauth-server-url <url>", "token endpoint")
@@ -244,91 +252,57 @@ function applicationCommands(): Command {
     .option("--nlu <host:port>", "interpretation service")
     .option("--tts <host:port>", "synthesis service")
     .option("--dlg <host:port>", "dialog service")
-    .option("--bio <host:port>", "voiceprint service")
-    .action(
-      (
-        id: string,
-        geography: string,
-        options: Place & { oauthScope?: string[]; oauthServerUrl?: string } & Partial<
-            Record<(typeof SERVICES)[number], string>
-          >,
-      ) =>
-        withAdministration(options, async ({ applications }, output) => {
-          const named = SERVICES.flatMap((service) => (options[service] ? [[service, options[service]]] : []));
-          const application = await applications.putGeography(id, geography, {
-            ...(options.oauthScope && { scopes: options.oauthScope }),
-            ...(options.oauthServerUrl && { oauthServerUrl: options.oauthServerUrl }),
-            endpoints: Object.fromEntries(named),
-          });
-          output.answer(application, () => JSON.stringify(application.geographies[geography], null, 2));
-        }),
-    );
-  return app;
+    .option("--bio <host:port>", "voiceprint service");
 }
 
-function clientCommands(): Command {
-  const client = new Command("client").description("manage the clients of an application");
-  place(
-    client
-      .command("create")
-      .description("add a client to an application, and show its secret")
-      .argument("<application-id>")
-      .argument("<name>"),
+function clientCommands(token: Command): void {
+  const client = token.command("client").description("manage the clients of an application");
+  subcommand(
+    client,
+    "create <application-id> <name>",
+    "add a client to an application, and show its secret",
+    async (
+      { applications, output, options }: Call<{ geo?: string; gkScope?: string[] }>,
+      applicationId: string,
+      name: string,
+    ) => {
+      const { id } = await applications.createClient(applicationId, {
+        name,
+        ...(options.geo !== undefined && { geography: options.geo }),
+        gkScopes: options.gkScope ?? [],
+      });
+      showSecret(output, id, await applications.regenerateSecret(applicationId, id));
+    },
   )
     .option("--geo <geography>", "geography; the application's first by default")
-    .option("--gk-scope <id>", "biometric scope of the client (repeat for more)", several)
-    .action((id: string, name: string, options: Place & { geo?: string; gkScope?: string[] }) =>
-      withAdministration(options, async ({ applications }, output) => {
-        const created = await applications.createClient(id, {
-          name,
-          ...(options.geo !== undefined && { geography: options.geo }),
-          gkScopes: options.gkScope ?? [],
-        });
-        await showSecret(output, created.id, await applications.regenerateSecret(id, created.id));
-      }),
-    );
-  place(
-    client.command("secret").description("create a new secret; the old one stops working").argument("<client-id>"),
-  ).action((clientId: string, options: Place) =>
-    withAdministration(options, async ({ applications }, output) => {
+    .option("--gk-scope <id>", "biometric scope of the client (repeat for more)", several);
+  subcommand(
+    client,
+    "secret <client-id>",
+    "create a new secret; the old one stops working",
+    async ({ applications, output }, clientId: string) => {
       const id = rawClientId(clientId);
-      await showSecret(output, id, await applications.regenerateSecret(applicationOf(id), id));
-    }),
+      showSecret(output, id, await applications.regenerateSecret(applicationOf(id), id));
+    },
   );
-  place(
-    client
-      .command("bind")
-      .description("set the biometric scopes of a client's tokens (none given: none)")
-      .argument("<client-id>")
-      .argument("[gk-scopes...]"),
-  ).action((clientId: string, gkScopes: string[], options: Place) =>
-    withAdministration(options, async ({ applications }, output) => {
+  subcommand(
+    client,
+    "bind <client-id> [gk-scopes...]",
+    "set the biometric scopes of a client's tokens (none given: none)",
+    async ({ applications, output }, clientId: string, gkScopes: string[]) => {
       const bound = await applications.bindScopes(applicationOf(clientId), rawClientId(clientId), gkScopes);
       output.answer(bound, () => `${bound.id} has access to ${bound.gkScopes.join(" ") || "no biometric scope"}`);
-    }),
+    },
   );
-  place(
-    client
-      .command("delete")
-      .description("delete a client; the last client of an application cannot be deleted")
-      .argument("<client-id>"),
-  ).action((clientId: string, options: Place) =>
-    withAdministration(options, async ({ applications }, output) => {
+  subcommand(
+    client,
+    "delete <client-id>",
+    "delete a client; the last client of an application cannot be deleted",
+    async ({ applications, output }, clientId: string) => {
       await applications.deleteClient(applicationOf(clientId), rawClientId(clientId));
       output.answer({ deleted: clientId }, () => `deleted ${clientId}`);
-    }),
+    },
   );
-  return client;
-}
-
-async function showSecret(output: Output, clientId: string, clientSecret: string): Promise<void> {
-  output.answer({ clientId, clientSecret }, () =>
-    facts([
-      ["client id", clientId],
-      ["client secret", clientSecret],
-    ]),
-  );
-  output.note(SHOWN_ONCE);
 }
 
 const roleOption = (): Option =>
@@ -337,216 +311,178 @@ const roleOption = (): Option =>
     "member",
   ]);
 
-function userCommands(): Command {
-  const user = new Command("user").description("manage users who can sign in");
-  place(
-    user
-      .command("create")
-      .description("create a user; without --password-stdin, a password is generated and shown")
-      .argument("<name>"),
+function userCommands(token: Command): void {
+  const user = token.command("user").description("manage users who can sign in");
+  subcommand(
+    user,
+    "create <name>",
+    "create a user; without --password-stdin, a password is generated and shown",
+    async ({ users, output, options }: Call<{ role: Role; passwordStdin?: boolean }>, name: string) => {
+      const password = options.passwordStdin ? await readStandardInput() : generatePassword(systemRandom);
+      const created = await users.create({ name, role: options.role, password });
+      output.answer({ ...created, ...(!options.passwordStdin && { password }) }, () =>
+        facts([
+          ["user", created.name],
+          ["role", created.role],
+          ...(options.passwordStdin ? [] : ([["password", password]] as const)),
+        ]),
+      );
+    },
   )
     .addOption(roleOption().default("member"))
-    .option("--password-stdin", "read the password from standard input")
-    .action((name: string, options: Place & { role: Role; passwordStdin?: boolean }) =>
-      withAdministration(options, async ({ users }, output) => {
-        const password = options.passwordStdin ? await readStandardInput() : generatePassword(systemRandom);
-        const created = await users.create({ name, role: options.role, password });
-        output.answer({ ...created, ...(!options.passwordStdin && { password }) }, () =>
-          facts([
-            ["user", created.name],
-            ["role", created.role],
-            ...(options.passwordStdin ? [] : ([["password", password]] as const)),
-          ]),
-        );
-      }),
-    );
-  place(user.command("list").description("list all users")).action((options: Place) =>
-    withAdministration(options, async ({ users }, output) => {
-      const all = await users.list();
-      output.answer(all, () =>
-        table(
-          ["name", "role", "state"],
-          all.map(({ name, role, disabled }) => [name, role, disabled ? "disabled" : "active"]),
-        ),
-      );
-    }),
-  );
-  place(user.command("change").description("change a user's role, password or state").argument("<name>"))
+    .option("--password-stdin", "read the password from standard input");
+  subcommand(user, "list", "list all users", async ({ users, output }) => {
+    const all = await users.list();
+    const rows = all.map(({ name, role, disabled }) => [name, role, disabled ? "disabled" : "active"]);
+    output.answer(all, () => table(["name", "role", "state"], rows));
+  });
+  subcommand(
+    user,
+    "change <name>",
+    "change a user's role, password or state",
+    async (
+      { users, output, options }: Call<{ role?: Role; passwordStdin?: boolean; disable?: boolean; enable?: boolean }>,
+      name: string,
+    ) => {
+      if (options.disable && options.enable) throw new CommandError("give either --disable or --enable, not both");
+      const changed = await users.change(name, {
+        ...(options.role && { role: options.role }),
+        ...((options.disable || options.enable) && { disabled: options.disable === true }),
+        ...(options.passwordStdin && { password: await readStandardInput() }),
+      });
+      output.answer(changed, () => `${changed.name}: ${changed.role}, ${changed.disabled ? "disabled" : "active"}`);
+    },
+  )
     .addOption(roleOption())
     .option("--password-stdin", "read a new password from standard input")
     .option("--disable", "refuse sign-in, tokens and credentials")
-    .option("--enable", "allow them again")
-    .action(
-      (name: string, options: Place & { role?: Role; passwordStdin?: boolean; disable?: boolean; enable?: boolean }) =>
-        withAdministration(options, async ({ users }, output) => {
-          if (options.disable && options.enable) throw new CommandError("give either --disable or --enable, not both");
-          const changed = await users.change(name, {
-            ...(options.role && { role: options.role }),
-            ...((options.disable || options.enable) && { disabled: options.disable === true }),
-            ...(options.passwordStdin && { password: await readStandardInput() }),
-          });
-          output.answer(changed, () => `${changed.name}: ${changed.role}, ${changed.disabled ? "disabled" : "active"}`);
-        }),
-    );
-  place(user.command("delete").description("delete a user and all their credentials").argument("<name>")).action(
-    (name: string, options: Place) =>
-      withAdministration(options, async ({ deleteUser }, output) => {
-        await deleteUser(name);
-        output.answer({ deleted: name }, () => `deleted ${name}`);
-      }),
+    .option("--enable", "allow them again");
+  subcommand(
+    user,
+    "delete <name>",
+    "delete a user and all their credentials",
+    async ({ deleteUser, output }, name: string) => {
+      await deleteUser(name);
+      output.answer({ deleted: name }, () => `deleted ${name}`);
+    },
   );
-  place(
-    user
-      .command("credential")
-      .description("create a credential, as on the profile page: a service account or, with --redirect, a user account")
-      .argument("<label>"),
+  subcommand(
+    user,
+    "credential <label>",
+    "create a credential, as on the profile page: a service account or, with --redirect, a user account",
+    async ({ createCredential, output, options }: Call<{ user?: string; redirect?: string[] }>, label: string) => {
+      if (options.url === undefined && options.user === undefined)
+        throw new CommandError("the user is missing", "pass --user NAME");
+      const { credential, secret } = await createCredential(options.user, {
+        kind: options.redirect ? "user" : "service",
+        label,
+        ...(options.redirect && { redirectUris: options.redirect }),
+      });
+      showSecret(output, credential.clientId, secret);
+    },
   )
     .option("--user <name>", "user who gets it; with --url always the user of the token")
-    .option("--redirect <uri>", "redirect address of a user account (repeat for more)", several)
-    .action((label: string, options: Place & { user?: string; redirect?: string[] }) =>
-      withAdministration(options, async ({ createCredential }, output) => {
-        if (options.url === undefined && options.user === undefined)
-          throw new CommandError("the user is missing", "pass --user NAME");
-        const { credential, secret } = await createCredential(options.user, {
-          kind: options.redirect ? "user" : "service",
-          label,
-          ...(options.redirect && { redirectUris: options.redirect }),
-        });
-        await showSecret(output, credential.clientId, secret);
-      }),
-    );
-  return user;
+    .option("--redirect <uri>", "redirect address of a user account (repeat for more)", several);
 }
 
 function registrationCommands(token: Command): void {
-  place(
-    token
-      .command("register")
-      .description("register an application for the engagement API, and show its secret")
-      .argument("<name>"),
+  subcommand(
+    token,
+    "register <name>",
+    "register an application for the engagement API, and show its secret",
+    async ({ registrations, output, options }: Call<{ site: string[]; scope?: string[] }>, name: string) => {
+      const { registration, secret } = await registrations.register({
+        name,
+        sites: options.site,
+        ...(options.scope && { scopes: options.scope }),
+      });
+      showSecret(output, registration.clientId, secret);
+    },
   )
     .requiredOption("--site <id>", "site that its tokens give access to (repeat for more)", several)
-    .option("--scope <scope>", "scope of its tokens (repeat for more)", several)
-    .action((name: string, options: Place & { site: string[]; scope?: string[] }) =>
-      withAdministration(options, async ({ registrations }, output) => {
-        const { registration, secret } = await registrations.register({
-          name,
-          sites: options.site,
-          ...(options.scope && { scopes: options.scope }),
-        });
-        await showSecret(output, registration.clientId, secret);
-      }),
-    );
-  place(token.command("registrations").description("list the registrations for the engagement API")).action(
-    (options: Place) =>
-      withAdministration(options, async ({ registrations }, output) => {
-        const all = await registrations.list();
-        output.answer(all, () =>
-          table(
-            ["client id", "name", "sites", "scopes", "state"],
-            all.map(({ clientId, name, sites, scopes, lockedAt }) => [
-              clientId,
-              name,
-              sites.join(" "),
-              scopes.join(" "),
-              lockedAt === null ? "active" : "locked",
-            ]),
-          ),
-        );
-      }),
+    .option("--scope <scope>", "scope of its tokens (repeat for more)", several);
+  subcommand(
+    token,
+    "registrations",
+    "list the registrations for the engagement API",
+    async ({ registrations, output }) => {
+      const all = await registrations.list();
+      const rows = all.map(({ clientId, name, sites, scopes, lockedAt }) => [
+        clientId,
+        name,
+        sites.join(" "),
+        scopes.join(" "),
+        lockedAt === null ? "active" : "locked",
+      ]);
+      output.answer(all, () => table(["client id", "name", "sites", "scopes", "state"], rows));
+    },
   );
-  place(
-    token
-      .command("lock")
-      .description("lock a compromised registration: it gets no more tokens, and its issued tokens are refused at once")
-      .argument("<client-id>"),
-  ).action((clientId: string, options: Place) =>
-    withAdministration(options, async ({ registrations }, output) => {
+  subcommand(
+    token,
+    "lock <client-id>",
+    "lock a compromised registration: it gets no more tokens, and its issued tokens are refused at once",
+    async ({ registrations, output }, clientId: string) => {
       const locked = await registrations.lock(clientId);
       output.answer(locked, () => `locked ${locked.clientId}`);
-    }),
+    },
   );
-  place(
-    token
-      .command("reregister")
-      .description("lock a registration and give its application a new client id and secret")
-      .argument("<client-id>"),
-  ).action((clientId: string, options: Place) =>
-    withAdministration(options, async ({ registrations }, output) => {
+  subcommand(
+    token,
+    "reregister <client-id>",
+    "lock a registration and give its application a new client id and secret",
+    async ({ registrations, output }, clientId: string) => {
       const { registration, secret } = await registrations.reregister(clientId);
-      await showSecret(output, registration.clientId, secret);
-    }),
+      showSecret(output, registration.clientId, secret);
+    },
   );
 }
 
-function agentCommands(): Command {
-  const agent = new Command("agent").description("manage the agents of a site's business units");
-  place(
-    agent
-      .command("set")
-      .description("add an agent, or change one")
-      .argument("<site>")
-      .argument("<business-unit>")
-      .argument("<agent>"),
+function agentCommands(token: Command): void {
+  const agent = token.command("agent").description("manage the agents of a site's business units");
+  subcommand(
+    agent,
+    "set <site> <business-unit> <agent>",
+    "add an agent, or change one",
+    async (
+      { agents, output, options }: Call<{ state?: AgentState; group?: string[] }>,
+      site: string,
+      unit: string,
+      id: string,
+    ) => {
+      const changed = await agents.put(site, businessUnit(unit), {
+        id,
+        ...(options.state && { state: options.state }),
+        ...(options.group && { groups: options.group }),
+      });
+      const rows = changed.agents.map(({ id: name, state, groups }) => [name, state, groups.join(" ")]);
+      output.answer(changed, () => table(["agent", "state", "groups"], rows));
+    },
   )
-    .addOption(new Option("--state <state>", "current state of the agent").choices(["online", "busy", "offline"]))
-    .option("--group <id>", "agent group (repeat for more)", several)
-    .action(
-      (
-        site: string,
-        unit: string,
-        id: string,
-        options: Place & { state?: "online" | "busy" | "offline"; group?: string[] },
-      ) =>
-        withAdministration(options, async ({ agents }, output) => {
-          const changed = await agents.put(site, businessUnit(unit), {
-            id,
-            ...(options.state && { state: options.state }),
-            ...(options.group && { groups: options.group }),
-          });
-          output.answer(changed, () =>
-            table(
-              ["agent", "state", "groups"],
-              changed.agents.map(({ id: name, state, groups }) => [name, state, groups.join(" ")]),
-            ),
-          );
-        }),
-    );
-  place(
-    agent
-      .command("remove")
-      .description("remove an agent")
-      .argument("<site>")
-      .argument("<business-unit>")
-      .argument("<agent>"),
-  ).action((site: string, unit: string, id: string, options: Place) =>
-    withAdministration(options, async ({ agents }, output) => {
+    .addOption(new Option("--state <state>", "current state of the agent").choices(AGENT_STATES))
+    .option("--group <id>", "agent group (repeat for more)", several);
+  subcommand(
+    agent,
+    "remove <site> <business-unit> <agent>",
+    "remove an agent",
+    async ({ agents, output }, site: string, unit: string, id: string) => {
       const changed = await agents.remove(site, businessUnit(unit), id);
       output.answer(changed, () => `removed ${id}`);
-    }),
+    },
   );
-  place(agent.command("list").description("list all business units with their agents and hours")).action(
-    (options: Place) =>
-      withAdministration(options, async ({ agents }, output) => {
-        const all = await agents.list();
-        output.answer(all, () =>
-          table(
-            ["site", "business unit", "agent", "state", "groups", "hours"],
-            all.flatMap(({ siteId, businessUnitId, agents: those, hours }) =>
-              (those.length ? those : [{ id: "–", state: "–", groups: [] }]).map(({ id, state, groups }) => [
-                siteId,
-                businessUnitId,
-                id,
-                state,
-                groups.join(" "),
-                describeHours(hours),
-              ]),
-            ),
-          ),
-        );
-      }),
-  );
-  return agent;
+  subcommand(agent, "list", "list all business units with their agents and hours", async ({ agents, output }) => {
+    const all = await agents.list();
+    const rows = all.flatMap(({ siteId, businessUnitId, agents: those, hours }) =>
+      (those.length ? those : [{ id: "–", state: "–", groups: [] }]).map(({ id, state, groups }) => [
+        siteId,
+        businessUnitId,
+        id,
+        state,
+        groups.join(" "),
+        describeHours(hours),
+      ]),
+    );
+    output.answer(all, () => table(["site", "business unit", "agent", "state", "groups", "hours"], rows));
+  });
 }
 
 const describeHours = (hours: Hours | null): string =>
@@ -570,71 +506,62 @@ function parseOpening(text: string): { days: Day[]; window: Window } {
   return { days: week.slice(from, to + 1), window: [match[3] as string, match[4] as string] };
 }
 
-function hoursCommands(): Command {
-  const hours = new Command("hours").description("manage the hours of operation of a business unit");
-  place(
-    hours
-      .command("set")
-      .description('set the hours, for example --open "mon-fri 09:00-17:30" --open "sat 10:00-14:00"')
-      .argument("<site>")
-      .argument("<business-unit>"),
+function hoursCommands(token: Command): void {
+  const hours = token.command("hours").description("manage the hours of operation of a business unit");
+  subcommand(
+    hours,
+    "set <site> <business-unit>",
+    'set the hours, for example --open "mon-fri 09:00-17:30" --open "sat 10:00-14:00"',
+    async (
+      { agents, output, options }: Call<{ timeZone: string; open: string[]; closed?: string[] }>,
+      site: string,
+      unit: string,
+    ) => {
+      const weekly: Partial<Record<Day, Window[]>> = {};
+      for (const { days, window } of options.open.map(parseOpening))
+        for (const day of days) weekly[day] = [...(weekly[day] ?? []), window];
+      const exceptions = Object.fromEntries((options.closed ?? []).map((date) => [date, []]));
+      const given = { timeZone: options.timeZone, weekly, exceptions };
+      const changed = await agents.setHours(site, businessUnit(unit), given);
+      output.answer(changed, () => describeHours(changed.hours));
+    },
   )
     .requiredOption("--time-zone <name>", "IANA name, such as Europe/Berlin")
     .requiredOption("--open <hours>", "days and times (repeat for more)", several)
-    .option("--closed <date>", "closed on this day, such as 2026-12-25 (repeat for more)", several)
-    .action((site: string, unit: string, options: Place & { timeZone: string; open: string[]; closed?: string[] }) =>
-      withAdministration(options, async ({ agents }, output) => {
-        const weekly: Partial<Record<Day, Window[]>> = {};
-        for (const { days, window } of options.open.map(parseOpening))
-          for (const day of days) weekly[day] = [...(weekly[day] ?? []), window];
-        const exceptions = Object.fromEntries((options.closed ?? []).map((date) => [date, []]));
-        const changed = await agents.setHours(site, businessUnit(unit), {
-          timeZone: options.timeZone,
-          weekly,
-          exceptions,
-        });
-        output.answer(changed, () => describeHours(changed.hours));
-      }),
-    );
-  place(
-    hours.command("clear").description("remove the hours: always open").argument("<site>").argument("<business-unit>"),
-  ).action((site: string, unit: string, options: Place) =>
-    withAdministration(options, async ({ agents }, output) => {
+    .option("--closed <date>", "closed on this day, such as 2026-12-25 (repeat for more)", several);
+  subcommand(
+    hours,
+    "clear <site> <business-unit>",
+    "remove the hours: always open",
+    async ({ agents, output }, site: string, unit: string) => {
       const changed = await agents.setHours(site, businessUnit(unit), null);
       output.answer(changed, () => describeHours(changed.hours));
-    }),
+    },
   );
-  return hours;
 }
 
-function keyCommands(): Command {
-  const keys = new Command("keys").description("manage the keys that sign tokens");
-  place(keys.command("list").description("list the keys of all tokens that may still be valid")).action(
-    (options: Place) =>
-      withAdministration(options, async ({ keyring }, output) => {
-        const all = await keyring.list();
-        const day = (at: number | null): string => (at === null ? "–" : new Date(at).toISOString());
-        output.answer(all, () =>
-          table(
-            ["key", "algorithm", "signs from", "published until"],
-            all.map((key) => [key.kid, key.algorithm, day(key.signsFrom), day(key.publishedUntil)]),
-          ),
-        );
-      }),
-  );
-  place(keys.command("rotate").description("start using a new key; issued tokens stay valid"))
-    .option("--revoke", "refuse all tokens of the old key now, because it leaked")
-    .action((options: Place & { revoke?: boolean }) =>
-      withAdministration(options, async ({ keyring }, output) => {
-        const next = await keyring.rotate({ revoke: options.revoke ?? false });
-        output.answer(next, () => `${next.kid} signs from ${new Date(next.signsFrom).toISOString()}`);
-      }),
-    );
-  return keys;
+function keyCommands(token: Command): void {
+  const keys = token.command("keys").description("manage the keys that sign tokens");
+  subcommand(keys, "list", "list the keys of all tokens that may still be valid", async ({ keyring, output }) => {
+    const all = await keyring.list();
+    const day = (at: number | null): string => (at === null ? "–" : new Date(at).toISOString());
+    const rows = all.map((key) => [key.kid, key.algorithm, day(key.signsFrom), day(key.publishedUntil)]);
+    output.answer(all, () => table(["key", "algorithm", "signs from", "published until"], rows));
+  });
+  subcommand(
+    keys,
+    "rotate",
+    "start using a new key; issued tokens stay valid",
+    async ({ keyring, output, options }: Call<{ revoke?: boolean }>) => {
+      const next = await keyring.rotate({ revoke: options.revoke ?? false });
+      output.answer(next, () => `${next.kid} signs from ${new Date(next.signsFrom).toISOString()}`);
+    },
+  ).option("--revoke", "refuse all tokens of the old key now, because it leaked");
 }
 
-function paramsCommand(): Command {
-  return new Command("params")
+function paramsCommand(token: Command): void {
+  token
+    .command("params")
     .description("print asr_params, nlu_params or dlg_params for a context tag")
     .argument("<kind>", "asr, nlu or dlg")
     .argument("<context-tag>")
@@ -652,18 +579,14 @@ function paramsCommand(): Command {
 }
 
 /** `vivavoce token …`: applications, clients, users, registrations, agents, hours and keys. */
-export function tokenCommand(): Command {
-  const token = new Command("token").description("manage applications, clients, users and their tokens");
-  for (const command of [
-    applicationCommands(),
-    clientCommands(),
-    userCommands(),
-    agentCommands(),
-    hoursCommands(),
-    keyCommands(),
-    paramsCommand(),
-  ])
-    token.addCommand(command);
+export function tokenCommand(program: Command): void {
+  const token = program.command("token").description("manage applications, clients, users and their tokens");
+  applicationCommands(token);
+  clientCommands(token);
+  userCommands(token);
+  agentCommands(token);
+  hoursCommands(token);
+  keyCommands(token);
+  paramsCommand(token);
   registrationCommands(token);
-  return token;
 }

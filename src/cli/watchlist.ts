@@ -4,7 +4,7 @@ import { comparisonOf, inSession, type SessionContext } from "../workflow.js";
 import { fraudster, profileOf } from "./calls.js";
 import { type CheckOptions, check, withCheck } from "./checks.js";
 import { ExitCode } from "./exit-code.js";
-import { openOperations } from "./operations.js";
+import { withOperations } from "./operations.js";
 import { createOutput, facts, type Output, table } from "./output.js";
 import { type PlaceOptions, withPlace } from "./shared-options.js";
 
@@ -145,14 +145,11 @@ interface ListCall {
   readonly output: Output;
 }
 
-async function onList(options: PlaceOptions, work: (call: ListCall) => Promise<void>): Promise<void> {
+function onList(options: PlaceOptions, work: (call: ListCall) => Promise<void>): Promise<void> {
   const output = createOutput(options.json ?? false);
-  const { operations, close } = await openOperations(options);
-  try {
-    await inSession(operations, options, (context) => work({ operations, context, output }));
-  } finally {
-    await close();
-  }
+  return withOperations(options, ({ operations }) =>
+    inSession(operations, options, (context) => work({ operations, context, output })),
+  );
 }
 
 async function profilesOf(operations: Operations, scope: string, names: readonly string[]) {

@@ -3,7 +3,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ListenPartySchema, ListenResult } from "../contract/gen/vendor/biosec/v1/live_pb.js";
 import { StatusCode, StatusError } from "../contract/index.js";
 import type { OperationOptions } from "../contract/operations.js";
-import type { LiveAccess } from "../voiceprints.js";
+import type { ListenerTask, LiveAccess } from "../voiceprints.js";
 import { type ConnectOptions, tokensOf } from "./connect.js";
 import { LiveCall, type LiveCallOptions, type WebSocketClass } from "./live.js";
 
@@ -12,53 +12,29 @@ type Results = ListenResult["result"];
 
 export function boxLiveAccess(connection: ConnectOptions, WebSocket: WebSocketClass | undefined): LiveAccess {
   const token = tokensOf(connection);
-  const open = <Result>(
+  const open = async <Result>(
     request: { readonly context?: LiveCallOptions["start"]["context"]; readonly rateHz: number },
     party: Party,
     resultOf: (result: Results) => Result | null,
     options: OperationOptions,
-  ) =>
-    new BoxTask(
-      (onEvent) =>
-        new LiveCall({
-          url: connection.url,
-          token,
-          start: { context: request.context, encoding: "float32", rate: request.rateHz, parties: [party] },
-          onEvent,
-          ...(WebSocket && { WebSocket }),
-        }),
-      resultOf,
-      options,
-    );
+  ) => {
+    const start = { context: request.context, encoding: "float32", rate: request.rateHz, parties: [party] };
+    const call = (onEvent: LiveCallOptions["onEvent"]) =>
+      new LiveCall({ url: connection.url, token, start, onEvent, ...(WebSocket && { WebSocket }) });
+    const task = new BoxTask(call, resultOf, options);
+    await task.started;
+    return task;
+  };
   return {
     async listen(request, options) {
       const { context: _, rateHz: __, ignoreCheckpoints = false, ...asked } = request;
       const party = { ignoreCheckpoints, task: { case: "analyze", value: asked } } as const;
-      const task = open(request, party, (found) => (found.case === "analyze" ? found.value : null), options);
-      await task.started;
-      return {
-        push: async (samples) => {
-          await task.push(samples);
-          return { result: task.result };
-        },
-        finish: () => task.finish(),
-        close: () => task.close(),
-      };
+      return open(request, party, (found) => (found.case === "analyze" ? found.value : null), options);
     },
     async listenToEnroll(request, options) {
       const { gkVoiceprintProfileId } = request;
       const party = { task: { case: "enroll", value: { gkVoiceprintProfileId } } } as const;
-      const task = open(request, party, (found) => (found.case === "enroll" ? found.value : null), options);
-      await task.started;
-      const asResult = (value: NonNullable<typeof task.result>) => ({ case: "enroll", value }) as const;
-      return {
-        push: async (samples) => {
-          await task.push(samples);
-          return task.result && asResult(task.result);
-        },
-        finish: async () => asResult(await task.finish()),
-        close: () => task.close(),
-      };
+      return open(request, party, (found) => (found.case === "enroll" ? found : null), options);
     },
     // Nothing to close here: each call is closed by its own task.
     close: async () => {},
@@ -66,8 +42,8 @@ export function boxLiveAccess(connection: ConnectOptions, WebSocket: WebSocketCl
 }
 
 /** A task of one party, on its own call. */
-class BoxTask<Result> {
-  result: Result | null = null;
+class BoxTask<Result> implements ListenerTask<Result> {
+  #result: Result | null = null;
   /** Resolves when the box is listening; rejects with the reason if it refuses. */
   readonly started: Promise<void>;
   readonly #call: LiveCall;
@@ -84,7 +60,7 @@ class BoxTask<Result> {
     });
     this.#call = call(({ event }) => {
       if (event.case === "started") start();
-      else if (event.case === "result") this.result = resultOf(event.value.result);
+      else if (event.case === "result") this.#result = resultOf(event.value.result);
     });
     this.#call.done.catch((error: unknown) => {
       this.#failure = error;
@@ -93,15 +69,16 @@ class BoxTask<Result> {
     signal?.addEventListener("abort", () => this.#call.close(), { once: true });
   }
 
-  async push(samples: Float32Array): Promise<void> {
+  async push(samples: Float32Array): Promise<Result | null> {
     if (this.#failure) throw this.#failure;
-    if (!this.result) this.#call.push(littleEndian(samples));
+    if (!this.#result) this.#call.push(littleEndian(samples));
+    return this.#result;
   }
 
   async finish(): Promise<Result> {
     this.#call.end();
     await this.#call.done;
-    if (this.result !== null) return this.result;
+    if (this.#result !== null) return this.#result;
     throw new StatusError({
       statusCode: StatusCode.INTERNAL_ERROR,
       message: "the box ended the call without a result",

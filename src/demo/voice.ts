@@ -28,9 +28,12 @@ export interface Utterance {
   readonly phrases: readonly Interval[];
 }
 
-/** Uniform in 0..1, the same sequence for the same seed (mulberry32). */
-export function random(seed: number): () => number {
-  let state = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
+/** Uniform in 0..1, the same sequence for the same seed. */
+export const random = (seed: number): (() => number) => mulberry32(Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b));
+
+/** A small seeded generator. */
+export function mulberry32(seed: number): () => number {
+  let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
     let t = Math.imul(state ^ (state >>> 15), state | 1);

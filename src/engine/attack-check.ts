@@ -54,22 +54,21 @@ export function attackScore(windows: readonly ScoredWindow[], { revision, slope,
 }
 
 export class AttackListening implements AttackStream {
-  readonly #threads: Threads;
-  readonly #model: AttackModel;
   readonly #format: StreamFormat;
-  readonly #options: CallOptions;
   readonly #windows: ScoredWindow[] = [];
   #state: StreamState | null = null;
   #waiting: Float32Array[] = [];
   #waitingSamples = 0;
 
-  constructor(threads: Threads, model: AttackModel, rateHz: number, options: CallOptions) {
+  constructor(
+    private readonly threads: Threads,
+    private readonly model: AttackModel,
+    rateHz: number,
+    private readonly options: CallOptions,
+  ) {
     checkRate(rateHz);
-    this.#threads = threads;
-    this.#model = model;
     const { rows, lowered } = model;
     this.#format = { rateHz, mostSpeechSeconds: 0, windowFrames: attackWindowFrames, rows, lowered };
-    this.#options = options;
   }
 
   async push(samples: Float32Array): Promise<void> {
@@ -84,11 +83,11 @@ export class AttackListening implements AttackStream {
 
   /** The score of everything pushed so far, followed by these samples. */
   all(samples: Float32Array): Promise<AttackScore> {
-    return inCall(this.#threads, this.#options, async (signal, pause) => {
+    return inCall(this.threads, this.options, async (signal, pause) => {
       await this.#hearIn(samples, signal, pause);
-      const { tail } = await this.#threads.call("peek", [this.#state, this.#format], [], signal);
+      const { tail } = await this.threads.call("peek", [this.#state, this.#format], [], signal);
       const last = tail && (await this.#scored(tail, signal));
-      return attackScore(last ? [...this.#windows, last] : this.#windows, this.#model);
+      return attackScore(last ? [...this.#windows, last] : this.#windows, this.model);
     });
   }
 
@@ -100,7 +99,7 @@ export class AttackListening implements AttackStream {
   }
 
   #hear(samples: Float32Array): Promise<void> {
-    return inCall(this.#threads, this.#options, (signal, pause) => this.#hearIn(samples, signal, pause));
+    return inCall(this.threads, this.options, (signal, pause) => this.#hearIn(samples, signal, pause));
   }
 
   async #hearIn(samples: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
@@ -108,7 +107,7 @@ export class AttackListening implements AttackStream {
       await pause();
       const part = samples.slice(first, first + piece);
       const moved = [part.buffer, ...(this.#state ? [this.#state.buffer] : [])] as ArrayBuffer[];
-      const heard = await this.#threads.call("hear", [this.#state, this.#format, part], moved, signal);
+      const heard = await this.threads.call("hear", [this.#state, this.#format, part], moved, signal);
       this.#state = heard.state;
       for (const window of heard.windows) {
         const scored = await this.#scored(window, signal);
@@ -118,7 +117,7 @@ export class AttackListening implements AttackStream {
   }
 
   async #scored({ features, ...window }: WindowFeatures, signal: AbortSignal): Promise<ScoredWindow | null> {
-    const score = await this.#threads.call("attackScore", [this.#model.kind, features], [features.buffer], signal);
+    const score = await this.threads.call("attackScore", [this.model.kind, features], [features.buffer], signal);
     return score === null ? null : { ...window, score };
   }
 }

@@ -1,5 +1,5 @@
 /** The attack networks (assembly/spoof): was a window of speech made by a machine, or played by a loudspeaker? */
-import { EngineError, NotSupportedError } from "./engine-error.js";
+import { badArgument, badModel, NotSupportedError } from "./engine-error.js";
 import { PLAYBACK, SYNTHETIC } from "./gen/kernel-exports.js";
 import type { Kernels } from "./kernels.js";
 import type { ModelFile, ModelSection } from "./model-file.js";
@@ -52,19 +52,16 @@ export const attackWindowFrames = 320;
 function attackModel(section: ModelSection): AttackModel {
   const { architecture, attack, calibration, genuine = anyCalibrated } = section.description;
   const shape = shapes.find(({ kind }) => kind === attack);
-  if (!shape) throw new EngineError("BAD_MODEL", `unknown kind of attack network: ${String(attack)}`);
+  if (!shape) throw badModel(`unknown kind of attack network: ${String(attack)}`);
   const { kind, rows, lowered } = shape;
   if (architecture !== shape.architecture)
-    throw new EngineError(
-      "BAD_MODEL",
-      `the ${kind} attack network must be ${shape.architecture}, got ${String(architecture)}`,
-    );
+    throw badModel(`the ${kind} attack network must be ${shape.architecture}, got ${String(architecture)}`);
   const [slope, offset] = Array.isArray(calibration) ? (calibration as unknown[]) : [];
   if (!Number.isFinite(slope) || !Number.isFinite(offset)) {
-    throw new EngineError("BAD_MODEL", `the ${kind} attack network has no calibration`);
+    throw badModel(`the ${kind} attack network has no calibration`);
   }
   if (!isGenuineRatios(genuine)) {
-    throw new EngineError("BAD_MODEL", `the ${kind} attack network has no measure of genuine speech`);
+    throw badModel(`the ${kind} attack network has no measure of genuine speech`);
   }
   return {
     kind,
@@ -85,50 +82,42 @@ export function attackModelsOf(model: ModelFile): AttackModel[] {
 }
 
 export class AttackNetworks {
-  readonly #kernels: Kernels;
-  readonly #models: readonly AttackModel[];
-
   /** Reserves its slots if the model has attack networks. The kernels must not be sealed yet. */
-  constructor(kernels: Kernels, models: readonly AttackModel[]) {
+  constructor(
+    private readonly kernels: Kernels,
+    private readonly models: readonly AttackModel[],
+  ) {
     const { run } = kernels;
-    this.#kernels = kernels;
-    this.#models = models;
     if (models.length === 0) return;
-    if (run.attackReserve(attackWindowFrames + windowSlackFrames) !== 1)
-      throw new EngineError("BAD_MODEL", "no attack networks");
+    if (run.attackReserve(attackWindowFrames + windowSlackFrames) !== 1) throw badModel("no attack networks");
     for (const { kind, weights } of models) {
       const { tensors } = weights;
       const number = numberOf(kind);
       if (tensors.length !== run.attackTensors(number))
-        throw new EngineError(
-          "BAD_MODEL",
-          `the ${kind} attack network needs ${run.attackTensors(number)} tensors, got ${tensors.length}`,
-        );
+        throw badModel(`the ${kind} attack network needs ${run.attackTensors(number)} tensors, got ${tensors.length}`);
       for (const [i, { offset, bytes }] of tensors.entries()) {
         if (bytes !== run.attackTensorBytes(number, i))
-          throw new EngineError(
-            "BAD_MODEL",
+          throw badModel(
             `tensor ${i} of the ${kind} attack network has ${bytes} bytes, expected ${run.attackTensorBytes(number, i)}`,
           );
         kernels.write(run.attackStaging(), weights.bytes.subarray(offset, offset + bytes));
-        if (run.attackTake(number, i) !== 1) throw new EngineError("BAD_MODEL", `the ${kind} network`);
+        if (run.attackTake(number, i) !== 1) throw badModel(`the ${kind} network`);
       }
     }
   }
 
   /** The network's score of one window: higher is more like an attack. `null` when the window is too short to tell. */
   score(kind: AttackKind, features: Float32Array): number | null {
-    const { run } = this.#kernels;
-    const model = this.#models.find((known) => known.kind === kind);
+    const { run } = this.kernels;
+    const model = this.models.find((known) => known.kind === kind);
     if (!model) throw new NotSupportedError(`the model has no network for ${kind} attacks`);
     const frames = features.length / (model.rows === "detail" ? run.detailBins() : run.featureBins());
     if (frames < run.attackMinFrames()) return null;
-    if (frames > run.attackMaxFrames())
-      throw new EngineError("BAD_ARGUMENT", `a window of ${frames} frames is too long`);
+    if (frames > run.attackMaxFrames()) throw badArgument(`a window of ${frames} frames is too long`);
     try {
-      this.#kernels.writeFloats(run.attackFeatures(), features);
+      this.kernels.writeFloats(run.attackFeatures(), features);
       const score = run.attackScore(numberOf(kind), frames);
-      if (!Number.isFinite(score)) throw new EngineError("BAD_ARGUMENT", `a window of ${frames} frames gives no score`);
+      if (!Number.isFinite(score)) throw badArgument(`a window of ${frames} frames gives no score`);
       return score;
     } finally {
       run.attackWipe();

@@ -10,7 +10,7 @@
  *
  * assembly/score/calibration.ts defines each feature.
  */
-import { EngineError } from "./engine-error.js";
+import { badModel } from "./engine-error.js";
 
 export const featureNames = [
   "one",
@@ -38,9 +38,7 @@ export interface Calibration {
   readonly speakers: { readonly cosine: number; readonly seconds: number };
 }
 
-function bad(what: string): EngineError {
-  return new EngineError("BAD_MODEL", `the calibration cannot be used: ${what}`);
-}
+const bad = (what: string) => badModel(`the calibration cannot be used: ${what}`);
 
 function numberOf(value: unknown, what: string): number {
   if (typeof value !== "number" || !Number.isFinite(value)) throw bad(`${what} must be a number, got ${String(value)}`);
@@ -96,8 +94,7 @@ function qualityTermsOf(value: unknown, what: string): readonly Term[] {
 }
 
 export function calibrationOf(section: Readonly<Record<string, unknown>> | null): Calibration {
-  if (section === null)
-    throw new EngineError("BAD_MODEL", "the model has no calibration; open it with a calibration file");
+  if (section === null) throw badModel("the model has no calibration; open it with a calibration file");
   const speakers = (section.speakers ?? {}) as Record<string, unknown>;
   const impostors = (section.impostors ?? {}) as Record<string, unknown>;
   return {

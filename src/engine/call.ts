@@ -1,5 +1,5 @@
 /** One call to the engine: its place in the queue, its signal, its time limit. */
-import { EngineError } from "./engine-error.js";
+import { badArgument, EngineError } from "./engine-error.js";
 import type { CallOptions } from "./port.js";
 import type { Threads } from "./threads.js";
 
@@ -14,8 +14,7 @@ export async function inCall<T>(
   work: (signal: AbortSignal, pause: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
   const { signal, timeoutMs } = options;
-  if (timeoutMs !== undefined && !(timeoutMs > 0))
-    throw new EngineError("BAD_ARGUMENT", `timeoutMs must be above 0, got ${timeoutMs}`);
+  if (timeoutMs !== undefined && !(timeoutMs > 0)) throw badArgument(`timeoutMs must be above 0, got ${timeoutMs}`);
   signal?.throwIfAborted();
   const release = threads.admit();
   const interruptible = signal !== undefined || timeoutMs !== undefined;

@@ -39,6 +39,9 @@ export class EngineError extends Error {
   }
 }
 
+export const badModel = (message: string): EngineError => new EngineError("BAD_MODEL", message);
+export const badArgument = (message: string): EngineError => new EngineError("BAD_ARGUMENT", message);
+
 /** The model does not support what was asked for. */
 export class NotSupportedError extends EngineError {
   override readonly name = "NotSupportedError";

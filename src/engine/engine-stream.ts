@@ -1,6 +1,6 @@
 /** One recording while it is processed: its state travels to whichever thread is free, its windows are embedded on all threads. */
 import { inCall } from "./call.js";
-import { EngineError } from "./engine-error.js";
+import { badArgument, EngineError } from "./engine-error.js";
 import type { Measures, ModelInfo, StreamOptions, VoiceAnalysis, VoiceStream } from "./port.js";
 import { mostSeparatedSeconds, pieceFrames, SeparatedVoices } from "./separated-voices.js";
 import type { StreamFormat, StreamState, StreamStep } from "./stream-kernel.js";
@@ -37,7 +37,7 @@ export class EngineStream implements VoiceStream {
     const { maxNetSpeechSeconds = 0, separateVoices = false } = options;
     checkRate(rateHz);
     if (!(maxNetSpeechSeconds >= 0 && maxNetSpeechSeconds < 1e6)) {
-      throw new EngineError("BAD_ARGUMENT", `maxNetSpeechSeconds must be 0 to 1,000,000, got ${maxNetSpeechSeconds}`);
+      throw badArgument(`maxNetSpeechSeconds must be 0 to 1,000,000, got ${maxNetSpeechSeconds}`);
     }
     this.#threads = threads;
     this.#options = options;

@@ -1,5 +1,5 @@
 /** Searches many voices at once, in a separate WebAssembly instance that grows as needed (assembly/score/gallery.ts). */
-import { EngineError } from "./engine-error.js";
+import { badArgument, EngineError } from "./engine-error.js";
 import { Kernels } from "./kernels.js";
 import type { Gallery, GalleryHit } from "./port.js";
 import { checkEmbedding } from "./scoring.js";
@@ -52,8 +52,7 @@ export class WasmGallery implements Gallery {
 
   top(embedding: Float32Array, k: number, only?: ReadonlySet<string>): GalleryHit[] {
     const kernels = this.#checked(embedding);
-    if (!(Number.isInteger(k) && k >= 0))
-      throw new EngineError("BAD_ARGUMENT", `k must be a whole number of at least 0, got ${k}`);
+    if (!(Number.isInteger(k) && k >= 0)) throw badArgument(`k must be a whole number of at least 0, got ${k}`);
     if (k === 0) return [];
     const best = new Best(k);
     try {

@@ -1,6 +1,6 @@
 /** Runs all work in the calling thread: for scripts, and where workers are not available. */
 import { EngineError } from "./engine-error.js";
-import { type ThreadModel, ThreadWork } from "./thread-work.js";
+import { openThreadWork, type ThreadModel, type ThreadWork } from "./thread-work.js";
 import type { Operation, Threads } from "./threads.js";
 
 export class InThread implements Threads {
@@ -8,7 +8,7 @@ export class InThread implements Threads {
   #work: ThreadWork | null;
 
   constructor(module: WebAssembly.Module, model: ThreadModel) {
-    this.#work = new ThreadWork(module, model);
+    this.#work = openThreadWork(module, model);
   }
 
   admit(): () => void {

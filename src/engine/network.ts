@@ -1,5 +1,5 @@
 /** The speaker network (assembly/speaker): loaded once, then turns one window of features at a time into an embedding. */
-import { EngineError } from "./engine-error.js";
+import { badArgument, badModel } from "./engine-error.js";
 import type { FrontEnd } from "./front-end.js";
 import { CAMPPLUS, EMBEDDED, NOT_FINITE, RESNET34, TDNN, TOO_FEW_FRAMES } from "./gen/kernel-exports.js";
 import type { Kernels } from "./kernels.js";
@@ -55,19 +55,19 @@ export class Network {
   constructor(kernels: Kernels, { architecture, frontEnd, program, weights }: SpeakerModel, windowFrames: number) {
     const { run } = kernels;
     if (program.length > run.speakerProgramCapacity())
-      throw new EngineError("BAD_MODEL", `the network has a program of ${program.length} words, which is too long`);
+      throw badModel(`the network has a program of ${program.length} words, which is too long`);
     kernels.write(run.speakerProgram(), new Uint8Array(program.buffer, program.byteOffset, program.byteLength));
     const kind = architectures[architecture];
     if (run.speakerReserve(kind, windowFrames + windowSlackFrames, frontEnd.floor) !== 1) {
-      throw new EngineError("BAD_MODEL", `the kernels cannot run windows of ${windowFrames} frames`);
+      throw badModel(`the kernels cannot run windows of ${windowFrames} frames`);
     }
     for (const [i, { offset, bytes }] of weights.tensors.entries()) {
       if (bytes !== run.speakerTensorBytes(i))
-        throw new EngineError("BAD_MODEL", `tensor ${i} has ${bytes} bytes, expected ${run.speakerTensorBytes(i)}`);
+        throw badModel(`tensor ${i} has ${bytes} bytes, expected ${run.speakerTensorBytes(i)}`);
       kernels.write(run.speakerStaging(), weights.bytes.subarray(offset, offset + bytes));
       run.speakerTake(i);
     }
-    if (run.speakerReady() !== 1) throw new EngineError("BAD_MODEL", "the network is incomplete");
+    if (run.speakerReady() !== 1) throw badModel("the network is incomplete");
     this.#kernels = kernels;
   }
 
@@ -76,13 +76,11 @@ export class Network {
     const { run } = this.#kernels;
     const frames = features.length / run.speakerBins();
     try {
-      if (frames > run.speakerMaxFrames())
-        throw new EngineError("BAD_ARGUMENT", `a window of ${frames} frames is too long`);
+      if (frames > run.speakerMaxFrames()) throw badArgument(`a window of ${frames} frames is too long`);
       this.#kernels.writeFloats(run.speakerFeatures(), features);
       const refused = run.speakerEmbed(frames);
       if (refused !== EMBEDDED)
-        throw new EngineError(
-          "BAD_ARGUMENT",
+        throw badArgument(
           `a window of ${frames} frames gives no embedding: ${refusals.get(refused) ?? `status ${refused}`}`,
         );
       return this.#kernels.readFloats(run.speakerEmbedding(), run.speakerDimensions());

@@ -1,7 +1,7 @@
 import { attackModelsOf } from "./attack-network.js";
 import { calibrationOf } from "./calibration.js";
 import { attacksUnder, readCalibrationFile } from "./calibration-file.js";
-import { EngineError } from "./engine-error.js";
+import { badArgument, badModel } from "./engine-error.js";
 import { InThread } from "./in-thread.js";
 import { type ModelFile, readModelFile } from "./model-file.js";
 import { weightsOf } from "./network.js";
@@ -25,19 +25,19 @@ const mostWorkers = 64;
 function count(value: number | undefined, fallback: number, least: number, most: number, what: string): number {
   if (value === undefined) return fallback;
   if (Number.isInteger(value) && value >= least && value <= most) return value;
-  throw new EngineError("BAD_ARGUMENT", `${what} must be a whole number from ${least} to ${most}, got ${value}`);
+  throw badArgument(`${what} must be a whole number from ${least} to ${most}, got ${value}`);
 }
 
 function dimensionsOf(model: ModelFile): number {
   const { dimensions } = model.network.description;
   if (typeof dimensions === "number") return dimensions;
-  throw new EngineError("BAD_MODEL", "the model does not give the length of its embeddings");
+  throw badModel("the model does not give the length of its embeddings");
 }
 
 function windowSecondsOf(model: ModelFile): number {
   const { windowSeconds } = model.network.description;
   if (typeof windowSeconds === "number" && windowSeconds >= 0.5 && windowSeconds <= 9) return windowSeconds;
-  throw new EngineError("BAD_MODEL", `windowSeconds of the model must be 0.5 to 9, got ${String(windowSeconds)}`);
+  throw badModel(`windowSeconds of the model must be 0.5 to 9, got ${String(windowSeconds)}`);
 }
 
 /** Opens an engine: kernels compiled, model checked, workers loaded. Close it when done. */

@@ -59,9 +59,6 @@ const reviveAfterMs = 5_000;
 
 export class Pool implements Threads {
   readonly parallel: number;
-  readonly #module: WebAssembly.Module;
-  readonly #model: ThreadModel;
-  readonly #options: PoolOptions;
   readonly #waiting = { brief: [] as Task[], long: [] as Task[] };
   #slots: Slot[] = [];
   #calls = 0;
@@ -72,10 +69,11 @@ export class Pool implements Threads {
   #fault: string | null = null;
   #reviveAt = 0;
 
-  private constructor(module: WebAssembly.Module, model: ThreadModel, options: PoolOptions) {
-    this.#module = module;
-    this.#model = model;
-    this.#options = options;
+  private constructor(
+    private readonly module: WebAssembly.Module,
+    private readonly model: ThreadModel,
+    private readonly options: PoolOptions,
+  ) {
     this.parallel = options.workers;
   }
 
@@ -97,7 +95,7 @@ export class Pool implements Threads {
 
   admit(): () => void {
     if (this.#closed) throw new EngineError("CLOSED", "the engine is closed");
-    const { mostCalls, workers } = this.#options;
+    const { mostCalls, workers } = this.options;
     if (this.#calls >= mostCalls) {
       const retryAfterMs = Math.max(1, Math.ceil((this.#callMs * this.#calls) / workers / 2));
       throw new EngineError("QUEUE_FULL", `the queue is full: ${this.#calls} calls are running or waiting`, {
@@ -177,7 +175,7 @@ export class Pool implements Threads {
       .then(task.resolve, task.reject)
       .then(() => true);
     if (!(await Promise.race([answered, this.#limit(task, answered)]))) {
-      const late = new EngineError("TIMEOUT", `the work took longer than ${this.#options.workLimitMs} ms`);
+      const late = new EngineError("TIMEOUT", `the work took longer than ${this.options.workLimitMs} ms`);
       task.reject(late);
       await this.#replace(slot, late);
       return;
@@ -202,10 +200,10 @@ export class Pool implements Threads {
   /** Resolves to false when the worker must be given up; never if it answers first. */
   #limit(task: Task, answered: Promise<boolean>): Promise<boolean> {
     return new Promise((resolve) => {
-      let timer = setTimeout(() => resolve(false), this.#options.workLimitMs);
+      let timer = setTimeout(() => resolve(false), this.options.workLimitMs);
       const onAbort = () => {
         clearTimeout(timer);
-        timer = setTimeout(() => resolve(false), this.#options.graceMs);
+        timer = setTimeout(() => resolve(false), this.options.graceMs);
       };
       task.signal.addEventListener("abort", onAbort, { once: true });
       void answered.then(() => {
@@ -225,7 +223,7 @@ export class Pool implements Threads {
     thread.onLost((reason) => {
       void this.#replace(slot, new EngineError("WORKER_LOST", `the worker thread of this call died: ${reason}`));
     });
-    const setup: WorkerSetup = { port: port2, module: this.#module, model: this.#model };
+    const setup: WorkerSetup = { port: port2, module: this.module, model: this.model };
     thread.postMessage(setup, [port2]);
     try {
       unwrapped(await this.#asked<true>(slot, slot.ready));
@@ -264,7 +262,7 @@ export class Pool implements Threads {
   #revive(): void {
     if (performance.now() < this.#reviveAt) return;
     this.#reviveAt = performance.now() + reviveAfterMs;
-    const starting = Array.from({ length: this.#options.workers }, () => this.#addSlot());
+    const starting = Array.from({ length: this.options.workers }, () => this.#addSlot());
     void Promise.allSettled(starting).then(() => {
       if (this.#slots.length > 0) this.#fault = null;
     });

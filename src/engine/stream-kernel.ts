@@ -1,5 +1,5 @@
 /** Processes recordings with the streaming kernel (assembly/dsp/stream.ts): measures, and the features of windows of net speech. */
-import { EngineError } from "./engine-error.js";
+import { badArgument, EngineError } from "./engine-error.js";
 import { BAD_WINDOW, DETAIL_ROWS, HAMMING_ROWS, LIMIT_REACHED, MEL_ROWS, WINDOW_FULL } from "./gen/kernel-exports.js";
 import type { Kernels } from "./kernels.js";
 import type { Measures } from "./port.js";
@@ -64,16 +64,12 @@ const framesPerSecond = 100;
 export const windowSlackFrames = 64;
 
 export class StreamKernel {
-  readonly #kernels: Kernels;
-  readonly #windowFrames: number;
-  readonly #rows: FrameRows;
-
   /** The features that the speaker network takes. */
-  constructor(kernels: Kernels, windowFrames: number, rows: FrameRows) {
-    this.#kernels = kernels;
-    this.#windowFrames = windowFrames;
-    this.#rows = rows;
-  }
+  constructor(
+    private readonly kernels: Kernels,
+    private readonly windowFrames: number,
+    private readonly rows: FrameRows,
+  ) {}
 
   /** Continues from `state` (overwritten), or starts new. Stops where net speech reaches `untilSpeechSeconds`: the same place in any chunking. */
   hear(
@@ -82,7 +78,7 @@ export class StreamKernel {
     samples: Float32Array,
     untilSpeechSeconds = Number.MAX_VALUE,
   ): StreamStep {
-    const kernels = this.#kernels;
+    const kernels = this.kernels;
     const { run } = kernels;
     checkSamples(samples);
     try {
@@ -116,7 +112,7 @@ export class StreamKernel {
 
   /** The result if the recording ended here. */
   peek(state: StreamState | null, format: StreamFormat): StreamPeek {
-    const { run } = this.#kernels;
+    const { run } = this.kernels;
     try {
       this.#resume(state, format);
       run.streamPeek();
@@ -129,32 +125,30 @@ export class StreamKernel {
   }
 
   #resume(state: StreamState | null, format: StreamFormat): void {
-    const { run } = this.#kernels;
+    const { run } = this.kernels;
     if (state !== null) {
-      if (state.length > run.streamStateCapacity())
-        throw new EngineError("BAD_ARGUMENT", "the bytes are not the saved state of a stream");
-      this.#kernels.write(run.streamStatePtr(), state);
+      if (state.length > run.streamStateCapacity()) throw badArgument("the bytes are not the saved state of a stream");
+      this.kernels.write(run.streamStatePtr(), state);
       return;
     }
     const limitFrames = Math.round(format.mostSpeechSeconds * framesPerSecond);
-    const windowFrames = format.windowFrames ?? this.#windowFrames;
-    const rows = rowsOfKernels[format.rows ?? this.#rows];
+    const windowFrames = format.windowFrames ?? this.windowFrames;
+    const rows = rowsOfKernels[format.rows ?? this.rows];
     const refused = run.streamStart(format.rateHz, windowFrames, limitFrames, rows, format.lowered ?? 0);
     if (refused === 0) return;
-    if (refused === BAD_WINDOW)
-      throw new EngineError("BAD_ARGUMENT", `windows of ${windowFrames} frames are not supported`);
+    if (refused === BAD_WINDOW) throw badArgument(`windows of ${windowFrames} frames are not supported`);
     throw new EngineError("BAD_RATE", `the sampling rate must be 4,000 to 192,000 Hz, got ${format.rateHz}`);
   }
 
   #ended(): boolean {
-    return (this.#kernels.run.streamStatus() & LIMIT_REACHED) !== 0;
+    return (this.kernels.run.streamStatus() & LIMIT_REACHED) !== 0;
   }
 
   #window(): WindowFeatures {
-    const { run } = this.#kernels;
-    const [speechSeconds, startSeconds, endSeconds] = this.#kernels.readDoubles(run.windowTimesPtr(), 3);
+    const { run } = this.kernels;
+    const [speechSeconds, startSeconds, endSeconds] = this.kernels.readDoubles(run.windowTimesPtr(), 3);
     return {
-      features: this.#kernels.readFloats(run.windowPtr(), run.windowFrames() * run.windowBins()),
+      features: this.kernels.readFloats(run.windowPtr(), run.windowFrames() * run.windowBins()),
       speechSeconds: speechSeconds!,
       startSeconds: startSeconds!,
       endSeconds: endSeconds!,
@@ -162,9 +156,9 @@ export class StreamKernel {
   }
 
   #measures(): Measures {
-    const { run } = this.#kernels;
+    const { run } = this.kernels;
     const [rateHz, grossSeconds, netSpeechSeconds, level, snr, , bandwidth, , saturated, , there, samples] =
-      this.#kernels.readDoubles(run.measuresPtr(), run.measuresLength()) as unknown as number[];
+      this.kernels.readDoubles(run.measuresPtr(), run.measuresLength()) as unknown as number[];
     return {
       rateHz: rateHz!,
       grossSeconds: grossSeconds!,

@@ -12,15 +12,26 @@ export interface Place {
   readonly channel: number;
 }
 
-interface Convolved {
+interface Named {
   readonly name: string;
-  readonly from: Place;
-  readonly to: Place;
   readonly inputs: number;
+}
+
+interface Reading extends Named {
+  readonly from: Place;
+}
+
+interface Convolved extends Reading {
+  readonly to: Place;
   readonly taps: number;
   readonly dilation: number;
   /** Padding before the first frame and after the last: zeros, or the frames mirrored. */
   readonly mirrored: boolean;
+}
+
+interface Sum extends Reading {
+  readonly second: Place | null;
+  readonly to: Place;
 }
 
 export type TdnnLayer =
@@ -28,36 +39,13 @@ export type TdnnLayer =
   /** Per channel. */
   | (Convolved & { readonly kind: "depthwise" })
   /** Without a second input it copies. */
-  | {
-      readonly kind: "add";
-      readonly name: string;
-      readonly from: Place;
-      readonly second: Place | null;
-      readonly to: Place;
-      readonly inputs: number;
-    }
+  | (Sum & { readonly kind: "add" })
   /** Squeeze and excitation; then adds `second` and applies ReLU to the sum, if the layer says so. */
-  | {
-      readonly kind: "gate";
-      readonly name: string;
-      readonly from: Place;
-      readonly second: Place | null;
-      readonly to: Place;
-      readonly inputs: number;
-      readonly hidden: number;
-      readonly rectified: boolean;
-    }
+  | (Sum & { readonly kind: "gate"; readonly hidden: number; readonly rectified: boolean })
   /** Attentive statistics; with `context`, the mean and deviation over all frames are inputs too. */
-  | {
-      readonly kind: "attention";
-      readonly name: string;
-      readonly from: Place;
-      readonly inputs: number;
-      readonly hidden: number;
-      readonly context: boolean;
-    }
+  | (Reading & { readonly kind: "attention"; readonly hidden: number; readonly context: boolean })
   /** Maps the statistics to the embedding. */
-  | { readonly kind: "map"; readonly name: string; readonly inputs: number };
+  | (Named & { readonly kind: "map" });
 
 export interface TdnnNetwork {
   /** Channels of each line. */

@@ -1,18 +1,7 @@
 /** Where work runs: in this thread, or on several workers. */
 import type { ThreadWork } from "./thread-work.js";
 
-export type Operation =
-  | "hear"
-  | "peek"
-  | "peekVoice"
-  | "embed"
-  | "attackScore"
-  | "summarize"
-  | "partVoices"
-  | "areTwoVoices"
-  | "train"
-  | "scores"
-  | "memoryBytes";
+export type Operation = keyof ThreadWork;
 
 export interface Threads {
   /** How many pieces of work can run at once. */

@@ -36,32 +36,31 @@ const leastAttackThreshold = 1;
 
 /** The engine on any kind of threads. Fast operations (thresholds, galleries) run here, the others on the threads. */
 export class VoiceEngine implements Engine {
-  readonly model: ModelInfo;
-  readonly #module: WebAssembly.Module;
-  readonly #threads: Threads;
   readonly #scoring: Scoring;
   readonly #attacks: readonly AttackModel[];
   readonly #galleries = new Set<WasmGallery>();
   #closed = false;
 
-  constructor(model: ModelInfo, { scoring, attacks }: ThreadModel, module: WebAssembly.Module, threads: Threads) {
+  constructor(
+    readonly model: ModelInfo,
+    { scoring, attacks }: ThreadModel,
+    private readonly module: WebAssembly.Module,
+    private readonly threads: Threads,
+  ) {
     const kernels = new Kernels(module);
     this.#scoring = new Scoring(kernels, scoring);
     kernels.run.seal();
-    this.model = model;
     this.#attacks = attacks;
-    this.#module = module;
-    this.#threads = threads;
   }
 
   get fault(): string | null {
-    return this.#threads.fault ?? null;
+    return this.threads.fault ?? null;
   }
 
   async analyze(samples: Float32Array, rateHz: number, options: AnalyzeOptions = {}): Promise<VoiceAnalysis> {
     checkInput(samples, rateHz);
-    const stream = new EngineStream(this.#threads, rateHz, this.#streamModel(), options);
-    return inCall(this.#threads, options, async (signal, pause) => {
+    const stream = new EngineStream(this.threads, rateHz, this.#streamModel(), options);
+    return inCall(this.threads, options, async (signal, pause) => {
       await stream.hear(samples, signal, pause);
       return stream.conclude(signal);
     });
@@ -69,19 +68,19 @@ export class VoiceEngine implements Engine {
 
   async stream(rateHz: number, options: StreamOptions = {}): Promise<VoiceStream> {
     if (this.#closed) throw new EngineError("CLOSED", "the engine is closed");
-    return new EngineStream(this.#threads, rateHz, this.#streamModel(), options);
+    return new EngineStream(this.threads, rateHz, this.#streamModel(), options);
   }
 
   async train(segments: readonly Voice[], options: CallOptions = {}): Promise<TrainedVoice> {
-    return inCall(this.#threads, options, (signal) => this.#threads.call("train", [segments], [], signal));
+    return inCall(this.threads, options, (signal) => this.threads.call("train", [segments], [], signal));
   }
 
   async score(templates: readonly Template[], probe: Voice, options: CallOptions = {}): Promise<Score[]> {
-    return inCall(this.#threads, options, async (signal) => {
+    return inCall(this.threads, options, async (signal) => {
       if (templates.length <= fewTemplates) return this.#scoring.scores(templates, probe);
       // The parts of an adapted print are not compared, so they need not cross threads.
       const compared = templates.map(({ grown: _, ...template }) => template);
-      return this.#threads.call("scores", [compared, probe], [], signal);
+      return this.threads.call("scores", [compared, probe], [], signal);
     });
   }
 
@@ -91,7 +90,7 @@ export class VoiceEngine implements Engine {
 
   gallery(): Gallery {
     if (this.#closed) throw new EngineError("CLOSED", "the engine is closed");
-    const gallery = new WasmGallery(this.#module, this.model.dimensions);
+    const gallery = new WasmGallery(this.module, this.model.dimensions);
     this.#galleries.add(gallery);
     return gallery;
   }
@@ -125,7 +124,7 @@ export class VoiceEngine implements Engine {
       summarize: async (windows, signal) =>
         windows.length <= fewWindows
           ? this.#scoring.summarize(windows)
-          : this.#threads.call("summarize", [windows], [], signal),
+          : this.threads.call("summarize", [windows], [], signal),
     };
   }
 
@@ -139,14 +138,14 @@ export class VoiceEngine implements Engine {
 
   #attackListening(kind: AttackKind, rateHz: number, options: CallOptions): AttackListening {
     if (this.#closed) throw new EngineError("CLOSED", "the engine is closed");
-    return new AttackListening(this.#threads, this.#attackModel(kind), rateHz, options);
+    return new AttackListening(this.threads, this.#attackModel(kind), rateHz, options);
   }
 
   /** WebAssembly memory of the threads, in bytes. */
   async memoryBytes(): Promise<number> {
-    return inCall(this.#threads, {}, async (signal) => {
-      const one = await this.#threads.call("memoryBytes", [], [], signal);
-      return one * this.#threads.parallel;
+    return inCall(this.threads, {}, async (signal) => {
+      const one = await this.threads.call("memoryBytes", [], [], signal);
+      return one * this.threads.parallel;
     });
   }
 
@@ -154,7 +153,7 @@ export class VoiceEngine implements Engine {
     this.#closed = true;
     for (const gallery of this.#galleries) gallery.close();
     this.#galleries.clear();
-    await this.#threads.close();
+    await this.threads.close();
   }
 }
 

@@ -1,7 +1,7 @@
 /** Turns the windows of a stream into the voice of a recording. */
 import type { Measures, VoiceAnalysis, VoiceWindow } from "./port.js";
+import type { VoiceSummary } from "./scoring.js";
 import type { StreamFormat, StreamState, WindowFeatures } from "./stream-kernel.js";
-import type { VoiceSummary } from "./thread-work.js";
 import type { Threads } from "./threads.js";
 
 /** The current state of a stream. It is moved to the thread that analyzes it, and comes back. */

@@ -2,13 +2,13 @@
 import * as Comlink from "comlink";
 import { outcomeOf } from "./outcome.js";
 import { firstMessage } from "./platform.js";
-import { ThreadWork } from "./thread-work.js";
+import { openThreadWork } from "./thread-work.js";
 import { buffersIn, portOrigin, type WorkerApi, type WorkerSetup } from "./worker-api.js";
 
 // Not awaited at the top level of the module: bundlers turn a worker into a classic script, which cannot do that.
 void firstMessage().then((message) => {
   const { port, module, model } = message as WorkerSetup;
-  const loaded = outcomeOf(() => new ThreadWork(module, model));
+  const loaded = outcomeOf(() => openThreadWork(module, model));
   const nowhere = closedPort();
 
   const api: WorkerApi = {

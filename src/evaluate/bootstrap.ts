@@ -12,17 +12,8 @@ export interface TrialSpeakers {
   readonly count: number;
 }
 
-/** A small seeded generator (mulberry32), so that intervals are reproducible. */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
+/** Seeded, so that intervals are reproducible. */
+export { mulberry32 as seededRandom } from "../demo/voice.js";
 
 /**
  * Weights of one resample: speakers are drawn with replacement, and a trial counts as often as its speakers were drawn

@@ -4,7 +4,7 @@
  */
 import type { Term } from "../engine/calibration.js";
 import { probit } from "../voiceprint/probit.js";
-import { cllr, equalErrorRate, sortTrials } from "./metrics.js";
+import { cllr, equalErrorRate, sortedByRatio } from "./metrics.js";
 import type { ScoredTrial } from "./summary.js";
 
 /** No calibration can be fitted to these trials; the message says why. */
@@ -97,12 +97,7 @@ function refuseUnfit(
     throw new CalibrationRefusal(
       `a recording appears under two speakers${twice.names ? `: ${twice.names.enrolled} and ${twice.names.tested}` : ""}`,
     );
-  const rate = equalErrorRate(
-    sortTrials(
-      trials.map((trial) => trial.llr),
-      trials.map((trial) => trial.same),
-    ),
-  );
+  const rate = equalErrorRate(sortedByRatio(trials));
   if (rate > MOST_EER)
     throw new CalibrationRefusal(
       `same and different people score alike here (equal error rate ${(100 * rate).toFixed(0)} %): check the labels`,
@@ -198,13 +193,7 @@ export const underFit = (
     },
   }));
 
-export const cllrOf = (trials: readonly ScoredTrial[]): number =>
-  cllr(
-    sortTrials(
-      trials.map((trial) => trial.llr),
-      trials.map((trial) => trial.same),
-    ),
-  );
+export const cllrOf = (trials: readonly ScoredTrial[]): number => cllr(sortedByRatio(trials));
 
 const fisher = (cosine: number) => Math.atanh(Math.min(0.9999, Math.max(-0.9999, cosine)));
 

@@ -43,27 +43,11 @@ export async function gsm(): Promise<Condition | null> {
     async apply(pcm) {
       const folder = await mkdtemp(join(tmpdir(), "vivavoce-gsm-"));
       try {
-        const [from, coded, to] = ["from.wav", "coded.gsm", "to.wav"].map((name) => join(folder, name)) as [
-          string,
-          string,
-          string,
-        ];
+        const [from, coded, to] = [join(folder, "from.wav"), join(folder, "coded.gsm"), join(folder, "to.wav")];
         await writeFile(from, pcm16Wav(pcm.samples, pcm.rateHz));
         const quiet = ["-hide_banner", "-loglevel", "error", "-y"];
-        await run("ffmpeg", [
-          ...quiet,
-          "-i",
-          from,
-          "-ar",
-          String(TELEPHONE_HZ),
-          "-ac",
-          "1",
-          "-c:a",
-          "libgsm",
-          "-f",
-          "gsm",
-          coded,
-        ]);
+        const encoder = `-ar ${TELEPHONE_HZ} -ac 1 -c:a libgsm -f gsm`.split(" ");
+        await run("ffmpeg", [...quiet, "-i", from, ...encoder, coded]);
         await run("ffmpeg", [...quiet, "-f", "gsm", "-i", coded, "-c:a", "pcm_s16le", to]);
         return mono(readRecording(await readFile(to)));
       } finally {

@@ -1,6 +1,6 @@
 import * as Plot from "@observablehq/plot";
 import { probit } from "../voiceprint/probit.js";
-import { ratePoints, sortTrials } from "./metrics.js";
+import { ratePoints, sortedByRatio } from "./metrics.js";
 import type { ScoredTrial } from "./summary.js";
 
 /** A point of the detection error trade-off: both rates in 0..1. */
@@ -19,11 +19,7 @@ const deviate = (rate: number) => probit(Math.min(Math.max(rate, VISIBLE[0]), VI
 
 /** The curve of these trials, reduced to the points that can be told apart on the plot. */
 export function detCurve(trials: readonly Pick<ScoredTrial, "llr" | "same">[]): DetPoint[] {
-  const sorted = sortTrials(
-    trials.map((trial) => trial.llr),
-    trials.map((trial) => trial.same),
-  );
-  const points = ratePoints(sorted);
+  const points = ratePoints(sortedByRatio(trials));
   const kept: DetPoint[] = [];
   let at = [Number.NaN, Number.NaN] as [number, number];
   for (const [i, { falseMatchRate: fmr, falseNonMatchRate: fnmr }] of points.entries()) {

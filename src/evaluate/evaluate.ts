@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { joined } from "../audio/joined.js";
 import type { Recording } from "../audio/port.js";
 import type { Engine, Template, Voice } from "../engine/port.js";
 import { callersOf, type OpenSetRow, openSet } from "./open-set.js";
@@ -164,17 +165,15 @@ async function scoreTrials(
         scorable.map((trial) => templates[trial.model]!),
         probe,
       );
-      scorable.forEach((trial, i) => {
+      scorable.forEach(({ model, same }, i) => {
+        const enrolled = set.models[model]![0]!;
         scored.push({
-          same: trial.same,
-          llr: scores[i]!.llr,
-          raw: scores[i]!.raw,
-          ratios: scores[i]!.ratios,
-          impostors: scores[i]!.impostors,
-          model: trial.model,
+          ...scores[i]!,
+          same,
+          model,
           test,
-          names: { enrolled: set.files[set.models[trial.model]![0]!]!, tested: set.files[test]! },
-          enrolledSpeaker: set.speakers[set.models[trial.model]![0]!]!,
+          names: { enrolled: set.files[enrolled]!, tested: set.files[test]! },
+          enrolledSpeaker: set.speakers[enrolled]!,
           testedSpeaker: set.speakers[test]!,
           netSpeechSeconds: probe.netSpeechSeconds,
           snrDb: probe.snrDb,
@@ -225,15 +224,10 @@ export async function voiceOfFile(
 }
 
 /** All samples of a recording, channels mixed. */
-export function mono(recording: Recording): Pcm {
-  const samples = new Float32Array(recording.frames);
-  let at = 0;
-  for (const chunk of recording.read(0)) {
-    samples.set(chunk.subarray(0, samples.length - at), at);
-    at += chunk.length;
-  }
-  return { samples: at < samples.length ? samples.slice(0, at) : samples, rateHz: recording.rateHz };
-}
+export const mono = (recording: Recording): Pcm => ({
+  samples: joined([...recording.read(0)]),
+  rateHz: recording.rateHz,
+});
 
 export async function inParallel<T extends object>(
   items: readonly T[],

@@ -45,6 +45,12 @@ export function sortTrials(scores: ArrayLike<number>, same: ArrayLike<number | b
   };
 }
 
+export const sortedByRatio = (trials: readonly { readonly llr: number; readonly same: boolean }[]): SortedTrials =>
+  sortTrials(
+    trials.map(({ llr }) => llr),
+    trials.map(({ same }) => same),
+  );
+
 function weightOf(weights: Float64Array | null, i: number): number {
   return weights === null ? 1 : weights[i]!;
 }

@@ -2,10 +2,8 @@ import * as Plot from "@observablehq/plot";
 import { parseHTML } from "linkedom";
 import { detCurve, detPlot } from "./det.js";
 import type { Evaluation } from "./evaluate.js";
-import { decimal, percent, rate } from "./format.js";
-import { monotoneCalibration, sortTrials } from "./metrics.js";
-import type { BandSummary, Summary } from "./summary.js";
-import { type Pair, promiseInWords, worstPairs } from "./verdicts.js";
+import { monotoneCalibration, sortedByRatio } from "./metrics.js";
+import { type FigureTable, figuresOf, tablesOf } from "./tables.js";
 
 /** One self-contained page: figures, DET curve, score histograms, calibration. */
 export function reportHtml(title: string, evaluations: readonly Evaluation[], at: Date): string {
@@ -50,65 +48,30 @@ function section(evaluation: Evaluation): string {
   const failures = failureList(evaluation);
   if (summary === null)
     return `${heading}<p>No figures: the scored trials must include the same speaker and different speakers.</p>${failures}`;
+  const figures = figuresOf(summary).map(([name, value]) => `<tr><td>${name}</td>${cell(String(value), false)}</tr>`);
   return `${heading}
-${summaryTable(summary)}
+<div class="wide"><table>${figures.join("")}</table></div>
 <div class="plots">
   <figure><figcaption>Detection error trade-off</figcaption>${svg(detPlot(detCurve(evaluation.trials), { line: INK, diagonal: FAINT }))}</figure>
   <figure><figcaption>Scores</figcaption>${histogram(evaluation)}</figure>
   <figure><figcaption>Calibration</figcaption>${calibrationPlot(evaluation)}</figure>
 </div>
-${promises(summary)}
-${openSetTable(evaluation)}
-${bandTable("By net speech of the tested recording", evaluation.byNetSpeech)}
-${bandTable("By signal-to-noise ratio of the tested recording", evaluation.bySnr)}
-${pairTables(evaluation)}
+${tablesOf(evaluation, summary).map(tableHtml).join("\n")}
 ${failures}`;
 }
 
-function summaryTable(summary: Summary): string {
-  const rows: [string, string][] = [
-    ["Speakers", String(summary.speakers)],
-    ["Trials, same person / different people", `${summary.sameTrials} / ${summary.differentTrials}`],
-    ["Equal error rate", percent(summary.equalErrorRate)],
-    ...summary.operatingPoints.map((point): [string, string] => [
-      `FNMR at FMR ${100 * point.falseMatchRate} %${point.resolved ? "" : " (too few trials to resolve)"}`,
-      percent(point.fnmr),
-    ]),
-    ["minDCF (prior 0.01)", decimal(summary.minimumDetectionCost)],
-    ["Actual DCF (prior 0.01)", decimal(summary.actualDetectionCost)],
-    ["Cllr, bits", decimal(summary.cllr)],
-    ["minCllr, bits", decimal(summary.minimumCllr)],
-  ];
-  return `<div class="wide"><table>${rows.map(([name, value]) => `<tr><td>${escapeHtml(name)}</td>${figureCell(value)}</tr>`).join("")}</table></div>`;
+function tableHtml({ title, head, rows, files = 0, notes = [] }: FigureTable): string {
+  const lines = rows.map((row) => `<tr>${row.map((value, i) => cell(String(value), i < files)).join("")}</tr>`);
+  return `<h3>${title}</h3>
+<div class="wide"><table><tr>${head.map((name) => `<th>${name}</th>`).join("")}</tr>${lines.join("")}</table></div>
+${notes.map((note) => `<p class="note">${escapeHtml(note)}</p>`).join("")}`;
 }
 
-/** A line may break only between a figure and its interval. */
-function figureCell(text: string): string {
+/** A line may break only between a figure and its interval; the name of a file may break anywhere. */
+function cell(text: string, isFile: boolean): string {
+  if (isFile) return `<td class="path">${escapeHtml(text)}</td>`;
   const parts = text.split(/ (?=\()/).map((part) => `<span class="whole">${escapeHtml(part)}</span>`);
   return `<td>${parts.join(" ")}</td>`;
-}
-
-function promises(summary: Summary): string {
-  if (summary.promisedPoints.length === 0) return "";
-  const rows = summary.promisedPoints.map(
-    (point) =>
-      `<tr><td>${100 * point.promisedRate} %</td><td>${point.threshold.toFixed(2)}</td>${figureCell(rate(point.falseMatchRate))}${figureCell(rate(point.falseNonMatchRate))}</tr>`,
-  );
-  return `<h3>Does the threshold keep its promise?</h3>
-<div class="wide"><table><tr><th>target false-accept rate</th><th>threshold (llr, median)</th><th>measured FMR</th><th>measured FNMR</th></tr>${rows.join("")}</table></div>
-${summary.promisedPoints.map((point) => `<p>${escapeHtml(promiseInWords(point))}</p>`).join("")}`;
-}
-
-function bandTable(title: string, bands: readonly BandSummary[]): string {
-  if (bands.length === 0) return "";
-  const rows = bands.map(({ label, trials, summary }) => {
-    const figures = summary
-      ? [percent(summary.equalErrorRate), percent(summary.operatingPoints[0]!.fnmr), decimal(summary.cllr)]
-      : ["one kind of trial only", "", ""];
-    return `<tr><td>${escapeHtml(label)}</td><td>${trials}</td>${figures.map(figureCell).join("")}</tr>`;
-  });
-  return `<h3>${escapeHtml(title)}</h3>
-<div class="wide"><table><tr><th></th><th>trials</th><th>EER</th><th>FNMR at FMR 1 %</th><th>Cllr</th></tr>${rows.join("")}</table></div>`;
 }
 
 function failureList({ unusable, failedModels, unscoredTrials }: Evaluation): string {
@@ -118,35 +81,6 @@ function failureList({ unusable, failedModels, unscoredTrials }: Evaluation): st
   return `<h3>Not scored</h3>
 <p>${unscoredTrials} trials, because ${unusable.length} recordings gave no voice and ${failedModels} models could not be enrolled.</p>
 <ul>${listed.join("")}</ul>`;
-}
-
-function openSetTable({ openSet }: Evaluation): string {
-  if (openSet.length === 0) return "";
-  const rows = openSet.map(
-    (row) =>
-      `<tr><td>${row.size}</td><td>${100 * row.targetRate} %</td>${figureCell(rate(row.fpir))}${figureCell(rate(row.fnir))}${figureCell(rate(row.oracleFnir))}</tr>`,
-  );
-  return `<h3>Lists</h3>
-<p class="note">Calls against lists drawn from the other speakers: who is not on one and is named (FPIR), who is on one and is not found (FNIR).</p>
-<div class="wide"><table><tr><th>list of</th><th>target FPIR</th><th>FPIR</th><th>FNIR</th><th>best FNIR at the target</th></tr>${rows.join("")}</table></div>`;
-}
-
-function pairTables({ trials }: Evaluation): string {
-  const { different, same } = worstPairs(trials);
-  const of = (title: string, pairs: readonly Pair[]) =>
-    pairs.length === 0
-      ? ""
-      : `<h3>${title}</h3>
-<div class="wide"><table><tr><th>enrolled</th><th>tested</th><th>score</th><th>ratio</th></tr>${pairs
-          .map(
-            ({ enrolled, tested, raw, llr }) =>
-              `<tr><td class="path">${escapeHtml(enrolled)}</td><td class="path">${escapeHtml(tested)}</td><td>${raw.toFixed(3)}</td><td>${llr.toFixed(1)}</td></tr>`,
-          )
-          .join("")}</table></div>`;
-  return (
-    of("Pairs of different people with the highest scores", different) +
-    of("Pairs of one person with the lowest scores", same)
-  );
 }
 
 const INK = "var(--same)";
@@ -192,11 +126,7 @@ function histogram({ trials }: Evaluation): string {
 
 /** Ratio given by the engine against ratio found in the trials: a calibrated engine lies on the diagonal. */
 function calibrationPlot({ trials }: Evaluation): string {
-  const sorted = sortTrials(
-    trials.map((trial) => trial.llr),
-    trials.map((trial) => trial.same),
-  );
-  const blocks = monotoneCalibration(sorted).filter((block) => Number.isFinite(block.llr));
+  const blocks = monotoneCalibration(sortedByRatio(trials)).filter((block) => Number.isFinite(block.llr));
   const limit = Math.max(
     4,
     ...blocks.flatMap((block) => [Math.abs(block.llr), Math.abs(block.lowest), Math.abs(block.highest)]),

@@ -12,7 +12,7 @@ import {
   RARE_TARGETS,
   ratesAt,
   type SortedTrials,
-  sortTrials,
+  sortedByRatio,
 } from "./metrics.js";
 
 /** One scored comparison. */
@@ -84,10 +84,7 @@ export const FALSE_MATCH_RATES = [0.01, 0.001, 0.0001] as const;
 /** The figures of these trials; `null` if one of the two kinds of trial is missing. */
 export function summarize(trials: readonly ScoredTrial[], options: SummaryOptions = {}): Summary | null {
   const { cost = RARE_TARGETS, resamples = 1000, seed = 1 } = options;
-  const sorted = sortTrials(
-    trials.map((trial) => trial.llr),
-    trials.map((trial) => trial.same),
-  );
+  const sorted = sortedByRatio(trials);
   if (!hasBothKinds(sorted)) return null;
   const speakers = numberSpeakers(trials);
   const differentTrials = trials.filter((trial) => !trial.same).length;
@@ -134,10 +131,7 @@ function promisedPoint(
 ): PromisedPoint {
   const thresholds = trials.map((trial) => thresholdOf(promisedRate, trial));
   // Relative to its own threshold, a trial's ratio becomes an excess over 0.
-  const excesses = sortTrials(
-    trials.map(({ llr }, i) => llr - thresholds[i]!),
-    trials.map(({ same }) => same),
-  );
+  const excesses = sortedByRatio(trials.map(({ llr, same }, i) => ({ llr: llr - thresholds[i]!, same })));
   const { falseMatchRate, falseNonMatchRate } = ratesAt(excesses, 0);
   const figure = (weights: Float64Array | null) => ratesAt(excesses, 0, weights).falseMatchRate;
   const interval = bootstrap(excesses, speakers, [figure], resamples, seed)[0]!;

@@ -15,12 +15,9 @@ export interface CachedVoice {
  * Embeddings are biometric: only the owner of the file can read it.
  */
 export class VoiceCache {
-  readonly #path: string | null;
   readonly #voices = new Map<string, CachedVoice>();
 
-  private constructor(path: string | null) {
-    this.#path = path;
-  }
+  private constructor(private readonly path: string | null) {}
 
   static inMemory(): VoiceCache {
     return new VoiceCache(null);
@@ -50,9 +47,9 @@ export class VoiceCache {
 
   async put(key: string, voice: CachedVoice): Promise<void> {
     this.#voices.set(key, voice);
-    if (this.#path === null) return;
+    if (this.path === null) return;
     const embedding = voice.embedding === null ? null : Buffer.from(voice.embedding.slice().buffer).toString("base64");
-    await appendFile(this.#path, `${JSON.stringify({ key, measures: voice.measures, embedding })}\n`, { mode: 0o600 });
+    await appendFile(this.path, `${JSON.stringify({ key, measures: voice.measures, embedding })}\n`, { mode: 0o600 });
   }
 }
 

@@ -1,5 +1,5 @@
 /** Records the microphone into one recording, as `verify` and `enroll` take it. */
-import { joined } from "./joined.js";
+import { joined } from "../audio/joined.js";
 import { type MicrophoneOptions, openMicrophone } from "./microphone.js";
 import type { SoundState } from "./sound-state.js";
 

@@ -17,15 +17,12 @@ export function levelOf(samples: Float32Array): number {
 }
 
 export class SoundWatch {
-  readonly #rateHz: number;
   #last = Number.NaN;
   /** Number of samples since the value, or the level, last changed. */
   #same = 0;
   #quiet = 0;
 
-  constructor(rateHz: number) {
-    this.#rateHz = rateHz;
-  }
+  constructor(private readonly rateHz: number) {}
 
   push(samples: Float32Array, levelDb: number): SoundState {
     for (const value of samples) {
@@ -33,7 +30,7 @@ export class SoundWatch {
       this.#last = value;
     }
     this.#quiet = levelDb < silentDb ? this.#quiet + samples.length : 0;
-    if (this.#same >= mutedSeconds * this.#rateHz) return "muted";
-    return this.#quiet >= silentSeconds * this.#rateHz ? "silent" : "sound";
+    if (this.#same >= mutedSeconds * this.rateHz) return "muted";
+    return this.#quiet >= silentSeconds * this.rateHz ? "silent" : "sound";
   }
 }

@@ -2,8 +2,22 @@
  * CAM++ of 3D-Speaker and WeSpeaker: a 2-D convolutional front, a dense TDNN with context-aware masks, mean and deviation over
  * time, a linear map. Its convolutions have the same order in every export; batch norms are folded in or follow them.
  */
-import { ImportRefusal } from "./import-refusal.js";
-import { type Convolution, folded, plane, repeated, shapeOf, stemMatrix } from "./layers.js";
+import {
+  type Convolution,
+  flatMatrix,
+  folded,
+  LayerOrder,
+  largestOf,
+  matrixOf,
+  normOf,
+  plane,
+  repeated,
+  residualBlock,
+  shapeOf,
+  stemMatrix,
+  unlike,
+  usersIn,
+} from "./layers.js";
 import type { Moments, Reading } from "./moments.js";
 import type { MomentsOf, Peaks, RecognizedNetwork } from "./network.js";
 import type { OnnxGraph, OnnxNode } from "./onnx.js";
@@ -85,9 +99,6 @@ export function findCampplus(graph: OnnxGraph): RecognizedNetwork | null {
   return {
     architecture: "campplus-1",
     rows: "mel",
-    window: "povey",
-    unit: 1,
-    standardized: false,
     outputs: published,
     observed: observedIn(found),
     readings: found.blocks.flatMap(({ layers, linear }) => [
@@ -100,48 +111,41 @@ export function findCampplus(graph: OnnxGraph): RecognizedNetwork | null {
 
 function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Campplus {
   const made = new Map(graph.nodes.map((node) => [node.outputs[0]!, node]));
-  const usersOf = (name: string, type: string) =>
-    graph.nodes.filter((node) => node.type === type && node.inputs.includes(name));
-  let next = 0;
+  const users = usersIn(graph);
+  const order = new LayerOrder("a CAM++", graph, convolutions);
   const layer = (...shape: number[]): Layer => {
-    const node = convolutions[next++];
-    const is = node ? shapeOf(graph, node) : "missing";
-    if (is !== shape.join())
-      throw new ImportRefusal(
-        `the network looks like a CAM++, but its convolution ${next} is ${is}; expected ${shape.join()}`,
-      );
+    const node = order.take(...shape);
     return {
-      ...folded(graph, node!, normBehind(node!.outputs[0]!)),
-      input: node!.inputs[0]!,
+      ...folded(graph, node, normBehind(node.outputs[0]!)),
+      input: node.inputs[0]!,
       taps: shape.at(-1)!,
-      dilation: node!.attributes.get("dilations")?.integers?.[0] ?? 1,
+      dilation: dilationOf(node),
     };
   };
   /** A norm belongs to the convolution if nothing else reads its output, squeezed or not: the last layer has no time axis. */
   const normBehind = (output: string): OnnxNode | undefined => {
-    const [user, ...more] = graph.nodes.filter((node) => node.inputs.includes(output));
+    const [user, ...more] = users(output);
     if (more.length > 0) return undefined;
     if (user?.type === "Squeeze") return normBehind(user.outputs[0]!);
     return user?.type === "BatchNormalization" ? user : undefined;
   };
   const rectified = (name: string): string => {
-    const [relu] = usersOf(name, "Relu");
-    if (!relu) throw new ImportRefusal(`the network looks like a CAM++, but no Relu follows ${name}`);
+    const relu = users(name).find(({ type }) => type === "Relu");
+    if (!relu) throw unlike("a CAM++", `no Relu follows ${name}`);
     return relu.outputs[0]!;
   };
   /** The input of a convolution comes from a batch norm and a ReLU. */
   const normBefore = ({ input }: Layer): Norm => {
     const norm = made.get(made.get(input)?.inputs[0] ?? "");
-    if (norm?.type !== "BatchNormalization")
-      throw new ImportRefusal(`the network looks like a CAM++, but no BatchNormalization makes ${input}`);
+    if (norm?.type !== "BatchNormalization") throw unlike("a CAM++", `no BatchNormalization makes ${input}`);
     const [gain, bias, mean, variance] = norm.inputs.slice(1).map((name) => graph.constants.get(name)!.data);
     const epsilon = norm.attributes.get("epsilon")?.float ?? 1e-5;
     const deviation = Float64Array.from(variance!, (v) => Math.sqrt(v + epsilon));
-    const slope = deviation.map((d, c) => gain![c]! / d);
+    const { slope, level } = normOf(graph, norm);
     return {
       input: norm.inputs[0]!,
       gain: slope,
-      bias: slope.map((s, c) => bias![c]! - mean![c]! * s),
+      bias: level,
       expected: {
         before: deviation.map((d, c) => Math.abs(mean![c]!) + deviations * d),
         after: deviation.map((_, c) => Math.max(0, bias![c]! + deviations * Math.abs(gain![c]!))),
@@ -177,10 +181,7 @@ function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Campplus
   });
   const statistics = rectified(blocks.at(-1)!.linear.output);
   const dense = layer(published, 2 * channels, 1);
-  if (next !== convolutions.length)
-    throw new ImportRefusal(
-      `the network looks like a CAM++, but has ${convolutions.length} convolutions; expected ${next}`,
-    );
+  if (order.next) throw unlike("a CAM++", `has ${convolutions.length} convolutions; expected ${order.taken}`);
   for (const [b, { layers }] of blocks.entries())
     for (const { local } of layers) assertDilated(graph, convolutions, local, dilations[b]!);
   return { stem, front, frontEnd, flattened: rectified(frontEnd.output), tdnn, blocks, statistics, dense };
@@ -188,12 +189,12 @@ function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Campplus
 
 function assertDilated(graph: OnnxGraph, convolutions: readonly OnnxNode[], { output }: Layer, wanted: number): void {
   const node = convolutions.find(({ outputs }) => outputs[0] === output)!;
-  const [dilation = 1] = node.attributes.get("dilations")?.integers ?? [];
-  if (dilation !== wanted)
-    throw new ImportRefusal(
-      `the network looks like a CAM++, but a convolution of ${shapeOf(graph, node)} has dilation ${dilation}; expected ${wanted}`,
-    );
+  if (dilationOf(node) === wanted) return;
+  const is = `a convolution of ${shapeOf(graph, node)} has dilation ${dilationOf(node)}`;
+  throw unlike("a CAM++", `${is}; expected ${wanted}`);
 }
+
+const dilationOf = ({ attributes }: OnnxNode): number => attributes.get("dilations")?.integers?.[0] ?? 1;
 
 const observedIn = ({ front, frontEnd, flattened, blocks, statistics }: Campplus): string[] => [
   ...front.flatMap(({ conv1, conv2, shortcut }) => [conv1.input, conv2.input, ...(shortcut ? [shortcut.output] : [])]),
@@ -225,29 +226,16 @@ function quantize(
       high: wordHigh,
     },
   );
-  for (const [i, { conv1, conv2, shortcut }] of front.entries()) {
-    const name = `front.stage${1 + (i >> 1)}.${i % 2}`;
-    const [x, h] = [held(conv1.input), held(conv2.input)];
+  const wide = { most: wordMost, high, times: quadTimes };
+  for (const [i, block] of front.entries()) {
     const y = held(front[i + 1]?.conv1.input ?? frontEnd.input);
-    const wide = { most: wordMost, high, times: quadTimes };
-    out.push(...plane(`${name}.conv1`, conv1, { inSteps: x, outSteps: h, ...wide }));
-    let added = x;
-    if (shortcut) {
-      added = fineSteps(peaks(shortcut.output));
-      out.push(...plane(`${name}.shortcut`, shortcut, { inSteps: x, outSteps: added, most: wordMost, high }));
-    }
-    out.push(...plane(`${name}.conv2`, conv2, { inSteps: h, outSteps: y, ...wide }));
-    out.push({
-      name: `${name}.conv2.residual`,
-      dtype: "f32",
-      shape: [y.length],
-      values: added.map((s, c) => s / y[c]!),
-    });
+    const steps = [held(block.conv1.input), held(block.conv2.input), y] as const;
+    const name = `front.stage${1 + (i >> 1)}.${i % 2}`;
+    out.push(...residualBlock(name, block, steps, peaks, { ...wide, firstTimes: quadTimes }));
   }
   // All bins of a channel share the step at the end of the front.
   const perChannel = held(flattened);
-  const last = { inSteps: held(frontEnd.input), outSteps: perChannel, most: wordMost, high, times: quadTimes };
-  out.push(...plane("front.conv2", frontEnd, last));
+  out.push(...plane("front.conv2", frontEnd, { inSteps: held(frontEnd.input), outSteps: perChannel, ...wide }));
   let concatenated = concatenatedSteps(blocks[0]!.norm, peaks);
   out.push(
     ...line("tdnn", tdnn, repeated(perChannel, frontBins), concatenated.subarray(0, bottleneck), undefined, (c) => {
@@ -262,8 +250,8 @@ function quantize(
       const name = `block${b + 1}.${i}`;
       const before = concatenated.subarray(0, channels);
       const hidden = normedSteps(one.norm, before, one.bottleneck, peaks);
-      const between = balancedSteps(largest(one.local), peaks(one.local.input), high, room);
-      const excited = balancedSteps(largest(one.excite), peaks(one.excite.input), unbounded, room);
+      const between = balancedSteps(largestOf(one.local), peaks(one.local.input), high, room);
+      const excited = balancedSteps(largestOf(one.excite), peaks(one.excite.input), unbounded, room);
       out.push(...norming(`${name}.norm`, one.norm, before, hidden));
       const after = concatenated.subarray(channels, channels + growth);
       out.push(...line(`${name}.bottleneck`, one.bottleneck, hidden, between, moments(one.bottleneck)));
@@ -309,7 +297,7 @@ const concatenatedSteps = ({ input, expected }: Norm, peaks: Peaks): Float64Arra
 /** Steps between a norm and the convolution that reads it. */
 function normedSteps(norm: Norm, before: Float64Array, reading: Layer, peaks: Peaks): Float64Array {
   const { gain, bias, expected } = norm;
-  const steps = balancedSteps(largest(reading), peaks(reading.input), high, room);
+  const steps = balancedSteps(largestOf(reading), peaks(reading.input), high, room);
   return roomFor(expected.after, steps, high).map((step, c) =>
     Math.max(step, Math.abs(gain[c]!) * before[c]! * justAbove, Math.abs(bias[c]!) / mostNormBias),
   );
@@ -339,37 +327,22 @@ function norming(
 /** A convolution over time: weights [outputs][taps][channels], the channels in the kernels' order. */
 function line(
   name: string,
-  { weight, bias }: Layer,
+  layer: Layer,
   inSteps: Float64Array,
   outSteps: Float64Array,
   moments?: Moments,
-  theirs: (channel: number) => number = (channel) => channel,
+  theirs?: (channel: number) => number,
 ): NamedTensor[] {
-  const [outputs, channels, taps] = weight.shape as [number, number, number];
-  const inputs = channels * taps;
-  const data = new Float64Array(outputs * inputs);
-  for (let o = 0; o < outputs; o++)
-    for (let t = 0; t < taps; t++)
-      for (let c = 0; c < channels; c++)
-        data[o * inputs + t * channels + c] = weight.data[(o * channels + theirs(c)) * taps + t]!;
+  const [outputs, channels, taps] = layer.weight.shape as [number, number, number];
   const held = { inSteps: repeated(inSteps, taps), outSteps, most: byteMost, high, ...(moments && { moments }) };
-  return quantized(name, [outputs, taps, channels], { weight: { outputs, inputs, data }, bias }, held);
+  return quantized(name, [outputs, taps, channels], { weight: matrixOf(layer, theirs), bias: layer.bias }, held);
 }
 
 /** A layer without a time axis. */
-function flat(name: string, { weight, bias }: Layer, inSteps: Float64Array, outSteps: Float64Array): NamedTensor[] {
-  const [outputs, inputs] = weight.shape as [number, number];
-  const matrix = { outputs, inputs, data: Float64Array.from(weight.data) };
-  return quantized(name, [outputs, inputs], { weight: matrix, bias }, { inSteps, outSteps, most: byteMost, high: 0 });
-}
-
-/** The largest weight between each output and each channel. */
-function largest({ weight }: Layer): Matrix {
-  const [outputs, inputs, taps] = weight.shape as [number, number, number];
-  const data = Float64Array.from({ length: outputs * inputs }, (_, i) =>
-    weight.data.subarray(i * taps, (i + 1) * taps).reduce((most, w) => Math.max(most, Math.abs(w)), 0),
-  );
-  return { outputs, inputs, data };
+function flat(name: string, layer: Layer, inSteps: Float64Array, outSteps: Float64Array): NamedTensor[] {
+  const weight = flatMatrix(layer);
+  const held = { inSteps, outSteps, most: byteMost, high: 0 };
+  return quantized(name, [weight.outputs, weight.inputs], { weight, bias: layer.bias }, held);
 }
 
 /** The kernels' embeddings are longer than the published ones: the rest is zeros. */

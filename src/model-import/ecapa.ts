@@ -4,18 +4,10 @@
  */
 
 import { flatLayer, mapOf, type StatisticsMap } from "./flat-layers.js";
-import { ImportRefusal } from "./import-refusal.js";
-import { type Convolution, shapeOf } from "./layers.js";
+import { type Convolution, LayerOrder, type Users, unlike, usersIn } from "./layers.js";
 import type { Peaks, RecognizedNetwork } from "./network.js";
 import type { OnnxGraph, OnnxNode } from "./onnx.js";
-import {
-  type BoundedConvolution,
-  boundedConvolution,
-  type Signal,
-  TdnnBuilder,
-  type Users,
-  usersIn,
-} from "./tdnn-builder.js";
+import { type BoundedConvolution, boundedConvolution, type Signal, TdnnBuilder } from "./tdnn-builder.js";
 
 const bins = 80;
 const parts = 8;
@@ -54,9 +46,7 @@ export function findEcapa(graph: OnnxGraph): RecognizedNetwork | null {
   return {
     architecture: "tdnn-1",
     rows: "hamming",
-    window: "hamming",
     unit,
-    standardized: false,
     outputs: map.weight.outputs,
     observed: [
       stem.output,
@@ -77,18 +67,9 @@ export function findEcapa(graph: OnnxGraph): RecognizedNetwork | null {
 function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Ecapa {
   const users = usersIn(graph);
   const maker = (name: string) => graph.nodes.find(({ outputs }) => outputs.includes(name));
-  let next = 0;
-  const node = (...shape: (number | null)[]): OnnxNode => {
-    const found = convolutions[next++];
-    const sizes = found && graph.constants.get(found.inputs[1]!)?.shape;
-    if (!sizes || shape.some((size, i) => size !== null && size !== sizes[i]))
-      throw new ImportRefusal(
-        `the network looks like an ECAPA-TDNN, but its convolution ${next} is ${found ? shapeOf(graph, found) : "missing"}; expected ${shape.map((size) => size ?? "any").join()}`,
-      );
-    return found!;
-  };
-  const bounded = (...shape: (number | null)[]) => boundedConvolution(graph, users, node(...shape));
-  const flat = (...shape: (number | null)[]) => flatLayer(graph, node(...shape));
+  const order = new LayerOrder("an ECAPA-TDNN", graph, convolutions);
+  const bounded = (...shape: (number | null)[]) => boundedConvolution(graph, users, order.take(...shape));
+  const flat = (...shape: (number | null)[]) => flatLayer(graph, order.take(...shape));
   /** Skips operators that only pad. */
   const inputOf = ({ inputs }: OnnxNode): string => {
     const made = maker(inputs[0]!);
@@ -103,12 +84,11 @@ function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Ecapa {
     const wide = bounded(channels, channels, 1);
     const pieces = piecesOf(users, wide.output);
     const narrow = Array.from({ length: parts - 1 }, () => {
-      const reading = node(width, width, null);
+      const reading = order.take(width, width, null);
       const entered = inputOf(reading);
       const sources = [entered, ...(maker(entered)?.inputs ?? [])];
       const part = pieces.findIndex((piece) => sources.includes(piece));
-      if (part < 0)
-        throw new ImportRefusal(`the network looks like an ECAPA-TDNN, but ${entered} is not a part of ${wide.output}`);
+      if (part < 0) throw unlike("an ECAPA-TDNN", `${entered} is not a part of ${wide.output}`);
       return { layer: boundedConvolution(graph, users, reading), input: entered, part };
     });
     const joined = bounded(channels, channels, 1);
@@ -117,9 +97,7 @@ function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Ecapa {
     const gated = users(joined.output).find(({ type }) => type === "Mul");
     const sum = gated && users(gated.outputs[0]!).find(({ type }) => type === "Add");
     if (!sum?.inputs.includes(input))
-      throw new ImportRefusal(
-        `the network looks like an ECAPA-TDNN, but block ${blocks.length + 1} does not add its input`,
-      );
+      throw unlike("an ECAPA-TDNN", `block ${blocks.length + 1} does not add its input`);
     blocks.push({ wide, narrow, joined, squeeze, excite, output: sum.outputs[0]! });
   }
   const all = bounded(null, 3 * channels, 1);
@@ -127,11 +105,9 @@ function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Ecapa {
   const hidden = bounded(null, null, 1);
   const read = hidden.weight.shape[1]!;
   if (read !== many && read !== 3 * many)
-    throw new ImportRefusal(
-      `the network looks like an ECAPA-TDNN, but its attention reads ${read} channels, neither ${many} nor ${3 * many}`,
-    );
+    throw unlike("an ECAPA-TDNN", `its attention reads ${read} channels, neither ${many} nor ${3 * many}`);
   const score = flat(many, hidden.weight.shape[0]!, 1);
-  return { first, blocks, all, hidden, score, map: mapOf(graph, users, convolutions[next], 2 * many) };
+  return { first, blocks, all, hidden, score, map: mapOf(graph, users, order.next, 2 * many) };
 }
 
 /** The names of the equal parts into which a tensor is split, in order. */

@@ -1,9 +1,8 @@
 /** Layers without a time axis: a convolution, a Gemm or a MatMul of one vector. */
 import { ImportRefusal } from "./import-refusal.js";
-import type { Convolution } from "./layers.js";
+import { type Convolution, normOf, type Users } from "./layers.js";
 import type { OnnxGraph, OnnxNode } from "./onnx.js";
 import type { Matrix } from "./quantize.js";
-import { normOf, type Users } from "./tdnn-builder.js";
 
 const mostDimensions = 256;
 /** Operators that change no value. */

@@ -103,11 +103,16 @@ function stretched(shape: readonly number[]): number[] {
   return strides;
 }
 
-/** Only over adjacent axes: these networks use nothing else. */
-function reduced(start: number, of: (sum: number, x: number) => number, end: (sum: number, n: number) => number) {
-  return ([x, given]: readonly FloatTensor[], node: OnnxNode): FloatTensor => {
+/** Only over adjacent axes: these networks use nothing else. Where the node names none, over all axes after the first `skipped`. */
+function reduced(
+  start: number,
+  of: (sum: number, x: number) => number,
+  end: (sum: number, n: number) => number,
+  skipped = 0,
+): Operator {
+  return ([x, given], node) => {
     const rank = x!.shape.length;
-    const all = x!.shape.map((_, i) => i);
+    const all = x!.shape.map((_, i) => i).slice(skipped);
     const named = given ? [...given.data] : integers(node, "axes", all);
     const axes = named.map((axis) => positive(axis, rank)).sort((a, b) => a - b);
     const [first, last] = [axes[0]!, axes.at(-1)!];
@@ -132,6 +137,7 @@ function reduced(start: number, of: (sum: number, x: number) => number, end: (su
 
 const add = (sum: number, x: number): number => sum + x;
 const multiply = (product: number, x: number): number => product * x;
+const mean = (sum: number, n: number): number => sum / n;
 const asItIs = (value: number): number => value;
 
 const reshaped: Operator = ([x, wanted]) => {
@@ -170,19 +176,22 @@ const concatenated: Operator = (parts, node) => {
   return out;
 };
 
-const gathered: Operator = ([x, indices], node) => {
-  const axis = positive(integer(node, "axis", 0), x!.shape.length);
-  const [outer, inner] = [count(x!.shape.slice(0, axis)), count(x!.shape.slice(axis + 1))];
-  const out = tensor([...x!.shape.slice(0, axis), ...indices!.shape, ...x!.shape.slice(axis + 1)]);
+/** The values at these indices along an axis. */
+function taken({ shape, data }: FloatTensor, axis: number, indices: Float32Array, indexShape = [indices.length]) {
+  const [outer, inner] = [count(shape.slice(0, axis)), count(shape.slice(axis + 1))];
+  const out = tensor([...shape.slice(0, axis), ...indexShape, ...shape.slice(axis + 1)]);
   let at = 0;
   for (let o = 0; o < outer; o++)
-    for (const index of indices!.data) {
-      const first = (o * x!.shape[axis]! + positive(index, x!.shape[axis]!)) * inner;
-      out.data.set(x!.data.subarray(first, first + inner), at);
+    for (const index of indices) {
+      const first = (o * shape[axis]! + positive(index, shape[axis]!)) * inner;
+      out.data.set(data.subarray(first, first + inner), at);
       at += inner;
     }
   return out;
-};
+}
+
+const gathered: Operator = ([x, indices], node) =>
+  taken(x!, positive(integer(node, "axis", 0), x!.shape.length), indices!.data, [...indices!.shape]);
 
 /** [rows][inner] × [inner][columns], each optionally transposed. */
 function product(a: FloatTensor, b: FloatTensor, aTurned: boolean, bTurned: boolean): FloatTensor {
@@ -263,16 +272,15 @@ const sliced: Operator = ([x, starts, ends, axes, steps]) => {
     const axis = positive(axes?.data[i] ?? i, part.shape.length);
     const size = part.shape[axis]!;
     const place = (at: number) => Math.max(0, Math.min(size, at < 0 ? at + size : at));
-    if (steps?.data[i] === -1) {
-      // Exporters use it to reverse a list.
-      const indices = Float32Array.from({ length: size }, (_, k) => size - 1 - k);
-      return taken(part, indices, axis);
-    }
-    const indices = Float32Array.from(
-      { length: Math.max(0, place(ends.data[i]!) - place(start)) },
-      (_, k) => place(start) + k,
+    // Exporters use it to reverse a list.
+    const isTurned = steps?.data[i] === -1;
+    const length = isTurned ? size : Math.max(0, place(ends.data[i]!) - place(start));
+    const index = (k: number) => (isTurned ? size - 1 - k : place(start) + k);
+    return taken(
+      part,
+      axis,
+      Float32Array.from({ length }, (_, k) => index(k)),
     );
-    return taken(part, indices, axis);
   }, x!);
 };
 
@@ -308,20 +316,9 @@ function split([x, sizes]: readonly FloatTensor[], node: OnnxNode): FloatTensor[
   return lengths.map((length) => {
     const places = Float32Array.from({ length: Math.min(length, x!.shape[axis]! - from) }, (_, k) => from + k);
     from += length;
-    return taken(x!, places, axis);
+    return taken(x!, axis, places);
   });
 }
-
-/** The values at these indices along an axis. */
-const taken = (x: FloatTensor, places: Float32Array<ArrayBuffer>, axis: number): FloatTensor => {
-  const gather: OnnxNode = {
-    type: "Gather",
-    inputs: [],
-    outputs: [],
-    attributes: new Map([["axis", { integer: axis }]]),
-  };
-  return gathered([x, tensor([places.length], places)], gather);
-};
 
 /** Pads with zeros, or with the values mirrored at the ends. */
 const padded: Operator = ([x, pads, value], node) => {
@@ -335,12 +332,9 @@ const padded: Operator = ([x, pads, value], node) => {
     const mirror = (at: number) => (at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at);
     const places = Float32Array.from({ length: before + size + after }, (_, i) => mirror(i - before));
     const isInside = (i: number) => i >= before && i < before + size;
-    if (mode === "reflect") return taken(part, places, axis);
-    const kept = taken(
-      part,
-      places.map((place, i) => (isInside(i) ? place : 0)),
-      axis,
-    );
+    if (mode === "reflect") return taken(part, axis, places);
+    const inside = places.map((place, i) => (isInside(i) ? place : 0));
+    const kept = taken(part, axis, inside);
     const inner = count(part.shape.slice(axis + 1));
     for (let i = 0; i < kept.data.length; i++)
       if (!isInside(Math.floor(i / inner) % places.length)) kept.data[i] = value?.data[0] ?? 0;
@@ -377,14 +371,6 @@ const ranged: Operator = ([from, to, by]) => {
   );
 };
 
-/** For [1][channels][…]: a mean over all axes after the channels. */
-const overTime = ({ shape }: FloatTensor): OnnxNode => ({
-  type: "ReduceMean",
-  inputs: [],
-  outputs: [],
-  attributes: new Map([["axes", { integers: shape.slice(2).map((_, i) => i + 2) }]]),
-});
-
 const operators: Readonly<Record<string, Operator>> = {
   Add: paired((x, y) => x + y),
   And: paired((x, y) => (x && y ? 1 : 0)),
@@ -402,7 +388,8 @@ const operators: Readonly<Record<string, Operator>> = {
   Flatten: flattened,
   Gather: gathered,
   Gemm: gemm,
-  GlobalAveragePool: ([x]) => reduced(0, add, (sum, n) => sum / n)([x!], overTime(x!)),
+  // Of [batch][channels][…].
+  GlobalAveragePool: reduced(0, add, mean, 2),
   Identity: ([x]) => x!,
   Less: paired((x, y) => (x < y ? 1 : 0)),
   MatMul: ([a, b]) => product(a!, b!, false, false),
@@ -414,7 +401,7 @@ const operators: Readonly<Record<string, Operator>> = {
   Pad: padded,
   Pow: paired((x, y) => x ** y),
   Range: ranged,
-  ReduceMean: reduced(0, add, (sum, n) => sum / n),
+  ReduceMean: reduced(0, add, mean),
   ReduceProd: reduced(1, multiply, asItIs),
   ReduceSum: reduced(0, add, asItIs),
   Relu: each((x) => Math.max(0, x)),

@@ -46,7 +46,7 @@ const leastMedian = 0.99;
 /** As the published networks were trained: no floor is added to the powers. */
 const frontEndOf = ({ rows }: RecognizedNetwork): FrontEnd => ({ rows, floor: 0 });
 
-const describedFrontEnd = ({ window, unit, standardized }: RecognizedNetwork) => ({
+const describedFrontEnd = ({ rows, unit = 1, standardized }: RecognizedNetwork) => ({
   rateHz: 16000,
   frameSamples: 400,
   shiftSamples: 160,
@@ -54,7 +54,7 @@ const describedFrontEnd = ({ window, unit, standardized }: RecognizedNetwork) =>
   lowHz: 20,
   highHz: 8000,
   preemphasis: 0.97,
-  window,
+  window: rows === "mel" ? "povey" : rows,
   logarithm: unit === 1 ? "natural" : "decibels",
   fftPoints: 512,
   floor: 2 ** -23,
@@ -142,7 +142,7 @@ function asPublished(features: Float32Array, network: RecognizedNetwork, { input
     const values = Float64Array.from({ length: frames }, (_, t) => features[t * bins + bin]!);
     const mean = values.reduce((sum, x) => sum + x, 0) / frames;
     const deviation = Math.sqrt(values.reduce((sum, x) => sum + (x - mean) ** 2, 0) / (frames - 1));
-    const scale = network.standardized ? 1 / (deviation + 1e-5) : network.unit;
+    const scale = network.standardized ? 1 / (deviation + 1e-5) : (network.unit ?? 1);
     for (let t = 0; t < frames; t++) data[isTurned ? bin * frames + t : t * bins + bin] = (values[t]! - mean) * scale;
   }
   return { shape: isTurned ? [1, bins, frames] : [1, frames, bins], data };

@@ -14,11 +14,10 @@ export interface RecognizedNetwork {
   readonly architecture: SpeakerArchitecture;
   /** The front end that it was trained with. */
   readonly rows: FrameRows;
-  readonly window: string;
-  /** One natural logarithm of power, in the units of its features. */
-  readonly unit: number;
+  /** One natural logarithm of power, in the units of its features; 1 by default. */
+  readonly unit?: number;
   /** Whether every bin of its features is divided by its deviation. */
-  readonly standardized: boolean;
+  readonly standardized?: boolean;
   /** Length of the published network's output. */
   readonly outputs: number;
   /** Names of the tensors whose peaks are needed. */

@@ -37,9 +37,9 @@ const headroom = 6;
 const balancedShare = 0.9;
 const least = 1e-12;
 
-/** Steps of activations used only by elementwise operations. */
-export const fineSteps = (peaks: ArrayLike<number>): Float64Array =>
-  Float64Array.from(peaks, (peak) => Math.max((peak * headroom) / wordHigh, 1e-9));
+/** Steps where there are bits to spare, such as in activations used only by elementwise operations. */
+export const fineSteps = (peaks: ArrayLike<number>, high = wordHigh): Float64Array =>
+  Float64Array.from(peaks, (peak) => Math.max((peak * headroom) / high, 1e-9));
 
 /** Steps that cover the values seen, with a margin. */
 export const heldSteps = (peaks: ArrayLike<number>, high: number, room = margin): Float64Array =>

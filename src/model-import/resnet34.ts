@@ -3,7 +3,18 @@
  * data flow; batch norms are folded into the convolutions, as exporters do, or follow them.
  */
 import { ImportRefusal } from "./import-refusal.js";
-import { type Convolution, folded, plane, repeated, shapeOf, stemMatrix } from "./layers.js";
+import {
+  type Convolution,
+  folded,
+  largestOf,
+  type Residual,
+  repeated,
+  residualBlock,
+  shapeOf,
+  stemMatrix,
+  unlike,
+  usersIn,
+} from "./layers.js";
 import type { Peaks, RecognizedNetwork } from "./network.js";
 import type { OnnxGraph, OnnxNode } from "./onnx.js";
 import {
@@ -12,7 +23,6 @@ import {
   featureStep,
   fineSteps,
   type Layer,
-  type Matrix,
   type NamedTensor,
   quantized,
   wordHigh,
@@ -36,13 +46,10 @@ const high = 2047;
 const patchWordMost = 455;
 const patchTimes = 16;
 
-interface Block {
+interface Block extends Residual {
   /** Names of its input and of the input of its second convolution. */
   readonly input: string;
   readonly between: string;
-  readonly conv1: Convolution;
-  readonly conv2: Convolution;
-  readonly shortcut: Convolution | null;
   readonly words: boolean;
 }
 
@@ -62,9 +69,6 @@ export function findResnet34(graph: OnnxGraph): RecognizedNetwork | null {
   return {
     architecture: "resnet34-1",
     rows: "hamming",
-    window: "hamming",
-    unit: 1,
-    standardized: false,
     outputs: dimensions,
     observed: [
       ...blocks.flatMap(({ input, between, shortcut }) => [input, between, ...(shortcut ? [shortcut.output] : [])]),
@@ -75,24 +79,23 @@ export function findResnet34(graph: OnnxGraph): RecognizedNetwork | null {
 }
 
 function layersOf(graph: OnnxGraph): Resnet34 | null {
-  const consumers = new Map<string, OnnxNode[]>();
-  for (const node of graph.nodes)
-    for (const name of node.inputs) consumers.set(name, [...(consumers.get(name) ?? []), node]);
-  const users = (name: string, type: string) => (consumers.get(name) ?? []).filter((node) => node.type === type);
+  const readers = usersIn(graph);
+  const users = (name: string, type: string) => readers(name).filter((node) => node.type === type);
   const first = graph.nodes.find(({ type }) => type === "Conv");
   if (!first || shapeOf(graph, first) !== "32,1,3,3") return null;
 
   const after = (node: OnnxNode, type: string): string => {
     const [user] = users(node.outputs[0]!, type);
-    if (!user) throw new ImportRefusal(`the network looks like a ResNet34, but no ${type} follows ${node.outputs[0]}`);
+    if (!user) throw unlike("a ResNet34", `no ${type} follows ${node.outputs[0]}`);
     return user.outputs[0]!;
   };
   const convolution = (node: OnnxNode, shape: readonly number[], stride: number): Convolution => {
     const found = shapeOf(graph, node);
     const strides = node.attributes.get("strides")?.integers ?? [1, 1];
     if (found !== shape.join() || strides.some((one) => one !== stride))
-      throw new ImportRefusal(
-        `the network looks like a ResNet34, but a convolution is ${found} with strides ${strides.join(" and ")}; expected ${shape.join()} with ${stride}`,
+      throw unlike(
+        "a ResNet34",
+        `a convolution is ${found} with strides ${strides.join(" and ")}; expected ${shape.join()} with ${stride}`,
       );
     return folded(graph, node, users(node.outputs[0]!, "BatchNormalization")[0]);
   };
@@ -117,10 +120,7 @@ function layersOf(graph: OnnxGraph): Resnet34 | null {
       blocks.push({ input: x, between, conv1, conv2, shortcut, words: stage < wordStages });
       const [sum] = users(conv2.output, "Add");
       const added = shortcut?.output ?? x;
-      if (!sum?.inputs.includes(added))
-        throw new ImportRefusal(
-          `the network looks like a ResNet34, but block ${blocks.length - 1} does not add its input`,
-        );
+      if (!sum?.inputs.includes(added)) throw unlike("a ResNet34", `block ${blocks.length - 1} does not add its input`);
       x = after(sum, "Relu");
       inputs = channels;
     }
@@ -175,7 +175,7 @@ function mapOf({ nodes, constants, output }: OnnxGraph): Layer {
 
 function quantize({ stem, blocks, last, map }: Resnet34, peaks: Peaks): NamedTensor[] {
   const steps = (input: string, ...reading: (Convolution | null)[]) =>
-    balancedSteps(largestOf(reading.filter((one) => one !== null)), peaks(input), high);
+    balancedSteps(largestOf(...reading.filter((one) => one !== null)), peaks(input), high);
   let x = steps(blocks[0]!.input, blocks[0]!.conv1);
   const features = new Float64Array(12).fill(featureStep);
   const made = quantized(
@@ -189,27 +189,13 @@ function quantize({ stem, blocks, last, map }: Resnet34, peaks: Peaks): NamedTen
       high: wordHigh,
     },
   );
-  for (const [i, { between, conv1, conv2, shortcut, words }] of blocks.entries()) {
-    const name = `blocks.${i}`;
-    const most = words ? patchWordMost : byteMost;
+  for (const [i, block] of blocks.entries()) {
     const following = blocks[i + 1];
-    const h = steps(between, conv2);
+    const h = steps(block.between, block.conv2);
     const y = following ? steps(following.input, following.conv1, following.shortcut) : fineSteps(peaks(last));
-    made.push(
-      ...plane(`${name}.conv1`, conv1, { inSteps: x, outSteps: h, most, high, times: shortcut ? 1 : patchTimes }),
-    );
-    let added = x;
-    if (shortcut) {
-      added = fineSteps(peaks(shortcut.output));
-      made.push(...plane(`${name}.shortcut`, shortcut, { inSteps: x, outSteps: added, most, high }));
-    }
-    made.push(...plane(`${name}.conv2`, conv2, { inSteps: h, outSteps: y, most, high, times: patchTimes }));
-    made.push({
-      name: `${name}.conv2.residual`,
-      dtype: "f32",
-      shape: [y.length],
-      values: added.map((step, c) => step / y[c]!),
-    });
+    const most = block.words ? patchWordMost : byteMost;
+    const held = { most, high, times: patchTimes, firstTimes: block.shortcut ? 1 : patchTimes };
+    made.push(...residualBlock(`blocks.${i}`, block, [x, h, y], peaks, held));
     x = y;
   }
   const { inputs } = map.weight;
@@ -223,18 +209,4 @@ function quantize({ stem, blocks, last, map }: Resnet34, peaks: Peaks): NamedTen
     }),
   );
   return made;
-}
-
-/** The largest weight between each output and each channel, over all layers with the same input. */
-function largestOf(convolutions: readonly Convolution[]): Matrix {
-  const inputs = convolutions[0]!.weight.shape[1]!;
-  const outputs = convolutions.reduce((sum, { weight }) => sum + weight.shape[0]!, 0);
-  const data = new Float64Array(outputs * inputs);
-  let at = 0;
-  for (const { weight } of convolutions) {
-    const run = weight.data.length / weight.shape[0]! / inputs;
-    for (let row = 0; row < weight.shape[0]! * inputs; row++, at++)
-      for (let k = 0; k < run; k++) data[at] = Math.max(data[at]!, Math.abs(weight.data[row * run + k]!));
-  }
-  return { outputs, inputs, data };
 }

@@ -1,18 +1,22 @@
 /** Builds a time-delay network (src/engine/tdnn-layers.ts) layer by layer, with its weights in the kernels' form. */
 import type { Place, TdnnLayer, TdnnNetwork } from "../engine/tdnn-layers.js";
-import { type Convolution, repeated } from "./layers.js";
+import { type Convolution, flatMatrix, matrixOf, normOf, repeated, type Users } from "./layers.js";
 import type { OnnxGraph, OnnxNode } from "./onnx.js";
-import { byteMost, featureStep, type Matrix, type NamedTensor, quantized, wordHigh, wordMost } from "./quantize.js";
+import {
+  byteMost,
+  featureStep,
+  fineSteps,
+  type Matrix,
+  type NamedTensor,
+  quantized,
+  wordHigh,
+  wordMost,
+} from "./quantize.js";
 
 /** The largest activation of a line: 14 bits and a sign. A sum over a few thousand channels then leaves room for 8-bit weights. */
 const high = 16383;
-/** Margin over the largest activation seen: some voices and noises go far beyond those of a dozen windows, and there are bits to spare. */
-const room = 6;
 const dimensions = 256;
 const bins = 80;
-
-const roomySteps = (peaks: ArrayLike<number>, most = high): Float64Array =>
-  Float64Array.from(peaks, (peak) => Math.max((peak * room) / most, 1e-9));
 
 /** A convolution over time and the limits after it: low..high, in the graph's own units. */
 export interface BoundedConvolution extends Convolution {
@@ -27,14 +31,6 @@ export interface BoundedConvolution extends Convolution {
 export interface Signal {
   readonly place: Place;
   readonly steps: Float64Array;
-}
-
-export type Users = (name: string) => readonly OnnxNode[];
-
-export function usersIn({ nodes }: OnnxGraph): Users {
-  const users = new Map<string, OnnxNode[]>();
-  for (const node of nodes) for (const name of node.inputs) users.set(name, [...(users.get(name) ?? []), node]);
-  return (name) => users.get(name) ?? [];
 }
 
 /** A convolution with the ReLU and batch norm that are its only readers, in either order. */
@@ -80,14 +76,6 @@ export function boundedConvolution(graph: OnnxGraph, users: Users, node: OnnxNod
   };
 }
 
-/** A batch norm as slope · x + level. */
-export function normOf({ constants }: OnnxGraph, node: OnnxNode): { slope: Float64Array; level: Float64Array } {
-  const [gain, bias, mean, variance] = node.inputs.slice(1).map((name) => constants.get(name)!.data);
-  const epsilon = node.attributes.get("epsilon")?.float ?? 1e-5;
-  const slope = Float64Array.from(gain!, (g, c) => g / Math.sqrt(variance![c]! + epsilon));
-  return { slope, level: slope.map((s, c) => bias![c]! - mean![c]! * s) };
-}
-
 export class TdnnBuilder {
   readonly #lines: number[] = [bins];
   readonly #layers: TdnnLayer[] = [];
@@ -113,21 +101,11 @@ export class TdnnBuilder {
 
   convolution(name: string, layer: BoundedConvolution, from: Signal, to: Place, peaks: ArrayLike<number>): Signal {
     const [outputs, inputs, taps] = [layer.weight.shape[0]!, from.steps.length, layer.weight.shape[2]!];
-    const steps = roomySteps(peaks);
+    const steps = fineSteps(peaks, high);
     const words = from.place.line === 0;
     const { dilation, mirrored } = layer;
-    this.#layers.push({
-      kind: "convolution",
-      name,
-      from: from.place,
-      to,
-      inputs,
-      outputs,
-      taps,
-      dilation,
-      mirrored,
-      words,
-    });
+    const shape = { inputs, outputs, taps, dilation, mirrored };
+    this.#layers.push({ kind: "convolution", name, from: from.place, to, ...shape, words });
     const held = words ? { most: wordMost, high: wordHigh } : { most: byteMost, high };
     this.tensors.push(...this.#bounded(name, layer, matrixOf(layer), from.steps, steps, held));
     return { place: to, steps };
@@ -136,7 +114,7 @@ export class TdnnBuilder {
   /** Per channel; without limits. */
   depthwise(name: string, layer: BoundedConvolution, from: Signal, to: Place, peaks: ArrayLike<number>): Signal {
     const [inputs, taps] = [from.steps.length, layer.weight.shape[2]!];
-    const steps = roomySteps(peaks);
+    const steps = fineSteps(peaks, high);
     const { dilation, mirrored } = layer;
     this.#layers.push({ kind: "depthwise", name, from: from.place, to, inputs, taps, dilation, mirrored });
     const each = {
@@ -165,7 +143,7 @@ export class TdnnBuilder {
 
   /** Without a second input it copies. */
   add(name: string, from: Signal, second: Signal | null, to: Place, peaks: ArrayLike<number>): Signal {
-    const steps = roomySteps(peaks);
+    const steps = fineSteps(peaks, high);
     const inputs = steps.length;
     this.#layers.push({ kind: "add", name, from: from.place, second: second?.place ?? null, to, inputs });
     this.tensors.push(...sum(name, from, second, steps));
@@ -180,18 +158,10 @@ export class TdnnBuilder {
     to: Place,
     { peaks, rectified }: { peaks: ArrayLike<number>; rectified: boolean },
   ): Signal {
-    const steps = roomySteps(peaks);
+    const steps = fineSteps(peaks, high);
     const [inputs, hidden] = [steps.length, squeeze.weight.shape[0]!];
-    this.#layers.push({
-      kind: "gate",
-      name,
-      from: from.place,
-      second: second?.place ?? null,
-      to,
-      inputs,
-      hidden,
-      rectified,
-    });
+    const places = { from: from.place, second: second?.place ?? null, to };
+    this.#layers.push({ kind: "gate", name, ...places, inputs, hidden, rectified });
     this.tensors.push(
       ...flat(`${name}.squeeze`, squeeze, from.steps, ones(hidden)),
       ...flat(`${name}.excite`, excite, ones(hidden), ones(inputs)),
@@ -211,7 +181,7 @@ export class TdnnBuilder {
     const inputs = from.steps.length;
     const [hidden, read] = layer.weight.shape as [number, number];
     const context = read === 3 * inputs;
-    const [hiddenSteps, scoreSteps] = [roomySteps(peaks.hidden), roomySteps(peaks.score, wordHigh)];
+    const [hiddenSteps, scoreSteps] = [fineSteps(peaks.hidden, high), fineSteps(peaks.score)];
     const columns = (first: number, many: number): Matrix => ({
       outputs: hidden,
       inputs: many,
@@ -304,23 +274,6 @@ function sum(name: string, first: Signal, second: Signal | null, to: Float64Arra
   });
   return [scaling("first", first), ...(second ? [scaling("second", second)] : [])];
 }
-
-/** [outputs][channels][taps] as [outputs][taps][channels]. */
-function matrixOf({ weight }: Convolution): Matrix {
-  const [outputs, channels, taps] = weight.shape as [number, number, number];
-  const inputs = channels * taps;
-  const data = new Float64Array(outputs * inputs);
-  for (let o = 0; o < outputs; o++)
-    for (let c = 0; c < channels; c++)
-      for (let t = 0; t < taps; t++) data[o * inputs + t * channels + c] = weight.data[(o * channels + c) * taps + t]!;
-  return { outputs, inputs, data };
-}
-
-const flatMatrix = ({ weight }: Convolution): Matrix => ({
-  outputs: weight.shape[0]!,
-  inputs: weight.data.length / weight.shape[0]!,
-  data: Float64Array.from(weight.data),
-});
 
 function flat(name: string, layer: Convolution, inSteps: Float64Array, outSteps: Float64Array): NamedTensor[] {
   const weight = flatMatrix(layer);

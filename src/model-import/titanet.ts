@@ -4,11 +4,10 @@
  * are in the order of computation.
  */
 import { flatLayer, isWeighted, mapOf, type StatisticsMap, shapeless } from "./flat-layers.js";
-import { ImportRefusal } from "./import-refusal.js";
-import { type Convolution, shapeOf } from "./layers.js";
+import { type Convolution, LayerOrder, unlike, usersIn } from "./layers.js";
 import type { Peaks, RecognizedNetwork } from "./network.js";
 import type { OnnxGraph, OnnxNode } from "./onnx.js";
-import { type BoundedConvolution, boundedConvolution, type Signal, TdnnBuilder, usersIn } from "./tdnn-builder.js";
+import { type BoundedConvolution, boundedConvolution, type Signal, TdnnBuilder } from "./tdnn-builder.js";
 
 const bins = 80;
 
@@ -37,8 +36,6 @@ export function findTitanet(graph: OnnxGraph): RecognizedNetwork | null {
   return {
     architecture: "tdnn-1",
     rows: "hamming",
-    window: "hamming",
-    unit: 1,
     standardized: true,
     outputs: map.weight.outputs,
     observed: [
@@ -74,31 +71,23 @@ function layersOf(graph: OnnxGraph, weighted: readonly OnnxNode[]): Titanet {
     return "";
   };
   const expected = (found: string, what: string): string => {
-    if (found === "") throw new ImportRefusal(`the network looks like a TitaNet, but ${what}`);
+    if (found === "") throw unlike("a TitaNet", what);
     return found;
   };
-  let next = 0;
-  const bounded = (...shape: (number | null)[]): BoundedConvolution => {
-    const node = weighted[next++];
-    const sizes = node?.type === "Conv" ? channelsOf(graph, node) : null;
-    if (!sizes || shape.some((size, i) => size !== null && size !== sizes[i]))
-      throw new ImportRefusal(
-        `the network looks like a TitaNet, but its layer ${next} is ${node ? `${node.type} ${shapeOf(graph, node)}` : "missing"}; expected a Conv of ${shape.map((size) => size ?? "any").join()}`,
-      );
-    return boundedConvolution(graph, users, node!);
-  };
+  const order = new LayerOrder("a TitaNet", graph, weighted);
+  const bounded = (...shape: (number | null)[]) => boundedConvolution(graph, users, order.take(...shape));
   const flat = (): Convolution => {
-    const node = weighted[next++];
-    if (!node) throw new ImportRefusal("the network looks like a TitaNet, but a gate's layers are missing");
+    const node = weighted[order.taken++];
+    if (!node) throw unlike("a TitaNet", "a gate's layers are missing");
     return flatLayer(graph, node, users);
   };
 
   const blocks: Block[] = [];
   let inputs = bins;
-  while (weighted[next] && isDepthwise(graph, weighted[next]!)) {
+  while (order.next && isDepthwise(graph, order.next)) {
     const pairs: { depthwise: BoundedConvolution; pointwise: BoundedConvolution }[] = [];
     let channels = inputs;
-    while (weighted[next] && isDepthwise(graph, weighted[next]!)) {
+    while (order.next && isDepthwise(graph, order.next)) {
       const depthwise = bounded(channels, 1, null);
       const pointwise = bounded(null, channels, 1);
       channels = pointwise.weight.shape[0]!;
@@ -108,7 +97,7 @@ function layersOf(graph: OnnxGraph, weighted: readonly OnnxNode[]): Titanet {
     }
     // The block's input is read before or after its gate.
     const shortcutHere = () => {
-      const [outputs, read] = weighted[next]?.type === "Conv" ? channelsOf(graph, weighted[next]!) : [];
+      const [outputs, read] = order.next?.type === "Conv" ? channelsOf(graph, order.next) : [];
       return outputs === channels && read === inputs ? bounded(channels, inputs, 1) : null;
     };
     const before = shortcutHere();
@@ -124,11 +113,9 @@ function layersOf(graph: OnnxGraph, weighted: readonly OnnxNode[]): Titanet {
   const hidden = bounded(null, null, 1);
   const read = hidden.weight.shape[1]!;
   if (read !== inputs && read !== 3 * inputs)
-    throw new ImportRefusal(
-      `the network looks like a TitaNet, but its attention reads ${read} channels, neither ${inputs} nor ${3 * inputs}`,
-    );
+    throw unlike("a TitaNet", `its attention reads ${read} channels, neither ${inputs} nor ${3 * inputs}`);
   const score = flat();
-  return { blocks, hidden, score, map: mapOf(graph, users, weighted[next], 2 * inputs) };
+  return { blocks, hidden, score, map: mapOf(graph, users, order.next, 2 * inputs) };
 }
 
 function quantize({ blocks, hidden, score, map }: Titanet, peaks: Peaks) {

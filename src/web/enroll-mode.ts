@@ -13,7 +13,6 @@ export class EnrollMode implements Mode, Task {
   readonly severalFiles = true;
   readonly controls: HTMLElement;
   readonly outcome: HTMLElement;
-  readonly #voices: WhenReady;
   readonly #name = element("input", {
     id: "name",
     type: "text",
@@ -27,8 +26,7 @@ export class EnrollMode implements Mode, Task {
   #taken = 0;
   #stage: Stage | null = null;
 
-  constructor(voices: WhenReady) {
-    this.#voices = voices;
+  constructor(private readonly voices: WhenReady) {
     this.#name.addEventListener("input", () => this.#restart());
     this.controls = element(
       "div",
@@ -72,7 +70,7 @@ export class EnrollMode implements Mode, Task {
 
   async taken(audio: Samples): Promise<void> {
     const person = this.#person;
-    const { trained, reason, segments } = await (await this.#voices()).enroll(person, audio);
+    const { trained, reason, segments } = await (await this.voices()).voiceprints.enroll(person, [audio]);
     const { enrolled, reason: refused, validity } = segments[0]!;
     if (!enrolled) {
       const why = validity !== "AUDIO_OK" ? validity : refused === "UNSPECIFIED" ? "FULL" : refused;
@@ -104,7 +102,7 @@ export class EnrollMode implements Mode, Task {
 
   async #sayWhetherKnown(): Promise<void> {
     const person = this.#person;
-    const people = await (await this.#voices()).people();
+    const people = await (await this.voices()).people();
     if (person !== this.#person) return;
     const known = people.some(({ name, template }) => name === person && template);
     this.#note.textContent = known ? strings.enroll.known(person) : "";

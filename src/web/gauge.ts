@@ -1,6 +1,6 @@
 /** Shows a score and the mark that it has to reach. The mark is always in the middle. */
 import { element } from "./dom.js";
-import { strings } from "./strings.js";
+import { none, strings } from "./strings.js";
 
 /** A ratio this far from the mark (in natural logarithms) is at the end of the bar. */
 const reach = 14;
@@ -36,7 +36,7 @@ export class Gauge {
   }
 
   clear(): void {
-    this.#show(0, strings.meters.none, false);
+    this.#show(0, none, false);
   }
 
   show(llr: number, threshold: number): void {

@@ -1,6 +1,7 @@
 /** Processes a recording while it is made: measures it, and scores it against the candidate voices. */
+
+import { joined } from "../audio/joined.js";
 import type { Engine, Measures, Score, Template, VoiceStream } from "../engine/port.js";
-import { joined } from "../microphone/joined.js";
 
 export interface HearingEvents {
   readonly measured: (measures: Measures) => void;
@@ -14,22 +15,18 @@ const scoreEverySeconds = 0.5;
 const leastSpeechSeconds = 1;
 
 export class LiveHearing {
-  readonly #engine: Promise<Engine>;
-  readonly #rateHz: number;
-  readonly #templates: readonly Template[];
-  readonly #events: HearingEvents;
   #waiting: Float32Array[] = [];
   #under: Promise<void> | null = null;
   #stream: VoiceStream | null = null;
   #scoredAt = 0;
   #open = true;
 
-  constructor(engine: Promise<Engine>, rateHz: number, templates: readonly Template[], events: HearingEvents) {
-    this.#engine = engine;
-    this.#rateHz = rateHz;
-    this.#templates = templates;
-    this.#events = events;
-  }
+  constructor(
+    private readonly engine: Promise<Engine>,
+    private readonly rateHz: number,
+    private readonly templates: readonly Template[],
+    private readonly events: HearingEvents,
+  ) {}
 
   /** Never waits: samples that arrive while the engine is busy or loading are processed with the next chunk. */
   push(samples: Float32Array): void {
@@ -45,9 +42,9 @@ export class LiveHearing {
     if (!this.#open || !this.#stream) return;
     this.#scoredAt = Number.NEGATIVE_INFINITY;
     try {
-      await this.#score(await this.#engine, this.#stream, Number.POSITIVE_INFINITY);
+      await this.#score(await this.engine, this.#stream, Number.POSITIVE_INFINITY);
     } catch (error) {
-      this.#events.failed(error);
+      this.events.failed(error);
     }
     await this.close();
   }
@@ -61,28 +58,28 @@ export class LiveHearing {
 
   async #hear(): Promise<void> {
     try {
-      const engine = await this.#engine;
-      this.#stream ??= await engine.stream(this.#rateHz);
+      const engine = await this.engine;
+      this.#stream ??= await engine.stream(this.rateHz);
       while (this.#open && this.#waiting.length > 0) {
         const netSpeechSeconds = await this.#stream.push(joined(this.#waiting.splice(0)));
         const measures = await this.#stream.measures();
         if (!this.#open) return;
-        this.#events.measured(measures);
+        this.events.measured(measures);
         await this.#score(engine, this.#stream, netSpeechSeconds);
       }
     } catch (error) {
-      if (this.#open) this.#events.failed(error);
+      if (this.#open) this.events.failed(error);
       this.#open = false;
     }
   }
 
   async #score(engine: Engine, stream: VoiceStream, netSpeechSeconds: number): Promise<void> {
     const due = Math.max(leastSpeechSeconds, this.#scoredAt + scoreEverySeconds);
-    if (this.#templates.length === 0 || netSpeechSeconds < due) return;
+    if (this.templates.length === 0 || netSpeechSeconds < due) return;
     this.#scoredAt = netSpeechSeconds;
     const { embedding, measures } = await stream.analysis();
     if (!embedding) return;
-    const scores = await engine.score(this.#templates, { embedding, ...measures });
-    if (this.#open) this.#events.scored(scores);
+    const scores = await engine.score(this.templates, { embedding, ...measures });
+    if (this.#open) this.events.scored(scores);
   }
 }

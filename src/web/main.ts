@@ -74,7 +74,7 @@ document.body.append(
   element(
     "header",
     {},
-    element("div", { class: "brand" }, logo(), element("h1", {}, strings.title)),
+    element("div", { class: "brand" }, logo(), element("h1", {}, "vivavoce")),
     element("a", { class: "pill", href: "#privacy" }, strings.privacy.short),
     element("p", { class: "tagline" }, strings.tagline),
   ),

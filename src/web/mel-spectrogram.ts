@@ -1,5 +1,7 @@
 /** The mel spectrogram for display only: it is fast and looks right. Scoring uses the kernels' own. */
 
+import { joined } from "../audio/joined.js";
+
 /** Discrete Fourier transform of a fixed size, in place: radix 2, with precomputed angles. */
 export class Fourier {
   readonly #size: number;
@@ -84,9 +86,7 @@ export class MelSpectrogram {
   }
 
   push(samples: Float32Array): Float32Array[] {
-    const all = new Float32Array(this.#pending.length + samples.length);
-    all.set(this.#pending);
-    all.set(samples, this.#pending.length);
+    const all = joined([this.#pending, samples]);
     const columns: Float32Array[] = [];
     let at = 0;
     for (; at + this.#size <= all.length; at += this.#shift)

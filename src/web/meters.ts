@@ -2,10 +2,15 @@
 import type { Measures } from "../engine/port.js";
 import type { Limits } from "./advice.js";
 import { element } from "./dom.js";
-import { strings } from "./strings.js";
+import { language } from "./language.js";
+import { none, strings } from "./strings.js";
+import { numbers } from "./words/numbers.js";
+
+const { whole } = numbers(language);
+const decibels = (value: number) => `${whole(value)} dB`;
 
 class Meter {
-  readonly #value = element("span", { class: "meter-value" }, strings.meters.none);
+  readonly #value = element("span", { class: "meter-value" }, none);
   readonly #bar = element("meter", { min: 0, max: 1, value: 0 });
   readonly element: HTMLElement;
 
@@ -40,18 +45,18 @@ export class Meters {
   );
 
   clear(): void {
-    for (const meter of [this.#level, this.#snr, this.#clipping]) meter.show(0, strings.meters.none, true);
+    for (const meter of [this.#level, this.#snr, this.#clipping]) meter.show(0, none, true);
   }
 
   /** Shows the level at once, directly from the samples. */
   level(levelDb: number): void {
-    this.#level.show((levelDb + 60) / 60, strings.meters.decibels(Math.max(-90, levelDb)), levelDb < -1);
+    this.#level.show((levelDb + 60) / 60, decibels(Math.max(-90, levelDb)), levelDb < -1);
   }
 
   /** Shows the engine's measures of all audio so far. */
   measured({ snrDb, saturationRatio }: Measures, limits: Limits): void {
-    if (snrDb === null) this.#snr.show(0, strings.meters.none, true);
-    else this.#snr.show(snrDb / 40, strings.meters.decibels(snrDb), snrDb >= limits.minSnrDb);
+    if (snrDb === null) this.#snr.show(0, none, true);
+    else this.#snr.show(snrDb / 40, decibels(snrDb), snrDb >= limits.minSnrDb);
     const fine = saturationRatio <= limits.maxSaturationRatio;
     this.#clipping.show(
       saturationRatio / (2 * limits.maxSaturationRatio),

@@ -36,11 +36,11 @@ export async function loadModel(
 }
 
 async function readAll(
-  body: ReadableStream<Uint8Array>,
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
   bytes: number,
   progress: (have: number, all: number) => void,
 ): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
   let have = 0;
   const reader = body.getReader();
   for (;;) {
@@ -50,13 +50,7 @@ async function readAll(
     have += value.length;
     progress(Math.min(have, bytes), bytes);
   }
-  const all = new Uint8Array(have);
-  let at = 0;
-  for (const chunk of chunks) {
-    all.set(chunk, at);
-    at += chunk.length;
-  }
-  return all;
+  return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }
 
 async function keep(cache: Cache, url: string, model: Uint8Array): Promise<void> {

@@ -1,35 +1,27 @@
 /** Proof that nothing leaves the device: the page blocks its own connections, and counts requests made afterwards. */
 export class NetworkLock {
-  #locked = false;
-  #requests = 0;
-  readonly #changed: () => void;
+  locked = false;
+  /** Made since it is locked. */
+  requests = 0;
 
-  constructor(changed: () => void) {
-    this.#changed = changed;
+  constructor(private readonly changed: () => void) {
     for (const name of ["online", "offline"]) addEventListener(name, changed);
-  }
-
-  get locked(): boolean {
-    return this.#locked;
-  }
-  get requests(): number {
-    return this.#requests;
   }
 
   /** A document can add policies but not remove them, so this one stays until the page is reloaded. */
   lock(): void {
-    if (this.#locked) return;
+    if (this.locked) return;
     const policy = document.createElement("meta");
     policy.httpEquiv = "Content-Security-Policy";
     policy.content = "connect-src 'none'";
     document.head.append(policy);
-    this.#locked = true;
+    this.locked = true;
     const since = performance.now();
     new PerformanceObserver((list) => {
-      this.#requests += list.getEntries().filter(({ startTime, name }) => startTime > since && !isOwnFile(name)).length;
-      this.#changed();
+      this.requests += list.getEntries().filter(({ startTime, name }) => startTime > since && !isOwnFile(name)).length;
+      this.changed();
     }).observe({ type: "resource" });
-    this.#changed();
+    this.changed();
   }
 }
 

@@ -7,12 +7,10 @@ import type { KnownPerson } from "./voices.js";
 export class PeopleMode implements Mode {
   readonly controls: HTMLElement;
   readonly outcome: HTMLElement;
-  readonly #voices: WhenReady;
   readonly #list = element("ul", { class: "people" });
   readonly #note = element("p", { class: "note", role: "status" });
 
-  constructor(voices: WhenReady) {
-    this.#voices = voices;
+  constructor(private readonly voices: WhenReady) {
     this.controls = element("div", {}, element("h2", { tabindex: -1 }, strings.people.heading), this.#list, this.#note);
     this.outcome = element(
       "div",
@@ -28,7 +26,7 @@ export class PeopleMode implements Mode {
   }
 
   async #refresh(): Promise<void> {
-    const people = await (await this.#voices()).people();
+    const people = await (await this.voices()).people();
     this.#list.replaceChildren(...people.map((person) => this.#row(person)));
     if (people.length === 0) this.#list.replaceChildren(element("li", { class: "nobody" }, strings.people.none));
   }
@@ -65,7 +63,7 @@ export class PeopleMode implements Mode {
   }
 
   async #export(name: string): Promise<void> {
-    const exported = await (await this.#voices()).export(name);
+    const exported = await (await this.voices()).voiceprints.export(name);
     const file = new Blob([JSON.stringify(exported, null, 2)], { type: "application/json" });
     const href = URL.createObjectURL(file);
     element("a", { href, download: `${name.replace(/[^\p{L}\p{N}_-]+/gu, "-")}.voiceprint.json` }).click();
@@ -74,7 +72,7 @@ export class PeopleMode implements Mode {
   }
 
   async #erase(name: string): Promise<void> {
-    await (await this.#voices()).erase(name);
+    await (await this.voices()).voiceprints.erase(name);
     await this.#refresh();
     this.#note.textContent = strings.people.erased(name);
     // The pressed button is gone, so the focus moves to the heading, where reading continues.

@@ -1,4 +1,5 @@
 /** Waveform and mel spectrogram; new sound is drawn at the right and moves left. */
+import { joined } from "../audio/joined.js";
 import { element } from "./dom.js";
 import { MelSpectrogram, melBands } from "./mel-spectrogram.js";
 import { strings } from "./strings.js";
@@ -13,20 +14,13 @@ interface Colours {
   readonly ink: readonly number[];
 }
 
+const canvas = (height: number, label: string) =>
+  element("canvas", { width: columns, height, role: "img", "aria-label": label });
+
 export class Pictures {
   readonly element: HTMLElement;
-  readonly #wave = element("canvas", {
-    width: columns,
-    height: waveHeight,
-    role: "img",
-    "aria-label": strings.pictures.waveform,
-  });
-  readonly #mel = element("canvas", {
-    width: columns,
-    height: melBands,
-    role: "img",
-    "aria-label": strings.pictures.spectrogram,
-  });
+  readonly #wave = canvas(waveHeight, strings.pictures.waveform);
+  readonly #mel = canvas(melBands, strings.pictures.spectrogram);
   readonly #wavePen = this.#wave.getContext("2d")!;
   readonly #melPen = this.#mel.getContext("2d")!;
   #spectrogram = new MelSpectrogram(48_000);
@@ -51,12 +45,9 @@ export class Pictures {
 
   clear(): void {
     const { paper } = this.#colours();
-    for (const [pen, height] of [
-      [this.#wavePen, waveHeight],
-      [this.#melPen, melBands],
-    ] as const) {
+    for (const pen of [this.#wavePen, this.#melPen]) {
       pen.fillStyle = `rgb(${paper.join(" ")})`;
-      pen.fillRect(0, 0, columns, height);
+      pen.fillRect(0, 0, columns, pen.canvas.height);
     }
   }
 
@@ -98,9 +89,7 @@ export class Pictures {
 
   #drawWaveform(piece: Float32Array, { paper, ink }: Colours): void {
     const step = Math.round(this.#rateHz / 100);
-    const all = new Float32Array(this.#pending.length + piece.length);
-    all.set(this.#pending);
-    all.set(piece, this.#pending.length);
+    const all = joined([this.#pending, piece]);
     const width = Math.min(columns, Math.floor(all.length / step));
     const first = Math.floor(all.length / step) - width;
     const pen = this.#wavePen;

@@ -8,7 +8,7 @@ const radius = 104;
 
 export class Ring {
   readonly element: HTMLElement;
-  readonly button: HTMLButtonElement;
+  readonly #button: HTMLButtonElement;
   readonly #arc = svg("circle", { class: "arc", cx: 120, cy: 120, r: radius, pathLength: 100 });
   readonly #halo = svg("circle", { class: "halo", cx: 120, cy: 120, r: 74 });
   readonly #label = element("span", { class: "ring-label" }, strings.record.start);
@@ -16,18 +16,15 @@ export class Ring {
   readonly #progress: HTMLElement;
 
   constructor(pressed: () => void) {
-    const microphone = svg(
-      "svg",
-      { viewBox: "0 0 24 24", "aria-hidden": "true", class: "icon microphone" },
+    const icon = (name: string, ...shapes: SVGElement[]) =>
+      svg("svg", { viewBox: "0 0 24 24", "aria-hidden": "true", class: `icon ${name}` }, ...shapes);
+    const microphone = icon(
+      "microphone",
       svg("path", { d: "M12 3a3 3 0 0 0-3 3v6a3 3 0 0 0 6 0V6a3 3 0 0 0-3-3Z" }),
       svg("path", { d: "M5.5 11.5a6.5 6.5 0 0 0 13 0M12 18v3" }),
     );
-    const square = svg(
-      "svg",
-      { viewBox: "0 0 24 24", "aria-hidden": "true", class: "icon square" },
-      svg("rect", { x: 6, y: 6, width: 12, height: 12, rx: 2.5 }),
-    );
-    this.button = element(
+    const square = icon("square", svg("rect", { x: 6, y: 6, width: 12, height: 12, rx: 2.5 }));
+    this.#button = element(
       "button",
       { type: "button", class: "ring-button", click: pressed },
       microphone,
@@ -45,7 +42,7 @@ export class Ring {
         this.#arc,
       ),
     );
-    this.element = element("div", { class: "ring" }, this.#progress, this.button, this.#amount);
+    this.element = element("div", { class: "ring" }, this.#progress, this.#button, this.#amount);
     this.phase = "idle";
     this.fill(0, 3);
   }
@@ -55,7 +52,7 @@ export class Ring {
     const { start, stop, asking, working } = strings.record;
     this.#label.textContent = { idle: start, asking, recording: stop, working }[phase];
     // A button with `aria-disabled` keeps the focus, so keyboard users do not lose their place.
-    this.button.setAttribute("aria-disabled", String(phase === "asking" || phase === "working"));
+    this.#button.setAttribute("aria-disabled", String(phase === "asking" || phase === "working"));
     if (phase !== "recording") this.level(0);
   }
 

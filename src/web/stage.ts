@@ -1,7 +1,8 @@
 /** The recording area, shared by all modes: the ring, its text, the pictures, and the drop target for files. */
+
+import { joined } from "../audio/joined.js";
 import type { Score, Template } from "../engine/port.js";
 import { levelOf, type Microphone, MicrophoneError, openMicrophone, type SoundState } from "../microphone/index.js";
-import { joined } from "../microphone/joined.js";
 import { adviceFor, type Limits } from "./advice.js";
 import { element } from "./dom.js";
 import { LiveHearing } from "./live-hearing.js";
@@ -34,30 +35,23 @@ const longestSeconds = 30;
 /** The pictures show this much of the end of a file. */
 const shownSeconds = 6;
 
-interface Take {
-  readonly pieces: Float32Array[];
-  rateHz: number;
-  seconds: number;
-  microphone: Microphone | null;
-  hearing: LiveHearing | null;
-  sound: SoundState;
-}
+class Take {
+  seconds = 0;
+  microphone: Microphone | null = null;
+  hearing: LiveHearing | null = null;
+  sound: SoundState = "sound";
 
-const newTake = (pieces: Float32Array[], rateHz: number): Take => ({
-  pieces,
-  rateHz,
-  seconds: 0,
-  microphone: null,
-  hearing: null,
-  sound: "sound",
-});
+  constructor(
+    readonly pieces: Float32Array[] = [],
+    public rateHz = 0,
+  ) {}
+}
 
 export class Stage {
   /** The ring, with the sentence to say above it and advice below. */
   readonly element: HTMLElement;
   /** Meters, pictures and the drop target. */
   readonly details: HTMLElement;
-  readonly #voices: () => Promise<Voices>;
   readonly #ring = new Ring(() => this.#pressed());
   readonly #meters = new Meters();
   readonly #pictures = new Pictures();
@@ -74,8 +68,7 @@ export class Stage {
   #busy = false;
   #limits: Limits | null = null;
 
-  constructor(voices: () => Promise<Voices>) {
-    this.#voices = voices;
+  constructor(private readonly voices: () => Promise<Voices>) {
     this.#picker.addEventListener("change", () => {
       void this.#takeFiles([...(this.#picker.files ?? [])]);
       this.#picker.value = "";
@@ -107,10 +100,6 @@ export class Stage {
     if (this.#advice.textContent !== text) this.#advice.textContent = text;
   }
 
-  focus(): void {
-    this.#ring.button.focus();
-  }
-
   /** Shows a short message to the person; details go to the console. */
   #sayFailure(error: unknown): void {
     console.error(error);
@@ -128,7 +117,7 @@ export class Stage {
     if (obstacle !== null) return this.say(obstacle);
     this.#busy = true;
     this.#ring.phase = "asking";
-    const take = newTake([], 0);
+    const take = new Take();
     this.#take = take;
     try {
       const microphone = await openMicrophone({
@@ -162,7 +151,7 @@ export class Stage {
     this.#meters.clear();
     this.#pictures.begin(rateHz);
     task.begun();
-    const voices = this.#voices();
+    const voices = this.voices();
     voices.then(
       (ready) => {
         this.#limits = ready.limits(task.purpose, task.targetSeconds);
@@ -219,7 +208,7 @@ export class Stage {
   async #conclude(take: Take): Promise<void> {
     const task = this.#task!;
     try {
-      await this.#voices();
+      await this.voices();
       await take.hearing?.finish();
       if (this.#take !== take) return;
       this.say("");
@@ -258,7 +247,7 @@ export class Stage {
       if (!audio || this.#task !== task) break;
       this.#busy = true;
       this.#ring.phase = "working";
-      const take = newTake([audio.samples], audio.rateHz);
+      const take = new Take([audio.samples], audio.rateHz);
       this.#take = take;
       this.#begin(take, audio.rateHz);
       this.#picture(audio);
@@ -276,7 +265,7 @@ export class Stage {
   async #read(file: File): Promise<Samples | null> {
     const { unreadable, why } = strings.files;
     try {
-      const read = await (await this.#voices()).read(file);
+      const read = await (await this.voices()).read(file);
       if ("samples" in read) return read;
       this.say(
         read.problem === "unreadable" ? unreadable(file.name, why[read.why]) : strings.files[read.problem](file.name),

@@ -12,6 +12,9 @@ export const languages: Readonly<Record<Language, Words>> = { en, de, es, fr, pt
 
 export const strings: Words = languages[language];
 
+/** Shown where there is no value. */
+export const none = "–";
+
 export type RefusalName = string;
 
 export const refusal = (name: RefusalName): string => strings.refusals[name] ?? strings.refusals.other;

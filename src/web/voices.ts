@@ -1,11 +1,11 @@
 /** Engine, browser store and easy door, connected for the page. This is the large part, so it loads in the background. */
 import { AudioError, type AudioErrorCode } from "../audio/audio-error.js";
 import { readRecording } from "../audio/index.js";
+import { joined } from "../audio/joined.js";
 import { toWav } from "../audio/to-wav.js";
 import { openEngine } from "../engine/index.js";
 import type { Engine, Score, Template } from "../engine/port.js";
 import { openVoiceprints } from "../index.js";
-import type { ExportedProfile } from "../processor/export-profile.js";
 import { openIndexedDbStore } from "../store/indexeddb/store.js";
 import { builtInConfigurationSets, defaultConfigurationSetId } from "../voiceprint/configuration-set.js";
 import { rateOfOneComparison } from "../voiceprint/decision.js";
@@ -91,10 +91,6 @@ export class Voices {
     return this.engine.threshold(rate, { ...score, impostors });
   }
 
-  enroll(name: string, audio: Samples) {
-    return this.voiceprints.enroll(name, [audio]);
-  }
-
   verify(name: string, audio: Samples) {
     return this.voiceprints.verify(name, audio, { ignoreCheckpoints: true });
   }
@@ -120,27 +116,13 @@ export class Voices {
     });
   }
 
-  export(name: string): Promise<ExportedProfile[]> {
-    return this.voiceprints.export(name);
-  }
-
-  erase(name: string): Promise<boolean> {
-    return this.voiceprints.erase(name);
-  }
-
   /** Reads a recording and mixes its channels. */
   async read(file: Blob): Promise<Samples | FileProblem> {
     try {
       const recording = readRecording(await toWav(new Uint8Array(await file.arrayBuffer())));
       if (recording.frames === 0) return { problem: "empty" };
       if (recording.frames > longestSeconds * recording.rateHz) return { problem: "tooLong" };
-      const samples = new Float32Array(recording.frames);
-      let at = 0;
-      for (const chunk of recording.read(0)) {
-        samples.set(chunk, at);
-        at += chunk.length;
-      }
-      return { samples, rateHz: recording.rateHz };
+      return { samples: joined([...recording.read(0)]), rateHz: recording.rateHz };
     } catch (error) {
       if (!(error instanceof AudioError) || error.code === "CHANNEL_OUT_OF_RANGE") throw error;
       return error.code === "EMPTY" ? { problem: "empty" } : { problem: "unreadable", why: error.code };

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
+import { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { tokenCommand } from "../../src/cli/token.js";
 import { createMemoryStore } from "../../src/store/memory.js";
@@ -20,8 +21,9 @@ async function run(...words: string[]): Promise<string> {
   });
   const err = vi.spyOn(process.stderr, "write").mockImplementation(() => true);
   try {
-    const command = tokenCommand().exitOverride();
-    await command.parseAsync(words, { from: "user" });
+    const program = new Command().exitOverride();
+    tokenCommand(program);
+    await program.parseAsync(["token", ...words], { from: "user" });
   } finally {
     out.mockRestore();
     err.mockRestore();

@@ -36,9 +36,9 @@ function texts(words: object, path = ""): Map<string, string> {
 /** Texts that may be the same as in English: names, units, and shared words. */
 const shared = {
   token: /^(consent\.application|profile\.(clientId|kinds\.service))$/,
-  page: /^(title|meters\.(none|decibels)|enroll\.name|verify\.score)$/,
+  page: /^(enroll\.name|verify\.score)$/,
   operator:
-    /^(brand|none|about|no|yes|account|load\.(of|p95|median)|(calls|decisions|profiles|sessions|watchlists|models|promises)\.columns\.\d|profiles\.heading|parts\.(profiles|applications|sessions)|applications\.(heading|name|clients|clientColumns\.\d|copy)|profile\.(heardColumns\.\d|revision|tag|listKinds\.group)|session\.(type|audio|risk|checkColumns\.\d|audioColumns\.\d|heardFor\.check)|sessions\.(any|heading)|evaluation\.(cllr|condition|fnmr|between)|promises\.between|pager\.page|names\.(person|authentication|DIGITAL|WEB|IVR|FRAUD|UNCERTAIN))$/,
+    /^(about|between|no|yes|account|load\.(of|p95|median)|(calls|decisions|profiles|sessions|watchlists|models|promises)\.columns\.\d|parts\.(profiles|applications|sessions)|applications\.(name|clients|clientColumns\.\d|copy)|profile\.(heardColumns\.\d|revision|tag|listKinds\.group)|session\.(type|audio|risk|checkColumns\.\d|audioColumns\.\d|heardFor\.check)|sessions\.any|evaluation\.(condition|fnmr)|pager\.page|names\.(person|authentication|DIGITAL|WEB|IVR|FRAUD|UNCERTAIN))$/,
 };
 
 const others = languageNames.filter((name) => name !== "en");

@@ -94,8 +94,8 @@ async function signIn(on: Page, name: string, password: string, { signIn: words 
 
 const rowsOf = (heading: string) => page.getByRole("table", { name: heading, exact: true }).locator("tbody tr");
 const decisions = () => rowsOf(strings.decisions.heading);
-const profiles = () => rowsOf(strings.profiles.heading);
-const sessions = () => rowsOf(strings.sessions.heading);
+const profiles = () => rowsOf(strings.parts.profiles);
+const sessions = () => rowsOf(strings.parts.sessions);
 /** Long enough for a busy machine. */
 const soon = { timeout: 30_000 };
 /** Search results come a moment after typing. */
@@ -167,7 +167,7 @@ test("decisions appear as they are made, together with load, profiles and watchl
   }
   const latency = page.getByRole("img", { name: new RegExp(`^${strings.load.latencyPlot}; latest: median \\d`) });
   await latency.waitFor({ timeout: 30_000 });
-  const factor = page.getByRole("img", { name: new RegExp(`^${strings.load.factorPlot}; latest: median 0\\.\\d`) });
+  const factor = page.getByRole("img", { name: new RegExp(`^${strings.load.factor}; latest: median 0\\.\\d`) });
   await factor.waitFor();
   expect(await latency.locator("circle").count()).toBeGreaterThan(0);
 
@@ -178,7 +178,7 @@ test("decisions appear as they are made, together with load, profiles and watchl
 
   // Twelve profiles make two pages; the keyboard turns them.
   expect(await profiles().count()).toBe(10);
-  const pages = page.getByRole("navigation", { name: strings.pager.label(strings.profiles.heading) });
+  const pages = page.getByRole("navigation", { name: strings.pager.label(strings.parts.profiles) });
   await pages.getByRole("button", { name: strings.pager.next }).press("Enter");
   await pages.getByText(strings.pager.page(2)).waitFor();
   expect(await profiles().count()).toBe(2);
@@ -250,7 +250,7 @@ test("can be used in the dark, on a phone, and paused", { timeout: 120_000 }, as
 test("finds profiles, and shows one in detail", { timeout: 120_000 }, async () => {
   await part("profiles");
   await isClean();
-  const search = page.getByLabel(strings.profiles.search);
+  const search = page.getByLabel(strings.idOrPerson);
   await search.fill("anna");
   await ownersAre("anna");
   await profiles().getByRole("button").click();
@@ -282,7 +282,7 @@ test("finds profiles, and shows one in detail", { timeout: 120_000 }, async () =
 });
 
 test("a profile is erased for good, after a question", { timeout: 120_000 }, async () => {
-  const search = page.getByLabel(strings.profiles.search);
+  const search = page.getByLabel(strings.idOrPerson);
   await search.fill("person 9");
   await ownersAre("person 9");
   await profiles().getByRole("button").click();
@@ -326,13 +326,13 @@ test("finds sessions, and shows one with its checks and its audio", { timeout: 1
   await decision.selectOption("NO_MATCH");
   await expect.poll(() => sessions().count(), soon).toBe(1);
   await decision.selectOption("");
-  await page.getByLabel(strings.sessions.search).fill("anna");
+  await page.getByLabel(strings.idOrPerson).fill("anna");
   await sessions().getByText("anna").first().waitFor();
   const until = page.getByLabel(strings.sessions.until);
   await until.fill("2020-01-01T00:00");
   await page.getByText(strings.sessions.none).waitFor();
   await until.fill("");
-  await page.getByLabel(strings.sessions.search).fill("");
+  await page.getByLabel(strings.idOrPerson).fill("");
   await expect.poll(() => sessions().count(), soon).toBeGreaterThan(3);
 
   // The newest has both attack checks, with the stretch that sounds most like an attack.
@@ -350,7 +350,7 @@ test("finds sessions, and shows one with its checks and its audio", { timeout: 1
   await profiles().getByRole("button").first().click();
   await press(strings.profile.sessions);
   await sessions().first().waitFor();
-  expect(await page.getByLabel(strings.sessions.search).inputValue()).not.toBe("");
+  expect(await page.getByLabel(strings.idOrPerson).inputValue()).not.toBe("");
 });
 
 test("creates, renames and deletes applications and their credentials", { timeout: 300_000 }, async () => {

@@ -140,7 +140,7 @@ test("verifies the same voice, and rejects another", { timeout: 180_000 }, async
   await page.click("#tab-verify");
   await page.waitForSelector("#person option", { state: "attached" });
   await record();
-  await itIsAnna(strings.verify.yes("Anna"));
+  await itIsAnna(strings.itIs("Anna"));
   expect(await barriersEverywhere(page)).toEqual([]);
   await picture("verified");
   await drop(recordingOf(bert, 5, 6));
@@ -173,7 +173,7 @@ test("names the person, and says if it is nobody enrolled", { timeout: 180_000 }
   await page.click("#tab-identify");
   await page.waitForSelector(".candidates .gauge");
   await drop(recordingOf(anna, 6, 6));
-  await itIsAnna(strings.identify.yes("Anna"));
+  await itIsAnna(strings.itIs("Anna"));
   expect(await attackOf(strings.attacks.kinds.playback)).toBe(strings.attacks.found.none);
   expect(await barriersEverywhere(page)).toEqual([]);
   await drop(recordingOf(bert, 6, 6));
@@ -340,7 +340,7 @@ test("works after a reload, with the network off", { timeout: 180_000 }, async (
   await page.click("#tab-verify");
   await page.waitForSelector("#person option", { state: "attached" });
   await record();
-  await itIsAnna(strings.verify.yes("Anna"));
+  await itIsAnna(strings.itIs("Anna"));
   expect(await page.textContent(".privacy")).toContain(strings.privacy.offline);
   await picture("offline");
 });

@@ -21,7 +21,7 @@ export function account(client: BoxClient, user: string, signedOut: () => void):
   };
   return element(
     "div",
-    { class: "account" },
+    { class: "account actions" },
     element("a", { class: "pill", href: "/profile" }, words.signedInAs(user)),
     button(words.changePassword, () => changePassword(client, user, state)),
     button(words.signOut, () => void signOut()),

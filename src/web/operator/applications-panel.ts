@@ -3,7 +3,7 @@ import type { Application, Client } from "../../token/applications.js";
 import { RUNTIME_SCOPES } from "../../token/scopes.js";
 import { element } from "../dom.js";
 import type { BoxClient } from "./box-client.js";
-import { ask, openDialog } from "./dialog.js";
+import { ask, openDialog, type Question } from "./dialog.js";
 import { facts } from "./facts.js";
 import { strings } from "./strings.js";
 import { type Cell, day, id, Table, time } from "./table.js";
@@ -29,7 +29,12 @@ export class ApplicationsPanel {
     readonly changed: () => void,
   ) {
     const create = action(words.create, words.create, "main", () => this.#create());
-    this.element = card(words.heading, words.note, element("div", { class: "actions" }, create), this.#list);
+    this.element = card(
+      strings.parts.applications,
+      words.note,
+      element("div", { class: "actions" }, create),
+      this.#list,
+    );
   }
 
   async refresh(): Promise<void> {
@@ -42,9 +47,18 @@ export class ApplicationsPanel {
     );
   }
 
-  async #again(): Promise<void> {
-    await this.refresh();
-    this.changed();
+  /** Asks, does what was asked, and shows the change. */
+  #ask({ submit, ...question }: Question): void {
+    const again = async (given: FormData) => {
+      await submit(given);
+      await this.refresh();
+      this.changed();
+    };
+    ask({ ...question, submit: again });
+  }
+
+  #askToDelete(heading: string, note: string, submit: () => Promise<void>): void {
+    this.#ask({ heading, note, action: words.deleteYes, isDangerous: true, submit });
   }
 
   #application(application: Application): HTMLElement {
@@ -69,7 +83,11 @@ export class ApplicationsPanel {
           { class: "actions" },
           action(words.addClient, words.addClientOf(name), "quiet", () => this.#addClient(application)),
           action(words.rename, words.renameOf(name), "quiet", () => this.#rename(application)),
-          action(words.delete, words.deleteOf(name), "danger", () => this.#delete(application)),
+          action(words.delete, words.deleteOf(name), "danger", () =>
+            this.#askToDelete(words.deleteHeading(name), words.deleteNote, () =>
+              this.client.applications.delete(applicationId),
+            ),
+          ),
         ),
       ),
       facts([[words.id, id(applicationId)], [words.created, time(application.createdAt, day)], ...services]),
@@ -94,8 +112,10 @@ export class ApplicationsPanel {
         ...(isLast
           ? []
           : [
-              action(words.deleteClient, words.deleteClientOf(client.name), "danger", () =>
-                this.#deleteClient(application, client),
+              action(words.delete, words.deleteClientOf(client.name), "danger", () =>
+                this.#askToDelete(words.deleteClientOf(client.name), words.deleteClientNote, () =>
+                  this.client.applications.deleteClient(application.id, client.id),
+                ),
               ),
             ]),
       ),
@@ -103,7 +123,7 @@ export class ApplicationsPanel {
   }
 
   #create(): void {
-    ask({
+    this.#ask({
       heading: words.create,
       fields: [
         { name: "name", label: words.name, required: true },
@@ -127,36 +147,23 @@ export class ApplicationsPanel {
   }
 
   #rename({ id: applicationId, name, environment }: Application): void {
-    ask({
+    this.#ask({
       heading: words.renameOf(name),
       fields: [
         { name: "name", label: words.name, value: name, required: true },
         { name: "environment", label: words.environment, value: environment, required: true },
       ],
       action: strings.save,
-      submit: async (given) => {
-        const names = { name: text(given, "name"), environment: text(given, "environment") };
-        await this.client.applications.rename(applicationId, names);
-        await this.#again();
-      },
-    });
-  }
-
-  #delete({ id: applicationId, name }: Application): void {
-    ask({
-      heading: words.deleteHeading(name),
-      note: words.deleteNote,
-      action: words.deleteYes,
-      isDangerous: true,
-      submit: async () => {
-        await this.client.applications.delete(applicationId);
-        await this.#again();
-      },
+      submit: (given) =>
+        this.client.applications.rename(applicationId, {
+          name: text(given, "name"),
+          environment: text(given, "environment"),
+        }),
     });
   }
 
   #addClient({ id: applicationId, name, geographies }: Application): void {
-    ask({
+    this.#ask({
       heading: words.addClientOf(name),
       fields: [
         { name: "name", label: words.clientName, hint: words.clientNameHint, required: true },
@@ -176,38 +183,22 @@ export class ApplicationsPanel {
   }
 
   #bind({ id: applicationId }: Application, { id: clientId, name, gkScopes }: Client): void {
-    ask({
+    this.#ask({
       heading: words.scopesOf(name),
       fields: [
         { name: "scopes", label: words.scopes, hint: words.scopesHint, kind: "lines", value: gkScopes.join("\n") },
       ],
       action: strings.save,
-      submit: async (given) => {
-        await this.client.applications.bindScopes(applicationId, clientId, lines(given, "scopes"));
-        await this.#again();
-      },
+      submit: (given) => this.client.applications.bindScopes(applicationId, clientId, lines(given, "scopes")),
     });
   }
 
   #renewSecret({ id: applicationId }: Application, { id: clientId, name }: Client): void {
-    ask({
+    this.#ask({
       heading: words.secretOf(name),
       note: words.secretNote,
       action: words.secretYes,
       submit: () => this.#showSecret(applicationId, clientId),
-    });
-  }
-
-  #deleteClient({ id: applicationId }: Application, { id: clientId, name }: Client): void {
-    ask({
-      heading: words.deleteClientOf(name),
-      note: words.deleteClientNote,
-      action: words.deleteYes,
-      isDangerous: true,
-      submit: async () => {
-        await this.client.applications.deleteClient(applicationId, clientId);
-        await this.#again();
-      },
     });
   }
 
@@ -222,7 +213,6 @@ export class ApplicationsPanel {
         [words.clientSecret, withCopy(secret)],
       ]),
     ).element.classList.add("small");
-    await this.#again();
   }
 }
 

@@ -23,57 +23,30 @@ const rowsOfPage = "10";
 export class BoxClient {
   constructor(readonly signedIn: SignedIn) {}
 
-  box() {
-    return this.#get("box");
-  }
-  load(since: number) {
-    return this.#get("load", { since: String(since) });
-  }
-  calls() {
-    return this.#get("calls");
-  }
-  decisions(scope: string) {
-    return this.#get("decisions", { scope, limit: "25" });
-  }
-  profiles({ scope, after, filters }: PageOfScope) {
-    return this.#get("profiles", { ...filters, scope, after, limit: rowsOfPage });
-  }
-  sessions({ scope, after, filters }: PageOfScope) {
-    return this.#get("sessions", { ...filters, scope, after, limit: rowsOfPage });
-  }
-  watchlists({ scope, after }: PageOfScope) {
-    return this.#get("watchlists", { scope, after, limit: rowsOfPage });
-  }
-  models(scope: string) {
-    return this.#get("models", { scope });
-  }
-  promises() {
-    return this.#get("promises");
-  }
-  evaluation() {
-    return this.#get("evaluation");
-  }
+  readonly box = () => this.#get("box");
+  readonly load = (since: number) => this.#get("load", { since: String(since) });
+  readonly calls = () => this.#get("calls");
+  readonly decisions = (scope: string) => this.#get("decisions", { scope, limit: "25" });
+  readonly profiles = ({ scope, after, filters }: PageOfScope) =>
+    this.#get("profiles", { ...filters, scope, after, limit: rowsOfPage });
+  readonly sessions = ({ scope, after, filters }: PageOfScope) =>
+    this.#get("sessions", { ...filters, scope, after, limit: rowsOfPage });
+  readonly watchlists = ({ scope, after }: PageOfScope) => this.#get("watchlists", { scope, after, limit: rowsOfPage });
+  readonly models = (scope: string) => this.#get("models", { scope });
+  readonly promises = () => this.#get("promises");
+  readonly evaluation = () => this.#get("evaluation");
 
-  profile(scope: string, id: string): Promise<OperatorAnswers["profile"]> {
-    return this.#ask("GET", `/operator/v1/profiles/${part(id)}?${new URLSearchParams({ scope })}`);
-  }
-  session(scope: string, id: string): Promise<OperatorAnswers["session"]> {
-    return this.#ask("GET", `/operator/v1/sessions/${part(id)}?${new URLSearchParams({ scope })}`);
-  }
-  eraseProfile(scope: string, id: string): Promise<void> {
-    return this.#ask("DELETE", `/operator/v1/profiles/${part(id)}?${new URLSearchParams({ scope })}`);
-  }
-  noteConsent(scope: string, id: string, state: "given" | "withdrawn", reference: string): Promise<void> {
-    const path = `/operator/v1/profiles/${part(id)}/consent?${new URLSearchParams({ scope })}`;
-    return this.#ask("PUT", path, { state, reference });
-  }
+  readonly profile = (scope: string, id: string) =>
+    this.#ask<OperatorAnswers["profile"]>("GET", itemPath("profiles", scope, id));
+  readonly session = (scope: string, id: string) =>
+    this.#ask<OperatorAnswers["session"]>("GET", itemPath("sessions", scope, id));
+  readonly eraseProfile = (scope: string, id: string) => this.#ask<void>("DELETE", itemPath("profiles", scope, id));
+  readonly noteConsent = (scope: string, id: string, state: "given" | "withdrawn", reference: string) =>
+    this.#ask<void>("PUT", itemPath("profiles", scope, id, "/consent"), { state, reference });
 
-  changePassword(current: string, password: string): Promise<void> {
-    return this.#manage("PUT", "/me/password", { current, password });
-  }
-  signOut(): Promise<void> {
-    return this.#manage("POST", "/me/sign-out");
-  }
+  readonly changePassword = (current: string, password: string) =>
+    this.#manage<void>("PUT", "/me/password", { current, password });
+  readonly signOut = () => this.#manage<void>("POST", "/me/sign-out");
 
   readonly applications: Pick<
     Applications,
@@ -132,4 +105,6 @@ async function refusalOf(response: Response): Promise<string> {
 }
 
 const part = encodeURIComponent;
+const itemPath = (kind: "profiles" | "sessions", scope: string, id: string, of = "") =>
+  `/operator/v1/${kind}/${part(id)}${of}?${new URLSearchParams({ scope })}`;
 const clientPath = (id: string, clientId: string) => `/applications/${part(id)}/clients/${part(clientId)}`;

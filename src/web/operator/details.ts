@@ -24,7 +24,7 @@ export function details(context: () => Omit<DetailContext, "opens">): Opens {
   };
   const opens: Opens = {
     profile: (id) => void opened(strings.profile.id, strings.profile.gone, (of, close) => profileDetail(of, id, close)),
-    session: (id) => void opened(strings.session.heading, strings.session.gone, (of) => sessionDetail(of, id)),
+    session: (id) => void opened(strings.session.id, strings.session.gone, (of) => sessionDetail(of, id)),
   };
   return opens;
 }

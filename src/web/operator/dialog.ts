@@ -54,7 +54,7 @@ export interface Question {
   readonly action: string;
   readonly isDangerous?: boolean;
   /** If it throws, the form stays open and shows the message. */
-  readonly submit: (given: FormData) => Promise<void>;
+  readonly submit: (given: FormData) => Promise<unknown>;
 }
 
 /** A form in a dialog, which closes after `submit` succeeds. */

@@ -12,7 +12,7 @@ const words = strings.evaluation;
 type Estimate = LastEvaluation["cllr"];
 
 const estimate = ({ value, interval }: Estimate, write: (value: number) => string) =>
-  interval ? `${write(value)} (${words.between(write(interval.low), write(interval.high))})` : write(value);
+  interval ? `${write(value)} (${strings.between(write(interval.low), write(interval.high))})` : write(value);
 
 /** Accuracy of this box: the last evaluation that was made on this machine. */
 export class EvaluationPanel {
@@ -40,7 +40,7 @@ function filled(evaluation: LastEvaluation, modelRevision: string): HTMLElement[
       words.fnmr(roughPercent(falseMatchRate)),
       resolved ? estimate(fnmr, percent) : `${percent(fnmr.value)}, ${words.unresolved}`,
     ]),
-    [words.cllr, estimate(evaluation.cllr, thousandths)],
+    ["Cllr", estimate(evaluation.cllr, thousandths)],
     [words.speakers, String(evaluation.speakers)],
     [words.trials, `${evaluation.sameTrials} / ${evaluation.differentTrials}`],
     [words.unscored, String(evaluation.unscoredTrials)],

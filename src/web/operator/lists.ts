@@ -11,10 +11,10 @@ import { badge, day, figure, id, link, moment, time } from "./table.js";
 const choices = (names: readonly string[]) => names.map((name) => [name, nameOf(name)] as const);
 
 export function profilesTable(client: BoxClient, opens: Opens): PagedTable<ProfileView> {
-  const { search, state, kind, any } = strings.profiles;
+  const { state, kind, any } = strings.profiles;
   return new PagedTable(
-    strings.profiles,
-    (page) => client.profiles(page),
+    { ...strings.profiles, heading: strings.parts.profiles },
+    client.profiles,
     (row) => [
       row.ownerId,
       nameOf(row.kind),
@@ -26,7 +26,7 @@ export function profilesTable(client: BoxClient, opens: Opens): PagedTable<Profi
       link(row.id, strings.profile.id, opens.profile),
     ],
     [
-      { name: "search", label: search, kind: "search" },
+      { name: "search", label: strings.idOrPerson, kind: "search" },
       { name: "state", label: state, kind: "choice", any, choices: choices(PROFILE_STATES) },
       { name: "kind", label: kind, kind: "choice", any, choices: choices(OWNER_KINDS) },
     ],
@@ -34,10 +34,10 @@ export function profilesTable(client: BoxClient, opens: Opens): PagedTable<Profi
 }
 
 export function sessionsTable(client: BoxClient, opens: Opens): PagedTable<SessionView> {
-  const { search, decision, any, from, until } = strings.sessions;
+  const { decision, any, from, until } = strings.sessions;
   return new PagedTable(
-    strings.sessions,
-    (page) => client.sessions(page),
+    { ...strings.sessions, heading: strings.parts.sessions },
+    client.sessions,
     (row) => [
       time(row.startedAt, moment),
       nameOf(row.type),
@@ -49,7 +49,7 @@ export function sessionsTable(client: BoxClient, opens: Opens): PagedTable<Sessi
       link(row.id, strings.session.id, opens.session),
     ],
     [
-      { name: "search", label: search, kind: "search" },
+      { name: "search", label: strings.idOrPerson, kind: "search" },
       { name: "decision", label: decision, kind: "choice", any, choices: choices(DECISIONS) },
       { name: "from", label: from, kind: "time" },
       { name: "until", label: until, kind: "time" },
@@ -58,8 +58,9 @@ export function sessionsTable(client: BoxClient, opens: Opens): PagedTable<Sessi
 }
 
 export const watchlistsTable = (client: BoxClient): PagedTable<WatchlistView> =>
-  new PagedTable(
-    strings.watchlists,
-    (page) => client.watchlists(page),
-    (row) => [row.tag || strings.none, whole(row.profiles), whole(row.owners), id(row.id)],
-  );
+  new PagedTable(strings.watchlists, client.watchlists, (row) => [
+    row.tag || strings.none,
+    whole(row.profiles),
+    whole(row.owners),
+    id(row.id),
+  ]);

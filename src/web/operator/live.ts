@@ -9,10 +9,6 @@ export class Live {
     document.addEventListener("visibilitychange", () => this.#wake());
   }
 
-  get paused(): boolean {
-    return this.#paused;
-  }
-
   toggle(): void {
     this.#paused = !this.#paused;
     this.#tell();

@@ -126,7 +126,7 @@ export class LoadPanel {
       10,
     ),
     new History(
-      words.factorPlot,
+      words.factor,
       spreadLines(({ realTimeFactor }) => realTimeFactor, 1),
       thousandths,
       0.02,

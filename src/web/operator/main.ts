@@ -31,7 +31,7 @@ const heading = () =>
     "div",
     { class: "brand" },
     logo(),
-    element("h1", {}, strings.brand, " ", element("span", { class: "part" }, strings.part)),
+    element("h1", {}, "vivavoce ", element("span", { class: "part" }, strings.part)),
   );
 
 /** Shows one sentence and a next step in place of the view. */

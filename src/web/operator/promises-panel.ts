@@ -13,7 +13,7 @@ export const promisesPanel = () =>
     words.lists[list],
     roughPercent(promised),
     roughPercent(met.rate),
-    words.between(roughPercent(met.low), roughPercent(met.high)),
+    strings.between(roughPercent(met.low), roughPercent(met.high)),
     whole(comparisons),
     whole(calls),
     badge("verdict", verdict, words.verdicts[verdict]),

@@ -31,7 +31,7 @@ export async function sessionDetail({ client, scope, opens }: DetailContext, ses
 }
 
 const factsOf = (shown: SessionDetail): (readonly [string, Cell])[] => [
-  [words.decision, badge("decision", shown.decision, nameOf(shown.decision))],
+  [strings.sessions.decision, badge("decision", shown.decision, nameOf(shown.decision))],
   [strings.sessions.columns[4]!, nameOf(shown.reason)],
   [words.risk, figure(shown.risk)],
   [words.reliability, figure(shown.reliability)],

@@ -10,7 +10,8 @@ import { zh } from "./words/zh.js";
 
 export const languages: Readonly<Record<Language, Words>> = { en, de, es, fr, pt, zh };
 
-export const strings: Words = languages[language];
+/** `none` is shown where there is no value. */
+export const strings: Words & { readonly none: string } = { ...languages[language], none: "–" };
 
 /** The readable form of a name such as `VOICEPRINT_MATCH`. */
 export const nameOf = (name: string): string => strings.names[name] ?? name;

@@ -1,10 +1,9 @@
 import type { Words } from "./en.js";
 import { numbers } from "./numbers.js";
 
-const { decimal, whole } = numbers("de");
+const { decimal } = numbers("de");
 
 export const de: Words = {
-  title: "vivavoce",
   tagline: "Ihre Stimme, auf diesem Gerät erkannt.",
   description: "Stimmen im Browser anlernen und prüfen. Nichts verlässt das Gerät.",
   needsScript: "Diese Seite rechnet alles auf Ihrem Gerät und braucht dafür JavaScript.",
@@ -35,22 +34,15 @@ export const de: Words = {
 
   verify: {
     heading: "Eine Stimme prüfen",
-    person: "Wer spricht?",
     hint: "Sagen Sie irgendetwas. Der Wert bewegt sich beim Sprechen; der Strich zeigt, was nötig ist.",
-    sentence: "Sprechen Sie etwa drei Sekunden lang, was Sie möchten.",
-    yes: (name) => `Das ist ${name}`,
     no: (name) => `Das ist nicht ${name}`,
     score: "Wert",
     scoreOf: (score, needed) => `${decimal(score)}, nötig ${decimal(needed)}`,
   },
 
   identify: {
-    heading: "Wer spricht?",
     hint: "Verglichen mit allen Stimmen, die auf diesem Gerät angelernt sind.",
-    sentence: "Sprechen Sie etwa drei Sekunden lang, was Sie möchten.",
-    yes: (name) => `Das ist ${name}`,
     no: "Niemand, der hier angelernt ist",
-    candidates: "Verglichen mit",
   },
 
   attacks: {
@@ -81,6 +73,9 @@ export const de: Words = {
       "Ein Export enthält alles, was gespeichert ist: Zahlen, die die Stimme beschreiben, und Messwerte der Aufnahmen. Ton wird nicht gespeichert.",
   },
 
+  whoSpeaks: "Wer spricht?",
+  anything: "Sprechen Sie etwa drei Sekunden lang, was Sie möchten.",
+  itIs: (name) => `Das ist ${name}`,
   nobody: "Auf diesem Gerät ist noch keine Stimme angelernt. Lernen Sie zuerst eine an.",
   uncertain: "Nicht sicher",
   uncertainMore: "Der Wert liegt zu nah am Strich. Sprechen Sie etwas länger, an einem ruhigeren Ort.",
@@ -95,15 +90,12 @@ export const de: Words = {
     ofTarget: (have, want) => `${decimal(have)} von ${want} s`,
     drop: "oder Aufnahmen hierher ziehen",
     choose: "Aufnahmen auswählen",
-    dropHint: "Zum Anlernen mehrere Dateien, zum Prüfen eine.",
   },
 
   meters: {
     level: "Pegel",
     snr: "Sprache über Rauschen",
     clipping: "Übersteuerung",
-    decibels: (value) => `${whole(value)} dB`,
-    none: "–",
     clean: "keine",
     clipped: "zu laut",
   },

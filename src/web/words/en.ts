@@ -1,10 +1,9 @@
 /** The page in English: the shape that every other language fills. */
 import { numbers } from "./numbers.js";
 
-const { decimal, whole } = numbers("en");
+const { decimal } = numbers("en");
 
 export const en = {
-  title: "vivavoce",
   tagline: "Your voice, recognized on this device.",
   description: "Enroll and verify your voice in the browser. Nothing leaves the device.",
   needsScript: "This page does all its work on your device and needs JavaScript.",
@@ -35,23 +34,13 @@ export const en = {
 
   verify: {
     heading: "Verify a voice",
-    person: "Who is speaking?",
     hint: "Say anything. The score moves as you speak; it has to reach the mark.",
-    sentence: "Say anything, for about three seconds.",
-    yes: (name: string) => `It is ${name}`,
     no: (name: string) => `It is not ${name}`,
     score: "Score",
     scoreOf: (score: number, needed: number) => `${decimal(score)}, needed ${decimal(needed)}`,
   },
 
-  identify: {
-    heading: "Who is speaking?",
-    hint: "Compared with every voice enrolled on this device.",
-    sentence: "Say anything, for about three seconds.",
-    yes: (name: string) => `It is ${name}`,
-    no: "Nobody enrolled here",
-    candidates: "Compared with",
-  },
+  identify: { hint: "Compared with every voice enrolled on this device.", no: "Nobody enrolled here" },
 
   attacks: {
     heading: "Is it a living voice?",
@@ -81,6 +70,9 @@ export const en = {
       "An export contains everything that is stored: numbers that describe the voice, and measures of the recordings. No audio is stored.",
   },
 
+  whoSpeaks: "Who is speaking?",
+  anything: "Say anything, for about three seconds.",
+  itIs: (name: string) => `It is ${name}`,
   nobody: "No voice is enrolled on this device yet. Enroll one first.",
   uncertain: "Not sure",
   uncertainMore: "The score is too close to the mark to decide. Speak a little longer, in a quieter place.",
@@ -95,15 +87,12 @@ export const en = {
     ofTarget: (have: number, want: number) => `${decimal(have)} of ${want} s`,
     drop: "or drop recordings here",
     choose: "Choose recordings",
-    dropHint: "Enrollment takes several files, a check takes one.",
   },
 
   meters: {
     level: "Level",
     snr: "Speech over noise",
     clipping: "Clipping",
-    decibels: (value: number) => `${whole(value)} dB`,
-    none: "–",
     clean: "none",
     clipped: "too loud",
   },

@@ -1,10 +1,9 @@
 import type { Words } from "./en.js";
 import { numbers } from "./numbers.js";
 
-const { decimal, whole } = numbers("es");
+const { decimal } = numbers("es");
 
 export const es: Words = {
-  title: "vivavoce",
   tagline: "Su voz, reconocida en este dispositivo.",
   description: "Registre y verifique su voz en el navegador. Nada sale del dispositivo.",
   needsScript: "Esta página lo calcula todo en su dispositivo y necesita JavaScript para ello.",
@@ -35,22 +34,15 @@ export const es: Words = {
 
   verify: {
     heading: "Verificar una voz",
-    person: "¿Quién habla?",
     hint: "Diga lo que quiera. El valor se mueve mientras habla; la marca es lo que hace falta.",
-    sentence: "Hable unos tres segundos, de lo que quiera.",
-    yes: (name) => `Es ${name}`,
     no: (name) => `No es ${name}`,
     score: "Valor",
     scoreOf: (score, needed) => `${decimal(score)}, hace falta ${decimal(needed)}`,
   },
 
   identify: {
-    heading: "¿Quién habla?",
     hint: "Se compara con todas las voces registradas en este dispositivo.",
-    sentence: "Hable unos tres segundos, de lo que quiera.",
-    yes: (name) => `Es ${name}`,
     no: "Nadie que esté registrado aquí",
-    candidates: "Comparado con",
   },
 
   attacks: {
@@ -81,6 +73,9 @@ export const es: Words = {
       "Una exportación contiene todo lo que se guarda: números que describen la voz y medidas de las grabaciones. No se guarda audio.",
   },
 
+  whoSpeaks: "¿Quién habla?",
+  anything: "Hable unos tres segundos, de lo que quiera.",
+  itIs: (name) => `Es ${name}`,
   nobody: "Aún no hay ninguna voz registrada en este dispositivo. Registre una primero.",
   uncertain: "No es seguro",
   uncertainMore: "El valor está demasiado cerca de la marca. Hable un poco más, en un lugar más tranquilo.",
@@ -95,15 +90,12 @@ export const es: Words = {
     ofTarget: (have, want) => `${decimal(have)} de ${want} s`,
     drop: "o arrastre aquí grabaciones",
     choose: "Elegir grabaciones",
-    dropHint: "El registro admite varios archivos; una comprobación, uno.",
   },
 
   meters: {
     level: "Nivel",
     snr: "Voz sobre ruido",
     clipping: "Saturación",
-    decibels: (value) => `${whole(value)} dB`,
-    none: "–",
     clean: "ninguna",
     clipped: "demasiado alto",
   },

@@ -1,10 +1,9 @@
 import type { Words } from "./en.js";
 import { numbers } from "./numbers.js";
 
-const { decimal, whole } = numbers("fr");
+const { decimal } = numbers("fr");
 
 export const fr: Words = {
-  title: "vivavoce",
   tagline: "Votre voix, reconnue sur cet appareil.",
   description: "Enregistrez et vérifiez votre voix dans le navigateur. Rien ne quitte l’appareil.",
   needsScript: "Cette page calcule tout sur votre appareil et a besoin de JavaScript.",
@@ -35,23 +34,13 @@ export const fr: Words = {
 
   verify: {
     heading: "Vérifier une voix",
-    person: "Qui parle ?",
     hint: "Dites ce que vous voulez. Le score évolue pendant que vous parlez ; le repère est ce qu’il faut atteindre.",
-    sentence: "Parlez environ trois secondes, de ce que vous voulez.",
-    yes: (name) => `C’est ${name}`,
     no: (name) => `Ce n’est pas ${name}`,
     score: "Score",
     scoreOf: (score, needed) => `${decimal(score)}, il faut ${decimal(needed)}`,
   },
 
-  identify: {
-    heading: "Qui parle ?",
-    hint: "Comparaison avec toutes les voix inscrites sur cet appareil.",
-    sentence: "Parlez environ trois secondes, de ce que vous voulez.",
-    yes: (name) => `C’est ${name}`,
-    no: "Personne d’inscrit ici",
-    candidates: "Comparé à",
-  },
+  identify: { hint: "Comparaison avec toutes les voix inscrites sur cet appareil.", no: "Personne d’inscrit ici" },
 
   attacks: {
     heading: "Est-ce une voix vivante ?",
@@ -81,6 +70,9 @@ export const fr: Words = {
       "Un export contient tout ce qui est conservé : des nombres qui décrivent la voix et des mesures des enregistrements. Aucun son n’est conservé.",
   },
 
+  whoSpeaks: "Qui parle ?",
+  anything: "Parlez environ trois secondes, de ce que vous voulez.",
+  itIs: (name) => `C’est ${name}`,
   nobody: "Aucune voix n’est encore inscrite sur cet appareil. Inscrivez-en une d’abord.",
   uncertain: "Pas certain",
   uncertainMore: "Le score est trop près du repère. Parlez un peu plus longtemps, dans un endroit plus calme.",
@@ -95,15 +87,12 @@ export const fr: Words = {
     ofTarget: (have, want) => `${decimal(have)} sur ${want} s`,
     drop: "ou déposez des enregistrements ici",
     choose: "Choisir des enregistrements",
-    dropHint: "Plusieurs fichiers pour une inscription, un seul pour une vérification.",
   },
 
   meters: {
     level: "Niveau",
     snr: "Voix sur bruit",
     clipping: "Saturation",
-    decibels: (value) => `${whole(value)} dB`,
-    none: "–",
     clean: "aucune",
     clipped: "trop fort",
   },

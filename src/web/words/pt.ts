@@ -1,10 +1,9 @@
 import type { Words } from "./en.js";
 import { numbers } from "./numbers.js";
 
-const { decimal, whole } = numbers("pt");
+const { decimal } = numbers("pt");
 
 export const pt: Words = {
-  title: "vivavoce",
   tagline: "A sua voz, reconhecida neste dispositivo.",
   description: "Registe e verifique a sua voz no navegador. Nada sai do dispositivo.",
   needsScript: "Esta página calcula tudo no seu dispositivo e precisa de JavaScript para isso.",
@@ -35,22 +34,15 @@ export const pt: Words = {
 
   verify: {
     heading: "Verificar uma voz",
-    person: "Quem fala?",
     hint: "Diga o que quiser. O valor move-se enquanto fala; a marca é o que é preciso.",
-    sentence: "Fale cerca de três segundos, do que quiser.",
-    yes: (name) => `É ${name}`,
     no: (name) => `Não é ${name}`,
     score: "Valor",
     scoreOf: (score, needed) => `${decimal(score)}, é preciso ${decimal(needed)}`,
   },
 
   identify: {
-    heading: "Quem fala?",
     hint: "Comparação com todas as vozes registadas neste dispositivo.",
-    sentence: "Fale cerca de três segundos, do que quiser.",
-    yes: (name) => `É ${name}`,
     no: "Ninguém que esteja registado aqui",
-    candidates: "Comparado com",
   },
 
   attacks: {
@@ -81,6 +73,9 @@ export const pt: Words = {
       "Uma exportação contém tudo o que está guardado: números que descrevem a voz e medidas das gravações. Não se guarda áudio.",
   },
 
+  whoSpeaks: "Quem fala?",
+  anything: "Fale cerca de três segundos, do que quiser.",
+  itIs: (name) => `É ${name}`,
   nobody: "Ainda não há nenhuma voz registada neste dispositivo. Registe uma primeiro.",
   uncertain: "Sem certeza",
   uncertainMore: "O valor está demasiado perto da marca. Fale um pouco mais, num lugar mais calmo.",
@@ -95,15 +90,12 @@ export const pt: Words = {
     ofTarget: (have, want) => `${decimal(have)} de ${want} s`,
     drop: "ou largue gravações aqui",
     choose: "Escolher gravações",
-    dropHint: "O registo aceita vários ficheiros; uma verificação, um.",
   },
 
   meters: {
     level: "Nível",
     snr: "Voz sobre ruído",
     clipping: "Saturação",
-    decibels: (value) => `${whole(value)} dB`,
-    none: "–",
     clean: "nenhuma",
     clipped: "demasiado alto",
   },

@@ -1,10 +1,9 @@
 import type { Words } from "./en.js";
 import { numbers } from "./numbers.js";
 
-const { decimal, whole } = numbers("zh");
+const { decimal } = numbers("zh");
 
 export const zh: Words = {
-  title: "vivavoce",
   tagline: "您的声音，在本设备上识别。",
   description: "在浏览器中录入并验证您的声音。任何数据都不会离开本设备。",
   needsScript: "本页面的所有计算都在您的设备上进行，需要启用 JavaScript。",
@@ -35,23 +34,13 @@ export const zh: Words = {
 
   verify: {
     heading: "验证声音",
-    person: "谁在说话？",
     hint: "说什么都可以。得分会随着您说话而变化；标记处是需要达到的值。",
-    sentence: "随意说大约三秒钟。",
-    yes: (name) => `是 ${name}`,
     no: (name) => `不是 ${name}`,
     score: "得分",
     scoreOf: (score, needed) => `${decimal(score)}，需要 ${decimal(needed)}`,
   },
 
-  identify: {
-    heading: "谁在说话？",
-    hint: "与本设备上录入的所有声音进行比较。",
-    sentence: "随意说大约三秒钟。",
-    yes: (name) => `是 ${name}`,
-    no: "不是这里录入的任何人",
-    candidates: "比较对象",
-  },
+  identify: { hint: "与本设备上录入的所有声音进行比较。", no: "不是这里录入的任何人" },
 
   attacks: {
     heading: "是真人的声音吗？",
@@ -80,6 +69,9 @@ export const zh: Words = {
     aboutExport: "导出文件包含保存的全部内容：描述声音的数字和录音的测量值。不保存任何音频。",
   },
 
+  whoSpeaks: "谁在说话？",
+  anything: "随意说大约三秒钟。",
+  itIs: (name) => `是 ${name}`,
   nobody: "本设备上还没有录入任何声音。请先录入。",
   uncertain: "无法确定",
   uncertainMore: "得分离标记太近。请在更安静的地方多说一会儿。",
@@ -94,15 +86,12 @@ export const zh: Words = {
     ofTarget: (have, want) => `${decimal(have)} / ${want} 秒`,
     drop: "或将录音文件拖到这里",
     choose: "选择录音文件",
-    dropHint: "录入可以选择多个文件，检查只需一个。",
   },
 
   meters: {
     level: "音量",
     snr: "语音与噪声之比",
     clipping: "削波",
-    decibels: (value) => `${whole(value)} dB`,
-    none: "–",
     clean: "无",
     clipped: "太响",
   },

@@ -4,7 +4,6 @@ import type { Words } from "./en.js";
 export const de: Words = {
   locale: "de",
   title: "vivavoce Betriebsansicht",
-  brand: "vivavoce",
   part: "Betriebsansicht",
   needsScript: "Diese Ansicht fragt die Box nach dem, was sie zeigt, und braucht dazu JavaScript.",
   scope: "Bereich",
@@ -17,7 +16,6 @@ export const de: Words = {
   noAnswer: "Die Box antwortet nicht.",
   answered: (status) => `Die Box antwortet mit HTTP-Status ${status}.`,
   lost: (why) => `${why} Neuer Versuch.`,
-  none: "–",
   yes: "ja",
   no: "nein",
   close: "Schließen",
@@ -26,6 +24,8 @@ export const de: Words = {
   failed: (detail) => `Das ging nicht: ${detail}`,
   copied: "Kopiert",
 
+  idOrPerson: "Kennung oder Person",
+  between: (low, high) => `${low} bis ${high}`,
   parts: { overview: "Überblick", sessions: "Sitzungen", profiles: "Profile", applications: "Anwendungen" },
   partsLabel: "Teile der Ansicht",
 
@@ -59,7 +59,6 @@ export const de: Words = {
     factor: "Echtzeitfaktor",
     queuePlot: "Warteschlange",
     latencyPlot: "Antwortzeit, ms",
-    factorPlot: "Echtzeitfaktor",
     median: "Median",
     p95: "95 von 100",
     nothing: "noch kein Aufruf",
@@ -81,10 +80,8 @@ export const de: Words = {
   },
 
   profiles: {
-    heading: "Profile",
     none: "Kein Profil passt.",
     columns: ["Inhaber", "Art", "Kennwort", "Zustand", "Fassung", "Sprache", "Angelegt", "Profil"],
-    search: "Kennung oder Person",
     state: "Zustand",
     kind: "Art",
     any: "Alle",
@@ -93,10 +90,8 @@ export const de: Words = {
   profile: {
     id: "Profil",
     tag: "Kennwort",
-    state: "Zustand",
     version: "Fassung des Abdrucks",
     printType: "Art des Abdrucks",
-    model: "Modell",
     revision: "Fassung des Modells",
     calibration: "Kalibrierung dieser Box",
     speech: "Sprache im Abdruck",
@@ -132,11 +127,9 @@ export const de: Words = {
   },
 
   sessions: {
-    heading: "Sitzungen",
     note: "Die neuesten zuerst. Die Entscheidung ist die über alle Prüfungen einer Sitzung.",
     none: "Keine Sitzung passt.",
     columns: ["Beginn", "Art", "Person", "Entscheidung", "Grund", "Risiko", "Prüfungen", "Sitzung"],
-    search: "Kennung oder Person",
     decision: "Entscheidung",
     any: "Alle",
     from: "Von",
@@ -144,7 +137,6 @@ export const de: Words = {
   },
 
   session: {
-    heading: "Sitzung",
     id: "Sitzung",
     engagement: "Vorgang",
     external: "Ihre eigene Kennung",
@@ -154,7 +146,6 @@ export const de: Words = {
     running: "läuft",
     person: "Um wen es geht",
     matched: "Zu wem es passt",
-    decision: "Entscheidung",
     risk: "Risiko",
     reliability: "Verlässlichkeit",
     checks: "Prüfungen",
@@ -198,11 +189,9 @@ export const de: Words = {
     verdicts: { holds: "Gehalten", exceeded: "Überschritten", undecided: "Zu wenige" },
     calibrate:
       "Anrufer dieser Box überschreiten eine versprochene Rate um mehr als das Doppelte. Passen Sie die Schwellen an eigene Aufnahmen an:",
-    between: (low, high) => `${low} bis ${high}`,
   },
 
   applications: {
-    heading: "Anwendungen",
     note: "Jede hat eigene Clients: eine Client-ID und ein Geheimnis, mit denen ein Programm Token bekommt.",
     none: "Noch keine Anwendung.",
     create: "Neue Anwendung",
@@ -239,7 +228,6 @@ export const de: Words = {
     secretMade: "Das neue Geheimnis",
     secretOnce: "Bewahren Sie dieses Geheimnis jetzt auf: Es wird nicht noch einmal gezeigt.",
     copy: "Kopieren",
-    deleteClient: "Löschen",
     deleteClientOf: (client) => `Den Client ${client} löschen`,
     deleteClientNote: "Seine Token enden sofort.",
     clientId: "Client-ID",
@@ -267,8 +255,6 @@ export const de: Words = {
     eer: "Gleichfehlerrate",
     fnmr: (rate) => `FNMR bei FMR ${rate}`,
     unresolved: "zu wenige Versuche",
-    cllr: "Cllr",
-    between: (low, high) => `${low} bis ${high}`,
     plot: "Fehlerabwägung (DET)",
   },
 

@@ -5,7 +5,6 @@ export const en = {
   /** For dates and times. */
   locale: "en-GB",
   title: "vivavoce operator view",
-  brand: "vivavoce",
   part: "operator view",
   needsScript: "This view gets its data from the box and needs JavaScript.",
   scope: "Scope",
@@ -19,7 +18,6 @@ export const en = {
   noAnswer: "The box does not answer.",
   answered: (status: number) => `The box answered with HTTP status ${status}.`,
   lost: (why: string) => `${why} Trying again.`,
-  none: "–",
   yes: "yes",
   no: "no",
   close: "Close",
@@ -28,6 +26,8 @@ export const en = {
   failed: (detail: string) => `That failed: ${detail}`,
   copied: "Copied",
 
+  idOrPerson: "Id or person",
+  between: (low: string, high: string) => `${low} to ${high}`,
   parts: { overview: "Overview", sessions: "Sessions", profiles: "Profiles", applications: "Applications" },
   partsLabel: "Parts of the view",
 
@@ -61,7 +61,6 @@ export const en = {
     factor: "Real-time factor",
     queuePlot: "Queue",
     latencyPlot: "Latency, ms",
-    factorPlot: "Real-time factor",
     median: "median",
     p95: "95 %",
     nothing: "no call yet",
@@ -83,10 +82,8 @@ export const en = {
   },
 
   profiles: {
-    heading: "Profiles",
     none: "No matching profile.",
     columns: ["Owner", "Kind", "Tag", "State", "Version", "Speech", "Created", "Profile"],
-    search: "Id or person",
     state: "State",
     kind: "Kind",
     any: "Any",
@@ -95,10 +92,8 @@ export const en = {
   profile: {
     id: "Profile",
     tag: "Tag",
-    state: "State",
     version: "Print version",
     printType: "Print type",
-    model: "Model",
     revision: "Model revision",
     calibration: "Calibration of this box",
     speech: "Speech in the print",
@@ -134,11 +129,9 @@ export const en = {
   },
 
   sessions: {
-    heading: "Sessions",
     note: "Newest first. The decision is based on all checks of a session.",
     none: "No matching session.",
     columns: ["Began", "Type", "Person", "Decision", "Reason", "Risk", "Checks", "Session"],
-    search: "Id or person",
     decision: "Decision",
     any: "Any",
     from: "From",
@@ -146,7 +139,6 @@ export const en = {
   },
 
   session: {
-    heading: "Session",
     id: "Session",
     engagement: "Engagement",
     external: "External id",
@@ -156,7 +148,6 @@ export const en = {
     running: "running",
     person: "Person it is about",
     matched: "Person it matched",
-    decision: "Decision",
     risk: "Risk",
     reliability: "Reliability",
     checks: "Checks",
@@ -200,11 +191,9 @@ export const en = {
     verdicts: { holds: "Holds", exceeded: "Exceeded", undecided: "Too few to say" },
     calibrate:
       "Callers of this box exceed a promised rate by more than a factor of two. Fit the thresholds to your own recordings:",
-    between: (low: string, high: string) => `${low} to ${high}`,
   },
 
   applications: {
-    heading: "Applications",
     note: "Each has its own clients: a client id and a secret, with which a program gets tokens.",
     none: "No application yet.",
     create: "New application",
@@ -242,7 +231,6 @@ export const en = {
     secretMade: "The new secret",
     secretOnce: "Save this secret now: it is not shown again.",
     copy: "Copy",
-    deleteClient: "Delete",
     deleteClientOf: (client: string) => `Delete the client ${client}`,
     deleteClientNote: "Its tokens stop working at once.",
     clientId: "Client id",
@@ -270,8 +258,6 @@ export const en = {
     eer: "Equal error rate",
     fnmr: (rate: string) => `FNMR at FMR ${rate}`,
     unresolved: "too few trials",
-    cllr: "Cllr",
-    between: (low: string, high: string) => `${low} to ${high}`,
     plot: "Detection error trade-off",
   },
 

@@ -4,7 +4,6 @@ import type { Words } from "./en.js";
 export const es: Words = {
   locale: "es",
   title: "vivavoce: vista del operador",
-  brand: "vivavoce",
   part: "vista del operador",
   needsScript: "Esta vista pregunta al servidor lo que muestra, y para ello necesita JavaScript.",
   scope: "Ámbito",
@@ -17,7 +16,6 @@ export const es: Words = {
   noAnswer: "El servidor no responde.",
   answered: (status) => `El servidor responde con el estado HTTP ${status}.`,
   lost: (why) => `${why} Se intenta de nuevo.`,
-  none: "–",
   yes: "sí",
   no: "no",
   close: "Cerrar",
@@ -26,6 +24,8 @@ export const es: Words = {
   failed: (detail) => `No ha funcionado: ${detail}`,
   copied: "Copiado",
 
+  idOrPerson: "Id o persona",
+  between: (low, high) => `${low} a ${high}`,
   parts: { overview: "Resumen", sessions: "Sesiones", profiles: "Perfiles", applications: "Aplicaciones" },
   partsLabel: "Partes de la vista",
 
@@ -60,7 +60,6 @@ export const es: Words = {
     factor: "Factor de tiempo real",
     queuePlot: "Cola",
     latencyPlot: "Latencia, ms",
-    factorPlot: "Factor de tiempo real",
     median: "mediana",
     p95: "95 de 100",
     nothing: "aún sin llamadas",
@@ -82,10 +81,8 @@ export const es: Words = {
   },
 
   profiles: {
-    heading: "Perfiles",
     none: "Ningún perfil coincide.",
     columns: ["Titular", "Clase", "Etiqueta", "Estado", "Versión", "Habla", "Creado", "Perfil"],
-    search: "Id o persona",
     state: "Estado",
     kind: "Clase",
     any: "Todos",
@@ -94,10 +91,8 @@ export const es: Words = {
   profile: {
     id: "Perfil",
     tag: "Etiqueta",
-    state: "Estado",
     version: "Versión de la huella",
     printType: "Tipo de huella",
-    model: "Modelo",
     revision: "Revisión del modelo",
     calibration: "Calibración de este servidor",
     speech: "Habla en la huella",
@@ -133,11 +128,9 @@ export const es: Words = {
   },
 
   sessions: {
-    heading: "Sesiones",
     note: "Las más recientes primero. La decisión es la de todas las comprobaciones de una sesión.",
     none: "Ninguna sesión coincide.",
     columns: ["Inicio", "Tipo", "Persona", "Decisión", "Motivo", "Riesgo", "Comprobaciones", "Sesión"],
-    search: "Id o persona",
     decision: "Decisión",
     any: "Todas",
     from: "Desde",
@@ -145,7 +138,6 @@ export const es: Words = {
   },
 
   session: {
-    heading: "Sesión",
     id: "Sesión",
     engagement: "Interacción",
     external: "Su propio id",
@@ -155,7 +147,6 @@ export const es: Words = {
     running: "en curso",
     person: "Persona de la que se trata",
     matched: "Persona que coincide",
-    decision: "Decisión",
     risk: "Riesgo",
     reliability: "Fiabilidad",
     checks: "Comprobaciones",
@@ -207,11 +198,9 @@ export const es: Words = {
     verdicts: { holds: "Se cumple", exceeded: "Superada", undecided: "Demasiado pocas" },
     calibrate:
       "Quienes llaman a este servidor superan una tasa prometida en más del doble. Ajuste los umbrales a sus propias grabaciones:",
-    between: (low, high) => `${low} a ${high}`,
   },
 
   applications: {
-    heading: "Aplicaciones",
     note: "Cada una tiene sus clientes: un id de cliente y un secreto, con los que un programa obtiene tokens.",
     none: "Ninguna aplicación todavía.",
     create: "Aplicación nueva",
@@ -248,7 +237,6 @@ export const es: Words = {
     secretMade: "El secreto nuevo",
     secretOnce: "Guarde este secreto ahora: no se vuelve a mostrar.",
     copy: "Copiar",
-    deleteClient: "Eliminar",
     deleteClientOf: (client) => `Eliminar el cliente ${client}`,
     deleteClientNote: "Sus tokens terminan al instante.",
     clientId: "Id de cliente",
@@ -276,8 +264,6 @@ export const es: Words = {
     eer: "Tasa de error igual",
     fnmr: (rate) => `FNMR con FMR ${rate}`,
     unresolved: "demasiado pocos ensayos",
-    cllr: "Cllr",
-    between: (low, high) => `${low} a ${high}`,
     plot: "Compromiso entre errores (DET)",
   },
 

@@ -4,7 +4,6 @@ import type { Words } from "./en.js";
 export const fr: Words = {
   locale: "fr",
   title: "vivavoce : vue de l’exploitant",
-  brand: "vivavoce",
   part: "vue de l’exploitant",
   needsScript: "Cette vue demande au serveur ce qu’elle montre, et a besoin de JavaScript pour cela.",
   scope: "Périmètre",
@@ -17,7 +16,6 @@ export const fr: Words = {
   noAnswer: "Le serveur ne répond pas.",
   answered: (status) => `Le serveur répond avec le statut HTTP ${status}.`,
   lost: (why) => `${why} Nouvel essai.`,
-  none: "–",
   yes: "oui",
   no: "non",
   close: "Fermer",
@@ -26,6 +24,8 @@ export const fr: Words = {
   failed: (detail) => `Cela n’a pas marché : ${detail}`,
   copied: "Copié",
 
+  idOrPerson: "Identifiant ou personne",
+  between: (low, high) => `${low} à ${high}`,
   parts: { overview: "Aperçu", sessions: "Séances", profiles: "Profils", applications: "Applications" },
   partsLabel: "Parties de la vue",
 
@@ -60,7 +60,6 @@ export const fr: Words = {
     factor: "Facteur temps réel",
     queuePlot: "File d’attente",
     latencyPlot: "Latence, ms",
-    factorPlot: "Facteur temps réel",
     median: "médiane",
     p95: "95 sur 100",
     nothing: "aucun appel encore",
@@ -82,10 +81,8 @@ export const fr: Words = {
   },
 
   profiles: {
-    heading: "Profils",
     none: "Aucun profil ne correspond.",
     columns: ["Titulaire", "Nature", "Étiquette", "État", "Version", "Parole", "Créé", "Profil"],
-    search: "Identifiant ou personne",
     state: "État",
     kind: "Nature",
     any: "Tous",
@@ -94,10 +91,8 @@ export const fr: Words = {
   profile: {
     id: "Profil",
     tag: "Étiquette",
-    state: "État",
     version: "Version de l’empreinte",
     printType: "Type d’empreinte",
-    model: "Modèle",
     revision: "Révision du modèle",
     calibration: "Calibration de ce serveur",
     speech: "Parole dans l’empreinte",
@@ -133,11 +128,9 @@ export const fr: Words = {
   },
 
   sessions: {
-    heading: "Séances",
     note: "Les plus récentes d’abord. La décision porte sur toutes les vérifications d’une séance.",
     none: "Aucune séance ne correspond.",
     columns: ["Début", "Type", "Personne", "Décision", "Raison", "Risque", "Vérifications", "Séance"],
-    search: "Identifiant ou personne",
     decision: "Décision",
     any: "Toutes",
     from: "De",
@@ -145,7 +138,6 @@ export const fr: Words = {
   },
 
   session: {
-    heading: "Séance",
     id: "Séance",
     engagement: "Échange",
     external: "Votre propre identifiant",
@@ -155,7 +147,6 @@ export const fr: Words = {
     running: "en cours",
     person: "Personne concernée",
     matched: "Personne reconnue",
-    decision: "Décision",
     risk: "Risque",
     reliability: "Fiabilité",
     checks: "Vérifications",
@@ -199,11 +190,9 @@ export const fr: Words = {
     verdicts: { holds: "Tenu", exceeded: "Dépassé", undecided: "Trop peu pour dire" },
     calibrate:
       "Les appelants de ce serveur dépassent de plus du double un taux promis. Ajustez les seuils à vos propres enregistrements :",
-    between: (low, high) => `${low} à ${high}`,
   },
 
   applications: {
-    heading: "Applications",
     note: "Chacune a ses clients : un identifiant et un secret, avec lesquels un programme obtient des jetons.",
     none: "Aucune application encore.",
     create: "Nouvelle application",
@@ -241,7 +230,6 @@ export const fr: Words = {
     secretMade: "Le nouveau secret",
     secretOnce: "Gardez ce secret maintenant : il ne sera plus montré.",
     copy: "Copier",
-    deleteClient: "Supprimer",
     deleteClientOf: (client) => `Supprimer le client ${client}`,
     deleteClientNote: "Ses jetons prennent fin aussitôt.",
     clientId: "Identifiant du client",
@@ -269,8 +257,6 @@ export const fr: Words = {
     eer: "Taux d’égale erreur",
     fnmr: (rate) => `FNMR à FMR ${rate}`,
     unresolved: "trop peu d’essais",
-    cllr: "Cllr",
-    between: (low, high) => `${low} à ${high}`,
     plot: "Compromis entre erreurs (DET)",
   },
 

@@ -4,7 +4,6 @@ import type { Words } from "./en.js";
 export const pt: Words = {
   locale: "pt",
   title: "vivavoce: visão do operador",
-  brand: "vivavoce",
   part: "visão do operador",
   needsScript: "Esta visão pergunta ao servidor o que mostra, e para isso precisa de JavaScript.",
   scope: "Âmbito",
@@ -17,7 +16,6 @@ export const pt: Words = {
   noAnswer: "O servidor não responde.",
   answered: (status) => `O servidor responde com o estado HTTP ${status}.`,
   lost: (why) => `${why} Nova tentativa.`,
-  none: "–",
   yes: "sim",
   no: "não",
   close: "Fechar",
@@ -26,6 +24,8 @@ export const pt: Words = {
   failed: (detail) => `Não funcionou: ${detail}`,
   copied: "Copiado",
 
+  idOrPerson: "Id ou pessoa",
+  between: (low, high) => `${low} a ${high}`,
   parts: { overview: "Resumo", sessions: "Sessões", profiles: "Perfis", applications: "Aplicações" },
   partsLabel: "Partes da visão",
 
@@ -59,7 +59,6 @@ export const pt: Words = {
     factor: "Fator de tempo real",
     queuePlot: "Fila",
     latencyPlot: "Latência, ms",
-    factorPlot: "Fator de tempo real",
     median: "mediana",
     p95: "95 de 100",
     nothing: "ainda sem chamadas",
@@ -81,10 +80,8 @@ export const pt: Words = {
   },
 
   profiles: {
-    heading: "Perfis",
     none: "Nenhum perfil corresponde.",
     columns: ["Titular", "Tipo", "Etiqueta", "Estado", "Versão", "Fala", "Criado", "Perfil"],
-    search: "Id ou pessoa",
     state: "Estado",
     kind: "Tipo",
     any: "Todos",
@@ -93,10 +90,8 @@ export const pt: Words = {
   profile: {
     id: "Perfil",
     tag: "Etiqueta",
-    state: "Estado",
     version: "Versão da impressão",
     printType: "Tipo de impressão",
-    model: "Modelo",
     revision: "Revisão do modelo",
     calibration: "Calibração deste servidor",
     speech: "Fala na impressão",
@@ -132,11 +127,9 @@ export const pt: Words = {
   },
 
   sessions: {
-    heading: "Sessões",
     note: "As mais recentes primeiro. A decisão é a de todas as verificações de uma sessão.",
     none: "Nenhuma sessão corresponde.",
     columns: ["Início", "Tipo", "Pessoa", "Decisão", "Motivo", "Risco", "Verificações", "Sessão"],
-    search: "Id ou pessoa",
     decision: "Decisão",
     any: "Todas",
     from: "De",
@@ -144,7 +137,6 @@ export const pt: Words = {
   },
 
   session: {
-    heading: "Sessão",
     id: "Sessão",
     engagement: "Interação",
     external: "O seu próprio id",
@@ -154,7 +146,6 @@ export const pt: Words = {
     running: "em curso",
     person: "Pessoa de quem se trata",
     matched: "Pessoa que corresponde",
-    decision: "Decisão",
     risk: "Risco",
     reliability: "Confiabilidade",
     checks: "Verificações",
@@ -198,11 +189,9 @@ export const pt: Words = {
     verdicts: { holds: "Cumpre-se", exceeded: "Ultrapassada", undecided: "Poucas para dizer" },
     calibrate:
       "Quem liga para este servidor ultrapassa uma taxa prometida em mais do dobro. Ajuste os limiares às suas próprias gravações:",
-    between: (low, high) => `${low} a ${high}`,
   },
 
   applications: {
-    heading: "Aplicações",
     note: "Cada uma tem os seus clientes: um id de cliente e um segredo, com os quais um programa obtém tokens.",
     none: "Nenhuma aplicação ainda.",
     create: "Nova aplicação",
@@ -239,7 +228,6 @@ export const pt: Words = {
     secretMade: "O novo segredo",
     secretOnce: "Guarde este segredo agora: não será mostrado de novo.",
     copy: "Copiar",
-    deleteClient: "Excluir",
     deleteClientOf: (client) => `Excluir o cliente ${client}`,
     deleteClientNote: "Os seus tokens terminam na hora.",
     clientId: "Id do cliente",
@@ -267,8 +255,6 @@ export const pt: Words = {
     eer: "Taxa de erro igual",
     fnmr: (rate) => `FNMR com FMR ${rate}`,
     unresolved: "ensaios de menos",
-    cllr: "Cllr",
-    between: (low, high) => `${low} a ${high}`,
     plot: "Compromisso entre erros (DET)",
   },
 

@@ -4,7 +4,6 @@ import type { Words } from "./en.js";
 export const zh: Words = {
   locale: "zh",
   title: "vivavoce 运维视图",
-  brand: "vivavoce",
   part: "运维视图",
   needsScript: "此视图向服务器查询所显示的内容，需要 JavaScript。",
   scope: "范围",
@@ -17,7 +16,6 @@ export const zh: Words = {
   noAnswer: "服务器没有响应。",
   answered: (status) => `服务器返回 HTTP 状态 ${status}。`,
   lost: (why) => `${why}正在重试。`,
-  none: "–",
   yes: "是",
   no: "否",
   close: "关闭",
@@ -26,6 +24,8 @@ export const zh: Words = {
   failed: (detail) => `未能完成：${detail}`,
   copied: "已复制",
 
+  idOrPerson: "编号或人员",
+  between: (low, high) => `${low} 至 ${high}`,
   parts: { overview: "概览", sessions: "会话", profiles: "声纹档案", applications: "应用" },
   partsLabel: "视图的各部分",
 
@@ -59,7 +59,6 @@ export const zh: Words = {
     factor: "实时系数",
     queuePlot: "队列",
     latencyPlot: "延迟（毫秒）",
-    factorPlot: "实时系数",
     median: "中位数",
     p95: "第 95 百分位",
     nothing: "还没有调用",
@@ -81,10 +80,8 @@ export const zh: Words = {
   },
 
   profiles: {
-    heading: "声纹档案",
     none: "没有符合的档案。",
     columns: ["所有人", "类别", "标签", "状态", "版本", "语音", "创建", "档案"],
-    search: "编号或人员",
     state: "状态",
     kind: "类别",
     any: "全部",
@@ -93,10 +90,8 @@ export const zh: Words = {
   profile: {
     id: "档案",
     tag: "标签",
-    state: "状态",
     version: "声纹版本",
     printType: "声纹类型",
-    model: "模型",
     revision: "模型修订",
     calibration: "此服务器的校准",
     speech: "声纹中的语音",
@@ -129,11 +124,9 @@ export const zh: Words = {
   },
 
   sessions: {
-    heading: "会话",
     note: "最新的在前。决定依据一个会话的所有检查。",
     none: "没有符合的会话。",
     columns: ["开始", "类型", "人员", "决定", "原因", "风险", "检查", "会话"],
-    search: "编号或人员",
     decision: "决定",
     any: "全部",
     from: "从",
@@ -141,7 +134,6 @@ export const zh: Words = {
   },
 
   session: {
-    heading: "会话",
     id: "会话",
     engagement: "接触",
     external: "您自己的编号",
@@ -151,7 +143,6 @@ export const zh: Words = {
     running: "进行中",
     person: "涉及的人员",
     matched: "匹配的人员",
-    decision: "决定",
     risk: "风险",
     reliability: "可靠性",
     checks: "检查",
@@ -193,11 +184,9 @@ export const zh: Words = {
     lists: { watchlist: "监视名单", group: "组" },
     verdicts: { holds: "达到", exceeded: "超出", undecided: "数量太少" },
     calibrate: "此服务器的来电者超出承诺比率两倍以上。请用您自己的录音调整阈值：",
-    between: (low, high) => `${low} 至 ${high}`,
   },
 
   applications: {
-    heading: "应用",
     note: "每个应用都有自己的客户端：客户端编号和密钥，程序用它们获取令牌。",
     none: "还没有应用。",
     create: "新建应用",
@@ -234,7 +223,6 @@ export const zh: Words = {
     secretMade: "新密钥",
     secretOnce: "请立即保存此密钥：不会再次显示。",
     copy: "复制",
-    deleteClient: "删除",
     deleteClientOf: (client) => `删除客户端 ${client}`,
     deleteClientNote: "其令牌立即失效。",
     clientId: "客户端编号",
@@ -262,8 +250,6 @@ export const zh: Words = {
     eer: "等错误率",
     fnmr: (rate) => `FMR 为 ${rate} 时的 FNMR`,
     unresolved: "试验太少",
-    cllr: "Cllr",
-    between: (low, high) => `${low} 至 ${high}`,
     plot: "检测错误权衡（DET）",
   },
 

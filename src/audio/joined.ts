@@ -1,3 +1,4 @@
+/** Pieces of audio as one array. */
 export function joined(pieces: readonly Float32Array[]): Float32Array {
   const all = new Float32Array(pieces.reduce((length, piece) => length + piece.length, 0));
   let at = 0;

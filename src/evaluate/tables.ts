@@ -1,0 +1,86 @@
+/** The figures of an evaluation as tables, for the command line and the report. */
+import type { Evaluation } from "./evaluate.js";
+import { decimal, percent, rate } from "./format.js";
+import type { BandSummary, Summary } from "./summary.js";
+import { type Pair, promiseInWords, worstPairs } from "./verdicts.js";
+
+export interface FigureTable {
+  readonly title: string;
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly (string | number)[])[];
+  /** How many of the first columns are names of files. */
+  readonly files?: number;
+  /** Sentences below the table. */
+  readonly notes?: readonly string[];
+}
+
+export const figuresOf = (summary: Summary): (readonly [string, string | number])[] => [
+  ["Speakers", summary.speakers],
+  ["Trials, same person / different people", `${summary.sameTrials} / ${summary.differentTrials}`],
+  ["Equal error rate, EER", percent(summary.equalErrorRate)],
+  ...summary.operatingPoints.map(({ falseMatchRate, fnmr, resolved }) => {
+    const name = `FNMR at FMR ${100 * falseMatchRate} %`;
+    return [resolved ? name : `${name} (too few trials to resolve)`, percent(fnmr)] as const;
+  }),
+  ["minDCF (prior 0.01)", decimal(summary.minimumDetectionCost)],
+  ["Actual DCF (prior 0.01)", decimal(summary.actualDetectionCost)],
+  ["Cllr, bits", decimal(summary.cllr)],
+  ["minCllr, bits", decimal(summary.minimumCllr)],
+];
+
+/** Tables without rows are left out. */
+export function tablesOf(
+  { openSet, byNetSpeech, bySnr, trials }: Evaluation,
+  { promisedPoints }: Summary,
+): FigureTable[] {
+  const { different, same } = worstPairs(trials);
+  const tables: FigureTable[] = [
+    {
+      title: "Does the threshold keep its promise?",
+      head: ["target FAR", "threshold (median)", "FMR", "FNMR"],
+      rows: promisedPoints.map(({ promisedRate, threshold, falseMatchRate, interval, falseNonMatchRate }) => [
+        `${100 * promisedRate} %`,
+        threshold.toFixed(2),
+        percent({ value: falseMatchRate, interval }),
+        rate(falseNonMatchRate),
+      ]),
+      notes: promisedPoints.map(promiseInWords),
+    },
+    {
+      title: "Lists",
+      head: ["list of", "target FPIR", "FPIR", "FNIR", "best FNIR at the target"],
+      rows: openSet.map(({ size, targetRate, fpir, fnir, oracleFnir }) => [
+        size,
+        `${100 * targetRate} %`,
+        ...[fpir, fnir, oracleFnir].map(rate),
+      ]),
+      notes: [
+        "Calls against lists drawn from the other speakers: who is not on one and is named (FPIR), who is on one and is not found (FNIR).",
+      ],
+    },
+    bands("net speech", byNetSpeech),
+    bands("SNR", bySnr),
+    pairs("Pairs of different people with the highest scores", different),
+    pairs("Pairs of one person with the lowest scores", same),
+  ];
+  return tables.filter(({ rows }) => rows.length > 0);
+}
+
+const bands = (measure: string, list: readonly BandSummary[]): FigureTable => ({
+  title: `By ${measure} of the tested recording`,
+  head: [measure, "trials", "EER", "FNMR at FMR 1 %", "Cllr"],
+  rows: list.map(({ label, trials, summary }) => [
+    label,
+    trials,
+    ...(summary
+      ? [percent(summary.equalErrorRate), percent(summary.operatingPoints[0]!.fnmr), decimal(summary.cllr)]
+      : ["one kind of trial only", "", ""]),
+  ]),
+});
+
+const pairs = (title: string, list: readonly Pair[]): FigureTable => ({
+  title,
+  head: ["enrolled", "tested", "score", "ratio"],
+  files: 2,
+  rows: list.map(({ enrolled, tested, raw, llr }) => [enrolled, tested, raw.toFixed(3), llr.toFixed(1)]),
+});
