@@ -217,7 +217,7 @@ def line(key, x, same, weights, where):
         met, missed = (u >= t)[same == 0].mean(), (u < t)[same == 1].mean()
         oracle = (u[same == 1] <= np.quantile(u[same == 0], 1 - met)).mean()
         cells.append(f"target {100 * rate:g} %: FMR {100 * met:.3f} FNMR {100 * missed:.1f} (oracle {100 * oracle:.1f})")
-    print(f"{name:8s} {enrolled:11s} > {tested:11s} {segments} EER {measure.eer(u, same):5.2f} FNMR at FMR 1 % {measure.fnmr_at(u, same):4.1f} Cllr {measure.cllr(llr, same):.3f} of least {measure.min_cllr(llr, same):.3f}  {'  '.join(cells)}", flush=True)
+    print(f"{name:8s} {enrolled:11s} > {tested:11s} {segments} {int(same.sum()):4d} genuine EER {measure.eer(u, same):5.2f} FNMR at FMR 1 % {measure.fnmr_at(u, same):4.1f} Cllr {measure.cllr(llr, same):.3f} of least {measure.min_cllr(llr, same):.3f}  {'  '.join(cells)}", flush=True)
 
 
 def named(terms, weights):
