@@ -75,7 +75,7 @@ it("a refusal carries its headers, and rounds its retry time up to whole seconds
 });
 
 it("the result of a live call counts as a decision; a checkpoint and an enrollment do not", async () => {
-  const events: MessageInitShape<typeof ListenResponseSchema>["event"][] = [
+  const events: NonNullable<MessageInitShape<typeof ListenResponseSchema>["event"]>[] = [
     { case: "checkpoint", value: { decision: Decision.UNCERTAIN } },
     { case: "result", value: { result: { case: "enroll", value: {} } } },
     { case: "result", value: { result: { case: "verify", value: { decision: Decision.AUTHENTIC } } } },

@@ -9,15 +9,14 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Rehearsal, rehearse } from "./rehearsal.js";
 
 const PROTO = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "proto");
+const definition = loadSync(["grpc/health/v1/health.proto", "grpc/reflection/v1/reflection.proto"], {
+  includeDirs: [PROTO],
+  keepCase: true,
+  enums: String,
+  oneofs: true,
+});
 // biome-ignore lint/suspicious/noExplicitAny: clients made from the .proto at run time have no types
-const standard = grpc.loadPackageDefinition(
-  loadSync(["grpc/health/v1/health.proto", "grpc/reflection/v1/reflection.proto"], {
-    includeDirs: [PROTO],
-    keepCase: true,
-    enums: String,
-    oneofs: true,
-  }),
-) as any;
+const standard = grpc.loadPackageDefinition(definition) as any;
 
 let rehearsal: Rehearsal;
 let host: string;
