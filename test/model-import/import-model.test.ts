@@ -86,7 +86,7 @@ describe("a network that cannot be imported is refused with a reason", () => {
 
   test("too little speech to scale it", async () => {
     await expect(importNetwork(publishedResnet34(tensors.resnet34), speech(2))).rejects.toThrow(
-      "2 recordings hold 2 s of speech; at least 4 are needed",
+      "2 recordings have 2 s of speech; at least 4 are needed",
     );
   });
 });

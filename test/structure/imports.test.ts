@@ -15,7 +15,7 @@ const allowed: Record<string, readonly string[]> = {
   browser: ["engine", "audio"],
   engine: [],
   contract: [],
-  microphone: ["audio/joined"],
+  microphone: [],
   store: ["engine/port", "contract"],
   voiceprint: ["contract"],
   processor: ["voiceprint", "contract", "engine/port", "audio/port", "store/port"],
