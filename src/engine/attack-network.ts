@@ -82,11 +82,13 @@ export function attackModelsOf(model: ModelFile): AttackModel[] {
 }
 
 export class AttackNetworks {
+  readonly #kernels: Kernels;
+  readonly #models: readonly AttackModel[];
+
   /** Reserves its slots if the model has attack networks. The kernels must not be sealed yet. */
-  constructor(
-    private readonly kernels: Kernels,
-    private readonly models: readonly AttackModel[],
-  ) {
+  constructor(kernels: Kernels, models: readonly AttackModel[]) {
+    this.#kernels = kernels;
+    this.#models = models;
     const { run } = kernels;
     if (models.length === 0) return;
     if (run.attackReserve(attackWindowFrames + windowSlackFrames) !== 1) throw badModel("no attack networks");
@@ -108,14 +110,14 @@ export class AttackNetworks {
 
   /** The network's score of one window: higher is more like an attack. `null` when the window is too short to tell. */
   score(kind: AttackKind, features: Float32Array): number | null {
-    const { run } = this.kernels;
-    const model = this.models.find((known) => known.kind === kind);
+    const { run } = this.#kernels;
+    const model = this.#models.find((known) => known.kind === kind);
     if (!model) throw new NotSupportedError(`the model has no network for ${kind} attacks`);
     const frames = features.length / (model.rows === "detail" ? run.detailBins() : run.featureBins());
     if (frames < run.attackMinFrames()) return null;
     if (frames > run.attackMaxFrames()) throw badArgument(`a window of ${frames} frames is too long`);
     try {
-      this.kernels.writeFloats(run.attackFeatures(), features);
+      this.#kernels.writeFloats(run.attackFeatures(), features);
       const score = run.attackScore(numberOf(kind), frames);
       if (!Number.isFinite(score)) throw badArgument(`a window of ${frames} frames gives no score`);
       return score;

@@ -52,11 +52,13 @@ function weightedMean(voices: readonly Voice[], measure: (voice: Voice) => numbe
 }
 
 export class Scoring {
+  readonly #kernels: Kernels;
+  readonly #model: ScoringModel;
+
   /** Reserves its slots. The kernels must not be sealed yet. */
-  constructor(
-    private readonly kernels: Kernels,
-    private readonly model: ScoringModel,
-  ) {
+  constructor(kernels: Kernels, model: ScoringModel) {
+    this.#kernels = kernels;
+    this.#model = model;
     const { run } = kernels;
     const { dimensions, voiceClass, calibration } = model;
     if (dimensions % 16 !== 0 || dimensions > 512)
@@ -76,7 +78,7 @@ export class Scoring {
   }
 
   #writeTerms(terms: readonly Term[]): void {
-    const { run } = this.kernels;
+    const { run } = this.#kernels;
     if (terms.length > run.calibrationMaxTerms()) {
       throw badModel(`the calibration has ${terms.length} terms; at most ${run.calibrationMaxTerms()} are supported`);
     }
@@ -86,23 +88,23 @@ export class Scoring {
       bytes.setInt32(16 * i + 4, featureNames.indexOf(b), true);
       bytes.setFloat64(16 * i + 8, weight, true);
     }
-    this.kernels.write(run.calibrationTerms(), new Uint8Array(bytes.buffer));
+    this.#kernels.write(run.calibrationTerms(), new Uint8Array(bytes.buffer));
   }
 
   #writeRows(rows: readonly { readonly embedding: Float32Array }[], weights: readonly number[]): void {
-    const { run } = this.kernels;
-    const { dimensions } = this.model;
+    const { run } = this.#kernels;
+    const { dimensions } = this.#model;
     for (const [i, { embedding }] of rows.entries()) {
       checkEmbedding(embedding, dimensions);
-      this.kernels.writeFloats(run.scoringRows() + 4 * dimensions * i, embedding);
+      this.#kernels.writeFloats(run.scoringRows() + 4 * dimensions * i, embedding);
     }
-    this.kernels.writeFloats(run.scoringWeights(), weights);
+    this.#kernels.writeFloats(run.scoringWeights(), weights);
   }
 
   /** The order of the segments changes neither the template nor the results per segment. */
   train(segments: readonly Voice[]): TrainedVoice {
-    const { run } = this.kernels;
-    const { dimensions, revision, calibration } = this.model;
+    const { run } = this.#kernels;
+    const { dimensions, revision, calibration } = this.#model;
     const n = segments.length;
     if (n === 0) return { segments: [], template: null };
     if (n > run.scoringMostRows()) {
@@ -120,16 +122,16 @@ export class Scoring {
       const weights = segments.map((segment) => segment.netSpeechSeconds);
       this.#writeRows(segments, weights);
       const remaining = run.trainTemplate(n, calibration.consistency);
-      const scores = this.kernels.readFloats(run.scoringScores(), n);
-      const kept = this.kernels.readIntegers(run.scoringKept(), n);
+      const scores = this.#kernels.readFloats(run.scoringScores(), n);
+      const kept = this.#kernels.readIntegers(run.scoringKept(), n);
       const told = segments.map((_, i) => ({ score: scores[i]!, consistent: kept[i] === 1 }));
       if (remaining === 0) return { segments: told, template: null };
       // In the kernel's order, so that these sums do not depend on the caller's order either.
-      const used = Array.from(this.kernels.readIntegers(run.scoringOrder(), n))
+      const used = Array.from(this.#kernels.readIntegers(run.scoringOrder(), n))
         .filter((i) => kept[i] === 1)
         .map((i) => segments[i]!);
       const template: Template = {
-        embedding: this.kernels.readFloats(run.scoringMean(), dimensions),
+        embedding: this.#kernels.readFloats(run.scoringMean(), dimensions),
         netSpeechSeconds: used.reduce((sum, segment) => sum + segment.netSpeechSeconds, 0),
         snrDb: weightedMean(used, (voice) => voice.snrDb),
         bandwidthHz: weightedMean(used, (voice) => voice.bandwidthHz),
@@ -142,14 +144,14 @@ export class Scoring {
   }
 
   scores(templates: readonly Template[], probe: Voice): Score[] {
-    const { run } = this.kernels;
-    const { dimensions, calibration } = this.model;
+    const { run } = this.#kernels;
+    const { dimensions, calibration } = this.#model;
     const { terms, reliability, impostors } = calibration;
     const center = terms.length + reliability.length;
     const spread = center + impostors.center.length;
     try {
       checkEmbedding(probe.embedding, dimensions);
-      this.kernels.writeFloats(run.scoringProbe(), probe.embedding);
+      this.#kernels.writeFloats(run.scoringProbe(), probe.embedding);
       return templates.map((template): Score => {
         this.#assertOfThisNetwork(template);
         this.#writeRows([template], [template.netSpeechSeconds]);
@@ -183,20 +185,20 @@ export class Scoring {
   }
 
   #assertOfThisNetwork({ revision }: Template): void {
-    if (revision !== this.model.revision)
+    if (revision !== this.#model.revision)
       throw new EngineError("OTHER_REVISION", "the template was made by another network; retrain or enroll again");
   }
 
   threshold(rate: number, { ratios, impostors }: Pick<Score, "ratios" | "impostors">): number {
     if (!(rate > 0 && rate < 1)) throw badArgument("the false-accept rate must be above 0 and below 1");
-    const cosine = this.kernels.run.impostorCosine(rate, impostors.center, impostors.spread);
+    const cosine = this.#kernels.run.impostorCosine(rate, impostors.center, impostors.spread);
     return ratios.unlike + cosine * (ratios.identical - ratios.unlike);
   }
 
   /** The voice of a recording: speech-weighted mean of its windows, voice class, and whether the windows are of one person. */
   summarize(windows: readonly VoiceWindow[]): VoiceSummary {
-    const { run } = this.kernels;
-    const { dimensions, voiceClass } = this.model;
+    const { run } = this.#kernels;
+    const { dimensions, voiceClass } = this.#model;
     if (windows.length === 0) return { embedding: null, voiceClass: null, speakers: 0 };
     try {
       const speakers = this.#speakers(windows);
@@ -209,7 +211,7 @@ export class Scoring {
       }
       // Windows that cancel each other out give no voice.
       if (run.finishMean() === 0) return { embedding: null, voiceClass: null, speakers };
-      const embedding = this.kernels.readFloats(run.scoringMean(), dimensions);
+      const embedding = this.#kernels.readFloats(run.scoringMean(), dimensions);
       return { embedding, voiceClass: voiceClass ? run.voiceClass() : null, speakers };
     } finally {
       run.wipeScoring();
@@ -218,14 +220,14 @@ export class Scoring {
 
   /** 0 or 1 for each window: two groups whose voices differ most. The number of windows is limited to the rows of the kernels. */
   partVoices(windows: readonly VoiceWindow[]): Int32Array {
-    const { run } = this.kernels;
+    const { run } = this.#kernels;
     if (windows.length < 2) return new Int32Array(windows.length);
     if (windows.length > run.scoringMostRows())
       throw badArgument(`voices can be separated in at most ${run.scoringMostRows()} windows`);
     try {
       this.#writeWindows(windows);
       run.splitVoices(windows.length);
-      return this.kernels.readIntegers(run.scoringKept(), windows.length);
+      return this.#kernels.readIntegers(run.scoringKept(), windows.length);
     } finally {
       run.wipeScoring();
     }
@@ -233,12 +235,12 @@ export class Scoring {
 
   /** Whether two groups of windows are two people, by the same similarity as the windows of one recording. */
   areTwoVoices(one: Float32Array, other: Float32Array): boolean {
-    const { run } = this.kernels;
+    const { run } = this.#kernels;
     try {
       this.#writeRows([{ embedding: one }, { embedding: other }], [1, 1]);
       return (
-        run.cosine(run.scoringRows(), run.scoringRows() + 4 * this.model.dimensions, this.model.dimensions) <
-        this.model.calibration.speakers.cosine
+        run.cosine(run.scoringRows(), run.scoringRows() + 4 * this.#model.dimensions, this.#model.dimensions) <
+        this.#model.calibration.speakers.cosine
       );
     } finally {
       run.wipeScoring();
@@ -253,8 +255,8 @@ export class Scoring {
   }
 
   #speakers(windows: readonly VoiceWindow[]): number {
-    const { run } = this.kernels;
-    const { cosine, seconds } = this.model.calibration.speakers;
+    const { run } = this.#kernels;
+    const { cosine, seconds } = this.#model.calibration.speakers;
     // In a very long recording only every nth window is compared: anybody who speaks a tenth of it is still found.
     const step = Math.ceil(windows.length / run.scoringMostRows());
     const looked = windows.filter((_, i) => i % step === 0);

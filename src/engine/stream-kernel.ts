@@ -64,12 +64,16 @@ const framesPerSecond = 100;
 export const windowSlackFrames = 64;
 
 export class StreamKernel {
+  readonly #kernels: Kernels;
+  readonly #windowFrames: number;
+  readonly #rows: FrameRows;
+
   /** The features that the speaker network takes. */
-  constructor(
-    private readonly kernels: Kernels,
-    private readonly windowFrames: number,
-    private readonly rows: FrameRows,
-  ) {}
+  constructor(kernels: Kernels, windowFrames: number, rows: FrameRows) {
+    this.#kernels = kernels;
+    this.#windowFrames = windowFrames;
+    this.#rows = rows;
+  }
 
   /** Continues from `state` (overwritten), or starts new. Stops where net speech reaches `untilSpeechSeconds`: the same place in any chunking. */
   hear(
@@ -78,7 +82,7 @@ export class StreamKernel {
     samples: Float32Array,
     untilSpeechSeconds = Number.MAX_VALUE,
   ): StreamStep {
-    const kernels = this.kernels;
+    const kernels = this.#kernels;
     const { run } = kernels;
     checkSamples(samples);
     try {
@@ -112,7 +116,7 @@ export class StreamKernel {
 
   /** The result if the recording ended here. */
   peek(state: StreamState | null, format: StreamFormat): StreamPeek {
-    const { run } = this.kernels;
+    const { run } = this.#kernels;
     try {
       this.#resume(state, format);
       run.streamPeek();
@@ -125,15 +129,15 @@ export class StreamKernel {
   }
 
   #resume(state: StreamState | null, format: StreamFormat): void {
-    const { run } = this.kernels;
+    const { run } = this.#kernels;
     if (state !== null) {
       if (state.length > run.streamStateCapacity()) throw badArgument("the bytes are not the saved state of a stream");
-      this.kernels.write(run.streamStatePtr(), state);
+      this.#kernels.write(run.streamStatePtr(), state);
       return;
     }
     const limitFrames = Math.round(format.mostSpeechSeconds * framesPerSecond);
-    const windowFrames = format.windowFrames ?? this.windowFrames;
-    const rows = rowsOfKernels[format.rows ?? this.rows];
+    const windowFrames = format.windowFrames ?? this.#windowFrames;
+    const rows = rowsOfKernels[format.rows ?? this.#rows];
     const refused = run.streamStart(format.rateHz, windowFrames, limitFrames, rows, format.lowered ?? 0);
     if (refused === 0) return;
     if (refused === BAD_WINDOW) throw badArgument(`windows of ${windowFrames} frames are not supported`);
@@ -141,14 +145,14 @@ export class StreamKernel {
   }
 
   #ended(): boolean {
-    return (this.kernels.run.streamStatus() & LIMIT_REACHED) !== 0;
+    return (this.#kernels.run.streamStatus() & LIMIT_REACHED) !== 0;
   }
 
   #window(): WindowFeatures {
-    const { run } = this.kernels;
-    const [speechSeconds, startSeconds, endSeconds] = this.kernels.readDoubles(run.windowTimesPtr(), 3);
+    const { run } = this.#kernels;
+    const [speechSeconds, startSeconds, endSeconds] = this.#kernels.readDoubles(run.windowTimesPtr(), 3);
     return {
-      features: this.kernels.readFloats(run.windowPtr(), run.windowFrames() * run.windowBins()),
+      features: this.#kernels.readFloats(run.windowPtr(), run.windowFrames() * run.windowBins()),
       speechSeconds: speechSeconds!,
       startSeconds: startSeconds!,
       endSeconds: endSeconds!,
@@ -156,9 +160,9 @@ export class StreamKernel {
   }
 
   #measures(): Measures {
-    const { run } = this.kernels;
+    const { run } = this.#kernels;
     const [rateHz, grossSeconds, netSpeechSeconds, level, snr, , bandwidth, , saturated, , there, samples] =
-      this.kernels.readDoubles(run.measuresPtr(), run.measuresLength()) as unknown as number[];
+      this.#kernels.readDoubles(run.measuresPtr(), run.measuresLength()) as unknown as number[];
     return {
       rateHz: rateHz!,
       grossSeconds: grossSeconds!,
