@@ -136,10 +136,10 @@ describe("in a real browser", () => {
     await change(PASSWORD, "another password", "another passwort");
     await page.getByText("The two new passwords are not the same.").waitFor();
     await change(PASSWORD, "another password");
-    await page.getByText("Your password is changed.").waitFor();
+    await page.getByText("Your password was changed.").waitFor();
     expect(await barriersEverywhere(page)).toEqual([]);
     await change("another password", PASSWORD);
-    await page.getByText("Your password is changed.").waitFor();
+    await page.getByText("Your password was changed.").waitFor();
     await page.getByRole("button", { name: "Sign out" }).click();
     await shows(page, "Sign in");
     await page.goto(`${issuer}/profile`);
