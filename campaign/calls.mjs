@@ -41,7 +41,8 @@ const LIMITS = { liveCalls: 1000, liveIdleSeconds: 10, stopSeconds: 5, callsPerS
 const line = { scope: "default", configset: "ivr-text-dependent", claimedPerson: "ada" };
 const telephony = [
   { ...line, name: "audiosocket", dialect: "audiosocket", port: 0 },
-  { ...line, name: "rtp", dialect: "rtp", ports: [0, 0], format: "ulaw" },
+  // An announced call that sends nothing has ended before its port is looked for.
+  { ...line, name: "rtp", dialect: "rtp", ports: [0, 0], format: "ulaw", announcedSeconds: 5 },
   { ...line, name: "asterisk-websocket", dialect: "asterisk-websocket", ...basic },
   { ...line, name: "twilio", dialect: "twilio", authToken },
   { ...line, name: "jambonz", dialect: "jambonz", ...basic },

@@ -124,12 +124,16 @@ it("desktop: opens a browser window, whose page enrolls and checks the microphon
     const told = page.getByRole("status");
     const says = (text: RegExp) => told.filter({ hasText: text }).waitFor({ timeout: 60_000 });
     await says(/Ready\./);
-    for (const answer of [/2 more recordings/, /1 more recording|0 more|Not yet/, /You are enrolled\./]) {
+    // A busy machine may lose part of a recording: then the page asks for another.
+    let enrolled = false;
+    for (let recordings = 1; !enrolled; recordings++) {
+      expect(recordings).toBeLessThanOrEqual(6);
       await page.click("#enroll");
       await says(/Speak now/);
       await page.waitForTimeout(5000);
       await page.click("#enroll");
-      await says(answer);
+      await says(recordings === 1 ? /2 more recordings/ : /more recording|Not yet|You are enrolled\./);
+      enrolled = ((await told.textContent()) ?? "").includes("You are enrolled.");
     }
     await page.click("#check");
     await says(/Speak now/);
