@@ -103,6 +103,14 @@ export class Dispatcher {
     clearTimeout(timer);
   }
 
+  /** For a transport that has to read the message before it calls `unary`, which then says why the caller is refused. */
+  async admits(authorization: string | null, address: string): Promise<boolean> {
+    return this.parts.guard.admit(authorization, address).then(
+      () => true,
+      () => false,
+    );
+  }
+
   /** A unary call. Its message is read only after the caller is admitted. */
   unary(method: DescMethod, read: () => Promise<Message>, call: Call): Promise<Message> {
     return this.#observed(method, call, async (timing) => {

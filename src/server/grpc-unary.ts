@@ -10,6 +10,7 @@ import { plainMessage } from "./grpc-message.js";
 import { requestIdOf } from "./http/transcoder.js";
 import type { NodeRequest, NodeResponse } from "./listen.js";
 import type { Log } from "./log.js";
+import { boundBinary } from "./message-values.js";
 import { badRequest, Refusal, tooLarge } from "./refusal.js";
 
 /**
@@ -173,6 +174,7 @@ function onlyFrame(stream: ServerHttp2Stream, limit: number): Promise<Uint8Array
 const brokenOff = (cause?: unknown) => new Refusal(StatusCode.CANCELLED, "the message is incomplete", { cause });
 
 function messageOf(method: DescMethod, bytes: Uint8Array): Message {
+  boundBinary(method.input, bytes);
   try {
     return fromBinary(method.input, bytes);
   } catch (error) {

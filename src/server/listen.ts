@@ -100,11 +100,26 @@ class Connections {
     socket.once("close", () => this.#sockets.delete(socket));
   }
 
-  /** An HTTP/2 connection. */
-  began(session: ServerHttp2Session): void {
+  /**
+   * An HTTP/2 connection. It is given up when it is idle for too long, or sends no request in the time that one of
+   * HTTP/1.1 has for its headers. `session.close` would wait for a client that does not close its side either.
+   */
+  began(session: ServerHttp2Session, headerSeconds: number): void {
     this.#sessions.add(session);
-    session.once("close", () => this.#sessions.delete(session));
-    session.setTimeout(IDLE_SESSION_MS, () => session.close());
+    let streams = 0;
+    const silent = setTimeout(() => session.destroy(), headerSeconds * 1000);
+    session.on("stream", (stream) => {
+      clearTimeout(silent);
+      streams++;
+      stream.once("close", () => streams--);
+    });
+    session.once("close", () => {
+      clearTimeout(silent);
+      this.#sessions.delete(session);
+    });
+    session.setTimeout(IDLE_SESSION_MS, () => {
+      if (streams === 0) session.destroy();
+    });
     // A broken connection is reported to its streams.
     session.on("error", () => {});
   }
@@ -169,7 +184,7 @@ async function listenCleartext(options: ListenOptions, handler: NodeHandler): Pr
     options.upgrade(request, socket, head);
   });
   const http2Server = http2.createServer(HTTP2_OPTIONS, handler);
-  http2Server.on("session", (session) => connections.began(session));
+  http2Server.on("session", (session) => connections.began(session, options.headerSeconds));
   // Node starts its check for slow headers when a server listens; this one only receives connections.
   http1.emit("listening");
 
@@ -253,7 +268,7 @@ async function listenTls(
   );
   // Present when HTTP/1.1 is allowed, though missing in the types.
   Object.assign(server, http1Limits(options));
-  server.on("session", (session) => connections.began(session));
+  server.on("session", (session) => connections.began(session, options.headerSeconds));
   server.on("connection", (socket: Socket) => connections.opened(socket));
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     connections.left(request.socket);

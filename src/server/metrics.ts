@@ -7,6 +7,8 @@ import { LoadHistory } from "./operator/load-history.js";
 
 export type Protocol = "http" | "grpc" | "grpc-web" | "connect" | "websocket" | "telephony";
 
+const WRITE_EVERY_MS = 1000;
+
 /** The metrics for Prometheus at /metrics. Labels are names from the contract, never ids of people. */
 export class ServerMetrics {
   readonly registry = new Registry();
@@ -19,12 +21,14 @@ export class ServerMetrics {
   readonly #audioSeconds: Counter<"operation">;
   readonly #uploaded: Counter<never>;
   readonly #promises: ReturnType<typeof promiseGauges>;
+  #written: { readonly at: number; readonly text: Promise<string> } | null = null;
 
   constructor(
     queue: WorkQueue,
     /** Read again with each scrape. */
     private readonly fieldRates: () => Promise<readonly FieldRate[]>,
     model?: Pick<ModelInfo, "revision" | "calibrationRevision">,
+    private readonly now: () => number = () => performance.now(),
   ) {
     this.load = new LoadHistory(queue);
     const registers = [this.registry];
@@ -91,8 +95,14 @@ export class ServerMetrics {
       });
   }
 
-  /** All metrics in Prometheus format. */
-  async text(): Promise<string> {
+  /** All metrics in Prometheus format. Anybody may ask for them as often as they like, so they are written at most once a second. */
+  text(): Promise<string> {
+    const now = this.now();
+    if (!this.#written || now - this.#written.at >= WRITE_EVERY_MS) this.#written = { at: now, text: this.#write() };
+    return this.#written.text;
+  }
+
+  async #write(): Promise<string> {
     // A store that does not answer must not hide how busy the box is.
     this.#showFieldRates(await this.fieldRates().catch(() => []));
     return this.registry.metrics();

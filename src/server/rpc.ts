@@ -8,7 +8,17 @@ import {
   createContextValues,
   type HandlerContext,
 } from "@connectrpc/connect";
-import { createAsyncIterable, readAllBytes, type UniversalHandler } from "@connectrpc/connect/protocol";
+import {
+  createAsyncIterable,
+  type EnvelopedMessage,
+  pipe,
+  readAllBytes,
+  transformDecompressEnvelope,
+  transformJoinEnvelopes,
+  transformSplitEnvelope,
+  type UniversalHandler,
+  type UniversalServerRequest,
+} from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, errorFromJsonBytes, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import {
   compressionBrotli,
@@ -25,10 +35,13 @@ import { createUnaryGrpc } from "./grpc-unary.js";
 import { requestIdOf } from "./http/transcoder.js";
 import type { NodeHandler } from "./listen.js";
 import type { Log } from "./log.js";
+import { boundBinary, boundJson } from "./message-values.js";
 import type { Protocol } from "./metrics.js";
 import { badRequest } from "./refusal.js";
 
 const address = createContextKey("", { description: "network address of the caller" });
+
+const COMPRESSIONS = [compressionGzip, compressionBrotli];
 
 /** The framework's own answers are small JSON objects; anything larger is not one of its errors. */
 const LONGEST_ERROR = 1 << 20;
@@ -44,13 +57,13 @@ export interface RpcParts {
 /** Every method on gRPC, gRPC-Web and Connect, through the same dispatcher as HTTP; `fallback` for all other paths. */
 export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHandler {
   const options: ConnectRouterOptions = {
-    acceptCompression: [compressionGzip, compressionBrotli],
+    acceptCompression: COMPRESSIONS,
     readMaxBytes: parts.messageBytes,
     maxTimeoutMs: 3_600_000,
     jsonOptions: { ignoreUnknownFields: false },
   };
   const grpc = grpcHandlers(parts, options);
-  const connect = connectHandlers(parts.dispatcher, options);
+  const connect = connectHandlers(parts, options);
   const unary = createUnaryGrpc(parts);
 
   return (request, response) => {
@@ -83,7 +96,8 @@ type Handle = (...request: Parameters<UniversalHandler>) => ReturnType<Universal
  * In gRPC a single message looks like a stream of one, so every method is registered as a stream. Its message is then
  * read where errors get the contract's status, and only after the caller is admitted.
  */
-function grpcHandlers({ dispatcher, health }: RpcParts, options: ConnectRouterOptions): Map<string, Handle> {
+function grpcHandlers(parts: RpcParts, options: ConnectRouterOptions): Map<string, Handle> {
+  const { dispatcher, health } = parts;
   const router = createConnectRouter({ ...options, connect: false });
   for (const method of METHODS) {
     if (method.methodKind !== "unary") {
@@ -96,10 +110,16 @@ function grpcHandlers({ dispatcher, health }: RpcParts, options: ConnectRouterOp
   }
   addHealth(router, health);
   addReflection(router);
-  return new Map(router.handlers.map((handler) => [handler.requestPath, withPlainMessage(handler)]));
+  return new Map(
+    router.handlers.map((handler) => [
+      handler.requestPath,
+      withPlainMessage((request) => handler(boundStream(request, handler.method, parts.messageBytes))),
+    ]),
+  );
 }
 
-function connectHandlers(dispatcher: Dispatcher, options: ConnectRouterOptions): Map<string, Handle> {
+function connectHandlers(parts: RpcParts, options: ConnectRouterOptions): Map<string, Handle> {
+  const { dispatcher } = parts;
   // Responses are not compressed: they are small, and errors must be read again below.
   const router = createConnectRouter({ ...options, grpc: false, grpcWeb: false, compressMinBytes: 0xffffffff });
   for (const method of METHODS) {
@@ -110,13 +130,77 @@ function connectHandlers(dispatcher: Dispatcher, options: ConnectRouterOptions):
   return new Map(
     router.handlers.map((handler) => [
       handler.requestPath,
-      handler.method.methodKind === "unary" ? withStatus(handler) : handler,
+      handler.method.methodKind === "unary"
+        ? withStatus(async (request) => handler(await boundUnary(request, handler.method, parts)))
+        : (request) => handler(boundStream(request, handler.method, parts.messageBytes)),
     ]),
   );
 }
 
+/** Before the framework decodes a message, its values are counted; for that it must be decompressed here. */
+function boundMessage({ header }: UniversalServerRequest, { input }: DescMethod, bytes: Uint8Array): void {
+  try {
+    if (/json/i.test(header.get("content-type") ?? "")) boundJson(bytes);
+    else boundBinary(input, bytes);
+  } catch (error) {
+    throw new ConnectError((error as Error).message, Code.InvalidArgument);
+  }
+}
+
+/** The header without the encoding and the length that it gives, and what undoes the encoding. The framework refuses one that it does not know. */
+function decoded(request: UniversalServerRequest, encodingName: string) {
+  const encoding = request.header.get(encodingName) ?? "identity";
+  const compression = COMPRESSIONS.find(({ name }) => name === encoding) ?? null;
+  const header = new Headers(request.header);
+  if (compression) header.delete(encodingName);
+  header.delete("content-length");
+  return { header, compression, isKnown: compression !== null || encoding === "identity" };
+}
+
+function boundStream(request: UniversalServerRequest, method: DescMethod, limit: number): UniversalServerRequest {
+  const isConnect = request.header.get("content-type")?.startsWith("application/connect");
+  const { header, compression, isKnown } = decoded(request, isConnect ? "connect-content-encoding" : "grpc-encoding");
+  if (!isKnown) return request;
+  const counted = async function* (messages: AsyncIterable<EnvelopedMessage>) {
+    for await (const message of messages) {
+      boundMessage(request, method, message.data);
+      yield message;
+    }
+  };
+  const body = pipe(
+    request.body as AsyncIterable<Uint8Array>,
+    transformSplitEnvelope(limit),
+    transformDecompressEnvelope(compression, limit),
+    counted,
+    transformJoinEnvelopes(),
+    { propagateDownStreamError: true },
+  );
+  return { ...request, header, body };
+}
+
+/** The framework decodes the message before it calls us. That of a caller without permission is not even read. */
+async function boundUnary(
+  request: UniversalServerRequest,
+  method: DescMethod,
+  { dispatcher, messageBytes }: RpcParts,
+): Promise<UniversalServerRequest> {
+  const { header, compression, isKnown } = decoded(request, "content-encoding");
+  if (request.method !== "POST" || !isKnown) return request;
+  if (!(await dispatcher.admits(header.get("authorization"), request.contextValues?.get(address) ?? ""))) {
+    const isJson = header.get("content-type")?.includes("json");
+    return { ...request, header, body: createAsyncIterable([Buffer.from(isJson ? "{}" : "")]) };
+  }
+  const body = async function* () {
+    let bytes = await readAllBytes(request.body as AsyncIterable<Uint8Array>, messageBytes);
+    if (compression) bytes = await compression.decompress(bytes, messageBytes);
+    boundMessage(request, method, bytes);
+    yield bytes;
+  };
+  return { ...request, header, body: body() };
+}
+
 /** The trailers are known when the body has ended. */
-function withPlainMessage(handler: UniversalHandler): Handle {
+function withPlainMessage(handler: Handle): Handle {
   return async (request) => {
     const response = await handler(request);
     const { body, trailer } = response;
@@ -153,7 +237,7 @@ async function onlyMessage(messages: AsyncIterable<Message>): Promise<Message> {
 }
 
 /** A message that Connect cannot parse never reaches an operation; its error gets the contract's status here. */
-function withStatus(handler: UniversalHandler): Handle {
+function withStatus(handler: Handle): Handle {
   return async (request) => {
     const response = await handler(request);
     if (response.status === 200 || !response.header?.get("content-type")?.startsWith("application/json"))

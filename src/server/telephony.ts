@@ -4,13 +4,13 @@ import { LiveProcessor, StatusCode, type StatusError } from "../contract/index.j
 import type { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
 import type { Exchange } from "../telephony/exchange.js";
 import type { Line } from "../telephony/line.js";
-import { fieldsOf, isObject } from "../telephony/port.js";
+import { fieldsOf, jsonOf } from "../telephony/port.js";
 import { Switchboard } from "../telephony/switchboard.js";
 import type { ServerConfig } from "./config.js";
 import { asStatusError, type Dispatcher } from "./dispatch.js";
 import type { Guard } from "./guard.js";
 import { errorAnswer, requestIdOf } from "./http/transcoder.js";
-import { responseOf } from "./http/web-request.js";
+import { requestOf, responseOf } from "./http/web-request.js";
 import type { Log } from "./log.js";
 import { badRequest, Refusal } from "./refusal.js";
 import type { Service } from "./service.js";
@@ -52,14 +52,22 @@ export function createTelephony(
             StatusCode.PERMISSION_DENIED,
             "the token does not include the scope of this line; bind its client to that scope",
           );
-        const body = await request.json().catch(() => null);
-        if (!isObject(body))
-          throw badRequest("the body must be a JSON object with the fields of the call, such as from and to");
-        return Response.json(await line.announce(fieldsOf(body)));
+        const fields = fieldsIn(await requestOf(request, address).bytes(LONGEST_ANNOUNCEMENT));
+        return Response.json(await line.announce(fields));
       };
       return answer().catch((error: unknown) => refused(asStatusError(error), request));
     },
   };
+}
+
+const LONGEST_ANNOUNCEMENT = 65_536;
+
+function fieldsIn(body: Uint8Array): Record<string, string> {
+  try {
+    return fieldsOf(jsonOf(Buffer.from(body).toString("utf8")));
+  } catch {
+    throw badRequest("the body must be a JSON object with the fields of the call, such as from and to");
+  }
 }
 
 const refused = (error: StatusError, request: Request): Response =>

@@ -69,9 +69,14 @@ export function bytesOf(frame: Frame): Uint8Array {
   return frame;
 }
 
+/** Telephone systems send a few hundred characters. Parsing megabytes would stop all other calls. */
+const LONGEST_TEXT = 65_536;
+
 /** A text frame that must be a JSON object. */
 export function jsonOf(frame: Frame): Json {
   if (typeof frame !== "string") throw new DialectError("expected a text frame, got a binary one");
+  if (frame.length > LONGEST_TEXT)
+    throw new DialectError(`expected a text frame of at most ${LONGEST_TEXT} characters, got ${frame.length}`);
   let value: unknown;
   try {
     value = JSON.parse(frame);

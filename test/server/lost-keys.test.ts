@@ -8,7 +8,7 @@ import { configSchema } from "../../src/server/config.js";
 import { jsonLog } from "../../src/server/log.js";
 import { startBox } from "../../src/server/start.js";
 import { fixtureEngine } from "../processor/fixture-engine.js";
-import { profileOf, templateOf } from "../store/fixtures.js";
+import { enrollPerson, processedOf, profileOf, templateOf } from "../store/fixtures.js";
 
 const root = mkdtempSync(join(tmpdir(), "vivavoce-lost-keys-"));
 const made = join(root, "made");
@@ -109,3 +109,40 @@ test("a lost secret is not replaced by a new one: restoring the old keys is enou
   expect(await restored.profiles.find("scope", "person", "ada", "default")).toMatchObject({ template: {} });
   await restored.close();
 }, 180_000);
+
+test.each<[string, (keys: string) => void]>([
+  ["the secrets of the scopes", (keys) => changeRing(keys, ({ scopes }) => delete scopes[SECRETS])],
+  [
+    "the key of the scope",
+    (keys) =>
+      changeRing(keys, ({ scopes }) => {
+        const [first] = scopes.calls!;
+        first!.key = (first!.key.startsWith("A") ? "B" : "A") + first!.key.slice(1);
+      }),
+  ],
+])(
+  "with %s lost, a person can still be erased, and the rest of their call is there again with the old keys",
+  async (name, damage) => {
+    const folder = join(root, `erase-${name.replaceAll(" ", "-")}`);
+    const store = await openEmbeddedStore(folder);
+    const ada = await enrollPerson(store, "calls", "ada", 1);
+    const rest = processedOf("calls", ada.session.id, 2);
+    await store.processed.add(rest);
+    await store.close();
+    const ring = join(folder, "keys", "ring.json");
+    const good = readFileSync(ring);
+    damage(join(folder, "keys"));
+    const damaged = await openEmbeddedStore(folder);
+    expect(await damaged.profiles.erase("calls", ada.profile.id)).toBe(true);
+    expect(await damaged.profiles.get("calls", ada.profile.id)).toBeNull();
+    expect(await damaged.processed.get("calls", ada.processed.id)).toBeNull();
+    await expect(damaged.processed.get("calls", rest.id)).rejects.toThrow("from a backup");
+    await damaged.close();
+    writeFileSync(ring, good);
+    const restored = await openEmbeddedStore(folder);
+    expect(await restored.processed.get("calls", rest.id)).toEqual(rest);
+    expect(await restored.profiles.get("calls", ada.profile.id)).toBeNull();
+    await restored.close();
+  },
+  180_000,
+);

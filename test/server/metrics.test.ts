@@ -50,3 +50,20 @@ it("decisions and uploads are counted", async () => {
   expect(page).toContain('vivavoce_decisions_total{operation="Verify",decision="NO_MATCH"} 1');
   expect(page).toMatch(/^vivavoce_uploaded_bytes_total 1024$/m);
 });
+
+it("the page is written at most once a second, whoever asks, and is then up to date", async () => {
+  let now = 0;
+  let asked = 0;
+  const rates = async () => {
+    asked++;
+    return [];
+  };
+  const metrics = new ServerMetrics(new WorkQueue(1, 1), rates, undefined, () => now);
+  const first = metrics.text();
+  metrics.uploaded(7);
+  now = 999;
+  expect(await metrics.text()).toBe(await first);
+  expect(asked).toBe(1);
+  now = 1000;
+  expect(await metrics.text()).toMatch(/^vivavoce_uploaded_bytes_total 7$/m);
+});

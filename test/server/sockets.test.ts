@@ -33,7 +33,7 @@ beforeAll(async () => {
   server = createServer();
   sockets = new Sockets({
     log: jsonLog("silent"),
-    messageBytes: 1000,
+    messageBytes: 100_000,
     addressOf: () => "peer",
     origins: [listed],
     publicUrl: () => own,
@@ -128,6 +128,7 @@ it("text frames are requests, binary frames are audio, and the call ends when it
 
 it.each([
   ["a frame that is not JSON", '{"dtmf"', null, 1008, "BAD_REQUEST"],
+  ["a frame with too many values", `{"x":${"[".repeat(30_000)}`, null, 1008, "BAD_REQUEST"],
   ["a refusal", '{"end":{}}', new Refusal(StatusCode.PERMISSION_DENIED, "no"), 1008, "PERMISSION_DENIED"],
   ["a busy box", '{"end":{}}', new Refusal(StatusCode.BUSY, "later"), 1013, "BUSY"],
   ["too many calls", '{"end":{}}', new Refusal(StatusCode.RATE_EXCEEDED, "later"), 1013, "RATE_EXCEEDED"],
@@ -137,6 +138,7 @@ it.each([
   const { code: closedWith, answers } = await call(frame);
   expect(closedWith).toBe(code);
   expect(answers).toEqual([{ status: expect.objectContaining({ statusCode: expect.stringContaining(status) }) }]);
+  if (frame.length > 25_000) expect(JSON.stringify(answers)).toContain("more than 25000 values");
 });
 
 it("a peer that goes away ends its call", async () => {

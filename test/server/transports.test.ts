@@ -478,6 +478,23 @@ describe("misbehaving callers", () => {
     clearInterval(drip);
   });
 
+  it("ends an HTTP/2 connection without a request, even if its client never closes it; others wait longer", async () => {
+    const { url } = await listening({}, { limits: { headerSeconds: 0.3 } });
+    const used = http2.connect(url);
+    await new Promise((resolve) => used.request({ ":path": "/healthz" }).resume().once("close", resolve));
+    const silent = net.connect({ port: Number(new URL(url).port), host: "127.0.0.1", allowHalfOpen: true });
+    silent.resume();
+    silent.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    await new Promise((resolve) => silent.once("end", resolve));
+    // Only a connection that the server has closed completely answers with a reset.
+    const reset = new Promise((resolve) => silent.once("error", resolve));
+    const drip = setInterval(() => silent.write("x"), 50);
+    expect(await reset).toMatchObject({ code: expect.stringMatching(/ECONNRESET|EPIPE/) });
+    clearInterval(drip);
+    expect(used.destroyed).toBe(false);
+    used.destroy();
+  });
+
   it.each([
     ["HTTP", "/v1/sessions/start", "application/json"],
     ["gRPC", "/vendor.biosec.v1.SessionsProcessor/StartSession", "application/grpc"],

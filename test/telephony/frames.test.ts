@@ -16,6 +16,11 @@ import { isSignedByTwilio, TwilioSession } from "../../src/telephony/twilio/twil
 const kinds = (session: DialectSession, ...frames: (string | Uint8Array)[]) =>
   frames.flatMap((frame) => session.receive(frame).events.map(({ kind }) => kind));
 
+it("a text frame of megabytes is refused before it is parsed", () => {
+  const frame = `{"event":"connected","x":"${"x".repeat(70_000)}"}`;
+  expect(() => new TwilioSession().receive(frame)).toThrow(/at most 65536 characters, got 70/);
+});
+
 describe("AudioSocket", () => {
   const uuid = "40325ec2-5efd-4bd3-805f-53576e581d13";
   const idBytes = Buffer.from(uuid.replaceAll("-", ""), "hex");

@@ -133,6 +133,15 @@ describe("AudioSocket", () => {
     expect(await told("audiosocket", String(uuid))).toMatchObject({ type: "result", decision: "AUTHENTIC" });
   });
 
+  it.each([
+    ["too long", JSON.stringify({ from: "x".repeat(70_000) }), 413],
+    ["not an object", "[]", 400],
+    ["not JSON", "{", 400],
+  ])("an announcement that is %s is refused", async (_, body, status) => {
+    const response = await fetch(`${live.box.url}/telephony/audiosocket/calls`, { method: "POST", body });
+    expect(response.status).toBe(status);
+  });
+
   it("an unannounced call, or a second one with the same UUID, is refused in the dialect", async () => {
     const socket = net.connect(live.box.linePorts.get("audiosocket")!, "127.0.0.1");
     const answered: Buffer[] = [];

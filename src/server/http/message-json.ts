@@ -30,7 +30,8 @@ interface Fault {
 
 /** The first field of a JSON object that does not fit its message. */
 function faultIn(schema: DescMessage, json: JsonObject, outer = ""): Fault | null {
-  for (const [key, value] of Object.entries(json)) {
+  for (const key of Object.keys(json)) {
+    const value = json[key]!;
     const found = fieldOf(schema, key);
     if (!found) return { field: `${outer}${key}`, why: "unknown field" };
     try {

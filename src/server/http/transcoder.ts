@@ -4,6 +4,7 @@ import { StatusCode, type StatusError, StatusSchema } from "../../contract/index
 import { METHODS } from "../../contract/operations.js";
 import { transportCodes } from "../../contract/status-codes.js";
 import { asStatusError, type Call, type Dispatcher } from "../dispatch.js";
+import { boundJson } from "../message-values.js";
 import { badRequest, headersOf, invalidField, Refusal, tooLarge, wrongVerb } from "../refusal.js";
 import { type BindingMatch, bindingMatcher, httpBindings, type MatchResult } from "./bindings.js";
 import { isObject, messageFromJson, placeText, textAt } from "./message-json.js";
@@ -196,6 +197,7 @@ async function jsonBody(request: HttpRequest, limit: number): Promise<JsonObject
   }
   if (Number(request.header("content-length") ?? 0) > limit) throw tooLarge("the body", limit);
   const bytes = await request.bytes(limit);
+  boundJson(bytes);
   let text: string;
   try {
     text = UTF8.decode(bytes);

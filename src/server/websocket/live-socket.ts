@@ -16,6 +16,7 @@ import { asStatusError, callerGone, type Dispatcher } from "../dispatch.js";
 import type { Guard } from "../guard.js";
 import { messageFromJson } from "../http/message-json.js";
 import { LiveMessages } from "../live-messages.js";
+import { boundJson } from "../message-values.js";
 import { badRequest } from "../refusal.js";
 import type { SocketRoute } from "./sockets.js";
 
@@ -75,6 +76,7 @@ async function converse(
 }
 
 function jsonMessage(data: Buffer): ListenRequest {
+  boundJson(data);
   let json: unknown;
   try {
     json = JSON.parse(data.toString("utf8"));

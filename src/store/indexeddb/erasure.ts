@@ -136,8 +136,8 @@ async function replaceSessionKey(
   const resealed: { id: Id; sealed: Uint8Array }[] = [];
   for (const record of left) {
     const place = recordingPlace(kind, record);
-    const opened = await vault.open(place, record.sealed);
-    if (key && opened) resealed.push({ id: record.id, sealed: await vault.seal(key, place, opened) });
+    const sealed = key && (await vault.reseal(key, place, record.sealed));
+    if (sealed) resealed.push({ id: record.id, sealed });
   }
 
   const tx = db.transaction(["sessions", kind, "doomedKeys"], "readwrite");

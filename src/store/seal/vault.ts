@@ -62,16 +62,16 @@ const HEADER_BYTES = 1 + KEY_ID_BYTES;
 export class Vault {
   constructor(readonly ring: KeyRing) {}
 
-  async seal({ id, key }: DataKey, place: Place, plain: Uint8Array): Promise<Uint8Array> {
-    const turned = WITH_EMBEDDINGS.has(place.kind);
-    const { aead } = this.ring;
-    const content = turned ? await turn(aead, await this.ring.secret(place.scopeId), plain) : plain;
-    const message = await aead.seal(key, content, context(place));
-    const bytes = new Uint8Array(HEADER_BYTES + message.length);
-    bytes[0] = turned ? TURNED : PLAIN;
-    bytes.set(fromHex(id), 1);
-    bytes.set(message, HEADER_BYTES);
-    return bytes;
+  async seal(key: DataKey, place: Place, plain: Uint8Array): Promise<Uint8Array> {
+    if (!WITH_EMBEDDINGS.has(place.kind)) return this.#sealWith(key, place, plain, PLAIN);
+    const turned = await turn(this.ring.aead, await this.ring.secret(place.scopeId), plain);
+    return this.#sealWith(key, place, turned, TURNED);
+  }
+
+  /** The same content with another key, which works without the scope's secret; `null` when the old key was destroyed. */
+  async reseal(key: DataKey, place: Place, bytes: Uint8Array): Promise<Uint8Array | null> {
+    const old = await this.key(place.scopeId, keyIdOf(bytes));
+    return old && this.#sealWith(key, place, await this.#contentOf(old.key, place, bytes), bytes[0]!);
   }
 
   /** `null` when the key was destroyed. */
@@ -108,13 +108,26 @@ export class Vault {
     );
   }
 
+  async #sealWith({ id, key }: DataKey, place: Place, content: Uint8Array, format: number): Promise<Uint8Array> {
+    const message = await this.ring.aead.seal(key, content, context(place));
+    const bytes = new Uint8Array(HEADER_BYTES + message.length);
+    bytes[0] = format;
+    bytes.set(fromHex(id), 1);
+    bytes.set(message, HEADER_BYTES);
+    return bytes;
+  }
+
+  async #contentOf(key: AeadKey, place: Place, bytes: Uint8Array): Promise<Uint8Array> {
+    const content = await this.ring.aead.open(key, bytes.subarray(HEADER_BYTES), context(place));
+    if (content) return content;
+    throw new SealError(
+      "damaged",
+      `the sealed ${place.kind} ${place.recordId} was altered or moved; restore it from a backup`,
+    );
+  }
+
   async #openWith(key: AeadKey, place: Place, bytes: Uint8Array): Promise<Uint8Array> {
-    const plain = await this.ring.aead.open(key, bytes.subarray(HEADER_BYTES), context(place));
-    if (!plain)
-      throw new SealError(
-        "damaged",
-        `the sealed ${place.kind} ${place.recordId} was altered or moved; restore it from a backup`,
-      );
+    const plain = await this.#contentOf(key, place, bytes);
     if (bytes[0] === PLAIN) return plain;
     const turnedBack = await turnBack(this.ring.aead, await this.ring.secret(place.scopeId), plain);
     if (!turnedBack) throw keyLost(`the secret that turns the embeddings of scope ${place.scopeId} is missing`);

@@ -1,7 +1,7 @@
 /** Media and audio models, sealed with keys of their session. The keys are destroyed with the session's recordings. */
 import { untilUncontended } from "../contention.js";
 import { decodeVoice, encodeVoice, type VoiceModel } from "../encoding.js";
-import { StoreError } from "../errors.js";
+import { SealError, StoreError } from "../errors.js";
 import type { Id, MediaSegment, PlainProcessed, ProcessedAudio, Store } from "../port.js";
 import type { DataKey, KeyId } from "../seal/key-ring.js";
 import type { Place } from "../seal/vault.js";
@@ -255,15 +255,27 @@ export async function replaceSessionKeys(
       session,
     );
     const key = left.length > 0 ? await vault.ring.create(scopeId, "session") : null;
+    let areKeysLost = false;
     for (const { id, data, sealed } of key ? left : []) {
       const place = placeOf(kind, scopeId, sessionId, JSON.parse(data).id);
-      const opened = await vault.open(place, sealed);
-      if (!opened) continue;
-      await tx.query(`UPDATE vivavoce.${kind.table} SET ${kind.sealedColumn} = $3 WHERE scope = $1 AND id = $2`, [
-        session[0],
-        id,
-        await vault.seal(key!, place, opened),
-      ]);
+      try {
+        const resealed = await vault.reseal(key!, place, sealed);
+        if (!resealed) continue;
+        await tx.query(`UPDATE vivavoce.${kind.table} SET ${kind.sealedColumn} = $3 WHERE scope = $1 AND id = $2`, [
+          session[0],
+          id,
+          resealed,
+        ]);
+      } catch (error) {
+        // Lost keys and damaged recordings must not keep anybody from being erased.
+        if (!(error instanceof SealError)) throw error;
+        areKeysLost ||= error.code !== "damaged";
+      }
+    }
+    // Nobody can open the rest now. Restored keys can, if its key is not destroyed.
+    if (areKeysLost) {
+      doomed.push({ scopeId, keyId: key!.id });
+      continue;
     }
     await tx.query(`UPDATE vivavoce.sessions SET ${kind.keyColumn} = $3 WHERE scope = $1 AND id = $2`, [
       ...session,

@@ -16,7 +16,7 @@ export function createAdapterFactory(
   errors: typeof LibraryErrors,
   grantSeconds: number,
 ): AdapterFactory {
-  const { documents, clock, credentials, issuer } = options;
+  const { documents, clock } = options;
   const membersOf = collection<GrantMembers>(documents, "oidc.grant-members");
   const idByUid = collection<string>(documents, "oidc.session-uid");
   const entries = (model: string) => collection<AdapterPayload>(documents, `oidc.${model}`);
@@ -64,17 +64,22 @@ export function createAdapterFactory(
 
   const clients: Adapter = {
     ...stored("Client"),
-    async find(id) {
-      const page = options.ownPage(id);
-      if (page) return client(page.clientId, page.clientId, [issuer + page.path]);
-      const credential = await credentials.get(id);
-      return credential?.kind === "user"
-        ? client(credential.clientId, credential.label, credential.redirectUris)
-        : undefined;
-    },
+    find: (id) => findClient(options, id),
   };
 
   return (model) => (model === "Client" ? clients : stored(model));
+}
+
+export async function findClient(
+  { ownPage, credentials, issuer }: Pick<TokenService, "credentials" | "issuer" | "ownPage">,
+  id: string,
+): Promise<AdapterPayload | undefined> {
+  const page = ownPage(id);
+  if (page) return client(page.clientId, page.clientId, [issuer + page.path]);
+  const credential = await credentials.get(id);
+  return credential?.kind === "user"
+    ? client(credential.clientId, credential.label, credential.redirectUris)
+    : undefined;
 }
 
 const client = (clientId: string, name: string, redirectUris: readonly string[]): AdapterPayload => ({

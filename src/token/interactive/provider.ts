@@ -11,7 +11,7 @@ import type { TokenService } from "../service.js";
 import type { Env } from "../transport.js";
 import { answerOf, nodePair } from "./node-bridge.js";
 import { errorPage, htmlHeaders } from "./pages.js";
-import { createAdapterFactory } from "./provider-adapter.js";
+import { createAdapterFactory, findClient } from "./provider-adapter.js";
 import { wordsFor } from "./strings.js";
 
 const INTERACTION_S = 600;
@@ -205,6 +205,13 @@ export function createAuthorizationFlow(service: TokenService) {
   return {
     /** The library's own endpoints: authorize, resume and end of session. */
     async handle(c: Context<Env>): Promise<Response> {
+      // Anybody may ask. Without a client there is nothing that the library could do, at several times the cost.
+      const clientId = c.req.query("client_id");
+      if (c.req.path === "/oauth2/authorize" && !(clientId && (await findClient(service, clientId)))) {
+        const detail = clientId ? "the client_id is unknown" : "the client_id is missing";
+        const page = errorPage(wordsFor(c.req.header("Accept-Language")), { detail });
+        return new Response(page, { status: 400, headers: htmlHeaders() });
+      }
       const { incoming, outgoing } = nodePair(
         c.req.raw,
         service.issuer,

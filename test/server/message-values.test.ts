@@ -1,0 +1,141 @@
+/** A message of a few megabytes may have millions of values. It is refused before it is decoded, over every transport. */
+import http2 from "node:http2";
+import { gzipSync } from "node:zlib";
+import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CheckWatchlistConsistencyRequestSchema, StatusCode } from "../../src/contract/index.js";
+import type { Guard } from "../../src/server/guard.js";
+import { boundBinary } from "../../src/server/message-values.js";
+import { Refusal } from "../../src/server/refusal.js";
+import { type Rehearsal, rehearse } from "./rehearsal.js";
+
+const PATH = "/vendor.biosec.v1.VoiceprintsProcessor/CheckWatchlistConsistency";
+const REST = "/v1/voiceprints/watchlist:check-consistency";
+const schema = CheckWatchlistConsistencyRequestSchema;
+
+const asked = (ids: number) =>
+  create(schema, {
+    context: { gkScopeId: { value: "s" } },
+    target: {
+      case: "gkVoiceprintProfileIds",
+      value: { uniqueIds: Array.from({ length: ids }, (_, i) => ({ value: `id, [${i}] "{"` })) },
+    },
+  });
+const json = (ids: number) => Buffer.from(toJsonString(schema, asked(ids)));
+const binary = (ids: number) => Buffer.from(toBinary(schema, asked(ids)));
+
+let rehearsal: Rehearsal;
+let url: string;
+let session: http2.ClientHttp2Session;
+beforeAll(async () => {
+  rehearsal = rehearse({}, { limits: { callsPerSecond: 0 } });
+  await rehearsal.service.listen();
+  url = rehearsal.service.url;
+  session = http2.connect(url);
+});
+afterAll(async () => {
+  session.close();
+  await rehearsal.service.stop();
+});
+
+function framed(bytes: Uint8Array, flags = 0): Buffer {
+  const head = Buffer.alloc(5);
+  head[0] = flags;
+  head.writeUInt32BE(bytes.length, 1);
+  return Buffer.concat([head, bytes]);
+}
+
+/** Everything that was answered, as text. */
+async function posted(path: string, type: string, body: Uint8Array, headers: Record<string, string> = {}) {
+  const init = { method: "POST", body: body as BodyInit, headers: { "content-type": type, ...headers } };
+  const response = await fetch(url + path, init);
+  return `${response.status} ${[...response.headers].join("\n")} ${await response.text()}`.replaceAll("%20", " ");
+}
+
+function overGrpc(body: Uint8Array, headers: Record<string, string> = {}): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const common = { ":method": "POST", ":path": PATH, "content-type": "application/grpc+proto", te: "trailers" };
+    const stream = session.request({ ...common, ...headers });
+    const seen: string[] = [];
+    stream.on("response", (more) => seen.push(JSON.stringify(more)));
+    stream.on("trailers", (more) => seen.push(JSON.stringify(more)));
+    stream.on("error", reject);
+    stream.on("close", () => resolve(seen.join()));
+    stream.resume();
+    stream.end(body);
+  });
+}
+
+const GZIP = 1;
+const WAYS: [string, (ids: number) => Promise<string>][] = [
+  ["HTTP", (ids) => posted(REST, "application/json", json(ids))],
+  ["gRPC", (ids) => overGrpc(framed(binary(ids)))],
+  ["compressed gRPC", (ids) => overGrpc(framed(gzipSync(binary(ids)), GZIP), { "grpc-encoding": "gzip" })],
+  ["gRPC-Web", (ids) => posted(PATH, "application/grpc-web+proto", framed(binary(ids)))],
+  ["Connect with JSON", (ids) => posted(PATH, "application/json", json(ids))],
+  ["Connect", (ids) => posted(PATH, "application/proto", binary(ids))],
+  [
+    "compressed Connect",
+    (ids) => posted(PATH, "application/json", gzipSync(json(ids)), { "content-encoding": "gzip" }),
+  ],
+];
+
+describe("over every transport", () => {
+  it.each(WAYS)("10,000 ids are read, 13,000 are refused in words: %s", async (_, ask) => {
+    const before = rehearsal.seen.length;
+    expect(await ask(10_000)).not.toMatch(/values/);
+    expect(rehearsal.seen).toHaveLength(before + 1);
+    expect(rehearsal.seen.at(-1)!.request).toMatchObject({ target: { value: { uniqueIds: { length: 10_000 } } } });
+    expect(await ask(13_000)).toMatch(/the message has more than 25000 values/);
+    expect(rehearsal.seen).toHaveLength(before + 1);
+  });
+
+  it("messages of a recording", async () => {
+    const contexts = Buffer.alloc(60_000, Buffer.from([0x0a, 0x00]));
+    const answer = await posted(
+      "/vendor.biosec.v1.MediaProcessor/AddMediaSegment",
+      "application/connect+proto",
+      framed(contexts),
+    );
+    expect(answer).toMatch(/more than 25000 values/);
+  });
+});
+
+it.each(["[", "{}, ", '"a",', '"\\"",'])("JSON that repeats %j and never ends is refused", async (repeated) => {
+  const body = Buffer.from(`{"context":[${repeated.repeat(30_000)}`);
+  expect(await posted(REST, "application/json", body)).toMatch(/^400 .*BAD_REQUEST.*more than 25000 values/s);
+});
+
+describe("a tag that hides how the decoder reads a field", () => {
+  const list = Buffer.concat([Buffer.from([0x0a, 0x00]), Buffer.alloc(60_000, Buffer.from([0x0a, 0x00]))]);
+  const ids = schema.field.gkVoiceprintProfileIds.number;
+
+  it.each([
+    ["a fixed size", (ids << 3) | 1],
+    ["a number", ids << 3],
+    ["a group", (ids << 3) | 3],
+    ["a group of an unknown field", (15 << 3) | 3],
+  ])("is refused: %s", (_, tag) => {
+    expect(() => boundBinary(schema, Buffer.concat([Buffer.from([tag]), list]))).toThrow(/wrong wire type/);
+  });
+});
+
+it("Connect does not read the message of a caller without a token", async () => {
+  const closed: Guard = {
+    async admit() {
+      throw new Refusal(StatusCode.NOT_AUTHORIZED, "no token");
+    },
+  };
+  const { service } = rehearse({}, {}, closed);
+  await service.listen();
+  try {
+    for (const type of ["application/json", "application/proto"]) {
+      const init = { method: "POST", body: "{ neither JSON nor protobuf", headers: { "content-type": type } };
+      const response = await fetch(service.url + PATH, init);
+      expect(response.status).toBe(401);
+      expect(await response.json()).toMatchObject({ code: "unauthenticated", message: "no token" });
+    }
+  } finally {
+    await service.stop();
+  }
+});
