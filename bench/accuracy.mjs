@@ -3,6 +3,7 @@
 //   npm run bench:accuracy -- --spoof …           the attack checks instead: bench/spoof.mjs
 //   npm run bench:accuracy -- --adaptation …      prints that adapt to later calls: bench/adaptation.mjs
 //   npm run bench:accuracy -- --open-set …        lists of real voices instead: bench/open-set.mjs
+//   npm run bench:accuracy -- --own-calibration … calibrations fitted to a few speakers: bench/own-calibration.mjs
 //   npm run bench:accuracy -- --lost-packets …    telephone calls with packet loss: bench/lost-packets.mjs
 //   npm run bench:accuracy -- --two-voices …      agent and caller in one channel: bench/two-voices.mjs
 //   npm run bench:accuracy -- --corpora DIR [--sets cvau-dev,wuw-dev] [--conditions clean,g711,gsm,noise,cut] [--activity] [--json] [--report FILE]
@@ -21,6 +22,7 @@ const { values: options } = parseArgs({
     spoof: { type: "boolean", default: false },
     adaptation: { type: "boolean", default: false },
     "open-set": { type: "boolean", default: false },
+    "own-calibration": { type: "boolean", default: false },
     "two-voices": { type: "boolean", default: false },
     "lost-packets": { type: "boolean", default: false },
     voices: { type: "string" },
@@ -80,6 +82,14 @@ if (options.adaptation) {
     sets: options.sets?.split(",") ?? ["wuw-dev", "hv-dev"],
     workers: Number(options.workers),
   });
+  process.exit();
+}
+if (options["own-calibration"]) {
+  const { ownCalibration } = await import("./own-calibration.mjs");
+  if (!options.voices) refuse("--voices FILE is required: the output of bench/voices.mjs");
+  if (!options.without) refuse("--without DIR is required: the calibrations that training/calibrate.py wrote");
+  const sets = (options.sets ?? "cvau-dev,wuw-dev,hv-dev,gsc-dev").split(",");
+  await ownCalibration({ ...options, sets });
   process.exit();
 }
 if (options["lost-packets"]) {

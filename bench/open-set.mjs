@@ -24,7 +24,7 @@ const clean = "as recorded";
 const mulaw = "G.711 µ-law";
 
 /** Converts a calibration by calibrate.py into a file that an engine can load. */
-const asFile = (path, modelRevision) =>
+export const asFile = (path, modelRevision) =>
   new TextEncoder().encode(
     JSON.stringify({
       format: "vivavoce-calibration",
