@@ -88,7 +88,7 @@ export async function campaign({ count = 100_000, seconds = Number.POSITIVE_INFI
       const json = requestOf(binding.method.input, ids, randomOf(seedOfBoth));
       json.context = { ...json.context, gk_scope_id: { value: scope } };
       const { status, text } = await ask(binding, json, `Bearer ${own}`);
-      answers.push(`${status} ${text.replace(UUID, "*").replace(/"(alice|mallory)"/g, '"*"')}`);
+      answers.push(`${status} ${text.replace(UUID, "*").replace(/(\\?")(?:alice|mallory)\1/g, "$1*$1")}`);
       if (status >= 500) violate(`${binding.method.name}: ${status} ${text.slice(0, 200)}`);
       if (scope === VICTIM && status !== 403)
         violate(`${binding.method.name} in a scope not opened: ${status} ${text.slice(0, 200)}`);
