@@ -1,7 +1,10 @@
 /** Moves voiceprints between stores in sealed files. */
 import { open, readFile, unlink } from "node:fs/promises";
 import type { Command } from "commander";
+import { StatusError } from "../contract/index.js";
+import type { Operations } from "../contract/operations.js";
 import { Voiceprints } from "../voiceprints.js";
+import { profilesIn } from "../workflow.js";
 import { faultOf } from "./calls.js";
 import { CommandError } from "./command-error.js";
 import { withOperations } from "./operations.js";
@@ -44,21 +47,20 @@ export function exportCommand(program: Command): void {
       options: PassphraseOptions & { readonly fraudster?: boolean; readonly plain?: boolean },
     ) => {
       const passphrase = options.plain ? null : await passphraseOf(options);
-      await onVoices(options, async (voices) => {
+      await onVoices(options, async (voices, operations) => {
+        const owner = options.fraudster ? "fraudster" : "person";
+        if ((await profilesIn(operations, options.scope, owner, name)).length === 0)
+          throw new CommandError(`no ${owner} "${name}" is enrolled here`);
         const kind = options.fraudster ? "exportFraudster" : "export";
         const content =
-          passphrase === null ? await plain(voices, kind, name) : await voices[kind](name, { passphrase });
+          passphrase === null
+            ? JSON.stringify(await voices[kind](name), null, 2)
+            : await voices[kind](name, { passphrase });
         await writeNew(file, content);
         return { exported: name, file, sealed: passphrase !== null };
       });
     },
   );
-}
-
-async function plain(voices: Voiceprints, kind: "export" | "exportFraudster", name: string): Promise<string> {
-  const profiles = await voices[kind](name);
-  if (profiles.length === 0) throw new CommandError(`${name} has no voiceprint here`);
-  return JSON.stringify(profiles, null, 2);
 }
 
 export function importCommand(program: Command): void {
@@ -77,7 +79,10 @@ export function importCommand(program: Command): void {
     const passphrase = await passphraseOf(options);
     await onVoices(options, async (voices) => {
       const name = options.as === undefined ? {} : { name: options.as };
-      return { imported: await voices.import(sealed, { passphrase, ...name }), file };
+      const imported = await voices.import(sealed, { passphrase, ...name }).catch((error: unknown) => {
+        throw isAboutFile(error) ? new CommandError(`${file}: ${error.message}`) : error;
+      });
+      return { imported, file };
     });
   });
 }
@@ -86,9 +91,15 @@ type Done =
   | { readonly exported: string; readonly file: string; readonly sealed: boolean }
   | { readonly imported: readonly { readonly name: string; readonly tag: string }[]; readonly file: string };
 
-const onVoices = (options: PlaceOptions, work: (voices: Voiceprints) => Promise<Done>): Promise<void> =>
+const isAboutFile = (error: unknown): error is StatusError =>
+  error instanceof StatusError && error.status.fieldViolations.some(({ field }) => field === "sealed");
+
+const onVoices = (
+  options: PlaceOptions,
+  work: (voices: Voiceprints, operations: Operations) => Promise<Done>,
+): Promise<void> =>
   withOperations(options, async ({ operations }) => {
-    const done = await work(new Voiceprints(operations, options));
+    const done = await work(new Voiceprints(operations, options), operations);
     createOutput(options.json ?? false).answer(done, () =>
       "exported" in done
         ? `${done.exported} is in ${done.file}${done.sealed ? ", sealed" : ""}.`

@@ -110,12 +110,6 @@ function describedStatus(error: StatusError): { message: string; hint?: string; 
         hint: "give --token, or --client-id and --client-secret (VIVAVOCE_CLIENT_ID, VIVAVOCE_CLIENT_SECRET)",
         exitCode: ExitCode.failed,
       };
-    case StatusCode.PERMISSION_DENIED:
-      return {
-        message,
-        hint: "bind the client to the scope of --scope, or choose another scope",
-        exitCode: ExitCode.failed,
-      };
     case StatusCode.BAD_REQUEST:
     case StatusCode.INVALID_REQUEST:
       return { message, exitCode: ExitCode.usage };

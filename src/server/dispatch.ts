@@ -341,9 +341,11 @@ function checkScope(caller: Caller, request: Message): void {
   const scope = (request as { context?: { gkScopeId?: { value?: string } } }).context?.gkScopeId?.value;
   // The operation itself reports a missing scope.
   if (!scope || caller.mayTouch(scope)) return;
-  throw new Refusal(StatusCode.PERMISSION_DENIED, `the token does not include the scope "${scope.slice(0, 128)}"`, {
-    violation: { field: "context.gk_scope_id", violation: "forbidden" },
-  });
+  throw new Refusal(
+    StatusCode.PERMISSION_DENIED,
+    `the token does not include the scope "${scope.slice(0, 128)}"; bind its client to that scope`,
+    { violation: { field: "context.gk_scope_id", violation: "forbidden" } },
+  );
 }
 
 function stamp(response: Message, requestId: string): void {

@@ -3,8 +3,15 @@
  * Postman). Neither needs a token.
  */
 
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import { type DescFile, type DescService, toBinary } from "@bufbuild/protobuf";
+import {
+  createFileRegistry,
+  type DescFile,
+  type DescService,
+  fromJsonString,
+  type MessageInitShape,
+  toBinary,
+  toJsonString,
+} from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import {
@@ -19,7 +26,16 @@ import {
 } from "../contract/gen/grpc/reflection/v1/reflection_pb.js";
 import { SERVICES } from "../contract/operations.js";
 
-const OFFERED: readonly DescService[] = [...SERVICES, Health, ServerReflection];
+/** Older tools (Python's grpcio-reflection) ask for reflection under this name; the messages are the same. */
+const EarlierReflection = createFileRegistry(
+  fromJsonString(
+    FileDescriptorProtoSchema,
+    toJsonString(FileDescriptorProtoSchema, ServerReflection.file.proto).replace(/(grpc.reflection.v1)\b/g, "$1alpha"),
+  ),
+  () => undefined,
+).getService("grpc.reflection.v1alpha.ServerReflection")!;
+
+const OFFERED: readonly DescService[] = [...SERVICES, Health, ServerReflection, EarlierReflection];
 const NAMES = new Set(["", ...OFFERED.map((service) => service.typeName)]);
 
 export interface HealthParts {
@@ -127,12 +143,12 @@ export function addReflection(router: ConnectRouter): void {
     }
   };
 
-  router.service(ServerReflection, {
-    async *serverReflectionInfo(requests: AsyncIterable<ServerReflectionRequest>) {
-      for await (const originalRequest of requests)
-        yield { validHost: originalRequest.host, originalRequest, messageResponse: answer(originalRequest) };
-    },
-  });
+  async function* serverReflectionInfo(requests: AsyncIterable<ServerReflectionRequest>) {
+    for await (const originalRequest of requests)
+      yield { validHost: originalRequest.host, originalRequest, messageResponse: answer(originalRequest) };
+  }
+  router.service(ServerReflection, { serverReflectionInfo });
+  router.service(EarlierReflection as typeof ServerReflection, { serverReflectionInfo });
 }
 
 /** A file and everything it imports, each once. */

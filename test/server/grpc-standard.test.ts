@@ -1,4 +1,6 @@
 /** Health and reflection, called by a gRPC client made from the .proto files. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fromBinary } from "@bufbuild/protobuf";
@@ -9,12 +11,8 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Rehearsal, rehearse } from "./rehearsal.js";
 
 const PROTO = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "proto");
-const definition = loadSync(["grpc/health/v1/health.proto", "grpc/reflection/v1/reflection.proto"], {
-  includeDirs: [PROTO],
-  keepCase: true,
-  enums: String,
-  oneofs: true,
-});
+const options = { includeDirs: [PROTO], keepCase: true, enums: String, oneofs: true };
+const definition = loadSync(["grpc/health/v1/health.proto", "grpc/reflection/v1/reflection.proto"], options);
 // biome-ignore lint/suspicious/noExplicitAny: clients made from the .proto at run time have no types
 const standard = grpc.loadPackageDefinition(definition) as any;
 
@@ -57,8 +55,25 @@ it("a watcher is told of the shutdown and does not delay it", async () => {
   health.close();
 });
 
-it("reflection lists the services and returns their files with all imports", async () => {
-  const client = new standard.grpc.reflection.v1.ServerReflection(host, grpc.credentials.createInsecure());
+/** As a tool has it that knows the earlier name only. */
+function earlierReflection() {
+  const source = readFileSync(join(PROTO, "grpc/reflection/v1/reflection.proto"), "utf8");
+  const folder = mkdtempSync(join(tmpdir(), "reflection-"));
+  writeFileSync(
+    join(folder, "reflection.proto"),
+    source.replace("package grpc.reflection.v1;", "package grpc.reflection.v1alpha;"),
+  );
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  const loaded = grpc.loadPackageDefinition(loadSync(join(folder, "reflection.proto"), options)) as any;
+  rmSync(folder, { recursive: true });
+  return loaded.grpc.reflection.v1alpha.ServerReflection;
+}
+
+it.each([
+  ["v1", () => standard.grpc.reflection.v1.ServerReflection],
+  ["v1alpha", earlierReflection],
+])("reflection %s lists the services and returns their files with all imports", async (_, serviceOf) => {
+  const client = new (serviceOf())(host, grpc.credentials.createInsecure());
   const call = client.serverReflectionInfo();
   // biome-ignore lint/suspicious/noExplicitAny: as above
   const answers: any[] = [];
