@@ -74,6 +74,19 @@ describe("keys", () => {
     expect(heard(0.8 * atLimit)).toBe(0);
   });
 
+  it.each([
+    [-10.6, 0],
+    [-9, 1],
+    [5.5, 1],
+    [6.5, 0],
+  ])("whose high tone is %f dB stronger than the low one are reported %i times", (highDb, times) => {
+    const [low, high] = [0.2 * 10 ** (Math.min(0, -highDb) / 20), 0.2 * 10 ** (Math.min(0, highDb) / 20)];
+    for (const i of LOW.keys()) {
+      const pressed = filled(0.5, (t) => low * tone(t, LOW[i]!) + high * tone(t, HIGH[i]!));
+      expect(new DtmfDetector(rateHz).push(pressed)).toHaveLength(times);
+    }
+  });
+
   it("are not detected if noise is as strong", () => {
     const noise = gaussian(random(6));
     const drowned = keys("0123456789", 80, 60).map((x) => x + 0.15 * noise());

@@ -70,6 +70,19 @@ describe("a call", () => {
     if (result?.case === "verify") expect(result.value.audioDetails!.grossAudio).toMatchObject({ seconds: 2n });
   });
 
+  it("reports progress at the interval asked for, which batches do not delay", async () => {
+    const profile = await live.enroll("cleo", 600, false);
+    const task = { case: "enroll", value: { gkVoiceprintProfileId: profile } } as const;
+    const start = { ...format, progressInterval: { nanos: 700_000_000 }, parties: [{ name: "caller", task }] };
+    const responses = await listened({ context: await live.openSession(), ...start }, bytesOf(take(600, 2.2)));
+    const tenths = responses.flatMap(({ event }) =>
+      event.case === "progress"
+        ? [10 * Number(event.value.grossAudio!.seconds) + Math.floor(event.value.grossAudio!.nanos / 1e8)]
+        : [],
+    );
+    expect(tenths).toEqual([7, 14, 21]);
+  });
+
   it("that ends earlier is answered from the audio so far; a no-match is reported", async () => {
     const context = await live.openSession();
     const other = await listened({ context, ...format, parties: [verifyAda()] }, bytesOf(take(200, 6)));
