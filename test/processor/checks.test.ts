@@ -196,7 +196,7 @@ describe("what a result carries", () => {
   });
 
   test.each(["Identify", "DetectKnownFraudsters"] as const)(
-    "%s: the highest score is named first and decided on, whatever threshold others have",
+    "%s: the highest score is named first and decided on, and each has its own threshold",
     async (name) => {
       const world = await openWorld();
       const { processor, context, engine } = world;
@@ -212,8 +212,11 @@ describe("what a result carries", () => {
       // The best of a list that does not match but is suspect is UNCERTAIN.
       expect(result).toMatchObject(outcome(Decision.UNCERTAIN, DecisionReason.LOW_RELIABILITY));
       expect(result!.voiceprintDetails!.gkVoiceprintProfileId).toMatchObject(best);
-      const scores = result!.voiceprintResults.map(({ score }) => score.value!.biometricScore!);
-      expect(scores).toEqual([...scores].sort((a, b) => b - a));
+      const scores = result!.voiceprintResults.map(({ score }) => score.value!);
+      expect(scores.map(({ ratio, threshold }) => [ratio, threshold])).toEqual([
+        [8, 10],
+        [6, 4],
+      ]);
     },
   );
 

@@ -1,5 +1,6 @@
 /** A request costs only a few queries, however many ids it lists. A list that is too long is rejected with a short error. */
 import { expect, test } from "vitest";
+import { VoiceprintProfilesStatusJobState as State } from "../../src/contract/index.js";
 import { createMemoryStore } from "../../src/store/memory.js";
 import type { Store } from "../../src/store/port.js";
 import { take } from "./fixture-engine.js";
@@ -57,6 +58,23 @@ test("ten thousand ids take a few queries", async () => {
   const before = asked();
   await processor.createGroup({ context, tag: "g", gkOwnerIds: manyOwners });
   expect(asked() - before).toBeLessThan(12);
+});
+
+test("a job of many profiles writes its progress at most a hundred times", async () => {
+  let updates = 0;
+  const { store } = counting(createMemoryStore(), (method) => {
+    if (method === "update") updates++;
+  });
+  const { processor, context, person } = await openWorld({ store });
+  for (let i = 0; i < 250; i++) await person(`person-${i}`);
+  const { gkJobId } = await processor.startVoiceprintProfilesStatusJob({ context });
+  await processor.workOnJobs();
+  const read = () => processor.getVoiceprintProfilesStatusJob({ context, gkJobId: gkJobId! });
+  await expect.poll(async () => (await read()).state, { timeout: 60_000 }).toBe(State.COMPLETED);
+  expect((await read()).profiles).toHaveLength(250);
+  // And at its start and end.
+  expect(updates).toBeLessThanOrEqual(102);
+  expect(updates).toBeGreaterThan(50);
 });
 
 test("reading a list stops when the caller cancels", async () => {
