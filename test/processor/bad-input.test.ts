@@ -107,6 +107,21 @@ describe.each(nine)("the context of %s", (name) => {
   });
 });
 
+describe("an operation that needs only a scope", () => {
+  test.each([
+    ["an unknown session", { gkSessionId: unknownId }, "NOT_FOUND", "context.gk_session_id unknown"],
+    ["an unknown engagement", { gkEngagementId: unknownId }, "NOT_FOUND", "context.gk_engagement_id unknown"],
+    ["an unknown set", { configsetId: "no such set" }, "INVALID_REQUEST", "context.configset_id unknown"],
+  ])("rejects %s", async (_, given, code, violation) => {
+    const { processor, context } = await openWorld();
+    const { gkScopeId, gkSessionId, gkEngagementId } = context;
+    for (const known of [{ gkScopeId }, { gkScopeId, gkSessionId }, { gkScopeId, gkEngagementId }])
+      await processor.listVoiceprintProfiles({ context: known });
+    const refused = await refusal(processor.listVoiceprintProfiles({ context: { gkScopeId, ...given } }));
+    expect(refused).toMatchObject({ code, fields: [violation] });
+  });
+});
+
 /** What a rejected call must not change. */
 async function stateOf({ store, context }: World) {
   const profiles = await store.profiles.list("bank", null, 100);

@@ -348,7 +348,12 @@ describe("CheckWatchlistConsistency", () => {
     const target = { case: "watchlist", value: { uniqueId: gkGroupId! } } as const;
     const answer = await processor.checkWatchlistConsistency({ context, target });
     expect(answer).toMatchObject({ totalNumberOfCompatiblePrints: 1, totalNumberOfIncompatiblePrints: 4 });
-    expect(answer.incompatiblePrints).toHaveLength(4);
+    expect(answer.incompatiblePrints.map(({ fraudsterId }) => fraudsterId).sort()).toEqual([
+      "fraudster-11",
+      "fraudster-7",
+      "fraudster-9",
+      "new one",
+    ]);
     expect(answer.requiredCalibrationModel).toMatchObject({
       gkCalibrationModelRevisionId: { value: "c".repeat(64) },
       calibrationModelId: "fixture-1",
