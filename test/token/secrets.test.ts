@@ -123,6 +123,12 @@ describe("secrets", () => {
     for (const secret of many) expect(secret).toMatch(/^[A-Za-z0-9_-]{43}$/);
   });
 
+  test("that people choose are hashed at OWASP's cost, generated ones at a low cost", async () => {
+    const { hash } = createSecrets(systemRandom);
+    expect(await hash("chosen by a person", "chosen")).toMatch(/^scrypt\$32768\$8\$3\$/);
+    expect(await hash("generated", "generated")).toMatch(/^scrypt\$1024\$8\$1\$/);
+  });
+
   test.each(["generated", "chosen"] as const)(
     "%s: the right one matches, again and again; others do not",
     async (strength) => {

@@ -1,0 +1,80 @@
+/** How long failures, sessions and revocations are remembered, to the millisecond. */
+import { describe, expect, it, vi } from "vitest";
+import { createMemoryStore } from "../../src/store/memory.js";
+import { createRevocations } from "../../src/token/revocations.js";
+import { createBox, createRuntimeClient } from "./box.js";
+
+const hourMs = 3_600_000;
+
+describe("failures of a client from one address", () => {
+  const opened = async () => {
+    const box = createBox();
+    const client = await createRuntimeClient(box);
+    const ask = (secret = client.secret) =>
+      box.service
+        .clientCredentials({ client: { clientId: client.clientId, secret }, scope: "bio", address: "10.0.0.1" })
+        .then(
+          () => "granted",
+          ({ code, headers }) => (code === "invalid_client" ? "refused" : `wait ${headers["Retry-After"]} s`),
+        );
+    const fail = async (times: number) => {
+      for (let i = 0; i < times; i++) expect(await ask("wrong")).toBe("refused");
+    };
+    return { box, ask, fail };
+  };
+
+  it("cost nothing four times, then a second, then twice as long each time", async () => {
+    const { box, ask, fail } = await opened();
+    await fail(4);
+    expect(await ask()).toBe("granted");
+    await fail(5);
+    for (const seconds of [1, 2, 4, 8]) {
+      expect(await ask()).toBe(`wait ${seconds} s`);
+      box.advance(1000 * seconds - 1);
+      expect(await ask()).toBe("wait 1 s");
+      box.advance(1);
+      await fail(1);
+    }
+    box.advance(16_000);
+    expect(await ask()).toBe("granted");
+  });
+
+  it.each([
+    [hourMs - 1, "wait 1 s"],
+    [hourMs, "granted"],
+  ])("are added up for an hour: the fifth after %i ms", async (afterMs, answer) => {
+    const { box, ask, fail } = await opened();
+    await fail(4);
+    box.advance(afterMs);
+    await fail(1);
+    expect(await ask()).toBe(answer);
+  });
+});
+
+it("a browser session lasts for eight hours", async () => {
+  const { service, advance } = createBox();
+  const user = await service.users.create({ name: "olga", role: "owner", password: "a long password" });
+  const { cookie } = await service.sessions.start(user);
+  advance(8 * hourMs - 1);
+  expect(await service.sessions.find(cookie)).toMatchObject({ user: { name: "olga" } });
+  advance(1);
+  expect(await service.sessions.find(cookie)).toBeNull();
+});
+
+it("revocations of other replicas are read once a second", async () => {
+  let now = 0;
+  const clock = { now: () => now };
+  const { documents } = createMemoryStore(clock);
+  const [here, there] = [createRevocations(documents, clock, 900), createRevocations(documents, clock, 900)];
+  const reads = vi.spyOn(documents, "list");
+  const token = { jti: "j", clientId: "c", gkScopes: new Set<string>(), issuedAt: 0 };
+  expect(await here.isRevoked(token)).toBe(false);
+  await there.revoke("j", 900);
+  now = 999;
+  expect(await here.isRevoked(token)).toBe(false);
+  expect(reads).toHaveBeenCalledTimes(1);
+  now = 1000;
+  expect(await here.isRevoked(token)).toBe(true);
+  expect(await here.isRevoked(token)).toBe(true);
+  expect(reads).toHaveBeenCalledTimes(2);
+});
