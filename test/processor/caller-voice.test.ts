@@ -41,8 +41,9 @@ describe("with the agent's print", () => {
     expect(await verify(call(500), separated)).toMatchObject({ decision: Decision.NO_MATCH });
   });
 
-  test("an agent alone does not count as the caller; if the claimed person is the agent, nobody matches", async () => {
+  test("somebody else alone is the caller, an agent alone is not; if the claimed person is the agent, nobody matches", async () => {
     const { world, verify, separated, claimed } = await opened();
+    expect(await verify(take(ada, 6), separated)).toMatchObject({ decision: Decision.AUTHENTIC });
     const alone = await verify(take(agent, 6), separated);
     expect(alone).toMatchObject({ decision: Decision.UNCERTAIN, reason: DecisionReason.AUDIO_TOO_SHORT });
     expect(alone.audioDetails).toMatchObject({ netAudio: { seconds: 0n, nanos: 0 } });

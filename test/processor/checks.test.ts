@@ -217,6 +217,8 @@ describe("what a result carries", () => {
         [8, 10],
         [6, 4],
       ]);
+      const session = (await processor.getSessionDecision({ context })).result!;
+      expect(session.decision).toBe(Decision.UNCERTAIN);
     },
   );
 

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { AudioValidity, Decision, DecisionReason } from "../../src/contract/index.js";
+import { AudioValidity, Decision, DecisionReason, EnrollStatus } from "../../src/contract/index.js";
 import { joined, rateHz, silence, take } from "./fixture-engine.js";
 import { list, openWorld, pcm16, refusal, type World } from "./world.js";
 
@@ -20,6 +20,19 @@ describe("a live enrollment", () => {
     for (const chunk of chunks(said)) await enrollment.push(chunk);
     await enrollment.finish();
     expect(kept.mock.calls.map(([{ audio }]) => audio)).toEqual([pcm16([said])]);
+  });
+
+  test("of a full print adds no segment and says so", async () => {
+    const world = await openWorld({ configurationSets: { tiny: { maxEnrollmentSegments: 3 } } });
+    const context = await world.open("tiny");
+    const profile = await world.person("full");
+    for (const seconds of [2, 2.1, 2.2]) await world.enroll(profile, take(7, seconds), context);
+    const enrollment = await world.processor.openLiveEnrollment({ context, gkVoiceprintProfileId: profile, rateHz });
+    await enrollment.push(take(7, 2.3));
+    expect(await enrollment.finish()).toMatchObject({
+      value: { enrollStatus: EnrollStatus.FULL, enrolledSegments: 0 },
+    });
+    expect(await world.store.profiles.segments("bank", profile.value)).toHaveLength(3);
   });
 
   test("errors contain the request id: the caller's, or a generated one", async () => {
