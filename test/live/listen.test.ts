@@ -201,6 +201,22 @@ describe("a call", () => {
     const last = responses.at(-1)!.event;
     expect(last.value).toMatchObject({ lostAudio: { nanos: 100_000_000 } });
   });
+
+  it("reports the keys that it hears, with the party and the time", async () => {
+    const pressed = Float32Array.from({ length: rateHz / 10 }, (_, i) => {
+      const radians = (2 * Math.PI * i) / rateHz;
+      return 0.3 * (Math.sin(770 * radians) + Math.sin(1336 * radians));
+    });
+    const responses = await listened(
+      { context: await live.openSession(), ...format, parties: [verifyAda()] },
+      bytesOf(joined(silence(0.5), pressed, silence(0.5))),
+    );
+    const keys = responses.filter(({ event }) => event.case === "dtmf");
+    expect(keys).toMatchObject([{ party: "caller", event: { value: { digit: "5", inBand: true } } }]);
+    const { at } = keys[0]!.event.value as { at: { seconds: bigint; nanos: number } };
+    expect(at.seconds).toBe(0n);
+    expect(Math.abs(at.nanos / 1e9 - 0.5)).toBeLessThan(0.0128 /* one block of the detector */);
+  });
 });
 
 describe("invalid requests are rejected with the name of the field", () => {
