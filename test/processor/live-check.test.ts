@@ -44,6 +44,21 @@ describe("a live enrollment", () => {
 });
 
 describe("a live check", () => {
+  test("is closed when the engine has failed", async () => {
+    const world = await openWorld();
+    const check = await listen(world, await world.trained(7));
+    const { behavior } = world.engine;
+    behavior.heardSeconds.length = 0;
+    behavior.before = () => {
+      throw new Error("out of order");
+    };
+    expect(await refusal(check.push(take(7, 4)))).toMatchObject({ code: "INTERNAL_ERROR" });
+    expect(behavior.heardSeconds).toEqual([2]);
+    const closed = { code: "INVALID_REQUEST", fields: ["audio closed"] };
+    expect(await refusal(check.push(take(7, 4)))).toMatchObject(closed);
+    expect(await refusal(check.finish())).toMatchObject(closed);
+  });
+
   test("answers at the first checkpoint with a clear match, and ignores further audio", async () => {
     const world = await openWorld();
     const check = await listen(world, await world.trained(7));
