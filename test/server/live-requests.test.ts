@@ -17,7 +17,7 @@ const audio = (bytes: number) =>
 const start = create(ListenRequestSchema, { content: { case: "start", value: {} } });
 
 function opened(limits = {}, checkStart = () => {}) {
-  const messages = new MessageQueue<ListenRequest>(100);
+  const messages = new MessageQueue<ListenRequest>(100, null);
   const ended = new AbortController();
   const standard = { liveBytesPerSecond: 1000, liveCallSeconds: 100, liveIdleSeconds: 20 };
   const requests = new LiveRequests(messages, ended, { ...standard, ...limits }, checkStart);
