@@ -38,6 +38,7 @@ function dispatcherOf(operations: Record<string, (request: never) => Promise<unk
   const uploads = new UploadBudget(1500);
   const queue = new WorkQueue(1, 1);
   const metrics = new ServerMetrics(queue, async () => []);
+  const lines: string[] = [];
   const dispatcher = new Dispatcher({
     operations: operations as unknown as Operations & LiveOperations,
     guard,
@@ -46,10 +47,11 @@ function dispatcherOf(operations: Record<string, (request: never) => Promise<unk
     uploads,
     liveCalls: new LiveCalls(1),
     metrics,
-    log: jsonLog("error", () => {}),
+    log: jsonLog("info", (line) => lines.push(line)),
     limits,
   });
-  return { dispatcher, uploads, queue, metrics };
+  const logged = () => lines.map((line): Record<string, unknown> => JSON.parse(line));
+  return { dispatcher, uploads, queue, metrics, logged };
 }
 
 it("an unexpected failure is INTERNAL_ERROR, and the log has its causes", () => {
@@ -211,11 +213,25 @@ describe("a call", () => {
     });
     await expect(dispatcher.unary(verify, request("foreign"), call())).rejects.toMatchObject({
       code: StatusCode.PERMISSION_DENIED,
+      message: 'the token does not include the scope "foreign"',
     });
     expect(reached).toBe(0);
     await dispatcher.unary(verify, request("own"), call());
     expect(reached).toBe(1);
     expect(dispatcher.running).toBe(0);
+  });
+
+  it("is logged when it ends, with the bytes that it uploaded, if any", async () => {
+    const { dispatcher, logged } = dispatcherOf({ ...readAll, verify: async () => create(verify.output) });
+    await dispatcher.clientStream(upload, stream(piece(500, "own"), piece(400)), call());
+    await dispatcher.unary(verify, request("own"), call());
+    await dispatcher.unary(verify, request("foreign"), call()).catch(() => {});
+    const about = logged().map(({ message, operation, status, bytes }) => [message, operation, status, bytes]);
+    expect(about).toEqual([
+      ["call", "AddMediaSegment", "OK", 900],
+      ["call", "Verify", "OK", undefined],
+      ["call", "Verify", "PERMISSION_DENIED", undefined],
+    ]);
   });
 
   it("is never started if its caller disconnects while it waits", async () => {
