@@ -234,6 +234,13 @@ describe("a call", () => {
     ]);
   });
 
+  it("adds the length of the audio that it heard to the metrics", async () => {
+    const result = { audioDetails: { grossAudio: { seconds: 2n, nanos: 500_000_000 } } };
+    const { dispatcher, metrics } = dispatcherOf({ verify: async () => create(verify.output, { result } as never) });
+    await dispatcher.unary(verify, request("own"), call());
+    expect(await metrics.text()).toContain('vivavoce_audio_seconds_total{operation="Verify"} 2.5');
+  });
+
   it("is never started if its caller disconnects while it waits", async () => {
     let begun = 0;
     let open: () => void = () => {};
