@@ -29,10 +29,7 @@ export class Refusal extends StatusError {
       more.cause === undefined ? undefined : { cause: more.cause },
     );
     this.httpStatus = more.httpStatus;
-    this.headers =
-      more.retryAfterSeconds === undefined
-        ? (more.headers ?? {})
-        : { "retry-after": String(Math.max(1, Math.ceil(more.retryAfterSeconds))), ...more.headers };
+    this.headers = more.headers ?? {};
   }
 }
 
@@ -64,5 +61,10 @@ export const wrongVerb = (verb: string, allowed: readonly string[]) =>
 
 /** Response headers that go with an error. */
 export function headersOf(error: StatusError): Readonly<Record<string, string>> {
-  return error instanceof Refusal ? error.headers : {};
+  const { retryAfter } = error.status;
+  const seconds = retryAfter && Number(retryAfter.seconds) + Math.ceil(retryAfter.nanos / 1e9);
+  return {
+    ...(seconds === undefined ? {} : { "retry-after": String(Math.max(1, seconds)) }),
+    ...(error instanceof Refusal ? error.headers : {}),
+  };
 }

@@ -8,6 +8,7 @@ import {
   ListenResponseSchema,
   LiveProcessor,
   StatusCode,
+  StatusError,
 } from "../../src/contract/index.js";
 import { type LiveOperations, METHODS, type Operations } from "../../src/contract/operations.js";
 import { asStatusError, type Call, Dispatcher, type DispatchLimits, stackOf } from "../../src/server/dispatch.js";
@@ -18,7 +19,7 @@ import { UploadBudget } from "../../src/server/limits/upload-budget.js";
 import { QueueFull, WorkQueue } from "../../src/server/limits/work-queue.js";
 import { jsonLog } from "../../src/server/log.js";
 import { ServerMetrics } from "../../src/server/metrics.js";
-import { Refusal } from "../../src/server/refusal.js";
+import { headersOf, Refusal } from "../../src/server/refusal.js";
 
 const upload = METHODS.find(({ name }) => name === "AddMediaSegment")!;
 const verify = METHODS.find(({ name }) => name === "Verify")!;
@@ -60,17 +61,24 @@ it("an unexpected failure is INTERNAL_ERROR, and the log has its causes", () => 
   expect(stackOf(asStatusError(full))).toContain("caused by: Error: ENOSPC: no space left on device");
 });
 
-it("a refusal carries its headers, and rounds its retry time up to whole seconds", () => {
+it("an error has its headers, and its retry time rounded up to whole seconds", () => {
   const headers = { "www-authenticate": "Bearer" };
-  expect(new Refusal(StatusCode.NOT_AUTHORIZED, "no token").headers).toEqual({});
-  expect(new Refusal(StatusCode.NOT_AUTHORIZED, "no token", { headers }).headers).toEqual(headers);
+  expect(headersOf(new Refusal(StatusCode.NOT_AUTHORIZED, "no token"))).toEqual({});
+  expect(headersOf(new Refusal(StatusCode.NOT_AUTHORIZED, "no token", { headers }))).toEqual(headers);
+  const retryAfter = { seconds: 5n, nanos: 0 };
+  const fromProcessor = new StatusError({
+    statusCode: StatusCode.BUSY,
+    message: "the database does not answer",
+    retryAfter,
+  });
+  expect(headersOf(fromProcessor)).toEqual({ "retry-after": "5" });
   for (const [seconds, header] of [
     [0.01, "1"],
     [1, "1"],
     [2.1, "3"],
   ] as const) {
     const refusal = new Refusal(StatusCode.BUSY, "busy", { retryAfterSeconds: seconds, headers });
-    expect(refusal.headers).toEqual({ ...headers, "retry-after": header });
+    expect(headersOf(refusal)).toEqual({ ...headers, "retry-after": header });
     const { seconds: whole, nanos } = refusal.status.retryAfter!;
     expect(Number(whole) + nanos / 1e9).toBeCloseTo(seconds, 9);
   }
@@ -99,7 +107,8 @@ it("every kind of error has its status", () => {
   const late = new DOMException("late", "TimeoutError");
   const refused = new Refusal(StatusCode.NOT_FOUND, "nothing there");
   expect(asStatusError(refused)).toBe(refused);
-  expect(asStatusError(new QueueFull(7))).toMatchObject({ code: StatusCode.BUSY, headers: { "retry-after": "7" } });
+  expect(asStatusError(new QueueFull(7))).toMatchObject({ code: StatusCode.BUSY });
+  expect(headersOf(asStatusError(new QueueFull(7)))).toEqual({ "retry-after": "7" });
   expect(asStatusError(new ConnectError("x", Code.InvalidArgument))).toMatchObject({ code: StatusCode.BAD_REQUEST });
   expect(asStatusError(cancelled)).toMatchObject({ code: StatusCode.CANCELLED });
   expect(asStatusError(late)).toMatchObject({ code: StatusCode.DEADLINE_EXCEEDED });
