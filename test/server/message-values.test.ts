@@ -3,10 +3,8 @@ import http2 from "node:http2";
 import { gzipSync } from "node:zlib";
 import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { CheckWatchlistConsistencyRequestSchema, StatusCode } from "../../src/contract/index.js";
-import type { Guard } from "../../src/server/guard.js";
+import { CheckWatchlistConsistencyRequestSchema } from "../../src/contract/index.js";
 import { boundBinary } from "../../src/server/message-values.js";
-import { Refusal } from "../../src/server/refusal.js";
 import { type Rehearsal, rehearse } from "./rehearsal.js";
 
 const PATH = "/vendor.biosec.v1.VoiceprintsProcessor/CheckWatchlistConsistency";
@@ -118,24 +116,4 @@ describe("a tag that hides how the decoder reads a field", () => {
   ])("is refused: %s", (_, tag) => {
     expect(() => boundBinary(schema, Buffer.concat([Buffer.from([tag]), list]))).toThrow(/wrong wire type/);
   });
-});
-
-it("Connect does not read the message of a caller without a token", async () => {
-  const closed: Guard = {
-    async admit() {
-      throw new Refusal(StatusCode.NOT_AUTHORIZED, "no token");
-    },
-  };
-  const { service } = rehearse({}, {}, closed);
-  await service.listen();
-  try {
-    for (const type of ["application/json", "application/proto"]) {
-      const init = { method: "POST", body: "{ neither JSON nor protobuf", headers: { "content-type": type } };
-      const response = await fetch(service.url + PATH, init);
-      expect(response.status).toBe(401);
-      expect(await response.json()).toMatchObject({ code: "unauthenticated", message: "no token" });
-    }
-  } finally {
-    await service.stop();
-  }
 });

@@ -95,8 +95,7 @@ function loadFile(bytes: Buffer): LoadedFile {
   };
 }
 
-/** Larger pieces take less time; one is what a TLS connection keeps for a client that does not read. */
-const CHUNK_BYTES = 262_144;
+const CHUNK_BYTES = 65_536;
 
 /**
  * Views of the single copy, each passed on after the previous one was taken: a client that does not read costs no
