@@ -1,4 +1,5 @@
-// CPU time of a box for each request that needs no token, over many requests of a kind. Linux.
+// CPU time of a box for each request that needs no token, over many requests of a kind. The model file is also
+// requested from a bare Node server that writes one buffer: most of its cost is the kernel's copying. Linux.
 //   npm run build && node bench/unauthenticated.mjs [--requests 1000] [--json]
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -17,10 +18,19 @@ const CONCURRENT = 8;
 const TARGET_MS = 1;
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-const flags = ["--store", "memory", "--port", "0", "--json", "--log-level", "error"];
-const box = spawn(process.execPath, [here("../dist/cli/main.js"), "serve", ...flags], {
-  stdio: ["ignore", "pipe", "inherit"],
-});
+const flags = [
+  "--store",
+  "memory",
+  "--port",
+  "0",
+  "--json",
+  "--log-level",
+  "error",
+  "--set",
+  'trustProxy=["127.0.0.1"]',
+];
+const start = (...args) => spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+const box = start(here("../dist/cli/main.js"), "serve", ...flags);
 const { url, application } = JSON.parse((await once(box.stdout, "data"))[0]);
 const agent = new http.Agent({ keepAlive: true, maxSockets: CONCURRENT });
 
@@ -35,6 +45,9 @@ const forged = `${Buffer.from('{"alg":"RS256","kid":"x"}').toString("base64url")
 const model = readdirSync(here("../dist/page/models"))[0];
 const script = readdirSync(here("../dist/page/assets"), { recursive: true }).find((name) => name.endsWith(".js"));
 
+const WHOLE_MODEL = "a model, 8 MB";
+const elsewhere = (i) => ({ "x-forwarded-for": `10.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}` });
+
 /** Path, what else is sent, and how many at most: a model is 8 MB, and hashing a password is meant to be slow. */
 const KINDS = {
   "/healthz": {},
@@ -45,7 +58,7 @@ const KINDS = {
   "a script of the page": { path: `/assets/${script}` },
   "HEAD of a model": { path: `/models/${model}`, method: "HEAD" },
   "a model, not changed": { path: `/models/${model}`, unchanged: true },
-  "a model, 8 MB": { path: `/models/${model}`, most: 100 },
+  [WHOLE_MODEL]: { path: `/models/${model}`, most: 200 },
   "/operator/": {},
   "/sign-in": {},
   "/oauth2/jwks": {},
@@ -67,13 +80,30 @@ const KINDS = {
     headers: (i) => basic(`nobody-${i}`, "x"),
     body: grant,
   },
+  "/oauth2/token, unknown clients, each from another address": {
+    path: "/oauth2/token",
+    headers: (i) => ({ ...basic(`nobody-${i}`, "x"), ...elsewhere(i) }),
+    body: grant,
+  },
+  "/oauth2/token, wrong secret, each from another address": {
+    path: "/oauth2/token",
+    headers: (i) => ({ ...basic(application.clientId, "x"), ...elsewhere(i) }),
+    body: grant,
+  },
 };
 
-function ask({ path, method, headers = {}, body }, i) {
+/** One buffer, written at once. */
+const BARE = `
+  const bytes = require("node:fs").readFileSync(${JSON.stringify(here(`../dist/page/models/${model}`))});
+  const server = require("node:http").createServer((_, response) => response.end(bytes));
+  server.listen(0, "127.0.0.1", () => console.log(JSON.stringify({ url: "http://127.0.0.1:" + server.address().port })));
+`;
+
+function ask(from, { path, method, headers = {}, body }, i) {
   return new Promise((resolve, reject) => {
     const given = typeof headers === "function" ? headers(i) : headers;
     const request = http.request(
-      `${url}${path}`,
+      `${from}${path}`,
       { agent, method: method ?? (body === undefined ? "GET" : "POST"), headers: given },
       (answer) => {
         answer.resume();
@@ -85,38 +115,50 @@ function ask({ path, method, headers = {}, body }, i) {
   });
 }
 
-/** Milliseconds of CPU of the box's process, threads and kernel included; the kernel counts in hundredths of a second. */
-function cpuMs() {
-  const [, user, system] = /\) \S+(?: \S+){10} (\d+) (\d+)/.exec(readFileSync(`/proc/${box.pid}/stat`, "utf8"));
+/** Milliseconds of CPU of a process, threads and kernel included; the kernel counts in hundredths of a second. */
+function cpuMs({ pid }) {
+  const [, user, system] = /\) \S+(?: \S+){10} (\d+) (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8"));
   return 10 * (Number(user) + Number(system));
 }
 
-async function measure(name, { most = requests, unchanged = false, ...kind }) {
-  const request = { path: name, ...kind };
-  const first = await ask(request, 0);
+/** Milliseconds of CPU for each request, after as many that are not measured: compiling is not part of the cost. */
+async function measure(server, from, { most = requests, unchanged = false, ...request }) {
+  const first = await ask(from, request, 0);
   if (unchanged) request.headers = { "if-none-match": first.headers.etag };
   const count = Math.min(most, requests);
-  for (let i = 0; i < count / 10; i++) await ask(request, i);
-  const before = cpuMs();
   const statuses = new Map();
-  let next = 0;
-  const caller = async () => {
-    while (next < count) {
-      const { statusCode } = await ask(request, next++);
-      statuses.set(statusCode, (statuses.get(statusCode) ?? 0) + 1);
-    }
-  };
-  await Promise.all(Array.from({ length: CONCURRENT }, caller));
-  const each = (cpuMs() - before) / count;
-  const detail = [...statuses].map(([status, times]) => `${times} × ${status}`).join(", ");
-  return atMost(name, "", each, TARGET_MS, detail, " ms");
+  let before = 0;
+  for (const round of [0, 1]) {
+    before = cpuMs(server);
+    statuses.clear();
+    let next = 0;
+    const caller = async () => {
+      while (next < count) {
+        const { statusCode } = await ask(from, request, 1 + round * count + next++);
+        statuses.set(statusCode, (statuses.get(statusCode) ?? 0) + 1);
+      }
+    };
+    await Promise.all(Array.from({ length: CONCURRENT }, caller));
+  }
+  const each = (cpuMs(server) - before) / count;
+  return { each, detail: [...statuses].map(([status, times]) => `${times} × ${status}`).join(", ") };
 }
 
 const rows = [];
+const bare = start("-e", BARE);
 try {
-  for (const [name, kind] of Object.entries(KINDS)) rows.push(await measure(name, kind));
+  const peer = JSON.parse((await once(bare.stdout, "data"))[0]);
+  for (const [name, kind] of Object.entries(KINDS)) {
+    const request = { path: name, ...kind };
+    const { each, detail } = await measure(box, url, request);
+    rows.push(atMost(name, "", each, TARGET_MS, detail, " ms"));
+    if (name !== WHOLE_MODEL) continue;
+    const other = await measure(bare, peer.url, request);
+    rows.push(atMost(name, "bare Node server", each / other.each, 2, `${other.each.toFixed(2)} ms there`, "×"));
+  }
 } finally {
   box.kill();
+  bare.kill();
 }
 if (options.json) await printJson(rows);
 else printTable(rows);

@@ -8,6 +8,7 @@ import { withCors } from "./http/cors.js";
 import { localCallersOnly } from "./http/local-callers.js";
 import { answerOn } from "./http/node-request.js";
 import { openApi } from "./http/openapi.js";
+import { type LoadedFile, loadFile } from "./http/static-files.js";
 import { errorAnswer, requestIdOf, type Transcoder } from "./http/transcoder.js";
 import { requestOf, responseOf } from "./http/web-request.js";
 import type { NodeHandler, NodeRequest } from "./listen.js";
@@ -72,15 +73,15 @@ export function createApp(parts: AppParts): Hono<Env> {
     return c.body(await metrics.text(), 200, { "content-type": metrics.registry.contentType });
   });
   // Written once: anybody may ask for it, and writing it takes milliseconds.
-  let description = { serverUrl: "", text: "" };
+  let description: { readonly serverUrl: string; readonly file: LoadedFile } | null = null;
   app.get("/openapi.json", (c) => {
     const serverUrl = parts.publicUrl();
-    if (description.serverUrl !== serverUrl) {
+    if (description?.serverUrl !== serverUrl) {
       const tokenUrl = tokens ? { tokenUrl: `${serverUrl}/oauth2/token` } : {};
       const text = JSON.stringify(openApi({ serverUrl, version: parts.version, ...tokenUrl }));
-      description = { serverUrl, text };
+      description = { serverUrl, file: loadFile(Buffer.from(text)) };
     }
-    return c.body(description.text, 200, { "content-type": "application/json" });
+    return description.file.answer(c.req.raw, "application/json", { "cache-control": "no-cache" });
   });
   if (parts.operator) {
     const operator = parts.operator;

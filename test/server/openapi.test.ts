@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { openApi } from "../../src/server/http/openapi.js";
 import { rehearse } from "./rehearsal.js";
@@ -84,6 +85,20 @@ describe("the OpenAPI description agrees with the proto files", () => {
   it("is served", async () => {
     const response = await rehearse().service.app.request("/openapi.json");
     expect(((await response.json()) as { openapi: string }).openapi).toBe("3.1.0");
+  });
+
+  it("is served compressed to whoever accepts that, and not again to whoever has it", async () => {
+    const { app } = rehearse().service;
+    const plain = await app.request("/openapi.json");
+    const zipped = await app.request("/openapi.json", { headers: { "accept-encoding": "br, gzip" } });
+    expect(zipped.headers.get("content-encoding")).toBe("gzip");
+    expect(gunzipSync(await zipped.arrayBuffer()).toString()).toBe(await plain.text());
+    const tag = plain.headers.get("etag")!;
+    for (const seen of [tag, `W/${tag}`, `"another", ${tag}`]) {
+      const again = await app.request("/openapi.json", { headers: { "if-none-match": seen } });
+      expect([again.status, await again.text()]).toEqual([304, ""]);
+    }
+    expect((await app.request("/openapi.json", { headers: { "if-none-match": '"another"' } })).status).toBe(200);
   });
 });
 

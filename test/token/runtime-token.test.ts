@@ -1,3 +1,6 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { getRequestListener } from "@hono/node-server";
 import * as oauth from "oauth4webapi";
 import { describe, expect, test } from "vitest";
 import { createTokenService } from "../../src/token/service.js";
@@ -198,6 +201,33 @@ describe("the runtime token endpoint", () => {
     const get = await box.fetch("/oauth2/token?grant_type=client_credentials&scope=tts", { headers });
     expect(get.status).toBe(405);
     expect(get.headers.get("Allow")).toBe("POST");
+  });
+
+  test("a body of a connection is read up to the longest form, with and without its length", async () => {
+    const box = createBox();
+    const server = createServer(getRequestListener((request) => box.app.fetch(request)));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/oauth2/token`;
+    const headers = { "Content-Type": "application/x-www-form-urlencoded" };
+    const post = async (body: RequestInit["body"]) => {
+      const response = await fetch(url, { method: "POST", headers, body, duplex: "half" } as RequestInit);
+      return {
+        status: response.status,
+        error: ((await response.json()) as { error_description: string }).error_description,
+      };
+    };
+    const longest = "grant_type=a&x=".padEnd(32_768, "x");
+    const refused = { status: 400, error: "grant_type must be client_credentials or authorization_code" };
+    const tooLarge = { status: 413, error: "the request body is too large" };
+    try {
+      expect(await post(longest)).toEqual(refused);
+      expect(await post(`${longest}x`)).toEqual(tooLarge);
+      expect(await post(new Blob([longest]).stream())).toEqual(refused);
+      expect(await post(new Blob([`${longest}x`]).stream())).toEqual(tooLarge);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
   });
 
   test("guessing is slowed down for the pair of client and address, without locking out the client elsewhere", async () => {

@@ -49,48 +49,48 @@ export function serveFolder(
     const file = loaded.get(path) ?? loadFile(edit(path, readFileSync(path)));
     loaded.set(path, file);
     const type = TYPES[/\.\w+$/.exec(path)?.[0] ?? ""] ?? "application/octet-stream";
-    // A model hardly compresses, and progress bars need its length.
-    const zip = type !== "application/octet-stream" && /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
-    const headers = {
-      "content-type": type,
-      ...(zip ? { "content-encoding": "gzip" } : {}),
-      vary: "accept-encoding, origin",
+    return file.answer(request, type, {
       // The build puts a content hash into the names of files in these folders.
       "cache-control": /^(assets|models)\//.test(pathname.slice(at.length))
         ? "public, max-age=31536000, immutable"
         : "no-cache",
-      etag: file.tag,
       "content-security-policy": CONTENT_SECURITY_POLICY,
       // With both headers, a page may share one copy of the model between its workers.
       "cross-origin-opener-policy": "same-origin",
       "cross-origin-embedder-policy": "require-corp",
       "referrer-policy": "no-referrer",
       "x-content-type-options": "nosniff",
-    };
-    if (request.headers.get("if-none-match") === file.tag) return new Response(null, { status: 304, headers });
-    const body = zip ? file.gzipped() : file.bytes;
-    return new Response(request.method === "HEAD" ? null : inChunks(body), {
-      headers: { ...headers, "content-length": String(body.length) },
     });
   };
 }
 
-interface LoadedFile {
-  readonly bytes: Buffer;
-  readonly tag: string;
-  gzipped(): Buffer;
+export interface LoadedFile {
+  /** To a GET or HEAD: the bytes, compressed for whoever accepts that; 304 if the client has them. */
+  answer(request: Request, type: string, headers: Record<string, string>): Response;
 }
 
-/** Read, hashed and compressed once, because anybody may request it as often as they like. */
-function loadFile(bytes: Buffer): LoadedFile {
+/** Hashed and compressed once, because anybody may request it as often as they like. */
+export function loadFile(bytes: Buffer): LoadedFile {
   const tag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
   let shrunk: Buffer | null = null;
   return {
-    bytes,
-    tag,
-    gzipped() {
-      shrunk ??= gzipSync(bytes);
-      return shrunk;
+    answer(request, type, extra) {
+      // A model hardly compresses, and progress bars need its length.
+      const zip = type !== "application/octet-stream" && /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
+      const headers = {
+        "content-type": type,
+        ...(zip ? { "content-encoding": "gzip" } : {}),
+        vary: "accept-encoding, origin",
+        etag: tag,
+        ...extra,
+      };
+      // A proxy that compresses marks the tag as weak (`W/"…"`).
+      if (request.headers.get("if-none-match")?.includes(tag)) return new Response(null, { status: 304, headers });
+      if (zip) shrunk ??= gzipSync(bytes);
+      const body = zip ? shrunk! : bytes;
+      return new Response(request.method === "HEAD" ? null : inChunks(body), {
+        headers: { ...headers, "content-length": String(body.length) },
+      });
     },
   };
 }
