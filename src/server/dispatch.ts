@@ -22,8 +22,8 @@ export interface Call {
   /** Network address of the caller. */
   readonly address: string;
   readonly requestId: string;
-  /** Set if the transport has authenticated the caller itself. */
-  readonly caller?: Caller;
+  /** Set if the transport has authenticated the caller itself; rejects if the caller is refused. */
+  readonly caller?: Caller | Promise<Caller>;
   /**
    * Aborted with a refusal: by the transport when the caller disconnects or its deadline passes, by the dispatcher when
    * time runs out.
@@ -103,12 +103,9 @@ export class Dispatcher {
     clearTimeout(timer);
   }
 
-  /** For a transport that has to read the message before it calls `unary`, which then says why the caller is refused. */
-  async admits(authorization: string | null, address: string): Promise<boolean> {
-    return this.parts.guard.admit(authorization, address).then(
-      () => true,
-      () => false,
-    );
+  /** For a transport that has to read the message before it calls `unary`, to which it passes the answer on. */
+  admit(authorization: string | null, address: string): Promise<Caller> {
+    return this.parts.guard.admit(authorization, address);
   }
 
   /** A unary call. Its message is read only after the caller is admitted. */
@@ -177,7 +174,7 @@ export class Dispatcher {
 
   async #admit(call: Call): Promise<Caller> {
     if (this.#stopping) throw busy("the server is stopping", 1);
-    const caller = call.caller ?? (await this.parts.guard.admit(call.authorization, call.address));
+    const caller = await (call.caller ?? this.admit(call.authorization, call.address));
     const wait = this.parts.rates.take(caller.id);
     if (wait !== null) {
       throw new Refusal(StatusCode.RATE_EXCEEDED, "too many calls from this client; try again later", {

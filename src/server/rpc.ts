@@ -32,6 +32,7 @@ import { asStatusError, type Call, type Dispatcher, endedWith, stackOf } from ".
 import { plainMessage } from "./grpc-message.js";
 import { addHealth, addReflection, type HealthParts } from "./grpc-standard.js";
 import { createUnaryGrpc } from "./grpc-unary.js";
+import type { Caller } from "./guard.js";
 import { requestIdOf } from "./http/transcoder.js";
 import type { NodeHandler } from "./listen.js";
 import type { Log } from "./log.js";
@@ -40,6 +41,7 @@ import type { Protocol } from "./metrics.js";
 import { badRequest } from "./refusal.js";
 
 const address = createContextKey("", { description: "network address of the caller" });
+const admission = createContextKey<Promise<Caller> | null>(null, { description: "the guard's answer" });
 
 const COMPRESSIONS = [compressionGzip, compressionBrotli];
 
@@ -186,7 +188,14 @@ async function boundUnary(
 ): Promise<UniversalServerRequest> {
   const { header, compression, isKnown } = decoded(request, "content-encoding");
   if (request.method !== "POST" || !isKnown) return request;
-  if (!(await dispatcher.admits(header.get("authorization"), request.contextValues?.get(address) ?? ""))) {
+  const contextValues = request.contextValues!;
+  const caller = dispatcher.admit(header.get("authorization"), contextValues.get(address));
+  contextValues.set(admission, caller);
+  const isAdmitted = await caller.then(
+    () => true,
+    () => false,
+  );
+  if (!isAdmitted) {
     const isJson = header.get("content-type")?.includes("json");
     return { ...request, header, body: createAsyncIterable([Buffer.from(isJson ? "{}" : "")]) };
   }
@@ -261,9 +270,11 @@ function withStatus(handler: Handle): Handle {
 function callOf(context: HandlerContext): Call {
   const requestId = requestIdOf(context.requestHeader.get("x-request-id"));
   context.responseHeader.set("x-request-id", requestId);
+  const caller = context.values.get(admission);
   return {
     protocol: context.protocolName as Protocol,
     authorization: context.requestHeader.get("authorization"),
+    ...(caller && { caller }),
     address: context.values.get(address),
     requestId,
     ended: endedWith(context.signal),

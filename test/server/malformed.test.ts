@@ -217,8 +217,10 @@ describe("the message of a refused caller is not read", () => {
     ["Connect, JSON", PATH, "application/json", 401, /"unauthenticated"/],
     ["Connect, protobuf", PATH, "application/proto", 401, /"unauthenticated"/],
   ])("over %s", async (_, path, type, status, answer) => {
+    let asked = 0;
     const closed: Guard = {
       async admit() {
+        asked++;
         throw new Refusal(StatusCode.NOT_AUTHORIZED, "no token");
       },
     };
@@ -233,6 +235,28 @@ describe("the message of a refused caller is not read", () => {
       expect(response.status).toBe(status);
       const text = await response.text();
       expect(text + [...response.headers].join()).toMatch(answer);
+      expect(asked).toBe(1);
+    } finally {
+      await service.stop();
+    }
+  });
+
+  it.each(["application/json", "application/proto"])("a token is verified once over Connect: %s", async (type) => {
+    const authorizations: (string | null)[] = [];
+    const counting: Guard = {
+      async admit(authorization) {
+        authorizations.push(authorization);
+        return { id: "a", mayTouch: () => true };
+      },
+    };
+    const { service, seen } = rehearse({}, {}, counting);
+    await service.listen();
+    try {
+      const headers = { "content-type": type, authorization: "Bearer a" };
+      const body = type === "application/json" ? "{}" : "";
+      expect((await fetch(service.url + PATH, { method: "POST", body, headers })).status).toBe(200);
+      expect(authorizations).toEqual(["Bearer a"]);
+      expect(seen).toHaveLength(1);
     } finally {
       await service.stop();
     }

@@ -2,9 +2,10 @@
 import http2 from "node:http2";
 import { gzipSync } from "node:zlib";
 import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
+import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CheckWatchlistConsistencyRequestSchema } from "../../src/contract/index.js";
-import { boundBinary } from "../../src/server/message-values.js";
+import { boundBinary, boundJson } from "../../src/server/message-values.js";
 import { type Rehearsal, rehearse } from "./rehearsal.js";
 
 const PATH = "/vendor.biosec.v1.VoiceprintsProcessor/CheckWatchlistConsistency";
@@ -102,6 +103,38 @@ describe("over every transport", () => {
 it.each(["[", "{}, ", '"a",', '"\\"",'])("JSON that repeats %j and never ends is refused", async (repeated) => {
   const body = Buffer.from(`{"context":[${repeated.repeat(30_000)}`);
   expect(await posted(REST, "application/json", body)).toMatch(/^400 .*BAD_REQUEST.*more than 25000 values/s);
+});
+
+it("values are counted whatever the texts between them have", () => {
+  const text = fc
+    .array(fc.constantFrom('"', "\\", ",", "[{", "x", "x".repeat(63), "x".repeat(64), "x".repeat(200)))
+    .map((all) => all.join(""));
+  fc.assert(
+    fc.property(
+      fc.array(text, { minLength: 1, maxLength: 20 }),
+      fc.integer({ min: 24_996, max: 25_002 }),
+      (texts, values) => {
+        const list = Array.from({ length: values - 1 }, (_, i) =>
+          i % 500 === 0 ? texts[(i / 500) % texts.length] : 0,
+        );
+        const counted = () => boundJson(Buffer.from(JSON.stringify(list)));
+        // The list and each of its texts and numbers is one value.
+        if (values > 25_000) expect(counted).toThrow(/more than 25000 values/);
+        else expect(counted).not.toThrow();
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+it("a text that never ends is left to the parser", () => {
+  for (const open of ['"', '"x', `"${"x".repeat(100)}`, `"${"x".repeat(100)}\\`, `"${"x".repeat(100)}\\"`])
+    expect(() => boundJson(Buffer.from(`[${open}`))).not.toThrow();
+});
+
+it("a text with half a character is refused", async () => {
+  const body = Buffer.from('{"context":{"gkScopeId":{"value":"\\ud800"}}}');
+  expect(await posted(REST, "application/json", body)).toMatch(/^400 .*BAD_REQUEST/s);
 });
 
 describe("a tag that hides how the decoder reads a field", () => {
