@@ -47,31 +47,42 @@ export class JointRounding {
   }
 }
 
-/** V, upper triangular, with V · Vᵀ = the symmetric matrix whose upper half is given; computed in place. */
+/** V, upper triangular, with V · Vᵀ = the symmetric matrix whose upper half is given; computed in place, four columns at a time from the last. */
 function upperFactor(v: Float64Array, n: number): Float64Array {
-  const column = new Float64Array(n);
-  for (let j = n - 1; j >= 0; j--) {
-    const pivot = Math.sqrt(v[j * n + j]!);
-    v[j * n + j] = pivot;
-    for (let i = 0; i < j; i++) column[i] = v[i * n + j]! / pivot;
-    for (let i = 0; i < j; i++) {
-      const factor = column[i]!;
-      v[i * n + j] = factor;
-      for (let k = i; k < j; k++) v[i * n + k]! -= factor * column[k]!;
+  const columns = Array.from({ length: 4 }, () => new Float64Array(n));
+  for (let end = n; end > 0; end -= 4) {
+    const first = Math.max(0, end - 4);
+    for (const column of columns) column.fill(0);
+    for (let j = end - 1; j >= first; j--) {
+      const done = columns.slice(0, end - 1 - j);
+      const column = columns[end - 1 - j]!;
+      for (let i = 0; i <= j; i++) column[i] = done.reduce((x, each) => x - each[i]! * each[j]!, v[i * n + j]!);
+      const pivot = Math.sqrt(column[j]!);
+      for (let i = 0; i <= j; i++) v[i * n + j] = column[i]! /= pivot;
+    }
+    const [c0, c1, c2, c3] = columns as [Float64Array, Float64Array, Float64Array, Float64Array];
+    for (let i = 0; i < first; i++) {
+      const [f0, f1, f2, f3] = [c0[i]!, c1[i]!, c2[i]!, c3[i]!];
+      for (let k = i, at = i * n + i; k < first; k++, at++)
+        v[at]! -= f0 * c0[k]! + f1 * c1[k]! + f2 * c2[k]! + f3 * c3[k]!;
     }
   }
   return v;
 }
 
-/** The inverse of an upper triangular matrix. */
+/** The inverse of an upper triangular matrix, of which four rows at a time go into a new one. */
 function inverseOf(v: Float64Array, n: number): Float64Array {
   const u = new Float64Array(n * n);
   for (let i = n - 1; i >= 0; i--) {
     const pivot = 1 / v[i * n + i]!;
     u[i * n + i] = pivot;
-    for (let k = i + 1; k < n; k++) {
-      const factor = -v[i * n + k]! * pivot;
-      for (let j = k; j < n; j++) u[i * n + j]! += factor * u[k * n + j]!;
+    const factor = (k: number) => (k < n ? -v[i * n + k]! * pivot : 0);
+    const row = (k: number) => Math.min(k, n - 1) * n;
+    for (let k = i + 1; k < n; k += 4) {
+      const [f0, f1, f2, f3] = [factor(k), factor(k + 1), factor(k + 2), factor(k + 3)];
+      const [r0, r1, r2, r3] = [row(k), row(k + 1), row(k + 2), row(k + 3)];
+      for (let j = k, at = i * n + k; j < n; j++, at++)
+        u[at]! += f0 * u[r0 + j]! + f1 * u[r1 + j]! + f2 * u[r2 + j]! + f3 * u[r3 + j]!;
     }
   }
   return u;

@@ -12,28 +12,30 @@ export interface Reading {
  * one after the other. Frames at the ends, where padding is read, are left out.
  */
 export class Moments {
+  /** [width][width]; the upper half is not all filled. */
   #sums = new Float64Array();
+  /** Number of inputs, and of rows with those that fill the last four. */
   inputs = 0;
+  #width = 0;
 
   constructor(readonly reading: Reading) {}
 
   add({ shape, data }: FloatTensor): void {
     const { taps, dilation } = this.reading;
     const [channels, frames] = [shape[1]!, shape[2]!];
-    const heard = frames - (taps - 1) * dilation;
-    const inputs = channels * taps;
+    const length = frames - (taps - 1) * dilation;
     if (this.inputs === 0) {
-      this.inputs = inputs;
-      this.#sums = new Float64Array(inputs * inputs);
+      this.inputs = channels * taps;
+      this.#width = 4 * Math.ceil(this.inputs / 4);
+      this.#sums = new Float64Array(this.#width * this.#width);
     }
-    const rows = new Float64Array(inputs * heard);
-    for (let i = 0; i < inputs; i++) {
+    const rows = new Float32Array(this.#width * length);
+    for (let i = 0; i < this.inputs; i++) {
       const from = (i % channels) * frames + Math.floor(i / channels) * dilation;
-      rows.set(data.subarray(from, from + heard), i * heard);
+      rows.set(data.subarray(from, from + length), i * length);
     }
-    for (let i = 0; i < inputs; i++)
-      for (let j = 0; j <= i; j += 4)
-        addProducts(this.#sums, i * inputs + j, rows, heard, i, j, Math.min(4, i + 1 - j));
+    for (let i = 0; i < this.#width; i += 2)
+      for (let j = 0; j <= i; j += 4) addProducts(this.#sums, this.#width, rows, length, i, j);
   }
 
   /** In units of `steps` for each input; only the lower half is filled. */
@@ -41,37 +43,46 @@ export class Moments {
     const { inputs } = this;
     const scaled = new Float64Array(inputs * inputs);
     for (let i = 0; i < inputs; i++)
-      for (let j = 0; j <= i; j++) scaled[i * inputs + j] = this.#sums[i * inputs + j]! / (steps[i]! * steps[j]!);
+      for (let j = 0; j <= i; j++) scaled[i * inputs + j] = this.#sums[i * this.#width + j]! / (steps[i]! * steps[j]!);
     return scaled;
   }
 }
 
-/** Products of row i with `many` rows from j on, at most four: an import spends much of its time here. */
+/** Products of rows i and i + 1 with the four rows from j on: an import spends much of its time here. */
 function addProducts(
   sums: Float64Array,
-  at: number,
-  rows: Float64Array,
+  width: number,
+  rows: Float32Array,
   length: number,
   i: number,
   j: number,
-  many: number,
 ): void {
-  const row = (k: number) => (j + Math.min(k, many - 1)) * length;
-  const [p0, p1, p2, p3] = [row(0), row(1), row(2), row(3)];
-  const one = i * length;
-  let s0 = 0;
-  let s1 = 0;
-  let s2 = 0;
-  let s3 = 0;
-  for (let t = 0; t < length; t++) {
-    const x = rows[one + t]!;
-    s0 += x * rows[p0 + t]!;
-    s1 += x * rows[p1 + t]!;
-    s2 += x * rows[p2 + t]!;
-    s3 += x * rows[p3 + t]!;
+  let [a0, a1, a2, a3] = [0, 0, 0, 0];
+  let [b0, b1, b2, b3] = [0, 0, 0, 0];
+  const end = (i + 1) * length;
+  for (let p = i * length, q = j * length; p < end; p++, q++) {
+    const a = rows[p]!;
+    const b = rows[p + length]!;
+    const x0 = rows[q]!;
+    const x1 = rows[q + length]!;
+    const x2 = rows[q + 2 * length]!;
+    const x3 = rows[q + 3 * length]!;
+    a0 += a * x0;
+    a1 += a * x1;
+    a2 += a * x2;
+    a3 += a * x3;
+    b0 += b * x0;
+    b1 += b * x1;
+    b2 += b * x2;
+    b3 += b * x3;
   }
-  sums[at]! += s0;
-  if (many > 1) sums[at + 1]! += s1;
-  if (many > 2) sums[at + 2]! += s2;
-  if (many > 3) sums[at + 3]! += s3;
+  const [one, other] = [i * width + j, (i + 1) * width + j];
+  sums[one]! += a0;
+  sums[one + 1]! += a1;
+  sums[one + 2]! += a2;
+  sums[one + 3]! += a3;
+  sums[other]! += b0;
+  sums[other + 1]! += b1;
+  sums[other + 2]! += b2;
+  sums[other + 3]! += b3;
 }
