@@ -14,6 +14,7 @@ import { configSchema } from "../../src/server/config.js";
 import { curlLines } from "../../src/server/first-run.js";
 import { closedGuard } from "../../src/server/guard.js";
 import { jsonLog } from "../../src/server/log.js";
+import { OpenModels } from "../../src/server/open-models.js";
 import { type Box, startBox } from "../../src/server/start.js";
 import { fixtureEngine, rateHz, take as sound } from "../processor/fixture-engine.js";
 import { wav } from "../voice.js";
@@ -218,6 +219,20 @@ it("an engine without workers is logged as an error, and the box is not ready", 
   } finally {
     await faulty.stop();
   }
+});
+
+it("its engine takes as many calls at once as live calls and uploads may make", async () => {
+  const opened = vi.spyOn(OpenModels, "open");
+  const limits = { concurrentAudio: 3, liveCalls: 50 };
+  const own = await startBox(configSchema.parse({ port: 0, store: "memory", limits }), {
+    engine: fixtureEngine(),
+    log: jsonLog("silent"),
+  });
+  await own.stop();
+  const [, options] = opened.mock.lastCall!;
+  opened.mockRestore();
+  // 64 for each worker, and 4 for each live call.
+  expect(options).toMatchObject({ workers: 3, mostCalls: 392 });
 });
 
 it("is ready only after the secrets of a first start are saved", async () => {

@@ -515,7 +515,11 @@ describe("data", () => {
     await writeFile(evaluationFile, '{"at":"yesterday"}');
     const broken = await ask("evaluation");
     expect(broken.status).toBe(500);
-    expect(logged.join()).toContain("a request of the operator view failed");
+    const failure = logged.map((line) => JSON.parse(line)).find(({ stack }) => stack !== undefined);
+    expect(failure).toMatchObject({
+      message: "a request of the operator view failed",
+      stack: expect.stringContaining("last-evaluation"),
+    });
   });
 
   it.each([
