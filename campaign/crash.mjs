@@ -4,14 +4,15 @@
  * moves prints to another model. After every start what was acknowledged is read back and what was erased is sought in vain; and it always starts again.
  */
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { makeDatabase } from "../dist/store/sql/new-database.js";
 import { boxLane } from "./parts/crash-box.mjs";
 import { migrationLane, oldDatabases, oldFolders } from "./parts/crash-migration.mjs";
-import { databasesOfOldModel, foldersOfOldModel, modelsLane } from "./parts/crash-models.mjs";
+import { databasesOfOldModel, foldersOfOldModel, modelsLane, peopleFor } from "./parts/crash-models.mjs";
 import { tryFaults } from "./parts/faults.mjs";
 import { startPostgres } from "./parts/postgres.mjs";
 import { randomOf } from "./parts/random.mjs";
@@ -65,16 +66,27 @@ export async function campaign({
   const isOver = () => isStopped() || counts.kills >= count || performance.now() >= until || violations.length > 50;
   /** Where there are others to kill: so that the dear ones do not take all the time. */
   const isTurnOf = (done, share) => store === "folder" || done() * share <= counts.kills;
+  /** Creating a database takes seconds; first starts that create one are killed in the lane of the folder. */
+  const withDatabase = async (folder) => {
+    const empty = join(root, "empty");
+    await makeDatabase(empty);
+    mkdirSync(folder, { mode: 0o700 });
+    cpSync(empty, join(folder, "database"), { recursive: true });
+    return folder;
+  };
   try {
     const lanes = [];
     if (only === "models") {
-      const models = (name, stores, random) => modelsLane({ name, stores, random, isOver, counts, violate });
+      const people = peopleFor(count);
+      const models = (name, stores, random) => modelsLane({ name, stores, people, random, isOver, counts, violate });
       if (store !== "postgres")
-        lanes.push(models("a folder", await foldersOfOldModel(join(root, "prints")), randomOf(seed + 40)));
+        lanes.push(models("a folder", await foldersOfOldModel(join(root, "prints"), people), randomOf(seed + 40)));
       if (store !== "folder") {
         const server = await startPostgres();
         lanes.push(
-          models("PostgreSQL", await databasesOfOldModel(server), randomOf(seed + 41)).finally(() => server.stop()),
+          models("PostgreSQL", await databasesOfOldModel(server, people), randomOf(seed + 41)).finally(() =>
+            server.stop(),
+          ),
         );
       }
       await Promise.all(lanes);
@@ -91,8 +103,10 @@ export async function campaign({
         counts,
         violate,
       });
+    // Before the lanes, which would use up the kills of a short run meanwhile.
+    if (only !== "migration") counts.faults = await tryFaults({ root, withDatabase, flips: count, violate, log });
     if (store !== "postgres")
-      lanes.push(migration("a folder", await oldFolders(join(root, "old")), randomOf(seed + 30)));
+      lanes.push(migration("a folder", await oldFolders(join(root, "old"), withDatabase), randomOf(seed + 30)));
     if (only === "migration") {
       if (store !== "folder") {
         const server = await startPostgres();
@@ -103,11 +117,11 @@ export async function campaign({
       await Promise.all(lanes);
       return { counts, violations };
     }
-    counts.faults = await tryFaults({ root, violate, log });
     if (store !== "postgres") {
       const random = randomOf(seed + 20);
+      const location = await withDatabase(join(root, "box"));
       const isTurn = () => isOver() || isTurnOf(() => counts.killsOfBox, KILLS_PER_BOX);
-      lanes.push(boxLane({ location: join(root, "box"), random, isOver, isTurn, counts, violate }));
+      lanes.push(boxLane({ location, random, isOver, isTurn, counts, violate }));
     }
     if (store !== "postgres")
       lanes.push(

@@ -62,8 +62,8 @@ async function makeOld(store, database) {
 }
 
 /** Old stores, as many as are asked for: `location` and `keys` as crash-process.mjs takes them. */
-export async function oldFolders(root) {
-  const original = `${root}-original`;
+export async function oldFolders(root, withDatabase) {
+  const original = await withDatabase(`${root}-original`);
   await makeOld(await openEmbeddedStore(original), () => openEmbeddedDatabase(`${original}/database`));
   let last = null;
   let made = 0;

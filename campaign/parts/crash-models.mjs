@@ -20,7 +20,10 @@ const SCOPE = "default";
 const MASTER_KEY = "07".repeat(32);
 const KEPT_SECONDS = 86_400;
 const ENROLLED_FROM = 3;
-const PEOPLE = Array.from({ length: 12 }, (_, i) => ({ name: `p${i + 1}`, speaker: i + 1 }));
+const MOST_PEOPLE = 12;
+/** Two for every kill: a short run need not enroll as many as a long one. */
+export const peopleFor = (kills) =>
+  Array.from({ length: Math.min(MOST_PEOPLE, 2 * kills) }, (_, i) => ({ name: `p${i + 1}`, speaker: i + 1 }));
 const recordingOf = (speaker, take) => pcm16Wav(speak({ speaker, seconds: 4, rateHz: 8000, seed: take }), 8000);
 /** Nobody is enrolled from it. */
 const CALL = 99;
@@ -54,11 +57,11 @@ async function withVoices(place, models, configset, work) {
 }
 
 /** Everybody, by the older model; returns its revision. */
-async function enrollAll(place) {
+async function enrollAll(place, people) {
   const models = await OpenModels.open({ model: OLD, scopeModels: {}, olderModels: [] }, { workers: 1 });
   try {
     await withVoices(place, models, "ivr-text-dependent", async (voices) => {
-      for (const { name, speaker } of PEOPLE) {
+      for (const { name, speaker } of people) {
         const takes = Array.from({ length: ENROLLED_FROM }, (_, i) => recordingOf(speaker, i + 1));
         const { trained, reason } = await voices.enroll(name, takes);
         if (!trained) throw new Error(`${name} could not be enrolled: ${reason}`);
@@ -71,9 +74,9 @@ async function enrollAll(place) {
 }
 
 /** Stores with prints of the older model, as many as are asked for. */
-export async function foldersOfOldModel(root) {
+export async function foldersOfOldModel(root, people) {
   const original = `${root}-original`;
-  const oldRevision = await enrollAll({ location: original });
+  const oldRevision = await enrollAll({ location: original }, people);
   let last = null;
   let made = 0;
   const next = async () => {
@@ -85,12 +88,12 @@ export async function foldersOfOldModel(root) {
   return { oldRevision, next };
 }
 
-export async function databasesOfOldModel(server) {
+export async function databasesOfOldModel(server, people) {
   const original = {
     location: await server.createDatabase("old_prints"),
     keys: await server.createDatabase("old_print_keys"),
   };
-  const oldRevision = await enrollAll(original);
+  const oldRevision = await enrollAll(original, people);
   let made = 0;
   const next = async () => {
     made++;
@@ -102,7 +105,7 @@ export async function databasesOfOldModel(server) {
   return { oldRevision, next };
 }
 
-export async function modelsLane({ name, stores, random, isOver, counts, violate: tell }) {
+export async function modelsLane({ name, stores, people, random, isOver, counts, violate: tell }) {
   const violate = (text) => tell(`model migration of ${name}: ${text}`);
   const models = await OpenModels.open({ model: NEW, scopeModels: {}, olderModels: [] }, { workers: 1 });
   const revisions = { old: stores.oldRevision, new: models.engine.model.revision };
@@ -120,9 +123,9 @@ export async function modelsLane({ name, stores, random, isOver, counts, violate
         kills++;
         counts.kills++;
         counts.killsAtModels++;
-        const moved = await check(place, models, revisions, erased, { counts, violate });
-        if (moved > 0 && moved < PEOPLE.length - erased.size) counts.killsBetweenPrints++;
-        if (random.chance(0.3)) await erase(place, models, random, erased, counts);
+        const moved = await check(place, models, revisions, { people, erased }, { counts, violate });
+        if (moved > 0 && moved < people.length - erased.size) counts.killsBetweenPrints++;
+        if (random.chance(0.3)) await erase(place, models, random, { people, erased }, counts);
         continue;
       }
       // One that finds prints moved already takes less.
@@ -130,9 +133,9 @@ export async function modelsLane({ name, stores, random, isOver, counts, violate
       if (ended.code !== 0) violate(`ended by itself (${ended.code}): ${migrated.errors.slice(0, 700)}`);
       else {
         const report = JSON.parse(migrated.said);
-        const expected = PEOPLE.length - erased.size;
+        const expected = people.length - erased.size;
         if (report.moved + report.already !== expected) violate(`of ${expected} prints: ${migrated.said}`);
-        const moved = await check(place, models, revisions, erased, { counts, violate });
+        const moved = await check(place, models, revisions, { people, erased }, { counts, violate });
         if (moved !== expected) violate(`says that it got through, and moved ${moved} of ${expected}`);
         counts.modelMigrations++;
       }
@@ -178,10 +181,10 @@ async function migrate({ location, keys }, killMs) {
 }
 
 /** Returns how many prints are of the new model. */
-async function check(place, models, revisions, erased, { counts, violate }) {
+async function check(place, models, revisions, { people, erased }, { counts, violate }) {
   let moved = 0;
   await withVoices(place, models, "only", async (voices, store) => {
-    for (const { name, speaker } of PEOPLE) {
+    for (const { name, speaker } of people) {
       const profile = await store.profiles.find(SCOPE, "person", name, "");
       if (erased.has(name)) {
         counts.erasedSought++;
@@ -211,8 +214,8 @@ async function check(place, models, revisions, erased, { counts, violate }) {
   return moved;
 }
 
-async function erase(place, models, random, erased, counts) {
-  const { name } = random.pick(PEOPLE);
+async function erase(place, models, random, { people, erased }, counts) {
+  const { name } = random.pick(people);
   if (erased.has(name)) return;
   await withVoices(place, models, "only", (voices) => voices.erase(name));
   erased.add(name);

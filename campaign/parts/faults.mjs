@@ -1,7 +1,8 @@
 /** What the system may do to a store, each once: it starts, or says in words what a person must do, and nothing is lost by it. */
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { chownSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { openEmbeddedStore } from "../../dist/postgres.js";
 import { randomOf } from "./random.mjs";
@@ -13,14 +14,17 @@ const [CLOCK_SHIFT, CLOCK_PROCESS] = ["./clock-shift.mjs", "./clock-process.mjs"
 );
 const PEOPLE = 20;
 const FLIPS = 12;
+/** After so many lines a process has worked enough, and is ended. */
+const LINES = 40;
+const PATIENCE_MS = 60_000;
 
-/** Returns how many were tried. Full disks and other owners need the system's administrator. */
-export async function tryFaults({ root, violate, log }) {
-  const made = join(root, "made");
+/** Returns how many were tried, one bit flipped at most `flips` times. Full disks and other owners need the system's administrator. */
+export async function tryFaults({ root, withDatabase, flips = FLIPS, violate, log }) {
+  const made = await withDatabase(join(root, "made"));
   await withStore(made, fill);
   const isRoot = process.getuid?.() === 0 && process.platform === "linux";
   const faults = {
-    bitFlips,
+    bitFlips: (...given) => bitFlips(Math.min(FLIPS, flips), ...given),
     fewDescriptors,
     littleMemory,
     clocks,
@@ -135,9 +139,9 @@ async function anotherOwner(folder, violate) {
 }
 
 /** Read back as it was, or refused: never another voice. */
-async function bitFlips(folder, violate, made) {
+async function bitFlips(flips, folder, violate, made) {
   const random = randomOf(5);
-  for (let flip = 0; flip < FLIPS; flip++) {
+  for (let flip = 0; flip < flips; flip++) {
     rmSync(folder, { recursive: true });
     cpSync(made, folder, { recursive: true });
     const path = random.pick(filesIn(folder).filter((each) => statSync(each).size > 0));
@@ -156,16 +160,32 @@ async function bitFlips(folder, violate, made) {
   }
 }
 
-async function fewDescriptors(folder, violate) {
-  let errors = "";
-  try {
-    execFileSync("bash", ["-c", `ulimit -n 24; exec timeout 60 ${process.execPath} ${PROCESS} ${folder} - x 1 1`], {
-      stdio: "pipe",
-    });
-  } catch (error) {
-    errors = String(error.stderr ?? "");
-    if (error.status !== 124 && !/EMFILE|too many open files/i.test(errors)) violate(`says ${errors.slice(-300)}`);
+/** What a process under limits of the shell says until it ends, or has said enough; `wasEnded`: not by itself. */
+async function worked(limits, folder, prefix) {
+  const child = spawn("bash", ["-c", `${limits}; exec ${process.execPath} ${PROCESS} ${folder} - ${prefix} 1 1`], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const closed = new Promise((resolve) => child.once("close", (status) => resolve(status)));
+  let [errors, wasEnded] = ["", false];
+  child.stderr.on("data", (chunk) => {
+    errors += chunk;
+  });
+  const end = () => {
+    wasEnded = child.kill("SIGTERM") || wasEnded;
+  };
+  const late = setTimeout(end, PATIENCE_MS);
+  const messages = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (line.endsWith("}")) messages.push(JSON.parse(line));
+    if (messages.length === LINES) end();
   }
+  clearTimeout(late);
+  return { messages, errors, status: await closed, wasEnded };
+}
+
+async function fewDescriptors(folder, violate) {
+  const { errors, wasEnded } = await worked("ulimit -n 24", folder, "x");
+  if (!wasEnded && !/EMFILE|too many open files/i.test(errors)) violate(`says ${errors.slice(-300)}`);
   await withStore(folder, (store) => allThere(store, violate));
 }
 
@@ -173,13 +193,12 @@ async function fewDescriptors(folder, violate) {
 async function littleMemory(folder, violate) {
   const there = new Set();
   for (const [i, megabytes] of [100, 200, 350, 500].entries()) {
-    const command = `ulimit -c 0; ulimit -d ${megabytes * 1024}; exec timeout 15 ${process.execPath} ${PROCESS} ${folder} - m${i}- 1 1`;
-    const { stdout, stderr, status } = spawnSync("bash", ["-c", command], { encoding: "utf8" });
-    if (status !== 124 && !/memory/i.test(stderr))
-      violate(`${megabytes} MB: ends with ${status}, says ${stderr.slice(-300)}`);
-    if (/from a backup/.test(stderr)) violate(`${megabytes} MB: says ${stderr.slice(0, 300)}`);
-    for (const line of stdout.split("\n").filter((each) => each.endsWith("}"))) {
-      const { begin, done, person } = JSON.parse(line);
+    const limits = `ulimit -c 0; ulimit -d ${megabytes * 1024}`;
+    const { messages, errors, status, wasEnded } = await worked(limits, folder, `m${i}-`);
+    if (!wasEnded && !/memory/i.test(errors))
+      violate(`${megabytes} MB: ends with ${status}, says ${errors.slice(-300)}`);
+    if (/from a backup/.test(errors)) violate(`${megabytes} MB: says ${errors.slice(0, 300)}`);
+    for (const { begin, done, person } of messages) {
       if (done === "create") there.add(person);
       if (begin === "erase") there.delete(person);
     }

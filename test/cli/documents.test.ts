@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { withEmptyDatabase } from "../store/empty-database.js";
 import { speak, wav } from "../voice.js";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -107,10 +108,12 @@ const shown = (text: string) =>
 let folder: string;
 const shells: Shell[] = [];
 
-async function openShell(name: string): Promise<Shell> {
+/** `stores`: where its commands find a database. */
+async function openShell(name: string, ...stores: string[]): Promise<Shell> {
   const own = join(folder, name);
   await mkdir(own);
   await symlink(join(folder, "node_modules"), join(own, "node_modules"));
+  for (const store of stores) await withEmptyDatabase(join(own, store));
   const shell = new Shell(own, await freePort());
   shells.push(shell);
   return shell;
@@ -157,7 +160,7 @@ describe("README.md", () => {
   });
 
   it("the commands of the section on the box work on a user's files", async () => {
-    const shell = await openShell("commands");
+    const shell = await openShell("commands", "data/vivavoce/store");
     const at = (name: string) => join(folder, "commands", name);
     await shell.run("npx vivavoce demo --wav voices > /dev/null");
     for (const [i, name] of ["a", "b", "c", "d"].entries())
@@ -184,7 +187,7 @@ describe("README.md", () => {
   });
 
   it("the section on tokens works: an application, a token, a call, the engagement example", async () => {
-    const [called, engaged] = await follow(await openShell("readme"), await blocks("README.md", "Tokens"));
+    const [called, engaged] = await follow(await openShell("readme", "store"), await blocks("README.md", "Tokens"));
     expect(called).toMatch(/"statusCode":"OK"/);
     expect(called).toMatch(/"gkSessionId":\{"value":"[0-9a-f-]{36}"\}/);
     expect(engaged).toContain('"status":"online"');
@@ -197,7 +200,9 @@ describe.each(
   ),
 )("%s", (document) => {
   it("every command works as written and prints the shown output", async () => {
-    const outputs = await follow(await openShell(document.replace(/\W/g, "-")), await blocks(document));
+    const stores = document === "docs/operations.md" ? ["store"] : [];
+    const shell = await openShell(document.replace(/\W/g, "-"), ...stores);
+    const outputs = await follow(shell, await blocks(document));
     expect(outputs.length).toBeGreaterThan(0);
   });
 });
@@ -205,7 +210,7 @@ describe.each(
 describe("docs/tokens.md", () => {
   it("every command works as written and prints the shown output", async () => {
     const all = await blocks("docs/tokens.md");
-    const outputs = await follow(await openShell("tokens"), all);
+    const outputs = await follow(await openShell("tokens", "store"), all);
     expect(outputs.length).toBe(all.filter(({ language }) => language === "sh").length);
     expect(outputs.join("\n")).toMatch(/"statusCode":"OK"/);
   });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { openEmbeddedStore } from "../../src/postgres.js";
 import type { Profile } from "../../src/store/port.js";
+import { withEmptyDatabase } from "../store/empty-database.js";
 import { enrollPerson } from "../store/fixtures.js";
 import { run } from "./run.js";
 
@@ -32,7 +33,7 @@ async function readAll(options?: { masterKey: Uint8Array }): Promise<(Profile | 
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "vivavoce-keys-"));
-  store = join(folder, "store");
+  store = await withEmptyDatabase(join(folder, "store"));
   const opened = await openEmbeddedStore(store);
   for (const [i, scope] of SCOPES.entries()) people.push((await enrollPerson(opened, scope, "alice", i)).profile);
   await opened.close();
@@ -99,7 +100,7 @@ test("reads the master key from a command or the environment, and never prints i
 test("explains why keys cannot be rotated", async () => {
   const memory = await run("keys", "rotate", "--store", "memory");
   expect(memory.err).toContain("a store in memory has no keys; give a folder or postgres://…");
-  const empty = join(folder, "empty");
+  const empty = await withEmptyDatabase(join(folder, "empty"));
   const unknown = await run("keys", "rotate", "--store", empty, "--scope", "nobody");
   expect(unknown.err).toContain('scope "nobody" has no keys');
   const opened = await openEmbeddedStore(empty);

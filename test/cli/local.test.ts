@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { withEmptyDatabase } from "../store/empty-database.js";
 import { speak, wav } from "../voice.js";
 
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
@@ -50,6 +51,7 @@ beforeAll(async () => {
   };
   await mkdir(join(folder, "node_modules", ".bin"), { recursive: true });
   await symlink(MAIN, join(folder, "node_modules", ".bin", "vivavoce"));
+  await withEmptyDatabase(join(folder, "data", "vivavoce", "store"));
   expect((await vivavoce("demo", "--wav", "voices")).code).toBe(0);
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));

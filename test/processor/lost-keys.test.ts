@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { openEmbeddedStore } from "../../src/postgres.js";
+import { withEmptyDatabase } from "../store/empty-database.js";
 import { take } from "./fixture-engine.js";
 import { list, openWorld, refusal, scopeA } from "./world.js";
 
@@ -27,7 +28,7 @@ function damageProfileKeys(keys: string, isLost: (index: number) => boolean): vo
 
 test("a lost key gives an error that names the profile; the rest of the scope still works", async () => {
   const folder = join(root, "box");
-  const first = await openEmbeddedStore(folder);
+  const first = await openEmbeddedStore(await withEmptyDatabase(folder));
   const before = await openWorld({ store: first });
   const untrained = await before.person("untrained");
   const trained = await before.trained(7);
@@ -74,7 +75,7 @@ test("a lost key gives an error that names the profile; the rest of the scope st
 
 test("a store whose document key is lost is not opened, because creating new credentials would look like a first start", async () => {
   const folder = join(root, "documents");
-  const first = await openEmbeddedStore(folder);
+  const first = await openEmbeddedStore(await withEmptyDatabase(folder));
   await first.documents.put("server", "first-run", { at: 1 });
   await first.close();
   const keys = join(folder, "keys");

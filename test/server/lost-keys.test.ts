@@ -8,6 +8,7 @@ import { configSchema } from "../../src/server/config.js";
 import { jsonLog } from "../../src/server/log.js";
 import { startBox } from "../../src/server/start.js";
 import { fixtureEngine } from "../processor/fixture-engine.js";
+import { withEmptyDatabase } from "../store/empty-database.js";
 import { enrollPerson, processedOf, profileOf, templateOf } from "../store/fixtures.js";
 
 const root = mkdtempSync(join(tmpdir(), "vivavoce-lost-keys-"));
@@ -15,7 +16,7 @@ const made = join(root, "made");
 const SLOT_BYTES = 128;
 
 beforeAll(async () => {
-  const store = await openEmbeddedStore(made);
+  const store = await openEmbeddedStore(await withEmptyDatabase(made));
   for (const name of ["ada", "bob"]) await store.profiles.create(profileOf("scope", name, { template: templateOf(1) }));
   await store.close();
 }, 180_000);
@@ -88,6 +89,28 @@ test.each<[string, number, readonly string[], (keys: string) => void]>([
   180_000,
 );
 
+test("a box without profiles is ready though a scope's keys are lost, and the log names the scope", async () => {
+  const folder = join(root, "nobody");
+  cpSync(made, folder, { recursive: true });
+  const store = await openEmbeddedStore(folder);
+  for (const { id } of await store.profiles.list("scope", null, 10)) await store.profiles.erase("scope", id);
+  await store.close();
+  changeRing(join(folder, "keys"), ({ scopes }) => {
+    delete scopes[SECRETS];
+  });
+  const lines: string[] = [];
+  const box = await startBox(configSchema.parse({ port: 0, store: folder }), {
+    engine: fixtureEngine(),
+    log: jsonLog("error", (line) => lines.push(line)),
+  });
+  try {
+    expect((await fetch(`${box.url}/readyz`)).status).toBe(200);
+    expect(lines.join("\n")).toContain("a scope cannot be used until its keys are restored");
+  } finally {
+    await box.stop();
+  }
+}, 180_000);
+
 test("a lost secret is not replaced by a new one: restoring the old keys is enough", async () => {
   const folder = join(root, "secret");
   cpSync(made, folder, { recursive: true });
@@ -124,7 +147,7 @@ test.each<[string, (keys: string) => void]>([
   "with %s lost, a person can still be erased, and the rest of their call is there again with the old keys",
   async (name, damage) => {
     const folder = join(root, `erase-${name.replaceAll(" ", "-")}`);
-    const store = await openEmbeddedStore(folder);
+    const store = await openEmbeddedStore(await withEmptyDatabase(folder));
     const ada = await enrollPerson(store, "calls", "ada", 1);
     const rest = processedOf("calls", ada.session.id, 2);
     await store.processed.add(rest);

@@ -9,6 +9,7 @@ import { KeyRing } from "../../src/store/seal/key-ring.js";
 import { openFolderShelf } from "../../src/store/seal/shelf-folder.js";
 import { openEmbeddedDatabase } from "../../src/store/sql/database-pglite.js";
 import { migrate } from "../../src/store/sql/migrations.js";
+import { withEmptyDatabase } from "./empty-database.js";
 import { filesWith } from "./files.js";
 import { profileOf } from "./fixtures.js";
 
@@ -23,6 +24,7 @@ const nameOf = (i: number) => `somebody-known-as-${i}`;
 
 /** As that version left it: one key per profile, names in owners and in profiles. */
 async function makeOldStore(folder: string): Promise<void> {
+  await withEmptyDatabase(folder);
   const shelf = await openFolderShelf(join(folder, "keys"), nodeAead);
   const ring = new KeyRing(shelf, nodeAead);
   const database = await openEmbeddedDatabase(join(folder, "database"));
@@ -81,7 +83,7 @@ test("of an older store are sealed when it is opened, and leave its files", asyn
 });
 
 test("are not found without the scope's secret, and no owner is created a second time", async () => {
-  const folder = join(root, "secret");
+  const folder = await withEmptyDatabase(join(root, "secret"));
   const store = await openEmbeddedStore(folder);
   expect(await store.owners.find("scope", "person", "alice")).toBeNull();
   await store.profiles.create(profileOf("scope", "alice"));

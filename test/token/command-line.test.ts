@@ -11,6 +11,7 @@ import { tokenCommand } from "../../src/cli/token.js";
 import { createMemoryStore } from "../../src/store/memory.js";
 import { createTokenApp } from "../../src/token/app.js";
 import { createTokenService, type TokenService } from "../../src/token/service.js";
+import { withEmptyDatabase } from "../store/empty-database.js";
 
 /** Runs `vivavoce token …` and returns what it printed. */
 async function run(...words: string[]): Promise<string> {
@@ -62,7 +63,7 @@ afterAll(async () => {
 
 describe("vivavoce token", () => {
   test("on a store that no box has open: from an empty store to credentials", { timeout: 180_000 }, async () => {
-    const store = ["--store", join(folder, "store")];
+    const store = ["--store", await withEmptyDatabase(join(folder, "store"))];
     const created = await json("app", "create", "Bank", "--gk-scope", "default", ...store);
     expect(created).toEqual({
       applicationId: expect.any(String),

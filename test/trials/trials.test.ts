@@ -101,14 +101,18 @@ test("a frontend developer puts the React button on a Vite page and speaks", asy
   }
 });
 
-/** Six speakers, two sessions, two recordings each: a little more than calibrating asks for. */
+/**
+ * Six speakers, two sessions, two recordings each: a little more than calibrating asks for. Only four, the fewest that scale a network, have the 2 s of
+ * speech that this needs: each of them takes an import many seconds.
+ */
 function writeRecordings(): void {
-  for (const speaker of [3, 8, 13, 21, 34, 40])
+  for (const [i, speaker] of [3, 8, 13, 21, 34, 40].entries())
     for (const session of [1, 2])
       for (const take of [1, 2]) {
         const place = inLibrary("recordings", `speaker-${speaker}`, `session-${session}`);
         mkdirSync(place, { recursive: true });
-        const said = speak({ speaker, seconds: 4, rateHz: 8000, seed: 10 * session + take });
+        const seconds = i < 4 && session === 1 && take === 1 ? 4 : 1.9;
+        const said = speak({ speaker, seconds, rateHz: 8000, seed: 10 * session + take });
         writeFileSync(join(place, `${take}.wav`), wav(said, 8000));
       }
 }
@@ -129,7 +133,7 @@ test("a data scientist evaluates and calibrates with their own recordings", asyn
 });
 
 test("a researcher imports their own network and compares it", { timeout: 600_000 }, async () => {
-  // A CAM++ as it is published, with the weights of the shipped one.
+  // A CAM++ as it is published, with the weights of the shipped one; test/model-import imports a ResNet34.
   writeFileSync(inLibrary("net.onnx"), publishedCampplus(await tensorsOf(shippedModel)));
   writeRecordings();
   // The lines of docs/engine.md, "A network of your own".
@@ -139,7 +143,7 @@ test("a researcher imports their own network and compares it", { timeout: 600_00
     return vivavoce(...line.split(" ").slice(2), "--json");
   };
   const imported = JSON.parse(await command("import"));
-  expect(imported).toMatchObject({ file: "mine.vvm", architecture: "campplus-1", dimensions: 256 });
+  expect(imported).toMatchObject({ file: "mine.vvm", architecture: "campplus-1", dimensions: 256, windows: 4 });
   expect(imported.likeness.median).toBeGreaterThan(0.995);
   expect(imported.calibration).toMatchObject({ fit: { speakers: 6 } });
   expect(JSON.parse(await command("info"))).toMatchObject({ name: "mine", revision: imported.revision });
