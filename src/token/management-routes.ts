@@ -171,12 +171,14 @@ export function managementRoutes(
   app.post("/users", async (c) => answer(c, await users.create(await body(c, newUser)), 201));
   app.patch("/users/:name", async (c) => {
     const change = await body(c, userChange);
-    if (change.role === "member" || change.disabled === true) await users.assertAnotherOwner(c.req.param("name"));
-    return answer(c, await users.change(c.req.param("name"), change));
+    const name = c.req.param("name");
+    const apply = () => users.change(name, change);
+    const takes = change.role === "member" || change.disabled === true;
+    return answer(c, await (takes ? users.keepingAnOwner(name, apply) : apply()));
   });
   app.delete("/users/:name", async (c) => {
-    await users.assertAnotherOwner(c.req.param("name"));
-    await service.deleteUser(c.req.param("name"));
+    const name = c.req.param("name");
+    await users.keepingAnOwner(name, () => service.deleteUser(name));
     return answer(c);
   });
 

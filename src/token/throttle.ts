@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { isIPv6 } from "node:net";
 import type { Clock } from "./clock.js";
 import { collection, type Documents } from "./documents.js";
 import { OAuthError } from "./errors.js";
@@ -37,6 +38,17 @@ export type Throttle = ReturnType<typeof createThrottle>;
 const short = (name: string): string =>
   name.length <= 128 ? name : createHash("sha256").update(name).digest("base64");
 
+/** A subscriber of IPv6 has a whole network (/64), so its addresses count as one. */
+function networkOf(address: string): string {
+  if (!isIPv6(address) || address.includes(".")) return address;
+  const [head, tail = []] = address.split("::").map((part) => part.split(":"));
+  const zeros = Array<string>(Math.max(0, 8 - head!.length - tail.length)).fill("0");
+  const network = [...head!, ...zeros, ...tail]
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group || "0", 16).toString(16));
+  return `${network.join(":")}::/64`;
+}
+
 /** Slows guessing by doubling the wait. Kept in the store, so that all replicas share it and a restart does not reset it. */
 export function createThrottle({ documents, clock }: { documents: Documents; clock: Clock }) {
   const failures = collection<Failures>(documents, "token.failures");
@@ -61,9 +73,11 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
     });
   }
 
-  /** Capped at the longest wait: an entry written while the clock was ahead must not lock anybody out for a year. */
-  const restOf = (entry: Failures | null, { longestWaitMs }: Allowance): number =>
-    Math.min(longestWaitMs, Math.max(0, (entry?.until ?? 0) - clock.now()));
+  /** An entry with more than the longest wait was written while the clock was ahead: it must not lock anybody out for a year. */
+  function restOf(entry: Failures | null, { longestWaitMs }: Allowance): number {
+    const rest = (entry?.until ?? 0) - clock.now();
+    return rest > longestWaitMs ? 0 : Math.max(0, rest);
+  }
 
   /** Counts one more failure. With `unlessWaiting`, counts nothing during a wait and returns the rest of that wait. */
   async function count(key: string, allowance: Allowance, unlessWaiting: boolean): Promise<number> {
@@ -88,8 +102,9 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
      * as a failure until it is reported as successful, which limits parallel attempts.
      */
     async attempt(client: string, address: string, { countFirst = false }: { countFirst?: boolean } = {}) {
-      const pair = `pair ${address} ${short(client)}`;
-      const place = `address ${address}`;
+      const from = networkOf(address);
+      const pair = `pair ${from} ${short(client)}`;
+      const place = `address ${from}`;
       const name = `client ${short(client)}`;
       const keys: readonly [string, Allowance][] = [
         [pair, PAIR],
@@ -99,11 +114,13 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
       const known = await Promise.all(keys.map(([key]) => failures.get(key)));
       const waits = known.map((entry, i) => restOf(entry, keys[i]![1]));
       // A client that succeeded from this address before is not locked out by failures elsewhere in its name.
-      if (waits[2]! > 0 && (await succeededFrom.get(pair)) !== null) waits[2] = 0;
+      const isKnownHere = waits[2]! > 0 && (await succeededFrom.get(pair)) !== null;
+      if (isKnownHere) waits[2] = 0;
       const waitMs = Math.max(0, ...waits);
       if (waitMs > 0) refuse(waitMs);
       if (countFirst) {
         for (const [key, allowance] of keys) {
+          if (key === name && isKnownHere) continue;
           const rest = await count(key, allowance, true);
           if (rest > 0) refuse(rest);
         }
@@ -115,7 +132,7 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
         async succeeded(): Promise<void> {
           if (countFirst || known[0]) await failures.delete(pair);
           if (countFirst || known[2]) await failures.delete(name);
-          if (!countFirst) await noteSuccess(pair);
+          await noteSuccess(pair);
           // The address keeps its count: knowing one secret must not give free guesses at others.
           if (countFirst) {
             await failures.update(place, (entry) => (entry ? { count: entry.count - 1, until: 0 } : undefined));

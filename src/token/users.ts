@@ -39,14 +39,21 @@ export interface Users {
   /** A new password ends older sessions, codes and tokens, except those of `keptGrant`, whose holder knew the old password. */
   change(name: string, change: UserChange, keptGrant?: string): Promise<User>;
   delete(name: string): Promise<void>;
-  /** Refuses the last enabled owner: without an owner, nobody could create another over the network. */
-  assertAnotherOwner(name: string): Promise<void>;
+  /**
+   * Runs a change that takes an owner away; refuses it for the last enabled owner, because without an owner nobody could
+   * create another over the network. One at a time on all replicas: two owners could demote each other at once.
+   */
+  keepingAnOwner<T>(name: string, change: () => Promise<T>): Promise<T>;
   authenticate(name: string, password: string): Promise<User | null>;
 }
 
 const NAME = /^[a-z0-9][a-z0-9._@+-]{0,127}$/;
 const SHORTEST_PASSWORD = 10;
 const LONGEST_PASSWORD = 256;
+
+const OWNERS = "owners";
+/** After that, a lock is of a box that has died. */
+const LONGEST_CHANGE_MS = 10_000;
 
 /** A generated password, for users who choose none: 144 random bits. */
 export const generatePassword = (random: Random): string => Buffer.from(random.bytes(18)).toString("base64url");
@@ -68,12 +75,20 @@ const view = ({ passwordHash: _, ...user }: StoredUser): User => user;
 export function createUsers(options: { documents: Documents; clock: Clock; random: Random; secrets: Secrets }): Users {
   const { documents, clock, random, secrets } = options;
   const users = collection<StoredUser>(documents, "token.users");
+  const locks = collection<object>(documents, "token.locks");
 
   return {
-    async assertAnotherOwner(name) {
-      const owners = (await users.list()).filter((user) => user.role === "owner" && !user.disabled);
-      if (owners.length === 1 && owners[0]!.name === normalName(name))
-        throw new OAuthError("conflict", `${name} is the last owner; make another user an owner first`);
+    async keepingAnOwner(name, change) {
+      if (!(await locks.insert(OWNERS, {}, clock.now() + LONGEST_CHANGE_MS)))
+        throw new OAuthError("conflict", "another owner is being changed; try again");
+      try {
+        const owners = (await users.list()).filter((user) => user.role === "owner" && !user.disabled);
+        if (owners.length === 1 && owners[0]!.name === normalName(name))
+          throw new OAuthError("conflict", `${name} is the last owner; make another user an owner first`);
+        return await change();
+      } finally {
+        await locks.delete(OWNERS);
+      }
     },
 
     async create({ name, role, password }) {
