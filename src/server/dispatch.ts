@@ -78,6 +78,8 @@ export class Dispatcher {
   #running = 0;
   #stopping = false;
   #whenIdle: (() => void) | null = null;
+  /** Refuse the calls whose message has not arrived. */
+  readonly #reading = new Set<(reason: Refusal) => void>();
 
   constructor(private readonly parts: DispatchParts) {}
 
@@ -95,6 +97,7 @@ export class Dispatcher {
    */
   async stop(liveSeconds: number): Promise<void> {
     this.#stopping = true;
+    for (const refuse of this.#reading) refuse(stopping());
     if (this.#running === 0) return;
     const timer = setTimeout(() => this.parts.liveCalls.endAll(), liveSeconds * 1000);
     await new Promise<void>((resolve) => {
@@ -112,10 +115,21 @@ export class Dispatcher {
   unary(method: DescMethod, read: () => Promise<Message>, call: Call): Promise<Message> {
     return this.#observed(method, call, async (timing) => {
       const caller = await this.#admit(call);
-      const request = await read();
+      const request = await this.#read(read);
       timing.startedAt = performance.now();
       checkScope(caller, request);
       return this.#timed(method, request, call, timing, this.parts.limits.callSeconds);
+    });
+  }
+
+  /** Ends when the server stops: a caller that never sends its message must not delay that. */
+  #read(read: () => Promise<Message>): Promise<Message> {
+    return new Promise((resolve, reject) => {
+      if (this.#stopping) throw stopping();
+      this.#reading.add(reject);
+      read()
+        .then(resolve, reject)
+        .finally(() => this.#reading.delete(reject));
     });
   }
 
@@ -173,7 +187,7 @@ export class Dispatcher {
   }
 
   async #admit(call: Call): Promise<Caller> {
-    if (this.#stopping) throw busy("the server is stopping", 1);
+    if (this.#stopping) throw stopping();
     const caller = await (call.caller ?? this.admit(call.authorization, call.address));
     const wait = this.parts.rates.take(caller.id);
     if (wait !== null) {
@@ -333,6 +347,8 @@ export class Dispatcher {
     if (gross) metrics.audio(operation, Number(gross.seconds) + gross.nanos / 1e9, timing.workedSeconds);
   }
 }
+
+const stopping = () => busy("the server is stopping", 1);
 
 function checkScope(caller: Caller, request: Message): void {
   const scope = (request as { context?: { gkScopeId?: { value?: string } } }).context?.gkScopeId?.value;

@@ -621,6 +621,28 @@ describe("stopping", () => {
     agent.destroy();
   });
 
+  it("refuses callers that have not sent their message, and does not wait for them", async () => {
+    const { service, url } = await listening({}, { limits: { stopSeconds: 20 } });
+    const session = http2.connect(url);
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/vendor.biosec.v1.VoiceprintsProcessor/Verify",
+      "content-type": "application/grpc",
+    });
+    stream.write(Buffer.alloc(0));
+    stream.resume();
+    const ended = once(stream, "trailers");
+    const call = http.request(`${url}/v1/voiceprints/p/verification`, { method: "POST" });
+    call.on("error", () => {});
+    call.flushHeaders();
+    const answered = once(call, "response");
+    while (service.dispatcher.running < 2) await new Promise((resolve) => setImmediate(resolve));
+    expect(await service.stop()).toBe(true);
+    expect((await ended)[0]).toMatchObject({ "grpc-status": "14", "retry-after": "1" });
+    expect((await answered)[0]).toMatchObject({ statusCode: 503 });
+    session.destroy();
+  });
+
   it("does not wait forever", async () => {
     const reached = withResolvers();
     const { service, url } = await listening(
