@@ -87,7 +87,7 @@ const sum = (rows, shares) =>
 function windowsOf(path) {
   const { samples, rateHz } = mono(readRecording(readFileSync(path)));
   const format = { rateHz, mostSpeechSeconds: 0 };
-  const { state, windows } = streams.hear(null, format, samples);
+  const { state, windows } = streams.advance(null, format, samples);
   const { tail } = streams.peek(state, format);
   return tail ? [...windows, tail] : windows;
 }

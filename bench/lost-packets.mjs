@@ -36,7 +36,7 @@ const lossy = {
         if (event.kind === "lost") heard.push(lost.fill(event.samples));
         if (event.kind !== "audio") continue;
         const [arrived] = [...readRecording(event.bytes, { encoding: "l16", rateHz, channels: 1 }).read(1)];
-        lost.hear(arrived);
+        lost.keep(arrived);
         heard.push(arrived);
       }
     }

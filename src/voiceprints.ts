@@ -423,16 +423,17 @@ export class Voiceprints {
         });
         return profileId;
       };
-      const heard: HeardSegment[] = [];
+      const analyzed: AnalyzedSegment[] = [];
       for (const [index, input] of media.entries()) {
         const one = await this.#enrollSegment(context, profile, input, choices);
-        heard.push(one);
+        analyzed.push(one);
         choices.onProgress?.({ step: "segment", index, total: recordings.length, segment: one.segment });
       }
       const gkVoiceprintProfileId = { value: await profile() };
-      const enrollStatus = heard.at(-1)!.enrollStatus;
+      const enrollStatus = analyzed.at(-1)!.enrollStatus;
       const enrolled = { profileId: gkVoiceprintProfileId.value, enrollStatus };
-      if (choices.train === false) return { ...UNTRAINED, ...enrolled, segments: heard.map(({ segment }) => segment) };
+      if (choices.train === false)
+        return { ...UNTRAINED, ...enrolled, segments: analyzed.map(({ segment }) => segment) };
       choices.onProgress?.({ step: "train" });
       const { result } = await this.operations.train({ context, gkVoiceprintProfileId }, callOptions(choices));
       const used = new Map(
@@ -446,7 +447,7 @@ export class Voiceprints {
         printVersion: result!.voiceprintDetails?.printVersion ?? 0,
         netSpeechSeconds: secondsOf(result!.totalNetAudio),
         ...missingOf(result!),
-        segments: heard.map(({ segment, id }) => ({ ...segment, usedForTraining: used.get(id) ?? null })),
+        segments: analyzed.map(({ segment, id }) => ({ ...segment, usedForTraining: used.get(id) ?? null })),
       };
     });
   }
@@ -456,7 +457,7 @@ export class Voiceprints {
     profile: () => Promise<string>,
     input: Media,
     choices: CallChoices,
-  ): Promise<HeardSegment> {
+  ): Promise<AnalyzedSegment> {
     const processed = await this.operations.processAudio(
       { context, input, isForEnrollment: true, ...channelSelector(choices.channel) },
       operationOptions(choices),
@@ -632,7 +633,7 @@ function textOf(sealed: string | Uint8Array | Blob): string | Promise<string> {
 }
 
 /** An enrolled segment with the id of its processed audio. */
-interface HeardSegment {
+interface AnalyzedSegment {
   readonly segment: EnrolledSegment;
   readonly id: string | undefined;
   readonly enrollStatus: keyof typeof EnrollStatus;

@@ -94,8 +94,8 @@ async function fittedAttacks(path: string, options: Options): Promise<FittedAtta
     for (const kind of engine.model.attacks) {
       progress.start(`${kind} speech`, files.length);
       const onProgress = (done: number) => progress.set(done);
-      const heard = await genuineReach(files, kind, { engine, decode }, { concurrency: 2 * workers, onProgress });
-      const fit = fitAttack(heard, kind, engine);
+      const reach = await genuineReach(files, kind, { engine, decode }, { concurrency: 2 * workers, onProgress });
+      const fit = fitAttack(reach, kind, engine);
       if (fit) fits[kind] = fit;
     }
     return fits;

@@ -103,17 +103,17 @@ async function paced(recording: Recording, speed: number, caller: Caller): Promi
   }
 }
 
-async function callerOf(options: Options, hear: (message: string) => void): Promise<Caller> {
-  return options.dialect === "audiosocket" ? audioSocketCaller(options) : webSocketCaller(options, hear);
+async function callerOf(options: Options, onMessage: (message: string) => void): Promise<Caller> {
+  return options.dialect === "audiosocket" ? audioSocketCaller(options) : webSocketCaller(options, onMessage);
 }
 
-async function webSocketCaller(options: Options, hear: (message: string) => void): Promise<Caller> {
+async function webSocketCaller(options: Options, onMessage: (message: string) => void): Promise<Caller> {
   const { dialect, from } = options;
   const callId = randomUUID();
   const path = `/telephony/${options.line}${dialect === "asterisk-websocket" ? `?from=${encodeURIComponent(from)}` : ""}`;
   const address = `${options.url.replace(/\/+$/, "").replace(/^http/, "ws")}${path}`;
   const socket = new WebSocket(address, { headers: headersOf(options, address) });
-  socket.on("message", (data) => hear(String(data)));
+  socket.on("message", (data) => onMessage(String(data)));
   await Promise.race([
     once(socket, "open"),
     once(socket, "unexpected-response").then(([, response]) => {

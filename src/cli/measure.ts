@@ -158,11 +158,11 @@ async function analyzed(
   const stream = await engine.stream(recording.rateHz);
   try {
     progress.start("measuring", Math.ceil(recording.frames / recording.rateHz));
-    let heard = 0;
+    let samples = 0;
     for (const chunk of recording.read(channel)) {
-      heard += chunk.length;
+      samples += chunk.length;
       await stream.push(chunk);
-      progress.set(Math.floor(heard / recording.rateHz));
+      progress.set(Math.floor(samples / recording.rateHz));
     }
     progress.stop();
     return await stream.analysis();

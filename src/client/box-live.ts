@@ -55,7 +55,7 @@ class BoxTask<Result> implements ListenerTask<Result> {
     { signal }: OperationOptions,
   ) {
     let start = () => {};
-    const heard = new Promise<void>((resolve) => {
+    const answered = new Promise<void>((resolve) => {
       start = resolve;
     });
     this.#call = call(({ event }) => {
@@ -65,7 +65,7 @@ class BoxTask<Result> implements ListenerTask<Result> {
     this.#call.done.catch((error: unknown) => {
       this.#failure = error;
     });
-    this.started = Promise.race([heard, this.#call.done]);
+    this.started = Promise.race([answered, this.#call.done]);
     signal?.addEventListener("abort", () => this.#call.close(), { once: true });
   }
 

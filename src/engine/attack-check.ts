@@ -74,7 +74,7 @@ export class AttackListening implements AttackStream {
   async push(samples: Float32Array): Promise<void> {
     this.#waiting.push(samples.slice());
     this.#waitingSamples += samples.length;
-    if (this.#waitingSamples >= leastPieceSeconds * this.#format.rateHz) await this.#hear(this.#taken());
+    if (this.#waitingSamples >= leastPieceSeconds * this.#format.rateHz) await this.#advance(this.#taken());
   }
 
   async score(): Promise<AttackScore> {
@@ -84,7 +84,7 @@ export class AttackListening implements AttackStream {
   /** The score of everything pushed so far, followed by these samples. */
   all(samples: Float32Array): Promise<AttackScore> {
     return inCall(this.threads, this.options, async (signal, pause) => {
-      await this.#hearIn(samples, signal, pause);
+      await this.#advanceIn(samples, signal, pause);
       const { tail } = await this.threads.call("peek", [this.#state, this.#format], [], signal);
       const last = tail && (await this.#scored(tail, signal));
       return attackScore(last ? [...this.#windows, last] : this.#windows, this.model);
@@ -98,18 +98,18 @@ export class AttackListening implements AttackStream {
     return samples;
   }
 
-  #hear(samples: Float32Array): Promise<void> {
-    return inCall(this.threads, this.options, (signal, pause) => this.#hearIn(samples, signal, pause));
+  #advance(samples: Float32Array): Promise<void> {
+    return inCall(this.threads, this.options, (signal, pause) => this.#advanceIn(samples, signal, pause));
   }
 
-  async #hearIn(samples: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
+  async #advanceIn(samples: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
     for (let first = 0; first < samples.length; first += piece) {
       await pause();
       const part = samples.slice(first, first + piece);
       const moved = [part.buffer, ...(this.#state ? [this.#state.buffer] : [])] as ArrayBuffer[];
-      const heard = await this.threads.call("hear", [this.#state, this.#format, part], moved, signal);
-      this.#state = heard.state;
-      for (const window of heard.windows) {
+      const advanced = await this.threads.call("advance", [this.#state, this.#format, part], moved, signal);
+      this.#state = advanced.state;
+      for (const window of advanced.windows) {
         const scored = await this.#scored(window, signal);
         if (scored) this.#windows.push(scored);
       }

@@ -5,7 +5,7 @@ import type { Measures, ModelInfo, StreamOptions, VoiceAnalysis, VoiceStream } f
 import { mostSeparatedSeconds, pieceFrames, SeparatedVoices } from "./separated-voices.js";
 import type { StreamFormat, StreamState, StreamStep } from "./stream-kernel.js";
 import type { Threads } from "./threads.js";
-import { type HeardStream, OneVoice, type Summaries, stateBuffers, type WindowVoices } from "./window-voices.js";
+import { type AnalyzedStream, OneVoice, type Summaries, stateBuffers, type WindowVoices } from "./window-voices.js";
 
 /** Samples in one piece of work: a thread cannot be interrupted for longer than this. */
 export const piece = 1 << 20;
@@ -57,7 +57,7 @@ export class EngineStream implements VoiceStream {
 
   push(samples: Float32Array): Promise<number> {
     return this.#inTurn(async (signal, pause) => {
-      await this.hear(samples, signal, pause);
+      await this.advance(samples, signal, pause);
       return this.#netSpeechSeconds;
     });
   }
@@ -84,22 +84,22 @@ export class EngineStream implements VoiceStream {
   }
 
   /** The samples, in a buffer that can be moved to another thread. */
-  async hear(samples: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
+  async advance(samples: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
     for (let first = 0; first < samples.length && !this.#ended; first += piece) {
       await pause();
       const whole = samples.length <= piece && samples.byteLength === samples.buffer.byteLength;
       const part = whole ? samples : samples.slice(first, first + piece);
-      await this.#hearPart(part, signal, pause);
+      await this.#advancePart(part, signal, pause);
     }
   }
 
   /** Processes audio up to the next checkpoint, analyzes there, and continues. */
-  async #hearPart(part: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
+  async #advancePart(part: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
     for (let left: Float32Array | null = part; left !== null && !this.#ended; ) {
       const moved = [left.buffer, ...stateBuffers(this.#stream())] as ArrayBuffer[];
       const until = this.#options.checkpoints?.seconds[this.#passed];
       const step: StreamStep = await this.#threads.call(
-        "hear",
+        "advance",
         [this.#state, this.#format, left, until],
         moved,
         signal,
@@ -126,7 +126,7 @@ export class EngineStream implements VoiceStream {
     return analysis;
   }
 
-  #stream(): HeardStream {
+  #stream(): AnalyzedStream {
     return { state: this.#state, format: this.#format };
   }
 

@@ -49,7 +49,7 @@ const fewSamples = 1 << 14;
 const briefOperations: ReadonlySet<Operation> = new Set(["peek", "summarize", "scores", "areTwoVoices", "memoryBytes"]);
 
 function isBrief({ name, values }: Pick<Task, "name" | "values">): boolean {
-  if (name === "hear") return (values[2] as Float32Array).length <= fewSamples;
+  if (name === "advance") return (values[2] as Float32Array).length <= fewSamples;
   return briefOperations.has(name);
 }
 

@@ -124,8 +124,8 @@ export class Scoring {
       const remaining = run.trainTemplate(n, calibration.consistency);
       const scores = this.#kernels.readFloats(run.scoringScores(), n);
       const kept = this.#kernels.readIntegers(run.scoringKept(), n);
-      const told = segments.map((_, i) => ({ score: scores[i]!, consistent: kept[i] === 1 }));
-      if (remaining === 0) return { segments: told, template: null };
+      const judged = segments.map((_, i) => ({ score: scores[i]!, consistent: kept[i] === 1 }));
+      if (remaining === 0) return { segments: judged, template: null };
       // In the kernel's order, so that these sums do not depend on the caller's order either.
       const used = Array.from(this.#kernels.readIntegers(run.scoringOrder(), n))
         .filter((i) => kept[i] === 1)
@@ -137,7 +137,7 @@ export class Scoring {
         bandwidthHz: weightedMean(used, (voice) => voice.bandwidthHz),
         revision,
       };
-      return { segments: told, template };
+      return { segments: judged, template };
     } finally {
       run.wipeScoring();
     }

@@ -7,10 +7,10 @@ import type { Measures, VoiceAnalysis, VoiceWindow } from "./port.js";
 import type { WindowFeatures } from "./stream-kernel.js";
 import type { Threads } from "./threads.js";
 import {
+  type AnalyzedStream,
   type Conclusion,
   EmbeddedWindows,
   embedWindow,
-  type HeardStream,
   type Summaries,
   stateBuffers,
   voiceAnalysis,
@@ -46,7 +46,7 @@ export class SeparatedVoices implements WindowVoices {
   }
 
   /** The unfinished piece is left out: it is not assigned to anybody yet. */
-  async conclude(stream: HeardStream, signal: AbortSignal): Promise<Conclusion> {
+  async conclude(stream: AnalyzedStream, signal: AbortSignal): Promise<Conclusion> {
     const values = [stream.state, stream.format] as const;
     const { state, measures } = await this.threads.call("peek", [...values], stateBuffers(stream), signal);
     return { state, analysis: await this.#analysis(measures, signal) };
@@ -60,7 +60,7 @@ export class SeparatedVoices implements WindowVoices {
     const parts = [0, 1].map((group) => everything.filter((i) => owners[i] === group));
     const [one, other] = await Promise.all(parts.map((pieces) => this.#voice(measures, pieces, signal)));
     const areTwo = one?.embedding && other?.embedding && (await this.#areTwo(one.embedding, other.embedding, signal));
-    const voices = areTwo ? [one, other] : [await this.#voice(measures, everything, signal)].filter(isHeard);
+    const voices = areTwo ? [one, other] : [await this.#voice(measures, everything, signal)].filter(isVoice);
     voices.sort((a, b) => b.measures.netSpeechSeconds - a.measures.netSpeechSeconds);
     const inOrder = voices.flatMap((voice) => voice.windows).sort((a, b) => a.startSeconds - b.startSeconds);
     const whole = await voiceAnalysis(this.summaries, measures, inOrder, signal);
@@ -101,7 +101,7 @@ export class SeparatedVoices implements WindowVoices {
   }
 }
 
-const isHeard = (voice: VoiceAnalysis | null): voice is VoiceAnalysis => voice !== null;
+const isVoice = (voice: VoiceAnalysis | null): voice is VoiceAnalysis => voice !== null;
 
 /** The group of most windows that contain a piece; of the window centered on it if they are tied. */
 function ownersOf(groups: Int32Array, pieces: number): number[] {

@@ -76,7 +76,7 @@ export class StreamKernel {
   }
 
   /** Continues from `state` (overwritten), or starts new. Stops where net speech reaches `untilSpeechSeconds`: the same place in any chunking. */
-  hear(
+  advance(
     state: StreamState | null,
     format: StreamFormat,
     samples: Float32Array,

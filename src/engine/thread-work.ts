@@ -30,7 +30,7 @@ export function openThreadWork(module: WebAssembly.Module, model: ThreadModel) {
   const scoring = new Scoring(kernels, model.scoring);
   kernels.run.seal();
   return {
-    hear: streams.hear.bind(streams),
+    advance: streams.advance.bind(streams),
     peek: streams.peek.bind(streams),
     /** Like `peek`, with the embedding of the unfinished window: one piece of work, one wait in the queue. */
     peekVoice(state: StreamState | null, format: StreamFormat): VoicePeek {

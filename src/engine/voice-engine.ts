@@ -61,7 +61,7 @@ export class VoiceEngine implements Engine {
     checkInput(samples, rateHz);
     const stream = new EngineStream(this.threads, rateHz, this.#streamModel(), options);
     return inCall(this.threads, options, async (signal, pause) => {
-      await stream.hear(samples, signal, pause);
+      await stream.advance(samples, signal, pause);
       return stream.conclude(signal);
     });
   }

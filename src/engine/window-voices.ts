@@ -5,12 +5,12 @@ import type { StreamFormat, StreamState, WindowFeatures } from "./stream-kernel.
 import type { Threads } from "./threads.js";
 
 /** The current state of a stream. It is moved to the thread that analyzes it, and comes back. */
-export interface HeardStream {
+export interface AnalyzedStream {
   readonly state: StreamState | null;
   readonly format: StreamFormat;
 }
 
-export const stateBuffers = ({ state }: HeardStream): ArrayBuffer[] => (state ? [state.buffer] : []);
+export const stateBuffers = ({ state }: AnalyzedStream): ArrayBuffer[] => (state ? [state.buffer] : []);
 
 /** Summarizes the windows of a recording. */
 export interface Summaries {
@@ -29,7 +29,7 @@ export interface WindowVoices {
   /** Waits while too many are in progress: the features of hours of speech must not pile up. */
   add(window: WindowFeatures, signal: AbortSignal, pause: () => Promise<void>): Promise<void>;
   /** The analysis of all windows so far and of the unfinished one. */
-  conclude(stream: HeardStream, signal: AbortSignal): Promise<Conclusion>;
+  conclude(stream: AnalyzedStream, signal: AbortSignal): Promise<Conclusion>;
   clear(): void;
 }
 
@@ -87,7 +87,7 @@ export class OneVoice implements WindowVoices {
     return this.#windows.add(window, signal, pause);
   }
 
-  async conclude(stream: HeardStream, signal: AbortSignal): Promise<Conclusion> {
+  async conclude(stream: AnalyzedStream, signal: AbortSignal): Promise<Conclusion> {
     const { threads, summaries } = this;
     const values = [stream.state, stream.format] as const;
     const { state, measures, tail } = await threads.call("peekVoice", [...values], stateBuffers(stream), signal);

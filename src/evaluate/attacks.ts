@@ -29,7 +29,7 @@ export interface GenuineReach {
   readonly reach: readonly number[];
 }
 
-export interface HearingOptions {
+export interface GenuineReachOptions {
   readonly concurrency: number;
   readonly signal?: AbortSignal;
   readonly onProgress?: (done: number) => void;
@@ -40,7 +40,7 @@ export async function genuineReach(
   files: readonly string[],
   kind: AttackKind,
   { engine, decode }: Pick<EvaluationParts, "engine" | "decode">,
-  { concurrency, signal, onProgress = () => {} }: HearingOptions,
+  { concurrency, signal, onProgress = () => {} }: GenuineReachOptions,
 ): Promise<GenuineReach> {
   const reach: number[] = [];
   let revision = "";

@@ -63,10 +63,10 @@ export async function openMicrophone(
   try {
     await context.audioWorklet.addModule(new URL("./capture-worklet.js", import.meta.url));
     const watch = new SoundWatch(context.sampleRate);
-    let told: SoundState = "sound";
+    let reported: SoundState = "sound";
     const tell = (now: SoundState) => {
-      if (!open || now === told) return;
-      told = now;
+      if (!open || now === reported) return;
+      reported = now;
       state?.(now);
     };
     // A microphone muted by the operating system sends no samples; other kinds of muting show in the samples.

@@ -126,7 +126,7 @@ async function speechWindows(
   const found: Float32Array[] = [];
   for await (const { samples, rateHz } of speech) {
     const format = { rateHz, mostSpeechSeconds: windowFrames / 100 + 1 };
-    const [first] = streams.hear(null, format, samples).windows;
+    const [first] = streams.advance(null, format, samples).windows;
     if (first) found.push(first.features);
     if (found.length === mostWindows) break;
   }

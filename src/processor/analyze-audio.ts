@@ -10,13 +10,13 @@ import { generalDecision, type Outcome } from "../voiceprint/decision.js";
 import { outcomeForValidity } from "../voiceprint/quality-gate.js";
 import { fuseRisks, riskFigures } from "../voiceprint/risk.js";
 import { risksOf } from "../voiceprint/session-decision.js";
+import type { AnalyzedAudio, PartResult } from "./analyzed-audio.js";
 import { type AttackResults, wantedAttacks } from "./attacks.js";
 import { type Candidates, candidatesByGroup, candidatesOf, findProfiles } from "./candidates.js";
-import { authenticationPart, fraudPart, hearAndCompare, type Part, recordCheck } from "./check.js";
+import { analyzeAndCompare, authenticationPart, fraudPart, type Part, recordCheck } from "./check.js";
 import { partRisk, scoreOf, voiceprintResult } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
 import type { Dependencies, Implementation, OperationOptions } from "./dependencies.js";
-import type { HeardAudio, PartResult } from "./heard-audio.js";
 import { audioDetails, calibrationModel, idIfAny, ifKnown, printDetails, riskResult, uniqueId } from "./messages.js";
 import { findAudio } from "./recorded-audio.js";
 
@@ -38,8 +38,16 @@ export const analyzeAudio: Implementation<"analyzeAudio"> = async (deps, request
   const source = await findAudio(deps, scopeId, request.audio);
   const targets = await analysisTargets(deps, context, request, options);
   const parts = partsOf(targets, set);
-  const { heard, results, attacks } = await hearAndCompare(deps, context, source, request, parts, options, wanted);
-  return { result: await concludeAnalysis(deps, context, "AnalyzeAudio", targets, heard, results, attacks) };
+  const { analyzed, results, attacks } = await analyzeAndCompare(
+    deps,
+    context,
+    source,
+    request,
+    parts,
+    options,
+    wanted,
+  );
+  return { result: await concludeAnalysis(deps, context, "AnalyzeAudio", targets, analyzed, results, attacks) };
 };
 
 /** Fuses the parts into one result, and keeps it for the session's decision. */
@@ -48,7 +56,7 @@ export async function concludeAnalysis(
   context: OpenContext,
   operation: string,
   { persons, fraudsters }: AnalysisTargets,
-  heard: HeardAudio,
+  analyzed: AnalyzedAudio,
   results: readonly PartResult[],
   { synthetic, playback }: AttackResults,
 ): Promise<MessageInitShape<typeof AnalyzeAudioResultSchema>> {
@@ -72,7 +80,7 @@ export async function concludeAnalysis(
         attacks: attacks.map((part) => part.outcome),
       },
       figures?.risk ?? null,
-    ) ?? withoutChecks(heard.validity);
+    ) ?? withoutChecks(analyzed.validity);
   const topPerson = authentication?.scored[0];
   const topFraudster = fraud?.scored[0];
   const { model } = context.engine;
@@ -80,20 +88,20 @@ export async function concludeAnalysis(
     deps,
     context,
     operation,
-    heard,
+    analyzed,
     outcome,
     figures,
     { authentication, fraud, synthetic, playback },
     topPerson?.print.profileId ?? topFraudster?.print.profileId ?? null,
   );
   return {
-    gkMediaSegmentId: idIfAny(heard.audio.mediaSegmentId),
-    gkProcessedAudioId: idIfAny(heard.audio.processedAudioId),
+    gkMediaSegmentId: idIfAny(analyzed.audio.mediaSegmentId),
+    gkProcessedAudioId: idIfAny(analyzed.audio.processedAudioId),
     decision: outcome.decision,
     reason: outcome.reason,
-    voiceClassScore: ifKnown(heard.analysis?.voiceClass),
+    voiceClassScore: ifKnown(analyzed.analysis?.voiceClass),
     riskEngineGlobalResult: riskResult(risk),
-    validity: heard.validity,
+    validity: analyzed.validity,
     authenticationResult: authentication
       ? {
           topPersonVoiceprintDetails: topPerson && printDetails(topPerson.print),
@@ -115,7 +123,7 @@ export async function concludeAnalysis(
     syntheticSpeechResult: synthetic?.message,
     channelPlaybackResult: playback?.message,
     gkCalibrationModelRevisionId: uniqueId(model.revision),
-    audioDetails: audioDetails(heard.audio),
+    audioDetails: audioDetails(analyzed.audio),
     voiceprintResults: [...(authentication?.scored ?? []), ...(fraud?.scored ?? [])].map(voiceprintResult),
     calibrationModelDetails: calibrationModel(model),
   };

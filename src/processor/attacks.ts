@@ -76,7 +76,7 @@ export class AttackChecks {
   }
 
   /** `looks` is the number of looks in this call. */
-  async heardEnough(analysis: VoiceAnalysis, looks: number): Promise<boolean> {
+  async isEnough(analysis: VoiceAnalysis, looks: number): Promise<boolean> {
     const results = await this.#check(analysis, AudioValidity.AUDIO_OK, looks);
     return (
       analysis.measures.netSpeechSeconds >= enoughSeconds ||
@@ -116,7 +116,7 @@ export class AttackAudio {
   #streams: Map<AttackKind, AttackStream> | null = null;
   /** Samples read from the source but not processed yet. */
   #rest: Float32Array = new Float32Array(0);
-  #heard = 0;
+  #analyzed = 0;
 
   constructor(
     private readonly engine: Engine,
@@ -127,7 +127,7 @@ export class AttackAudio {
   ) {}
 
   async score(kind: AttackKind, seconds: number): Promise<AttackScore> {
-    await this.hear(seconds);
+    await this.analyze(seconds);
     return this.#streams!.get(kind)!.score();
   }
 
@@ -136,18 +136,18 @@ export class AttackAudio {
   }
 
   /** Processes all available audio, up to `seconds` from the beginning. */
-  async hear(seconds = Number.POSITIVE_INFINITY): Promise<void> {
+  async analyze(seconds = Number.POSITIVE_INFINITY): Promise<void> {
     this.#source ??= this.open();
     const { rateHz } = this.#source;
     const streams = await this.#opened(rateHz);
     const until = Math.round(seconds * rateHz);
-    while (this.#heard < until) {
+    while (this.#analyzed < until) {
       this.options.signal?.throwIfAborted();
       const samples = this.#rest.length > 0 ? this.#rest : this.#source.next();
       if (samples === null) return;
-      const part = samples.subarray(0, until - this.#heard);
+      const part = samples.subarray(0, until - this.#analyzed);
       for (const stream of streams.values()) await stream.push(part);
-      this.#heard += part.length;
+      this.#analyzed += part.length;
       this.#rest = samples.subarray(part.length);
     }
   }
@@ -162,13 +162,12 @@ export class AttackAudio {
   }
 }
 
-export const storedAudio =
-  (deps: Dependencies, media: MediaSegment, heardChannel: number | null) => (): AttackSource => {
-    const recording = openRecording(deps, media);
-    if (recording === null) throw new Error("the stored audio for the attack check can no longer be read");
-    const parts = pieces(recording, media.channels === 1 ? null : heardChannel);
-    return { rateHz: recording.rateHz, next: () => parts.next().value ?? null };
-  };
+export const storedAudio = (deps: Dependencies, media: MediaSegment, channel: number | null) => (): AttackSource => {
+  const recording = openRecording(deps, media);
+  if (recording === null) throw new Error("the stored audio for the attack check can no longer be read");
+  const parts = pieces(recording, media.channels === 1 ? null : channel);
+  return { rateHz: recording.rateHz, next: () => parts.next().value ?? null };
+};
 
 async function checkAttack(
   kind: AttackKind,

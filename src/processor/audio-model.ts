@@ -22,7 +22,7 @@ export const audioModel = (processed: ProcessedAudio): AudioModel => ({
 });
 
 /** Reading a recording may run past the speech limit by this much before it stops. */
-const overhearSeconds = 1;
+const overrunSeconds = 1;
 
 /**
  * Cuts an audio model to the first `maxNetSpeechSeconds` of speech, in whole windows, for audio that was processed
@@ -30,7 +30,7 @@ const overhearSeconds = 1;
  */
 export function limitedTo(processed: ProcessedAudio, maxNetSpeechSeconds: number): ProcessedAudio {
   const { measures, voice } = processed;
-  if (measures.netSpeechSeconds <= maxNetSpeechSeconds + overhearSeconds) return processed;
+  if (measures.netSpeechSeconds <= maxNetSpeechSeconds + overrunSeconds) return processed;
   const windows: VoiceWindow[] = [];
   let netSpeechSeconds = 0;
   for (const window of voice.windows) {

@@ -9,7 +9,7 @@ import { assertKind, findOneProfile, isPrint } from "./candidates.js";
 import type { OpenContext } from "./context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
 import { invalid } from "./failures.js";
-import type { JointAnalysis } from "./joint-hearing.js";
+import type { JointAnalysis } from "./joint-analysis.js";
 
 /** How to separate voices that share a channel. */
 export interface Separation {
@@ -114,7 +114,7 @@ async function ratioTo(
 }
 
 /** The analysis to report: that of one voice, or an empty one when no voice was the caller's. */
-export function toldVoice(analysis: VoiceAnalysis, judged: VoiceAnalysis | null): VoiceAnalysis {
+export function reportedVoice(analysis: VoiceAnalysis, judged: VoiceAnalysis | null): VoiceAnalysis {
   const voice = judged ?? { windows: [], embedding: null, voiceClass: null, measures: { netSpeechSeconds: 0 } };
   const { netSpeechSeconds } = voice.measures;
   return {

@@ -18,7 +18,7 @@ import { audioModel, voiceOf } from "./audio-model.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { invalid, notFound, notInScope } from "./failures.js";
 import type { GalleryMember, LoadedGallery } from "./galleries.js";
-import { analysisBy, type JointAnalysis } from "./joint-hearing.js";
+import { analysisBy, type JointAnalysis } from "./joint-analysis.js";
 import { printDetails, profileDetails } from "./messages.js";
 
 export interface ScoredPrint {
@@ -33,7 +33,7 @@ export interface Candidates {
   /** Revisions of the models that made the prints. Each of these models must process the audio. */
   readonly revisions: ReadonlySet<string>;
   /** Best first. If there are many candidates, only the best are scored exactly. */
-  score(heard: JointAnalysis, options: CallOptions): Promise<ScoredPrint[]>;
+  score(analyzed: JointAnalysis, options: CallOptions): Promise<ScoredPrint[]>;
   /** Why nothing can be scored; call it when `count` is 0. */
   whyNone(set: ConfigurationSet): Promise<DecisionReason>;
 }
@@ -132,7 +132,7 @@ export function candidatesOf(
     kind,
     count: ids.length,
     revisions,
-    score: (heard, options) => scoreExactly(deps, scopeId, ids, heard, options),
+    score: (analyzed, options) => scoreExactly(deps, scopeId, ids, analyzed, options),
     whyNone,
   };
 }
@@ -246,17 +246,17 @@ function searched(
     kind,
     count: valid.size,
     revisions,
-    async score(heard, options) {
+    async score(analyzed, options) {
       const hits = await deps.galleries.search(scopeId, kind, ({ galleries, members }) =>
         [...galleries].flatMap(([revision, gallery]) => {
-          const embedding = analysisBy(heard, revision)?.embedding;
+          const embedding = analysisBy(analyzed, revision)?.embedding;
           return embedding
             ? gallery.top(embedding, exactlyScored, members.size === valid.size ? undefined : valid)
             : [];
         }),
       );
       const ids = hits.map((hit) => hit.id).filter((id) => valid.has(id));
-      return scoreExactly(deps, scopeId, ids, heard, options);
+      return scoreExactly(deps, scopeId, ids, analyzed, options);
     },
     whyNone,
   };
@@ -270,7 +270,7 @@ async function scoreExactly(
   deps: Dependencies,
   scopeId: Id,
   ids: readonly Id[],
-  heard: JointAnalysis,
+  analyzed: JointAnalysis,
   options: CallOptions,
 ): Promise<ScoredPrint[]> {
   const byRevision = new Map<string, Print[]>();
@@ -283,7 +283,7 @@ async function scoreExactly(
   const scored: ScoredPrint[] = [];
   for (const [revision, prints] of byRevision) {
     // A print that moved to another model during the call has no analysis by that model.
-    const analysis = analysisBy(heard, revision);
+    const analysis = analysisBy(analyzed, revision);
     if (!analysis?.embedding) continue;
     const engine = await deps.models.open(revision);
     const scores = await engine.score(

@@ -3,10 +3,10 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { VoiceprintResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { Id, OwnerKind } from "../store/port.js";
 import { type Risk, riskFigures, riskOf } from "../voiceprint/risk.js";
+import type { AnalyzedAudio, JudgedPrint, PartResult } from "./analyzed-audio.js";
 import { recordCheck } from "./check.js";
 import type { OpenContext } from "./context.js";
 import type { Dependencies } from "./dependencies.js";
-import type { HeardAudio, JudgedPrint, PartResult } from "./heard-audio.js";
 import { audioDetails, calibrationModel, idIfAny, ifKnown, printDetails, riskResult, uniqueId } from "./messages.js";
 
 /** Stores the result for the session's decision, and returns the response fields that the three share. */
@@ -14,17 +14,17 @@ export async function concludeCheck(
   deps: Dependencies,
   context: OpenContext,
   operation: string,
-  heard: HeardAudio,
+  analyzed: AnalyzedAudio,
   result: PartResult,
   kind: OwnerKind,
   profileId: Id | null = result.scored[0]?.print.profileId ?? null,
 ) {
   const { engine } = context;
-  const { audio } = heard;
+  const { audio } = analyzed;
   const best = result.scored[0];
   const risk = partRisk(kind, result);
   const part = kind === "person" ? { authentication: result } : { fraud: result };
-  await recordCheck(deps, context, operation, heard, result.outcome, risk && riskFigures(risk), part, profileId);
+  await recordCheck(deps, context, operation, analyzed, result.outcome, risk && riskFigures(risk), part, profileId);
   const revision = best?.print.template.revision ?? engine.model.revision;
   return {
     voiceprintDetails: best && printDetails(best.print),
@@ -32,7 +32,7 @@ export async function concludeCheck(
     gkProcessedAudioId: idIfAny(audio.processedAudioId),
     decision: result.outcome.decision,
     reason: result.outcome.reason,
-    voiceClassScore: ifKnown(heard.analysis?.voiceClass),
+    voiceClassScore: ifKnown(analyzed.analysis?.voiceClass),
     riskEngineResult: riskResult(risk),
     gkCalibrationModelRevisionId: uniqueId(revision),
     // A print made by an older model is scored with that model's own calibration.

@@ -22,6 +22,7 @@ import {
 import { impostorsOnList } from "../voiceprint/list-impostors.js";
 import { isUnreadable, outcomeForValidity } from "../voiceprint/quality-gate.js";
 import { type CheckEvidence, type CheckFailures, type CheckPart, checkParts } from "../voiceprint/session-decision.js";
+import type { AnalyzedAudio, CheckedParts, PartResult } from "./analyzed-audio.js";
 import { AttackAudio, AttackChecks, type AttackResults, storedAudio } from "./attacks.js";
 import { analysisOf, newProcessedAudio } from "./audio-model.js";
 import {
@@ -29,22 +30,21 @@ import {
   callerVoices,
   findSeparation,
   looksAround,
+  reportedVoice,
   type Separation,
-  toldVoice,
   voicesCompared,
 } from "./caller-voice.js";
 import type { Candidates } from "./candidates.js";
 import type { OpenContext } from "./context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
 import { unlessEngineFails } from "./failures.js";
-import type { CheckedParts, HeardAudio, PartResult } from "./heard-audio.js";
-import type { JointAnalysis, JointStreamOptions } from "./joint-hearing.js";
+import type { JointAnalysis, JointStreamOptions } from "./joint-analysis.js";
 import { learnFromCall } from "./learn-from-call.js";
 import { describedAudio, type SeparatedAudio } from "./messages.js";
 import {
   type AudioSource,
+  analyzeRecording,
   findMedia,
-  hearRecording,
   openRecording,
   secondsOf,
   selectChannel,
@@ -75,7 +75,7 @@ export interface Conclusion {
   readonly attacks: AttackResults;
   readonly validity: AudioValidity;
   /** The analysis to report: of the caller alone if voices were separated, `null` if no audio could be processed. */
-  readonly told: JointAnalysis | null;
+  readonly reported: JointAnalysis | null;
   readonly separated: SeparatedAudio | null;
 }
 
@@ -142,22 +142,22 @@ export class Comparison {
     // A known fraudster makes the decision FRAUD, whatever the other parts would find.
     if ([...this.#settled.values()].some(({ outcome }) => outcome.decision === Decision.FRAUD)) return true;
     const settled = this.parts.every((part) => this.#settled.has(part) || part.candidates.count === 0);
-    return settled && (await this.attacks.heardEnough(analysis, looksAt(this.#allCheckpoints)));
+    return settled && (await this.attacks.isEnough(analysis, looksAt(this.#allCheckpoints)));
   }
 
   /** One result for each part, in order; the results of the attack checks; and the voice that was judged. */
   async conclude(analysis: JointAnalysis): Promise<Conclusion> {
     const { voices, validity, isAgentRecognized } = await this.#callerVoices(analysis);
     const { results, attacks } = await this.#conclude(analysis, voices, validity);
-    if (this.separation === null) return { results, attacks, validity, told: analysis, separated: null };
-    const told = toldVoice(analysis, results.find(({ voice }) => voice)?.voice ?? voices[0] ?? null);
-    const otherSeconds = analysis.measures.netSpeechSeconds - told.measures.netSpeechSeconds;
-    return { results, attacks, validity, told, separated: { otherSeconds, isAgentRecognized } };
+    if (this.separation === null) return { results, attacks, validity, reported: analysis, separated: null };
+    const reported = reportedVoice(analysis, results.find(({ voice }) => voice)?.voice ?? voices[0] ?? null);
+    const otherSeconds = analysis.measures.netSpeechSeconds - reported.measures.netSpeechSeconds;
+    return { results, attacks, validity, reported, separated: { otherSeconds, isAgentRecognized } };
   }
 
   /** For audio that could not be processed. */
-  async concludeUnheard(validity: AudioValidity): Promise<Conclusion> {
-    return { ...(await this.#conclude(null, [], validity)), validity, told: null, separated: null };
+  async concludeUnanalyzed(validity: AudioValidity): Promise<Conclusion> {
+    return { ...(await this.#conclude(null, [], validity)), validity, reported: null, separated: null };
   }
 
   async #conclude(analysis: JointAnalysis | null, voices: readonly JointAnalysis[], validity: AudioValidity) {
@@ -239,7 +239,7 @@ const unscored = (decision: Decision, reason: DecisionReason): PartResult => ({
  * Compares stored audio. An audio model is used as it is if the only model needed made it; all other audio is processed
  * now and gets a new id.
  */
-export async function hearAndCompare(
+export async function analyzeAndCompare(
   deps: Dependencies,
   context: OpenContext,
   source: AudioSource,
@@ -247,7 +247,7 @@ export async function hearAndCompare(
   parts: readonly Part[],
   options: OperationOptions,
   wanted: readonly AttackKind[] = [],
-): Promise<{ heard: HeardAudio; results: readonly PartResult[]; attacks: AttackResults }> {
+): Promise<{ analyzed: AnalyzedAudio; results: readonly PartResult[]; attacks: AttackResults }> {
   const { scopeId, session, set, engine } = context;
   const attacksIn = (media: MediaSegment | null, channel: number | null) =>
     new AttackChecks(
@@ -258,18 +258,21 @@ export async function hearAndCompare(
     );
   const mediaOf = ({ mediaSegmentId }: ProcessedAudio) =>
     findMedia(deps, scopeId, mediaSegmentId, "gk_processed_audio_id");
-  const heardAlready = ({ revision }: ProcessedAudio) =>
+  const isAnalyzed = ({ revision }: ProcessedAudio) =>
     revision === engine.model.revision && [...revisionsOf(parts)].every((needed) => needed === revision);
   const separation = await findSeparation(deps, context, request.channelSelector, "channel_selector");
-  if (source.from === "processed" && heardAlready(source.processed) && !separation) {
+  if (source.from === "processed" && isAnalyzed(source.processed) && !separation) {
     const { processed } = source;
     const attacks = attacksIn(wanted.length > 0 ? await mediaOf(processed) : null, processed.channel);
     const comparison = new Comparison(deps, context, parts, attacks, options, null, true);
     const concluded = isUnreadable(processed.validity)
-      ? await comparison.concludeUnheard(processed.validity)
+      ? await comparison.concludeUnanalyzed(processed.validity)
       : await comparison.conclude(analysisOf(processed));
-    const { validity, told } = concluded;
-    return { heard: { audio: describedAudio(processed), validity, analysis: told, unstored: null }, ...concluded };
+    const { validity, reported } = concluded;
+    return {
+      analyzed: { audio: describedAudio(processed), validity, analysis: reported, unstored: null },
+      ...concluded,
+    };
   }
   const media = source.from === "media" ? source.media : await mediaOf(source.processed);
   const channel = source.from === "media" ? selectChannel(media, request.channelSelector) : source.processed.channel;
@@ -285,22 +288,27 @@ export async function hearAndCompare(
     separation,
   );
   const { checkpoints, revisions } = comparison;
-  const hearing = { channel, checkpoints, revisions, separateVoices: separation !== null };
-  const outcome = await hearRecording(deps, scopeId, recording, hearing, options);
+  const settings = { channel, checkpoints, revisions, separateVoices: separation !== null };
+  const outcome = await analyzeRecording(deps, scopeId, recording, settings, options);
   const concluded = outcome.analysis
     ? await comparison.conclude(outcome.analysis)
-    : await comparison.concludeUnheard(outcome.failure);
-  const { validity, told, separated } = concluded;
-  const processed = newProcessedAudio(deps, media, session.id, channel, set, "check", validity, told);
+    : await comparison.concludeUnanalyzed(outcome.failure);
+  const { validity, reported, separated } = concluded;
+  const processed = newProcessedAudio(deps, media, session.id, channel, set, "check", validity, reported);
   const audio = describedAudio(processed);
   // After an engine failure nothing is stored, so that the audio can be processed again. Separated voices are not stored either: which one is
   // the caller's was decided for this comparison, and a later one must decide it again.
   return validity === AudioValidity.INTERNAL_ERROR || separated
     ? {
-        heard: { audio: { ...audio, processedAudioId: null, separated }, validity, analysis: told, unstored: null },
+        analyzed: {
+          audio: { ...audio, processedAudioId: null, separated },
+          validity,
+          analysis: reported,
+          unstored: null,
+        },
         ...concluded,
       }
-    : { heard: { audio, validity, analysis: told, unstored: processed }, ...concluded };
+    : { analyzed: { audio, validity, analysis: reported, unstored: processed }, ...concluded };
 }
 
 /** Stores the audio model, and the results that the session's decision is later fused from. */
@@ -308,14 +316,14 @@ export async function recordCheck(
   deps: Dependencies,
   context: OpenContext,
   operation: string,
-  heard: HeardAudio,
+  analyzed: AnalyzedAudio,
   outcome: Outcome,
   figures: { readonly risk: number; readonly reliability: number } | null,
   parts: CheckedParts,
   profileId: Id | null,
 ): Promise<void> {
   const { scopeId, session } = context;
-  const { audio, unstored } = heard;
+  const { audio, unstored } = analyzed;
   const flat: Record<string, number> = {};
   for (const part of checkParts) {
     const checked = parts[part];
@@ -348,7 +356,7 @@ export async function recordCheck(
   };
   await deps.store.sessions.addCheck(check, unstored ?? undefined);
   // The result stands even if the print could not learn from the call.
-  await learnFromCall(deps, context, heard, outcome.decision, parts).catch(() => {});
+  await learnFromCall(deps, context, analyzed, outcome.decision, parts).catch(() => {});
 }
 
 /** The print that a part clearly matched. */

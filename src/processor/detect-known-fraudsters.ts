@@ -1,5 +1,5 @@
 import { candidatesByGroup, candidatesByIds } from "./candidates.js";
-import { fraudPart, hearAndCompare } from "./check.js";
+import { analyzeAndCompare, fraudPart } from "./check.js";
 import { concludeCheck, scoreOf, voiceprintResult } from "./check-result.js";
 import { openContext } from "./context.js";
 import type { Implementation } from "./dependencies.js";
@@ -16,11 +16,11 @@ export const detectKnownFraudsters: Implementation<"detectKnownFraudsters"> = as
       ? await candidatesByGroup(deps, scopeId, "fraudster", target.value, "watchlist")
       : await candidatesByIds(deps, scopeId, target.value!, "fraudster", "gk_voiceprint_profile_ids", options);
   const part = fraudPart(candidates, set);
-  const { heard, results } = await hearAndCompare(deps, context, source, request, [part], options);
+  const { analyzed, results } = await analyzeAndCompare(deps, context, source, request, [part], options);
   const result = results[0]!;
   return {
     result: {
-      ...(await concludeCheck(deps, context, "DetectKnownFraudsters", heard, result, "fraudster")),
+      ...(await concludeCheck(deps, context, "DetectKnownFraudsters", analyzed, result, "fraudster")),
       fraudDetectionScore: scoreOf(result.scored[0]),
       voiceprintResults: result.scored.map(voiceprintResult),
       numberOfPrints: candidates.count,

@@ -1,12 +1,12 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { IdentifyRequest, IdentifyResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { Id } from "../store/port.js";
+import type { AnalyzedAudio, PartResult } from "./analyzed-audio.js";
 import { type Candidates, candidatesByGroup, candidatesByIds } from "./candidates.js";
-import { authenticationPart, hearAndCompare } from "./check.js";
+import { analyzeAndCompare, authenticationPart } from "./check.js";
 import { concludeCheck, scoreOf, voiceprintResult } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
 import type { Dependencies, Implementation, OperationOptions } from "./dependencies.js";
-import type { HeardAudio, PartResult } from "./heard-audio.js";
 import { findAudio } from "./recorded-audio.js";
 
 /** Checks audio against any number of persons' profiles, or a group. */
@@ -17,8 +17,8 @@ export const identify: Implementation<"identify"> = async (deps, request, option
   const source = await findAudio(deps, scopeId, request.audio);
   const candidates = await identificationTargets(deps, scopeId, target, options);
   const part = authenticationPart(candidates, set);
-  const { heard, results } = await hearAndCompare(deps, context, source, request, [part], options);
-  return { result: await concludeIdentification(deps, context, "Identify", heard, results[0]!) };
+  const { analyzed, results } = await analyzeAndCompare(deps, context, source, request, [part], options);
+  return { result: await concludeIdentification(deps, context, "Identify", analyzed, results[0]!) };
 };
 
 /** Returns the result and stores it for the session's decision. */
@@ -26,11 +26,11 @@ export async function concludeIdentification(
   deps: Dependencies,
   context: OpenContext,
   operation: string,
-  heard: HeardAudio,
+  analyzed: AnalyzedAudio,
   result: PartResult,
 ): Promise<MessageInitShape<typeof IdentifyResultSchema>> {
   return {
-    ...(await concludeCheck(deps, context, operation, heard, result, "person")),
+    ...(await concludeCheck(deps, context, operation, analyzed, result, "person")),
     authenticationScore: scoreOf(result.scored[0]),
     voiceprintResults: result.scored.map(voiceprintResult),
   };

@@ -57,10 +57,10 @@ export async function readJob<T extends DescMessage>(
 export async function runJob(deps: Dependencies, job: Job): Promise<void> {
   const { store } = deps;
   await store.jobs.update(job.scopeId, job.id, { state: State.STARTED, progress: 0 });
-  let told = 0;
+  let reported = 0;
   const onProgress = async (done: number) => {
-    if (done - told < 0.01) return;
-    told = done;
+    if (done - reported < 0.01) return;
+    reported = done;
     await store.jobs.update(job.scopeId, job.id, { progress: done });
   };
   const request = job.request as JobRequest;

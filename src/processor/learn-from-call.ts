@@ -3,12 +3,12 @@ import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common
 import type { Template } from "../engine/port.js";
 import { mayBeUsed } from "../store/port.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
+import type { AnalyzedAudio, CheckedParts } from "./analyzed-audio.js";
 import { measuredAudio, newProcessedAudio, voiceOf } from "./audio-model.js";
 import type { OpenContext } from "./context.js";
 import type { Dependencies } from "./dependencies.js";
 import { enrolledTemplate, growPrint } from "./grow-print.js";
-import type { CheckedParts, HeardAudio } from "./heard-audio.js";
-import { analysisBy, type JointAnalysis } from "./joint-hearing.js";
+import { analysisBy, type JointAnalysis } from "./joint-analysis.js";
 import { movePrint } from "./move-print.js";
 import type { TrainedProfile } from "./profiles.js";
 
@@ -16,16 +16,16 @@ import type { TrainedProfile } from "./profiles.js";
 export async function learnFromCall(
   deps: Dependencies,
   context: OpenContext,
-  heard: HeardAudio,
+  analyzed: AnalyzedAudio,
   decision: Decision,
   parts: CheckedParts,
 ): Promise<void> {
   const { scopeId, set, engine } = context;
-  const { analysis } = heard;
+  const { analysis } = analyzed;
   const print = parts.authentication?.scored?.[0]?.print;
   if (decision !== Decision.AUTHENTIC || !print || !analysis?.embedding) return;
   // The voice may contain some of the other person's speech.
-  if (heard.audio.separated) return;
+  if (analyzed.audio.separated) return;
   const moves = print.template.revision !== engine.model.revision;
   if (!moves && set.adaptation.maxSessions === 0) return;
   const risks = [parts.fraud, parts.synthetic, parts.playback];
@@ -34,7 +34,8 @@ export async function learnFromCall(
   const profile = await deps.store.profiles.get(scopeId, print.profileId);
   if (!profile?.template || !mayBeUsed(profile) || profile.printVersion !== print.printVersion) return;
   if (!(await matchesEnrolled(deps, context, profile.template, analysis))) return;
-  if (moves) await movePrint(deps, context, profile, heard.unstored ?? liveAudioModel(deps, context, heard, analysis));
+  if (moves)
+    await movePrint(deps, context, profile, analyzed.unstored ?? liveAudioModel(deps, context, analyzed, analysis));
   else await growPrint(deps, context, profile as TrainedProfile, voiceOf(analysis, analysis.embedding));
 }
 
@@ -46,10 +47,10 @@ async function matchesEnrolled(
   { models }: Dependencies,
   { set }: OpenContext,
   template: Template,
-  heard: JointAnalysis,
+  analyzed: JointAnalysis,
 ): Promise<boolean> {
   const engine = await models.open(template.revision);
-  const analysis = analysisBy(heard, template.revision);
+  const analysis = analysisBy(analyzed, template.revision);
   if (!analysis?.embedding) return false;
   const [score] = await engine.score([enrolledTemplate(template)], voiceOf(analysis, analysis.embedding));
   return score!.llr >= engine.threshold(set.targetFalseAcceptRate.authentication, score!);
@@ -59,7 +60,7 @@ async function matchesEnrolled(
 const liveAudioModel = (
   deps: Dependencies,
   { scopeId, session, set }: OpenContext,
-  { audio, validity }: HeardAudio,
+  { audio, validity }: AnalyzedAudio,
   analysis: JointAnalysis,
 ) =>
   newProcessedAudio(

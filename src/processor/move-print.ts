@@ -18,7 +18,7 @@ export async function movePrint(
   deps: Dependencies,
   { scopeId, session, set, engine }: OpenContext,
   { id, generation, printType }: Profile,
-  heard: ProcessedAudio,
+  analyzed: ProcessedAudio,
 ): Promise<void> {
   const { profiles } = deps.store;
   const { revision } = engine.model;
@@ -26,7 +26,7 @@ export async function movePrint(
     (await profiles.segments(scopeId, id)).filter(({ processed }) => processed.revision === revision);
   const before = await ofModel();
   if (before.some(({ processed }) => processed.sessionId === session.id)) return;
-  const processed = limitedTo(heard, set.maxNetAudioForEnroll);
+  const processed = limitedTo(analyzed, set.maxNetAudioForEnroll);
   const known = before.map((segment) => audioModel(segment.processed));
   if (enrollReason(audioModel(processed), known, printType, revision, set) !== EnrollReason.ENROLL_OK) return;
   const segment = { profileId: id, processed, addedAt: deps.clock.now() };

@@ -10,9 +10,9 @@ import { assertStillRunning, openContext } from "./context.js";
 import type { Dependencies, Implementation } from "./dependencies.js";
 import { audioDetails, describedAudio, idIfAny, ifKnown, uniqueId } from "./messages.js";
 import {
+  analyzeRecording,
   findAudio,
   findMedia,
-  hearRecording,
   openRecording,
   readSamples,
   secondsOf,
@@ -30,17 +30,17 @@ export const processAudio: Implementation<"processAudio"> = async (deps, request
       ? { media: source.media, channel: selectChannel(source.media, request.channelSelector) }
       : await processedMedia(deps, source.processed, forEnrollment);
   const recording = openRecording(deps, media);
-  const heard = await hearRecording(
+  const analyzed = await analyzeRecording(
     deps,
     scopeId,
     recording,
     { channel, maxNetSpeechSeconds: forEnrollment ? set.maxNetAudioForEnroll : undefined },
     options,
   );
-  const { analysis } = heard;
+  const { analysis } = analyzed;
   const validity = analysis
     ? audioValidity(measuredAudio(analysis), forEnrollment ? "enroll" : "verify", set)
-    : heard.failure;
+    : analyzed.failure;
   const used =
     forEnrollment && recording && analysis
       ? usedPart(deps, media, session.id, recording, channel, analysis.measures.grossSeconds)

@@ -6,7 +6,7 @@ import type { Measures } from "../engine/port.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { callFailure, invalid, notFound, notInScope } from "./failures.js";
-import { type JointAnalysis, type JointStreamOptions, type Listener, listenerOf } from "./joint-hearing.js";
+import { type JointAnalysis, type JointStreamOptions, type Listener, listenerOf } from "./joint-analysis.js";
 
 export type AudioSource =
   | { readonly from: "media"; readonly media: MediaSegment }
@@ -63,7 +63,7 @@ export const noMeasures = (rateHz: number): Measures => ({
 export const secondsOf = (recording: Recording): number => recording.frames / recording.rateHz;
 
 /** Which part of a recording to process. */
-export interface Hearing {
+export interface AnalysisSettings {
   readonly channel: number | null;
   readonly maxNetSpeechSeconds?: number | undefined;
   readonly checkpoints?: JointStreamOptions["checkpoints"];
@@ -73,21 +73,21 @@ export interface Hearing {
 }
 
 /** The result of processing stored audio: an analysis, or whether the audio or the engine failed. */
-export type HearingOutcome =
+export type AnalysisOutcome =
   | { readonly analysis: JointAnalysis; readonly recording: Recording }
   | { readonly analysis: null; readonly failure: AudioValidity.INVALID_AUDIO | AudioValidity.INTERNAL_ERROR };
 
-export async function hearRecording(
+export async function analyzeRecording(
   deps: Dependencies,
   scopeId: Id,
   recording: Recording | null,
-  hearing: Hearing,
+  settings: AnalysisSettings,
   options: OperationOptions,
-): Promise<HearingOutcome> {
+): Promise<AnalysisOutcome> {
   if (recording === null) return { analysis: null, failure: AudioValidity.INVALID_AUDIO };
   try {
-    const listener = await listenerOf(deps.models, scopeId, hearing.revisions);
-    return { analysis: await analyzeRecording(listener, recording, hearing, options), recording };
+    const listener = await listenerOf(deps.models, scopeId, settings.revisions);
+    return { analysis: await analyzeAll(listener, recording, settings, options), recording };
   } catch (error) {
     options.signal?.throwIfAborted();
     const failure = callFailure(error);
@@ -108,13 +108,13 @@ const longestInOneShotSeconds = 120;
 /** The chunk size of a stream: progress is reported once per chunk. */
 const pushSeconds = 0.5;
 
-async function analyzeRecording(
+async function analyzeAll(
   listener: Listener,
   recording: Recording,
-  hearing: Hearing,
+  settings: AnalysisSettings,
   options: OperationOptions,
 ): Promise<JointAnalysis> {
-  const { maxNetSpeechSeconds, checkpoints, separateVoices = false } = hearing;
+  const { maxNetSpeechSeconds, checkpoints, separateVoices = false } = settings;
   const seconds = secondsOf(recording);
   const limits = {
     ...(options.signal && { signal: options.signal }),
@@ -122,7 +122,7 @@ async function analyzeRecording(
     ...(maxNetSpeechSeconds !== undefined && { maxNetSpeechSeconds }),
   };
   if (!checkpoints?.seconds.length && !separateVoices && seconds <= longestInOneShotSeconds) {
-    const analysis = await listener.analyze(readSamples(recording, hearing.channel), recording.rateHz, limits);
+    const analysis = await listener.analyze(readSamples(recording, settings.channel), recording.rateHz, limits);
     const { netSpeechSeconds, grossSeconds } = analysis.measures;
     options.onProgress?.({ netSpeechSeconds, grossSeconds, totalSeconds: seconds });
     return analysis;
@@ -134,7 +134,7 @@ async function analyzeRecording(
   });
   try {
     let frames = 0;
-    for (const samples of pieces(recording, hearing.channel)) {
+    for (const samples of pieces(recording, settings.channel)) {
       options.signal?.throwIfAborted();
       frames += samples.length;
       const netSpeechSeconds = await stream.push(samples);

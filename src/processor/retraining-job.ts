@@ -11,7 +11,7 @@ import type { Dependencies } from "./dependencies.js";
 import { type JobRequest, profilesOf } from "./job-profiles.js";
 import { uniqueId } from "./messages.js";
 import { isOfScopesModel, isTrained } from "./profiles.js";
-import { hearRecording, openRecording } from "./recorded-audio.js";
+import { analyzeRecording, openRecording } from "./recorded-audio.js";
 import { trainTemplate } from "./training.js";
 
 interface Retraining {
@@ -111,9 +111,9 @@ async function renew(
   if (!media) return null;
   const { channel } = processed;
   const listening = { channel, maxNetSpeechSeconds: set.maxNetAudioForEnroll };
-  const heard = await hearRecording(deps, processed.scopeId, openRecording(deps, media), listening, {});
-  const { analysis } = heard;
-  if (!analysis) return heard.failure === AudioValidity.INTERNAL_ERROR ? "failed" : null;
+  const analyzed = await analyzeRecording(deps, processed.scopeId, openRecording(deps, media), listening, {});
+  const { analysis } = analyzed;
+  if (!analysis) return analyzed.failure === AudioValidity.INTERNAL_ERROR ? "failed" : null;
   const validity = audioValidity(measuredAudio(analysis), "enroll", set);
   if (validity !== AudioValidity.AUDIO_OK) return null;
   const { measures, speakers, voiceClass, revision, windows, embedding } = analysis;

@@ -1,11 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { VerifyResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { AnalyzedAudio, PartResult } from "./analyzed-audio.js";
 import { assertKind, candidatesOf, detailsOf, type FoundProfile, findOneProfile, isPrint } from "./candidates.js";
-import { authenticationPart, hearAndCompare } from "./check.js";
+import { analyzeAndCompare, authenticationPart } from "./check.js";
 import { concludeCheck, scoreOf } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
 import type { Dependencies, Implementation } from "./dependencies.js";
-import type { HeardAudio, PartResult } from "./heard-audio.js";
 import { findAudio } from "./recorded-audio.js";
 
 /** Checks audio against one person's profile. */
@@ -19,8 +19,8 @@ export const verify: Implementation<"verify"> = async (deps, request, options) =
   ]);
   assertKind(profile, "person", "gk_voiceprint_profile_id");
   const part = authenticationPart(candidatesOf(deps, scopeId, "person", [profile]), set);
-  const { heard, results } = await hearAndCompare(deps, context, source, request, [part], options);
-  return { result: await concludeVerification(deps, context, "Verify", profile, heard, results[0]!) };
+  const { analyzed, results } = await analyzeAndCompare(deps, context, source, request, [part], options);
+  return { result: await concludeVerification(deps, context, "Verify", profile, analyzed, results[0]!) };
 };
 
 /** Returns the result and stores it for the session's decision. */
@@ -29,13 +29,13 @@ export async function concludeVerification(
   context: OpenContext,
   operation: string,
   profile: FoundProfile,
-  heard: HeardAudio,
+  analyzed: AnalyzedAudio,
   result: PartResult,
 ): Promise<MessageInitShape<typeof VerifyResultSchema>> {
   const profileId = isPrint(profile) ? profile.profileId : profile.id;
   const best = result.scored[0];
   return {
-    ...(await concludeCheck(deps, context, operation, heard, result, "person", profileId)),
+    ...(await concludeCheck(deps, context, operation, analyzed, result, "person", profileId)),
     voiceprintDetails: detailsOf(best?.print ?? profile),
     authenticationScore: scoreOf(best),
   };

@@ -209,7 +209,7 @@ export class Dispatcher {
     const pauses = endAtLongPause(ended, limits.mediaIdleSeconds);
     try {
       for await (const message of messages) {
-        pauses.heard();
+        pauses.received();
         checkScope(caller, message);
         // A message costs more than its bytes. Without this, an endless recording of empty messages would never be too
         // large.
@@ -441,7 +441,7 @@ function endAtLongPause(ended: AbortController, seconds: number) {
     else timer.refresh();
   }, seconds * 1000);
   return {
-    heard(): void {
+    received(): void {
       isWaiting = false;
     },
     waiting(): void {

@@ -41,11 +41,11 @@ export class LiveRequests {
     const messages = this.messages[Symbol.asyncIterator]();
     const longest = setTimeout(() => this.endAudio(), liveCallSeconds * 1000);
     // One timer for the whole call: it checks how long ago the last message came.
-    let heardAt = performance.now();
+    let receivedAt = performance.now();
     let isWaiting = true;
     const idle = setInterval(
       () => {
-        if (isWaiting && performance.now() - heardAt > liveIdleSeconds * 1000)
+        if (isWaiting && performance.now() - receivedAt > liveIdleSeconds * 1000)
           this.ended.abort(new Refusal(StatusCode.DEADLINE_EXCEEDED, `nothing was sent for ${liveIdleSeconds} s`));
       },
       Math.min(1000, liveIdleSeconds * 250),
@@ -68,7 +68,7 @@ export class LiveRequests {
         yield received.value;
         const wait = this.#rate.take(Math.max(size, LEAST_MESSAGE_BYTES));
         if (wait > 0) await this.#uninterrupted(() => pause(wait));
-        heardAt = performance.now();
+        receivedAt = performance.now();
         isWaiting = true;
       }
     } finally {

@@ -185,12 +185,12 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       processor.expire().catch((error) => log.error("expired data could not be deleted", { stack: String(error) }));
     }, EXPIRE_EVERY_MS);
     expiry.unref();
-    let faultTold: string | null = null;
+    let loggedFault: string | null = null;
     const looking = setInterval(() => {
       service.metrics.load.sample();
       const { fault } = models;
-      if (fault !== null && fault !== faultTold) log.error("the engine cannot start its workers", { reason: fault });
-      faultTold = fault;
+      if (fault !== null && fault !== loggedFault) log.error("the engine cannot start its workers", { reason: fault });
+      loggedFault = fault;
     }, LOOK_AT_QUEUE_EVERY_MS);
     looking.unref();
 

@@ -134,13 +134,13 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
           .slice(0, Math.max(0, limit))
           .map((id) => copy(sessions.get(id)!));
       },
-      async addCheck(check, heard) {
+      async addCheck(check, analyzed) {
         const { sessions, checks, processed } = scope(check.scopeId);
         assertParent(sessions, "session", check.sessionId);
-        if (heard) {
+        if (analyzed) {
           assertNew(checks, check.id);
-          assertParent(sessions, "session", heard.sessionId);
-          insert(processed, heard);
+          assertParent(sessions, "session", analyzed.sessionId);
+          insert(processed, analyzed);
         }
         insert(checks, check);
       },
@@ -179,8 +179,8 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         return read(scope(scopeId).processed, id);
       },
       async ofSession(scopeId, sessionId) {
-        const heard = [...scope(scopeId).processed.values()].filter((one) => one.sessionId === sessionId);
-        return copy(heard.map(({ voice: _, voiceClass: __, ...plain }) => plain).sort(byId));
+        const analyzed = [...scope(scopeId).processed.values()].filter((one) => one.sessionId === sessionId);
+        return copy(analyzed.map(({ voice: _, voiceClass: __, ...plain }) => plain).sort(byId));
       },
       expire: async (...when) => expire("processed", ...when),
     },

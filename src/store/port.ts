@@ -203,7 +203,7 @@ export interface Store {
     /** By id in descending order: ids begin with their creation time. Fewer than `limit` means the end. */
     list(scopeId: Id, before: Id | null, limit: number): Promise<Session[]>;
     /** In one write with the audio model of the checked audio, if that is new. */
-    addCheck(check: Check, heard?: ProcessedAudio): Promise<void>;
+    addCheck(check: Check, analyzed?: ProcessedAudio): Promise<void>;
     checks(scopeId: Id, sessionId: Id): Promise<Check[]>;
     /** The newest checks of a scope, newest first: the operator's view. */
     recentChecks(scopeId: Id, limit: number): Promise<Check[]>;

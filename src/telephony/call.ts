@@ -15,6 +15,7 @@ import {
 import { LiveMessages } from "../server/live-messages.js";
 import type { Exchange, TelephonyLog } from "./exchange.js";
 import { filled, type Line } from "./line.js";
+import { lineMessageOf } from "./line-message.js";
 import {
   type CallEvent,
   type CallFields,
@@ -23,7 +24,6 @@ import {
   type DialectSession,
   type Frame,
 } from "./port.js";
-import { toldOf } from "./told.js";
 import type { Webhook } from "./webhook.js";
 
 /** The connection of a call. */
@@ -118,8 +118,8 @@ export class Call {
       for await (const response of exchange.listen(requests, this.#ended)) {
         if (response.event.case === "started") for (const frame of this.session.accepted()) this.socket.send(frame);
         for (const frame of this.session.tell(response)) this.socket.send(frame);
-        const told = toldOf(response);
-        if (told) webhook.tell(fields, told);
+        const message = lineMessageOf(response);
+        if (message) webhook.tell(fields, message);
       }
     } finally {
       await exchange.stopEngagement({ context });

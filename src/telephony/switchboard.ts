@@ -211,7 +211,7 @@ export class Switchboard {
           next = next >= last ? first : next + 1;
           const socket = createSocket(line.host.includes(":") ? "udp6" : "udp4");
           if (await bound(socket, port, line.host)) {
-            this.#hearUdp(line, parts, socket, fields);
+            this.#receiveUdp(line, parts, socket, fields);
             return { host: line.host, port: socket.address().port, format: fields.format ?? line.format };
           }
         }
@@ -220,7 +220,7 @@ export class Switchboard {
     };
   }
 
-  #hearUdp(line: LineOf<"rtp">, parts: CallParts, socket: UdpSocket, fields: CallFields): void {
+  #receiveUdp(line: LineOf<"rtp">, parts: CallParts, socket: UdpSocket, fields: CallFields): void {
     this.#udp.add(socket);
     let isOpen = true;
     const close = () => {
@@ -239,19 +239,19 @@ export class Switchboard {
       flow: null,
     });
     // UDP has no end of connection, so a pause ends the call.
-    let heardAt = Date.now();
-    let isHeard = false;
+    let receivedAt = Date.now();
+    let hasReceived = false;
     const idle = setInterval(() => {
-      const patience = isHeard ? Math.min(2, this.parts.idleSeconds) : line.announcedSeconds;
-      if (Date.now() - heardAt > patience * 1000) close();
+      const patience = hasReceived ? Math.min(2, this.parts.idleSeconds) : line.announcedSeconds;
+      if (Date.now() - receivedAt > patience * 1000) close();
     }, 250);
     let peer: string | null = null;
     socket.on("message", (bytes, { address, port }) => {
       // The first sender is the only one accepted.
       peer ??= `${address}:${port}`;
       if (peer !== `${address}:${port}`) return;
-      heardAt = Date.now();
-      isHeard = true;
+      receivedAt = Date.now();
+      hasReceived = true;
       call.receive(new Uint8Array(bytes));
     });
     socket.on("error", close);

@@ -2,7 +2,7 @@
 import { createHmac } from "node:crypto";
 import type { TelephonyLog } from "./exchange.js";
 import type { Line } from "./line.js";
-import type { Told } from "./told.js";
+import type { LineMessage } from "./line-message.js";
 
 const MOST_WAITING = 1000;
 const FIRST_PAUSE_MS = 500;
@@ -28,15 +28,15 @@ export class Webhook {
   ) {}
 
   /** Not awaited: a slow receiver must not delay a call. */
-  tell(call: Readonly<Record<string, string>>, told: Told): void {
+  tell(call: Readonly<Record<string, string>>, message: LineMessage): void {
     const { webhook, name } = this.line;
-    if (!webhook || (told.type !== "result" && !webhook.everything)) return;
+    if (!webhook || (message.type !== "result" && !webhook.everything)) return;
     if (this.#waiting >= MOST_WAITING) {
       this.log.warn("a webhook was dropped: too many are waiting", { line: name });
       return;
     }
     this.#waiting++;
-    const body = JSON.stringify({ line: name, call, ...told });
+    const body = JSON.stringify({ line: name, call, ...message });
     this.#deliver(body)
       .catch((error: unknown) => this.log.warn("a webhook was not delivered", { line: name, reason: String(error) }))
       .finally(() => {

@@ -97,15 +97,15 @@ interface Speaker {
 function speakingNow(checks: readonly SessionCheck[], claimed: ReadonlySet<string> | null): Speaker {
   const compared = claimed ? ofClaimed(checks, claimed) : ofLast(checks);
   const since = compared.findLastIndex(({ evidence }) => judge(evidence) === "below");
-  const heard = compared.slice(Math.max(0, since)).map(({ evidence }) => evidence);
-  if (heard.length === 0) return { authentication: undefined, profileId: null };
+  const judged = compared.slice(Math.max(0, since)).map(({ evidence }) => evidence);
+  if (judged.length === 0) return { authentication: undefined, profileId: null };
   const weight = (evidence: JudgedEvidence) => Math.max(evidence.reliability, 1e-3);
-  const weights = heard.reduce((sum, evidence) => sum + weight(evidence), 0);
+  const weights = judged.reduce((sum, evidence) => sum + weight(evidence), 0);
   const authentication = {
-    llr: heard.reduce((sum, evidence) => sum + weight(evidence) * (evidence.llr - evidence.threshold), 0) / weights,
+    llr: judged.reduce((sum, evidence) => sum + weight(evidence) * (evidence.llr - evidence.threshold), 0) / weights,
     threshold: 0,
-    reliability: Math.max(...heard.map((evidence) => evidence.reliability)),
-    halfWidth: Math.min(...heard.map(halfWidthOf)),
+    reliability: Math.max(...judged.map((evidence) => evidence.reliability)),
+    halfWidth: Math.min(...judged.map(halfWidthOf)),
   };
   return { authentication, profileId: compared.at(-1)!.profileId };
 }

@@ -5,7 +5,7 @@ import type { Score, Template } from "../engine/port.js";
 import { levelOf, type Microphone, MicrophoneError, openMicrophone, type SoundState } from "../microphone/index.js";
 import { adviceFor, type Limits } from "./advice.js";
 import { element } from "./dom.js";
-import { LiveHearing } from "./live-hearing.js";
+import { LiveAnalysis } from "./live-analysis.js";
 import { Meters } from "./meters.js";
 import { Pictures } from "./pictures.js";
 import { Ring } from "./ring.js";
@@ -38,7 +38,7 @@ const shownSeconds = 6;
 class Take {
   seconds = 0;
   microphone: Microphone | null = null;
-  hearing: LiveHearing | null = null;
+  analysis: LiveAnalysis | null = null;
   sound: SoundState = "sound";
 
   constructor(
@@ -121,7 +121,7 @@ export class Stage {
     this.#take = take;
     try {
       const microphone = await openMicrophone({
-        heard: (samples, levelDb) => this.#heard(take, samples, levelDb),
+        heard: (samples, levelDb) => this.#received(take, samples, levelDb),
         state: (sound) => {
           take.sound = sound;
           if (this.#take === take) this.say(sound === "sound" ? strings.advice.speak : strings.microphone[sound]);
@@ -158,7 +158,7 @@ export class Stage {
       },
       () => {},
     );
-    take.hearing = new LiveHearing(
+    take.analysis = new LiveAnalysis(
       voices.then(({ engine }) => engine),
       rateHz,
       task.templates(),
@@ -181,15 +181,15 @@ export class Stage {
     );
   }
 
-  #heard(take: Take, samples: Float32Array, levelDb: number): void {
+  #received(take: Take, samples: Float32Array, levelDb: number): void {
     // The first chunks may arrive before the microphone's rate is known.
-    if (this.#take !== take || !take.hearing) return;
+    if (this.#take !== take || !take.analysis) return;
     take.pieces.push(samples);
     take.seconds += samples.length / take.rateHz;
     this.#ring.level(Math.min(1, Math.max(0, (levelDb + 55) / 50)));
     this.#meters.level(levelDb);
     this.#pictures.push(samples);
-    take.hearing.push(samples);
+    take.analysis.push(samples);
     if (!this.#limits && take.sound === "sound") this.say(strings.advice.waiting);
     if (take.seconds > longestSeconds) void this.#finish();
   }
@@ -209,7 +209,7 @@ export class Stage {
     const task = this.#task!;
     try {
       await this.voices();
-      await take.hearing?.finish();
+      await take.analysis?.finish();
       if (this.#take !== take) return;
       this.say("");
       await task.taken({ samples: joined(take.pieces), rateHz: take.rateHz });
@@ -231,7 +231,7 @@ export class Stage {
     this.#take = null;
     this.#busy = false;
     this.#ring.phase = "idle";
-    await Promise.all([take?.microphone?.close(), take?.hearing?.close()]);
+    await Promise.all([take?.microphone?.close(), take?.analysis?.close()]);
   }
 
   async #takeFiles(files: readonly File[]): Promise<void> {
@@ -252,7 +252,7 @@ export class Stage {
       this.#begin(take, audio.rateHz);
       this.#picture(audio);
       this.#meters.level(levelOf(audio.samples.subarray(-shownSeconds * audio.rateHz)));
-      take.hearing!.push(audio.samples);
+      take.analysis!.push(audio.samples);
       await this.#conclude(take);
     }
     if (this.#task === task && !this.#take) {

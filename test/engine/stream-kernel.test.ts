@@ -13,7 +13,7 @@ function heard(listeners: readonly StreamKernel[], rows: FrameRows | undefined) 
   const windows = [];
   let state: StreamState | null = null;
   for (let at = 0, turn = 0; at < samples.length; at += rateHz, turn++) {
-    const part = listeners[turn % listeners.length]!.hear(state, format, samples.subarray(at, at + rateHz));
+    const part = listeners[turn % listeners.length]!.advance(state, format, samples.subarray(at, at + rateHz));
     state = part.state;
     windows.push(...part.windows);
   }
@@ -45,8 +45,8 @@ describe("windows", () => {
 
   it("that the kernels do not support are refused", () => {
     const format: StreamFormat = { rateHz, mostSpeechSeconds: 0, windowFrames: 401, rows: "detail" };
-    expect(() => listener().hear(null, format, samples)).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT" }));
-    expect(() => listener().hear(null, { ...format, rateHz: 1 }, samples)).toThrow(
+    expect(() => listener().advance(null, format, samples)).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT" }));
+    expect(() => listener().advance(null, { ...format, rateHz: 1 }, samples)).toThrow(
       expect.objectContaining({ code: "BAD_RATE" }),
     );
   });

@@ -26,7 +26,7 @@ const recordings = [
 function features(samples: Float32Array, rows: FrameRows): Float32Array {
   const kernel = new StreamKernel(new Kernels(kernelsModule), windowFrames, rows);
   const format = { rateHz, mostSpeechSeconds: 0 };
-  const { windows, state } = kernel.hear(null, format, samples);
+  const { windows, state } = kernel.advance(null, format, samples);
   return (windows[0] ?? kernel.peek(state, format).tail!).features;
 }
 

@@ -7,7 +7,7 @@ const toneAt = (i: number) => Math.sin((2 * Math.PI * 100 * i) / rateHz);
 
 function heard(samples: number, level = 1): LostAudio {
   const lost = new LostAudio(rateHz);
-  lost.hear(Float32Array.from({ length: samples }, (_, i) => level * toneAt(i)));
+  lost.keep(Float32Array.from({ length: samples }, (_, i) => level * toneAt(i)));
   return lost;
 }
 

@@ -456,8 +456,8 @@ describe("data", () => {
       { name: "synthetic", ratio: 9, threshold: 5, failure: null, strongest: { startSeconds: 1.5, endSeconds: 4 } },
     ]);
     expect(body.audio).toMatchObject([
-      { id: "heard-1", heardFor: "check", isKept: true, validity: "AUDIO_OK", netSpeechSeconds: 4.5 },
-      { id: "media-2", heardFor: null, isKept: true, validity: null },
+      { id: "heard-1", processedFor: "check", isKept: true, validity: "AUDIO_OK", netSpeechSeconds: 4.5 },
+      { id: "media-2", processedFor: null, isKept: true, validity: null },
     ]);
     expect(JSON.stringify(body)).not.toMatch(/embedding|voiceClass/);
     expect((await ask("sessions/nobody?scope=default")).status).toBe(404);

@@ -465,7 +465,7 @@ test("a user who is not an owner is rejected, and can sign in as another user", 
   await other.close();
 });
 
-test("speaks the browser's language", { timeout: 60_000 }, async () => {
+test("speaks the browser's language", { timeout: 180_000 }, async () => {
   const other = await browser.newContext({ locale: "de-AT", viewport: { width: 1280, height: 900 } });
   const theirs = await opened(other);
   await theirs.goto(box.operatorUrl!);

@@ -41,7 +41,7 @@ export class DtmfDetector {
 
   /** Returns the keys that these samples confirm. */
   push(samples: Float32Array): { digit: string; atSeconds: number }[] {
-    const heard: { digit: string; atSeconds: number }[] = [];
+    const digits: { digit: string; atSeconds: number }[] = [];
     for (let at = 0; at < samples.length; ) {
       const part = samples.subarray(at, at + this.#block.length - this.#filled);
       this.#block.set(part, this.#filled);
@@ -53,9 +53,9 @@ export class DtmfDetector {
       const digit = this.#step(this.#keyOfBlock());
       if (digit === null) continue;
       const began = (this.#blocks - BLOCKS_ON) * this.#block.length;
-      heard.push({ digit, atSeconds: began / this.rateHz });
+      digits.push({ digit, atSeconds: began / this.rateHz });
     }
-    return heard;
+    return digits;
   }
 
   #step(key: string | null): string | null {

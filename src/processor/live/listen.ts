@@ -7,6 +7,7 @@ import type {
   ListenStart,
 } from "../../contract/gen/vendor/biosec/v1/live_pb.js";
 import { IdentifyResultSchema, VerifyResultSchema } from "../../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { PartResult } from "../analyzed-audio.js";
 import { findSeparation, refuseSeparation } from "../caller-voice.js";
 import { assertKind, candidatesOf, findOneProfile } from "../candidates.js";
 import { authenticationPart, type Part } from "../check.js";
@@ -14,7 +15,6 @@ import { partRisk } from "../check-result.js";
 import { type OpenContext, openContext } from "../context.js";
 import type { Dependencies, OperationOptions } from "../dependencies.js";
 import { invalid } from "../failures.js";
-import type { PartResult } from "../heard-audio.js";
 import { concludeIdentification, identificationTargets } from "../identify.js";
 import { duration, ifKnown, riskResult } from "../messages.js";
 import { findProfile } from "../profiles.js";
@@ -55,12 +55,12 @@ export async function* listen(
     for await (const request of requests) {
       options.signal?.throwIfAborted();
       await call.take(request);
-      yield* call.told();
+      yield* call.waitingResponses();
       if (call.isDone) return;
       if (request.content.case === "end") break;
     }
     await call.finish();
-    yield* call.told();
+    yield* call.waitingResponses();
   } finally {
     await call.close();
   }
@@ -74,7 +74,7 @@ interface OpenParty {
   readonly lost: LostAudio;
   waiting: Float32Array[];
   waitingSamples: number;
-  heardSamples: number;
+  analyzedSamples: number;
   reportedSamples: number;
   result: LiveResult | null;
 }
@@ -122,7 +122,7 @@ class LiveCall {
           lost: new LostAudio(format.rateHz),
           waiting: [],
           waitingSamples: 0,
-          heardSamples: 0,
+          analyzedSamples: 0,
           reportedSamples: 0,
           result: null,
         });
@@ -139,23 +139,23 @@ class LiveCall {
   }
 
   /** Events since the last call. */
-  *told(): Generator<Response> {
+  *waitingResponses(): Generator<Response> {
     yield* this.#events.splice(0);
   }
 
   async take({ content }: ListenRequest): Promise<void> {
     switch (content.case) {
       case "audio":
-        return this.#hearAudio(content.value);
+        return this.#analyzeAudio(content.value);
       case "lostSamples": {
         if (!(content.value >= 0)) throw invalid("lost_samples", "out_of_range", "lost_samples must not be negative");
         this.#lostSamples += content.value;
-        return this.#hear(this.#open().map(({ lost }) => lost.fill(content.value)));
+        return this.#analyze(this.#open().map(({ lost }) => lost.fill(content.value)));
       }
       case "dtmf": {
         if (!isDtmfDigit(content.value))
           throw invalid("dtmf", "malformed", `dtmf must be one of 0 to 9, *, # and A to D, got "${content.value}"`);
-        const at = duration((this.parties[0]!.heardSamples + this.parties[0]!.waitingSamples) / this.rateHz);
+        const at = duration((this.parties[0]!.analyzedSamples + this.parties[0]!.waitingSamples) / this.rateHz);
         return this.#tell("", { case: "dtmf", value: { digit: content.value, at, inBand: false } });
       }
       case "end":
@@ -187,17 +187,17 @@ class LiveCall {
     return this.parties.filter((party) => party.result === null);
   }
 
-  #hearAudio(bytes: Uint8Array): Promise<void> {
+  #analyzeAudio(bytes: Uint8Array): Promise<void> {
     const parties = this.#open();
     const channels = this.audio.samples(
       bytes,
       parties.map(({ channel }) => channel),
     );
-    for (const [i, { lost }] of parties.entries()) lost.hear(channels[i]!);
-    return this.#hear(channels);
+    for (const [i, { lost }] of parties.entries()) lost.keep(channels[i]!);
+    return this.#analyze(channels);
   }
 
-  async #hear(channels: readonly Float32Array[]): Promise<void> {
+  async #analyze(channels: readonly Float32Array[]): Promise<void> {
     for (const [i, party] of this.#open().entries()) {
       const samples = channels[i]!;
       for (const { digit, atSeconds } of party.keys.push(samples))
@@ -209,8 +209,8 @@ class LiveCall {
   }
 
   /** How many samples to process together without delaying a result or a progress event. */
-  #batchSamples({ task, heardSamples, reportedSamples }: OpenParty): number {
-    const untilProgress = this.progressSamples - (heardSamples - reportedSamples);
+  #batchSamples({ task, analyzedSamples, reportedSamples }: OpenParty): number {
+    const untilProgress = this.progressSamples - (analyzedSamples - reportedSamples);
     const calm = Math.min(task.calmSeconds, longestBatchSeconds) * this.rateHz;
     return Math.max(shortestBatchSeconds * this.rateHz, Math.min(calm, untilProgress));
   }
@@ -218,17 +218,17 @@ class LiveCall {
   async #push(party: OpenParty): Promise<void> {
     const samples = joinedSamples(party.waiting, party.waitingSamples);
     party.waiting = [];
-    party.heardSamples += party.waitingSamples;
+    party.analyzedSamples += party.waitingSamples;
     party.waitingSamples = 0;
     const result = await party.task.push(samples);
     if (result !== null) return this.#result(party, result);
-    if (party.heardSamples - party.reportedSamples < this.progressSamples) return;
-    party.reportedSamples = party.heardSamples;
+    if (party.analyzedSamples - party.reportedSamples < this.progressSamples) return;
+    party.reportedSamples = party.analyzedSamples;
     const { netSpeechSeconds, snrDb, speechLevelDb } = await party.task.measures();
     this.#tell(party.name, {
       case: "progress",
       value: {
-        grossAudio: duration(party.heardSamples / this.rateHz),
+        grossAudio: duration(party.analyzedSamples / this.rateHz),
         netAudio: duration(netSpeechSeconds),
         lostAudio: duration(this.#lostSamples / this.rateHz),
         snrDb: ifKnown(snrDb),
@@ -291,10 +291,10 @@ async function openTask(
           parts: [authenticationPart(candidatesOf(deps, scopeId, "person", [profile]), set)],
           attacks: [],
           ignoreCheckpoints,
-          conclude: async (heard, [result]) =>
+          conclude: async (analyzed, [result]) =>
             create(
               VerifyResultSchema,
-              await concludeVerification(deps, context, liveOperation, profile, heard, result!),
+              await concludeVerification(deps, context, liveOperation, profile, analyzed, result!),
             ),
         },
         (value) => ({ case: "verify", value }),
@@ -307,8 +307,8 @@ async function openTask(
           parts: [authenticationPart(candidates, set)],
           attacks: [],
           ignoreCheckpoints,
-          conclude: async (heard, [result]) =>
-            create(IdentifyResultSchema, await concludeIdentification(deps, context, liveOperation, heard, result!)),
+          conclude: async (analyzed, [result]) =>
+            create(IdentifyResultSchema, await concludeIdentification(deps, context, liveOperation, analyzed, result!)),
         },
         (value) => ({ case: "identify", value }),
       );

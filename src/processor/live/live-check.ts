@@ -7,14 +7,14 @@ import {
 } from "../../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { AttackKind, Measures } from "../../engine/port.js";
 import { analysisTargets, concludeAnalysis, partsOf } from "../analyze-audio.js";
+import type { AnalyzedAudio, PartResult } from "../analyzed-audio.js";
 import { AttackAudio, AttackChecks, type AttackResults, type AttackSource, wantedAttacks } from "../attacks.js";
 import type { Separation } from "../caller-voice.js";
 import { Comparison, type Part } from "../check.js";
 import { type OpenContext, openContext } from "../context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "../dependencies.js";
 import { asStatusError, invalid } from "../failures.js";
-import type { HeardAudio, PartResult } from "../heard-audio.js";
-import { type JointAnalysis, type JointStream, listenerOf } from "../joint-hearing.js";
+import { type JointAnalysis, type JointStream, listenerOf } from "../joint-analysis.js";
 import { inSinglePrecision } from "../single-precision.js";
 
 /** AnalyzeAudio's request without the audio. */
@@ -47,7 +47,7 @@ export interface CheckPlan<Result> {
   readonly parts: readonly Part[];
   readonly attacks: readonly AttackKind[];
   readonly ignoreCheckpoints: boolean;
-  conclude(heard: HeardAudio, results: readonly PartResult[], attacks: AttackResults): Promise<Result>;
+  conclude(analyzed: AnalyzedAudio, results: readonly PartResult[], attacks: AttackResults): Promise<Result>;
   /** Called after each look with the result of the first part that was scored, and whether it ends the check. */
   readonly onLook?: (netSpeechSeconds: number, result: PartResult, part: Part, isFinal: boolean) => void;
 }
@@ -96,12 +96,12 @@ export async function analysisPlan(
     parts: partsOf(targets, context.set),
     attacks,
     ignoreCheckpoints: request.ignoreCheckpoints,
-    conclude: async (heard, results, found) =>
+    conclude: async (analyzed, results, found) =>
       inSinglePrecision(
         AnalyzeAudioResultSchema,
         create(
           AnalyzeAudioResultSchema,
-          await concludeAnalysis(deps, context, liveOperation, targets, heard, results, found),
+          await concludeAnalysis(deps, context, liveOperation, targets, analyzed, results, found),
         ),
       ),
   };
@@ -205,7 +205,7 @@ export class LiveCheck<Result> {
         this.attacks?.arrived.add(samples);
         this.#netSpeechSeconds = await this.#stream!.push(samples);
         if (this.#ending) await this.#conclude(this.#ending);
-        else await this.attacks?.audio.hear();
+        else await this.attacks?.audio.analyze();
       }
       return { netSpeechSeconds: this.#netSpeechSeconds, result: this.#result };
     });
@@ -254,19 +254,19 @@ export class LiveCheck<Result> {
 
   async #conclude(analysis: JointAnalysis): Promise<Result> {
     const { rateHz, channels, channel } = this.source;
-    const { results, attacks, validity, told, separated } = await this.comparison.conclude(analysis);
+    const { results, attacks, validity, reported, separated } = await this.comparison.conclude(analysis);
     const audio = {
       mediaSegmentId: null,
       processedAudioId: null,
       channel,
       mediaChannels: channels,
       mediaRateHz: rateHz,
-      measures: told!.measures,
+      measures: reported!.measures,
       speakers: analysis.speakers,
       separated,
     };
-    const heard = { audio, validity, analysis: told, unstored: null };
-    this.#result = await this.plan.conclude(heard, results, attacks);
+    const analyzed = { audio, validity, analysis: reported, unstored: null };
+    this.#result = await this.plan.conclude(analyzed, results, attacks);
     await this.#close();
     return this.#result;
   }

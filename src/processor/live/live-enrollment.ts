@@ -68,12 +68,12 @@ export class LiveEnrollment implements LiveTask {
   ) {}
 
   async push(samples: Float32Array): Promise<LiveResult | null> {
-    for (let left = samples; left.length > 0 && !this.#done; ) left = await this.#hear(left);
+    for (let left = samples; left.length > 0 && !this.#done; ) left = await this.#analyze(left);
     return this.#done;
   }
 
   /** Processes samples up to the end of the stretch; returns the rest for the next stretch. */
-  async #hear(samples: Float32Array): Promise<Float32Array> {
+  async #analyze(samples: Float32Array): Promise<Float32Array> {
     this.#chunks.push(samples.slice());
     this.#samples += samples.length;
     const stream = await this.#open();
@@ -112,17 +112,17 @@ export class LiveEnrollment implements LiveTask {
   /** Resolves to the number of samples that the engine read. */
   async #endStretch(stream: VoiceStream): Promise<number> {
     const analysis = await stream.analysis();
-    const heard = this.#heard(analysis);
-    const audio = pcm16(heard);
+    const analyzed = this.#analyzed(analysis);
+    const audio = pcm16(analyzed);
     await this.#drop();
-    if (analysis.measures.netSpeechSeconds === 0) return heard.length;
+    if (analysis.measures.netSpeechSeconds === 0) return analyzed.length;
     this.tell({ case: "segment", value: await this.#enroll(analysis, audio) });
     if (this.#status === EnrollStatus.TRAIN_SUGGESTED || this.#status === EnrollStatus.FULL) await this.#conclude();
-    return heard.length;
+    return analyzed.length;
   }
 
   /** The samples that the engine read; the rest of the last chunk is beyond the limit. */
-  #heard({ measures }: VoiceAnalysis): Float32Array {
+  #analyzed({ measures }: VoiceAnalysis): Float32Array {
     const length = Math.min(this.#samples, Math.round(measures.grossSeconds * this.rateHz));
     const samples = new Float32Array(length);
     let at = 0;

@@ -16,19 +16,19 @@ const longestGapSeconds = 0.2;
 export class LostAudio {
   /** The most recent samples, as many as the period search needs, aligned to the end. */
   readonly #last: Float32Array;
-  #heard = 0;
+  #kept = 0;
 
   constructor(private readonly rateHz: number) {
     this.#last = new Float32Array(Math.ceil((longestPeriodSeconds + comparedSeconds) * rateHz));
   }
 
   /** Audio that did arrive. */
-  hear(samples: Float32Array): void {
+  keep(samples: Float32Array): void {
     const { length } = this.#last;
     const newest = samples.subarray(-length);
     this.#last.copyWithin(0, newest.length);
     this.#last.set(newest, length - newest.length);
-    this.#heard = Math.min(length, this.#heard + newest.length);
+    this.#kept = Math.min(length, this.#kept + newest.length);
   }
 
   /** Samples to use in place of the lost ones. */
@@ -41,7 +41,7 @@ export class LostAudio {
       for (let i = 0; i < filled.length && i < gone; i++)
         filled[i] = cycle[i % period]! * Math.min(1, (gone - i) / (gone - full));
     }
-    this.#heard = 0;
+    this.#kept = 0;
     return filled;
   }
 
@@ -52,7 +52,7 @@ export class LostAudio {
   /** The lag in samples at which the end is most similar to the audio before it; 0 if too little audio was heard. */
   #period(): number {
     const last = this.#last;
-    if (this.#heard < last.length) return 0;
+    if (this.#kept < last.length) return 0;
     const compared = Math.round(comparedSeconds * this.rateHz);
     const from = last.length - compared;
     let [best, period] = [0, 0];

@@ -56,14 +56,14 @@ export class Sessions {
     const { view } = await this.#decided(session);
     const checks = await sessions.checks(scope, id);
     const kept = await media.ofSession(scope, id);
-    const heard = await processed.ofSession(scope, id);
+    const audioModels = await processed.ofSession(scope, id);
     const keptIds = new Set(kept.map((one) => one.id));
-    const heardMedia = new Set(heard.map(({ mediaSegmentId }) => mediaSegmentId));
+    const processedMedia = new Set(audioModels.map(({ mediaSegmentId }) => mediaSegmentId));
     const audio: AudioView[] = [
-      ...heard.map((one) => ({
+      ...audioModels.map((one) => ({
         id: one.id,
         at: one.createdAt,
-        heardFor: one.source === "check" ? ("check" as const) : ("enrollment" as const),
+        processedFor: one.source === "check" ? ("check" as const) : ("enrollment" as const),
         isKept: keptIds.has(one.mediaSegmentId),
         validity: AudioValidity[one.validity] ?? String(one.validity),
         grossSeconds: one.measures.grossSeconds,
@@ -73,11 +73,11 @@ export class Sessions {
         channels: one.mediaChannels,
       })),
       ...kept
-        .filter((one) => one.partOf === null && !heardMedia.has(one.id))
+        .filter((one) => one.partOf === null && !processedMedia.has(one.id))
         .map((one) => ({
           id: one.id,
           at: one.createdAt,
-          heardFor: null,
+          processedFor: null,
           isKept: true,
           validity: null,
           grossSeconds: null,

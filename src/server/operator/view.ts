@@ -101,13 +101,13 @@ export interface ProfileDetail extends ProfileView {
   readonly bandwidthHz: number | null;
   readonly consent: Consent | null;
   /** The recordings that the print was enrolled from, and the calls that were added by adaptation. */
-  readonly enrolled: readonly HeardSession[];
-  readonly learned: readonly HeardSession[];
+  readonly enrolled: readonly ProcessedSession[];
+  readonly learned: readonly ProcessedSession[];
   readonly lists: readonly { readonly id: string; readonly kind: GroupKind; readonly tag: string }[];
 }
 
 /** Segments that a session added to a print. */
-export interface HeardSession {
+export interface ProcessedSession {
   readonly at: number;
   readonly sessionId: string;
   readonly netSpeechSeconds: number;
@@ -159,7 +159,7 @@ export interface AudioView {
   readonly id: string;
   readonly at: number;
   /** `null` if the recording was stored but not yet processed. */
-  readonly heardFor: "check" | "enrollment" | null;
+  readonly processedFor: "check" | "enrollment" | null;
   /** Whether the audio is still kept. */
   readonly isKept: boolean;
   readonly validity: string | null;

@@ -46,8 +46,8 @@ export function createSessions(context: IdbContext): Store["sessions"] {
       }
       return found;
     },
-    async addCheck(check, heard) {
-      if (heard) return addProcessed(context, heard, check);
+    async addCheck(check, analyzed) {
+      if (analyzed) return addProcessed(context, analyzed, check);
       const tx = db.transaction(["sessions", "checks"], "readwrite");
       const known = await tx.objectStore("sessions").getKey([check.scopeId, check.sessionId]);
       if (!known) throw new StoreError("unknown-parent", `session ${check.sessionId} does not exist`);

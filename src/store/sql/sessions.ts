@@ -58,13 +58,13 @@ export function createSessions(context: SqlContext): Store["sessions"] {
         Math.max(0, limit),
         ...(before === null ? [] : [escapeText(before)]),
       ]),
-    async addCheck(check, heard) {
+    async addCheck(check, analyzed) {
       const { scopeId, id, sessionId, at } = check;
       const [key, data] = [escapeText(id), JSON.stringify(check)];
       const { audioModelId, matchedProfileIds = [] } = check;
       const matches = [escapeText(audioModelId ?? ""), audioModelId ? matchedProfileIds.map(escapeText) : []];
-      if (heard) {
-        await addAudioModel(context, heard, (insert, values) =>
+      if (analyzed) {
+        await addAudioModel(context, analyzed, (insert, values) =>
           database.query(
             `WITH model AS (${insert}), matched AS (${insertMatches("model", 11)})
              INSERT INTO vivavoce.checks (scope, id, session, at, data) SELECT scope, $8, session, $9, $10 FROM model

@@ -64,9 +64,9 @@ export class AsteriskWebSocketSession extends DialectSession {
     const format = Object.hasOwn(FORMATS, name) ? FORMATS[name] : undefined;
     if (!format) throw new DialectError(`the format must be one of ${Object.keys(FORMATS).join(", ")}, got "${name}"`);
     this.#isStarted = true;
-    const told = { ...fieldsOf(fields), ...this.query };
-    const callId = told.callId ?? told.channel_id ?? told.connection_id ?? told.channel ?? "";
-    return events({ kind: "start", fields: { ...told, callId }, format });
+    const given = { ...fieldsOf(fields), ...this.query };
+    const callId = given.callId ?? given.channel_id ?? given.connection_id ?? given.channel ?? "";
+    return events({ kind: "start", fields: { ...given, callId }, format });
   }
 
   override leave(): readonly Frame[] {

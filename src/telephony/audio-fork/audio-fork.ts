@@ -3,6 +3,7 @@
  * L16, which both send little-endian. https://docs.jambonz.org/verbs/verbs/listen
  */
 import type { ListenResponse } from "../../contract/index.js";
+import { lineMessageOf } from "../line-message.js";
 import {
   type CallFields,
   type CallFormat,
@@ -17,7 +18,6 @@ import {
   nothing,
   type Received,
 } from "../port.js";
-import { toldOf } from "../told.js";
 
 export class AudioForkSession extends DialectSession {
   #isStarted = false;
@@ -49,19 +49,19 @@ export class AudioForkSession extends DialectSession {
     const rate = message.sampleRate === undefined ? this.presumed.rate : Number(message.sampleRate);
     if (!isRate(rate)) throw new DialectError(`sampleRate must be 8000 to 48000, got ${String(message.sampleRate)}`);
     const channels = message.mixType === undefined ? this.presumed.channels : message.mixType === "stereo" ? 2 : 1;
-    const told = { ...fieldsOf(message), ...this.query };
+    const given = { ...fieldsOf(message), ...this.query };
     const format: CallFormat = { encoding: "pcm16", rate, channels };
     return events({
       kind: "start",
-      fields: { ...told, callId: told.callSid ?? told.callId ?? told.uuid ?? "" },
+      fields: { ...given, callId: given.callSid ?? given.callId ?? given.uuid ?? "" },
       format,
     });
   }
 
   /** FreeSWITCH raises this as the event mod_audio_fork::json. */
   override tell(response: ListenResponse): readonly Frame[] {
-    const told = toldOf(response);
-    return told ? [JSON.stringify({ type: "json", data: told })] : [];
+    const message = lineMessageOf(response);
+    return message ? [JSON.stringify({ type: "json", data: message })] : [];
   }
 
   override leave(): readonly Frame[] {

@@ -4,6 +4,7 @@
  */
 import type { ListenResponse, StatusError } from "../../contract/index.js";
 import { StatusCode } from "../../contract/index.js";
+import { lineMessageOf } from "../line-message.js";
 import {
   type CallFormat,
   DialectError,
@@ -17,7 +18,6 @@ import {
   nothing,
   type Received,
 } from "../port.js";
-import { toldOf } from "../told.js";
 
 interface Media {
   readonly type: "audio";
@@ -106,8 +106,8 @@ export class AudioHookSession extends DialectSession {
   }
 
   override tell(response: ListenResponse): readonly Frame[] {
-    const told = toldOf(response);
-    return told ? [this.#message("event", { entities: [{ type: "vivavoce", data: told }] })] : [];
+    const message = lineMessageOf(response);
+    return message ? [this.#message("event", { entities: [{ type: "vivavoce", data: message }] })] : [];
   }
 
   override refuse(error: StatusError): readonly Frame[] {

@@ -1,4 +1,4 @@
-import type { HeardSession, ProfileDetail } from "../../server/operator/view.js";
+import type { ProcessedSession, ProfileDetail } from "../../server/operator/view.js";
 import { element } from "../dom.js";
 import type { DetailContext } from "./detail-context.js";
 import { ask } from "./dialog.js";
@@ -18,8 +18,8 @@ export async function profileDetail(context: DetailContext, profileId: string, c
     close();
     opens.profile(profileId);
   };
-  const heard = (heading: string, none: string, rows: readonly HeardSession[]) => {
-    const table = new Table<HeardSession>({ heading, none, columns: words.heardColumns }, (one) => [
+  const sessions = (heading: string, none: string, rows: readonly ProcessedSession[]) => {
+    const table = new Table<ProcessedSession>({ heading, none, columns: words.processedColumns }, (one) => [
       time(one.at, moment),
       seconds(one.netSpeechSeconds),
       figure(one.snrDb, decibels),
@@ -34,8 +34,8 @@ export async function profileDetail(context: DetailContext, profileId: string, c
     shown.lists.length === 0
       ? element("p", { class: "note" }, words.noLists)
       : facts(shown.lists.map((list) => [`${words.listKinds[list.kind]} ${list.tag}`.trim(), id(list.id)])),
-    ...heard(words.enrolled, words.noneEnrolled, shown.enrolled),
-    ...heard(words.learned, words.noneLearned, shown.learned),
+    ...sessions(words.enrolled, words.noneEnrolled, shown.enrolled),
+    ...sessions(words.learned, words.noneLearned, shown.learned),
     element(
       "div",
       { class: "actions" },

@@ -67,7 +67,7 @@ function partText({ name, ratio, threshold, failure, strongest }: CheckPartView)
 
 const audioCells = (one: AudioView): readonly Cell[] => [
   time(one.at, clock),
-  one.heardFor === null ? words.notHeard : words.heardFor[one.heardFor],
+  one.processedFor === null ? words.notProcessed : words.processedFor[one.processedFor],
   figure(one.grossSeconds, seconds),
   figure(one.netSpeechSeconds, seconds),
   figure(one.snrDb, decibels),

@@ -2,7 +2,7 @@
 import { type JsonValue, toJson } from "@bufbuild/protobuf";
 import { Decision, EnrollStatus, type ListenResponse, ListenResultSchema } from "../contract/index.js";
 
-export interface Told {
+export interface LineMessage {
   readonly type: "checkpoint" | "result" | "dtmf";
   readonly party: string;
   readonly decision?: string;
@@ -15,7 +15,7 @@ export interface Told {
 }
 
 /** `null` for responses that only report the passing of time. */
-export function toldOf({ party, event }: ListenResponse): Told | null {
+export function lineMessageOf({ party, event }: ListenResponse): LineMessage | null {
   switch (event.case) {
     case "checkpoint": {
       const { decision, isFinal, biometricScore: score } = event.value;

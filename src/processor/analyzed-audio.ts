@@ -5,7 +5,7 @@ import type { ProcessedAudio } from "../store/port.js";
 import type { JudgedEvidence, Outcome } from "../voiceprint/decision.js";
 import type { CheckPart } from "../voiceprint/session-decision.js";
 import type { ScoredPrint } from "./candidates.js";
-import type { JointAnalysis } from "./joint-hearing.js";
+import type { JointAnalysis } from "./joint-analysis.js";
 import type { DescribedAudio } from "./messages.js";
 
 export interface PartResult {
@@ -27,7 +27,7 @@ export interface JudgedPrint extends ScoredPrint {
 }
 
 /** Audio as a check processed it. */
-export interface HeardAudio {
+export interface AnalyzedAudio {
   readonly audio: DescribedAudio;
   readonly validity: AudioValidity;
   /** `null` when the audio could not be decoded, or the engine failed. */

@@ -3,7 +3,7 @@
 import { joined } from "../audio/joined.js";
 import type { Engine, Measures, Score, Template, VoiceStream } from "../engine/port.js";
 
-export interface HearingEvents {
+export interface AnalysisEvents {
   readonly measured: (measures: Measures) => void;
   /** In the order of the templates. */
   readonly scored: (scores: readonly Score[]) => void;
@@ -14,7 +14,7 @@ export interface HearingEvents {
 const scoreEverySeconds = 0.5;
 const leastSpeechSeconds = 1;
 
-export class LiveHearing {
+export class LiveAnalysis {
   #waiting: Float32Array[] = [];
   #under: Promise<void> | null = null;
   #stream: VoiceStream | null = null;
@@ -25,13 +25,13 @@ export class LiveHearing {
     private readonly engine: Promise<Engine>,
     private readonly rateHz: number,
     private readonly templates: readonly Template[],
-    private readonly events: HearingEvents,
+    private readonly events: AnalysisEvents,
   ) {}
 
   /** Never waits: samples that arrive while the engine is busy or loading are processed with the next chunk. */
   push(samples: Float32Array): void {
     this.#waiting.push(samples);
-    this.#under ??= this.#hear().finally(() => {
+    this.#under ??= this.#analyze().finally(() => {
       this.#under = null;
     });
   }
@@ -56,7 +56,7 @@ export class LiveHearing {
     await this.#stream?.close();
   }
 
-  async #hear(): Promise<void> {
+  async #analyze(): Promise<void> {
     try {
       const engine = await this.engine;
       this.#stream ??= await engine.stream(this.rateHz);

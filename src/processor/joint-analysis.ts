@@ -42,8 +42,8 @@ export async function listenerOf(models: Models, scopeId: Id, revisions: Iterabl
 const jointListener = (engine: Engine, others: readonly Engine[]): Listener => ({
   async analyze(samples, rateHz, options) {
     // `analyze` takes over the array, so each model gets a copy.
-    const heard = others.map((other) => other.analyze(samples.slice(), rateHz, options));
-    const [own, ...rest] = await Promise.all([engine.analyze(samples, rateHz, options), ...heard]);
+    const analyzed = others.map((other) => other.analyze(samples.slice(), rateHz, options));
+    const [own, ...rest] = await Promise.all([engine.analyze(samples, rateHz, options), ...analyzed]);
     return { ...own!, others: rest };
   },
   async stream(rateHz, { checkpoints, ...options } = {}) {
