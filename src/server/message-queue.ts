@@ -37,9 +37,11 @@ export class MessageQueue<T> implements AsyncIterable<T> {
     this.#settle({ error: null });
   }
 
-  /** Waiting messages are dropped. */
+  /** Waiting messages are dropped. The socket goes on: behind what is not read any more comes the other side's close. */
   fail(error: unknown): void {
     this.#waiting.length = 0;
+    if (this.#isPaused) this.flow?.resume();
+    this.#isPaused = false;
     this.#settle({ error });
   }
 

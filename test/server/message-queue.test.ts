@@ -58,6 +58,15 @@ describe("a queue", () => {
     await expect(readerOf(queue).next()).rejects.toThrow("the line broke");
   });
 
+  test("lets a paused sender go on once nobody reads any more", async () => {
+    const socket = flow();
+    const queue = new MessageQueue<number>(2, socket);
+    for (const message of [1, 2]) queue.push(message);
+    await readerOf(queue).return!();
+    expect([socket.pause, socket.resume].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
+    expect(queue.push(3)).toBe(false);
+  });
+
   test("tells a waiting reader of its end or failure", async () => {
     const [ended, failed] = [new MessageQueue<number>(4, null), new MessageQueue<number>(4, null)];
     const waiting = [readerOf(ended).next(), readerOf(failed).next()];
