@@ -20,15 +20,15 @@ class Block(nn.Module):
 
 
 class ResNet34(nn.Module):
-    def __init__(self):
+    def __init__(self, blocks=BLOCKS, channels=CHANNELS):
         super().__init__()
-        self.stem = nn.Conv2d(1, CHANNELS[0], 3, 1, 1)
-        self.blocks, i = nn.ModuleList(), CHANNELS[0]
-        for layer, (count, o) in enumerate(zip(BLOCKS, CHANNELS)):
+        self.stem = nn.Conv2d(1, channels[0], 3, 1, 1)
+        self.blocks, i = nn.ModuleList(), channels[0]
+        for layer, (count, o) in enumerate(zip(blocks, channels)):
             for k in range(count):
                 self.blocks.append(Block(i, o, 2 if k == 0 and layer else 1))
                 i = o
-        self.fc = nn.Linear(2 * CHANNELS[-1] * (BANDS // 8), WIDTH)
+        self.fc = nn.Linear(2 * channels[-1] * (BANDS // 8), WIDTH)
 
     def forward(self, features):
         x = F.relu(self.stem(features.transpose(1, 2)[:, None]))  # [batch, channel, band, frame]

@@ -104,22 +104,6 @@ class Attack(nn.Module):
         return torch.cat([x.mean(2), x.float().var(2, correction=0).clamp(min=1e-8).sqrt()], 1)
 
 
-# The network that is taught by a far larger one (teacher.py): blocks and channels of its stages, a small ResNet (../resnet.py) over the log-mel picture
-STAGES = ((1, 16), (3, 32), (4, 64), (2, 128))
-
-
-class Block(nn.Module):
-    def __init__(self, i, o):
-        super().__init__()
-        stride = 1 if i == o else 2
-        layer = lambda i, o, size, stride: nn.Sequential(nn.Conv2d(i, o, size, stride, size // 2, bias=False), nn.BatchNorm2d(o))
-        self.conv1, self.conv2 = layer(i, o, 3, stride), layer(o, o, 3, 1)
-        self.shortcut = layer(i, o, 1, 2) if stride > 1 else None
-
-    def forward(self, x):
-        return F.relu(self.conv2(F.relu(self.conv1(x))) + (self.shortcut(x) if self.shortcut else x))
-
-
 class Judging(nn.Module):
     """What judges by statistics that it pools: `pooled`, `hidden`, `out` and `drop` are its own."""
 
@@ -130,44 +114,18 @@ class Judging(nn.Module):
         return self.out(self.drop(F.relu(self.hidden(self.drop(x))))).squeeze(1)
 
 
-class Residual(Judging):
-    """hint: values of the teacher's that training asks it for."""
-
-    kind, names = "residual", ("mel",)
-
-    def __init__(self, drop=0.3, hint=0):
-        super().__init__()
-        channels = STAGES[0][1]
-        self.stem = nn.Sequential(nn.Conv2d(1, channels, 3, 1, 1, bias=False), nn.BatchNorm2d(channels))
-        self.blocks = nn.ModuleList()
-        for count, o in STAGES:
-            for _ in range(count):
-                self.blocks.append(Block(channels, o))
-                channels = o
-        width = 2 * 10 * channels
-        self.norm, self.hidden, self.out = nn.BatchNorm1d(width, affine=False), nn.Linear(width, HIDDEN), nn.Linear(HIDDEN, 1)
-        if hint:
-            self.hint = nn.Linear(width, hint)
-        self.drop = nn.Dropout(drop)
-
-    def pooled(self, features):
-        """-> mean and deviation over time of the last stage's channels, bin by bin: [batch][2 · channels · bins]."""
-        x = F.relu(self.stem(features["mel"].transpose(1, 2)[:, None]))  # [batch][channel][bin][frame]
-        for block in self.blocks:
-            x = block(x)
-        x = x.float()
-        return self.norm(torch.cat([x.mean(3).flatten(1), x.var(3, correction=0).clamp(min=1e-8).sqrt().flatten(1)], 1))
-
-
 def restored(checkpoint):
     """The float network of a checkpoint, whichever it is; a.pt+b.pt: of the mean of their weights."""
     states = [torch.load(path, map_location="cpu") for path in checkpoint.split("+")]
-    if "base.stem.weight" in states[0]:
+    if "base.front_conv1_weight" in states[0]:
+        from campplus import Campplus
+
+        net = Campplus()
+    elif "base.stem.weight" in states[0]:
+        from slim import Slim
         from teacher import Teacher
 
-        net = Teacher(("linear" if states[0]["is_linear"] else "mel",))
-    elif "stem.0.weight" in states[0]:
-        net = Residual()
+        net = Teacher(("linear" if states[0]["is_linear"] else "mel",)) if "is_linear" in states[0] else Slim()
     else:
         kind = next(k for k, channels in CHANNELS.items() if channels[-1] == len(states[0]["fronts.0.3.0.weight"]))
         net = Attack(kind, FRONTS[kind])

@@ -3,8 +3,8 @@
 # bash run.sh begin FOLDER SECONDS       simulates rooms and trains vocoders of our own on the shards that are there, while others are still on their way
 # bash run.sh copies FOLDER SECONDS      copies and codecs; makers that take longer are cut off
 # bash run.sh networks FOLDER OUT SECONDS    three runs of the wide network side by side, whose weights are copied to OUT as they come
-# bash run.sh teachers FOLDER OUT SECONDS    two teachers from FOLDER/resnet34.pt (../resnet.py's)
-# bash run.sh student FOLDER OUT SECONDS A.pt,B.pt…     a residual network that learns what those say
+# bash run.sh pretrained FOLDER OUT SECONDS  a teacher from FOLDER/resnet34.pt (../resnet.py's), and CAM++'s first half from FOLDER/campplus.pt (../published.py's) twice
+# bash run.sh taught FOLDER OUT SECONDS      two slim networks from FOLDER/slim.pt (slim.py's) with FOLDER/t-mel.pt as the teacher
 #                                        three corpora of genuine speech are left out of every run, for calibration
 set -u
 here=$(cd "$(dirname "$0")" && pwd) what=$1 folder=$2 bank=$2/bank begun=$SECONDS
@@ -72,14 +72,16 @@ networks() {
   kept "$1"
 }
 
-teachers() {
+pretrained() {
   train t teacher mel 7 "$2" '{"rate":0.001,"line":0.25,"coded":0.4,"size":128}' --start "$folder/resnet34.pt"
-  train u teacher linear 8 "$2" '{"rate":0.001,"line":0.25,"coded":0.4,"size":128}' --start "$folder/resnet34.pt"
+  train q campplus mel 11 "$2" '{"rate":0.001,"line":0.25,"coded":0.4,"size":192}' --start "$folder/campplus.pt"
+  train s campplus mel 14 "$2" '{"rate":0.001,"slow":0.5,"blend":0.4,"blends":["magnitudes","magnitudes","magnitudes","bands","spliced"],"made":0.1,"line":0.25,"coded":0.4,"size":192}' --start "$folder/campplus.pt"
   kept "$1"
 }
 
-student() {
-  train r residual mel 9 "$2" '{"rate":0.003,"blend":0.4,"blends":["magnitudes","magnitudes","magnitudes","bands","spliced"],"line":0.25,"coded":0.4,"made":0.1,"apart":0,"drop":0.1}' --teachers "$3"
+taught() {
+  train p slim mel 12 "$2" '{"rate":0.002,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.4,"hint":0.3}' --start "$folder/slim.pt" --teachers "$folder/t-mel.pt"
+  train x slim mel 15 "$2" '{"rate":0.002,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":1.0,"hint":0,"away":0.5}' --start "$folder/slim.pt" --teachers "$folder/t-mel.pt"
   kept "$1"
 }
 

@@ -1,7 +1,7 @@
-"""A speaker network that was taught to hear synthetic speech: far too large to ship, it teaches smaller ones (LOG.md 18).
+"""A speaker network that learnt to detect synthetic speech: far too large to ship, it teaches smaller ones (LOG.md 18, 19).
 
-The base is the published ResNet34 (../resnet.py), which has heard thousands of voices over many microphones; what its four stages say, the early
-ones too (what a vocoder leaves is finer than a voice), decides together.
+The base is the published ResNet34 (../resnet.py), trained on thousands of voices over many microphones; the outputs of all four stages decide together,
+also the early ones (traces of a vocoder are finer than a voice).
 """
 import os, sys
 
@@ -12,7 +12,6 @@ from network import Judging
 from resnet import BLOCKS, CHANNELS, ResNet34
 
 BANDS, HIDDEN = 10, 64
-ENDS = [sum(BLOCKS[: k + 1]) - 1 for k in range(len(BLOCKS))]  # the last block of each stage
 
 
 class Teacher(Judging):
@@ -28,12 +27,31 @@ class Teacher(Judging):
             self.family = nn.Linear(width, families)
         self.drop = nn.Dropout(drop)
 
+    def begin(self, published):
+        self.base.load_state_dict(published, strict=False)
+
+    def stages(self, features):
+        """-> the plane at the end of each stage."""
+        return stages(self.base, features[self.picture], BLOCKS)
+
     def pooled(self, features):
         """-> mean and deviation over time of every stage's channels, in ten bands."""
-        x, said = F.relu(self.base.stem(features[self.picture].transpose(1, 2)[:, None])), []
-        for k, block in enumerate(self.base.blocks):
-            x = block(x)
-            if k in ENDS:
-                y = x.float().unflatten(2, (BANDS, -1)).mean(3)
-                said += [y.mean(3).flatten(1), y.var(3, correction=0).clamp(min=1e-8).sqrt().flatten(1)]
-        return self.norm(torch.cat(said, 1))
+        return self.pooled_stages(self.stages(features))
+
+    def pooled_stages(self, planes):
+        return self.norm(torch.cat([v for x in planes for v in statistics(x.float().unflatten(2, (BANDS, -1)).mean(3))], 1))
+
+
+def stages(base, picture, blocks):
+    x, out = F.relu(base.stem(picture.transpose(1, 2)[:, None])), []
+    ends = [sum(blocks[: k + 1]) - 1 for k in range(len(blocks))]
+    for k, block in enumerate(base.blocks):
+        x = block(x)
+        if k in ends:
+            out.append(x)
+    return out
+
+
+def statistics(x):
+    """Mean and deviation over time of [batch][channels][bins][frames]."""
+    return x.mean(3).flatten(1), x.var(3, correction=0).clamp(min=1e-8).sqrt().flatten(1)

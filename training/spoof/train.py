@@ -2,8 +2,8 @@
 
 python3 train.py BANK OUT KIND [--fronts mel,linear,linear+short] [--seconds N] [--seed N] [--start FILE.pt] [--teachers FILE.pt,FILE.pt] [--rooms FILE.pt] [--without FAMILY,FAMILY] [--options JSON]
 
-KIND: narrow, wide or residual, which look for synthetic speech, teacher, which does so at length (teacher.py), or playback. --teachers: networks whose scores are
-learnt in place of labels, but for a share of `labels`; a residual network also learns what a teacher's stages say (`hint`). Half of a batch is genuine. Of the attacks half are copies of the very clips beside them, on the same way to the
+KIND: narrow or wide, which detect synthetic speech, teacher, a far larger one (teacher.py), slim, a smaller one (slim.py), campplus (campplus.py), or playback. --teachers: networks whose scores are
+learnt in place of labels, but for a share of `labels`; a slim network also learns the outputs of the first teacher's stages (`away`), slim and campplus what a teacher pools (`hint`). Half of a batch is genuine. Of the attacks half are copies of the very clips beside them, on the same way to the
 detector, so that nothing but the vocoder tells the two apart (or the clips themselves, altered on the spot: `made` of them); the other half are drawn by family,
 so that no large gallery decides. A tenth of
 the voices is left out, to follow the run and to calibrate. --without leaves whole groups of attacks out and measures on them, and corpora of genuine speech. Choices are made by
@@ -14,7 +14,9 @@ import argparse, glob, json, math, os, time, zlib
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 from altered import KINDS, altered
 from channel import Channel, mulaw
-from network import FLOOR, Attack, Fronts, Residual, prepared, restored
+from campplus import Campplus
+from network import FLOOR, Attack, Fronts, prepared, restored
+from slim import Slim
 from teacher import Teacher
 from vocoders import levelled, resampled
 
@@ -22,7 +24,7 @@ D = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 GROUPS = {"kokoro": "kokoro", "hibari": "kokoro", "espeak": "classic", "flite": "classic", "festival": "classic", "nanotts": "classic", "openjtalk": "classic",
           "world": "parametric", "codec2": "parametric", "hifigan-16": "hifigan", "hifigan-varied": "hifigan"}  # fmt: skip
 COLUMNS = {32: 4}  # of a frame, where a picture of so many bins has several
-OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, made=0.0, blend=0.3, blends=("magnitudes",), clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, told=0.15, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR, labels=0.3, hint=0.5, slow=0.2)
+OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, made=0.0, blend=0.3, blends=("magnitudes",), clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, told=0.15, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR, labels=0.3, hint=0.5, away=1.0, slow=0.2)
 
 
 def group(family):
@@ -214,7 +216,8 @@ class Teachers:
     @torch.no_grad()
     def __call__(self, x):
         with torch.autocast(D.type, torch.bfloat16):
-            pooled = [net.pooled(x) for net in self.nets]
+            self.planes = self.nets[0].stages(x) if isinstance(self.nets[0], Teacher) else None
+            pooled = [net.pooled_stages(self.planes) if k == 0 and self.planes else net.pooled(x) for k, net in enumerate(self.nets)]
             said = torch.stack([net.judged(p).float() for net, p in zip(self.nets, pooled)])
         hint = [p.float() for net, p in zip(self.nets, pooled) if isinstance(net, Teacher)]
         now = said.abs().mean(1, keepdim=True)
@@ -377,20 +380,23 @@ def main(a):
     kinds = {name: tuple(name.split("+")) for name in a.fronts.split(",")}
     teachers = Teachers(a.teachers.split(",")) if a.teachers else None
     material = Material(a.bank, a.kind, tuple(sorted({f for k in kinds.values() for f in k} | (teachers.fronts if teachers else set()))), without, a.rooms, o)
-    heads = material.families if a.kind not in ("playback", "residual") and o["told"] else 0
-    hints = teachers.hints if teachers and a.kind == "residual" and o["hint"] else 0
-    made = lambda k: Teacher(k, o["drop"], heads) if a.kind == "teacher" else Residual(o["drop"], hints) if a.kind == "residual" else Attack(a.kind, k, o["drop"], heads)
+    heads = material.families if a.kind not in ("playback", "slim") and o["told"] else 0
+    hints = teachers.hints if teachers and a.kind in ("slim", "campplus") and o["hint"] else 0
+    kinds_of = dict(teacher=lambda k: Teacher(k, o["drop"], heads), slim=lambda k: Slim(o["drop"], hints), campplus=lambda k: Campplus(o["drop"], heads, hints))
+    made = kinds_of.get(a.kind, lambda k: Attack(a.kind, k, o["drop"], heads))
     nets = {name: made(k).to(D, memory_format=torch.channels_last) for name, k in kinds.items()}
     averages = {name: made(k).to(D) for name, k in kinds.items()}
     if a.start:
         for net in nets.values():
-            net.load_state_dict({k: v.float() if v.is_floating_point() else v for k, v in torch.load(a.start, map_location="cpu").items()}, strict=False)
-            if a.kind == "teacher":
-                net.base.load_state_dict(torch.load(a.start, map_location="cpu"), strict=False)
+            state = {k: v.float() if v.is_floating_point() else v for k, v in torch.load(a.start, map_location="cpu").items()}
+            if hasattr(net, "begin") and state.keys() - net.state_dict().keys():  # another network's
+                net.begin(state)
+            else:
+                net.load_state_dict(state, strict=False)
     optimizers = {}
     for name, net in nets.items():
         averages[name].load_state_dict(net.state_dict())
-        base = set(net.base.parameters()) if a.kind == "teacher" else set()  # is held nearer to where it began
+        base = set(net.base.parameters()) if hasattr(net, "base") else set()  # is held nearer to where it began
         groups = [dict(params=[p for p in net.parameters() if p not in base], share=1.0), dict(params=list(base), share=o["slow"])]
         optimizers[name] = torch.optim.AdamW([g for g in groups if g["params"]], lr=o["rate"], weight_decay=o["decay"], fused=D.type == "cuda")
     pairs_of = lambda name: [(m, n) for m, n in zip(averages[name].state_dict().values(), nets[name].state_dict().values()) if n.is_floating_point()]
@@ -414,13 +420,16 @@ def main(a):
             for g in optimizers[name].param_groups:
                 g["lr"] = g["share"] * o["rate"] * min(1, step / 200) * (0.5 * (1 + math.cos(math.pi * done)) + 0.002)
             with torch.autocast(D.type, torch.bfloat16):
-                pooled = net.pooled(x)
+                planes = net.stages(x) if a.kind == "slim" and teachers else None
+                pooled = net.pooled_stages(planes) if planes else net.pooled(x)
                 z = net.judged(pooled).float()
             loss = F.binary_cross_entropy_with_logits(z, label)
             if teachers:
                 loss = o["labels"] * loss + (1 - o["labels"]) * F.smooth_l1_loss(z, told)
             if hints:
                 loss = loss + o["hint"] * F.mse_loss(net.hint(pooled.float()), hint)
+            if planes and o["away"]:
+                loss = loss + o["away"] * net.away(planes, teachers.planes)
             if heads and not mixed:
                 loss = loss + o["told"] * F.cross_entropy(net.family(pooled.float()), families)
             if not mixed and a.kind != "playback":
@@ -462,7 +471,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bank")
     parser.add_argument("out")
-    parser.add_argument("kind", choices=("narrow", "wide", "residual", "teacher", "playback"))
+    parser.add_argument("kind", choices=("narrow", "wide", "teacher", "slim", "campplus", "playback"))
     parser.add_argument("--fronts", default="mel")
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--seed", type=int, default=1)
