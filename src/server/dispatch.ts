@@ -115,7 +115,7 @@ export class Dispatcher {
   unary(method: DescMethod, read: () => Promise<Message>, call: Call): Promise<Message> {
     return this.#observed(method, call, async (timing) => {
       const caller = await this.#admit(call);
-      const request = await this.#read(read);
+      const request = await this.reading(read);
       timing.startedAt = performance.now();
       checkScope(caller, request);
       return this.#timed(method, request, call, timing, this.parts.limits.callSeconds);
@@ -123,7 +123,7 @@ export class Dispatcher {
   }
 
   /** Ends when the server stops: a caller that never sends its message must not delay that. */
-  #read(read: () => Promise<Message>): Promise<Message> {
+  reading<T>(read: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#stopping) throw stopping();
       this.#reading.add(reject);

@@ -26,6 +26,7 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
+import { StatusError } from "../contract/index.js";
 import { METHODS } from "../contract/operations.js";
 import { connectErrorOf } from "./connect-error.js";
 import { asStatusError, type Call, type Dispatcher, endedWith, stackOf } from "./dispatch.js";
@@ -200,7 +201,12 @@ async function boundUnary(
     return { ...request, header, body: createAsyncIterable([Buffer.from(isJson ? "{}" : "")]) };
   }
   const body = async function* () {
-    let bytes = await readAllBytes(request.body as AsyncIterable<Uint8Array>, messageBytes);
+    const sent = request.body as AsyncIterable<Uint8Array>;
+    let bytes = await dispatcher
+      .reading(() => readAllBytes(sent, messageBytes))
+      .catch((error: unknown) => {
+        throw error instanceof StatusError ? refusedUnread(error, request) : error;
+      });
     if (compression) bytes = await compression.decompress(bytes, messageBytes);
     boundMessage(request, method, bytes);
     yield bytes;
@@ -254,9 +260,7 @@ function withStatus(handler: Handle): Handle {
     const bytes = await readAllBytes(response.body as AsyncIterable<Uint8Array>, LONGEST_ERROR);
     const unread = errorFromJsonBytes(bytes, undefined, new ConnectError("the request cannot be read"));
     if (unread.details.length > 0) return { ...response, body: createAsyncIterable([bytes]) };
-    const refused = asStatusError(unread);
-    refused.status.requestId = requestIdOf(request.header.get("x-request-id"));
-    const error = connectErrorOf(refused);
+    const error = refusedUnread(asStatusError(unread), request);
     const body = errorToJsonBytes(error, undefined);
     const header = new Headers(response.header);
     error.metadata.forEach((value, name) => {
@@ -265,6 +269,12 @@ function withStatus(handler: Handle): Handle {
     header.set("content-length", String(body.byteLength));
     return { ...response, status: codeToHttpStatus(error.code), header, body: createAsyncIterable([body]) };
   };
+}
+
+/** The error of a call whose message never reaches the dispatcher, which would add the request id. */
+function refusedUnread(error: StatusError, { header }: UniversalServerRequest): ConnectError {
+  error.status.requestId = requestIdOf(header.get("x-request-id"));
+  return connectErrorOf(error);
 }
 
 function callOf(context: HandlerContext): Call {

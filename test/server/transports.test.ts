@@ -636,10 +636,21 @@ describe("stopping", () => {
     call.on("error", () => {});
     call.flushHeaders();
     const answered = once(call, "response");
+    // Of a Connect call the dispatcher counts only the complete ones; that its headers were read is seen here.
+    const connect = http.request(`${url}/vendor.biosec.v1.VoiceprintsProcessor/Verify`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-request-id": "unsent", expect: "100-continue" },
+    });
+    connect.on("error", () => {});
+    const refused = once(connect, "response");
+    await once(connect, "continue");
+    connect.write('{"context":');
     while (service.dispatcher.running < 2) await new Promise((resolve) => setImmediate(resolve));
     expect(await service.stop()).toBe(true);
     expect((await ended)[0]).toMatchObject({ "grpc-status": "14", "retry-after": "1" });
     expect((await answered)[0]).toMatchObject({ statusCode: 503 });
+    const [response] = (await refused) as [http.IncomingMessage];
+    expect(response).toMatchObject({ statusCode: 503, headers: { "retry-after": "1", "x-request-id": "unsent" } });
     session.destroy();
   });
 
