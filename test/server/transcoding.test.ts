@@ -187,6 +187,8 @@ describe("JSON in", () => {
       { context: CONTEXT, gkOwnerIds: { uniqueIds: [{ value: "a" }, { value: true }] } },
       "gk_owner_ids.unique_ids[1].value",
     ],
+    ["/v1/groups", { context: CONTEXT, gkOwnerIds: { uniqueIds: [{ value: "a" }, 5] } }, "gk_owner_ids.unique_ids"],
+    ["/v1/groups", { gkOwnerIds: { uniqueIds: [{ value: "a" }] }, context: 5 }, "context"],
   ])("names the field that does not fit, with the whole way to it: %s %j", async (path, body, field) => {
     const response = await rehearse().service.app.request(path, post(body));
     expect(await response.json()).toMatchObject({
