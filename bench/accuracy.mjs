@@ -199,7 +199,7 @@ const { readTrialSet } = await import(dist("evaluate/trials.js"));
 const { openVoiceCache } = await import("./voice-cache.mjs");
 const { reportHtml } = await import(dist("evaluate/report.js"));
 const { percent, decimal, rate } = await import(dist("evaluate/format.js"));
-const conditions = await import(dist("evaluate/conditions.js"));
+const conditions = await import("./conditions.mjs");
 const { table } = await import(dist("cli/output.js"));
 
 const known = ["clean", "g711", "gsm", "noise", "cut"];

@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { readRecording } from "../dist/audio/index.js";
 import { openEngine } from "../dist/engine/index.js";
 import { seededRandom } from "../dist/evaluate/bootstrap.js";
-import { g711 } from "../dist/evaluate/conditions.js";
 import { evaluate } from "../dist/evaluate/evaluate.js";
 import { readTrialSet } from "../dist/evaluate/trials.js";
 import { LostAudio } from "../dist/processor/live/lost-audio.js";
 import { RtpSession } from "../dist/telephony/rtp/rtp.js";
+import { g711 } from "./conditions.mjs";
 import { openVoiceCache } from "./voice-cache.mjs";
 
 const lostShare = 0.05;

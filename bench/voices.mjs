@@ -10,9 +10,9 @@ import { readRecording } from "../dist/audio/index.js";
 import { CALIBRATION_FORMAT, CALIBRATION_VERSION } from "../dist/engine/calibration-file.js";
 import { openEngine } from "../dist/engine/index.js";
 import { readModelFile } from "../dist/engine/model-file.js";
-import * as conditions from "../dist/evaluate/conditions.js";
 import { inParallel, voiceOfFile } from "../dist/evaluate/evaluate.js";
 import { VoiceCache } from "../dist/evaluate/voice-cache.js";
+import * as conditions from "./conditions.mjs";
 import { modelBytes } from "./material.mjs";
 
 const { values: options } = parseArgs({

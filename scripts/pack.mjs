@@ -52,7 +52,7 @@ export function pack(folder) {
 }
 
 /** Built only for pages and benchmarks, and the model that is part of the library. */
-const left = /^dist\/(\.|web\/|browser\/|page\/models\/|evaluate\/conditions\.)/;
+const left = /^dist\/(\.|web\/|browser\/|page\/models\/)/;
 
 function stageBox(folder) {
   const library = new Set(libraryFiles());

@@ -10,6 +10,10 @@ import { type PlaceOptions, withPlace } from "./shared-options.js";
 
 export function watchlistCommand(program: Command): void {
   const watchlist = program.command("watchlist").description("watch for known fraudsters");
+  const onOne = (name: string, description: string, work: (id: string, call: ListCall) => Promise<void>) =>
+    withPlace(watchlist.command(name).description(description).argument("<watchlist>", "id of the watchlist")).action(
+      (id: string, options: PlaceOptions) => onList(options, (call) => work(id, call)),
+    );
 
   withPlace(
     watchlist
@@ -51,44 +55,27 @@ export function watchlistCommand(program: Command): void {
     );
   }
 
-  withPlace(
-    watchlist
-      .command("show")
-      .description("list the members of a watchlist")
-      .argument("<watchlist>", "id of the watchlist"),
-  ).action((id: string, options: PlaceOptions) =>
-    onList(options, async ({ operations, context, output }) => {
-      const list = await operations.getWatchlist({ context, gkGroupId: { value: id } });
-      const members = (list.gkVoiceprintProfileIds?.uniqueIds ?? []).map(({ value }) => value);
-      const owners = (list.gkOwnerIds?.uniqueIds ?? []).map(({ value }) => value);
-      output.answer({ watchlistId: id, tag: list.tag, profileIds: members, ownerIds: owners }, () =>
-        table(
-          ["member", "kind"],
-          [...members.map((value) => [value, "voiceprint"]), ...owners.map((value) => [value, "owner"])],
-        ),
-      );
-    }),
-  );
+  onOne("show", "list the members of a watchlist", async (id, { operations, context, output }) => {
+    const list = await operations.getWatchlist({ context, gkGroupId: { value: id } });
+    const members = (list.gkVoiceprintProfileIds?.uniqueIds ?? []).map(({ value }) => value);
+    const owners = (list.gkOwnerIds?.uniqueIds ?? []).map(({ value }) => value);
+    output.answer({ watchlistId: id, tag: list.tag, profileIds: members, ownerIds: owners }, () =>
+      table(
+        ["member", "kind"],
+        [...members.map((value) => [value, "voiceprint"]), ...owners.map((value) => [value, "owner"])],
+      ),
+    );
+  });
 
-  withPlace(
-    watchlist
-      .command("delete")
-      .description("delete a watchlist; its voiceprints are kept")
-      .argument("<watchlist>", "id of the watchlist"),
-  ).action((id: string, options: PlaceOptions) =>
-    onList(options, async ({ operations, context, output }) => {
-      await operations.deleteWatchlist({ context, gkGroupId: { value: id } });
-      output.answer({ watchlistId: id, deleted: true }, () => "deleted");
-    }),
-  );
+  onOne("delete", "delete a watchlist; its voiceprints are kept", async (id, { operations, context, output }) => {
+    await operations.deleteWatchlist({ context, gkGroupId: { value: id } });
+    output.answer({ watchlistId: id, deleted: true }, () => "deleted");
+  });
 
-  withPlace(
-    watchlist
-      .command("consistency")
-      .description("check whether all voiceprints of a watchlist were made by the current model")
-      .argument("<watchlist>", "id of the watchlist"),
-  ).action((id: string, options: PlaceOptions) =>
-    onList(options, async ({ operations, context, output }) => {
+  onOne(
+    "consistency",
+    "check whether all voiceprints of a watchlist were made by the current model",
+    async (id, { operations, context, output }) => {
       const found = await operations.checkWatchlistConsistency({
         context,
         target: { case: "watchlist", value: { uniqueId: { value: id } } },
@@ -109,7 +96,7 @@ export function watchlistCommand(program: Command): void {
         ]),
       );
       if (answer.incompatible > 0) process.exitCode = ExitCode.no;
-    }),
+    },
   );
 
   withCheck(

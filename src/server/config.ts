@@ -15,22 +15,23 @@ import { reasonOf } from "./file-fault.js";
 
 const seconds = z.number().positive().max(86_400);
 const bytes = z.number().int().positive();
+const nonEmpty = z.string().min(1);
 
 const issuerSchema = z.strictObject({
   /** The `iss` claim of its tokens. */
-  issuer: z.string().min(1),
+  issuer: nonEmpty,
   /** Where its public keys are: an https URL or a file. */
-  jwks: z.string().min(1),
+  jwks: nonEmpty,
   /** The `aud` claim that its tokens must have. */
-  audience: z.string().min(1),
+  audience: nonEmpty,
   /** The claim that lists the biometric scopes (`gk_scope_id`s) of a token. */
-  scopesClaim: z.string().min(1).default("gk_scopes"),
+  scopesClaim: nonEmpty.default("gk_scopes"),
 });
 
 const tlsSchema = z.strictObject({
   /** Files in PEM format. */
-  cert: z.string().min(1),
-  key: z.string().min(1),
+  cert: nonEmpty,
+  key: nonEmpty,
 });
 
 function isProxy(text: string): boolean {
@@ -47,38 +48,35 @@ const isOrigin = (text: string): boolean =>
 
 export const configSchema = z.strictObject({
   /** Address to listen on. Any address other than loopback requires tokens. */
-  host: z.string().min(1).default("127.0.0.1"),
+  host: nonEmpty.default("127.0.0.1"),
   /** 0 takes any free port. */
   port: z.number().int().min(0).max(65_535).default(8080),
   /** `memory`, a folder (embedded), or postgres://… */
-  store: z
-    .string()
-    .min(1)
-    .default(() => join(dataFolder(), "store")),
+  store: nonEmpty.default(() => join(dataFolder(), "store")),
   /** `vivavoce-2`, `vivavoce-2-accurate` (fewer errors over telephones, three times the work), or a model file. */
-  model: z.string().min(1).optional(),
+  model: nonEmpty.optional(),
   /** Models for the new prints of individual scopes: a name or a file as in `model`, by scope. */
-  scopeModels: z.record(z.string(), z.string().min(1)).default({}),
+  scopeModels: z.record(z.string(), nonEmpty).default({}),
   /** Models for scoring older prints until they have moved, in addition to those that ship with the box. */
-  olderModels: z.array(z.string().min(1)).default([]),
+  olderModels: z.array(nonEmpty).default([]),
   /** A calibration file from `vivavoce calibrate`; by default the model's own calibration. */
-  calibration: z.string().min(1).optional(),
+  calibration: nonEmpty.optional(),
   /** Keys that seal voices, templates and audio at rest. */
   seal: z
     .strictObject({
       /** Where the keys are stored: a folder or another postgres://…; by default next to an embedded store. */
-      keys: z.string().min(1).optional(),
+      keys: nonEmpty.optional(),
       /**
        * The key that seals those keys, as 64 hexadecimal digits or base64: from a file, from the output of a command (a
        * KMS), or as text.
        */
-      masterKeyFile: z.string().min(1).optional(),
-      masterKeyCommand: z.string().min(1).optional(),
-      masterKey: z.string().min(1).optional(),
+      masterKeyFile: nonEmpty.optional(),
+      masterKeyCommand: nonEmpty.optional(),
+      masterKey: nonEmpty.optional(),
       /** The previous master key, needed until all keys are wrapped by the new one. */
-      previousMasterKeyFile: z.string().min(1).optional(),
-      previousMasterKeyCommand: z.string().min(1).optional(),
-      previousMasterKey: z.string().min(1).optional(),
+      previousMasterKeyFile: nonEmpty.optional(),
+      previousMasterKeyCommand: nonEmpty.optional(),
+      previousMasterKey: nonEmpty.optional(),
     })
     .prefault({}),
   /** The public address, if it differs from host and port (behind a proxy). The issuer and the printed lines use it. */
@@ -94,12 +92,9 @@ export const configSchema = z.strictObject({
     })
     .prefault({}),
   /** Folder of the page served at `/`; by default the page of the package. */
-  page: z.string().min(1).optional(),
+  page: nonEmpty.optional(),
   /** Where `vivavoce evaluate` writes the figures that the operator view shows. */
-  evaluation: z
-    .string()
-    .min(1)
-    .default(() => evaluationFile()),
+  evaluation: nonEmpty.default(() => evaluationFile()),
   tls: tlsSchema.optional(),
   auth: z
     .strictObject({

@@ -36,43 +36,30 @@ export class ServerMetrics {
     // Gauges with a counter's name, which promtool refuses; each is the sum of the gauge without "_total".
     for (const kind of ["handles", "requests", "resources"])
       this.registry.removeSingleMetric(`vivavoce_nodejs_active_${kind}_total`);
-    this.#latency = new Histogram({
-      name: "vivavoce_call_seconds",
-      help: "Time from the complete request to its response.",
-      labelNames: ["operation", "protocol", "status"],
-      buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
-      registers,
-    });
-    this.#decisions = new Counter({
-      name: "vivavoce_decisions_total",
-      help: "Decisions by operation.",
-      labelNames: ["operation", "decision"],
-      registers,
-    });
-    this.#queued = new Histogram({
-      name: "vivavoce_queue_wait_seconds",
-      help: "Time that audio operations waited for a worker.",
-      buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30],
-      registers,
-    });
-    this.#realTimeFactor = new Histogram({
-      name: "vivavoce_real_time_factor",
-      help: "Processing time of a recording divided by its length.",
-      labelNames: ["operation"],
-      buckets: [0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1, 2],
-      registers,
-    });
-    this.#audioSeconds = new Counter({
-      name: "vivavoce_audio_seconds_total",
-      help: "Length of processed recordings.",
-      labelNames: ["operation"],
-      registers,
-    });
-    this.#uploaded = new Counter({
-      name: "vivavoce_uploaded_bytes_total",
-      help: "Bytes of uploaded recordings.",
-      registers,
-    });
+    const counter = <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
+      new Counter({ name, help, labelNames, registers });
+    const histogram = <Label extends string>(name: string, help: string, buckets: number[], labelNames: Label[] = []) =>
+      new Histogram({ name, help, labelNames, buckets, registers });
+    this.#latency = histogram(
+      "vivavoce_call_seconds",
+      "Time from the complete request to its response.",
+      [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+      ["operation", "protocol", "status"],
+    );
+    this.#decisions = counter("vivavoce_decisions_total", "Decisions by operation.", ["operation", "decision"]);
+    this.#queued = histogram(
+      "vivavoce_queue_wait_seconds",
+      "Time that audio operations waited for a worker.",
+      [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30],
+    );
+    this.#realTimeFactor = histogram(
+      "vivavoce_real_time_factor",
+      "Processing time of a recording divided by its length.",
+      [0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1, 2],
+      ["operation"],
+    );
+    this.#audioSeconds = counter("vivavoce_audio_seconds_total", "Length of processed recordings.", ["operation"]);
+    this.#uploaded = counter("vivavoce_uploaded_bytes_total", "Bytes of uploaded recordings.");
     this.#promises = promiseGauges(registers);
     if (model)
       new Gauge({

@@ -102,12 +102,8 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       async create(engagement) {
         insert(scope(engagement.scopeId).engagements, engagement);
       },
-      async get(scopeId, id) {
-        return read(scope(scopeId).engagements, id);
-      },
-      async stop(scopeId, id, at) {
-        return stop(scope(scopeId).engagements, id, at);
-      },
+      get: async (scopeId, id) => read(scope(scopeId).engagements, id),
+      stop: async (scopeId, id, at) => stop(scope(scopeId).engagements, id, at),
     },
 
     sessions: {
@@ -116,12 +112,8 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         assertParent(engagements, "engagement", session.engagementId);
         insert(sessions, session);
       },
-      async get(scopeId, id) {
-        return read(scope(scopeId).sessions, id);
-      },
-      async stop(scopeId, id, at) {
-        return stop(scope(scopeId).sessions, id, at);
-      },
+      get: async (scopeId, id) => read(scope(scopeId).sessions, id),
+      stop: async (scopeId, id, at) => stop(scope(scopeId).sessions, id, at),
       async ofEngagement(scopeId, engagementId) {
         const sessions = select(scope(scopeId).sessions, (session) => session.engagementId === engagementId);
         return sessions.sort((a, b) => a.startedAt - b.startedAt);
@@ -144,9 +136,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         }
         insert(checks, check);
       },
-      async checks(scopeId, sessionId) {
-        return select(scope(scopeId).checks, (check) => check.sessionId === sessionId);
-      },
+      checks: async (scopeId, sessionId) => select(scope(scopeId).checks, (check) => check.sessionId === sessionId),
       async recentChecks(scopeId, limit) {
         const newestFirst = [...scope(scopeId).checks.values()].reverse().sort((a, b) => b.at - a.at);
         return copy(newestFirst.slice(0, Math.max(0, limit)));
@@ -159,9 +149,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         assertParent(sessions, "session", segment.sessionId);
         insert(media, segment);
       },
-      async get(scopeId, id) {
-        return read(scope(scopeId).media, id);
-      },
+      get: async (scopeId, id) => read(scope(scopeId).media, id),
       async ofSession(scopeId, sessionId) {
         const kept = [...scope(scopeId).media.values()].filter((segment) => segment.sessionId === sessionId);
         return copy(kept.map(({ audio: _, ...plain }) => plain).sort(byId));
@@ -175,9 +163,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         assertParent(sessions, "session", processed.sessionId);
         insert(all, processed);
       },
-      async get(scopeId, id) {
-        return read(scope(scopeId).processed, id);
-      },
+      get: async (scopeId, id) => read(scope(scopeId).processed, id),
       async ofSession(scopeId, sessionId) {
         const analyzed = [...scope(scopeId).processed.values()].filter((one) => one.sessionId === sessionId);
         return copy(analyzed.map(({ voice: _, voiceClass: __, ...plain }) => plain).sort(byId));
@@ -186,9 +172,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     },
 
     owners: {
-      async find(scopeId, kind, externalId) {
-        return copy(findOwner(scope(scopeId), kind, externalId));
-      },
+      find: async (scopeId, kind, externalId) => copy(findOwner(scope(scopeId), kind, externalId)),
       async getMany(scopeId, ids) {
         const { owners } = scope(scopeId);
         return [...new Set(ids)].flatMap((id) => read(owners, id) ?? []);
@@ -209,9 +193,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         if (profile.template) markChanged(here, profile.id);
         return copy(profile);
       },
-      async get(scopeId, id) {
-        return read(scope(scopeId).profiles, id);
-      },
+      get: async (scopeId, id) => read(scope(scopeId).profiles, id),
       async getMany(scopeId, ids) {
         const { profiles } = scope(scopeId);
         return [...new Set(ids)].flatMap((id) => read(profiles, id) ?? []);
@@ -226,16 +208,12 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         const ids = [...profiles.keys()].filter((id) => after === null || id > after).sort();
         return ids.slice(0, Math.max(0, limit)).map((id) => copy(profiles.get(id)!));
       },
-      async count(scopeId) {
-        return scope(scopeId).profiles.size;
-      },
+      count: async (scopeId) => scope(scopeId).profiles.size,
       async ofOwners(scopeId, ownerIds) {
         const here = scope(scopeId);
         return [...new Set(ownerIds)].flatMap((id) => copy(profilesOf(here, id)));
       },
-      async segments(scopeId, id) {
-        return copy(scope(scopeId).segments.get(id) ?? []);
-      },
+      segments: async (scopeId, id) => copy(scope(scopeId).segments.get(id) ?? []),
       async addSegment(scopeId, id, generation, segment) {
         const here = scope(scopeId);
         const profile = here.profiles.get(id);
@@ -298,9 +276,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         }
         return prints;
       },
-      async printsVersion(scopeId) {
-        return scope(scopeId).printsVersion;
-      },
+      printsVersion: async (scopeId) => scope(scopeId).printsVersion,
       async printsChangedSince(scopeId, version) {
         const { printsVersion, printChanges } = scope(scopeId);
         const since = version > printsVersion ? 0 : version;
@@ -317,16 +293,12 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
           ownerIds: [...new Set(group.ownerIds)],
         });
       },
-      async get(scopeId, kind, id) {
-        return copy(findGroup(scope(scopeId), kind, id));
-      },
+      get: async (scopeId, kind, id) => copy(findGroup(scope(scopeId), kind, id)),
       async version(scopeId, kind, id) {
         const here = scope(scopeId);
         return findGroup(here, kind, id) && (here.groupVersions.get(id) ?? 0);
       },
-      async list(scopeId, kind) {
-        return select(scope(scopeId).groups, (group) => group.kind === kind);
-      },
+      list: async (scopeId, kind) => select(scope(scopeId).groups, (group) => group.kind === kind),
       async delete(scopeId, kind, id) {
         const here = scope(scopeId);
         return findGroup(here, kind, id) !== null && here.groups.delete(id);
@@ -354,9 +326,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
           failed: () => jobs.set(job.id, { ...jobs.get(job.id)!, state: FAILED_STATE }),
         });
       },
-      async get(scopeId, id) {
-        return read(scope(scopeId).jobs, id);
-      },
+      get: async (scopeId, id) => read(scope(scopeId).jobs, id),
       async update(scopeId, id, change) {
         const { jobs } = scope(scopeId);
         const job = jobs.get(id);
@@ -371,9 +341,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     },
 
     documents: {
-      async get(collection, id) {
-        return copy(liveDocument(documentsOf(collection), id)?.document ?? null);
-      },
+      get: async (collection, id) => copy(liveDocument(documentsOf(collection), id)?.document ?? null),
       async put(collection, id, document, expiresAt = null) {
         documentsOf(collection).set(id, { document: copyJson(document), expiresAt });
       },

@@ -19,8 +19,6 @@ export interface BrowserSession {
   readonly expiresAt: number;
 }
 
-export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
-
 const LIFETIME_MS = 8 * 3_600_000;
 
 export const sameText = (a: string, b: string): boolean => {

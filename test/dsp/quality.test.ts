@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { g711 } from "../../src/evaluate/conditions.js";
+import { g711 } from "../../bench/conditions.mjs";
 import { activePower, type Interval, mix, type NoiseColour, noise, random, speak, tone, utter } from "../voice.js";
 import { instantiate, listen, resample } from "./kernels.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cut, g711, gsm, noisy } from "../../src/evaluate/conditions.js";
+import { cut, g711, gsm, noisy } from "../../bench/conditions.mjs";
 import { activePower, speak } from "../voice.js";
 
 const pcm = () => ({ samples: speak({ speaker: 2, seconds: 2, rateHz: 16_000 }), rateHz: 16_000 });

@@ -60,10 +60,6 @@ export class LiveCalls {
     readonly now: () => number = () => Date.now(),
   ) {}
 
-  get count(): number {
-    return this.#open.size;
-  }
-
   /** `null` if all places are taken. */
   enter(id: string, from: string, onEnd: () => void): LiveCallEntry | null {
     if (this.#open.size >= this.capacity) return null;

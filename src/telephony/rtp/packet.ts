@@ -3,7 +3,6 @@ import { DialectError } from "../port.js";
 
 export interface RtpPacket {
   readonly payloadType: number;
-  readonly marker: boolean;
   readonly sequence: number;
   readonly timestamp: number;
   readonly source: number;
@@ -32,7 +31,6 @@ export function rtpPacketOf(bytes: Uint8Array): RtpPacket {
   if (from > to) throw new DialectError("the packet is cut off");
   return {
     payloadType: second & 0x7f,
-    marker: (second & 0x80) !== 0,
     sequence: view.getUint16(2),
     timestamp: view.getUint32(4),
     source: view.getUint32(8),

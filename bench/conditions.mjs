@@ -1,7 +1,4 @@
-/**
- * Conditions that the benchmarks apply to recordings before testing. Not published: wavefile, which encodes G.711 and resamples to 8 kHz,
- * is not a dependency of the installed package.
- */
+/** Conditions that the benchmarks apply to recordings before testing. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -9,16 +6,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import wavefile from "wavefile";
-import { readRecording } from "../audio/read-recording.js";
-import { pcm16Wav } from "../audio/wav-writer.js";
-import { mix, noise } from "../demo/voice.js";
-import { type Condition, mono } from "./evaluate.js";
+import { readRecording } from "../dist/audio/read-recording.js";
+import { pcm16Wav } from "../dist/audio/wav-writer.js";
+import { mix, noise } from "../dist/demo/voice.js";
+import { mono } from "../dist/evaluate/evaluate.js";
 
 const run = promisify(execFile);
 const TELEPHONE_HZ = 8000;
 
-/** Companding of the telephone network, at 8 kHz. */
-export const g711 = (law: "alaw" | "mulaw"): Condition => ({
+/**
+ * Companding of the telephone network, at 8 kHz.
+ * @param {"alaw" | "mulaw"} law
+ * @returns {import("../dist/evaluate/evaluate.js").Condition}
+ */
+export const g711 = (law) => ({
   name: law === "alaw" ? "G.711 A-law" : "G.711 µ-law",
   apply(pcm) {
     const file = new wavefile.WaveFile(pcm16Wav(pcm.samples, pcm.rateHz));
@@ -34,8 +35,11 @@ export const g711 = (law: "alaw" | "mulaw"): Condition => ({
   },
 });
 
-/** The codec of mobile networks, by ffmpeg; `null` if it is not installed. */
-export async function gsm(): Promise<Condition | null> {
+/**
+ * The codec of mobile networks, by ffmpeg; `null` if it is not installed.
+ * @returns {Promise<import("../dist/evaluate/evaluate.js").Condition | null>}
+ */
+export async function gsm() {
   const codecs = await run("ffmpeg", ["-hide_banner", "-encoders"]).catch(() => ({ stdout: "" }));
   if (!/\blibgsm\b/.test(codecs.stdout)) return null;
   return {
@@ -57,8 +61,12 @@ export async function gsm(): Promise<Condition | null> {
   };
 }
 
-/** Pink noise over the whole recording; always the same for the same file. */
-export const noisy = (snrDb: number): Condition => ({
+/**
+ * Pink noise over the whole recording; always the same for the same file.
+ * @param {number} snrDb
+ * @returns {import("../dist/evaluate/evaluate.js").Condition}
+ */
+export const noisy = (snrDb) => ({
   name: `noise ${snrDb} dB`,
   apply({ samples, rateHz }, file) {
     const seed = createHash("sha256").update(file.split("/").slice(-3).join("/")).digest().readUInt32LE(0);
@@ -67,8 +75,12 @@ export const noisy = (snrDb: number): Condition => ({
   },
 });
 
-/** Only the first seconds. */
-export const cut = (seconds: number): Condition => ({
+/**
+ * Only the first seconds.
+ * @param {number} seconds
+ * @returns {import("../dist/evaluate/evaluate.js").Condition}
+ */
+export const cut = (seconds) => ({
   name: `cut to ${seconds} s`,
   apply: ({ samples, rateHz }) => ({ samples: samples.slice(0, Math.round(seconds * rateHz)), rateHz }),
 });
