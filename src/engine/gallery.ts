@@ -26,6 +26,10 @@ export class WasmGallery implements Gallery {
     return this.#kernels?.memoryBytes ?? 0;
   }
 
+  has(id: string): boolean {
+    return this.#rowOf.has(id);
+  }
+
   set(id: string, embedding: Float32Array): void {
     const { run } = this.#checked(embedding);
     const row = this.#rowOf.get(id) ?? this.#free.pop() ?? this.#ids.length;

@@ -175,6 +175,7 @@ export interface Gallery {
   readonly size: number;
   set(id: string, embedding: Float32Array): void;
   delete(id: string): boolean;
+  has(id: string): boolean;
   /** The best `k` by cosine, best first; `only` restricts the search to the given ids. */
   top(embedding: Float32Array, k: number, only?: ReadonlySet<string>): GalleryHit[];
   close(): void;
