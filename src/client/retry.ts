@@ -3,8 +3,9 @@ import { StatusCode, StatusError } from "../contract/index.js";
 const LONGEST_WAIT_SECONDS = 30;
 
 /**
- * Retries a call that was rejected before any work was done, if the box allows it. Waits as long as the box asks, doubled
- * with each retry and varied at random, so that many clients do not come back at once.
+ * Retries a call that was rejected before any work was done, if the box allows it. Waits as long as the box asks: it keeps
+ * a place for that time. Short waits grow with each retry. Up to a quarter is added at random, so that many clients do
+ * not come back at once.
  */
 export function retrying(retries: number, random: () => number = Math.random) {
   return async <T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> => {
@@ -17,7 +18,7 @@ export function retrying(retries: number, random: () => number = Math.random) {
         const { retryAfter } = error.status;
         const asked = retryAfter ? Number(retryAfter.seconds) + retryAfter.nanos / 1e9 : 0.5;
         if (asked > LONGEST_WAIT_SECONDS) throw error;
-        await pause(asked * 2 ** Math.min(attempt, 4) * (0.75 + 0.5 * random()), signal);
+        await pause(Math.max(asked, 2 ** Math.min(attempt, 4) - 1) * (1 + 0.25 * random()), signal);
       }
     }
   };

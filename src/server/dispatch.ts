@@ -462,9 +462,12 @@ export function stackOf(error: unknown): string {
   return stacks.join("\ncaused by: ");
 }
 
-/** A retried call is recognized by its session. */
+const LONGEST_SESSION_ID = 36;
+
+/** A retried call is recognized by its session. What is too long for a session's id is not remembered. */
 function askerOf(request: unknown): Asker {
   const { context } = request as { readonly context?: Context };
   const scope = context?.gkScopeId?.value ?? "";
-  return { scope, caller: `${scope} ${context?.gkSessionId?.value ?? ""}` };
+  const session = context?.gkSessionId?.value;
+  return { scope, caller: session && session.length <= LONGEST_SESSION_ID ? `${scope} ${session}` : null };
 }

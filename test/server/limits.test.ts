@@ -76,6 +76,91 @@ describe("the queue", () => {
     expect(await Promise.all([patient, another])).toEqual(["patient", "another"]);
   });
 
+  describe("with more callers than it can take, on a clock of its own", () => {
+    const CAPACITY = 8;
+
+    /** Callers that retry when they are told to, and how long each call waited. Every task takes a second. */
+    function world() {
+      let now = 0;
+      const sleeping: { at: number; wake: () => void }[] = [];
+      const sleep = (seconds: number) =>
+        new Promise<void>((wake) => {
+          sleeping.push({ at: now + seconds, wake });
+        });
+      const queue = new WorkQueue(1, CAPACITY, () => now);
+      const ask = (scope: string, caller: string) =>
+        queue.run(new AbortController().signal, () => sleep(1), { scope, caller });
+      return {
+        queue,
+        sleep,
+        ask,
+        now: () => now,
+        async call(scope: string, caller: string): Promise<number> {
+          for (const askedAt = now; ; ) {
+            try {
+              await ask(scope, caller);
+              return now - 1 - askedAt;
+            } catch (error) {
+              await sleep((error as QueueFull).retryAfterSeconds);
+            }
+          }
+        },
+        /** Lets the clock run until nobody sleeps. */
+        async run(): Promise<void> {
+          for (;;) {
+            await new Promise(setImmediate);
+            const next = sleeping.sort((one, other) => one.at - other.at).shift();
+            if (!next) return;
+            now = next.at;
+            next.wake();
+          }
+        },
+      };
+    }
+
+    it("serves them in order: nobody waits much longer than the others", async () => {
+      const { call, run, sleep, now } = world();
+      const waits: number[] = [];
+      const callers = Array.from({ length: 40 }, async (_, i) => {
+        await sleep(i / 100);
+        for (let calls = 0; calls < 5; calls++) waits.push(await call("a", `a${i}`));
+      });
+      await run();
+      await Promise.all(callers);
+      expect(waits).toHaveLength(200);
+      // Nothing is faster than one after the other, which takes 200 s: 40 s for everybody once.
+      expect(now()).toBeLessThan(203);
+      expect(Math.max(...waits)).toBeLessThan(45);
+    });
+
+    it("serves a caller of another scope next, however many wait", async () => {
+      const { call, run, sleep } = world();
+      const flood = Array.from({ length: 40 }, (_, i) => call("a", `a${i}`));
+      const waits: number[] = [];
+      const other = sleep(0.5).then(async () => {
+        for (let calls = 0; calls < 10; calls++) waits.push(await call("b", "b1"));
+      });
+      await run();
+      await Promise.all([...flood, other]);
+      expect(Math.max(...waits)).toBeLessThanOrEqual(2);
+    });
+
+    it("works on when callers that were told to retry do not come back", async () => {
+      const { ask, call, run, sleep, now, queue } = world();
+      const refused: unknown[] = [];
+      const flood = Array.from({ length: 40 }, (_, i) => ask("a", `a${i}`).catch((error) => refused.push(error)));
+      const patient = sleep(0.5).then(() => call("a", "patient"));
+      // When the queue is empty, a newcomer need not wait for those who will never come.
+      const newcomer = sleep(CAPACITY + 0.5).then(() => ask("a", "newcomer").then(now));
+      await run();
+      await Promise.all(flood);
+      expect(refused).toHaveLength(40 - 1 - CAPACITY);
+      expect(await patient).toBeLessThan(50);
+      expect(await newcomer).toBe(CAPACITY + 2);
+      expect([queue.running, queue.waiting]).toEqual([0, 0]);
+    });
+  });
+
   it("refuses tasks that do not fit, with a retry time", async () => {
     const queue = new WorkQueue(1, 1);
     const { open, opened } = gate();
@@ -94,7 +179,8 @@ describe("the queue", () => {
     const running = [queue.run(never, () => opened), queue.run(never, () => opened)];
     const told: number[] = [];
     for (let i = 0; i < 1000; i++) {
-      const refused = await queue.run(never, async () => {}).catch((error: unknown) => error);
+      const asker = { scope: "a", caller: `a ${i}` };
+      const refused = await queue.run(never, async () => {}, asker).catch((error: unknown) => error);
       told.push((refused as QueueFull).retryAfterSeconds);
     }
     for (let i = 1; i < 100; i++) expect(told[i]).toBeGreaterThan(told[i - 1]!);
@@ -182,41 +268,41 @@ describe("the client's retries", () => {
   const busy = (milliseconds: number) =>
     new StatusError({ statusCode: StatusCode.BUSY, retryAfter: { seconds: 0n, nanos: milliseconds * 1_000_000 } });
 
-  it("wait as long as the box says, and give up after a number of attempts", async () => {
-    let calls = 0;
-    const call = async () => {
-      if (++calls < 3) throw busy(1);
-      return "answered";
-    };
-    expect(await retrying(5)(call)).toBe("answered");
-    expect(calls).toBe(3);
-    calls = 0;
-    const refused = () => {
-      calls++;
-      return Promise.reject(busy(1));
-    };
-    await expect(retrying(2)(refused)).rejects.toMatchObject({ code: StatusCode.BUSY });
-    expect(calls).toBe(3);
-    calls = 0;
-    await expect(retrying(0)(refused)).rejects.toMatchObject({ code: StatusCode.BUSY });
-    expect(calls).toBe(1);
+  it("come until the call is answered, and give up after a number of attempts", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const outcome = async (retries: number, isAnswered: (calls: number) => boolean) => {
+        let calls = 0;
+        const result = retrying(retries)(async () => {
+          if (!isAnswered(++calls)) throw busy(1);
+          return "answered";
+        }).catch((error: StatusError) => error.code);
+        await vi.runAllTimersAsync();
+        return [await result, calls];
+      };
+      expect(await outcome(5, (calls) => calls === 3)).toEqual(["answered", 3]);
+      expect(await outcome(2, () => false)).toEqual([StatusCode.BUSY, 3]);
+      expect(await outcome(0, () => false)).toEqual([StatusCode.BUSY, 1]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
-  it("wait the requested time, twice as long each time, and give up if it exceeds half a minute", async () => {
+  it("wait the requested time, longer with each retry if it is short, and give up if it exceeds half a minute", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     try {
       const calledAt: number[] = [];
       let now = 0;
       const call = retrying(
         3,
-        () => 0.5,
+        () => 0,
       )(() => {
         calledAt.push(now);
         return Promise.reject(busy(100));
       }).catch(() => "refused");
       for (; calledAt.length < 4; now += 100) await vi.advanceTimersByTimeAsync(100);
       expect(await call).toBe("refused");
-      expect(calledAt).toEqual([0, 0, 200, 600]);
+      expect(calledAt).toEqual([0, 0, 1000, 4000]);
     } finally {
       vi.useRealTimers();
     }

@@ -7,37 +7,43 @@ export class QueueFull extends Error {
 }
 
 const LONGEST_WAIT_SECONDS = 30;
-/** How much later than announced a caller may return and still find its place reserved. */
-const GRACE_SECONDS = 5;
+/** How much later than announced a caller may return and still find its place reserved: clients vary their waits. */
+const GRACE = { share: 0.5, seconds: 5 };
+/** Callers of one scope whose place in line is remembered. */
+const MOST_PROMISED = 1000;
 
 interface Waiting {
   start(): void;
 }
 
-/** Identifies a caller: its scope, and a key that stays the same when the same call is retried. */
+/** Identifies a caller: its scope, and a key that stays the same when the same call is retried, `null` if it has none. */
 export interface Asker {
   readonly scope: string;
-  readonly caller: string;
+  readonly caller: string | null;
 }
 
-const ANYBODY: Asker = { scope: "", caller: "" };
+const ANYBODY: Asker = { scope: "", caller: null };
+
+/** A place in the line of the callers of a scope that were told to retry. */
+interface Promised {
+  readonly scope: string;
+  readonly until: number;
+}
 
 /**
  * Runs a limited number of tasks at a time and queues a limited number; all others get a time to retry. Scopes take
  * turns, and within a scope the first comes first. A scope that has less than its share in the queue is let in even if
- * others have filled the queue. A caller that was told to retry finds a place reserved, so that newcomers do not
- * overtake it. A task whose caller disconnects leaves the queue at once.
+ * others have filled the queue. Callers that were told to retry keep their order, and newcomers line up behind them. A
+ * task whose caller disconnects leaves the queue at once.
  */
 export class WorkQueue {
   /** By scope; the next scope in turn comes first. */
   readonly #waiting = new Map<string, Set<Waiting>>();
-  /** Callers that were told to retry, and until when their place is reserved. Oldest first. */
-  readonly #promised = new Map<string, number>();
+  /** Callers that were told to retry. Oldest first. */
+  readonly #promised = new Map<string, Promised>();
   #running = 0;
   /** Moving average of the duration of a task; the retry times are estimated from it. */
   #workSeconds = 0.25;
-  /** The retry time given to the last refused caller. */
-  #promisedUntil = 0;
 
   constructor(
     readonly concurrent: number,
@@ -55,46 +61,57 @@ export class WorkQueue {
     return waiting;
   }
 
-  /**
-   * When a caller that finds the queue full should retry: about when half of the queue has been worked off, and later
-   * than callers that were told so before. If all were given the same time, they would return together and be refused
-   * again.
-   */
-  #promise({ caller }: Asker): number {
+  /** How many callers of the same scope were told to retry before this one, and are still expected. */
+  #ahead({ scope, caller }: Asker): number {
     const now = this.now();
-    const each = this.#workSeconds / this.concurrent;
-    const backlog = each * (this.waiting + this.#running);
-    this.#promisedUntil = Math.max(now + Math.max(0.1, backlog / 2), this.#promisedUntil + each);
-    this.#promisedUntil = Math.min(this.#promisedUntil, now + LONGEST_WAIT_SECONDS);
-    this.#promised.set(caller, this.#promisedUntil + GRACE_SECONDS);
-    return this.#promisedUntil - now;
+    let ahead = 0;
+    for (const [other, promised] of this.#promised) {
+      if (promised.until < now) this.#promised.delete(other);
+      else if (other === caller) break;
+      else if (promised.scope === scope) ahead++;
+    }
+    return ahead;
   }
 
-  /** At most half of the places are reserved for returning callers, because not all of them return. */
-  #isFullFor({ scope }: Asker, wasPromised: boolean): boolean {
-    const now = this.now();
-    for (const [caller, until] of this.#promised) {
-      if (until >= now && this.#promised.size <= this.capacity) break;
-      this.#promised.delete(caller);
-    }
-    const kept = wasPromised ? 0 : Math.min(this.#promised.size, Math.floor(this.capacity / 2));
-    const { waiting } = this;
-    if (waiting + kept < this.capacity) return false;
+  /** Waiting tasks of a scope, and how many it may have while others wait too. */
+  #shareOf(scope: string) {
     const own = this.#waiting.get(scope)?.size ?? 0;
     const scopes = this.#waiting.size + (own === 0 ? 1 : 0);
-    return scopes === 1 || own >= Math.floor(this.capacity / scopes) || waiting >= 2 * this.capacity;
+    return { own, scopes, share: Math.floor(this.capacity / scopes) };
+  }
+
+  /**
+   * When a caller that finds the queue full should retry: when about half of the places of its scope are free, and all
+   * callers ahead of it have theirs. If all were given the same time, they would return together and be refused again.
+   */
+  #promise({ scope, caller }: Asker, ahead: number): number {
+    const { own, scopes, share } = this.#shareOf(scope);
+    const each = (scopes * this.#workSeconds) / this.concurrent;
+    const seconds = Math.min(Math.max(0.1, each * (own + ahead + 1 - share / 2)), LONGEST_WAIT_SECONDS);
+    const until = this.now() + seconds * (1 + GRACE.share) + GRACE.seconds;
+    if (caller !== null && ahead < MOST_PROMISED) this.#promised.set(caller, { scope, until });
+    return seconds;
+  }
+
+  #isFullFor({ scope }: Asker, ahead: number): boolean {
+    const { waiting, capacity } = this;
+    // Not all callers return: what keeps the workers busy is never reserved.
+    if (waiting < Math.min(this.concurrent, Math.floor(capacity / 2)) || waiting + ahead < capacity) return false;
+    const { own, scopes, share } = this.#shareOf(scope);
+    return scopes === 1 || own + ahead >= share || waiting >= 2 * capacity;
   }
 
   async run<T>(signal: AbortSignal, work: (queuedSeconds: number) => Promise<T>, asker: Asker = ANYBODY): Promise<T> {
     signal.throwIfAborted();
     const askedAt = this.now();
-    const wasPromised = this.#promised.delete(asker.caller);
-    if (this.#running >= this.concurrent) {
-      if (this.#isFullFor(asker, wasPromised)) throw new QueueFull(this.#promise(asker));
-      await this.#turn(signal, asker);
-    } else {
-      this.#running++;
+    const mustWait = this.#running >= this.concurrent;
+    if (mustWait) {
+      const ahead = this.#ahead(asker);
+      if (this.#isFullFor(asker, ahead)) throw new QueueFull(this.#promise(asker, ahead));
     }
+    if (asker.caller !== null) this.#promised.delete(asker.caller);
+    if (mustWait) await this.#turn(signal, asker);
+    else this.#running++;
     const startedAt = this.now();
     try {
       return await work(startedAt - askedAt);

@@ -130,8 +130,8 @@ class Transport:
                 busy = error.code in (StatusCode.BUSY, StatusCode.RATE_EXCEEDED)
                 if not busy or attempt >= self._retries or asked > _LONGEST_WAIT_SECONDS:
                     raise
-                # Scattered, so that many clients do not come back at once.
-                time.sleep(asked * 2 ** min(attempt, 4) * random.uniform(0.75, 1.25))
+                # The box keeps a place for the time that it asked for. Scattered, so that many clients do not come back at once.
+                time.sleep(max(asked, 2 ** min(attempt, 4) - 1) * random.uniform(1, 1.25))
                 attempt += 1
 
     def _once(self, verb: str, path: str, data: bytes | None, headers: dict[str, str]) -> dict[str, Any]:
