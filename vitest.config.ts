@@ -2,6 +2,7 @@ import { defineConfig } from "vitest/config";
 
 /** Tests of the compiled library: real worker threads, the command line as a process, processes that are killed. */
 export const library = [
+  "test/bench/conditions.test.ts",
   "test/cli/documents.test.ts",
   "test/cli/local.test.ts",
   "test/contract/package-root.test.ts",
@@ -12,7 +13,6 @@ export const library = [
   "test/engine/pool.test.ts",
   "test/engine/separated-voices.test.ts",
   "test/engine/shipped-model.test.ts",
-  "test/evaluate/conditions.test.ts",
   "test/live/same-score.test.ts",
   "test/live/silent.test.ts",
   "test/processor/attack-checks.test.ts",

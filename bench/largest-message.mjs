@@ -1,13 +1,11 @@
 // Time of a box's main thread for the most expensive messages it decodes: up to 25,000 values and 4 MiB, with a token,
 // over every encoding. While it decodes one, it answers nobody else. Linux.
 //   npm run build && node bench/largest-message.mjs [--messages 20] [--json]
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import http2 from "node:http2";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
+import { startBox } from "./box.mjs";
 import { atMost } from "./measure.mjs";
 import { printJson, printTable } from "./table.mjs";
 
@@ -20,14 +18,8 @@ const MOST_BYTES = 4 * 1024 * 1024;
 const MOST_VALUES = 25_000;
 const IDS = MOST_VALUES / 2 - 10;
 const LONGEST_LIST = 10_000;
-const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-const flags = ["--store", "memory", "--port", "0", "--json", "--log-level", "error"];
-const limits = ["--set", "limits.callsPerSecond=0"];
-const box = spawn(process.execPath, [here("../dist/cli/main.js"), "serve", ...flags, ...limits], {
-  stdio: ["ignore", "pipe", "inherit"],
-});
-const { url, application } = JSON.parse((await once(box.stdout, "data"))[0]);
+const { process: box, url, application } = await startBox("memory", "limits.callsPerSecond=0");
 const granted = await fetch(`${url}/oauth2/token`, {
   method: "POST",
   body: new URLSearchParams({

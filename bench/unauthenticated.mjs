@@ -1,12 +1,11 @@
 // CPU time of a box for each request that needs no token, over many requests of a kind. The model file is also
 // requested from a bare Node server that writes one buffer: most of its cost is the kernel's copying. Linux.
 //   npm run build && node bench/unauthenticated.mjs [--requests 1000] [--json]
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import http from "node:http";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { startBox, startServer } from "./box.mjs";
 import { atMost } from "./measure.mjs";
 import { printJson, printTable } from "./table.mjs";
 
@@ -18,20 +17,8 @@ const CONCURRENT = 8;
 const TARGET_MS = 1;
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-const flags = [
-  "--store",
-  "memory",
-  "--port",
-  "0",
-  "--json",
-  "--log-level",
-  "error",
-  "--set",
-  'trustProxy=["127.0.0.1"]',
-];
-const start = (...args) => spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-const box = start(here("../dist/cli/main.js"), "serve", ...flags);
-const { url, application } = JSON.parse((await once(box.stdout, "data"))[0]);
+const box = await startBox("memory", 'trustProxy=["127.0.0.1"]');
+const { url, application } = box;
 const agent = new http.Agent({ keepAlive: true, maxSockets: CONCURRENT });
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
@@ -116,14 +103,14 @@ function ask(from, { path, method, headers = {}, body }, i) {
 }
 
 /** Milliseconds of CPU of a process, threads and kernel included; the kernel counts in hundredths of a second. */
-function cpuMs({ pid }) {
+function cpuMs({ process: { pid } }) {
   const [, user, system] = /\) \S+(?: \S+){10} (\d+) (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8"));
   return 10 * (Number(user) + Number(system));
 }
 
 /** Milliseconds of CPU for each request, after as many that are not measured: compiling is not part of the cost. */
-async function measure(server, from, { most = requests, unchanged = false, ...request }) {
-  const first = await ask(from, request, 0);
+async function measure(server, { most = requests, unchanged = false, ...request }) {
+  const first = await ask(server.url, request, 0);
   if (unchanged) request.headers = { "if-none-match": first.headers.etag };
   const count = Math.min(most, requests);
   const statuses = new Map();
@@ -134,7 +121,7 @@ async function measure(server, from, { most = requests, unchanged = false, ...re
     let next = 0;
     const caller = async () => {
       while (next < count) {
-        const { statusCode } = await ask(from, request, 1 + round * count + next++);
+        const { statusCode } = await ask(server.url, request, 1 + round * count + next++);
         statuses.set(statusCode, (statuses.get(statusCode) ?? 0) + 1);
       }
     };
@@ -145,20 +132,19 @@ async function measure(server, from, { most = requests, unchanged = false, ...re
 }
 
 const rows = [];
-const bare = start("-e", BARE);
+const bare = await startServer("-e", BARE);
 try {
-  const peer = JSON.parse((await once(bare.stdout, "data"))[0]);
   for (const [name, kind] of Object.entries(KINDS)) {
     const request = { path: name, ...kind };
-    const { each, detail } = await measure(box, url, request);
+    const { each, detail } = await measure(box, request);
     rows.push(atMost(name, "", each, TARGET_MS, detail, " ms"));
     if (name !== WHOLE_MODEL) continue;
-    const other = await measure(bare, peer.url, request);
+    const other = await measure(bare, request);
     rows.push(atMost(name, "bare Node server", each / other.each, 2, `${other.each.toFixed(2)} ms there`, "×"));
   }
 } finally {
-  box.kill();
-  bare.kill();
+  box.process.kill();
+  bare.process.kill();
 }
 if (options.json) await printJson(rows);
 else printTable(rows);
