@@ -4,7 +4,7 @@
  */
 
 /** Parts, as bits: one part can be wiped while another is working. */
-export const HEARING: i32 = 1;
+export const ANALYSIS: i32 = 1;
 export const SPEAKER: i32 = 2;
 export const ATTACKS: i32 = 4;
 export const SCORING: i32 = 8;

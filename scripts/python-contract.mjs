@@ -31,7 +31,7 @@ export function pythonContract(bindings, words) {
   const { messages, enums } = typesOf(bindings.map(({ method }) => method));
   const names = namesOf([...messages, ...enums]);
   const parts = [
-    `"""The contract in Python. Made by scripts/proto.mjs of proto/; not to be edited."""
+    `"""The contract in Python. Generated from proto/ by scripts/proto.mjs; do not edit."""
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -11,7 +11,7 @@
  * A column is 4 ms of the pre-emphasized audio under a symmetric Hann window: the power of bins 1..32 of its 64-point transform, 250 Hz
  * each. Four frames at once, one per lane. Against f64: amplitudes of a column within 5e-7 of the sum of its windowed magnitudes.
  */
-import { HEARING, reserve, reserveVoice } from "../memory";
+import { ANALYSIS, reserve, reserveVoice } from "../memory";
 import { createFilterBank, filterLogs } from "./filter-bank";
 import { storeColumns, storeLogs } from "./lanes";
 import { BATCH, BATCH_SAMPLES, BINS, emphasized, HOP, logMelFrames, power, POWER_GAIN, spectra } from "./log-mel";
@@ -29,11 +29,11 @@ const ROW: usize = DETAIL_BINS * 4;
 const bands = createFilterBank((hz: f64) => hz, 1.0 / POWER_GAIN);
 const window: usize = reserve(LENGTH * 4);
 const turns: usize = reserve(17 * 32 * 8); // cosine and sine of each frequency 0..16 at the samples 1..32
-const samples: usize = reserveVoice(LENGTH * 16, HEARING);
-const folded: usize = reserveVoice(32 * 32, HEARING); // for the samples 1..32: sum and difference of two samples symmetric about the middle
-const powers: usize = reserveVoice((COLUMN_BINS + 1) * 16, HEARING); // the first is the constant part, which is not output
-const tail: usize = reserveVoice(BATCH_SAMPLES * 4, HEARING);
-const tailRows: usize = reserveVoice(<usize>BATCH * ROW, HEARING);
+const samples: usize = reserveVoice(LENGTH * 16, ANALYSIS);
+const folded: usize = reserveVoice(32 * 32, ANALYSIS); // for the samples 1..32: sum and difference of two samples symmetric about the middle
+const powers: usize = reserveVoice((COLUMN_BINS + 1) * 16, ANALYSIS); // the first is the constant part, which is not output
+const tail: usize = reserveVoice(BATCH_SAMPLES * 4, ANALYSIS);
+const tailRows: usize = reserveVoice(<usize>BATCH * ROW, ANALYSIS);
 
 function makeTables(): void {
   for (let n = 0; n < LENGTH; n++) {

@@ -1,5 +1,5 @@
 /** Banks of 80 overlapping triangles from 20 to 8,000 Hz over a 512-point power spectrum at 16 kHz, evenly spaced on a given scale. */
-import { HEARING, create, reserve, reserveVoice } from "../memory";
+import { ANALYSIS, create, reserve, reserveVoice } from "../memory";
 import { storeLogs } from "./lanes";
 
 export const BINS: i32 = 80;
@@ -9,7 +9,7 @@ const RATE: f64 = 16000;
 const LOW_HZ: f64 = 20;
 const HIGH_HZ: f64 = 8000;
 
-const sums: usize = reserveVoice((BINS + 1) * 16, HEARING); // the first collects what is below the first peak, and is not used
+const sums: usize = reserveVoice((BINS + 1) * 16, ANALYSIS); // the first collects what is below the first peak, and is not used
 
 @unmanaged
 export class FilterBank {

@@ -13,7 +13,7 @@
  *
  * Against kaldi-native-fbank: at most 2e-4 in the logarithm where a bin is above the floor (f32 on both sides).
  */
-import { HEARING, reserve, reserveVoice } from "../memory";
+import { ANALYSIS, reserve, reserveVoice } from "../memory";
 import { BINS, createFilterBank, FFT, filterLogs } from "./filter-bank";
 import { storeColumns } from "./lanes";
 
@@ -31,12 +31,12 @@ export const POWER_GAIN: f64 = 4;
 
 const EMPHASIS: f32 = 0.97;
 
-const work: usize = reserveVoice(256 * 32, HEARING); // 256 complex values, real and imaginary vector side by side
+const work: usize = reserveVoice(256 * 32, ANALYSIS); // 256 complex values, real and imaginary vector side by side
 /** Results of spectra(): the powers of four frames, a vector per frequency, and the batch's samples after pre-emphasis (except the first). */
-export const power: usize = reserveVoice(257 * 16, HEARING);
-export const emphasized: usize = reserveVoice(BATCH_SAMPLES * 4, HEARING);
-const tail: usize = reserveVoice(BATCH_SAMPLES * 4, HEARING);
-const tailMels: usize = reserveVoice(BATCH * BINS * 4, HEARING);
+export const power: usize = reserveVoice(257 * 16, ANALYSIS);
+export const emphasized: usize = reserveVoice(BATCH_SAMPLES * 4, ANALYSIS);
+const tail: usize = reserveVoice(BATCH_SAMPLES * 4, ANALYSIS);
+const tailMels: usize = reserveVoice(BATCH * BINS * 4, ANALYSIS);
 
 const povey: usize = reserve(FRAME * 4);
 const hamming: usize = reserve(FRAME * 4);

@@ -3,7 +3,7 @@
  * Every output is one dot product in a fixed order, so the result is bit-identical in any chunking.
  * At 16 kHz the samples pass unchanged. resample-table.ts has the figures of the filters.
  */
-import { HEARING, reserveVoice } from "../memory";
+import { ANALYSIS, reserveVoice } from "../memory";
 import { HIGHEST_HZ, LOWEST_HZ, MOST_TAPS, OUTPUT_HZ, resampleTable } from "./resample-table";
 
 /** Limits per call: samples taken, and samples returned. */
@@ -116,9 +116,9 @@ export function resamplerPush(state: usize, out: usize, x: usize, n: i32): i32 {
 }
 
 // The resampler alone, for callers that need nothing else: one conversion at a time.
-const alone: usize = reserveVoice(RESAMPLER_BYTES, HEARING);
-const aloneIn: usize = reserveVoice(RESAMPLE_BLOCK * 4, HEARING);
-const aloneOut: usize = reserveVoice((RESAMPLE_MOST + 8) * 4, HEARING);
+const alone: usize = reserveVoice(RESAMPLER_BYTES, ANALYSIS);
+const aloneIn: usize = reserveVoice(RESAMPLE_BLOCK * 4, ANALYSIS);
+const aloneOut: usize = reserveVoice((RESAMPLE_MOST + 8) * 4, ANALYSIS);
 
 /** Starts a conversion; -1 when the rate is not 4,000..192,000 Hz, else 0. */
 export function resampleStart(rateHz: i32): i32 {

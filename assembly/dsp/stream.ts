@@ -30,7 +30,7 @@
  * A window that became full in the last push must be taken before the next push, peek or finish. A peek or finish can itself fill the
  * window: the last window may be up to WINDOW_SLACK frames longer than requested, but there are never two.
  */
-import { HEARING, reserve, reserveVoice, wipe } from "../memory";
+import { ANALYSIS, reserve, reserveVoice, wipe } from "../memory";
 import { bandwidthHz, FrameSums, frameSums, SPECTRUM_BYTES, snrDb, spectrumPush, wadaDb } from "../quality/spectrum";
 import { SPEECH_LEVEL_BYTES, speechLevelDb, speechLevelPush, speechLevelStart } from "../quality/speech-level";
 import { SATURATION_BYTES, saturatedRuns, saturatedSamples, saturationPush } from "../quality/saturation";
@@ -105,8 +105,8 @@ class Stream {
   samples: i64;
   invalidSamples: i64;
   /** Number of frames computed, passed to the network, scored, and decided. */
-  made: i64;
-  heard: i64;
+  computed: i64;
+  passed: i64;
   scored: i64;
   decided: i64;
   speech: i64;
@@ -154,11 +154,11 @@ const state: usize = reserve(BYTES);
 const aside: usize = reserve(DETAIL_WINDOW);
 let inputWritten: usize = 0;
 let windowWritten: usize = 0;
-const batch: usize = reserveVoice(<usize>BATCH * ROW, HEARING);
-const ownBatch: usize = reserveVoice(<usize>BATCH * DETAIL_ROW, HEARING);
+const batch: usize = reserveVoice(<usize>BATCH * ROW, ANALYSIS);
+const ownBatch: usize = reserveVoice(<usize>BATCH * DETAIL_ROW, ANALYSIS);
 const silentFrame: usize = reserve(ROW);
-const times: usize = reserveVoice(3 * 8, HEARING);
-const measures: usize = reserveVoice(16 * 8, HEARING);
+const times: usize = reserveVoice(3 * 8, ANALYSIS);
+const measures: usize = reserveVoice(16 * 8, ANALYSIS);
 let reported: i32 = 0;
 
 for (let m: usize = 0; m < ROW; m += 4) store<f32>(silentFrame + m, SILENCE);
@@ -303,7 +303,7 @@ export function streamStart(rateHz: i32, windowFrames: i32, limitFrames: i32, ro
 
 /** Wipes the stream, the input and everything reported: no voice stays in memory. */
 export function streamWipe(): void {
-  wipe(HEARING);
+  wipe(ANALYSIS);
   wipeState();
   memory.fill(input, 0, inputWritten);
   inputWritten = 0;
@@ -342,7 +342,7 @@ export function streamPushUntil(at: i32, n: i32, speechFrames: f64): i32 {
     s.gathered += part;
     taken += part;
     if (s.gathered == BLOCK) {
-      hear(BLOCK);
+      pushBlock(BLOCK);
       pump(false);
     }
   }
@@ -378,7 +378,7 @@ export function streamFinish(): i32 {
 }
 
 /** Passes the collected samples to the measures and the resampler. */
-function hear(n: i32): void {
+function pushBlock(n: i32): void {
   const s = stream();
   const block = state + BLOCK_AT;
   // Values after the last block's samples are read too, and must not count.
@@ -420,7 +420,7 @@ function pump(ending: bool): void {
     if (s.next < min(s.until, s.decided)) collect();
     else if (s.speech >= s.limitFrames) s.status |= LIMIT_REACHED;
     else if (s.decided < s.scored - PRE_ROLL) decide();
-    else if (s.heard < s.made) listen(logMelOf(s.heard));
+    else if (s.passed < s.computed) scoreNext(logMelOf(s.passed));
     else if (s.audio >= BATCH_SAMPLES) features(BATCH);
     else return;
   }
@@ -440,12 +440,12 @@ function features(frames: i32): void {
     logMelOfSpectra(ownBatch);
   }
   for (let f = 0; f < frames; f++) {
-    const frame = s.made + f;
+    const frame = s.computed + f;
     memory.copy(logMelOf(frame), batch + <usize>f * ROW, ROW);
     if (own) memory.copy(rowOf(frame), ownBatch + <usize>f * row, row);
     frameSums(sumsOf(frame), audio + <usize>(f * HOP * 4));
   }
-  s.made += frames;
+  s.computed += frames;
   const used = min(frames * HOP, s.audio);
   memory.copy(audio, audio + <usize>used * 4, <usize>(s.audio - used) * 4);
   s.audio -= used;
@@ -470,11 +470,11 @@ function rowOf(frame: i64): usize {
 }
 
 /** Passes the next frame to the network, which scores the frame DELAY before it. */
-function listen(logMel: usize): void {
+function scoreNext(logMel: usize): void {
   const s = stream();
   const score = voiceActivity(state + NETWORK, logMel);
-  s.heard++;
-  if (s.heard <= DELAY) return;
+  s.passed++;
+  if (s.passed <= DELAY) return;
   store<f32>(scoreOf(s.scored), score);
   activityPush(changetype<Activity>(state + ACTIVITY), s.scored, score);
   s.scored++;
@@ -518,7 +518,7 @@ function conclude(): void {
     measure();
     return;
   }
-  if (s.gathered > 0) hear(s.gathered);
+  if (s.gathered > 0) pushBlock(s.gathered);
   // Zeros after the last sample, for the second half of the filter.
   const block = state + BLOCK_AT;
   memory.fill(block, 0, BLOCK * 4);
@@ -535,12 +535,12 @@ function conclude(): void {
   }
   pump(true);
   // The network gets silence after the last frame.
-  while (s.scored < s.made && !(s.status & LIMIT_REACHED)) {
-    listen(silentFrame);
+  while (s.scored < s.computed && !(s.status & LIMIT_REACHED)) {
+    scoreNext(silentFrame);
     pump(true);
   }
   // No later score can turn the last frames into speech.
-  while (s.decided < s.made && !(s.status & LIMIT_REACHED)) {
+  while (s.decided < s.computed && !(s.status & LIMIT_REACHED)) {
     decide();
     pump(true);
   }

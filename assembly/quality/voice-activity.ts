@@ -9,7 +9,7 @@
  */
 import { BINS } from "../dsp/log-mel";
 import { sigmoid4, tanh4 } from "../math/exponential";
-import { HEARING, reserve, reserveVoice } from "../memory";
+import { ANALYSIS, reserve, reserveVoice } from "../memory";
 import { BIASES, HIDDEN, SCALES, WEIGHTS } from "./voice-activity-weights";
 
 /** Frames after which a frame's score is known. */
@@ -21,10 +21,10 @@ const GATES: i32 = 3 * HIDDEN;
 const dense: usize = reserve(HIDDEN * BINS * 4);
 const input: usize = reserve(GATES * HIDDEN * 4);
 const recurrent: usize = reserve(GATES * HIDDEN * 4);
-const normalized: usize = reserveVoice(BINS * 4, HEARING);
-const features: usize = reserveVoice(HIDDEN * 4, HEARING);
-const fromInput: usize = reserveVoice(GATES * 4, HEARING);
-const fromState: usize = reserveVoice(GATES * 4, HEARING);
+const normalized: usize = reserveVoice(BINS * 4, ANALYSIS);
+const features: usize = reserveVoice(HIDDEN * 4, ANALYSIS);
+const fromInput: usize = reserveVoice(GATES * 4, ANALYSIS);
+const fromState: usize = reserveVoice(GATES * 4, ANALYSIS);
 
 // BIASES: dense, input, recurrent, the output's weights, the output's bias.
 const denseBias: usize = BIASES;

@@ -76,8 +76,9 @@ export function createAgents({ documents, clock }: { documents: Documents; clock
         throw invalidRequest(`the agent id must have 1 to 64 characters of A-Z a-z 0-9 . _ @ -, got "${id}"`);
       if (state !== undefined && !AGENT_STATES.includes(state))
         throw invalidRequest(`state must be one of ${AGENT_STATES.join(", ")}, got "${state}"`);
-      if (groups && !groups.every((group) => ID.test(group)))
-        throw invalidRequest("each group id must have 1 to 64 characters of A-Z a-z 0-9 . _ @ -");
+      const wrong = groups?.find((group) => !ID.test(group));
+      if (wrong !== undefined)
+        throw invalidRequest(`each group id must have 1 to 64 characters of A-Z a-z 0-9 . _ @ -, got "${wrong}"`);
       return modify(siteId, businessUnitId, (unit) => {
         const before = unit.agents.find((agent) => agent.id === id);
         const agent: ServiceAgent = {

@@ -63,8 +63,9 @@ export function createRegistrations(options: {
     if (name.trim() === "" || name.length > 128)
       throw invalidRequest(`name must have 1 to 128 characters, got ${name.length}`);
     if (sites.length === 0) throw invalidRequest("sites must name at least one site");
-    if (!sites.every((site) => /^[A-Za-z0-9._-]{1,64}$/.test(site)))
-      throw invalidRequest("each site id must have 1 to 64 characters of A-Z a-z 0-9 . _ -");
+    const wrong = sites.find((site) => !/^[A-Za-z0-9._-]{1,64}$/.test(site));
+    if (wrong !== undefined)
+      throw invalidRequest(`each site id must have 1 to 64 characters of A-Z a-z 0-9 . _ -, got "${wrong}"`);
     const unknown = scopes.find((scope) => !(ENGAGEMENT_SCOPES as readonly string[]).includes(scope));
     if (unknown !== undefined)
       throw new OAuthError(

@@ -26,7 +26,11 @@ const leastSpread = 0.05;
 /** Checks that this is a unit vector of the model's length: nothing else is ever scored. */
 export function checkEmbedding(embedding: Float32Array, dimensions: number): void {
   if (!(embedding instanceof Float32Array) || embedding.length !== dimensions) {
-    throw new EngineError("BAD_EMBEDDING", `expected an embedding of ${dimensions} numbers in a Float32Array`);
+    const got = embedding instanceof Float32Array ? `${embedding.length} numbers` : typeof embedding;
+    throw new EngineError(
+      "BAD_EMBEDDING",
+      `expected an embedding of ${dimensions} numbers in a Float32Array, got ${got}`,
+    );
   }
   let square = 0;
   for (const value of embedding) square += value * value;

@@ -226,7 +226,8 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
 }
 
 function searchOf(text = ""): string {
-  if (text.length > MOST_SEARCHED) throw invalidRequest(`search must have at most ${MOST_SEARCHED} characters`);
+  if (text.length > MOST_SEARCHED)
+    throw invalidRequest(`search must have at most ${MOST_SEARCHED} characters, got ${text.length}`);
   return text.trim();
 }
 

@@ -14,7 +14,7 @@ export function wholeNumber(
   if (text === undefined || text === "") return otherwise;
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (!(value >= least && value <= most))
-    throw invalidRequest(`${name} must be a whole number from ${least} to ${most}`);
+    throw invalidRequest(`${name} must be a whole number from ${least} to ${most}, got "${text}"`);
   return value;
 }
 
@@ -28,7 +28,7 @@ export function oneOf<Name extends string>(
 ): Name | null {
   if (text === undefined || text === "") return null;
   const found = names.find((one) => one === text);
-  if (!found) throw invalidRequest(`${name} must be one of ${names.join(", ")}`);
+  if (!found) throw invalidRequest(`${name} must be one of ${names.join(", ")}, got "${text}"`);
   return found;
 }
 

@@ -1,4 +1,4 @@
-"""The contract in Python. Made by scripts/proto.mjs of proto/; not to be edited."""
+"""The contract in Python. Generated from proto/ by scripts/proto.mjs; do not edit."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from .transport import Transport
 
 
 class AudioValidity(ContractEnum):
-    """Whether audio is fit to be enrolled or checked."""
+    """Whether audio is good enough to enroll or check."""
     UNSPECIFIED = "UNSPECIFIED", "AUDIO_VALIDITY_UNSPECIFIED"
     AUDIO_OK = "AUDIO_OK", "AUDIO_VALIDITY_AUDIO_OK"
     NOT_ENOUGH_SEGMENTS = "NOT_ENOUGH_SEGMENTS", "AUDIO_VALIDITY_NOT_ENOUGH_SEGMENTS"
@@ -26,7 +26,7 @@ class ConsentState(ContractEnum):
     UNSPECIFIED = "UNSPECIFIED", "CONSENT_STATE_UNSPECIFIED"
     GIVEN = "GIVEN", "CONSENT_STATE_GIVEN"
     WITHDRAWN = "WITHDRAWN", "CONSENT_STATE_WITHDRAWN"
-    """Opted out: kept, and not used."""
+    """Consent was withdrawn: the print is kept but not used."""
 
 
 class ConsistencyDecision(ContractEnum):
@@ -38,20 +38,20 @@ class ConsistencyDecision(ContractEnum):
 
 
 class Decision(ContractEnum):
-    """What a check comes to. Too little or too poor speech is UNCERTAIN, never a guess."""
+    """The outcome of a check. Too little or poor speech gives UNCERTAIN, never a guess."""
     UNSPECIFIED = "UNSPECIFIED", "DECISION_UNSPECIFIED"
     AUTHENTIC = "AUTHENTIC", "DECISION_AUTHENTIC"
     """It is the person."""
     NO_MATCH = "NO_MATCH", "DECISION_NO_MATCH"
-    """It is not the person, or none of them."""
+    """It is not the person, or none of the candidates."""
     FRAUD = "FRAUD", "DECISION_FRAUD"
     """A known fraudster, or an attack."""
     UNCERTAIN = "UNCERTAIN", "DECISION_UNCERTAIN"
-    """The audio allows no decision; the reason says why."""
+    """The audio does not allow a decision; the reason says why."""
     FAILED = "FAILED", "DECISION_FAILED"
     """The check could not run."""
     NO_RISK_DETECTED = "NO_RISK_DETECTED", "DECISION_NO_RISK_DETECTED"
-    """No known fraudster, no attack."""
+    """Neither a known fraudster nor an attack was detected."""
 
 
 class DecisionReason(ContractEnum):
@@ -107,14 +107,14 @@ class OwnerType(ContractEnum):
 class RetrainingOutcome(ContractEnum):
     UNSPECIFIED = "UNSPECIFIED", "RETRAINING_OUTCOME_UNSPECIFIED"
     RETRAINED = "RETRAINED", "RETRAINING_OUTCOME_RETRAINED"
-    """Of a dry run: would be."""
+    """In a dry run: would be retrained."""
     NOT_NEEDED = "NOT_NEEDED", "RETRAINING_OUTCOME_NOT_NEEDED"
-    """The template is of the model that the scope's new prints use, or there is none."""
+    """There is no template, or it is already of the model that the scope uses for new prints."""
     ENROLLMENT_NEEDED = "ENROLLMENT_NEEDED", "RETRAINING_OUTCOME_ENROLLMENT_NEEDED"
     """The audio was not kept: the owner must enroll again."""
     FAILED = "FAILED", "RETRAINING_OUTCOME_FAILED"
     WAITING_FOR_CALLS = "WAITING_FOR_CALLS", "RETRAINING_OUTCOME_WAITING_FOR_CALLS"
-    """The audio was not kept, but the model that made the template is here: it is scored by that one, and moves with calls that clearly match."""
+    """The audio was not kept, but the box has the template's model, which scores it. The print moves to the new model with calls that clearly match."""
 
 
 class SessionType(ContractEnum):
@@ -127,7 +127,7 @@ class SessionType(ContractEnum):
 
 
 class TrainReason(ContractEnum):
-    """Why training succeeded or did not."""
+    """Whether training succeeded, or why it failed."""
     UNSPECIFIED = "UNSPECIFIED", "TRAIN_REASON_UNSPECIFIED"
     TRAIN_OK = "TRAIN_OK", "TRAIN_REASON_TRAIN_OK"
     INCONSISTENCY = "INCONSISTENCY", "TRAIN_REASON_INCONSISTENCY"
@@ -216,9 +216,9 @@ class AddMediaSegmentRequest(Message):
     encoding: str = ""
     """`wav` or empty for a file with a header; `pcm16`, `alaw` or `mulaw` for headerless bytes, with `rate` and `channels`."""
     rate: int = 0
-    """Samples per second, of headerless bytes."""
+    """Samples per second; for headerless bytes only."""
     channels: int = 0
-    """Of headerless bytes; 1 when absent."""
+    """For headerless bytes only; 1 by default."""
     chunk: bytes = b""
     """A WAV file, or samples."""
 
@@ -261,7 +261,7 @@ class AnalyzeAudioRequest(Message):
     watchlist: UniqueIdAndTag | None = None
     channel_selector: AudioChannelSelector | None = None
     ignore_checkpoints: bool = False
-    """Reads the whole audio, whatever a checkpoint says."""
+    """Processes the whole audio, even if a checkpoint has already decided."""
     syntheticSpeechDetectionParameters: SyntheticSpeechDetectionParameters | None = None
     """Setting it enables Synthetic Speech Detection."""
     channelPlaybackDetectionParameters: ChannelPlaybackDetectionParameters | None = None
@@ -297,24 +297,24 @@ class AnalyzeAudioResult(Message):
 
 @dataclass(frozen=True)
 class AudioChannelSelector(Message):
-    """Of a recording with several channels, the one to hear. All are mixed when absent."""
+    """The channel to use of a recording with several. If absent, all are mixed."""
     channel: int | None = None
     """0 mixes all channels, 1 is the first, and so on."""
     voice_separation: VoiceSeparation | None = None
-    """Two people share the channel: their voices are separated, and the caller alone is checked. Not for enrollment."""
+    """Two people share the channel: their voices are separated, and only the caller is checked. Not for enrollment."""
 
 
 @dataclass(frozen=True)
 class AudioDetails(Message):
-    """What was measured of a recording."""
+    """Measurements of a recording."""
     gk_media_segment_id: UniqueId | None = None
     gk_processed_audio_id: UniqueId | None = None
     gross_audio: timedelta | None = None
-    """The whole length."""
+    """Total duration."""
     net_audio: timedelta | None = None
-    """The part in which somebody speaks."""
+    """Duration of speech."""
     snr_db: float | None = None
-    """Speech over noise, dB."""
+    """Signal-to-noise ratio of the speech, dB."""
     speech_level: float | None = None
     """Active speech level, dBov."""
     saturation_level: float | None = None
@@ -325,7 +325,7 @@ class AudioDetails(Message):
     processed_audio_sampling_rate_hz: int | None = None
     number_of_detected_speakers: int | None = None
     separated_audio: SeparatedAudio | None = None
-    """Present where voices were separated: then net_audio is the caller's alone."""
+    """Present if voices were separated: net_audio is then only the caller's."""
 
 
 @dataclass(frozen=True)
@@ -344,11 +344,11 @@ class AudioProcessingResult(Message):
 class AuthenticationScore(Message):
     biometric_score: float | None = None
     ratio: float | None = None
-    """Calibrated log-likelihood ratio (natural logarithm): the same person against different people."""
+    """Calibrated log-likelihood ratio (natural logarithm) of "same person" to "different people"."""
     threshold: float | None = None
-    """The ratio that is a match from here on, in this call and for audio of this quality."""
+    """The lowest ratio that is a match in this call, for audio of this quality."""
     false_accept_rate: float | None = None
-    """The target that the threshold keeps: of so many calls by somebody else, one or more candidates reach it."""
+    """The target of the threshold: the share of calls by somebody else in which at least one candidate reaches it."""
 
 
 @dataclass(frozen=True)
@@ -378,32 +378,32 @@ class CheckWatchlistConsistencyResponse(Message):
 class Consent(Message):
     state: ConsentState = ConsentState.UNSPECIFIED
     time: datetime | None = None
-    """When it was noted here."""
+    """When it was recorded here."""
     reference: str = ""
-    """Where your own records have it."""
+    """Where it is in your own records."""
 
 
 @dataclass(frozen=True)
 class Context(Message):
-    """What a call belongs to. All four are mandatory, except where an operation says it needs fewer."""
+    """The context of a call. All four fields are mandatory, unless the operation says that it needs fewer."""
     gk_engagement_id: UniqueId | None = None
-    """Of StartEngagement or StartSession."""
+    """Returned by StartEngagement or StartSession."""
     gk_session_id: UniqueId | None = None
-    """Of StartSession."""
+    """Returned by StartSession."""
     gk_scope_id: UniqueId | None = None
-    """The closed world of voices: nothing is compared across scopes. The token must open it."""
+    """The biometric scope: voices are compared only within a scope. The token must be valid for it."""
     configset_id: str = ""
-    """The configuration set: `ivr-text-dependent`, `text-independent`, or one of yours."""
+    """The configuration set: `ivr-text-dependent`, `text-independent`, or one that you defined."""
 
 
 @dataclass(frozen=True)
 class CreateGroupRequest(Message):
     context: Context | None = None
     tag: str = ""
-    """A name of yours."""
+    """A name of your choice."""
     gk_voiceprint_profile_ids: ListOfUniqueId | None = None
     gk_owner_ids: ListOfUniqueId | None = None
-    """All prints of these owners, present and future."""
+    """Owners whose prints all belong to it, including prints created later."""
 
 
 @dataclass(frozen=True)
@@ -420,7 +420,7 @@ class CreateVoiceprintProfileRequest(Message):
     fraudster_id: str | None = None
     """Your id of the fraudster."""
     profile_tag: str = ""
-    """Which of the owner's prints; empty for the only one."""
+    """Which of the owner's prints; empty if there is only one."""
 
 
 @dataclass(frozen=True)
@@ -461,7 +461,7 @@ class DetectKnownFraudstersRequest(Message):
     watchlist: UniqueIdAndTag | None = None
     channel_selector: AudioChannelSelector | None = None
     ignore_checkpoints: bool = False
-    """Reads the whole audio, whatever a checkpoint says."""
+    """Processes the whole audio, even if a checkpoint has already decided."""
 
 
 @dataclass(frozen=True)
@@ -483,11 +483,11 @@ class DetectKnownFraudstersResult(Message):
     audio_details: AudioDetails | None = None
     fraud_detection_score: FraudDetectionScore | None = None
     voiceprint_results: tuple[VoiceprintResult, ...] = ()
-    """Best first. Of more than 256 candidates only the best are listed."""
+    """Best first. With more than 256 candidates, only the best are listed."""
     number_of_prints: int = 0
     """Valid prints used."""
     calibration_model_details: CalibrationModelDetails | None = None
-    """Not of the contract: which calibration the decision was made with."""
+    """An addition to the contract: the calibration used for the decision."""
 
 
 @dataclass(frozen=True)
@@ -540,7 +540,7 @@ class ExportVoiceprintProfileResponse(Message):
 
 @dataclass(frozen=True)
 class FraudDetectionScore(Message):
-    """As AuthenticationScore."""
+    """Same as AuthenticationScore."""
     biometric_score: float | None = None
     ratio: float | None = None
     threshold: float | None = None
@@ -569,7 +569,7 @@ class GetGkVoiceprintProfileIdRequest(Message):
     fraudster_id: str | None = None
     """Your id of the fraudster."""
     profile_tag: str = ""
-    """Which of the owner's prints; empty for the only one."""
+    """Which of the owner's prints; empty if there is only one."""
 
 
 @dataclass(frozen=True)
@@ -643,7 +643,7 @@ class GroupSummary(Message):
     number_of_profiles: int = 0
     """Profiles that were added by their id."""
     number_of_owners: int = 0
-    """Owners all of whose prints belong to it."""
+    """Owners whose prints all belong to it."""
 
 
 @dataclass(frozen=True)
@@ -655,7 +655,7 @@ class IdentifyRequest(Message):
     group: UniqueIdAndTag | None = None
     channel_selector: AudioChannelSelector | None = None
     ignore_checkpoints: bool = False
-    """Reads the whole audio, whatever a checkpoint says."""
+    """Processes the whole audio, even if a checkpoint has already decided."""
 
 
 @dataclass(frozen=True)
@@ -677,18 +677,18 @@ class IdentifyResult(Message):
     audio_details: AudioDetails | None = None
     authentication_score: AuthenticationScore | None = None
     voiceprint_results: tuple[VoiceprintResult, ...] = ()
-    """Best first. Of more than 256 candidates only the best are listed."""
+    """Best first. With more than 256 candidates, only the best are listed."""
     calibration_model_details: CalibrationModelDetails | None = None
-    """Not of the contract: which calibration the decision was made with."""
+    """An addition to the contract: the calibration used for the decision."""
 
 
 @dataclass(frozen=True)
 class ImportVoiceprintProfileRequest(Message):
     context: Context | None = None
     profile: bytes = b""
-    """As ExportVoiceprintProfile answered it."""
+    """As returned by ExportVoiceprintProfile."""
     owner_id: str = ""
-    """External id of the owner here; as exported when empty."""
+    """External id of the owner here; if empty, the exported one."""
 
 
 @dataclass(frozen=True)
@@ -710,9 +710,9 @@ class IncompatiblePrintDetails(Message):
 class ListGroupsRequest(Message):
     context: Context | None = None
     page_size: int = 0
-    """1 to 500; 100 when absent."""
+    """1 to 500; 100 by default."""
     page_token: str = ""
-    """The answer's before; empty for the first page."""
+    """`next_page_token` of the previous answer; empty for the first page."""
 
 
 @dataclass(frozen=True)
@@ -725,7 +725,7 @@ class ListGroupsResponse(Message):
 
 @dataclass(frozen=True)
 class ListOfUniqueId(Message):
-    """Several ids."""
+    """A list of ids."""
     unique_ids: tuple[UniqueId, ...] = ()
 
 
@@ -733,13 +733,13 @@ class ListOfUniqueId(Message):
 class ListVoiceprintProfilesRequest(Message):
     context: Context | None = None
     owner_type: OwnerType = OwnerType.UNSPECIFIED
-    """Persons or fraudsters alone; both when unspecified."""
+    """Only persons or only fraudsters; both if unspecified."""
     page_size: int = 0
-    """1 to 500; 100 when absent. A page may hold fewer though it is not the last."""
+    """1 to 500; 100 by default. A page may have fewer entries even if it is not the last."""
     page_token: str = ""
-    """The answer's before; empty for the first page."""
+    """`next_page_token` of the previous answer; empty for the first page."""
     owner_id: str = ""
-    """External id of an owner, whose profiles alone are listed; those of all when empty."""
+    """External id of the owner whose profiles are listed; if empty, those of all owners."""
 
 
 @dataclass(frozen=True)
@@ -758,7 +758,7 @@ class ProcessAudioRequest(Message):
     gk_processed_audio_id: UniqueId | None = None
     """Segment to re-process."""
     is_for_enrollment: bool | None = None
-    """True limits processing to the maximum speech of the configuration set; else all available audio is used."""
+    """If true, processing stops at the maximum speech of the configuration set; otherwise all available audio is used."""
     channel_selector: AudioChannelSelector | None = None
 
 
@@ -783,7 +783,7 @@ class RemoveGroupMembersResponse(Message):
 
 @dataclass(frozen=True)
 class RiskEngineResult(Message):
-    """Absent when no score exists."""
+    """Absent if there is no score."""
     risk: int | None = None
     """0..1000, higher is riskier."""
     reliability: int | None = None
@@ -795,7 +795,7 @@ class SeparatedAudio(Message):
     other_net_audio: timedelta | None = None
     """Net speech that is not the caller's."""
     is_agent_recognized: bool = False
-    """The other voice was found by the agent's print."""
+    """The other voice was recognized by the agent's print."""
 
 
 @dataclass(frozen=True)
@@ -816,13 +816,13 @@ class SessionDecisionResult(Message):
     reason: DecisionReason = DecisionReason.UNSPECIFIED
     risk_engine_result: RiskEngineResult | None = None
     checks: tuple[SessionCheck, ...] = ()
-    """What the decision was fused from, oldest first."""
+    """The checks that the decision is based on, oldest first."""
     person_id: str = ""
-    """External id of the person whom the decision is about: the claimed one, else the one compared last."""
+    """External id of the person that the decision is about: the claimed person or, without a claim, the person compared last."""
     gk_voiceprint_profile_id: UniqueId | None = None
-    """The print that the decision on the person rests on."""
+    """The print that the decision about the person is based on."""
     matched_person_id: str = ""
-    """External id of the person whose print the latest comparison matched; empty when it matched nobody."""
+    """External id of the person whose print the latest comparison matched; empty if there was no match."""
 
 
 @dataclass(frozen=True)
@@ -832,7 +832,7 @@ class SetVoiceprintProfileConsentRequest(Message):
     state: ConsentState = ConsentState.UNSPECIFIED
     """Given or withdrawn."""
     reference: str = ""
-    """Where your own records have it, such as the id of a signed form."""
+    """Where it is in your own records, such as the id of a signed form."""
 
 
 @dataclass(frozen=True)
@@ -845,9 +845,9 @@ class SetVoiceprintProfileConsentResponse(Message):
 class StartEngagementRequest(Message):
     context: Context | None = None
     external_id: str = ""
-    """An id of yours, for your own records."""
+    """Your own id, for your records."""
     custom_data: str = ""
-    """Anything of yours, kept as it is."""
+    """Your own data, stored unchanged."""
 
 
 @dataclass(frozen=True)
@@ -859,13 +859,13 @@ class StartEngagementResponse(Message):
 @dataclass(frozen=True)
 class StartSessionRequest(Message):
     context: Context | None = None
-    """An engagement is created when the context names none."""
+    """If the context names no engagement, one is created."""
     session_type: SessionType = SessionType.UNSPECIFIED
     """Where the voice comes from."""
     external_id: str = ""
-    """An id of yours, for your own records."""
+    """Your own id, for your records."""
     claimed_person_id: str = ""
-    """External id of the person whom the caller claims to be."""
+    """External id of the person that the caller claims to be."""
 
 
 @dataclass(frozen=True)
@@ -879,9 +879,9 @@ class StartSessionResponse(Message):
 class StartVoiceprintProfilesRetrainingJobRequest(Message):
     context: Context | None = None
     gk_voiceprint_profile_ids: ListOfUniqueId | None = None
-    """Absent: all profiles of the scope."""
+    """If absent, all profiles of the scope."""
     dry_run: bool = False
-    """Says what would become of each profile, and changes nothing."""
+    """Only reports the outcome for each profile; changes nothing."""
 
 
 @dataclass(frozen=True)
@@ -895,7 +895,7 @@ class StartVoiceprintProfilesRetrainingJobResponse(Message):
 class StartVoiceprintProfilesStatusJobRequest(Message):
     context: Context | None = None
     gk_voiceprint_profile_ids: ListOfUniqueId | None = None
-    """Absent: all profiles of the scope."""
+    """If absent, all profiles of the scope."""
 
 
 @dataclass(frozen=True)
@@ -956,16 +956,16 @@ class TrainResult(Message):
 
 @dataclass(frozen=True)
 class UniqueId(Message):
-    """An id that the box made, or one of yours where the field says so."""
+    """An id created by the box, or your own where the field says so."""
     value: str = ""
 
 
 @dataclass(frozen=True)
 class UniqueIdAndTag(Message):
-    """A group or watchlist, and which prints of its members."""
+    """A group or watchlist, and the tag of the prints to use."""
     unique_id: UniqueId | None = None
     tag: str = ""
-    """Keeps only the prints with this tag; empty keeps all."""
+    """Only prints with this tag are used; all if empty."""
 
 
 @dataclass(frozen=True)
@@ -976,7 +976,7 @@ class VerifyRequest(Message):
     gk_voiceprint_profile_id: UniqueId | None = None
     channel_selector: AudioChannelSelector | None = None
     ignore_checkpoints: bool = False
-    """Reads the whole audio, whatever a checkpoint says."""
+    """Processes the whole audio, even if a checkpoint has already decided."""
 
 
 @dataclass(frozen=True)
@@ -998,20 +998,20 @@ class VerifyResult(Message):
     audio_details: AudioDetails | None = None
     authentication_score: AuthenticationScore | None = None
     calibration_model_details: CalibrationModelDetails | None = None
-    """Not of the contract: which calibration the decision was made with."""
+    """An addition to the contract: the calibration used for the decision."""
 
 
 @dataclass(frozen=True)
 class VoiceSeparation(Message):
     gk_agent_voiceprint_profile_id: UniqueId | None = None
-    """Profile of the person on the other end, such as the agent: the other voice is the caller's. Without it either voice may be the caller's, the better match counts, and thresholds are those of two candidates."""
+    """Profile of the person on the other end, such as the agent; the other voice is then the caller's. Without it, either voice may be the caller's: the better match counts, with the thresholds for two candidates."""
 
 
 @dataclass(frozen=True)
 class VoiceprintDetails(Message):
     gk_voiceprint_profile_id: UniqueId | None = None
     gk_owner_id: UniqueId | None = None
-    """The person or fraudster owning the print."""
+    """The person or fraudster who owns the print."""
     owner_type: OwnerType = OwnerType.UNSPECIFIED
     profile_tag: str = ""
     """Label of one of the owner's prints."""
@@ -1032,13 +1032,13 @@ class VoiceprintProfileStatusDetails(Message):
     status: VoiceprintProfileStatus = VoiceprintProfileStatus.UNSPECIFIED
     print_version: int | None = None
     gk_calibration_model_revision_id: UniqueId | None = None
-    """The model that made the template; absent until trained."""
+    """The model of the template; absent until the profile is trained."""
     total_segments: int | None = None
     total_net_audio: timedelta | None = None
     is_obsolete: bool = False
-    """The template was made by another model and is not scored."""
+    """The template is of another model and is not scored."""
     consent: Consent | None = None
-    """Absent where none was noted."""
+    """Absent if none was recorded."""
 
 
 @dataclass(frozen=True)
@@ -1052,7 +1052,7 @@ class VoiceprintProfileSummary(Message):
     status: VoiceprintProfileStatus = VoiceprintProfileStatus.UNSPECIFIED
     print_version: int = 0
     consent: Consent | None = None
-    """Absent where none was noted."""
+    """Absent if none was recorded."""
 
 
 @dataclass(frozen=True)
@@ -1064,7 +1064,7 @@ class VoiceprintResult(Message):
 
 @dataclass(frozen=True)
 class AttackStretch(Message):
-    """A stretch of a few seconds, from the beginning of the audio, and how much it alone sounds like an attack (as `score`)."""
+    """A part of the audio, a few seconds long. Times are from the beginning of the audio; the score is on the same scale as that of the whole audio."""
     start: timedelta | None = None
     end: timedelta | None = None
     score: float | None = None
@@ -1105,15 +1105,15 @@ class SyntheticSpeechDetectionResult(Message):
 @dataclass(frozen=True)
 class FieldViolation(Message):
     field: str = ""
-    """Path of the field in the request, with the contract's names: `context.gk_session_id`."""
+    """Path of the field in the request, with the names of the contract, such as `context.gk_session_id`."""
     violation: str = ""
-    """What is wrong, as a word a program can compare: `missing`, `malformed`, `unknown`, …"""
+    """The kind of error, for programs: `missing`, `malformed`, `unknown`, …"""
     message: str = ""
 
 
 @dataclass(frozen=True)
 class Status(Message):
-    """The general status of an operation. A business outcome (too short, no match) is not an error: it stands in the result."""
+    """The general status of an operation. A business outcome (too short, no match) is not an error; it is in the result."""
     status_code: StatusCode = StatusCode.UNSPECIFIED
     message: str = ""
     request_id: str = ""
@@ -1128,7 +1128,7 @@ class Operations:
         self._transport = transport
 
     def process_audio(self, request: ProcessAudioRequest) -> ProcessAudioResponse:
-        """Processes audio, checks its quality, creates an audio model for later Enroll or Verify."""
+        """Processes audio, checks its quality, and creates an audio model for a later Enroll or Verify."""
         return self._transport.call("POST", "/v1/audios/process", "*", request, ProcessAudioResponse)
 
     def enroll(self, request: EnrollRequest) -> EnrollResponse:
@@ -1136,7 +1136,7 @@ class Operations:
         return self._transport.call("POST", "/v1/voiceprints/{gk_voiceprint_profile_id.value}/enrollment", "*", request, EnrollResponse)
 
     def get_enroll_status(self, request: GetEnrollStatusRequest) -> GetEnrollStatusResponse:
-        """Whether enough was enrolled to train, and whether the profile is trained."""
+        """Returns whether enough was enrolled to train, and whether the profile is trained."""
         return self._transport.call("GET", "/v1/voiceprints/{gk_voiceprint_profile_id.value}/enrollment-status", None, request, GetEnrollStatusResponse)
 
     def train(self, request: TrainRequest) -> TrainResponse:
@@ -1160,11 +1160,11 @@ class Operations:
         return self._transport.call("POST", "/v1/voiceprints/known-fraudsters-detection", "*", request, DetectKnownFraudstersResponse)
 
     def analyze_audio(self, request: AnalyzeAudioRequest) -> AnalyzeAudioResponse:
-        """Several checks on the audio, plus playback and synthesized-audio attack detection."""
+        """Runs several checks on the audio, including detection of playback and synthesized speech."""
         return self._transport.call("POST", "/v1/voiceprints/audio-analysis", "*", request, AnalyzeAudioResponse)
 
     def start_engagement(self, request: StartEngagementRequest) -> StartEngagementResponse:
-        """Opens an engagement; sessions started with its id belong to it."""
+        """Starts an engagement; sessions started with its id belong to it."""
         return self._transport.call("POST", "/v1/engagements/start", "*", request, StartEngagementResponse)
 
     def stop_engagement(self, request: StopEngagementRequest) -> StopEngagementResponse:
@@ -1172,27 +1172,27 @@ class Operations:
         return self._transport.call("POST", "/v1/engagements/stop", "*", request, StopEngagementResponse)
 
     def start_session(self, request: StartSessionRequest) -> StartSessionResponse:
-        """Opens a session; its id goes into the context of what follows."""
+        """Starts a session; use its id in the context of the calls that follow."""
         return self._transport.call("POST", "/v1/sessions/start", "*", request, StartSessionResponse)
 
     def stop_session(self, request: StopSessionRequest) -> StopSessionResponse:
-        """Ends a session. Its audio is deleted, unless the box is configured to keep it longer."""
+        """Stops a session. Its audio is deleted, unless the box is configured to keep it longer."""
         return self._transport.call("POST", "/v1/sessions/stop", "*", request, StopSessionResponse)
 
     def get_session_decision(self, request: GetSessionDecisionRequest) -> GetSessionDecisionResponse:
-        """Fuses the checks that ran in a session; a stopped session can still be asked."""
+        """Combines the checks of a session into one decision; also for a stopped session."""
         return self._transport.call("GET", "/v1/sessions/decision", None, request, GetSessionDecisionResponse)
 
     def create_voiceprint_profile(self, request: CreateVoiceprintProfileRequest) -> CreateVoiceprintProfileResponse:
-        """Makes an empty profile of a person or a fraudster. ALREADY_EXISTS when the owner has one with this tag."""
+        """Creates an empty profile of a person or a fraudster. ALREADY_EXISTS if the owner has one with this tag."""
         return self._transport.call("POST", "/v1/voiceprints/profiles", "*", request, CreateVoiceprintProfileResponse)
 
     def list_voiceprint_profiles(self, request: ListVoiceprintProfilesRequest) -> ListVoiceprintProfilesResponse:
-        """The profiles of the scope, a page at a time, with whom they belong to."""
+        """Lists the profiles of the scope and their owners, one page at a time."""
         return self._transport.call("GET", "/v1/voiceprints/profiles", None, request, ListVoiceprintProfilesResponse)
 
     def get_gk_voiceprint_profile_id(self, request: GetGkVoiceprintProfileIdRequest) -> GetGkVoiceprintProfileIdResponse:
-        """Answers without an id when the owner has no such profile."""
+        """Returns the id of a profile; the answer has no id if the owner has no such profile."""
         return self._transport.call("GET", "/v1/voiceprints/profiles/gkid", None, request, GetGkVoiceprintProfileIdResponse)
 
     def delete_voiceprint_profile(self, request: DeleteVoiceprintProfileRequest) -> DeleteVoiceprintProfileResponse:
@@ -1200,15 +1200,15 @@ class Operations:
         return self._transport.call("DELETE", "/v1/voiceprints/{gk_voiceprint_profile_id.value}", None, request, DeleteVoiceprintProfileResponse)
 
     def export_voiceprint_profile(self, request: ExportVoiceprintProfileRequest) -> ExportVoiceprintProfileResponse:
-        """All that is kept of a trained profile, for its owner or for another box or device."""
+        """Returns everything stored about a trained profile, for its owner or for another box or device."""
         return self._transport.call("GET", "/v1/voiceprints/{gk_voiceprint_profile_id.value}/export", None, request, ExportVoiceprintProfileResponse)
 
     def import_voiceprint_profile(self, request: ImportVoiceprintProfileRequest) -> ImportVoiceprintProfileResponse:
-        """Makes a profile of what another box or device exported. It must come from the same model revision."""
+        """Creates a profile from the export of another box or device. It must come from the same model revision."""
         return self._transport.call("POST", "/v1/voiceprints/profiles/import", "*", request, ImportVoiceprintProfileResponse)
 
     def set_voiceprint_profile_consent(self, request: SetVoiceprintProfileConsentRequest) -> SetVoiceprintProfileConsentResponse:
-        """Notes that the person gave or withdrew consent. While it is withdrawn the print is neither compared nor changed."""
+        """Records that the person gave or withdrew consent. While consent is withdrawn, the print is neither compared nor changed."""
         return self._transport.call("POST", "/v1/voiceprints/{gk_voiceprint_profile_id.value}/consent", "*", request, SetVoiceprintProfileConsentResponse)
 
     def start_voiceprint_profiles_status_job(self, request: StartVoiceprintProfilesStatusJobRequest) -> StartVoiceprintProfilesStatusJobResponse:
@@ -1216,35 +1216,35 @@ class Operations:
         return self._transport.call("POST", "/v1/voiceprints/profiles/status", "*", request, StartVoiceprintProfilesStatusJobResponse)
 
     def get_voiceprint_profiles_status_job(self, request: GetVoiceprintProfilesStatusJobRequest) -> GetVoiceprintProfilesStatusJobResponse:
-        """How far a status job is, and what it found."""
+        """Returns the progress and the results of a status job."""
         return self._transport.call("GET", "/v1/voiceprints/profiles/status/{gk_job_id.value}", None, request, GetVoiceprintProfilesStatusJobResponse)
 
     def start_voiceprint_profiles_retraining_job(self, request: StartVoiceprintProfilesRetrainingJobRequest) -> StartVoiceprintProfilesRetrainingJobResponse:
-        """After a model update: retrains obsolete prints whose audio was kept, and names those that must be enrolled again."""
+        """After a model update: retrains obsolete prints whose audio was kept, and lists those that must be enrolled again."""
         return self._transport.call("POST", "/v1/voiceprints/profiles/retraining", "*", request, StartVoiceprintProfilesRetrainingJobResponse)
 
     def get_voiceprint_profiles_retraining_job(self, request: GetVoiceprintProfilesRetrainingJobRequest) -> GetVoiceprintProfilesRetrainingJobResponse:
-        """How far a retraining job is, and what became of each profile."""
+        """Returns the progress of a retraining job and the outcome for each profile."""
         return self._transport.call("GET", "/v1/voiceprints/profiles/retraining/{gk_job_id.value}", None, request, GetVoiceprintProfilesRetrainingJobResponse)
 
     def add_media_segment(self, request: AddMediaSegmentRequest) -> AddMediaSegmentResponse:
-        """The first message carries the context (and the format of headerless bytes); every message may carry bytes. HTTP: the body is the bytes themselves, the other fields stand in the query."""
+        """The first message carries the context (and the format of headerless bytes); every message may carry bytes. Over HTTP, the body is the bytes themselves and the other fields are query parameters."""
         return self._transport.call("POST", "/v1/audios", "chunk", request, AddMediaSegmentResponse)
 
     def create_group(self, request: CreateGroupRequest) -> CreateGroupResponse:
-        """Makes a group of persons' prints."""
+        """Creates a group of persons' prints."""
         return self._transport.call("POST", "/v1/groups", "*", request, CreateGroupResponse)
 
     def list_groups(self, request: ListGroupsRequest) -> ListGroupsResponse:
-        """The groups of the scope, in the order in which they were made, a page at a time."""
+        """Lists the groups of the scope in the order of their creation, one page at a time."""
         return self._transport.call("GET", "/v1/groups", None, request, ListGroupsResponse)
 
     def get_group(self, request: GetGroupRequest) -> GetGroupResponse:
-        """A group and its members."""
+        """Returns a group and its members."""
         return self._transport.call("GET", "/v1/groups/{gk_group_id.value}", None, request, GetGroupResponse)
 
     def delete_group(self, request: DeleteGroupRequest) -> DeleteGroupResponse:
-        """Removes the group; its members keep their prints."""
+        """Deletes the group; its members keep their prints."""
         return self._transport.call("DELETE", "/v1/groups/{gk_group_id.value}", None, request, DeleteGroupResponse)
 
     def add_group_members(self, request: AddGroupMembersRequest) -> AddGroupMembersResponse:
@@ -1256,19 +1256,19 @@ class Operations:
         return self._transport.call("DELETE", "/v1/groups/{gk_group_id.value}/members", "*", request, RemoveGroupMembersResponse)
 
     def create_watchlist(self, request: CreateGroupRequest) -> CreateGroupResponse:
-        """Makes a watchlist: it holds fraudsters' prints only."""
+        """Creates a watchlist, which contains only fraudsters' prints."""
         return self._transport.call("POST", "/v1/watchlists", "*", request, CreateGroupResponse)
 
     def list_watchlists(self, request: ListGroupsRequest) -> ListGroupsResponse:
-        """The watchlists of the scope, in the order in which they were made, a page at a time."""
+        """Lists the watchlists of the scope in the order of their creation, one page at a time."""
         return self._transport.call("GET", "/v1/watchlists", None, request, ListGroupsResponse)
 
     def get_watchlist(self, request: GetGroupRequest) -> GetGroupResponse:
-        """A watchlist and its members."""
+        """Returns a watchlist and its members."""
         return self._transport.call("GET", "/v1/watchlists/{gk_group_id.value}", None, request, GetGroupResponse)
 
     def delete_watchlist(self, request: DeleteGroupRequest) -> DeleteGroupResponse:
-        """Removes the watchlist; its members keep their prints."""
+        """Deletes the watchlist; its members keep their prints."""
         return self._transport.call("DELETE", "/v1/watchlists/{gk_group_id.value}", None, request, DeleteGroupResponse)
 
     def add_watchlist_members(self, request: AddGroupMembersRequest) -> AddGroupMembersResponse:

@@ -28,7 +28,7 @@ class Comparison:
     ratio: float | None
     """Calibrated log-likelihood ratio (natural logarithm)."""
     threshold: float | None
-    """The ratio that is a match from here on, in this call and for audio of this quality."""
+    """The lowest ratio that is a match in this call, for audio of this quality."""
     false_accept_rate: float | None
     """The target that the threshold keeps."""
 

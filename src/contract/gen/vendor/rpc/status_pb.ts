@@ -15,7 +15,7 @@ export const file_vendor_rpc_status: GenFile = /*@__PURE__*/
   fileDesc("Chd2ZW5kb3IvcnBjL3N0YXR1cy5wcm90bxIKdmVuZG9yLnJwYyLAAQoGU3RhdHVzEisKC3N0YXR1c19jb2RlGAEgASgOMhYudmVuZG9yLnJwYy5TdGF0dXNDb2RlEg8KB21lc3NhZ2UYAiABKAkSEgoKcmVxdWVzdF9pZBgDIAEoCRI0ChBmaWVsZF92aW9sYXRpb25zGAQgAygLMhoudmVuZG9yLnJwYy5GaWVsZFZpb2xhdGlvbhIuCgtyZXRyeV9hZnRlchgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJDCg5GaWVsZFZpb2xhdGlvbhINCgVmaWVsZBgBIAEoCRIRCgl2aW9sYXRpb24YAiABKAkSDwoHbWVzc2FnZRgDIAEoCSq2AgoKU3RhdHVzQ29kZRIPCgtVTlNQRUNJRklFRBAAEgYKAk9LEAESDwoLQkFEX1JFUVVFU1QQAhITCg9JTlZBTElEX1JFUVVFU1QQAxINCglDQU5DRUxMRUQQBBIVChFERUFETElORV9FWENFRURFRBAGEhIKDk5PVF9BVVRIT1JJWkVEEAcSFQoRUEVSTUlTU0lPTl9ERU5JRUQQCBINCglOT1RfRk9VTkQQCRISCg5BTFJFQURZX0VYSVNUUxAKEhMKD05PVF9JTVBMRU1FTlRFRBALEg0KCVRPT19MQVJHRRAzEggKBEJVU1kQNBIMCghPQlNPTEVURRA1EhEKDVJBVEVfRVhDRUVERUQQNhISCg5RVU9UQV9FWENFRURFRBA3EhIKDklOVEVSTkFMX0VSUk9SEDhiBnByb3RvMw", [file_google_protobuf_duration]);
 
 /**
- * The general status of an operation. A business outcome (too short, no match) is not an error: it stands in the result.
+ * The general status of an operation. A business outcome (too short, no match) is not an error; it is in the result.
  *
  * @generated from message vendor.rpc.Status
  */
@@ -47,7 +47,7 @@ export type Status = Message<"vendor.rpc.Status"> & {
 };
 
 /**
- * The general status of an operation. A business outcome (too short, no match) is not an error: it stands in the result.
+ * The general status of an operation. A business outcome (too short, no match) is not an error; it is in the result.
  *
  * @generated from message vendor.rpc.Status
  */
@@ -90,14 +90,14 @@ export const StatusSchema: GenMessage<Status, {jsonType: StatusJson}> = /*@__PUR
  */
 export type FieldViolation = Message<"vendor.rpc.FieldViolation"> & {
   /**
-   * Path of the field in the request, with the contract's names: `context.gk_session_id`.
+   * Path of the field in the request, with the names of the contract, such as `context.gk_session_id`.
    *
    * @generated from field: string field = 1;
    */
   field: string;
 
   /**
-   * What is wrong, as a word a program can compare: `missing`, `malformed`, `unknown`, …
+   * The kind of error, for programs: `missing`, `malformed`, `unknown`, …
    *
    * @generated from field: string violation = 2;
    */
@@ -114,14 +114,14 @@ export type FieldViolation = Message<"vendor.rpc.FieldViolation"> & {
  */
 export type FieldViolationJson = {
   /**
-   * Path of the field in the request, with the contract's names: `context.gk_session_id`.
+   * Path of the field in the request, with the names of the contract, such as `context.gk_session_id`.
    *
    * @generated from field: string field = 1;
    */
   field?: string;
 
   /**
-   * What is wrong, as a word a program can compare: `missing`, `malformed`, `unknown`, …
+   * The kind of error, for programs: `missing`, `malformed`, `unknown`, …
    *
    * @generated from field: string violation = 2;
    */

@@ -18,7 +18,7 @@ export const file_vendor_biosec_v1_common: GenFile = /*@__PURE__*/
   fileDesc("Ch12ZW5kb3IvYmlvc2VjL3YxL2NvbW1vbi5wcm90bxIQdmVuZG9yLmJpb3NlYy52MSIZCghVbmlxdWVJZBINCgV2YWx1ZRgBIAEoCSJACg5MaXN0T2ZVbmlxdWVJZBIuCgp1bmlxdWVfaWRzGAEgAygLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZCJMCg5VbmlxdWVJZEFuZFRhZxItCgl1bmlxdWVfaWQYASABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEgsKA3RhZxgCIAEoCSLRAQoHQ29udGV4dBI6ChBna19lbmdhZ2VtZW50X2lkGAEgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZEIEqLsYARI3Cg1na19zZXNzaW9uX2lkGAIgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZEIEqLsYARI1Cgtna19zY29wZV9pZBgDIAEoCzIaLnZlbmRvci5iaW9zZWMudjEuVW5pcXVlSWRCBKi7GAESGgoMY29uZmlnc2V0X2lkGAQgASgJQgSouxgBIoEBChRBdWRpb0NoYW5uZWxTZWxlY3RvchIsCgdjaGFubmVsGAEgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSOwoQdm9pY2Vfc2VwYXJhdGlvbhgCIAEoCzIhLnZlbmRvci5iaW9zZWMudjEuVm9pY2VTZXBhcmF0aW9uIlUKD1ZvaWNlU2VwYXJhdGlvbhJCCh5na19hZ2VudF92b2ljZXByaW50X3Byb2ZpbGVfaWQYASABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkIm8KEFJpc2tFbmdpbmVSZXN1bHQSKQoEcmlzaxgBIAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5JbnQzMlZhbHVlEjAKC3JlbGlhYmlsaXR5GAIgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUi+QUKDEF1ZGlvRGV0YWlscxI3ChNna19tZWRpYV9zZWdtZW50X2lkGAEgASgLMhoudmVuZG9yLmJpb3NlYy52MS5VbmlxdWVJZBI5ChVna19wcm9jZXNzZWRfYXVkaW9faWQYAiABKAsyGi52ZW5kb3IuYmlvc2VjLnYxLlVuaXF1ZUlkEi4KC2dyb3NzX2F1ZGlvGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiwKCW5ldF9hdWRpbxgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIrCgZzbnJfZGIYBSABKAsyGy5nb29nbGUucHJvdG9idWYuRmxvYXRWYWx1ZRIxCgxzcGVlY2hfbGV2ZWwYBiABKAsyGy5nb29nbGUucHJvdG9idWYuRmxvYXRWYWx1ZRI1ChBzYXR1cmF0aW9uX2xldmVsGAcgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkZsb2F0VmFsdWUSPQoYbWVkaWFfbnVtYmVyX29mX2NoYW5uZWxzGAggASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSOwoWbWVkaWFfc2FtcGxpbmdfcmF0ZV9oehgJIAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5JbnQzMlZhbHVlEkAKEHNlbGVjdGVkX2NoYW5uZWwYCiABKAsyJi52ZW5kb3IuYmlvc2VjLnYxLkF1ZGlvQ2hhbm5lbFNlbGVjdG9yEkUKIHByb2Nlc3NlZF9hdWRpb19zYW1wbGluZ19yYXRlX2h6GAsgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSQAobbnVtYmVyX29mX2RldGVjdGVkX3NwZWFrZXJzGAwgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSOQoPc2VwYXJhdGVkX2F1ZGlvGA0gASgLMiAudmVuZG9yLmJpb3NlYy52MS5TZXBhcmF0ZWRBdWRpbyJhCg5TZXBhcmF0ZWRBdWRpbxIyCg9vdGhlcl9uZXRfYXVkaW8YASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SGwoTaXNfYWdlbnRfcmVjb2duaXplZBgCIAEoCCqzAQoIRGVjaXNpb24SGAoUREVDSVNJT05fVU5TUEVDSUZJRUQQABIWChJERUNJU0lPTl9BVVRIRU5USUMQARIVChFERUNJU0lPTl9OT19NQVRDSBACEhIKDkRFQ0lTSU9OX0ZSQVVEEAMSFgoSREVDSVNJT05fVU5DRVJUQUlOEAQSEwoPREVDSVNJT05fRkFJTEVEEAUSHQoZREVDSVNJT05fTk9fUklTS19ERVRFQ1RFRBAGKvcCCg1BdWRpb1ZhbGlkaXR5Eh4KGkFVRElPX1ZBTElESVRZX1VOU1BFQ0lGSUVEEAASGwoXQVVESU9fVkFMSURJVFlfQVVESU9fT0sQARImCiJBVURJT19WQUxJRElUWV9OT1RfRU5PVUdIX1NFR01FTlRTEAISIAocQVVESU9fVkFMSURJVFlfSU5WQUxJRF9BVURJTxADEiIKHkFVRElPX1ZBTElESVRZX0FVRElPX1RPT19TSE9SVBAEEiEKHUFVRElPX1ZBTElESVRZX0FVRElPX1RPT19TT0ZUEAUSIQodQVVESU9fVkFMSURJVFlfQVVESU9fVE9PX0xPVUQQBhIiCh5BVURJT19WQUxJRElUWV9BVURJT19UT09fTk9JU1kQBxItCilBVURJT19WQUxJRElUWV9NVUxUSVBMRV9TUEVBS0VSU19ERVRFQ1RFRBAIEiIKHUFVRElPX1ZBTElESVRZX0lOVEVSTkFMX0VSUk9SEOcHKlgKCU93bmVyVHlwZRIaChZPV05FUl9UWVBFX1VOU1BFQ0lGSUVEEAASFQoRT1dORVJfVFlQRV9QRVJTT04QARIYChRPV05FUl9UWVBFX0ZSQVVEU1RFUhACKl4KC1RyYWluU3RhdHVzEhwKGFRSQUlOX1NUQVRVU19VTlNQRUNJRklFRBAAEhgKFFRSQUlOX1NUQVRVU19UUkFJTkVEEAESFwoTVFJBSU5fU1RBVFVTX0ZBSUxFRBACKq0BCgtUcmFpblJlYXNvbhIcChhUUkFJTl9SRUFTT05fVU5TUEVDSUZJRUQQABIZChVUUkFJTl9SRUFTT05fVFJBSU5fT0sQARIeChpUUkFJTl9SRUFTT05fSU5DT05TSVNURU5DWRACEiMKH1RSQUlOX1JFQVNPTl9OT1RfUkVBRFlfVE9fVFJBSU4QAxIgChtUUkFJTl9SRUFTT05fSU5URVJOQUxfRVJST1IQ5wdiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_wrappers, file_vendor_rpc_mandatory]);
 
 /**
- * An id that the box made, or one of yours where the field says so.
+ * An id created by the box, or your own where the field says so.
  *
  * @generated from message vendor.biosec.v1.UniqueId
  */
@@ -30,7 +30,7 @@ export type UniqueId = Message<"vendor.biosec.v1.UniqueId"> & {
 };
 
 /**
- * An id that the box made, or one of yours where the field says so.
+ * An id created by the box, or your own where the field says so.
  *
  * @generated from message vendor.biosec.v1.UniqueId
  */
@@ -49,7 +49,7 @@ export const UniqueIdSchema: GenMessage<UniqueId, {jsonType: UniqueIdJson}> = /*
   messageDesc(file_vendor_biosec_v1_common, 0);
 
 /**
- * Several ids.
+ * A list of ids.
  *
  * @generated from message vendor.biosec.v1.ListOfUniqueId
  */
@@ -61,7 +61,7 @@ export type ListOfUniqueId = Message<"vendor.biosec.v1.ListOfUniqueId"> & {
 };
 
 /**
- * Several ids.
+ * A list of ids.
  *
  * @generated from message vendor.biosec.v1.ListOfUniqueId
  */
@@ -80,7 +80,7 @@ export const ListOfUniqueIdSchema: GenMessage<ListOfUniqueId, {jsonType: ListOfU
   messageDesc(file_vendor_biosec_v1_common, 1);
 
 /**
- * A group or watchlist, and which prints of its members.
+ * A group or watchlist, and the tag of the prints to use.
  *
  * @generated from message vendor.biosec.v1.UniqueIdAndTag
  */
@@ -91,7 +91,7 @@ export type UniqueIdAndTag = Message<"vendor.biosec.v1.UniqueIdAndTag"> & {
   uniqueId?: UniqueId | undefined;
 
   /**
-   * Keeps only the prints with this tag; empty keeps all.
+   * Only prints with this tag are used; all if empty.
    *
    * @generated from field: string tag = 2;
    */
@@ -99,7 +99,7 @@ export type UniqueIdAndTag = Message<"vendor.biosec.v1.UniqueIdAndTag"> & {
 };
 
 /**
- * A group or watchlist, and which prints of its members.
+ * A group or watchlist, and the tag of the prints to use.
  *
  * @generated from message vendor.biosec.v1.UniqueIdAndTag
  */
@@ -110,7 +110,7 @@ export type UniqueIdAndTagJson = {
   uniqueId?: UniqueIdJson;
 
   /**
-   * Keeps only the prints with this tag; empty keeps all.
+   * Only prints with this tag are used; all if empty.
    *
    * @generated from field: string tag = 2;
    */
@@ -125,34 +125,34 @@ export const UniqueIdAndTagSchema: GenMessage<UniqueIdAndTag, {jsonType: UniqueI
   messageDesc(file_vendor_biosec_v1_common, 2);
 
 /**
- * What a call belongs to. All four are mandatory, except where an operation says it needs fewer.
+ * The context of a call. All four fields are mandatory, unless the operation says that it needs fewer.
  *
  * @generated from message vendor.biosec.v1.Context
  */
 export type Context = Message<"vendor.biosec.v1.Context"> & {
   /**
-   * Of StartEngagement or StartSession.
+   * Returned by StartEngagement or StartSession.
    *
    * @generated from field: vendor.biosec.v1.UniqueId gk_engagement_id = 1;
    */
   gkEngagementId?: UniqueId | undefined;
 
   /**
-   * Of StartSession.
+   * Returned by StartSession.
    *
    * @generated from field: vendor.biosec.v1.UniqueId gk_session_id = 2;
    */
   gkSessionId?: UniqueId | undefined;
 
   /**
-   * The closed world of voices: nothing is compared across scopes. The token must open it.
+   * The biometric scope: voices are compared only within a scope. The token must be valid for it.
    *
    * @generated from field: vendor.biosec.v1.UniqueId gk_scope_id = 3;
    */
   gkScopeId?: UniqueId | undefined;
 
   /**
-   * The configuration set: `ivr-text-dependent`, `text-independent`, or one of yours.
+   * The configuration set: `ivr-text-dependent`, `text-independent`, or one that you defined.
    *
    * @generated from field: string configset_id = 4;
    */
@@ -160,34 +160,34 @@ export type Context = Message<"vendor.biosec.v1.Context"> & {
 };
 
 /**
- * What a call belongs to. All four are mandatory, except where an operation says it needs fewer.
+ * The context of a call. All four fields are mandatory, unless the operation says that it needs fewer.
  *
  * @generated from message vendor.biosec.v1.Context
  */
 export type ContextJson = {
   /**
-   * Of StartEngagement or StartSession.
+   * Returned by StartEngagement or StartSession.
    *
    * @generated from field: vendor.biosec.v1.UniqueId gk_engagement_id = 1;
    */
   gkEngagementId?: UniqueIdJson;
 
   /**
-   * Of StartSession.
+   * Returned by StartSession.
    *
    * @generated from field: vendor.biosec.v1.UniqueId gk_session_id = 2;
    */
   gkSessionId?: UniqueIdJson;
 
   /**
-   * The closed world of voices: nothing is compared across scopes. The token must open it.
+   * The biometric scope: voices are compared only within a scope. The token must be valid for it.
    *
    * @generated from field: vendor.biosec.v1.UniqueId gk_scope_id = 3;
    */
   gkScopeId?: UniqueIdJson;
 
   /**
-   * The configuration set: `ivr-text-dependent`, `text-independent`, or one of yours.
+   * The configuration set: `ivr-text-dependent`, `text-independent`, or one that you defined.
    *
    * @generated from field: string configset_id = 4;
    */
@@ -202,7 +202,7 @@ export const ContextSchema: GenMessage<Context, {jsonType: ContextJson}> = /*@__
   messageDesc(file_vendor_biosec_v1_common, 3);
 
 /**
- * Of a recording with several channels, the one to hear. All are mixed when absent.
+ * The channel to use of a recording with several. If absent, all are mixed.
  *
  * @generated from message vendor.biosec.v1.AudioChannelSelector
  */
@@ -215,7 +215,7 @@ export type AudioChannelSelector = Message<"vendor.biosec.v1.AudioChannelSelecto
   channel?: number | undefined;
 
   /**
-   * Two people share the channel: their voices are separated, and the caller alone is checked. Not for enrollment.
+   * Two people share the channel: their voices are separated, and only the caller is checked. Not for enrollment.
    *
    * @generated from field: vendor.biosec.v1.VoiceSeparation voice_separation = 2;
    */
@@ -223,7 +223,7 @@ export type AudioChannelSelector = Message<"vendor.biosec.v1.AudioChannelSelecto
 };
 
 /**
- * Of a recording with several channels, the one to hear. All are mixed when absent.
+ * The channel to use of a recording with several. If absent, all are mixed.
  *
  * @generated from message vendor.biosec.v1.AudioChannelSelector
  */
@@ -236,7 +236,7 @@ export type AudioChannelSelectorJson = {
   channel?: Int32ValueJson;
 
   /**
-   * Two people share the channel: their voices are separated, and the caller alone is checked. Not for enrollment.
+   * Two people share the channel: their voices are separated, and only the caller is checked. Not for enrollment.
    *
    * @generated from field: vendor.biosec.v1.VoiceSeparation voice_separation = 2;
    */
@@ -255,8 +255,8 @@ export const AudioChannelSelectorSchema: GenMessage<AudioChannelSelector, {jsonT
  */
 export type VoiceSeparation = Message<"vendor.biosec.v1.VoiceSeparation"> & {
   /**
-   * Profile of the person on the other end, such as the agent: the other voice is the caller's. Without it either voice may be the
-   * caller's, the better match counts, and thresholds are those of two candidates.
+   * Profile of the person on the other end, such as the agent; the other voice is then the caller's. Without it, either voice may be the
+   * caller's: the better match counts, with the thresholds for two candidates.
    *
    * @generated from field: vendor.biosec.v1.UniqueId gk_agent_voiceprint_profile_id = 1;
    */
@@ -268,8 +268,8 @@ export type VoiceSeparation = Message<"vendor.biosec.v1.VoiceSeparation"> & {
  */
 export type VoiceSeparationJson = {
   /**
-   * Profile of the person on the other end, such as the agent: the other voice is the caller's. Without it either voice may be the
-   * caller's, the better match counts, and thresholds are those of two candidates.
+   * Profile of the person on the other end, such as the agent; the other voice is then the caller's. Without it, either voice may be the
+   * caller's: the better match counts, with the thresholds for two candidates.
    *
    * @generated from field: vendor.biosec.v1.UniqueId gk_agent_voiceprint_profile_id = 1;
    */
@@ -284,7 +284,7 @@ export const VoiceSeparationSchema: GenMessage<VoiceSeparation, {jsonType: Voice
   messageDesc(file_vendor_biosec_v1_common, 5);
 
 /**
- * Absent when no score exists.
+ * Absent if there is no score.
  *
  * @generated from message vendor.biosec.v1.RiskEngineResult
  */
@@ -305,7 +305,7 @@ export type RiskEngineResult = Message<"vendor.biosec.v1.RiskEngineResult"> & {
 };
 
 /**
- * Absent when no score exists.
+ * Absent if there is no score.
  *
  * @generated from message vendor.biosec.v1.RiskEngineResult
  */
@@ -333,7 +333,7 @@ export const RiskEngineResultSchema: GenMessage<RiskEngineResult, {jsonType: Ris
   messageDesc(file_vendor_biosec_v1_common, 6);
 
 /**
- * What was measured of a recording.
+ * Measurements of a recording.
  *
  * @generated from message vendor.biosec.v1.AudioDetails
  */
@@ -349,21 +349,21 @@ export type AudioDetails = Message<"vendor.biosec.v1.AudioDetails"> & {
   gkProcessedAudioId?: UniqueId | undefined;
 
   /**
-   * The whole length.
+   * Total duration.
    *
    * @generated from field: google.protobuf.Duration gross_audio = 3;
    */
   grossAudio?: Duration | undefined;
 
   /**
-   * The part in which somebody speaks.
+   * Duration of speech.
    *
    * @generated from field: google.protobuf.Duration net_audio = 4;
    */
   netAudio?: Duration | undefined;
 
   /**
-   * Speech over noise, dB.
+   * Signal-to-noise ratio of the speech, dB.
    *
    * @generated from field: google.protobuf.FloatValue snr_db = 5;
    */
@@ -409,7 +409,7 @@ export type AudioDetails = Message<"vendor.biosec.v1.AudioDetails"> & {
   numberOfDetectedSpeakers?: number | undefined;
 
   /**
-   * Present where voices were separated: then net_audio is the caller's alone.
+   * Present if voices were separated: net_audio is then only the caller's.
    *
    * @generated from field: vendor.biosec.v1.SeparatedAudio separated_audio = 13;
    */
@@ -417,7 +417,7 @@ export type AudioDetails = Message<"vendor.biosec.v1.AudioDetails"> & {
 };
 
 /**
- * What was measured of a recording.
+ * Measurements of a recording.
  *
  * @generated from message vendor.biosec.v1.AudioDetails
  */
@@ -433,21 +433,21 @@ export type AudioDetailsJson = {
   gkProcessedAudioId?: UniqueIdJson;
 
   /**
-   * The whole length.
+   * Total duration.
    *
    * @generated from field: google.protobuf.Duration gross_audio = 3;
    */
   grossAudio?: DurationJson;
 
   /**
-   * The part in which somebody speaks.
+   * Duration of speech.
    *
    * @generated from field: google.protobuf.Duration net_audio = 4;
    */
   netAudio?: DurationJson;
 
   /**
-   * Speech over noise, dB.
+   * Signal-to-noise ratio of the speech, dB.
    *
    * @generated from field: google.protobuf.FloatValue snr_db = 5;
    */
@@ -493,7 +493,7 @@ export type AudioDetailsJson = {
   numberOfDetectedSpeakers?: Int32ValueJson;
 
   /**
-   * Present where voices were separated: then net_audio is the caller's alone.
+   * Present if voices were separated: net_audio is then only the caller's.
    *
    * @generated from field: vendor.biosec.v1.SeparatedAudio separated_audio = 13;
    */
@@ -519,7 +519,7 @@ export type SeparatedAudio = Message<"vendor.biosec.v1.SeparatedAudio"> & {
   otherNetAudio?: Duration | undefined;
 
   /**
-   * The other voice was found by the agent's print.
+   * The other voice was recognized by the agent's print.
    *
    * @generated from field: bool is_agent_recognized = 2;
    */
@@ -538,7 +538,7 @@ export type SeparatedAudioJson = {
   otherNetAudio?: DurationJson;
 
   /**
-   * The other voice was found by the agent's print.
+   * The other voice was recognized by the agent's print.
    *
    * @generated from field: bool is_agent_recognized = 2;
    */
@@ -553,7 +553,7 @@ export const SeparatedAudioSchema: GenMessage<SeparatedAudio, {jsonType: Separat
   messageDesc(file_vendor_biosec_v1_common, 8);
 
 /**
- * What a check comes to. Too little or too poor speech is UNCERTAIN, never a guess.
+ * The outcome of a check. Too little or poor speech gives UNCERTAIN, never a guess.
  *
  * @generated from enum vendor.biosec.v1.Decision
  */
@@ -571,7 +571,7 @@ export enum Decision {
   AUTHENTIC = 1,
 
   /**
-   * It is not the person, or none of them.
+   * It is not the person, or none of the candidates.
    *
    * @generated from enum value: DECISION_NO_MATCH = 2;
    */
@@ -585,7 +585,7 @@ export enum Decision {
   FRAUD = 3,
 
   /**
-   * The audio allows no decision; the reason says why.
+   * The audio does not allow a decision; the reason says why.
    *
    * @generated from enum value: DECISION_UNCERTAIN = 4;
    */
@@ -599,7 +599,7 @@ export enum Decision {
   FAILED = 5,
 
   /**
-   * No known fraudster, no attack.
+   * Neither a known fraudster nor an attack was detected.
    *
    * @generated from enum value: DECISION_NO_RISK_DETECTED = 6;
    */
@@ -607,7 +607,7 @@ export enum Decision {
 }
 
 /**
- * What a check comes to. Too little or too poor speech is UNCERTAIN, never a guess.
+ * The outcome of a check. Too little or poor speech gives UNCERTAIN, never a guess.
  *
  * @generated from enum vendor.biosec.v1.Decision
  */
@@ -620,7 +620,7 @@ export const DecisionSchema: GenEnum<Decision, DecisionJson> = /*@__PURE__*/
   enumDesc(file_vendor_biosec_v1_common, 0);
 
 /**
- * Whether audio is fit to be enrolled or checked.
+ * Whether audio is good enough to enroll or check.
  *
  * @generated from enum vendor.biosec.v1.AudioValidity
  */
@@ -677,7 +677,7 @@ export enum AudioValidity {
 }
 
 /**
- * Whether audio is fit to be enrolled or checked.
+ * Whether audio is good enough to enroll or check.
  *
  * @generated from enum vendor.biosec.v1.AudioValidity
  */
@@ -756,7 +756,7 @@ export const TrainStatusSchema: GenEnum<TrainStatus, TrainStatusJson> = /*@__PUR
   enumDesc(file_vendor_biosec_v1_common, 3);
 
 /**
- * Why training succeeded or did not.
+ * Whether training succeeded, or why it failed.
  *
  * @generated from enum vendor.biosec.v1.TrainReason
  */
@@ -792,7 +792,7 @@ export enum TrainReason {
 }
 
 /**
- * Why training succeeded or did not.
+ * Whether training succeeded, or why it failed.
  *
  * @generated from enum vendor.biosec.v1.TrainReason
  */

@@ -30,14 +30,14 @@ export type StartEngagementRequest = Message<"vendor.biosec.v1.StartEngagementRe
   context?: Context | undefined;
 
   /**
-   * An id of yours, for your own records.
+   * Your own id, for your records.
    *
    * @generated from field: string external_id = 2;
    */
   externalId: string;
 
   /**
-   * Anything of yours, kept as it is.
+   * Your own data, stored unchanged.
    *
    * @generated from field: string custom_data = 3;
    */
@@ -54,14 +54,14 @@ export type StartEngagementRequestJson = {
   context?: ContextJson;
 
   /**
-   * An id of yours, for your own records.
+   * Your own id, for your records.
    *
    * @generated from field: string external_id = 2;
    */
   externalId?: string;
 
   /**
-   * Anything of yours, kept as it is.
+   * Your own data, stored unchanged.
    *
    * @generated from field: string custom_data = 3;
    */
@@ -183,7 +183,7 @@ export const StopEngagementResponseSchema: GenMessage<StopEngagementResponse, {j
  */
 export const EngagementsProcessor: GenService<{
   /**
-   * Opens an engagement; sessions started with its id belong to it.
+   * Starts an engagement; sessions started with its id belong to it.
    *
    * @generated from rpc vendor.biosec.v1.EngagementsProcessor.StartEngagement
    */

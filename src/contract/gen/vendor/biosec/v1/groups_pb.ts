@@ -30,7 +30,7 @@ export type CreateGroupRequest = Message<"vendor.biosec.v1.CreateGroupRequest"> 
   context?: Context | undefined;
 
   /**
-   * A name of yours.
+   * A name of your choice.
    *
    * @generated from field: string tag = 2;
    */
@@ -42,7 +42,7 @@ export type CreateGroupRequest = Message<"vendor.biosec.v1.CreateGroupRequest"> 
   gkVoiceprintProfileIds?: ListOfUniqueId | undefined;
 
   /**
-   * All prints of these owners, present and future.
+   * Owners whose prints all belong to it, including prints created later.
    *
    * @generated from field: vendor.biosec.v1.ListOfUniqueId gk_owner_ids = 4;
    */
@@ -59,7 +59,7 @@ export type CreateGroupRequestJson = {
   context?: ContextJson;
 
   /**
-   * A name of yours.
+   * A name of your choice.
    *
    * @generated from field: string tag = 2;
    */
@@ -71,7 +71,7 @@ export type CreateGroupRequestJson = {
   gkVoiceprintProfileIds?: ListOfUniqueIdJson;
 
   /**
-   * All prints of these owners, present and future.
+   * Owners whose prints all belong to it, including prints created later.
    *
    * @generated from field: vendor.biosec.v1.ListOfUniqueId gk_owner_ids = 4;
    */
@@ -132,14 +132,14 @@ export type ListGroupsRequest = Message<"vendor.biosec.v1.ListGroupsRequest"> & 
   context?: Context | undefined;
 
   /**
-   * 1 to 500; 100 when absent.
+   * 1 to 500; 100 by default.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The answer's before; empty for the first page.
+   * `next_page_token` of the previous answer; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -156,14 +156,14 @@ export type ListGroupsRequestJson = {
   context?: ContextJson;
 
   /**
-   * 1 to 500; 100 when absent.
+   * 1 to 500; 100 by default.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * The answer's before; empty for the first page.
+   * `next_page_token` of the previous answer; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -250,7 +250,7 @@ export type GroupSummary = Message<"vendor.biosec.v1.GroupSummary"> & {
   numberOfProfiles: number;
 
   /**
-   * Owners all of whose prints belong to it.
+   * Owners whose prints all belong to it.
    *
    * @generated from field: int32 number_of_owners = 4;
    */
@@ -279,7 +279,7 @@ export type GroupSummaryJson = {
   numberOfProfiles?: number;
 
   /**
-   * Owners all of whose prints belong to it.
+   * Owners whose prints all belong to it.
    *
    * @generated from field: int32 number_of_owners = 4;
    */
@@ -630,13 +630,13 @@ export const RemoveGroupMembersResponseSchema: GenMessage<RemoveGroupMembersResp
   messageDesc(file_vendor_biosec_v1_groups, 12);
 
 /**
- * Groups of persons and watchlists of fraudsters, which checks can name as a whole.
+ * Groups of persons and watchlists of fraudsters, which a check can refer to as a whole.
  *
  * @generated from service vendor.biosec.v1.GroupsProcessor
  */
 export const GroupsProcessor: GenService<{
   /**
-   * Makes a group of persons' prints.
+   * Creates a group of persons' prints.
    *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.CreateGroup
    */
@@ -646,7 +646,7 @@ export const GroupsProcessor: GenService<{
     output: typeof CreateGroupResponseSchema;
   },
   /**
-   * The groups of the scope, in the order in which they were made, a page at a time.
+   * Lists the groups of the scope in the order of their creation, one page at a time.
    *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.ListGroups
    */
@@ -656,7 +656,7 @@ export const GroupsProcessor: GenService<{
     output: typeof ListGroupsResponseSchema;
   },
   /**
-   * A group and its members.
+   * Returns a group and its members.
    *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.GetGroup
    */
@@ -666,7 +666,7 @@ export const GroupsProcessor: GenService<{
     output: typeof GetGroupResponseSchema;
   },
   /**
-   * Removes the group; its members keep their prints.
+   * Deletes the group; its members keep their prints.
    *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.DeleteGroup
    */
@@ -696,7 +696,7 @@ export const GroupsProcessor: GenService<{
     output: typeof RemoveGroupMembersResponseSchema;
   },
   /**
-   * Makes a watchlist: it holds fraudsters' prints only.
+   * Creates a watchlist, which contains only fraudsters' prints.
    *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.CreateWatchlist
    */
@@ -706,7 +706,7 @@ export const GroupsProcessor: GenService<{
     output: typeof CreateGroupResponseSchema;
   },
   /**
-   * The watchlists of the scope, in the order in which they were made, a page at a time.
+   * Lists the watchlists of the scope in the order of their creation, one page at a time.
    *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.ListWatchlists
    */
@@ -716,7 +716,7 @@ export const GroupsProcessor: GenService<{
     output: typeof ListGroupsResponseSchema;
   },
   /**
-   * A watchlist and its members.
+   * Returns a watchlist and its members.
    *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.GetWatchlist
    */
@@ -726,7 +726,7 @@ export const GroupsProcessor: GenService<{
     output: typeof GetGroupResponseSchema;
   },
   /**
-   * Removes the watchlist; its members keep their prints.
+   * Deletes the watchlist; its members keep their prints.
    *
    * @generated from rpc vendor.biosec.v1.GroupsProcessor.DeleteWatchlist
    */

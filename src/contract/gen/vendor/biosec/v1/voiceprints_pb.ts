@@ -34,7 +34,7 @@ export type VoiceprintDetails = Message<"vendor.biosec.v1.VoiceprintDetails"> & 
   gkVoiceprintProfileId?: UniqueId | undefined;
 
   /**
-   * The person or fraudster owning the print.
+   * The person or fraudster who owns the print.
    *
    * @generated from field: vendor.biosec.v1.UniqueId gk_owner_id = 2;
    */
@@ -70,7 +70,7 @@ export type VoiceprintDetailsJson = {
   gkVoiceprintProfileId?: UniqueIdJson;
 
   /**
-   * The person or fraudster owning the print.
+   * The person or fraudster who owns the print.
    *
    * @generated from field: vendor.biosec.v1.UniqueId gk_owner_id = 2;
    */
@@ -113,21 +113,21 @@ export type AuthenticationScore = Message<"vendor.biosec.v1.AuthenticationScore"
   biometricScore?: number | undefined;
 
   /**
-   * Calibrated log-likelihood ratio (natural logarithm): the same person against different people.
+   * Calibrated log-likelihood ratio (natural logarithm) of "same person" to "different people".
    *
    * @generated from field: google.protobuf.FloatValue ratio = 2;
    */
   ratio?: number | undefined;
 
   /**
-   * The ratio that is a match from here on, in this call and for audio of this quality.
+   * The lowest ratio that is a match in this call, for audio of this quality.
    *
    * @generated from field: google.protobuf.FloatValue threshold = 3;
    */
   threshold?: number | undefined;
 
   /**
-   * The target that the threshold keeps: of so many calls by somebody else, one or more candidates reach it.
+   * The target of the threshold: the share of calls by somebody else in which at least one candidate reaches it.
    *
    * @generated from field: google.protobuf.FloatValue false_accept_rate = 4;
    */
@@ -144,21 +144,21 @@ export type AuthenticationScoreJson = {
   biometricScore?: FloatValueJson;
 
   /**
-   * Calibrated log-likelihood ratio (natural logarithm): the same person against different people.
+   * Calibrated log-likelihood ratio (natural logarithm) of "same person" to "different people".
    *
    * @generated from field: google.protobuf.FloatValue ratio = 2;
    */
   ratio?: FloatValueJson;
 
   /**
-   * The ratio that is a match from here on, in this call and for audio of this quality.
+   * The lowest ratio that is a match in this call, for audio of this quality.
    *
    * @generated from field: google.protobuf.FloatValue threshold = 3;
    */
   threshold?: FloatValueJson;
 
   /**
-   * The target that the threshold keeps: of so many calls by somebody else, one or more candidates reach it.
+   * The target of the threshold: the share of calls by somebody else in which at least one candidate reaches it.
    *
    * @generated from field: google.protobuf.FloatValue false_accept_rate = 4;
    */
@@ -173,7 +173,7 @@ export const AuthenticationScoreSchema: GenMessage<AuthenticationScore, {jsonTyp
   messageDesc(file_vendor_biosec_v1_voiceprints, 1);
 
 /**
- * As AuthenticationScore.
+ * Same as AuthenticationScore.
  *
  * @generated from message vendor.biosec.v1.FraudDetectionScore
  */
@@ -200,7 +200,7 @@ export type FraudDetectionScore = Message<"vendor.biosec.v1.FraudDetectionScore"
 };
 
 /**
- * As AuthenticationScore.
+ * Same as AuthenticationScore.
  *
  * @generated from message vendor.biosec.v1.FraudDetectionScore
  */
@@ -806,7 +806,7 @@ export type VerifyResult = Message<"vendor.biosec.v1.VerifyResult"> & {
   authenticationScore?: AuthenticationScore | undefined;
 
   /**
-   * Not of the contract: which calibration the decision was made with.
+   * An addition to the contract: the calibration used for the decision.
    *
    * @generated from field: vendor.biosec.v1.CalibrationModelDetails calibration_model_details = 11;
    */
@@ -868,7 +868,7 @@ export type VerifyResultJson = {
   authenticationScore?: AuthenticationScoreJson;
 
   /**
-   * Not of the contract: which calibration the decision was made with.
+   * An addition to the contract: the calibration used for the decision.
    *
    * @generated from field: vendor.biosec.v1.CalibrationModelDetails calibration_model_details = 11;
    */
@@ -937,14 +937,14 @@ export type IdentifyResult = Message<"vendor.biosec.v1.IdentifyResult"> & {
   authenticationScore?: AuthenticationScore | undefined;
 
   /**
-   * Best first. Of more than 256 candidates only the best are listed.
+   * Best first. With more than 256 candidates, only the best are listed.
    *
    * @generated from field: repeated vendor.biosec.v1.VoiceprintResult voiceprint_results = 11;
    */
   voiceprintResults: VoiceprintResult[];
 
   /**
-   * Not of the contract: which calibration the decision was made with.
+   * An addition to the contract: the calibration used for the decision.
    *
    * @generated from field: vendor.biosec.v1.CalibrationModelDetails calibration_model_details = 12;
    */
@@ -1006,14 +1006,14 @@ export type IdentifyResultJson = {
   authenticationScore?: AuthenticationScoreJson;
 
   /**
-   * Best first. Of more than 256 candidates only the best are listed.
+   * Best first. With more than 256 candidates, only the best are listed.
    *
    * @generated from field: repeated vendor.biosec.v1.VoiceprintResult voiceprint_results = 11;
    */
   voiceprintResults?: VoiceprintResultJson[];
 
   /**
-   * Not of the contract: which calibration the decision was made with.
+   * An addition to the contract: the calibration used for the decision.
    *
    * @generated from field: vendor.biosec.v1.CalibrationModelDetails calibration_model_details = 12;
    */
@@ -1082,7 +1082,7 @@ export type DetectKnownFraudstersResult = Message<"vendor.biosec.v1.DetectKnownF
   fraudDetectionScore?: FraudDetectionScore | undefined;
 
   /**
-   * Best first. Of more than 256 candidates only the best are listed.
+   * Best first. With more than 256 candidates, only the best are listed.
    *
    * @generated from field: repeated vendor.biosec.v1.VoiceprintResult voiceprint_results = 11;
    */
@@ -1096,7 +1096,7 @@ export type DetectKnownFraudstersResult = Message<"vendor.biosec.v1.DetectKnownF
   numberOfPrints: number;
 
   /**
-   * Not of the contract: which calibration the decision was made with.
+   * An addition to the contract: the calibration used for the decision.
    *
    * @generated from field: vendor.biosec.v1.CalibrationModelDetails calibration_model_details = 13;
    */
@@ -1158,7 +1158,7 @@ export type DetectKnownFraudstersResultJson = {
   fraudDetectionScore?: FraudDetectionScoreJson;
 
   /**
-   * Best first. Of more than 256 candidates only the best are listed.
+   * Best first. With more than 256 candidates, only the best are listed.
    *
    * @generated from field: repeated vendor.biosec.v1.VoiceprintResult voiceprint_results = 11;
    */
@@ -1172,7 +1172,7 @@ export type DetectKnownFraudstersResultJson = {
   numberOfPrints?: number;
 
   /**
-   * Not of the contract: which calibration the decision was made with.
+   * An addition to the contract: the calibration used for the decision.
    *
    * @generated from field: vendor.biosec.v1.CalibrationModelDetails calibration_model_details = 13;
    */
@@ -1554,7 +1554,7 @@ export type ProcessAudioRequest = Message<"vendor.biosec.v1.ProcessAudioRequest"
   } | { case: undefined; value?: undefined };
 
   /**
-   * True limits processing to the maximum speech of the configuration set; else all available audio is used.
+   * If true, processing stops at the maximum speech of the configuration set; otherwise all available audio is used.
    *
    * @generated from field: google.protobuf.BoolValue is_for_enrollment = 4;
    */
@@ -1590,7 +1590,7 @@ export type ProcessAudioRequestJson = {
   gkProcessedAudioId?: UniqueIdJson;
 
   /**
-   * True limits processing to the maximum speech of the configuration set; else all available audio is used.
+   * If true, processing stops at the maximum speech of the configuration set; otherwise all available audio is used.
    *
    * @generated from field: google.protobuf.BoolValue is_for_enrollment = 4;
    */
@@ -2058,7 +2058,7 @@ export type VerifyRequest = Message<"vendor.biosec.v1.VerifyRequest"> & {
   channelSelector?: AudioChannelSelector | undefined;
 
   /**
-   * Reads the whole audio, whatever a checkpoint says.
+   * Processes the whole audio, even if a checkpoint has already decided.
    *
    * @generated from field: bool ignore_checkpoints = 6;
    */
@@ -2095,7 +2095,7 @@ export type VerifyRequestJson = {
   channelSelector?: AudioChannelSelectorJson;
 
   /**
-   * Reads the whole audio, whatever a checkpoint says.
+   * Processes the whole audio, even if a checkpoint has already decided.
    *
    * @generated from field: bool ignore_checkpoints = 6;
    */
@@ -2195,7 +2195,7 @@ export type IdentifyRequest = Message<"vendor.biosec.v1.IdentifyRequest"> & {
   channelSelector?: AudioChannelSelector | undefined;
 
   /**
-   * Reads the whole audio, whatever a checkpoint says.
+   * Processes the whole audio, even if a checkpoint has already decided.
    *
    * @generated from field: bool ignore_checkpoints = 7;
    */
@@ -2237,7 +2237,7 @@ export type IdentifyRequestJson = {
   channelSelector?: AudioChannelSelectorJson;
 
   /**
-   * Reads the whole audio, whatever a checkpoint says.
+   * Processes the whole audio, even if a checkpoint has already decided.
    *
    * @generated from field: bool ignore_checkpoints = 7;
    */
@@ -2337,7 +2337,7 @@ export type DetectKnownFraudstersRequest = Message<"vendor.biosec.v1.DetectKnown
   channelSelector?: AudioChannelSelector | undefined;
 
   /**
-   * Reads the whole audio, whatever a checkpoint says.
+   * Processes the whole audio, even if a checkpoint has already decided.
    *
    * @generated from field: bool ignore_checkpoints = 7;
    */
@@ -2379,7 +2379,7 @@ export type DetectKnownFraudstersRequestJson = {
   channelSelector?: AudioChannelSelectorJson;
 
   /**
-   * Reads the whole audio, whatever a checkpoint says.
+   * Processes the whole audio, even if a checkpoint has already decided.
    *
    * @generated from field: bool ignore_checkpoints = 7;
    */
@@ -2477,7 +2477,7 @@ export type AnalyzeAudioRequest = Message<"vendor.biosec.v1.AnalyzeAudioRequest"
   channelSelector?: AudioChannelSelector | undefined;
 
   /**
-   * Reads the whole audio, whatever a checkpoint says.
+   * Processes the whole audio, even if a checkpoint has already decided.
    *
    * @generated from field: bool ignore_checkpoints = 8;
    */
@@ -2538,7 +2538,7 @@ export type AnalyzeAudioRequestJson = {
   channelSelector?: AudioChannelSelectorJson;
 
   /**
-   * Reads the whole audio, whatever a checkpoint says.
+   * Processes the whole audio, even if a checkpoint has already decided.
    *
    * @generated from field: bool ignore_checkpoints = 8;
    */
@@ -2880,7 +2880,7 @@ export const VoiceprintProfileStatusSchema: GenEnum<VoiceprintProfileStatus, Voi
  */
 export const VoiceprintsProcessor: GenService<{
   /**
-   * Processes audio, checks its quality, creates an audio model for later Enroll or Verify.
+   * Processes audio, checks its quality, and creates an audio model for a later Enroll or Verify.
    *
    * @generated from rpc vendor.biosec.v1.VoiceprintsProcessor.ProcessAudio
    */
@@ -2900,7 +2900,7 @@ export const VoiceprintsProcessor: GenService<{
     output: typeof EnrollResponseSchema;
   },
   /**
-   * Whether enough was enrolled to train, and whether the profile is trained.
+   * Returns whether enough was enrolled to train, and whether the profile is trained.
    *
    * @generated from rpc vendor.biosec.v1.VoiceprintsProcessor.GetEnrollStatus
    */
@@ -2960,7 +2960,7 @@ export const VoiceprintsProcessor: GenService<{
     output: typeof DetectKnownFraudstersResponseSchema;
   },
   /**
-   * Several checks on the audio, plus playback and synthesized-audio attack detection.
+   * Runs several checks on the audio, including detection of playback and synthesized speech.
    *
    * @generated from rpc vendor.biosec.v1.VoiceprintsProcessor.AnalyzeAudio
    */

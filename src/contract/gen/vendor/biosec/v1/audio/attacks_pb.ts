@@ -65,7 +65,7 @@ export const ChannelPlaybackDetectionParametersSchema: GenMessage<ChannelPlaybac
   messageDesc(file_vendor_biosec_v1_audio_attacks, 1);
 
 /**
- * A stretch of a few seconds, from the beginning of the audio, and how much it alone sounds like an attack (as `score`).
+ * A part of the audio, a few seconds long. Times are from the beginning of the audio; the score is on the same scale as that of the whole audio.
  *
  * @generated from message vendor.biosec.v1.audio.AttackStretch
  */
@@ -87,7 +87,7 @@ export type AttackStretch = Message<"vendor.biosec.v1.audio.AttackStretch"> & {
 };
 
 /**
- * A stretch of a few seconds, from the beginning of the audio, and how much it alone sounds like an attack (as `score`).
+ * A part of the audio, a few seconds long. Times are from the beginning of the audio; the score is on the same scale as that of the whole audio.
  *
  * @generated from message vendor.biosec.v1.audio.AttackStretch
  */
