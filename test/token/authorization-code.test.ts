@@ -245,6 +245,13 @@ describe("authorization code with PKCE", () => {
   });
 
   test.each([
+    ["platform-00000000-0000-7000-8000-000000000000", "the client_id is unknown"],
+    [undefined, "the client_id is missing"],
+  ])("the page says what is wrong with the client %s", async (client_id, why) => {
+    expect((await new Browser(box).go(authorizeUrl({ client_id }))).text).toContain(why);
+  });
+
+  test.each([
     ["no proof", { code_challenge: undefined, code_challenge_method: undefined }, "invalid_request"],
     ["a plain proof", { code_challenge_method: "plain" }, "invalid_request"],
     ["another response type", { response_type: "token" }, "unsupported_response_type"],
@@ -287,6 +294,39 @@ describe("authorization code with PKCE", () => {
     }
     expect((await browser.submit(page.text, { name: "olga", password: PASSWORD })).response.status).toBe(429);
     expect(browser.cookies.has("vivavoce_session")).toBe(false);
+  });
+
+  test("refused sign-ins are logged, with the name only if there is such a user", async () => {
+    const browser = new Browser(box);
+    const { text } = await browser.go(authorizeUrl());
+    for (const name of ["olga", "a password by mistake"]) await browser.submit(text, { name, password: "wrong" });
+    expect(box.audited).toMatchObject([
+      { event: "sign-in-refused", user: "olga" },
+      { event: "sign-in-refused", user: null },
+    ]);
+  });
+
+  test("a credential of an unknown kind is refused on the page, and none is created", async () => {
+    const browser = new Browser(box);
+    await allow(browser);
+    const profile = await browser.go("/profile");
+    const token = /name="form_token" value="([^"]+)"/.exec(profile.text)![1]!;
+    const asked = form(null, { form_token: token, kind: "robot", label: "x" });
+    const { response, text } = await browser.go("/profile/credentials", asked);
+    expect(response.status).toBe(400);
+    expect(text).toContain("the kind of a credential must be service or user");
+    expect(await box.service.credentials.ofUser((await box.service.users.find("olga"))!)).toHaveLength(1);
+  });
+
+  test("a page that fails says so, and the log has the cause", async () => {
+    const browser = new Browser(box);
+    await allow(browser);
+    const failing = vi.spyOn(box.service.documents, "get").mockRejectedValueOnce(new Error("the disk is gone"));
+    const { response, text } = await browser.go("/profile");
+    failing.mockRestore();
+    expect(response.status).toBe(500);
+    expect(text).not.toContain("the disk is gone");
+    expect(box.audited.at(-1)).toEqual({ event: "failure", stack: expect.stringContaining("the disk is gone") });
   });
 
   test("many simultaneous guesses are not all checked", async () => {

@@ -73,6 +73,17 @@ describe("signing keys", () => {
     await other.runtime.verify(token, "bio");
   });
 
+  test("a key that another replica revoked signs for less than five seconds", async () => {
+    const box = createBox();
+    const other = createTokenService({ documents: box.service.documents, issuer: ISSUER, clock: { now: box.now } });
+    const { kid: first } = await box.service.keyring.signer();
+    const { kid: next } = await other.keyring.rotate({ revoke: true });
+    box.advance(4_999);
+    expect((await box.service.keyring.signer()).kid).toBe(first);
+    box.advance(1);
+    expect((await box.service.keyring.signer()).kid).toBe(next);
+  });
+
   test.each(["ES256", "RS256", "EdDSA"] as const)("%s", async (algorithm) => {
     const box = createBox({ algorithm });
     const { clientId, secret } = await createRuntimeClient(box);

@@ -41,6 +41,14 @@ test("tokens end with their client, its application or a lost scope: at once, an
   expect([...(await runtime.verify(left.token, "bio")).gkScopes]).toEqual(["one"]);
   await runtime.verify(other.token, "bio");
 
+  // Bound to the same scopes again, it loses nothing.
+  await applications.bindScopes(application.id, first, ["one", "two"]);
+  box.advance(1000);
+  const whole = await tokenOf(first, both.secret);
+  box.advance(1000);
+  await applications.bindScopes(application.id, first, ["two", "one"]);
+  await runtime.verify(whole.token, "bio");
+
   await applications.deleteClient(application.id, second.id);
   await expect(runtime.verify(other.token, "bio")).rejects.toMatchObject(revoked);
   await runtime.verify(left.token, "bio");

@@ -335,7 +335,7 @@ describe("issuers", () => {
     }
   });
 
-  test("keys at a URL, fetched once", async () => {
+  test("keys at a URL, fetched once; a token with an unknown key does not keep others out", async () => {
     let requests = 0;
     const server = createServer((_, response) => {
       requests++;
@@ -347,6 +347,8 @@ describe("issuers", () => {
       const remote = createVerifier({ issuers: [{ ...trusted, keys: `http://127.0.0.1:${port}/jwks` }], clock });
       const token = await sign();
       for (let i = 0; i < 5; i++) await remote.verify(token, "bio");
+      await refused(await sign(base, { header: { kid: "forged" } }), remote).toMatchObject({ status: 401 });
+      await remote.verify(await sign({ ...base, jti: "another" }), "bio");
       expect(requests).toBe(1);
     } finally {
       server.close();
