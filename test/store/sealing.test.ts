@@ -8,6 +8,7 @@ import {
   rmdirSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -175,6 +176,20 @@ describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
         expect(opened).toEqual([null, ...Array(19).fill(plain)]);
         expect(await ring.shelf.scopeKeys("scope")).toHaveLength(1);
       }
+      expect(await ring.rotate("a scope without keys")).toBe(false);
+    }));
+
+  test("holds keys that were created or opened alone; those of a batch would evict them", () =>
+    withVault(async (_vault, ring) => {
+      const ids: string[] = [];
+      for (let i = 0; i < 3; i++) ids.push((await ring.create("scope", "profile")).id);
+      const reads = vi.spyOn(ring.shelf, "find");
+      await ring.open("scope", ids);
+      expect(reads).not.toHaveBeenCalled();
+      const fresh = new KeyRing(ring.shelf, aead);
+      for (const wanted of [ids, ids, [ids[0]!], [ids[0]!], ids.slice(0, 2)]) await fresh.open("scope", wanted);
+      expect(reads.mock.calls.map(([, wanted]) => wanted)).toEqual([ids, ids, [ids[0]], [ids[1]]]);
+      reads.mockRestore();
     }));
 
   test("rotates twice at once: everything opens", () =>
@@ -389,6 +404,23 @@ describe("the slots of a key folder", () => {
     await again.destroy("scope", [profile.id, session.id]);
     const ids = [profile.id, session.id];
     expect(await again.shelf.destroyedOf("scope", ids)).toEqual(new Set([profile.id]));
+    await again.close();
+  });
+
+  test("are never replaced by new ones because their file cannot be read", async () => {
+    const folder = join(root, newId("keys"));
+    const ring = new KeyRing(await open(folder), nodeAead);
+    const { id } = await ring.create("scope", "profile");
+    await ring.close();
+    const path = join(folder, "ring.json");
+    const kept = readFileSync(path);
+    rmSync(path);
+    symlinkSync("ring.json", path);
+    await expect(open(folder)).rejects.toMatchObject({ code: "ELOOP" });
+    rmSync(path);
+    writeFileSync(path, kept);
+    const again = new KeyRing(await open(folder), nodeAead);
+    expect((await again.open("scope", [id])).size).toBe(1);
     await again.close();
   });
 

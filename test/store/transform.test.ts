@@ -100,6 +100,32 @@ test("it is orthogonal for any number of values: lengths stay, and its transpose
   );
 });
 
+test.each([1, 2, 5, 8, 100])(
+  "%i numbers are turned as defined: by signs and Hadamard matrices, three times",
+  (length) => {
+    const bit = (signs: Uint8Array, at: number) => (signs[at >> 3]! >> (at & 7)) & 1;
+    const ones = (n: number) => n.toString(2).replaceAll("0", "").length;
+    /** Sylvester's matrix, written out. */
+    const hadamard = (values: number[]) =>
+      values.map((_, i) =>
+        values.reduce((sum, value, j) => sum + (ones(i & j) % 2 ? -value : value) / Math.sqrt(values.length), 0),
+      );
+    const signs = Uint8Array.from({ length: 64 }, (_, i) => 37 * i * i + 101);
+    const values = Array.from({ length }, (_, i) => Math.sin(i + 1));
+    const size = 2 ** Math.floor(Math.log2(length));
+    let expected = values;
+    for (let round = 0; round < 3; round++) {
+      expected = expected.map((value, i) => (bit(signs, round * length + i) ? -value : value));
+      expected = [...hadamard(expected.slice(0, size)), ...expected.slice(size)];
+      if (size < length) expected = [...expected.slice(0, -size), ...hadamard(expected.slice(-size))];
+    }
+    const turned = Float64Array.from(values);
+    turnBlock(turned, signs);
+    // Both add up to 64 products of at most 1, three times, in double precision.
+    for (const [i, value] of expected.entries()) expect(Math.abs(turned[i]! - value)).toBeLessThan(1e-13);
+  },
+);
+
 test("a wrong secret is detected", async () => {
   const turned = await turn(nodeAead, secret, encodeTemplate(templateOf(new Float32Array(256).fill(1 / 16))));
   expect(await turnBack(nodeAead, new Uint8Array(32).fill(4), turned)).toBeNull();
