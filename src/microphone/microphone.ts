@@ -64,20 +64,20 @@ export async function openMicrophone(
     await context.audioWorklet.addModule(new URL("./capture-worklet.js", import.meta.url));
     const watch = new SoundWatch(context.sampleRate);
     let reported: SoundState = "sound";
-    const tell = (now: SoundState) => {
+    const report = (now: SoundState) => {
       if (!open || now === reported) return;
       reported = now;
       state?.(now);
     };
     // A microphone muted by the operating system sends no samples; other kinds of muting show in the samples.
-    track.addEventListener("mute", () => tell("muted"));
-    if (track.muted) tell("muted");
+    track.addEventListener("mute", () => report("muted"));
+    if (track.muted) report("muted");
     const capture = new AudioWorkletNode(context, "capture", { numberOfOutputs: 0 });
     capture.port.addEventListener("message", ({ data }) => {
       if (!open) return;
       const samples = data as Float32Array;
       const levelDb = levelOf(samples);
-      tell(track.muted ? "muted" : watch.push(samples, levelDb));
+      report(track.muted ? "muted" : watch.push(samples, levelDb));
       heard(samples, levelDb, context.sampleRate);
     });
     capture.port.start();

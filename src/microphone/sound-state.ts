@@ -1,4 +1,4 @@
-/** Detects a muted or silent microphone from its samples, because a browser is not told of a mute switch on the cable. */
+/** Detects a muted or silent microphone from its samples, because a browser does not notice a mute switch on the cable. */
 
 /** `muted`: the same sample value again and again, as only a switched-off microphone gives. `silent`: hardly any sound. */
 export type SoundState = "sound" | "silent" | "muted";

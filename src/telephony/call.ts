@@ -117,9 +117,9 @@ export class Call {
       );
       for await (const response of exchange.listen(requests, this.#ended)) {
         if (response.event.case === "started") for (const frame of this.session.accepted()) this.socket.send(frame);
-        for (const frame of this.session.tell(response)) this.socket.send(frame);
+        for (const frame of this.session.report(response)) this.socket.send(frame);
         const message = lineMessageOf(response);
-        if (message) webhook.tell(fields, message);
+        if (message) webhook.send(fields, message);
       }
     } finally {
       await exchange.stopEngagement({ context });

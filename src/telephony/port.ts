@@ -37,14 +37,14 @@ export abstract class DialectSession {
     return [];
   }
   /** What happened, in a form that the other side can use; empty if the dialect has none. */
-  tell(_response: ListenResponse): readonly Frame[] {
+  report(_response: ListenResponse): readonly Frame[] {
     return [];
   }
   /** Why the box does not listen, for example BUSY. The connection closes afterwards. */
   refuse(_error: StatusError): readonly Frame[] {
     return this.leave();
   }
-  /** The box has heard enough and leaves the call. The connection closes afterwards. */
+  /** The box needs no more audio and leaves the call. The connection closes afterwards. */
   leave(): readonly Frame[] {
     return [];
   }

@@ -28,7 +28,7 @@ export class Webhook {
   ) {}
 
   /** Not awaited: a slow receiver must not delay a call. */
-  tell(call: Readonly<Record<string, string>>, message: LineMessage): void {
+  send(call: Readonly<Record<string, string>>, message: LineMessage): void {
     const { webhook, name } = this.line;
     if (!webhook || (message.type !== "result" && !webhook.everything)) return;
     if (this.#waiting >= MOST_WAITING) {

@@ -49,7 +49,7 @@ export class OAuthError extends Error {
   }
 }
 
-/** `refusal` names what a person can mend. */
+/** `refusal` names a problem that a person can correct. */
 export const invalidRequest = (description: string, refusal?: Refusal): OAuthError =>
   new OAuthError("invalid_request", description, refusal && { refusal });
 

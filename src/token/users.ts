@@ -52,7 +52,7 @@ const SHORTEST_PASSWORD = 10;
 const LONGEST_PASSWORD = 256;
 
 const OWNERS = "owners";
-/** After that, a lock is of a box that has died. */
+/** An older lock was left by a box that has died. */
 const LONGEST_CHANGE_MS = 10_000;
 
 /** A generated password, for users who choose none: 144 random bits. */

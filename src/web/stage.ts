@@ -250,7 +250,7 @@ export class Stage {
       const take = new Take([audio.samples], audio.rateHz);
       this.#take = take;
       this.#begin(take, audio.rateHz);
-      this.#picture(audio);
+      this.#draw(audio);
       this.#meters.level(levelOf(audio.samples.subarray(-shownSeconds * audio.rateHz)));
       take.analysis!.push(audio.samples);
       await this.#conclude(take);
@@ -277,7 +277,7 @@ export class Stage {
   }
 
   /** Draws the end of a file, in chunks that fit into one frame. */
-  #picture({ samples, rateHz }: Samples): void {
+  #draw({ samples, rateHz }: Samples): void {
     const step = Math.round(rateHz / 25);
     for (let at = Math.max(0, samples.length - shownSeconds * rateHz); at < samples.length; at += step)
       this.#pictures.push(samples.subarray(at, at + step));

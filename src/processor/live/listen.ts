@@ -30,7 +30,7 @@ import {
   openLiveCheck,
 } from "./live-check.js";
 import { LiveEnrollment } from "./live-enrollment.js";
-import type { LiveEvent, LiveResult, LiveTask, TellEvent } from "./live-task.js";
+import type { LiveEvent, LiveResult, LiveTask, ReportEvent } from "./live-task.js";
 import { LostAudio } from "./lost-audio.js";
 
 type Response = MessageInitShape<typeof ListenResponseSchema>;
@@ -113,11 +113,11 @@ class LiveCall {
           channel: format.channels === 1 ? null : channel,
           separation: await findSeparation(deps, context, party.channelSelector, selector),
         };
-        const tell: TellEvent = (event) => call.#tell(party.name, event);
+        const report: ReportEvent = (event) => call.#report(party.name, event);
         parties.push({
           name: party.name,
           channel: format.channels === 1 ? 1 : channel,
-          task: await openTask(deps, context, start, party, `parties[${index}]`, source, options, tell),
+          task: await openTask(deps, context, start, party, `parties[${index}]`, source, options, report),
           keys: new DtmfDetector(format.rateHz),
           lost: new LostAudio(format.rateHz),
           waiting: [],
@@ -156,7 +156,7 @@ class LiveCall {
         if (!isDtmfDigit(content.value))
           throw invalid("dtmf", "malformed", `dtmf must be one of 0 to 9, *, # and A to D, got "${content.value}"`);
         const at = duration((this.parties[0]!.analyzedSamples + this.parties[0]!.waitingSamples) / this.rateHz);
-        return this.#tell("", { case: "dtmf", value: { digit: content.value, at, inBand: false } });
+        return this.#report("", { case: "dtmf", value: { digit: content.value, at, inBand: false } });
       }
       case "end":
         return;
@@ -201,7 +201,7 @@ class LiveCall {
     for (const [i, party] of this.#open().entries()) {
       const samples = channels[i]!;
       for (const { digit, atSeconds } of party.keys.push(samples))
-        this.#tell(party.name, { case: "dtmf", value: { digit, at: duration(atSeconds), inBand: true } });
+        this.#report(party.name, { case: "dtmf", value: { digit, at: duration(atSeconds), inBand: true } });
       party.waiting.push(samples);
       party.waitingSamples += samples.length;
       if (party.waitingSamples >= this.#batchSamples(party)) await this.#push(party);
@@ -225,7 +225,7 @@ class LiveCall {
     if (party.analyzedSamples - party.reportedSamples < this.progressSamples) return;
     party.reportedSamples = party.analyzedSamples;
     const { netSpeechSeconds, snrDb, speechLevelDb } = await party.task.measures();
-    this.#tell(party.name, {
+    this.#report(party.name, {
       case: "progress",
       value: {
         grossAudio: duration(party.analyzedSamples / this.rateHz),
@@ -241,10 +241,10 @@ class LiveCall {
   #result(party: OpenParty, result: LiveResult): void {
     party.result = result;
     const lostAudio = duration(this.#lostSamples / this.rateHz);
-    this.#tell(party.name, { case: "result", value: { result, lostAudio } });
+    this.#report(party.name, { case: "result", value: { result, lostAudio } });
   }
 
-  #tell(party: string, event: LiveEvent): void {
+  #report(party: string, event: LiveEvent): void {
     this.#events.push({ party, event });
   }
 }
@@ -274,11 +274,11 @@ async function openTask(
   field: string,
   source: LiveSource,
   options: OperationOptions,
-  tell: TellEvent,
+  report: ReportEvent,
 ): Promise<LiveTask> {
   const { scopeId, set } = context;
   const onLook = (netSpeechSeconds: number, result: PartResult, part: Part, isFinal: boolean) =>
-    tell({ case: "checkpoint", value: checkpointOf(netSpeechSeconds, result, part, isFinal) });
+    report({ case: "checkpoint", value: checkpointOf(netSpeechSeconds, result, part, isFinal) });
   const check = async <Result>(plan: CheckPlan<Result>, asResult: (result: Result) => LiveResult) =>
     checkTask(await openLiveCheck(deps, context, { ...plan, onLook }, source, options), asResult);
   switch (task.case) {
@@ -321,14 +321,14 @@ async function openTask(
     case "enroll": {
       const profileId = task.value.gkVoiceprintProfileId!;
       await findProfile(deps, scopeId, profileId);
-      return new LiveEnrollment(deps, context, { context: start.context!, profileId }, source.rateHz, options, tell);
+      return new LiveEnrollment(deps, context, { context: start.context!, profileId }, source.rateHz, options, report);
     }
     default:
       throw invalid(`start.${field}.task`, "missing", "exactly one of verify, identify, analyze or enroll must be set");
   }
 }
 
-/** A check as a task, whose results are told as `asResult` says. */
+/** A check as a task; `asResult` converts its result. */
 const checkTask = <Result>(check: LiveCheck<Result>, asResult: (result: Result) => LiveResult): LiveTask => ({
   get score() {
     return check.score;

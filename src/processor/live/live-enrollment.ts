@@ -24,7 +24,7 @@ import { pcm16, processingResult } from "../process-audio.js";
 import { findProfileToChange } from "../profiles.js";
 import { train } from "../train.js";
 import { checkLiveRate } from "./live-check.js";
-import type { LiveResult, LiveTask, TellEvent } from "./live-task.js";
+import type { LiveResult, LiveTask, ReportEvent } from "./live-task.js";
 
 /** A stretch ends here even if it has little speech, because its audio is in memory. */
 const longestStretchSeconds = 120;
@@ -64,7 +64,7 @@ export class LiveEnrollment implements LiveTask {
     private readonly request: { readonly context: Context; readonly profileId: UniqueId },
     private readonly rateHz: number,
     private readonly options: OperationOptions,
-    private readonly tell: TellEvent,
+    private readonly report: ReportEvent,
   ) {}
 
   async push(samples: Float32Array): Promise<LiveResult | null> {
@@ -116,7 +116,7 @@ export class LiveEnrollment implements LiveTask {
     const audio = pcm16(analyzed);
     await this.#drop();
     if (analysis.measures.netSpeechSeconds === 0) return analyzed.length;
-    this.tell({ case: "segment", value: await this.#enroll(analysis, audio) });
+    this.report({ case: "segment", value: await this.#enroll(analysis, audio) });
     if (this.#status === EnrollStatus.TRAIN_SUGGESTED || this.#status === EnrollStatus.FULL) await this.#conclude();
     return analyzed.length;
   }

@@ -21,4 +21,4 @@ export interface LiveTask {
 }
 
 /** Reports events of a task before its result. */
-export type TellEvent = (event: LiveEvent) => void;
+export type ReportEvent = (event: LiveEvent) => void;

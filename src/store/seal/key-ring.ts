@@ -181,9 +181,9 @@ export class KeyRing {
           const rewrapped: WrappedKey[] = [];
           for (const wrapped of batch.filter((each) => each.generation < generation)) {
             const raw = await this.#unwrapRaw(scopeId, wrapped);
-            const anew = await this.aead.seal(key, raw, wrapContext(scopeId, wrapped.id));
+            const sealed = await this.aead.seal(key, raw, wrapContext(scopeId, wrapped.id));
             raw.fill(0);
-            rewrapped.push({ ...wrapped, generation, wrapped: anew });
+            rewrapped.push({ ...wrapped, generation, wrapped: sealed });
           }
           if (rewrapped.length > 0) await this.shelf.rewrap(scopeId, rewrapped);
         }

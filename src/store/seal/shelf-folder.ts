@@ -184,12 +184,12 @@ async function openRing(path: string, master: MasterSeal): Promise<RingFile> {
   const identity = found?.identity ?? toHex(randomBytes(16));
   const scopes: [string, WrappedScopeKey[]][] = [];
   for (const [scopeId, keys] of Object.entries(found?.scopes ?? {})) {
-    const anew: WrappedScopeKey[] = [];
+    const rewrapped: WrappedScopeKey[] = [];
     for (const { generation, key } of keys) {
       const raw = await master.unwrapPrevious(scopeId, generation, key);
-      anew.push({ generation, key: await master.wrap(scopeId, generation, raw) });
+      rewrapped.push({ generation, key: await master.wrap(scopeId, generation, raw) });
     }
-    scopes.push([scopeId, anew]);
+    scopes.push([scopeId, rewrapped]);
   }
   const ring: RingFile = {
     format: 1,
@@ -220,8 +220,8 @@ async function readRing(path: string): Promise<RingFile | null> {
 
 /** The file is either the old one or the new one, never partial, even after a crash. */
 async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
-  const beside = `${path}.${toHex(randomBytes(8))}`;
-  const file = await open(beside, "wx", 0o600);
+  const temporary = `${path}.${toHex(randomBytes(8))}`;
+  const file = await open(temporary, "wx", 0o600);
   try {
     try {
       await file.writeFile(content);
@@ -229,9 +229,9 @@ async function replaceFile(path: string, content: string | Uint8Array): Promise<
     } finally {
       await file.close();
     }
-    await rename(beside, path);
+    await rename(temporary, path);
   } catch (error) {
-    await unlink(beside);
+    await unlink(temporary);
     throw error;
   }
   await syncFolder(dirname(path));
@@ -320,13 +320,13 @@ class SlotFile {
 
   /** A live key is never overwritten in place, because a write torn by a power cut would lose it. The file is replaced. */
   async rewrap(keys: readonly WrappedKey[]): Promise<void> {
-    const anew = new Map(keys.map((key) => [key.id, key]));
+    const changed = new Map(keys.map((key) => [key.id, key]));
     await this.#inTurn(async () => {
       const bytes = new Uint8Array(await readFile(this.#path));
       for (const { slot, key } of this.#keys.values()) {
         // Keys added since the last flush are beyond the end, and are written in their turn.
         if ((slot + 1) * SLOT_BYTES > bytes.length) continue;
-        bytes.set(slotOf(LIVE, anew.get(key.id) ?? key), slot * SLOT_BYTES);
+        bytes.set(slotOf(LIVE, changed.get(key.id) ?? key), slot * SLOT_BYTES);
       }
       await replaceFile(this.#path, bytes);
       for (const key of keys) {

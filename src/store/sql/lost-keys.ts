@@ -1,4 +1,4 @@
-/** Finds profiles with missing keys (a damaged key file, or keys older than the database) at the start, so that the operator is told. */
+/** Finds profiles with missing keys (a damaged key file, or keys older than the database) at the start, so that the log names them. */
 import { SealError } from "../errors.js";
 import type { Id } from "../port.js";
 import type { KeyId, WrappedKey } from "../seal/key-ring.js";

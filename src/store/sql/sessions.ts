@@ -119,7 +119,7 @@ async function stop(
   return rows.length > 0;
 }
 
-/** Engagements or sessions: `from` is the table and which of its rows. When one stopped is beside its data. */
+/** Engagements or sessions: `from` is the table and which of its rows. The time when one was stopped is in a column next to its data. */
 async function select<T>(database: Database, from: string, values: readonly unknown[]): Promise<T[]> {
   const rows = await database.query<{ data: string; stopped_at: number | null }>(
     `SELECT data, stopped_at FROM vivavoce.${from}`,

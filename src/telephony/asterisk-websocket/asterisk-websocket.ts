@@ -29,7 +29,7 @@ const FORMATS: Readonly<Record<string, CallFormat>> = {
   slin48: { encoding: "pcm16", rate: 48_000, channels: 1 },
 };
 
-/** The channel has commands for media only: nothing is told on the socket. */
+/** The channel has commands for media only, so results are not sent on the socket. */
 export class AsteriskWebSocketSession extends DialectSession {
   #isStarted = false;
   /** Commands are sent in the format in which the events came. */

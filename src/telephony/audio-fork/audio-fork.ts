@@ -59,7 +59,7 @@ export class AudioForkSession extends DialectSession {
   }
 
   /** FreeSWITCH raises this as the event mod_audio_fork::json. */
-  override tell(response: ListenResponse): readonly Frame[] {
+  override report(response: ListenResponse): readonly Frame[] {
     const message = lineMessageOf(response);
     return message ? [JSON.stringify({ type: "json", data: message })] : [];
   }

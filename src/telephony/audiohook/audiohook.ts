@@ -105,7 +105,7 @@ export class AudioHookSession extends DialectSession {
     return [this.#message("opened", { media: this.#media ? [this.#media] : [], startPaused: false })];
   }
 
-  override tell(response: ListenResponse): readonly Frame[] {
+  override report(response: ListenResponse): readonly Frame[] {
     const message = lineMessageOf(response);
     return message ? [this.#message("event", { entities: [{ type: "vivavoce", data: message }] })] : [];
   }

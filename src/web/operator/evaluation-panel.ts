@@ -3,7 +3,7 @@ import type { LastEvaluation } from "../../evaluate/last-evaluation.js";
 import { element } from "../dom.js";
 import { facts } from "./facts.js";
 import { percent, roughPercent, thousandths } from "./figures.js";
-import { picture } from "./plot.js";
+import { drawPlot } from "./plot.js";
 import { shortRevision, strings } from "./strings.js";
 import { moment, time } from "./table.js";
 import { card } from "./table-panel.js";
@@ -47,7 +47,7 @@ function filled(evaluation: LastEvaluation, modelRevision: string): HTMLElement[
     [words.condition, evaluation.condition],
     [words.model, (same ? words.sameModel : words.otherModel)(shortRevision(evaluation.modelRevision))],
   ];
-  const plot = picture({
+  const plot = drawPlot({
     ...detPlot(evaluation.curve, { line: "var(--accent)", diagonal: "var(--line)", width: 400, height: 400 }),
     ariaLabel: `${words.plot}; ${words.eer} ${percent(evaluation.equalErrorRate.value)}`,
   });

@@ -11,7 +11,7 @@ export class Live {
 
   toggle(): void {
     this.#paused = !this.#paused;
-    this.#tell();
+    this.#notify();
     this.#wake();
   }
 
@@ -31,7 +31,7 @@ export class Live {
       } catch (error) {
         this.#lost.set(loop, (error as Error).message);
       }
-      this.#tell();
+      this.#notify();
       await new Promise((resolve) => setTimeout(resolve, milliseconds));
       while (!this.#stopped && (this.#paused || document.hidden))
         await new Promise<void>((resolve) => this.#waiting.add(resolve));
@@ -43,7 +43,7 @@ export class Live {
     this.#waiting.clear();
   }
 
-  #tell(): void {
+  #notify(): void {
     this.changed({ paused: this.#paused, lost: [...this.#lost.values()][0] ?? null });
   }
 }

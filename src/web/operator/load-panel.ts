@@ -3,7 +3,7 @@ import * as Plot from "@observablehq/plot";
 import type { LoadSpan, LoadView, Spread } from "../../server/operator/view.js";
 import { element } from "../dom.js";
 import { latency, thousandths } from "./figures.js";
-import { picture } from "./plot.js";
+import { drawPlot } from "./plot.js";
 import { strings } from "./strings.js";
 import { card } from "./table-panel.js";
 
@@ -53,7 +53,7 @@ class History {
     });
     const from = Math.max(now - hourMs, Math.min(spans[0]?.at ?? now, now - shortestMs));
     const highest = Math.max(this.least, ...spans.flatMap((span) => this.lines.map(({ value }) => value(span) ?? 0)));
-    const plot = picture({
+    const plot = drawPlot({
       width,
       height: 170,
       marginLeft: 44,
