@@ -126,6 +126,17 @@ test.each([1, 2, 5, 8, 100])(
   },
 );
 
+test("a record that was stored earlier can be turned back", async () => {
+  const stored = Buffer.from(
+    "YcOeAPGAnFaPwN5axqHBgyedT1ZSpUzEAAAAAAAAAACRAAAAeyJuZXRTcGVlY2hTZWNvbmRzIjo5LCJzbnJEYiI6MjAsImJhbmR3aWR0aEh6Ijoz" +
+      "NDAwLCJyZXZpc2lvbiI6IjVlNWU1ZTVlNWU1ZTVlNWU1ZTVlNWU1ZTVlNWU1ZTVlNWU1ZTVlNWU1ZTVlNWU1ZTVlNWU1ZTVlNWU1ZTVlNWUiLCJk" +
+      "aW1lbnNpb25zIjo1fQAAAAAAAKZmZq6/AABAX2Zmzz8AAPDLzIzhPwAAIPr/f96/AACQLzNz5D8=",
+    "base64",
+  );
+  const back = await turnBack(nodeAead, secret, Uint8Array.from(stored));
+  expect(decodeTemplate(back!)).toEqual(templateOf(Float32Array.of(0.5, -0.5, 0.1, 0, 0.7)));
+});
+
 test("a wrong secret is detected", async () => {
   const turned = await turn(nodeAead, secret, encodeTemplate(templateOf(new Float32Array(256).fill(1 / 16))));
   expect(await turnBack(nodeAead, new Uint8Array(32).fill(4), turned)).toBeNull();
