@@ -1,8 +1,9 @@
 /**
- * Features that show synthetic speech and that log-mel hides: per frame 208 values, natural logarithms of power, floored like log-mel.
+ * Features for the detection of synthetic speech, log-mel and what it hides: per frame 288 values, natural logarithms of power, floored like log-mel.
  *
  *   0 ..  79   80 bands of equal width, 20 to 8,000 Hz, of the frame's power spectrum: the upper half in as much detail as the lower
  *  80 .. 207   4 columns × 32 bins: the middle of the frame again as four short frames, which show single glottal pulses
+ * 208 .. 287   log-mel
  *
  *   frame    |<---------------------- 400 ---------------------->|
  *   columns  |<-- 100 -->|<-- 64 -->|
@@ -14,7 +15,7 @@
 import { ANALYSIS, reserve, reserveVoice } from "../memory";
 import { createFilterBank, filterLogs } from "./filter-bank";
 import { storeColumns, storeLogs } from "./lanes";
-import { BATCH, BATCH_SAMPLES, BINS, emphasized, HOP, logMelFrames, power, POWER_GAIN, spectra } from "./log-mel";
+import { BATCH, BATCH_SAMPLES, BINS, emphasized, HOP, logMelFrames, logMelOfSpectra, power, POWER_GAIN, spectra } from "./log-mel";
 
 const COLUMNS: i32 = 4;
 const COLUMN_BINS: i32 = 32;
@@ -23,7 +24,7 @@ const LENGTH: i32 = 64;
 const COLUMN_HOP: i32 = 40;
 const LEAD: i32 = 100;
 
-export const DETAIL_BINS: i32 = BINS + COLUMNS * COLUMN_BINS;
+export const DETAIL_BINS: i32 = BINS + COLUMNS * COLUMN_BINS + BINS;
 const ROW: usize = DETAIL_BINS * 4;
 
 const bands = createFilterBank((hz: f64) => hz, 1.0 / POWER_GAIN);
@@ -113,7 +114,7 @@ function transform(): void {
   } while (low <= high);
 }
 
-/** out[4][208] of the four frames whose spectra were computed last. */
+/** out[4][288] of the four frames whose spectra were computed last. */
 export function detailOfSpectra(out: usize): void {
   filterLogs(bands, out, ROW, power);
   for (let column = 0; column < COLUMNS; column++) {
@@ -121,13 +122,14 @@ export function detailOfSpectra(out: usize): void {
     transform();
     storeLogs(out + (<usize>(BINS + column * COLUMN_BINS) << 2), ROW, powers + 16, COLUMN_BINS);
   }
+  logMelOfSpectra(out + (<usize>(BINS + COLUMNS * COLUMN_BINS) << 2), ROW);
 }
 
 export function detailBins(): i32 {
   return DETAIL_BINS;
 }
 
-/** out[frames][208] of x[samples] at 16 kHz; returns frames, the same number as log-mel. Bit-identical to the stream. */
+/** out[frames][288] of x[samples] at 16 kHz; returns frames, the same number as log-mel. Bit-identical to the stream. */
 export function detail(out: usize, x: usize, samples: i32): i32 {
   const frames = logMelFrames(samples);
   let f = 0;

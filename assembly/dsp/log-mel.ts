@@ -303,8 +303,8 @@ export function hammingSpectra(x: usize): void {
 }
 
 /** out[4][80] of the four frames whose spectra were computed last. */
-export function logMelOfSpectra(out: usize): void {
-  filterLogs(bank, out, BINS * 4, power);
+export function logMelOfSpectra(out: usize, row: usize = BINS * 4): void {
+  filterLogs(bank, out, row, power);
 }
 
 function logMelBatch(out: usize, x: usize, window: usize): void {

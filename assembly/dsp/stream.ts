@@ -6,7 +6,7 @@
  *                              window [frames][bins] ◄── speech and what lies close around it ◄──┤
  *                                            spectrum (SNR, bandwidth)          ◄── all ◄─────────┘
  *
- * The rows of a window are log-mel's 80 bins, or on request the 208 of dsp/detail.ts, or log-mel with a Hamming window; everything else uses
+ * The rows of a window are log-mel's 80 bins, or on request the 288 of dsp/detail.ts, or log-mel with a Hamming window; everything else uses
  * log-mel in all cases.
  *
  * Everything works on blocks that begin at multiples of 256 samples and on batches of four frames, so results are bit-identical in any

@@ -142,5 +142,5 @@ export function speakerEmbed(frames: i32): i32 {
 
 export function speakerWipe(): void {
   wipe(SPEAKER);
-  if (state && architecture == RESNET34) setFrames(changetype<ResnetState>(state), 0);
+  if (state && architecture == RESNET34) setFrames(changetype<ResnetState>(state).planes, 0);
 }

@@ -1,7 +1,7 @@
 /**
  * The attack networks as the host sees them; `kind` is SYNTHETIC or PLAYBACK. Loading, once, before the memory is sealed:
  *
- *   attackReserve(maxFrames)                          places for the networks' weights and their scratch
+ *   attackReserve(maxFrames, blocks)                  places for the networks' weights and their scratch; blocks of the residual network: 4 or 6
  *   for i in 0 .. attackTensors(kind)                 for each kind that the model carries, in the order of its section's tensors
  *     copy attackTensorBytes(kind, i) bytes to attackStaging(), attackTake(kind, i)
  *
@@ -9,16 +9,17 @@
  *
  *   copy the frames' f32 values to attackFeatures(), attackScore(kind, frames), attackWipe()
  *
- * A frame has the 208 values of dsp/detail.ts for synthetic speech, the 80 of dsp/log-mel.ts for playback.
+ * A frame has the 288 values of dsp/detail.ts for synthetic speech, the 80 of dsp/log-mel.ts for playback.
  * `attackScore` is NaN where it cannot answer: network not loaded, too few or too many frames, a value that is not finite.
  */
 import { Loading, complete, createLoading, take, tensorBytes } from "../nn/loading";
 import { finite } from "../nn/finite";
 import { ATTACKS, wipe } from "../memory";
-import { KINDS, MIN_FRAMES, frameValues } from "./config";
+import { setFrames } from "../speaker/resnet/state";
+import { KINDS, MIN_FRAMES, frameValues, slimShape } from "./config";
 import { State, Weights, createState, createWeights, score } from "./network";
 
-const MOST_TENSORS = 80;
+const MOST_TENSORS = 160;
 const weights = memory.data(KINDS * sizeof<usize>());
 const loadings = memory.data(KINDS * sizeof<usize>());
 let state: usize = 0;
@@ -35,16 +36,17 @@ function known(kind: i32): bool {
   return state != 0 && <u32>kind < <u32>KINDS;
 }
 
-export function attackReserve(maxFrames: i32): i32 {
-  if (maxFrames < MIN_FRAMES || state) return 0;
+export function attackReserve(maxFrames: i32, blocks: i32): i32 {
+  const shape = slimShape(blocks);
+  if (maxFrames < MIN_FRAMES || !shape || state) return 0;
   let largest = 0;
   for (let kind = 0; kind < KINDS; kind++) {
     const loading = createLoading(MOST_TENSORS);
     store<usize>(loadings + <usize>kind * sizeof<usize>(), changetype<usize>(loading));
-    store<usize>(weights + <usize>kind * sizeof<usize>(), changetype<usize>(createWeights(loading, kind)));
+    store<usize>(weights + <usize>kind * sizeof<usize>(), changetype<usize>(createWeights(loading, kind, shape)));
     largest = max(largest, loading.largest);
   }
-  state = changetype<usize>(createState(maxFrames, largest));
+  state = changetype<usize>(createState(maxFrames, shape, largest));
   return 1;
 }
 
@@ -57,11 +59,11 @@ export function attackTensorBytes(kind: i32, i: i32): i32 {
 }
 
 export function attackStaging(): usize {
-  return changetype<State>(state).narrow;
+  return changetype<State>(state).scratch.wide;
 }
 
 export function attackTake(kind: i32, i: i32): i32 {
-  return known(kind) ? take(loadingOf(kind), i, changetype<State>(state).narrow) : 0;
+  return known(kind) ? take(loadingOf(kind), i, changetype<State>(state).scratch.wide) : 0;
 }
 
 export function attackMinFrames(): i32 {
@@ -85,4 +87,5 @@ export function attackScore(kind: i32, frames: i32): f32 {
 
 export function attackWipe(): void {
   wipe(ATTACKS);
+  if (state) setFrames(changetype<State>(state).scratch, 0);
 }

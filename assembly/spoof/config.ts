@@ -1,6 +1,9 @@
-/** The attack networks: a narrow 2-D front for each picture of the speech, and a 1-D tail. `training/spoof/network.py` draws the same shapes. */
+/**
+ * The attack networks. Two have a narrow 2-D front for each representation of the speech and a 1-D tail (`training/spoof/network.py` has the same
+ * shapes); a third is a slim residual network over log-mel (slim.ts).
+ */
 
-/** Synthetic speech is looked for in two pictures, 80 bands of equal width and short columns; playback in 80 log-mel bins. */
+/** Synthetic speech is detected from 80 bands of equal width, short columns and 80 log-mel bins; playback from 80 log-mel bins. */
 export const SYNTHETIC: i32 = 0;
 export const PLAYBACK: i32 = 1;
 export const KINDS = 2;
@@ -12,20 +15,22 @@ export const COLUMN_BINS = 32;
 
 /** f32 values of a frame of features. */
 export function frameValues(kind: i32): i32 {
-  return kind == SYNTHETIC ? BINS + COLUMNS * COLUMN_BINS : BINS;
+  return kind == SYNTHETIC ? LOG_MEL + BINS : BINS;
 }
+
+/** Where log-mel begins in a frame for synthetic speech. */
+export const LOG_MEL = BINS + COLUMNS * COLUMN_BINS;
 
 /** Nothing lies further below the loud than this, natural logarithm of power (43 dB): rooms, lines and empty bands tell nothing there. */
 export const FLOOR: f32 = 10;
 
-/** Two networks look for synthetic speech, a narrow one and a wide one, and one for playback: a loudspeaker is heard in a coarser picture. */
+/** The networks with fronts: one for synthetic speech, one for playback, which shows in a coarser representation. */
 export const NARROW = 0;
-export const WIDE = 1;
-export const LOUDSPEAKER = 2;
+export const LOUDSPEAKER = 1;
 
-/** Of the three networks, one after the other. Multiples of 8. */
-const PLANES: usize = memory.data<i32>([16, 24, 40, 40, 16, 32, 64, 64, 8, 16, 16, 16]);
-const TAILS: usize = memory.data<i32>([80, 64, 64, 128, 96, 96, 48, 32, 32]);
+/** Of the two networks, one after the other. Multiples of 8. */
+const PLANES: usize = memory.data<i32>([16, 24, 40, 40, 8, 16, 16, 16]);
+const TAILS: usize = memory.data<i32>([80, 64, 64, 48, 32, 32]);
 
 /** Channels after plane 0 … 3; the bins are 80, 40, 20, 10, or 32, 16, 8, 4. */
 export function planeChannels(network: i32, plane: i32): i32 {
@@ -38,6 +43,15 @@ export function tailChannels(network: i32, layer: i32): i32 {
 }
 
 export const HIDDEN = 32;
+/** Shapes of the residual network, as speaker/resnet/config.ts has them: of four and of six blocks. */
+const FOUR: usize = memory.data<i32>([32, 1, 1, 1, 1]);
+const SIX: usize = memory.data<i32>([32, 1, 2, 2, 1]);
+
+/** 0 where there is no such shape. */
+export function slimShape(blocks: i32): usize {
+  return blocks == 4 ? FOUR : blocks == 6 ? SIX : 0;
+}
+
 /** One score; outputs come in fours. */
 export const OUTPUTS = 4;
 

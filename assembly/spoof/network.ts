@@ -7,21 +7,23 @@ import { Loading, createByteQuadConvolution, createConvolution, createDense, cre
 import { convolvePairs, convolvePlanePairs } from "../nn/pair-convolution";
 import { meanDeviation } from "../nn/pooling";
 import { convolveQuads } from "../nn/quad-convolution";
+import { Planes, createPlanes, statisticsOf } from "../speaker/resnet/state";
 import {
   BINS,
   COLUMNS,
   COLUMN_BINS,
   FLOOR,
   HIDDEN,
+  LOG_MEL,
   LOUDSPEAKER,
   NARROW,
   OUTPUTS,
   SYNTHETIC,
-  WIDE,
   frameValues,
   planeChannels,
   tailChannels,
 } from "./config";
+import { Slim, createSlim, slimStatistics } from "./slim";
 
 /** A picture of the speech, `columns` of `bins` in every frame, and the planes that look at it. */
 @unmanaged
@@ -49,8 +51,8 @@ export class Weights {
   tail2: Convolution;
   hidden: Dense;
   out: Dense;
-  /** A second opinion on the same frames: what either hears alone the mean hears better. */
-  second: Weights | null;
+  /** Scores the same frames; the mean of both is better than either. */
+  second: Slim | null;
 }
 
 /** Channels that a front gives. */
@@ -59,10 +61,10 @@ function seenChannels(f: Front): i32 {
 }
 
 /** Reserves every weight of what looks for a kind of attack. The order of calls is the order of tensors in the model file. */
-export function createWeights(loading: Loading, kind: i32): Weights {
+export function createWeights(loading: Loading, kind: i32, shape: usize): Weights {
   if (kind != SYNTHETIC) return createNetwork(loading, kind, LOUDSPEAKER);
   const first = createNetwork(loading, kind, NARROW);
-  first.second = createNetwork(loading, kind, WIDE);
+  first.second = createSlim(loading, shape);
   return first;
 }
 
@@ -108,35 +110,34 @@ export class State {
   maxFrames: i32;
   /** f32 [maxFrames][values of a frame] */
   features: usize;
-  /** Two planes that the layers take turns in: i16, at most plane 0 of [4 · frames][32 bins] and plane 1 of [frames][40 bins] with their borders. */
-  wide: usize;
-  narrow: usize;
-  /** What the fronts give, i16 [1 + frames + 1][channels]. */
-  seen: usize;
+  /** Of the slim network; the fronts' planes and what they give take turns in the same slots. */
+  scratch: Planes;
   /** f32 [BINS] */
   means: usize;
-  /** Six rows of a plane. */
-  quads: usize;
   statistics: usize;
   hidden: usize;
   out: usize;
 }
 
-/** Scratch for any of the networks: the wide one has no layer narrower than another's. */
-export function createState(maxFrames: i32, stagedBytes: i32): State {
+/** Scratch for any of the networks: the narrow one has no layer narrower than playback's. */
+export function createState(maxFrames: i32, shape: usize, stagedBytes: i32): State {
   const s = create<State>();
-  const plane0 = planeChannels(WIDE, 0);
-  const plane1 = planeChannels(WIDE, 1);
-  const seen = ((BINS + COLUMN_BINS) / 8) * planeChannels(WIDE, 3);
-  const widest = max(max((BINS + 2) * plane0, (BINS / 2 + 2) * plane1), (BINS / 4 + 2) * planeChannels(WIDE, 2));
+  const channels0 = planeChannels(NARROW, 0);
+  const channels1 = planeChannels(NARROW, 1);
+  const bands0 = rowBytes(BINS, channels0);
+  const bands1 = rowBytes(BINS / 2, channels1);
+  const bands2 = rowBytes(BINS / 4, planeChannels(NARROW, 2));
+  const short0 = rowBytes(COLUMN_BINS, channels0) * (COLUMNS * maxFrames + 2);
+  const short1 = rowBytes(COLUMN_BINS / 2, channels1) * ((COLUMNS / 2) * maxFrames + 2);
+  const rows = <usize>maxFrames + 2;
+  const seen = (<usize>(((BINS + COLUMN_BINS) / 8) * planeChannels(NARROW, 3)) << 1) * rows;
+  const wide = max(max(short0, max(bands0, bands2) * rows), <usize>stagedBytes);
+  const between = max(max(short1, bands1 * rows), seen); // of what the fronts give, the differences of frames
   s.maxFrames = maxFrames;
   s.features = reserveVoice(<usize>(maxFrames * frameValues(SYNTHETIC)) << 2, ATTACKS);
-  s.wide = reserveVoice(<usize>((COLUMNS * maxFrames + 2) * (COLUMN_BINS + 2) * plane0) << 1, ATTACKS);
-  s.narrow = reserveVoice(max(<usize>((maxFrames + 2) * (BINS / 2 + 2) * plane1) << 1, <usize>stagedBytes), ATTACKS);
-  s.seen = reserveVoice(<usize>((maxFrames + 2) * seen) << 1, ATTACKS);
+  s.scratch = createPlanes(shape, maxFrames, ATTACKS, wide, between, seen, 6 * max(bands0, max(bands1, bands2)));
   s.means = reserveVoice(BINS << 2, ATTACKS);
-  s.quads = reserveVoice(<usize>(6 * widest) << 1, ATTACKS);
-  s.statistics = reserveVoice((2 * tailChannels(WIDE, 2)) << 2, ATTACKS);
+  s.statistics = reserveVoice(<usize>statisticsOf(shape) << 2, ATTACKS);
   s.hidden = reserveVoice(HIDDEN << 2, ATTACKS);
   s.out = reserveVoice(OUTPUTS << 2, ATTACKS);
   return s;
@@ -146,25 +147,41 @@ export function createState(maxFrames: i32, stagedBytes: i32): State {
 export function score(w: Weights, s: State, frames: i32): f32 {
   const first = forward(w, s, frames);
   const second = w.second;
-  return second ? (first + forward(second, s, frames)) * 0.5 : first;
+  return second ? (first + forwardSlim(second, s, frames)) * 0.5 : first;
+}
+
+/** Of the log-mel bins that each frame has behind its other values. */
+function forwardSlim(w: Slim, s: State, frames: i32): f32 {
+  const plane = s.scratch.narrow;
+  prepare(plane, s, s.features + (LOG_MEL << 2), frameValues(SYNTHETIC), frames, 1, BINS);
+  slimStatistics(s.statistics, w, s.scratch, plane, frames);
+  return judged(s, w.hidden, w.out);
 }
 
 function forward(w: Weights, s: State, frames: i32): f32 {
   const row = <usize>w.tail0.run << 1;
-  memory.fill(s.seen, 0, row);
-  see(s.seen + row, row, s, s.features, w.values, frames, w.bands);
+  const wide = s.scratch.wide;
+  const narrow = s.scratch.between;
+  const seen = s.scratch.narrow; //                                  [1 + frames + 1][channels]
+  memory.fill(seen, 0, row);
+  see(seen + row, row, s, s.features, w.values, frames, w.bands);
   const short = w.short;
-  if (short) see(s.seen + row + (<usize>seenChannels(w.bands) << 1), row, s, s.features + (BINS << 2), w.values, frames, short);
-  memory.fill(s.seen + row * (frames + 1), 0, row);
+  if (short) see(seen + row + (<usize>seenChannels(w.bands) << 1), row, s, s.features + (BINS << 2), w.values, frames, short);
+  memory.fill(seen + row * (frames + 1), 0, row);
 
   const steps = (frames + 1) >> 1; //                                 20 ms each
-  firstLayer(s.wide, s.seen, s.narrow, steps, w.tail0);
-  layer(s.narrow, 4, s.wide, steps, 2, w.tail1);
-  layer(s.wide, 0, s.narrow, steps, 4, w.tail2);
-  meanDeviation(s.statistics, s.wide, <usize>w.tail2.outputs << 1, steps, w.tail2.outputs);
-  dense(s.hidden, s.statistics, w.hidden);
-  rectify(s.hidden, HIDDEN);
-  dense(s.out, s.hidden, w.out);
+  firstLayer(wide, seen, narrow, steps, w.tail0);
+  layer(narrow, 4, wide, steps, 2, w.tail1);
+  layer(wide, 0, narrow, steps, 4, w.tail2);
+  meanDeviation(s.statistics, wide, <usize>w.tail2.outputs << 1, steps, w.tail2.outputs);
+  return judged(s, w.hidden, w.out);
+}
+
+/** From the statistics to the score. */
+function judged(s: State, hidden: Dense, out: Dense): f32 {
+  dense(s.hidden, s.statistics, hidden);
+  rectify(s.hidden, hidden.outputs);
+  dense(s.out, s.hidden, out);
   return load<f32>(s.out);
 }
 
@@ -172,12 +189,15 @@ function forward(w: Weights, s: State, frames: i32): f32 {
 function see(out: usize, outStep: usize, s: State, features: usize, values: i32, frames: i32, f: Front): void {
   const rows = frames * f.columns;
   const bins = f.bins; //                                               a frame of bands, of columns: 80 bins, 4 × 32
-  prepare(s.narrow, s, features, values, frames, f.columns, bins);
-  firstPlane(s.wide, s.narrow, rows, bins, f.plane0); //                                              80 bins, 4 × 32
-  plane(s.narrow, s.wide, s, rows / f.stride, bins / 2, f.plane0.outputs, f.stride, f.plane1); //     40 bins, 2 × 16
-  plane(s.wide, s.narrow, s, frames, bins / 4, f.plane1.outputs, f.stride, f.plane2); //              20 bins, 8
+  const wide = s.scratch.wide;
+  const narrow = s.scratch.between;
+  const quads = s.scratch.patches;
+  prepare(narrow, s, features, values, frames, f.columns, bins);
+  firstPlane(wide, narrow, rows, bins, f.plane0); //                                                   80 bins, 4 × 32
+  plane(narrow, wide, quads, rows / f.stride, bins / 2, f.plane0.outputs, f.stride, f.plane1); //      40 bins, 2 × 16
+  plane(wide, narrow, quads, frames, bins / 4, f.plane1.outputs, f.stride, f.plane2); //               20 bins, 8
   const channels = f.plane2.outputs;
-  convolveQuads(out, outStep, s.wide, rowBytes(bins / 4, channels), frames, bins / 8, channels, 2, f.plane3, 0, s.quads); // 10 bins, 4
+  convolveQuads(out, outStep, wide, rowBytes(bins / 4, channels), frames, bins / 8, channels, 2, f.plane3, 0, quads); // 10 bins, 4
 }
 
 /** A row of the input plane: 1 zero, the bins, 3 zeros, because a tap reads runs of 4. */
@@ -254,14 +274,14 @@ function firstPlane(out: usize, x: usize, rows: i32, bins: i32, weights: Convolu
 }
 
 /** A 3 × 3 convolution of every second bin, and of every row or every second, to [1 + rows + 1][1 + bins + 1][channels], its border zero. */
-function plane(out: usize, x: usize, s: State, rows: i32, bins: i32, xChannels: i32, stride: i32, weights: Convolution): void {
+function plane(out: usize, x: usize, quads: usize, rows: i32, bins: i32, xChannels: i32, stride: i32, weights: Convolution): void {
   const row = rowBytes(bins, weights.outputs);
   const xRow = rowBytes(2 * bins, xChannels);
   const bin = <usize>weights.outputs << 1;
   clearBorder(out, row, rows, bin);
   out += row + bin;
-  if (stride == 1) convolveQuads(out, row, x, xRow, rows, bins, xChannels, 2, weights, 0, s.quads);
-  else convolvePlanePairs(out, row, x, xRow, rows, bins, xChannels, 2, weights, s.quads);
+  if (stride == 1) convolveQuads(out, row, x, xRow, rows, bins, xChannels, 2, weights, 0, quads);
+  else convolvePlanePairs(out, row, x, xRow, rows, bins, xChannels, 2, weights, quads);
 }
 
 /** Three taps over every second frame to [2 + steps + 2][outputs], the padding of the next layer. */

@@ -2,7 +2,7 @@
 import { random } from "../measure.mjs";
 
 const KINDS = [
-  { kind: "synthetic", values: 208 },
+  { kind: "synthetic", values: 288 },
   { kind: "playback", values: 80 },
 ];
 
@@ -15,7 +15,8 @@ function features(length) {
 /** Scores `frames` frames with both networks; null if the model has none. */
 export function attacks({ file, kernels }, frames) {
   if (!KINDS.every(({ kind }) => file.sections.has(kind))) return null;
-  if (!kernels.attackReserve(frames)) throw new Error(`no room for ${frames} frames`);
+  const blocks = file.sections.get("synthetic").description.architecture === "attack-5" ? 6 : 4;
+  if (!kernels.attackReserve(frames, blocks)) throw new Error(`no room for ${frames} frames`);
   const memory = (Kind, at, length) => new Kind(kernels.memory.buffer, at, length);
   const networks = KINDS.map(({ kind, values }, number) => {
     for (const [i, { bytes }] of file.sections.get(kind).tensors.entries()) {

@@ -15,6 +15,8 @@ export interface AttackModel {
   readonly rows: FrameRows;
   /** By how much the voice-activity threshold is lowered. */
   readonly lowered: number;
+  /** Of its residual network, if it has one. */
+  readonly blocks?: number;
   readonly weights: NetworkWeights;
   /** llr = slope · score + offset. */
   readonly slope: number;
@@ -37,11 +39,12 @@ export const isGenuineRatios = (value: unknown): value is GenuineRatios => {
 const anyCalibrated: GenuineRatios = { location: 0, scale: 1 };
 
 /** What the kernels expect. Speech played into a hall is so blurred that the usual threshold missed a third of it (training/spoof/LOG.md 12). */
-const shapes: readonly (Pick<AttackModel, "kind" | "rows" | "lowered"> & {
+const shapes: readonly (Pick<AttackModel, "kind" | "rows" | "lowered" | "blocks"> & {
   readonly architecture: string;
   readonly number: number;
 })[] = [
-  { kind: "synthetic", number: SYNTHETIC, architecture: "attack-3", rows: "detail", lowered: 0 },
+  { kind: "synthetic", number: SYNTHETIC, architecture: "attack-4", rows: "detail", lowered: 0, blocks: 4 },
+  { kind: "synthetic", number: SYNTHETIC, architecture: "attack-5", rows: "detail", lowered: 0, blocks: 6 },
   { kind: "playback", number: PLAYBACK, architecture: "attack-1", rows: "mel", lowered: 3 },
 ];
 const numberOf = (kind: AttackKind): number => shapes.find((shape) => shape.kind === kind)!.number;
@@ -51,11 +54,14 @@ export const attackWindowFrames = 320;
 
 function attackModel(section: ModelSection): AttackModel {
   const { architecture, attack, calibration, genuine = anyCalibrated } = section.description;
-  const shape = shapes.find(({ kind }) => kind === attack);
-  if (!shape) throw badModel(`unknown kind of attack network: ${String(attack)}`);
-  const { kind, rows, lowered } = shape;
-  if (architecture !== shape.architecture)
-    throw badModel(`the ${kind} attack network must be ${shape.architecture}, got ${String(architecture)}`);
+  const ofKind = shapes.filter(({ kind }) => kind === attack);
+  if (ofKind.length === 0) throw badModel(`unknown kind of attack network: ${String(attack)}`);
+  const shape = ofKind.find((one) => one.architecture === architecture);
+  if (!shape) {
+    const expected = ofKind.map((one) => one.architecture).join(" or ");
+    throw badModel(`the ${String(attack)} attack network must be ${expected}, got ${String(architecture)}`);
+  }
+  const { kind, rows, lowered, blocks } = shape;
   const [slope, offset] = Array.isArray(calibration) ? (calibration as unknown[]) : [];
   if (!Number.isFinite(slope) || !Number.isFinite(offset)) {
     throw badModel(`the ${kind} attack network has no calibration`);
@@ -68,6 +74,7 @@ function attackModel(section: ModelSection): AttackModel {
     revision: section.revision,
     rows,
     lowered,
+    ...(blocks && { blocks }),
     weights: weightsOf(section.tensors, (bytes) => new Uint8Array(bytes)),
     slope: slope as number,
     offset: offset as number,
@@ -91,7 +98,8 @@ export class AttackNetworks {
     this.#models = models;
     const { run } = kernels;
     if (models.length === 0) return;
-    if (run.attackReserve(attackWindowFrames + windowSlackFrames) !== 1) throw badModel("no attack networks");
+    const blocks = models.find((model) => model.blocks)?.blocks ?? 4;
+    if (run.attackReserve(attackWindowFrames + windowSlackFrames, blocks) !== 1) throw badModel("no attack networks");
     for (const { kind, weights } of models) {
       const { tensors } = weights;
       const number = numberOf(kind);

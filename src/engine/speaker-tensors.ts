@@ -78,22 +78,31 @@ function campplusTensors(): TensorSpec[] {
   return tensors;
 }
 
-const STAGES = [
+export interface ResidualStage {
+  readonly blocks: number;
+  readonly channels: number;
+  readonly dtype: Dtype;
+}
+
+const STAGES: readonly ResidualStage[] = [
   { blocks: 3, channels: 32, dtype: "i16" },
   { blocks: 4, channels: 64, dtype: "i16" },
   { blocks: 6, channels: 128, dtype: "i8" },
   { blocks: 3, channels: 256, dtype: "i8" },
-] as const;
+];
 
-function resnetTensors(): TensorSpec[] {
-  const tensors = convolution("stem", "i16", 32, 3, 4);
-  let inputs = 32;
+const resnetTensors = (): TensorSpec[] => [...residualTensors(STAGES), ...dense("fc", "i8", 256, 2 * 10 * 256)];
+
+/** A residual network up to its statistics. */
+export function residualTensors(stages: readonly ResidualStage[]): TensorSpec[] {
+  let inputs = stages[0]!.channels;
   let number = 0;
-  for (const { blocks, channels, dtype } of STAGES) {
+  const tensors = convolution("stem", "i16", inputs, 3, 4);
+  for (const { blocks, channels, dtype } of stages) {
     for (let i = 0; i < blocks; i++, number++) {
       tensors.push(...residualBlock(`blocks.${number}`, dtype, inputs, channels, inputs !== channels));
       inputs = channels;
     }
   }
-  return [...tensors, ...dense("fc", "i8", 256, 2 * 10 * 256)];
+  return tensors;
 }

@@ -6,7 +6,7 @@ import { BAD_WINDOW, DETAIL_ROWS } from "../../src/engine/gen/kernel-exports.js"
 import { mix, noise, speak } from "../voice.js";
 import { floats, instantiate, type Kernels, listen, measured, push, type Window, windowOf } from "./kernels.js";
 
-const BINS = 208;
+const BINS = 288;
 const BANDS = 80;
 const COLUMN_BINS = 32;
 const FLOOR = 1.1920929e-7;
@@ -97,6 +97,15 @@ describe("the details of a frame", () => {
       1e-3 /* f32 against f64, bands of three frequencies 70 dB under the strongest */,
     );
     expect(worstColumn).toBeLessThanOrEqual(5e-7 /* f32 sums of 63 products, and a logarithm of some ten units */);
+  });
+
+  it("end with the frame's log-mel, to the last bit", () => {
+    const x = speak({ speaker: 3, seconds: 1 });
+    const rows = detail(x);
+    const frames = kernels.logMel(output, input, x.length);
+    const logMel = floats(kernels, output, frames * BANDS).slice();
+    const last = Array.from({ length: frames }, (_, f) => [...rows.subarray((f + 1) * BINS - BANDS, (f + 1) * BINS)]);
+    expect(last.flat()).toEqual([...logMel]);
   });
 
   it("are at the floor in silence", () => {

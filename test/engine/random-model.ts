@@ -3,7 +3,12 @@
  * in a trained network. Golden hashes made with it do not change when the shipped model does.
  */
 import { createHash } from "node:crypto";
-import { type FixedArchitecture, speakerTensors } from "../../src/engine/speaker-tensors.js";
+import {
+  type FixedArchitecture,
+  type ResidualStage,
+  residualTensors,
+  speakerTensors,
+} from "../../src/engine/speaker-tensors.js";
 import type { TensorSpec } from "../../src/engine/tensor-spec.js";
 import { random } from "../voice.js";
 
@@ -79,13 +84,23 @@ function networkSection(seed: number, architecture: FixedArchitecture): Buffer {
 }
 
 function network(seed: number, architecture: FixedArchitecture): Written[] {
-  const next = random(seed);
+  return drawn(speakerTensors(architecture), random(seed));
+}
+
+function drawn(specs: readonly TensorSpec[], next: () => number): Written[] {
   let inputs = 1;
-  return speakerTensors(architecture).map((spec) => {
+  return specs.map((spec) => {
     if (spec.name.endsWith(".weight")) inputs = spec.shape.slice(1).reduce((product, size) => product * size, 1);
     return { ...spec, data: values(spec, inputs, next) };
   });
 }
+
+const SLIM_STAGES: readonly ResidualStage[] = [
+  { blocks: 1, channels: 32, dtype: "i16" },
+  { blocks: 1, channels: 64, dtype: "i16" },
+  { blocks: 1, channels: 128, dtype: "i8" },
+  { blocks: 1, channels: 256, dtype: "i8" },
+];
 
 /** An attack network as training/spoof writes it. */
 function attackSection(kind: string, seed: number, architecture?: string): Buffer {
@@ -119,9 +134,12 @@ function attackSection(kind: string, seed: number, architecture?: string): Buffe
   const synthetic = kind === "synthetic";
   if (synthetic) {
     network("narrow.", [16, 24, 40, 40], [80, 64, 64], ["linear", "short"]);
-    network("wide.", [16, 32, 64, 64], [128, 96, 96], ["linear", "short"]);
+    const slim = residualTensors(SLIM_STAGES);
+    tensors.push(...drawn(slim, next).map((tensor) => ({ ...tensor, name: `slim.${tensor.name}` })));
+    layer("slim.hidden", "i16", [32, 2 * 10 * 256]);
+    layer("slim.out", "i16", [4, 32]);
   } else network("", [8, 16, 16, 16], [48, 32, 32], ["mel"]);
-  const usual = synthetic ? "attack-3" : "attack-1";
+  const usual = synthetic ? "attack-4" : "attack-1";
   return section({ architecture: architecture ?? usual, attack: kind, calibration: [0.001, -1] }, tensors);
 }
 

@@ -28,7 +28,7 @@ describe("windows", () => {
     const [plain, mel, detail] = ([undefined, "mel", "detail"] as const).map((rows) => heard([listener()], rows));
     expect(mel).toEqual(plain);
     expect(plain!.windows[0]!.features.length).toBe(320 * 80);
-    expect(detail!.windows[0]!.features.length).toBe(320 * 208);
+    expect(detail!.windows[0]!.features.length).toBe(320 * 288);
     expect(detail!.measures).toEqual(plain!.measures);
     const times = ({ windows }: typeof plain & object) => windows.map(({ features: _, ...rest }) => rest);
     expect(times(detail!)).toEqual(times(plain!));

@@ -1,5 +1,5 @@
 """python3 golden.py MODEL.vvm OUT.json KIND=CHECKPOINT.pt…: the float networks' scores of synthesized voices, for test/nn/attack.test.ts.
-Checkpoints as quantize.py takes them, synthetic=NARROW.pt,WIDE.pt; KIND= leaves the scores in OUT.json as they are (only the calibration of that network changed)."""
+Checkpoints as quantize.py takes them, synthetic=NARROW.pt,SCALE*SLIM.pt: the mean of the scores; KIND= leaves the scores in OUT.json as they are (only the calibration of that network changed)."""
 import json, os, struct, subprocess, sys
 import numpy as np, torch
 from network import Fronts, prepared, restored
@@ -17,10 +17,11 @@ def main(model, out, *named):
         if not checkpoint:
             kinds.append(next(k for k in json.load(open(out)) if k["kind"] == kind) | {"revision": hashes[kind]})
             continue
-        nets = [restored(one) for one in checkpoint.split(",")]
-        fronts = Fronts(nets[0].names)
+        nets = [(float(scale or 1), restored(one)) for scale, _, one in (part.rpartition("*") for part in checkpoint.split(","))]
+        fronts = Fronts(tuple({name for _, net in nets for name in net.names}))
         with torch.no_grad():
-            scores = [round(float(np.mean([float(net({name: prepared(x) for name, x in fronts(x[None]).items()})) for net in nets])), 4) for x in voices]
+            pictures = [{name: prepared(y) for name, y in fronts(x[None]).items()} for x in voices]
+            scores = [round(float(np.mean([scale * float(net(x)) for scale, net in nets])), 4) for x in pictures]
         kinds.append({"kind": kind, "revision": hashes[kind], "scores": [{"voice": v, "score": s} for v, s in zip(VOICES, scores)]})
         print(kind, scores)
     with open(out, "w") as f:

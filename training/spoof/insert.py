@@ -1,6 +1,6 @@
 """python3 insert.py MODEL.vvm OUT.vvm NAME=FROM…: puts sections into a model file, or in the place of those of that name; NAME= takes one out.
-FROM: quantize.py's folder, calibrate.py's JSON, or another model file (.vvm), whose section of that name is taken. synthetic=FROM+FROM: a narrow and a wide network,
-of a model file that has both its narrow one; what the description says is the last one's.
+FROM: quantize.py's folder, calibrate.py's JSON, or another model file (.vvm), whose section of that name is taken. synthetic=FROM+FROM: a narrow network and
+a slim one, of a model file its narrow one; the description is the last one's.
 
 Everything else of the file stays as it is, byte for byte, so the revision of network and templates stays too. OUT may be MODEL.
 """
@@ -55,9 +55,9 @@ def main(source, out, *named):
             sections[name] = opened(folder)[1][name]
             continue
         if "+" in folder:
-            (_, narrow), (description, wide) = (parts(opened(path)[1][name]) if path.endswith(".vvm") else shipped(path) for path in folder.split("+"))
-            narrow = [(t, a) for t, a in narrow if not t.startswith("wide.")]
-            sections[name] = section(description, [(f"{of}.{t.removeprefix('narrow.')}", a) for of, some in (("narrow", narrow), ("wide", wide)) for t, a in some])
+            (_, narrow), (description, slim) = (parts(opened(path)[1][name]) if path.endswith(".vvm") else shipped(path) for path in folder.split("+"))
+            narrow = [(t, a) for t, a in narrow if not t.startswith(("wide.", "slim."))]
+            sections[name] = section(description, [(f"{of}.{t.removeprefix('narrow.')}", a) for of, some in (("narrow", narrow), ("slim", slim)) for t, a in some])
             continue
         sections[name] = section(*shipped(folder))
     written(out, header, sections)

@@ -122,10 +122,10 @@ def restored(checkpoint):
 
         net = Campplus()
     elif "base.stem.weight" in states[0]:
-        from slim import Slim
+        from slim import Slim, shape_of
         from teacher import Teacher
 
-        net = Teacher(("linear" if states[0]["is_linear"] else "mel",)) if "is_linear" in states[0] else Slim()
+        net = Teacher(("linear" if states[0]["is_linear"] else "mel",)) if "is_linear" in states[0] else Slim(*shape_of(states[0]))
     else:
         kind = next(k for k, channels in CHANNELS.items() if channels[-1] == len(states[0]["fronts.0.3.0.weight"]))
         net = Attack(kind, FRONTS[kind])

@@ -1,7 +1,8 @@
-"""python3 quantize.py CHECKPOINT.pt SPEECH OUT: an attack network as a folder that insert.py takes.
+"""python3 quantize.py CHECKPOINT.pt SPEECH OUT [SCALE]: an attack network as a folder that insert.py takes.
 
 Several checkpoints joined by + are the mean of their weights. CHECKPOINT.json beside each (train.py writes both) gives the
 log-likelihood ratio, until rates.py fits it.
+A slim network (slim.py) is rounded as in ../residual.py; its score is multiplied by SCALE, so that the mean with the narrow network's is the combination chosen (LOG.md 20).
 SPEECH: a folder of .wav at 16 kHz the activations are calibrated on. Batch norms are folded, weights are i8 with one scale for each output
 (i16 for the first layers and the two small maps), as in ../export.py; activations 12 bits with one step for all channels of a layer, so that speech
 unlike SPEECH has room.
@@ -11,12 +12,13 @@ import glob, json, os, sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import numpy as np, torch, torch.nn.functional as F
 import audio
-from export import ACTIVATION_HIGH, BYTE, CONCATENATION_HIGH, FEATURE_STEP, MARGIN, QUAD, WORD, rounded
-from network import FRONTS, HIDDEN, PLANES, WIDE, Fronts, prepared, restored
+import residual
+from export import ACTIVATION_HIGH, BYTE, CONCATENATION_HIGH, FEATURE_STEP, MARGIN, QUAD, WORD, Seen, rounded
+from network import FRONTS, PLANES, WIDE, Fronts, prepared, restored
 
 INPUT_SCALE = 8  # network.py divides the features by this
-ATTACKS = {"narrow": "synthetic", "wide": "synthetic", "playback": "playback"}
-ARCHITECTURES = {"synthetic": "attack-3", "playback": "attack-1"}
+ATTACKS = {"narrow": "synthetic", "slim": "synthetic", "playback": "playback"}
+ARCHITECTURES = {(1, 1, 1, 1): "attack-4", (1, 2, 2, 1): "attack-5"}  # of the residual network; the narrow one beside it has none of its own
 
 
 def features(folder, names):
@@ -89,29 +91,46 @@ def tensors(net, seen):
         weight, bias = folded(layer)
         convolution(f"tail{i}", weight.permute(0, 2, 1), bias, before, BYTE)  # [outputs][taps][channel]
         before = steps[f"tail{i}"]
-    for name, layer, in_step in (("hidden", net.hidden, before.repeat(2)), ("out", net.out, torch.ones(HIDDEN))):
-        weight, bias = layer.weight.detach() * in_step, layer.bias.detach()
-        if name == "out":  # outputs come in fours
-            weight, bias = F.pad(weight, (0, 0, 0, 3)), F.pad(bias, (0, 3))
-        q, s = rounded(weight, 32767)
-        put(name + ".weight", q, np.int16)
-        put(name + ".gain", s, np.float32)
-        put(name + ".bias", bias, np.float32)
-    return out
+    return out + dense("hidden", net.hidden.weight.detach() * before.repeat(2), net.hidden.bias.detach()) + last(net.out.weight.detach(), net.out.bias.detach())
 
 
-def main(checkpoint, speech, out):
+def last(weight, bias):
+    """The map to the score; outputs come in fours."""
+    return dense("out", F.pad(weight, (0, 0, 0, 3)), F.pad(bias, (0, 3)))
+
+
+def dense(name, weight, bias, most=32767):
+    q, s = rounded(weight, most)
+    return [(f"{name}.{part}", np.ascontiguousarray(v.numpy().astype(t))) for part, v, t in (("weight", q, np.int16), ("gain", s, np.float32), ("bias", bias, np.float32))]
+
+
+@torch.no_grad()
+def slim(net, speech, scale):
+    """The tensors of the slim network and its two maps."""
+    walk, seen = residual.Walk(net.base.state_dict(), net.blocks), Seen(lambda name, x: residual.rows(name, x, net.blocks))
+    for pictures in speech:
+        walk.trunk(prepared(pictures["mel"])[0], seen)
+    made, steps = residual.trunk(walk, seen)
+    deviation = torch.sqrt(net.norm.running_var + net.norm.eps)
+    weight, bias = net.hidden.weight / deviation, net.hidden.bias - net.hidden.weight @ (net.norm.running_mean / deviation)
+    weight = residual.by_bins(weight)
+    hidden = dense("hidden", weight * steps.repeat(weight.shape[1] // len(steps)), bias, WORD)  # many weights: 11 bits compress better
+    return made.out + hidden + last(net.out.weight * scale, net.out.bias * scale)
+
+
+def main(checkpoint, speech, out, scale=1):
     net = restored(checkpoint)
     attack = ATTACKS[net.kind]
     calibration = np.mean([json.load(open(path.removesuffix(".pt") + ".json"))["calibration"] for path in checkpoint.split("+")], 0).tolist()
     os.makedirs(out, exist_ok=True)
-    written = tensors(net, peaks(net, features(speech, net.names)))
+    heard = features(speech, net.names)
+    written = slim(net, heard, float(scale)) if net.kind == "slim" else tensors(net, peaks(net, heard))
     for name, array in written:
         np.save(f"{out}/{name}.npy", array)
     json.dump([name for name, _ in written], open(out + "/order.json", "w"))
-    json.dump({"architecture": ARCHITECTURES[attack], "attack": attack, "calibration": calibration}, open(out + "/description.json", "w"))
+    json.dump({"architecture": "attack-1" if attack == "playback" else ARCHITECTURES.get(getattr(net, "blocks", None)), "attack": attack, "calibration": calibration}, open(out + "/description.json", "w"))
     print(net.kind, sum(a.nbytes for _, a in written), "bytes")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4])
+    main(*sys.argv[1:5])

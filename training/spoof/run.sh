@@ -4,7 +4,7 @@
 # bash run.sh copies FOLDER SECONDS      copies and codecs; makers that take longer are cut off
 # bash run.sh networks FOLDER OUT SECONDS    three runs of the wide network side by side, whose weights are copied to OUT as they come
 # bash run.sh pretrained FOLDER OUT SECONDS  a teacher from FOLDER/resnet34.pt (../resnet.py's), and CAM++'s first half from FOLDER/campplus.pt (../published.py's) twice
-# bash run.sh taught FOLDER OUT SECONDS      two slim networks from FOLDER/slim.pt (slim.py's) with FOLDER/t-mel.pt as the teacher
+# bash run.sh taught FOLDER OUT SECONDS      slim networks of six and of four blocks from FOLDER/six.pt and four.pt (slim.py's) with FOLDER/t-mel.pt as the teacher
 #                                        three corpora of genuine speech are left out of every run, for calibration
 set -u
 here=$(cd "$(dirname "$0")" && pwd) what=$1 folder=$2 bank=$2/bank begun=$SECONDS
@@ -80,8 +80,9 @@ pretrained() {
 }
 
 taught() {
-  train p slim mel 12 "$2" '{"rate":0.002,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.4,"hint":0.3}' --start "$folder/slim.pt" --teachers "$folder/t-mel.pt"
-  train x slim mel 15 "$2" '{"rate":0.002,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":1.0,"hint":0,"away":0.5}' --start "$folder/slim.pt" --teachers "$folder/t-mel.pt"
+  options='{"rate":0.002,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.4,"hint":0.3}' # those of p in LOG.md 19 too; x: "labels":1.0, "hint":0, "away":0.5
+  train six slim mel 21 "$2" "$options" --start "$folder/six.pt" --teachers "$folder/t-mel.pt"
+  train four slim mel 22 "$2" "$options" --start "$folder/four.pt" --teachers "$folder/t-mel.pt"
   kept "$1"
 }
 

@@ -1,6 +1,7 @@
-"""A ResNet with fewer blocks and half the channels of a Teacher (teacher.py), which begins with what fits the Teacher best (LOG.md 19).
+"""A ResNet with fewer blocks, and fewer channels where they are asked for, than a Teacher (teacher.py), which begins with what fits the Teacher best (LOG.md 19, 20).
 
-python3 slim.py TEACHER.pt PACK OUT.pt    PACK: pack.py's output, of which 48 clips are used; takes half a minute
+python3 slim.py TEACHER.pt PACK OUT.pt BLOCKS CHANNELS   blocks and channels of the four stages, as 1,3,4,2 and 16,32,64,128
+                                                           PACK: pack.py's output, of which 48 clips are used; takes a minute or two
 """
 import glob, io, json, os, random, sys
 
@@ -9,29 +10,30 @@ import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from network import Fronts, Judging, prepared, restored
 from resnet import BLOCKS as ALL_BLOCKS, CHANNELS as ALL_CHANNELS, ResNet34
-from teacher import BANDS, HIDDEN, stages, statistics
+from teacher import BANDS, HIDDEN as OF_TEACHER, stages, statistics
 
-BLOCKS, CHANNELS = (1, 3, 4, 2), (16, 32, 64, 128)
+HIDDEN = 32
 CLIPS, FRAMES, POSITIONS, DAMPING = 48, 200, 60000, 1e-3
 
 
 class Slim(Judging):
     kind, names = "slim", ("mel",)
 
-    def __init__(self, drop=0.3, hint=0):
+    def __init__(self, blocks, channels, drop=0.3, hint=0):
         super().__init__()
-        self.base = ResNet34(BLOCKS, CHANNELS)
+        self.blocks = blocks
+        self.base = ResNet34(blocks, channels)
         del self.base.fc
-        width = 2 * BANDS * CHANNELS[-1]
+        width = 2 * BANDS * channels[-1]
         self.norm, self.hidden, self.out = nn.BatchNorm1d(width, affine=False), nn.Linear(width, HIDDEN), nn.Linear(HIDDEN, 1)
         if hint:
             self.hint = nn.Linear(width, hint)
         self.drop = nn.Dropout(drop)
-        for k, count in enumerate(CHANNELS):  # of the Teacher's channels, those that a stage has
+        for k, count in enumerate(channels):  # of the Teacher's channels, those that a stage has
             self.register_buffer(f"kept{k}", torch.arange(count))
 
     def stages(self, features):
-        return stages(self.base, features["mel"], BLOCKS)
+        return stages(self.base, features["mel"], self.blocks)
 
     def pooled(self, features):
         """-> mean and deviation over time of the last stage's channels, bin by bin."""
@@ -49,6 +51,12 @@ class Slim(Judging):
         return total / len(planes)
 
 
+def shape_of(state):
+    """Blocks and channels of a checkpoint."""
+    wide = [len(state[name]) for name in state if name.endswith("conv1.weight")]
+    return tuple(wide.count(c) for c in sorted(set(wide))), tuple(sorted(set(wide)))
+
+
 def solved(inputs, target):
     """Weights [outputs][inputs] and biases by least squares; inputs and target are [batch][…][positions]."""
     a, y = (v.transpose(0, 1).flatten(1) for v in (torch.cat(inputs, 1), target.flatten(2)))
@@ -61,10 +69,10 @@ def solved(inputs, target):
 
 
 @torch.no_grad()
-def fitted(teacher, mel):
+def fitted(teacher, mel, blocks, channels):
     """A Slim that begins near the Teacher. Channels are kept that move most and are read most; then every convolution is solved for what the Teacher has in
     those channels, from what the Slim has before it. A block also stands for the Teacher's blocks behind it that are left out."""
-    big, net = teacher.base, Slim()
+    big, net = teacher.base, Slim(blocks, channels)
     x = F.relu(big.stem(mel.transpose(1, 2)[:, None]))
     inside, sums, outputs = [], [], []
     for b in big.blocks:
@@ -74,15 +82,15 @@ def fitted(teacher, mel):
     first = [sum(ALL_BLOCKS[:k]) for k in range(5)]
     moves, reads = lambda x: x.transpose(0, 1).flatten(1).var(1), lambda w: w.transpose(0, 1).flatten(1).square().sum(1)
     best = lambda weight, count: weight.topk(count).indices.sort().values
-    for k, count in enumerate(CHANNELS):
+    for k, count in enumerate(channels):
         after = big.blocks[first[k + 1]] if k < 3 else None
-        by_head = teacher.hidden.weight[:, -2 * BANDS * ALL_CHANNELS[-1] :].reshape(HIDDEN, 2, -1, BANDS).square().sum((0, 1, 3))
+        by_head = teacher.hidden.weight[:, -2 * BANDS * ALL_CHANNELS[-1] :].reshape(OF_TEACHER, 2, -1, BANDS).square().sum((0, 1, 3))
         getattr(net, f"kept{k}").copy_(best(moves(outputs[first[k + 1] - 1]) * (reads(after.conv1.weight) + reads(after.shortcut.weight) if after else by_head), count))
     net.base.stem.weight.copy_(big.stem.weight[net.kept0])
     net.base.stem.bias.copy_(big.stem.bias[net.kept0])
     x, left = F.relu(net.base.stem(mel.transpose(1, 2)[:, None])), iter(net.base.blocks)
     patches = lambda x, stride=1: F.unfold(x, 3, padding=1, stride=stride)
-    for k, (count, c) in enumerate(zip(BLOCKS, CHANNELS)):
+    for k, (count, c) in enumerate(zip(blocks, channels)):
         kept, chosen = getattr(net, f"kept{k}"), [0, *range(ALL_BLOCKS[k] - count + 1, ALL_BLOCKS[k])]
         for i, following in zip(chosen, [*chosen[1:], ALL_BLOCKS[k]]):
             at, to = first[k] + i, next(left)
@@ -117,7 +125,7 @@ def clips(pack):
 if __name__ == "__main__":
     torch.manual_seed(1)
     teacher, mel = restored(sys.argv[1]), prepared(Fronts(("mel",))(clips(sys.argv[2]))["mel"])[:, :FRAMES]
-    net = fitted(teacher, mel)
+    net = fitted(teacher, mel, *(tuple(map(int, given.split(","))) for given in sys.argv[4:]))
     with torch.no_grad():
         print(f"away {net.away(net.stages({'mel': mel}), teacher.stages({'mel': mel})):.3f}")
     torch.save({k: v.half() if v.is_floating_point() else v for k, v in net.state_dict().items() if k.startswith(("base.", "kept"))}, sys.argv[3])

@@ -16,7 +16,7 @@ from altered import KINDS, altered
 from channel import Channel, mulaw
 from campplus import Campplus
 from network import FLOOR, Attack, Fronts, prepared, restored
-from slim import Slim
+from slim import Slim, shape_of
 from teacher import Teacher
 from vocoders import levelled, resampled
 
@@ -382,7 +382,7 @@ def main(a):
     material = Material(a.bank, a.kind, tuple(sorted({f for k in kinds.values() for f in k} | (teachers.fronts if teachers else set()))), without, a.rooms, o)
     heads = material.families if a.kind not in ("playback", "slim") and o["told"] else 0
     hints = teachers.hints if teachers and a.kind in ("slim", "campplus") and o["hint"] else 0
-    kinds_of = dict(teacher=lambda k: Teacher(k, o["drop"], heads), slim=lambda k: Slim(o["drop"], hints), campplus=lambda k: Campplus(o["drop"], heads, hints))
+    kinds_of = dict(teacher=lambda k: Teacher(k, o["drop"], heads), slim=lambda k: Slim(*shape_of(torch.load(a.start, map_location="cpu")), o["drop"], hints), campplus=lambda k: Campplus(o["drop"], heads, hints))
     made = kinds_of.get(a.kind, lambda k: Attack(a.kind, k, o["drop"], heads))
     nets = {name: made(k).to(D, memory_format=torch.channels_last) for name, k in kinds.items()}
     averages = {name: made(k).to(D) for name, k in kinds.items()}

@@ -96,5 +96,5 @@ def widened(tensors, speech, kind):
 
 
 if __name__ == "__main__":
-    net = widened({k.removeprefix("narrow."): v for k, v in section(sys.argv[1], "synthetic").items() if not k.startswith("wide.")}, clips(sys.argv[2]), sys.argv[4] if len(sys.argv) > 4 else "wide")
+    net = widened({k.removeprefix("narrow."): v for k, v in section(sys.argv[1], "synthetic").items() if not k.startswith(("wide.", "slim."))}, clips(sys.argv[2]), sys.argv[4] if len(sys.argv) > 4 else "wide")
     torch.save({k: v.half() if v.is_floating_point() else v for k, v in net.state_dict().items()}, sys.argv[3])

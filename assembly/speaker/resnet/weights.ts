@@ -4,8 +4,9 @@ import { Convolution } from "../../nn/convolution";
 import { Dense } from "../../nn/dense";
 import { Loading, createConvolution, createDense, createPairConvolution, createPatchConvolution, expectResidual } from "../../nn/loading";
 import { PATCH_HIGH } from "../../nn/patch-convolution";
-import { BINS, CONCATENATION_HIGH, DIMENSIONS } from "../config";
-import { BLOCKS, STAGES, stageBlocks, stageChannels, stageHasWords } from "./config";
+import { CONCATENATION_HIGH, DIMENSIONS } from "../config";
+import { RESNET34, STAGES, blocksOf, stageBlocks, stageChannels, stageHasWords } from "./config";
+import { statisticsOf } from "./state";
 
 /** relu(conv2(relu(conv1(x))) + shortcut(x)); without a shortcut convolution the input itself is added. */
 @unmanaged
@@ -15,11 +16,18 @@ export class Block {
   shortcut: Convolution | null;
 }
 
+/** Everything before the statistics. */
 @unmanaged
-export class Weights {
+export class Trunk {
+  shape: usize;
   stem: Convolution;
   /** Pointers of all blocks, stage after stage. */
   blocks: usize;
+}
+
+@unmanaged
+export class Weights {
+  trunk: Trunk;
   linear: Dense;
 }
 
@@ -40,18 +48,26 @@ function createBlock(loading: Loading, channels: i32, halves: bool, words: bool,
 }
 
 /** Reserves every weight. The order of calls is the order of tensors in the model file. */
-export function createWeights(loading: Loading): Weights {
-  const w = create<Weights>();
-  w.stem = createConvolution(loading, stageChannels(0), 3, 4, true, 0, PATCH_HIGH);
-  w.blocks = reserve(BLOCKS * sizeof<usize>());
+export function createTrunk(loading: Loading, shape: usize): Trunk {
+  const w = create<Trunk>();
+  w.shape = shape;
+  w.stem = createConvolution(loading, stageChannels(shape, 0), 3, 4, true, 0, PATCH_HIGH);
+  w.blocks = reserve(<usize>blocksOf(shape) * sizeof<usize>());
   let at = w.blocks;
   for (let stage = 0; stage < STAGES; stage++) {
-    for (let i = 0; i < stageBlocks(stage); i++, at += sizeof<usize>()) {
-      const isLast = stage == STAGES - 1 && i == stageBlocks(stage) - 1;
-      const block = createBlock(loading, stageChannels(stage), stage > 0 && i == 0, stageHasWords(stage), isLast ? CONCATENATION_HIGH : PATCH_HIGH);
+    const blocks = stageBlocks(shape, stage);
+    for (let i = 0; i < blocks; i++, at += sizeof<usize>()) {
+      const isLast = stage == STAGES - 1 && i == blocks - 1;
+      const block = createBlock(loading, stageChannels(shape, stage), stage > 0 && i == 0, stageHasWords(stage), isLast ? CONCATENATION_HIGH : PATCH_HIGH);
       store<usize>(at, changetype<usize>(block));
     }
   }
-  w.linear = createDense(loading, DIMENSIONS, 2 * (BINS >> (STAGES - 1)) * stageChannels(STAGES - 1), false);
+  return w;
+}
+
+export function createWeights(loading: Loading): Weights {
+  const w = create<Weights>();
+  w.trunk = createTrunk(loading, RESNET34);
+  w.linear = createDense(loading, DIMENSIONS, statisticsOf(RESNET34), false);
   return w;
 }

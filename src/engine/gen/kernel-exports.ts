@@ -109,7 +109,7 @@ export interface KernelExports {
   attackFeatures(): number;
   attackMaxFrames(): number;
   attackMinFrames(): number;
-  attackReserve(maxFrames: number): number;
+  attackReserve(maxFrames: number, blocks: number): number;
   attackScore(kind: number, frames: number): number;
   attackStaging(): number;
   attackTake(kind: number, i: number): number;
