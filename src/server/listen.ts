@@ -1,6 +1,11 @@
 import { readFileSync } from "node:fs";
 import http, { type IncomingMessage, type ServerResponse } from "node:http";
-import http2, { type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Session } from "node:http2";
+import http2, {
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
 import net, { type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
@@ -14,6 +19,8 @@ export interface ListenOptions {
   readonly port: number;
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   readonly headerSeconds: number;
+  /** How long a connection without traffic stays open if nobody is working for it; 300 if not set. */
+  readonly idleSeconds?: number;
   /** How long a request may take to arrive completely. */
   readonly readSeconds: (request: NodeRequest) => number;
   readonly handler: NodeHandler;
@@ -39,7 +46,7 @@ const HTTP2_OPTIONS: http2.ServerOptions = {
   maxSessionMemory: 64,
 };
 
-const IDLE_SESSION_MS = 300_000;
+const IDLE_SECONDS = 300;
 
 /** Serves HTTP/1.1 and HTTP/2 on one port: chosen by ALPN with TLS, by the first bytes without. */
 export async function listen(options: ListenOptions): Promise<OpenPort> {
@@ -86,6 +93,12 @@ function endUnread(request: NodeRequest): void {
   for (const event of ["end", "error", "close"]) source.once(event, () => clearTimeout(timer));
 }
 
+/** Of a quiet connection: it waits for no response, or does not read one. A response of which no byte is left to send is still being made. */
+function isGivenUp(responses: Iterable<{ readonly writableLength: number }>): boolean {
+  const unsent = [...responses].map(({ writableLength }) => writableLength);
+  return unsent.length === 0 || unsent.some((bytes) => bytes > 0);
+}
+
 /** What clients have open. When the port closes, each HTTP/1.1 connection ends after its response instead of waiting for another request. */
 class Connections {
   readonly #sockets = new Set<Socket>();
@@ -101,24 +114,27 @@ class Connections {
   }
 
   /**
-   * An HTTP/2 connection. It is given up when it is idle for too long, or sends no request in the time that one of
-   * HTTP/1.1 has for its headers. `session.close` would wait for a client that does not close its side either.
+   * An HTTP/2 connection. It is given up when it is idle for too long, does not read its responses, or sends no request
+   * in the time that one of HTTP/1.1 has for its headers. `session.close` would wait for a client that does not close
+   * its side either.
    */
-  began(session: ServerHttp2Session, headerSeconds: number): void {
+  began(session: ServerHttp2Session, { headerSeconds, idleSeconds = IDLE_SECONDS }: ListenOptions): void {
     this.#sessions.add(session);
-    let streams = 0;
+    const streams = new Set<ServerHttp2Stream>();
     const silent = setTimeout(() => session.destroy(), headerSeconds * 1000);
     session.on("stream", (stream) => {
       clearTimeout(silent);
-      streams++;
-      stream.once("close", () => streams--);
+      streams.add(stream);
+      stream.once("close", () => streams.delete(stream));
     });
     session.once("close", () => {
       clearTimeout(silent);
       this.#sessions.delete(session);
     });
-    session.setTimeout(IDLE_SESSION_MS, () => {
-      if (streams === 0) session.destroy();
+    // A callback of `setTimeout` would be called once only.
+    session.setTimeout(idleSeconds * 1000);
+    session.on("timeout", () => {
+      if (isGivenUp(streams)) session.destroy();
     });
     // A broken connection is reported to its streams.
     session.on("error", () => {});
@@ -145,6 +161,13 @@ class Connections {
     if (this.#closing) response.shouldKeepAlive = false;
   }
 
+  /** Nothing was sent or taken for a while. Over TLS, HTTP/2 connections report this too; `began` takes care of them. */
+  readonly quiet = (connection: unknown): void => {
+    if (!(connection instanceof net.Socket)) return;
+    const responses = [...this.#unanswered].filter(({ req }) => req.socket === connection);
+    if (isGivenUp(responses)) connection.destroy();
+  };
+
   close(): void {
     this.#closing = true;
     for (const session of this.#sessions) session.close();
@@ -164,27 +187,27 @@ class Connections {
  */
 const KEEP_ALIVE_MS = 75_000;
 
-const http1Limits = ({ headerSeconds }: ListenOptions) => ({
+const http1Limits = ({ headerSeconds, idleSeconds = IDLE_SECONDS }: ListenOptions) => ({
   headersTimeout: headerSeconds * 1000,
+  timeout: idleSeconds * 1000,
   requestTimeout: 0,
   keepAliveTimeout: KEEP_ALIVE_MS,
 });
 
 async function listenCleartext(options: ListenOptions, handler: NodeHandler): Promise<OpenPort> {
   const connections = new Connections();
-  const http1 = http.createServer(
-    { ...http1Limits(options), connectionsCheckingInterval: 1000 },
-    (request, response) => {
-      connections.asked(request, response);
-      handler(request, response);
-    },
-  );
+  const http1 = http.createServer({ connectionsCheckingInterval: 1000 }, (request, response) => {
+    connections.asked(request, response);
+    handler(request, response);
+  });
+  Object.assign(http1, http1Limits(options));
+  http1.on("timeout", connections.quiet);
   http1.on("upgrade", (request, socket, head) => {
     connections.left(request.socket);
     options.upgrade(request, socket, head);
   });
   const http2Server = http2.createServer(HTTP2_OPTIONS, handler);
-  http2Server.on("session", (session) => connections.began(session, options.headerSeconds));
+  http2Server.on("session", (session) => connections.began(session, options));
   // Node starts its check for slow headers when a server listens; this one only receives connections.
   http1.emit("listening");
 
@@ -268,7 +291,8 @@ async function listenTls(
   );
   // Present when HTTP/1.1 is allowed, though missing in the types.
   Object.assign(server, http1Limits(options));
-  server.on("session", (session) => connections.began(session, options.headerSeconds));
+  server.on("timeout", connections.quiet);
+  server.on("session", (session) => connections.began(session, options));
   server.on("connection", (socket: Socket) => connections.opened(socket));
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     connections.left(request.socket);

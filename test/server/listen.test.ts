@@ -70,3 +70,38 @@ test("headers and empty DATA frames without an end are cut off after the time li
   await port.close();
   session.destroy();
 });
+
+/** More than the buffers of a connection hold. */
+const large = Buffer.alloc(64 * 1024 * 1024);
+
+test("a client that does not read its response is cut off, one that waits for a response is not", async () => {
+  const closed: Promise<unknown>[] = [];
+  const port = await listen({
+    ...patient,
+    idleSeconds: 0.3,
+    handler: (request, response) => {
+      if (request.url === "/late") return setTimeout(() => response.end("answered"), 1000);
+      closed.push(once(response, "close"));
+      response.end(large);
+    },
+    upgrade: (_, socket) => socket.destroy(),
+  });
+  const url = `http://127.0.0.1:${port.port}`;
+  expect(await (await fetch(`${url}/late`)).text()).toBe("answered");
+  const socket = net.connect(port.port, "127.0.0.1");
+  socket.on("error", () => {});
+  socket.write("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+  const session = http2.connect(url);
+  session.on("error", () => {});
+  let text = "";
+  for await (const chunk of session.request({ ":path": "/late" })) text += chunk;
+  expect(text).toBe("answered");
+  const unread = session.request({ ":path": "/large" });
+  unread.on("error", () => {});
+  await once(unread, "response");
+  await expect.poll(() => closed.length).toBe(2);
+  await Promise.all(closed);
+  socket.destroy();
+  session.destroy();
+  await port.close();
+});
