@@ -11,6 +11,12 @@ import { enrollPerson, profileOf, templateOf } from "./fixtures.js";
 
 describeStoreContract("embedded PostgreSQL", { open: openEmbeddedMemoryStore });
 
+test("the database takes little memory for its buffers", { timeout: 180_000 }, async () => {
+  const database = await openEmbeddedDatabase(null);
+  expect(await database.query("SHOW shared_buffers")).toEqual([{ shared_buffers: "16MB" }]);
+  await database.close();
+});
+
 test("keys that could not be destroyed at once are destroyed later", { timeout: 180_000 }, async () => {
   const shelf = createMemoryShelf(nodeAead);
   let away = false;

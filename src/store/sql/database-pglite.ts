@@ -5,7 +5,7 @@ import { Mutex, PGlite } from "@electric-sql/pglite";
 import { prepareDatabaseFolder, whyItDoesNotStart } from "../embedded-folder.js";
 import type { Database, Queries, Row } from "./database.js";
 import { HOUSEKEEPING, Housekeeping, type HousekeepingLimits } from "./housekeeping.js";
-import { makeDatabase } from "./new-database.js";
+import { BUFFERS, makeDatabase } from "./new-database.js";
 import { PreparedSession } from "./prepared-session.js";
 
 /** `folder` must be locked by the caller; `null` keeps everything in memory. */
@@ -17,9 +17,9 @@ export async function openEmbeddedDatabase(
   if (folder !== null) await rm(join(folder, "postmaster.pid"), { force: true });
   if (folder !== null) await prepareDatabaseFolder(folder);
   const open = async () => {
-    if (folder === null) return PGlite.create("memory://");
-    await makeDatabase(folder);
-    return PGlite.create(`file://${folder}`);
+    if (folder !== null) await makeDatabase(folder);
+    const startParams = [...PGlite.defaultStartParams, ...BUFFERS];
+    return PGlite.create(folder === null ? "memory://" : `file://${folder}`, { startParams });
   };
   const pglite = await open().catch(async (error: Error) => {
     // File errors of the system are clear by themselves; the database engine reports only that it stopped.
