@@ -16,6 +16,7 @@ import residual
 from export import ACTIVATION_HIGH, BYTE, CONCATENATION_HIGH, FEATURE_STEP, MARGIN, QUAD, WORD, Seen, rounded
 from network import FRONTS, PLANES, WIDE, Fronts, prepared, restored
 
+SHORT = 511  # the residual network's hidden map: it has many weights, and 10 bits compress better than 16
 INPUT_SCALE = 8  # network.py divides the features by this
 ATTACKS = {"narrow": "synthetic", "slim": "synthetic", "playback": "playback"}
 ARCHITECTURES = {(1, 1, 1, 1): "attack-4", (1, 2, 2, 1): "attack-5"}  # of the residual network; the narrow one beside it has none of its own
@@ -114,7 +115,7 @@ def slim(net, speech, scale):
     deviation = torch.sqrt(net.norm.running_var + net.norm.eps)
     weight, bias = net.hidden.weight / deviation, net.hidden.bias - net.hidden.weight @ (net.norm.running_mean / deviation)
     weight = residual.by_bins(weight)
-    hidden = dense("hidden", weight * steps.repeat(weight.shape[1] // len(steps)), bias, WORD)  # many weights: 11 bits compress better
+    hidden = dense("hidden", weight * steps.repeat(weight.shape[1] // len(steps)), bias, SHORT)
     return made.out + hidden + last(net.out.weight * scale, net.out.bias * scale)
 
 

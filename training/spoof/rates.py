@@ -3,7 +3,8 @@ false-alarm rates are kept by.
 
 SCORES.json: `npm run bench:accuracy -- --spoof --scores SCORES.json --corpora LEFT --model MODEL.vvm`, LEFT by `extract.py … left`; all lines and lengths together,
 every source weighing the same. What a recording reaches is its ratio less what its reliability leaves open; the tenth that reaches highest is taken for an
-exponential tail. Leaving each source out in turn shows what rate a target of 1 % comes to. Said beside it: the ratio that these recordings would give; that of each KIND named is set to it first.
+exponential tail, and moved up by one standard error of the threshold over sources, because few sources were heard and the next one is another. Leaving each
+source out in turn shows what rate a target of 1 % comes to. Said beside it: the ratio that these recordings would give; that of each KIND named is set to it first.
 OUT may be MODEL; only the descriptions of the attack sections change.
 """
 import json, os, sys
@@ -16,6 +17,7 @@ from insert import opened, parts, written
 from train import platt
 
 TARGET, TOP = 0.01, 0.1
+DRAWS = 2000  # of sources, with replacement
 LEAST = 1  # of thresholds, as src/engine/voice-engine.ts has it
 
 
@@ -37,6 +39,15 @@ def tail(reach, weight):
     return float(edge + scale * np.log(TOP)), scale
 
 
+def kept(reach, weight, source):
+    """The same, moved up by one standard error of what it reaches at TARGET, by drawing sources."""
+    rows, random = [np.flatnonzero(source == s) for s in sorted(set(source))], np.random.default_rng(1)
+    drawn = (np.concatenate([rows[i] for i in random.integers(len(rows), size=len(rows))]) for _ in range(DRAWS))
+    reached = [location - scale * np.log(TARGET) for location, scale in (tail(reach[some], weight[some]) for some in drawn)]
+    location, scale = tail(reach, weight)
+    return location + float(np.std(reached)), scale
+
+
 def fitted(kind, rows, anew):
     """-> location, scale, and what the ratio becomes: slope, offset"""
     rows = [r for r in rows if r["kind"] == kind and r["reliability"] > 0 and r["label"] in ("genuine", "attack", "replay")]
@@ -46,8 +57,8 @@ def fitted(kind, rows, anew):
     if not anew:
         slope, offset = 1, 0
     reach, source, line = slope * llr + offset - np.array([r["leftOpen"] for r in rows]), np.array([r["system"] for r in rows]), np.array([r["condition"] for r in rows])
-    at = lambda some: (lambda location, scale: location - scale * np.log(TARGET))(*tail(reach[some], weight[some]))
-    location, scale = tail(reach[~attack], weight[~attack])
+    at = lambda some: (lambda location, scale: location - scale * np.log(TARGET))(*kept(reach[some], weight[some], source[some]))
+    location, scale = kept(reach[~attack], weight[~attack], source[~attack])
     bound, share = max(LEAST, at(~attack)), lambda some: 100 * np.average(reach[some] > bound, weights=weight[some])
     print(f"   genuine reaches {bound:.2f} at {100 * TARGET:.0f} %, scale {scale:.2f}")
     for name in dict.fromkeys(line):
