@@ -30,12 +30,12 @@ export function modelFileCommands(model: Command): void {
   model
     .command("import")
     .description(
-      "make a model file from a published ONNX network: CAM++, ECAPA-TDNN, TitaNet, or the ResNet34 of WeSpeaker",
+      "convert a published ONNX network to a model file: CAM++, ECAPA-TDNN, TitaNet, or the ResNet34 of WeSpeaker",
     )
     .argument("<net.onnx>", "the ONNX file, with its weights inside")
     .requiredOption(
       "--speech <folder>",
-      "recordings for scaling the network; if they are speaker/session/file of 5 or more speakers, also for calibration",
+      "recordings to scale the network with; if they lie as speaker/session/file, with at least 5 speakers, they also calibrate it",
     )
     .requiredOption("--out <file>", "the model file to write, such as mine.vvm")
     .option("--name <name>", "name of the model; by default the name of the file")

@@ -21,12 +21,12 @@ export function modelCommand(program: Command): void {
   withPlace(
     model
       .command("migrate")
-      .description("move the prints of a scope to the model of its new prints, if their audio was kept")
+      .description("make the prints of a scope again with its current model, from the audio that was kept")
       .option("--dry-run", "only show what would happen to each print"),
   )
     .addHelpText(
       "after",
-      "\nThe models are set in the box's configuration: model, scopeModels and olderModels. A print whose audio was not kept is scored\nby its own model, and moves with later calls of its owner.",
+      "\nThe box's configuration names the models: model, scopeModels and olderModels. A print whose audio was not kept stays with its\nolder model until later calls of its owner have brought enough speech for a new one.",
     )
     .action(migrate);
   modelFileCommands(model);
