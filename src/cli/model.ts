@@ -26,7 +26,7 @@ export function modelCommand(program: Command): void {
   )
     .addHelpText(
       "after",
-      "\nThe box's configuration names the models: model, scopeModels and olderModels. A print whose audio was not kept stays with its\nolder model until later calls of its owner have brought enough speech for a new one.",
+      "\nThe box's configuration names the models: model, scopeModels and olderModels. A person's print whose audio was not kept stays\nwith its older model until three later calls have matched it.",
     )
     .action(migrate);
   modelFileCommands(model);
