@@ -89,11 +89,9 @@ export function createKeyring(options: KeyringOptions): Keyring {
     return ring;
   }
 
+  /** The newest key whose time has come. Keys are in the order in which they were made: their times are not, once the clock was set back. */
   const signing = (ring: Ring, now: number): StoredKey =>
-    ring.keys
-      .filter((key) => key.signsFrom <= now)
-      .reduce<StoredKey | null>((latest, key) => (latest && latest.signsFrom > key.signsFrom ? latest : key), null) ??
-    (ring.keys[0] as StoredKey);
+    ring.keys.findLast((key) => key.signsFrom <= now) ?? (ring.keys[0] as StoredKey);
 
   async function rotate({ revoke = false }: { revoke?: boolean } = {}) {
     const now = clock.now();

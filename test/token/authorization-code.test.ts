@@ -318,6 +318,16 @@ describe("authorization code with PKCE", () => {
     expect(await box.service.credentials.ofUser((await box.service.users.find("olga"))!)).toHaveLength(1);
   });
 
+  test("a user has at most 50 credentials", async () => {
+    const olga = (await box.service.users.find("olga"))!;
+    for (let n = 2; n <= 50; n++) await box.service.credentials.create(olga, { kind: "service", label: `job ${n}` });
+    await expect(box.service.credentials.create(olga, { kind: "service", label: "job 51" })).rejects.toMatchObject({
+      code: "conflict",
+      message: "a user can have at most 50 credentials; delete one first",
+    });
+    expect(await box.service.credentials.ofUser(olga)).toHaveLength(50);
+  });
+
   test("a page that fails says so, and the log has the cause", async () => {
     const browser = new Browser(box);
     await allow(browser);

@@ -60,6 +60,19 @@ describe("signing keys", () => {
     expect(kid(await issue(box, clientId, secret))).not.toBe(first);
   });
 
+  test("after a rotation with the clock set back, the new key signs for as long as it is published", async () => {
+    const box = createBox();
+    const { clientId, secret } = await createRuntimeClient(box);
+    await box.service.keyring.rotate();
+    box.advance(-3_600_000);
+    const { kid: next } = await box.service.keyring.rotate();
+    for (const ms of [60_000, 3_600_000, 7_200_000]) {
+      box.advance(ms);
+      expect(kid(await issue(box, clientId, secret))).toBe(next);
+      expect((await published(box)).map((key) => key.kid)).toContain(next);
+    }
+  });
+
   test("replicas that start together share the first key and follow each other's rotations", async () => {
     const box = createBox();
     const other = createTokenService({ documents: box.service.documents, issuer: ISSUER, clock: { now: box.now } });
