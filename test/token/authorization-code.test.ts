@@ -318,6 +318,17 @@ describe("authorization code with PKCE", () => {
     expect(await box.service.credentials.ofUser((await box.service.users.find("olga"))!)).toHaveLength(1);
   });
 
+  test("a credential is deleted on the page, which then says that there is none", async () => {
+    const browser = new Browser(box);
+    await allow(browser);
+    const before = await browser.go("/profile");
+    expect(before.text).not.toContain("None yet.");
+    const token = /name="form_token" value="([^"]+)"/.exec(before.text)![1]!;
+    await browser.go("/profile/credentials/delete", form(null, { form_token: token, client_id: clientId }));
+    expect(await box.service.credentials.ofUser((await box.service.users.find("olga"))!)).toEqual([]);
+    expect((await browser.go("/profile")).text).toContain("None yet.");
+  });
+
   test("a user has at most 50 credentials", async () => {
     const olga = (await box.service.users.find("olga"))!;
     for (let n = 2; n <= 50; n++) await box.service.credentials.create(olga, { kind: "service", label: `job ${n}` });

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import * as oauth from "oauth4webapi";
 import { describe, expect, test } from "vitest";
+import { readText } from "../../src/token/form.js";
 import { createTokenService } from "../../src/token/service.js";
 import { createVerifier } from "../../src/token/verify.js";
 import { type Box, basic, createBox, createRuntimeClient, form, ISSUER } from "./box.js";
@@ -375,5 +376,14 @@ describe("applications and clients", () => {
     await expect(box.service.applications.createClient(application.id, { name })).rejects.toMatchObject({
       code: "invalid_request",
     });
+  });
+});
+
+test.each([{}, { "Content-Length": "100" }])("a body that breaks off is refused: %o", async (headers) => {
+  const body = new ReadableStream({ pull: (controller) => controller.error(new Error("the connection is gone")) });
+  const request = { method: "POST", headers, body, duplex: "half" } as RequestInit;
+  await expect(readText(new Request(`${ISSUER}/oauth2/token`, request))).rejects.toMatchObject({
+    code: "invalid_request",
+    message: "the request body is incomplete",
   });
 });
